@@ -1,0 +1,84 @@
+// A bundle is what somebody collected: a folder, an archive (tar, zip; plain or compressed; archives in
+// archives), one file, or standard input. walk() turns it into a stream of members. Nothing is written to disk,
+// no link or device is followed, and memory does not grow with the size of the bundle.
+//
+// What walk() promises:
+//   * Every entry of the bundle is told to the visitor exactly once: as begin/data*/end (files) or as note()
+//     (links, devices, sockets, empty archives). Folders themselves are not told.
+//   * Folders are read in byte order of the path. Archives are read in the order they are stored.
+//   * Compressed files are opened transparently by content (gzip with several members, zstd, xz, bzip2, lz4); an
+//     archive inside becomes members "outer.tar.gz/inner/path"; a compressed single file keeps its own name.
+//   * An nvidia-bug-report is split into its sections, a kubectl "START logs ... END logs" dump into containers;
+//     a section is a member of its own whose origin_* fields say where it stands in the enclosing file.
+//   * A limit that is hit, a damaged archive, an unreadable file: told as a Problem, and everything else is read.
+//   * Paths are relative, '/'-separated, without "." or ".."; bytes that are no UTF-8 are kept as they are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/result.hpp"
+
+namespace culprit::bundle {
+
+struct Limits {
+  std::uint64_t members = 2'000'000;                    // entries in one walk
+  std::uint64_t member_bytes = 1ULL << 40;              // one member, decompressed
+  std::uint64_t total_bytes = 1ULL << 42;               // all members, decompressed
+  std::uint64_t expansion = 1'000;                      // decompressed : compressed, per compressed layer ...
+  std::uint64_t expansion_free_bytes = 256ULL << 20;    // ... looked at only beyond this many decompressed bytes
+  int depth = 6;                                        // archives within archives
+  std::size_t path_bytes = 4'096;
+};
+
+enum class MemberKind { file, link, device, other };
+
+struct MemberHead {
+  std::string path;                  // within the bundle; "dmesg.gz" stays "dmesg.gz" though its bytes come decompressed
+  MemberKind kind = MemberKind::file;
+  std::string link_target;           // kind == link: as stored, never resolved
+  std::int64_t mtime_s = 0;          // seconds since the epoch; 0 = not known
+  std::string container;             // path of the enclosing archive or file, "" at the top
+  std::uint64_t origin_offset = 0;   // sections only: first byte and
+  std::uint64_t origin_line = 0;     // number of lines before it in `container`
+  bool section = false;
+};
+
+struct Problem {
+  std::string path;    // member or archive, as in MemberHead::path
+  std::string code;    // stable: bundle.unreadable bundle.damaged bundle.too_many_members bundle.member_too_large
+                       // bundle.total_too_large bundle.expansion bundle.depth bundle.path_too_long bundle.path_unsafe
+                       // bundle.encrypted bundle.unsupported
+  std::string reason;  // one sentence for a person, with what to do
+  bool incomplete = true;  // some bytes of the input were not read
+};
+
+struct MemberEnd {
+  std::uint64_t size = 0;       // bytes given to data()
+  bool complete = true;         // false: a Problem was told for this path
+};
+
+class Visitor {
+ public:
+  virtual ~Visitor() = default;
+  // false: the caller does not want the bytes; end() is told all the same, with size 0.
+  virtual bool begin(const MemberHead& head) = 0;
+  virtual void data(std::string_view bytes) = 0;      // any block size; the bytes live until the call returns
+  virtual void end(const MemberEnd& end) = 0;
+  virtual void note(const MemberHead& head) = 0;      // a link, device ... : recorded, not followed
+  virtual void problem(const Problem& problem) = 0;
+  virtual bool stop() { return false; }               // asked now and then; true ends the walk quietly (Ctrl-C)
+};
+
+// path: what the user typed; "-" is standard input. Fails only when the bundle as a whole cannot be opened
+// (missing, no permission); everything smaller is a Problem.
+Result<> walk(const std::string& path, const Limits& limits, Visitor& visitor);
+
+// The bytes [offset, offset + length) of one member, for `show`: walks the bundle again and stops there.
+// length is capped at 1 MiB.
+Result<std::string> read_range(const std::string& path, const std::string& member, std::uint64_t offset,
+                               std::uint64_t length, const Limits& limits);
+
+}  // namespace culprit::bundle
