@@ -5,13 +5,18 @@
 // What walk() promises:
 //   * Every entry of the bundle is told to the visitor exactly once: as begin/data*/end (files) or as note()
 //     (links, devices, sockets, empty archives). Folders themselves are not told.
-//   * Folders are read in byte order of the path. Archives are read in the order they are stored.
+//   * Folders are read in byte order of the path, component by component ("a/x" before "a.b": '/' sorts first).
+//     Archives are read in the order they are stored; a name that is stored twice is told twice.
 //   * Compressed files are opened transparently by content (gzip with several members, zstd, xz, bzip2, lz4); an
 //     archive inside becomes members "outer.tar.gz/inner/path"; a compressed single file keeps its own name.
 //   * An nvidia-bug-report is split into its sections, a kubectl "START logs ... END logs" dump into containers;
-//     a section is a member of its own whose origin_* fields say where it stands in the enclosing file.
+//     a section is a member "file#section" of its own whose origin_* fields say where it stands in the enclosing
+//     file; a name that repeats gets "~2". Every byte of the file is in exactly one section (sections.hpp).
 //   * A limit that is hit, a damaged archive, an unreadable file: told as a Problem, and everything else is read.
-//   * Paths are relative, '/'-separated, without "." or ".."; bytes that are no UTF-8 are kept as they are.
+//   * Paths are relative, '/'-separated, without "." or ".."; bytes that are no UTF-8 are kept as they are. The archive
+//     or file that the user typed is not part of its members' paths; a plain file there has its last component,
+//     standard input is "stdin".
+//   * An archive without members is a note() of kind other.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +78,7 @@ class Visitor {
 };
 
 // path: what the user typed; "-" is standard input. Fails only when the bundle as a whole cannot be opened
-// (missing, no permission); everything smaller is a Problem.
+// (missing, no permission); everything smaller is a Problem. While it runs, this thread's LC_CTYPE is C.UTF-8.
 Result<> walk(const std::string& path, const Limits& limits, Visitor& visitor);
 
 // The bytes [offset, offset + length) of one member, for `show`: walks the bundle again and stops there.

@@ -1,0 +1,43 @@
+// What a command is. One file per command; each is little more than load, call, save, print.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arguments.hpp"
+#include "model/result.hpp"
+
+namespace culprit::cli {
+
+// The exit status of every command; the table in culprit(1).
+enum class Exit : int {
+  finished = 0,     // whatever was found
+  gate = 1,         // --fail-on tripped
+  usage = 2,        // arguments, configuration, rules
+  input = 3,        // input unreadable
+  incomplete = 4,   // --strict, and something could not be read
+  internal = 70,    // our own fault
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view usage;       // "diagnose BUNDLE... [options]"
+  std::string_view text;        // examples first, then what it does
+  std::span<const OptionSpec> options;
+  Result<Exit> (*run)(const Arguments& arguments);
+};
+
+std::span<const Command* const> commands();
+const Command* find_command(std::string_view name);
+std::string help_of(const Command& command);
+
+// stdout, whole or not at all; a reader that went away is no error.
+void print(std::string_view text);
+// A remark on stderr, "culprit: " in front, control bytes made visible; nothing with -q.
+void remark(const Arguments& arguments, std::string_view text);
+void print_error(const Error& error);
+
+}  // namespace culprit::cli

@@ -1,0 +1,84 @@
+// formats, schema, version, help: commands that only print what is compiled in.
+#include <fmt/format.h>
+
+#include "command.hpp"
+#include "ingest/document.hpp"
+#include "ingest/recogniser.hpp"
+#include "rules/pack.hpp"
+#include "schema/schema.hpp"
+
+namespace culprit::cli {
+
+namespace {
+
+Result<Exit> run_formats(const Arguments&) {
+  std::string out = "Bundles\n  folder, tar, tar.gz, tar.zst, tar.xz, tar.bz2, zip, one file, - (standard input);\n"
+                    "  compressed members, archives in archives, nvidia-bug-report and kubectl log dumps split into sections\n\n"
+                    "Documents, read as a whole\n";
+  for (const auto* one : ingest::documents()) out += fmt::format("  {:<18} {}\n", one->name, one->summary);
+  out += "\nLines, recognised in any text\n";
+  for (const auto* one : ingest::recognisers()) out += fmt::format("  {:<18} {}\n", one->name, one->summary);
+  out += "  rules              every line against the rule pack: `culprit rules list`\n";
+  out += "\nKinds of text, told by the head of a file\n";
+  for (const auto& one : ingest::text_kinds()) out += fmt::format("  {:<18} {}\n", one.name, one.summary);
+  print(out);
+  return Exit::finished;
+}
+
+Result<Exit> run_schema(const Arguments& arguments) {
+  if (arguments.positional().empty()) {
+    std::string out;
+    for (const auto& file : embedded_schemas()) out += fmt::format("{}\n", file.name);
+    print(out);
+    return Exit::finished;
+  }
+  std::vector<std::string> names;
+  for (const auto& file : embedded_schemas()) names.emplace_back(file.name);
+  for (const std::string& name : arguments.positional()) {
+    const std::string_view text = schema::text(name);
+    if (text.empty()) {
+      const std::string near = schema::nearest(name, names);
+      return usage_error(fmt::format("there is no schema '{}'", name)).hint(near.empty() ? "`culprit schema` lists them" : fmt::format("did you mean {}?", near));
+    }
+    print(text);
+  }
+  return Exit::finished;
+}
+
+Result<Exit> run_version(const Arguments&) {
+  print(fmt::format("culprit {}\n", CULPRIT_VERSION));
+  return Exit::finished;
+}
+
+Result<Exit> run_help(const Arguments& arguments) {
+  if (!arguments.positional().empty()) {
+    const Command* command = find_command(arguments.positional()[0]);
+    if (command == nullptr) {
+      std::vector<std::string> names;
+      for (const Command* one : commands()) names.emplace_back(one->name);
+      const std::string near = schema::nearest(arguments.positional()[0], names);
+      return usage_error(fmt::format("there is no command '{}'", arguments.positional()[0])).hint(near.empty() ? "`culprit help` lists them" : fmt::format("did you mean {}?", near));
+    }
+    print(help_of(*command));
+    return Exit::finished;
+  }
+  std::string out =
+      "culprit: who broke the training job, how one can check that, and what to do next\n\n"
+      "  culprit diagnose job.tar.gz                    the verdict\n"
+      "  culprit diagnose node*.tar.gz -o report/       several bundles of one incident; database and reports\n"
+      "  culprit show FINDING -d report/incident.db     down to the raw lines\n\ncommands:\n";
+  for (const Command* command : commands()) out += fmt::format("  {:<10} {}\n", command->name, command->summary);
+  out += "\n`culprit help COMMAND` tells more; culprit(1) is the manual.\n";
+  print(out);
+  return Exit::finished;
+}
+
+}  // namespace
+
+extern const Command kFormats, kSchema, kVersion, kHelp;
+constinit const Command kFormats{"formats", "what can be read", "formats", "  culprit formats\n", {}, run_formats};
+constinit const Command kSchema{"schema", "print the schemas of our documents", "schema [NAME...]", "  culprit schema                    lists them\n  culprit schema diagnosis-v1.json  prints one\n", {}, run_schema};
+constinit const Command kVersion{"version", "print the version", "version", "  culprit version\n", {}, run_version};
+constinit const Command kHelp{"help", "this list, or the help of a command", "help [COMMAND]", "  culprit help diagnose\n", {}, run_help};
+
+}  // namespace culprit::cli

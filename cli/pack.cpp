@@ -1,0 +1,44 @@
+#include "pack.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rules/check.hpp"
+#include "schema/schema.hpp"
+
+namespace culprit::cli {
+
+Result<rules::RulePack> load_pack(const Arguments& arguments, bool refuse_failing) {
+  CULPRIT_TRY(list, rules::load_rules(arguments.all("rules")));
+  std::vector<std::string> theirs;
+  for (const auto& rule : list)
+    if (rule.file.rfind("rules/", 0) != 0 || !arguments.all("rules").empty()) theirs.push_back(rule.file);
+  auto pack = rules::RulePack::compile(std::move(list));
+  if (!pack) {
+    pack.error().kind = ErrorKind::usage;
+    return std::move(pack).error();
+  }
+  if (refuse_failing && !arguments.all("rules").empty()) {
+    std::vector<std::string> files;
+    for (const auto& rule : pack->rules())
+      if (rule.file.rfind("rules/", 0) != 0) files.push_back(rule.file);
+    if (!files.empty())
+      if (const auto failures = rules::check_samples(*pack, files); !failures.empty()) {
+        const auto& first = failures.front();
+        return usage_error(fmt::format("{} of '{}' {}: {}", first.key, first.rule, first.reason, first.line)).at({first.file, 0}).hint("`culprit rules check --rules DIR` shows every failing sample");
+      }
+  }
+  return pack;
+}
+
+Result<> check_format(const Arguments& arguments, std::initializer_list<std::string_view> formats) {
+  if (!arguments.has("format")) return {};
+  const std::string format = arguments.get("format");
+  if (std::find(formats.begin(), formats.end(), format) != formats.end()) return {};
+  std::vector<std::string> names(formats.begin(), formats.end());
+  const std::string near = schema::nearest(format, names);
+  return usage_error(fmt::format("--format takes {}, not '{}'", fmt::join(names, ", "), format)).hint(near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+}
+
+}  // namespace culprit::cli

@@ -1,0 +1,189 @@
+#include <cstring>
+#include <fstream>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "ingest/document.hpp"
+#include "ingest/events.hpp"
+#include "line/line.hpp"
+#include "pack.hpp"
+#include "report/terminal.hpp"
+#include "rules/check.hpp"
+#include "schema/schema.hpp"
+
+namespace culprit::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string dump(const ordered_json& value) { return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"; }
+
+bool wants_json(const Arguments& arguments) { return arguments.has("json") || arguments.get("format", "text") == "json"; }
+
+Result<Exit> list(const Arguments& arguments, const rules::RulePack& pack) {
+  std::string out;
+  for (const rules::Rule& rule : pack.rules()) {
+    if (wants_json(arguments)) {
+      out += dump({{"id", rule.id}, {"class", rule.event_class}, {"severity", name(rule.meaning.severity)}, {"role", name(rule.meaning.role)}, {"scope", name(rule.meaning.scope)},
+                   {"title", rule.meaning.title}, {"codes", rule.codes.size()}, {"file", rule.file}});
+    } else {
+      out += fmt::format("{:<34} {:<12} {:<13} {}{}\n", rule.id, name(rule.meaning.severity), name(rule.meaning.role), rule.meaning.title,
+                         rule.codes.empty() ? "" : fmt::format(" ({} numbers)", rule.codes.size()));
+    }
+  }
+  print(out);
+  return Exit::finished;
+}
+
+Result<Exit> show(const rules::RulePack& pack, const std::vector<std::string>& words) {
+  if (words.empty()) return usage_error("rules show needs a rule id or a class such as gpu_xid/79").hint("`culprit rules list` prints the ids");
+  std::string out;
+  for (const std::string& word : words) {
+    const rules::Rule* rule = pack.find(word);
+    std::optional<std::int64_t> code;
+    if (rule == nullptr) {
+      rule = pack.of_class(word);
+      if (const std::size_t slash = word.find('/'); rule != nullptr && slash != std::string::npos) code = std::strtoll(word.c_str() + slash + 1, nullptr, 10);
+    }
+    if (rule == nullptr) {
+      std::vector<std::string> ids;
+      for (const auto& one : pack.rules()) { ids.push_back(one.id); ids.push_back(one.event_class); }
+      const std::string near = schema::nearest(word, ids);
+      return usage_error(fmt::format("there is no rule or class '{}'", word)).hint(near.empty() ? "`culprit rules list` prints them" : fmt::format("did you mean '{}'?", near));
+    }
+    const rules::Meaning& m = rules::meaning_of(*rule, code);
+    out += fmt::format("{}  ({})\n  class      {}\n  severity   {}\n  role       {}\n  scope      {}\n", rule->id, m.title, code ? word : rule->event_class, name(m.severity), name(m.role), name(m.scope));
+    if (!m.component.empty()) out += fmt::format("  component  {}\n", m.component);
+    out += fmt::format("  symptom    {}\n", m.symptom);
+    if (m.tolerance) out += fmt::format("  tolerance  counts from {} within {} s\n", m.tolerance->count, m.tolerance->window_s);
+    if (!m.leads_to.empty()) out += fmt::format("  leads to   {}\n", fmt::join(m.leads_to, ", "));
+    if (!m.action.empty()) out += fmt::format("  action     {}\n", m.action);
+    for (const auto& old : m.history) out += fmt::format("  before     from driver {}: {}\n", old.from, old.title);
+    out += fmt::format("  why        {}\n", m.why);
+    if (!m.advice.empty()) out += fmt::format("  advice     {}\n", m.advice);
+    out += fmt::format("  source     {}\n  file       {}\n", rule->source, rule->file);
+    for (const auto& pattern : rule->match) out += fmt::format("  match      {}\n", pattern);
+    for (const auto& pattern : rule->unless) out += fmt::format("  unless     {}\n", pattern);
+    if (!code && !rule->codes.empty()) out += fmt::format("  numbers    {}: `culprit rules show {}79` shows one\n", rule->codes.size(), rule->event_class.substr(0, rule->event_class.find('{')));
+    for (const auto& sample : rule->fires) out += fmt::format("  fires      {}\n", report::visible(sample));
+    for (const auto& sample : rule->silent) out += fmt::format("  silent     {}\n", report::visible(sample));
+  }
+  print(out);
+  return Exit::finished;
+}
+
+// The files of the user's rules when given, else the whole pack.
+Result<Exit> check(const Arguments& arguments, const rules::RulePack& pack, bool all) {
+  std::vector<std::string> files;
+  if (!all && !arguments.all("rules").empty())
+    for (const auto& rule : pack.rules())
+      if (rule.file.rfind("rules/", 0) != 0) files.push_back(rule.file);
+  const auto failures = rules::check_samples(pack, files);
+  for (const auto& failure : failures) {
+    Error error = usage_error(fmt::format("{} of '{}' {}: {}", failure.key, failure.rule, failure.reason, failure.line));
+    error.where = Where{failure.file, 0};
+    print_error(error);
+  }
+  std::size_t samples = 0;
+  for (const auto& rule : pack.rules()) samples += rule.fires.size() + rule.silent.size();
+  print(fmt::format("{} rules, {} sample lines, {} failed\n", pack.rules().size(), samples, failures.size()));
+  return failures.empty() ? Exit::finished : Exit::usage;
+}
+
+// What the pack says of each line of each file, for rule authors.
+Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack, const std::vector<std::string>& files) {
+  if (files.empty()) return usage_error("rules match needs a file, or - for standard input");
+  const bool json = wants_json(arguments);
+  for (const std::string& path : files) {
+    std::ifstream file;
+    if (path != "-") {
+      file.open(path, std::ios::binary);
+      if (!file) return fail(fmt::format("cannot read this file: {}", std::strerror(errno))).at({path, 0});
+    }
+    std::istream& stream = path == "-" ? std::cin : file;
+    std::string text;
+    std::uint64_t number = 0;
+    std::string out;
+    while (std::getline(stream, text)) {
+      ++number;
+      if (text.size() > (1 << 20)) text.resize(1 << 20);
+      const line::Line line = line::peel(text);
+      const auto found = pack.match(line.message);
+      std::optional<EventRow> event;
+      if (found) {
+        rules::RulePack const& p = pack;
+        struct Nothing final : Sink {
+          void put(const EventRow&) override {}
+          void put(const TracebackRow&) override {}
+          void put(const ExitRow&) override {}
+          void put(const ProgressRow&) override {}
+          void put(const IdentityRow&) override {}
+          void put(const ConfigRow&) override {}
+          void put(const ClockRow&) override {}
+          void put(const RejectRow&) override {}
+          void put(const Manifest&, const Place&) override {}
+        } nothing;
+        const ingest::Reading reading{nothing, p, {}, {}, {}};
+        event = ingest::make_event({{0, number, 0, 0}, text, line}, *found, reading);
+      }
+      if (json) {
+        ordered_json row = {{"file", path}, {"line", number}, {"class", nullptr}, {"severity", nullptr}, {"role", nullptr}, {"host", nullptr}, {"gpu", nullptr}, {"rank", nullptr}};
+        if (found) { row["class"] = found->event_class; row["severity"] = name(found->severity); row["role"] = name(found->role); }
+        const auto& host = event && event->host ? event->host : line.prefix.host;
+        if (host) row["host"] = *host;
+        if (event && event->gpu) row["gpu"] = *event->gpu;
+        const auto& rank = event && event->rank ? event->rank : line.prefix.rank;
+        if (rank) row["rank"] = *rank;
+        out += dump(row);
+      } else if (found) {
+        out += fmt::format("{}:{}: {:<12} {:<30} {}\n", path, number, name(found->severity), found->event_class, report::visible(line.message.substr(0, 120)));
+      }
+      if (out.size() > (1 << 16)) { print(out); out.clear(); }
+    }
+    print(out);
+  }
+  return Exit::finished;
+}
+
+constexpr OptionSpec kOptions[] = {
+    {"rules", "DIR", "your own rules, besides ours; the same id replaces ours (may be repeated)"},
+    {"format", "FORMAT", "text or json (a JSON object a line)"},
+    {"json", nullptr, "the same as --format json"},
+};
+
+Result<Exit> run(const Arguments& arguments) {
+  std::vector<std::string> words = arguments.positional();
+  static const std::vector<std::string> kVerbs{"list", "show", "check", "test", "match"};
+  if (words.empty()) return usage_error("rules needs one of list, show, check, test, match").hint("`culprit help rules` has examples");
+  const std::string verb = words[0];
+  words.erase(words.begin());
+  CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
+  if (std::find(kVerbs.begin(), kVerbs.end(), verb) == kVerbs.end()) {
+    const std::string near = schema::nearest(verb, kVerbs);
+    return usage_error(fmt::format("rules has no '{}'", verb)).hint(near.empty() ? "list, show, check, test, match" : fmt::format("did you mean '{}'?", near));
+  }
+  // check reports every failing sample itself; the others refuse a pack that has one in the user's part.
+  CULPRIT_TRY(pack, load_pack(arguments, verb != "check" && verb != "test"));
+  if (verb == "list") return list(arguments, pack);
+  if (verb == "show") return show(pack, words);
+  if (verb == "check") return check(arguments, pack, false);
+  if (verb == "test") return check(arguments, pack, true);
+  return match(arguments, pack, words);
+}
+
+}  // namespace
+
+extern const Command kRules;
+constinit const Command kRules{"rules", "the rule pack and your own rules", "rules list|show|check|test|match [ARGUMENT...] [options]",
+                               "  culprit rules list\n"
+                               "  culprit rules show gpu_xid/79\n"
+                               "  culprit rules check --rules my-rules/        are my rules well-formed, do their samples hold?\n"
+                               "  culprit rules test --rules my-rules/         do all samples, ours too, hold with mine beside them?\n"
+                               "  culprit rules match dmesg.txt --format json  what does the pack say of each line?\n",
+                               kOptions, run};
+
+}  // namespace culprit::cli

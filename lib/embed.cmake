@@ -1,0 +1,18 @@
+# cmake -DOUT=file.cpp -DSYMBOL=culprit::x::kFiles -DROOT=dir -DFILES="a.json;b.json" -P embed.cmake
+# Writes a C++ file that holds the given files as string constants, so that the program needs nothing beside itself.
+string(REPLACE "|" ";" FILES "${FILES}")
+set(body "// Made from the files named below; edit those.\n#include \"schema/embedded.hpp\"\n\nnamespace culprit {\n\nnamespace {\n\n")
+set(table "")
+set(n 0)
+foreach(file IN LISTS FILES)
+  file(READ "${ROOT}/${file}" text HEX)
+  string(LENGTH "${text}" digits)
+  math(EXPR bytes "${digits} / 2")
+  string(REGEX REPLACE "(................................................................)" "\\1\n" text "${text}")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," text "${text}")
+  string(APPEND body "// ${file}\nconstexpr unsigned char kBytes${n}[] = {\n${text}0x00};\n\n")
+  string(APPEND table "    {\"${file}\", reinterpret_cast<const char*>(kBytes${n}), ${bytes}},\n")
+  math(EXPR n "${n} + 1")
+endforeach()
+string(APPEND body "const EmbeddedFile kFiles[] = {\n${table}};\n\n}  // namespace\n\nstd::span<const EmbeddedFile> ${SYMBOL}() { return kFiles; }\n\n}  // namespace culprit\n")
+file(WRITE "${OUT}" "${body}")

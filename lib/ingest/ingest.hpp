@@ -1,0 +1,45 @@
+// A bundle becomes rows. Members arrive as a stream; their text is cut into blocks, the blocks are scanned on several
+// threads and consumed in order on one, so that the rows are the same for any number of threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bundle/bundle.hpp"
+#include "model/result.hpp"
+#include "model/sink.hpp"
+#include "rules/pack.hpp"
+
+namespace culprit::ingest {
+
+struct Source {
+  std::string path;     // what the user typed
+  std::string label;    // prefix of its members' paths when there are several; "" for one
+};
+
+struct Options {
+  bundle::Limits limits;
+  int threads = 1;
+  const std::atomic<bool>* interrupted = nullptr;                       // Ctrl-C
+  std::function<void(std::uint64_t bytes, const std::string& path)> progress;  // now and then
+};
+
+struct Summary {
+  std::uint64_t members = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t problems = 0;
+  bool interrupted = false;
+};
+
+// Reads every member of every source into the sink. Fails when a source cannot be opened at all; what an earlier run
+// finished (sink.finished) is read only to compare digests, and a difference is an error that names the member.
+Result<Summary> ingest(const std::vector<Source>& sources, const rules::RulePack& pack, MemberSink& sink, const Options& options);
+
+// Labels that tell several bundles of one call apart: file names without archive endings, with a parent folder where
+// those repeat. One bundle needs none.
+std::vector<Source> label_sources(const std::vector<std::string>& paths);
+
+}  // namespace culprit::ingest

@@ -1,0 +1,156 @@
+// Progress lines of training frameworks: a completed step, its time, loss and gradient norm. A NaN loss is often the
+// *missing* loss: Megatron prints it only when it is >= 0, and counts the iteration among the nan ones.
+#include <charconv>
+#include <cmath>
+
+#include "ingest/recogniser.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\r' || text.back() == ',' || text.back() == '|')) text.remove_suffix(1);
+  return text;
+}
+
+// A number in any of the spellings: 4,381 · 3.2e+4 · nan · INF. `odd` tells that it was printed and is not finite.
+std::optional<double> number(std::string_view text, bool& odd) {
+  text = trim(text);
+  std::string digits;
+  for (const char c : text) {
+    if (c == ',') continue;
+    if ((c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E') digits.push_back(c);
+    else break;
+  }
+  if (digits.empty() || digits == "-" || digits == "+") {
+    std::string word;
+    for (const char c : text.substr(0, 9)) word.push_back(static_cast<char>(tolower(static_cast<unsigned char>(c))));
+    odd = word.find("nan") != std::string::npos || word.find("inf") != std::string::npos;
+    return std::nullopt;
+  }
+  const char* begin = digits.c_str() + (digits[0] == '+' ? 1 : 0);
+  double value = 0;
+  const auto [end, error] = std::from_chars(begin, digits.c_str() + digits.size(), value);
+  if (error != std::errc() || end == begin) return std::nullopt;
+  if (!std::isfinite(value)) { odd = true; return std::nullopt; }
+  return value;
+}
+
+// The text after `key`, up to a separator.
+std::optional<std::string_view> after(std::string_view text, std::string_view key, std::string_view stop) {
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view rest = text.substr(at + key.size());
+  while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+  return rest.substr(0, rest.find(stop));
+}
+
+std::optional<std::int64_t> whole(std::optional<std::string_view> text) {
+  if (!text) return std::nullopt;
+  bool odd = false;
+  const auto value = number(*text, odd);
+  if (!value || *value < 0 || *value > 1e15) return std::nullopt;
+  return static_cast<std::int64_t>(std::llround(*value));
+}
+
+ProgressRow start(const TextLine& line, const char* framework) {
+  ProgressRow row;
+  row.place = line.place;
+  row.time = line.line.prefix.time;
+  row.framework = framework;
+  return row;
+}
+
+Outcome read_megatron(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.line.message;
+  ProgressRow row = start(line, "megatron");
+  const std::size_t at = text.find("iteration ");
+  if (at == std::string_view::npos) return {false, nullptr, "megatron.no_iteration"};
+  row.iteration = whole(after(text.substr(at), "iteration ", "/"));
+  if (const std::size_t slash = text.find('/', at); slash != std::string_view::npos) row.total = whole(text.substr(slash + 1, 24));
+  bool odd = false;
+  if (const auto ms = after(text, "elapsed time per iteration (ms):", "|")) row.iteration_ms = number(*ms, odd);
+  bool seen = false;
+  for (const std::string_view key : {"lm loss:", "lm_loss:", "loss:"})
+    if (const auto loss = after(text, key, "|")) { seen = true; row.loss = number(*loss, row.loss_nan); break; }
+  if (const auto norm = after(text, "grad norm:", "|")) row.grad_norm = number(*norm, row.grad_norm_nan);
+  bool ignore = false;
+  const auto nans = after(text, "number of nan iterations:", "|");
+  const auto count = nans ? number(*nans, ignore) : std::nullopt;
+  if (count && *count > 0) row.loss_nan = true;
+  if (!seen && row.grad_norm_nan) row.loss_nan = true;
+  if (!row.iteration) return {false, nullptr, "megatron.no_iteration"};
+  reading.sink.put(row);
+  return {true, nullptr, {}};
+}
+
+Outcome read_deepspeed(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.line.message;
+  ProgressRow row = start(line, "deepspeed");
+  row.iteration = whole(after(text, "step=", ","));
+  if (!row.iteration || text.find("skipped=") == std::string_view::npos) return {};
+  reading.sink.put(row);
+  return {true, nullptr, {}};
+}
+
+Outcome read_nemo(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.line.message;
+  ProgressRow row = start(line, "nemo");
+  row.iteration = whole(after(text, "global_step:", "|"));
+  if (!row.iteration) row.iteration = whole(after(text, "global_step=", ","));
+  if (!row.iteration) row.iteration = whole(after(text, "iteration ", "/"));
+  bool odd = false;
+  if (const auto s = after(text, "train_step_timing in s:", "|"))
+    if (const auto value = number(*s, odd)) row.iteration_ms = *value * 1e3;
+  if (const auto loss = after(text, "reduced_train_loss:", "|")) row.loss = number(*loss, row.loss_nan);
+  else if (const auto loss2 = after(text, "reduced_train_loss=", ",")) row.loss = number(*loss2, row.loss_nan);
+  if (!row.iteration) return {false, nullptr, "nemo.no_step"};
+  reading.sink.put(row);
+  return {true, nullptr, {}};
+}
+
+Outcome read_torchtitan(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.line.message;
+  const std::size_t at = text.find("step:");
+  if (at == std::string_view::npos || text.find("loss:") == std::string_view::npos) return {};
+  ProgressRow row = start(line, "torchtitan");
+  row.iteration = whole(after(text, "step:", "  "));
+  if (const auto loss = after(text, "loss:", "  ")) row.loss = number(*loss, row.loss_nan);
+  if (const auto norm = after(text, "grad_norm:", "  ")) row.grad_norm = number(*norm, row.grad_norm_nan);
+  if (!row.iteration) return {false, nullptr, "torchtitan.no_step"};
+  reading.sink.put(row);
+  return {true, nullptr, {}};
+}
+
+Outcome read_huggingface(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.line.message;
+  if (text.find("'learning_rate'") == std::string_view::npos && text.find("'epoch'") == std::string_view::npos) return {};
+  ProgressRow row = start(line, "huggingface");
+  if (const auto loss = after(text, "'loss':", ",")) row.loss = number(*loss, row.loss_nan);
+  if (const auto norm = after(text, "'grad_norm':", ",")) row.grad_norm = number(*norm, row.grad_norm_nan);
+  reading.sink.put(row);
+  return {true, nullptr, {}};
+}
+
+constexpr std::string_view kMegatronWords[] = {"elapsed time per iteration"};
+constexpr std::string_view kDeepspeedWords[] = {"] step="};
+constexpr std::string_view kNemoWords[] = {"train_step_timing in s", "reduced_train_loss="};
+constexpr std::string_view kTitanWords[] = {"grad_norm: "};
+constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
+
+}  // namespace
+
+extern const Recogniser kMegatron;
+extern const Recogniser kDeepspeed;
+extern const Recogniser kNemo;
+extern const Recogniser kTorchtitan;
+extern const Recogniser kHuggingface;
+constinit const Recogniser kMegatron{"megatron", "Megatron-LM and GPT-NeoX iteration lines (NaN as the missing loss)", kMegatronWords, read_megatron};
+constinit const Recogniser kDeepspeed{"deepspeed", "DeepSpeed step lines", kDeepspeedWords, read_deepspeed};
+constinit const Recogniser kNemo{"nemo", "NeMo 1 and 2 progress lines and bars", kNemoWords, read_nemo};
+constinit const Recogniser kTorchtitan{"torchtitan", "torchtitan step lines", kTitanWords, read_torchtitan};
+constinit const Recogniser kHuggingface{"huggingface", "Hugging Face Trainer's log dictionaries", kHuggingfaceWords, read_huggingface};
+
+}  // namespace culprit::ingest

@@ -1,0 +1,59 @@
+// What reads log text. A file mixes formats (a Slurm output holds tracebacks, NCCL lines and progress bars), so there
+// is no parser per file: every recogniser looks at every line that holds one of its words, wherever it stands.
+//
+// Adding one is one new file: a constinit Recogniser at its end, named in recognisers.cpp and in CMake.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "line/line.hpp"
+#include "model/rows.hpp"
+#include "model/sink.hpp"
+#include "rules/pack.hpp"
+
+namespace culprit::ingest {
+
+// One record of a text: a line, or a part of one where processes tore into each other's lines.
+struct TextLine {
+  Place place;
+  std::string_view raw;        // valid during the call
+  const line::Line& line;      // peeled
+};
+
+// What a recogniser may know and do while a member is read.
+struct Reading {
+  Sink& sink;
+  const rules::RulePack& pack;
+  std::string text_kind;
+  std::string current_gpu;     // nvidia-smi -q and lspci blocks: the lines below belong to this device
+  std::string current_nic;     // ibstat, ibv_devinfo blocks
+};
+
+// Reads the lines that follow a head: a traceback, a failure report.
+class Assembler {
+ public:
+  virtual ~Assembler() = default;
+  enum class Step { took, not_mine, finished };  // finished: the line was taken and nothing more is wanted
+  virtual Step feed(const TextLine& line, Reading& reading) = 0;
+  virtual void finish(Reading& reading) = 0;     // always called once, at the latest at the end of the member
+};
+
+struct Outcome {
+  bool used = false;                       // the line went into a row
+  std::unique_ptr<Assembler> assembler;    // wants the lines that follow
+  std::string_view reject;                 // stable code: the line is of this format and broken
+};
+
+struct Recogniser {
+  std::string_view name;                   // stable, for `culprit formats`
+  std::string_view summary;
+  std::span<const std::string_view> words; // at least 5 characters each; letters in any case
+  Outcome (*read)(const TextLine& line, Reading& reading);
+};
+
+std::span<const Recogniser* const> recognisers();
+
+}  // namespace culprit::ingest

@@ -1,0 +1,160 @@
+#include "ingest/scan.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "rules/literals.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+// A record longer than this around a hit is cut: a JSON file on one line, a megabyte of progress bar.
+constexpr std::size_t kReach = 32 * 1024;
+
+struct Bounds {
+  std::size_t begin, end;
+};
+
+bool ends_record(char c) { return c == '\n' || c == '\r'; }
+
+Bounds record_around(std::string_view block, std::size_t at) {
+  const std::size_t floor = at > kReach ? at - kReach : 0;
+  std::size_t begin = at;
+  while (begin > floor && !ends_record(block[begin - 1])) --begin;
+  const std::size_t ceiling = std::min(block.size(), at + kReach);
+  std::size_t end = at;
+  while (end < ceiling && !ends_record(block[end])) ++end;
+  return {begin, end};
+}
+
+}  // namespace
+
+std::uint64_t count_newlines(std::string_view text) {
+  std::uint64_t n = 0;
+  std::size_t i = 0;
+#if defined(__SSE2__)
+  const __m128i newline = _mm_set1_epi8('\n');
+  while (i + 16 <= text.size()) {
+    __m128i lanes = _mm_setzero_si128();
+    const std::size_t stop = std::min(i + 255 * 16, text.size() - (text.size() - i) % 16);
+    for (; i < stop; i += 16)
+      lanes = _mm_sub_epi8(lanes, _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + i)), newline));
+    const __m128i sums = _mm_sad_epu8(lanes, _mm_setzero_si128());
+    n += static_cast<std::uint64_t>(_mm_cvtsi128_si64(sums)) + static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_srli_si128(sums, 8)));
+  }
+#endif
+  for (; i < text.size(); ++i) n += text[i] == '\n';
+  return n;
+}
+
+Scanner::Table Scanner::make_table(const rules::RulePack& pack) {
+  std::map<std::string, std::pair<bool, std::uint64_t>> words;
+  for (const std::string& word : pack.search_words()) words[word].first = true;
+  const auto list = recognisers();
+  for (std::size_t i = 0; i < list.size(); ++i)
+    for (const std::string_view word : list[i]->words) words[rules::fold(word)].second |= 1ULL << i;
+  Table table;
+  for (const auto& [word, use] : words) {
+    table.words.push_back(word);
+    table.rule.push_back(use.first);
+    table.recognisers.push_back(use.second);
+  }
+  return table;
+}
+
+Scanner::Scanner(const rules::RulePack& pack) : Scanner(pack, make_table(pack)) {}
+
+Scanner::Scanner(const rules::RulePack& pack, Table table)
+    : pack_(pack), recognisers_of_(std::move(table.recognisers)), rule_word_(std::move(table.rule)), search_(std::move(table.words), rules::ordinary_lines()) {}
+
+std::size_t Scanner::count_lines_with_words(std::string_view block) const {
+  std::vector<rules::WordSearch::Hit> hits;
+  search_.find(block, hits);
+  std::size_t lines = 0;
+  std::size_t past = 0;
+  for (const auto& hit : hits) {
+    if (hit.offset < past) continue;
+    ++lines;
+    past = record_around(block, hit.offset).end + 1;
+  }
+  return lines;
+}
+
+BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line::Habit habit, bool rules) const {
+  BlockScan out;
+  struct Found {
+    Bounds bounds;
+    std::uint64_t recognisers = 0;
+    bool rule = false;
+  };
+  std::vector<Found> found;
+  std::vector<rules::WordSearch::Hit> hits;
+  search_.find(block, hits);
+  for (const auto& hit : hits) {
+    if (found.empty() || hit.offset >= found.back().bounds.end) found.push_back({record_around(block, hit.offset), 0, false});
+    found.back().recognisers |= recognisers_of_[hit.word];
+    found.back().rule = found.back().rule || rule_word_[hit.word];
+  }
+  // NULs and colours can stand inside a word; the records that hold them are searched again without.
+  bool cleaned_any = false;
+  for (const char hidden : {'\0', '\x1b'}) {
+    std::size_t at = 0;
+    while (at < block.size()) {
+      const void* p = std::memchr(block.data() + at, hidden, block.size() - at);
+      if (p == nullptr) break;
+      const auto offset = static_cast<std::size_t>(static_cast<const char*>(p) - block.data());
+      const Bounds bounds = record_around(block, offset);
+      const std::string text = line::clean(block.substr(bounds.begin, bounds.end - bounds.begin));
+      hits.clear();
+      search_.find(text, hits);
+      if (!hits.empty()) {
+        Found extra{bounds, 0, false};
+        for (const auto& hit : hits) { extra.recognisers |= recognisers_of_[hit.word]; extra.rule = extra.rule || rule_word_[hit.word]; }
+        found.push_back(extra);
+        cleaned_any = true;
+      }
+      at = bounds.end + 1;
+    }
+  }
+  if (cleaned_any) {
+    std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.bounds.begin < b.bounds.begin; });
+    std::vector<Found> merged;
+    for (const Found& one : found) {
+      if (!merged.empty() && one.bounds.begin < merged.back().bounds.end) {
+        merged.back().recognisers |= one.recognisers;
+        merged.back().rule = merged.back().rule || one.rule;
+        merged.back().bounds.end = std::max(merged.back().bounds.end, one.bounds.end);
+      } else {
+        merged.push_back(one);
+      }
+    }
+    found = std::move(merged);
+  }
+  std::size_t counted_to = 0;
+  for (const Found& one : found) {
+    out.newlines += count_newlines(block.substr(counted_to, one.bounds.begin - counted_to));
+    counted_to = one.bounds.begin;
+    const std::string_view raw = block.substr(one.bounds.begin, one.bounds.end - one.bounds.begin);
+    const auto heads = line::record_heads(raw);
+    for (std::size_t h = 0; h < heads.size(); ++h) {
+      Candidate c;
+      c.begin = one.bounds.begin + heads[h];
+      c.length = (h + 1 < heads.size() ? heads[h + 1] : raw.size()) - heads[h];
+      c.newlines_before = out.newlines;
+      c.recognisers = one.recognisers;
+      c.line = line::peel(raw.substr(heads[h], c.length), h == 0 ? habit : line::Habit{});
+      if (rules && one.rule) c.match = pack_.match(c.line.message, text_kind);
+      out.candidates.push_back(std::move(c));
+    }
+  }
+  out.newlines += count_newlines(block.substr(counted_to));
+  return out;
+}
+
+}  // namespace culprit::ingest

@@ -1,0 +1,188 @@
+#include "ingest/text_reader.hpp"
+
+#include <algorithm>
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kAssemblersAtOnce = 256;
+constexpr std::uint64_t kLinesPerAssembler = 4'000;
+constexpr std::uint64_t kClocksPerMember = 4'096;
+constexpr std::size_t kPartialBytes = 64 * 1024;
+
+// Records of one process: what tells its lines from those of others in the same pipe.
+std::string stream_of(const line::Prefix& prefix) {
+  std::string key;
+  if (prefix.rank) key += "r" + std::to_string(*prefix.rank);
+  if (prefix.local_rank) key += "l" + std::to_string(*prefix.local_rank);
+  if (prefix.task) key += "t" + std::to_string(*prefix.task);
+  if (prefix.pid) key += "p" + std::to_string(*prefix.pid);
+  if (prefix.address) key += "@" + *prefix.address;
+  return key;
+}
+
+std::uint64_t hash_text(std::string_view text) {
+  std::uint64_t h = 0xcbf29ce484222325ULL;  // FNV-1a
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return h >> 1;  // SQLite's integers have a sign
+}
+
+}  // namespace
+
+TextReader::TextReader(const Scanner& scanner, Sink& sink, MemberId member, std::string text_kind, line::Habit habit, bool rules)
+    : scanner_(scanner), reading_{sink, scanner.pack(), std::move(text_kind), {}, {}}, member_(member), habit_(habit), rules_(rules) {}
+
+void TextReader::mark_used(std::uint64_t line) {
+  if (line == last_used_line_) return;
+  last_used_line_ = line;
+  ++used_;
+  if (line == last_rejected_line_) { --rejected_; last_rejected_line_ = 0; }
+}
+
+void TextReader::reject(const TextLine& line, std::string_view reason) {
+  reading_.sink.put(RejectRow{line.place, std::string(reason), std::string(line.raw.substr(0, 200))});
+  if (line.place.line == last_used_line_ || line.place.line == last_rejected_line_) return;
+  last_rejected_line_ = line.place.line;
+  ++rejected_;
+}
+
+// Lines that can tie one clock to another: a kernel line with two times, or one whose twin may stand in another
+// member with the other clock.
+void TextReader::keep_clock(const TextLine& line) {
+  const line::Prefix& prefix = line.line.prefix;
+  if (!prefix.kernel || prefix.time.clock == Clock::none || prefix.time.clock == Clock::local_no_date || line.line.message.size() < 12) return;
+  if (clocks_kept_ >= kClocksPerMember) return;
+  ++clocks_kept_;
+  reading_.sink.put(ClockRow{line.place, prefix.time, prefix.boot, hash_text(line.line.message), prefix.host, "kernel"});
+}
+
+void TextReader::keep_first_clocks(std::string_view bytes) {
+  std::size_t at = 0;
+  for (std::uint64_t n = 1; n <= 64 && at < bytes.size(); ++n) {
+    const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
+    const std::string_view raw = bytes.substr(at, std::min<std::size_t>(end - at, 4096));
+    const line::Line line = line::peel(raw, habit_);
+    keep_clock({{member_, n, at, static_cast<std::uint32_t>(raw.size())}, raw, line});
+    at = end + 1;
+  }
+}
+
+bool TextReader::feed_assemblers(const TextLine& line) {
+  if (running_.empty()) return false;
+  bool took = false;
+  const std::string key = stream_of(line.line.prefix);
+  for (auto it = running_.begin(); it != running_.end();) {
+    if (it->key != key) { ++it; continue; }
+    Assembler::Step step = it->assembler->feed(line, reading_);
+    took = took || step != Assembler::Step::not_mine;
+    if (step != Assembler::Step::took || ++it->fed >= kLinesPerAssembler) {
+      it->assembler->finish(reading_);
+      it = running_.erase(it);
+    } else {
+      ++it;
+    }
+    if (took) break;
+  }
+  if (took) mark_used(line.place.line);
+  return took;
+}
+
+void TextReader::look(const TextLine& line, const Candidate* candidate) {
+  if (line.line.prefix.partial) {  // CRI: join until the record that completes it
+    std::string& text = partial_[stream_of(line.line.prefix)];
+    if (text.size() < kPartialBytes) text += line.line.message;
+    mark_used(line.place.line);
+    return;
+  }
+  if (!partial_.empty())
+    if (const auto it = partial_.find(stream_of(line.line.prefix)); it != partial_.end()) {
+      line::Line whole = line.line;
+      whole.message = it->second + whole.message;
+      partial_.erase(it);
+      const TextLine joined{line.place, line.raw, whole};
+      if (rules_)
+        if (const auto match = reading_.pack.match(whole.message, reading_.text_kind); match && match->role != Role::advice) {
+          storms_.add(make_event(joined, *match, reading_), reading_.sink);
+          mark_used(line.place.line);
+        }
+      return;
+    }
+  if (feed_assemblers(line)) return;
+  if (candidate == nullptr) return;
+  bool used = false;
+  const auto list = recognisers();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if ((candidate->recognisers >> i & 1) == 0) continue;
+    Outcome outcome = list[i]->read(line, reading_);
+    used = used || outcome.used;
+    if (!outcome.reject.empty()) reject(line, outcome.reject);
+    if (outcome.assembler != nullptr) {
+      if (running_.size() >= kAssemblersAtOnce) {
+        running_.front().assembler->finish(reading_);
+        running_.erase(running_.begin());
+      }
+      running_.push_back({stream_of(line.line.prefix), std::move(outcome.assembler), 0});
+      used = true;
+    }
+  }
+  if (candidate->match && candidate->match->role != Role::advice) {
+    storms_.add(make_event(line, *candidate->match, reading_), reading_.sink);
+    keep_clock(line);
+    used = true;
+  } else if (candidate->match && candidate->match->event_class == "log_suppressed") {
+    const auto it = candidate->match->captures.find("count");
+    // "(client.c:2141:ptlrpc_expire_one_request()) Skipped 24": the function tells which message was left out.
+    std::string_view like;
+    const std::string& message = line.line.message;
+    if (const std::size_t open = message.rfind('(', message.find("()")); open != std::string::npos && message.find("())") != std::string::npos) {
+      const std::size_t colon = message.rfind(':', message.find("()"));
+      like = std::string_view(message).substr(colon + 1, message.find("()") - colon - 1);
+    }
+    if (it != candidate->match->captures.end() && it->second.size() < 10 && storms_.add_repeats(std::strtoull(it->second.c_str(), nullptr, 10), like, line.place.line)) used = true;
+  }
+  if (used) mark_used(line.place.line);
+}
+
+// All lines of a stretch, while an assembler wants to see them. Stops early when none is left.
+void TextReader::walk_lines(std::string_view bytes, std::size_t from, std::size_t to, std::uint64_t newlines_before) {
+  std::size_t at = from;
+  while (at < to && !(running_.empty() && partial_.empty())) {
+    std::size_t end = at;
+    while (end < to && bytes[end] != '\n' && bytes[end] != '\r') ++end;
+    const std::string_view raw = bytes.substr(at, std::min<std::size_t>(end - at, 64 * 1024));
+    if (!raw.empty() || bytes[std::min(end, bytes.size() - 1)] == '\n') {
+      const line::Line line = line::peel(raw, habit_);
+      look({{member_, newlines_ + newlines_before + 1, bytes_ + at, static_cast<std::uint32_t>(raw.size())}, raw, line}, nullptr);
+    }
+    if (end < to && bytes[end] == '\n') ++newlines_before;
+    at = end + 1;
+  }
+}
+
+void TextReader::block(std::string_view bytes, const BlockScan& scan) {
+  if (newlines_ == 0 && bytes_ == 0 && reading_.text_kind == "kernel") keep_first_clocks(bytes);
+  std::size_t position = 0;
+  std::uint64_t seen = 0;
+  for (const Candidate& candidate : scan.candidates) {
+    if (!running_.empty() || !partial_.empty()) walk_lines(bytes, position, candidate.begin, seen);
+    const std::string_view raw = bytes.substr(candidate.begin, candidate.length);
+    look({{member_, newlines_ + candidate.newlines_before + 1, bytes_ + candidate.begin, static_cast<std::uint32_t>(candidate.length)}, raw, candidate.line}, &candidate);
+    position = candidate.begin + candidate.length;
+    seen = candidate.newlines_before;
+    if (position < bytes.size() && (bytes[position] == '\n' || bytes[position] == '\r')) seen += bytes[position++] == '\n';
+  }
+  if (!running_.empty() || !partial_.empty()) walk_lines(bytes, position, bytes.size(), seen);
+  bytes_ += bytes.size();
+  newlines_ += scan.newlines;
+  if (!bytes.empty()) open_line_ = bytes.back() != '\n';
+  lines_ = newlines_ + (open_line_ ? 1 : 0);
+}
+
+void TextReader::finish() {
+  for (Running& running : running_) running.assembler->finish(reading_);
+  running_.clear();
+  storms_.flush(reading_.sink);
+}
+
+}  // namespace culprit::ingest

@@ -1,0 +1,59 @@
+// The careful half of reading text: candidates of scanned blocks, in order, to recognisers, assemblers and rules.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ingest/events.hpp"
+#include "ingest/scan.hpp"
+
+namespace culprit::ingest {
+
+class TextReader {
+ public:
+  TextReader(const Scanner& scanner, Sink& sink, MemberId member, std::string text_kind, line::Habit habit, bool rules);
+
+  // A block begins where the one before ended, and ends after a line end or at the end of the member.
+  void block(std::string_view bytes, const BlockScan& scan);
+  void finish();
+
+  std::uint64_t lines() const { return lines_; }        // lines begun, so an unfinished last one counts
+  std::uint64_t used() const { return used_; }
+  std::uint64_t rejected() const { return rejected_; }
+  bool tail_truncated() const { return open_line_; }
+
+ private:
+  void look(const TextLine& line, const Candidate* candidate);
+  bool feed_assemblers(const TextLine& line);
+  void walk_lines(std::string_view bytes, std::size_t from, std::size_t to, std::uint64_t newlines_before);
+  void mark_used(std::uint64_t line);
+  void reject(const TextLine& line, std::string_view reason);
+  void keep_clock(const TextLine& line);
+  void keep_first_clocks(std::string_view bytes);
+
+  const Scanner& scanner_;
+  Reading reading_;
+  MemberId member_;
+  line::Habit habit_;
+  bool rules_;
+  StormFolder storms_;
+  struct Running {
+    std::string key;
+    std::unique_ptr<Assembler> assembler;
+    std::uint64_t fed = 0;
+  };
+  std::vector<Running> running_;
+  std::map<std::string, std::string> partial_;           // CRI stream -> message so far
+  std::uint64_t bytes_ = 0;
+  std::uint64_t newlines_ = 0;
+  std::uint64_t lines_ = 0;
+  std::uint64_t used_ = 0;
+  std::uint64_t rejected_ = 0;
+  std::uint64_t last_used_line_ = 0;
+  std::uint64_t last_rejected_line_ = 0;
+  std::uint64_t clocks_kept_ = 0;
+  bool open_line_ = false;
+};
+
+}  // namespace culprit::ingest

@@ -1,0 +1,150 @@
+#include "ingest/traceback.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <re2/re2.h>
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::string_view kHead = "Traceback (most recent call last):";
+
+std::string_view trim_left(std::string_view text) {
+  const std::size_t at = text.find_first_not_of(" \t");
+  return at == std::string_view::npos ? std::string_view{} : text.substr(at);
+}
+
+bool connector(std::string_view line) {
+  return line.find("During handling of the above exception") != std::string_view::npos ||
+         line.find("The above exception was the direct cause") != std::string_view::npos;
+}
+
+}  // namespace
+
+bool is_library_path(std::string_view path) {
+  static constexpr std::array<std::string_view, 9> kMarks{"site-packages/", "dist-packages/", "/lib/python3", "/lib64/python3", "<frozen ", "/lib/python2", "torch/distributed/", "torch/utils/data/", "multiprocessing/"};
+  return path.empty() || path.front() == '<' || std::any_of(kMarks.begin(), kMarks.end(), [&](std::string_view mark) { return path.find(mark) != std::string_view::npos; });
+}
+
+bool split_exception(std::string_view line, std::string& type, std::string& message) {
+  // A dotted name whose last part begins with a capital, alone or followed by a colon.
+  static const re2::RE2 kException(R"(^((?:[A-Za-z_][\w]*\.)*[A-Z]\w*)(?:: ?((?s).*))?$)");
+  if (line.size() > 4096) line = line.substr(0, 4096);
+  return re2::RE2::FullMatch(re2::StringPiece(line.data(), line.size()), kException, &type, &message);
+}
+
+bool TracebackParser::feed(std::string_view line) {
+  while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
+  const std::string_view body = trim_left(line);
+  const std::size_t indent = line.size() - body.size();
+  if (have_exception_) {
+    if (body.empty()) return ++blank_ <= 2;
+    if (connector(body)) { chained_ = true; blank_ = 0; return true; }
+    if (chained_ && body.rfind(kHead, 0) == 0) { in_frames_ = true; have_exception_ = false; blank_ = 0; return true; }
+    return false;
+  }
+  if (body.empty()) return in_frames_ && ++blank_ <= 1;
+  if (body.rfind(kHead, 0) == 0) return true;
+  if (body.rfind("File \"", 0) == 0) {
+    static const re2::RE2 kFrame(R"re(^File "([^"]*)", line (\d+)(?:, in (.*))?$)re");
+    Frame frame;
+    if (!re2::RE2::FullMatch(re2::StringPiece(body.data(), body.size()), kFrame, &frame.file, &frame.line, &frame.function)) return false;
+    current_innermost_ = frame;
+    if (!is_library_path(frame.file)) current_own_ = frame;
+    return true;
+  }
+  if (indent >= 2) return true;  // source text, carets, "[Previous line repeated 995 more times]"
+  std::string type, message;
+  if (!split_exception(body, type, message)) return false;
+  have_exception_ = true;
+  in_frames_ = false;
+  blank_ = 0;
+  if (!chained_) {
+    type_ = std::move(type);
+    message_ = std::move(message);
+    innermost_ = current_innermost_;
+    own_ = current_own_;
+  }
+  current_innermost_ = current_own_ = {};
+  return true;
+}
+
+void TracebackParser::fill(TracebackRow& row) const {
+  row.type = type_.substr(0, 200);
+  row.message = message_.substr(0, 1000);
+  const Frame& frame = own_.file.empty() ? innermost_ : own_;
+  row.file = frame.file;
+  row.file_line = frame.line;
+  row.function = frame.function;
+}
+
+void classify_traceback(TracebackRow& row, const rules::RulePack& pack) {
+  if (const auto match = pack.match(row.type + ": " + row.message); match && match->role != Role::advice) {
+    row.event_class = match->event_class;
+    row.rule = match->rule->id;
+  }
+}
+
+namespace {
+
+class TracebackAssembler final : public Assembler {
+ public:
+  explicit TracebackAssembler(const TextLine& head) {
+    row_.place = head.place;
+    row_.time = head.line.prefix.time;
+    row_.source = "log";
+    row_.host = head.line.prefix.host;
+    row_.rank = head.line.prefix.rank;
+    row_.local_rank = head.line.prefix.local_rank;
+    row_.pid = head.line.prefix.pid;
+    row_.last_line = head.place.line;
+  }
+
+  Step feed(const TextLine& line, Reading& reading) override {
+    if (!parser_.feed(line.line.message)) return Step::not_mine;
+    row_.last_line = line.place.line;
+    if (parser_.complete() && !stored_last_) {
+      last_ = line.place;
+      stored_last_ = true;
+      // The closing line is also what the rules know: let them speak through the traceback's own row only.
+    }
+    if (!parser_.complete()) stored_last_ = false;
+    (void)reading;
+    return Step::took;
+  }
+
+  void finish(Reading& reading) override {
+    parser_.fill(row_);
+    if (row_.type.empty()) {
+      reading.sink.put(RejectRow{row_.place, "traceback.unfinished", std::string(kHead)});
+      return;
+    }
+    classify_traceback(row_, reading.pack);
+    reading.sink.put(row_);
+  }
+
+ private:
+  TracebackParser parser_;
+  TracebackRow row_;
+  Place last_;
+  bool stored_last_ = false;
+};
+
+Outcome read(const TextLine& line, Reading&) {
+  // The report of an agent repeats its children's tracebacks ("  traceback : Traceback ..."): torchrun.cpp reads those.
+  if (line.line.message.find("traceback : ") != std::string::npos) return {};
+  Outcome outcome;
+  outcome.assembler = std::make_unique<TracebackAssembler>(line);
+  return outcome;
+}
+
+constexpr std::string_view kWords[] = {"Traceback (most recent call last)"};
+
+}  // namespace
+
+extern const Recogniser kTraceback;
+constinit const Recogniser kTraceback{"python-traceback", "Python exceptions with their stacks, chained and interleaved", kWords, read};
+
+}  // namespace culprit::ingest

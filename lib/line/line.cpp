@@ -1,0 +1,563 @@
+#include "line/line.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <re2/re2.h>
+
+#include "line/timestamp.hpp"
+#include "line/wrapper.hpp"
+
+namespace culprit::line {
+
+namespace {
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+bool alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool host_char(char c) { return alpha(c) || digit(c) || c == '-' || c == '.' || c == '_'; }
+
+// Reads from the left; every peeler either takes its prefix whole or leaves the cursor where it was.
+struct Cursor {
+  std::string_view text;
+  std::size_t at = 0;
+
+  std::string_view rest() const { return text.substr(at); }
+  bool done() const { return at >= text.size(); }
+  char peek() const { return done() ? '\0' : text[at]; }
+  bool take(std::string_view word) {
+    if (text.substr(at, word.size()) != word) return false;
+    at += word.size();
+    return true;
+  }
+  void spaces() { while (peek() == ' ') ++at; }
+  std::optional<std::int64_t> number() {
+    std::size_t used = 0;
+    std::int64_t value = 0;
+    if (!parse_digits(rest(), used, value)) return std::nullopt;
+    at += used;
+    return value;
+  }
+  std::string_view word(bool (*accept)(char)) {
+    const std::size_t begin = at;
+    while (!done() && accept(text[at])) ++at;
+    return text.substr(begin, at - begin);
+  }
+};
+
+void keep_time(Prefix& prefix, const Timestamp& stamp) {
+  if (stamp.clock == Clock::none) return;
+  const auto worth = [](Clock clock) {
+    switch (clock) {
+      case Clock::utc: return 5;
+      case Clock::local: return 4;
+      case Clock::local_no_year: return 3;
+      case Clock::local_no_date: return 2;
+      case Clock::boot: return 1;
+      case Clock::none: return 0;
+    }
+    return 0;
+  };
+  if (stamp.clock == Clock::boot && prefix.time.clock != Clock::none) {
+    if (!prefix.boot) prefix.boot = stamp;
+    return;
+  }
+  if (prefix.time.clock == Clock::boot) prefix.boot = prefix.time;
+  // The outermost record was written by the collector of the line; an inner time of the same worth is nearer to the event.
+  if (worth(stamp.clock) >= worth(prefix.time.clock)) prefix.time = stamp;
+}
+
+// [  123.456789] and the forms beside it. Three decimals are Xorg's clock, which starts elsewhere: no time.
+bool peel_boot_time(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  if (!p.take("[")) return false;
+  p.spaces();
+  const bool relative = p.take("+");
+  const auto whole = p.number();
+  if (!whole) return false;
+  Timestamp stamp;
+  if (p.take(".")) {
+    const std::size_t begin = p.at;
+    const auto fraction = p.number();
+    if (!fraction) return false;
+    const std::size_t digits = p.at - begin;
+    if (digits == 6 && !relative && *whole < 9'000'000'000LL)
+      stamp = {Clock::boot, *whole * kSecond + *fraction * 1'000, 1'000};
+  } else if (relative) {
+    return false;
+  }
+  if (!p.take("]")) return false;
+  if (p.peek() == '[') {  // CONFIG_PRINTK_CALLER: [ T5085] or [ C3]
+    Cursor q = p;
+    q.take("[");
+    q.spaces();
+    if ((q.take("T") || q.take("C")) && q.number() && q.take("]")) p = q;
+  }
+  if (stamp.clock == Clock::none && !p.done() && p.peek() != ' ') return false;
+  p.take(" ");
+  if (stamp.clock == Clock::boot) prefix.kernel = true;
+  keep_time(prefix, stamp);
+  c = p;
+  return true;
+}
+
+// [rank3]: · [default3]: · [1,3]<stdout>: · [trainer85612|12]:
+bool peel_launcher_bracket(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  if (!p.take("[")) return false;
+  if (const auto job = p.number()) {
+    if (!p.take(",")) return false;
+    const auto rank = p.number();
+    if (!rank || !p.take("]<") || p.word(alpha).empty() || !p.take(">:")) return false;
+    prefix.rank = *rank;
+    p.take(" ");
+    c = p;
+    return true;
+  }
+  const std::string_view role = p.word([](char ch) { return alpha(ch) || ch == '_' || ch == '-'; });
+  if (role.empty()) return false;
+  const auto number = p.number();
+  if (!number) return false;
+  if (p.take("|")) {
+    const auto rank = p.number();
+    if (!rank || !p.take("]:")) return false;
+    prefix.rank = *rank;
+    c = p;
+    return true;
+  }
+  if (!p.take("]")) return false;
+  const bool colon = p.take(":");
+  if (role == "rank") {
+    if (!colon && p.peek() != ' ') return false;
+    prefix.rank = *number;
+  } else {
+    if (!colon) return false;
+    prefix.local_rank = *number;
+  }
+  p.take(" ");
+  c = p;
+  return true;
+}
+
+// [2026-11-21 03:19:38,601] · [Fri Aug 30 11:43:09 2024] · [Jul 23 2024 07:53:55] · [15:58:29] · [NeMo W 2025-...]
+bool peel_bracketed_date(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  if (!p.take("[")) return false;
+  if (p.take("NeMo ")) { p.word(alpha); p.take(" "); }
+  Timestamp stamp;
+  std::size_t used = parse_iso(p.rest(), stamp);
+  if (used == 0) {
+    used = parse_calendar(p.rest(), stamp);
+    // "[Fri Aug 30 11:43:09 2024]", with the day of the week, is dmesg -T and nothing else.
+    if (used > 0 && alpha(p.peek()) && stamp.clock == Clock::local && p.rest().size() > 4 && p.rest()[3] == ' ' && alpha(p.rest()[4])) { prefix.kernel = true; prefix.unit = "kernel"; }
+  }
+  if (used == 0) used = parse_time_of_day(p.rest(), stamp);
+  if (used == 0) return false;
+  p.at += used;
+  if (p.peek() == ' ') {  // "file.py:239]" of NeMo
+    const std::size_t close = p.text.find(']', p.at);
+    if (close == std::string_view::npos || close - p.at > 80) return false;
+    p.at = close;
+  }
+  if (!p.take("]")) return false;
+  p.take(" ");
+  keep_time(prefix, stamp);
+  c = p;
+  return true;
+}
+
+// [INFO] [tid 841] [rank3] after a bracketed date: fields of a logger's format.
+bool peel_logger_field(Cursor& c, Prefix& prefix) {
+  if (prefix.time.clock == Clock::none) return false;
+  Cursor p = c;
+  if (!p.take("[")) return false;
+  if (p.take("tid ")) {
+    if (!p.number()) return false;
+  } else {
+    const std::string_view level = p.word(alpha);
+    static constexpr std::array<std::string_view, 9> kLevels{"INFO", "WARNING", "WARN", "ERROR", "DEBUG", "CRITICAL", "FATAL", "NOTICE", "TRACE"};
+    if (std::find(kLevels.begin(), kLevels.end(), level) == kLevels.end()) return false;
+  }
+  if (!p.take("] ")) return false;
+  c = p;
+  return true;
+}
+
+// [E621 06:24:44.903881913 ProcessGroupNCCL.cpp:616] · [E ProcessGroupNCCL.cpp:458] · E0611 02:50:04.977 3766697 api.py:914]
+bool peel_glog(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  const bool bracket = p.take("[");
+  const char level = p.peek();
+  if (level != 'I' && level != 'W' && level != 'E' && level != 'F' && level != 'C' && level != 'V') return false;
+  ++p.at;
+  Timestamp stamp;
+  if (digit(p.peek())) {
+    const std::size_t used = parse_glog(p.rest(), stamp);
+    if (used == 0) return false;
+    p.at += used;
+  } else if (!bracket) {
+    return false;
+  }
+  const std::size_t close = p.text.find(']', p.at);
+  if (close == std::string_view::npos || close - p.at > 160) return false;
+  const std::string_view middle = p.text.substr(p.at, close - p.at);  // " 3766697 torch/.../api.py:914"
+  const std::size_t colon = middle.rfind(':');
+  if (colon == std::string_view::npos || colon + 1 >= middle.size() || !digit(middle[colon + 1])) return false;
+  if (middle.find_first_of("()\"'{}") != std::string_view::npos) return false;
+  p.at = close + 1;
+  p.take(" ");
+  keep_time(prefix, stamp);
+  c = p;
+  return true;
+}
+
+// (RayTrainWorker pid=615, ip=10.72.7.6)
+bool peel_ray(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  if (!p.take("(")) return false;
+  const std::string_view actor = p.word([](char ch) { return ch != ')' && ch != '=' && ch != ','; });
+  if (actor.size() < 5 || actor.substr(actor.size() - 4) != " pid" || !p.take("=")) return false;
+  const auto pid = p.number();
+  if (!pid) return false;
+  if (p.take(", ip=")) {
+    const std::string_view ip = p.word([](char ch) { return digit(ch) || alpha(ch) || ch == '.' || ch == ':'; });
+    prefix.address = std::string(ip);
+  }
+  if (!p.take(")")) return false;
+  prefix.pid = *pid;
+  p.take(" ");
+  c = p;
+  return true;
+}
+
+// "kern  :warn  : " (dmesg -x)
+bool peel_facility(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  static constexpr std::array<std::string_view, 12> kFacilities{"kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp"};
+  const std::string_view facility = p.word(alpha);
+  if (std::find(kFacilities.begin(), kFacilities.end(), facility) == kFacilities.end()) return false;
+  p.spaces();
+  if (!p.take(":") || p.word(alpha).empty()) return false;
+  p.spaces();
+  if (!p.take(":")) return false;
+  p.take(" ");
+  if (facility == "kern") { prefix.kernel = true; prefix.unit = "kernel"; }
+  c = p;
+  return true;
+}
+
+// 6,3964,206764307,-;msg
+bool peel_kmsg(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  if (!p.number() || !p.take(",") || !p.number() || !p.take(",")) return false;
+  const auto us = p.number();
+  if (!us || !p.take(",") || *us > 9'000'000'000'000'000LL) return false;
+  const std::size_t semicolon = p.text.find(';', p.at);
+  if (semicolon == std::string_view::npos || semicolon - p.at > 64) return false;
+  p.at = semicolon + 1;
+  prefix.kernel = true;
+  prefix.unit = "kernel";
+  keep_time(prefix, {Clock::boot, *us * 1'000, 1'000});
+  c = p;
+  return true;
+}
+
+// After a syslog time: [host] [LEVEL] tag[pid]:  Takes nothing when no tag with a colon follows.
+void peel_syslog_source(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  const bool no_host = p.peek() == ' ';
+  p.spaces();
+  std::string_view host;
+  for (int token = 0; token < 3; ++token) {
+    const std::size_t begin = p.at;
+    while (!p.done() && p.peek() != ' ' && p.peek() != ':' && p.peek() != '[') ++p.at;
+    std::string_view word = p.text.substr(begin, p.at - begin);
+    if (word.empty() || word.size() > 255) return;
+    std::optional<std::int64_t> pid;
+    if (p.peek() == '[') {
+      Cursor q = p;
+      q.take("[");
+      pid = q.number();
+      if (!pid || !q.take("]")) return;
+      p = q;
+    }
+    if (p.take(":")) {
+      if (!p.done() && p.peek() != ' ') return;  // "0000:3b:00": no tag
+      p.take(" ");
+      prefix.unit = std::string(word);
+      if (pid) prefix.pid = *pid;
+      if (!host.empty()) prefix.host = std::string(host);
+      if (word == "kernel") prefix.kernel = true;
+      c = p;
+      return;
+    }
+    if (p.peek() != ' ' || pid) return;
+    ++p.at;
+    if (token == 0 && !no_host) {
+      if (!std::all_of(word.begin(), word.end(), host_char)) return;
+      host = word;
+    } else if (!std::all_of(word.begin(), word.end(), [](char ch) { return ch >= 'A' && ch <= 'Z'; })) {
+      return;
+    }
+    p.spaces();
+  }
+}
+
+bool peel_syslog(Cursor& c, Prefix& prefix) {
+  Timestamp stamp;
+  Cursor p = c;
+  const std::size_t used = parse_calendar(p.rest(), stamp);
+  if (used == 0) return false;
+  p.at += used;
+  if (!p.done() && !p.take(" ")) return false;
+  keep_time(prefix, stamp);
+  peel_syslog_source(p, prefix);
+  c = p;
+  return true;
+}
+
+// Date first. A Kubernetes record names its stream, a modern syslog its host and tag; a logger neither.
+bool peel_iso(Cursor& c, Prefix& prefix) {
+  Timestamp stamp;
+  Cursor p = c;
+  const std::size_t used = parse_iso(p.rest(), stamp);
+  if (used == 0) return false;
+  p.at += used;
+  if (!p.done() && !p.take(" ") && !p.take(",") && !p.take(":")) return false;
+  keep_time(prefix, stamp);
+  // dmesg --time-format iso: microseconds after a comma, and a zone. Nothing but the message follows.
+  if (stamp.clock == Clock::utc && stamp.precision == 1'000 && c.text[c.at + 19] == ',') {
+    prefix.kernel = true;
+    prefix.unit = "kernel";
+  }
+  if (prefix.unit == "kernel") { c = p; return true; }
+  Cursor q = p;
+  if ((q.take("stdout ") || q.take("stderr ")) && (q.peek() == 'F' || q.peek() == 'P')) {
+    prefix.partial = q.peek() == 'P';
+    ++q.at;
+    if (q.done() || q.take(" ")) { c = q; return true; }
+  }
+  peel_syslog_source(p, prefix);
+  c = p;
+  return true;
+}
+
+// <4> before a kernel line or a syslog record; "<34>1 time host app pid msgid [data] msg" is RFC 5424.
+bool peel_priority(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  if (!p.take("<")) return false;
+  const auto priority = p.number();
+  if (!priority || *priority > 191 || !p.take(">")) return false;
+  if (Cursor q = p; q.take("1 ")) {
+    Timestamp stamp;
+    const std::size_t used = parse_iso(q.rest(), stamp);
+    if (used > 0 || q.take("-")) {
+      q.at += used;
+      std::array<std::string_view, 4> field;  // host, app, procid, msgid
+      bool whole = true;
+      for (std::string_view& f : field) {
+        if (!q.take(" ")) { whole = false; break; }
+        f = q.word([](char ch) { return ch != ' '; });
+        whole = whole && !f.empty();
+      }
+      if (whole && q.take(" ")) {
+        if (q.peek() == '[') {
+          bool quoted = false;
+          while (!q.done()) {
+            const char ch = q.peek();
+            ++q.at;
+            if (ch == '\\' && quoted) ++q.at;
+            else if (ch == '"') quoted = !quoted;
+            else if (ch == ']' && !quoted && q.peek() != '[') break;
+          }
+          q.at = std::min(q.at, q.text.size());
+        } else {
+          q.take("-");
+        }
+        q.take(" ");
+        q.take("\xEF\xBB\xBF");
+        keep_time(prefix, stamp);
+        if (field[0] != "-") prefix.host = std::string(field[0]);
+        prefix.unit = std::string(field[1]);
+        prefix.kernel = prefix.kernel || field[1] == "kernel";
+        c = q;
+        return true;
+      }
+    }
+  }
+  prefix.kernel = prefix.kernel || *priority < 8;
+  c = p;
+  return true;
+}
+
+// "stderr: " · "  3: " (srun -l) · "retraining/0 " (torchx) · "kernel: "
+bool peel_words(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  if (p.take("stderr: ") || p.take("stdout: ")) { c = p; return true; }
+  if (p.take("kernel: ")) { prefix.kernel = true; prefix.unit = "kernel"; c = p; return true; }
+  if (const auto label = p.number()) {
+    if (*label < 1'000'000 && p.take(": ")) { prefix.task = *label; c = p; return true; }
+    return false;
+  }
+  if (!alpha(p.peek())) return false;
+  p.word(host_char);
+  if (p.take("/") && p.number() && p.take(" ") && p.peek() == '[') { c = p; return true; }
+  return false;
+}
+
+// pdsh, only where the whole file has it: a word with a colon means too many other things.
+bool peel_host(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  const std::string_view host = p.word(host_char);
+  if (host.empty() || !(p.take(": ") || (p.take(":") && p.done()))) return false;
+  prefix.host = std::string(host);
+  c = p;
+  return true;
+}
+
+std::size_t bar_end(std::string_view text) {
+  // 3%|###   | 12/345 [00:07<06:50,  1.23s/it]   or, when the tool had no room for the bar,   50% 1/2 [00:49<00:49, 49.97s/it]
+  static const re2::RE2 kBar(R"(\d{1,3}%(?:\|[^|\n]{0,400}\|)? *[\d.,kMG]+/[\d.,kMG?]+ \[[^\]\n]{0,400}\])");
+  std::size_t end = 0;
+  re2::StringPiece input(text.data(), text.size());
+  re2::StringPiece match;
+  while (end < text.size() && text.find('%', end) != std::string_view::npos &&
+         kBar.Match(input, end, text.size(), re2::RE2::UNANCHORED, &match, 1))
+    end = static_cast<std::size_t>(match.data() - text.data()) + match.size();
+  return end;
+}
+
+void read_nccl_head(std::string_view message, Prefix& prefix) {
+  static const re2::RE2 kHead(R"(([^\s:()\[\]]+):(\d+):(\d+) \[(\d+)\] (?:\S+ ){0,3}?(?:\(\w+\) )?NCCL (?:INFO|WARN|TRACE))");
+  std::string host;
+  std::int64_t pid = 0;
+  std::int64_t tid = 0;
+  std::int64_t device = 0;
+  if (re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kHead, &host, &pid, &tid, &device)) {
+    prefix.host = host;
+    prefix.pid = pid;
+    prefix.device = device;
+    prefix.nccl = true;
+  }
+}
+
+}  // namespace
+
+bool needs_cleaning(std::string_view raw) {
+  return raw.find('\0') != std::string_view::npos || raw.find('\x1b') != std::string_view::npos;
+}
+
+std::string clean(std::string_view raw) {
+  std::string out;
+  out.reserve(raw.size());
+  for (std::size_t i = 0; i < raw.size();) {
+    const char c = raw[i];
+    if (c == '\0') { ++i; continue; }
+    std::size_t sequence = 0;  // bytes that stand for ESC
+    if (c == '\x1b') sequence = 1;
+    else if (c == '^' && raw.substr(i, 3) == "^[[") sequence = 2;
+    else if (c == '\\' && raw.substr(i, 7) == "\\u001b[") sequence = 6;
+    else if (c == '#' && raw.substr(i, 5) == "#033[") sequence = 4;  // rsyslog writes control bytes in octal
+    if (sequence > 0) {
+      std::size_t p = i + sequence;
+      if (p < raw.size() && raw[p] == '[') {
+        ++p;
+        while (p < raw.size() && (digit(raw[p]) || raw[p] == ';' || raw[p] == ':' || raw[p] == '?')) ++p;
+        i = p < raw.size() && alpha(raw[p]) ? p + 1 : p;
+        continue;
+      }
+      if (c == '\x1b' && p < raw.size() && raw[p] == ']') {
+        std::size_t end = p + 1;
+        while (end < raw.size() && raw[end] != '\a' && raw[end] != '\x1b') ++end;
+        i = end < raw.size() && raw[end] == '\a' ? end + 1 : std::min(end + 2, raw.size());
+        continue;
+      }
+      if (c == '\x1b') { i = std::min(p + 1, raw.size()); continue; }
+    }
+    out.push_back(c);
+    ++i;
+  }
+  while (!out.empty() && out.back() == '\r') out.pop_back();
+  return out;
+}
+
+Line peel(std::string_view raw, Habit habit) {
+  Line line;
+  std::string text = clean(raw);
+  if (const std::size_t bar = bar_end(text); bar > 0 && text.find_first_not_of(" ,:", bar) != std::string::npos) text.erase(0, bar);
+  Cursor c{text};
+  for (int depth = 0; depth < 12; ++depth) {
+    if (c.peek() == '{') {
+      if (auto inner = unwrap(c.rest(), line.prefix)) {
+        text = clean(*inner);
+        while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+        c = Cursor{text};
+        continue;
+      }
+    }
+    Cursor p = c;
+    p.spaces();
+    const bool indented = p.at > c.at;
+    bool peeled = false;
+    switch (p.peek()) {
+      case '[':
+        peeled = peel_launcher_bracket(p, line.prefix) || peel_bracketed_date(p, line.prefix) || peel_boot_time(p, line.prefix) ||
+                 peel_logger_field(p, line.prefix) || peel_glog(p, line.prefix);
+        break;
+      case '<': peeled = peel_priority(p, line.prefix); break;
+      case '(': peeled = peel_ray(p, line.prefix); break;
+      default:
+        if (digit(p.peek())) peeled = peel_iso(p, line.prefix) || peel_kmsg(p, line.prefix) || peel_syslog(p, line.prefix) || peel_words(p, line.prefix);
+        else if (indented && line.prefix.kernel) peeled = false;  // the indentation of a call trace
+        else peeled = peel_glog(p, line.prefix) || peel_facility(p, line.prefix) || peel_syslog(p, line.prefix) || peel_words(p, line.prefix) ||
+                      (habit.host_prefix && depth == 0 && peel_host(p, line.prefix));
+    }
+    if (!peeled) break;
+    c = p;
+  }
+  line.message = std::string(c.rest());
+  if (line.message.find("NCCL ") != std::string::npos) read_nccl_head(line.message, line.prefix);
+  return line;
+}
+
+std::vector<std::size_t> record_heads(std::string_view raw) {
+  // A launcher prefix or an NCCL head in the middle of a line is another process's record.
+  static const re2::RE2 kInner(R"((\[rank\d+\]:|\[default\d+\]:|[A-Za-z0-9][\w.-]*:\d+:\d+ \[\d+\] (?:\S+ )?NCCL (?:INFO|WARN)))");
+  std::vector<std::size_t> heads{0};
+  const re2::StringPiece input(raw.data(), raw.size());
+  re2::StringPiece match;
+  std::size_t at = 0;
+  bool first = true;
+  while (heads.size() < 64 && at < raw.size() && kInner.Match(input, at, raw.size(), re2::RE2::UNANCHORED, &match, 1)) {
+    const auto begin = static_cast<std::size_t>(match.data() - raw.data());
+    const bool prefix_stack = first && raw.substr(0, begin).find_first_not_of(" []():,.0123456789-TZ+<>/") == std::string_view::npos;
+    const bool stacked = begin > 0 && (raw[begin - 1] == ':' || (raw[begin - 1] == ' ' && begin > 1 && (raw[begin - 2] == ']' || raw[begin - 2] == ')' || raw[begin - 2] == ':')));
+    if (begin > 0 && !prefix_stack && !stacked) heads.push_back(begin);
+    first = false;
+    at = begin + match.size();
+  }
+  return heads;
+}
+
+Habit habit_of(std::string_view head) {
+  Habit habit;
+  int lines = 0;
+  int prefixed = 0;
+  std::string_view rest = head;
+  while (!rest.empty() && lines < 200) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view text = rest.substr(0, end);
+    rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+    if (text.empty()) continue;
+    ++lines;
+    Cursor c{text};
+    const std::string_view host = c.word(host_char);
+    const bool numbered = std::any_of(host.begin(), host.end(), digit) && !host.empty() && alpha(host[0]);
+    if (numbered && (c.take(": ") || (c.take(":") && c.done()))) ++prefixed;
+  }
+  // A kernel's device names look alike ("nvme0: ", "eth0: "), but never on every line of a file.
+  habit.host_prefix = lines >= 3 && prefixed * 100 >= lines * 95;
+  return habit;
+}
+
+}  // namespace culprit::line

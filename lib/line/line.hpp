@@ -1,0 +1,57 @@
+// The line layer: what stands between the bytes of a log and the message that somebody wrote. It undoes, in this
+// order: NUL runs and terminal colours, progress bars glued in front, wrappers (docker, journald and CRI records),
+// and the stack of prefixes that kernels, loggers and launchers put before a message. Each prefix tells something:
+// a time, a host, a rank. The bytes stay where they were; nothing here knows what a message means.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/time.hpp"
+
+namespace culprit::line {
+
+struct Prefix {
+  Timestamp time;                           // wall clock if there was one, else the boot clock
+  std::optional<Timestamp> boot;            // a boot-relative time beside a wall-clock time
+  std::optional<std::string> host;
+  std::optional<std::string> address;       // Ray prints the node's IP
+  std::optional<std::int64_t> rank;         // global
+  std::optional<std::int64_t> local_rank;
+  std::optional<std::int64_t> task;         // srun -l label: a rank when there is one task a GPU, else a node
+  std::optional<std::int64_t> pid;
+  std::optional<std::int64_t> device;       // CUDA ordinal printed by NCCL
+  std::string unit;                         // syslog tag: kernel, systemd-networkd ...
+  bool kernel = false;                      // the line came out of the kernel ring buffer
+  bool nccl = false;
+  bool partial = false;                     // CRI "P": the message goes on in the next record of the same stream
+};
+
+struct Line {
+  Prefix prefix;
+  std::string message;
+};
+
+// Options that hold for a whole file, found by looking at its head.
+struct Habit {
+  bool host_prefix = false;                 // pdsh: every line begins with "host: "
+};
+
+// One line (without its line end) into message and prefix.
+Line peel(std::string_view raw, Habit habit = {});
+
+// Lines of several processes torn together: the places inside raw where another record begins. Always starts with 0.
+std::vector<std::size_t> record_heads(std::string_view raw);
+
+// True when the text holds bytes that hide words from a search: NUL or ESC.
+bool needs_cleaning(std::string_view raw);
+// Without NULs, ANSI sequences (also those spelt \u001b[ or ^[[) and carriage returns at the end.
+std::string clean(std::string_view raw);
+
+// Looks at the first lines of a file.
+Habit habit_of(std::string_view head);
+
+}  // namespace culprit::line

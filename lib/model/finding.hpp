@@ -1,0 +1,97 @@
+// What an analysis concludes, and what the decision makes of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/rows.hpp"
+
+namespace culprit {
+
+enum class Outcome { fired, ruled_out, not_enough_evidence };
+std::string_view name(Outcome outcome);
+
+// A piece of the bundle that a claim rests on. excerpt is text that stands on that line.
+struct Evidence {
+  MemberId member = 0;
+  std::string path;
+  std::uint64_t line = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  std::string excerpt;
+};
+
+struct Subject {
+  std::string kind;   // host gpu rank nic link switch group code config storage job
+  std::string id;     // node-07 · node-07/gpu 0000:3b:00 · node-07/mlx5_2 · 12 · model/attention.py:212
+  auto operator<=>(const Subject&) const = default;
+};
+
+struct Finding {
+  std::string id;               // analysis/what/where, the same in every run
+  std::string analysis;
+  Outcome outcome = Outcome::fired;
+  Subject subject;
+  std::string event_class;
+  std::string symptom = "None"; // ByteRobust table 1 names and ours (DESIGN, section 3)
+  Severity severity = Severity::info;
+  Role role = Role::advice;
+  Scope scope = Scope::host_local;
+  double confidence = 0;        // 0 to 1
+  std::string why;              // the reason of the confidence, a sentence
+  std::string title;            // a noun phrase
+  std::string advice;
+  std::string action;
+  std::optional<Nanoseconds> start, end;  // UTC
+  Nanoseconds uncertainty = 0;
+  std::uint64_t count = 0;
+  std::vector<std::pair<std::string, std::string>> numbers;  // name, value; sorted by name
+  std::vector<Evidence> evidence;
+
+  // Not stored: what the decision orders by.
+  std::optional<std::string> host;
+  std::vector<std::string> hosts;           // all hosts it was seen on, sorted
+  std::vector<std::int64_t> ranks;          // all ranks, sorted
+  std::vector<std::string> leads_to;
+};
+
+struct Target {
+  Subject subject;
+  double confidence = 0;
+  std::vector<std::string> because;         // finding ids
+};
+
+struct Step {
+  std::string step;
+  std::string outcome;                      // taken, ruled_out, not_enough_evidence, skipped
+  std::string why;
+};
+
+struct NextStep {
+  std::string kind;                         // command, collect, plan
+  std::string text;
+};
+
+struct ChainLink {
+  std::optional<Nanoseconds> time;
+  std::string who;
+  std::string what;
+  std::string finding;
+};
+
+struct Verdict {
+  std::string action = "none";              // none isolate reattempt rollback repair checks replay offline mitigate investigate
+  std::vector<Target> targets;
+  std::string precision = "exact";          // exact group candidates
+  std::string symptom = "None";
+  std::optional<Nanoseconds> start, end;
+  std::string summary;
+  std::vector<Step> steps;
+  std::vector<NextStep> next;
+  std::vector<ChainLink> chain;             // cause to consequence
+};
+
+}  // namespace culprit

@@ -1,0 +1,29 @@
+#include "model/rows.hpp"
+
+#include <array>
+
+namespace culprit {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kSeverities{"info", "warning", "distributed", "critical"};
+constexpr std::array<std::string_view, 5> kRoles{"advice", "teardown", "confirmation", "cascade", "root"};
+constexpr std::array<std::string_view, 4> kScopes{"host-local", "shared", "user-code", "job-wide"};
+
+template <class Enum, std::size_t N>
+std::optional<Enum> find(const std::array<std::string_view, N>& names, std::string_view text) {
+  for (std::size_t i = 0; i < N; ++i)
+    if (names[i] == text) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view name(Severity severity) { return kSeverities[static_cast<std::size_t>(severity)]; }
+std::string_view name(Role role) { return kRoles[static_cast<std::size_t>(role)]; }
+std::string_view name(Scope scope) { return kScopes[static_cast<std::size_t>(scope)]; }
+std::optional<Severity> severity_named(std::string_view text) { return find<Severity>(kSeverities, text); }
+std::optional<Role> role_named(std::string_view text) { return find<Role>(kRoles, text); }
+std::optional<Scope> scope_named(std::string_view text) { return find<Scope>(kScopes, text); }
+
+}  // namespace culprit

@@ -1,0 +1,37 @@
+// Where readers put what they find. A reader has never heard of SQLite: its tests collect into vectors.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "model/rows.hpp"
+
+namespace culprit {
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void put(const EventRow& row) = 0;
+  virtual void put(const TracebackRow& row) = 0;
+  virtual void put(const ExitRow& row) = 0;
+  virtual void put(const ProgressRow& row) = 0;
+  virtual void put(const IdentityRow& row) = 0;
+  virtual void put(const ConfigRow& row) = 0;
+  virtual void put(const ClockRow& row) = 0;
+  virtual void put(const RejectRow& row) = 0;
+  virtual void put(const Manifest& manifest, const Place& place) = 0;
+};
+
+// Facts arrive member by member, between begin and end.
+class MemberSink : public Sink {
+ public:
+  // The digest of the member of this path when an earlier run finished it.
+  virtual std::optional<std::string> finished(const std::string& path) = 0;
+  virtual MemberId begin_member(const MemberRow& row) = 0;   // the id that the facts of the member carry
+  // All facts of the member are in; counts and digest are set. After this the member survives a kill.
+  virtual void end_member(const MemberRow& row) = 0;
+  // Something of the bundle could not be read: path, stable code, sentence.
+  virtual void problem(const std::string& path, const std::string& code, const std::string& reason) = 0;
+};
+
+}  // namespace culprit

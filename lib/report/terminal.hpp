@@ -1,0 +1,18 @@
+// What a terminal can show: text of logs and archives may hold bytes that would move the cursor or worse.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace culprit::report {
+
+// Control bytes (also C1 and bidirectional overrides) as visible escapes, invalid UTF-8 as U+FFFD; tabs stay.
+std::string visible(std::string_view text);
+
+// Columns a terminal needs for the text: one for each character, none for combining ones.
+std::size_t columns(std::string_view text);
+
+// The text broken at spaces into lines of at most `width` columns; later lines begin with `indent` spaces.
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
+
+}  // namespace culprit::report

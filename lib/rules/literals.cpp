@@ -1,0 +1,267 @@
+#include "rules/literals.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace culprit::rules {
+
+namespace {
+
+using Words = std::vector<std::string>;
+constexpr std::size_t kMaxWords = 16;
+constexpr std::size_t kMaxLength = 96;
+constexpr double kUsable = 6;  // bytes
+
+std::size_t shortest(const Words& words) {
+  std::size_t least = words.empty() ? 0 : words[0].size();
+  for (const auto& word : words) least = std::min(least, word.size());
+  return least;
+}
+
+std::size_t occurrences(std::string_view text, std::string_view word) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) ++n;
+  return n;
+}
+
+// What is known of a piece of pattern: the complete list of its texts, or words that one of must appear.
+struct Piece {
+  std::optional<Words> exact;
+  Words required;
+};
+
+class Parser {
+ public:
+  Parser(std::string_view pattern, std::string_view ordinary) : text_(pattern), ordinary_(ordinary) {}
+
+  Words run() {
+    const Piece piece = alternation(0);
+    if (at_ != text_.size()) return {};
+    return best_of(piece);
+  }
+
+ private:
+  double score(const Words& words) const {
+    if (words.empty() || shortest(words) == 0) return -1;
+    double common = 0;
+    for (const auto& word : words) common += static_cast<double>(occurrences(ordinary_, word));
+    const double length = static_cast<double>(std::min<std::size_t>(shortest(words), 14));
+    // Words that are too short to search for are a last resort, common ones a poor choice and still better than those.
+    if (length < kUsable) return 0.001 * length;
+    return std::max(length - 0.15 * static_cast<double>(words.size()) - 4.0 * common, 0.1 + 0.001 * length);
+  }
+
+  const Words& better(const Words& a, const Words& b) const { return score(b) > score(a) ? b : a; }
+
+  Words best_of(const Piece& piece) const { return piece.exact ? (shortest(*piece.exact) > 0 ? *piece.exact : Words{}) : piece.required; }
+
+  static Piece anything() { return {std::nullopt, {}}; }
+  static Piece nothing_wide() { return {Words{""}, {}}; }  // anchors
+
+  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  bool more() const { return at_ < text_.size(); }
+
+  Piece alternation(int depth) {
+    Piece sum = concatenation(depth);
+    while (more() && peek() == '|') {
+      ++at_;
+      const Piece next = concatenation(depth);
+      const Words a = best_of(sum);
+      const Words b = best_of(next);
+      Piece merged;
+      if (sum.exact && next.exact && sum.exact->size() + next.exact->size() <= kMaxWords) {
+        merged.exact = sum.exact;
+        merged.exact->insert(merged.exact->end(), next.exact->begin(), next.exact->end());
+      }
+      if (!a.empty() && !b.empty() && a.size() + b.size() <= 4 * kMaxWords) {
+        merged.required = a;
+        merged.required.insert(merged.required.end(), b.begin(), b.end());
+      }
+      sum = std::move(merged);
+    }
+    return sum;
+  }
+
+  Piece concatenation(int depth) {
+    Words run{""};
+    Words best;
+    bool whole = true;
+    const auto close = [&] {
+      if (shortest(run) > 0) best = better(best, run);
+      run = {""};
+    };
+    while (more() && peek() != '|' && peek() != ')') {
+      const Piece piece = repetition(depth);
+      if (broken_) return anything();
+      bool joined = false;
+      if (piece.exact && run.size() * piece.exact->size() <= kMaxWords) {
+        Words product;
+        bool fits = true;
+        for (const auto& left : run)
+          for (const auto& right : *piece.exact) {
+            product.push_back(left + right);
+            fits = fits && product.back().size() <= kMaxLength;
+          }
+        if (fits) { run = std::move(product); joined = true; }
+      }
+      if (!joined) {
+        whole = false;
+        close();
+        if (piece.exact) run = *piece.exact;  // too many to multiply: start again from here
+        else best = better(best, piece.required);
+      }
+    }
+    if (whole) return {run, {}};
+    close();
+    return {std::nullopt, best};
+  }
+
+  Piece repetition(int depth) {
+    Piece piece = atom(depth);
+    while (more()) {
+      int least = 1;
+      bool once = true;
+      const char c = peek();
+      if (c == '*') { least = 0; once = false; ++at_; }
+      else if (c == '+') { once = false; ++at_; }
+      else if (c == '?') { least = 0; ++at_; }
+      else if (c == '{') {
+        std::size_t p = at_ + 1;
+        const std::size_t begin = p;
+        while (p < text_.size() && (isdigit(static_cast<unsigned char>(text_[p])) || text_[p] == ',')) ++p;
+        if (p >= text_.size() || text_[p] != '}' || p == begin) break;  // a literal brace
+        const std::string_view inside = text_.substr(begin, p - begin);
+        least = inside[0] == ',' ? 0 : std::atoi(std::string(inside).c_str());
+        once = least == 1 && inside == "1";
+        if (least == 0) once = false;
+        at_ = p + 1;
+      } else {
+        break;
+      }
+      if (more() && peek() == '?') ++at_;  // lazy
+      if (least == 0 && once) {            // x?
+        if (piece.exact && piece.exact->size() < kMaxWords) piece.exact->push_back("");
+        else piece = anything();
+      } else if (least == 0) {
+        piece = anything();
+      } else if (!once) {
+        Piece repeated;
+        repeated.required = best_of(piece);
+        piece = repeated;
+      }
+    }
+    return piece;
+  }
+
+  Piece literal(char c) const { return {Words{fold(std::string(1, c))}, {}}; }
+
+  Piece atom(int depth) {
+    const char c = text_[at_++];
+    switch (c) {
+      case '.': return anything();
+      case '^': case '$': return nothing_wide();
+      case '[': return char_class();
+      case '(': return group(depth);
+      case '\\': return escape();
+      default: return literal(c);
+    }
+  }
+
+  Piece escape() {
+    if (!more()) { broken_ = true; return anything(); }
+    const char c = text_[at_++];
+    switch (c) {
+      case 'b': case 'B': case 'A': case 'z': return nothing_wide();
+      case 'd': case 'D': case 'w': case 'W': case 's': case 'S': case 'C': return anything();
+      case 'n': return literal('\n');
+      case 't': return literal('\t');
+      case 'r': return literal('\r');
+      default: break;
+    }
+    if (isalnum(static_cast<unsigned char>(c))) { broken_ = c == 'Q' || c == 'p' || c == 'P' || c == 'x'; return anything(); }
+    return literal(c);
+  }
+
+  Piece char_class() {
+    std::string members;
+    bool wide = false;
+    if (peek() == '^') { wide = true; ++at_; }
+    bool first = true;
+    while (more() && (peek() != ']' || first)) {
+      first = false;
+      char c = text_[at_++];
+      if (c == '[' && peek() == ':') {
+        wide = true;
+        const std::size_t close = text_.find(":]", at_);
+        if (close == std::string_view::npos) { broken_ = true; return anything(); }
+        at_ = close + 2;
+        continue;
+      }
+      if (c == '\\' && more()) {
+        c = text_[at_++];
+        if (isalnum(static_cast<unsigned char>(c))) { wide = true; continue; }
+      }
+      if (peek() == '-' && at_ + 1 < text_.size() && text_[at_ + 1] != ']') {
+        wide = true;
+        at_ += 2;
+        if (text_[at_ - 1] == '\\' && more()) ++at_;
+        continue;
+      }
+      members.push_back(c);
+    }
+    if (!more()) { broken_ = true; return anything(); }
+    ++at_;
+    if (wide) return anything();
+    Words words;
+    for (const char c : members) {
+      const std::string folded = fold(std::string(1, c));
+      if (std::find(words.begin(), words.end(), folded) == words.end()) words.push_back(folded);
+    }
+    if (words.empty() || words.size() > 4) return anything();
+    return {words, {}};
+  }
+
+  Piece group(int depth) {
+    if (depth > 50) { broken_ = true; return anything(); }
+    if (peek() == '?') {
+      ++at_;
+      if (peek() == 'P' || peek() == '<') {
+        const std::size_t close = text_.find('>', at_);
+        if (close == std::string_view::npos) { broken_ = true; return anything(); }
+        at_ = close + 1;
+      } else {
+        while (more() && peek() != ':' && peek() != ')') ++at_;  // flags: folding makes (?i) harmless
+        if (!more()) { broken_ = true; return anything(); }
+        if (text_[at_++] == ')') return nothing_wide();
+      }
+    }
+    Piece inside = alternation(depth + 1);
+    if (!more() || text_[at_] != ')') { broken_ = true; return anything(); }
+    ++at_;
+    return inside;
+  }
+
+  std::string_view text_;
+  std::string_view ordinary_;
+  std::size_t at_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace
+
+std::string fold(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(static_cast<unsigned char>(c) | 0x20);
+  return out;
+}
+
+std::vector<std::string> required_words(std::string_view pattern, std::string_view ordinary) {
+  const std::string folded = fold(ordinary);
+  Parser parser(pattern, folded);
+  Words words = parser.run();
+  std::sort(words.begin(), words.end());
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  return words;
+}
+
+}  // namespace culprit::rules

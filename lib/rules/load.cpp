@@ -1,0 +1,184 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <re2/re2.h>
+
+#include "rules/rule.hpp"
+#include "schema/schema.hpp"
+
+namespace culprit::rules {
+
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::string> strings(const json& object, const char* key) {
+  std::vector<std::string> out;
+  if (const auto it = object.find(key); it != object.end())
+    for (const auto& one : *it) out.push_back(one.get<std::string>());
+  return out;
+}
+
+// Overrides what `object` names; the schema has checked every type and word before.
+Meaning read_meaning(const json& object, Meaning base) {
+  const auto text = [&](const char* key, std::string& out) {
+    if (const auto it = object.find(key); it != object.end()) out = it->get<std::string>();
+  };
+  text("title", base.title);
+  text("component", base.component);
+  text("symptom", base.symptom);
+  text("action", base.action);
+  text("why", base.why);
+  text("advice", base.advice);
+  if (object.contains("severity")) base.severity = *severity_named(object["severity"].get<std::string>());
+  if (object.contains("role")) base.role = *role_named(object["role"].get<std::string>());
+  if (object.contains("scope")) base.scope = *scope_named(object["scope"].get<std::string>());
+  if (object.contains("leads_to")) base.leads_to = strings(object, "leads_to");
+  if (const auto it = object.find("tolerance"); it != object.end()) base.tolerance = Tolerance{(*it)["count"].get<int>(), (*it)["window_s"].get<int>()};
+  if (const auto it = object.find("history"); it != object.end()) {
+    base.history.clear();
+    for (const auto& old : *it) {
+      OldMeaning entry;
+      entry.from = old.value("from", "");
+      entry.before = old.value("before", "");
+      entry.title = old.value("title", "");
+      entry.text = old.value("text", "");
+      entry.action = old.value("action", "");
+      if (old.contains("severity")) entry.severity = severity_named(old["severity"].get<std::string>());
+      if (old.contains("role")) entry.role = role_named(old["role"].get<std::string>());
+      base.history.push_back(std::move(entry));
+    }
+  }
+  return base;
+}
+
+Result<> check_pattern(const std::string& pattern, const std::string& file, const std::string& key) {
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  options.set_encoding(re2::RE2::Options::EncodingLatin1);
+  const re2::RE2 compiled(pattern, options);
+  if (!compiled.ok())
+    return fail(fmt::format("{}: bad pattern: {}", key, compiled.error())).at({file, 0}).hint("patterns are RE2: no look-around, no back-references; a backslash is written twice in JSON");
+  return {};
+}
+
+Rule read_rule(const json& object, const std::string& family, const std::string& file) {
+  Rule rule;
+  rule.id = object["id"].get<std::string>();
+  rule.event_class = object["class"].get<std::string>();
+  rule.family = family;
+  rule.file = file;
+  rule.source = object["source"].get<std::string>();
+  rule.meaning = read_meaning(object, {});
+  rule.where = strings(object, "where");
+  rule.match = strings(object, "match");
+  rule.unless = strings(object, "unless");
+  rule.over = strings(object, "over");
+  if (const auto it = object.find("codes"); it != object.end())
+    for (const auto& [code, meaning] : it->items()) rule.codes.emplace(std::strtoll(code.c_str(), nullptr, 10), read_meaning(meaning, rule.meaning));
+  if (const auto it = object.find("words"); it != object.end())
+    for (const auto& [word, effect] : it->items()) {
+      WordEffect e;
+      if (effect.contains("severity")) e.severity = severity_named(effect["severity"].get<std::string>());
+      if (effect.contains("at_most")) e.at_most = severity_named(effect["at_most"].get<std::string>());
+      rule.words.emplace(word, e);
+    }
+  rule.fires = strings(object["samples"], "fires");
+  rule.silent = strings(object["samples"], "silent");
+  return rule;
+}
+
+Result<> refuse_duplicates(const std::vector<Rule>& rules) {
+  std::map<std::string, std::string> seen;
+  for (const Rule& rule : rules)
+    if (const auto [it, fresh] = seen.emplace(rule.id, rule.file); !fresh)
+      return fail(fmt::format("id: the rule '{}' stands twice, also in {}", rule.id, it->second)).at({rule.file, 0}).hint("give one of them another id");
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::string& file) {
+  CULPRIT_TRY(document, schema::parse_strict(text, file));
+  static const json kSchema = json::parse(schema::text("rule-v1.json"));
+  const auto violations = schema::validate(document, kSchema);
+  if (!violations.empty()) {
+    std::string what = (violations[0].path.empty() ? "" : violations[0].path + ": ") + violations[0].reason;
+    if (violations.size() > 1) what += fmt::format(" (and {} more)", violations.size() - 1);
+    // "rules[3]" tells less than the id of the rule.
+    if (const auto& path = violations[0].path; path.rfind("rules[", 0) == 0) {
+      const std::size_t index = std::strtoul(path.c_str() + 6, nullptr, 10);
+      if (document["rules"][index].is_object() && document["rules"][index].contains("id") && document["rules"][index]["id"].is_string())
+        what += fmt::format(", in rule '{}'", document["rules"][index]["id"].get<std::string>());
+    }
+    return fail(what).at({file, 0}).hint("`culprit schema rule-v1.json` prints what a rule file may hold");
+  }
+  std::vector<Rule> rules;
+  const std::string family = document["family"].get<std::string>();
+  std::size_t index = 0;
+  for (const auto& object : document["rules"]) {
+    Rule rule = read_rule(object, family, file);
+    const auto patterns = [&](const std::vector<std::string>& list, const char* key) -> Result<> {
+      for (std::size_t i = 0; i < list.size(); ++i) CULPRIT_CHECK(check_pattern(list[i], file, fmt::format("rules[{}].{}[{}] of '{}'", index, key, i, rule.id)));
+      return {};
+    };
+    CULPRIT_CHECK(patterns(rule.match, "match"));
+    CULPRIT_CHECK(patterns(rule.unless, "unless"));
+    rules.push_back(std::move(rule));
+    ++index;
+  }
+  CULPRIT_CHECK(refuse_duplicates(rules));
+  return rules;
+}
+
+Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folders) {
+  std::vector<Rule> rules;
+  for (const EmbeddedFile& file : embedded_rules()) {
+    const std::string_view name = file.name;
+    if (name.find('/') != std::string_view::npos || name.size() < 5 || name.substr(name.size() - 5) != ".json") continue;
+    CULPRIT_TRY(some, read_rule_file(file.text(), "rules/" + std::string(name)));
+    std::move(some.begin(), some.end(), std::back_inserter(rules));
+  }
+  CULPRIT_CHECK(refuse_duplicates(rules));
+
+  std::vector<Rule> theirs;
+  for (const std::string& folder : user_folders) {
+    std::error_code error;
+    std::vector<std::string> paths;
+    if (std::filesystem::is_regular_file(folder, error)) paths.push_back(folder);
+    else for (auto it = std::filesystem::directory_iterator(folder, error); !error && it != std::filesystem::directory_iterator(); it.increment(error))
+      if (it->path().extension() == ".json") paths.push_back(it->path().string());
+    if (error) {
+      Error trouble = usage_error("cannot read the rule folder: " + error.message());
+      trouble.where = Where{folder, 0};
+      trouble.help = "--rules takes a folder of .json files, or one file";
+      return trouble;
+    }
+    std::sort(paths.begin(), paths.end());
+    for (const std::string& path : paths) {
+      std::ifstream stream(path, std::ios::binary);
+      std::ostringstream bytes;
+      bytes << stream.rdbuf();
+      if (!stream) return usage_error(fmt::format("cannot read the rule file: {}", std::strerror(errno))).at({path, 0});
+      CULPRIT_TRY(some, read_rule_file(bytes.str(), path));
+      std::move(some.begin(), some.end(), std::back_inserter(theirs));
+    }
+  }
+  CULPRIT_CHECK(refuse_duplicates(theirs));
+  std::set<std::string> replaced;
+  for (const Rule& rule : theirs) replaced.insert(rule.id);
+  std::erase_if(rules, [&](const Rule& rule) { return replaced.count(rule.id) > 0; });
+  std::move(theirs.begin(), theirs.end(), std::back_inserter(rules));
+  // The order of files and folders must not matter to what a line is taken for.
+  std::sort(rules.begin(), rules.end(), [](const Rule& a, const Rule& b) { return a.id < b.id; });
+  return rules;
+}
+
+}  // namespace culprit::rules

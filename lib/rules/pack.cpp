@@ -1,0 +1,217 @@
+#include "rules/pack.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+#include <re2/set.h>
+
+#include "rules/literals.hpp"
+#include "schema/embedded.hpp"
+
+namespace culprit::rules {
+
+namespace {
+
+re2::RE2::Options options() {
+  re2::RE2::Options o;
+  o.set_log_errors(false);
+  o.set_encoding(re2::RE2::Options::EncodingLatin1);  // logs are bytes; a torn character must not stop a match
+  return o;
+}
+
+}  // namespace
+
+struct RulePack::Compiled {
+  struct Pattern {
+    std::size_t rule;
+    std::unique_ptr<re2::RE2> expression;
+  };
+  std::vector<Rule> rules;
+  std::vector<Pattern> patterns;                              // in the order of the set
+  std::vector<std::vector<std::unique_ptr<re2::RE2>>> unless; // by rule
+  std::vector<std::set<std::size_t>> over;                    // by rule: rules that give way to it
+  std::unique_ptr<re2::RE2::Set> set;
+  std::vector<std::string> words;
+
+  std::vector<std::pair<std::size_t, std::size_t>> candidates(std::string_view message, std::string_view kind) const {
+    std::vector<int> hits;
+    std::vector<std::pair<std::size_t, std::size_t>> out;  // rule, pattern
+    const re2::StringPiece text(message.data(), message.size());
+    re2::RE2::Set::ErrorInfo trouble{};
+    if (!set->Match(text, &hits, &trouble)) {
+      if (trouble.kind == re2::RE2::Set::kNoError) return out;
+      hits.clear();  // out of memory for the automaton: one by one is slow and right
+      for (std::size_t i = 0; i < patterns.size(); ++i)
+        if (re2::RE2::PartialMatch(text, *patterns[i].expression)) hits.push_back(static_cast<int>(i));
+    }
+    std::sort(hits.begin(), hits.end());
+    for (const int hit : hits) {
+      const std::size_t p = static_cast<std::size_t>(hit);
+      const std::size_t r = patterns[p].rule;
+      if (!out.empty() && out.back().first == r) continue;
+      if (!kind.empty() && !rules[r].where.empty() && std::find(rules[r].where.begin(), rules[r].where.end(), kind) == rules[r].where.end()) continue;
+      if (std::any_of(unless[r].begin(), unless[r].end(), [&](const auto& e) { return re2::RE2::PartialMatch(text, *e); })) continue;
+      out.emplace_back(r, p);
+    }
+    return out;
+  }
+};
+
+RulePack::RulePack(std::unique_ptr<Compiled> compiled) : compiled_(std::move(compiled)) {}
+RulePack::RulePack(RulePack&&) noexcept = default;
+RulePack& RulePack::operator=(RulePack&&) noexcept = default;
+RulePack::~RulePack() = default;
+
+std::string_view ordinary_lines() {
+  for (const EmbeddedFile& file : embedded_rules())
+    if (std::string_view(file.name) == "tables/ordinary-lines.txt") return file.text();
+  return {};
+}
+
+Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
+  auto c = std::make_unique<Compiled>();
+  c->rules = std::move(rules);
+  re2::RE2::Options set_options = options();
+  set_options.set_max_mem(256 << 20);
+  c->set = std::make_unique<re2::RE2::Set>(set_options, re2::RE2::UNANCHORED);
+  c->unless.resize(c->rules.size());
+  c->over.resize(c->rules.size());
+  std::map<std::string, std::size_t> by_id;
+  for (std::size_t r = 0; r < c->rules.size(); ++r) by_id.emplace(c->rules[r].id, r);
+  std::set<std::string> words;
+  for (std::size_t r = 0; r < c->rules.size(); ++r) {
+    const Rule& rule = c->rules[r];
+    bool raises_event = rule.meaning.role != Role::advice;
+    for (const auto& [code, meaning] : rule.codes) raises_event = raises_event || meaning.role != Role::advice;
+    for (std::size_t i = 0; i < rule.match.size(); ++i) {
+      std::string error;
+      if (c->set->Add(rule.match[i], &error) < 0) return fail(fmt::format("match[{}] of '{}': {}", i, rule.id, error)).at({rule.file, 0});
+      c->patterns.push_back({r, std::make_unique<re2::RE2>(rule.match[i], options())});
+      if (!raises_event) continue;
+      const auto needed = required_words(rule.match[i], ordinary_lines());
+      std::size_t least = needed.empty() ? 0 : needed[0].size();
+      for (const auto& word : needed) least = std::min(least, word.size());
+      if (least < 5)  // the scan probes four bytes at a time
+        return fail(fmt::format("match[{}] of '{}' has no fixed text of at least 5 characters that every match contains", i, rule.id)).at({rule.file, 0}).hint("name more of the words that the program prints; patterns that can match almost any line would slow every scan");
+      words.insert(needed.begin(), needed.end());
+    }
+    for (const std::string& pattern : rule.unless) c->unless[r].push_back(std::make_unique<re2::RE2>(pattern, options()));
+    for (const std::string& id : rule.over) {
+      const auto it = by_id.find(id);
+      if (it == by_id.end()) return fail(fmt::format("over: '{}' names the rule '{}', which does not exist", rule.id, id)).at({rule.file, 0}).hint("`culprit rules list` prints the ids");
+      c->over[r].insert(it->second);
+    }
+  }
+  if (!c->set->Compile()) return internal_error("the rule patterns are too large to compile together");
+  c->words.assign(words.begin(), words.end());
+  return RulePack(std::move(c));
+}
+
+std::string fill_class(const std::string& pattern, const std::map<std::string, std::string>& captures) {
+  std::string out;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '{') { out.push_back(pattern[i]); continue; }
+    const std::size_t close = pattern.find('}', i);
+    if (close == std::string::npos) break;
+    const auto it = captures.find(pattern.substr(i + 1, close - i - 1));
+    bool gap = false;
+    if (it != captures.end())
+      for (const char c : it->second) {
+        if (isalnum(static_cast<unsigned char>(c))) {
+          if (gap && out.back() != '/') out.push_back('_');
+          out.push_back(static_cast<char>(tolower(static_cast<unsigned char>(c))));
+          gap = false;
+        } else {
+          gap = true;
+        }
+      }
+    i = close;
+  }
+  return out;
+}
+
+std::vector<const Rule*> RulePack::all_matches(std::string_view message, std::string_view kind) const {
+  std::vector<const Rule*> out;
+  for (const auto& [rule, pattern] : compiled_->candidates(message, kind)) out.push_back(&compiled_->rules[rule]);
+  return out;
+}
+
+std::optional<Match> RulePack::match(std::string_view message, std::string_view kind) const {
+  const auto hits = compiled_->candidates(message, kind);
+  if (hits.empty()) return std::nullopt;
+  std::optional<Match> best;
+  for (const auto& [r, p] : hits) {
+    // A rule that another match stands over is out of the race, whatever their severities.
+    if (std::any_of(hits.begin(), hits.end(), [&, rule_index = r](const auto& other) { return compiled_->over[other.first].count(rule_index) > 0; })) continue;
+    const Rule& rule = compiled_->rules[r];
+    Match m;
+    m.rule = &rule;
+    const re2::RE2& expression = *compiled_->patterns[p].expression;
+    const auto& names = expression.CapturingGroupNames();
+    if (!names.empty()) {
+      std::vector<re2::StringPiece> groups(static_cast<std::size_t>(expression.NumberOfCapturingGroups()) + 1);
+      expression.Match(re2::StringPiece(message.data(), message.size()), 0, message.size(), re2::RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()));
+      for (const auto& [index, name] : names)
+        if (const auto& group = groups[static_cast<std::size_t>(index)]; !group.empty()) m.captures.emplace(name, group.as_string());
+    }
+    if (const auto it = m.captures.find("code"); it != m.captures.end() && it->second.size() < 10 && it->second.find_first_not_of("-0123456789") == std::string::npos)
+      m.code = std::strtoll(it->second.c_str(), nullptr, 10);
+    const Meaning meaning = meaning_of(rule, m.code, std::string(message), {});
+    m.severity = meaning.severity;
+    m.role = meaning.role;
+    m.scope = meaning.scope;
+    if (const auto it = m.captures.find("word"); it != m.captures.end()) {
+      std::string word = it->second;
+      std::transform(word.begin(), word.end(), word.begin(), [](unsigned char ch) { return static_cast<char>(tolower(ch)); });
+      if (const auto effect = rule.words.find(word); effect != rule.words.end()) {
+        if (effect->second.severity) m.severity = *effect->second.severity;
+        if (effect->second.at_most) m.severity = std::min(m.severity, *effect->second.at_most);
+      }
+    }
+    m.event_class = fill_class(rule.event_class, m.captures);
+    if (!best || m.severity > best->severity || (m.severity == best->severity && rule.id < best->rule->id)) best = std::move(m);
+  }
+  return best;
+}
+
+const std::vector<Rule>& RulePack::rules() const { return compiled_->rules; }
+const std::vector<std::string>& RulePack::search_words() const { return compiled_->words; }
+
+const Rule* RulePack::find(std::string_view id) const {
+  for (const Rule& rule : compiled_->rules)
+    if (rule.id == id) return &rule;
+  return nullptr;
+}
+
+const Rule* RulePack::of_class(std::string_view event_class) const {
+  for (const Rule& rule : compiled_->rules)
+    if (rule.event_class == event_class) return &rule;
+  for (const Rule& rule : compiled_->rules) {
+    const std::size_t brace = rule.event_class.find('{');
+    if (brace != std::string::npos && event_class.substr(0, brace) == std::string_view(rule.event_class).substr(0, brace)) return &rule;
+  }
+  return nullptr;
+}
+
+std::string RulePack::digest() const {
+  std::uint64_t h = 0xcbf29ce484222325ULL;  // FNV-1a: identity of a small text, no security asked of it
+  const auto mix = [&](std::string_view text) {
+    for (const char ch : text) h = (h ^ static_cast<unsigned char>(ch)) * 0x100000001b3ULL;
+    h = (h ^ 0xff) * 0x100000001b3ULL;
+  };
+  for (const Rule& rule : compiled_->rules) {
+    mix(rule.id);
+    mix(rule.event_class);
+    for (const auto& p : rule.match) mix(p);
+    for (const auto& p : rule.unless) mix(p);
+    for (const auto& p : rule.over) mix(p);
+    mix(name(rule.meaning.severity));
+    mix(name(rule.meaning.role));
+    for (const auto& [code, meaning] : rule.codes) { mix(std::to_string(code)); mix(name(meaning.severity)); mix(name(meaning.role)); }
+  }
+  return fmt::format("{:016x}", h);
+}
+
+}  // namespace culprit::rules

@@ -1,0 +1,642 @@
+#include "store/database.hpp"
+
+#include <array>
+#include <cstdio>
+#include <deque>
+#include <map>
+#include <unordered_map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "schema/schema.hpp"
+#include "store/statement.hpp"
+#include "store/utf8.hpp"
+
+namespace culprit::store {
+
+namespace {
+
+constexpr std::int64_t kApplicationId = 1129661516;
+constexpr std::int64_t kUserVersion = 1;
+
+std::optional<std::string> clean(const std::optional<std::string>& text) { return text ? std::optional(valid_utf8(*text)) : std::nullopt; }
+
+std::optional<std::int64_t> boot_raw(const std::optional<Timestamp>& boot) { return boot ? std::optional(boot->ns) : std::nullopt; }
+
+}  // namespace
+
+struct Database::Impl {
+  struct Close { void operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); } };
+
+  class Writer final : public MemberSink {
+   public:
+    explicit Writer(Impl& impl) : impl_(impl) {}
+
+    void prepare() {
+      sqlite3* db = impl_.db.get();
+      member_ = Statement(db, "INSERT INTO member VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,NULL,NULL,NULL,'',NULL)");
+      member_end_ = Statement(db, "UPDATE member SET format=?, size=?, digest=?, complete=?, tail_truncated=?, lines=?, used=?, skipped=?, rejected=?, done=1 WHERE member_id=?");
+      problem_ = Statement(db, "INSERT OR IGNORE INTO problem VALUES (?,?,?)");
+      event_ = Statement(db, "INSERT INTO event VALUES (NULL,?,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,NULL,?,?,?,?,?,NULL,?)");
+      traceback_ = Statement(db, "INSERT INTO traceback VALUES (NULL,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      exit_ = Statement(db, "INSERT INTO exit_status VALUES (?,?,?,?,?,?,NULL,?,?,?,?,?,?,?)");
+      iteration_ = Statement(db, "INSERT INTO iteration VALUES (?,?,?,?,?,NULL,?,?,?,?,?,?,?,?)");
+      identity_ = Statement(db, "INSERT INTO identity VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      config_ = Statement(db, "INSERT INTO config_item VALUES (?,?,?,?,?,?,?,?)");
+      clock_ = Statement(db, "INSERT INTO clock_anchor VALUES (?,?,?,?,?,?,?,?,?,?)");
+      reject_ = Statement(db, "INSERT INTO reject VALUES (?,?,?,?,?)");
+      manifest_ = Statement(db, "INSERT INTO manifest VALUES (?,?)");
+      Statement known(db, "SELECT path, digest FROM member WHERE done=1 ORDER BY member_id");
+      while (known.next()) { const std::string path = known.text(); finished_[path].push_back(known.text()); }
+      Statement last(db, "SELECT COALESCE(MAX(member_id), 0) FROM member");
+      if (last.next()) next_id_ = last.integer() + 1;
+    }
+
+    std::optional<std::string> finished(const std::string& path) override {
+      const auto it = finished_.find(valid_utf8(path));
+      if (it == finished_.end() || it->second.empty()) return std::nullopt;
+      std::string digest = std::move(it->second.front());
+      it->second.pop_front();
+      return digest;
+    }
+
+    MemberId begin_member(const MemberRow& m) override {
+      check(impl_.execute("BEGIN IMMEDIATE"));
+      const MemberId id = next_id_++;
+      check(member_.run(id, valid_utf8(m.path), m.kind, m.format, m.text_kind, valid_utf8(m.container), m.origin_offset, m.origin_line, valid_utf8(m.link_target), m.size, m.digest,
+                        m.mtime_s, m.complete, m.tail_truncated, m.lines, m.used, m.skipped, m.rejected));
+      return id;
+    }
+
+    void end_member(const MemberRow& m) override {
+      check(member_end_.run(m.format, m.size, m.digest, m.complete, m.tail_truncated, m.lines, m.used, m.skipped, m.rejected, m.id));
+      check(impl_.execute("COMMIT"));
+    }
+
+    void problem(const std::string& path, const std::string& code, const std::string& reason) override { check(problem_.run(valid_utf8(path), code, valid_utf8(reason))); }
+
+    void put(const EventRow& e) override {
+      check(event_.run(e.place.member, e.place.line, e.place.offset, e.place.length, e.time.ns, name(e.time.clock), e.time.precision, boot_raw(e.boot), e.rule, e.event_class, name(e.severity),
+                       name(e.role), name(e.scope), clean(e.host), e.rank, e.local_rank, e.pid, clean(e.gpu), clean(e.nic), clean(e.peer), e.code, valid_utf8(e.detail), e.count, e.last_line,
+                       e.last_time.ns, valid_utf8(e.message)));
+    }
+    void put(const TracebackRow& t) override {
+      check(traceback_.run(t.place.member, t.place.line, t.place.offset, t.place.length, t.time.ns, name(t.time.clock), t.time.precision, t.source, valid_utf8(t.type), valid_utf8(t.message),
+                           valid_utf8(t.file), t.file_line, valid_utf8(t.function), t.event_class, t.rule, clean(t.host), t.rank, t.local_rank, t.pid, t.last_line));
+    }
+    void put(const ExitRow& x) override {
+      check(exit_.run(x.place.member, x.place.line, x.place.offset, x.place.length, x.time.ns, name(x.time.clock), x.source, x.code, clean(x.host), x.rank, x.local_rank, x.pid, x.blamed));
+    }
+    void put(const ProgressRow& p) override {
+      check(iteration_.run(p.place.member, p.place.line, p.place.offset, p.time.ns, name(p.time.clock), p.framework, p.iteration, p.total, p.iteration_ms, p.loss, p.loss_nan, p.grad_norm,
+                           p.grad_norm_nan));
+    }
+    void put(const IdentityRow& i) override {
+      check(identity_.run(i.place.member, i.place.line, i.place.offset, i.place.length, i.source, clean(i.host), clean(i.address), i.pid, i.local_rank, i.rank, i.world_size, i.node_rank,
+                          clean(i.gpu), i.device, clean(i.nic), clean(i.communicator)));
+    }
+    void put(const ConfigRow& c) override {
+      check(config_.run(c.place.member, c.place.line, c.place.offset, c.place.length, valid_utf8(c.name), valid_utf8(c.value), clean(c.host), c.rank));
+    }
+    void put(const ClockRow& c) override {
+      check(clock_.run(c.place.member, c.place.line, c.place.offset, c.time.ns, name(c.time.clock), c.time.precision, boot_raw(c.boot), c.text_hash, clean(c.host), c.kind));
+    }
+    void put(const RejectRow& r) override { check(reject_.run(r.place.member, r.place.line, r.place.offset, r.reason, valid_utf8(r.excerpt))); }
+    void put(const Manifest& m, const Place& place) override { check(manifest_.run(place.member, valid_utf8(m.document))); }
+
+    std::string trouble;
+
+   private:
+    void check(bool good) {
+      if (!good && trouble.empty()) trouble = sqlite3_errmsg(impl_.db.get());
+    }
+    Impl& impl_;
+    Statement member_, member_end_, problem_, event_, traceback_, exit_, iteration_, identity_, config_, clock_, reject_, manifest_;
+    std::unordered_map<std::string, std::deque<std::string>> finished_;
+    MemberId next_id_ = 1;
+  };
+
+  bool execute(const char* sql) const { return sqlite3_exec(db.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK; }
+  Error trouble(const std::string& what) const {
+    const int code = sqlite3_errcode(db.get());
+    Error error = fail(fmt::format("{}: {}", what, sqlite3_errmsg(db.get()))).at({path.empty() ? "(temporary database)" : path, 0});
+    if (code == SQLITE_FULL) error.help = "the disk is full: free space, or name another place with -d";
+    if (code == SQLITE_READONLY || code == SQLITE_CANTOPEN) error.help = "name a place you may write to with -d";
+    if (code == SQLITE_BUSY) error.help = "another process is writing to it";
+    return error;
+  }
+
+  // Runs `body` in one transaction.
+  template <class Body>
+  Result<> transaction(const std::string& what, Body body) {
+    if (!execute("BEGIN IMMEDIATE")) return trouble(what);
+    if (!body() || !execute("COMMIT")) {
+      Error error = trouble(what);
+      execute("ROLLBACK");
+      return error;
+    }
+    return {};
+  }
+
+  std::string path;
+  std::unique_ptr<sqlite3, Close> db;
+  std::unique_ptr<Writer> writer;
+};
+
+Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&&) noexcept = default;
+Database::~Database() {
+  if (impl_ != nullptr) impl_->writer.reset();  // its statements hold the connection
+}
+
+Result<Database> Database::open(const std::string& path, Access access) {
+  auto impl = std::make_unique<Impl>();
+  impl->path = path;
+  if (access != Access::create) {
+    // SQLite would take a missing file for an empty database.
+    if (std::FILE* file = std::fopen(path.c_str(), "rb")) std::fclose(file);
+    else return usage_error("there is no such database").at({path, 0}).hint("`culprit ingest BUNDLE -d FILE` makes one");
+  }
+  sqlite3* raw = nullptr;
+  const int flags = access == Access::read ? SQLITE_OPEN_READONLY : access == Access::write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  impl->db.reset(raw);
+  if (code != SQLITE_OK) return impl->trouble("cannot open the database");
+  sqlite3_busy_timeout(raw, 2000);
+  std::int64_t application = 0;
+  std::int64_t version = 0;
+  std::int64_t tables = 0;
+  {
+    Statement a(raw, "PRAGMA application_id");
+    if (!a || !a.next()) return fail("this file is no database").at({path, 0}).hint("-d takes a file that `culprit ingest` made");
+    application = a.integer();
+    Statement v(raw, "PRAGMA user_version");
+    if (v.next()) version = v.integer();
+    Statement t(raw, "SELECT COUNT(*) FROM sqlite_master");
+    if (!t || !t.next()) return fail("this file is no database").at({path, 0}).hint("-d takes a file that `culprit ingest` made");
+    tables = t.integer();
+  }
+  if (access == Access::create && tables == 0) {
+    impl->execute(path.empty() ? "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536" : "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
+    const std::string sql(schema::text("store.sql"));
+    if (!impl->execute(("BEGIN IMMEDIATE;" + sql + ";COMMIT").c_str())) return impl->trouble("cannot lay out the database");
+  } else if (application != kApplicationId) {
+    return fail("this database was not made by culprit").at({path, 0}).hint("-d takes a file that `culprit ingest` made, or one that does not exist yet");
+  } else if (version != kUserVersion) {
+    return fail(fmt::format("this database has layout {}, this program reads layout {}", version, kUserVersion)).at({path, 0}).hint("it is derived from the bundle: ingest again into a new file");
+  } else if (access == Access::create) {
+    impl->execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
+  }
+  return Database(std::move(impl));
+}
+
+MemberSink& Database::sink() {
+  if (impl_->writer == nullptr) {
+    impl_->writer = std::make_unique<Impl::Writer>(*impl_);
+    impl_->writer->prepare();
+  }
+  return *impl_->writer;
+}
+
+Result<> Database::health() const {
+  if (impl_->writer != nullptr && !impl_->writer->trouble.empty())
+    return fail("cannot write to the database: " + impl_->writer->trouble).at({impl_->path, 0}).hint("free space or name another place with -d, then run the same command again: it goes on where it stopped");
+  return {};
+}
+
+Result<> Database::finish_ingest() {
+  CULPRIT_CHECK(health());
+  // Indexes after the rows: making them while loading costs a third of the speed.
+  if (!impl_->execute("CREATE INDEX IF NOT EXISTS event_by_class ON event(class);"
+                      "CREATE INDEX IF NOT EXISTS event_by_member ON event(member_id);"
+                      "CREATE INDEX IF NOT EXISTS event_by_time ON event(time_ns);"
+                      "CREATE INDEX IF NOT EXISTS iteration_by_member ON iteration(member_id);"))
+    return impl_->trouble("cannot index the database");
+  return {};
+}
+
+Result<> Database::set_meta(const std::string& key, const std::string& value) {
+  Statement s(impl_->db.get(), "INSERT INTO meta VALUES (?,?) ON CONFLICT(key) DO UPDATE SET value=excluded.value");
+  if (!s || !s.run(key, valid_utf8(value))) return impl_->trouble("cannot write to the database");
+  // "done" is the last word of a run: from here on it is one plain file.
+  if (key == "state" && value == "done" && !impl_->path.empty()) impl_->execute("PRAGMA journal_mode=DELETE");
+  return {};
+}
+
+std::optional<std::string> Database::meta(const std::string& key) const {
+  Statement s(impl_->db.get(), "SELECT value FROM meta WHERE key=?");
+  s.bind(key);
+  return s.next() ? std::optional(s.text()) : std::nullopt;
+}
+
+std::vector<MemberRow> Database::members() const {
+  std::vector<MemberRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM member ORDER BY member_id");
+  while (s.next()) {
+    MemberRow m;
+    m.id = s.integer();
+    m.path = s.text();
+    m.kind = s.text();
+    m.format = s.text();
+    m.text_kind = s.text();
+    m.container = s.text();
+    m.origin_offset = static_cast<std::uint64_t>(s.integer());
+    m.origin_line = static_cast<std::uint64_t>(s.integer());
+    m.link_target = s.text();
+    m.size = static_cast<std::uint64_t>(s.integer());
+    m.digest = s.text();
+    m.mtime_s = s.integer();
+    m.complete = s.integer() != 0;
+    m.tail_truncated = s.integer() != 0;
+    m.lines = static_cast<std::uint64_t>(s.integer());
+    m.used = static_cast<std::uint64_t>(s.integer());
+    m.skipped = static_cast<std::uint64_t>(s.integer());
+    m.rejected = static_cast<std::uint64_t>(s.integer());
+    s.integer();  // done
+    m.host = s.maybe_text();
+    m.rank = s.maybe_integer();
+    m.local_rank = s.maybe_integer();
+    m.attempt = s.maybe_integer();
+    m.attribution = s.text();
+    m.duplicate_of = s.maybe_integer().value_or(0);
+    out.push_back(std::move(m));
+  }
+  return out;
+}
+
+std::vector<EventRow> Database::events() const {
+  std::vector<EventRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM event ORDER BY event_id");
+  while (s.next()) {
+    EventRow e;
+    e.id = s.integer();
+    e.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())};
+    const Nanoseconds raw = s.integer();
+    const Clock clock = clock_named(s.text());
+    e.time = {clock, raw, s.integer()};
+    if (const auto boot = s.maybe_integer()) e.boot = Timestamp{Clock::boot, *boot, 1'000};
+    e.time_ns = s.maybe_integer();
+    e.uncertainty = s.integer();
+    e.rule = s.text();
+    e.event_class = s.text();
+    e.severity = severity_named(s.text()).value_or(Severity::info);
+    e.role = role_named(s.text()).value_or(Role::advice);
+    e.scope = scope_named(s.text()).value_or(Scope::host_local);
+    e.host = s.maybe_text();
+    e.rank = s.maybe_integer();
+    e.local_rank = s.maybe_integer();
+    e.pid = s.maybe_integer();
+    e.gpu = s.maybe_text();
+    e.nic = s.maybe_text();
+    e.peer = s.maybe_text();
+    e.peer_host = s.maybe_text();
+    e.code = s.maybe_integer();
+    e.detail = s.text();
+    e.count = static_cast<std::uint64_t>(s.integer());
+    e.last_line = static_cast<std::uint64_t>(s.integer());
+    e.last_time = {clock, s.integer(), e.time.precision};
+    e.last_time_ns = s.maybe_integer();
+    e.message = s.text();
+    out.push_back(std::move(e));
+  }
+  return out;
+}
+
+std::vector<TracebackRow> Database::tracebacks() const {
+  std::vector<TracebackRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM traceback ORDER BY traceback_id");
+  while (s.next()) {
+    TracebackRow t;
+    t.id = s.integer();
+    t.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())};
+    const Nanoseconds raw = s.integer();
+    const Clock clock = clock_named(s.text());
+    t.time = {clock, raw, s.integer()};
+    t.time_ns = s.maybe_integer();
+    t.uncertainty = s.integer();
+    t.source = s.text();
+    t.type = s.text();
+    t.message = s.text();
+    t.file = s.text();
+    t.file_line = s.integer();
+    t.function = s.text();
+    t.event_class = s.text();
+    t.rule = s.text();
+    t.host = s.maybe_text();
+    t.rank = s.maybe_integer();
+    t.local_rank = s.maybe_integer();
+    t.pid = s.maybe_integer();
+    t.last_line = static_cast<std::uint64_t>(s.integer());
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+std::vector<ExitRow> Database::exits() const {
+  std::vector<ExitRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM exit_status ORDER BY rowid");
+  while (s.next()) {
+    ExitRow x;
+    x.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())};
+    const Nanoseconds raw = s.integer();
+    x.time = {clock_named(s.text()), raw, kSecond};
+    x.time_ns = s.maybe_integer();
+    x.source = s.text();
+    x.code = s.integer();
+    x.host = s.maybe_text();
+    x.rank = s.maybe_integer();
+    x.local_rank = s.maybe_integer();
+    x.pid = s.maybe_integer();
+    x.blamed = s.integer() != 0;
+    out.push_back(std::move(x));
+  }
+  return out;
+}
+
+namespace {
+
+ProgressRow read_progress(Statement& s) {
+  ProgressRow p;
+  p.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), 0};
+  const Nanoseconds raw = s.integer();
+  p.time = {clock_named(s.text()), raw, 1'000'000};
+  p.time_ns = s.maybe_integer();
+  p.framework = s.text();
+  p.iteration = s.maybe_integer();
+  p.total = s.maybe_integer();
+  p.iteration_ms = s.maybe_real();
+  p.loss = s.maybe_real();
+  p.loss_nan = s.integer() != 0;
+  p.grad_norm = s.maybe_real();
+  p.grad_norm_nan = s.integer() != 0;
+  return p;
+}
+
+}  // namespace
+
+std::vector<ProgressSpan> Database::progress() const {
+  std::vector<ProgressSpan> out;
+  sqlite3* db = impl_->db.get();
+  Statement spans(db, "SELECT member_id, MIN(framework), COUNT(*), MIN(rowid), MAX(rowid), MIN(CASE WHEN loss_nan OR grad_norm_nan THEN rowid END) FROM iteration GROUP BY member_id ORDER BY member_id");
+  Statement one(db, "SELECT * FROM iteration WHERE rowid=?");
+  Statement good(db, "SELECT * FROM iteration WHERE member_id=? AND rowid<? AND NOT loss_nan AND NOT grad_norm_nan ORDER BY rowid DESC LIMIT 1");
+  const auto row = [&](std::int64_t id) {
+    one.bind(id);
+    ProgressRow p;
+    if (one.next()) p = read_progress(one);
+    one.reset();
+    return p;
+  };
+  while (spans.next()) {
+    ProgressSpan span;
+    span.member = spans.integer();
+    span.framework = spans.text();
+    span.rows = static_cast<std::uint64_t>(spans.integer());
+    span.first = row(spans.integer());
+    span.last = row(spans.integer());
+    if (const auto nan = spans.maybe_integer()) {
+      span.first_nan = row(*nan);
+      good.bind(span.member, *nan);
+      if (good.next()) span.last_good = read_progress(good);
+      good.reset();
+    }
+    out.push_back(std::move(span));
+  }
+  return out;
+}
+
+std::vector<IdentityRow> Database::identities() const {
+  std::vector<IdentityRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM identity ORDER BY rowid");
+  while (s.next()) {
+    IdentityRow i;
+    i.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())};
+    i.source = s.text();
+    i.host = s.maybe_text();
+    i.address = s.maybe_text();
+    i.pid = s.maybe_integer();
+    i.local_rank = s.maybe_integer();
+    i.rank = s.maybe_integer();
+    i.world_size = s.maybe_integer();
+    i.node_rank = s.maybe_integer();
+    i.gpu = s.maybe_text();
+    i.device = s.maybe_integer();
+    i.nic = s.maybe_text();
+    i.communicator = s.maybe_text();
+    out.push_back(std::move(i));
+  }
+  return out;
+}
+
+std::vector<ConfigRow> Database::configs() const {
+  std::vector<ConfigRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM config_item ORDER BY rowid");
+  while (s.next()) {
+    ConfigRow c;
+    c.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())};
+    c.name = s.text();
+    c.value = s.text();
+    c.host = s.maybe_text();
+    c.rank = s.maybe_integer();
+    out.push_back(std::move(c));
+  }
+  return out;
+}
+
+std::vector<ClockRow> Database::clocks() const {
+  std::vector<ClockRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM clock_anchor ORDER BY rowid");
+  while (s.next()) {
+    ClockRow c;
+    c.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), 0};
+    const Nanoseconds raw = s.integer();
+    const Clock clock = clock_named(s.text());
+    c.time = {clock, raw, s.integer()};
+    if (const auto boot = s.maybe_integer()) c.boot = Timestamp{Clock::boot, *boot, 1'000};
+    c.text_hash = static_cast<std::uint64_t>(s.integer());
+    c.host = s.maybe_text();
+    c.kind = s.text();
+    out.push_back(std::move(c));
+  }
+  return out;
+}
+
+std::vector<RejectRow> Database::rejects() const {
+  std::vector<RejectRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM reject ORDER BY rowid");
+  while (s.next()) {
+    RejectRow r;
+    r.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), 0};
+    r.reason = s.text();
+    r.excerpt = s.text();
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+std::vector<ProblemRow> Database::problems() const {
+  std::vector<ProblemRow> out;
+  Statement s(impl_->db.get(), "SELECT path, code, reason FROM problem ORDER BY path, code, reason");
+  while (s.next()) {
+    ProblemRow p;
+    p.path = s.text();
+    p.code = s.text();
+    p.reason = s.text();
+    out.push_back(std::move(p));
+  }
+  return out;
+}
+
+std::vector<HostRow> Database::hosts() const {
+  std::vector<HostRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM host ORDER BY host");
+  while (s.next()) {
+    HostRow h;
+    h.host = s.text();
+    h.node_rank = s.maybe_integer();
+    const std::string addresses = s.text();
+    for (std::size_t at = 0; at < addresses.size();) {
+      const std::size_t comma = std::min(addresses.find(',', at), addresses.size());
+      h.addresses.push_back(addresses.substr(at, comma - at));
+      at = comma + 1;
+    }
+    h.boot_ns = s.maybe_integer();
+    h.boot_source = s.text();
+    h.boot_uncertainty = s.integer();
+    h.driver = s.text();
+    h.has_log = s.integer() != 0;
+    out.push_back(std::move(h));
+  }
+  return out;
+}
+
+std::vector<RankRow> Database::ranks() const {
+  std::vector<RankRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM rank ORDER BY rank");
+  while (s.next()) {
+    RankRow r;
+    r.rank = s.integer();
+    r.host = s.maybe_text();
+    r.local_rank = s.maybe_integer();
+    r.pid = s.maybe_integer();
+    r.gpu = s.maybe_text();
+    r.source = s.text();
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+std::optional<std::string> Database::manifest() const {
+  Statement s(impl_->db.get(), "SELECT document FROM manifest JOIN member USING (member_id) ORDER BY path LIMIT 1");
+  return s.next() ? std::optional(s.text()) : std::nullopt;
+}
+
+Result<> Database::save_resolution(std::span<const MemberRow> members, std::span<const EventRow> events, std::span<const TracebackRow> tracebacks, std::span<const ExitRow> exits,
+                                   std::span<const MemberClock> clocks, std::span<const HostRow> hosts, std::span<const RankRow> ranks) {
+  sqlite3* db = impl_->db.get();
+  return impl_->transaction("cannot store whose files these are", [&] {
+    bool good = impl_->execute("DELETE FROM host; DELETE FROM rank");
+    Statement m(db, "UPDATE member SET path=?, container=?, host=?, rank=?, local_rank=?, attempt=?, attribution=?, duplicate_of=? WHERE member_id=?");
+    for (const MemberRow& r : members)
+      good = good && m.run(r.path, r.container, clean(r.host), r.rank, r.local_rank, r.attempt, r.attribution, r.duplicate_of == 0 ? std::nullopt : std::optional(r.duplicate_of), r.id);
+    Statement e(db, "UPDATE event SET time_ns=?, uncertainty_ns=?, severity=?, role=?, host=?, rank=?, gpu=?, peer_host=?, last_ns=? WHERE event_id=?");
+    for (const EventRow& r : events)
+      good = good && e.run(r.time_ns, r.uncertainty, name(r.severity), name(r.role), clean(r.host), r.rank, clean(r.gpu), clean(r.peer_host), r.last_time_ns, r.id);
+    Statement t(db, "UPDATE traceback SET time_ns=?, uncertainty_ns=?, host=?, rank=? WHERE traceback_id=?");
+    for (const TracebackRow& r : tracebacks) good = good && t.run(r.time_ns, r.uncertainty, clean(r.host), r.rank, r.id);
+    Statement x(db, "UPDATE exit_status SET time_ns=?, host=?, rank=? WHERE member_id=? AND line=? AND byte_offset=? AND code=?");
+    for (const ExitRow& r : exits) good = good && x.run(r.time_ns, clean(r.host), r.rank, r.place.member, r.place.line, r.place.offset, r.code);
+    Statement i(db, "UPDATE iteration SET time_ns=time_raw+? WHERE member_id=? AND clock=?");
+    for (const MemberClock& c : clocks) good = good && i.run(c.offset, c.member, name(c.clock));
+    Statement h(db, "INSERT INTO host VALUES (?,?,?,?,?,?,?,?)");
+    for (const HostRow& r : hosts)
+      good = good && h.run(valid_utf8(r.host), r.node_rank, fmt::format("{}", fmt::join(r.addresses, ",")), r.boot_ns, r.boot_source, r.boot_uncertainty, r.driver, r.has_log);
+    Statement k(db, "INSERT INTO rank VALUES (?,?,?,?,?,?)");
+    for (const RankRow& r : ranks) good = good && k.run(r.rank, clean(r.host), r.local_rank, r.pid, clean(r.gpu), r.source);
+    return good;
+  });
+}
+
+Result<> Database::save_findings(const std::string& analysis, std::span<const Finding> findings) {
+  sqlite3* db = impl_->db.get();
+  return impl_->transaction("cannot store the findings", [&] {
+    Statement forget(db, "DELETE FROM evidence WHERE finding_id IN (SELECT finding_id FROM finding WHERE analysis=?)");
+    Statement forget2(db, "DELETE FROM finding WHERE analysis=?");
+    bool good = forget.run(analysis) && forget2.run(analysis);
+    Statement f(db, "INSERT INTO finding VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+    Statement v(db, "INSERT INTO evidence VALUES (?,?,?,?,?,?,?,?)");
+    std::int64_t position = 0;
+    for (const Finding& r : findings) {
+      nlohmann::json numbers = nlohmann::json::object();
+      for (const auto& [key, value] : r.numbers) numbers[key] = value;
+      good = good && f.run(r.id, ++position, r.analysis, name(r.outcome), r.subject.kind, r.subject.id, r.event_class, r.symptom, name(r.severity), name(r.role), name(r.scope), r.confidence,
+                           r.why, r.title, r.advice, r.action, r.start, r.end, r.uncertainty, r.count, numbers.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      std::int64_t n = 0;
+      for (const Evidence& one : r.evidence) good = good && v.run(r.id, ++n, one.member, valid_utf8(one.path), one.line, one.offset, one.length, valid_utf8(one.excerpt));
+    }
+    return good;
+  });
+}
+
+Result<> Database::save_verdict(const std::string& action, const std::string& summary, const std::string& document) {
+  return impl_->transaction("cannot store the verdict", [&] {
+    Statement s(impl_->db.get(), "INSERT OR REPLACE INTO verdict VALUES (1,?,?,?)");
+    return s.run(action, valid_utf8(summary), document);
+  });
+}
+
+std::vector<Finding> Database::findings() const {
+  std::vector<Finding> out;
+  sqlite3* db = impl_->db.get();
+  Statement s(db, "SELECT finding_id, analysis, outcome, subject_kind, subject, class, symptom, severity, role, scope, confidence, why, title, advice, action, start_ns, end_ns, uncertainty_ns, count, numbers FROM finding ORDER BY position");
+  Statement v(db, "SELECT member_id, path, line, byte_offset, length, excerpt FROM evidence WHERE finding_id=? ORDER BY position");
+  while (s.next()) {
+    Finding f;
+    f.id = s.text();
+    f.analysis = s.text();
+    const std::string outcome = s.text();
+    f.outcome = outcome == "fired" ? Outcome::fired : outcome == "ruled_out" ? Outcome::ruled_out : Outcome::not_enough_evidence;
+    f.subject.kind = s.text();
+    f.subject.id = s.text();
+    f.event_class = s.text();
+    f.symptom = s.text();
+    f.severity = severity_named(s.text()).value_or(Severity::info);
+    f.role = role_named(s.text()).value_or(Role::advice);
+    f.scope = scope_named(s.text()).value_or(Scope::host_local);
+    f.confidence = s.real();
+    f.why = s.text();
+    f.title = s.text();
+    f.advice = s.text();
+    f.action = s.text();
+    f.start = s.maybe_integer();
+    f.end = s.maybe_integer();
+    f.uncertainty = s.integer();
+    f.count = static_cast<std::uint64_t>(s.integer());
+    const auto numbers = nlohmann::json::parse(s.text(), nullptr, false);
+    if (numbers.is_object())
+      for (const auto& [key, value] : numbers.items()) f.numbers.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+    v.bind(f.id);
+    while (v.next()) {
+      Evidence e;
+      e.member = v.integer();
+      e.path = v.text();
+      e.line = static_cast<std::uint64_t>(v.integer());
+      e.offset = static_cast<std::uint64_t>(v.integer());
+      e.length = static_cast<std::uint32_t>(v.integer());
+      e.excerpt = v.text();
+      f.evidence.push_back(std::move(e));
+    }
+    v.reset();
+    out.push_back(std::move(f));
+  }
+  return out;
+}
+
+std::optional<std::string> Database::verdict() const {
+  Statement s(impl_->db.get(), "SELECT document FROM verdict");
+  return s.next() ? std::optional(s.text()) : std::nullopt;
+}
+
+}  // namespace culprit::store

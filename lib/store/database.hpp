@@ -1,0 +1,73 @@
+// incident.db (schemas/store.sql). The only room that knows SQLite.
+//
+// Safety: facts are written one transaction a member; a kill at any moment leaves a database that opens, holding the
+// members that were finished, and the same command continues after them. Member ids follow the order of reading, so a
+// continued ingest ends with the same content as one that was never interrupted. Results (attribution, findings,
+// verdict) are derived: they are replaced as a whole, in one transaction.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/finding.hpp"
+#include "model/result.hpp"
+#include "model/rows.hpp"
+#include "model/sink.hpp"
+
+namespace culprit::store {
+
+enum class Access { create, read, write };   // create: makes the file when it is missing
+
+class Database {
+ public:
+  // path "" is a temporary database of this process: SQLite keeps it in memory while it is small, on disk beyond.
+  static Result<Database> open(const std::string& path, Access access);
+  Database(Database&&) noexcept;
+  Database& operator=(Database&&) noexcept;
+  ~Database();
+
+  // Facts in. The sink lives as long as the database.
+  MemberSink& sink();
+  // The first failure of the sink (a full disk), if any.
+  Result<> health() const;
+  // Makes the indexes and leaves one plain file.
+  Result<> finish_ingest();
+
+  Result<> set_meta(const std::string& key, const std::string& value);
+  std::optional<std::string> meta(const std::string& key) const;
+
+  // Facts out, in order of id (member by member, line by line).
+  std::vector<MemberRow> members() const;
+  std::vector<EventRow> events() const;
+  std::vector<TracebackRow> tracebacks() const;
+  std::vector<ExitRow> exits() const;
+  // Never all iterations at once: a long job has tens of millions.
+  std::vector<ProgressSpan> progress() const;
+  std::vector<IdentityRow> identities() const;
+  std::vector<ConfigRow> configs() const;
+  std::vector<ClockRow> clocks() const;
+  std::vector<RejectRow> rejects() const;
+  std::vector<ProblemRow> problems() const;
+  std::vector<HostRow> hosts() const;
+  std::vector<RankRow> ranks() const;
+  std::optional<std::string> manifest() const;   // of the first path
+
+  // Results in.
+  Result<> save_resolution(std::span<const MemberRow> members, std::span<const EventRow> events, std::span<const TracebackRow> tracebacks, std::span<const ExitRow> exits,
+                           std::span<const MemberClock> clocks, std::span<const HostRow> hosts, std::span<const RankRow> ranks);
+  Result<> save_findings(const std::string& analysis, std::span<const Finding> findings);
+  Result<> save_verdict(const std::string& action, const std::string& summary, const std::string& document);
+  // Results out.
+  std::vector<Finding> findings() const;
+  std::optional<std::string> verdict() const;
+
+ private:
+  struct Impl;
+  explicit Database(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace culprit::store

@@ -1,0 +1,77 @@
+// A prepared SQLite statement that binds and reads C++ values in order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <sqlite3.h>
+
+namespace culprit::store {
+
+class Statement {
+ public:
+  Statement() = default;
+  Statement(sqlite3* db, std::string_view sql) { sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &handle_, nullptr); }
+  ~Statement() { sqlite3_finalize(handle_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+  Statement(Statement&& other) noexcept : handle_(other.handle_) { other.handle_ = nullptr; }
+  Statement& operator=(Statement&& other) noexcept { std::swap(handle_, other.handle_); return *this; }
+
+  explicit operator bool() const { return handle_ != nullptr; }
+
+  // Binds all, steps once, resets. False: sqlite3_errmsg has the reason.
+  template <class... Values>
+  bool run(const Values&... values) {
+    bind(values...);
+    const int code = sqlite3_step(handle_);
+    sqlite3_reset(handle_);
+    return code == SQLITE_DONE || code == SQLITE_ROW;
+  }
+
+  template <class... Values>
+  void bind(const Values&... values) {
+    index_ = 0;
+    (put(values), ...);
+  }
+  bool next() { column_ = 0; return sqlite3_step(handle_) == SQLITE_ROW; }
+  void reset() { sqlite3_reset(handle_); }
+
+  std::int64_t integer() { return sqlite3_column_int64(handle_, column_++); }
+  double real() { return sqlite3_column_double(handle_, column_++); }
+  std::string text() {
+    const auto* bytes = sqlite3_column_blob(handle_, column_);
+    const int size = sqlite3_column_bytes(handle_, column_);
+    ++column_;
+    return bytes == nullptr ? std::string{} : std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  }
+  std::optional<std::int64_t> maybe_integer() { return null() ? skip<std::int64_t>() : std::optional(integer()); }
+  std::optional<std::string> maybe_text() { return null() ? skip<std::string>() : std::optional(text()); }
+  std::optional<double> maybe_real() { return null() ? skip<double>() : std::optional(real()); }
+
+ private:
+  bool null() const { return sqlite3_column_type(handle_, column_) == SQLITE_NULL; }
+  template <class T> std::optional<T> skip() { ++column_; return std::nullopt; }
+
+  void put(std::int64_t value) { sqlite3_bind_int64(handle_, ++index_, value); }
+  void put(std::uint64_t value) { sqlite3_bind_int64(handle_, ++index_, static_cast<std::int64_t>(value)); }
+  void put(std::uint32_t value) { sqlite3_bind_int64(handle_, ++index_, value); }
+  void put(int value) { sqlite3_bind_int64(handle_, ++index_, value); }
+  void put(bool value) { sqlite3_bind_int(handle_, ++index_, value ? 1 : 0); }
+  void put(double value) { sqlite3_bind_double(handle_, ++index_, value); }
+  void put(std::string_view value) { sqlite3_bind_text64(handle_, ++index_, value.data() == nullptr ? "" : value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8); }
+  void put(const std::string& value) { put(std::string_view(value)); }
+  void put(const char* value) { put(std::string_view(value)); }
+  template <class T> void put(const std::optional<T>& value) {
+    if (value) put(*value);
+    else sqlite3_bind_null(handle_, ++index_);
+  }
+
+  sqlite3_stmt* handle_ = nullptr;
+  int index_ = 0;
+  int column_ = 0;
+};
+
+}  // namespace culprit::store

@@ -1,0 +1,300 @@
+-- incident.db: what one incident's bundle holds, as facts, and what was concluded from them. Made by `culprit ingest`
+-- and `culprit diagnose`; made for being queried: SQLite keeps these comments, `.schema event` is the manual.
+-- Times ending in _ns are nanoseconds since 1970-01-01 UTC; NULL means that no clock ties them to UTC.
+-- Readable by SQLite 3.8 and later.
+
+PRAGMA application_id = 1129661516;  -- 'CULP'
+PRAGMA user_version = 1;
+
+-- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting', 'done').
+CREATE TABLE meta (
+  key   TEXT PRIMARY KEY,  -- name
+  value TEXT NOT NULL      -- value, as text
+) WITHOUT ROWID;
+
+-- One row per file, archive entry or section of the bundle.
+CREATE TABLE member (
+  member_id      INTEGER PRIMARY KEY,  -- in the order of reading
+  path           TEXT NOT NULL,        -- within the bundle; sections as file#section
+  kind           TEXT NOT NULL,        -- file, link, device, other
+  format         TEXT NOT NULL,        -- what `culprit formats` calls it; text, binary, empty
+  text_kind      TEXT NOT NULL,        -- kernel, nccl, nvidia-smi ...; '' not known; data, stack, source: rules do not apply
+  container      TEXT NOT NULL,        -- path of the enclosing archive or file; '' at the top
+  origin_offset  INTEGER NOT NULL,     -- sections: first byte within the container
+  origin_line    INTEGER NOT NULL,     -- sections: lines before it in the container
+  link_target    TEXT NOT NULL,        -- links: as stored; never followed
+  size           INTEGER NOT NULL,     -- bytes, decompressed
+  digest         TEXT NOT NULL,        -- XXH3-128 of the bytes, as xxh128sum prints it
+  mtime_s        INTEGER NOT NULL,     -- seconds since 1970; 0 not known
+  complete       INTEGER NOT NULL,     -- 0: the bundle's copy is cut or damaged, see problem
+  tail_truncated INTEGER NOT NULL,     -- 1: the last line has no line end
+  lines          INTEGER NOT NULL,     -- lines (or records) = used + skipped + rejected
+  used           INTEGER NOT NULL,     -- went into rows
+  skipped        INTEGER NOT NULL,     -- known to be of no interest here
+  rejected       INTEGER NOT NULL,     -- could not be turned into a fact, see reject
+  done           INTEGER NOT NULL,     -- 1: read to its end
+  host           TEXT,                 -- whose file it is
+  rank           INTEGER,              -- global rank whose file it is
+  local_rank     INTEGER,              -- rank within the host, from the path
+  attempt        INTEGER,              -- restart of the job it belongs to
+  attribution    TEXT NOT NULL,        -- why host and rank are believed: manifest, path, content ...
+  duplicate_of   INTEGER               -- the same bytes of the same owner stand there; its facts are not counted again
+);
+
+-- One row per thing of the bundle that could not be read.
+CREATE TABLE problem (
+  path   TEXT NOT NULL,  -- member or archive
+  code   TEXT NOT NULL,  -- stable, such as bundle.damaged
+  reason TEXT NOT NULL,  -- one sentence, with what to do
+  PRIMARY KEY (path, code, reason)
+) WITHOUT ROWID;
+
+-- One row per line (or storm of equal lines) of which the rule pack says something.
+CREATE TABLE event (
+  event_id       INTEGER PRIMARY KEY,
+  member_id      INTEGER NOT NULL REFERENCES member,
+  line           INTEGER NOT NULL,  -- 1-based
+  byte_offset    INTEGER NOT NULL,  -- of the line in the member
+  length         INTEGER NOT NULL,  -- bytes of the line
+  time_raw       INTEGER NOT NULL,  -- as printed, nanoseconds on `clock`
+  clock          TEXT NOT NULL,     -- utc, local, local-no-year, local-no-date, boot, none
+  precision_ns   INTEGER NOT NULL,  -- what the printed digits tell apart
+  boot_raw       INTEGER,           -- a second, boot-relative time on the same line
+  time_ns        INTEGER,           -- UTC
+  uncertainty_ns INTEGER NOT NULL,  -- of time_ns, against other hosts
+  rule           TEXT NOT NULL,     -- id of the rule
+  class          TEXT NOT NULL,     -- gpu_xid/79, nccl_watchdog_timeout ...
+  severity       TEXT NOT NULL,     -- critical, distributed, warning, info
+  role           TEXT NOT NULL,     -- root, cascade, confirmation, teardown
+  scope          TEXT NOT NULL,     -- host-local, shared, user-code, job-wide
+  host           TEXT,              -- who printed it
+  rank           INTEGER,           -- global
+  local_rank     INTEGER,
+  pid            INTEGER,
+  gpu            TEXT,              -- PCI address or index
+  nic            TEXT,              -- mlx5_2, eth0 ...
+  peer           TEXT,              -- the other end, as printed
+  peer_host      TEXT,              -- the other end, resolved
+  code           INTEGER,           -- Xid, completion status ...
+  detail         TEXT NOT NULL,     -- other captures, name=value a line
+  count          INTEGER NOT NULL,  -- lines of the storm, with repeats the logger left out
+  last_line      INTEGER NOT NULL,  -- of the storm
+  last_raw       INTEGER NOT NULL,  -- time of the last one, on `clock`
+  last_ns        INTEGER,           -- UTC
+  message        TEXT NOT NULL      -- without prefixes, at most 1,024 bytes
+);
+
+-- One row per Python exception with a stack.
+CREATE TABLE traceback (
+  traceback_id   INTEGER PRIMARY KEY,
+  member_id      INTEGER NOT NULL REFERENCES member,
+  line           INTEGER NOT NULL,
+  byte_offset    INTEGER NOT NULL,
+  length         INTEGER NOT NULL,
+  time_raw       INTEGER NOT NULL,
+  clock          TEXT NOT NULL,
+  precision_ns   INTEGER NOT NULL,
+  time_ns        INTEGER,
+  uncertainty_ns INTEGER NOT NULL,
+  source         TEXT NOT NULL,     -- log, error.json, torchrun
+  type           TEXT NOT NULL,     -- TypeError
+  message        TEXT NOT NULL,
+  file           TEXT NOT NULL,     -- innermost frame outside of libraries
+  file_line      INTEGER NOT NULL,
+  function       TEXT NOT NULL,
+  class          TEXT NOT NULL,     -- what the rules say of "type: message"; '' nothing
+  rule           TEXT NOT NULL,
+  host           TEXT,
+  rank           INTEGER,
+  local_rank     INTEGER,
+  pid            INTEGER,
+  last_line      INTEGER NOT NULL
+);
+
+-- One row per ended process, as its parent reported it.
+CREATE TABLE exit_status (
+  member_id   INTEGER NOT NULL REFERENCES member,
+  line        INTEGER NOT NULL,
+  byte_offset INTEGER NOT NULL,
+  length      INTEGER NOT NULL,
+  time_raw    INTEGER NOT NULL,
+  clock       TEXT NOT NULL,
+  time_ns     INTEGER,
+  source      TEXT NOT NULL,        -- torchrun, srun, shell, kubernetes
+  code        INTEGER NOT NULL,     -- negative: killed by that signal
+  host        TEXT,
+  rank        INTEGER,
+  local_rank  INTEGER,
+  pid         INTEGER,
+  blamed      INTEGER NOT NULL      -- 1: the parent calls it the root cause; a claim, not a fact
+);
+
+-- One row per completed training step that a log reports.
+CREATE TABLE iteration (
+  member_id     INTEGER NOT NULL REFERENCES member,
+  line          INTEGER NOT NULL,
+  byte_offset   INTEGER NOT NULL,
+  time_raw      INTEGER NOT NULL,
+  clock         TEXT NOT NULL,
+  time_ns       INTEGER,
+  framework     TEXT NOT NULL,      -- megatron, deepspeed, nemo, torchtitan, huggingface
+  iteration     INTEGER,
+  total         INTEGER,            -- planned
+  iteration_ms  REAL,               -- milliseconds
+  loss          REAL,               -- NULL and loss_nan: not a number; NULL alone: not printed
+  loss_nan      INTEGER NOT NULL,
+  grad_norm     REAL,
+  grad_norm_nan INTEGER NOT NULL
+);
+
+-- One row per observation that ties a host, process, rank, GPU, NIC or communicator together.
+CREATE TABLE identity (
+  member_id    INTEGER NOT NULL REFERENCES member,
+  line         INTEGER NOT NULL,
+  byte_offset  INTEGER NOT NULL,
+  length       INTEGER NOT NULL,
+  source       TEXT NOT NULL,       -- nccl-init, nccl-init-start, nccl-net, torchrun, environment, prefix
+  host         TEXT,
+  address      TEXT,                -- IP address of the host
+  pid          INTEGER,
+  local_rank   INTEGER,
+  rank         INTEGER,             -- global; within the communicator when one is named
+  world_size   INTEGER,             -- of the job; of the communicator when one is named
+  node_rank    INTEGER,
+  gpu          TEXT,
+  device       INTEGER,             -- CUDA ordinal
+  nic          TEXT,
+  communicator TEXT                 -- NCCL commId
+);
+
+-- One row per configuration fact.
+CREATE TABLE config_item (
+  member_id   INTEGER NOT NULL REFERENCES member,
+  line        INTEGER NOT NULL,
+  byte_offset INTEGER NOT NULL,
+  length      INTEGER NOT NULL,
+  name        TEXT NOT NULL,        -- driver_version, nccl_version, kernel_version, env.NCCL_...
+  value       TEXT NOT NULL,
+  host        TEXT,
+  rank        INTEGER
+);
+
+-- One row per line that may tie two clocks together.
+CREATE TABLE clock_anchor (
+  member_id    INTEGER NOT NULL REFERENCES member,
+  line         INTEGER NOT NULL,
+  byte_offset  INTEGER NOT NULL,
+  time_raw     INTEGER NOT NULL,
+  clock        TEXT NOT NULL,
+  precision_ns INTEGER NOT NULL,
+  boot_raw     INTEGER,             -- the same line's boot-relative time
+  text_hash    INTEGER NOT NULL,    -- equal in twins such as dmesg and dmesg -T
+  host         TEXT,
+  kind         TEXT NOT NULL
+);
+
+-- One row per line or record that no reader could turn into a fact.
+CREATE TABLE reject (
+  member_id   INTEGER NOT NULL REFERENCES member,
+  line        INTEGER NOT NULL,     -- 1-based; 0 when the format has no lines
+  byte_offset INTEGER NOT NULL,
+  reason      TEXT NOT NULL,        -- stable code, such as nccl.init_torn
+  excerpt     TEXT NOT NULL         -- first 200 bytes, as read
+);
+
+-- The manifest of the bundle (job.json), as JSON; at most one row counts, the first by path.
+CREATE TABLE manifest (
+  member_id INTEGER NOT NULL REFERENCES member,
+  document  TEXT NOT NULL
+);
+
+-- Results. ---------------------------------------------------------------------------------------------------------
+
+-- One row per host that the bundle names.
+CREATE TABLE host (
+  host         TEXT PRIMARY KEY,
+  node_rank    INTEGER,
+  addresses    TEXT NOT NULL,       -- IP addresses, comma-separated
+  boot_ns      INTEGER,             -- when its kernel started, UTC
+  boot_source  TEXT NOT NULL,       -- twin, inline, manifest; '' not known
+  boot_uncertainty_ns INTEGER NOT NULL,
+  driver       TEXT NOT NULL,       -- NVIDIA driver version; '' not known
+  has_log      INTEGER NOT NULL     -- 1: the bundle holds training output of it
+) WITHOUT ROWID;
+
+-- One row per global rank that the bundle names.
+CREATE TABLE rank (
+  rank       INTEGER PRIMARY KEY,
+  host       TEXT,
+  local_rank INTEGER,
+  pid        INTEGER,
+  gpu        TEXT,                  -- PCI address
+  source     TEXT NOT NULL          -- what ties it to the host
+);
+
+-- One row per conclusion of an analysis.
+CREATE TABLE finding (
+  finding_id    TEXT PRIMARY KEY,   -- analysis/what/where, stable between runs
+  position      INTEGER NOT NULL,   -- order in reports
+  analysis      TEXT NOT NULL,      -- classify ...
+  outcome       TEXT NOT NULL,      -- fired, ruled_out, not_enough_evidence
+  subject_kind  TEXT NOT NULL,      -- host, gpu, rank, nic, switch, code, storage, job
+  subject       TEXT NOT NULL,
+  class         TEXT NOT NULL,
+  symptom       TEXT NOT NULL,
+  severity      TEXT NOT NULL,
+  role          TEXT NOT NULL,
+  scope         TEXT NOT NULL,
+  confidence    REAL NOT NULL,      -- 0 to 1
+  why           TEXT NOT NULL,
+  title         TEXT NOT NULL,
+  advice        TEXT NOT NULL,
+  action        TEXT NOT NULL,
+  start_ns      INTEGER,
+  end_ns        INTEGER,
+  uncertainty_ns INTEGER NOT NULL,
+  count         INTEGER NOT NULL,   -- lines
+  numbers       TEXT NOT NULL       -- JSON object
+);
+
+-- What a finding rests on: places in the bundle.
+CREATE TABLE evidence (
+  finding_id  TEXT NOT NULL REFERENCES finding,
+  position    INTEGER NOT NULL,
+  member_id   INTEGER NOT NULL REFERENCES member,
+  path        TEXT NOT NULL,
+  line        INTEGER NOT NULL,
+  byte_offset INTEGER NOT NULL,
+  length      INTEGER NOT NULL,
+  excerpt     TEXT NOT NULL,        -- text that stands on that line
+  PRIMARY KEY (finding_id, position)
+) WITHOUT ROWID;
+
+-- The verdict, as the JSON that `culprit report --format json` prints (schemas/diagnosis-v1.json). One row.
+CREATE TABLE verdict (
+  verdict_id INTEGER PRIMARY KEY,
+  action     TEXT NOT NULL,
+  summary    TEXT NOT NULL,
+  document   TEXT NOT NULL
+);
+
+-- For people. ------------------------------------------------------------------------------------------------------
+
+-- Events in order of time, copies left out: when, how long after the first, who, what, where it is written.
+CREATE VIEW timeline AS
+  SELECT strftime('%Y-%m-%dT%H:%M:%SZ', e.time_ns / 1000000000, 'unixepoch') AS time, e.host, e.rank, e.gpu, e.severity, e.role, e.class,
+         e.count, e.message, m.path, e.line
+  FROM event e JOIN member m USING (member_id)
+  WHERE m.duplicate_of IS NULL
+  ORDER BY e.time_ns IS NULL, e.time_ns, m.path, e.line;
+
+-- Findings with each piece of their evidence.
+CREATE VIEW findings AS
+  SELECT f.finding_id, f.outcome, f.subject_kind, f.subject, f.severity, f.class, f.title, f.confidence, v.path, v.line, v.excerpt
+  FROM finding f LEFT JOIN evidence v USING (finding_id)
+  ORDER BY f.position, v.position;
+
+-- What became of every line of the bundle; the sums are checked after every ingest.
+CREATE VIEW ledger AS
+  SELECT path, format, size, lines, used, skipped, rejected, complete, duplicate_of IS NOT NULL AS duplicate
+  FROM member ORDER BY path;
