@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -110,7 +111,11 @@ class Pipeline final : public bundle::Visitor {
       : scanner_(scanner), sink_(sink), options_(options), pool_(scanner, std::max(0, options.threads - 1)), in_flight_(static_cast<std::size_t>(std::max(1, options.threads)) * 3),
         hash_(XXH3_createState(), &XXH3_freeState) {}
 
-  void start(const Source& source) { label_ = source.label; }
+  void start(const Source& source) {
+    label_ = source.label;
+    std::error_code error;
+    folder_ = std::filesystem::is_directory(source.path, error);
+  }
 
   bool begin(const bundle::MemberHead& head) override {
     open_ = MemberRow{};
@@ -205,6 +210,7 @@ class Pipeline final : public bundle::Visitor {
 
   void describe(const bundle::MemberHead& head, MemberRow& row) const {
     row.path = full(head.path);
+    row.in_archive = !folder_;
     row.container = head.container.empty() ? "" : full(head.container);
     row.origin_offset = head.origin_offset;
     row.origin_line = head.origin_line;
@@ -326,6 +332,7 @@ class Pipeline final : public bundle::Visitor {
   ScanPool pool_;
   std::size_t in_flight_;
   std::string label_;
+  bool folder_ = false;
   std::deque<std::unique_ptr<Item>> queue_;
 
   // The member being read in.

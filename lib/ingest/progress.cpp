@@ -18,6 +18,7 @@ std::string_view trim(std::string_view text) {
 // A number in any of the spellings: 4,381 · 3.2e+4 · nan · INF. `odd` tells that it was printed and is not finite.
 std::optional<double> number(std::string_view text, bool& odd) {
   text = trim(text);
+  if (!text.empty() && text.front() == '\'') text.remove_prefix(1);  // newer Trainers print numbers as strings
   std::string digits;
   for (const char c : text) {
     if (c == ',') continue;
@@ -67,13 +68,14 @@ Outcome read_megatron(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   ProgressRow row = start(line, "megatron");
   const std::size_t at = text.find("iteration ");
+  if (text.find("elapsed time per iteration (ms):") == std::string_view::npos) return {};  // a key of somebody's JSON
   if (at == std::string_view::npos) return {false, nullptr, "megatron.no_iteration"};
   row.iteration = whole(after(text.substr(at), "iteration ", "/"));
   if (const std::size_t slash = text.find('/', at); slash != std::string_view::npos) row.total = whole(text.substr(slash + 1, 24));
   bool odd = false;
   if (const auto ms = after(text, "elapsed time per iteration (ms):", "|")) row.iteration_ms = number(*ms, odd);
   bool seen = false;
-  for (const std::string_view key : {"lm loss:", "lm_loss:", "loss:"})
+  for (const std::string_view key : {"lm loss:", "lm_loss:", "| loss:"})
     if (const auto loss = after(text, key, "|")) { seen = true; row.loss = number(*loss, row.loss_nan); break; }
   if (const auto norm = after(text, "grad norm:", "|")) row.grad_norm = number(*norm, row.grad_norm_nan);
   bool ignore = false;
@@ -81,6 +83,7 @@ Outcome read_megatron(const TextLine& line, Reading& reading) {
   const auto count = nans ? number(*nans, ignore) : std::nullopt;
   if (count && *count > 0) row.loss_nan = true;
   if (!seen && row.grad_norm_nan) row.loss_nan = true;
+  if (row.loss_nan) row.loss.reset();
   if (!row.iteration) return {false, nullptr, "megatron.no_iteration"};
   reading.sink.put(row);
   return {true, nullptr, {}};
@@ -114,7 +117,7 @@ Outcome read_nemo(const TextLine& line, Reading& reading) {
 Outcome read_torchtitan(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   const std::size_t at = text.find("step:");
-  if (at == std::string_view::npos || text.find("loss:") == std::string_view::npos) return {};
+  if (at == std::string_view::npos || text.find("loss:") == std::string_view::npos || text.find(" | ") != std::string_view::npos) return {};
   ProgressRow row = start(line, "torchtitan");
   row.iteration = whole(after(text, "step:", "  "));
   if (const auto loss = after(text, "loss:", "  ")) row.loss = number(*loss, row.loss_nan);
@@ -137,7 +140,7 @@ Outcome read_huggingface(const TextLine& line, Reading& reading) {
 constexpr std::string_view kMegatronWords[] = {"elapsed time per iteration"};
 constexpr std::string_view kDeepspeedWords[] = {"] step="};
 constexpr std::string_view kNemoWords[] = {"train_step_timing in s", "reduced_train_loss="};
-constexpr std::string_view kTitanWords[] = {"grad_norm: "};
+constexpr std::string_view kTitanWords[] = {"grad_norm: ", "  tflops: "};
 constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
 
 }  // namespace

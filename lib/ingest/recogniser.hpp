@@ -36,7 +36,8 @@ struct Reading {
 class Assembler {
  public:
   virtual ~Assembler() = default;
-  enum class Step { took, not_mine, finished };  // finished: the line was taken and nothing more is wanted
+  // finished: the line was taken and nothing more is wanted; watching: not mine, and the next one may be.
+  enum class Step { took, not_mine, finished, watching };
   virtual Step feed(const TextLine& line, Reading& reading) = 0;
   virtual void finish(Reading& reading) = 0;     // always called once, at the latest at the end of the member
 };

@@ -97,7 +97,11 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
   std::vector<rules::WordSearch::Hit> hits;
   search_.find(block, hits);
   for (const auto& hit : hits) {
-    if (found.empty() || hit.offset >= found.back().bounds.end) found.push_back({record_around(block, hit.offset), 0, false});
+    if (found.empty() || hit.offset >= found.back().bounds.end) {
+      Bounds bounds = record_around(block, hit.offset);
+      if (!found.empty()) bounds.begin = std::max(bounds.begin, found.back().bounds.end);  // the rest of a record that was cut
+      found.push_back({bounds, 0, false});
+    }
     found.back().recognisers |= recognisers_of_[hit.word];
     found.back().rule = found.back().rule || rule_word_[hit.word];
   }
@@ -148,6 +152,13 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
       c.length = (h + 1 < heads.size() ? heads[h + 1] : raw.size()) - heads[h];
       c.newlines_before = out.newlines;
       c.recognisers = one.recognisers;
+      if (heads.size() > 1) {  // each piece to those who know a word of it
+        c.recognisers = 0;
+        hits.clear();
+        const std::string piece = line::clean(raw.substr(heads[h], c.length));
+        search_.find(piece, hits);
+        for (const auto& hit : hits) c.recognisers |= recognisers_of_[hit.word];
+      }
       c.line = line::peel(raw.substr(heads[h], c.length), h == 0 ? habit : line::Habit{});
       if (rules && one.rule) c.match = pack_.match(c.line.message, text_kind);
       out.candidates.push_back(std::move(c));

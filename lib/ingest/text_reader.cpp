@@ -19,6 +19,7 @@ std::string stream_of(const line::Prefix& prefix) {
   if (prefix.task) key += "t" + std::to_string(*prefix.task);
   if (prefix.pid) key += "p" + std::to_string(*prefix.pid);
   if (prefix.address) key += "@" + *prefix.address;
+  if (!prefix.stream.empty()) key += "/" + prefix.stream;
   return key;
 }
 
@@ -57,6 +58,24 @@ void TextReader::keep_clock(const TextLine& line) {
   reading_.sink.put(ClockRow{line.place, prefix.time, prefix.boot, hash_text(line.line.message), prefix.host, "kernel"});
 }
 
+// When the log begins and ends: the frame of the job, and the moment a host fell silent.
+void TextReader::keep_edge_time(std::string_view bytes, bool first) {
+  Timestamp found;
+  std::size_t at = 0;
+  for (int n = 0; n < 200 && at < bytes.size(); ++n) {
+    const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
+    const line::Line line = line::peel(bytes.substr(at, std::min<std::size_t>(end - at, 1024)), habit_);
+    const Clock clock = line.prefix.time.clock;
+    if (clock == Clock::utc || clock == Clock::local || clock == Clock::local_no_year) {
+      found = line.prefix.time;
+      if (first) break;
+    }
+    at = end + 1;
+  }
+  if (found.clock == Clock::none) return;
+  reading_.sink.put(ClockRow{{member_, first ? 1 : lines_, first ? 0 : bytes_, 0}, found, {}, 0, {}, first ? "first" : "last"});
+}
+
 void TextReader::keep_first_clocks(std::string_view bytes) {
   std::size_t at = 0;
   for (std::uint64_t n = 1; n <= 64 && at < bytes.size(); ++n) {
@@ -75,6 +94,8 @@ bool TextReader::feed_assemblers(const TextLine& line) {
   for (auto it = running_.begin(); it != running_.end();) {
     if (it->key != key) { ++it; continue; }
     Assembler::Step step = it->assembler->feed(line, reading_);
+    if (step == Assembler::Step::watching && ++it->fed < kLinesPerAssembler) { ++it; continue; }
+    if (step == Assembler::Step::watching) step = Assembler::Step::not_mine;
     took = took || step != Assembler::Step::not_mine;
     if (step != Assembler::Step::took || ++it->fed >= kLinesPerAssembler) {
       it->assembler->finish(reading_);
@@ -88,24 +109,34 @@ bool TextReader::feed_assemblers(const TextLine& line) {
   return took;
 }
 
+// A message that came in several records stands where the first of them does.
+bool TextReader::judge_joined(const Partial& partial, std::uint64_t last_line) {
+  if (!rules_) return false;
+  const auto match = reading_.pack.match(partial.line.message, reading_.text_kind);
+  if (!match || match->role == Role::advice) return false;
+  EventRow row = make_event({partial.place, {}, partial.line}, *match, reading_);
+  row.last_line = last_line;
+  storms_.add(std::move(row), reading_.sink);
+  return true;
+}
+
 void TextReader::look(const TextLine& line, const Candidate* candidate) {
   if (line.line.prefix.partial) {  // CRI: join until the record that completes it
-    std::string& text = partial_[stream_of(line.line.prefix)];
-    if (text.size() < kPartialBytes) text += line.line.message;
+    Partial& partial = partial_[stream_of(line.line.prefix)];
+    if (partial.line.message.empty()) {
+      partial = {line.place, line.line};
+      partial.line.prefix.partial = false;
+    } else if (partial.line.message.size() < kPartialBytes) {
+      partial.line.message += line.line.message;
+    }
     mark_used(line.place.line);
     return;
   }
   if (!partial_.empty())
     if (const auto it = partial_.find(stream_of(line.line.prefix)); it != partial_.end()) {
-      line::Line whole = line.line;
-      whole.message = it->second + whole.message;
+      it->second.line.message += line.line.message;
+      if (judge_joined(it->second, line.place.line)) mark_used(line.place.line);
       partial_.erase(it);
-      const TextLine joined{line.place, line.raw, whole};
-      if (rules_)
-        if (const auto match = reading_.pack.match(whole.message, reading_.text_kind); match && match->role != Role::advice) {
-          storms_.add(make_event(joined, *match, reading_), reading_.sink);
-          mark_used(line.place.line);
-        }
       return;
     }
   if (feed_assemblers(line)) return;
@@ -161,7 +192,10 @@ void TextReader::walk_lines(std::string_view bytes, std::size_t from, std::size_
 }
 
 void TextReader::block(std::string_view bytes, const BlockScan& scan) {
-  if (newlines_ == 0 && bytes_ == 0 && reading_.text_kind == "kernel") keep_first_clocks(bytes);
+  if (newlines_ == 0 && bytes_ == 0) {
+    if (reading_.text_kind == "kernel") keep_first_clocks(bytes);
+    else keep_edge_time(bytes, true);
+  }
   std::size_t position = 0;
   std::uint64_t seen = 0;
   for (const Candidate& candidate : scan.candidates) {
@@ -173,6 +207,7 @@ void TextReader::block(std::string_view bytes, const BlockScan& scan) {
     if (position < bytes.size() && (bytes[position] == '\n' || bytes[position] == '\r')) seen += bytes[position++] == '\n';
   }
   if (!running_.empty() || !partial_.empty()) walk_lines(bytes, position, bytes.size(), seen);
+  if (reading_.text_kind != "kernel") tail_.assign(bytes.substr(bytes.size() > 4096 ? bytes.size() - 4096 : 0));
   bytes_ += bytes.size();
   newlines_ += scan.newlines;
   if (!bytes.empty()) open_line_ = bytes.back() != '\n';
@@ -180,8 +215,11 @@ void TextReader::block(std::string_view bytes, const BlockScan& scan) {
 }
 
 void TextReader::finish() {
+  if (!tail_.empty()) keep_edge_time(tail_, false);
   for (Running& running : running_) running.assembler->finish(reading_);
   running_.clear();
+  for (const auto& [stream, partial] : partial_) judge_joined(partial, partial.place.line);  // cut before its end
+  partial_.clear();
   storms_.flush(reading_.sink);
 }
 

@@ -24,6 +24,12 @@ class TextReader {
   bool tail_truncated() const { return open_line_; }
 
  private:
+  struct Partial {
+    Place place;               // of the first record
+    line::Line line;
+  };
+
+  bool judge_joined(const Partial& partial, std::uint64_t last_line);
   void look(const TextLine& line, const Candidate* candidate);
   bool feed_assemblers(const TextLine& line);
   void walk_lines(std::string_view bytes, std::size_t from, std::size_t to, std::uint64_t newlines_before);
@@ -31,6 +37,7 @@ class TextReader {
   void reject(const TextLine& line, std::string_view reason);
   void keep_clock(const TextLine& line);
   void keep_first_clocks(std::string_view bytes);
+  void keep_edge_time(std::string_view bytes, bool first);
 
   const Scanner& scanner_;
   Reading reading_;
@@ -44,7 +51,7 @@ class TextReader {
     std::uint64_t fed = 0;
   };
   std::vector<Running> running_;
-  std::map<std::string, std::string> partial_;           // CRI stream -> message so far
+  std::map<std::string, Partial> partial_;               // CRI stream -> message so far
   std::uint64_t bytes_ = 0;
   std::uint64_t newlines_ = 0;
   std::uint64_t lines_ = 0;
@@ -54,6 +61,7 @@ class TextReader {
   std::uint64_t last_rejected_line_ = 0;
   std::uint64_t clocks_kept_ = 0;
   bool open_line_ = false;
+  std::string tail_;                                     // the end of the last block
 };
 
 }  // namespace culprit::ingest

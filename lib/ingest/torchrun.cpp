@@ -40,10 +40,10 @@ class ReportAssembler final : public Assembler {
       return Step::took;
     }
     if (!open_) return body.empty() || body.rfind('<', 0) == 0 ? Step::took : Step::not_mine;
-    const std::size_t colon = text.find(" : ");
+    const std::size_t colon = text.find(':');  // "error_file" fills its column: no space before the colon
     const std::string_view key = colon == std::string_view::npos ? std::string_view{} : trim(text.substr(0, colon));
     if (!in_traceback_ && (key == "time" || key == "host" || key == "rank" || key == "exitcode" || key == "error_file" || key == "traceback")) {
-      const std::string_view value = trim(text.substr(colon + 3));
+      const std::string_view value = trim(text.substr(colon + 1));
       const re2::StringPiece piece(value.data(), value.size());
       std::int64_t a = 0;
       std::int64_t b = 0;
@@ -61,7 +61,8 @@ class ReportAssembler final : public Assembler {
       return Step::took;
     }
     if (in_traceback_) {
-      // The text is indented by two.
+      // The text is indented by two; anything else is another process's, or the report was cut.
+      if (!body.empty() && text.substr(0, 2) != "  ") return Step::not_mine;
       parser_.feed(text.size() > 2 && text.substr(0, 2) == "  " ? text.substr(2) : text);
       last_line_ = line.place.line;
       return Step::took;

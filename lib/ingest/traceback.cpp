@@ -9,11 +9,28 @@ namespace culprit::ingest {
 
 namespace {
 
+constexpr int kLinesWatched = 12;
 constexpr std::string_view kHead = "Traceback (most recent call last):";
 
 std::string_view trim_left(std::string_view text) {
   const std::size_t at = text.find_first_not_of(" \t");
   return at == std::string_view::npos ? std::string_view{} : text.substr(at);
+}
+
+// "  | " and "  +-+---- 1 ----" around an exception group. What is left of a rule is empty.
+std::string_view without_group_marks(std::string_view line, bool& marked) {
+  std::string_view body = trim_left(line);
+  if (body.empty() || (body[0] != '|' && body[0] != '+')) return line;
+  if (body.rfind("+-", 0) == 0) { marked = true; return {}; }
+  if (body.size() > 1 && body[1] != ' ') return line;
+  marked = true;
+  return body.substr(std::min<std::size_t>(2, body.size()));
+}
+
+// A word with which a shell or a logger speaks, no exception.
+bool foreign_word(std::string_view type, bool alone) {
+  if (alone && (type == "Killed" || type == "Aborted" || type == "Terminated")) return true;
+  return std::all_of(type.begin(), type.end(), [](char c) { return (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9'); });
 }
 
 bool connector(std::string_view line) {
@@ -32,15 +49,26 @@ bool split_exception(std::string_view line, std::string& type, std::string& mess
   // A dotted name whose last part begins with a capital, alone or followed by a colon.
   static const re2::RE2 kException(R"(^((?:[A-Za-z_][\w]*\.)*[A-Z]\w*)(?:: ?((?s).*))?$)");
   if (line.size() > 4096) line = line.substr(0, 4096);
-  return re2::RE2::FullMatch(re2::StringPiece(line.data(), line.size()), kException, &type, &message);
+  return re2::RE2::FullMatch(re2::StringPiece(line.data(), line.size()), kException, &type, &message) && !foreign_word(type, type.size() == line.size());
 }
 
 bool TracebackParser::feed(std::string_view line) {
   while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
-  const std::string_view body = trim_left(line);
-  const std::size_t indent = line.size() - body.size();
+  bool marked = false;
+  const std::string_view inner = without_group_marks(line, marked);
+  if (marked && inner.empty()) return true;
+  const std::string_view body = trim_left(inner);
+  const std::size_t indent = inner.size() - body.size();
   if (have_exception_) {
     if (body.empty()) return ++blank_ <= 2;
+    if (marked && body.rfind(kHead, 0) == 0) {  // the exceptions of a group: the first says more than the group
+      chained_ = !type_.ends_with("ExceptionGroup");
+      have_exception_ = false;
+      in_frames_ = true;
+      blank_ = 0;
+      return true;
+    }
+    if (marked && !connector(body)) return true;
     if (connector(body)) { chained_ = true; blank_ = 0; return true; }
     if (chained_ && body.rfind(kHead, 0) == 0) { in_frames_ = true; have_exception_ = false; blank_ = 0; return true; }
     return false;
@@ -103,7 +131,12 @@ class TracebackAssembler final : public Assembler {
   }
 
   Step feed(const TextLine& line, Reading& reading) override {
-    if (!parser_.feed(line.line.message)) return Step::not_mine;
+    if (!parser_.feed(line.line.message)) {
+      // A message of several lines may yet be followed by "During handling of the above exception ...".
+      const bool fresh = line.line.message.find(kHead) != std::string::npos;
+      return parser_.complete() && !fresh && ++watched_ <= kLinesWatched ? Step::watching : Step::not_mine;
+    }
+    watched_ = 0;
     row_.last_line = line.place.line;
     if (parser_.complete() && !stored_last_) {
       last_ = line.place;
@@ -128,6 +161,7 @@ class TracebackAssembler final : public Assembler {
  private:
   TracebackParser parser_;
   TracebackRow row_;
+  int watched_ = 0;
   Place last_;
   bool stored_last_ = false;
 };

@@ -67,7 +67,7 @@ void keep_time(Prefix& prefix, const Timestamp& stamp) {
   if (worth(stamp.clock) >= worth(prefix.time.clock)) prefix.time = stamp;
 }
 
-// [  123.456789] and the forms beside it. Three decimals are Xorg's clock, which starts elsewhere: no time.
+// [  123.456789] and the forms beside it. Three decimals are Xorg's clock, which starts elsewhere: not ours to take.
 bool peel_boot_time(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (!p.take("[")) return false;
@@ -76,7 +76,8 @@ bool peel_boot_time(Cursor& c, Prefix& prefix) {
   const auto whole = p.number();
   if (!whole) return false;
   Timestamp stamp;
-  if (p.take(".")) {
+  const bool fractional = p.take(".");
+  if (fractional) {
     const std::size_t begin = p.at;
     const auto fraction = p.number();
     if (!fraction) return false;
@@ -93,7 +94,7 @@ bool peel_boot_time(Cursor& c, Prefix& prefix) {
     q.spaces();
     if ((q.take("T") || q.take("C")) && q.number() && q.take("]")) p = q;
   }
-  if (stamp.clock == Clock::none && !p.done() && p.peek() != ' ') return false;
+  if (stamp.clock == Clock::none && ((fractional && !relative) || (!p.done() && p.peek() != ' '))) return false;
   p.take(" ");
   if (stamp.clock == Clock::boot) prefix.kernel = true;
   keep_time(prefix, stamp);
@@ -116,6 +117,12 @@ bool peel_launcher_bracket(Cursor& c, Prefix& prefix) {
   }
   const std::string_view role = p.word([](char ch) { return alpha(ch) || ch == '_' || ch == '-'; });
   if (role.empty()) return false;
+  if (p.peek() == ']') {  // "[titan] 2025-06-10 21:58:27,008 - root - INFO - ..."
+    Timestamp stamp;
+    if (!p.take("] ") || parse_iso(p.rest(), stamp) == 0) return false;
+    c = p;
+    return true;
+  }
   const auto number = p.number();
   if (!number) return false;
   if (p.take("|")) {
@@ -195,8 +202,8 @@ bool peel_glog(Cursor& c, Prefix& prefix) {
     const std::size_t used = parse_glog(p.rest(), stamp);
     if (used == 0) return false;
     p.at += used;
-  } else if (!bracket) {
-    return false;
+  } else if (!bracket || p.peek() != ' ') {
+    return false;  // "[Epoch 3:10]"
   }
   const std::size_t close = p.text.find(']', p.at);
   if (close == std::string_view::npos || close - p.at > 160) return false;
@@ -332,12 +339,15 @@ bool peel_iso(Cursor& c, Prefix& prefix) {
   }
   if (prefix.unit == "kernel") { c = p; return true; }
   Cursor q = p;
+  const std::string_view stream = q.rest().substr(0, 6);
   if ((q.take("stdout ") || q.take("stderr ")) && (q.peek() == 'F' || q.peek() == 'P')) {
     prefix.partial = q.peek() == 'P';
+    prefix.stream = std::string(stream);
     ++q.at;
     if (q.done() || q.take(" ")) { c = q; return true; }
   }
-  peel_syslog_source(p, prefix);
+  // A comma before the fraction is a Python logger's: "2026-11-21 03:19:38,601 trainer ERROR: ..." names no host.
+  if (c.text.substr(c.at + 19, 1) != ",") peel_syslog_source(p, prefix);
   c = p;
   return true;
 }
@@ -441,6 +451,13 @@ void read_nccl_head(std::string_view message, Prefix& prefix) {
   }
 }
 
+// {"log":"... and {"MESSAGE":"...: the record inside is split, if at all, after it was unwrapped.
+bool wrapped(std::string_view raw) {
+  const std::size_t at = raw.find_first_not_of(' ');
+  return at != std::string_view::npos && raw.substr(at, 2) == "{\"" &&
+         (raw.find("\"log\"") != std::string_view::npos || raw.find("\"MESSAGE\"") != std::string_view::npos);
+}
+
 }  // namespace
 
 bool needs_cleaning(std::string_view raw) {
@@ -456,7 +473,10 @@ std::string clean(std::string_view raw) {
     std::size_t sequence = 0;  // bytes that stand for ESC
     if (c == '\x1b') sequence = 1;
     else if (c == '^' && raw.substr(i, 3) == "^[[") sequence = 2;
-    else if (c == '\\' && raw.substr(i, 7) == "\\u001b[") sequence = 6;
+    else if (c == '\\') {  // as JSON, Python and shells write it
+      for (const std::string_view spelt : {"\\u001b", "\\u001B", "\\x1b", "\\x1B", "\\033", "\\e"})
+        if (raw.substr(i, spelt.size()) == spelt && raw.substr(i + spelt.size(), 1) == "[") sequence = spelt.size();
+    }
     else if (c == '#' && raw.substr(i, 5) == "#033[") sequence = 4;  // rsyslog writes control bytes in octal
     if (sequence > 0) {
       std::size_t p = i + sequence;
@@ -530,7 +550,9 @@ std::vector<std::size_t> record_heads(std::string_view raw) {
   bool first = true;
   while (heads.size() < 64 && at < raw.size() && kInner.Match(input, at, raw.size(), re2::RE2::UNANCHORED, &match, 1)) {
     const auto begin = static_cast<std::size_t>(match.data() - raw.data());
-    const bool prefix_stack = first && raw.substr(0, begin).find_first_not_of(" []():,.0123456789-TZ+<>/") == std::string_view::npos;
+    // Nothing but prefixes before it: the head is the line's own.
+    if (first && begin > 0 && wrapped(raw)) return heads;
+    const bool prefix_stack = first && begin > 0 && peel(raw.substr(0, begin + 1)).message.size() <= 1;
     const bool stacked = begin > 0 && (raw[begin - 1] == ':' || (raw[begin - 1] == ' ' && begin > 1 && (raw[begin - 2] == ']' || raw[begin - 2] == ')' || raw[begin - 2] == ':')));
     if (begin > 0 && !prefix_stack && !stacked) heads.push_back(begin);
     first = false;

@@ -24,6 +24,7 @@ struct Prefix {
   std::optional<std::int64_t> task;         // srun -l label: a rank when there is one task a GPU, else a node
   std::optional<std::int64_t> pid;
   std::optional<std::int64_t> device;       // CUDA ordinal printed by NCCL
+  std::string stream;                       // stdout or stderr, where a container runtime tells
   std::string unit;                         // syslog tag: kernel, systemd-networkd ...
   bool kernel = false;                      // the line came out of the kernel ring buffer
   bool nccl = false;

@@ -45,6 +45,7 @@ std::optional<std::string> unwrap(std::string_view text, Prefix& prefix) {
   if (!object.is_object()) return std::nullopt;
   if (docker) {
     auto log = text_of(object, "log");
+    if (auto stream = text_of(object, "stream"); stream && stream->size() <= 16) prefix.stream = std::move(*stream);
     Timestamp stamp;
     if (const auto time = text_of(object, "time"); time && parse_iso(*time, stamp) > 0) prefix.time = stamp;
     return log;

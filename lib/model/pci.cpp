@@ -11,9 +11,9 @@ namespace culprit {
 
 namespace {
 
-std::optional<unsigned> hex(std::string_view text) {
-  if (text.empty() || text.size() > 8) return std::nullopt;
-  unsigned value = 0;
+std::optional<std::uint64_t> hex(std::string_view text) {
+  if (text.empty() || text.size() > 9) return std::nullopt;
+  std::uint64_t value = 0;
   for (const char c : text) {
     unsigned digit = 0;
     if (c >= '0' && c <= '9') digit = static_cast<unsigned>(c - '0');
@@ -32,7 +32,7 @@ std::optional<std::string> normal_pci(std::string_view text) {
   if (text.rfind("GPU", 0) == 0) text.remove_prefix(3);
   if (const std::size_t space = text.find(' '); space != std::string_view::npos) text = text.substr(0, space);
   if (const std::size_t dot = text.find('.'); dot != std::string_view::npos) text = text.substr(0, dot);
-  std::vector<unsigned> fields;
+  std::vector<std::uint64_t> fields;
   while (true) {
     const std::size_t colon = text.find(':');
     const auto value = hex(text.substr(0, colon));

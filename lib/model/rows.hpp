@@ -36,7 +36,9 @@ struct Place {
 // One file, archive entry or section of the bundle.
 struct MemberRow {
   MemberId id = 0;
-  std::string path;
+  std::string path;            // as shown: without a folder that an archive wraps around everything
+  std::string stored_path;     // as read
+  bool in_archive = false;     // the bundle it came with is an archive or a stream, no folder
   std::string kind = "file";   // file link device other
   std::string format;          // what `culprit formats` calls it
   std::string text_kind;       // kernel training nccl scheduler ... data stack source; "" = not known

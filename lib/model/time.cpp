@@ -1,7 +1,7 @@
 #include "model/time.hpp"
 
 #include <array>
-#include <cstdlib>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -62,7 +62,7 @@ std::string iso_utc(Nanoseconds ns) {
 }
 
 std::string human_duration(Nanoseconds ns) {
-  const double s = static_cast<double>(ns < 0 ? -ns : ns) / 1e9;
+  const double s = std::abs(static_cast<double>(ns)) / 1e9;
   const char* sign = ns < 0 ? "-" : "";
   if (s < 0.0995) return fmt::format("{}{:.0f} ms", sign, s * 1e3);
   if (s < 9.95) return fmt::format("{}{:.1f} s", sign, s);

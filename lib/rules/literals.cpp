@@ -178,7 +178,7 @@ class Parser {
       case 'r': return literal('\r');
       default: break;
     }
-    if (isalnum(static_cast<unsigned char>(c))) { broken_ = c == 'Q' || c == 'p' || c == 'P' || c == 'x'; return anything(); }
+    if (isalnum(static_cast<unsigned char>(c))) { broken_ = isdigit(static_cast<unsigned char>(c)) || c == 'Q' || c == 'p' || c == 'P' || c == 'x'; return anything(); }  // octal takes more digits
     return literal(c);
   }
 

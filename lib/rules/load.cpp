@@ -131,6 +131,17 @@ Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::strin
     };
     CULPRIT_CHECK(patterns(rule.match, "match"));
     CULPRIT_CHECK(patterns(rule.unless, "unless"));
+    const auto old_texts = [&](const Meaning& meaning, const std::string& key) -> Result<> {
+      for (std::size_t i = 0; i < meaning.history.size(); ++i) CULPRIT_CHECK(check_pattern(meaning.history[i].text, file, fmt::format("rules[{}].{}[{}].text of '{}'", index, key, i, rule.id)));
+      return {};
+    };
+    CULPRIT_CHECK(old_texts(rule.meaning, "history"));
+    if (const auto it = object.find("codes"); it != object.end())
+      for (const auto& [code, meaning] : it->items()) {
+        if (code.empty() || code.size() > 18 || code.find_first_not_of("0123456789") != std::string::npos)
+          return fail(fmt::format("rules[{}].codes of '{}': '{}' is no decimal number", index, rule.id, code)).at({file, 0});
+        CULPRIT_CHECK(old_texts(rule.codes.at(std::strtoll(code.c_str(), nullptr, 10)), "codes." + code + ".history"));
+      }
     rules.push_back(std::move(rule));
     ++index;
   }

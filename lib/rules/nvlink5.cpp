@@ -63,7 +63,7 @@ bool same_unit(const std::string& table, const std::string& printed) {
 
 std::optional<NvlinkDecode> decode_nvlink5(std::int64_t xid, std::string_view message, const std::string& driver_version) {
   static const std::vector<Row> kRows = load();
-  static const re2::RE2 kWords(R"((?:, (?:name=[^,]*, )?)?([A-Z][A-Z_]*)?\s+(?:Fatal|Non-?fatal)?.*\((0x[0-9a-fA-F]{1,8}) (0x[0-9a-fA-F]{1,8}) 0x)");
+  static const re2::RE2 kWords(R"((?:, ?|\d |: )(?:([A-Z][A-Z0-9_]*)\s+)?(?i:(?:Link[ -])?Fatal|Non-?fatal)\b.*\((0x[0-9a-fA-F]{1,8}) (0x[0-9a-fA-F]{1,8}) 0x)");
   std::string unit, intrinfo, status;
   if (!re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kWords, &unit, &intrinfo, &status)) return std::nullopt;
   const auto info_word = static_cast<std::uint32_t>(std::strtoul(intrinfo.c_str(), nullptr, 16));

@@ -1,6 +1,7 @@
 #include "rules/pack.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include <fmt/format.h>
@@ -104,6 +105,21 @@ Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
       c->over[r].insert(it->second);
     }
   }
+  // Rules that stand over each other in a circle would silence a line that all of them match.
+  std::vector<int> state(c->rules.size(), 0);  // 1: on the way, 2: done
+  const std::function<std::optional<std::size_t>(std::size_t)> circle = [&](std::size_t r) -> std::optional<std::size_t> {
+    state[r] = 1;
+    for (const std::size_t next : c->over[r]) {
+      if (state[next] == 1) return r;
+      if (state[next] == 0)
+        if (const auto found = circle(next)) return found;
+    }
+    state[r] = 2;
+    return std::nullopt;
+  };
+  for (std::size_t r = 0; r < c->rules.size(); ++r)
+    if (state[r] == 0)
+      if (const auto found = circle(r)) return fail(fmt::format("over: '{}' stands over a rule that stands over it", c->rules[*found].id)).at({c->rules[*found].file, 0});
   if (!c->set->Compile()) return internal_error("the rule patterns are too large to compile together");
   c->words.assign(words.begin(), words.end());
   return RulePack(std::move(c));
@@ -201,15 +217,33 @@ std::string RulePack::digest() const {
     for (const char ch : text) h = (h ^ static_cast<unsigned char>(ch)) * 0x100000001b3ULL;
     h = (h ^ 0xff) * 0x100000001b3ULL;
   };
+  const auto mix_meaning = [&](const Meaning& meaning) {
+    for (const std::string* text : {&meaning.title, &meaning.component, &meaning.symptom, &meaning.action, &meaning.why, &meaning.advice}) mix(*text);
+    mix(name(meaning.severity));
+    mix(name(meaning.role));
+    mix(name(meaning.scope));
+    if (meaning.tolerance) mix(fmt::format("{} in {}", meaning.tolerance->count, meaning.tolerance->window_s));
+    for (const auto& one : meaning.leads_to) mix(one);
+    for (const auto& old : meaning.history) {
+      for (const std::string* text : {&old.from, &old.before, &old.title, &old.text, &old.action}) mix(*text);
+      if (old.severity) mix(name(*old.severity));
+      if (old.role) mix(name(*old.role));
+    }
+  };
   for (const Rule& rule : compiled_->rules) {
     mix(rule.id);
     mix(rule.event_class);
     for (const auto& p : rule.match) mix(p);
     for (const auto& p : rule.unless) mix(p);
     for (const auto& p : rule.over) mix(p);
-    mix(name(rule.meaning.severity));
-    mix(name(rule.meaning.role));
-    for (const auto& [code, meaning] : rule.codes) { mix(std::to_string(code)); mix(name(meaning.severity)); mix(name(meaning.role)); }
+    for (const auto& p : rule.where) mix(p);
+    mix_meaning(rule.meaning);
+    for (const auto& [code, meaning] : rule.codes) { mix(std::to_string(code)); mix_meaning(meaning); }
+    for (const auto& [word, effect] : rule.words) {
+      mix(word);
+      if (effect.severity) mix(name(*effect.severity));
+      if (effect.at_most) { mix("at most"); mix(name(*effect.at_most)); }
+    }
   }
   return fmt::format("{:016x}", h);
 }

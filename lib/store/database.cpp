@@ -35,7 +35,7 @@ struct Database::Impl {
 
     void prepare() {
       sqlite3* db = impl_.db.get();
-      member_ = Statement(db, "INSERT INTO member VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,NULL,NULL,NULL,'',NULL)");
+      member_ = Statement(db, "INSERT INTO member VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,NULL,NULL,NULL,'',NULL)");
       member_end_ = Statement(db, "UPDATE member SET format=?, size=?, digest=?, complete=?, tail_truncated=?, lines=?, used=?, skipped=?, rejected=?, done=1 WHERE member_id=?");
       problem_ = Statement(db, "INSERT OR IGNORE INTO problem VALUES (?,?,?)");
       event_ = Statement(db, "INSERT INTO event VALUES (NULL,?,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,NULL,?,?,?,?,?,NULL,?)");
@@ -47,7 +47,7 @@ struct Database::Impl {
       clock_ = Statement(db, "INSERT INTO clock_anchor VALUES (?,?,?,?,?,?,?,?,?,?)");
       reject_ = Statement(db, "INSERT INTO reject VALUES (?,?,?,?,?)");
       manifest_ = Statement(db, "INSERT INTO manifest VALUES (?,?)");
-      Statement known(db, "SELECT path, digest FROM member WHERE done=1 ORDER BY member_id");
+      Statement known(db, "SELECT stored_path, digest FROM member WHERE done=1 ORDER BY member_id");
       while (known.next()) { const std::string path = known.text(); finished_[path].push_back(known.text()); }
       Statement last(db, "SELECT COALESCE(MAX(member_id), 0) FROM member");
       if (last.next()) next_id_ = last.integer() + 1;
@@ -64,7 +64,7 @@ struct Database::Impl {
     MemberId begin_member(const MemberRow& m) override {
       check(impl_.execute("BEGIN IMMEDIATE"));
       const MemberId id = next_id_++;
-      check(member_.run(id, valid_utf8(m.path), m.kind, m.format, m.text_kind, valid_utf8(m.container), m.origin_offset, m.origin_line, valid_utf8(m.link_target), m.size, m.digest,
+      check(member_.run(id, valid_utf8(m.path), valid_utf8(m.path), m.in_archive, m.kind, m.format, m.text_kind, valid_utf8(m.container), m.origin_offset, m.origin_line, valid_utf8(m.link_target), m.size, m.digest,
                         m.mtime_s, m.complete, m.tail_truncated, m.lines, m.used, m.skipped, m.rejected));
       return id;
     }
@@ -238,6 +238,8 @@ std::vector<MemberRow> Database::members() const {
     MemberRow m;
     m.id = s.integer();
     m.path = s.text();
+    m.stored_path = s.text();
+    m.in_archive = s.integer() != 0;
     m.kind = s.text();
     m.format = s.text();
     m.text_kind = s.text();

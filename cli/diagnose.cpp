@@ -1,0 +1,194 @@
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "pack.hpp"
+#include "pipeline.hpp"
+#include "report/report.hpp"
+
+namespace culprit::cli {
+
+namespace {
+
+std::string rendered(const Arguments& arguments, const std::string& document, const std::string& format) {
+  if (format == "json") return document;
+  if (format == "md") return report::to_markdown(document, arguments.has("explain"));
+  return report::to_text(document, {use_color(arguments), arguments.has("explain"), arguments.has("verbose"), terminal_width()});
+}
+
+std::string chosen_format(const Arguments& arguments) { return arguments.has("json") ? "json" : arguments.get("format", "text"); }
+
+// Written beside and renamed: a report is there whole or not at all.
+Result<> write_file(const std::filesystem::path& path, const std::string& text) {
+  const std::filesystem::path part = path.string() + ".part";
+  {
+    std::ofstream file(part, std::ios::binary | std::ios::trunc);
+    file.write(text.data(), static_cast<std::streamsize>(text.size()));
+    if (!file.flush()) return fail("cannot write this file").at({path.string(), 0}).hint("is the disk full, the folder writable?");
+  }
+  std::error_code error;
+  std::filesystem::rename(part, path, error);
+  if (error) return fail("cannot write this file: " + error.message()).at({path.string(), 0});
+  return {};
+}
+
+// --fail-on LEVEL: 1 when a finding that fired is at least that severe; an unknown cause counts.
+Result<bool> gate(const Arguments& arguments, const std::string& document) {
+  if (!arguments.has("fail-on")) return false;
+  const std::string level = arguments.get("fail-on");
+  const auto asked = severity_named(level);
+  if (!asked) return usage_error(fmt::format("--fail-on takes info, warning, distributed or critical, not '{}'", level));
+  const auto d = nlohmann::json::parse(document, nullptr, false);
+  if (d["verdict"]["action"] == "none") return false;
+  for (const auto& f : d["findings"])
+    if (f["outcome"] == "fired" && severity_named(f["severity"].get<std::string>()).value_or(Severity::info) >= *asked) return true;
+  return d["verdict"]["action"] == "investigate" || d["verdict"]["action"] == "checks";
+}
+
+Result<Exit> finish(const Arguments& arguments, const std::string& document, bool incomplete) {
+  CULPRIT_TRY(tripped, gate(arguments, document));
+  if (incomplete && arguments.has("strict")) return Exit::incomplete;
+  return tripped ? Exit::gate : Exit::finished;
+}
+
+Result<Exit> run_diagnose(const Arguments& arguments) {
+  if (arguments.positional().empty()) return usage_error("diagnose needs a bundle: a folder, an archive, a file, or - for standard input").hint("culprit diagnose job.tar.gz");
+  CULPRIT_CHECK(check_format(arguments, {"text", "json", "md"}));
+  if (arguments.has("fail-on") && !severity_named(arguments.get("fail-on"))) return usage_error(fmt::format("--fail-on takes info, warning, distributed or critical, not '{}'", arguments.get("fail-on")));
+  CULPRIT_TRY(pack, load_pack(arguments));
+  std::filesystem::path folder;
+  std::string path = arguments.get("db");
+  if (arguments.has("out")) {
+    folder = arguments.get("out");
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) return usage_error("cannot make this folder: " + error.message()).at({folder.string(), 0});
+    if (path.empty()) path = (folder / "incident.db").string();
+  }
+  CULPRIT_TRY(db, store::Database::open(path, store::Access::create));
+  CULPRIT_TRY(read, read_bundles(arguments, pack, db));
+  CULPRIT_CHECK(resolve(db));
+  CULPRIT_CHECK(analyse(db, pack));
+  CULPRIT_TRY(document, conclude(db));
+  if (!folder.empty()) {
+    CULPRIT_CHECK(write_file(folder / "report.json", document));
+    CULPRIT_CHECK(write_file(folder / "report.md", report::to_markdown(document, true)));
+    CULPRIT_CHECK(write_file(folder / "report.txt", report::to_text(document, {false, true, true, 120})));
+  }
+  print(rendered(arguments, document, chosen_format(arguments)));
+  if (!folder.empty()) remark(arguments, fmt::format("database and reports are in {}", folder.string()));
+  return finish(arguments, document, read.incomplete);
+}
+
+Result<Exit> run_ingest(const Arguments& arguments) {
+  if (arguments.positional().empty()) return usage_error("ingest needs a bundle").hint("culprit ingest job.tar.gz -d incident.db");
+  if (!arguments.has("db")) return usage_error("ingest needs a database to write to").hint("culprit ingest job.tar.gz -d incident.db");
+  CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
+  CULPRIT_TRY(pack, load_pack(arguments));
+  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::create));
+  CULPRIT_TRY(read, read_bundles(arguments, pack, db));
+  CULPRIT_CHECK(resolve(db));
+  CULPRIT_CHECK(db.set_meta("state", "done"));
+  std::string out;
+  auto members = db.members();
+  std::sort(members.begin(), members.end(), [](const MemberRow& a, const MemberRow& b) { return std::tie(a.path, a.id) < std::tie(b.path, b.id); });
+  std::uint64_t lines = 0, used = 0, skipped = 0, rejected = 0;
+  const bool json = chosen_format(arguments) == "json";
+  for (const MemberRow& m : members) {
+    lines += m.lines;
+    used += m.used;
+    skipped += m.skipped;
+    rejected += m.rejected;
+    if (json)
+      out += nlohmann::ordered_json{{"path", m.path}, {"format", m.format}, {"lines", m.lines}, {"used", m.used}, {"skipped", m.skipped}, {"rejected", m.rejected}, {"complete", m.complete}}.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    else
+      out += fmt::format("{}  {}  {} lines = {} used + {} skipped + {} rejected{}\n", m.path, m.format, m.lines, m.used, m.skipped, m.rejected, m.complete ? "" : "  (incomplete)");
+  }
+  if (!json) out += fmt::format("{} files, {} lines = {} used + {} skipped + {} rejected\n", members.size(), lines, used, skipped, rejected);
+  print(out);
+  for (const ProblemRow& problem : db.problems()) remark(arguments, fmt::format("{}: {} ({})", problem.path, problem.reason, problem.code));
+  return read.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
+}
+
+Result<Exit> run_classify(const Arguments& arguments) {
+  if (!arguments.has("db")) return usage_error("classify needs a database").hint("culprit classify -d incident.db");
+  CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
+  CULPRIT_TRY(pack, load_pack(arguments));
+  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::write));
+  CULPRIT_CHECK(analyse(db, pack));
+  CULPRIT_TRY(document, conclude(db));
+  const auto d = nlohmann::json::parse(document, nullptr, false);
+  if (chosen_format(arguments) == "json") {
+    print(d["findings"].dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  } else {
+    std::string out;
+    for (const Finding& f : db.findings())
+      out += fmt::format("{:<19} {:<11} {:<12} {}\n                    {} {} ({} lines){}\n", name(f.outcome), name(f.severity), name(f.role), f.id, f.subject.kind, f.subject.id, f.count, f.outcome == Outcome::fired ? "" : "\n                    " + f.why);
+    print(out);
+  }
+  return Exit::finished;
+}
+
+Result<Exit> run_report(const Arguments& arguments) {
+  if (!arguments.has("db")) return usage_error("report needs a database").hint("culprit report -d incident.db --format md");
+  CULPRIT_CHECK(check_format(arguments, {"text", "json", "md"}));
+  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
+  const auto document = db.verdict();
+  if (!document) return usage_error("this database has no verdict yet").at({arguments.get("db"), 0}).hint("culprit classify -d " + arguments.get("db"));
+  print(rendered(arguments, *document, chosen_format(arguments)));
+  return finish(arguments, *document, false);
+}
+
+constexpr OptionSpec kOutput[] = {
+    {"format", "FORMAT", "text, json or md"},
+    {"json", nullptr, "the same as --format json"},
+};
+
+constexpr OptionSpec kDiagnoseOptions[] = {
+    {"out,o", "DIR", "keep the database and all reports there"},
+    {"db,d", "FILE", "keep the database there"},
+    {"format", "FORMAT", "text, json or md"},
+    {"json", nullptr, "the same as --format json"},
+    {"explain", nullptr, "show the walk down the ladder of decisions"},
+    {"fail-on", "LEVEL", "exit with 1 when something at least this severe was found (info, warning, distributed, critical)"},
+    {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
+    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6],
+};
+constexpr OptionSpec kIngestOptions[] = {
+    {"db,d", "FILE", "the database; made when missing, continued when an earlier run was cut off"},
+    kOutput[0], kOutput[1],
+    {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
+    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6],
+};
+constexpr OptionSpec kClassifyOptions[] = {
+    {"db,d", "FILE", "the database that `ingest` made"},
+    kOutput[0], kOutput[1], kReadOptions[0],
+};
+constexpr OptionSpec kReportOptions[] = {
+    {"db,d", "FILE", "the database that `diagnose` or `classify` left"},
+    {"format", "FORMAT", "text, json or md"},
+    {"json", nullptr, "the same as --format json"},
+    {"explain", nullptr, "show the walk down the ladder of decisions"},
+    {"fail-on", "LEVEL", "exit with 1 when something at least this severe was found"},
+};
+
+}  // namespace
+
+extern const Command kDiagnose, kIngest, kClassify, kReport;
+constinit const Command kDiagnose{"diagnose", "who did it, how one can check that, what to do next", "diagnose BUNDLE... [options]",
+                                  "  culprit diagnose job.tar.gz\n"
+                                  "  culprit diagnose logs/ -o report/ --explain\n"
+                                  "  culprit diagnose node-*.tar.gz --format json\n"
+                                  "  tar c logs | culprit diagnose -\n\n"
+                                  "  BUNDLE is a folder, .tar, .tar.gz, .tar.zst, .tar.xz, .zip, one file, or - (standard input).\n"
+                                  "  Several bundles of one call are one incident. Nothing is unpacked to disk.\n",
+                                  kDiagnoseOptions, run_diagnose};
+constinit const Command kIngest{"ingest", "a bundle into a database, with a ledger of every line", "ingest BUNDLE... -d FILE [options]",
+                                "  culprit ingest job.tar.gz -d incident.db\n\n  Can be stopped at any time; the same command goes on where it was.\n", kIngestOptions, run_ingest};
+constinit const Command kClassify{"classify", "facts of a database into findings", "classify -d FILE [options]", "  culprit classify -d incident.db\n", kClassifyOptions, run_classify};
+constinit const Command kReport{"report", "the verdict of a database again, in any format", "report -d FILE [options]", "  culprit report -d incident.db --format md\n", kReportOptions, run_report};
+
+}  // namespace culprit::cli

@@ -1,0 +1,185 @@
+#include "pipeline.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "analyze/classify.hpp"
+#include "analyze/clock.hpp"
+#include "analyze/identity.hpp"
+#include "analyze/root_diag.hpp"
+#include "analyze/silence.hpp"
+#include "decide/decide.hpp"
+#include "ingest/manifest.hpp"
+#include "report/report.hpp"
+#include "report/terminal.hpp"
+
+namespace culprit::cli {
+
+namespace {
+
+std::atomic<bool> interrupted{false};
+void on_interrupt(int) { interrupted = true; }
+
+// How far the reading is, on a terminal only.
+class Progress {
+ public:
+  explicit Progress(bool on) : on_(on), begin_(std::chrono::steady_clock::now()) {}
+  void operator()(std::uint64_t bytes, const std::string& path) {
+    if (!on_) return;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    if (seconds - last_ < 0.2) return;
+    last_ = seconds;
+    const std::string name = report::visible(path);
+    fmt::print(stderr, "\r\x1b[K{:.1f} GB, {:.0f} MB/s  {}", static_cast<double>(bytes) / 1e9, static_cast<double>(bytes) / 1e6 / seconds, name.size() > 60 ? "…" + name.substr(name.size() - 58) : name);
+    std::fflush(stderr);
+    shown_ = true;
+  }
+  ~Progress() {
+    if (shown_) fmt::print(stderr, "\r\x1b[K");
+  }
+
+ private:
+  bool on_;
+  bool shown_ = false;
+  double last_ = 0;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+Result<analyze::Facts> load_facts(const store::Database& db) {
+  analyze::Facts facts;
+  facts.members = db.members();
+  facts.events = db.events();
+  facts.tracebacks = db.tracebacks();
+  facts.exits = db.exits();
+  facts.progress = db.progress();
+  facts.identities = db.identities();
+  facts.configs = db.configs();
+  facts.clocks = db.clocks();
+  if (const auto document = db.manifest()) {
+    CULPRIT_TRY(manifest, ingest::parse_manifest(*document, "job.json"));
+    facts.manifest = std::move(manifest);
+  }
+  return facts;
+}
+
+// Every pass that needs names and times makes them anew from the facts: they are derived, and cheap.
+Result<analyze::Facts> resolved_facts(const store::Database& db) {
+  CULPRIT_TRY(facts, load_facts(db));
+  analyze::resolve_identity(facts);
+  analyze::resolve_clocks(facts);
+  return facts;
+}
+
+}  // namespace
+
+Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db) {
+  ingest::Options options;
+  CULPRIT_TRY(threads, arguments.number("threads", std::max(1u, std::thread::hardware_concurrency())));
+  if (threads < 1 || threads > 1024) return usage_error("--threads takes a number from 1 to 1024");
+  options.threads = static_cast<int>(threads);
+  CULPRIT_TRY(members, arguments.number("max-members", options.limits.members));
+  CULPRIT_TRY(member_bytes, arguments.number("max-member-bytes", options.limits.member_bytes));
+  CULPRIT_TRY(total_bytes, arguments.number("max-total-bytes", options.limits.total_bytes));
+  CULPRIT_TRY(expansion, arguments.number("max-expansion", options.limits.expansion));
+  CULPRIT_TRY(depth, arguments.number("max-depth", static_cast<std::uint64_t>(options.limits.depth)));
+  options.limits.members = members;
+  options.limits.member_bytes = member_bytes;
+  options.limits.total_bytes = total_bytes;
+  options.limits.expansion = std::max<std::uint64_t>(1, expansion);
+  options.limits.depth = static_cast<int>(std::min<std::uint64_t>(depth, 64));
+  Progress progress(isatty(STDERR_FILENO) == 1 && !arguments.has("quiet"));
+  options.progress = [&progress](std::uint64_t bytes, const std::string& path) { progress(bytes, path); };
+  options.interrupted = &interrupted;
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+
+  CULPRIT_CHECK(db.set_meta("tool", std::string("culprit ") + CULPRIT_VERSION));
+  if (const auto before = db.meta("rules"); before && *before != pack.digest())
+    return usage_error("this database was read with other rules").hint("read the bundle into a new database: its events are what the rules made of the lines");
+  CULPRIT_CHECK(db.set_meta("rules", pack.digest()));
+  CULPRIT_CHECK(db.set_meta("state", "ingesting"));
+  CULPRIT_TRY(summary, ingest::ingest(ingest::label_sources(arguments.positional()), pack, db.sink(), options));
+  CULPRIT_CHECK(db.finish_ingest());
+  ReadOutcome outcome{summary, summary.problems > 0 || summary.interrupted};
+  for (const ProblemRow& problem : db.problems())
+    if (arguments.has("verbose")) remark(arguments, fmt::format("{}: {} ({})", problem.path, problem.reason, problem.code));
+  if (summary.interrupted) remark(arguments, "interrupted: what was read so far is kept; the same command goes on from there");
+  return outcome;
+}
+
+Result<> resolve(store::Database& db) {
+  CULPRIT_TRY(facts, resolved_facts(db));
+  return db.save_resolution(facts.members, facts.events, facts.tracebacks, facts.exits, facts.member_clocks, facts.hosts, facts.ranks);
+}
+
+Result<> analyse(store::Database& db, const rules::RulePack& pack) {
+  CULPRIT_TRY(facts, resolved_facts(db));
+  const auto signals = analyze::collect_signals(facts, pack);
+  CULPRIT_CHECK(db.save_findings("classify", analyze::classify(facts, signals)));
+  CULPRIT_CHECK(db.save_findings("root_diag", analyze::root_diag(facts, signals)));
+  CULPRIT_CHECK(db.save_findings("silence", analyze::silence(facts, signals)));
+  return {};
+}
+
+Result<std::string> conclude(store::Database& db) {
+  CULPRIT_TRY(facts, resolved_facts(db));
+  decide::Case incident;
+  incident.findings = db.findings();
+  for (const ExitRow& x : facts.exits) {
+    const MemberRow* m = facts.member(x.place.member);
+    incident.exits.push_back({x.source, x.code, {x.place.member, m == nullptr ? "" : m->path, x.place.line, x.place.offset, x.place.length, ""}});
+  }
+  incident.hosts = facts.hosts.size();
+  for (const HostRow& h : facts.hosts) incident.hosts_with_output += h.has_log;
+  incident.ranks = std::max<std::size_t>(facts.ranks.size(), static_cast<std::size_t>(facts.world_size));
+  for (const RankRow& r : facts.ranks) incident.has_rank_map = incident.has_rank_map || r.host.has_value();
+  incident.job_start = facts.job_start;
+  incident.job_end = facts.job_end;
+  incident.zone_known = facts.zone_known;
+  incident.any_training_output = !facts.progress.empty() || !facts.tracebacks.empty() || !facts.exits.empty() || !facts.identities.empty();
+  for (const ProgressSpan& p : facts.progress) {
+    if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress)) incident.last_progress = p.last.time_ns;
+    if (p.last.iteration) incident.last_iteration = std::max(incident.last_iteration.value_or(0), *p.last.iteration);
+  }
+  const auto problems = db.problems();
+  incident.unreadable = problems.size();
+
+  report::Incident out;
+  out.verdict = decide::decide(incident);
+  out.findings = std::move(incident.findings);
+  out.members = std::move(facts.members);
+  out.problems = problems;
+  out.hosts = std::move(facts.hosts);
+  out.ranks = std::move(facts.ranks);
+  out.notes = facts.notes;
+  if (!facts.zone_known) out.notes.push_back("times without a zone were taken for UTC; a job.json with \"timezone\" settles it");
+  out.world_size = facts.world_size;
+  out.complete = problems.empty() && db.meta("interrupted").value_or("0") == "0";
+  std::string document = report::to_json(out);
+  CULPRIT_CHECK(db.save_verdict(out.verdict.action, out.verdict.summary, document));
+  CULPRIT_CHECK(db.set_meta("state", "done"));
+  return document;
+}
+
+bool use_color(const Arguments& arguments) {
+  const std::string when = arguments.get("color", "auto");
+  if (when != "auto") return when == "always";
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0') && (term == nullptr || std::string(term) != "dumb");
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 100;
+}
+
+}  // namespace culprit::cli

@@ -1,0 +1,44 @@
+// The passes of a diagnosis, in order. `diagnose` runs all, `ingest` and `classify` some; `report` none.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "arguments.hpp"
+#include "command.hpp"
+#include "ingest/ingest.hpp"
+#include "rules/pack.hpp"
+#include "store/database.hpp"
+
+namespace culprit::cli {
+
+// Options that say how a bundle is read.
+inline constexpr OptionSpec kReadOptions[] = {
+    {"rules", "DIR", "your own rules, besides ours; the same id replaces ours (may be repeated)"},
+    {"threads", "N", "threads that scan (default: the machine's); the answer does not depend on it"},
+    {"max-members", "N", "most files of a bundle (default 2M)"},
+    {"max-member-bytes", "N", "most bytes of one file, decompressed (default 1T)"},
+    {"max-total-bytes", "N", "most bytes of a bundle, decompressed (default 4T)"},
+    {"max-expansion", "N", "most times a compressed file may grow (default 1000)"},
+    {"max-depth", "N", "most archives within archives (default 6)"},
+};
+
+struct ReadOutcome {
+  ingest::Summary summary;
+  bool incomplete = false;
+};
+
+// Bundle(s) -> facts, in the database. A remark for what could not be read.
+Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db);
+// Facts -> names and times; stored beside the facts.
+Result<> resolve(store::Database& db);
+// Facts -> findings.
+Result<> analyse(store::Database& db, const rules::RulePack& pack);
+// Findings -> verdict, stored as the document all reports are made from.
+Result<std::string> conclude(store::Database& db);
+
+// Colour as --color, NO_COLOR and the terminal say; the terminal's width.
+bool use_color(const Arguments& arguments);
+std::size_t terminal_width();
+
+}  // namespace culprit::cli

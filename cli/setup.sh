@@ -1,0 +1,50 @@
+#!/bin/sh
+# sh cli/setup.sh build|test|ci: see to it that the Debian packages are there that building, testing or CI needs.
+# With all of them in place it is silent and uses neither the network nor root. Exit 3: it may not install them.
+set -eu
+
+build="g++ cmake ninja-build pkgconf libarchive-dev libboost-program-options-dev libfmt-dev libre2-dev
+  libsqlite3-dev libxxhash-dev nlohmann-json3-dev"
+test="libgtest-dev librapidcheck-dev"
+ci="libbenchmark-dev mandoc"
+
+case "${1-}" in
+  build) wanted=$build ;;
+  test) wanted="$build $test" ;;
+  ci) wanted="$build $test $ci" ;;
+  *) echo "usage: sh cli/setup.sh build|test|ci" >&2; exit 2 ;;
+esac
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "setup: this is no Debian; taking it that what these packages hold is installed:" $wanted >&2
+  exit 0
+fi
+
+missing=
+for package in $wanted; do
+  case $(dpkg-query -W -f='${db:Status-Status} ' "$package" 2>/dev/null) in
+    *"installed "*) ;;
+    *) missing="$missing $package" ;;
+  esac
+done
+[ -n "$missing" ] || exit 0
+
+root=
+if [ "$(id -u)" != 0 ]; then
+  if command -v sudo >/dev/null && { sudo -n true 2>/dev/null || { [ -t 0 ] && [ -t 2 ]; }; }; then
+    root=sudo
+  else
+    echo "setup: packages are missing, and only root may install them; as root, run" >&2
+    echo "apt-get update && apt-get install -y --no-install-recommends$missing" >&2
+    exit 3
+  fi
+fi
+
+apt() { $root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" </dev/null >&2; }
+install() { apt install -y --no-install-recommends $missing; }
+echo "setup: installing$missing" >&2
+if apt-get install -s --no-install-recommends $missing >/dev/null 2>&1; then
+  install && exit 0    # fails where the package lists are older than the archive
+fi
+apt update
+install

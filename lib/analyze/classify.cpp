@@ -1,0 +1,154 @@
+#include "analyze/classify.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace culprit::analyze {
+
+namespace {
+
+constexpr std::size_t kEvidence = 16;
+
+bool network(const Signal& s) {
+  return s.meaning.severity == Severity::warning && (s.meaning.symptom == "Infiniband Error" || s.meaning.symptom == "Switch Fault" || s.meaning.symptom == "Network Congestion");
+}
+
+Subject subject_of(const Signal& s) {
+  if (s.meaning.scope == Scope::user_code && !s.code_place.empty()) return {"code", s.code_place};
+  if (s.meaning.scope == Scope::shared && s.meaning.role == Role::root) return {"storage", s.meaning.component.empty() ? s.event_class : s.meaning.component};
+  if (s.meaning.role != Role::root && s.meaning.severity == Severity::distributed) return {"job", "job"};
+  if (s.meaning.scope == Scope::job_wide) return {"job", "job"};
+  if (s.host && s.gpu) return {"gpu", *s.host + "/" + *s.gpu};
+  if (s.host && s.nic) return {"nic", *s.host + "/" + *s.nic};
+  if (s.host) return {"host", *s.host};
+  if (s.rank) return {"rank", std::to_string(*s.rank)};
+  if (s.gpu) return {"gpu", *s.gpu};
+  return {"job", "job"};
+}
+
+std::string fill(const std::string& text, const Signal& s, const Subject& subject) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '{') { out.push_back(text[i]); continue; }
+    const std::size_t close = text.find('}', i);
+    if (close == std::string::npos) { out += text.substr(i); break; }
+    const std::string key = text.substr(i + 1, close - i - 1);
+    if (key == "host") out += s.host.value_or("the host");
+    else if (key == "gpu" || key == "pci") out += s.gpu ? "GPU " + *s.gpu : "the GPU";
+    else if (key == "nic" || key == "device") out += s.nic.value_or("the device");
+    else if (key == "peer") out += s.peer_host ? *s.peer_host : s.peer.value_or("the peer");
+    else if (key == "code") out += s.code ? std::to_string(*s.code) : "";
+    else if (key == "path") out += !s.code_place.empty() ? s.code_place : "the path named";
+    else if (key == "rank") out += s.rank ? std::to_string(*s.rank) : subject.id;
+    else out += key;
+    i = close;
+  }
+  // "GPU {pci}" in a sentence must not become "GPU GPU 0000:3b:00".
+  for (std::size_t at = out.find("GPU GPU "); at != std::string::npos; at = out.find("GPU GPU ")) out.erase(at, 4);
+  for (std::size_t at = out.find("the the "); at != std::string::npos; at = out.find("the the ")) out.erase(at, 4);
+  for (std::size_t at = out.find("GPU the GPU"); at != std::string::npos; at = out.find("GPU the GPU")) out.erase(at, 4);
+  return out;
+}
+
+// At least `count` of the times within `window`.
+bool dense(const std::vector<Nanoseconds>& times, std::uint64_t lines, int count, Nanoseconds window) {
+  if (times.empty()) return lines >= static_cast<std::uint64_t>(count);
+  for (std::size_t i = 0; i + static_cast<std::size_t>(count) <= times.size(); ++i)
+    if (times[i + static_cast<std::size_t>(count) - 1] - times[i] <= window) return true;
+  return times.size() < static_cast<std::size_t>(count) && lines >= static_cast<std::uint64_t>(count) && times.back() - times.front() <= window;
+}
+
+}  // namespace
+
+std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& signals, const ClassifyParams& params) {
+  struct Group { std::vector<const Signal*> signals; Subject subject; };
+  std::map<std::string, Group> groups;
+  for (const Signal& s : signals) {
+    const Subject subject = subject_of(s);
+    Group& group = groups[s.event_class + (s.before_job ? "/before/" : "/") + subject.kind + "/" + subject.id];
+    group.subject = subject;
+    group.signals.push_back(&s);
+  }
+  std::vector<Finding> out;
+  for (const auto& [key, group] : groups) {
+    const Signal& first = *group.signals.front();  // the earliest: signals are in order of time
+    Finding f;
+    f.id = "classify/" + key;
+    f.analysis = "classify";
+    f.subject = group.subject;
+    f.event_class = first.event_class;
+    f.symptom = first.meaning.symptom;
+    f.severity = first.meaning.severity;
+    f.role = first.meaning.role;
+    f.scope = first.meaning.scope;
+    f.title = first.meaning.title;
+    f.action = first.meaning.action;
+    f.leads_to = first.meaning.leads_to;
+    f.host = first.host;
+    f.count = 0;
+    std::set<std::string> hosts;
+    std::set<std::int64_t> ranks;
+    std::vector<Nanoseconds> times;
+    for (const Signal* s : group.signals) {
+      if (s->host) hosts.insert(*s->host);
+      if (s->rank) ranks.insert(*s->rank);
+      f.severity = std::max(f.severity, s->meaning.severity);
+      f.count += s->count;
+      if (s->start && (!f.start || *s->start < *f.start)) { f.start = s->start; f.uncertainty = s->uncertainty; }
+      if (s->end && (!f.end || *s->end > *f.end)) f.end = s->end;
+      times.insert(times.end(), s->times.begin(), s->times.end());
+    }
+    // Evidence of the earliest first, then one from each other place.
+    for (std::size_t round = 0; round < 3; ++round)
+      for (const Signal* s : group.signals)
+        if (round < s->evidence.size() && f.evidence.size() < kEvidence) f.evidence.push_back(s->evidence[round]);
+    std::sort(times.begin(), times.end());
+    f.hosts.assign(hosts.begin(), hosts.end());
+    f.ranks.assign(ranks.begin(), ranks.end());
+    f.advice = fill(first.meaning.advice, first, f.subject);
+    if (!first.exception.empty()) {
+      f.numbers.emplace_back("exception", first.exception);
+      f.numbers.emplace_back("function", first.function);
+    }
+    f.numbers.emplace_back("message", first.message.substr(0, 300));
+    if (first.code) f.numbers.emplace_back("code", std::to_string(*first.code));
+    f.numbers.emplace_back("hosts", std::to_string(hosts.size()));
+    f.numbers.emplace_back("ranks", std::to_string(ranks.size()));
+    if (first.peer_host) f.numbers.emplace_back("peer", *first.peer_host);
+    std::sort(f.numbers.begin(), f.numbers.end());
+
+    f.outcome = Outcome::fired;
+    f.confidence = f.severity == Severity::critical ? 0.95 : f.severity == Severity::distributed ? 0.6 : f.severity == Severity::warning ? 0.5 : 0.2;
+    f.why = first.meaning.why;
+    int needed = 0;
+    Nanoseconds window = 0;
+    if (first.meaning.tolerance) { needed = first.meaning.tolerance->count; window = first.meaning.tolerance->window_s * kSecond; }
+    else if (network(first)) { needed = params.network_alerts; window = params.network_window; }
+    if (first.before_job) {
+      f.outcome = Outcome::ruled_out;
+      f.confidence = 0.9;
+      f.why = fmt::format("It ended {} before the job's first output: it belongs to an earlier run of this machine.", human_duration(*facts.job_start - *f.end));
+    } else if (needed > 1 && !dense(times, f.count, needed, window)) {
+      f.outcome = Outcome::ruled_out;
+      f.confidence = 0.7;
+      f.why = fmt::format("A transient: {} within {} would count, {} seen.", needed, human_duration(window), f.count);
+    } else if (first.state && f.role == Role::root) {
+      f.confidence = 0.5;
+      f.why += " The reading has no moment of its own: it may be older than the job.";
+    } else if (!f.start && f.role == Role::root && f.severity == Severity::critical && facts.job_start) {
+      f.confidence = 0.75;
+      f.why += " Its time cannot be tied to the job's.";
+    }
+    out.push_back(std::move(f));
+  }
+  std::sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
+    const auto key = [](const Finding& f) { return std::tuple(f.outcome != Outcome::fired, -static_cast<int>(f.severity), -static_cast<int>(f.role), !f.start.has_value(), f.start.value_or(0), f.id); };
+    return key(a) < key(b);
+  });
+  return out;
+}
+
+}  // namespace culprit::analyze

@@ -1,0 +1,42 @@
+// What the analyses look at: the facts of one incident, loaded once. Resolved in place by resolve_identity() and
+// resolve_clocks(); read-only for everybody after them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/rows.hpp"
+
+namespace culprit::analyze {
+
+struct Facts {
+  std::vector<MemberRow> members;
+  std::vector<EventRow> events;
+  std::vector<TracebackRow> tracebacks;
+  std::vector<ExitRow> exits;
+  std::vector<ProgressSpan> progress;
+  std::vector<IdentityRow> identities;
+  std::vector<ConfigRow> configs;
+  std::vector<ClockRow> clocks;
+  std::optional<Manifest> manifest;
+
+  // Made by the resolution.
+  std::vector<HostRow> hosts;
+  std::vector<RankRow> ranks;
+  std::vector<MemberClock> member_clocks;
+  std::int64_t world_size = 0;                 // 0: not known
+  std::optional<Nanoseconds> job_start, job_end;  // of the attempt in question, from the training's own output
+  bool zone_known = true;                      // false: times without a zone were taken for UTC
+  std::vector<std::string> notes;              // what a reader should know about names and times
+
+  // Index of a member by id, or -1. Ids are dense from 1 unless members were left out.
+  const MemberRow* member(MemberId id) const;
+};
+
+// "gpu-a17.cluster.local" -> "gpu-a17"; addresses stay whole.
+std::string short_host(const std::string& name);
+// True for names that say nothing about which machine it is: localhost, 127.0.0.1, (none), "".
+bool nameless_host(const std::string& name);
+
+}  // namespace culprit::analyze

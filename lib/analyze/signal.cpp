@@ -1,0 +1,191 @@
+#include "analyze/signal.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace culprit::analyze {
+
+namespace {
+
+constexpr std::size_t kEvidencePerMember = 3;
+constexpr std::size_t kEvidencePerSignal = 12;
+constexpr Nanoseconds kBeforeJob = 600 * kSecond;   // start-up of a job may well show its fault before the first output
+constexpr Nanoseconds kFoldWindow = 10 * kSecond;
+
+Evidence evidence_at(const Facts& facts, const Place& place, const std::string& message) {
+  const MemberRow* m = facts.member(place.member);
+  return {place.member, m == nullptr ? "" : m->path, place.line, place.offset, place.length, message.substr(0, 300)};
+}
+
+bool reads_state(const MemberRow* m) {
+  return m != nullptr && (m->text_kind == "nvidia-smi" || m->text_kind == "rdma" || m->text_kind == "dcgm");
+}
+
+std::string driver_of(const Facts& facts, const std::optional<std::string>& host) {
+  if (!host) return {};
+  for (const HostRow& row : facts.hosts)
+    if (row.host == *host) return row.driver;
+  return {};
+}
+
+// What several copies of one event share. The message is part of it: two Xid 13 of one GPU are two events.
+std::string key_of(const EventRow& e) {
+  const auto text = [](const auto& value) {
+    std::string out = "\x1f";
+    if (value) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(*value)>, std::string>) out += *value;
+      else out += std::to_string(*value);
+    }
+    return out;
+  };
+  return e.rule + "\x1f" + e.event_class + text(e.host) + text(e.rank) + text(e.gpu) + text(e.nic) + text(e.peer_host ? e.peer_host : e.peer);
+}
+
+void widen(Signal& s, const std::optional<Nanoseconds>& start, const std::optional<Nanoseconds>& end, Nanoseconds uncertainty) {
+  if (start && (!s.start || *start < *s.start)) { s.start = start; s.uncertainty = uncertainty; }
+  if (end && (!s.end || *end > *s.end)) s.end = end;
+  if (start && !s.end) s.end = start;
+}
+
+}  // namespace
+
+std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& pack) {
+  std::vector<Signal> out;
+
+  // Events of one kind, member by member; copies of the same lines in other members are not counted again.
+  struct Group {
+    std::map<std::string, std::vector<const EventRow*>> by_member;  // path -> rows: order of reading must not matter
+  };
+  std::map<std::string, Group> groups;
+  for (const EventRow& e : facts.events) {
+    const MemberRow* m = facts.member(e.place.member);
+    if (m == nullptr || m->duplicate_of != 0) continue;
+    groups[key_of(e)].by_member[m->path].push_back(&e);
+  }
+  for (const auto& [key, group] : groups) {
+    Signal s;
+    const EventRow* first = nullptr;
+    std::uint64_t most = 0;
+    for (const auto& [path, rows] : group.by_member) {
+      std::uint64_t lines = 0;
+      std::vector<Nanoseconds> times;
+      std::size_t cited = 0;
+      for (const EventRow* e : rows) {
+        lines += e->count;
+        widen(s, e->time_ns, e->last_time_ns, e->uncertainty);
+        if (e->time_ns) times.push_back(*e->time_ns);
+        if (e->count > 1 && e->last_time_ns) times.push_back(*e->last_time_ns);
+        if (first == nullptr) first = e;
+        if (cited < kEvidencePerMember && s.evidence.size() < kEvidencePerSignal) { s.evidence.push_back(evidence_at(facts, e->place, e->message)); ++cited; }
+        if (!s.nic) s.nic = e->nic;
+        if (!s.code) s.code = e->code;
+      }
+      if (lines > most) { most = lines; s.times = std::move(times); }
+    }
+    const EventRow& e = *first;
+    const MemberRow* m = facts.member(e.place.member);
+    s.event_class = e.event_class;
+    s.rule = e.rule;
+    if (const rules::Rule* rule = pack.find(e.rule); rule != nullptr) s.meaning = rules::meaning_of(*rule, e.code, e.message, driver_of(facts, e.host));
+    // What the line itself printed (Fatal, Non-fatal) stands over the table, unless the driver branch gives the number another sense.
+    if (s.meaning.history.empty() || s.meaning.severity == Severity::info) s.meaning.severity = e.severity;
+    else s.meaning.severity = std::min(s.meaning.severity, e.severity);
+    s.meaning.role = e.role;
+    s.meaning.scope = e.scope;
+    s.host = e.host;
+    s.rank = e.rank;
+    s.gpu = e.gpu;
+    s.peer = e.peer;
+    s.peer_host = e.peer_host;
+    s.attempt = m->attempt;
+    s.count = most;
+    s.message = e.message;
+    s.state = reads_state(m);
+    std::sort(s.times.begin(), s.times.end());
+    out.push_back(std::move(s));
+  }
+
+  // Exceptions: one per process and text, whichever files tell of it.
+  std::map<std::string, std::vector<const TracebackRow*>> raised;
+  for (const TracebackRow& t : facts.tracebacks) {
+    const MemberRow* m = facts.member(t.place.member);
+    if (m == nullptr || m->duplicate_of != 0) continue;
+    const std::string who = t.rank ? "r" + std::to_string(*t.rank) : t.host.value_or("") + "/" + (t.local_rank ? std::to_string(*t.local_rank) : t.pid ? "p" + std::to_string(*t.pid) : m->path);
+    raised[who + "\x1f" + t.type + "\x1f" + t.message].push_back(&t);
+  }
+  for (auto& [key, rows] : raised) {
+    std::sort(rows.begin(), rows.end(), [&](const TracebackRow* a, const TracebackRow* b) {
+      const std::string& p = facts.member(a->place.member)->path;
+      const std::string& q = facts.member(b->place.member)->path;
+      return p != q ? p < q : a->place.line < b->place.line;
+    });
+    Signal s;
+    std::map<MemberId, std::uint64_t> lines;
+    std::optional<Nanoseconds> epoch;
+    for (const TracebackRow* t : rows) {
+      widen(s, t->time_ns, t->time_ns, t->uncertainty);
+      if (t->source == "error.json" && t->time_ns) epoch = t->time_ns;
+      ++lines[t->place.member];
+      if (s.evidence.size() < kEvidencePerSignal) {
+        Place place = t->place;
+        std::string excerpt = t->source == "error.json" ? t->type : "Traceback (most recent call last)";
+        if (t->source == "error.json") place.length = std::min<std::uint32_t>(place.length, 4096);
+        s.evidence.push_back(evidence_at(facts, place, excerpt));
+      }
+      if (!s.host) s.host = t->host;
+      if (!s.rank) s.rank = t->rank;
+      if (!s.attempt) s.attempt = facts.member(t->place.member)->attempt;
+      if (s.event_class.empty()) { s.event_class = t->event_class; s.rule = t->rule; }
+      if (s.code_place.empty() && !t->file.empty()) { s.code_place = t->file + ":" + std::to_string(t->file_line); s.function = t->function; }
+    }
+    // The process's own clock is nearer to the failure than its parent's.
+    if (epoch) s.start = s.end = epoch;
+    const TracebackRow& t = *rows.front();
+    s.exception = t.type;
+    s.message = t.type + (t.message.empty() ? "" : ": " + t.message);
+    for (const auto& [member, n] : lines) s.count = std::max(s.count, n);
+    if (s.start) s.times.push_back(*s.start);
+    if (const rules::Rule* rule = s.rule.empty() ? nullptr : pack.find(s.rule); rule != nullptr) {
+      s.meaning = rule->meaning;
+    } else {
+      static const std::set<std::string> kEndings{"KeyboardInterrupt", "SystemExit", "SignalException", "GeneratorExit"};
+      const std::size_t dot = t.type.rfind('.');
+      const bool ending = kEndings.count(t.type.substr(dot == std::string::npos ? 0 : dot + 1)) > 0;
+      s.event_class = ending ? "launcher_teardown" : "py_exception";
+      s.meaning.title = "uncaught Python exception";
+      s.meaning.severity = ending ? Severity::distributed : Severity::critical;
+      s.meaning.role = ending ? Role::teardown : Role::root;
+      s.meaning.scope = ending ? Scope::job_wide : Scope::user_code;
+      s.meaning.component = "program or data";
+      s.meaning.symptom = ending ? "None" : "Code/Data Adjustment";
+      s.meaning.action = "fix_code";
+      s.meaning.why = "The exception ended the process; no rule knows its text, so the program is the first suspect.";
+      s.meaning.advice = "Read the stack at {path}; fix or roll back the code.";
+    }
+    out.push_back(std::move(s));
+  }
+
+  // Before the job: an old fault of the same machine is history, not cause.
+  for (Signal& s : out)
+    if (s.end && facts.job_start && *s.end + s.uncertainty + kBeforeJob < *facts.job_start) s.before_job = true;
+
+  // Xid 45 belongs to another Xid of its GPU.
+  for (Signal& s : out) {
+    if (s.event_class != "gpu_xid/45" || !s.start) continue;
+    for (const Signal& other : out)
+      if (&other != &s && other.event_class.rfind("gpu_xid/", 0) == 0 && other.event_class != "gpu_xid/45" && other.host == s.host && other.gpu == s.gpu && other.start &&
+          *other.start <= *s.end + kFoldWindow && *s.start <= *other.end + kFoldWindow) {
+        s.meaning.title += ", after " + other.event_class;
+        break;
+      }
+  }
+
+  std::sort(out.begin(), out.end(), [](const Signal& a, const Signal& b) {
+    const auto key = [](const Signal& s) { return std::tuple(!s.start.has_value(), s.start.value_or(0), s.event_class, s.host.value_or(""), s.rank.value_or(-1), s.gpu.value_or(""), s.message); };
+    return key(a) < key(b);
+  });
+  return out;
+}
+
+}  // namespace culprit::analyze

@@ -1,0 +1,37 @@
+// A signal is one thing that happened, told once: the lines of a storm, the same line in dmesg and dmesg -T, the same
+// exception in stderr, error.json and torchrun's report are one signal with several pieces of evidence.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/facts.hpp"
+#include "model/finding.hpp"
+#include "rules/pack.hpp"
+
+namespace culprit::analyze {
+
+struct Signal {
+  std::string event_class;
+  std::string rule;
+  rules::Meaning meaning;                   // resolved: number, printed word, driver branch, folding
+  std::optional<std::string> host, gpu, nic, peer, peer_host;
+  std::optional<std::int64_t> rank, code, attempt;
+  std::optional<Nanoseconds> start, end;    // UTC
+  Nanoseconds uncertainty = 0;
+  std::uint64_t count = 1;
+  std::vector<Nanoseconds> times;           // of single occurrences, as far as they were kept apart
+  std::string message;
+  std::string code_place;                   // file:line of a Python exception
+  std::string function, exception;          // TypeError
+  bool before_job = false;                  // ended well before the job began
+  bool state = false;                       // a reading of counters or port states: no moment of its own
+  std::vector<Evidence> evidence;
+};
+
+// All signals of the incident except advice, ordered by time, class and place. Xid 45 is folded into the Xid it
+// names, or one of the same GPU within seconds (error-signals, section 7.3).
+std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& pack);
+
+}  // namespace culprit::analyze

@@ -1,0 +1,83 @@
+#include "analyze/silence.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace culprit::analyze {
+
+std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& signals, const SilenceParams& params) {
+  std::set<std::int64_t> reported;
+  std::vector<const Signal*> outs;
+  for (const Signal& s : signals) {
+    if (s.before_job || s.meaning.role != Role::cascade || s.meaning.symptom != "Job Hang") continue;
+    outs.push_back(&s);
+    if (s.rank) reported.insert(*s.rank);
+  }
+  if (outs.empty()) return {};
+  Finding base;
+  base.analysis = "silence";
+  base.severity = Severity::distributed;
+  base.role = Role::root;
+  base.scope = Scope::host_local;
+  base.symptom = "Job Hang";
+  base.event_class = "silent_rank";
+  for (const Signal* s : outs)
+    if (s->start && (!base.start || *s->start < *base.start)) base.start = s->start;
+  for (const Signal* s : outs)
+    if (!s->evidence.empty() && base.evidence.size() < 6) base.evidence.push_back(s->evidence.front());
+  base.action = "find_lagging_rank";
+
+  // Which ranks the bundle has a voice of at all: a rank whose output was not collected is no silent rank.
+  std::map<std::int64_t, const RankRow*> all;
+  for (const RankRow& r : facts.ranks) all.emplace(r.rank, &r);
+  std::set<std::int64_t> heard;
+  std::map<std::int64_t, const MemberRow*> output_of;
+  for (const MemberRow& m : facts.members)
+    if (m.rank && m.kind == "file" && m.lines > 0 && m.text_kind.empty()) { heard.insert(*m.rank); output_of.emplace(*m.rank, &m); }
+  for (const EventRow& e : facts.events) if (e.rank) heard.insert(*e.rank);
+  const std::size_t world = std::max<std::size_t>(all.size(), facts.world_size > 0 ? static_cast<std::size_t>(facts.world_size) : 0);
+
+  std::vector<std::int64_t> silent;
+  for (const auto& [rank, row] : all)
+    if (reported.count(rank) == 0 && heard.count(rank) > 0) silent.push_back(rank);
+
+  const auto undecided = [&](std::string why) {
+    Finding f = base;
+    f.id = "silence/none";
+    f.outcome = Outcome::not_enough_evidence;
+    f.subject = {"job", "job"};
+    f.scope = Scope::job_wide;
+    f.title = "nobody is silent";
+    f.confidence = 0.3;
+    f.why = std::move(why);
+    return std::vector<Finding>{f};
+  };
+  if (reported.empty()) return undecided("The time-outs do not say which global rank printed them.");
+  if (static_cast<double>(reported.size()) < params.reporters * static_cast<double>(world))
+    return undecided(fmt::format("{} of {} ranks reported the time-out: too few to read anything into the others' silence.", reported.size(), world));
+  if (silent.empty()) return undecided(fmt::format("All {} ranks of which there is output reported the time-out.", reported.size()));
+  if (silent.size() > 1 && static_cast<double>(silent.size()) > params.silent * static_cast<double>(world))
+    return undecided(fmt::format("{} of {} ranks reported nothing: too many to name one.", silent.size(), world));
+
+  std::vector<Finding> out;
+  for (const std::int64_t rank : silent) {
+    Finding f = base;
+    f.id = "silence/rank/" + std::to_string(rank);
+    f.subject = {"rank", std::to_string(rank)};
+    f.ranks = {rank};
+    if (all.at(rank)->host) { f.host = all.at(rank)->host; f.hosts = {*f.host}; }
+    f.title = "rank that never reported the time-out";
+    f.confidence = silent.size() == 1 ? 0.65 : 0.45;
+    f.why = fmt::format("{} of {} ranks timed out waiting; rank {} did not, so the others were probably waiting for it.", reported.size(), world, rank);
+    f.advice = fmt::format("Take stacks of rank {} (py-spy dump --native) before killing the job next time; look at what its process waited for.", rank);
+    if (const auto it = output_of.find(rank); it != output_of.end()) f.evidence.insert(f.evidence.begin(), Evidence{it->second->id, it->second->path, it->second->lines, 0, 0, ""});
+    f.numbers = {{"reported", std::to_string(reported.size())}, {"silent", std::to_string(silent.size())}, {"world_size", std::to_string(world)}};
+    out.push_back(std::move(f));
+  }
+  return out;
+}
+
+}  // namespace culprit::analyze

@@ -1,0 +1,33 @@
+// What the decision knows besides the findings: plain facts of the job.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/finding.hpp"
+
+namespace culprit::decide {
+
+struct ExitFact {
+  std::string source;
+  std::int64_t code = 0;
+  Evidence evidence;
+};
+
+struct Case {
+  std::vector<Finding> findings;            // of all analyses, in report order
+  std::vector<ExitFact> exits;
+  std::size_t hosts = 0;                    // that the bundle names
+  std::size_t hosts_with_output = 0;        // of which it holds training output
+  std::size_t ranks = 0;                    // world size, or the ranks named
+  bool has_rank_map = false;                // ranks are tied to hosts
+  std::optional<Nanoseconds> job_start, job_end;
+  std::optional<Nanoseconds> last_progress; // the last completed step that a log reports
+  std::optional<std::int64_t> last_iteration;
+  bool any_training_output = false;
+  bool zone_known = true;
+  std::size_t unreadable = 0;               // problems of the bundle
+};
+
+}  // namespace culprit::decide

@@ -1,0 +1,36 @@
+// From findings to possible causes: what could have ended the job, of which kind, when; and which of them came first.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "decide/decide.hpp"
+
+namespace culprit::decide {
+
+// Kinds in the order in which they are preferred when time cannot tell.
+enum class CauseKind { machine, network, shared, resource, user_code, crash, device_or_code, numerics };
+std::string_view name(CauseKind kind);
+
+struct Cause {
+  CauseKind kind = CauseKind::machine;
+  std::vector<const Finding*> findings;     // the first one is the earliest
+  std::vector<std::string> hosts;           // sorted
+  std::optional<Nanoseconds> start;
+  Nanoseconds uncertainty = 0;
+  double confidence = 0;
+  bool state = false;                       // a reading without a moment
+};
+
+// What a finding would be as a cause; nullopt for consequences, remarks and everything ruled out.
+std::optional<CauseKind> kind_of(const Finding& finding);
+
+struct FirstFailure {
+  std::vector<Cause> causes;                // that can have come first, best first
+  std::vector<std::pair<const Finding*, std::string>> excluded;  // and why
+  std::optional<Nanoseconds> first_consequence;
+};
+
+FirstFailure first_failure(const Case& incident, const DecideParams& params);
+
+}  // namespace culprit::decide

@@ -1,0 +1,28 @@
+// Findings become a verdict. One explicit ladder (the table at the end of decide.cpp), walked from the top; each step
+// says whether it was taken and why, and the first that is taken decides.
+//
+// Sources: Aegis algorithm 1 (critical errors, distributed errors, RootDiag, ConfigCheck/NetDiag, offline diagnosis);
+// ByteRobust section 4.2 and figure 5 (evict, stop-time checks, reattempt, rollback, replay). Ours: causality before
+// severity (what comes after the first failure on another host is a consequence), shared causes, "not enough evidence".
+#pragma once
+
+#include "decide/case.hpp"
+
+namespace culprit::decide {
+
+struct DecideParams {
+  // A host's error counts as shared with others when the same kind shows on more than this share of at least three hosts.
+  double shared_hosts = 0.25;
+  // Errors of the same kind on several hosts this close together have one cause.
+  Nanoseconds same_moment = 300 * kSecond;
+  // Work that went on for this long after an event says that the event did not end the job.
+  Nanoseconds went_on = 120 * kSecond;
+  // Network warnings this long before the first broken connection may have broken it.
+  Nanoseconds network_lead = 900 * kSecond;
+  // Aegis: at most this many hosts with distributed errors are isolated without further proof.
+  std::size_t few_reporters = 2;
+};
+
+Verdict decide(const Case& incident, const DecideParams& params = {});
+
+}  // namespace culprit::decide

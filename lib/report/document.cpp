@@ -1,0 +1,88 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "report/report.hpp"
+
+namespace culprit::report {
+
+namespace {
+
+using nlohmann::json;
+
+json time_or_null(const std::optional<Nanoseconds>& t) { return t ? json(iso_utc(*t)) : json(nullptr); }
+
+// Two decimals: a confidence is a judgement, not a measurement.
+double rounded(double value) { return static_cast<double>(static_cast<int>(value * 100 + 0.5)) / 100.0; }
+
+json subject(const Subject& s) { return {{"kind", s.kind}, {"id", s.id}}; }
+
+json evidence(const Evidence& e) {
+  return {{"path", e.path}, {"line", e.line}, {"byte_offset", e.offset}, {"excerpt", e.excerpt}};
+}
+
+json finding(const Finding& f) {
+  json numbers = json::object();
+  for (const auto& [key, value] : f.numbers) numbers[key] = value;
+  json places = json::array();
+  for (const Evidence& e : f.evidence) places.push_back(evidence(e));
+  return {{"id", f.id}, {"analysis", f.analysis}, {"outcome", name(f.outcome)}, {"subject", subject(f.subject)}, {"class", f.event_class}, {"symptom", f.symptom},
+          {"severity", name(f.severity)}, {"role", name(f.role)}, {"scope", name(f.scope)}, {"confidence", rounded(f.confidence)}, {"why", f.why}, {"title", f.title},
+          {"advice", f.advice}, {"interval", {{"start", time_or_null(f.start)}, {"end", time_or_null(f.end)}, {"uncertainty_ns", f.uncertainty}}}, {"count", f.count},
+          {"numbers", numbers}, {"evidence", places}};
+}
+
+}  // namespace
+
+std::string to_json(const Incident& incident) {
+  const Verdict& v = incident.verdict;
+  json document;
+  document["schema"] = "culprit.diagnosis/1";
+
+  // The bundle is named by its contents: the same files as a folder or in an archive are the same bundle.
+  std::vector<const MemberRow*> members;
+  for (const MemberRow& m : incident.members) members.push_back(&m);
+  std::sort(members.begin(), members.end(), [](const MemberRow* a, const MemberRow* b) { return std::tie(a->path, a->digest, a->id) < std::tie(b->path, b->digest, b->id); });
+  std::uint64_t bytes = 0, lines = 0, used = 0, skipped = 0, rejected = 0, digest = 0xcbf29ce484222325ULL;
+  json ledger = json::array();
+  std::map<MemberId, std::string> path_of;
+  for (const MemberRow* m : members) path_of[m->id] = m->path;
+  for (const MemberRow* m : members) {
+    bytes += m->size;
+    lines += m->lines;
+    used += m->used;
+    skipped += m->skipped;
+    rejected += m->rejected;
+    for (const char c : m->path + '\0' + m->digest + '\0') digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    json row = {{"path", m->path}, {"kind", m->kind}, {"format", m->format}, {"size", m->size}, {"digest", m->digest}, {"lines", m->lines}, {"used", m->used}, {"skipped", m->skipped}, {"rejected", m->rejected}, {"complete", m->complete}};
+    if (m->host) row["host"] = *m->host;
+    if (m->rank) row["rank"] = *m->rank;
+    if (m->duplicate_of != 0) row["duplicate_of"] = path_of[m->duplicate_of];
+    ledger.push_back(std::move(row));
+  }
+  json problems = json::array();
+  for (const ProblemRow& p : incident.problems) problems.push_back({{"path", p.path}, {"code", p.code}, {"reason", p.reason}});
+  json hosts = json::array();
+  for (const HostRow& h : incident.hosts) hosts.push_back(h.host);
+  document["bundle"] = {{"digest", fmt::format("{:016x}", digest)}, {"members", members.size()}, {"bytes", bytes}, {"lines", lines}, {"used", used}, {"skipped", skipped}, {"rejected", rejected},
+                        {"complete", incident.complete}, {"problems", problems}, {"hosts", hosts}, {"ranks", incident.ranks.size()}, {"world_size", incident.world_size}, {"notes", incident.notes}};
+
+  document["incident"] = {{"symptom", v.symptom}, {"start", time_or_null(v.start)}, {"end", time_or_null(v.end)}};
+  json targets = json::array();
+  for (const Target& t : v.targets) targets.push_back({{"kind", t.subject.kind}, {"id", t.subject.id}, {"confidence", rounded(t.confidence)}, {"because", t.because}});
+  json steps = json::array();
+  for (const Step& s : v.steps) steps.push_back({{"step", s.step}, {"outcome", s.outcome}, {"why", s.why}});
+  json following = json::array();
+  for (const NextStep& n : v.next) following.push_back({{"kind", n.kind}, {"text", n.text}});
+  json chain = json::array();
+  for (const ChainLink& c : v.chain) chain.push_back({{"time", time_or_null(c.time)}, {"who", c.who}, {"what", c.what}, {"finding", c.finding}});
+  document["verdict"] = {{"action", v.action}, {"targets", targets}, {"precision", v.precision}, {"summary", v.summary}, {"steps", steps}, {"next", following}, {"chain", chain}};
+  json findings = json::array();
+  for (const Finding& f : incident.findings) findings.push_back(finding(f));
+  document["findings"] = std::move(findings);
+  document["ledger"] = std::move(ledger);
+  return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace culprit::report

@@ -1,0 +1,83 @@
+// For a ticket.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "report/report.hpp"
+#include "report/terminal.hpp"
+
+namespace culprit::report {
+
+namespace {
+
+using nlohmann::json;
+
+// Text of the bundle must not become markup.
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : visible(text)) {
+    if (std::string_view("\\`*_{}[]<>#|!~").find(c) != std::string_view::npos) out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+// Inside a code span, longer than any run of backquotes in the text.
+std::string code(const std::string& text) {
+  const std::string shown = visible(text);
+  std::size_t run = 0;
+  std::size_t longest = 0;
+  for (const char c : shown) { run = c == '`' ? run + 1 : 0; longest = std::max(longest, run); }
+  const std::string fence(longest + 1, '`');
+  const bool pad = !shown.empty() && (shown.front() == '`' || shown.back() == '`');
+  return fence + (pad ? " " : "") + shown + (pad ? " " : "") + fence;
+}
+
+std::string text(const json& object, const char* key) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string{};
+}
+
+}  // namespace
+
+std::string to_markdown(const std::string& document, bool explain) {
+  const json d = json::parse(document, nullptr, false);
+  if (!d.is_object()) return "";
+  const json& v = d["verdict"];
+  std::string out = fmt::format("# {}\n\n**Action: {}** ({}) · symptom: {} · {} to {}\n", escaped(text(v, "summary")), escaped(text(v, "action")), escaped(text(v, "precision")), escaped(text(d["incident"], "symptom")),
+                                d["incident"]["start"].is_string() ? d["incident"]["start"].get<std::string>() : "unknown", d["incident"]["end"].is_string() ? d["incident"]["end"].get<std::string>() : "unknown");
+  if (!v["targets"].empty()) {
+    out += "\n## Who\n\n| kind | id | confidence |\n|---|---|---|\n";
+    for (const json& t : v["targets"]) out += fmt::format("| {} | {} | {:.0f} % |\n", escaped(text(t, "kind")), escaped(text(t, "id")), t["confidence"].get<double>() * 100);
+  }
+  std::vector<std::string> because;
+  for (const json& t : v["targets"])
+    for (const json& id : t["because"])
+      if (std::find(because.begin(), because.end(), id.get<std::string>()) == because.end()) because.push_back(id.get<std::string>());
+  if (!because.empty()) out += "\n## Evidence\n\n";
+  for (const std::string& id : because)
+    for (const json& f : d["findings"]) {
+      if (f["id"] != id) continue;
+      out += fmt::format("- **{}** ({}, {} lines): {}\n", escaped(text(f, "title")), escaped(text(f, "class")), f["count"].get<std::uint64_t>(), escaped(text(f, "why")));
+      for (const json& e : f["evidence"]) out += fmt::format("  - {} {}\n", code(fmt::format("{}:{}", text(e, "path"), e["line"].get<std::uint64_t>())), text(e, "excerpt").empty() ? "" : code(text(e, "excerpt")));
+    }
+  if (!v["chain"].empty()) {
+    out += "\n## What happened\n\n| time (UTC) | who | what |\n|---|---|---|\n";
+    for (const json& c : v["chain"]) out += fmt::format("| {} | {} | {} |\n", c["time"].is_string() ? c["time"].get<std::string>() : "", escaped(text(c, "who")), escaped(text(c, "what")));
+  }
+  if (!v["next"].empty()) {
+    out += "\n## What to do next\n\n";
+    for (const json& n : v["next"]) out += fmt::format("- {}{}\n", text(n, "kind") == "collect" ? "collect: " : "", text(n, "kind") == "command" ? code(text(n, "text")) : escaped(text(n, "text")));
+  }
+  if (explain) {
+    out += "\n## How the verdict was reached\n\n| step | outcome | why |\n|---|---|---|\n";
+    for (const json& s : v["steps"]) out += fmt::format("| {} | {} | {} |\n", escaped(text(s, "step")), escaped(text(s, "outcome")), escaped(text(s, "why")));
+  }
+  const json& b = d["bundle"];
+  out += fmt::format("\n---\nRead {} files, {} lines: {} used, {} skipped, {} rejected.\n", b["members"].get<std::uint64_t>(), b["lines"].get<std::uint64_t>(), b["used"].get<std::uint64_t>(), b["skipped"].get<std::uint64_t>(), b["rejected"].get<std::uint64_t>());
+  for (const json& problem : b["problems"]) out += fmt::format("\nNot read: {}: {}\n", code(text(problem, "path")), escaped(text(problem, "reason")));
+  return out;
+}
+
+}  // namespace culprit::report

@@ -1,0 +1,166 @@
+// The verdict for a terminal: the answer in the first line, then who, why, what to do, and where it is written.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "report/report.hpp"
+#include "report/terminal.hpp"
+
+namespace culprit::report {
+
+namespace {
+
+using nlohmann::json;
+
+struct Painter {
+  bool on;
+  std::string paint(const char* code, const std::string& text) const { return on ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text; }
+  std::string strong(const std::string& t) const { return paint("1", t); }
+  std::string faint(const std::string& t) const { return paint("2", t); }
+  std::string heading(const std::string& t) const { return paint("1;36", t); }
+};
+
+std::string text(const json& object, const char* key) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_string() ? visible(it->get<std::string>()) : std::string{};
+}
+
+const char* verb(const std::string& action) {
+  if (action == "none") return "NOTHING TO DO";
+  if (action == "isolate") return "ISOLATE";
+  if (action == "rollback") return "ROLL BACK";
+  if (action == "repair") return "REPAIR";
+  if (action == "checks") return "RUN CHECKS";
+  if (action == "reattempt") return "TRY AGAIN";
+  if (action == "offline") return "TEST OFFLINE";
+  if (action == "mitigate") return "MITIGATE";
+  if (action == "replay") return "REPLAY";
+  return "INVESTIGATE";
+}
+
+const char* paint_of(const std::string& action) { return action == "none" ? "1;32" : action == "isolate" ? "1;31" : "1;33"; }
+
+std::string clock(const json& value) {
+  if (!value.is_string()) return "-";
+  const std::string iso = value.get<std::string>();
+  return iso.size() >= 19 ? iso.substr(11, 8) : iso;
+}
+
+std::string shortened(const std::string& t, std::size_t width) {
+  if (columns(t) <= width) return t;
+  std::string out;
+  for (std::size_t i = 0; i < t.size() && columns(out) + 2 < width; ++i) {
+    out += t[i];
+    while (i + 1 < t.size() && (static_cast<unsigned char>(t[i + 1]) & 0xC0) == 0x80) out += t[++i];
+  }
+  return out + "…";
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  if (bytes < 10'000) return fmt::format("{} B", bytes);
+  if (bytes < 10'000'000) return fmt::format("{:.0f} kB", static_cast<double>(bytes) / 1e3);
+  if (bytes < 10'000'000'000) return fmt::format("{:.0f} MB", static_cast<double>(bytes) / 1e6);
+  return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9);
+}
+
+}  // namespace
+
+std::string to_text(const std::string& document, const TextOptions& options) {
+  const json d = json::parse(document, nullptr, false);
+  if (!d.is_object()) return "";
+  const Painter p{options.color};
+  const std::size_t width = std::clamp<std::size_t>(options.width, 60, 160);
+  const json& v = d["verdict"];
+  const std::string action = v["action"].get<std::string>();
+  std::string out;
+
+  // Hosts are what people act on; finer parts stand behind them.
+  std::vector<std::string> names;
+  for (const json& t : v["targets"]) names.push_back(text(t, "kind") == "host" ? text(t, "id") : text(t, "kind") + " " + text(t, "id"));
+  std::string who;
+  for (std::size_t i = 0; i < names.size() && i < 4; ++i) who += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > 4) who += fmt::format(" and {} more", names.size() - 4);
+  if (action == "none") who.clear();
+  const std::string precision = text(v, "precision");
+  out += p.paint(paint_of(action), verb(action)) + (who.empty() ? "" : "  " + p.strong(who)) + (precision == "exact" || who.empty() ? "" : p.faint("  (" + (precision == "group" ? std::string("group") : std::string("candidates")) + ")")) + "\n";
+  out += wrapped(text(v, "summary"), width, 0) + "\n";
+
+  if (!v["targets"].empty() && action != "none") {
+    out += "\n" + p.heading("WHO") + "\n";
+    for (const json& t : v["targets"]) out += fmt::format("  {:<8} {:<40} {:>3.0f} % sure\n", text(t, "kind"), shortened(text(t, "id"), 40), t["confidence"].get<double>() * 100);
+  }
+
+  // Evidence of the findings that the targets rest on; the lines themselves, not our words for them.
+  std::vector<std::string> because;
+  for (const json& t : v["targets"])
+    for (const json& id : t["because"])
+      if (std::find(because.begin(), because.end(), id.get<std::string>()) == because.end()) because.push_back(id.get<std::string>());
+  std::size_t shown = 0;
+  for (const std::string& id : because) {
+    for (const json& f : d["findings"]) {
+      if (f["id"] != id || shown >= (options.verbose ? 64u : 4u)) continue;
+      if (shown++ == 0) out += "\n" + p.heading("HOW ONE CAN CHECK IT") + "\n";
+      out += fmt::format("  {} {}\n", p.strong(text(f, "title")), p.faint(fmt::format("({}, {} line{})", text(f, "class"), f["count"].get<std::uint64_t>(), f["count"] == 1 ? "" : "s")));
+      std::size_t n = 0;
+      for (const json& e : f["evidence"]) {
+        if (n++ >= (options.verbose ? 16u : 2u)) break;
+        out += fmt::format("    {}:{}\n", text(e, "path"), e["line"].get<std::uint64_t>());
+        if (!text(e, "excerpt").empty()) out += "      " + p.faint(shortened(text(e, "excerpt"), width - 8)) + "\n";
+      }
+      // For an exception the message says more than the head of its stack.
+      if (const std::string message = text(f["numbers"], "message"); text(f["subject"], "kind") == "code" && !message.empty()) out += "      " + shortened(message, width - 8) + "\n";
+    }
+  }
+
+  if (!v["chain"].empty()) {
+    out += "\n" + p.heading("WHAT HAPPENED") + (v["chain"][0]["time"].is_string() ? p.faint("  (UTC " + v["chain"][0]["time"].get<std::string>().substr(0, 10) + ")") : "") + "\n";
+    std::size_t n = 0;
+    for (const json& c : v["chain"]) {
+      if (n++ >= (options.verbose ? 10u : 6u)) break;
+      out += fmt::format("  {:<9} {:<26} {}\n", clock(c["time"]), shortened(text(c, "who"), 26), shortened(text(c, "what"), width - 40));
+    }
+  }
+
+  if (!v["next"].empty()) {
+    out += "\n" + p.heading("WHAT TO DO NEXT") + "\n";
+    std::size_t n = 0;
+    for (const json& step : v["next"]) {
+      if (n++ >= (options.verbose ? 64u : 6u)) break;
+      const std::string kind = text(step, "kind");
+      if (kind == "command") out += "  $ " + text(step, "text") + "\n";
+      else out += fmt::format("  {} {}\n", kind == "collect" ? "collect:" : "-", wrapped(text(step, "text"), width - 4, 4));
+    }
+  }
+
+  if (options.explain) {
+    out += "\n" + p.heading("THE LADDER") + "\n";
+    for (const json& s : v["steps"]) {
+      const std::string outcome = text(s, "outcome");
+      const char* mark = outcome == "taken" ? "=>" : outcome == "not_enough_evidence" ? " ?" : "  ";
+      out += fmt::format(" {} {:<20} {}\n", mark, text(s, "step"), wrapped(text(s, "why"), width - 26, 25));
+    }
+  }
+
+  const json& b = d["bundle"];
+  out += "\n" + p.faint(fmt::format("read {} files, {}, {} lines: {} used, {} skipped, {} rejected; {} hosts, {} ranks", b["members"].get<std::uint64_t>(), bytes_text(b["bytes"].get<std::uint64_t>()),
+                                    b["lines"].get<std::uint64_t>(), b["used"].get<std::uint64_t>(), b["skipped"].get<std::uint64_t>(), b["rejected"].get<std::uint64_t>(), b["hosts"].size(), b["ranks"].get<std::uint64_t>())) + "\n";
+  for (const json& note : b["notes"]) out += p.faint("note: " + wrapped(visible(note.get<std::string>()), width - 6, 6)) + "\n";
+  std::size_t problems = 0;
+  for (const json& problem : b["problems"])
+    if (problems++ < (options.verbose ? 1000u : 3u)) out += p.paint("33", "not read: ") + wrapped(text(problem, "path") + ": " + text(problem, "reason"), width - 10, 10) + "\n";
+  if (problems > 3 && !options.verbose) out += fmt::format("not read: {} more (-v lists them)\n", problems - 3);
+
+  if (options.verbose) {
+    out += "\n" + p.heading("ALL FINDINGS") + "\n";
+    for (const json& f : d["findings"])
+      out += fmt::format("  {:<19} {:<11} {:<30} {}\n", text(f, "outcome"), text(f, "severity"), shortened(text(f["subject"], "id"), 30), shortened(text(f, "title") + (text(f, "outcome") == "ruled_out" ? ": " + text(f, "why") : ""), width - 66));
+    out += "\n" + p.heading("LEDGER") + "\n";
+    for (const json& m : d["ledger"])
+      out += fmt::format("  {:<48} {:<18} {} = {} used + {} skipped + {} rejected{}\n", shortened(text(m, "path"), 48), text(m, "format"), m["lines"].get<std::uint64_t>(), m["used"].get<std::uint64_t>(),
+                         m["skipped"].get<std::uint64_t>(), m["rejected"].get<std::uint64_t>(), m.contains("duplicate_of") ? ", a copy of " + text(m, "duplicate_of") : "");
+  }
+  return out;
+}
+
+}  // namespace culprit::report

@@ -1,0 +1,183 @@
+// What the tests of this room share: a sink that remembers, text read from memory, blocks cut where one likes.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "ingest/ingest.hpp"
+#include "ingest/scan.hpp"
+#include "ingest/text_reader.hpp"
+#include "rules/pack.hpp"
+
+namespace culprit::ingest::test {
+
+class Rows : public MemberSink {
+ public:
+  std::vector<EventRow> events;
+  std::vector<TracebackRow> tracebacks;
+  std::vector<ExitRow> exits;
+  std::vector<ProgressRow> progress;
+  std::vector<IdentityRow> identities;
+  std::vector<ConfigRow> settings;
+  std::vector<ClockRow> clocks;
+  std::vector<RejectRow> rejects;
+  std::vector<MemberRow> members;
+  std::vector<std::string> problems;
+  std::string log;                    // everything, in order
+
+  void put(const EventRow& r) override {
+    events.push_back(r);
+    log += fmt::format("{} event {} {} x{} to {} {} {}\n", at(r.place), r.rule, r.event_class, r.count, r.last_line, r.time.ns, r.message);
+  }
+  void put(const TracebackRow& r) override {
+    tracebacks.push_back(r);
+    log += fmt::format("{} traceback {} {} {}:{} {} rank {} to {}\n", at(r.place), r.type, r.message, r.file, r.file_line, r.function, r.rank.value_or(-1), r.last_line);
+  }
+  void put(const ExitRow& r) override { exits.push_back(r); log += fmt::format("{} exit {} {} pid {}\n", at(r.place), r.source, r.code, r.pid.value_or(-1)); }
+  void put(const ProgressRow& r) override { progress.push_back(r); log += fmt::format("{} progress {} {} {}\n", at(r.place), r.framework, r.iteration.value_or(-1), r.loss.value_or(-1)); }
+  void put(const IdentityRow& r) override { identities.push_back(r); log += fmt::format("{} identity {} {} {}\n", at(r.place), r.source, r.host.value_or(""), r.rank.value_or(-1)); }
+  void put(const ConfigRow& r) override { settings.push_back(r); log += fmt::format("{} config {}={}\n", at(r.place), r.name, r.value); }
+  void put(const ClockRow& r) override { clocks.push_back(r); log += fmt::format("{} clock {} {} {}\n", at(r.place), r.kind, r.time.ns, r.text_hash); }
+  void put(const RejectRow& r) override { rejects.push_back(r); log += fmt::format("{} reject {}\n", at(r.place), r.reason); }
+  void put(const Manifest& m, const Place& place) override { log += fmt::format("{} manifest {}\n", at(place), m.job); }
+  std::optional<std::string> finished(const std::string&) override { return std::nullopt; }
+  MemberId begin_member(const MemberRow& r) override { members.push_back(r); members.back().id = static_cast<MemberId>(members.size()); return members.back().id; }
+  void end_member(const MemberRow& r) override {
+    EXPECT_EQ(r.id, static_cast<MemberId>(members.size()));
+    EXPECT_EQ(r.lines, r.used + r.skipped + r.rejected) << r.path;
+    members.back() = r;
+    log += fmt::format("member {} {} {}={}+{}+{}\n", r.path, r.format, r.lines, r.used, r.skipped, r.rejected);
+  }
+  void problem(const std::string& path, const std::string& code, const std::string&) override { problems.push_back(code + " " + path); }
+
+  std::string reasons() const {
+    std::string out;
+    for (const auto& r : rejects) out += (out.empty() ? "" : " ") + fmt::format("{}:{}", r.place.line, r.reason);
+    return out;
+  }
+  // "type: message" of each traceback
+  std::vector<std::string> raised() const {
+    std::vector<std::string> out;
+    for (const auto& t : tracebacks) out.push_back(t.type + ": " + t.message);
+    return out;
+  }
+
+ private:
+  static std::string at(const Place& p) { return fmt::format("{}:{}@{}+{}", p.member, p.line, p.offset, p.length); }
+};
+
+inline const rules::RulePack& pack() {
+  static const rules::RulePack kPack = [] {
+    auto rules = rules::load_rules({});
+    if (!rules) ADD_FAILURE() << rules.error().what;
+    auto compiled = rules::RulePack::compile(std::move(rules).value());
+    if (!compiled) ADD_FAILURE() << compiled.error().what;
+    return std::move(compiled).value();
+  }();
+  return kPack;
+}
+
+inline const Scanner& scanner() {
+  static const Scanner kScanner(pack());
+  return kScanner;
+}
+
+// A member's text, whole or cut at `ends` (offsets after line ends), through scanner and reader.
+inline Rows read_text(std::string_view text, std::string kind = "", const std::vector<std::size_t>& ends = {}, bool rules = true) {
+  Rows rows;
+  MemberRow member;
+  member.path = "memory";
+  member.id = rows.begin_member(member);
+  const line::Habit habit = line::habit_of(text.substr(0, 65536));
+  TextReader reader(scanner(), rows, member.id, kind, habit, rules);
+  std::size_t at = 0;
+  const auto block = [&](std::size_t end) {
+    if (end <= at) return;
+    const std::string bytes(text.substr(at, end - at));
+    reader.block(bytes, scanner().scan(bytes, kind, habit, rules));
+    at = end;
+  };
+  for (const std::size_t end : ends) block(end);
+  block(text.size());
+  reader.finish();
+  member.lines = reader.lines();
+  member.used = reader.used();
+  member.rejected = reader.rejected();
+  EXPECT_LE(member.used + member.rejected, member.lines);
+  EXPECT_EQ(member.lines, static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')) + (!text.empty() && text.back() != '\n'));
+  EXPECT_EQ(reader.tail_truncated(), !text.empty() && text.back() != '\n');
+  member.skipped = member.lines - member.used - member.rejected;
+  rows.end_member(member);
+  return rows;
+}
+
+// Every row's place is inside the text and on the line it names; an event's text stands there.
+inline void check_places(const Rows& rows, std::string_view text) {
+  const auto check = [&](const Place& place, const std::string& needle) {
+    ASSERT_GE(place.line, 1u);
+    ASSERT_LE(place.offset + place.length, text.size());
+    EXPECT_EQ(static_cast<std::uint64_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(place.offset), '\n')) + 1, place.line) << needle;
+    const std::string there = line::clean(text.substr(place.offset, place.length));
+    if (there.find('{') == std::string::npos) { EXPECT_NE(there.find(needle), std::string::npos) << needle << "\nis not in\n" << there; }
+  };
+  for (const auto& r : rows.events) check(r.place, r.message.substr(0, 40));
+  for (const auto& r : rows.tracebacks) check(r.place, r.source == "log" ? "Traceback" : "traceback");
+  for (const auto& r : rows.exits) check(r.place, "");
+  for (const auto& r : rows.progress) check(r.place, "");
+  for (const auto& r : rows.identities) check(r.place, "");
+  for (const auto& r : rows.rejects) check(r.place, "");
+}
+
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "culprit-ingest-XXXXXX").string();
+    if (!mkdtemp(pattern.data())) std::abort();
+    path_ = pattern;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  void write(const std::string& name, std::string_view bytes) const {
+    const std::filesystem::path path = std::filesystem::path(path_) / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline Rows read_folder(const std::string& path, int threads = 1) {
+  Rows rows;
+  Options options;
+  options.threads = threads;
+  auto summary = ingest({{path, ""}}, pack(), rows, options);
+  if (!summary) ADD_FAILURE() << summary.error().what;
+  return rows;
+}
+
+// Seeded, so that a failure comes again.
+struct Random {
+  std::uint64_t state = 0x9E3779B97F4A7C15ULL;
+  std::size_t below(std::size_t n) {
+    state ^= state << 13; state ^= state >> 7; state ^= state << 17;
+    return static_cast<std::size_t>(state % n);
+  }
+};
+
+}  // namespace culprit::ingest::test

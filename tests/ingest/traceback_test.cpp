@@ -1,0 +1,125 @@
+#include "ingest/traceback.hpp"
+
+#include "kit.hpp"
+
+namespace culprit::ingest {
+namespace {
+
+using test::read_text;
+using Raised = std::vector<std::string>;
+
+constexpr std::string_view kHead = "Traceback (most recent call last):\n";
+
+TEST(Traceback, Plain) {
+  const std::string text = std::string(kHead) +
+                           "  File \"/work/train.py\", line 9, in <module>\n    main()\n  File \"/work/train.py\", line 5, in main\n    loss = step(x)\n           ^^^^^^^\n"
+                           "  File \"/usr/lib/python3.11/site-packages/torch/nn/m.py\", line 77, in forward\n    y\n  [Previous line repeated 995 more times]\nTypeError: bad operand\nnext line\n";
+  const auto rows = read_text("before\n" + text);
+  ASSERT_EQ(rows.raised(), (Raised{"TypeError: bad operand"}));
+  const TracebackRow& t = rows.tracebacks[0];
+  EXPECT_EQ(t.file, "/work/train.py");
+  EXPECT_EQ(t.file_line, 5);
+  EXPECT_EQ(t.function, "main");
+  EXPECT_EQ(t.place.line, 2u);
+  EXPECT_EQ(t.last_line, 11u);
+  EXPECT_EQ(t.source, "log");
+  test::check_places(rows, "before\n" + text);
+}
+
+TEST(Traceback, OnlyLibrariesGiveTheInnermost) {
+  const auto rows = read_text(std::string(kHead) + "  File \"/usr/lib/python3.11/threading.py\", line 1, in a\n  File \"/x/site-packages/torch/b.py\", line 2, in b\nValueError\n");
+  ASSERT_EQ(rows.raised(), (Raised{"ValueError: "}));
+  EXPECT_EQ(rows.tracebacks[0].file, "/x/site-packages/torch/b.py");
+}
+
+TEST(Traceback, InterleavedByRank) {
+  std::string text;
+  for (const char* line : {"Traceback (most recent call last):", "  File \"/w/a.py\", line %, in f", "    x", "RuntimeError: lost %"})
+    for (const char rank : {'3', '5', '7'}) {
+      std::string one = line;
+      if (const auto at = one.find('%'); at != std::string::npos) one[at] = rank;
+      text += std::string("[rank") + rank + "]: " + one + "\n";
+    }
+  const auto rows = read_text(text);
+  std::map<std::int64_t, std::pair<std::int64_t, std::string>> got;
+  for (const auto& t : rows.tracebacks) got[t.rank.value_or(-1)] = {t.file_line, t.message};
+  EXPECT_EQ(got, (std::map<std::int64_t, std::pair<std::int64_t, std::string>>{{3, {3, "lost 3"}}, {5, {5, "lost 5"}}, {7, {7, "lost 7"}}}));
+  EXPECT_EQ(rows.members[0].used, 12u);
+  test::check_places(rows, text);
+}
+
+TEST(Traceback, PrefixesOfEveryKind) {
+  for (const char* prefix : {"[default2]:", "  2: ", "[1,2]<stderr>:", "(W pid=7, ip=10.0.0.1) ", "[2026-11-21 03:19:38,601] ", "2026-11-21T03:19:38.1Z stderr F ", "Nov 21 03:19:38 n1 python[7]: ", "[80746] "}) {
+    std::string text;
+    for (const char* line : {"Traceback (most recent call last):", "  File \"/w/a.py\", line 4, in f", "    x", "KeyError: 'k'", "other"}) text += std::string(prefix) + line + "\n";
+    const auto rows = read_text(text);
+    EXPECT_EQ(rows.raised(), (Raised{"KeyError: 'k'"})) << prefix;
+    EXPECT_EQ(rows.members[0].used, 4u) << prefix;
+  }
+}
+
+TEST(Traceback, DockerRecords) {
+  std::string text;
+  for (const char* line : {"Traceback (most recent call last):", "  File \\\"/w/a.py\\\", line 4, in f", "KeyError: 'k'"}) text += std::string(R"({"log":")") + line + R"(\n","stream":"stderr","time":"2026-11-21T03:19:38.5Z"})" + "\n";
+  const auto rows = read_text(text);
+  ASSERT_EQ(rows.raised(), (Raised{"KeyError: 'k'"}));
+  EXPECT_EQ(rows.tracebacks[0].file, "/w/a.py");
+}
+
+TEST(Traceback, ChainsKeepTheFirst) {
+  for (const char* connector : {"During handling of the above exception, another exception occurred:", "The above exception was the direct cause of the following exception:"})
+    for (const char* more : {"", "CUDA kernel errors might be reported later, so the stack may be wrong.\nFor debugging pass a flag.\n"}) {
+      const std::string text = std::string(kHead) + "  File \"/w/first.py\", line 1, in f\nRuntimeError: first\n" + more + "\n" + connector + "\n\n" + std::string(kHead) + "  File \"/w/second.py\", line 2, in g\nOSError: second\nafter\n";
+      const auto rows = read_text(text);
+      ASSERT_EQ(rows.raised(), (Raised{"RuntimeError: first"})) << more;
+      EXPECT_EQ(rows.tracebacks[0].file, "/w/first.py");
+      EXPECT_EQ(rows.tracebacks[0].last_line, static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n') - 1));
+    }
+}
+
+TEST(Traceback, TwoInARowAreTwo) {
+  const std::string one = std::string(kHead) + "  File \"/w/a.py\", line 1, in f\nValueError: ";
+  EXPECT_EQ(read_text(one + "a\n" + one + "b\n").raised(), (Raised{"ValueError: a", "ValueError: b"}));
+  EXPECT_EQ(read_text(one + "a\nmore of a\n\n" + one + "b\n").raised(), (Raised{"ValueError: a", "ValueError: b"}));
+}
+
+TEST(Traceback, ExceptionGroups) {
+  const auto rows = read_text(
+      "  + Exception Group Traceback (most recent call last):\n  |   File \"/w/g.py\", line 3, in go\n  |     async with\n  | ExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions)\n  +-+---------------- 1 ----------------\n"
+      "    | Traceback (most recent call last):\n    |   File \"/w/h.py\", line 8, in h\n    |     x\n    | ValueError: the cause\n    +---------------- 2 ----------------\n"
+      "    | Traceback (most recent call last):\n    |   File \"/w/i.py\", line 9, in i\n    | KeyError: 'other'\n    +------------------------------------\nafter\n");
+  ASSERT_EQ(rows.raised(), (Raised{"ValueError: the cause"}));
+  EXPECT_EQ(rows.tracebacks[0].file, "/w/h.py");
+  EXPECT_EQ(rows.tracebacks[0].last_line, 14u);
+}
+
+TEST(Traceback, TornAndCut) {
+  const std::string start = std::string(kHead) + "  File \"/w/a.py\", line 1, in f\n    x\n";
+  for (const char* end : {"", "Killed\n", "WARNING: something\n", "NVRM: Xid\n", "[E ProcessGroupNCCL.cpp:458] [Rank 0] x\n", "lower: case\n", "  File \"/w/b"}) {
+    const auto rows = read_text(start + end);
+    EXPECT_TRUE(rows.tracebacks.empty()) << end;
+    EXPECT_EQ(rows.reasons(), "1:traceback.unfinished") << end;
+  }
+  EXPECT_EQ(read_text(start + "module.sub.CustomError: x").raised(), (Raised{"module.sub.CustomError: x"}));
+}
+
+TEST(Traceback, AForeignEventIsNotSwallowed) {
+  const auto rows = read_text(std::string(kHead) + "  File \"/w/a.py\", line 1, in f\nNVRM: Xid (PCI:0000:3b:00): 79, pid=1812, GPU has fallen off the bus.\n");
+  ASSERT_EQ(rows.events.size(), 1u);
+  EXPECT_EQ(rows.events[0].place.line, 3u);
+  EXPECT_EQ(rows.events[0].gpu, "0000:3b:00");
+}
+
+TEST(SplitException, KnowsTypes) {
+  struct Case { const char* line; bool is; const char* type; const char* message; };
+  for (const Case& c : {Case{"TypeError: bad", true, "TypeError", "bad"}, {"torch.cuda.OutOfMemoryError: CUDA", true, "torch.cuda.OutOfMemoryError", "CUDA"}, {"KeyboardInterrupt", true, "KeyboardInterrupt", ""},
+                        {"AssertionError: ", true, "AssertionError", ""}, {"Exception: a: b", true, "Exception", "a: b"}, {"lower: x", false, "", ""}, {"Two words: x", false, "", ""}, {"ERROR: x", false, "", ""},
+                        {"Killed", false, "", ""}, {"", false, "", ""}, {"a..B: x", false, "", ""}}) {
+    std::string type, message;
+    ASSERT_EQ(split_exception(c.line, type, message), c.is) << c.line;
+    if (c.is) { EXPECT_EQ(type + "|" + message, std::string(c.type) + "|" + c.message); }
+  }
+}
+
+}  // namespace
+}  // namespace culprit::ingest

@@ -1,0 +1,39 @@
+#!/bin/sh
+# sh tests/run.sh [CTEST-ARGUMENT...]: build with the tests in build-test/ and run them all. From the environment:
+#   CULPRIT_BUILD      another folder
+#   CULPRIT_WERROR, CULPRIT_SANITIZE, CULPRIT_BENCH   ON for the CMake option of that name
+#   CULPRIT_UPDATE_GOLDEN=1   write down what the golden tests print now; git diff shows what changed
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${CULPRIT_BUILD:-$root/build-test}
+
+sh "$root/cli/setup.sh" test
+mkdir -p "$build"
+log=$build/run.log
+ccache=$(command -v ccache) || ccache=
+
+make_tests() {
+  fresh=
+  if [ -f "$build/CMakeCache.txt" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt"; then fresh=--fresh; fi
+  # Not Release: g++ 12 at -O3 warns of std::string without cause (-Wrestrict, GCC bug 105651).
+  set -- -DCMAKE_BUILD_TYPE=RelWithDebInfo
+  # Sanitizers want line numbers and the asserts of the standard library; -O1 keeps them quick.
+  [ "${CULPRIT_SANITIZE:-OFF}" != ON ] ||
+    set -- -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1 -D_GLIBCXX_ASSERTIONS"
+  cmake $fresh -S "$root" -B "$build" -G Ninja "$@" -DCULPRIT_TESTS=ON -DCULPRIT_BENCH="${CULPRIT_BENCH:-OFF}" \
+    -DCULPRIT_WERROR="${CULPRIT_WERROR:-OFF}" -DCULPRIT_SANITIZE="${CULPRIT_SANITIZE:-OFF}" \
+    ${ccache:+-DCMAKE_CXX_COMPILER_LAUNCHER="$ccache"} || return
+  cmake --build "$build"
+}
+
+[ -f "$build/build.ninja" ] || echo "building culprit and its tests in $build; that takes minutes, once" >&2
+if ! make_tests >"$log" 2>&1; then
+  cat "$log" >&2
+  exit 1
+fi
+
+export ASAN_OPTIONS="${ASAN_OPTIONS-exitcode=99:detect_stack_use_after_return=1}"
+export UBSAN_OPTIONS="${UBSAN_OPTIONS-exitcode=99:print_stacktrace=1}"
+export CTEST_PARALLEL_LEVEL="${CTEST_PARALLEL_LEVEL-$(nproc)}"
+cd "$build"
+exec ctest --output-on-failure --no-tests=error --timeout 300 --output-junit "$build/junit.xml" "$@"
