@@ -70,9 +70,9 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
   }
   CULPRIT_TRY(db, store::Database::open(path, store::Access::create));
   CULPRIT_TRY(read, read_bundles(arguments, pack, db));
-  CULPRIT_CHECK(resolve(db));
-  CULPRIT_CHECK(analyse(db, pack));
-  CULPRIT_TRY(document, conclude(db));
+  CULPRIT_TRY(facts, resolve(db, true));
+  CULPRIT_TRY(findings, analyse(db, facts, pack));
+  CULPRIT_TRY(document, conclude(db, facts, std::move(findings)));
   if (!folder.empty()) {
     CULPRIT_CHECK(write_file(folder / "report.json", document));
     CULPRIT_CHECK(write_file(folder / "report.md", report::to_markdown(document, true)));
@@ -90,7 +90,7 @@ Result<Exit> run_ingest(const Arguments& arguments) {
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::create));
   CULPRIT_TRY(read, read_bundles(arguments, pack, db));
-  CULPRIT_CHECK(resolve(db));
+  CULPRIT_CHECK(resolve(db, true));
   CULPRIT_CHECK(db.set_meta("state", "done"));
   std::string out;
   auto members = db.members();
@@ -118,8 +118,9 @@ Result<Exit> run_classify(const Arguments& arguments) {
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::write));
-  CULPRIT_CHECK(analyse(db, pack));
-  CULPRIT_TRY(document, conclude(db));
+  CULPRIT_TRY(facts, resolve(db, true));
+  CULPRIT_TRY(findings, analyse(db, facts, pack));
+  CULPRIT_TRY(document, conclude(db, facts, std::move(findings)));
   const auto d = nlohmann::json::parse(document, nullptr, false);
   if (chosen_format(arguments) == "json") {
     print(d["findings"].dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");

@@ -69,14 +69,6 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   return facts;
 }
 
-// Every pass that needs names and times makes them anew from the facts: they are derived, and cheap.
-Result<analyze::Facts> resolved_facts(const store::Database& db) {
-  CULPRIT_TRY(facts, load_facts(db));
-  analyze::resolve_identity(facts);
-  analyze::resolve_clocks(facts);
-  return facts;
-}
-
 }  // namespace
 
 Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db) {
@@ -114,24 +106,31 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
   return outcome;
 }
 
-Result<> resolve(store::Database& db) {
-  CULPRIT_TRY(facts, resolved_facts(db));
-  return db.save_resolution(facts.members, facts.events, facts.tracebacks, facts.exits, facts.member_clocks, facts.hosts, facts.ranks);
+Result<analyze::Facts> resolve(store::Database& db, bool keep) {
+  CULPRIT_TRY(facts, load_facts(db));
+  analyze::resolve_identity(facts);
+  analyze::resolve_clocks(facts);
+  if (keep) CULPRIT_CHECK(db.save_resolution(facts.members, facts.events, facts.tracebacks, facts.exits, facts.member_clocks, facts.hosts, facts.ranks));
+  return facts;
 }
 
-Result<> analyse(store::Database& db, const rules::RulePack& pack) {
-  CULPRIT_TRY(facts, resolved_facts(db));
+Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& facts, const rules::RulePack& pack) {
   const auto signals = analyze::collect_signals(facts, pack);
-  CULPRIT_CHECK(db.save_findings("classify", analyze::classify(facts, signals)));
-  CULPRIT_CHECK(db.save_findings("root_diag", analyze::root_diag(facts, signals)));
-  CULPRIT_CHECK(db.save_findings("silence", analyze::silence(facts, signals)));
-  return {};
+  std::vector<Finding> all;
+  const auto keep = [&](const char* analysis, std::vector<Finding> findings) -> Result<> {
+    CULPRIT_CHECK(db.save_findings(analysis, findings));
+    std::move(findings.begin(), findings.end(), std::back_inserter(all));
+    return {};
+  };
+  CULPRIT_CHECK(keep("classify", analyze::classify(facts, signals)));
+  CULPRIT_CHECK(keep("root_diag", analyze::root_diag(facts, signals)));
+  CULPRIT_CHECK(keep("silence", analyze::silence(facts, signals)));
+  return all;
 }
 
-Result<std::string> conclude(store::Database& db) {
-  CULPRIT_TRY(facts, resolved_facts(db));
+Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, std::vector<Finding> findings) {
   decide::Case incident;
-  incident.findings = db.findings();
+  incident.findings = std::move(findings);
   for (const ExitRow& x : facts.exits) {
     const MemberRow* m = facts.member(x.place.member);
     incident.exits.push_back({x.source, x.code, {x.place.member, m == nullptr ? "" : m->path, x.place.line, x.place.offset, x.place.length, ""}});
@@ -140,6 +139,8 @@ Result<std::string> conclude(store::Database& db) {
   for (const HostRow& h : facts.hosts) incident.hosts_with_output += h.has_log;
   incident.ranks = std::max<std::size_t>(facts.ranks.size(), static_cast<std::size_t>(facts.world_size));
   for (const RankRow& r : facts.ranks) incident.has_rank_map = incident.has_rank_map || r.host.has_value();
+  if (facts.manifest)
+    for (const auto* level : {&facts.manifest->tor, &facts.manifest->pod}) incident.switches.insert(incident.switches.end(), level->begin(), level->end());
   incident.job_start = facts.job_start;
   incident.job_end = facts.job_end;
   incident.zone_known = facts.zone_known;
@@ -154,10 +155,10 @@ Result<std::string> conclude(store::Database& db) {
   report::Incident out;
   out.verdict = decide::decide(incident);
   out.findings = std::move(incident.findings);
-  out.members = std::move(facts.members);
+  out.members = facts.members;
   out.problems = problems;
-  out.hosts = std::move(facts.hosts);
-  out.ranks = std::move(facts.ranks);
+  out.hosts = facts.hosts;
+  out.ranks = facts.ranks;
   out.notes = facts.notes;
   if (!facts.zone_known) out.notes.push_back("times without a zone were taken for UTC; a job.json with \"timezone\" settles it");
   out.world_size = facts.world_size;

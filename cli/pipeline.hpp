@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/facts.hpp"
 #include "arguments.hpp"
 #include "command.hpp"
 #include "ingest/ingest.hpp"
@@ -30,12 +31,12 @@ struct ReadOutcome {
 
 // Bundle(s) -> facts, in the database. A remark for what could not be read.
 Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db);
-// Facts -> names and times; stored beside the facts.
-Result<> resolve(store::Database& db);
-// Facts -> findings.
-Result<> analyse(store::Database& db, const rules::RulePack& pack);
+// Facts, with names and times made from them; stored beside the facts when `keep`.
+Result<analyze::Facts> resolve(store::Database& db, bool keep);
+// Facts -> findings, stored.
+Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& facts, const rules::RulePack& pack);
 // Findings -> verdict, stored as the document all reports are made from.
-Result<std::string> conclude(store::Database& db);
+Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, std::vector<Finding> findings);
 
 // Colour as --color, NO_COLOR and the terminal say; the terminal's width.
 bool use_color(const Arguments& arguments);

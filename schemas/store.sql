@@ -73,6 +73,7 @@ CREATE TABLE event (
   rank           INTEGER,           -- global
   local_rank     INTEGER,
   pid            INTEGER,
+  task           INTEGER,           -- srun -l label
   gpu            TEXT,              -- PCI address or index
   nic            TEXT,              -- mlx5_2, eth0 ...
   peer           TEXT,              -- the other end, as printed
@@ -109,6 +110,7 @@ CREATE TABLE traceback (
   host           TEXT,
   rank           INTEGER,
   local_rank     INTEGER,
+  task           INTEGER,           -- srun -l label
   pid            INTEGER,
   last_line      INTEGER NOT NULL
 );
@@ -159,6 +161,7 @@ CREATE TABLE identity (
   host         TEXT,
   address      TEXT,                -- IP address of the host
   pid          INTEGER,
+  task         INTEGER,             -- srun -l label
   local_rank   INTEGER,
   rank         INTEGER,             -- global; within the communicator when one is named
   world_size   INTEGER,             -- of the job; of the communicator when one is named

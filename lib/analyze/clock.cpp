@@ -136,9 +136,11 @@ class ClockMap {
     for (const auto& t : facts_.tracebacks) see(t.time);
     for (const auto& c : facts_.clocks) if (c.kind != "kernel") see(c.time);
     if (utc_high == kNever || local_high == kNever) return;
-    if (utc_low <= local_high + 900 * kSecond && local_low <= utc_high + 900 * kSecond) return;
+    // Two logs of one job need not overlap; no zone is nearer to UTC than an hour.
+    if (utc_low <= local_high + 2700 * kSecond && local_low <= utc_high + 2700 * kSecond) return;
     const Nanoseconds half = 1800 * kSecond;
-    const Nanoseconds shift = static_cast<Nanoseconds>(std::llround(static_cast<double>(local_high - utc_high) / static_cast<double>(half))) * half;
+    Nanoseconds shift = static_cast<Nanoseconds>(std::llround(static_cast<double>(local_high - utc_high) / static_cast<double>(half))) * half;
+    if (std::abs(shift) < 3 * 3600 * kSecond) shift = static_cast<Nanoseconds>(std::llround(static_cast<double>(shift) / static_cast<double>(2 * half))) * 2 * half;
     if (std::abs(shift) > 14 * 3600 * kSecond) { zone_uncertainty_ = 14 * 3600 * kSecond; return; }
     zone_ = shift;
     zone_uncertainty_ = 600 * kSecond;

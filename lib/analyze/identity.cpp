@@ -315,6 +315,21 @@ void resolve_identity(Facts& facts) {
     return it == map.end() ? std::nullopt : std::optional(it->second);
   };
 
+  // srun -l labels: ranks when there is one task a GPU. Lines that print both a label and a rank decide; without such
+  // lines, labels that run up to the world size and no further do.
+  std::size_t agree = 0, differ = 0;
+  std::int64_t highest = -1;
+  const auto compare = [&](const std::optional<std::int64_t>& task, const std::optional<std::int64_t>& rank) {
+    if (task) highest = std::max(highest, *task);
+    if (task && rank) ++(*task == *rank ? agree : differ);
+  };
+  for (const auto& e : facts.events) compare(e.task, e.rank);
+  for (const auto& i : facts.identities) compare(i.task, i.communicator && i.world_size != facts.world_size ? std::nullopt : i.rank);
+  const bool tasks_are_ranks = agree > 0 ? differ == 0 : differ == 0 && facts.world_size > 1 && highest + 1 == facts.world_size;
+  if (tasks_are_ranks)
+    for (const IdentityRow* i : order)
+      if (i->task && i->host) add_rank(*i->task, host_of(i->host, i->place), {}, i->pid, i->gpu, "srun label");
+
   for (MemberRow& m : facts.members) {
     if (!m.rank && m.local_rank) m.rank = look(by_local, m.host, m.local_rank);
     if (!m.host && m.rank)
@@ -329,6 +344,8 @@ void resolve_identity(Facts& facts) {
     else if (m != nullptr && m->host) row.host = m->host;
     if (!row.rank) row.rank = look(by_pid, row.host, row.pid);
     if (!row.rank) row.rank = look(by_local, row.host, row.local_rank);
+    if constexpr (requires { row.task; })
+      if (!row.rank && tasks_are_ranks) row.rank = row.task;
     if (!row.rank && m != nullptr) row.rank = m->rank;
     if (!row.host && row.rank)
       if (const auto it = ranks.find(*row.rank); it != ranks.end()) row.host = it->second.host;

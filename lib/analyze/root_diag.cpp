@@ -31,7 +31,7 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
     if (e.time && (!first || *e.time < *first)) first = e.time;
   std::vector<const Edge*> burst;
   for (const Edge& e : edges)
-    if (!e.time || (first && *e.time - *first <= params.burst + e.signal->uncertainty)) burst.push_back(&e);
+    if (!e.time || (first && *e.time - *first <= params.burst)) burst.push_back(&e);
 
   std::map<std::string, std::size_t> touches;
   std::set<std::string> reporters;

@@ -28,6 +28,7 @@ struct Case {
   bool any_training_output = false;
   bool zone_known = true;
   std::size_t unreadable = 0;               // problems of the bundle
+  std::vector<std::pair<std::string, std::vector<std::string>>> switches;  // ToR and pod of the manifest, with their hosts
 };
 
 }  // namespace culprit::decide

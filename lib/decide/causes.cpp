@@ -64,7 +64,10 @@ std::string_view name(CauseKind kind) {
 }
 
 std::optional<CauseKind> kind_of(const Finding& f) {
-  if (f.analysis != "classify" || f.outcome != Outcome::fired || f.role != Role::root) return std::nullopt;
+  if (f.analysis != "classify" || f.outcome != Outcome::fired) return std::nullopt;
+  // A confirmation of a machine's fault stands for it when the fault itself left no line.
+  const bool confirms = f.role == Role::confirmation && f.severity == Severity::critical && f.scope == Scope::host_local;
+  if (f.role != Role::root && !confirms) return std::nullopt;
   if (f.symptom == "NaN value") return CauseKind::numerics;
   if (f.event_class == "cuda_illegal_access" || one_of(f.event_class, {"gpu_xid/13", "gpu_xid/31"})) return CauseKind::device_or_code;
   if (f.scope == Scope::shared) return CauseKind::shared;
@@ -99,6 +102,10 @@ FirstFailure first_failure(const Case& incident, const DecideParams& params) {
     if (!kind) continue;
     if (went_on(f)) {
       out.excluded.emplace_back(&f, fmt::format("the job completed steps for {} after it", human_duration(*incident.last_progress - *f.end)));
+      continue;
+    }
+    if (*kind == CauseKind::shared && f.severity == Severity::warning && (f.hosts.size() < 2 || static_cast<double>(f.hosts.size()) < params.shared_hosts * static_cast<double>(incident.hosts))) {
+      out.excluded.emplace_back(&f, fmt::format("{} of {} hosts report it, and only as a warning", std::max<std::size_t>(1, f.hosts.size()), incident.hosts));
       continue;
     }
     candidates.push_back(&f);

@@ -84,6 +84,24 @@ std::string lower_first(std::string text) {
   return text;
 }
 
+bool shared_by(const Walk& w, std::size_t hosts, std::size_t all) {
+  return hosts >= w.params.many_hosts || (hosts >= 3 && static_cast<double>(hosts) > w.params.shared_hosts * static_cast<double>(all));
+}
+
+// The switch of the manifest that (nearly) all of these hosts hang on, and few others do.
+std::string switch_of(const Walk& w, const std::set<std::string>& hosts) {
+  std::string best;
+  std::size_t best_size = 0;
+  for (const auto& [name, members] : w.incident.switches) {
+    std::size_t inside = 0;
+    for (const auto& member : members) inside += hosts.count(member.substr(0, member.find('.'))) + (member.find('.') != std::string::npos ? hosts.count(member) : 0);
+    if (inside * 10 < hosts.size() * 9 || (best_size > 0 && members.size() >= best_size)) continue;
+    best = name;
+    best_size = members.size();
+  }
+  return best_size < w.incident.hosts ? best : "";
+}
+
 bool after_effects(const Walk& w) {
   return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::cascade; });
 }
@@ -126,6 +144,31 @@ Answer job_finished(Walk& w) {
   return taken(zero ? "the job's exit code is 0 and no rank reports trouble" : "no sign of a failure");
 }
 
+// A job that lives, and a GPU that its own hardware holds back: in synchronous training one slows all.
+Answer held_back(Walk& w) {
+  std::set<std::string> hosts;
+  std::vector<const Finding*> from;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.subject.kind == "gpu" && f.severity == Severity::warning && f.role == Role::root && (f.symptom == "MFU Decline" || f.symptom == "Thermal") && f.host) {
+      hosts.insert(*f.host);
+      from.push_back(&f);
+    }
+  if (from.empty()) return ruled_out("no GPU reports that its hardware slows it down");
+  if (w.best() != nullptr && w.best()->kind != CauseKind::network) return ruled_out("something ended the job");
+  if (after_effects(w)) return ruled_out("the job failed; a slow GPU does not explain that");
+  for (const ExitFact& x : w.incident.exits) if (x.code != 0) return ruled_out("the job failed; a slow GPU does not explain that");
+  if (shared_by(w, hosts.size(), w.incident.hosts)) return ruled_out(fmt::format("{} of {} hosts report it: no host stands out", hosts.size(), w.incident.hosts));
+  Verdict& v = w.verdict;
+  v.action = "mitigate";
+  v.symptom = from.front()->symptom;
+  v.precision = "candidates";
+  for (const std::string& host : hosts) target(v, {"host", host}, 0.6, ids(from));
+  v.summary = fmt::format("The job lives, but GPUs of {} are held back by heat or power, and in synchronous training one slows all.", list({hosts.begin(), hosts.end()}));
+  for (const Finding* f : from) if (!f->advice.empty()) next(v, "plan", f->advice);
+  next(v, "collect", "nvidia-smi -q of all hosts under load, and the iteration times: do they rise when the slow-down begins?");
+  return taken(fmt::format("{} on {}", from.front()->event_class, list({hosts.begin(), hosts.end()})));
+}
+
 Answer user_request(Walk& w) {
   const Finding* stop = nullptr;
   for (const Finding& f : w.incident.findings)
@@ -159,7 +202,7 @@ Answer critical_errors(Walk& w) {
   for (const Finding* f : c->findings) by_class[f->event_class].insert(f->hosts.begin(), f->hosts.end());
   const std::size_t all = std::max<std::size_t>(w.incident.hosts, c->hosts.size());
   for (const auto& [event_class, hosts] : by_class)
-    if (hosts.size() >= 3 && static_cast<double>(hosts.size()) > w.params.shared_hosts * static_cast<double>(all)) return ruled_out(fmt::format("{} shows on {} of {} hosts at once: a shared cause, not {} bad hosts", event_class, hosts.size(), all, hosts.size()));
+    if (shared_by(w, hosts.size(), all)) return ruled_out(fmt::format("{} shows on {} of {} hosts at once: a shared cause, not {} bad hosts", event_class, hosts.size(), all, hosts.size()));
   const Finding& f = *c->findings.front();
   Verdict& v = w.verdict;
   v.symptom = f.symptom;
@@ -204,7 +247,9 @@ Answer shared_cause(Walk& w) {
     v.start = machine->start;
     v.precision = "group";
     const bool net = f.symptom == "Infiniband Error";
-    target(v, {net ? "switch" : "group", net ? "network of " + list({widest->second.begin(), widest->second.end()}, 3) : widest->first}, 0.6, ids(machine->findings));
+    const std::string named = switch_of(w, widest->second);
+    if (net && !named.empty()) target(v, {"switch", named}, 0.85, ids(machine->findings));
+    else target(v, {net ? "switch" : "group", net ? "network of " + list({widest->second.begin(), widest->second.end()}, 3) : widest->first}, 0.6, ids(machine->findings));
     v.summary = fmt::format("{} hosts show the same fault at the same moment ({}): look for what they share{}, not for {} bad hosts.", widest->second.size(), lower_first(f.title), net ? ", a switch first" : " (power, cooling, a driver roll-out)", widest->second.size());
     advise(v, *machine);
     return taken(fmt::format("{} on {} hosts within minutes", widest->first, widest->second.size()));
@@ -230,6 +275,24 @@ Answer shared_cause(Walk& w) {
   return taken(fmt::format("{} on {} host(s) before anything else", f.event_class, c->hosts.size()));
 }
 
+// The mount point of a path on a file system that clusters share, by the names such mounts go by; "" otherwise.
+std::string shared_path(const std::string& text) {
+  for (std::size_t at = text.find('/'); at != std::string::npos; at = text.find('/', at + 1)) {
+    const std::size_t end = std::min(text.find_first_of(" '\":,)", at), text.size());
+    const std::string path = text.substr(at, end - at);
+    for (const std::string_view name : {"lustre", "gpfs", "nfs", "weka", "beegfs", "vast", "fsx", "efs", "ceph", "juicefs", "s3", "gcs", "oss", "shared", "home", "filestore", "panfs", "daos"}) {
+      const std::size_t found = path.find("/" + std::string(name));
+      if (found == std::string::npos) continue;
+      const std::size_t after = found + 1 + name.size();
+      if (after < path.size() && path[after] != '/' && !isdigit(static_cast<unsigned char>(path[after])) && path[after] != '-' && path[after] != '_') continue;
+      return path.substr(0, std::min(path.find('/', after), path.size()));
+    }
+    at = end;
+    if (at == text.size()) break;
+  }
+  return {};
+}
+
 Answer resources(Walk& w) {
   const Cause* c = w.best(CauseKind::resource);
   if (c == nullptr) return ruled_out("no process ran out of memory, disk or shared memory first");
@@ -238,6 +301,14 @@ Answer resources(Walk& w) {
   v.action = "repair";
   v.symptom = f.symptom;
   v.start = c->start;
+  // A full file system that several hosts see, or whose path is a shared one, is no host's.
+  const std::string path = shared_path(number(f, "message"));
+  if (f.symptom == "Insufficient Disk Space" && (!path.empty() || c->hosts.size() >= 2)) {
+    target(v, {"storage", path.empty() ? "shared file system" : path}, 0.85, ids(c->findings));
+    v.summary = fmt::format("The shared file system {} is full{}; no machine is at fault.", path.empty() ? "of the job" : path, at(c->start));
+    advise(v, *c);
+    return taken(fmt::format("{} on {}", f.event_class, path.empty() ? fmt::format("{} hosts", c->hosts.size()) : path));
+  }
   const bool limit = f.action == "raise_limit" || f.action == "enlarge_shm" || f.action == "fix_launch" || f.action == "fix_path";
   if (limit) target(v, {"config", f.action == "enlarge_shm" ? "size of /dev/shm" : f.action == "raise_limit" ? "memory limit of the job" : f.action}, 0.8, ids(c->findings));
   else target(v, f.subject, f.confidence * 0.9, ids(c->findings));
@@ -367,10 +438,11 @@ Answer network_alerts(Walk& w) {
   Verdict& v = w.verdict;
   v.symptom = f.symptom;
   v.start = c->start;
-  if (c->hosts.size() >= 3 && static_cast<double>(c->hosts.size()) > w.params.shared_hosts * static_cast<double>(w.incident.hosts)) {
+  if (shared_by(w, c->hosts.size(), w.incident.hosts)) {
     v.action = "repair";
     v.precision = "group";
-    target(v, {"switch", "network of " + list(c->hosts, 3)}, 0.6, ids(c->findings));
+    const std::string named = switch_of(w, {c->hosts.begin(), c->hosts.end()});
+    target(v, {"switch", named.empty() ? "network of " + list(c->hosts, 3) : named}, named.empty() ? 0.6 : 0.85, ids(c->findings));
     v.summary = fmt::format("Links of {} hosts failed together{}: a switch or its power, not {} bad hosts.", c->hosts.size(), at(c->start), c->hosts.size());
     advise(v, *c);
     return taken("link alerts on many hosts at once");
@@ -512,6 +584,7 @@ struct Rung {
 };
 constexpr Rung kLadder[] = {
     {"something_collected", something_collected},  // an empty bundle proves nothing
+    {"held_back", held_back},                      // no failure, but a GPU slowed by its own hardware -> mitigate
     {"job_finished", job_finished},                // no failure, no culprit
     {"user_request", user_request},                // time limit, scancel, preemption: nobody's fault
     {"critical_errors", critical_errors},          // Aegis CriticalError: a machine's own fault, first in time -> isolate
@@ -537,7 +610,13 @@ void tell_chain(Walk& w) {
   for (const Finding& f : w.incident.findings)
     if (f.analysis == "classify" && f.outcome == Outcome::fired && (f.role == Role::cascade || f.role == Role::teardown)) effects.push_back(&f);
   std::stable_sort(effects.begin(), effects.end(), [](const Finding* a, const Finding* b) { return std::tuple(a->role == Role::teardown, !a->start.has_value(), a->start.value_or(0)) < std::tuple(b->role == Role::teardown, !b->start.has_value(), b->start.value_or(0)); });
-  for (const Finding* f : effects) if (told.size() < 10) told.push_back(f);
+  // One line a kind: the same clean-up on eight GPUs is told once. What is over before the cause is another story.
+  const std::optional<Nanoseconds> from = told.empty() ? std::nullopt : told.front()->start;
+  std::set<std::string> kinds;
+  for (const Finding* f : effects) {
+    if (from && f->end && *f->end + f->uncertainty + 5 * kSecond < *from) continue;
+    if (told.size() < 10 && kinds.insert(f->event_class).second) told.push_back(f);
+  }
   if (told.size() < 2) return;
   for (const Finding* f : told) {
     std::string who = f->subject.kind == "job" ? (f->ranks.size() > 1 ? fmt::format("{} ranks", f->ranks.size()) : f->ranks.size() == 1 ? fmt::format("rank {}", f->ranks[0]) : f->hosts.size() > 1 ? fmt::format("{} hosts", f->hosts.size()) : f->hosts.size() == 1 ? f->hosts[0] : "the job")
@@ -555,9 +634,10 @@ Verdict decide(const Case& incident, const DecideParams& params) {
     w.verdict.steps.push_back({rung.step, answer.outcome, answer.why});
     if (answer.outcome == "taken") break;
   }
+  std::set<std::string> remarked;
   for (const auto& [finding, why] : w.first.excluded) {
     w.verdict.steps.push_back({"excluded", "ruled_out", fmt::format("{} on {}: {}", finding->event_class, finding->subject.id, why)});
-    if (kind_of(*finding) == CauseKind::machine && finding->host && w.verdict.next.size() < 8)
+    if (kind_of(*finding) == CauseKind::machine && finding->host && w.verdict.next.size() < 8 && why.find(" leads to it") == std::string::npos && remarked.insert(*finding->host).second)
       next(w.verdict, "plan", fmt::format("{} also showed {}, which is not what ended the job ({}): check it before the next start.", *finding->host, finding->event_class, why));
   }
   w.verdict.end = incident.job_end;

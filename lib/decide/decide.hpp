@@ -11,7 +11,9 @@
 namespace culprit::decide {
 
 struct DecideParams {
-  // A host's error counts as shared with others when the same kind shows on more than this share of at least three hosts.
+  // The same kind of error on this many hosts at once has one cause, which they share; with three hosts already when
+  // those are more than this share of all.
+  std::size_t many_hosts = 4;
   double shared_hosts = 0.25;
   // Errors of the same kind on several hosts this close together have one cause.
   Nanoseconds same_moment = 300 * kSecond;

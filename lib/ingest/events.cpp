@@ -33,6 +33,7 @@ std::string kind_of(const EventRow& row) {
   add(row.host);
   add(row.rank);
   add(row.local_rank);
+  add(row.task);
   add(row.gpu);
   add(row.nic);
   add(row.peer);
@@ -56,6 +57,7 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
   row.rank = line.line.prefix.rank;
   row.local_rank = line.line.prefix.local_rank;
   row.pid = line.line.prefix.pid;
+  row.task = line.line.prefix.task;
   const auto& captures = match.captures;
   const auto text = [&](const char* key) -> std::optional<std::string> {
     const auto it = captures.find(key);

@@ -21,6 +21,7 @@ Outcome read_init(const TextLine& line, Reading& reading) {
   row.source = phase == "START" ? "nccl-init-start" : "nccl-init";
   row.host = line.line.prefix.host;
   row.pid = line.line.prefix.pid;
+  row.task = line.line.prefix.task;
   row.rank = rank;
   row.world_size = nranks;
   if (!device.empty() && device.size() < 6) row.device = std::strtoll(device.c_str(), nullptr, 10);
@@ -53,6 +54,7 @@ Outcome read_network(const TextLine& line, Reading& reading) {
     row.source = "nccl-net";
     row.host = line.line.prefix.host;
     row.pid = line.line.prefix.pid;
+    row.task = line.line.prefix.task;
     row.address = address;
     reading.sink.put(row);
     used = true;

@@ -10,6 +10,7 @@ constexpr std::size_t kAssemblersAtOnce = 256;
 constexpr std::uint64_t kLinesPerAssembler = 4'000;
 constexpr std::uint64_t kClocksPerMember = 4'096;
 constexpr std::size_t kPartialBytes = 64 * 1024;
+constexpr std::size_t kTailBytes = 4'096;
 
 // Records of one process: what tells its lines from those of others in the same pipe.
 std::string stream_of(const line::Prefix& prefix) {
@@ -207,7 +208,10 @@ void TextReader::block(std::string_view bytes, const BlockScan& scan) {
     if (position < bytes.size() && (bytes[position] == '\n' || bytes[position] == '\r')) seen += bytes[position++] == '\n';
   }
   if (!running_.empty() || !partial_.empty()) walk_lines(bytes, position, bytes.size(), seen);
-  if (reading_.text_kind != "kernel") tail_.assign(bytes.substr(bytes.size() > 4096 ? bytes.size() - 4096 : 0));
+  if (reading_.text_kind != "kernel") {
+    tail_.append(bytes.substr(bytes.size() > kTailBytes ? bytes.size() - kTailBytes : 0));
+    if (tail_.size() > kTailBytes) tail_.erase(0, tail_.size() - kTailBytes);
+  }
   bytes_ += bytes.size();
   newlines_ += scan.newlines;
   if (!bytes.empty()) open_line_ = bytes.back() != '\n';

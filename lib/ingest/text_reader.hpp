@@ -61,7 +61,7 @@ class TextReader {
   std::uint64_t last_rejected_line_ = 0;
   std::uint64_t clocks_kept_ = 0;
   bool open_line_ = false;
-  std::string tail_;                                     // the end of the last block
+  std::string tail_;                                     // the end of what was read
 };
 
 }  // namespace culprit::ingest

@@ -127,6 +127,7 @@ class TracebackAssembler final : public Assembler {
     row_.rank = head.line.prefix.rank;
     row_.local_rank = head.line.prefix.local_rank;
     row_.pid = head.line.prefix.pid;
+    row_.task = head.line.prefix.task;
     row_.last_line = head.place.line;
   }
 

@@ -80,6 +80,7 @@ struct EventRow {
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> local_rank;
   std::optional<std::int64_t> pid;
+  std::optional<std::int64_t> task;          // srun -l label: a rank with one task a GPU, else a node
   std::optional<std::string> gpu;            // PCI address 0000:3b:00 or an index, as printed
   std::optional<std::string> nic;
   std::optional<std::string> peer;           // as printed: name, address, "rank 3"
@@ -111,6 +112,7 @@ struct TracebackRow {
   std::optional<std::string> host;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> local_rank;
+  std::optional<std::int64_t> task;
   std::optional<std::int64_t> pid;
   std::uint64_t last_line = 0;
 };
@@ -168,6 +170,7 @@ struct IdentityRow {
   std::optional<std::string> host;
   std::optional<std::string> address;        // IP
   std::optional<std::int64_t> pid;
+  std::optional<std::int64_t> task;          // srun -l label of the line
   std::optional<std::int64_t> local_rank;
   std::optional<std::int64_t> rank;          // in the job; in `communicator` when that is set
   std::optional<std::int64_t> world_size;    // of the job, or of the communicator

@@ -84,7 +84,8 @@ Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
   std::set<std::string> words;
   for (std::size_t r = 0; r < c->rules.size(); ++r) {
     const Rule& rule = c->rules[r];
-    bool raises_event = rule.meaning.role != Role::advice;
+    // What a logger left out is no event, and the scan must see it: it counts for the event before.
+    bool raises_event = rule.meaning.role != Role::advice || rule.event_class == "log_suppressed";
     for (const auto& [code, meaning] : rule.codes) raises_event = raises_event || meaning.role != Role::advice;
     for (std::size_t i = 0; i < rule.match.size(); ++i) {
       std::string error;

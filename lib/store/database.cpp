@@ -38,11 +38,11 @@ struct Database::Impl {
       member_ = Statement(db, "INSERT INTO member VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,NULL,NULL,NULL,'',NULL)");
       member_end_ = Statement(db, "UPDATE member SET format=?, size=?, digest=?, complete=?, tail_truncated=?, lines=?, used=?, skipped=?, rejected=?, done=1 WHERE member_id=?");
       problem_ = Statement(db, "INSERT OR IGNORE INTO problem VALUES (?,?,?)");
-      event_ = Statement(db, "INSERT INTO event VALUES (NULL,?,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,NULL,?,?,?,?,?,NULL,?)");
-      traceback_ = Statement(db, "INSERT INTO traceback VALUES (NULL,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      event_ = Statement(db, "INSERT INTO event VALUES (NULL,?,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,NULL,?,?,?,?,?,NULL,?)");
+      traceback_ = Statement(db, "INSERT INTO traceback VALUES (NULL,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       exit_ = Statement(db, "INSERT INTO exit_status VALUES (?,?,?,?,?,?,NULL,?,?,?,?,?,?,?)");
       iteration_ = Statement(db, "INSERT INTO iteration VALUES (?,?,?,?,?,NULL,?,?,?,?,?,?,?,?)");
-      identity_ = Statement(db, "INSERT INTO identity VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      identity_ = Statement(db, "INSERT INTO identity VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       config_ = Statement(db, "INSERT INTO config_item VALUES (?,?,?,?,?,?,?,?)");
       clock_ = Statement(db, "INSERT INTO clock_anchor VALUES (?,?,?,?,?,?,?,?,?,?)");
       reject_ = Statement(db, "INSERT INTO reject VALUES (?,?,?,?,?)");
@@ -78,12 +78,12 @@ struct Database::Impl {
 
     void put(const EventRow& e) override {
       check(event_.run(e.place.member, e.place.line, e.place.offset, e.place.length, e.time.ns, name(e.time.clock), e.time.precision, boot_raw(e.boot), e.rule, e.event_class, name(e.severity),
-                       name(e.role), name(e.scope), clean(e.host), e.rank, e.local_rank, e.pid, clean(e.gpu), clean(e.nic), clean(e.peer), e.code, valid_utf8(e.detail), e.count, e.last_line,
+                       name(e.role), name(e.scope), clean(e.host), e.rank, e.local_rank, e.pid, e.task, clean(e.gpu), clean(e.nic), clean(e.peer), e.code, valid_utf8(e.detail), e.count, e.last_line,
                        e.last_time.ns, valid_utf8(e.message)));
     }
     void put(const TracebackRow& t) override {
       check(traceback_.run(t.place.member, t.place.line, t.place.offset, t.place.length, t.time.ns, name(t.time.clock), t.time.precision, t.source, valid_utf8(t.type), valid_utf8(t.message),
-                           valid_utf8(t.file), t.file_line, valid_utf8(t.function), t.event_class, t.rule, clean(t.host), t.rank, t.local_rank, t.pid, t.last_line));
+                           valid_utf8(t.file), t.file_line, valid_utf8(t.function), t.event_class, t.rule, clean(t.host), t.rank, t.local_rank, t.task, t.pid, t.last_line));
     }
     void put(const ExitRow& x) override {
       check(exit_.run(x.place.member, x.place.line, x.place.offset, x.place.length, x.time.ns, name(x.time.clock), x.source, x.code, clean(x.host), x.rank, x.local_rank, x.pid, x.blamed));
@@ -93,7 +93,7 @@ struct Database::Impl {
                            p.grad_norm_nan));
     }
     void put(const IdentityRow& i) override {
-      check(identity_.run(i.place.member, i.place.line, i.place.offset, i.place.length, i.source, clean(i.host), clean(i.address), i.pid, i.local_rank, i.rank, i.world_size, i.node_rank,
+      check(identity_.run(i.place.member, i.place.line, i.place.offset, i.place.length, i.source, clean(i.host), clean(i.address), i.pid, i.task, i.local_rank, i.rank, i.world_size, i.node_rank,
                           clean(i.gpu), i.device, clean(i.nic), clean(i.communicator)));
     }
     void put(const ConfigRow& c) override {
@@ -290,6 +290,7 @@ std::vector<EventRow> Database::events() const {
     e.rank = s.maybe_integer();
     e.local_rank = s.maybe_integer();
     e.pid = s.maybe_integer();
+    e.task = s.maybe_integer();
     e.gpu = s.maybe_text();
     e.nic = s.maybe_text();
     e.peer = s.maybe_text();
@@ -329,6 +330,7 @@ std::vector<TracebackRow> Database::tracebacks() const {
     t.host = s.maybe_text();
     t.rank = s.maybe_integer();
     t.local_rank = s.maybe_integer();
+    t.task = s.maybe_integer();
     t.pid = s.maybe_integer();
     t.last_line = static_cast<std::uint64_t>(s.integer());
     out.push_back(std::move(t));
@@ -419,6 +421,7 @@ std::vector<IdentityRow> Database::identities() const {
     i.host = s.maybe_text();
     i.address = s.maybe_text();
     i.pid = s.maybe_integer();
+    i.task = s.maybe_integer();
     i.local_rank = s.maybe_integer();
     i.rank = s.maybe_integer();
     i.world_size = s.maybe_integer();

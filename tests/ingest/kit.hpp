@@ -34,10 +34,12 @@ class Rows : public MemberSink {
   std::vector<MemberRow> members;
   std::vector<std::string> problems;
   std::string log;                    // everything, in order
+  std::string times;                  // of the events: a line without one borrows it from its neighbours in the block
 
   void put(const EventRow& r) override {
     events.push_back(r);
-    log += fmt::format("{} event {} {} x{} to {} {} {}\n", at(r.place), r.rule, r.event_class, r.count, r.last_line, r.time.ns, r.message);
+    log += fmt::format("{} event {} {} x{} to {} {}\n", at(r.place), r.rule, r.event_class, r.count, r.last_line, r.message);
+    times += fmt::format("{} {}\n", at(r.place), r.time.ns);
   }
   void put(const TracebackRow& r) override {
     tracebacks.push_back(r);

@@ -1,0 +1,85 @@
+#include "ingest/document.hpp"
+
+#include "kit.hpp"
+
+namespace culprit::ingest {
+namespace {
+
+using test::Folder;
+
+test::Rows error_json(const std::string& bytes) {
+  const Folder folder;
+  folder.write("attempt_0/3/error.json", bytes);
+  return test::read_folder(folder.path());
+}
+
+TEST(ErrorJson, Variants) {
+  const std::string stack = R"("py_callstack": "Traceback (most recent call last):\n  File \"/w/a.py\", line 4, in f\n    go()\nRuntimeError: first\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"/w/b.py\", line 5, in g\nOSError: second\n")";
+  const auto full = error_json(R"({"message": {"message": "OSError: second", "extraInfo": {)" + stack + R"(, "timestamp": "1795231961"}}})");
+  ASSERT_EQ(full.raised(), (std::vector<std::string>{"RuntimeError: first"}));
+  EXPECT_EQ(full.tracebacks[0].file, "/w/a.py");
+  EXPECT_EQ(full.tracebacks[0].source, "error.json");
+  EXPECT_EQ(iso_utc(full.tracebacks[0].time.ns), "2026-11-21T03:32:41Z");
+  EXPECT_EQ(full.tracebacks[0].time.clock, Clock::utc);
+  const auto number = error_json(R"({"message": {"message": "KeyError: 'x'", "errorCode": 5, "extraInfo": {"timestamp": 1795231961}}})");
+  EXPECT_EQ(number.raised(), (std::vector<std::string>{"KeyError: 'x'"}));
+  EXPECT_EQ(number.tracebacks[0].time.ns, 1'795'231'961 * kSecond);
+  EXPECT_EQ(error_json(R"({"message": "terminate called"})").raised(), (std::vector<std::string>{": terminate called"}));
+  EXPECT_EQ(error_json(R"({"message": {"message": "x", "extraInfo": {"timestamp": "soon"}}})").tracebacks.at(0).time.clock, Clock::none);
+  EXPECT_EQ(error_json(R"({"message": 5})").reasons(), "0:error_json.no_message");
+  EXPECT_EQ(error_json(R"({"message": {"message": "cut)").reasons(), "0:error_json.not_json");
+}
+
+TEST(Detect, OurOwnHeads) {
+  struct Case { const char* path; std::string bytes; const char* format; const char* kind; };
+  for (const Case& c : {Case{"a.log", "", "empty", ""}, {"a.log", "hello\nworld\n", "text", ""}, {"dmesg", "[    0.000001] Linux version 6\n[    0.000002] x: y\n[    1.000000] z\n", "kernel-log", "kernel"},
+                        {"a", "6,1,2,-;x\n6,2,3,-;y\n SUBSYSTEM=pci\n6,3,4,-;z\n", "kernel-log", "kernel"}, {"Xorg.0.log", "[    12.324] (II) X.Org X Server 1.20\n", "xorg", "source"}, {"x.py", "import torch\n", "source", "source"},
+                        {"q.txt", "\n==============NVSMI LOG==============\n\nTimestamp : x\n", "nvidia-smi-q", "nvidia-smi"}, {"n.log", "gpu:1:2 [0] NCCL INFO x\ngpu:1:2 [0] NCCL INFO y\n", "nccl-log", "nccl"},
+                        {"m.jsonl", "{\"loss\": 1.5}\n{\"loss\": 1.4}\n", "metrics", "data"}, {"j.log", "{\"log\":\"x\\n\",\"stream\":\"stderr\"}\n", "text", ""}, {"s.txt", "Thread 12 (idle): \"MainThread\"\n    f (a.py:1)\n", "stack-dump", "stack"},
+                        {"a.bin", std::string("\x7f" "ELF\1\2\3\0", 8), "binary", ""}, {"a.log", std::string(100, '\0') + std::string(900, 'x') + "\n", "text", ""}, {"a.log", std::string(100, '\0'), "binary", ""},
+                        {"error.json", "{\"message\": {\"message\": \"x\"}}", "error-json", ""}, {"c.yaml", "a: b\n", "configuration", "source"}}) {
+    const Detected got = detect({c.path, c.bytes, true});
+    EXPECT_EQ(got.format, c.format) << c.path;
+    EXPECT_EQ(got.kind, c.kind) << c.path;
+  }
+}
+
+TEST(Detect, NoTwoDocumentsClaimOneHead) {
+  const std::string folder = CULPRIT_SHARED_DIR;
+  if (!std::filesystem::is_directory(folder + "/formats")) GTEST_SKIP() << "no samples here";
+  struct Want { const char* file; const char* format; };
+  std::map<std::string, std::string> want;
+  for (const Want& w : {Want{"stacks/pyspy_native_kitty_run1.txt", "stack-dump"}, {"stacks/gdb_gloo_allreduce_rank4.txt", "stack-dump"}, {"stacks/eustack_rank4.txt", "stack-dump"}, {"stacks/gdb_nccl_proxy_threads.txt", "stack-dump"},
+                        {"stacks/pyspy_layout_rank1.json", "stack-dump"}, {"stacks/elastic_error_rank0_fallout.json", "error-json"}, {"stacks/elastic_error_rank3.json", "error-json"}, {"stacks/gdb_pybt_rank5.txt", "stack-dump"},
+                        {"stacks/pyspy_megatron_broadcast.txt", "stack-dump"}, {"stacks/pyspy_hex_thread_ids.txt", "stack-dump"}, {"stacks/faulthandler_rank1.txt", "stack-dump"}, {"stacks/faulthandler_segv.txt", "stack-dump"},
+                        {"stacks/faulthandler_py314_cstack.txt", "stack-dump"}, {"stacks/elastic_torch27_no_error_file.log", "text"}, {"stacks/elastic_torch1x_sigkill.log", "text"}, {"stacks/elastic_torch20_bracket.log", "text"},
+                        {"metrics/xpu_timer_single.prom", "metrics"}, {"metrics/prometheus_query_range.json", "metrics"}, {"metrics/nvidia_smi_dmon.txt", "metrics"}, {"metrics/nvidia_smi_query_gpu.csv", "metrics"}, {"metrics/dcgm_exporter.prom", "metrics"},
+                        {"kernel/dmesg_decode_iso_segfault_libnccl.log", "kernel-log"}, {"kernel/fabricmanager.log", "fabric-manager"}, {"kernel/dev_kmsg_nvswitch.log", "kernel-log"}, {"kernel/dmesg_T_xid119.log", "kernel-log"}, {"kernel/pstore_dmesg_erst.txt", "kernel-log"},
+                        {"process_tree/proc_pid_rank5.txt", "process-dump"}, {"process_tree/ps_threads.txt", "process-tree"}, {"process_tree/pstree.txt", "process-tree"}, {"process_tree/ps_auxf.txt", "process-tree"},
+                        {"training_logs/hf_trainer_tqdm_watchdog.log", "text"}, {"training_logs/torchtitan_plain.log", "text"}, {"training_logs/nemo_srun_label.log", "text"}, {"training_logs/gpt_neox_deepspeed.log", "text"},
+                        {"nccl/init_two_nodes_tencent.log", "nccl-log"}, {"nccl/coll_sendrecv_issue584.log", "nccl-log"}, {"nccl/inspector_v4_node-pid1639453.log", "metrics"},
+                        {"flight_recorder/gloo_hang_a/nccl_trace_rank_5", "flight-recorder"}, {"flight_recorder/gloo_hang_a/rank_4.json", "flight-recorder"}, {"flight_recorder/nvrx_gpu_error_1st/_dump_9", "flight-recorder"}})
+    want[w.file] = w.format;
+  std::size_t found = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream stream(entry.path(), std::ios::binary);
+    std::string bytes(64 << 10, '\0');
+    stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    bytes.resize(static_cast<std::size_t>(stream.gcount()));
+    const std::string path = entry.path().string();
+    const Head head{path, bytes, entry.file_size() == bytes.size()};
+    int claims = 0;
+    for (const Document* document : documents()) claims += document->sniff(head);
+    EXPECT_LE(claims, 1) << path;
+    const std::string name = std::filesystem::relative(entry.path(), folder + "/formats").string();
+    if (const auto it = want.find(name); it != want.end()) {
+      ++found;
+      EXPECT_EQ(detect(head).format, it->second) << name;
+    }
+  }
+  EXPECT_EQ(found, want.size());
+}
+
+}  // namespace
+}  // namespace culprit::ingest
