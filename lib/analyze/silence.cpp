@@ -38,6 +38,7 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   for (const MemberRow& m : facts.members)
     if (m.rank && m.kind == "file" && m.lines > 0 && m.text_kind.empty()) { heard.insert(*m.rank); output_of.emplace(*m.rank, &m); }
   for (const EventRow& e : facts.events) if (e.rank) heard.insert(*e.rank);
+  for (const RankRow& r : facts.ranks) if (r.source.rfind("nccl-init", 0) == 0 || r.source == "prefix" || r.source == "log line" || r.source == "srun label") heard.insert(r.rank);
   const std::size_t world = std::max<std::size_t>(all.size(), facts.world_size > 0 ? static_cast<std::size_t>(facts.world_size) : 0);
 
   std::vector<std::int64_t> silent;

@@ -97,6 +97,7 @@ FirstFailure first_failure(const Case& incident, const DecideParams& params) {
     if (!out.first_consequence || begin < *out.first_consequence) out.first_consequence = begin;
   }
 
+  const bool cuda_error = std::any_of(incident.findings.begin(), incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0; });
   for (const Finding& f : incident.findings) {
     const auto kind = kind_of(f);
     if (!kind) continue;
@@ -106,6 +107,13 @@ FirstFailure first_failure(const Case& incident, const DecideParams& params) {
     }
     if (*kind == CauseKind::shared && f.severity == Severity::warning && (f.hosts.size() < 2 || static_cast<double>(f.hosts.size()) < params.shared_hosts * static_cast<double>(incident.hosts))) {
       out.excluded.emplace_back(&f, fmt::format("{} of {} hosts report it, and only as a warning", std::max<std::size_t>(1, f.hosts.size()), incident.hosts));
+      continue;
+    }
+    // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when it reports a CUDA
+    // error, or when they fall into its last moments.
+    if (*kind == CauseKind::device_or_code && f.event_class.rfind("gpu_xid/", 0) == 0 && !cuda_error &&
+        !(f.start && out.first_consequence && std::abs(*out.first_consequence - *f.start) < params.same_moment)) {
+      out.excluded.emplace_back(&f, "no rank reports a CUDA error, and it cannot be placed near the failure");
       continue;
     }
     candidates.push_back(&f);

@@ -483,6 +483,19 @@ Answer root_diag_step(Walk& w) {
   const Finding* diag = nullptr;
   for (const Finding& f : w.incident.findings) if (f.analysis == "root_diag") diag = &f;
   if (diag == nullptr) return not_enough("no connection error names its peer");
+  if (diag->outcome == Outcome::not_enough_evidence && diag->hosts.size() == 2 && w.incident.hosts > 2) {
+    // One connection broke before all others: one of its two ends, which checks can tell apart.
+    Verdict& v = w.verdict;
+    v.action = "checks";
+    v.symptom = diag->symptom;
+    v.start = diag->start;
+    v.precision = "candidates";
+    for (const std::string& host : diag->hosts) target(v, {"host", host}, 0.45, {diag->id});
+    v.summary = fmt::format("The connection between {} broke first{}: one of the two is at fault, and the logs cannot say which.", list(diag->hosts), at(diag->start));
+    next(v, "plan", fmt::format("All-gather between {} and a machine that is known to be good, one after the other; evict the one that fails.", list(diag->hosts)));
+    next(v, "collect", "kernel log and ibstat of both hosts");
+    return taken(diag->why);
+  }
   if (diag->outcome != Outcome::fired) return {diag->outcome == Outcome::ruled_out ? "ruled_out" : "not_enough_evidence", diag->why};
   Verdict& v = w.verdict;
   v.symptom = diag->symptom;

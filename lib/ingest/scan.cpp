@@ -52,6 +52,7 @@ void borrow_time(std::string_view block, std::size_t begin, std::size_t end, lin
     at = std::min(block.find('\n', from), block.size());
     after = stamp_at(from, at);
   }
+  const std::size_t forward = at;
   at = begin;
   for (int n = 0; n < kLines && at > 0 && before.clock == Clock::none; ++n) {
     const std::size_t to = at - 1;
@@ -59,6 +60,11 @@ void borrow_time(std::string_view block, std::size_t begin, std::size_t end, lin
     const std::size_t from = newline == std::string_view::npos ? 0 : newline + 1;
     before = stamp_at(from, to);
     at = from;
+  }
+  // The watchdog of the same process reports the same failure within its polling interval.
+  if (after.clock != Clock::none && block.substr(end, forward - end).find("ProcessGroupNCCL") != std::string_view::npos) {
+    prefix.time = {after.clock, after.ns, 2 * kSecond};
+    return;
   }
   if (after.clock == Clock::none || before.clock != after.clock || after.ns - before.ns > kClose || after.ns < before.ns) return;
   prefix.time = {after.clock, after.ns, std::max(after.ns - before.ns, kSecond)};

@@ -34,7 +34,7 @@ class Rows : public MemberSink {
   std::vector<MemberRow> members;
   std::vector<std::string> problems;
   std::string log;                    // everything, in order
-  std::string times;                  // of the events: a line without one borrows it from its neighbours in the block
+  std::string times;                  // what hangs on the blocks: an event's line without a time borrows it from its neighbours
 
   void put(const EventRow& r) override {
     events.push_back(r);
@@ -49,7 +49,8 @@ class Rows : public MemberSink {
   void put(const ProgressRow& r) override { progress.push_back(r); log += fmt::format("{} progress {} {} {}\n", at(r.place), r.framework, r.iteration.value_or(-1), r.loss.value_or(-1)); }
   void put(const IdentityRow& r) override { identities.push_back(r); log += fmt::format("{} identity {} {} {}\n", at(r.place), r.source, r.host.value_or(""), r.rank.value_or(-1)); }
   void put(const ConfigRow& r) override { settings.push_back(r); log += fmt::format("{} config {}={}\n", at(r.place), r.name, r.value); }
-  void put(const ClockRow& r) override { clocks.push_back(r); log += fmt::format("{} clock {} {} {}\n", at(r.place), r.kind, r.time.ns, r.text_hash); }
+  // The edges of a log are looked for in its first and last block.
+  void put(const ClockRow& r) override { clocks.push_back(r); (r.kind == "first" || r.kind == "last" ? times : log) += fmt::format("{} clock {} {} {}\n", at(r.place), r.kind, r.time.ns, r.text_hash); }
   void put(const RejectRow& r) override { rejects.push_back(r); log += fmt::format("{} reject {}\n", at(r.place), r.reason); }
   void put(const Manifest& m, const Place& place) override { log += fmt::format("{} manifest {}\n", at(place), m.job); }
   std::optional<std::string> finished(const std::string&) override { return std::nullopt; }
