@@ -79,8 +79,9 @@ void advise(Verdict& v, const Cause& cause) {
 }
 
 std::string lower_first(std::string text) {
-  // "GPU fell off" keeps its capitals, "Out of memory" loses one.
-  if (text.size() > 1 && isupper(static_cast<unsigned char>(text[0])) && islower(static_cast<unsigned char>(text[1]))) text[0] = static_cast<char>(tolower(text[0]));
+  // "GPU fell off" and "InfiniBand" keep their capitals, "Out of memory" loses one.
+  const std::string first = text.substr(0, text.find(' '));
+  if (std::count_if(first.begin(), first.end(), [](unsigned char c) { return isupper(c); }) == 1 && isupper(static_cast<unsigned char>(first[0])) && first.size() > 1) text[0] = static_cast<char>(tolower(text[0]));
   return text;
 }
 
@@ -624,7 +625,8 @@ void tell_chain(Walk& w) {
     if (f.analysis == "classify" && f.outcome == Outcome::fired && (f.role == Role::cascade || f.role == Role::teardown)) effects.push_back(&f);
   std::stable_sort(effects.begin(), effects.end(), [](const Finding* a, const Finding* b) { return std::tuple(a->role == Role::teardown, !a->start.has_value(), a->start.value_or(0)) < std::tuple(b->role == Role::teardown, !b->start.has_value(), b->start.value_or(0)); });
   // One line a kind: the same clean-up on eight GPUs is told once. What is over before the cause is another story.
-  const std::optional<Nanoseconds> from = told.empty() ? std::nullopt : told.front()->start;
+  std::optional<Nanoseconds> from;
+  if (!told.empty()) from = told.front()->start;
   std::set<std::string> kinds;
   for (const Finding* f : effects) {
     if (from && f->end && *f->end + f->uncertainty + 5 * kSecond < *from) continue;

@@ -134,16 +134,22 @@ class Pipeline final : public bundle::Visitor {
     size_ += bytes.size();
     summary_.bytes += bytes.size();
     report(bytes.size());
-    if (known_digest_) return;
+    if (known_digest_ || too_large_) return;
     if (sniffed_ && !detected_.text && detected_.document == nullptr) return;
     while (!bytes.empty()) {
-      const std::size_t take = std::min(bytes.size(), kBlockBytes + kHeadBytes - std::min(buffer_.size(), kBlockBytes));
+      // Blocks are cut at the same bytes however the bytes arrive: the rows must not depend on the container.
+      const std::size_t goal = !sniffed_ ? kHeadBytes : detected_.document != nullptr ? detected_.document->max_bytes + 1 : kBlockBytes;
+      const std::size_t take = std::min(bytes.size(), goal - std::min(buffer_.size(), goal - 1));
       buffer_.append(bytes.substr(0, take));
       bytes.remove_prefix(take);
       if (!sniffed_ && buffer_.size() >= kHeadBytes) sniff(false);
       if (!sniffed_) continue;
       if (detected_.document != nullptr) {
-        if (buffer_.size() > detected_.document->max_bytes) { too_large_ = true; buffer_.resize(detected_.document->max_bytes); }
+        if (buffer_.size() > detected_.document->max_bytes) {
+          too_large_ = true;
+          buffer_ = {};
+          return;
+        }
       } else if (!detected_.text) {
         buffer_.clear();
         return;
@@ -254,8 +260,11 @@ class Pipeline final : public bundle::Visitor {
       else if (carriage != std::string::npos && carriage > 0) end = carriage;
     }
     Item& item = push(Item::Kind::block);
-    item.bytes.assign(buffer_, 0, end);
-    buffer_.erase(0, end);
+    item.bytes = std::move(buffer_);
+    buffer_ = {};
+    buffer_.reserve(kBlockBytes);
+    buffer_.append(item.bytes, end);
+    item.bytes.resize(end);
     item.text_kind = open_.text_kind;
     item.habit = habit_;
     item.rules = detected_.rules_apply;

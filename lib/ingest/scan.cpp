@@ -21,8 +21,6 @@ struct Bounds {
   std::size_t begin, end;
 };
 
-constexpr std::size_t kBorrowsPerBlock = 2'000;
-
 bool ends_record(char c) { return c == '\n' || c == '\r'; }
 
 Bounds record_around(std::string_view block, std::size_t at) {
@@ -34,43 +32,6 @@ Bounds record_around(std::string_view block, std::size_t at) {
   while (end < ceiling && !ends_record(block[end])) ++end;
   return {begin, end};
 }
-
-// A broken connection that prints no time (NCCL's warnings before 2.26) happened between the stamped lines around it.
-// When those are close, the time is borrowed from the one after: the order in which connections broke is worth it.
-// Anything wider would only pretend to know.
-void borrow_time(std::string_view block, std::size_t begin, std::size_t end, line::Prefix& prefix) {
-  constexpr int kLines = 6;
-  constexpr Nanoseconds kClose = 15 * kSecond;
-  const auto stamp_at = [&](std::size_t from, std::size_t to) {
-    const Timestamp t = line::peel(block.substr(from, std::min<std::size_t>(to - from, 400))).prefix.time;
-    return t.clock == Clock::utc || t.clock == Clock::local || t.clock == Clock::local_no_year ? t : Timestamp{};
-  };
-  Timestamp after, before;
-  std::size_t at = end;
-  for (int n = 0; n < kLines && at + 1 < block.size() && after.clock == Clock::none; ++n) {
-    const std::size_t from = at + 1;
-    at = std::min(block.find('\n', from), block.size());
-    after = stamp_at(from, at);
-  }
-  const std::size_t forward = at;
-  at = begin;
-  for (int n = 0; n < kLines && at > 0 && before.clock == Clock::none; ++n) {
-    const std::size_t to = at - 1;
-    const std::size_t newline = to == 0 ? std::string_view::npos : block.rfind('\n', to - 1);
-    const std::size_t from = newline == std::string_view::npos ? 0 : newline + 1;
-    before = stamp_at(from, to);
-    at = from;
-  }
-  // The watchdog of the same process reports the same failure within its polling interval.
-  if (after.clock != Clock::none && block.substr(end, forward - end).find("ProcessGroupNCCL") != std::string_view::npos) {
-    prefix.time = {after.clock, after.ns, 2 * kSecond};
-    return;
-  }
-  if (after.clock == Clock::none || before.clock != after.clock || after.ns - before.ns > kClose || after.ns < before.ns) return;
-  prefix.time = {after.clock, after.ns, std::max(after.ns - before.ns, kSecond)};
-}
-
-bool has_no_moment(std::string_view kind) { return kind == "nvidia-smi" || kind == "rdma" || kind == "dcgm" || kind == "kubernetes" || kind == "kernel"; }
 
 }  // namespace
 
@@ -180,7 +141,6 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
     found = std::move(merged);
   }
   std::size_t counted_to = 0;
-  std::size_t borrowed = 0;
   for (const Found& one : found) {
     out.newlines += count_newlines(block.substr(counted_to, one.bounds.begin - counted_to));
     counted_to = one.bounds.begin;
@@ -201,10 +161,6 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
       }
       c.line = line::peel(raw.substr(heads[h], c.length), h == 0 ? habit : line::Habit{});
       if (rules && one.rule) c.match = pack_.match(c.line.message, text_kind);
-      if (c.line.prefix.time.clock == Clock::none && !has_no_moment(text_kind) && borrowed < kBorrowsPerBlock && c.match && c.match->captures.count("peer") > 0) {
-        ++borrowed;
-        borrow_time(block, one.bounds.begin, one.bounds.end, c.line.prefix);
-      }
       out.candidates.push_back(std::move(c));
     }
   }

@@ -10,6 +10,8 @@ constexpr std::size_t kAssemblersAtOnce = 256;
 constexpr std::uint64_t kLinesPerAssembler = 4'000;
 constexpr std::uint64_t kClocksPerMember = 4'096;
 constexpr std::size_t kPartialBytes = 64 * 1024;
+constexpr std::size_t kWaitingAtOnce = 64;
+constexpr int kLinesToWait = 8;
 constexpr std::size_t kTailBytes = 4'096;
 
 // Records of one process: what tells its lines from those of others in the same pipe.
@@ -121,7 +123,22 @@ bool TextReader::judge_joined(const Partial& partial, std::uint64_t last_line) {
   return true;
 }
 
+void TextReader::settle_waiting(const TextLine& line) {
+  const Timestamp& time = line.line.prefix.time;
+  const bool watchdog = time.clock != Clock::none && line.raw.find("ProcessGroupNCCL") != std::string_view::npos;
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    if (watchdog) it->row.time = it->row.last_time = {time.clock, time.ns, 2 * kSecond};
+    if (watchdog || --it->lines <= 0) {
+      storms_.add(std::move(it->row), reading_.sink);
+      it = waiting_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
 void TextReader::look(const TextLine& line, const Candidate* candidate) {
+  if (!waiting_.empty()) settle_waiting(line);
   if (line.line.prefix.partial) {  // CRI: join until the record that completes it
     Partial& partial = partial_[stream_of(line.line.prefix)];
     if (partial.line.message.empty()) {
@@ -159,7 +176,9 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
     }
   }
   if (candidate->match && candidate->match->role != Role::advice) {
-    storms_.add(make_event(line, *candidate->match, reading_), reading_.sink);
+    EventRow row = make_event(line, *candidate->match, reading_);
+    if (row.time.clock == Clock::none && row.peer && line.line.prefix.nccl && waiting_.size() < kWaitingAtOnce) waiting_.push_back({std::move(row), kLinesToWait});
+    else storms_.add(std::move(row), reading_.sink);
     keep_clock(line);
     used = true;
   } else if (candidate->match && candidate->match->event_class == "log_suppressed") {
@@ -179,11 +198,12 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
 // All lines of a stretch, while an assembler wants to see them. Stops early when none is left.
 void TextReader::walk_lines(std::string_view bytes, std::size_t from, std::size_t to, std::uint64_t newlines_before) {
   std::size_t at = from;
-  while (at < to && !(running_.empty() && partial_.empty())) {
+  while (at < to && wants_every_line()) {
     std::size_t end = at;
     while (end < to && bytes[end] != '\n' && bytes[end] != '\r') ++end;
     const std::string_view raw = bytes.substr(at, std::min<std::size_t>(end - at, 64 * 1024));
-    if (!raw.empty() || bytes[std::min(end, bytes.size() - 1)] == '\n') {
+    const bool line_end_of_dos = raw.empty() && at > 0 && bytes[at - 1] == '\r';
+    if (!line_end_of_dos && (!raw.empty() || bytes[std::min(end, bytes.size() - 1)] == '\n')) {
       const line::Line line = line::peel(raw, habit_);
       look({{member_, newlines_ + newlines_before + 1, bytes_ + at, static_cast<std::uint32_t>(raw.size())}, raw, line}, nullptr);
     }
@@ -200,14 +220,14 @@ void TextReader::block(std::string_view bytes, const BlockScan& scan) {
   std::size_t position = 0;
   std::uint64_t seen = 0;
   for (const Candidate& candidate : scan.candidates) {
-    if (!running_.empty() || !partial_.empty()) walk_lines(bytes, position, candidate.begin, seen);
+    if (wants_every_line()) walk_lines(bytes, position, candidate.begin, seen);
     const std::string_view raw = bytes.substr(candidate.begin, candidate.length);
     look({{member_, newlines_ + candidate.newlines_before + 1, bytes_ + candidate.begin, static_cast<std::uint32_t>(candidate.length)}, raw, candidate.line}, &candidate);
     position = candidate.begin + candidate.length;
     seen = candidate.newlines_before;
     if (position < bytes.size() && (bytes[position] == '\n' || bytes[position] == '\r')) seen += bytes[position++] == '\n';
   }
-  if (!running_.empty() || !partial_.empty()) walk_lines(bytes, position, bytes.size(), seen);
+  if (wants_every_line()) walk_lines(bytes, position, bytes.size(), seen);
   if (reading_.text_kind != "kernel") {
     tail_.append(bytes.substr(bytes.size() > kTailBytes ? bytes.size() - kTailBytes : 0));
     if (tail_.size() > kTailBytes) tail_.erase(0, tail_.size() - kTailBytes);
@@ -224,6 +244,8 @@ void TextReader::finish() {
   running_.clear();
   for (const auto& [stream, partial] : partial_) judge_joined(partial, partial.place.line);  // cut before its end
   partial_.clear();
+  for (Waiting& waiting : waiting_) storms_.add(std::move(waiting.row), reading_.sink);
+  waiting_.clear();
   storms_.flush(reading_.sink);
 }
 

@@ -32,6 +32,8 @@ class TextReader {
   bool judge_joined(const Partial& partial, std::uint64_t last_line);
   void look(const TextLine& line, const Candidate* candidate);
   bool feed_assemblers(const TextLine& line);
+  bool wants_every_line() const { return !running_.empty() || !partial_.empty() || !waiting_.empty(); }
+  void settle_waiting(const TextLine& line);
   void walk_lines(std::string_view bytes, std::size_t from, std::size_t to, std::uint64_t newlines_before);
   void mark_used(std::uint64_t line);
   void reject(const TextLine& line, std::string_view reason);
@@ -51,6 +53,13 @@ class TextReader {
     std::uint64_t fed = 0;
   };
   std::vector<Running> running_;
+  // Broken connections that print no time (NCCL's warnings before 2.26), until the watchdog of the same process reports
+  // the same failure a few lines on: the order in which connections broke is worth the wait.
+  struct Waiting {
+    EventRow row;
+    int lines = 0;
+  };
+  std::vector<Waiting> waiting_;
   std::map<std::string, Partial> partial_;               // CRI stream -> message so far
   std::uint64_t bytes_ = 0;
   std::uint64_t newlines_ = 0;

@@ -77,7 +77,7 @@ std::string to_text(const std::string& document, const TextOptions& options) {
 
   // Hosts are what people act on; finer parts stand behind them.
   std::vector<std::string> names;
-  for (const json& t : v["targets"]) names.push_back(text(t, "kind") == "host" ? text(t, "id") : text(t, "kind") + " " + text(t, "id"));
+  for (const json& t : v["targets"]) names.push_back(text(t, "kind") == "job" ? std::string("the job") : text(t, "kind") == "host" ? text(t, "id") : text(t, "kind") + " " + text(t, "id"));
   std::string who;
   for (std::size_t i = 0; i < names.size() && i < 4; ++i) who += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > 4) who += fmt::format(" and {} more", names.size() - 4);

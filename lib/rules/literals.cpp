@@ -28,6 +28,8 @@ std::size_t occurrences(std::string_view text, std::string_view word) {
 struct Piece {
   std::optional<Words> exact;
   Words required;
+  Words prefix{""};   // not exact: one of these is how it begins
+  Words suffix{""};   // and ends
 };
 
 class Parser {
@@ -55,11 +57,39 @@ class Parser {
 
   Words best_of(const Piece& piece) const { return piece.exact ? (shortest(*piece.exact) > 0 ? *piece.exact : Words{}) : piece.required; }
 
-  static Piece anything() { return {std::nullopt, {}}; }
-  static Piece nothing_wide() { return {Words{""}, {}}; }  // anchors
+  static Piece anything() { return {}; }
+  static Piece nothing_wide() { return {Words{""}, {}, {""}, {""}}; }  // anchors
 
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   bool more() const { return at_ < text_.size(); }
+
+  static void tidy(Words& words) {
+    std::sort(words.begin(), words.end());
+    words.erase(std::unique(words.begin(), words.end()), words.end());
+  }
+
+  static const Words& head_of(const Piece& piece) { return piece.exact ? *piece.exact : piece.prefix; }
+  static const Words& tail_of(const Piece& piece) { return piece.exact ? *piece.exact : piece.suffix; }
+
+  // Every text of `left` followed by every text of `right`; empty when that is too much.
+  static Words product(const Words& left, const Words& right) {
+    Words out;
+    if (left.size() * right.size() > kMaxWords) return out;
+    for (const auto& a : left)
+      for (const auto& b : right) {
+        out.push_back(a + b);
+        if (out.back().size() > kMaxLength) return {};
+      }
+    tidy(out);
+    return out;
+  }
+
+  static Words united(const Words& a, const Words& b) {
+    Words out = a;
+    out.insert(out.end(), b.begin(), b.end());
+    tidy(out);
+    return out.size() <= kMaxWords ? out : Words{""};
+  }
 
   Piece alternation(int depth) {
     Piece sum = concatenation(depth);
@@ -72,48 +102,48 @@ class Parser {
       if (sum.exact && next.exact && sum.exact->size() + next.exact->size() <= kMaxWords) {
         merged.exact = sum.exact;
         merged.exact->insert(merged.exact->end(), next.exact->begin(), next.exact->end());
+        tidy(*merged.exact);
       }
-      if (!a.empty() && !b.empty() && a.size() + b.size() <= 4 * kMaxWords) {
+      if (!a.empty() && !b.empty() && a.size() + b.size() <= 12 * kMaxWords) {
         merged.required = a;
         merged.required.insert(merged.required.end(), b.begin(), b.end());
+        tidy(merged.required);
       }
+      merged.prefix = united(head_of(sum), head_of(next));
+      merged.suffix = united(tail_of(sum), tail_of(next));
       sum = std::move(merged);
     }
     return sum;
   }
 
   Piece concatenation(int depth) {
-    Words run{""};
+    Words run{""};   // the texts that can stand since the last piece of unknown text
     Words best;
+    Words head;
     bool whole = true;
-    const auto close = [&] {
-      if (shortest(run) > 0) best = better(best, run);
-      run = {""};
+    const auto consider = [&](const Words& words) {
+      if (shortest(words) > 0) best = better(best, words);
     };
     while (more() && peek() != '|' && peek() != ')') {
       const Piece piece = repetition(depth);
       if (broken_) return anything();
-      bool joined = false;
-      if (piece.exact && run.size() * piece.exact->size() <= kMaxWords) {
-        Words product;
-        bool fits = true;
-        for (const auto& left : run)
-          for (const auto& right : *piece.exact) {
-            product.push_back(left + right);
-            fits = fits && product.back().size() <= kMaxLength;
-          }
-        if (fits) { run = std::move(product); joined = true; }
-      }
-      if (!joined) {
-        whole = false;
-        close();
-        if (piece.exact) run = *piece.exact;  // too many to multiply: start again from here
-        else best = better(best, piece.required);
-      }
+      if (piece.exact)
+        if (Words longer = product(run, *piece.exact); !longer.empty()) {
+          run = std::move(longer);
+          continue;
+        }
+      // The run ends within this piece: as far as the piece's beginnings are known, they belong to it.
+      Words end = product(run, head_of(piece));
+      if (end.empty()) end = run;
+      consider(end);
+      if (whole) head = end;
+      whole = false;
+      if (!piece.exact) consider(piece.required);
+      run = tail_of(piece);
     }
-    if (whole) return {run, {}};
-    close();
-    return {std::nullopt, best};
+    if (whole) return {run, {}, {""}, {""}};
+    consider(run);
+    return {std::nullopt, best, head, run};
   }
 
   Piece repetition(int depth) {
@@ -147,13 +177,15 @@ class Parser {
       } else if (!once) {
         Piece repeated;
         repeated.required = best_of(piece);
+        repeated.prefix = head_of(piece);
+        repeated.suffix = tail_of(piece);
         piece = repeated;
       }
     }
     return piece;
   }
 
-  Piece literal(char c) const { return {Words{fold(std::string(1, c))}, {}}; }
+  Piece literal(char c) const { return {Words{fold(std::string(1, c))}, {}, {""}, {""}}; }
 
   Piece atom(int depth) {
     const char c = text_[at_++];
@@ -218,7 +250,7 @@ class Parser {
       if (std::find(words.begin(), words.end(), folded) == words.end()) words.push_back(folded);
     }
     if (words.empty() || words.size() > 4) return anything();
-    return {words, {}};
+    return {words, {}, {""}, {""}};
   }
 
   Piece group(int depth) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <deque>
+#include <mutex>
 #include <set>
 
 #include <fmt/format.h>
@@ -26,11 +28,18 @@ re2::RE2::Options options() {
 
 struct RulePack::Compiled {
   struct Pattern {
-    std::size_t rule;
-    std::unique_ptr<re2::RE2> expression;
+    std::size_t rule = 0;
+    std::string text;
+    // Most patterns are never asked for their captures: compiled when one is.
+    const re2::RE2& expression() const {
+      std::call_once(once, [this] { compiled = std::make_unique<re2::RE2>(text, options()); });
+      return *compiled;
+    }
+    mutable std::once_flag once;
+    mutable std::unique_ptr<re2::RE2> compiled;
   };
   std::vector<Rule> rules;
-  std::vector<Pattern> patterns;                              // in the order of the set
+  std::deque<Pattern> patterns;                              // in the order of the set
   std::vector<std::vector<std::unique_ptr<re2::RE2>>> unless; // by rule
   std::vector<std::set<std::size_t>> over;                    // by rule: rules that give way to it
   std::unique_ptr<re2::RE2::Set> set;
@@ -45,7 +54,7 @@ struct RulePack::Compiled {
       if (trouble.kind == re2::RE2::Set::kNoError) return out;
       hits.clear();  // out of memory for the automaton: one by one is slow and right
       for (std::size_t i = 0; i < patterns.size(); ++i)
-        if (re2::RE2::PartialMatch(text, *patterns[i].expression)) hits.push_back(static_cast<int>(i));
+        if (re2::RE2::PartialMatch(text, patterns[i].expression())) hits.push_back(static_cast<int>(i));
     }
     std::sort(hits.begin(), hits.end());
     for (const int hit : hits) {
@@ -90,7 +99,9 @@ Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
     for (std::size_t i = 0; i < rule.match.size(); ++i) {
       std::string error;
       if (c->set->Add(rule.match[i], &error) < 0) return fail(fmt::format("match[{}] of '{}': {}", i, rule.id, error)).at({rule.file, 0});
-      c->patterns.push_back({r, std::make_unique<re2::RE2>(rule.match[i], options())});
+      Compiled::Pattern& pattern = c->patterns.emplace_back();
+      pattern.rule = r;
+      pattern.text = rule.match[i];
       if (!raises_event) continue;
       const auto needed = required_words(rule.match[i], ordinary_lines());
       std::size_t least = needed.empty() ? 0 : needed[0].size();
@@ -165,7 +176,7 @@ std::optional<Match> RulePack::match(std::string_view message, std::string_view 
     const Rule& rule = compiled_->rules[r];
     Match m;
     m.rule = &rule;
-    const re2::RE2& expression = *compiled_->patterns[p].expression;
+    const re2::RE2& expression = compiled_->patterns[p].expression();
     const auto& names = expression.CapturingGroupNames();
     if (!names.empty()) {
       std::vector<re2::StringPiece> groups(static_cast<std::size_t>(expression.NumberOfCapturingGroups()) + 1);

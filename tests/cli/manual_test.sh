@@ -1,0 +1,55 @@
+#!/bin/sh
+# sh tests/cli/manual_test.sh CULPRIT MAN-FOLDER: the manual against the program. Every command has a page and every page
+# a command; a page holds each option of its command and no other; pages lint clean. Exit 77: skipped.
+set -eu
+[ $# = 2 ] || { echo "usage: $0 CULPRIT MAN-FOLDER" >&2; exit 2; }
+culprit=$1
+man=$2
+[ -x "$culprit" ] || { echo "skipped: no program at $culprit"; exit 77; }
+[ -d "$man" ] || { echo "skipped: no folder $man"; exit 77; }
+
+failed=0
+complain() { echo "manual: $*"; failed=1; }
+# "--format FORMAT" or "-o, --out DIR" at the beginning of a line of help -> format, out
+options_of_help() { sed -n '/^options:/,$s/^ *\(-[a-zA-Z0-9], \)\{0,1\}--\([a-z0-9-]*\).*/\2/p'; }
+# ".It Fl o , Fl Fl out Ar DIR" -> out
+options_of_page() { sed -n 's/^\.It \(Fl [a-zA-Z0-9] , \)\{0,1\}Fl Fl \([a-z0-9-]*\).*/\2/p' "$1"; }
+
+commands=$("$culprit" help | sed -n '/^commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p')
+[ -n "$commands" ] || complain "\`culprit help\` lists no commands"
+
+for command in $commands; do
+  page=$man/culprit-$command.1
+  [ -f "$page" ] || { complain "there is no page culprit-$command.1"; continue; }
+  grep -q "^\.It Xr culprit-$command 1" "$man/culprit.1" || complain "culprit.1 does not list culprit-$command"
+  help=$("$culprit" help "$command")
+  wanted=$(printf '%s\n' "$help" | options_of_help)
+  [ -n "$wanted" ] || complain "\`culprit help $command\` shows no options"
+  told=$(options_of_page "$page")
+  for option in $wanted; do
+    printf '%s\n' "$told" | grep -qx -- "$option" || complain "culprit-$command.1 does not tell of --$option"
+  done
+  for option in $told; do
+    printf '%s\n' "$wanted" | grep -qx -- "$option" || complain "culprit-$command.1 tells of --$option, which the command does not have"
+  done
+  # The short letters, too.
+  for letter in $(printf '%s\n' "$help" | sed -n '/^options:/,$s/^ *-\([a-zA-Z0-9]\), --.*/\1/p'); do
+    grep -q "^\.It Fl $letter , Fl Fl " "$page" || complain "culprit-$command.1 does not tell of -$letter"
+  done
+done
+
+for page in "$man"/culprit-*.1; do
+  name=${page##*/culprit-}
+  name=${name%.1}
+  printf '%s\n' "$commands" | grep -qx -- "$name" || complain "culprit-$name.1 is about no command"
+done
+
+# From within the folder: mandoc looks there for the pages that .Xr names.
+if command -v mandoc >/dev/null; then
+  for page in "$man"/*.1; do
+    said=$(cd "$man" && mandoc -T lint -W style "${page##*/}" 2>&1) || complain "$said"
+  done
+else
+  echo "no mandoc: the pages are not linted"
+fi
+exit $failed
