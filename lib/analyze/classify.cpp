@@ -21,6 +21,11 @@ Subject subject_of(const Signal& s) {
   if (s.meaning.scope == Scope::shared && s.meaning.role == Role::root) return {"storage", s.meaning.component.empty() ? s.event_class : s.meaning.component};
   if (s.meaning.role != Role::root && s.meaning.severity == Severity::distributed) return {"job", "job"};
   if (s.meaning.scope == Scope::job_wide) return {"job", "job"};
+  // A PCI address is a GPU's only where the rule speaks of GPUs.
+  const std::string& part = s.meaning.component;
+  if (s.host && s.gpu && part.rfind("nvswitch", 0) == 0) return {"switch", *s.host + "/" + *s.gpu};
+  if (s.host && s.gpu && (part.rfind("nic", 0) == 0 || part.rfind("infiniband", 0) == 0 || part.rfind("ethernet", 0) == 0 || part.rfind("cable", 0) == 0 || part.rfind("optic", 0) == 0)) return {"nic", *s.host + "/" + *s.gpu};
+  if (s.host && s.gpu && part.rfind("pcie", 0) == 0) return {"link", *s.host + "/" + *s.gpu};
   if (s.host && s.gpu) return {"gpu", *s.host + "/" + *s.gpu};
   if (s.host && s.nic) return {"nic", *s.host + "/" + *s.nic};
   if (s.host) return {"host", *s.host};
@@ -68,7 +73,7 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
   std::map<std::string, Group> groups;
   for (const Signal& s : signals) {
     const Subject subject = subject_of(s);
-    Group& group = groups[s.event_class + (s.before_job ? "/before/" : "/") + subject.kind + "/" + subject.id];
+    Group& group = groups[s.event_class + (s.before_job ? "/before/" : s.injected ? "/injected/" : s.absent ? "/absent/" : "/") + subject.kind + "/" + subject.id];
     group.subject = subject;
     group.signals.push_back(&s);
   }
@@ -131,7 +136,15 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
       f.outcome = Outcome::ruled_out;
       f.confidence = 0.9;
       f.why = fmt::format("It ended {} before the job's first output: it belongs to an earlier run of this machine.", human_duration(*facts.job_start - *f.end));
-    } else if (needed > 1 && !dense(times, f.count, needed, window)) {
+    } else if (first.injected) {
+    f.outcome = Outcome::ruled_out;
+    f.confidence = 0.9;
+    f.why = "Its own text says that it is a test.";
+  } else if (first.absent) {
+    f.outcome = Outcome::ruled_out;
+    f.confidence = 0.9;
+    f.why = "The machine is not among those of the last attempt.";
+  } else if (needed > 1 && !dense(times, f.count, needed, window)) {
       f.outcome = Outcome::ruled_out;
       f.confidence = 0.7;
       f.why = fmt::format("A transient: {} within {} would count, {} seen.", needed, human_duration(window), f.count);
@@ -143,6 +156,18 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
       f.why += " Its time cannot be tied to the job's.";
     }
     out.push_back(std::move(f));
+  }
+  // One link that flaps is a transient; the links of many hosts that fail in the same moment are a switch.
+  for (Finding& f : out) {
+    if (f.outcome != Outcome::ruled_out || f.severity != Severity::warning || f.symptom != "Infiniband Error" || !f.start || f.id.find("/before/") != std::string::npos) continue;
+    std::set<std::string> together;
+    for (const Finding& other : out)
+      if (other.event_class == f.event_class && other.start && std::abs(*other.start - *f.start) <= 30 * kSecond) together.insert(other.hosts.begin(), other.hosts.end());
+    if (together.size() < params.many_links) continue;
+    f.numbers.emplace_back("hosts_at_once", std::to_string(together.size()));
+    f.confidence = 0.7;
+    f.why = fmt::format("Links of {} hosts failed within half a minute: no flap of one cable.", together.size());
+    f.outcome = Outcome::fired;
   }
   std::sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
     const auto key = [](const Finding& f) { return std::tuple(f.outcome != Outcome::fired, -static_cast<int>(f.severity), -static_cast<int>(f.role), !f.start.has_value(), f.start.value_or(0), f.id); };

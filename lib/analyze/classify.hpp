@@ -13,6 +13,8 @@ struct ClassifyParams {
   // ByteRobust section 4.1: network alerts count from two within five minutes, else they are a transient.
   int network_alerts = 2;
   Nanoseconds network_window = 300 * kSecond;
+  // Links of this many hosts that fail together are not flaps of single cables.
+  std::size_t many_links = 4;
   // Xid 13 and 31 on one GPU at moments further apart than this are separate runs into the same fault, not one burst.
   Nanoseconds same_burst = 180 * kSecond;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <set>
@@ -231,6 +233,45 @@ class ClockMap {
 
 }  // namespace
 
+namespace {
+
+// A host whose clock is set to another zone or was never set shows the common end of the job whole hours away from
+// all others. Its times are moved; a difference that is no multiple of half an hour is only told.
+void mend_host_clocks(Facts& facts) {
+  std::map<std::string, Nanoseconds> first;
+  for (const auto& e : facts.events)
+    if (e.host && e.time_ns && (e.role == Role::cascade || e.role == Role::teardown) && (e.severity == Severity::distributed)) {
+      const auto [it, fresh] = first.emplace(*e.host, *e.time_ns);
+      if (!fresh) it->second = std::min(it->second, *e.time_ns);
+    }
+  if (first.size() < 4) return;
+  std::vector<Nanoseconds> all;
+  for (const auto& [host, t] : first) all.push_back(t);
+  std::sort(all.begin(), all.end());
+  const Nanoseconds middle = all[all.size() / 2];
+  const auto near = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](Nanoseconds t) { return std::abs(t - middle) < 300 * kSecond; }));
+  if (near * 4 < all.size() * 3) return;  // no common moment to compare with
+  for (const auto& [host, t] : first) {
+    const Nanoseconds away = t - middle;
+    if (std::abs(away) < 1500 * kSecond) continue;
+    const Nanoseconds half = 1800 * kSecond;
+    const Nanoseconds step = static_cast<Nanoseconds>(std::llround(static_cast<double>(away) / static_cast<double>(half))) * half;
+    if (std::abs(away - step) > 240 * kSecond) {
+      facts.notes.push_back("the clock of " + host + " is " + human_duration(away) + " away from the others': its times are not compared");
+      for (auto& e : facts.events) if (e.host == host) { e.time_ns.reset(); e.last_time_ns.reset(); }
+      for (auto& x : facts.tracebacks) if (x.host == host && x.source != "error.json") x.time_ns.reset();
+      continue;
+    }
+    facts.notes.push_back("the clock of " + host + " is " + human_duration(step) + " away from the others' and was corrected by that");
+    const auto move = [&](std::optional<Nanoseconds>& time) { if (time) *time -= step; };
+    for (auto& e : facts.events) if (e.host == host) { move(e.time_ns); move(e.last_time_ns); e.uncertainty += 300 * kSecond; }
+    for (auto& x : facts.tracebacks) if (x.host == host) { move(x.time_ns); x.uncertainty += 300 * kSecond; }
+    for (auto& x : facts.exits) if (x.host == host) move(x.time_ns);
+  }
+}
+
+}  // namespace
+
 void resolve_clocks(Facts& facts) {
   const ClockMap map(facts);
   Nanoseconds ignored = 0;
@@ -246,6 +287,7 @@ void resolve_clocks(Facts& facts) {
     if (p.last_good) p.last_good->time_ns = map.utc(p.last_good->time, {}, p.member, ignored);
     if (const auto offset = map.offset(p.first.time.clock, p.first.time.ns, p.member)) facts.member_clocks.push_back({p.member, p.first.time.clock, *offset});
   }
+  mend_host_clocks(facts);
   for (HostRow& host : facts.hosts)
     if (const auto it = map.boots().find(host.host); it != map.boots().end()) {
       host.boot_ns = it->second.ns;
@@ -267,15 +309,26 @@ void resolve_clocks(Facts& facts) {
     facts.job_start = std::min(facts.job_start.value_or(*t), *t);
     facts.job_end = std::max(facts.job_end.value_or(*t), *t);
   };
+  for (auto it = training.begin(); it != training.end();) {
+    const MemberRow* m = facts.member(*it);
+    it = m != nullptr && facts.foreign(*m) ? training.erase(it) : std::next(it);
+  }
+  // A collective that ran for half an hour before it timed out had begun half an hour before.
+  for (const auto& e : facts.events) {
+    const std::size_t at = e.message.find("ran for ");
+    if (e.event_class == "nccl_watchdog_timeout" && e.time_ns && at != std::string::npos)
+      if (const long long ms = std::strtoll(e.message.c_str() + at + 8, nullptr, 10); ms > 0 && ms < 86'400'000) frame(*e.time_ns - ms * 1'000'000);
+  }
   for (const auto& c : facts.clocks)
     if (c.kind != "kernel" && training.count(c.place.member) > 0) frame(map.utc(c.time, {}, c.place.member, ignored));
   for (const auto& p : facts.progress) { frame(p.first.time_ns); frame(p.last.time_ns); }
   for (const auto& t : facts.tracebacks) frame(t.time_ns);
-  if (facts.manifest)
-    for (const auto& attempt : facts.manifest->attempts) {
-      if (const auto t = iso(attempt.start)) frame(t);
-      if (const auto t = iso(attempt.end)) frame(t);
-    }
+  // The manifest knows better: the last attempt is the one in question.
+  if (facts.manifest && !facts.manifest->attempts.empty()) {
+    const ManifestAttempt& last = facts.manifest->attempts.back();
+    if (const auto t = iso(last.start)) facts.job_start = t;
+    if (const auto t = iso(last.end)) facts.job_end = std::max(facts.job_end.value_or(*t), *t);
+  }
 }
 
 }  // namespace culprit::analyze

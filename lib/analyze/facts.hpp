@@ -30,6 +30,9 @@ struct Facts {
   bool zone_known = true;                      // false: times without a zone were taken for UTC
   std::vector<std::string> notes;              // what a reader should know about names and times
 
+  // True for output of another job than the manifest's, by the number in the file's name.
+  bool foreign(const MemberRow& member) const;
+
   // Index of a member by id, or -1. Ids are dense from 1 unless members were left out.
   const MemberRow* member(MemberId id) const;
 };

@@ -108,6 +108,51 @@ void strip_wrapper(std::vector<MemberRow>& members) {
   }
 }
 
+bool of_one_machine(const MemberRow& m) {
+  static const std::set<std::string> kKinds{"kernel", "nvidia-smi", "dcgm", "rdma", "bmc", "fabric-manager"};
+  return m.kind == "file" && kKinds.count(m.text_kind) > 0;
+}
+
+// Collectors put the same file of every machine beside each other: "l04g/dcgmi.txt" and "l05g/dcgmi.txt", "snow8.smi.txt"
+// and "snow9.smi.txt". The part of the path in which such siblings differ is the machine's name.
+void guess_hosts_from_siblings(std::vector<MemberRow>& members) {
+  struct Part { std::size_t begin, length; };
+  const auto parts_of = [](const std::string& path) {
+    std::vector<Part> parts;
+    std::size_t at = 0;
+    while (at <= path.size()) {
+      const std::size_t end = std::min(path.find('/', at), path.size());
+      if (end < path.size()) parts.push_back({at, end - at});  // a folder's whole name
+      else for (std::size_t begin = at; begin < end;) {         // words of the file's name
+        std::size_t stop = begin;
+        while (stop < end && (isalnum(static_cast<unsigned char>(path[stop])) || path[stop] == '-' || static_cast<unsigned char>(path[stop]) >= 0x80)) ++stop;
+        if (stop > begin) parts.push_back({begin, stop - begin});
+        begin = stop + 1;
+      }
+      at = end + 1;
+    }
+    return parts;
+  };
+  std::map<std::string, std::set<std::string>> values;
+  const auto frame = [](const std::string& path, const Part& p) { return path.substr(0, p.begin) + "*" + path.substr(p.begin + p.length); };
+  for (const MemberRow& m : members)
+    if (of_one_machine(m))
+      for (const Part& p : parts_of(m.path)) values[frame(m.path, p)].insert(m.path.substr(p.begin, p.length));
+  for (MemberRow& m : members) {
+    if (!of_one_machine(m) || m.host) continue;
+    for (const Part& p : parts_of(m.path)) {
+      const std::string value = m.path.substr(p.begin, p.length);
+      const auto& siblings = values[frame(m.path, p)];
+      const bool numbered = value.find_first_of("0123456789") != std::string::npos;
+      const bool bare_number = value.find_first_not_of("0123456789") == std::string::npos;
+      if (siblings.size() < 2 || !numbered || bare_number || path_table().not_hosts.count(value) > 0 || re2::RE2::FullMatch(value, *path_table().not_hosts_like)) continue;
+      m.host = value;
+      m.attribution = "path, beside its siblings";
+      break;
+    }
+  }
+}
+
 class Names {
  public:
   // Two names of one machine (short and full) become one: the shorter, unless two machines share it.
@@ -148,6 +193,13 @@ void offer(std::optional<T>& slot, const std::optional<T>& value) {
 const MemberRow* Facts::member(MemberId id) const {
   const auto it = std::lower_bound(members.begin(), members.end(), id, [](const MemberRow& m, MemberId value) { return m.id < value; });
   return it != members.end() && it->id == id ? &*it : nullptr;
+}
+
+bool Facts::foreign(const MemberRow& m) const {
+  if (!manifest || manifest->job.empty() || manifest->job.find_first_not_of("0123456789") != std::string::npos) return false;
+  static const re2::RE2 kJob(R"((?:^|/)(?:slurm|job|lsf|pbs)[-_](\d+)[^/]*$)");
+  std::string number;
+  return re2::RE2::PartialMatch(m.path, kJob, &number) && number != manifest->job;
 }
 
 std::string short_host(const std::string& name) {
@@ -195,7 +247,7 @@ void resolve_identity(Facts& facts) {
       end = std::min(m.path.find_first_of("/#", at), m.path.size());
       const std::string part = m.path.substr(at, end - at);
       if (part.empty()) continue;
-      if (names.known(part) && !nameless_host(part)) { path.host = part; continue; }
+      if (names.known(part) && !nameless_host(part)) { path.host = short_host(part); continue; }  // also "gpu07.nvidia-smi.txt"
       // "dmesg-gpu-a17.txt", "gpu-a17_stderr.log"
       for (std::size_t begin = 0; begin < part.size(); ++begin) {
         if (begin > 0 && std::string_view("-_.").find(part[begin - 1]) == std::string_view::npos) continue;
@@ -224,6 +276,10 @@ void resolve_identity(Facts& facts) {
       }
     }
   }
+
+  guess_hosts_from_siblings(facts.members);
+  for (MemberRow& m : facts.members)
+    if (m.host) { names.learn(*m.host); m.host = names.canonical(*m.host); }
 
   // Sections know what their file knows.
   std::map<std::string, const MemberRow*> by_path;
@@ -377,14 +433,14 @@ void resolve_identity(Facts& facts) {
       if (const auto it = ranks.find(std::strtoll(peer.c_str(), nullptr, 10)); it != ranks.end()) e.peer_host = it->second.host;
       continue;
     }
-    const std::string host = names.canonical(peer);
-    if (!is_address(host)) e.peer_host = host;
+    // An address that nothing ties to a name is a name too: somebody can look it up.
+    e.peer_host = names.canonical(peer);
   }
 
   // Hosts.
   std::map<std::string, HostRow> hosts;
   const auto add_host = [&](const std::optional<std::string>& host) {
-    if (host && !nameless_host(*host) && !is_address(*host)) hosts[*host].host = *host;
+    if (host && !nameless_host(*host)) hosts[*host].host = *host;
   };
   for (const auto& [rank, row] : ranks) add_host(row.host);
   for (const auto& host : manifest_hosts) add_host(host);

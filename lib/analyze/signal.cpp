@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include <re2/re2.h>
+
 namespace culprit::analyze {
 
 namespace {
@@ -60,7 +62,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   std::map<std::string, Group> groups;
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
-    if (m == nullptr || m->duplicate_of != 0) continue;
+    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m)) continue;
     groups[key_of(e)].by_member[m->path].push_back(&e);
   }
   for (const auto& [key, group] : groups) {
@@ -110,7 +112,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   std::map<std::string, std::vector<const TracebackRow*>> raised;
   for (const TracebackRow& t : facts.tracebacks) {
     const MemberRow* m = facts.member(t.place.member);
-    if (m == nullptr || m->duplicate_of != 0) continue;
+    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m)) continue;
     const std::string who = t.rank ? "r" + std::to_string(*t.rank) : t.host.value_or("") + "/" + (t.local_rank ? std::to_string(*t.local_rank) : t.pid ? "p" + std::to_string(*t.pid) : m->path);
     raised[who + "\x1f" + t.type + "\x1f" + t.message].push_back(&t);
   }
@@ -140,7 +142,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
       if (s.code_place.empty() && !t->file.empty()) { s.code_place = t->file + ":" + std::to_string(t->file_line); s.function = t->function; }
     }
     // The process's own clock is nearer to the failure than its parent's.
-    if (epoch) s.start = s.end = epoch;
+    if (epoch) { s.start = s.end = epoch; s.uncertainty = 2 * kSecond; }
     const TracebackRow& t = *rows.front();
     s.exception = t.type;
     s.message = t.type + (t.message.empty() ? "" : ": " + t.message);
@@ -164,6 +166,21 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
       s.meaning.advice = "Read the stack at {path}; fix or roll back the code.";
     }
     out.push_back(std::move(s));
+  }
+
+  // Errors that somebody prints to test the monitoring.
+  static const re2::RE2 kInjected(R"((?i)\b(?:synthetic|inject(?:ed|ion)|self-?test|fault drill|simulated)\b)");
+  for (Signal& s : out) s.injected = re2::RE2::PartialMatch(s.message, kInjected);
+
+  // Not of this attempt: a machine that was taken out before the last attempt began.
+  if (facts.manifest && !facts.manifest->attempts.empty() && !facts.manifest->attempts.back().hosts.empty()) {
+    std::set<std::string> present;
+    for (const auto& host : facts.manifest->attempts.back().hosts) present.insert(short_host(host));
+    for (Signal& s : out) s.absent = s.host && present.count(short_host(*s.host)) == 0;
+  } else if (facts.manifest && facts.manifest->attempts.size() > 1 && !facts.manifest->hosts.empty()) {
+    std::set<std::string> present;
+    for (const auto& host : facts.manifest->hosts) present.insert(short_host(host));
+    for (Signal& s : out) s.absent = s.host && present.count(short_host(*s.host)) == 0;
   }
 
   // Before the job: an old fault of the same machine is history, not cause.

@@ -26,6 +26,8 @@ struct Signal {
   std::string code_place;                   // file:line of a Python exception
   std::string function, exception;          // TypeError
   bool before_job = false;                  // ended well before the job began
+  bool injected = false;                    // a test of the monitoring, by its own words
+  bool absent = false;                      // of a machine that is not in the last attempt
   bool state = false;                       // a reading of counters or port states: no moment of its own
   std::vector<Evidence> evidence;
 };

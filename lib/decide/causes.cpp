@@ -129,7 +129,12 @@ FirstFailure first_failure(const Case& incident, const DecideParams& params) {
       const bool after = f->start && other->start && *f->start + f->uncertainty + other->uncertainty < *other->start;
       const bool here = !f->host || !other->host || f->host == other->host || f->hosts.empty();
       const bool mutual = leads_to(*f, other->event_class);
-      if (before && !after && here && leads_to(*other, f->event_class) && !(mutual && f->start && other->start && *f->start < *other->start)) { parent = other; break; }
+      if (before && !after && here && leads_to(*other, f->event_class) &&
+          // Of two that lead to each other the earlier is the parent, or the first by name.
+          !(mutual && (f->start && other->start && *f->start != *other->start ? *f->start < *other->start : f->id < other->id))) {
+        parent = other;
+        break;
+      }
       // A device's fault reaches the program as a CUDA error or an exception on the same host.
       const bool gpu_fault = *kind_of(*other) == CauseKind::machine && (other->symptom == "GPU Unavailable" || other->symptom == "GPU Memory Error");
       if (gpu_fault && before && !after && f->host && f->host == other->host && (f->event_class.rfind("cuda_", 0) == 0 || one_of(f->event_class, {"gpu_xid/13", "gpu_xid/31"}))) { parent = other; break; }

@@ -176,7 +176,8 @@ Answer user_request(Walk& w) {
     if (f.outcome == Outcome::fired && (f.event_class == "scheduler_time_limit" || f.event_class == "scheduler_teardown" || f.event_class == "k8s_teardown"))
       if (stop == nullptr || (f.event_class == "scheduler_time_limit" && stop->event_class != f.event_class) || (f.start && stop->start && *f.start < *stop->start && stop->event_class != "scheduler_time_limit")) stop = &f;
   if (stop == nullptr) return ruled_out("no word of the scheduler ended the job");
-  if (w.best() != nullptr && w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_code) return ruled_out("an error came before the scheduler's word");
+  const bool cause_after = w.best() != nullptr && w.best()->start && stop->start && *w.best()->start - w.best()->uncertainty > *stop->start + 5 * kSecond;
+  if (w.best() != nullptr && !cause_after && w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_code) return ruled_out("an error came before the scheduler's word, or cannot be placed after it");
   for (const Finding& f : w.incident.findings) {
     if (f.outcome != Outcome::fired || f.role != Role::cascade || !f.start) continue;
     if (stop->start && *f.start + f.uncertainty + 2 * kSecond < *stop->start) return ruled_out("ranks reported failed communication before the scheduler ended the job");
@@ -208,6 +209,15 @@ Answer critical_errors(Walk& w) {
   Verdict& v = w.verdict;
   v.symptom = f.symptom;
   v.start = c->start;
+  if (c->hosts.empty() && f.subject.kind == "job") {
+    v.action = "investigate";
+    v.precision = "candidates";
+    target(v, f.subject, 0.5, ids(c->findings));
+    v.summary = fmt::format("A machine of the job reports a fault and nothing says which one: {}{}.", lower_first(f.title), at(c->start));
+    next(v, "collect", "the same file again with the host's name in its path: hosts/NAME/...");
+    advise(v, *c);
+    return taken(fmt::format("{} without a host", f.event_class));
+  }
   v.action = "isolate";
   std::vector<std::string> who = c->hosts;
   if (!who.empty()) {
@@ -576,7 +586,9 @@ Answer leftover(Walk& w) {
     next(v, "collect", "TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 for the flight recorder; ncclras -v while it hangs");
   } else if (crash) {
     v.action = "checks";
-    v.symptom = "CUDA Error";
+    v.symptom = "None";
+    for (const Finding& f : w.incident.findings)
+      if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom != "None") v.symptom = f.symptom;
     v.summary = "Not enough evidence: the job crashed and no log names a culprit; run stop-time checks before the next start.";
     next(v, "plan", "Stop-time checks on all machines of the job: dcgmi diag -r 3, all-to-all within each machine, all-gather between neighbours; evict what fails, else reattempt.");
   } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "line/timestamp.hpp"
 #include "model/pci.hpp"
 #include "rules/nvlink5.hpp"
 
@@ -88,6 +89,8 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
   // syslog's own compression: the text in brackets came that many times.
   if (constexpr std::string_view kRepeated = "message repeated "; line.line.message.rfind(kRepeated, 0) == 0)
     if (const std::uint64_t times = std::strtoull(line.line.message.c_str() + kRepeated.size(), nullptr, 10); times > 0 && times < 1'000'000'000) row.count = times;
+  // slurmstepd prints the moment inside the message.
+  if (const std::size_t at = line.line.message.find("CANCELLED AT "); row.time.clock == Clock::none && at != std::string::npos) line::parse_iso(std::string_view(line.line.message).substr(at + 13), row.time);
   row.last_line = row.place.line;
   row.last_time = row.time;
   row.message = line.line.message.substr(0, kMessageBytes);

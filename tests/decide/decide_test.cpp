@@ -1,0 +1,150 @@
+// The ladder over findings made by hand: each step taken, and the traps beside it.
+#include <gtest/gtest.h>
+
+#include "decide/decide.hpp"
+
+namespace {
+
+using namespace culprit;
+using decide::Case;
+
+constexpr Nanoseconds kMinute = 60 * kSecond;
+
+Finding finding(std::string event_class, Severity severity, Role role, Scope scope, std::string host, std::optional<Nanoseconds> start, std::string symptom = "GPU Unavailable") {
+  Finding f;
+  f.analysis = "classify";
+  f.event_class = std::move(event_class);
+  f.severity = severity;
+  f.role = role;
+  f.scope = scope;
+  f.symptom = std::move(symptom);
+  f.subject = role == Role::cascade || role == Role::teardown ? Subject{"job", "job"} : Subject{"host", host};
+  if (!host.empty()) { f.host = host; f.hosts = {host}; }
+  f.id = "classify/" + f.event_class + "/" + f.subject.id;
+  f.start = f.end = start;
+  f.uncertainty = kSecond;
+  f.confidence = 0.95;
+  f.title = f.event_class;
+  f.count = 1;
+  return f;
+}
+
+Finding machine(std::string host, std::optional<Nanoseconds> start, std::string event_class = "gpu_xid/79") { return finding(std::move(event_class), Severity::critical, Role::root, Scope::host_local, std::move(host), start); }
+Finding timeouts(std::optional<Nanoseconds> start) { return finding("nccl_watchdog_timeout", Severity::distributed, Role::cascade, Scope::job_wide, "", start, "Job Hang"); }
+
+Finding exception(std::vector<std::int64_t> ranks, std::optional<Nanoseconds> start) {
+  Finding f = finding("py_user_error", Severity::critical, Role::root, Scope::user_code, "", start, "Code/Data Adjustment");
+  f.subject = {"code", "model.py:12"};
+  f.ranks = std::move(ranks);
+  return f;
+}
+
+Case job(std::vector<Finding> findings) {
+  Case c;
+  c.findings = std::move(findings);
+  c.hosts = c.hosts_with_output = 16;
+  c.ranks = 128;
+  c.any_training_output = true;
+  c.exits.push_back({"torchrun", 1, {}});
+  return c;
+}
+
+TEST(Ladder, ACriticalErrorBeforeTheTimeoutsIsolatesItsHost) {
+  const Verdict v = decide::decide(job({machine("n07", 100 * kMinute), timeouts(110 * kMinute)}));
+  EXPECT_EQ(v.action, "isolate");
+  ASSERT_EQ(v.targets.size(), 1u);
+  EXPECT_EQ(v.targets[0].subject, (Subject{"host", "n07"}));
+}
+
+TEST(Ladder, ACriticalErrorAfterTheFirstFailureElsewhereIsAConsequence) {
+  const Verdict v = decide::decide(job({machine("n07", 104 * kMinute), exception({3}, 100 * kMinute)}));
+  EXPECT_EQ(v.action, "rollback");
+  for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, "host");
+}
+
+TEST(Ladder, AnErrorThatTheJobSurvivedIsNotItsEnd) {
+  Case c = job({machine("n07", 10 * kMinute), timeouts(110 * kMinute)});
+  c.last_progress = 100 * kMinute;
+  EXPECT_NE(decide::decide(c).action, "isolate");
+}
+
+TEST(Ladder, TheSameFaultOnManyHostsAtOnceIsShared) {
+  std::vector<Finding> all{timeouts(110 * kMinute)};
+  for (int i = 0; i < 6; ++i) all.push_back(machine("n0" + std::to_string(i), 100 * kMinute + i * kSecond, "ib_link_down"));
+  const Verdict v = decide::decide(job(all));
+  EXPECT_EQ(v.action, "repair");
+  for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, "host");
+}
+
+TEST(Ladder, ASwitchOfTheManifestIsNamed) {
+  std::vector<Finding> all{timeouts(110 * kMinute)};
+  std::vector<std::string> below;
+  for (int i = 0; i < 6; ++i) {
+    all.push_back(machine("n0" + std::to_string(i), 100 * kMinute, "ib_link_down"));
+    all.back().symptom = "Infiniband Error";
+    below.push_back("n0" + std::to_string(i));
+  }
+  Case c = job(all);
+  c.switches = {{"tor-1", below}, {"tor-2", {"n10", "n11"}}};
+  const Verdict v = decide::decide(c);
+  ASSERT_EQ(v.targets.size(), 1u);
+  EXPECT_EQ(v.targets[0].subject, (Subject{"switch", "tor-1"}));
+}
+
+TEST(Ladder, NoReporterAtAllIsNoEvidence) {
+  // "At most two hosts report" holds for none; Aegis' algorithm as printed would isolate an empty list.
+  const Verdict v = decide::decide(job({}));
+  EXPECT_NE(v.action, "isolate");
+  EXPECT_TRUE(v.targets.empty());
+}
+
+TEST(Ladder, TwoReportersAmongManyAreIsolated) {
+  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "", 100 * kMinute, "None");
+  f.host = "n01";
+  f.hosts = {"n01", "n02"};
+  const Verdict v = decide::decide(job({f}));
+  EXPECT_EQ(v.action, "isolate");
+  EXPECT_EQ(v.precision, "candidates");
+  EXPECT_EQ(v.targets.size(), 2u);
+}
+
+TEST(Ladder, TwoReportersOfTwoAreNobody) {
+  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "", 100 * kMinute, "None");
+  f.hosts = {"n01", "n02"};
+  Case c = job({f});
+  c.hosts = c.hosts_with_output = 2;
+  EXPECT_NE(decide::decide(c).action, "isolate");
+}
+
+TEST(Ladder, AFinishedJobAccusesNobody) {
+  Case c = job({finding("host_mce", Severity::warning, Role::root, Scope::host_local, "n03", 50 * kMinute)});
+  c.exits = {{"shell", 0, {}}};
+  EXPECT_EQ(decide::decide(c).action, "none");
+}
+
+TEST(Ladder, AnEmptyBundleIsNotHealthy) {
+  const Verdict v = decide::decide({});
+  EXPECT_EQ(v.action, "investigate");
+  EXPECT_FALSE(v.next.empty());
+}
+
+TEST(Ladder, OneWordOfStorageFromOneHostIsNotTheCause) {
+  Finding f = finding("fs_lustre_lost", Severity::warning, Role::root, Scope::shared, "n03", 100 * kMinute, "Filesystem Mount");
+  const Verdict v = decide::decide(job({f, timeouts(110 * kMinute)}));
+  EXPECT_NE(v.action, "repair");
+}
+
+TEST(Ladder, TheOrderOfFindingsDoesNotMatter) {
+  std::vector<Finding> all{machine("n07", 100 * kMinute), timeouts(110 * kMinute), exception({3}, 100 * kMinute + 2 * kSecond), finding("net_link_down", Severity::warning, Role::root, Scope::host_local, "n09", 99 * kMinute, "Infiniband Error")};
+  const Verdict first = decide::decide(job(all));
+  std::sort(all.begin(), all.end(), [](const Finding& a, const Finding& b) { return a.id > b.id; });
+  const Verdict second = decide::decide(job(all));
+  EXPECT_EQ(first.action, second.action);
+  EXPECT_EQ(first.summary, second.summary);
+}
+
+TEST(Ladder, EveryStepSaysWhy) {
+  for (const Step& step : decide::decide(job({machine("n07", 100 * kMinute)})).steps) EXPECT_FALSE(step.why.empty()) << step.step;
+}
+
+}  // namespace

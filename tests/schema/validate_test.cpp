@@ -1,0 +1,83 @@
+#include <cstdio>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "schema/schema.hpp"
+
+namespace {
+
+using culprit::schema::nearest;
+using culprit::schema::parse_strict;
+using culprit::schema::validate;
+using nlohmann::json;
+
+json schema_named(const char* name) { return json::parse(culprit::schema::text(name)); }
+
+std::string run(const std::string& command) {
+  std::string out;
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return out;
+  char buffer[65536];
+  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
+  pclose(pipe);
+  return out;
+}
+
+TEST(Validate, NamesPathAndReason) {
+  const json schema = json::parse(R"({"type":"object","required":["a"],"additionalProperties":false,
+      "properties":{"a":{"type":"integer","minimum":1},"list":{"type":"array","items":{"enum":["red","green"]}}}})");
+  struct Case { const char* document; const char* path; const char* reason; };
+  for (const Case& c : {Case{R"({"a":1})", nullptr, nullptr}, Case{R"({})", "", "the key 'a' is missing"}, Case{R"({"a":0})", "a", "0 is below 1"}, Case{R"({"a":"x"})", "a", "must be a value of type integer, is \"x\""},
+                        Case{R"({"a":1,"lits":[]})", "", "unknown key 'lits' (did you mean 'list'?)"}, Case{R"({"a":1,"list":["red","gren"]})", "list[1]", "\"gren\" is none of red, green (did you mean 'green'?)"}}) {
+    const auto found = validate(json::parse(c.document), schema);
+    if (c.path == nullptr) { EXPECT_TRUE(found.empty()) << c.document; continue; }
+    ASSERT_EQ(found.size(), 1u) << c.document;
+    EXPECT_EQ(found[0].path, c.path);
+    EXPECT_EQ(found[0].reason, c.reason);
+  }
+}
+
+TEST(Validate, AnUnknownKeywordOfOursIsAnError) { EXPECT_EQ(validate(json(1), json::parse(R"({"multipleOf":2})")).size(), 1u); }
+
+TEST(ParseStrict, RefusesDuplicateKeysAndNamesTheLine) {
+  const auto twice = parse_strict(R"({"a":1,"b":{"a":1},"a":2})", "f.json");
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().what, "the key 'a' stands twice in one object");
+  const auto torn = parse_strict("{\n\"a\": 1,\n\"b\" 2}", "f.json");
+  ASSERT_FALSE(torn);
+  EXPECT_EQ(torn.error().where->line, 3u);
+  EXPECT_TRUE(parse_strict("// remark\n{\"a\": /* here */ 1}", "f.json"));
+}
+
+TEST(Nearest, SuggestsOnlyWhatIsNear) {
+  EXPECT_EQ(nearest("diagnsoe", {"diagnose", "ingest"}), "diagnose");
+  EXPECT_EQ(nearest("xyz", {"diagnose", "ingest"}), "");
+}
+
+TEST(OurFiles, EveryRuleFileSatisfiesItsSchema) {
+  const json schema = schema_named("rule-v1.json");
+  int files = 0;
+  for (const auto& file : culprit::embedded_schemas()) EXPECT_GT(file.size, 0u);
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(CULPRIT_SAMPLES_DIR) / "../rules")) {
+    if (entry.path().extension() != ".json") continue;
+    std::ifstream stream(entry.path());
+    const std::string text((std::istreambuf_iterator<char>(stream)), {});
+    const auto document = parse_strict(text, entry.path().string());
+    ASSERT_TRUE(document) << entry.path();
+    for (const auto& violation : validate(*document, schema)) ADD_FAILURE() << entry.path() << ": " << violation.path << ": " << violation.reason;
+    ++files;
+  }
+  EXPECT_GT(files, 10);
+}
+
+TEST(OurFiles, EveryDiagnosisSatisfiesItsSchema) {
+  const json schema = schema_named("diagnosis-v1.json");
+  for (const auto& entry : std::filesystem::directory_iterator(CULPRIT_SAMPLES_DIR)) {
+    const json document = json::parse(run(std::string(CULPRIT_BINARY) + " diagnose -q --json " + entry.path().string()), nullptr, false);
+    ASSERT_TRUE(document.is_object()) << entry.path();
+    for (const auto& violation : validate(document, schema)) ADD_FAILURE() << entry.path() << ": " << violation.path << ": " << violation.reason;
+  }
+}
+
+}  // namespace
