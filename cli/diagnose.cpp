@@ -144,7 +144,7 @@ Result<Exit> run_report(const Arguments& arguments) {
 }
 
 constexpr OptionSpec kOutput[] = {
-    {"format", "FORMAT", "text, json or md"},
+    {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
 };
 

@@ -67,7 +67,7 @@ Result<Exit> run_help(const Arguments& arguments) {
       "  culprit diagnose job.tar.gz                    the verdict\n"
       "  culprit diagnose node*.tar.gz -o report/       several bundles of one incident; database and reports\n"
       "  culprit show FINDING -d report/incident.db     down to the raw lines\n\ncommands:\n";
-  for (const Command* command : commands()) out += fmt::format("  {:<10} {}\n", command->name, command->summary);
+  for (const Command* command : commands()) out += fmt::format("  {:<11} {}\n", command->name, command->summary);
   out += "\n`culprit help COMMAND` tells more; culprit(1) is the manual.\n";
   print(out);
   return Exit::finished;

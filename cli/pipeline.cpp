@@ -4,6 +4,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <thread>
 
 #include <fmt/format.h>
@@ -95,6 +97,16 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
   CULPRIT_CHECK(db.set_meta("tool", std::string("culprit ") + CULPRIT_VERSION));
   if (const auto before = db.meta("rules"); before && *before != pack.digest())
     return usage_error("this database was read with other rules").hint("read the bundle into a new database: its events are what the rules made of the lines");
+  // A database holds one incident: another bundle's facts among them would accuse the wrong machine.
+  std::string sources;
+  for (const std::string& path : arguments.positional()) {
+    std::error_code error;
+    const auto whole = path == "-" ? std::filesystem::path("-") : std::filesystem::weakly_canonical(path, error);
+    sources += (error ? path : whole.string()) + "\n";
+  }
+  if (const auto before = db.meta("sources"); before && *before != sources)
+    return usage_error("this database holds another bundle:\n" + *before).hint("one database, one incident: name a new file with -d or a new folder with -o");
+  CULPRIT_CHECK(db.set_meta("sources", sources));
   CULPRIT_CHECK(db.set_meta("rules", pack.digest()));
   CULPRIT_CHECK(db.set_meta("state", "ingesting"));
   CULPRIT_TRY(summary, ingest::ingest(ingest::label_sources(arguments.positional()), pack, db.sink(), options));
@@ -161,6 +173,12 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   out.ranks = facts.ranks;
   out.notes = facts.notes;
   if (!facts.zone_known) out.notes.push_back("times without a zone were taken for UTC; a job.json with \"timezone\" settles it");
+  std::map<std::string, std::size_t> unread;
+  for (const MemberRow& m : out.members)
+    if (m.format == "flight-recorder" || m.format == "stack-dump" || m.format == "metrics") ++unread[m.format];
+  for (const auto& [format, n] : unread) out.notes.push_back(fmt::format("{} {} file{} recognised and not looked into: this verdict rests on logs alone", n, format, n == 1 ? " was" : "s were"));
+  for (const RejectRow& reject : db.rejects())
+    if (reject.reason.rfind("manifest.", 0) == 0 && reject.place.line > 0) out.notes.push_back("job.json was not used: " + reject.excerpt);
   out.world_size = facts.world_size;
   out.complete = problems.empty() && db.meta("interrupted").value_or("0") == "0";
   std::string document = report::to_json(out);

@@ -236,7 +236,7 @@ class ClockMap {
 namespace {
 
 // A host whose clock is set to another zone or was never set shows the common end of the job whole hours away from
-// all others. Its times are moved; a difference that is no multiple of half an hour is only told.
+// all others. Its times are moved; a difference that is no whole half hour means something else.
 void mend_host_clocks(Facts& facts) {
   std::map<std::string, Nanoseconds> first;
   for (const auto& e : facts.events)
@@ -256,12 +256,7 @@ void mend_host_clocks(Facts& facts) {
     if (std::abs(away) < 1500 * kSecond) continue;
     const Nanoseconds half = 1800 * kSecond;
     const Nanoseconds step = static_cast<Nanoseconds>(std::llround(static_cast<double>(away) / static_cast<double>(half))) * half;
-    if (std::abs(away - step) > 240 * kSecond) {
-      facts.notes.push_back("the clock of " + host + " is " + human_duration(away) + " away from the others': its times are not compared");
-      for (auto& e : facts.events) if (e.host == host) { e.time_ns.reset(); e.last_time_ns.reset(); }
-      for (auto& x : facts.tracebacks) if (x.host == host && x.source != "error.json") x.time_ns.reset();
-      continue;
-    }
+    if (std::abs(away - step) > 240 * kSecond || std::abs(step) < 2 * half) continue;  // it joined later, or ended earlier
     facts.notes.push_back("the clock of " + host + " is " + human_duration(step) + " away from the others' and was corrected by that");
     const auto move = [&](std::optional<Nanoseconds>& time) { if (time) *time -= step; };
     for (auto& e : facts.events) if (e.host == host) { move(e.time_ns); move(e.last_time_ns); e.uncertainty += 300 * kSecond; }
@@ -326,7 +321,7 @@ void resolve_clocks(Facts& facts) {
   // The manifest knows better: the last attempt is the one in question.
   if (facts.manifest && !facts.manifest->attempts.empty()) {
     const ManifestAttempt& last = facts.manifest->attempts.back();
-    if (const auto t = iso(last.start)) facts.job_start = t;
+    if (const auto t = iso(last.start)) { facts.job_start = t; facts.start_is_known = true; }
     if (const auto t = iso(last.end)) facts.job_end = std::max(facts.job_end.value_or(*t), *t);
   }
 }

@@ -27,6 +27,7 @@ struct Facts {
   std::vector<MemberClock> member_clocks;
   std::int64_t world_size = 0;                 // 0: not known
   std::optional<Nanoseconds> job_start, job_end;  // of the attempt in question, from the training's own output
+  bool start_is_known = false;                 // job_start is the manifest's word
   bool zone_known = true;                      // false: times without a zone were taken for UTC
   std::vector<std::string> notes;              // what a reader should know about names and times
 

@@ -169,6 +169,7 @@ class Names {
   void learn(const std::string& name) {
     if (nameless_host(name) || is_address(name)) return;
     const std::string small = short_host(name);
+    if (small.find_first_not_of("0123456789") == std::string::npos) return;  // part of an address, a number: no name
     auto& domains = domains_[small];
     if (name.size() > small.size()) domains.insert(name.substr(small.size()));
   }
@@ -203,7 +204,7 @@ bool Facts::foreign(const MemberRow& m) const {
 }
 
 std::string short_host(const std::string& name) {
-  if (is_address(name)) return name;
+  if (name.find_first_not_of("0123456789.:") == std::string::npos || is_address(name)) return name;
   const std::size_t dot = name.find('.');
   return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
 }

@@ -185,7 +185,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
 
   // Before the job: an old fault of the same machine is history, not cause.
   for (Signal& s : out)
-    if (s.end && facts.job_start && *s.end + s.uncertainty + kBeforeJob < *facts.job_start) s.before_job = true;
+    if (s.end && facts.job_start && *s.end + s.uncertainty + (facts.start_is_known ? 0 : kBeforeJob) < *facts.job_start) s.before_job = true;
 
   // Xid 45 belongs to another Xid of its GPU.
   for (Signal& s : out) {

@@ -179,6 +179,7 @@ Answer user_request(Walk& w) {
   const bool cause_after = w.best() != nullptr && w.best()->start && stop->start && *w.best()->start - w.best()->uncertainty > *stop->start + 5 * kSecond;
   if (w.best() != nullptr && !cause_after && w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_code) return ruled_out("an error came before the scheduler's word, or cannot be placed after it");
   for (const Finding& f : w.incident.findings) {
+    if (f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0 && !(f.start && stop->start && *f.start > *stop->start)) return ruled_out("a rank reports a CUDA error");
     if (f.outcome != Outcome::fired || f.role != Role::cascade || !f.start) continue;
     if (stop->start && *f.start + f.uncertainty + 2 * kSecond < *stop->start) return ruled_out("ranks reported failed communication before the scheduler ended the job");
     if (!stop->start && f.symptom == "Job Hang") return ruled_out("ranks timed out; the scheduler's word cannot be placed in time");

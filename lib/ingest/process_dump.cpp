@@ -22,15 +22,15 @@ bool environment_line(std::string_view line, std::string_view& key, std::string_
 
 template <class Visit>
 void each_line(std::string_view bytes, Visit visit) {
-  std::uint64_t number = 0;
+  std::uint64_t number = 1;
   std::size_t at = 0;
   while (at < bytes.size()) {
     std::size_t end = at;
     while (end < bytes.size() && bytes[end] != '\n' && bytes[end] != '\0') ++end;  // /proc/<pid>/environ separates by NUL
-    ++number;
     std::string_view line = bytes.substr(at, end - at);
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     visit(line, number, at);
+    if (end < bytes.size() && bytes[end] == '\n') ++number;   // an editor counts those only
     at = end + 1;
   }
 }

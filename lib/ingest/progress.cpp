@@ -2,6 +2,9 @@
 // *missing* loss: Megatron prints it only when it is >= 0, and counts the iteration among the nan ones.
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+
+#include <re2/re2.h>
 
 #include "ingest/recogniser.hpp"
 
@@ -137,11 +140,31 @@ Outcome read_huggingface(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
+// Home-made loops: any line with a step number and a loss, "step=18230 loss=2.31", "Iter 120 | train_loss: 0.4".
+Outcome read_generic(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.line.message;
+  for (const std::string_view other : {"elapsed time per iteration", "train_step_timing", "reduced_train_loss", "grad_norm: ", "{'loss'", "RunningAvg", "'train_loss'"})
+    if (text.find(other) != std::string_view::npos) return {};
+  static const re2::RE2 kStep(R"((?i)(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?)");
+  static const re2::RE2 kLoss(R"((?i)(?:^|[\s|,(])(?:train[ _]?|lm[ _]?|avg[ _]?)?loss\s*[=:]\s*([-+.\deE]+|nan|inf|-inf))");
+  std::int64_t step = 0;
+  std::string total, loss;
+  const re2::StringPiece piece(text.data(), text.size());
+  if (!re2::RE2::PartialMatch(piece, kStep, &step, &total) || !re2::RE2::PartialMatch(piece, kLoss, &loss)) return {};
+  ProgressRow row = start(line, "generic");
+  row.iteration = step;
+  if (!total.empty()) row.total = std::strtoll(total.c_str(), nullptr, 10);
+  row.loss = number(loss, row.loss_nan);
+  reading.sink.put(row);
+  return {true, nullptr, {}};
+}
+
 constexpr std::string_view kMegatronWords[] = {"elapsed time per iteration"};
 constexpr std::string_view kDeepspeedWords[] = {"] step="};
 constexpr std::string_view kNemoWords[] = {"train_step_timing in s", "reduced_train_loss="};
 constexpr std::string_view kTitanWords[] = {"grad_norm: ", "  tflops: "};
 constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
+constexpr std::string_view kGenericWords[] = {" loss=", " loss:", "|loss:", "|loss=", "_loss=", "_loss:"};
 
 }  // namespace
 
@@ -150,10 +173,13 @@ extern const Recogniser kDeepspeed;
 extern const Recogniser kNemo;
 extern const Recogniser kTorchtitan;
 extern const Recogniser kHuggingface;
+extern const Recogniser kGenericProgress;
 constinit const Recogniser kMegatron{"megatron", "Megatron-LM and GPT-NeoX iteration lines (NaN as the missing loss)", kMegatronWords, read_megatron};
 constinit const Recogniser kDeepspeed{"deepspeed", "DeepSpeed step lines", kDeepspeedWords, read_deepspeed};
 constinit const Recogniser kNemo{"nemo", "NeMo 1 and 2 progress lines and bars", kNemoWords, read_nemo};
 constinit const Recogniser kTorchtitan{"torchtitan", "torchtitan step lines", kTitanWords, read_torchtitan};
 constinit const Recogniser kHuggingface{"huggingface", "Hugging Face Trainer's log dictionaries", kHuggingfaceWords, read_huggingface};
+
+constinit const Recogniser kGenericProgress{"step-loss", "home-made loops: any line with a step number and a loss", kGenericWords, read_generic};
 
 }  // namespace culprit::ingest

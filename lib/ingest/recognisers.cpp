@@ -4,14 +4,14 @@ namespace culprit::ingest {
 
 extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode;
 extern const Recogniser kNcclInit, kNcclNetwork, kNcclSettings;
-extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface;
+extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress, kFinished;
 extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner;
 
 namespace {
 
 constexpr const Recogniser* kAll[] = {
     &kTraceback, &kTorchrunReport, &kTorchrunExit, &kSrunExit, &kExitCode, &kNcclInit, &kNcclNetwork, &kNcclSettings, &kMegatron, &kDeepspeed,
-    &kNemo, &kTorchtitan, &kHuggingface, &kSmiHeading, &kNicHeading, &kDriver, &kCriPartial, &kKernelBanner,
+    &kNemo, &kTorchtitan, &kHuggingface, &kGenericProgress, &kFinished, &kSmiHeading, &kNicHeading, &kDriver, &kCriPartial, &kKernelBanner,
 };
 static_assert(sizeof(kAll) / sizeof(kAll[0]) <= 64, "a candidate line names its recognisers in a 64-bit mask");
 

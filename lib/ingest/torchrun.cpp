@@ -175,6 +175,19 @@ Outcome read_exit_code(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
+// The program's or its agent's own word that the training came to its planned end.
+Outcome read_finished(const TextLine& line, Reading& reading) {
+  ExitRow row;
+  row.place = line.place;
+  row.time = line.line.prefix.time;
+  row.source = "log";
+  row.host = line.line.prefix.host;
+  row.rank = line.line.prefix.rank;
+  reading.sink.put(row);
+  return {true, nullptr, {}};
+}
+
+constexpr std::string_view kFinishedWords[] = {"worker group successfully finished", "'train_runtime'", "`Trainer.fit` stopped: `max_steps", "`Trainer.fit` stopped: `max_epochs", "[exiting program after", "exiting program at iteration"};
 constexpr std::string_view kReportWords[] = {"Failures:", "Root Cause (first observed failure)"};
 constexpr std::string_view kExitWords[] = {"failed (exitcode: "};
 constexpr std::string_view kSrunWords[] = {"srun: error: "};
@@ -186,6 +199,8 @@ extern const Recogniser kTorchrunReport;
 extern const Recogniser kTorchrunExit;
 extern const Recogniser kSrunExit;
 extern const Recogniser kExitCode;
+extern const Recogniser kFinished;
+constinit const Recogniser kFinished{"training-finished", "the training's or the agent's own word that it came to its planned end", kFinishedWords, read_finished};
 constinit const Recogniser kTorchrunReport{"torchrun-report", "torchrun's failure report (ChildFailedError), with its Root Cause kept as a claim", kReportWords, read_report};
 constinit const Recogniser kTorchrunExit{"torchrun-exit", "torchrun: which child ended with which code, three generations", kExitWords, read_exit};
 constinit const Recogniser kSrunExit{"srun-exit", "srun: which tasks on which node ended how", kSrunWords, read_srun};

@@ -96,7 +96,7 @@ bool peel_boot_time(Cursor& c, Prefix& prefix) {
   }
   if (stamp.clock == Clock::none && ((fractional && !relative) || (!p.done() && p.peek() != ' '))) return false;
   p.take(" ");
-  if (stamp.clock == Clock::boot) prefix.kernel = true;
+  if (stamp.clock == Clock::boot || relative) prefix.kernel = true;  // dmesg -d prints what passed since the line before
   keep_time(prefix, stamp);
   c = p;
   return true;

@@ -119,6 +119,7 @@ struct TracebackRow {
 
 // A process that ended, as its parent reported it.
 struct ExitRow {
+  std::int64_t id = 0;
   Place place;
   Timestamp time;
   std::optional<Nanoseconds> time_ns;

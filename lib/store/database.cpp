@@ -340,9 +340,10 @@ std::vector<TracebackRow> Database::tracebacks() const {
 
 std::vector<ExitRow> Database::exits() const {
   std::vector<ExitRow> out;
-  Statement s(impl_->db.get(), "SELECT * FROM exit_status ORDER BY rowid");
+  Statement s(impl_->db.get(), "SELECT rowid, * FROM exit_status ORDER BY rowid");
   while (s.next()) {
     ExitRow x;
+    x.id = s.integer();
     x.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())};
     const Nanoseconds raw = s.integer();
     x.time = {clock_named(s.text()), raw, kSecond};
@@ -551,8 +552,8 @@ Result<> Database::save_resolution(std::span<const MemberRow> members, std::span
       good = good && e.run(r.time_ns, r.uncertainty, name(r.severity), name(r.role), clean(r.host), r.rank, clean(r.gpu), clean(r.peer_host), r.last_time_ns, r.id);
     Statement t(db, "UPDATE traceback SET time_ns=?, uncertainty_ns=?, host=?, rank=? WHERE traceback_id=?");
     for (const TracebackRow& r : tracebacks) good = good && t.run(r.time_ns, r.uncertainty, clean(r.host), r.rank, r.id);
-    Statement x(db, "UPDATE exit_status SET time_ns=?, host=?, rank=? WHERE member_id=? AND line=? AND byte_offset=? AND code=?");
-    for (const ExitRow& r : exits) good = good && x.run(r.time_ns, clean(r.host), r.rank, r.place.member, r.place.line, r.place.offset, r.code);
+    Statement x(db, "UPDATE exit_status SET time_ns=?, host=?, rank=? WHERE rowid=?");
+    for (const ExitRow& r : exits) good = good && x.run(r.time_ns, clean(r.host), r.rank, r.id);
     Statement i(db, "UPDATE iteration SET time_ns=time_raw+? WHERE member_id=? AND clock=?");
     for (const MemberClock& c : clocks) good = good && i.run(c.offset, c.member, name(c.clock));
     Statement h(db, "INSERT INTO host VALUES (?,?,?,?,?,?,?,?)");

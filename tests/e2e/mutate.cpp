@@ -30,6 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMost = 64 << 10;   // bytes taken from a sample: what matters is variety
 constexpr unsigned kSeconds = 20;         // one mutation may take
+constexpr double kSlow = 2;                // from here on it is worth a look
 
 struct Sample {
   std::string path;
@@ -171,7 +172,7 @@ int main(int argc, char** argv) {
   const std::size_t only = number("CULPRIT_ONLY", 0);
   std::signal(SIGALRM, too_long);
   const auto begin = std::chrono::steady_clock::now();
-  std::size_t failures = 0, fired = 0, rejected = 0;
+  std::size_t done = 0, failures = 0, fired = 0, rejected = 0;
   double slowest = 0;
   std::size_t slowest_one = 0;
   rusage warm{};
@@ -179,6 +180,7 @@ int main(int argc, char** argv) {
   for (std::size_t i = 1; i <= most; ++i) {
     if (only != 0 && i != only) continue;
     current = i;
+    ++done;
     Mutator mutator(seed * 1'000'003 + i);
     scratch.clear();
     // Mostly one file; now and then a few that belong together, which gives identities and clocks something to do.
@@ -197,6 +199,7 @@ int main(int argc, char** argv) {
     alarm(0);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (seconds > slowest) { slowest = seconds; slowest_one = i; }
+    if (seconds > kSlow) std::printf("mutation %zu took %.1f s\n", i, seconds);
     fired += outcome.fired;
     rejected += outcome.rejected;
     if (!outcome.broken.empty()) {
@@ -207,13 +210,13 @@ int main(int argc, char** argv) {
       for (const std::string& broken : outcome.broken) std::printf("mutation %zu: %s\n", i, broken.c_str());
       if (++failures >= 10) break;
     }
-    if (i == most / 4) getrusage(RUSAGE_SELF, &warm);
+    if (i == (most + 3) / 4) getrusage(RUSAGE_SELF, &warm);
   }
   rusage end{};
   getrusage(RUSAGE_SELF, &end);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::printf("%zu mutations of %zu files in %.0f s, %zu failures; %zu findings fired, %zu lines rejected; slowest %.2f s (mutation %zu); peak memory %ld MB, %ld MB after a quarter\n",
-              only != 0 ? 1 : most, files.size(), seconds, failures, fired, rejected, slowest, slowest_one, end.ru_maxrss / 1024, warm.ru_maxrss / 1024);
+              done, files.size(), seconds, failures, fired, rejected, slowest, slowest_one, end.ru_maxrss / 1024, warm.ru_maxrss / 1024);
   if (only == 0 && most > 0 && fired == 0) { std::printf("not one finding fired: these mutations test nothing\n"); return 1; }
   return failures == 0 ? 0 : 1;
 }
