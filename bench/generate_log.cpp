@@ -63,7 +63,7 @@ void line(std::string& out, std::uint64_t step) {
     case 12: out += fmt::format("(min, max) time across ranks (ms):\n    forward-backward ...............................: ({}.{:02}, {}.{:02})\n", 4000 + below(50), below(100), 4100 + below(50), below(100)); break;
     case 13: out += fmt::format("DEBUG:urllib3.connectionpool:https://api.wandb.ai:443 \"POST /files/team/run-{:08x}/file_stream HTTP/1.1\" 200 None\n", below(1ULL << 32)); break;
     case 14: out += fmt::format("[default{}]:[Rank {}] (after {} iterations) memory (MB) | allocated: {}.{:04} | max allocated: {}.{:04} | reserved: {}.0 | max reserved: {}.0\n", rank % 8, rank, step, 40'000 + below(1000), below(10'000), 60'000 + below(1000), below(10'000), 70'000 + below(1000), 71'000 + below(1000)); break;
-    default: out += fmt::format("INFO:__main__:[{} {}] rank {} dataloader worker {} prefetched shard-{:06}.tar ({} samples)\n", day(), hms(), rank, below(8), below(1'000'000), below(10'000)); break;
+    default: out += fmt::format("INFO:__main__:[{} {}] rank {} reader {} prefetched shard-{:06}.tar ({} samples)\n", day(), hms(), rank, below(8), below(1'000'000), below(10'000)); break;
   }
 }
 

@@ -10,7 +10,12 @@
 namespace culprit::cli {
 
 Result<rules::RulePack> load_pack(const Arguments& arguments, bool refuse_failing) {
-  CULPRIT_TRY(list, rules::load_rules(arguments.all("rules")));
+  auto loaded = rules::load_rules(arguments.all("rules"));
+  if (!loaded) {
+    loaded.error().kind = ErrorKind::usage;  // a rule that cannot be used is a matter of configuration
+    return std::move(loaded).error();
+  }
+  auto list = std::move(loaded).value();
   std::vector<std::string> theirs;
   for (const auto& rule : list)
     if (rule.file.rfind("rules/", 0) != 0 || !arguments.all("rules").empty()) theirs.push_back(rule.file);

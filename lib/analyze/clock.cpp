@@ -238,20 +238,20 @@ namespace {
 // A host whose clock is set to another zone or was never set shows the common end of the job whole hours away from
 // all others. Its times are moved; a difference that is no whole half hour means something else.
 void mend_host_clocks(Facts& facts) {
-  std::map<std::string, Nanoseconds> first;
+  std::map<std::string, Nanoseconds> last;
   for (const auto& e : facts.events)
     if (e.host && e.time_ns && (e.role == Role::cascade || e.role == Role::teardown) && (e.severity == Severity::distributed)) {
-      const auto [it, fresh] = first.emplace(*e.host, *e.time_ns);
-      if (!fresh) it->second = std::min(it->second, *e.time_ns);
+      const auto [it, fresh] = last.emplace(*e.host, *e.time_ns);
+      if (!fresh) it->second = std::max(it->second, *e.time_ns);
     }
-  if (first.size() < 4) return;
+  if (last.size() < 4) return;
   std::vector<Nanoseconds> all;
-  for (const auto& [host, t] : first) all.push_back(t);
+  for (const auto& [host, t] : last) all.push_back(t);
   std::sort(all.begin(), all.end());
   const Nanoseconds middle = all[all.size() / 2];
   const auto near = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](Nanoseconds t) { return std::abs(t - middle) < 300 * kSecond; }));
-  if (near * 4 < all.size() * 3) return;  // no common moment to compare with
-  for (const auto& [host, t] : first) {
+  if (near * 5 < all.size() * 3) return;  // no common moment to compare with
+  for (const auto& [host, t] : last) {
     const Nanoseconds away = t - middle;
     if (std::abs(away) < 1500 * kSecond) continue;
     const Nanoseconds half = 1800 * kSecond;

@@ -20,6 +20,10 @@ Evidence evidence_at(const Facts& facts, const Place& place, const std::string& 
   return {place.member, m == nullptr ? "" : m->path, place.line, place.offset, place.length, message.substr(0, 300)};
 }
 
+bool before_job(const Facts& facts, const std::optional<Nanoseconds>& end, Nanoseconds uncertainty) {
+  return end && facts.job_start && *end + uncertainty + (facts.start_is_known ? 0 : kBeforeJob) < *facts.job_start;
+}
+
 bool reads_state(const MemberRow* m) {
   return m != nullptr && (m->text_kind == "nvidia-smi" || m->text_kind == "rdma" || m->text_kind == "dcgm");
 }
@@ -63,7 +67,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
     if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m)) continue;
-    groups[key_of(e)].by_member[m->path].push_back(&e);
+    groups[key_of(e) + (before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty) ? "\x1f" "before" : "")].by_member[m->path].push_back(&e);
   }
   for (const auto& [key, group] : groups) {
     Signal s;
@@ -185,7 +189,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
 
   // Before the job: an old fault of the same machine is history, not cause.
   for (Signal& s : out)
-    if (s.end && facts.job_start && *s.end + s.uncertainty + (facts.start_is_known ? 0 : kBeforeJob) < *facts.job_start) s.before_job = true;
+    s.before_job = before_job(facts, s.end, s.uncertainty);
 
   // Xid 45 belongs to another Xid of its GPU.
   for (Signal& s : out) {

@@ -632,7 +632,8 @@ constexpr Rung kLadder[] = {
 void tell_chain(Walk& w) {
   std::vector<const Finding*> told;
   if (w.best() != nullptr && w.verdict.action != "none")
-    for (const Finding* f : w.best()->findings) if (told.size() < 4) told.push_back(f);
+    for (const Finding* f : w.best()->findings)  // a fault that shows in three ways on one machine is one link
+      if (told.size() < 4 && std::none_of(told.begin(), told.end(), [&](const Finding* other) { return f->host && other->host == f->host; })) told.push_back(f);
   std::vector<const Finding*> effects;
   for (const Finding& f : w.incident.findings)
     if (f.analysis == "classify" && f.outcome == Outcome::fired && (f.role == Role::cascade || f.role == Role::teardown)) effects.push_back(&f);
