@@ -34,9 +34,8 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   std::map<std::int64_t, const RankRow*> all;
   for (const RankRow& r : facts.ranks) all.emplace(r.rank, &r);
   std::set<std::int64_t> heard;
-  std::map<std::int64_t, const MemberRow*> output_of;
   for (const MemberRow& m : facts.members)
-    if (m.rank && m.kind == "file" && m.lines > 0 && m.text_kind.empty()) { heard.insert(*m.rank); output_of.emplace(*m.rank, &m); }
+    if (m.rank && m.kind == "file" && m.lines > 0 && m.text_kind.empty()) heard.insert(*m.rank);
   for (const EventRow& e : facts.events) if (e.rank) heard.insert(*e.rank);
   for (const RankRow& r : facts.ranks) if (r.source.rfind("nccl-init", 0) == 0 || r.source == "prefix" || r.source == "log line" || r.source == "srun label") heard.insert(r.rank);
   const std::size_t world = std::max<std::size_t>(all.size(), facts.world_size > 0 ? static_cast<std::size_t>(facts.world_size) : 0);
@@ -74,7 +73,6 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
     f.confidence = silent.size() == 1 ? 0.65 : 0.45;
     f.why = fmt::format("{} of {} ranks timed out waiting; rank {} did not, so the others were probably waiting for it.", reported.size(), world, rank);
     f.advice = fmt::format("Take stacks of rank {} (py-spy dump --native) before killing the job next time; look at what its process waited for.", rank);
-    if (const auto it = output_of.find(rank); it != output_of.end()) f.evidence.insert(f.evidence.begin(), Evidence{it->second->id, it->second->path, it->second->lines, 0, 0, ""});
     f.numbers = {{"reported", std::to_string(reported.size())}, {"silent", std::to_string(silent.size())}, {"world_size", std::to_string(world)}};
     out.push_back(std::move(f));
   }

@@ -138,7 +138,7 @@ Answer job_finished(Walk& w) {
   if (trouble && after_effects(w)) return ruled_out("ranks report failed communication although the job's exit code is 0");
   w.verdict.action = "none";
   w.verdict.symptom = "None";
-  w.verdict.summary = zero ? "Nothing is wrong: the job finished with exit code 0." : "Nothing is wrong that the bundle shows: no failed process, no failed communication, no fault of a machine.";
+  w.verdict.summary = zero ? "No failure: the job finished with exit code 0." : "No failure that the logs show: no failed process, no failed communication, no fault of a machine.";
   std::size_t remarks = 0;
   for (const Finding& f : w.incident.findings)
     if (f.outcome == Outcome::fired && f.severity == Severity::warning && f.host && remarks++ < 3) next(w.verdict, "plan", fmt::format("When {} is idle: {} ({}).", *f.host, f.advice.empty() ? lower_first(f.title) : f.advice, f.event_class));
@@ -637,7 +637,7 @@ void tell_chain(Walk& w) {
   std::vector<const Finding*> effects;
   for (const Finding& f : w.incident.findings)
     if (f.analysis == "classify" && f.outcome == Outcome::fired && (f.role == Role::cascade || f.role == Role::teardown)) effects.push_back(&f);
-  std::stable_sort(effects.begin(), effects.end(), [](const Finding* a, const Finding* b) { return std::tuple(a->role == Role::teardown, !a->start.has_value(), a->start.value_or(0)) < std::tuple(b->role == Role::teardown, !b->start.has_value(), b->start.value_or(0)); });
+  std::stable_sort(effects.begin(), effects.end(), [](const Finding* a, const Finding* b) { return std::tuple(!a->start.has_value(), a->start.value_or(0), a->role == Role::teardown) < std::tuple(!b->start.has_value(), b->start.value_or(0), b->role == Role::teardown); });
   // One line a kind: the same clean-up on eight GPUs is told once. What is over before the cause is another story.
   std::optional<Nanoseconds> from;
   if (!told.empty()) from = told.front()->start;
