@@ -98,7 +98,6 @@ void strip_wrapper(std::vector<MemberRow>& members) {
   }
   if (root.empty() || kContent.count(root) > 0 || path_table().not_hosts.count(root) > 0) return;
   // A lone folder that names a machine is content too: "gpu-a17/var/log/messages".
-  if (members.size() < 2) return;
   bool host_like = false;
   for (const MemberRow& m : members) host_like = host_like || facts_of_path(m.path).host == root;
   if (host_like) return;

@@ -92,7 +92,8 @@ FirstFailure first_failure(const Case& incident, const DecideParams& params) {
   // When others began to notice. Noise of a healthy phase (a reset connection an hour before) does not count.
   for (const Finding& f : incident.findings) {
     if (f.outcome != Outcome::fired || !consequence(f) || !f.start || f.analysis != "classify" || f.subject.kind != "job") continue;
-    if (went_on(f)) continue;
+    // The scheduler's word is a decision; what failed before it is another question (user_request).
+    if (went_on(f) || f.event_class == "scheduler_teardown" || f.event_class == "scheduler_time_limit" || f.event_class == "k8s_teardown") continue;
     const Nanoseconds begin = incident.last_progress ? std::max(*f.start, std::min(*incident.last_progress, f.end.value_or(*f.start))) : *f.start;
     if (!out.first_consequence || begin < *out.first_consequence) out.first_consequence = begin;
   }

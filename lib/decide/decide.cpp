@@ -176,7 +176,9 @@ Answer user_request(Walk& w) {
     if (f.outcome == Outcome::fired && (f.event_class == "scheduler_time_limit" || f.event_class == "scheduler_teardown" || f.event_class == "k8s_teardown"))
       if (stop == nullptr || (f.event_class == "scheduler_time_limit" && stop->event_class != f.event_class) || (f.start && stop->start && *f.start < *stop->start && stop->event_class != "scheduler_time_limit")) stop = &f;
   if (stop == nullptr) return ruled_out("no word of the scheduler ended the job");
-  const bool cause_after = w.best() != nullptr && w.best()->start && stop->start && *w.best()->start - w.best()->uncertainty > *stop->start + 5 * kSecond;
+  // What fails shortly after the word is clean-up; what fails much later failed in a run that went on or came after.
+  const bool cause_after = w.best() != nullptr && w.best()->start && stop->start && *w.best()->start - w.best()->uncertainty > *stop->start + 5 * kSecond &&
+                           *w.best()->start < *stop->start + w.params.cleanup;
   if (w.best() != nullptr && !cause_after && w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_code) return ruled_out("an error came before the scheduler's word, or cannot be placed after it");
   for (const Finding& f : w.incident.findings) {
     if (f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0 && !(f.start && stop->start && *f.start > *stop->start)) return ruled_out("a rank reports a CUDA error");

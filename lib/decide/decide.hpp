@@ -21,6 +21,8 @@ struct DecideParams {
   Nanoseconds went_on = 120 * kSecond;
   // Network warnings this long before the first broken connection may have broken it.
   Nanoseconds network_lead = 900 * kSecond;
+  // How long after the scheduler's word faults still belong to the clean-up and to maintenance.
+  Nanoseconds cleanup = 1200 * kSecond;
   // Aegis: at most this many hosts with distributed errors are isolated without further proof.
   std::size_t few_reporters = 2;
 };

@@ -119,7 +119,8 @@ void StormFolder::add(EventRow row, Sink& sink) {
   }
   open.row.count += row.count;
   open.row.last_line = row.place.line;
-  open.row.last_time = row.time;
+  // Lines without a time, and those that overtook each other on their way to the file, do not say when the storm ended.
+  if (row.time.clock == open.row.last_time.clock && row.time.ns > open.row.last_time.ns) open.row.last_time = row.time;
 }
 
 bool StormFolder::add_repeats(std::uint64_t times, std::string_view like, std::uint64_t line) {

@@ -143,7 +143,7 @@ Outcome read_huggingface(const TextLine& line, Reading& reading) {
 // Home-made loops: any line with a step number and a loss, "step=18230 loss=2.31", "Iter 120 | train_loss: 0.4".
 Outcome read_generic(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
-  for (const std::string_view other : {"elapsed time per iteration", "train_step_timing", "reduced_train_loss", "grad_norm: ", "{'loss'", "RunningAvg", "'train_loss'"})
+  for (const std::string_view other : {"elapsed time per iteration", "train_step_timing", "reduced_train_loss", "grad_norm: ", "{'loss'", "RunningAvg", "'train_loss'", "  tps: "})
     if (text.find(other) != std::string_view::npos) return {};
   static const re2::RE2 kStep(R"((?i)(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?)");
   static const re2::RE2 kLoss(R"((?i)(?:^|[\s|,(])(?:train[ _]?|lm[ _]?|avg[ _]?)?loss\s*[=:]\s*([-+.\deE]+|nan|inf|-inf))");

@@ -166,6 +166,7 @@ void too_long(int) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const auto files = samples(argc > 1 ? argv[1] : "samples");
   const std::size_t most = number("CULPRIT_MUTATIONS", 10'000);
   const std::uint64_t seed = number("CULPRIT_SEED", 1);

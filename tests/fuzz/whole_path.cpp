@@ -72,6 +72,19 @@ struct Judge {
     return &members[static_cast<std::size_t>(id) - 1];
   }
 
+  std::vector<std::vector<std::size_t>> ends = {};   // of the lines of each member, filled when asked for
+
+  std::uint64_t line_at(MemberId id, std::uint64_t offset) {
+    ends.resize(read.texts.size());
+    auto& of = ends[static_cast<std::size_t>(id) - 1];
+    const std::string& text = read.texts[static_cast<std::size_t>(id) - 1];
+    if (of.empty()) {
+      for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) of.push_back(at);
+      of.push_back(text.size());
+    }
+    return 1 + static_cast<std::uint64_t>(std::lower_bound(of.begin(), of.end(), offset) - of.begin());
+  }
+
   // The place of a fact is inside of its member, and its line is the one on which its offset stands.
   void place(const char* what, const Place& p, bool exact = true) {
     const MemberRow* m = member(p.member);
@@ -80,8 +93,7 @@ struct Judge {
       return say("{} in {}: bytes {} to {}, but it has {}", what, m->path, p.offset, p.offset + p.length, m->size);
     if (m->lines > 1 && p.line > m->lines) return say("{} in {}: line {} of {}", what, m->path, p.line, m->lines);
     if (!whole || !exact || p.line == 0) return;
-    const std::string& text = read.texts[static_cast<std::size_t>(p.member) - 1];
-    const auto line = 1 + static_cast<std::uint64_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(p.offset), '\n'));
+    const std::uint64_t line = line_at(p.member, p.offset);
     if (line != p.line) say("{} in {}: byte {} stands on line {}, not {}", what, m->path, p.offset, line, p.line);
   }
 };

@@ -135,8 +135,8 @@ TEST(RequiredWords, FindsTheLongest) {
   struct Case { const char* pattern; std::vector<std::string> words; };
   for (const Case& c : std::initializer_list<Case>{
            {"GPU has fallen off the bus", {"gpu has fallen off the bus"}}, {"hello (?:big|small) world", {"hello big world", "hello small world"}}, {"(?i)Hello\\b.*\\d+ worlds", {" worlds"}},
-           {"colou?r bar", {"color bar", "colour bar"}}, {"abcdef|uvwxyz", {"abcdef", "uvwxyz"}}, {"abcdef|", {}}, {"(?:abcdef)*", {}}, {"(?:abcdef)+x", {"abcdef"}}, {"abcdef{0}", {"abcde"}},
-           {"a{2}bcdefg", {"bcdefg"}}, {"[ab]cdefg", {"acdefg", "bcdefg"}}, {"[^a]bcdefg", {"bcdefg"}}, {"[[:alpha:]]bcdefg", {"bcdefg"}}, {"[]a]bcdefg", {"abcdefg", "}bcdefg"}}, {"(?P<x>\\d+)abcdef", {"abcdef"}},
+           {"colou?r bar", {"color bar", "colour bar"}}, {"abcdef|uvwxyz", {"abcdef", "uvwxyz"}}, {"abcdef|", {}}, {"(?:abcdef)*", {}}, {"(?:abcdef)+x", {"abcdefx"}}, {"abcdef{0}", {"abcde"}},
+           {"a{2}bcdefg", {"abcdefg"}}, {"[ab]cdefg", {"acdefg", "bcdefg"}}, {"[^a]bcdefg", {"bcdefg"}}, {"[[:alpha:]]bcdefg", {"bcdefg"}}, {"[]a]bcdefg", {"abcdefg", "}bcdefg"}}, {"(?P<x>\\d+)abcdef", {"abcdef"}},
            {"a\\.b\\(c\\)d", {"a.b(c)d"}}, {"\\d+", {}}, {".*", {}}, {"", {}}, {"abcdef{,3}", {"abcde"}}, {"x{y}abc", {"x{y}abc"}}, {"\\Qabcdef\\E", {}}, {"\\012abcdef", {}}, {"\\x41abcdef", {}}, {"\\pLabcdef", {}}})
     EXPECT_EQ(required_words(c.pattern), c.words) << c.pattern;
   EXPECT_EQ(required_words("common words \\d+ rare phrase", "common words common words"), (std::vector<std::string>{" rare phrase"}));

@@ -29,7 +29,7 @@ TEST(Validate, NamesPathAndReason) {
       "properties":{"a":{"type":"integer","minimum":1},"list":{"type":"array","items":{"enum":["red","green"]}}}})");
   struct Case { const char* document; const char* path; const char* reason; };
   for (const Case& c : {Case{R"({"a":1})", nullptr, nullptr}, Case{R"({})", "", "the key 'a' is missing"}, Case{R"({"a":0})", "a", "0 is below 1"}, Case{R"({"a":"x"})", "a", "must be a value of type integer, is \"x\""},
-                        Case{R"({"a":1,"lits":[]})", "", "unknown key 'lits' (did you mean 'list'?)"}, Case{R"({"a":1,"list":["red","gren"]})", "list[1]", "\"gren\" is none of red, green (did you mean 'green'?)"}}) {
+                        Case{R"({"a":1,"lisst":[]})", "", "unknown key 'lisst' (did you mean 'list'?)"}, Case{R"({"a":1,"list":["red","gren"]})", "list[1]", "\"gren\" is none of red, green (did you mean 'green'?)"}}) {
     const auto found = validate(json::parse(c.document), schema);
     if (c.path == nullptr) { EXPECT_TRUE(found.empty()) << c.document; continue; }
     ASSERT_EQ(found.size(), 1u) << c.document;
