@@ -31,8 +31,9 @@ int main(int argc, char** argv) {
       for (const std::string_view word : one->words) words.push_back(rules::fold(word));
     std::sort(words.begin(), words.end());
     words.erase(std::unique(words.begin(), words.end()), words.end());
-    for (const std::string& word : words) {
-      // Folding maps control bytes and a few signs onto others; a word with one of those is no text of a log.
+    for (std::string word : words) {
+      // Folding puts a few signs onto others; rg gets the likelier one back.
+      for (char& c : word) c = c == 0x7f ? '_' : c == '{' ? '[' : c == '}' ? ']' : c == '`' ? '@' : c;
       if (std::all_of(word.begin(), word.end(), [](char c) { return c >= 32 && c < 127; })) std::printf("%s\n", word.c_str());
     }
     return 0;

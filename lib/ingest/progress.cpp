@@ -89,7 +89,7 @@ Outcome read_megatron(const TextLine& line, Reading& reading) {
   if (row.loss_nan) row.loss.reset();
   if (!row.iteration) return {false, nullptr, "megatron.no_iteration"};
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
 Outcome read_deepspeed(const TextLine& line, Reading& reading) {
@@ -98,7 +98,7 @@ Outcome read_deepspeed(const TextLine& line, Reading& reading) {
   row.iteration = whole(after(text, "step=", ","));
   if (!row.iteration || text.find("skipped=") == std::string_view::npos) return {};
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
 Outcome read_nemo(const TextLine& line, Reading& reading) {
@@ -114,7 +114,7 @@ Outcome read_nemo(const TextLine& line, Reading& reading) {
   else if (const auto loss2 = after(text, "reduced_train_loss=", ",")) row.loss = number(*loss2, row.loss_nan);
   if (!row.iteration) return {false, nullptr, "nemo.no_step"};
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
 Outcome read_torchtitan(const TextLine& line, Reading& reading) {
@@ -127,7 +127,7 @@ Outcome read_torchtitan(const TextLine& line, Reading& reading) {
   if (const auto norm = after(text, "grad_norm:", "  ")) row.grad_norm = number(*norm, row.grad_norm_nan);
   if (!row.iteration) return {false, nullptr, "torchtitan.no_step"};
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
 Outcome read_huggingface(const TextLine& line, Reading& reading) {
@@ -137,7 +137,7 @@ Outcome read_huggingface(const TextLine& line, Reading& reading) {
   if (const auto loss = after(text, "'loss':", ",")) row.loss = number(*loss, row.loss_nan);
   if (const auto norm = after(text, "'grad_norm':", ",")) row.grad_norm = number(*norm, row.grad_norm_nan);
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
 // Home-made loops: any line with a step number and a loss, "step=18230 loss=2.31", "Iter 120 | train_loss: 0.4".
@@ -156,7 +156,7 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   if (!total.empty()) row.total = std::strtoll(total.c_str(), nullptr, 10);
   row.loss = number(loss, row.loss_nan);
   reading.sink.put(row);
-  return {true, nullptr, {}};
+  return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
 constexpr std::string_view kMegatronWords[] = {"elapsed time per iteration"};
@@ -164,7 +164,8 @@ constexpr std::string_view kDeepspeedWords[] = {"] step="};
 constexpr std::string_view kNemoWords[] = {"train_step_timing in s", "reduced_train_loss="};
 constexpr std::string_view kTitanWords[] = {"grad_norm: ", "  tflops: "};
 constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
-constexpr std::string_view kGenericWords[] = {" loss=", " loss:", "|loss:", "|loss=", "_loss=", "_loss:"};
+// The step, not the loss: progress bars are full of losses.
+constexpr std::string_view kGenericWords[] = {" step=", " step:", "|step=", "[step ", "global_step=", "iteration=", "iteration:", " iter=", " iter:", " Step "};
 
 }  // namespace
 

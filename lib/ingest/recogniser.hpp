@@ -46,6 +46,7 @@ struct Outcome {
   bool used = false;                       // the line went into a row
   std::unique_ptr<Assembler> assembler;    // wants the lines that follow
   std::string_view reject;                 // stable code: the line is of this format and broken
+  bool judge = false;                      // the rules should see the line although none of their rarer words is in it
 };
 
 struct Recogniser {

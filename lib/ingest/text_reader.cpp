@@ -160,11 +160,13 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   if (feed_assemblers(line)) return;
   if (candidate == nullptr) return;
   bool used = false;
+  bool judge = false;
   const auto list = recognisers();
   for (std::size_t i = 0; i < list.size(); ++i) {
     if ((candidate->recognisers >> i & 1) == 0) continue;
     Outcome outcome = list[i]->read(line, reading_);
     used = used || outcome.used;
+    judge = judge || outcome.judge;
     if (!outcome.reject.empty()) reject(line, outcome.reject);
     if (outcome.assembler != nullptr) {
       if (running_.size() >= kAssemblersAtOnce) {
@@ -175,14 +177,17 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
       used = true;
     }
   }
-  if (candidate->match && candidate->match->role != Role::advice) {
-    EventRow row = make_event(line, *candidate->match, reading_);
+  std::optional<rules::Match> asked;
+  if (judge && rules_ && !candidate->match) asked = reading_.pack.match(line.line.message, reading_.text_kind);
+  const std::optional<rules::Match>& match = asked ? asked : candidate->match;
+  if (match && match->role != Role::advice) {
+    EventRow row = make_event(line, *match, reading_);
     if (row.time.clock == Clock::none && row.peer && line.line.prefix.nccl && waiting_.size() < kWaitingAtOnce) waiting_.push_back({std::move(row), kLinesToWait});
     else storms_.add(std::move(row), reading_.sink);
     keep_clock(line);
     used = true;
-  } else if (candidate->match && candidate->match->event_class == "log_suppressed") {
-    const auto it = candidate->match->captures.find("count");
+  } else if (match && match->event_class == "log_suppressed") {
+    const auto it = match->captures.find("count");
     // "(client.c:2141:ptlrpc_expire_one_request()) Skipped 24": the function tells which message was left out.
     std::string_view like;
     const std::string& message = line.line.message;
@@ -190,7 +195,7 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
       const std::size_t colon = message.rfind(':', message.find("()"));
       like = std::string_view(message).substr(colon + 1, message.find("()") - colon - 1);
     }
-    if (it != candidate->match->captures.end() && it->second.size() < 10 && storms_.add_repeats(std::strtoull(it->second.c_str(), nullptr, 10), like, line.place.line)) used = true;
+    if (it != match->captures.end() && it->second.size() < 10 && storms_.add_repeats(std::strtoull(it->second.c_str(), nullptr, 10), like, line.place.line)) used = true;
   }
   if (used) mark_used(line.place.line);
 }

@@ -465,6 +465,12 @@ bool needs_cleaning(std::string_view raw) {
 }
 
 std::string clean(std::string_view raw) {
+  // Nearly every line has none of the bytes that a colour or a NUL run begins with.
+  const auto suspicious = [](char c) { return c == '\0' || c == '\x1b' || c == '^' || c == '\\' || c == '#'; };
+  if (std::none_of(raw.begin(), raw.end(), suspicious)) {
+    while (!raw.empty() && raw.back() == '\r') raw.remove_suffix(1);
+    return std::string(raw);
+  }
   std::string out;
   out.reserve(raw.size());
   for (std::size_t i = 0; i < raw.size();) {
@@ -544,6 +550,7 @@ std::vector<std::size_t> record_heads(std::string_view raw) {
   // A launcher prefix or an NCCL head in the middle of a line is another process's record.
   static const re2::RE2 kInner(R"((\[rank\d+\]:|\[default\d+\]:|[A-Za-z0-9][\w.-]*:\d+:\d+ \[\d+\] (?:\S+ )?NCCL (?:INFO|WARN)))");
   std::vector<std::size_t> heads{0};
+  if (raw.find("NCCL ") == std::string_view::npos && raw.find("[rank") == std::string_view::npos && raw.find("[default") == std::string_view::npos) return heads;
   const re2::StringPiece input(raw.data(), raw.size());
   re2::StringPiece match;
   std::size_t at = 0;
