@@ -57,6 +57,16 @@ class Progress {
 Result<analyze::Facts> load_facts(const store::Database& db) {
   analyze::Facts facts;
   facts.members = db.members();
+  // Names are derived: made from what was read, not from what an earlier pass made of it.
+  for (MemberRow& m : facts.members) {
+    m.path = m.stored_path;
+    m.host.reset();
+    m.rank.reset();
+    m.local_rank.reset();
+    m.attempt.reset();
+    m.attribution.clear();
+    m.duplicate_of = 0;
+  }
   facts.events = db.events();
   facts.tracebacks = db.tracebacks();
   facts.exits = db.exits();

@@ -84,7 +84,9 @@ CREATE TABLE event (
   last_line      INTEGER NOT NULL,  -- of the storm
   last_raw       INTEGER NOT NULL,  -- time of the last one, on `clock`
   last_ns        INTEGER,           -- UTC
-  message        TEXT NOT NULL      -- without prefixes, at most 1,024 bytes
+  message        TEXT NOT NULL,     -- without prefixes, at most 1,024 bytes
+  printed_host   TEXT,              -- host as the line prints it; `host` is made from it, and can be made again
+  printed_rank   INTEGER            -- rank as the line prints it
 );
 
 -- One row per Python exception with a stack.
@@ -112,7 +114,9 @@ CREATE TABLE traceback (
   local_rank     INTEGER,
   task           INTEGER,           -- srun -l label
   pid            INTEGER,
-  last_line      INTEGER NOT NULL
+  last_line      INTEGER NOT NULL,
+  printed_host   TEXT,              -- as printed; `host` is made from it
+  printed_rank   INTEGER
 );
 
 -- One row per ended process, as its parent reported it.
@@ -130,7 +134,9 @@ CREATE TABLE exit_status (
   rank        INTEGER,
   local_rank  INTEGER,
   pid         INTEGER,
-  blamed      INTEGER NOT NULL      -- 1: the parent calls it the root cause; a claim, not a fact
+  blamed      INTEGER NOT NULL,     -- 1: the parent calls it the root cause; a claim, not a fact
+  printed_host TEXT,                -- as printed; `host` is made from it
+  printed_rank INTEGER
 );
 
 -- One row per completed training step that a log reports.

@@ -38,9 +38,9 @@ struct Database::Impl {
       member_ = Statement(db, "INSERT INTO member VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,NULL,NULL,NULL,'',NULL)");
       member_end_ = Statement(db, "UPDATE member SET format=?, size=?, digest=?, complete=?, tail_truncated=?, lines=?, used=?, skipped=?, rejected=?, done=1 WHERE member_id=?");
       problem_ = Statement(db, "INSERT OR IGNORE INTO problem VALUES (?,?,?)");
-      event_ = Statement(db, "INSERT INTO event VALUES (NULL,?,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,NULL,?,?,?,?,?,NULL,?)");
-      traceback_ = Statement(db, "INSERT INTO traceback VALUES (NULL,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-      exit_ = Statement(db, "INSERT INTO exit_status VALUES (?,?,?,?,?,?,NULL,?,?,?,?,?,?,?)");
+      event_ = Statement(db, "INSERT INTO event VALUES (NULL,?,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,NULL,?,?,?,?,?,NULL,?,?,?)");
+      traceback_ = Statement(db, "INSERT INTO traceback VALUES (NULL,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      exit_ = Statement(db, "INSERT INTO exit_status VALUES (?,?,?,?,?,?,NULL,?,?,?,?,?,?,?,?,?)");
       iteration_ = Statement(db, "INSERT INTO iteration VALUES (?,?,?,?,?,NULL,?,?,?,?,?,?,?,?)");
       identity_ = Statement(db, "INSERT INTO identity VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       config_ = Statement(db, "INSERT INTO config_item VALUES (?,?,?,?,?,?,?,?)");
@@ -79,14 +79,14 @@ struct Database::Impl {
     void put(const EventRow& e) override {
       check(event_.run(e.place.member, e.place.line, e.place.offset, e.place.length, e.time.ns, name(e.time.clock), e.time.precision, boot_raw(e.boot), e.rule, e.event_class, name(e.severity),
                        name(e.role), name(e.scope), clean(e.host), e.rank, e.local_rank, e.pid, e.task, clean(e.gpu), clean(e.nic), clean(e.peer), e.code, valid_utf8(e.detail), e.count, e.last_line,
-                       e.last_time.ns, valid_utf8(e.message)));
+                       e.last_time.ns, valid_utf8(e.message), clean(e.host), e.rank));
     }
     void put(const TracebackRow& t) override {
       check(traceback_.run(t.place.member, t.place.line, t.place.offset, t.place.length, t.time.ns, name(t.time.clock), t.time.precision, t.source, valid_utf8(t.type), valid_utf8(t.message),
-                           valid_utf8(t.file), t.file_line, valid_utf8(t.function), t.event_class, t.rule, clean(t.host), t.rank, t.local_rank, t.task, t.pid, t.last_line));
+                           valid_utf8(t.file), t.file_line, valid_utf8(t.function), t.event_class, t.rule, clean(t.host), t.rank, t.local_rank, t.task, t.pid, t.last_line, clean(t.host), t.rank));
     }
     void put(const ExitRow& x) override {
-      check(exit_.run(x.place.member, x.place.line, x.place.offset, x.place.length, x.time.ns, name(x.time.clock), x.source, x.code, clean(x.host), x.rank, x.local_rank, x.pid, x.blamed));
+      check(exit_.run(x.place.member, x.place.line, x.place.offset, x.place.length, x.time.ns, name(x.time.clock), x.source, x.code, clean(x.host), x.rank, x.local_rank, x.pid, x.blamed, clean(x.host), x.rank));
     }
     void put(const ProgressRow& p) override {
       check(iteration_.run(p.place.member, p.place.line, p.place.offset, p.time.ns, name(p.time.clock), p.framework, p.iteration, p.total, p.iteration_ms, p.loss, p.loss_nan, p.grad_norm,
@@ -302,6 +302,8 @@ std::vector<EventRow> Database::events() const {
     e.last_time = {clock, s.integer(), e.time.precision};
     e.last_time_ns = s.maybe_integer();
     e.message = s.text();
+    e.host = s.maybe_text();  // as printed: names are made anew each time, and must come out the same
+    e.rank = s.maybe_integer();
     out.push_back(std::move(e));
   }
   return out;
@@ -333,6 +335,8 @@ std::vector<TracebackRow> Database::tracebacks() const {
     t.task = s.maybe_integer();
     t.pid = s.maybe_integer();
     t.last_line = static_cast<std::uint64_t>(s.integer());
+    t.host = s.maybe_text();
+    t.rank = s.maybe_integer();
     out.push_back(std::move(t));
   }
   return out;
@@ -355,6 +359,8 @@ std::vector<ExitRow> Database::exits() const {
     x.local_rank = s.maybe_integer();
     x.pid = s.maybe_integer();
     x.blamed = s.integer() != 0;
+    x.host = s.maybe_text();
+    x.rank = s.maybe_integer();
     out.push_back(std::move(x));
   }
   return out;

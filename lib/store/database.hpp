@@ -39,7 +39,7 @@ class Database {
   Result<> set_meta(const std::string& key, const std::string& value);
   std::optional<std::string> meta(const std::string& key) const;
 
-  // Facts out, in order of id (member by member, line by line).
+  // Facts out, in order of id (member by member, line by line). Hosts and ranks of rows as they were printed.
   std::vector<MemberRow> members() const;
   std::vector<EventRow> events() const;
   std::vector<TracebackRow> tracebacks() const;

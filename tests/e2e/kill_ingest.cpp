@@ -67,6 +67,7 @@ void drop(const std::string& db) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   if (argc < 3) return 2;
   const char* wanted = std::getenv("CULPRIT_KILL_MB");
   const int megabytes = std::max(12, wanted != nullptr ? std::atoi(wanted) : 120);
