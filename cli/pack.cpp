@@ -16,9 +16,6 @@ Result<rules::RulePack> load_pack(const Arguments& arguments, bool refuse_failin
     return std::move(loaded).error();
   }
   auto list = std::move(loaded).value();
-  std::vector<std::string> theirs;
-  for (const auto& rule : list)
-    if (rule.file.rfind("rules/", 0) != 0 || !arguments.all("rules").empty()) theirs.push_back(rule.file);
   auto pack = rules::RulePack::compile(std::move(list));
   if (!pack) {
     pack.error().kind = ErrorKind::usage;

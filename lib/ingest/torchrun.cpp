@@ -20,7 +20,7 @@ std::string_view trim(std::string_view text) {
 
 class ReportAssembler final : public Assembler {
  public:
-  ReportAssembler(const TextLine& head, bool blamed) : blamed_(blamed), prefix_host_(head.line.prefix.host) {}
+  explicit ReportAssembler(bool blamed) : blamed_(blamed) {}
 
   Step feed(const TextLine& line, Reading& reading) override {
     static const re2::RE2 kIndex(R"(^\[\d+\]:$)");
@@ -107,7 +107,6 @@ class ReportAssembler final : public Assembler {
   }
 
   bool blamed_;
-  std::optional<std::string> prefix_host_;
   bool open_ = false;
   bool in_traceback_ = false;
   ExitRow row_;
@@ -119,8 +118,8 @@ class ReportAssembler final : public Assembler {
 Outcome read_report(const TextLine& line, Reading&) {
   const std::string_view body = trim(line.line.message);
   Outcome outcome;
-  if (body.rfind("Failures:", 0) == 0) outcome.assembler = std::make_unique<ReportAssembler>(line, false);
-  else if (body.rfind("Root Cause (first observed failure)", 0) == 0) outcome.assembler = std::make_unique<ReportAssembler>(line, true);
+  if (body.rfind("Failures:", 0) == 0) outcome.assembler = std::make_unique<ReportAssembler>(false);
+  else if (body.rfind("Root Cause (first observed failure)", 0) == 0) outcome.assembler = std::make_unique<ReportAssembler>(true);
   return outcome;
 }
 

@@ -131,7 +131,7 @@ class TracebackAssembler final : public Assembler {
     row_.last_line = head.place.line;
   }
 
-  Step feed(const TextLine& line, Reading& reading) override {
+  Step feed(const TextLine& line, Reading&) override {
     if (!parser_.feed(line.line.message)) {
       // A message of several lines may yet be followed by "During handling of the above exception ...".
       const bool fresh = line.line.message.find(kHead) != std::string::npos;
@@ -139,13 +139,6 @@ class TracebackAssembler final : public Assembler {
     }
     watched_ = 0;
     row_.last_line = line.place.line;
-    if (parser_.complete() && !stored_last_) {
-      last_ = line.place;
-      stored_last_ = true;
-      // The closing line is also what the rules know: let them speak through the traceback's own row only.
-    }
-    if (!parser_.complete()) stored_last_ = false;
-    (void)reading;
     return Step::took;
   }
 
@@ -163,8 +156,6 @@ class TracebackAssembler final : public Assembler {
   TracebackParser parser_;
   TracebackRow row_;
   int watched_ = 0;
-  Place last_;
-  bool stored_last_ = false;
 };
 
 Outcome read(const TextLine& line, Reading&) {
