@@ -74,6 +74,16 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   facts.identities = db.identities();
   facts.configs = db.configs();
   facts.clocks = db.clocks();
+  facts.stacks.frames = db.frames();
+  facts.stacks.stacks = db.stack_frames();
+  const auto index = [](const store::Database::WithStack& row) { return row.stack_id ? static_cast<std::int32_t>(*row.stack_id - 1) : -1; };
+  for (auto& sample : db.samples()) { const std::int32_t stack = index(sample); facts.samples.push_back({std::move(sample.row), stack, {}}); }
+  for (auto& launch : db.launches()) { const std::int32_t stack = index(launch); facts.collectives.push_back({std::move(launch.row), stack}); }
+  facts.processes = db.processes();
+  facts.groups = db.groups();
+  facts.frontiers = db.frontiers();
+  facts.recorders = db.recorders();
+  facts.networks = db.networks();
   if (const auto document = db.manifest()) {
     CULPRIT_TRY(manifest, ingest::parse_manifest(*document, "job.json"));
     facts.manifest = std::move(manifest);

@@ -116,17 +116,7 @@ Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack, cons
       std::optional<EventRow> event;
       if (found) {
         rules::RulePack const& p = pack;
-        struct Nothing final : Sink {
-          void put(const EventRow&) override {}
-          void put(const TracebackRow&) override {}
-          void put(const ExitRow&) override {}
-          void put(const ProgressRow&) override {}
-          void put(const IdentityRow&) override {}
-          void put(const ConfigRow&) override {}
-          void put(const ClockRow&) override {}
-          void put(const RejectRow&) override {}
-          void put(const Manifest&, const Place&) override {}
-        } nothing;
+        NullSink nothing;
         const ingest::Reading reading{nothing, p, {}, {}, {}};
         event = ingest::make_event({{0, number, 0, 0}, text, line}, *found, reading);
       }

@@ -4,7 +4,7 @@
 -- Readable by SQLite 3.8 and later.
 
 PRAGMA application_id = 1129661516;  -- 'CULP'
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting', 'done').
 CREATE TABLE meta (
@@ -213,6 +213,192 @@ CREATE TABLE reject (
   excerpt     TEXT NOT NULL         -- first 200 bytes, as read
 );
 
+-- One row per process that ps, pstree, /proc or the head of a stack dump shows.
+CREATE TABLE process (
+  member_id    INTEGER NOT NULL REFERENCES member,
+  line         INTEGER NOT NULL,
+  byte_offset  INTEGER NOT NULL,
+  length       INTEGER NOT NULL,
+  time_raw     INTEGER NOT NULL,    -- when it was looked at, as printed
+  clock        TEXT NOT NULL,
+  source       TEXT NOT NULL,       -- ps, pstree, proc, stack
+  host         TEXT,
+  rank         INTEGER,             -- RANK of its environment; children inherit it
+  local_rank   INTEGER,
+  pid          INTEGER NOT NULL,
+  parent       INTEGER,
+  state        TEXT NOT NULL,       -- S, D, R, Z ... with the flags of ps
+  wait         TEXT NOT NULL,       -- kernel function it sleeps in
+  kernel_stack TEXT NOT NULL,       -- innermost first, joined by ';'
+  name         TEXT NOT NULL,       -- comm
+  command      TEXT NOT NULL,       -- arguments
+  threads      INTEGER NOT NULL,    -- 0 not known
+  role         TEXT NOT NULL        -- agent, trainer, dataloader, checkpoint, noise; '' not known
+);
+
+-- One row per distinct call stack.
+CREATE TABLE stack (
+  stack_id INTEGER PRIMARY KEY,
+  depth    INTEGER NOT NULL,
+  digest   TEXT NOT NULL UNIQUE     -- XXH3-128 of its frames, hexadecimal
+);
+
+-- One row per distinct frame.
+CREATE TABLE frame (
+  frame_id INTEGER PRIMARY KEY,
+  function TEXT NOT NULL,           -- '?' no symbol
+  file     TEXT NOT NULL,           -- as printed
+  line     INTEGER NOT NULL,        -- 0 not known
+  module   TEXT NOT NULL,           -- shared object or Python module; '' not known
+  native   INTEGER NOT NULL,        -- 1: machine code
+  UNIQUE (function, file, line, module, native)
+);
+
+-- The frames of a stack, innermost at depth 0.
+CREATE TABLE stack_frame (
+  stack_id INTEGER NOT NULL REFERENCES stack,
+  depth    INTEGER NOT NULL,
+  frame_id INTEGER NOT NULL REFERENCES frame,
+  PRIMARY KEY (stack_id, depth)
+) WITHOUT ROWID;
+
+-- One row per thread that a dump shows, or per set of ranks in an aggregate.
+CREATE TABLE stack_sample (
+  member_id   INTEGER NOT NULL REFERENCES member,
+  line        INTEGER NOT NULL,
+  byte_offset INTEGER NOT NULL,
+  length      INTEGER NOT NULL,
+  time_raw    INTEGER NOT NULL,
+  clock       TEXT NOT NULL,
+  source      TEXT NOT NULL,        -- pyspy, gdb, cuda-gdb, eu-stack, faulthandler, gdb-py, stat
+  host        TEXT,
+  rank        INTEGER,
+  local_rank  INTEGER,
+  pid         INTEGER,
+  tid         INTEGER,              -- kernel thread id
+  thread_id   TEXT NOT NULL,        -- another id, as printed
+  thread      TEXT NOT NULL,        -- name
+  state       TEXT NOT NULL,        -- idle, active, active+gil
+  command     TEXT NOT NULL,
+  main        INTEGER NOT NULL,     -- 1: main thread of its process
+  ranks       TEXT NOT NULL,        -- aggregates: ranks that stand here, 0-3,6
+  problem     TEXT NOT NULL,        -- why there is no stack
+  stack_id    INTEGER REFERENCES stack
+);
+
+-- One row per process group or communicator: a name with a set of ranks.
+CREATE TABLE process_group (
+  group_id    INTEGER PRIMARY KEY,
+  name        TEXT NOT NULL,        -- of torch, NCCL commId, pointer@pid
+  description TEXT NOT NULL,        -- TENSOR_MODEL_PARALLEL_GROUP ...
+  ranks       TEXT NOT NULL,        -- global ranks, 0-3,8; '' not known
+  size        INTEGER NOT NULL      -- 0 not known
+);
+
+-- One row per rank, group and source: how far the rank has come. Sequence numbers compare within a group only; -1 none
+-- yet, -2 not known.
+CREATE TABLE frontier (
+  member_id   INTEGER NOT NULL REFERENCES member,
+  line        INTEGER NOT NULL,
+  byte_offset INTEGER NOT NULL,
+  length      INTEGER NOT NULL,
+  time_raw    INTEGER NOT NULL,
+  clock       TEXT NOT NULL,
+  source      TEXT NOT NULL,        -- recorder, watchdog, desync, nccl-call, ras, inspector
+  host        TEXT,
+  rank        INTEGER,              -- global
+  local_rank  INTEGER,
+  pid         INTEGER,
+  group_rank  INTEGER NOT NULL,     -- within the group, where the source gives only that
+  group_id    INTEGER NOT NULL REFERENCES process_group,
+  p2p         INTEGER NOT NULL,     -- 1: counts sends and receives; does not compare between ranks
+  enqueued    INTEGER NOT NULL,
+  started     INTEGER NOT NULL,
+  completed   INTEGER NOT NULL,
+  operation   TEXT NOT NULL         -- what it counts; '' all
+);
+
+-- One row per operation on a group that is not known to be completed, and the last few that are.
+CREATE TABLE collective (
+  member_id    INTEGER NOT NULL REFERENCES member,
+  line         INTEGER NOT NULL,
+  byte_offset  INTEGER NOT NULL,
+  length       INTEGER NOT NULL,
+  time_raw     INTEGER NOT NULL,    -- when the host launched it
+  clock        TEXT NOT NULL,
+  source       TEXT NOT NULL,
+  host         TEXT,
+  rank         INTEGER,
+  local_rank   INTEGER,
+  pid          INTEGER,
+  group_id     INTEGER NOT NULL REFERENCES process_group,
+  record       INTEGER NOT NULL,    -- order of launch within the process
+  sequence     INTEGER NOT NULL,    -- within the group
+  operation    TEXT NOT NULL,
+  backend      TEXT NOT NULL,
+  p2p          INTEGER NOT NULL,
+  peer         INTEGER NOT NULL,    -- other end of a send or receive, global rank
+  state        TEXT NOT NULL,       -- scheduled, started, completed, timeout
+  retired      INTEGER NOT NULL,
+  sizes        TEXT NOT NULL,
+  types        TEXT NOT NULL,
+  bytes        INTEGER,
+  started_ns   INTEGER,
+  completed_ns INTEGER,
+  duration_ms  REAL,
+  timeout_ms   INTEGER,
+  thread       TEXT NOT NULL,
+  stack_id     INTEGER REFERENCES stack
+);
+
+-- One row per rank and group: all its operations in order of launch, packed. 40 bytes each, little-endian: int64
+-- sequence, created_ns, completed_ns; float duration_ms (< 0 not known); uint32 signature (of operation, sizes and types),
+-- operation (of its name); uint8 state (0 scheduled, 1 started, 2 completed), p2p; uint16 reserved.
+CREATE TABLE collective_history (
+  member_id INTEGER NOT NULL REFERENCES member,
+  rank      INTEGER,
+  group_id  INTEGER NOT NULL REFERENCES process_group,
+  entries   INTEGER NOT NULL,
+  data      BLOB NOT NULL
+);
+
+-- One row per dump of a flight recorder or snapshot of RAS: a rank without one shows.
+CREATE TABLE recorder (
+  member_id    INTEGER NOT NULL REFERENCES member,
+  line         INTEGER NOT NULL,
+  byte_offset  INTEGER NOT NULL,
+  length       INTEGER NOT NULL,
+  time_raw     INTEGER NOT NULL,
+  clock        TEXT NOT NULL,
+  source       TEXT NOT NULL,       -- recorder, ras, inspector
+  encoding     TEXT NOT NULL,       -- pickle, json, text
+  version      TEXT NOT NULL,
+  library      TEXT NOT NULL,       -- NCCL version
+  host         TEXT,
+  rank         INTEGER,
+  pid          INTEGER,
+  entries      INTEGER NOT NULL,
+  pending      INTEGER NOT NULL,    -- of which not completed
+  has_status   INTEGER NOT NULL,
+  only_active  INTEGER NOT NULL,
+  truncated    INTEGER NOT NULL,
+  unresponsive INTEGER NOT NULL
+);
+
+-- One row per node of the network that a file describes.
+CREATE TABLE network_node (
+  member_id   INTEGER NOT NULL REFERENCES member,
+  line        INTEGER NOT NULL,
+  byte_offset INTEGER NOT NULL,
+  length      INTEGER NOT NULL,
+  source      TEXT NOT NULL,
+  kind        TEXT NOT NULL,        -- switch, block, pod, rail
+  name        TEXT NOT NULL,
+  level       INTEGER NOT NULL,     -- 0: hosts hang on it
+  hosts       TEXT NOT NULL,        -- comma-separated
+  children    TEXT NOT NULL         -- nodes below, comma-separated
+);
+
 -- The manifest of the bundle (job.json), as JSON; at most one row counts, the first by path.
 CREATE TABLE manifest (
   member_id INTEGER NOT NULL REFERENCES member,
@@ -304,6 +490,19 @@ CREATE VIEW findings AS
   SELECT f.finding_id, f.outcome, f.subject_kind, f.subject, f.severity, f.class, f.title, f.confidence, v.path, v.line, v.excerpt
   FROM finding f LEFT JOIN evidence v USING (finding_id)
   ORDER BY f.position, v.position;
+
+-- Stacks as text, innermost first: one row per sampled thread.
+CREATE VIEW stacks AS
+  SELECT s.host, s.rank, s.pid, s.thread, s.main, s.source, s.problem, m.path, s.line,
+         (SELECT group_concat(function || ' (' || file || ':' || line || ')', char(10))
+            FROM (SELECT f.function, f.file, f.line FROM stack_frame k JOIN frame f USING (frame_id) WHERE k.stack_id = s.stack_id ORDER BY k.depth)) AS frames
+  FROM stack_sample s JOIN member m USING (member_id);
+
+-- How far every rank has come on every group.
+CREATE VIEW frontiers AS
+  SELECT g.description, g.name AS group_name, g.ranks, f.rank, f.host, f.source, f.p2p, f.enqueued, f.completed, f.operation, m.path
+  FROM frontier f JOIN process_group g USING (group_id) JOIN member m USING (member_id)
+  ORDER BY g.description, g.name, g.ranks, f.rank;
 
 -- What became of every line of the bundle; the sums are checked after every ingest.
 CREATE VIEW ledger AS

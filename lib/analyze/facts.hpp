@@ -6,9 +6,30 @@
 #include <string>
 #include <vector>
 
+#include "model/collective.hpp"
 #include "model/rows.hpp"
+#include "model/stack.hpp"
 
 namespace culprit::analyze {
+
+// Distinct stacks, each once: a hang has a handful of them on ten thousand ranks.
+struct StackTable {
+  std::vector<Frame> frames;
+  std::vector<std::vector<std::uint32_t>> stacks;   // indexes of frames, innermost first
+};
+
+// StackRow without its frames; `stack` is an index into the table, -1 for a dump that failed.
+struct StackSample {
+  StackRow row;                // row.frames is empty
+  std::int32_t stack = -1;
+  std::string role;            // of the process: agent trainer dataloader checkpoint noise; "" = not known
+};
+
+// CollectiveRow without its frames.
+struct CollectiveSample {
+  CollectiveRow row;
+  std::int32_t stack = -1;
+};
 
 struct Facts {
   std::vector<MemberRow> members;
@@ -20,6 +41,14 @@ struct Facts {
   std::vector<ConfigRow> configs;
   std::vector<ClockRow> clocks;
   std::optional<Manifest> manifest;
+  StackTable stacks;
+  std::vector<StackSample> samples;
+  std::vector<ProcessRow> processes;
+  std::vector<GroupRow> groups;                // of id i at index i - 1
+  std::vector<FrontierRow> frontiers;
+  std::vector<CollectiveSample> collectives;
+  std::vector<RecorderRow> recorders;
+  std::vector<NetworkRow> networks;
 
   // Made by the resolution.
   std::vector<HostRow> hosts;

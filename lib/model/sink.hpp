@@ -4,7 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "model/collective.hpp"
 #include "model/rows.hpp"
+#include "model/stack.hpp"
 
 namespace culprit {
 
@@ -20,6 +22,36 @@ class Sink {
   virtual void put(const ClockRow& row) = 0;
   virtual void put(const RejectRow& row) = 0;
   virtual void put(const Manifest& manifest, const Place& place) = 0;
+  virtual void put(const StackRow& row) = 0;
+  virtual void put(const ProcessRow& row) = 0;
+  virtual GroupId group(const GroupRow& row) = 0;   // the id that equal rows share, in the whole incident
+  virtual void put(const FrontierRow& row) = 0;
+  virtual void put(const CollectiveRow& row) = 0;
+  virtual void put(const HistoryRow& row) = 0;
+  virtual void put(const RecorderRow& row) = 0;
+  virtual void put(const NetworkRow& row) = 0;
+};
+
+// Forgets everything.
+class NullSink : public Sink {
+ public:
+  void put(const EventRow&) override {}
+  void put(const TracebackRow&) override {}
+  void put(const ExitRow&) override {}
+  void put(const ProgressRow&) override {}
+  void put(const IdentityRow&) override {}
+  void put(const ConfigRow&) override {}
+  void put(const ClockRow&) override {}
+  void put(const RejectRow&) override {}
+  void put(const Manifest&, const Place&) override {}
+  void put(const StackRow&) override {}
+  void put(const ProcessRow&) override {}
+  GroupId group(const GroupRow&) override { return 0; }
+  void put(const FrontierRow&) override {}
+  void put(const CollectiveRow&) override {}
+  void put(const HistoryRow&) override {}
+  void put(const RecorderRow&) override {}
+  void put(const NetworkRow&) override {}
 };
 
 // Facts arrive member by member, between begin and end.

@@ -2,13 +2,17 @@
 
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <unordered_map>
 
 #include <fmt/format.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 #include <nlohmann/json.hpp>
 
+#include "model/ranges.hpp"
 #include "schema/schema.hpp"
 #include "store/statement.hpp"
 #include "store/utf8.hpp"
@@ -18,7 +22,7 @@ namespace culprit::store {
 namespace {
 
 constexpr std::int64_t kApplicationId = 1129661516;
-constexpr std::int64_t kUserVersion = 1;
+constexpr std::int64_t kUserVersion = 2;
 
 std::optional<std::string> clean(const std::optional<std::string>& text) { return text ? std::optional(valid_utf8(*text)) : std::nullopt; }
 
@@ -47,6 +51,38 @@ struct Database::Impl {
       clock_ = Statement(db, "INSERT INTO clock_anchor VALUES (?,?,?,?,?,?,?,?,?,?)");
       reject_ = Statement(db, "INSERT INTO reject VALUES (?,?,?,?,?)");
       manifest_ = Statement(db, "INSERT INTO manifest VALUES (?,?)");
+      sample_ = Statement(db, "INSERT INTO stack_sample VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      process_ = Statement(db, "INSERT INTO process VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      group_ = Statement(db, "INSERT INTO process_group VALUES (?,?,?,?,?)");
+      frontier_ = Statement(db, "INSERT INTO frontier VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      collective_ = Statement(db, "INSERT INTO collective VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      history_ = Statement(db, "INSERT INTO collective_history VALUES (?,?,?,?,?)");
+      recorder_ = Statement(db, "INSERT INTO recorder VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      network_ = Statement(db, "INSERT INTO network_node VALUES (?,?,?,?,?,?,?,?,?,?)");
+      stack_ = Statement(db, "INSERT INTO stack VALUES (?,?,?)");
+      frame_ = Statement(db, "INSERT INTO frame VALUES (?,?,?,?,?,?)");
+      stack_frame_ = Statement(db, "INSERT INTO stack_frame VALUES (?,?,?)");
+      Statement groups(db, "SELECT group_id, name, description, ranks, size FROM process_group");
+      while (groups.next()) {
+        const GroupId id = groups.integer();
+        GroupRow row{groups.text(), groups.text(), {}, 0};
+        row.ranks = from_ranges(groups.text());
+        row.size = groups.integer();
+        groups_.emplace(std::move(row), id);
+      }
+      Statement frames(db, "SELECT frame_id, function, file, line, module, native FROM frame");
+      while (frames.next()) {
+        const std::int64_t id = frames.integer();
+        Frame f;
+        f.function = frames.text();
+        f.file = frames.text();
+        f.line = frames.integer();
+        f.module = frames.text();
+        f.native = frames.integer() != 0;
+        frames_.emplace(std::move(f), id);
+      }
+      Statement stacks(db, "SELECT stack_id, digest FROM stack");
+      while (stacks.next()) { const std::int64_t id = stacks.integer(); stacks_.emplace(stacks.text(), id); }
       Statement known(db, "SELECT stored_path, digest FROM member WHERE done=1 ORDER BY member_id");
       while (known.next()) { const std::string path = known.text(); finished_[path].push_back(known.text()); }
       Statement last(db, "SELECT COALESCE(MAX(member_id), 0) FROM member");
@@ -103,16 +139,79 @@ struct Database::Impl {
       check(clock_.run(c.place.member, c.place.line, c.place.offset, c.time.ns, name(c.time.clock), c.time.precision, boot_raw(c.boot), c.text_hash, clean(c.host), c.kind));
     }
     void put(const RejectRow& r) override { check(reject_.run(r.place.member, r.place.line, r.place.offset, r.reason, valid_utf8(r.excerpt))); }
+    void put(const StackRow& r) override {
+      check(sample_.run(r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.tid, valid_utf8(r.thread_id),
+                        valid_utf8(r.thread), valid_utf8(r.state), valid_utf8(r.command), r.main, r.ranks, valid_utf8(r.problem), stack(r.frames)));
+    }
+    void put(const ProcessRow& r) override {
+      check(process_.run(r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.parent, valid_utf8(r.state),
+                         valid_utf8(r.wait), valid_utf8(r.kernel_stack), valid_utf8(r.name), valid_utf8(r.command), r.threads, r.role));
+    }
+    GroupId group(const GroupRow& r) override {
+      const auto known = groups_.find(r);
+      if (known != groups_.end()) return known->second;
+      const GroupId id = static_cast<GroupId>(groups_.size()) + 1;
+      check(group_.run(id, valid_utf8(r.name), valid_utf8(r.description), to_ranges(r.ranks), r.size));
+      groups_.emplace(r, id);
+      return id;
+    }
+    void put(const FrontierRow& r) override {
+      check(frontier_.run(r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.group_rank, r.group, r.p2p, r.enqueued,
+                          r.started, r.completed, valid_utf8(r.operation)));
+    }
+    void put(const CollectiveRow& r) override {
+      check(collective_.run(r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.group, r.record, r.sequence,
+                            valid_utf8(r.operation), valid_utf8(r.backend), r.p2p, r.peer, valid_utf8(r.state), r.retired, valid_utf8(r.sizes), valid_utf8(r.types), r.bytes, r.started_ns, r.completed_ns,
+                            r.duration_ms, r.timeout_ms, valid_utf8(r.thread), stack(r.frames)));
+    }
+    void put(const HistoryRow& r) override {
+      static_assert(sizeof(HistoryEntry) == 40);
+      check(history_.run(r.member, r.rank, r.group, static_cast<std::int64_t>(r.entries.size()), Blob{r.entries.data(), r.entries.size() * sizeof(HistoryEntry)}));
+    }
+    void put(const RecorderRow& r) override {
+      check(recorder_.run(r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, r.encoding, valid_utf8(r.version), valid_utf8(r.library), clean(r.host), r.rank, r.pid,
+                          r.entries, r.pending, r.has_status, r.only_active, r.truncated, r.unresponsive));
+    }
+    void put(const NetworkRow& r) override {
+      check(network_.run(r.place.member, r.place.line, r.place.offset, r.place.length, r.source, r.kind, valid_utf8(r.name), r.level, valid_utf8(fmt::format("{}", fmt::join(r.hosts, ","))),
+                         valid_utf8(fmt::format("{}", fmt::join(r.children, ",")))));
+    }
     void put(const Manifest& m, const Place& place) override { check(manifest_.run(place.member, valid_utf8(m.document))); }
 
     std::string trouble;
 
    private:
+    // Equal stacks are stored once: a hang has a handful of them on ten thousand ranks.
+    std::optional<std::int64_t> stack(const std::vector<Frame>& frames) {
+      if (frames.empty()) return std::nullopt;
+      ids_.clear();
+      for (const Frame& f : frames) {
+        Frame cleaned = f;
+        cleaned.function = valid_utf8(f.function);
+        cleaned.file = valid_utf8(f.file);
+        cleaned.module = valid_utf8(f.module);
+        const auto [it, fresh] = frames_.try_emplace(std::move(cleaned), static_cast<std::int64_t>(frames_.size()) + 1);
+        if (fresh) check(frame_.run(it->second, it->first.function, it->first.file, it->first.line, it->first.module, it->first.native));
+        ids_.push_back(it->second);
+      }
+      const XXH128_hash_t hash = XXH3_128bits(ids_.data(), ids_.size() * sizeof(std::int64_t));
+      const auto [it, fresh] = stacks_.try_emplace(fmt::format("{:016x}{:016x}", hash.high64, hash.low64), static_cast<std::int64_t>(stacks_.size()) + 1);
+      if (fresh) {
+        check(stack_.run(it->second, static_cast<std::int64_t>(ids_.size()), it->first));
+        for (std::size_t i = 0; i < ids_.size(); ++i) check(stack_frame_.run(it->second, static_cast<std::int64_t>(i), ids_[i]));
+      }
+      return it->second;
+    }
     void check(bool good) {
       if (!good && trouble.empty()) trouble = sqlite3_errmsg(impl_.db.get());
     }
     Impl& impl_;
     Statement member_, member_end_, problem_, event_, traceback_, exit_, iteration_, identity_, config_, clock_, reject_, manifest_;
+    Statement sample_, process_, group_, frontier_, collective_, history_, recorder_, network_, stack_, frame_, stack_frame_;
+    std::map<GroupRow, GroupId> groups_;
+    std::map<Frame, std::int64_t> frames_;
+    std::unordered_map<std::string, std::int64_t> stacks_;
+    std::vector<std::int64_t> ids_;
     std::unordered_map<std::string, std::deque<std::string>> finished_;
     MemberId next_id_ = 1;
   };
@@ -543,6 +642,238 @@ std::vector<RankRow> Database::ranks() const {
 std::optional<std::string> Database::manifest() const {
   Statement s(impl_->db.get(), "SELECT document FROM manifest JOIN member USING (member_id) ORDER BY path LIMIT 1");
   return s.next() ? std::optional(s.text()) : std::nullopt;
+}
+
+std::vector<Frame> Database::frames() const {
+  std::vector<Frame> out;
+  Statement s(impl_->db.get(), "SELECT function, file, line, module, native FROM frame ORDER BY frame_id");
+  while (s.next()) {
+    Frame f;
+    f.function = s.text();
+    f.file = s.text();
+    f.line = s.integer();
+    f.module = s.text();
+    f.native = s.integer() != 0;
+    out.push_back(std::move(f));
+  }
+  return out;
+}
+
+std::vector<std::vector<std::uint32_t>> Database::stack_frames() const {
+  std::vector<std::vector<std::uint32_t>> out;
+  Statement s(impl_->db.get(), "SELECT stack_id, frame_id FROM stack_frame ORDER BY stack_id, depth");
+  while (s.next()) {
+    out.resize(std::max(out.size(), static_cast<std::size_t>(s.integer())));
+    out.back().push_back(static_cast<std::uint32_t>(s.integer() - 1));
+  }
+  return out;
+}
+
+namespace {
+
+Place read_place(Statement& s) { return {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())}; }
+
+Timestamp read_time(Statement& s) {
+  const Nanoseconds raw = s.integer();
+  return {clock_named(s.text()), raw, 1'000'000};
+}
+
+std::vector<std::string> split_commas(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    out.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Database::Sample> Database::samples() const {
+  std::vector<Sample> out;
+  Statement s(impl_->db.get(), "SELECT * FROM stack_sample ORDER BY rowid");
+  while (s.next()) {
+    Sample sample;
+    StackRow& r = sample.row;
+    r.place = read_place(s);
+    r.time = read_time(s);
+    r.source = s.text();
+    r.host = s.maybe_text();
+    r.rank = s.maybe_integer();
+    r.local_rank = s.maybe_integer();
+    r.pid = s.maybe_integer();
+    r.tid = s.maybe_integer();
+    r.thread_id = s.text();
+    r.thread = s.text();
+    r.state = s.text();
+    r.command = s.text();
+    r.main = s.integer() != 0;
+    r.ranks = s.text();
+    r.problem = s.text();
+    sample.stack_id = s.maybe_integer();
+    out.push_back(std::move(sample));
+  }
+  return out;
+}
+
+std::vector<ProcessRow> Database::processes() const {
+  std::vector<ProcessRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM process ORDER BY rowid");
+  while (s.next()) {
+    ProcessRow r;
+    r.place = read_place(s);
+    r.time = read_time(s);
+    r.source = s.text();
+    r.host = s.maybe_text();
+    r.rank = s.maybe_integer();
+    r.local_rank = s.maybe_integer();
+    r.pid = s.integer();
+    r.parent = s.maybe_integer();
+    r.state = s.text();
+    r.wait = s.text();
+    r.kernel_stack = s.text();
+    r.name = s.text();
+    r.command = s.text();
+    r.threads = s.integer();
+    r.role = s.text();
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+std::vector<GroupRow> Database::groups() const {
+  std::vector<GroupRow> out;
+  Statement s(impl_->db.get(), "SELECT name, description, ranks, size FROM process_group ORDER BY group_id");
+  while (s.next()) {
+    GroupRow r;
+    r.name = s.text();
+    r.description = s.text();
+    r.ranks = from_ranges(s.text());
+    r.size = s.integer();
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+std::vector<FrontierRow> Database::frontiers() const {
+  std::vector<FrontierRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM frontier ORDER BY rowid");
+  while (s.next()) {
+    FrontierRow r;
+    r.place = read_place(s);
+    r.time = read_time(s);
+    r.source = s.text();
+    r.host = s.maybe_text();
+    r.rank = s.maybe_integer();
+    r.local_rank = s.maybe_integer();
+    r.pid = s.maybe_integer();
+    r.group_rank = s.integer();
+    r.group = s.integer();
+    r.p2p = s.integer() != 0;
+    r.enqueued = s.integer();
+    r.started = s.integer();
+    r.completed = s.integer();
+    r.operation = s.text();
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+std::vector<Database::Launch> Database::launches() const {
+  std::vector<Launch> out;
+  Statement s(impl_->db.get(), "SELECT * FROM collective ORDER BY rowid");
+  while (s.next()) {
+    Launch launch;
+    CollectiveRow& r = launch.row;
+    r.place = read_place(s);
+    r.time = read_time(s);
+    r.source = s.text();
+    r.host = s.maybe_text();
+    r.rank = s.maybe_integer();
+    r.local_rank = s.maybe_integer();
+    r.pid = s.maybe_integer();
+    r.group = s.integer();
+    r.record = s.integer();
+    r.sequence = s.integer();
+    r.operation = s.text();
+    r.backend = s.text();
+    r.p2p = s.integer() != 0;
+    r.peer = s.integer();
+    r.state = s.text();
+    r.retired = s.integer() != 0;
+    r.sizes = s.text();
+    r.types = s.text();
+    r.bytes = s.maybe_integer();
+    r.started_ns = s.maybe_integer();
+    r.completed_ns = s.maybe_integer();
+    r.duration_ms = s.maybe_real();
+    r.timeout_ms = s.maybe_integer();
+    r.thread = s.text();
+    launch.stack_id = s.maybe_integer();
+    out.push_back(std::move(launch));
+  }
+  return out;
+}
+
+std::vector<HistoryRow> Database::histories(GroupId group) const {
+  std::vector<HistoryRow> out;
+  Statement s(impl_->db.get(), "SELECT member_id, rank, entries, data FROM collective_history WHERE group_id=? ORDER BY rowid");
+  s.bind(group);
+  while (s.next()) {
+    HistoryRow r;
+    r.member = s.integer();
+    r.rank = s.maybe_integer();
+    r.group = group;
+    s.integer();
+    const std::string bytes = s.text();
+    r.entries.resize(bytes.size() / sizeof(HistoryEntry));
+    if (!r.entries.empty()) std::memcpy(r.entries.data(), bytes.data(), r.entries.size() * sizeof(HistoryEntry));
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+std::vector<RecorderRow> Database::recorders() const {
+  std::vector<RecorderRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM recorder ORDER BY rowid");
+  while (s.next()) {
+    RecorderRow r;
+    r.place = read_place(s);
+    r.time = read_time(s);
+    r.source = s.text();
+    r.encoding = s.text();
+    r.version = s.text();
+    r.library = s.text();
+    r.host = s.maybe_text();
+    r.rank = s.maybe_integer();
+    r.pid = s.maybe_integer();
+    r.entries = s.integer();
+    r.pending = s.integer();
+    r.has_status = s.integer() != 0;
+    r.only_active = s.integer() != 0;
+    r.truncated = s.integer() != 0;
+    r.unresponsive = s.integer() != 0;
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+std::vector<NetworkRow> Database::networks() const {
+  std::vector<NetworkRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM network_node ORDER BY rowid");
+  while (s.next()) {
+    NetworkRow r;
+    r.place = read_place(s);
+    r.source = s.text();
+    r.kind = s.text();
+    r.name = s.text();
+    r.level = s.integer();
+    r.hosts = split_commas(s.text());
+    r.children = split_commas(s.text());
+    out.push_back(std::move(r));
+  }
+  return out;
 }
 
 Result<> Database::save_resolution(std::span<const MemberRow> members, std::span<const EventRow> events, std::span<const TracebackRow> tracebacks, std::span<const ExitRow> exits,

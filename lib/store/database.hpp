@@ -54,6 +54,21 @@ class Database {
   std::vector<HostRow> hosts() const;
   std::vector<RankRow> ranks() const;
   std::optional<std::string> manifest() const;   // of the first path
+  // Stacks and frames are stored once: a row's `frames` are indexes, through `stack_id`, into what frames() and
+  // stack_frames() give (ids count from 1).
+  struct WithStack { std::optional<std::int64_t> stack_id; };
+  struct Sample : WithStack { StackRow row; };
+  struct Launch : WithStack { CollectiveRow row; };
+  std::vector<Frame> frames() const;                                 // of id i at index i - 1
+  std::vector<std::vector<std::uint32_t>> stack_frames() const;      // of stack id i at index i - 1; indexes into frames()
+  std::vector<Sample> samples() const;
+  std::vector<ProcessRow> processes() const;
+  std::vector<GroupRow> groups() const;                              // of id i at index i - 1
+  std::vector<FrontierRow> frontiers() const;
+  std::vector<Launch> launches() const;
+  std::vector<HistoryRow> histories(GroupId group) const;            // large: one group at a time
+  std::vector<RecorderRow> recorders() const;
+  std::vector<NetworkRow> networks() const;
 
   // Results in.
   Result<> save_resolution(std::span<const MemberRow> members, std::span<const EventRow> events, std::span<const TracebackRow> tracebacks, std::span<const ExitRow> exits,

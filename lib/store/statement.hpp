@@ -10,6 +10,11 @@
 
 namespace culprit::store {
 
+struct Blob {
+  const void* data;
+  std::size_t bytes;
+};
+
 class Statement {
  public:
   Statement() = default;
@@ -64,6 +69,7 @@ class Statement {
   void put(std::string_view value) { sqlite3_bind_text64(handle_, ++index_, value.data() == nullptr ? "" : value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8); }
   void put(const std::string& value) { put(std::string_view(value)); }
   void put(const char* value) { put(std::string_view(value)); }
+  void put(const Blob& value) { sqlite3_bind_blob64(handle_, ++index_, value.data == nullptr ? "" : value.data, value.bytes, SQLITE_TRANSIENT); }
   template <class T> void put(const std::optional<T>& value) {
     if (value) put(*value);
     else sqlite3_bind_null(handle_, ++index_);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -31,6 +32,14 @@ class Rows : public MemberSink {
   std::vector<ConfigRow> settings;
   std::vector<ClockRow> clocks;
   std::vector<RejectRow> rejects;
+  std::vector<StackRow> stacks;
+  std::vector<ProcessRow> processes;
+  std::vector<GroupRow> groups;         // id = index + 1
+  std::vector<FrontierRow> frontiers;
+  std::vector<CollectiveRow> collectives;
+  std::vector<HistoryRow> histories;
+  std::vector<RecorderRow> recorders;
+  std::vector<NetworkRow> networks;
   std::vector<MemberRow> members;
   std::vector<std::string> problems;
   std::string log;                    // everything, in order
@@ -53,6 +62,18 @@ class Rows : public MemberSink {
   void put(const ClockRow& r) override { clocks.push_back(r); (r.kind == "first" || r.kind == "last" ? times : log) += fmt::format("{} clock {} {} {}\n", at(r.place), r.kind, r.time.ns, r.text_hash); }
   void put(const RejectRow& r) override { rejects.push_back(r); log += fmt::format("{} reject {}\n", at(r.place), r.reason); }
   void put(const Manifest& m, const Place& place) override { log += fmt::format("{} manifest {}\n", at(place), m.job); }
+  void put(const StackRow& r) override { stacks.push_back(r); log += fmt::format("{} stack {} {} {} {}\n", at(r.place), r.source, r.pid.value_or(-1), r.frames.size(), r.frames.empty() ? r.problem : r.frames.front().function); }
+  void put(const ProcessRow& r) override { processes.push_back(r); log += fmt::format("{} process {} {} {} {}\n", at(r.place), r.pid, r.parent.value_or(-1), r.state, r.command); }
+  GroupId group(const GroupRow& r) override {
+    auto found = std::find(groups.begin(), groups.end(), r);
+    if (found == groups.end()) found = groups.insert(groups.end(), r);
+    return found - groups.begin() + 1;
+  }
+  void put(const FrontierRow& r) override { frontiers.push_back(r); log += fmt::format("{} frontier {} {} {} {}/{}\n", at(r.place), r.source, r.group, r.rank.value_or(-1), r.enqueued, r.completed); }
+  void put(const CollectiveRow& r) override { collectives.push_back(r); log += fmt::format("{} collective {} {} {} {} {}\n", at(r.place), r.source, r.group, r.sequence, r.operation, r.state); }
+  void put(const HistoryRow& r) override { histories.push_back(r); log += fmt::format("history {} {} {}\n", r.rank.value_or(-1), r.group, r.entries.size()); }
+  void put(const RecorderRow& r) override { recorders.push_back(r); log += fmt::format("{} recorder {} {} {}\n", at(r.place), r.version, r.rank.value_or(-1), r.entries); }
+  void put(const NetworkRow& r) override { networks.push_back(r); log += fmt::format("{} network {} {} {}\n", at(r.place), r.kind, r.name, r.hosts.size()); }
   std::optional<std::string> finished(const std::string&) override { return std::nullopt; }
   MemberId begin_member(const MemberRow& r) override { members.push_back(r); members.back().id = static_cast<MemberId>(members.size()); return members.back().id; }
   void end_member(const MemberRow& r) override {
