@@ -337,12 +337,12 @@ class WaitFor {
           if (m.head != kUnknownSequence && m.head <= sequence && (m.head == sequence || m.last >= sequence || m.enqueued >= sequence)) {
             o.in.push_back(m.index);
             if (m.sample != nullptr && m.head == sequence && o.sample == nullptr) o.sample = m.sample;
-          } else if (m.head != kUnknownSequence && m.head > sequence) o.done.push_back(m.index);
+          } else if (m.head != kUnknownSequence && m.head > sequence) (r.whole ? o.done : o.missing).push_back(m.index);   // a cut dump may have lost it: nobody knows
           else if (m.completed >= sequence) o.done.push_back(m.index);
           else if (m.enqueued >= 0 && m.enqueued < sequence) o.missing.push_back(m.index);
           else if (m.enqueued == kNoSequence) o.missing.push_back(m.index);
           else if (!r.dumped) o.missing.push_back(m.index);
-          else if (m.enqueued >= sequence) o.done.push_back(m.index);   // launched, not listed as unfinished
+          else if (m.enqueued >= sequence) (r.whole ? o.done : o.missing).push_back(m.index);   // launched, not listed as unfinished
           else unknown.push_back(&m);
         }
         // A dump of active operations says nothing of a group in which nothing is unfinished. A rank with nothing
@@ -414,7 +414,7 @@ class WaitFor {
       if (!o.missing.empty()) continue;
       bool held = false;
       for (const std::uint32_t r : o.in) {
-        if (ranks_[r].device_behind) { graph_.add(node(i), r); held = true; }
+        if (ranks_[r].device_behind || !ranks_[r].whole) { graph_.add(node(i), r); held = true; }   // of a cut dump nobody knows what came first
         else if (o.done.empty() && ranks_[r].first_op != ~0u && ranks_[r].first_op != i && !twin(ranks_[r].first_op, i)) { graph_.add(node(i), node(ranks_[r].first_op)); held = true; }
       }
       o.stuck = !held && o.done.empty() && o.in.size() > 1;
@@ -576,8 +576,16 @@ class WaitFor {
     leaf.group = groups_[ops[0]->group].id;
     leaf.sequence = ops[0]->sequence;
     leaf.operation = ops[0]->operation;
+    std::vector<std::int64_t> doubtful;
+    for (const std::uint32_t n : nodes)
+      if (n < ranks_.size() && !ranks_[n].whole) doubtful.push_back(ranks_[n].rank);
     for (const Op* o : ops) if (leaf.places.size() < 4 && o->sample != nullptr) leaf.places.push_back(o->sample->row.place);
-    if (!missing || leaf.ranks.size() < 2) {
+    if (!doubtful.empty()) {
+      std::sort(doubtful.begin(), doubtful.end());
+      leaf.kind = StopKind::no_dump;
+      leaf.ranks = std::move(doubtful);
+      leaf.why = "others wait with it in operations that its own dump, being cut, does not explain";
+    } else if (!missing || leaf.ranks.size() < 2) {
       // Only the order on the devices makes the ring, and streams may overtake: one of these operations is stuck.
       leaf.kind = StopKind::network;
       std::set<std::int64_t> members;
