@@ -65,10 +65,6 @@ bool dcgm_diag(const Head& head) { return has(head, "Successfully ran diagnostic
 bool rdma_devices(const Head& head) { return has(head, "hca_id:") || (has(head, "CA type:") && has(head, "Port 1:")) || has(head, "Infiniband device '"); }
 bool kubectl_describe(const Head& head) { return (has(head, "Namespace:") && has(head, "Containers:") && has(head, "Restart Count:")) || starts(first_text(head), "LAST SEEN"); }
 
-bool flight_recorder(const Head& head) {
-  return starts(head.bytes, std::string_view("\x80\x02}(", 4)) || (starts(first_text(head), "{") && has(head, "\"pg_config\"")) || (starts(first_text(head), "{") && has(head, "\"profiling_name\""));
-}
-
 bool stack_dump(const Head& head) {
   static const re2::RE2 kThread(R"re((?m)^(?:Thread \d+ \((?:Thread 0x|LWP \d+)|Thread (?:0x[0-9A-Fa-f]+|\d+) \((?:active|idle)|TID \d+:|PID \d+ - process|(?:Current thread|Thread) 0x[0-9a-f]{16} .*\(most recent call first\)|Traceback \(most recent call first\))|"os_thread_id":|"owns_gil":)re");
   // A log may hold a faulthandler dump; a stack dump begins with one.
@@ -112,7 +108,6 @@ bool xorg_log(const Head& head) { return has(head, "X.Org X Server") || starts(h
 
 // The first that fits names the file; the order is from the surest to the least sure.
 constexpr TextKind kKinds[] = {
-    {"flight-recorder", "PyTorch flight-recorder dumps (recognised; their reader is another analysis)", "data", flight_recorder},
     {"stack-dump", "py-spy, gdb, eu-stack, faulthandler dumps (recognised; not log text)", "stack", stack_dump},
     {"process-tree", "ps, pstree (recognised; not log text)", "data", process_tree},
     {"nvidia-smi-q", "nvidia-smi -q", "nvidia-smi", smi_query},
@@ -151,10 +146,10 @@ bool binary(std::string_view bytes) {
 
 }  // namespace
 
-extern const Document kErrorJson, kManifest, kProcessDump, kKubernetesJson;
+extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kManifest, kProcessDump, kKubernetesJson;
 
 namespace {
-constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kKubernetesJson};
+constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kKubernetesJson, &kFlightRecorder, &kFlightRecorderJson};
 }
 
 std::span<const Document* const> documents() { return kDocuments; }
