@@ -27,10 +27,12 @@ constexpr Rung kLadder[] = {
     {"user_code", user_code},                      // ByteRobust: user-space error with a module -> rollback
     {"device_or_code", device_or_code},            // illegal access: many GPUs the program, one GPU again and again the device
     {"process_crash", process_crash},              // a segfault once -> reattempt
+    {"stopped_rank", stopped_rank},                // FT-HSDP, ByteRobust: whom everybody waits for -> isolate; mismatch -> rollback
     {"network_alerts", network_alerts},            // flaps beyond their tolerance before the first broken connection
     {"numerics", numerics},                        // NaN without a culprit -> bit-wise checks
     {"root_diag", root_diag_step},                 // Aegis RootDiag, NetDiag
     {"config_check", config_check},                // Aegis ConfigCheck
+    {"stuck_group", stuck_group},                  // all are in one collective and nobody gets out -> checks on that group
     {"silent_rank", silent_rank},                  // everybody waits, one does not
     {"distributed_errors", few_reporters},         // Aegis DistError: at most two hosts report -> isolate those
     {"not_enough_evidence", leftover},             // ByteRobust: crash without a culprit -> stop-time checks; hang -> collect

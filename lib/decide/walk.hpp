@@ -75,5 +75,8 @@ Answer numerics(Walk& w);
 Answer root_diag_step(Walk& w);
 Answer silent_rank(Walk& w);
 Answer few_reporters(Walk& w);
+// waiting.cpp
+Answer stopped_rank(Walk& w);
+Answer stuck_group(Walk& w);
 
 }  // namespace culprit::decide
