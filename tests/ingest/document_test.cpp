@@ -50,7 +50,7 @@ TEST(Detect, NoTwoDocumentsClaimOneHead) {
   struct Want { const char* file; const char* format; };
   std::map<std::string, std::string> want;
   for (const Want& w : {Want{"stacks/pyspy_native_kitty_run1.txt", "stack-dump"}, {"stacks/gdb_gloo_allreduce_rank4.txt", "stack-dump"}, {"stacks/eustack_rank4.txt", "stack-dump"}, {"stacks/gdb_nccl_proxy_threads.txt", "stack-dump"},
-                        {"stacks/pyspy_layout_rank1.json", "stack-dump"}, {"stacks/elastic_error_rank0_fallout.json", "error-json"}, {"stacks/elastic_error_rank3.json", "error-json"}, {"stacks/gdb_pybt_rank5.txt", "stack-dump"},
+                        {"stacks/pyspy_layout_rank1.json", "pyspy-json"}, {"stacks/stat_layout_hang_a.dot", "stat-dot"}, {"stacks/gdb_wrapped_from_line.txt", "stack-dump"}, {"stacks/elastic_error_rank0_fallout.json", "error-json"}, {"stacks/elastic_error_rank3.json", "error-json"}, {"stacks/gdb_pybt_rank5.txt", "stack-dump"},
                         {"stacks/pyspy_megatron_broadcast.txt", "stack-dump"}, {"stacks/pyspy_hex_thread_ids.txt", "stack-dump"}, {"stacks/faulthandler_rank1.txt", "stack-dump"}, {"stacks/faulthandler_segv.txt", "stack-dump"},
                         {"stacks/faulthandler_py314_cstack.txt", "stack-dump"}, {"stacks/elastic_torch27_no_error_file.log", "text"}, {"stacks/elastic_torch1x_sigkill.log", "text"}, {"stacks/elastic_torch20_bracket.log", "text"},
                         {"metrics/xpu_timer_single.prom", "metrics"}, {"metrics/prometheus_query_range.json", "metrics"}, {"metrics/nvidia_smi_dmon.txt", "metrics"}, {"metrics/nvidia_smi_query_gpu.csv", "metrics"}, {"metrics/dcgm_exporter.prom", "metrics"},
