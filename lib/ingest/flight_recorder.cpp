@@ -545,8 +545,12 @@ class Dump {
     row.only_active = row.pending == row.entries && past && !tree_.truncated;
     row.truncated = tree_.truncated;
     sink_.put(row);
-    for (Group& group : groups_) group.id = sink_.group(group.row);
-    for (const Group& group : groups_) tell_frontier(group);
+    // The two encodings list groups in different orders.
+    std::vector<Group*> order;
+    for (Group& group : groups_) order.push_back(&group);
+    std::sort(order.begin(), order.end(), [](const Group* a, const Group* b) { return a->row < b->row; });
+    for (Group* group : order) group->id = sink_.group(group->row);
+    for (const Group* group : order) tell_frontier(*group);
     std::vector<char> wanted(entries_.size(), 0);
     for (const Group& group : groups_) {
       std::size_t completed = 0;
@@ -554,7 +558,7 @@ class Dump {
     }
     for (std::size_t i = 0; i < entries_.size(); ++i)
       if (wanted[i]) tell_collective(entries_[i]);
-    for (const Group& group : groups_) tell_history(group);
+    for (const Group* group : order) tell_history(*group);
     if (budget_ == 0) reject("recorder.too_much", 0, "values refer to each other without end");
   }
 

@@ -174,12 +174,12 @@ TEST(FlightRecorder, SendAndReceive) {
 TEST(FlightRecorder, StatusIsNamedOrDropped) {
   const std::vector<std::array<std::string, 3>> groups{{"0", "default_pg", "[0, 1]"}, {"41", "A", "[0, 1]"}, {"112", "B", "[0]"}};
   // Both counters rise with each creation.
-  EXPECT_EQ(frontiers(read("rank_0", dump({groups, {{"0", 1, 1}, {"16", 3, 3}, {"5", 2, 2}}, {}}))), (Lines{"0 1/-2/1", "41 2/-2/2", "112 3/-2/3"}));
+  EXPECT_EQ(frontiers(read("rank_0", dump({groups, {{"0", 1, 1}, {"16", 3, 3}, {"5", 2, 2}}, {}}))), (Lines{"0 1/-2/1", "112 3/-2/3", "41 2/-2/2"}));
   // An entry contradicts: only what entries name, and what is left over.
   const Rows odd = read("rank_0", dump({groups, {{"0", 1, 1}, {"16", 3, 3}, {"5", 2, 2}}, {{1, 16, "41", "A", 3}}}));
   EXPECT_EQ(frontiers(odd), (Lines{"41 3/-2/3"}));
   EXPECT_EQ(odd.reasons(), "0:recorder.status_unnamed");
-  EXPECT_EQ(frontiers(read("rank_0", dump({groups, {{"0", 1, 1}, {"16", 3, 3}, {"5", 2, 2}}, {{1, 16, "41", "A", 3}, {2, 0, "0", "default_pg", 1}}}))), (Lines{"0 1/-2/1", "41 3/-2/3", "112 2/-2/2"}));
+  EXPECT_EQ(frontiers(read("rank_0", dump({groups, {{"0", 1, 1}, {"16", 3, 3}, {"5", 2, 2}}, {{1, 16, "41", "A", 3}, {2, 0, "0", "default_pg", 1}}}))), (Lines{"0 1/-2/1", "112 2/-2/2", "41 3/-2/3"}));
   // Names that count nothing.
   const std::vector<std::array<std::string, 3>> hashed{{"0", "default_pg", "[0, 1]"}, {"9f3a", "A", "[0, 1]"}, {"77c1", "B", "[0]"}};
   const Rows none = read("rank_0", dump({hashed, {{"0", 1, 1}, {"1", 3, 3}, {"2", 2, 2}}, {}}));
