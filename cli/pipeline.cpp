@@ -198,7 +198,8 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   if (!facts.zone_known) out.notes.push_back("times without a zone were taken for UTC; a job.json with \"timezone\" settles it");
   std::map<std::string, std::size_t> unread;
   for (const MemberRow& m : out.members)
-    if (m.format == "flight-recorder" || m.format == "stack-dump" || m.format == "metrics") ++unread[m.format];
+    if (m.format == "flight-recorder-json") ++unread["flight-recorder"];
+    else if (m.format == "flight-recorder" || m.format == "stack-dump" || m.format == "metrics") ++unread[m.format];
   for (const auto& [format, n] : unread) out.notes.push_back(fmt::format("{} {} file{} recognised and not looked into: this verdict rests on logs alone", n, format, n == 1 ? " was" : "s were"));
   for (const RejectRow& reject : db.rejects())
     if (reject.reason.rfind("manifest.", 0) == 0 && reject.place.line > 0) out.notes.push_back("job.json was not used: " + reject.excerpt);
