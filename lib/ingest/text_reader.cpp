@@ -258,6 +258,8 @@ void TextReader::finish() {
   partial_.clear();
   for (Waiting& waiting : waiting_) storms_.add(std::move(waiting.row), reading_.sink);
   waiting_.clear();
+  for (const auto& kept : reading_.kept) kept->finish(reading_);
+  reading_.kept.clear();
   storms_.flush(reading_.sink);
 }
 

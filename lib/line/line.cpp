@@ -437,13 +437,31 @@ std::size_t bar_end(std::string_view text) {
   return end;
 }
 
+// "gpu-a:615:18953 [2] NCCL INFO " at the start: the head of nearly every line of NCCL_DEBUG, of which a log may have
+// millions. Returns where it ends, or 0.
+std::size_t plain_nccl_head(std::string_view text, std::string_view& host, std::int64_t& pid, std::int64_t& device) {
+  Cursor c{text};
+  host = c.word(host_char);
+  if (host.empty() || !c.take(":")) return 0;
+  const auto p = c.number();
+  if (!p || !c.take(":") || !c.number() || !c.take(" [")) return 0;
+  const auto d = c.number();
+  if (!d || !(c.take("] NCCL INFO") || c.take("] NCCL WARN"))) return 0;
+  pid = *p;
+  device = *d;
+  return c.at;
+}
+
 void read_nccl_head(std::string_view message, Prefix& prefix) {
   static const re2::RE2 kHead(R"(([^\s:()\[\]]+):(\d+):(\d+) \[(\d+)\] (?:\S+ ){0,3}?(?:\(\w+\) )?NCCL (?:INFO|WARN|TRACE))");
   std::string host;
+  std::string_view plain;
   std::int64_t pid = 0;
   std::int64_t tid = 0;
   std::int64_t device = 0;
-  if (re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kHead, &host, &pid, &tid, &device)) {
+  const bool at_start = plain_nccl_head(message, plain, pid, device) > 0;
+  if (at_start) host = plain;
+  if (at_start || re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kHead, &host, &pid, &tid, &device)) {
     prefix.host = host;
     prefix.pid = pid;
     prefix.device = device;
@@ -551,6 +569,13 @@ std::vector<std::size_t> record_heads(std::string_view raw) {
   static const re2::RE2 kInner(R"((\[rank\d+\]:|\[default\d+\]:|[A-Za-z0-9][\w.-]*:\d+:\d+ \[\d+\] (?:\S+ )?NCCL (?:INFO|WARN)))");
   std::vector<std::size_t> heads{0};
   if (raw.find("NCCL ") == std::string_view::npos && raw.find("[rank") == std::string_view::npos && raw.find("[default") == std::string_view::npos) return heads;
+  {  // one head, where it should be
+    std::string_view host;
+    std::int64_t pid = 0;
+    std::int64_t device = 0;
+    const std::size_t end = plain_nccl_head(raw, host, pid, device);
+    if (end > 0 && raw.find("NCCL ", end) == std::string_view::npos && raw.find("[rank") == std::string_view::npos && raw.find("[default") == std::string_view::npos) return heads;
+  }
   const re2::StringPiece input(raw.data(), raw.size());
   re2::StringPiece match;
   std::size_t at = 0;
