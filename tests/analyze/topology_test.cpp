@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -269,6 +270,69 @@ TEST(MakeTopology, HostsAndSwitches) {
   }
   EXPECT_EQ(text, "switch leaf1 0 a1 a2\nswitch leaf2 0 b1\npod p 1 a1 b1\nswitch loop1 1 a1\nswitch spine 1 a1 a2 b1\nswitch loop2 2 a1\n");
   EXPECT_FALSE(t.notes.empty());
+}
+
+// The process groups that the dumps of a real run name. They stand before the entries, written with six opcodes; the first
+// other one ends the reading.
+std::vector<GroupRow> groups_of_dumps(const std::filesystem::path& folder) {
+  std::vector<GroupRow> out;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    std::map<char, std::string> memo;
+    std::vector<std::string> strings;
+    for (std::size_t at = 2; at + 5 < bytes.size(); ++at) {
+      if (bytes[at] == 'X') {
+        std::uint32_t length = 0;
+        std::memcpy(&length, bytes.data() + at + 1, 4);
+        if (at + 5 + length > bytes.size()) break;
+        strings.push_back(bytes.substr(at + 5, length));
+        at += 4 + length;
+      } else if (bytes[at] == 'q') {
+        if (bytes[at - 1] != '}' && !strings.empty()) memo[bytes[at + 1]] = strings.back();
+        ++at;
+      } else if (bytes[at] == 'h') {
+        strings.push_back(memo[bytes[++at]]);
+      } else if (std::string_view("}(u").find(bytes[at]) == std::string_view::npos) {
+        break;
+      }
+    }
+    std::string description;
+    for (std::size_t i = 0; i + 1 < strings.size(); ++i) {
+      if (strings[i] == "desc") description = strings[i + 1];
+      if (strings[i] == "ranks") out.push_back(group(description, from_ranges(strings[i + 1])));
+    }
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+TEST(MakeTopology, DumpsOfRealRuns) {
+  const std::filesystem::path folder = std::string(CULPRIT_SHARED_DIR) + "/formats/flight_recorder";
+  if (!std::filesystem::is_directory(folder / "nvrx_gpu_error_1st")) GTEST_SKIP() << "no samples here";
+  struct Case { const char* name; Layout layout; };
+  for (const Case& c : {Case{"nvrx_gpu_error_1st", {2, 4, 2, 1, 4, 1, ""}}, {"nvrx_lock_gil_1st", {4, 2, 2, 1, 8, 1, ""}}, {"gloo_hang_a", {2, 2, 2, 1, 1, 1, ""}}}) {
+    Facts facts;
+    facts.groups = groups_of_dumps(folder / c.name);
+    ASSERT_GT(facts.groups.size(), 4u) << c.name;
+    const Topology t = make_topology(facts);
+    ASSERT_TRUE(t.layout) << c.name;
+    EXPECT_EQ(t.layout->order, "tp-cp-ep-dp-pp") << c.name;
+    EXPECT_TRUE(t.notes.empty()) << t.notes[0];
+    const Layout& l = *t.layout;
+    EXPECT_EQ((std::vector{l.tp, l.pp, l.dp, l.cp, l.ep, l.etp}), (std::vector{c.layout.tp, c.layout.pp, c.layout.dp, c.layout.cp, c.layout.ep, c.layout.etp})) << c.name;
+    // Every plain group of the dumps is one of those computed.
+    const auto computed = by_dimension(parallel_groups(l));
+    std::size_t held = 0;
+    for (const GroupRow& g : facts.groups) {
+      const auto it = computed.find(dimension_of(g.description));
+      if (it == computed.end()) continue;
+      ++held;
+      EXPECT_NE(std::find(it->second.begin(), it->second.end(), g.ranks), it->second.end()) << g.description << to_ranges(g.ranks);
+    }
+    EXPECT_GT(held, 4u);
+  }
 }
 
 TEST(DimensionOf, Descriptions) {
