@@ -89,7 +89,7 @@ bool shared_by(const Walk& w, std::size_t hosts, std::size_t all) {
   return hosts >= w.params.many_hosts || (hosts >= 3 && static_cast<double>(hosts) > w.params.shared_hosts * static_cast<double>(all));
 }
 
-// The switch of the manifest that (nearly) all of these hosts hang on, and few others do.
+// The switch that (nearly) all of these hosts hang on, and few others do.
 std::string switch_of(const Walk& w, const std::set<std::string>& hosts) {
   std::string best;
   std::size_t best_size = 0;

@@ -152,9 +152,10 @@ bool binary(std::string_view bytes) {
 }  // namespace
 
 extern const Document kErrorJson, kManifest, kProcessDump, kKubernetesJson;
+extern const Document kSlurmTopology, kSlurmTopologyYaml, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 
 namespace {
-constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kKubernetesJson};
+constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kKubernetesJson, &kSlurmTopology, &kSlurmTopologyYaml, &kHostfile, &kNetworkCsv, &kNetworkJson, &kGpuTopology};
 }
 
 std::span<const Document* const> documents() { return kDocuments; }

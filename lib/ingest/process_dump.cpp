@@ -76,6 +76,8 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
       else if (key == "WORLD_SIZE" || (key == "SLURM_NTASKS" && !row.world_size)) row.world_size = integer(value);
       else if (key == "GROUP_RANK" || (key == "SLURM_NODEID" && !row.node_rank)) row.node_rank = integer(value);
       else if ((key == "HOSTNAME" || key == "SLURMD_NODENAME" || key == "NODE_NAME") && !value.empty()) row.host = std::string(value.substr(0, 255));
+      else if ((key == "SLURM_JOB_NODELIST" || key == "SLURM_NODELIST") && !value.empty() && value.size() <= 8192)
+        reading.sink.put(ConfigRow{{member.id, number, offset, static_cast<std::uint32_t>(line.size())}, "slurm.nodelist", std::string(value), {}, {}});
       else if (key.rfind("NCCL_", 0) == 0 || key.rfind("TORCH_NCCL_", 0) == 0)
         reading.sink.put(ConfigRow{{member.id, number, offset, static_cast<std::uint32_t>(line.size())}, "env." + std::string(key), std::string(value.substr(0, 400)), {}, {}});
     }
