@@ -44,10 +44,14 @@ struct Topology {
   std::optional<Layout> layout;       // when it is known or the groups agree with one
   std::vector<ParallelGroup> groups;  // by dimension, then by first rank
   std::map<std::int64_t, std::string> host_of;   // rank -> host
+  // When nothing ties ranks to hosts: by the order of a host file or node list. A guess, for reading only, never to
+  // accuse a host with: torchrun's c10d rendezvous counts nodes as they join, in any order.
+  std::map<std::int64_t, std::string> guessed_host_of;
+  std::string guess_source;           // "hostfile order", "nodelist order", "manifest order"; "" = no guess
   std::vector<Switch> switches;
   std::vector<std::string> notes;     // contradictions between sources
 
-  std::string where(std::int64_t rank) const;    // "rank 5 (node-07)", or "rank 5"
+  std::string where(std::int64_t rank) const;    // "rank 5 (node-07)", "rank 5 (node-07 by hostfile order)", or "rank 5"
 };
 
 Topology make_topology(const Facts& facts);

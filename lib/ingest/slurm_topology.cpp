@@ -227,6 +227,6 @@ std::string read_yaml(std::string_view bytes, const MemberRow& member, Reading& 
 extern const Document kSlurmTopology;
 extern const Document kSlurmTopologyYaml;
 constinit const Document kSlurmTopology{"slurm-topology", "Slurm's topology.conf, scontrol show topology: switches and blocks", 16u << 20, sniff_conf, read_conf};
-constinit const Document kSlurmTopologyYaml{"slurm-topology-yaml", "Slurm's topology.yaml", 16u << 20, sniff_yaml, read_yaml};
+constinit const Document kSlurmTopologyYaml{"topology-yaml", "Slurm's topology.yaml", 16u << 20, sniff_yaml, read_yaml};
 
 }  // namespace culprit::ingest

@@ -232,6 +232,8 @@ TEST(MakeTopology, ManifestAndLog) {
   EXPECT_FALSE(t.layout);
   EXPECT_EQ(t.notes.size(), 1u);
   EXPECT_EQ(make_topology(Facts{}).source, "");
+  t = make_topology(with_manifest(R"({"tp": 2})", 10'000'000));
+  EXPECT_TRUE(t.groups.empty());
 
   Facts facts;
   print(facts, "parallel.framework", "megatron");
@@ -333,6 +335,43 @@ TEST(MakeTopology, DumpsOfRealRuns) {
     }
     EXPECT_GT(held, 4u);
   }
+}
+
+TEST(MakeTopology, OrderOfNodesIsAGuess) {
+  Facts facts;
+  facts.world_size = 4;
+  facts.members.resize(2);
+  facts.members[0].id = 1;
+  facts.members[1].id = 2;
+  for (const auto& [member, line, host, slots] : std::vector<std::tuple<MemberId, std::uint64_t, std::string, std::string>>{{1, 1, "b", "3"}, {1, 2, "a.cluster", "1"}}) {
+    IdentityRow row;
+    row.place = {member, line, 0, 0};
+    row.source = "hostfile";
+    row.host = host;
+    row.node_rank = static_cast<std::int64_t>(line) - 1;
+    facts.identities.push_back(row);
+    facts.configs.push_back({row.place, "hostfile.slots", slots, host, {}});
+  }
+  facts.configs.push_back({{1, 1, 0, 0}, "slurm.nodelist", "x[1-2]", {}, {}});
+  Topology t = make_topology(facts);
+  EXPECT_TRUE(t.host_of.empty());
+  EXPECT_EQ(t.guess_source, "hostfile order");
+  EXPECT_EQ(t.where(2), "rank 2 (b by hostfile order)");
+  EXPECT_EQ(t.where(3), "rank 3 (a by hostfile order)");
+  facts.identities[0].place.member = 2;   // two files that disagree
+  t = make_topology(facts);
+  EXPECT_EQ(t.where(3), "rank 3 (x2 by nodelist order)");
+  facts.configs.push_back({{1, 1, 0, 0}, "slurm.nodelist", "y[1-2]", {}, {}});
+  EXPECT_EQ(make_topology(facts).guess_source, "");
+  facts.configs.clear();
+  facts.configs.push_back({{1, 1, 0, 0}, "slurm.nodelist", "x[1-3]", {}, {}});   // 4 ranks on 3 hosts: who knows how
+  EXPECT_EQ(make_topology(facts).guess_source, "");
+  RankRow rank;   // one rank that a log ties to a host, and the guess is off
+  rank.rank = 0;
+  rank.host = "x2";
+  facts.ranks.push_back(rank);
+  facts.configs[0].value = "x[1-2]";
+  EXPECT_EQ(make_topology(facts).guess_source, "");
 }
 
 TEST(DimensionOf, Descriptions) {
