@@ -175,6 +175,6 @@ std::string read_json(std::string_view bytes, const MemberRow& member, Reading& 
 extern const Document kNetworkCsv;
 extern const Document kNetworkJson;
 constinit const Document kNetworkCsv{"network-table", "CSV of hosts with their switch, rack, rail or pod", 64u << 20, sniff_csv, read_csv};
-constinit const Document kNetworkJson{"network-table-json", "JSON of hosts with their switch, rack, rail or pod", 64u << 20, sniff_json, read_json};
+constinit const Document kNetworkJson{"network-table-json", "JSON of hosts with their switch, rack, rail or pod", 16u << 20, sniff_json, read_json};
 
 }  // namespace culprit::ingest

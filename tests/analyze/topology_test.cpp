@@ -164,6 +164,18 @@ RC_GTEST_PROP(MakeTopology, RecordersGroupsGiveTheLayoutBack, ()) {
   RC_ASSERT(t.layout->dp == l.dp);
 }
 
+TEST(MakeTopology, SixteenThousandRanksInAnUnusualOrder) {
+  const Layout l{8, 16, 64, 2, 8, 1, "tp-dp-cp-ep-pp"};
+  Facts facts;
+  facts.world_size = l.world();
+  for (const ParallelGroup& g : parallel_groups(l)) facts.groups.push_back(group("mesh_" + g.dimension, g.ranks));
+  const Topology t = make_topology(facts);
+  ASSERT_TRUE(t.layout);
+  EXPECT_EQ(t.layout->ep, 8);
+  EXPECT_EQ(t.layout->etp, 1);
+  EXPECT_EQ(by_dimension(t.groups), by_dimension(parallel_groups(l)));
+}
+
 TEST(MakeTopology, RecordersOfSomeRanksGiveAllGroups) {
   Facts facts;
   facts.groups = {group("default_pg", {0, 1, 2, 3, 4, 5, 6, 7}), group("TENSOR_MODEL_PARALLEL_GROUP", {0, 1}), group("DATA_PARALLEL_GROUP", {0, 2}), group("PIPELINE_MODEL_PARALLEL_GROUP", {0, 4}),
