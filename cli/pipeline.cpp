@@ -1,5 +1,6 @@
 #include "pipeline.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -18,6 +19,7 @@
 #include "analyze/identity.hpp"
 #include "analyze/root_diag.hpp"
 #include "analyze/silence.hpp"
+#include "analyze/topology.hpp"
 #include "decide/decide.hpp"
 #include "ingest/manifest.hpp"
 #include "report/report.hpp"
@@ -174,12 +176,15 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   for (const HostRow& h : facts.hosts) incident.hosts_with_output += h.has_log;
   incident.ranks = std::max<std::size_t>(facts.ranks.size(), static_cast<std::size_t>(facts.world_size));
   for (const RankRow& r : facts.ranks) incident.has_rank_map = incident.has_rank_map || r.host.has_value();
-  if (facts.manifest)
-    for (const auto* level : {&facts.manifest->tor, &facts.manifest->pod}) incident.switches.insert(incident.switches.end(), level->begin(), level->end());
+  // What hosts hang on, and pods: a spine would have all of them below it, a rack shares no cable.
+  const analyze::Topology topology = analyze::make_topology(facts);
+  for (const analyze::Switch& s : topology.switches)
+    if ((s.level == 0 && s.kind != "rack" && s.kind != "rail") || s.kind == "pod") incident.switches.emplace_back(s.name, s.hosts);
   incident.job_start = facts.job_start;
   incident.job_end = facts.job_end;
   incident.zone_known = facts.zone_known;
-  incident.any_training_output = !facts.progress.empty() || !facts.tracebacks.empty() || !facts.exits.empty() || !facts.identities.empty();
+  incident.any_training_output = !facts.progress.empty() || !facts.tracebacks.empty() || !facts.exits.empty() ||
+                                 std::any_of(facts.identities.begin(), facts.identities.end(), [](const IdentityRow& i) { return i.source != "hostfile"; });
   for (const ProgressSpan& p : facts.progress) {
     if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress)) incident.last_progress = p.last.time_ns;
     if (p.last.iteration) incident.last_iteration = std::max(incident.last_iteration.value_or(0), *p.last.iteration);
@@ -195,6 +200,7 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   out.hosts = facts.hosts;
   out.ranks = facts.ranks;
   out.notes = facts.notes;
+  out.notes.insert(out.notes.end(), topology.notes.begin(), topology.notes.end());
   if (!facts.zone_known) out.notes.push_back("times without a zone were taken for UTC; a job.json with \"timezone\" settles it");
   std::map<std::string, std::size_t> unread;
   for (const MemberRow& m : out.members)

@@ -185,9 +185,11 @@ bool binary(std::string_view bytes) {
 }  // namespace
 
 extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kManifest, kProcessDump, kProcessFile, kPyspyJson, kStatDot;
+extern const Document kSlurmTopology, kSlurmTopologyYaml, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 
 namespace {
-constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kProcessFile, &kKubernetesJson, &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson, &kStatDot};
+constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kProcessFile, &kKubernetesJson, &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,
+                                          &kStatDot, &kSlurmTopology, &kSlurmTopologyYaml, &kHostfile, &kNetworkCsv, &kNetworkJson, &kGpuTopology};
 }
 
 std::span<const Document* const> documents() { return kDocuments; }

@@ -8,6 +8,7 @@ extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface,
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kNcclCalls;
 extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
+    
 
 namespace {
 
@@ -15,6 +16,7 @@ constexpr const Recogniser* kAll[] = {
     &kTraceback, &kTorchrunReport, &kTorchrunExit, &kSrunExit, &kExitCode, &kNcclInit, &kNcclNetwork, &kNcclSettings, &kMegatron, &kDeepspeed,
     &kNemo, &kTorchtitan, &kHuggingface, &kGenericProgress, &kFinished, &kSmiHeading, &kNicHeading, &kDriver, &kCriPartial, &kKernelBanner, &kPyspy, &kGdb, &kLldb, &kEuStack, &kFaulthandler, &kProcessList, &kPstree,
     &kWatchdogTimeout, &kWatchdogFrontier, &kDesync, &kNcclCalls,
+    &kMegatronSizes, &kMegatronArguments, &kNemoGroups, &kDeviceMesh, &kNodelist,
 };
 static_assert(sizeof(kAll) / sizeof(kAll[0]) <= 64, "a candidate line names its recognisers in a 64-bit mask");
 
