@@ -1,0 +1,266 @@
+#include "analyze/stacks.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "analyze/topology.hpp"
+#include "command.hpp"
+#include "model/ranges.hpp"
+#include "pack.hpp"
+#include "pipeline.hpp"
+#include "report/terminal.hpp"
+
+namespace culprit::cli {
+
+namespace {
+
+using analyze::StackGroup;
+using analyze::StackReport;
+using analyze::StackTree;
+
+constexpr std::size_t kMostLines = 400;   // of a tree; a terminal is no place for more
+
+class Printer {
+ public:
+  Printer(const Arguments& arguments, const StackReport& report, const std::vector<Finding>& findings) : report_(report), findings_(findings), color_(use_color(arguments)), lacks_(arguments.has("lacks")), width_(std::max<std::size_t>(40, terminal_width())), role_(arguments.get("role", "trainer")) {}
+
+  bool shown(const std::string& role) const { return role_ == "all" || role == role_; }
+
+  std::string text() const {
+    std::string out = verdict();
+    out += groups();
+    for (const auto& [role, tree] : report_.trees)
+      if (shown(role)) out += "\n" + bold(role) + "\n" + draw(tree);
+    std::string notes;
+    for (const std::string& note : report_.notes) notes += "  " + report::visible(note) + "\n";
+    if (!notes.empty()) out += "\n" + bold("Notes") + "\n" + notes;
+    return out;
+  }
+
+  std::string folded() const {
+    std::string out;
+    for (const auto& [role, tree] : report_.trees) {
+      if (!shown(role)) continue;
+      for (const StackTree::Leaf& leaf : tree.leaves()) {
+        std::string line;
+        for (const std::uint32_t frame : report_.normal.stacks[leaf.stack]) {
+          std::string name = report::visible(report_.normal.names[frame]);
+          std::replace(name.begin(), name.end(), ';', ':');
+          line += (line.empty() ? "" : ";") + name;
+        }
+        out += fmt::format("{} {}\n", line, leaf.processes);
+      }
+    }
+    return out;
+  }
+
+ private:
+  std::string paint(const char* code, const std::string& text) const { return color_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text; }
+  std::string bold(const std::string& text) const { return paint("1", text); }
+  std::string dim(const std::string& text) const { return paint("2", text); }
+
+  std::string cut(const std::string& text, std::size_t width) const {
+    if (text.size() <= width) return text;
+    if (width < 4) return "…";
+    std::size_t at = width - 1;
+    while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+    return text.substr(0, at) + "…";
+  }
+
+  // What fired, the surest first; else what could not be told.
+  std::string verdict() const {
+    std::vector<const Finding*> order;
+    for (const Finding& f : findings_) order.push_back(&f);
+    std::stable_sort(order.begin(), order.end(), [](const Finding* a, const Finding* b) {
+      const auto key = [](const Finding* f) { return std::tuple(f->outcome != Outcome::fired, f->role != Role::root, -f->confidence); };
+      return key(a) < key(b);
+    });
+    if (order.empty()) return "";
+    const Finding& f = *order.front();
+    std::string out;
+    if (f.outcome == Outcome::fired) {
+      out = paint("1;31", fmt::format("{} {}: {}", f.subject.kind, report::visible(f.subject.id), f.title)) + fmt::format(" ({:.0f} % sure)\n", f.confidence * 100);
+    } else {
+      out = bold(f.outcome == Outcome::ruled_out ? "No hang: " + f.title : "No verdict: " + f.title) + "\n";
+    }
+    out += "  " + report::wrapped(report::visible(f.why), width_ - 4, 2) + "\n";
+    for (std::size_t i = 1; i < order.size(); ++i)
+      if (order[i]->outcome == Outcome::fired) out += "  " + report::wrapped(fmt::format("{} {}: {}", order[i]->subject.kind, report::visible(order[i]->subject.id), order[i]->title), width_ - 4, 2) + "\n";
+    if (report_.cover && report_.hang && !report_.outliers.empty()) out += "  " + report::wrapped(fmt::format("exceptional: {}; {}: {}", to_ranges(report_.outliers), report_.cover->shared ? fmt::format("covered by {} on", fmt::join(report_.cover->groups, ", ")) : "on", report::visible(fmt::format("{}", fmt::join(report_.cover->hosts, ", ")))), width_ - 4, 2) + "\n";
+    return out;
+  }
+
+  std::string groups() const {
+    std::string out = "\n" + bold("Groups of equal stacks") + "\n";
+    std::size_t lines = 0;
+    for (const StackGroup& g : report_.groups) {
+      if (!shown(g.role)) continue;
+      if (++lines > kMostLines / 4) { out += "  and more: --format json has them all\n"; break; }
+      const std::string hosts = g.hosts.size() > 3 ? fmt::format("{} hosts", g.hosts.size()) : report::visible(fmt::format("{}", fmt::join(g.hosts, ",")));
+      const std::string head = cut(fmt::format("{:>6}  {} {}  {}", g.processes, g.role == "trainer" ? "ranks" : g.role + " of ranks", g.ranks.empty() ? "?" : to_ranges(g.ranks), hosts), width_ / 2 + 10);
+      out += fmt::format("{}  {}{}\n", g.dominant ? head : paint("33", head), analyze::describe(g.stage), g.dominant && g.role == "trainer" ? dim(" (" + g.why + ")") : "");
+      const auto& stack = report_.normal.stacks[g.stack];
+      std::string inner;
+      for (std::size_t i = 0; i < std::min<std::size_t>(3, stack.size()); ++i) inner += (i == 0 ? "" : " < ") + report_.normal.names[stack[stack.size() - 1 - i]];
+      out += "        " + dim(cut(report::visible(inner), width_ - 8)) + "\n";
+    }
+    return out;
+  }
+
+  // Frames that all share stand under each other without a branch; only where ways part the tree is indented.
+  std::string draw(const StackTree& tree) const {
+    std::string out;
+    struct Work { std::uint32_t node; std::string before; bool last, branch; };
+    const auto children = [&](std::uint32_t node) {
+      std::vector<std::uint32_t> list;
+      for (std::uint32_t child = node + 1; child < tree.nodes()[node].end; child = tree.nodes()[child].end) list.push_back(child);
+      return list;
+    };
+    std::vector<Work> work;
+    std::size_t lines = 0;
+    const auto push = [&](std::uint32_t node, const std::string& indent) {
+      const auto list = children(node);
+      const bool branch = list.size() > 1 || (!list.empty() && node > 0 && tree.ends_here(node));
+      for (auto child = list.rbegin(); child != list.rend(); ++child) work.push_back({*child, indent, child == list.rbegin(), branch});
+    };
+    push(0, "");
+    std::string last_ranks;
+    while (!work.empty()) {
+      const Work at = work.back();
+      work.pop_back();
+      if (++lines > kMostLines) { out += "  and more: --format folded has them all\n"; break; }
+      const std::string lead = at.before + (at.branch ? at.last ? "└─ " : "├─ " : "");
+      const std::size_t columns = 2 + report::columns(lead);
+      const auto ranks = tree.ranks(at.node);
+      std::string tail = ranks.empty() ? fmt::format("{} processes", tree.processes(at.node)) : fmt::format("[{}]", to_ranges(ranks));
+      if (lacks_)
+        if (const auto lacking = tree.lacking(at.node); !lacking.empty()) tail += fmt::format(" lacks [{}]", to_ranges(lacking));
+      // A chain has the same ranks all along: told once.
+      if (!at.branch && tail == last_ranks) tail.clear();
+      else last_ranks = tail;
+      const std::size_t room = width_ > columns + 20 ? width_ - columns : 20;
+      const std::string name = cut(report::visible(report_.normal.names[tree.nodes()[at.node].frame]), tail.empty() ? room : room - std::min(room / 2, tail.size() + 2));
+      out += "  " + lead + name + (tail.empty() ? "" : "  " + dim(cut(tail, room > name.size() + 2 ? std::max<std::size_t>(8, room - name.size() - 2) : 8))) + "\n";
+      push(at.node, at.branch ? at.before + (at.last ? "   " : "│  ") : at.before);
+    }
+    return out;
+  }
+
+  const StackReport& report_;
+  const std::vector<Finding>& findings_;
+  bool color_, lacks_;
+  std::size_t width_;
+  std::string role_;
+};
+
+nlohmann::ordered_json stage_json(const analyze::Stage& stage) {
+  return {{"doing", name(stage.doing)}, {"operation", stage.operation}, {"dimension", stage.dimension}};
+}
+
+std::string to_json(const Printer& printer, const StackReport& report, const std::vector<Finding>& findings, bool lacks) {
+  using Json = nlohmann::ordered_json;
+  Json out;
+  out["version"] = 1;
+  out["trainers"] = report.trainers;
+  out["hang"] = report.hang;
+  out["hang_why"] = report.hang_why;
+  out["motion"] = report.motion == analyze::Motion::standing ? "standing" : report.motion == analyze::Motion::moving ? "moving" : "unknown";
+  out["motion_why"] = report.motion_why;
+  out["confidence"] = report.confidence;
+  out["outliers"] = to_ranges(report.outliers);
+  out["unheard"] = to_ranges(report.unheard);
+  if (report.cover) out["cover"] = {{"shared", report.cover->shared}, {"groups", report.cover->groups}, {"hosts", report.cover->hosts}, {"ranks", to_ranges(report.cover->ranks)}};
+  out["sinks"] = Json::array();
+  for (const auto& s : report.sinks)
+    out["sinks"].push_back({{"ranks", to_ranges(s.ranks)}, {"hosts", s.hosts}, {"role", s.role}, {"stage", stage_json(s.stage)}, {"function", s.function}, {"file", s.file}, {"line", s.line}, {"native", s.native_reason}, {"waiting", s.waiting}, {"in_collective", !s.elsewhere}, {"has_stack", !s.unheard}});
+  out["waits"] = Json::array();
+  for (const auto& w : report.waits) out["waits"].push_back({{"group", w.group}, {"operation", w.operation}, {"from", to_ranges(w.from)}, {"for", to_ranges(w.to)}});
+  if (!report.storage.empty()) out["storage"] = {{"call", report.storage}, {"hosts", report.storage_hosts}};
+  out["rounds"] = Json::array();
+  for (const auto& r : report.rounds) out["rounds"].push_back({{"name", r.name}, {"time", r.time ? Json(iso_utc(*r.time)) : Json(nullptr)}, {"outliers", to_ranges(r.outliers)}, {"flagged", r.flagged}});
+  if (!report.degrader.empty()) out["degrader"] = {{"group", report.degrader}, {"flags", report.degrader_flags}};
+  out["groups"] = Json::array();
+  for (const auto& g : report.groups) {
+    if (!printer.shown(g.role)) continue;
+    Json frames = Json::array();
+    const auto& stack = report.normal.stacks[g.stack];
+    for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) frames.push_back(report.normal.names[*frame]);
+    out["groups"].push_back({{"role", g.role}, {"processes", g.processes}, {"ranks", to_ranges(g.ranks)}, {"hosts", g.hosts}, {"dominant", g.dominant}, {"why", g.why}, {"stage", stage_json(g.stage)}, {"frames", std::move(frames)}});
+  }
+  out["trees"] = Json::object();
+  for (const auto& [role, tree] : report.trees) {
+    if (!printer.shown(role)) continue;
+    Json nodes = Json::array();
+    for (std::uint32_t i = 1; i < tree.nodes().size(); ++i) {
+      Json node{{"depth", tree.nodes()[i].depth}, {"frame", report.normal.names[tree.nodes()[i].frame]}, {"processes", tree.processes(i)}, {"ranks", to_ranges(tree.ranks(i))}};
+      if (lacks) node["lacks"] = to_ranges(tree.lacking(i));
+      nodes.push_back(std::move(node));
+    }
+    out["trees"][role] = std::move(nodes);
+  }
+  out["findings"] = Json::array();
+  for (const Finding& f : findings) {
+    Json evidence = Json::array();
+    for (const Evidence& e : f.evidence) evidence.push_back({{"path", e.path}, {"line", e.line}, {"excerpt", e.excerpt}});
+    out["findings"].push_back({{"id", f.id}, {"outcome", name(f.outcome)}, {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}}, {"title", f.title}, {"confidence", f.confidence}, {"why", f.why}, {"evidence", std::move(evidence)}});
+  }
+  out["notes"] = report.notes;
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<Exit> run_stacks(const Arguments& arguments) {
+  const bool bundle = !arguments.positional().empty();
+  if (!bundle && !arguments.has("db")) return usage_error("stacks needs a database or a bundle").hint("culprit stacks -d incident.db");
+  const std::string format = arguments.get("format", "text");
+  if (format != "text" && format != "json" && format != "folded") return usage_error(fmt::format("--format takes text, json or folded, not '{}'", format));
+  CULPRIT_TRY(pack, load_pack(arguments));
+  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), bundle ? store::Access::create : store::Access::write));
+  bool incomplete = false;
+  if (bundle) {
+    CULPRIT_TRY(read, read_bundles(arguments, pack, db));
+    incomplete = read.incomplete;
+  }
+  CULPRIT_TRY(facts, resolve(db, true));
+  const auto topology = analyze::make_topology(facts);
+  analyze::StackParams params;
+  params.keep_lines = arguments.has("lines");
+  const auto report = analyze::aggregate_stacks(facts, topology, analyze::hang_reported(analyze::collect_signals(facts, pack)), params);
+  const auto findings = analyze::stack_findings(report, facts, topology);
+  CULPRIT_CHECK(db.save_findings("stacks", findings));
+  const Printer printer(arguments, report, findings);
+  if (const std::string role = arguments.get("role", "trainer"); role != "all" && !report.trees.empty() && !report.trees.contains(role) && arguments.has("role")) {
+    std::string roles;
+    for (const auto& [one, tree] : report.trees) roles += (roles.empty() ? "" : ", ") + one;
+    return usage_error(fmt::format("there is no process of role '{}'", role)).hint("there are: " + roles);
+  }
+  if (format == "json") print(to_json(printer, report, findings, arguments.has("lacks")));
+  else if (report.processes.empty()) remark(arguments, "there are no stacks of processes in it");
+  else print(format == "folded" ? printer.folded() : printer.text());
+  return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
+}
+
+constexpr OptionSpec kOptions[] = {
+    {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
+    {"role", "ROLE", "processes of this role: trainer (default), dataloader, agent, ... or all"},
+    {"lacks", nullptr, "also which ranks do not come through a frame"},
+    {"lines", nullptr, "other lines of one function are other stacks"},
+    {"format", "FORMAT", "text, json or folded"},
+    {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
+    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6],
+};
+
+}  // namespace
+
+extern const Command kStacks;
+constinit const Command kStacks{"stacks", "who stands where: stacks in groups, a tree, and who waits for whom", "stacks [BUNDLE...] -d FILE [options]",
+                                "  culprit stacks -d incident.db\n"
+                                "  culprit stacks dumps/ --lacks\n"
+                                "  culprit stacks -d incident.db --format folded | flamegraph.pl > stacks.svg\n\n"
+                                "  Equal stacks make a group; the exceptions, the parallel groups that cover them and the rank that\n"
+                                "  the others wait for come first. One snapshot alone shows no hang.\n",
+                                kOptions, run_stacks};
+
+}  // namespace culprit::cli
