@@ -227,8 +227,14 @@ class WaitFor {
       m.index = rank_index(rank);
       return *g.members.insert(std::lower_bound(g.members.begin(), g.members.end(), rank, [](const Member& a, std::int64_t r) { return a.rank < r; }), m);
     };
+    // Where a group carries sends on some rank, a plain count of another rank may count sends too: it says nothing.
+    std::set<GroupId> mixed;
+    for (const FrontierRow& f : facts_.frontiers)
+      if (f.p2p && f.source == report_.source) mixed.insert(f.group);
+    for (const CollectiveSample& c : facts_.collectives)
+      if (!c.row.p2p && c.row.source == report_.source) mixed.erase(c.row.group);
     for (const FrontierRow& f : facts_.frontiers) {
-      if (f.source != report_.source || !usable(f.place)) continue;
+      if (f.source != report_.source || !usable(f.place) || mixed.count(f.group) != 0) continue;
       const auto rank = rank_of(f.rank, f.place, f.host, f.pid, f.group_rank, f.group);
       if (!rank || !speaks(*rank, f.place) || unresponsive_.count(*rank) != 0) continue;
       Rank& r = ranks_[rank_index(*rank)];

@@ -7,6 +7,7 @@ extern const Recogniser kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress, kFinished;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kNcclCalls;
 extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner;
+extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kNodelist;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
     
 
