@@ -5,6 +5,7 @@ namespace {
 
 using test::read_dump;
 using test::spell;
+using namespace std::string_literals;
 
 TEST(Gdb, HeadsOfEveryKind) {
   const std::string text =
@@ -122,7 +123,7 @@ TEST(Gdb, Hostile) {
   EXPECT_EQ(read_dump("Thread 1 (LWP 5):\n#0  f (" + std::string(1'000'000, '(') + "\n    " + std::string(70'000, 'x') + "\n#1  g () at a.c:1\n").stacks.size(), 1u);
   EXPECT_EQ(read_dump("Thread 99999999999999999999 (LWP 5):\n#0  f () at a.c:1\n").stacks.size(), 1u);   // frames without a head that can be read
   EXPECT_EQ(read_dump("Thread 1 (LWP 5):\n#0  0x01 in f (a=\"cut").stacks.size(), 1u);
-  EXPECT_EQ(read_dump(std::string("Thread 1 (LWP 5):\n#0\0  0x01 in f ()\n#1  \0\n", 41)).members[0].lines, 3u);
+  EXPECT_EQ(read_dump("Thread 1 (LWP 5):\n#0\0  0x01 in f ()\n#1  \0\n"s).members[0].lines, 3u);
 }
 
 TEST(Lldb, Threads) {

@@ -3,6 +3,8 @@
 namespace culprit::ingest {
 namespace {
 
+using namespace std::string_literals;
+
 test::Rows list(std::string_view text) { return test::read_dump(text, "host/ps.txt", "process"); }
 
 const ProcessRow& of(const test::Rows& rows, std::int64_t pid) {
@@ -72,7 +74,7 @@ TEST(Ps, AnyColumns) {
 TEST(Ps, Hostile) {
   EXPECT_TRUE(list("    PID COMMAND\n 99999999999999999999 x\n -1 y\n").processes.empty());
   EXPECT_EQ(list("    PID COMMAND\n 5 " + std::string(1'000'000, 'x') + "\n 6 y").processes.size(), 2u);
-  EXPECT_EQ(list(std::string("    PID COMMAND\n\0\0\0 5 a\0b\n", 28)).members[0].lines, 2u);
+  EXPECT_EQ(list("    PID COMMAND\n\0\0\0 5 a\0b\n"s).members[0].lines, 2u);
 }
 
 TEST(Pstree, GlyphsTellParents) {
@@ -141,13 +143,13 @@ TEST(ProcessCorpus, FourViewsOfOneMachine) {
     if (row.source == "stack") continue;
     parents[row.source][row.pid] = row.parent;
     by_member[row.place.member][row.pid] = row.parent;
-    if (row.pid == 31446 && !row.wait.empty()) EXPECT_EQ(row.wait, "wait_for_partner");
-    if (row.pid == 31446 && row.source == "proc") EXPECT_EQ(row.rank, 5);
+    if (row.pid == 31446 && !row.wait.empty()) { EXPECT_EQ(row.wait, "wait_for_partner"); }
+    if (row.pid == 31446 && row.source == "proc") { EXPECT_EQ(row.rank, 5); }
   }
   EXPECT_EQ(parents.size(), 3u);
   for (const auto& [source, of_source] : parents)
     for (const auto& [pid, parent] : of_source)
-      if (const auto it = parents["proc"].find(pid); it != parents["proc"].end() && parent) EXPECT_EQ(it->second, parent) << source << " " << pid;
+      if (const auto it = parents["proc"].find(pid); it != parents["proc"].end() && parent) { EXPECT_EQ(it->second, parent) << source << " " << pid; }
   EXPECT_EQ(parents["pstree"].size(), 21u);
 }
 

@@ -5,6 +5,7 @@ namespace {
 
 using test::read_dump;
 using test::spell;
+using namespace std::string_literals;
 
 TEST(Pyspy, ThreadsOfAProcess) {
   const std::string text =
@@ -33,7 +34,7 @@ TEST(Pyspy, ThreadsOfAProcess) {
   ASSERT_EQ(rows.processes.size(), 1u);
   EXPECT_EQ(rows.processes[0].source, "stack");
   EXPECT_EQ(rows.processes[0].pid, 4100);
-  EXPECT_EQ(rows.members[0].used, 9u);
+  EXPECT_EQ(rows.members[0].used, 10u);
 }
 
 TEST(Pyspy, NativeFramesAndLocals) {
@@ -113,7 +114,7 @@ TEST(Pyspy, Hostile) {
   EXPECT_EQ(read_dump(wide).stacks.size(), 1u);
   EXPECT_EQ(read_dump("Thread 99999999999999999999999 (idle): \"x\"\n    f (a.py:1)\n").stacks.size(), 0u);
   EXPECT_EQ(read_dump("Thread 5 (idle): \"MainThread\"\n    f (a.py:99999999999999999999999)\n    g (").stacks.size(), 1u);
-  EXPECT_EQ(read_dump(std::string("Thread 5 (idle): \"Main\0Thread\"\n\0\0\0    f (a.py:1)\n", 52)).members[0].lines, 2u);
+  EXPECT_EQ(read_dump("Thread 5 (idle): \"Main\0Thread\"\n\0\0\0    f (a.py:1)\n"s).members[0].lines, 2u);
   EXPECT_EQ(read_dump("Thread 5 (idle): \"MainThread\"\n").stacks.at(0).problem, "no frames");
 }
 
@@ -181,9 +182,11 @@ TEST(PyspyCorpus, EveryFileTellsItsProcess) {
     if (row.pid != 31446 || !row.main) continue;
     ++seen;
     const auto python = std::find_if(row.frames.begin(), row.frames.end(), [](const Frame& f) { return !f.native; });
-    if (row.source == "gdb") EXPECT_EQ(row.frames.at(0).function, "__libc_open64");
-    else if (row.source == "eu-stack") EXPECT_EQ(row.frames.at(0).function, "__open");
-    else {
+    if (row.source == "gdb") {
+      EXPECT_EQ(row.frames.at(0).function, "__libc_open64");
+    } else if (row.source == "eu-stack") {
+      EXPECT_EQ(row.frames.at(0).function, "__open");
+    } else {
       ASSERT_NE(python, row.frames.end()) << row.source;
       EXPECT_EQ(python->function, "refresh") << row.source;
       EXPECT_TRUE(python->file.ends_with("data.py")) << row.source;
