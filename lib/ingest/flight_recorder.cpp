@@ -345,6 +345,7 @@ class Dump {
     std::uint64_t line = 1;
     std::size_t counted = 0;
     std::size_t broken = 0;
+    if (entries_value_.is_list()) entries_.reserve(std::min<std::size_t>(tree_.nodes[entries_value_.node].count, bytes_.size() / 32));
     tree_.each(entries_value_, [&](const Value& v) {
       if (!spend()) return false;
       if (!v.is_dict() || tree_.partial(v)) {

@@ -50,7 +50,7 @@ Number little(const char* at) {
 class Reader {
  public:
   Reader(std::string_view bytes, Tree& tree, const TreeLimits& limits) : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()), tree_(tree), limits_(limits) {
-    tree_.values.reserve(std::min<std::size_t>(bytes.size() / 4, 1 << 16));
+    tree_.values.reserve(std::min<std::size_t>(bytes.size() / 2, 1 << 18));
     tree_.nodes.reserve(std::min<std::size_t>(bytes.size() / 16, 1 << 15) + 16);
     stack_.reserve(256);
     memo_.reserve(256);
