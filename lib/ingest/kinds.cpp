@@ -83,6 +83,10 @@ bool process_tree(const Head& head) {
   return starts(first_text(head), "USER ") || starts(first_text(head), "UID ") || (starts(first_text(head), "PID ") && has(head, "PPID")) || head.base().find("pstree") != std::string_view::npos;
 }
 
+bool inspector(const Head& head) {
+  return starts(first_text(head), "{") && (has(head, "\"coll_perf\"") || has(head, "\"p2p_perf\""));
+}
+
 bool metrics(const Head& head) {
   const std::string_view top = first_text(head);
   if (starts(top, "# HELP ") || starts(top, "# TYPE ") || (starts(top, "{\"status\":") && has(head, "\"resultType\"")) || starts(top, "# gpu ")) return true;
@@ -123,6 +127,7 @@ constexpr TextKind kKinds[] = {
     {"ipmi-sel", "ipmitool sel list and elist", "bmc", ipmi_sel},
     {"xorg", "X server log (its bracketed seconds are no boot time)", "source", xorg_log},
     {"source", "programs, scripts and prose: no log", "source", source_code},
+    {"nccl-inspector", "NCCL Inspector records, one JSON object a line", "data", inspector},
     {"metrics", "metric exports (recognised; their reader is another analysis)", "data", metrics},
     {"configuration", "configuration files: no log", "source", configuration},
     {"kernel-log", "kernel log", "kernel", kernel_log},
@@ -151,10 +156,11 @@ bool binary(std::string_view bytes) {
 
 }  // namespace
 
+extern const Document kRasJson;
 extern const Document kErrorJson, kManifest, kProcessDump, kKubernetesJson;
 
 namespace {
-constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kKubernetesJson};
+constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kKubernetesJson, &kRasJson};
 }
 
 std::span<const Document* const> documents() { return kDocuments; }

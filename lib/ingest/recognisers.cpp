@@ -5,7 +5,7 @@ namespace culprit::ingest {
 extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode;
 extern const Recogniser kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress, kFinished;
-extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kNcclCalls;
+extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner;
 
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr const Recogniser* kAll[] = {
     &kTraceback, &kTorchrunReport, &kTorchrunExit, &kSrunExit, &kExitCode, &kNcclInit, &kNcclNetwork, &kNcclSettings, &kMegatron, &kDeepspeed,
     &kNemo, &kTorchtitan, &kHuggingface, &kGenericProgress, &kFinished, &kSmiHeading, &kNicHeading, &kDriver, &kCriPartial, &kKernelBanner,
-    &kWatchdogTimeout, &kWatchdogFrontier, &kDesync, &kNcclCalls,
+    &kWatchdogTimeout, &kWatchdogFrontier, &kDesync, &kNcclCalls, &kRasText, &kRasMonitor, &kInspector,
 };
 static_assert(sizeof(kAll) / sizeof(kAll[0]) <= 64, "a candidate line names its recognisers in a 64-bit mask");
 
