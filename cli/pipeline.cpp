@@ -16,9 +16,12 @@
 #include "analyze/classify.hpp"
 #include "analyze/clock.hpp"
 #include "analyze/collectives.hpp"
+#include "analyze/hang.hpp"
 #include "analyze/identity.hpp"
+#include "analyze/process_tree.hpp"
 #include "analyze/root_diag.hpp"
 #include "analyze/silence.hpp"
+#include "analyze/stacks.hpp"
 #include "analyze/topology.hpp"
 #include "decide/decide.hpp"
 #include "ingest/manifest.hpp"
@@ -145,6 +148,7 @@ Result<analyze::Facts> resolve(store::Database& db, bool keep) {
   CULPRIT_TRY(facts, load_facts(db));
   analyze::resolve_identity(facts);
   analyze::resolve_clocks(facts);
+  analyze::assign_roles(facts);
   if (keep) CULPRIT_CHECK(db.save_resolution(facts.members, facts.events, facts.tracebacks, facts.exits, facts.member_clocks, facts.hosts, facts.ranks));
   return facts;
 }
@@ -160,8 +164,13 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   CULPRIT_CHECK(keep("classify", analyze::classify(facts, signals)));
   CULPRIT_CHECK(keep("root_diag", analyze::root_diag(facts, signals)));
   CULPRIT_CHECK(keep("silence", analyze::silence(facts, signals)));
+  // Who waits for whom: by counters, by stacks, and one answer from both.
   const analyze::Topology topology = analyze::make_topology(facts);
-  CULPRIT_CHECK(keep("collectives", analyze::collective_findings(analyze::wait_for(facts, topology), {}, facts, topology)));
+  const analyze::CollectiveReport collectives = analyze::wait_for(facts, topology);
+  CULPRIT_CHECK(keep("collectives", analyze::collective_findings(collectives, {}, facts, topology)));
+  const analyze::StackReport stacks = analyze::aggregate_stacks(facts, topology, analyze::hang_reported(signals));
+  CULPRIT_CHECK(keep("stacks", analyze::stack_findings(stacks, facts, topology)));
+  CULPRIT_CHECK(keep("hang", analyze::hang(facts, topology, signals, collectives, stacks, all)));
   return all;
 }
 
@@ -180,6 +189,8 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   const analyze::Topology topology = analyze::make_topology(facts);
   for (const analyze::Switch& s : topology.switches)
     if ((s.level == 0 && s.kind != "rack" && s.kind != "rail") || s.kind == "pod") incident.switches.emplace_back(s.name, s.hosts);
+  incident.has_stacks = !facts.samples.empty();
+  incident.has_recorder = !facts.recorders.empty();
   incident.job_start = facts.job_start;
   incident.job_end = facts.job_end;
   incident.zone_known = facts.zone_known;
@@ -204,9 +215,8 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   if (!facts.zone_known) out.notes.push_back("times without a zone were taken for UTC; a job.json with \"timezone\" settles it");
   std::map<std::string, std::size_t> unread;
   for (const MemberRow& m : out.members)
-    if (m.format == "flight-recorder-json") ++unread["flight-recorder"];
-    else if (m.format == "flight-recorder" || m.format == "stack-dump" || m.format == "metrics") ++unread[m.format];
-  for (const auto& [format, n] : unread) out.notes.push_back(fmt::format("{} {} file{} recognised and not looked into: this verdict rests on logs alone", n, format, n == 1 ? " was" : "s were"));
+    if (m.format == "metrics") ++unread[m.format];
+  for (const auto& [format, n] : unread) out.notes.push_back(fmt::format("{} {} file{} recognised and not looked into: this verdict does not rest on them", n, format, n == 1 ? " was" : "s were"));
   for (const RejectRow& reject : db.rejects())
     if (reject.reason.rfind("manifest.", 0) == 0 && reject.place.line > 0) out.notes.push_back("job.json was not used: " + reject.excerpt);
   out.world_size = facts.world_size;

@@ -57,7 +57,7 @@ TEST(Detect, NoTwoDocumentsClaimOneHead) {
                         {"kernel/dmesg_decode_iso_segfault_libnccl.log", "kernel-log"}, {"kernel/fabricmanager.log", "fabric-manager"}, {"kernel/dev_kmsg_nvswitch.log", "kernel-log"}, {"kernel/dmesg_T_xid119.log", "kernel-log"}, {"kernel/pstore_dmesg_erst.txt", "kernel-log"},
                         {"process_tree/proc_pid_rank5.txt", "process-dump"}, {"process_tree/ps_threads.txt", "process-tree"}, {"process_tree/pstree.txt", "process-tree"}, {"process_tree/ps_auxf.txt", "process-tree"},
                         {"training_logs/hf_trainer_tqdm_watchdog.log", "text"}, {"training_logs/torchtitan_plain.log", "text"}, {"training_logs/nemo_srun_label.log", "text"}, {"training_logs/gpt_neox_deepspeed.log", "text"},
-                        {"nccl/init_two_nodes_tencent.log", "nccl-log"}, {"nccl/coll_sendrecv_issue584.log", "nccl-log"}, {"nccl/inspector_v4_node-pid1639453.log", "metrics"},
+                        {"nccl/init_two_nodes_tencent.log", "nccl-log"}, {"nccl/coll_sendrecv_issue584.log", "nccl-log"}, {"nccl/inspector_v4_node-pid1639453.log", "nccl-inspector"}, {"nccl/ras_status_json_missing_rank.json", "nccl-ras-json"},
                         {"flight_recorder/gloo_hang_a/nccl_trace_rank_5", "flight-recorder"}, {"flight_recorder/gloo_hang_a/rank_4.json", "flight-recorder-json"}, {"flight_recorder/nvrx_gpu_error_1st/_dump_9", "flight-recorder"}})
     want[w.file] = w.format;
   std::size_t found = 0;
