@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "analyze/attribution.hpp"
 #include "analyze/classify.hpp"
 #include "analyze/clock.hpp"
 #include "analyze/collectives.hpp"
@@ -148,7 +149,9 @@ Result<analyze::Facts> resolve(store::Database& db, bool keep) {
   CULPRIT_TRY(facts, load_facts(db));
   analyze::resolve_identity(facts);
   analyze::resolve_clocks(facts);
+  analyze::attribute_dumps(facts);
   analyze::assign_roles(facts);
+  analyze::guess_trainers(facts);
   if (keep) CULPRIT_CHECK(db.save_resolution(facts.members, facts.events, facts.tracebacks, facts.exits, facts.member_clocks, facts.hosts, facts.ranks));
   return facts;
 }

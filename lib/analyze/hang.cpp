@@ -159,7 +159,7 @@ class Join {
     s.hosts = sink.hosts;
     s.role = sink.role;
     s.waiting = static_cast<std::int64_t>(sink.waiting);
-    s.confidence = stacks_.confidence;
+    s.confidence = std::max(stacks_.confidence, sink.elsewhere ? 0.9 : 0.3);
     s.sources = {"stacks"};
     if (!sink.unheard) s.reason = told(sink);
     s.code = place_of(sink.file, sink.line);
@@ -225,12 +225,20 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
   };
   if (const std::string why = moved(facts, collectives, stacks, word, params); !why.empty()) return none(Outcome::ruled_out, why);
   const bool standing = word.known || collectives.timed_out > 0 || stacks.motion == Motion::standing || stacks.hang;
-  // Stacks of a job that may be healthy are a mixture of everything: without a word of a hang they accuse nobody.
+  // Stacks of a job that may be healthy are a mixture of everything: one snapshot names somebody only when all others wait,
+  // for the same one, and nothing else in the bundle tells how the job went.
+  double certainty = standing ? 1 : params.assumed;
   if (!standing && collectives.leaves.empty()) {
-    if (collectives.source.empty() && stacks.sinks.empty()) return none(Outcome::not_enough_evidence, "nothing says that the job stood still");
-    const bool others_tell = !facts.progress.empty() || !facts.exits.empty();
     if (collectives.pending == 0 && !collectives.source.empty()) return none(Outcome::ruled_out, "no rank has an unfinished operation");
-    if (others_tell || stacks.confidence < 0.5) return none(Outcome::not_enough_evidence, "nothing says that the job stood still when the stacks were taken");
+    std::size_t waiting = 0, others = 0;
+    for (const StackProcess& p : stacks.processes) {
+      if (p.role != "trainer") continue;
+      const bool sink = !stacks.sinks.empty() && p.rank && std::find(stacks.sinks.front().ranks.begin(), stacks.sinks.front().ranks.end(), *p.rank) != stacks.sinks.front().ranks.end();
+      (p.stage.waits() ? waiting : others) += !sink;
+    }
+    const bool one = !stacks.sinks.empty() && (stacks.sinks.front().elsewhere || !stacks.storage.empty()) && others == 0 && waiting >= params.crowd;
+    if (!one || !facts.progress.empty() || !facts.exits.empty()) return none(Outcome::not_enough_evidence, "one snapshot of stacks does not tell whether the job stood still, and nothing else does");
+    certainty = params.snapshot;
   }
   std::vector<Suspect> suspects = Join(facts, topology, collectives, stacks, others, params).suspects();
   if (suspects.empty()) return none(Outcome::not_enough_evidence, "operations are unfinished, and no rank is behind all others");
@@ -257,7 +265,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     if (s.kind == "storage") f.symptom = "Job Hang";
     f.id = fmt::format("hang/{}/{}", f.subject.kind, f.subject.id);
     while (!ids.insert(f.id).second) f.id += "+";
-    f.confidence = std::min(0.98, s.confidence * (standing ? 1 : params.assumed));
+    f.confidence = std::min({0.98, s.confidence * certainty, certainty});
     f.why = s.why;
     f.title = s.kind + (s.role == "trainer" || s.role.empty() ? "" : ", in a process of its " + s.role) + (s.reason.empty() ? "" : ": " + s.reason);
     f.count = static_cast<std::uint64_t>(std::max<std::int64_t>(0, s.waiting));

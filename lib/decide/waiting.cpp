@@ -98,9 +98,11 @@ Answer stopped_rank(Walk& w) {
     std::vector<std::string> names;
     for (const Finding* s : sure) {
       if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
+      if (s->host && sure.size() == 1) target(v, {"host", *s->host}, s->confidence, because(*s));
       names.push_back(who(*s));
     }
-    v.summary = fmt::format("The job hung; the others seem to have waited for {}, which is not certain.", list(names));
+    const std::string reason = number(f, "reason");
+    v.summary = fmt::format("If the job stood still, it waited for {}{}; nothing else in the bundle confirms it.", list(names), reason.empty() || sure.size() > 1 ? "" : ", which is in " + reason);
     collect_more(w);
     return taken(f.why);
   }
