@@ -29,19 +29,19 @@ std::size_t record_begin(std::string_view block, std::size_t at, std::size_t flo
   return carriage == nullptr ? floor : static_cast<std::size_t>(static_cast<const char*>(carriage) - block.data()) + 1;
 }
 
-std::size_t record_end(std::string_view block, std::size_t at, std::size_t ceiling) {
-  const void* newline = std::memchr(block.data() + at, '\n', ceiling - at);
-  if (newline != nullptr) ceiling = static_cast<std::size_t>(static_cast<const char*>(newline) - block.data());
-  const void* carriage = std::memchr(block.data() + at, '\r', ceiling - at);
-  return carriage == nullptr ? ceiling : static_cast<std::size_t>(static_cast<const char*>(carriage) - block.data());
-}
-
 // `floor`: where the record before ended.
 Bounds record_around(std::string_view block, std::size_t at, std::size_t floor = 0) {
   return {record_begin(block, at, std::max(floor, at > kReach ? at - kReach : 0)), record_end(block, at, std::min(block.size(), at + kReach))};
 }
 
 }  // namespace
+
+std::size_t record_end(std::string_view block, std::size_t at, std::size_t ceiling) {
+  const void* newline = std::memchr(block.data() + at, '\n', ceiling - at);
+  if (newline != nullptr) ceiling = static_cast<std::size_t>(static_cast<const char*>(newline) - block.data());
+  const void* carriage = std::memchr(block.data() + at, '\r', ceiling - at);
+  return carriage == nullptr ? ceiling : static_cast<std::size_t>(static_cast<const char*>(carriage) - block.data());
+}
 
 std::uint64_t count_newlines(std::string_view text) {
   std::uint64_t n = 0;

@@ -59,5 +59,7 @@ class Scanner {
 };
 
 std::uint64_t count_newlines(std::string_view text);
+// The first '\n' or '\r' at or after `at`, or the ceiling.
+std::size_t record_end(std::string_view block, std::size_t at, std::size_t ceiling);
 
 }  // namespace culprit::ingest
