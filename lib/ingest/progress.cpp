@@ -163,18 +163,9 @@ Outcome read_huggingface(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
-// Whether "loss" stands in the text, in any case. No early exit: compilers turn this loop into vector code.
-bool mentions_loss(std::string_view text) {
-  unsigned char found = 0;
-  for (std::size_t i = 0; i + 4 <= text.size(); ++i)
-    found = static_cast<unsigned char>(found | (((text[i] | 0x20) == 'l') & ((text[i + 1] | 0x20) == 'o') & ((text[i + 2] | 0x20) == 's') & ((text[i + 3] | 0x20) == 's')));
-  return found != 0;
-}
-
 // Home-made loops: any line with a step number and a loss, "step=18230 loss=2.31", "Iter 120 | train_loss: 0.4".
 Outcome read_generic(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
-  if (!mentions_loss(text)) return {};  // before all else: counters called global_step are everywhere
   for (const std::string_view other : {"elapsed time per iteration", "train_step_timing", "reduced_train_loss", "grad_norm: ", "{'loss'", "RunningAvg", "'train_loss'", "  tps: "})
     if (text.find(other) != std::string_view::npos) return {};
   static const re2::RE2 kStep(R"((?i)(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?)");
@@ -196,7 +187,7 @@ constexpr std::string_view kDeepspeedWords[] = {"] step="};
 constexpr std::string_view kNemoWords[] = {"train_step_timing in s", "reduced_train_loss="};
 constexpr std::string_view kTitanWords[] = {"grad_norm: ", "  tflops: "};
 constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
-// The step, not the loss: progress bars are full of losses.
+// The step, not the loss: progress bars are full of losses. Both must be there: counters called global_step are everywhere.
 constexpr std::string_view kGenericWords[] = {" step=", " step:", "|step=", "[step ", "global_step=", "iteration=", "iteration:", " iter=", " iter:", " Step "};
 
 }  // namespace
@@ -213,6 +204,6 @@ constinit const Recogniser kNemo{"nemo", "NeMo 1 and 2 progress lines and bars",
 constinit const Recogniser kTorchtitan{"torchtitan", "torchtitan step lines", kTitanWords, read_torchtitan};
 constinit const Recogniser kHuggingface{"huggingface", "Hugging Face Trainer's log dictionaries", kHuggingfaceWords, read_huggingface};
 
-constinit const Recogniser kGenericProgress{"step-loss", "home-made loops: any line with a step number and a loss", kGenericWords, read_generic};
+constinit const Recogniser kGenericProgress{"step-loss", "home-made loops: any line with a step number and a loss", kGenericWords, read_generic, "loss"};
 
 }  // namespace culprit::ingest

@@ -54,6 +54,7 @@ struct Recogniser {
   std::string_view summary;
   std::span<const std::string_view> words; // at least 5 characters each; letters in any case
   Outcome (*read)(const TextLine& line, Reading& reading);
+  std::string_view also = {};              // without this in it, in any case, read() has nothing to say to a line
 };
 
 std::span<const Recogniser* const> recognisers();

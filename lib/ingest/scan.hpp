@@ -51,10 +51,12 @@ class Scanner {
   };
   explicit Scanner(const rules::RulePack& pack, Table table);
   static Table make_table(const rules::RulePack& pack);
+  std::uint64_t still_wanted(std::uint64_t recognisers, std::string_view raw) const;
 
   const rules::RulePack& pack_;
   std::vector<std::uint64_t> recognisers_of_;
   std::vector<bool> rule_word_;
+  std::uint64_t wants_more_ = 0;           // recognisers with a second word
   rules::WordSearch search_;
 };
 

@@ -25,7 +25,7 @@ struct Cursor {
   bool done() const { return at >= text.size(); }
   char peek() const { return done() ? '\0' : text[at]; }
   bool take(std::string_view word) {
-    if (text.substr(at, word.size()) != word) return false;
+    if (done() || text[at] != word[0] || text.substr(at, word.size()) != word) return false;  // the first byte decides nearly always
     at += word.size();
     return true;
   }
@@ -487,7 +487,14 @@ bool wrapped(std::string_view raw) {
          (raw.find("\"log\"") != std::string_view::npos || raw.find("\"MESSAGE\"") != std::string_view::npos);
 }
 
-// Nearly every line has none of the bytes that a colour or a NUL run begins with. No early exit: the loop is one that
+std::string_view without_returns(std::string_view raw) {
+  while (!raw.empty() && raw.back() == '\r') raw.remove_suffix(1);
+  return raw;
+}
+
+}  // namespace
+
+// No early exit: the loop is one that
 // compilers turn into vector code.
 bool is_clean(std::string_view raw) {
   unsigned char suspicious = 0;
@@ -495,19 +502,13 @@ bool is_clean(std::string_view raw) {
   return suspicious == 0;
 }
 
-std::string_view without_returns(std::string_view raw) {
-  while (!raw.empty() && raw.back() == '\r') raw.remove_suffix(1);
-  return raw;
-}
-
-// The words that record_heads looks for, each of which has a '[' or the 'N' of NCCL.
 bool may_hold_heads(std::string_view raw) {
-  for (std::size_t at = raw.find('['); at != std::string_view::npos; at = raw.find('[', at + 1))
-    if (raw.compare(at + 1, 4, "rank") == 0 || raw.compare(at + 1, 7, "default") == 0) return true;
+  for (std::size_t at = raw.find('['); at != std::string_view::npos; at = raw.find('[', at + 1)) {
+    const char next = at + 1 < raw.size() ? raw[at + 1] : '\0';
+    if ((next == 'r' && raw.compare(at + 1, 4, "rank") == 0) || (next == 'd' && raw.compare(at + 1, 7, "default") == 0)) return true;
+  }
   return raw.find("NCCL ") != std::string_view::npos;
 }
-
-}  // namespace
 
 bool needs_cleaning(std::string_view raw) {
   return raw.find('\0') != std::string_view::npos || raw.find('\x1b') != std::string_view::npos;

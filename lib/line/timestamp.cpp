@@ -117,7 +117,7 @@ int month_of(std::string_view word) {
 // Whether a colon at or after `colon`, the first one, can be the first of hh:mm:ss.
 bool has_time_of_day(std::string_view text, std::size_t colon) {
   for (; colon != std::string_view::npos; colon = text.find(':', colon + 1))
-    if (colon + 3 < text.size() && text[colon + 3] == ':' && digit(text[colon + 1])) return true;
+    if (colon + 3 < text.size() && text[colon + 3] == ':' && digit(text[colon + 1]) && colon >= 2 && digit(text[colon - 1]) && digit(text[colon - 2])) return true;
   return false;
 }
 
