@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -45,7 +46,7 @@ struct Database::Impl {
       event_ = Statement(db, "INSERT INTO event VALUES (NULL,?,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,NULL,?,?,?,?,?,NULL,?,?,?)");
       traceback_ = Statement(db, "INSERT INTO traceback VALUES (NULL,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       exit_ = Statement(db, "INSERT INTO exit_status VALUES (?,?,?,?,?,?,NULL,?,?,?,?,?,?,?,?,?)");
-      iteration_ = Statement(db, "INSERT INTO iteration VALUES (?,?,?,?,?,NULL,?,?,?,?,?,?,?,?)");
+      iteration_ = Statement(db, "INSERT INTO iteration VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       identity_ = Statement(db, "INSERT INTO identity VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       config_ = Statement(db, "INSERT INTO config_item VALUES (?,?,?,?,?,?,?,?)");
       clock_ = Statement(db, "INSERT INTO clock_anchor VALUES (?,?,?,?,?,?,?,?,?,?)");
@@ -125,7 +126,9 @@ struct Database::Impl {
       check(exit_.run(x.place.member, x.place.line, x.place.offset, x.place.length, x.time.ns, name(x.time.clock), x.source, x.code, clean(x.host), x.rank, x.local_rank, x.pid, x.blamed, clean(x.host), x.rank));
     }
     void put(const ProgressRow& p) override {
-      check(iteration_.run(p.place.member, p.place.line, p.place.offset, p.time.ns, name(p.time.clock), p.framework, p.iteration, p.total, p.iteration_ms, p.loss, p.loss_nan, p.grad_norm,
+      // A time on the calendar is most often UTC or taken for it: there is nothing left to write when that is known.
+      const bool calendar = p.time.clock == Clock::utc || p.time.clock == Clock::local;
+      check(iteration_.run(p.place.member, p.place.line, p.place.offset, p.time.ns, name(p.time.clock), calendar ? std::optional(p.time.ns) : std::nullopt, p.framework, p.iteration, p.total, p.iteration_ms, p.loss, p.loss_nan, p.grad_norm,
                            p.grad_norm_nan));
     }
     void put(const IdentityRow& i) override {
@@ -260,7 +263,7 @@ Result<Database> Database::open(const std::string& path, Access access) {
   }
   sqlite3* raw = nullptr;
   const int flags = access == Access::read ? SQLITE_OPEN_READONLY : access == Access::write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   impl->db.reset(raw);
   if (code != SQLITE_OK) return impl->trouble("cannot open the database");
   sqlite3_busy_timeout(raw, 2000);
@@ -891,8 +894,16 @@ Result<> Database::save_resolution(std::span<const MemberRow> members, std::span
     for (const TracebackRow& r : tracebacks) good = good && t.run(r.time_ns, r.uncertainty, clean(r.host), r.rank, r.id);
     Statement x(db, "UPDATE exit_status SET time_ns=?, host=?, rank=? WHERE rowid=?");
     for (const ExitRow& r : exits) good = good && x.run(r.time_ns, clean(r.host), r.rank, r.id);
-    Statement i(db, "UPDATE iteration SET time_ns=time_raw+? WHERE member_id=? AND clock=?");
-    for (const MemberClock& c : clocks) good = good && i.run(c.offset, c.member, name(c.clock));
+    // Rows are millions: those that have their time already are not written again.
+    Statement i(db, "UPDATE iteration SET time_ns=CASE WHEN clock=?2 THEN time_raw+?3 END WHERE member_id=?1 AND time_ns IS NOT CASE WHEN clock=?2 THEN time_raw+?3 END");
+    Statement none(db, "UPDATE iteration SET time_ns=NULL WHERE member_id=? AND time_ns IS NOT NULL");
+    std::set<MemberId> timed;
+    for (const MemberClock& c : clocks) {
+      timed.insert(c.member);
+      good = good && i.run(c.member, name(c.clock), c.offset);
+    }
+    for (const MemberRow& r : members)
+      if (!timed.contains(r.id)) good = good && none.run(r.id);
     Statement h(db, "INSERT INTO host VALUES (?,?,?,?,?,?,?,?)");
     for (const HostRow& r : hosts)
       good = good && h.run(valid_utf8(r.host), r.node_rank, fmt::format("{}", fmt::join(r.addresses, ",")), r.boot_ns, r.boot_source, r.boot_uncertainty, r.driver, r.has_log);
