@@ -29,6 +29,8 @@ std::uint64_t eight_at(const char* p) {
 
 std::uint32_t hash_of(std::uint32_t gram) { return (gram * 0x9E3779B1u) >> (32 - kBits); }
 
+std::uint64_t side(char c) { return 1ULL << ((static_cast<unsigned char>(c) | 0x20) & 63); }
+
 }  // namespace
 
 WordSearch::WordSearch(std::vector<std::string> words, std::string_view ordinary) : words_(std::move(words)) {
@@ -71,10 +73,14 @@ WordSearch::WordSearch(std::vector<std::string> words, std::string_view ordinary
   });
   marked_.assign((1u << kBits) / 64, 0);
   first_.assign((1u << kBits) + 1, 0);
+  sides_.resize(1u << kBits);
   for (const Entry& entry : entries_) {
     const std::uint32_t h = hash_of(entry.gram);
     marked_[h >> 6] |= 1ULL << (h & 63);
     ++first_[h + 1];
+    const std::string& word = words_[entry.word];
+    sides_[h].before |= entry.offset > 0 ? side(word[entry.offset - 1]) : ~0ULL;
+    sides_[h].after |= entry.offset + 4 < word.size() ? side(word[entry.offset + 4]) : ~0ULL;
   }
   for (std::size_t h = 0; h < (1u << kBits); ++h) first_[h + 1] += first_[h];
 }
@@ -131,7 +137,14 @@ void WordSearch::find(std::string_view text, std::vector<Hit>& hits) const {
         met[n] = static_cast<std::uint32_t>(at + k * step - begin);
         n += is_marked(at + k * step);
       }
-    for (std::size_t i = 0; i < n; ++i) check(text, begin + met[i], hits);
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t place = begin + met[i];
+      const Sides& sides = sides_[hash_of(gram_at(base + place))];
+      met[left] = met[i];
+      left += static_cast<std::size_t>((sides.before & side(base[place - 1])) != 0) & static_cast<std::size_t>((sides.after & side(base[place + 4])) != 0);
+    }
+    for (std::size_t i = 0; i < left; ++i) check(text, begin + met[i], hits);
   }
   for (; at < end; at += step)
     if (is_marked(at)) probe(text, at, hits);
