@@ -77,6 +77,7 @@ struct Recogniser {
   std::span<const std::string_view> words; // at least 5 characters each; letters in any case
   Outcome (*read)(const TextLine& line, Reading& reading);
   std::string_view whole_kind = {};        // in a text of this kind it sees every line that no assembler took
+  std::string_view also = {};              // without this in it, in any case, read() has nothing to say to a line
 };
 
 std::span<const Recogniser* const> recognisers();
