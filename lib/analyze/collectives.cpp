@@ -13,6 +13,7 @@ namespace culprit::analyze {
 
 namespace {
 
+constexpr double kSilentShare = 0.125;      // logs: more silent ranks than this are logs that nobody collected
 constexpr std::size_t kMostLeaves = 64;
 constexpr std::size_t kHeadsPerGroup = 8;   // distinct first unfinished operations of one group that are looked at
 
@@ -44,6 +45,7 @@ struct Group {
   std::string counter;                        // RAS counts per operation
   std::vector<Member> members;                // by rank
   std::map<std::int64_t, std::string> operations;  // of sequence numbers near the frontier
+  bool whole = true;                          // so many members speak that the silence of the others tells something
   Member* find(std::int64_t rank) {
     const auto at = std::lower_bound(members.begin(), members.end(), rank, [](const Member& m, std::int64_t r) { return m.rank < r; });
     return at != members.end() && at->rank == rank ? &*at : nullptr;
@@ -52,7 +54,7 @@ struct Group {
 
 struct Rank {
   std::int64_t rank = 0;
-  bool dumped = false, whole = false, clear = true, device_behind = false;
+  bool dumped = false, whole = false, clear = true, device_behind = false, doubtful = false;
   std::int64_t first_record = kUnknownSequence;   // of its first unfinished operation that is no send
   std::uint32_t first_op = ~0u;
   Place dump;
@@ -66,6 +68,7 @@ struct Op {
   std::string operation;
   const CollectiveSample* sample = nullptr;
   std::vector<std::uint32_t> in, missing, done;   // ranks
+  bool partial = false;                       // of many members nothing is known
   bool stuck = false;                         // all are in it, nobody is out, nothing earlier holds anybody
 };
 
@@ -170,6 +173,20 @@ class WaitFor {
     return std::nullopt;
   }
 
+  // A log names the group of all ranks and not its members.
+  std::vector<std::int64_t> members_of(const GroupRow& group) const {
+    if (!group.ranks.empty() || group.description != "default_pg") return group.ranks;
+    std::vector<std::int64_t> all(static_cast<std::size_t>(std::clamp<std::int64_t>(std::max(facts_.world_size, group.size), 0, 1 << 20)));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+    return all;
+  }
+
+  // Counters of a pipeline group count sends, which do not compare between ranks; dumps tell sends apart, logs do not.
+  bool compares(GroupId id) const {
+    if (report_.source == "recorder" || id < 1 || static_cast<std::size_t>(id) > facts_.groups.size()) return true;
+    return dimension_of(facts_.groups[static_cast<std::size_t>(id) - 1].description) != "pp";
+  }
+
   std::uint32_t rank_index(std::int64_t rank) {
     const auto [it, fresh] = index_.try_emplace(rank, static_cast<std::uint32_t>(ranks_.size()));
     if (fresh) { ranks_.push_back({}); ranks_.back().rank = rank; }
@@ -215,7 +232,7 @@ class WaitFor {
         g.id = id;
         g.counter = counter;
         if (id >= 1 && static_cast<std::size_t>(id) <= facts_.groups.size())
-          for (const std::int64_t r : facts_.groups[static_cast<std::size_t>(id) - 1].ranks) g.members.push_back({r, rank_index(r), kUnknownSequence, kUnknownSequence, kUnknownSequence, kUnknownSequence, nullptr, nullptr});
+          for (const std::int64_t r : members_of(facts_.groups[static_cast<std::size_t>(id) - 1])) g.members.push_back({r, rank_index(r), kUnknownSequence, kUnknownSequence, kUnknownSequence, kUnknownSequence, nullptr, nullptr});
         groups_.push_back(std::move(g));
       }
       return groups_[it->second];
@@ -234,7 +251,7 @@ class WaitFor {
     for (const CollectiveSample& c : facts_.collectives)
       if (!c.row.p2p && c.row.source == report_.source) mixed.erase(c.row.group);
     for (const FrontierRow& f : facts_.frontiers) {
-      if (f.source != report_.source || !usable(f.place) || mixed.count(f.group) != 0) continue;
+      if (f.source != report_.source || !usable(f.place) || mixed.count(f.group) != 0 || !compares(f.group)) continue;
       const auto rank = rank_of(f.rank, f.place, f.host, f.pid, f.group_rank, f.group);
       if (!rank || !speaks(*rank, f.place) || unresponsive_.count(*rank) != 0) continue;
       Rank& r = ranks_[rank_index(*rank)];
@@ -247,7 +264,7 @@ class WaitFor {
       m.completed = f.completed;
     }
     for (const CollectiveSample& c : facts_.collectives) {
-      if (c.row.source != report_.source || !usable(c.row.place)) continue;
+      if (c.row.source != report_.source || !usable(c.row.place) || !compares(c.row.group)) continue;
       const auto rank = rank_of(c.row.rank, c.row.place, c.row.host, c.row.pid, kUnknownSequence, c.row.group);
       if (!rank || !speaks(*rank, c.row.place)) continue;
       Rank& r = ranks_[rank_index(*rank)];
@@ -288,6 +305,11 @@ class WaitFor {
         }
       }
     }
+    for (Group& g : groups_) {
+      std::size_t silent = 0;
+      for (const Member& m : g.members) silent += !ranks_[m.index].dumped;
+      g.whole = report_.source == "recorder" || static_cast<double>(silent) <= kSilentShare * static_cast<double>(g.members.size());
+    }
     for (const Rank& r : ranks_) (r.dumped ? report_.seen : report_.unseen).push_back(r.rank);
     std::sort(report_.seen.begin(), report_.seen.end());
     std::sort(report_.unseen.begin(), report_.unseen.end());
@@ -297,6 +319,7 @@ class WaitFor {
   // In a hang nothing moves, and a collective that needs everybody cannot be finished on one rank before all have
   // launched it. Where that is so, the dumps are of different moments of a job that ran.
   void find_motion() {
+    if (report_.source == "watchdog") return;   // it speaks when an operation was unfinished for minutes
     for (Group& g : groups_) {
       std::int64_t done = kUnknownSequence, launched = kUnknownSequence;
       const Member* ahead = nullptr;
@@ -347,7 +370,7 @@ class WaitFor {
           else if (m.completed >= sequence) o.done.push_back(m.index);
           else if (m.enqueued >= 0 && m.enqueued < sequence) o.missing.push_back(m.index);
           else if (m.enqueued == kNoSequence) o.missing.push_back(m.index);
-          else if (!r.dumped) o.missing.push_back(m.index);
+          else if (!r.dumped) { if (g.whole) o.missing.push_back(m.index); else o.partial = true; }
           else if (m.enqueued >= sequence) (r.whole ? o.done : o.missing).push_back(m.index);   // launched, not listed as unfinished
           else unknown.push_back(&m);
         }
@@ -409,9 +432,16 @@ class WaitFor {
 
   void make_graph() {
     graph_ = Graph(ranks_.size() + ops_.size());
-    for (const Op& o : ops_)
-      if (!o.p2p && !o.done.empty() && symmetric(o.operation))
-        for (const std::uint32_t r : o.in) ranks_[r].device_behind = true;
+    for (const Op& o : ops_) {
+      if (o.p2p || o.done.empty()) continue;
+      // A broadcast can be over for most and not for a few: those did not get it.
+      const bool few = 4 * o.in.size() <= o.done.size() && o.operation.find("reduce") == std::string::npos && o.operation.find("gather") == std::string::npos;
+      if (!symmetric(o.operation) && !few) continue;
+      for (const std::uint32_t r : o.in) {
+        ranks_[r].device_behind = true;
+        ranks_[r].doubtful = !symmetric(o.operation);
+      }
+    }
     for (const auto& [rank, op] : enters_)
       if (!ranks_[rank].device_behind) graph_.add(rank, node(op), ops_[op].weak);
     for (std::uint32_t i = 0; i < ops_.size(); ++i) {
@@ -423,7 +453,7 @@ class WaitFor {
         if (ranks_[r].device_behind || !ranks_[r].whole) { graph_.add(node(i), r); held = true; }   // of a cut dump nobody knows what came first
         else if (o.done.empty() && ranks_[r].first_op != ~0u && ranks_[r].first_op != i && !twin(ranks_[r].first_op, i)) { graph_.add(node(i), node(ranks_[r].first_op)); held = true; }
       }
-      o.stuck = !held && o.done.empty() && o.in.size() > 1;
+      o.stuck = !held && !o.partial && o.done.empty() && o.in.size() > 1;
     }
   }
 
@@ -504,7 +534,7 @@ class WaitFor {
       else if (leaf.kind == StopKind::no_dump) leaf.why = fmt::format("others wait in {} for it, and {}", what, r.dumped ? "its own dump is cut" : unresponsive_.count(r.rank) != 0 ? "it does not answer" : "there is no dump of it");
       else if (leaf.kind == StopKind::left_early) leaf.why = fmt::format("others wait in {} for it, and its process had ended with success", what);
       else leaf.why = fmt::format("it never launched {} that its peers wait in, and waits for nobody itself: its host process stopped", what);
-      add(std::move(leaf), n, opened ? 0.85 : 1);
+      add(std::move(leaf), n, (opened ? 0.85 : 1) * (r.device_behind && r.doubtful ? 0.75 : 1));
       return;
     }
     const std::uint32_t op = n - static_cast<std::uint32_t>(ranks_.size());

@@ -91,6 +91,23 @@ class Join {
         s.sources.push_back("silence");
         s.why += "; it is also the rank that never reported a time-out";
       }
+    // Who is silent while all others report has stopped on its host; with that much evidence a missing dump is no question.
+    if (std::all_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::no_dump) || s.kind == name(StopKind::network); }))
+      for (const Finding& f : others_) {
+        if (f.analysis != "silence" || f.outcome != Outcome::fired || f.ranks.empty()) continue;
+        const auto same = std::find_if(out.begin(), out.end(), [&](const Suspect& s) { return s.ranks == f.ranks; });
+        if (same != out.end()) { same->kind = name(StopKind::host_stopped); continue; }
+        if (std::any_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::no_dump); })) continue;
+        Suspect s;
+        s.kind = name(StopKind::host_stopped);
+        s.ranks = f.ranks;
+        s.confidence = f.confidence;
+        s.why = f.why;
+        s.sources = {"silence"};
+        for (const auto& [key, value] : f.numbers)
+          if (key == "reported") s.waiting = std::stoll(value);
+        out.push_back(std::move(s));
+      }
     std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) { return a.confidence > b.confidence; });
     return out;
   }
@@ -199,7 +216,8 @@ std::string moved(const Facts& facts, const CollectiveReport& collectives, const
 
 std::vector<Finding> hang(const Facts& facts, const Topology& topology, const std::vector<Signal>& signals, const CollectiveReport& collectives, const StackReport& stacks,
                           const std::vector<Finding>& others, const HangParams& params) {
-  if (collectives.source.empty() && stacks.processes.empty()) return {};
+  const bool silence = std::any_of(others.begin(), others.end(), [](const Finding& f) { return f.analysis == "silence" && f.outcome == Outcome::fired; });
+  if (collectives.source.empty() && stacks.processes.empty() && !silence) return {};
   Finding base;
   base.analysis = "hang";
   base.symptom = "Job Hang";
@@ -230,14 +248,17 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
   double certainty = standing ? 1 : params.assumed;
   if (!standing && collectives.leaves.empty()) {
     if (collectives.pending == 0 && !collectives.source.empty()) return none(Outcome::ruled_out, "no rank has an unfinished operation");
-    std::size_t waiting = 0, others = 0;
+    std::size_t waiting = 0, busy = 0;
     for (const StackProcess& p : stacks.processes) {
       if (p.role != "trainer") continue;
       const bool sink = !stacks.sinks.empty() && p.rank && std::find(stacks.sinks.front().ranks.begin(), stacks.sinks.front().ranks.end(), *p.rank) != stacks.sinks.front().ranks.end();
-      (p.stage.waits() ? waiting : others) += !sink;
+      (p.stage.waits() ? waiting : busy) += !sink;
     }
-    const bool one = !stacks.sinks.empty() && (stacks.sinks.front().elsewhere || !stacks.storage.empty()) && others == 0 && waiting >= params.crowd;
-    if (!one || !facts.progress.empty() || !facts.exits.empty()) return none(Outcome::not_enough_evidence, "one snapshot of stacks does not tell whether the job stood still, and nothing else does");
+    const bool single = !stacks.sinks.empty() && stacks.sinks.front().elsewhere && (stacks.sinks.front().ranks.size() == 1 || stacks.sinks.front().hosts.size() == 1);
+    const bool computing = !stacks.sinks.empty() && (stacks.sinks.front().stage.doing == Doing::compute || stacks.sinks.front().stage.doing == Doing::unknown);
+    const bool one = (single || !stacks.storage.empty()) && busy == 0 && waiting >= params.crowd && !(computing && stacks.sinks.front().ranks.size() > 1);
+    // A rank that computes while the others wait is what a healthy job looks like, too.
+    if (!one || !facts.exits.empty() || (!facts.progress.empty() && computing)) return none(Outcome::not_enough_evidence, "one snapshot of stacks does not tell whether the job stood still, and nothing else does");
     certainty = params.snapshot;
   }
   std::vector<Suspect> suspects = Join(facts, topology, collectives, stacks, others, params).suspects();
@@ -272,7 +293,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     std::sort(s.sources.begin(), s.sources.end());
     s.sources.erase(std::unique(s.sources.begin(), s.sources.end()), s.sources.end());
     f.numbers = {{"code", s.code}, {"group", s.group}, {"kind", s.kind}, {"operation", s.operation}, {"ranks", to_ranges(s.ranks)}, {"reason", s.reason}, {"role", s.role},
-                 {"sources", fmt::format("{}", fmt::join(s.sources, ","))}, {"tie", s.tie ? "1" : "0"}, {"waiting", std::to_string(s.waiting)}};
+                 {"sources", fmt::format("{}", fmt::join(s.sources, ","))}, {"standing", standing ? "1" : "0"}, {"tie", s.tie ? "1" : "0"}, {"waiting", std::to_string(s.waiting)}};
     for (const Finding& other : others) {
       if (other.outcome != Outcome::fired || (other.analysis != "stacks" && other.analysis != "collectives" && other.analysis != "silence")) continue;
       if (other.event_class == "slow_rank") continue;

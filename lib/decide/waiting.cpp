@@ -102,7 +102,9 @@ Answer stopped_rank(Walk& w) {
       names.push_back(who(*s));
     }
     const std::string reason = number(f, "reason");
-    v.summary = fmt::format("If the job stood still, it waited for {}{}; nothing else in the bundle confirms it.", list(names), reason.empty() || sure.size() > 1 ? "" : ", which is in " + reason);
+    const std::string is_in = reason.empty() || sure.size() > 1 ? "" : ", which is in " + reason;
+    v.summary = number(f, "standing") == "1" ? fmt::format("The job hung, and the others probably waited for {}{}: {}.", list(names), is_in, f.why)
+                                              : fmt::format("If the job stood still, it waited for {}{}; nothing else in the bundle confirms it.", list(names), is_in);
     collect_more(w);
     return taken(f.why);
   }
