@@ -23,6 +23,7 @@ bool stopped(const Finding& f) { return f.event_class == "hang/host_stopped" || 
 bool code(const Finding& f) { return f.event_class == "hang/mismatch" || f.event_class == "hang/left_early"; }
 
 std::string who(const Finding& f) {
+  if (!rank_alone(f)) return fmt::format("{}{}", f.subject.id, f.host ? " on " + *f.host : "");
   if (f.host) return fmt::format("rank {} on {}", f.subject.id, *f.host);
   return "rank " + f.subject.id;
 }
@@ -74,7 +75,9 @@ Answer stopped_rank(Walk& w) {
   std::vector<const Finding*> sure;
   for (const Finding* s : all)
     if (s->event_class == f.event_class && s->confidence >= f.confidence - 0.15) sure.push_back(s);
-  const bool exact = f.confidence >= 0.7 && sure.size() <= 4;
+  // A set of ranks is a direction to look in, and no machine, unless they are all on one.
+  const bool alone = std::all_of(sure.begin(), sure.end(), [](const Finding* s) { return rank_alone(*s) || s->hosts.size() == 1; });
+  const bool exact = f.confidence >= 0.7 && sure.size() <= 4 && alone;
   v.symptom = f.symptom;
   v.start = f.start;
   if (code(f)) {

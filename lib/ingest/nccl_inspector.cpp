@@ -2,9 +2,8 @@
 // communicator: the highest number, and the packed history with durations. The time of an operation includes waiting
 // for the slowest, who has the shortest.
 //
-// Fields are looked for by name, in whatever order and release they come: the values that matter are numbers and short
-// strings, and a key inside a string is escaped, so it is never met. A file has gigabytes; a tree for each line would cost
-// ten times as much.
+// One pass over a line picks the scalars that matter by their keys, in whatever order and release they come: a file may have
+// gigabytes, and a tree for each line would cost several times as much.
 //
 // header.rank counts within the communicator: group_rank. One process has one rank of a communicator, mostly; where a
 // file has several, its history rows come in the order of its frontier rows. The records of a ring overwritten before they were
@@ -24,28 +23,75 @@ constexpr std::size_t kHistoryKept = 65'536;        // of each rank of a communi
 constexpr std::size_t kHistoryInAll = 2'000'000;    // of a member
 constexpr std::size_t kRanksInAll = 65'536;
 
-// What stands after "key": - a number, or what is between quotes.
-std::optional<std::string_view> value_of(std::string_view text, std::string_view key) {
-  std::size_t at = text.find(key);
-  if (at == std::string_view::npos) return std::nullopt;
-  at += key.size();
-  while (at < text.size() && text[at] == ' ') ++at;
-  if (at >= text.size()) return std::nullopt;
-  if (text[at] != '"') return text.substr(at, std::min(text.find_first_of(",}] \r", at), text.size()) - at);
-  std::size_t end = at + 1;
-  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
-  if (end >= text.size()) return std::nullopt;
-  return text.substr(at + 1, end - at - 1);
-}
+// The scalars of a line by key, the first of each: numbers as they stand, strings without their quotes.
+class Record {
+ public:
+  enum Field { id, rank, n_ranks, comm_name, version, dumped, hostname, pid, operation, sequence, bytes, took, started, stopped, fields };
 
-template <class Number> std::optional<Number> number_of(std::string_view text, std::string_view key) {
-  const auto value = value_of(text, key);
-  if (!value) return std::nullopt;
-  Number out{};
-  const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), out);
-  if (error != std::errc() || end != value->data() + value->size()) return std::nullopt;
-  return out;
-}
+  explicit Record(std::string_view text) {
+    std::size_t at = 0;
+    while ((at = text.find('"', at)) != std::string_view::npos) {
+      const std::size_t end = string_end(text, at);
+      if (end == std::string_view::npos) return;
+      const std::string_view name = text.substr(at + 1, end - at - 1);
+      at = end + 1;
+      while (at < text.size() && text[at] == ' ') ++at;
+      if (at >= text.size() || text[at] != ':') continue;  // a value in a list
+      do ++at; while (at < text.size() && text[at] == ' ');
+      if (at >= text.size()) return;
+      std::string_view value;
+      if (text[at] == '"') {
+        const std::size_t close = string_end(text, at);
+        if (close == std::string_view::npos) return;
+        value = text.substr(at + 1, close - at - 1);
+        at = close + 1;
+      } else if (text[at] == '{' || text[at] == '[') {
+        if (name == "header") header_ = true;
+        if (name == "p2p_perf") p2p_ = true;
+        if (name == "event_trace_ts") traced_ = true;
+        continue;
+      } else {
+        const std::size_t close = std::min(text.find_first_of(",}] \r", at), text.size());
+        value = text.substr(at, close - at);
+        at = close;
+      }
+      if (const Field field = named(name); field != fields && !values_[field]) values_[field] = value;
+    }
+  }
+
+  bool header() const { return header_; }
+  bool p2p() const { return p2p_; }
+  bool traced() const { return traced_; }
+  std::optional<std::string_view> text(Field field) const { return values_[field]; }
+  template <class Number> std::optional<Number> number(Field field) const {
+    const auto& value = values_[field];
+    if (!value) return std::nullopt;
+    Number out{};
+    const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), out);
+    if (error != std::errc() || end != value->data() + value->size()) return std::nullopt;
+    return out;
+  }
+
+ private:
+  static std::size_t string_end(std::string_view text, std::size_t open) {
+    std::size_t at = open + 1;
+    while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
+    return at < text.size() ? at : std::string_view::npos;
+  }
+
+  static Field named(std::string_view name) {
+    static constexpr std::pair<std::string_view, Field> kNames[] = {
+        {"id", id}, {"rank", rank}, {"n_ranks", n_ranks}, {"comm_name", comm_name}, {"inspector_output_format_version", version}, {"dump_timestamp_us", dumped}, {"hostname", hostname}, {"pid", pid},
+        {"coll", operation}, {"coll_sn", sequence}, {"coll_msg_size_bytes", bytes}, {"coll_exec_time_us", took}, {"coll_start_ts", started}, {"coll_stop_ts", stopped},
+        {"p2p", operation}, {"p2p_sn", sequence}, {"p2p_msg_size_bytes", bytes}, {"p2p_exec_time_us", took}, {"p2p_start_ts", started}, {"p2p_stop_ts", stopped}};
+    for (const auto& [known, field] : kNames)
+      if (known == name) return field;
+    return fields;
+  }
+
+  std::optional<std::string_view> values_[fields];
+  bool header_ = false, p2p_ = false, traced_ = false;
+};
 
 std::uint32_t hash_of(std::string_view text, std::int64_t number = 0) {
   std::uint64_t h = 0xcbf29ce484222325ULL;  // FNV-1a
@@ -159,50 +205,48 @@ std::string plain(std::optional<std::string_view> text, std::size_t most) {
 
 Outcome read(const TextLine& line, Reading& reading) {
   std::string_view text = line.line.message;
-  const std::size_t header = text.find("\"header\"");
-  if (header == std::string_view::npos || text.empty() || text.front() != '{') return {};
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
-  const bool p2p = text.find("\"p2p_perf\"") != std::string_view::npos;
-  const auto id = value_of(text, "\"id\":");
-  const auto rank = number_of<std::int64_t>(text, "\"rank\":");
-  const auto sequence = number_of<std::int64_t>(text, p2p ? "\"p2p_sn\":" : "\"coll_sn\":");
-  const auto operation = value_of(text, p2p ? "\"p2p\":" : "\"coll\":");
-  if (text.back() != '}' || !id || id->empty() || !rank || *rank < 0 || !sequence || *sequence < 0 || !operation) return {false, nullptr, "inspector.torn"};
+  if (text.empty() || text.front() != '{') return {};
+  const Record record(text);
+  if (!record.header()) return {};
+  const bool p2p = record.p2p();
+  const auto id = record.text(Record::id);
+  const auto rank = record.number<std::int64_t>(Record::rank);
+  const auto sequence = record.number<std::int64_t>(Record::sequence);
+  const auto operation = record.text(Record::operation);
+  if (text.back() != '}' || !id || !rank || *rank < 0 || !sequence || *sequence < 0 || !operation) return {false, nullptr, "inspector.torn"};
   std::string_view digits = *id;
   if (digits.starts_with("0x")) digits.remove_prefix(2);
   if (digits.empty() || digits.size() > 16 || digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) return {false, nullptr, "inspector.torn"};
-  Inspector::Key key{normal_hash(*id), plain(value_of(text, "\"hostname\":"), 255), *rank, number_of<std::int64_t>(text, "\"pid\":").value_or(-1), p2p};
+  Inspector::Key key{normal_hash(*id), plain(record.text(Record::hostname), 255), *rank, record.number<std::int64_t>(Record::pid).value_or(-1), p2p};
   Inspector& inspector = reading.keep<Inspector>();
   Inspector::OneRank* one = inspector.find(key);
   if (one == nullptr) return {false, nullptr, "inspector.too_many_ranks"};
   if (one->records++ == 0) {
     one->first = line.place;
-    one->name = plain(value_of(text, "\"comm_name\":"), 255);
-    one->version = plain(value_of(text, "\"inspector_output_format_version\":"), 32);
-    one->size = number_of<std::int64_t>(text, "\"n_ranks\":").value_or(0);
+    one->name = plain(record.text(Record::comm_name), 255);
+    one->version = plain(record.text(Record::version), 32);
+    one->size = record.number<std::int64_t>(Record::n_ranks).value_or(0);
   }
-  const auto dumped = number_of<std::int64_t>(text, "\"dump_timestamp_us\":");
   if (*sequence >= one->highest) {
     one->highest = *sequence;
     one->place = line.place;
+    const auto dumped = record.number<std::int64_t>(Record::dumped);
     if (dumped && *dumped > 0 && *dumped < 9'000'000'000'000'000) one->time = {Clock::utc, *dumped * 1'000, 1'000};
   }
   HistoryEntry entry;
   entry.sequence = *sequence;
   const std::string name = nccl_operation(*operation);
-  const auto bytes = number_of<std::int64_t>(text, p2p ? "\"p2p_msg_size_bytes\":" : "\"coll_msg_size_bytes\":");
-  const auto took = number_of<double>(text, p2p ? "\"p2p_exec_time_us\":" : "\"coll_exec_time_us\":");
+  const auto took = record.number<double>(Record::took);
   if (took && *took >= 0 && *took < 1e15) entry.duration_ms = static_cast<float>(*took / 1e3);
   // Of the operation itself, where events were traced.
-  const auto moment = [&](std::string_view name_of) -> Nanoseconds {
-    const auto us = number_of<double>(text, name_of);
+  const auto moment = [&](Record::Field field) -> Nanoseconds {
+    const auto us = record.traced() ? record.number<double>(field) : std::nullopt;
     return us && *us > 1e14 && *us < 9e15 ? static_cast<Nanoseconds>(*us) * 1'000 : 0;
   };
-  if (text.find("\"event_trace_ts\"") != std::string_view::npos) {
-    entry.created_ns = moment(p2p ? "\"p2p_start_ts\":" : "\"coll_start_ts\":");
-    entry.completed_ns = moment(p2p ? "\"p2p_stop_ts\":" : "\"coll_stop_ts\":");
-  }
-  entry.signature = hash_of(name, bytes.value_or(-1));
+  entry.created_ns = moment(Record::started);
+  entry.completed_ns = moment(Record::stopped);
+  entry.signature = hash_of(name, record.number<std::int64_t>(Record::bytes).value_or(-1));
   entry.operation = hash_of(name);
   entry.state = 2;
   entry.p2p = p2p;
