@@ -156,6 +156,19 @@ Result<analyze::Facts> resolve(store::Database& db, bool keep) {
   return facts;
 }
 
+std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db, const analyze::Facts& facts) {
+  std::vector<analyze::SlowRank> out;
+  for (std::size_t i = 0; i < facts.groups.size(); ++i) {
+    const GroupRow& g = facts.groups[i];
+    if (std::max<std::size_t>(g.ranks.size(), static_cast<std::size_t>(std::max<std::int64_t>(0, g.size))) < 3) continue;
+    auto histories = db.histories(static_cast<GroupId>(i) + 1);
+    for (HistoryRow& h : histories)
+      if (const MemberRow* m = facts.member(h.member); m != nullptr && !h.rank) h.rank = m->rank;
+    for (const auto& slow : analyze::slow_ranks(static_cast<GroupId>(i) + 1, histories)) out.push_back(slow);
+  }
+  return out;
+}
+
 Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& facts, const rules::RulePack& pack) {
   const auto signals = analyze::collect_signals(facts, pack);
   std::vector<Finding> all;
@@ -170,7 +183,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   // Who waits for whom: by counters, by stacks, and one answer from both.
   const analyze::Topology topology = analyze::make_topology(facts);
   const analyze::CollectiveReport collectives = analyze::wait_for(facts, topology);
-  CULPRIT_CHECK(keep("collectives", analyze::collective_findings(collectives, {}, facts, topology)));
+  CULPRIT_CHECK(keep("collectives", analyze::collective_findings(collectives, slow_ranks_of(db, facts), facts, topology)));
   const analyze::StackReport stacks = analyze::aggregate_stacks(facts, topology, analyze::hang_reported(signals));
   CULPRIT_CHECK(keep("stacks", analyze::stack_findings(stacks, facts, topology)));
   CULPRIT_CHECK(keep("hang", analyze::hang(facts, topology, signals, collectives, stacks, all)));

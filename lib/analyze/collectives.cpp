@@ -665,7 +665,7 @@ class WaitFor {
       if (o.sample != nullptr) w.place = o.sample->row.place;
       if (next >= ranks_.size()) break;
       w.to = ranks_[next].rank;
-      w.because = !ranks_[next].dumped ? "gave no dump" : std::find(o.missing.begin(), o.missing.end(), next) != o.missing.end() ? "never launched it" : "holds it up";
+      w.because = !ranks_[next].dumped ? "left no dump of" : std::find(o.missing.begin(), o.missing.end(), next) != o.missing.end() ? "never launched" : "holds up";
       chain.push_back(std::move(w));
       at = next;
     }

@@ -30,7 +30,7 @@ struct Wait {
   GroupId group = 0;
   std::int64_t sequence = 0;
   std::string operation;             // what `from` is in
-  std::string because;               // never launched it, holds it up, gave no dump
+  std::string because;               // "never launched", "holds up", "left no dump of"
   Place place;                       // of the operation in the dump or log of `from`
 };
 

@@ -312,7 +312,8 @@ Result<> Database::finish_ingest() {
   // Indexes after the rows: making them while loading costs a third of the speed.
   if (!impl_->execute("CREATE INDEX IF NOT EXISTS event_by_class ON event(class);"
                       "CREATE INDEX IF NOT EXISTS event_by_member ON event(member_id);"
-                      "CREATE INDEX IF NOT EXISTS event_by_time ON event(time_ns);"))
+                      "CREATE INDEX IF NOT EXISTS event_by_time ON event(time_ns);"
+                      "CREATE INDEX IF NOT EXISTS history_by_group ON collective_history(group_id);"))
     return impl_->trouble("cannot index the database");
   return {};
 }
