@@ -91,6 +91,29 @@ class Join {
         s.sources.push_back("silence");
         s.why += "; it is also the rank that never reported a time-out";
       }
+    // Many connections that do not move and have one machine in common: its network, not theirs.
+    std::map<std::string, std::set<std::size_t>> ends;
+    std::set<std::string> far;
+    const bool links = out.size() > 1 && std::all_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::network); });
+    for (std::size_t i = 0; links && i < out.size(); ++i)
+      for (const std::int64_t r : out[i].ranks)
+        if (const auto it = topology_.host_of.find(r); it != topology_.host_of.end()) { ends[it->second].insert(i); far.insert(it->second); }
+    std::vector<std::string> common;
+    for (const auto& [host, all] : ends) if (all.size() == out.size()) common.push_back(host);
+    if (common.size() == 1 && far.size() >= 3) {
+      Suspect s;
+      s.kind = name(StopKind::network);
+      s.hosts = common;
+      for (const Suspect& one : out)
+        for (const std::int64_t r : one.ranks)
+          if (const auto it = topology_.host_of.find(r); it != topology_.host_of.end() && it->second == common[0]) s.ranks.push_back(r);
+      std::sort(s.ranks.begin(), s.ranks.end());
+      s.ranks.erase(std::unique(s.ranks.begin(), s.ranks.end()), s.ranks.end());
+      s.confidence = 0.75;
+      s.sources = out.front().sources;
+      s.why = fmt::format("{} operations make no progress, and all of them cross {} while their other ends differ", out.size(), common[0]);
+      return {s};
+    }
     // Who is silent while all others report has stopped on its host; with that much evidence a missing dump is no question.
     if (std::all_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::no_dump) || s.kind == name(StopKind::network); }))
       for (const Finding& f : others_) {
@@ -261,6 +284,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     if (!one || !facts.exits.empty() || (!facts.progress.empty() && computing)) return none(Outcome::not_enough_evidence, "one snapshot of stacks does not tell whether the job stood still, and nothing else does");
     certainty = params.snapshot;
   }
+  if (!standing && collectives.scattered) return none(Outcome::not_enough_evidence, "operations are unfinished in many places that have nothing to do with each other: the dumps may be of a job that ran");
   std::vector<Suspect> suspects = Join(facts, topology, collectives, stacks, others, params).suspects();
   if (suspects.empty()) return none(Outcome::not_enough_evidence, "operations are unfinished, and no rank is behind all others");
 
@@ -280,6 +304,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     const bool code = s.kind == name(StopKind::mismatch) || s.kind == name(StopKind::left_early);
     f.scope = code ? Scope::user_code : s.kind == "storage" ? Scope::shared : Scope::host_local;
     if (s.kind == "storage") { f.subject = {"storage", s.reason}; f.symptom = "HDFS Error"; }
+    else if (s.kind == name(StopKind::network) && s.hosts.size() == 1) f.subject = {"host", s.hosts[0]};
     else if (s.kind == name(StopKind::network) || s.ranks.size() != 1) f.subject = s.group.empty() ? Subject{"group", "ranks " + to_ranges(s.ranks)} : Subject{"group", s.group};
     else f.subject = {"rank", std::to_string(s.ranks[0])};
     if (s.kind == name(StopKind::mismatch)) f.symptom = "Collective Mismatch";

@@ -162,6 +162,15 @@ Answer stuck_group(Walk& w) {
     collect_more(w);
     return taken(f.why);
   }
+  if (f.subject.kind == "host") {
+    v.action = "isolate";
+    v.precision = "exact";
+    target(v, f.subject, f.confidence, because(f));
+    v.summary = fmt::format("The job hung on the network of {}: {}.", f.subject.id, f.why);
+    drain(v, f.subject.id, "hang, network");
+    next(v, "collect", fmt::format("kernel log, ibstat and ethtool -S of {}: they say which part broke", f.subject.id));
+    return taken(f.why);
+  }
   v.action = "checks";
   v.precision = "group";
   target(v, f.subject, f.confidence, because(f));
