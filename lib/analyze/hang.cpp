@@ -194,7 +194,7 @@ class Join {
 
   Suspect from_sink(const StackSink& sink) {
     Suspect s;
-    s.kind = sink.unheard ? name(StopKind::no_dump) : sink.elsewhere ? name(StopKind::host_stopped) : name(StopKind::network);
+    s.kind = sink.stage.operation == "leaving" ? name(StopKind::left_early) : sink.unheard ? name(StopKind::no_dump) : sink.elsewhere ? name(StopKind::host_stopped) : name(StopKind::network);
     s.ranks = sink.ranks;
     s.hosts = sink.hosts;
     s.role = sink.role;
