@@ -45,6 +45,7 @@ struct Group {
   std::string counter;                        // RAS counts per operation
   std::vector<Member> members;                // by rank
   std::map<std::int64_t, std::string> operations;  // of sequence numbers near the frontier
+  std::int64_t crowd = kUnknownSequence;      // what a source counts for ranks it does not name (RAS names the exceptions only)
   bool whole = true;                          // so many members speak that the silence of the others tells something
   Member* find(std::int64_t rank) {
     const auto at = std::lower_bound(members.begin(), members.end(), rank, [](const Member& m, std::int64_t r) { return m.rank < r; });
@@ -158,9 +159,9 @@ class WaitFor {
     if (const MemberRow* m = facts_.member(place.member); m != nullptr && m->rank && !printed) return m->rank;
     if (printed) return printed;
     if (pid && host) {
-      if (by_process_.empty()) {
+      if (!by_process_known_) {
+        by_process_known_ = true;
         for (const RankRow& r : facts_.ranks) if (r.pid && r.host) by_process_.emplace(std::pair(*r.host, *r.pid), r.rank);
-        by_process_.emplace(std::pair(std::string(), std::int64_t{-1}), -1);
       }
       if (const auto it = by_process_.find({short_host(*host), *pid}); it != by_process_.end()) return it->second;
     }
@@ -305,6 +306,11 @@ class WaitFor {
     for (const FrontierRow& f : report_.source == "nccl-init" ? init_rows_ : facts_.frontiers) {
       if (f.source != report_.source || !usable(f.place) || (report_.source != "nccl-call" && mixed.count(f.group) != 0) || !compares(f.group)) continue;
       const auto rank = rank_of(f.rank, f.place, f.host, f.pid, f.group_rank, f.group);
+      if (!rank && f.source == "ras") {
+        Group& g = group(canonical(f.group), f.operation);
+        g.crowd = std::max(g.crowd, f.enqueued);
+      }
+      if (rank && f.pid && f.host) by_process_.emplace(std::pair(short_host(*f.host), *f.pid), *rank);
       if (!rank || !speaks(*rank, f.place) || unresponsive_.count(*rank) != 0) continue;
       Rank& r = ranks_[rank_index(*rank)];
       if (!by_dump && !r.dumped) { r.dumped = r.whole = true; r.dump = f.place; }
@@ -414,6 +420,7 @@ class WaitFor {
       std::map<std::int64_t, std::uint32_t> heads;
       for (const Member& m : g.members)
         if (m.head != kUnknownSequence) heads.emplace(m.head, 0);
+      if (g.crowd >= 0 && std::any_of(g.members.begin(), g.members.end(), [&](const Member& m) { return m.enqueued >= 0 && m.enqueued < g.crowd; })) heads.emplace(g.crowd, 0);
       if (heads.size() > kHeadsPerGroup) heads.erase(std::next(heads.begin(), kHeadsPerGroup), heads.end());
       for (auto& [sequence, op] : heads) {
         op = static_cast<std::uint32_t>(ops_.size());
@@ -432,6 +439,7 @@ class WaitFor {
           else if (m.completed >= sequence) o.done.push_back(m.index);
           else if (m.enqueued >= 0 && m.enqueued < sequence) o.missing.push_back(m.index);
           else if (m.enqueued == kNoSequence) o.missing.push_back(m.index);
+          else if (!r.dumped && g.crowd >= 0) continue;   // one of the crowd
           else if (!r.dumped) { if (g.whole) o.missing.push_back(m.index); else o.partial = true; }
           else if (m.enqueued >= sequence) (r.whole ? o.done : o.missing).push_back(m.index);   // launched, not listed as unfinished
           else unknown.push_back(&m);
@@ -790,7 +798,10 @@ class WaitFor {
       l.confidence *= base * source * alone * (any_witnessed && !report_.cut.empty() ? 0.95 : 1);
       leaves.push_back(std::move(l));
     }
-    if (leaves.empty() && !unresponsive_.empty()) {
+    // Who does not answer explains why the others are not equally far.
+    if (!unresponsive_.empty() && 8 * unresponsive_.size() <= report_.seen.size()) {
+      leaves.clear();
+      order.clear();
       for (const std::int64_t rank : unresponsive_) {
         Leaf l;
         l.kind = StopKind::no_dump;
@@ -854,6 +865,7 @@ class WaitFor {
   std::vector<GroupId> canonical_;
   std::vector<FrontierRow> init_rows_;
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> by_process_;
+  bool by_process_known_ = false;
   std::set<std::int64_t> unresponsive_;
   std::unordered_map<std::int64_t, std::uint32_t> index_;
   std::vector<Rank> ranks_;

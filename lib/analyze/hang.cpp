@@ -119,7 +119,12 @@ class Join {
       for (const Finding& f : others_) {
         if (f.analysis != "silence" || f.outcome != Outcome::fired || f.ranks.empty()) continue;
         const auto same = std::find_if(out.begin(), out.end(), [&](const Suspect& s) { return s.ranks == f.ranks; });
-        if (same != out.end()) { same->kind = name(StopKind::host_stopped); continue; }
+        if (same != out.end()) {
+          // Twice absence is still absence: it may have left as well as stopped.
+          same->kind = name(StopKind::host_stopped);
+          same->confidence = std::min(same->confidence, f.confidence);
+          continue;
+        }
         if (std::any_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::no_dump); })) continue;
         Suspect s;
         s.kind = name(StopKind::host_stopped);
@@ -284,8 +289,9 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     if (!one || !facts.exits.empty() || (!facts.progress.empty() && computing)) return none(Outcome::not_enough_evidence, "one snapshot of stacks does not tell whether the job stood still, and nothing else does");
     certainty = params.snapshot;
   }
-  if (!standing && collectives.scattered) return none(Outcome::not_enough_evidence, "operations are unfinished in many places that have nothing to do with each other: the dumps may be of a job that ran");
   std::vector<Suspect> suspects = Join(facts, topology, collectives, stacks, others, params).suspects();
+  const bool machine = suspects.size() == 1 && suspects.front().hosts.size() == 1;   // all of it leads to one machine after all
+  if (!standing && collectives.scattered && !machine) return none(Outcome::not_enough_evidence, "operations are unfinished in many places that have nothing to do with each other: the dumps may be of a job that ran");
   if (suspects.empty()) return none(Outcome::not_enough_evidence, "operations are unfinished, and no rank is behind all others");
 
   std::vector<Finding> out;
@@ -314,18 +320,21 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     f.confidence = std::min({0.98, s.confidence * certainty, certainty});
     f.why = s.why;
     f.title = s.kind + (s.role == "trainer" || s.role.empty() ? "" : ", in a process of its " + s.role) + (s.reason.empty() ? "" : ": " + s.reason);
-    f.count = static_cast<std::uint64_t>(std::max<std::int64_t>(0, s.waiting));
     std::sort(s.sources.begin(), s.sources.end());
     s.sources.erase(std::unique(s.sources.begin(), s.sources.end()), s.sources.end());
     f.numbers = {{"code", s.code}, {"group", s.group}, {"kind", s.kind}, {"operation", s.operation}, {"ranks", to_ranges(s.ranks)}, {"reason", s.reason}, {"role", s.role},
                  {"sources", fmt::format("{}", fmt::join(s.sources, ","))}, {"standing", standing ? "1" : "0"}, {"tie", s.tie ? "1" : "0"}, {"waiting", std::to_string(s.waiting)}};
-    for (const Finding& other : others) {
-      if (other.outcome != Outcome::fired || (other.analysis != "stacks" && other.analysis != "collectives" && other.analysis != "silence")) continue;
-      if (other.event_class == "slow_rank") continue;
-      const bool same = std::any_of(other.ranks.begin(), other.ranks.end(), [&](std::int64_t r) { return std::binary_search(s.ranks.begin(), s.ranks.end(), r); });
-      if (!same) continue;
-      f.leads_to.push_back(other.id);
-      for (const Evidence& e : other.evidence)
+    // What shows the rank itself first: its stack, its counters, then the others' words.
+    std::vector<const Finding*> grounds;
+    for (const char* analysis : {"stacks", "collectives", "silence"})
+      for (const bool exact : {true, false})
+        for (const Finding& other : others) {
+          if (other.outcome != Outcome::fired || other.analysis != analysis || other.event_class == "slow_rank" || (other.ranks == s.ranks) != exact) continue;
+          if (std::any_of(other.ranks.begin(), other.ranks.end(), [&](std::int64_t r) { return std::binary_search(s.ranks.begin(), s.ranks.end(), r); })) grounds.push_back(&other);
+        }
+    for (const Finding* other : grounds) {
+      f.leads_to.push_back(other->id);
+      for (const Evidence& e : other->evidence)
         if (f.evidence.size() < 8 && std::none_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& x) { return x.member == e.member && x.offset == e.offset; })) f.evidence.push_back(e);
     }
     out.push_back(std::move(f));

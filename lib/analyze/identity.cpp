@@ -339,7 +339,7 @@ void resolve_identity(Facts& facts) {
       for (std::int64_t l = 0; l < per && static_cast<std::int64_t>(h) * per + l < std::max<std::int64_t>(facts.world_size, static_cast<std::int64_t>(facts.manifest->hosts.size()) * per); ++l)
         add_rank(static_cast<std::int64_t>(h) * per + l, names.canonical(facts.manifest->hosts[h]), l, {}, {}, "manifest");
   }
-  for (const char* source : {"nccl-init", "nccl-init-start", "environment", "torchrun", "prefix"})
+  for (const char* source : {"nccl-init", "nccl-init-start", "environment", "torchrun", "rank line", "prefix"})
     for (const IdentityRow* i : order) {
       if (i->source != source || !i->rank) continue;
       if (i->communicator && (!i->world_size || *i->world_size != facts.world_size || facts.world_size < 2)) continue;  // a rank of a smaller group
@@ -355,6 +355,17 @@ void resolve_identity(Facts& facts) {
   for (const auto& m : facts.members)
     if (m.rank && m.host) add_rank(*m.rank, m.host, m.local_rank, {}, {}, "path");
     else if (m.rank) add_rank(*m.rank, {}, m.local_rank, {}, {}, "path");
+
+  // A job of a handful of ranks, all local ranks too, in a bundle that names one machine and no other: they ran there.
+  std::set<std::string> named;
+  for (const auto& i : facts.identities)
+    if (i.host && !nameless_host(*i.host)) named.insert(names.canonical(*i.host));
+  for (const auto& m : facts.members)
+    if (m.host) named.insert(*m.host);
+  const bool local = std::all_of(ranks.begin(), ranks.end(), [](const auto& one) { return !one.second.host && (!one.second.local_rank || *one.second.local_rank == one.first); });
+  if (named.size() == 1 && local && !ranks.empty() && ranks.size() <= 16 && ranks.rbegin()->first < static_cast<std::int64_t>(ranks.size()) &&
+      (facts.world_size == 0 || static_cast<std::size_t>(facts.world_size) == ranks.size()))
+    for (auto& [rank, row] : ranks) row.host = *named.begin();
 
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> by_local, by_pid;
   std::set<std::pair<std::string, std::int64_t>> torn_local, torn_pid;

@@ -233,7 +233,8 @@ class Waiting {
         const std::int64_t peer = group.ranks[static_cast<std::size_t>(next)];
         if (peer == s.rank) continue;
         wait.to.push_back(peer);
-        edges_[i].push_back(node_of(peer));
+        const std::size_t node = node_of(peer);   // may move edges_
+        edges_[i].push_back(node);
       }
       if (!wait.to.empty()) { waits_.push_back(std::move(wait)); any = true; }
     }

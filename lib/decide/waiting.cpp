@@ -127,9 +127,10 @@ Answer stopped_rank(Walk& w) {
   for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
   const std::string reason = number(f, "reason"), where = in_group(f);
   const bool worker = number(f, "role") == "dataloader";
+  const std::string waiting = number(f, "waiting");
   v.summary = fmt::format("The job hung because {} stopped{}: {}{}.", list(names), f.event_class == "hang/device_stopped" ? " on the GPU" : "",
                           !reason.empty() ? (worker ? "its data loader is in " : "it is in ") + reason : where.empty() ? "it waits for nobody" : (f.event_class == "hang/device_stopped" ? "its peers finished " : "it never entered ") + where,
-                          f.count > 0 ? fmt::format("; {} rank{} wait{} for it", f.count, f.count == 1 ? "" : "s", f.count == 1 ? "s" : "") : "");
+                          waiting.empty() || waiting == "0" ? "" : fmt::format("; {} wait for {}", waiting == "1" ? "one rank" : waiting + " ranks", sure.size() == 1 ? "it" : "them"));
   for (const std::string& host : hosts) drain(v, host, "hang");
   if (nameless) next(v, "collect", "a job.json with hosts in node-rank order, or NCCL_DEBUG=INFO: nothing in the bundle ties this rank to a host name");
   if (f.event_class == "hang/device_stopped") next(v, "plan", "dcgmi diag -r 3 and nvidia-smi -q on that machine, and its kernel log from the moment of the hang: the GPU or its link stopped inside a collective.");

@@ -6,7 +6,7 @@ extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, k
 extern const Recogniser kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress, kFinished;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kNcclCalls, kRasText, kRasMonitor, kInspector;
-extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner;
+extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine, kUname;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kNodelist;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
 
@@ -15,7 +15,7 @@ namespace {
 constexpr const Recogniser* kAll[] = {
     &kTraceback, &kTorchrunReport, &kTorchrunExit, &kSrunExit, &kExitCode, &kNcclInit, &kNcclNetwork, &kNcclSettings,
     &kMegatron, &kDeepspeed, &kNemo, &kTorchtitan, &kHuggingface, &kGenericProgress, &kFinished, &kSmiHeading,
-    &kNicHeading, &kDriver, &kCriPartial, &kKernelBanner, &kPyspy, &kGdb, &kLldb, &kEuStack, &kFaulthandler,
+    &kNicHeading, &kDriver, &kCriPartial, &kKernelBanner, &kUname, &kRankLine, &kPyspy, &kGdb, &kLldb, &kEuStack, &kFaulthandler,
     &kProcessList, &kPstree, &kWatchdogTimeout, &kWatchdogFrontier, &kDesync, &kNcclCalls, &kMegatronSizes,
     &kMegatronArguments, &kNemoGroups, &kDeviceMesh, &kNodelist, &kRasText, &kRasMonitor, &kInspector,
 };

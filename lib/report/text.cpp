@@ -101,7 +101,7 @@ std::string to_text(const std::string& document, const TextOptions& options) {
     for (const json& f : d["findings"]) {
       if (f["id"] != id || shown >= (options.verbose ? 64u : 4u)) continue;
       if (shown++ == 0) out += "\n" + p.heading("HOW ONE CAN CHECK IT") + "\n";
-      out += fmt::format("  {} {}\n", p.strong(text(f, "title")), p.faint(fmt::format("({}, {} line{})", text(f, "class"), f["count"].get<std::uint64_t>(), f["count"] == 1 ? "" : "s")));
+      out += fmt::format("  {} {}\n", p.strong(text(f, "title")), p.faint(f["count"] == 0 ? fmt::format("({})", text(f, "class")) : fmt::format("({}, {} line{})", text(f, "class"), f["count"].get<std::uint64_t>(), f["count"] == 1 ? "" : "s")));
       std::size_t n = 0;
       for (const json& e : f["evidence"]) {
         if (n++ >= (options.verbose ? 16u : 2u)) break;
