@@ -14,6 +14,7 @@
 
 #include "analyze/classify.hpp"
 #include "analyze/clock.hpp"
+#include "analyze/collectives.hpp"
 #include "analyze/identity.hpp"
 #include "analyze/root_diag.hpp"
 #include "analyze/silence.hpp"
@@ -157,6 +158,8 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   CULPRIT_CHECK(keep("classify", analyze::classify(facts, signals)));
   CULPRIT_CHECK(keep("root_diag", analyze::root_diag(facts, signals)));
   CULPRIT_CHECK(keep("silence", analyze::silence(facts, signals)));
+  const analyze::Topology topology = analyze::make_topology(facts);
+  CULPRIT_CHECK(keep("collectives", analyze::collective_findings(analyze::wait_for(facts, topology), {}, facts, topology)));
   return all;
 }
 

@@ -20,7 +20,7 @@ CREATE TABLE member (
   in_archive     INTEGER NOT NULL,     -- 1: the bundle is an archive or a stream, no folder
   kind           TEXT NOT NULL,        -- file, link, device, other
   format         TEXT NOT NULL,        -- what `culprit formats` calls it; text, binary, empty
-  text_kind      TEXT NOT NULL,        -- kernel, nccl, nvidia-smi ...; '' not known; data, stack, source: rules do not apply
+  text_kind      TEXT NOT NULL,        -- kernel, nccl, nvidia-smi ...; '' not known; data, stack, process, source: rules do not apply
   container      TEXT NOT NULL,        -- path of the enclosing archive or file; '' at the top
   origin_offset  INTEGER NOT NULL,     -- sections: first byte within the container
   origin_line    INTEGER NOT NULL,     -- sections: lines before it in the container

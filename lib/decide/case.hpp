@@ -25,6 +25,7 @@ struct Case {
   std::optional<Nanoseconds> job_start, job_end;
   std::optional<Nanoseconds> last_progress; // the last completed step that a log reports
   std::optional<std::int64_t> last_iteration;
+  bool has_stacks = false, has_recorder = false;
   bool any_training_output = false;
   bool zone_known = true;
   std::size_t unreadable = 0;               // problems of the bundle

@@ -64,6 +64,7 @@ std::string_view name(CauseKind kind) {
 }
 
 std::optional<CauseKind> kind_of(const Finding& f) {
+  if (f.analysis == "hang" || f.analysis == "stacks" || f.analysis == "collectives") return std::nullopt;  // the step stopped_rank asks them
   if (f.analysis != "classify" || f.outcome != Outcome::fired) return std::nullopt;
   // A confirmation of a machine's fault stands for it when the fault itself left no line.
   const bool confirms = f.role == Role::confirmation && f.severity == Severity::critical && f.scope == Scope::host_local;

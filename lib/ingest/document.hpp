@@ -29,7 +29,7 @@ struct Document {
 struct TextKind {
   std::string_view name;       // format name
   std::string_view summary;
-  std::string_view kind;       // kernel nvidia-smi ... as in a rule's `where`; "data" and "stack": rules do not apply
+  std::string_view kind;       // kernel nvidia-smi ... as in a rule's `where`; "data", "stack", "process" and "source": rules do not apply
   bool (*sniff)(const Head& head);
 };
 

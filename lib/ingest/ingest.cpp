@@ -293,7 +293,7 @@ class Pipeline final : public bundle::Visitor {
         current_ = item.member;
         current_.id = sink_.begin_member(item.member);
         reader_.reset();
-        if (item.text) reader_ = std::make_unique<TextReader>(scanner_, sink_, current_.id, item.text_kind, item.habit, item.rules);
+        if (item.text) reader_ = std::make_unique<TextReader>(scanner_, sink_, current_.id, item.text_kind, item.habit, item.rules, item.member.path);
         break;
       case Item::Kind::block:
         if (reader_ != nullptr) reader_->block(item.bytes, item.scan);
@@ -324,7 +324,7 @@ class Pipeline final : public bundle::Visitor {
   }
 
   void read_document(Item& item, MemberRow& row) {
-    Reading reading{sink_, scanner_.pack(), row.text_kind, {}, {}};
+    Reading reading{sink_, scanner_.pack(), row.text_kind, {}, {}, row.path};
     const std::string reason = item.document->read(item.bytes, row, reading);
     row.lines = 1;
     if (reason.empty()) {

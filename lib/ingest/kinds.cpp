@@ -65,22 +65,56 @@ bool dcgm_diag(const Head& head) { return has(head, "Successfully ran diagnostic
 bool rdma_devices(const Head& head) { return has(head, "hca_id:") || (has(head, "CA type:") && has(head, "Port 1:")) || has(head, "Infiniband device '"); }
 bool kubectl_describe(const Head& head) { return (has(head, "Namespace:") && has(head, "Containers:") && has(head, "Restart Count:")) || starts(first_text(head), "LAST SEEN"); }
 
-bool flight_recorder(const Head& head) {
-  return starts(head.bytes, std::string_view("\x80\x02}(", 4)) || (starts(first_text(head), "{") && has(head, "\"pg_config\"")) || (starts(first_text(head), "{") && has(head, "\"profiling_name\""));
+// A line of a stack dump, be it a head, a frame, or what a debugger says before the first.
+bool stack_line(std::string_view text) {
+  static const re2::RE2 kLine(R"re(^(?:)re"
+      R"re(Thread (?:\d+(?:\.\d+)? \((?:Thread 0x|LWP \d+|process \d+)|(?:0x[0-9A-Fa-f]+|\d+) \((?:idle|active)))re"
+      R"re(|(?:Current thread|Thread) 0x[0-9a-f]{8,16} .*\(most recent call first\):|Current thread's C stack trace|Traceback \(most recent call first\):|Stack \(most recent call first\):)re"
+      R"re(|(?:Parent )?Process \d+: \S|Python v\d+\.\d+|PID \d+ - process|TID \d+:|eu-stack: )re"
+      R"re(|#\d+ +(?:0x[0-9a-f]{8,}|[^ ].*\(.*\) at \S+:\d+$)|   +(?:from|at) /|    +\S.* \([^()]*(?:\([^()]*\))?[^()]*\)$|  File "[^"]*", line (?:\d+ in |[\d?]+, in )|  Binary file "| +<built-in method )re"
+      R"re(|\[New (?:LWP|Thread) |\[Thread debugging using|\[Inferior \d+ |Using host libthread_db|Attaching to (?:process|program)|Unable to locate python frame|Backtrace stopped:)re"
+      R"re(|[* ] thread #\d+|  [* ] frame #\d+: 0x|        (?:Arguments|Locals):|Fatal Python error: |Timeout \(\d+:\d\d:\d\d)re"
+      R"re())re");
+  return re2::RE2::PartialMatch(re2::StringPiece(text.data(), std::min<std::size_t>(text.size(), 4096)), kLine);
 }
 
+// Folders and files that people name after the tool whose output they hold.
+bool stack_name(std::string_view path) {
+  for (const std::string_view word : {"pyspy", "py-spy", "py_spy", "gdb", "pstack", "gstack", "eu-stack", "eustack", "faulthandler", "stacks/", "stack_", "stacktrace", "backtrace", "lldb", "pystack", "threads"})
+    if (path.find(word) != std::string_view::npos) return true;
+  return false;
+}
+
+// A log may hold a dump: there the lines of the dump are read, and the rules read the others.
 bool stack_dump(const Head& head) {
-  static const re2::RE2 kThread(R"re((?m)^(?:Thread \d+ \((?:Thread 0x|LWP \d+)|Thread (?:0x[0-9A-Fa-f]+|\d+) \((?:active|idle)|TID \d+:|PID \d+ - process|(?:Current thread|Thread) 0x[0-9a-f]{16} .*\(most recent call first\)|Traceback \(most recent call first\))|"os_thread_id":|"owns_gil":)re");
-  // A log may hold a faulthandler dump; a stack dump begins with one.
-  const std::string_view top = head.bytes.substr(0, 4096);
-  return !has(head, "(most recent call last)") && re2::RE2::PartialMatch(re2::StringPiece(top.data(), top.size()), kThread) &&
-         (head.path.find("stack") != std::string_view::npos || starts(first_text(head), "Thread ") || starts(first_text(head), "Process ") || starts(first_text(head), "PID ") ||
-          starts(first_text(head), "TID ") || starts(first_text(head), "[{") || starts(first_text(head), "[\n") || starts(first_text(head), "Current thread") || starts(first_text(head), "Traceback") ||
-          starts(first_text(head), "[New LWP") || starts(first_text(head), "[Thread debugging") || starts(first_text(head), "Timeout (") || starts(first_text(head), "Fatal Python error"));
+  if (has(head, "(most recent call last)")) return false;
+  const int share = share_of_lines(head, stack_line);
+  if (share >= 70 || (share >= 30 && stack_name(head.path))) return true;
+  // A dumper that was refused, in place of its dump.
+  const std::string_view top = first_text(head);
+  return stack_name(head.path) && (starts(top, "Error: ") || starts(top, "ptrace: ") || starts(top, "Could not attach to process") || starts(top, "warning: process ") || starts(top, "eu-stack: ")) &&
+         std::count(head.bytes.begin(), head.bytes.end(), '\n') <= 8;
+}
+
+bool tree_line(std::string_view text) {
+  const std::size_t name = text.find_first_not_of(" |`-");
+  if (name == std::string_view::npos) return false;
+  const std::string_view body = text.substr(name);
+  const std::size_t comma = body.substr(0, 64).find(',');
+  return comma != std::string_view::npos && comma > 0 && comma + 1 < body.size() && body[comma + 1] >= '0' && body[comma + 1] <= '9' && (name > 0 ? text.find_first_of("|`") < name || body[0] == '{' || body.find("\xE2\x94") == 0 : true);
 }
 
 bool process_tree(const Head& head) {
-  return starts(first_text(head), "USER ") || starts(first_text(head), "UID ") || (starts(first_text(head), "PID ") && has(head, "PPID")) || head.base().find("pstree") != std::string_view::npos;
+  const std::string_view top = first_text(head);
+  const std::string_view line = top.substr(0, top.find('\n'));
+  const auto column = [&](std::string_view name) {
+    for (std::size_t at = line.find(name); at != std::string_view::npos; at = line.find(name, at + 1))
+      if ((at == 0 || line[at - 1] == ' ') && (at + name.size() == line.size() || line[at + name.size()] == ' ' || line[at + name.size()] == '\r')) return true;
+    return false;
+  };
+  if (column("PID") && (column("COMMAND") || column("CMD") || column("ARGS") || column("COMM"))) return true;
+  if (head.base().find("pstree") != std::string_view::npos) return true;
+  return (has(head, "|-") || has(head, "\xE2\x94\x9C\xE2\x94\x80")) && share_of_lines(head, tree_line) >= 80;
 }
 
 bool metrics(const Head& head) {
@@ -112,9 +146,8 @@ bool xorg_log(const Head& head) { return has(head, "X.Org X Server") || starts(h
 
 // The first that fits names the file; the order is from the surest to the least sure.
 constexpr TextKind kKinds[] = {
-    {"flight-recorder", "PyTorch flight-recorder dumps (recognised; their reader is another analysis)", "data", flight_recorder},
-    {"stack-dump", "py-spy, gdb, eu-stack, faulthandler dumps (recognised; not log text)", "stack", stack_dump},
-    {"process-tree", "ps, pstree (recognised; not log text)", "data", process_tree},
+    {"stack-dump", "py-spy, gdb, eu-stack, lldb, faulthandler dumps by themselves", "stack", stack_dump},
+    {"process-tree", "ps, pstree by themselves", "process", process_tree},
     {"nvidia-smi-q", "nvidia-smi -q", "nvidia-smi", smi_query},
     {"dcgm-diag", "dcgmi diag", "dcgm", dcgm_diag},
     {"fabric-manager", "NVIDIA fabric manager log", "fabric-manager", fabric_manager},
@@ -151,10 +184,10 @@ bool binary(std::string_view bytes) {
 
 }  // namespace
 
-extern const Document kErrorJson, kManifest, kProcessDump, kKubernetesJson;
+extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kManifest, kProcessDump, kProcessFile, kPyspyJson, kStatDot;
 
 namespace {
-constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kKubernetesJson};
+constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kProcessFile, &kKubernetesJson, &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson, &kStatDot};
 }
 
 std::span<const Document* const> documents() { return kDocuments; }
@@ -177,7 +210,7 @@ Detected detect(const Head& head) {
     }
   out.text = !binary(head.bytes);
   if (out.format.empty()) out.format = out.text ? "text" : "binary";
-  out.rules_apply = out.text && out.kind != "data" && out.kind != "stack" && out.kind != "source";
+  out.rules_apply = out.text && out.kind != "data" && out.kind != "stack" && out.kind != "process" && out.kind != "source";
   return out;
 }
 

@@ -30,6 +30,7 @@ struct Reading {
   std::string text_kind;
   std::string current_gpu;     // nvidia-smi -q and lspci blocks: the lines below belong to this device
   std::string current_nic;     // ibstat, ibv_devinfo blocks
+  std::string path = {};       // of the member: dumps of a process often name it in the file's name only
 };
 
 // Reads the lines that follow a head: a traceback, a failure report.
@@ -40,6 +41,7 @@ class Assembler {
   enum class Step { took, not_mine, finished, watching };
   virtual Step feed(const TextLine& line, Reading& reading) = 0;
   virtual void finish(Reading& reading) = 0;     // always called once, at the latest at the end of the member
+  virtual std::uint64_t most_lines() const { return 4'000; }   // after so many it is finished: a bound on what one head can swallow
 };
 
 struct Outcome {
@@ -54,6 +56,7 @@ struct Recogniser {
   std::string_view summary;
   std::span<const std::string_view> words; // at least 5 characters each; letters in any case
   Outcome (*read)(const TextLine& line, Reading& reading);
+  std::string_view whole_kind = {};        // in a text of this kind it sees every line that no assembler took
 };
 
 std::span<const Recogniser* const> recognisers();

@@ -6,12 +6,13 @@ extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, k
 extern const Recogniser kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress, kFinished;
 extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner;
+extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
 
 namespace {
 
 constexpr const Recogniser* kAll[] = {
     &kTraceback, &kTorchrunReport, &kTorchrunExit, &kSrunExit, &kExitCode, &kNcclInit, &kNcclNetwork, &kNcclSettings, &kMegatron, &kDeepspeed,
-    &kNemo, &kTorchtitan, &kHuggingface, &kGenericProgress, &kFinished, &kSmiHeading, &kNicHeading, &kDriver, &kCriPartial, &kKernelBanner,
+    &kNemo, &kTorchtitan, &kHuggingface, &kGenericProgress, &kFinished, &kSmiHeading, &kNicHeading, &kDriver, &kCriPartial, &kKernelBanner, &kPyspy, &kGdb, &kLldb, &kEuStack, &kFaulthandler, &kProcessList, &kPstree,
 };
 static_assert(sizeof(kAll) / sizeof(kAll[0]) <= 64, "a candidate line names its recognisers in a 64-bit mask");
 

@@ -7,7 +7,6 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::size_t kAssemblersAtOnce = 256;
-constexpr std::uint64_t kLinesPerAssembler = 4'000;
 constexpr std::uint64_t kClocksPerMember = 4'096;
 constexpr std::size_t kPartialBytes = 64 * 1024;
 constexpr std::size_t kWaitingAtOnce = 64;
@@ -34,8 +33,12 @@ std::uint64_t hash_text(std::string_view text) {
 
 }  // namespace
 
-TextReader::TextReader(const Scanner& scanner, Sink& sink, MemberId member, std::string text_kind, line::Habit habit, bool rules)
-    : scanner_(scanner), reading_{sink, scanner.pack(), std::move(text_kind), {}, {}}, member_(member), habit_(habit), rules_(rules) {}
+TextReader::TextReader(const Scanner& scanner, Sink& sink, MemberId member, std::string text_kind, line::Habit habit, bool rules, std::string path)
+    : scanner_(scanner), reading_{sink, scanner.pack(), std::move(text_kind), {}, {}, std::move(path)}, member_(member), habit_(habit), rules_(rules) {
+  const auto list = recognisers();
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (!list[i]->whole_kind.empty() && list[i]->whole_kind == reading_.text_kind) every_line_.recognisers |= 1ULL << i;
+}
 
 void TextReader::mark_used(std::uint64_t line) {
   if (line == last_used_line_) return;
@@ -97,10 +100,10 @@ bool TextReader::feed_assemblers(const TextLine& line) {
   for (auto it = running_.begin(); it != running_.end();) {
     if (it->key != key) { ++it; continue; }
     Assembler::Step step = it->assembler->feed(line, reading_);
-    if (step == Assembler::Step::watching && ++it->fed < kLinesPerAssembler) { ++it; continue; }
+    if (step == Assembler::Step::watching && ++it->fed < it->assembler->most_lines()) { ++it; continue; }
     if (step == Assembler::Step::watching) step = Assembler::Step::not_mine;
     took = took || step != Assembler::Step::not_mine;
-    if (step != Assembler::Step::took || ++it->fed >= kLinesPerAssembler) {
+    if (step != Assembler::Step::took || ++it->fed >= it->assembler->most_lines()) {
       it->assembler->finish(reading_);
       it = running_.erase(it);
     } else {
@@ -158,12 +161,16 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
       return;
     }
   if (feed_assemblers(line)) return;
-  if (candidate == nullptr) return;
+  if (candidate == nullptr) {
+    if (every_line_.recognisers == 0) return;
+    candidate = &every_line_;
+  }
+  const std::uint64_t mask = candidate->recognisers | every_line_.recognisers;
   bool used = false;
   bool judge = false;
   const auto list = recognisers();
   for (std::size_t i = 0; i < list.size(); ++i) {
-    if ((candidate->recognisers >> i & 1) == 0) continue;
+    if ((mask >> i & 1) == 0) continue;
     Outcome outcome = list[i]->read(line, reading_);
     used = used || outcome.used;
     judge = judge || outcome.judge;

@@ -12,7 +12,7 @@ namespace culprit::ingest {
 
 class TextReader {
  public:
-  TextReader(const Scanner& scanner, Sink& sink, MemberId member, std::string text_kind, line::Habit habit, bool rules);
+  TextReader(const Scanner& scanner, Sink& sink, MemberId member, std::string text_kind, line::Habit habit, bool rules, std::string path = {});
 
   // A block begins where the one before ended, and ends after a line end or at the end of the member.
   void block(std::string_view bytes, const BlockScan& scan);
@@ -32,7 +32,7 @@ class TextReader {
   bool judge_joined(const Partial& partial, std::uint64_t last_line);
   void look(const TextLine& line, const Candidate* candidate);
   bool feed_assemblers(const TextLine& line);
-  bool wants_every_line() const { return !running_.empty() || !partial_.empty() || !waiting_.empty(); }
+  bool wants_every_line() const { return every_line_.recognisers != 0 || !running_.empty() || !partial_.empty() || !waiting_.empty(); }
   void settle_waiting(const TextLine& line);
   void walk_lines(std::string_view bytes, std::size_t from, std::size_t to, std::uint64_t newlines_before);
   void mark_used(std::uint64_t line);
@@ -46,6 +46,7 @@ class TextReader {
   MemberId member_;
   line::Habit habit_;
   bool rules_;
+  Candidate every_line_;                                 // for the recognisers that see all of a text of this kind
   StormFolder storms_;
   struct Running {
     std::string key;

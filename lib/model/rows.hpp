@@ -41,7 +41,7 @@ struct MemberRow {
   bool in_archive = false;     // the bundle it came with is an archive or a stream, no folder
   std::string kind = "file";   // file link device other
   std::string format;          // what `culprit formats` calls it
-  std::string text_kind;       // kernel training nccl scheduler ... data stack source; "" = not known
+  std::string text_kind;       // kernel training nccl scheduler ... data stack process source; "" = not known
   std::string container;       // enclosing archive or file
   std::uint64_t origin_offset = 0;
   std::uint64_t origin_line = 0;

@@ -58,7 +58,7 @@ TEST(Detect, NoTwoDocumentsClaimOneHead) {
                         {"process_tree/proc_pid_rank5.txt", "process-dump"}, {"process_tree/ps_threads.txt", "process-tree"}, {"process_tree/pstree.txt", "process-tree"}, {"process_tree/ps_auxf.txt", "process-tree"},
                         {"training_logs/hf_trainer_tqdm_watchdog.log", "text"}, {"training_logs/torchtitan_plain.log", "text"}, {"training_logs/nemo_srun_label.log", "text"}, {"training_logs/gpt_neox_deepspeed.log", "text"},
                         {"nccl/init_two_nodes_tencent.log", "nccl-log"}, {"nccl/coll_sendrecv_issue584.log", "nccl-log"}, {"nccl/inspector_v4_node-pid1639453.log", "metrics"},
-                        {"flight_recorder/gloo_hang_a/nccl_trace_rank_5", "flight-recorder"}, {"flight_recorder/gloo_hang_a/rank_4.json", "flight-recorder"}, {"flight_recorder/nvrx_gpu_error_1st/_dump_9", "flight-recorder"}})
+                        {"flight_recorder/gloo_hang_a/nccl_trace_rank_5", "flight-recorder"}, {"flight_recorder/gloo_hang_a/rank_4.json", "flight-recorder-json"}, {"flight_recorder/nvrx_gpu_error_1st/_dump_9", "flight-recorder"}})
     want[w.file] = w.format;
   std::size_t found = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {

@@ -1,0 +1,888 @@
+#include "analyze/collectives.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "model/ranges.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+constexpr std::size_t kMostLeaves = 64;
+constexpr std::size_t kHeadsPerGroup = 8;   // distinct first unfinished operations of one group that are looked at
+
+// Operations that no rank can finish before every member has given its part.
+bool symmetric(std::string_view operation) {
+  for (const std::string_view word : {"all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter", "reducescatter", "barrier", "all_to_all", "alltoall"})
+    if (operation.find(word) != std::string_view::npos) return true;
+  return false;
+}
+
+bool sizes_may_differ(std::string_view operation) {
+  for (const std::string_view word : {"to_all", "toall", "gather", "scatter", "coalesced"})
+    if (operation.find(word) != std::string_view::npos && operation.find("all_gather_base") == std::string_view::npos && operation.find("reduce_scatter_base") == std::string_view::npos) return true;
+  return false;
+}
+
+struct Member {
+  std::int64_t rank = 0;
+  std::uint32_t index = 0;                    // of the rank
+  std::int64_t enqueued = kUnknownSequence, completed = kUnknownSequence;
+  std::int64_t head = kUnknownSequence;       // first unfinished collective
+  std::int64_t last = kUnknownSequence;       // last unfinished collective
+  const CollectiveSample* sample = nullptr;   // of the head
+  const FrontierRow* row = nullptr;
+};
+
+struct Group {
+  GroupId id = 0;
+  std::string counter;                        // RAS counts per operation
+  std::vector<Member> members;                // by rank
+  std::map<std::int64_t, std::string> operations;  // of sequence numbers near the frontier
+  Member* find(std::int64_t rank) {
+    const auto at = std::lower_bound(members.begin(), members.end(), rank, [](const Member& m, std::int64_t r) { return m.rank < r; });
+    return at != members.end() && at->rank == rank ? &*at : nullptr;
+  }
+};
+
+struct Rank {
+  std::int64_t rank = 0;
+  bool dumped = false, whole = false, clear = true, device_behind = false;
+  std::int64_t first_record = kUnknownSequence;   // of its first unfinished operation that is no send
+  std::uint32_t first_op = ~0u;
+  Place dump;
+};
+
+struct Op {
+  std::uint32_t group = 0;
+  std::int64_t sequence = 0;
+  bool p2p = false, weak = false;
+  std::int64_t from = 0, to = 0;              // p2p
+  std::string operation;
+  const CollectiveSample* sample = nullptr;
+  std::vector<std::uint32_t> in, missing, done;   // ranks
+  bool stuck = false;                         // all are in it, nobody is out, nothing earlier holds anybody
+};
+
+struct Edge { std::uint32_t to; bool weak; };
+
+class Graph {
+ public:
+  explicit Graph(std::size_t nodes) : out_(nodes) {}
+  void add(std::uint32_t from, std::uint32_t to, bool weak = false) { out_[from].push_back({to, weak}); }
+  const std::vector<Edge>& out(std::uint32_t node) const { return out_[node]; }
+  void clear(std::uint32_t node) { out_[node].clear(); }
+  std::size_t size() const { return out_.size(); }
+
+  // Tarjan's strongly connected components without recursion, over the nodes of `among`. Component of each node.
+  std::vector<std::uint32_t> components(const std::vector<std::uint32_t>& among, bool weak_too, std::uint32_t& count) const {
+    constexpr std::uint32_t none = ~0u;
+    std::vector<std::uint32_t> component(out_.size(), none), order(out_.size(), none), low(out_.size(), 0);
+    std::vector<char> member(out_.size(), 0), on_stack(out_.size(), 0);
+    for (const std::uint32_t n : among) member[n] = 1;
+    std::vector<std::uint32_t> stack;
+    std::vector<std::pair<std::uint32_t, std::size_t>> calls;
+    std::uint32_t next = 0;
+    count = 0;
+    for (const std::uint32_t root : among) {
+      if (order[root] != none) continue;
+      calls.push_back({root, 0});
+      while (!calls.empty()) {
+        auto& [node, edge] = calls.back();
+        if (edge == 0 && order[node] == none) {
+          order[node] = low[node] = next++;
+          stack.push_back(node);
+          on_stack[node] = 1;
+        }
+        bool deeper = false;
+        while (edge < out_[node].size()) {
+          const Edge& e = out_[node][edge++];
+          if (!member[e.to] || (e.weak && !weak_too)) continue;
+          if (order[e.to] == none) {
+            calls.push_back({e.to, 0});
+            deeper = true;
+            break;
+          }
+          if (on_stack[e.to]) low[node] = std::min(low[node], order[e.to]);
+        }
+        if (deeper) continue;
+        const std::uint32_t done = node;
+        if (low[done] == order[done]) {
+          while (true) {
+            const std::uint32_t n = stack.back();
+            stack.pop_back();
+            on_stack[n] = 0;
+            component[n] = count;
+            if (n == done) break;
+          }
+          ++count;
+        }
+        calls.pop_back();
+        if (!calls.empty()) low[calls.back().first] = std::min(low[calls.back().first], low[done]);
+      }
+    }
+    return component;
+  }
+
+ private:
+  std::vector<std::vector<Edge>> out_;
+};
+
+class WaitFor {
+ public:
+  WaitFor(const Facts& facts, const Topology& topology, std::string source) : facts_(facts), topology_(topology) { report_.source = std::move(source); }
+
+  CollectiveReport run() {
+    gather();
+    if (groups_.empty()) return {};
+    find_motion();
+    make_operations();
+    make_graph();
+    find_leaves();
+    summarise();
+    return std::move(report_);
+  }
+
+ private:
+  // Whose row it is: what the row says, whose file it is, which process, which place in the group.
+  std::optional<std::int64_t> rank_of(const std::optional<std::int64_t>& printed, const Place& place, const std::optional<std::string>& host, const std::optional<std::int64_t>& pid, std::int64_t group_rank,
+                                      GroupId group) {
+    if (const MemberRow* m = facts_.member(place.member); m != nullptr && m->rank && !printed) return m->rank;
+    if (printed) return printed;
+    if (pid && host) {
+      if (by_process_.empty()) {
+        for (const RankRow& r : facts_.ranks) if (r.pid && r.host) by_process_.emplace(std::pair(*r.host, *r.pid), r.rank);
+        by_process_.emplace(std::pair(std::string(), std::int64_t{-1}), -1);
+      }
+      if (const auto it = by_process_.find({short_host(*host), *pid}); it != by_process_.end()) return it->second;
+    }
+    if (group_rank >= 0 && group >= 1 && static_cast<std::size_t>(group) <= facts_.groups.size()) {
+      const GroupRow& g = facts_.groups[static_cast<std::size_t>(group) - 1];
+      if (static_cast<std::size_t>(group_rank) < g.ranks.size()) return g.ranks[static_cast<std::size_t>(group_rank)];
+      const bool world = g.description == "default_pg" || (facts_.world_size > 0 && g.size == facts_.world_size);
+      if (world) return group_rank;
+    }
+    return std::nullopt;
+  }
+
+  std::uint32_t rank_index(std::int64_t rank) {
+    const auto [it, fresh] = index_.try_emplace(rank, static_cast<std::uint32_t>(ranks_.size()));
+    if (fresh) { ranks_.push_back({}); ranks_.back().rank = rank; }
+    return it->second;
+  }
+
+  bool usable(const Place& place) const {
+    const MemberRow* m = facts_.member(place.member);
+    return m != nullptr && m->duplicate_of == 0 && !facts_.foreign(*m) && (!m->attempt || *m->attempt == last_attempt_);
+  }
+
+  void gather() {
+    for (const FrontierRow& f : facts_.frontiers)
+      if (f.source == report_.source)
+        if (const MemberRow* m = facts_.member(f.place.member); m != nullptr && m->attempt) last_attempt_ = std::max(last_attempt_, *m->attempt);
+    // A rank with several dumps (pickle and JSON, a stale copy) speaks through the best: whole, then longest. The path
+    // settles the rest, so that the order of reading does not.
+    std::map<std::int64_t, const RecorderRow*> best;
+    for (const RecorderRow& d : facts_.recorders) {
+      if (d.source != report_.source || !usable(d.place)) continue;
+      const auto rank = rank_of(d.rank, d.place, d.host, d.pid, kUnknownSequence, 0);
+      if (!rank) continue;
+      if (d.unresponsive) { report_.notes.push_back(fmt::format("{} does not answer RAS", topology_.where(*rank))); unresponsive_.insert(*rank); continue; }
+      const RecorderRow*& kept = best[*rank];
+      const auto key = [&](const RecorderRow& r) { return std::tuple(r.truncated, -r.entries, !r.has_status, facts_.member(r.place.member)->path, r.place.offset); };
+      if (kept == nullptr || key(d) < key(*kept)) kept = &d;
+    }
+    for (const auto& [rank, dump] : best) {
+      Rank& r = ranks_[rank_index(rank)];
+      r.dumped = true;
+      r.whole = !dump->truncated;
+      r.dump = dump->place;
+      if (dump->truncated) report_.cut.push_back(rank);
+    }
+    const bool by_dump = !best.empty();
+    const auto speaks = [&](std::int64_t rank, const Place& place) { return !by_dump || (best.count(rank) != 0 && best.at(rank)->place.member == place.member); };
+
+    std::map<std::pair<GroupId, std::string>, std::uint32_t> known;
+    const auto group = [&](GroupId id, const std::string& counter) -> Group& {
+      const auto [it, fresh] = known.try_emplace({id, counter}, static_cast<std::uint32_t>(groups_.size()));
+      if (fresh) {
+        Group g;
+        g.id = id;
+        g.counter = counter;
+        if (id >= 1 && static_cast<std::size_t>(id) <= facts_.groups.size())
+          for (const std::int64_t r : facts_.groups[static_cast<std::size_t>(id) - 1].ranks) g.members.push_back({r, rank_index(r), kUnknownSequence, kUnknownSequence, kUnknownSequence, kUnknownSequence, nullptr, nullptr});
+        groups_.push_back(std::move(g));
+      }
+      return groups_[it->second];
+    };
+    const auto member = [&](Group& g, std::int64_t rank) -> Member& {
+      if (Member* m = g.find(rank)) return *m;
+      Member m;
+      m.rank = rank;
+      m.index = rank_index(rank);
+      return *g.members.insert(std::lower_bound(g.members.begin(), g.members.end(), rank, [](const Member& a, std::int64_t r) { return a.rank < r; }), m);
+    };
+    for (const FrontierRow& f : facts_.frontiers) {
+      if (f.source != report_.source || !usable(f.place)) continue;
+      const auto rank = rank_of(f.rank, f.place, f.host, f.pid, f.group_rank, f.group);
+      if (!rank || !speaks(*rank, f.place) || unresponsive_.count(*rank) != 0) continue;
+      Rank& r = ranks_[rank_index(*rank)];
+      if (!by_dump && !r.dumped) { r.dumped = r.whole = true; r.dump = f.place; }
+      if (f.p2p) continue;
+      Member& m = member(group(f.group, f.operation), *rank);
+      if (m.row != nullptr && std::tie(f.enqueued, f.completed) <= std::tie(m.enqueued, m.completed)) continue;
+      m.row = &f;
+      m.enqueued = f.enqueued;
+      m.completed = f.completed;
+    }
+    for (const CollectiveSample& c : facts_.collectives) {
+      if (c.row.source != report_.source || !usable(c.row.place)) continue;
+      const auto rank = rank_of(c.row.rank, c.row.place, c.row.host, c.row.pid, kUnknownSequence, c.row.group);
+      if (!rank || !speaks(*rank, c.row.place)) continue;
+      Rank& r = ranks_[rank_index(*rank)];
+      Group& g = group(c.row.group, "");
+      if (!c.row.p2p && (c.row.sequence >= 0)) {
+        std::string& operation = g.operations[c.row.sequence];
+        if (operation.empty() || c.row.operation < operation) operation = c.row.operation;
+      }
+      if (c.row.state == "completed") continue;
+      if (report_.source != "recorder" && c.row.state != "timeout") continue;  // a call log tells launches, not what is unfinished
+      ++report_.pending;
+      report_.timed_out += c.row.retired || c.row.state == "timeout";
+      r.clear = false;
+      if (c.row.p2p) {
+        sends_.push_back({rank_index(*rank), static_cast<std::uint32_t>(&g - groups_.data()), &c});
+        continue;
+      }
+      Member& m = member(g, *rank);
+      if (m.head == kUnknownSequence || c.row.sequence < m.head || (c.row.sequence == m.head && c.row.record < m.sample->row.record)) { m.head = c.row.sequence; m.sample = &c; }
+      m.last = std::max(m.last, c.row.sequence);
+      if (m.enqueued != kUnknownSequence) m.enqueued = std::max(m.enqueued, c.row.sequence);
+    }
+    // Where a source counts and does not list, what is unfinished follows from the counts.
+    for (Group& g : groups_) {
+      std::int64_t high = kUnknownSequence, low = kUnknownSequence;
+      for (const Member& m : g.members) {
+        if (m.enqueued < 0) continue;
+        high = std::max(high, m.enqueued);
+        low = low == kUnknownSequence ? m.enqueued : std::min(low, m.enqueued);
+      }
+      for (Member& m : g.members) {
+        if (m.enqueued < 0 || m.head != kUnknownSequence || report_.source == "recorder") continue;
+        if (m.completed == kUnknownSequence ? (m.enqueued == high && low < high && report_.source != "inspector") : m.completed < m.enqueued) {
+          m.head = m.completed == kUnknownSequence ? m.enqueued : m.completed + 1;
+          m.last = m.enqueued;
+          ++report_.pending;
+          ranks_[m.index].clear = false;
+        }
+      }
+    }
+    for (const Rank& r : ranks_) (r.dumped ? report_.seen : report_.unseen).push_back(r.rank);
+    std::sort(report_.seen.begin(), report_.seen.end());
+    std::sort(report_.unseen.begin(), report_.unseen.end());
+    if (report_.seen.empty()) groups_.clear();
+  }
+
+  // In a hang nothing moves, and a collective that needs everybody cannot be finished on one rank before all have
+  // launched it. Where that is so, the dumps are of different moments of a job that ran.
+  void find_motion() {
+    for (Group& g : groups_) {
+      std::int64_t done = kUnknownSequence, launched = kUnknownSequence;
+      const Member* ahead = nullptr;
+      const Member* behind = nullptr;
+      for (const Member& m : g.members) {
+        if (m.completed >= 0 && m.completed > done) { done = m.completed; ahead = &m; }
+        if (m.enqueued >= 0 && (behind == nullptr || m.enqueued < launched)) { launched = m.enqueued; behind = &m; }
+      }
+      if (ahead == nullptr || behind == nullptr || done <= launched) continue;
+      const auto known = g.operations.find(done);
+      const std::int64_t gap = known == g.operations.end() || known->second.empty() ? 3 : symmetric(known->second) ? 1 : 8;
+      if (done - launched < gap) continue;
+      report_.moving = true;
+      report_.moving_why = fmt::format("operation {} of {} was finished on rank {} when rank {} had launched {} only: the counters are not of one moment, the job was moving while they were taken", done, group_name(g.id),
+                                       ahead->rank, behind->rank, launched);
+      return;
+    }
+  }
+
+  std::string group_name(GroupId id) const {
+    if (id < 1 || static_cast<std::size_t>(id) > facts_.groups.size()) return "a group";
+    const GroupRow& g = facts_.groups[static_cast<std::size_t>(id) - 1];
+    const std::string what = g.description.empty() ? "group " + g.name : g.description;
+    return g.name.empty() || g.description.empty() ? what : what + " " + g.name;
+  }
+
+  void make_operations() {
+    for (std::uint32_t gi = 0; gi < groups_.size(); ++gi) {
+      Group& g = groups_[gi];
+      std::map<std::int64_t, std::uint32_t> heads;
+      for (const Member& m : g.members)
+        if (m.head != kUnknownSequence) heads.emplace(m.head, 0);
+      if (heads.size() > kHeadsPerGroup) heads.erase(std::next(heads.begin(), kHeadsPerGroup), heads.end());
+      for (auto& [sequence, op] : heads) {
+        op = static_cast<std::uint32_t>(ops_.size());
+        Op o;
+        o.group = gi;
+        o.sequence = sequence;
+        if (const auto it = g.operations.find(sequence); it != g.operations.end()) o.operation = it->second;
+        if (o.operation.empty()) o.operation = g.counter;
+        std::vector<const Member*> unknown;
+        for (const Member& m : g.members) {
+          const Rank& r = ranks_[m.index];
+          if (m.head != kUnknownSequence && m.head <= sequence && (m.head == sequence || m.last >= sequence || m.enqueued >= sequence)) {
+            o.in.push_back(m.index);
+            if (m.sample != nullptr && m.head == sequence && o.sample == nullptr) o.sample = m.sample;
+          } else if (m.head != kUnknownSequence && m.head > sequence) (r.whole ? o.done : o.missing).push_back(m.index);   // a cut dump may have lost it: nobody knows
+          else if (m.completed >= sequence) o.done.push_back(m.index);
+          else if (m.enqueued >= 0 && m.enqueued < sequence) o.missing.push_back(m.index);
+          else if (m.enqueued == kNoSequence) o.missing.push_back(m.index);
+          else if (!r.dumped) o.missing.push_back(m.index);
+          else if (m.enqueued >= sequence) (r.whole ? o.done : o.missing).push_back(m.index);   // launched, not listed as unfinished
+          else unknown.push_back(&m);
+        }
+        // A dump of active operations says nothing of a group in which nothing is unfinished. A rank with nothing
+        // unfinished at all is idle, so it has not come here; else the company it keeps tells.
+        for (const Member* m : unknown) {
+          const bool never = ranks_[m->index].clear || (o.done.empty() && (!o.missing.empty() || 2 * o.in.size() >= g.members.size()));
+          (never ? o.missing : o.done).push_back(m->index);
+        }
+        ops_.push_back(std::move(o));
+      }
+      for (Member& m : g.members) {
+        if (m.head == kUnknownSequence) continue;
+        const auto it = heads.find(m.head);
+        if (it == heads.end()) continue;
+        enters_.push_back({m.index, it->second});
+        first(ranks_[m.index], m.sample != nullptr ? m.sample->row.record : 0, it->second);
+      }
+    }
+    std::sort(sends_.begin(), sends_.end(), [](const Launch& a, const Launch& b) {
+      return std::tie(a.rank, a.group, a.sample->row.record, a.sample->row.sequence) < std::tie(b.rank, b.group, b.sample->row.record, b.sample->row.sequence);
+    });
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t, bool>, std::vector<std::uint32_t>> pairs;   // group, rank, peer, is a send -> operations
+    for (const Launch& l : sends_) {
+      const CollectiveRow& row = l.sample->row;
+      Op o;
+      o.group = l.group;
+      o.sequence = row.sequence;
+      o.p2p = true;
+      o.operation = row.operation;
+      o.weak = row.operation.find("send") != std::string::npos;   // a send may be left behind; nothing goes on without a receive
+      o.from = ranks_[l.rank].rank;
+      o.to = row.peer;
+      o.sample = l.sample;
+      o.in.push_back(l.rank);
+      const auto op = static_cast<std::uint32_t>(ops_.size());
+      pairs[{l.group, l.rank, row.peer, o.weak}].push_back(op);
+      ops_.push_back(std::move(o));
+      enters_.push_back({l.rank, op});
+      if (!ops_[op].weak) first(ranks_[l.rank], row.record, op);
+    }
+    for (auto& [key, ops] : pairs) {
+      const auto& [gi, rank, peer, send] = key;
+      if (peer < 0) continue;
+      const auto at = index_.find(peer);
+      if (at == index_.end()) continue;
+      const auto other = pairs.find({gi, at->second, ranks_[rank].rank, !send});
+      const std::size_t joined = other == pairs.end() ? 0 : other->second.size();
+      for (std::size_t i = 0; i < ops.size(); ++i)
+        (i < joined ? ops_[ops[i]].in : ops_[ops[i]].missing).push_back(at->second);
+    }
+  }
+
+  static void first(Rank& r, std::int64_t record, std::uint32_t op) {
+    if (r.first_op == ~0u || record < r.first_record) { r.first_record = record; r.first_op = op; }
+  }
+
+  std::uint32_t node(std::uint32_t op) const { return static_cast<std::uint32_t>(ranks_.size()) + op; }
+
+  void make_graph() {
+    graph_ = Graph(ranks_.size() + ops_.size());
+    for (const Op& o : ops_)
+      if (!o.p2p && !o.done.empty() && symmetric(o.operation))
+        for (const std::uint32_t r : o.in) ranks_[r].device_behind = true;
+    for (const auto& [rank, op] : enters_)
+      if (!ranks_[rank].device_behind) graph_.add(rank, node(op), ops_[op].weak);
+    for (std::uint32_t i = 0; i < ops_.size(); ++i) {
+      Op& o = ops_[i];
+      for (const std::uint32_t r : o.missing) graph_.add(node(i), r);
+      if (!o.missing.empty()) continue;
+      bool held = false;
+      for (const std::uint32_t r : o.in) {
+        if (ranks_[r].device_behind || !ranks_[r].whole) { graph_.add(node(i), r); held = true; }   // of a cut dump nobody knows what came first
+        else if (o.done.empty() && ranks_[r].first_op != ~0u && ranks_[r].first_op != i && !twin(ranks_[r].first_op, i)) { graph_.add(node(i), node(ranks_[r].first_op)); held = true; }
+      }
+      o.stuck = !held && o.done.empty() && o.in.size() > 1;
+    }
+  }
+
+  // The two sides of one send and receive.
+  bool twin(std::uint32_t a, std::uint32_t b) const {
+    const Op& x = ops_[a];
+    const Op& y = ops_[b];
+    return x.p2p && y.p2p && x.group == y.group && x.from == y.to && x.to == y.from;
+  }
+
+  void find_leaves() {
+    if (report_.moving) return;
+    std::vector<std::uint32_t> all(graph_.size());
+    for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
+    std::uint32_t count = 0;
+    const auto component = graph_.components(all, true, count);
+    std::vector<char> has_out(count, 0);
+    std::vector<std::vector<std::uint32_t>> nodes(count);
+    for (std::uint32_t n = 0; n < graph_.size(); ++n) {
+      nodes[component[n]].push_back(n);
+      for (const Edge& e : graph_.out(n)) has_out[component[n]] |= component[e.to] != component[n];
+    }
+    std::vector<std::vector<std::uint32_t>> in(graph_.size());
+    for (std::uint32_t n = 0; n < graph_.size(); ++n)
+      for (const Edge& e : graph_.out(n)) in[e.to].push_back(n);
+    reverse_ = std::move(in);
+    for (std::uint32_t c = 0; c < count; ++c) {
+      if (has_out[c]) continue;
+      if (report_.leaves.size() >= kMostLeaves) {
+        report_.notes.push_back(fmt::format("more than {} places where nothing moves: the rest was not looked at", kMostLeaves));
+        break;
+      }
+      if (nodes[c].size() == 1) { sink(nodes[c][0]); continue; }
+      // Everybody waits in a ring. A send that was left behind does not hold its sender: without those the ring may open.
+      std::uint32_t inner = 0;
+      const auto parts = graph_.components(nodes[c], false, inner);
+      std::vector<char> out(inner, 0);
+      std::vector<std::vector<std::uint32_t>> part(inner);
+      for (const std::uint32_t n : nodes[c]) {
+        part[parts[n]].push_back(n);
+        for (const Edge& e : graph_.out(n)) out[parts[n]] |= !e.weak && parts[e.to] != parts[n];
+      }
+      for (std::uint32_t p = 0; p < inner; ++p) {
+        if (out[p]) continue;
+        if (part[p].size() == 1) sink(part[p][0], true);
+        else ring(part[p]);
+      }
+    }
+    weigh();
+  }
+
+  void sink(std::uint32_t n, bool opened = false) {
+    if (n < ranks_.size()) {
+      const Rank& r = ranks_[n];
+      if (reverse_[n].empty()) return;   // nobody waits for it
+      Leaf leaf;
+      leaf.ranks = {r.rank};
+      leaf.kind = r.device_behind ? StopKind::device_stopped : !r.dumped || !r.whole ? StopKind::no_dump : StopKind::host_stopped;
+      const Op* from = nullptr;
+      for (const std::uint32_t p : reverse_[n])
+        if (p >= ranks_.size()) {
+          const Op& o = ops_[p - ranks_.size()];
+          if (from == nullptr || std::tuple(from->p2p, from->group, from->sequence) > std::tuple(o.p2p, o.group, o.sequence)) from = &o;
+        }
+      if (from != nullptr) {
+        leaf.group = groups_[from->group].id;
+        leaf.sequence = from->sequence;
+        leaf.operation = from->operation;
+        if (from->sample != nullptr) leaf.places.push_back(from->sample->row.place);
+      }
+      if (r.dumped) leaf.places.push_back(r.dump);
+      if (leaf.kind == StopKind::host_stopped)
+        for (const ExitRow& x : facts_.exits)
+          if (x.rank == r.rank && x.code == 0) { leaf.kind = StopKind::left_early; leaf.places.push_back(x.place); break; }
+      const std::string where = topology_.where(r.rank);
+      const std::string what = from == nullptr ? "" : fmt::format("{} {} of {}", leaf.operation.empty() ? "operation" : leaf.operation, leaf.sequence, group_name(leaf.group));
+      if (leaf.kind == StopKind::device_stopped) leaf.why = fmt::format("its peers finished {}, it did not, and it launched it: its GPU or its link stopped", what);
+      else if (leaf.kind == StopKind::no_dump) leaf.why = fmt::format("others wait in {} for it, and {}", what, r.dumped ? "its own dump is cut" : unresponsive_.count(r.rank) != 0 ? "it does not answer" : "there is no dump of it");
+      else if (leaf.kind == StopKind::left_early) leaf.why = fmt::format("others wait in {} for it, and its process had ended with success", what);
+      else leaf.why = fmt::format("it never launched {} that its peers wait in, and waits for nobody itself: its host process stopped", what);
+      add(std::move(leaf), n, opened ? 0.85 : 1);
+      return;
+    }
+    const std::uint32_t op = n - static_cast<std::uint32_t>(ranks_.size());
+    if (ops_[op].stuck) stuck(op);
+  }
+
+  // All are in it and nobody gets out.
+  void stuck(std::uint32_t op) {
+    const Op& o = ops_[op];
+    if (o.p2p) {
+      const std::uint32_t n = node(op);
+      const std::int64_t a = std::min(o.from, o.to), b = std::max(o.from, o.to);
+      for (const Leaf& other : report_.leaves) if (other.group == groups_[o.group].id && other.ranks == std::vector<std::int64_t>{a, b}) return;
+      Leaf leaf;
+      leaf.kind = StopKind::network;
+      leaf.ranks = {a, b};
+      leaf.group = groups_[o.group].id;
+      leaf.sequence = o.sequence;
+      leaf.operation = o.operation;
+      leaf.why = fmt::format("both ends of a send and receive are in it and nothing moves: the link between {} and {}", topology_.where(a), topology_.where(b));
+      leaf.places.push_back(o.sample->row.place);
+      add(std::move(leaf), n, 1);
+      return;
+    }
+    Leaf leaf;
+    leaf.group = groups_[o.group].id;
+    leaf.sequence = o.sequence;
+    leaf.operation = o.operation;
+    std::map<std::string, std::vector<std::int64_t>> kinds;
+    std::map<std::string, Place> shown;
+    for (const Member& m : groups_[o.group].members) {
+      if (m.head != o.sequence || m.sample == nullptr) continue;
+      const CollectiveRow& row = m.sample->row;
+      const std::string kind = row.operation + (sizes_may_differ(row.operation) || row.sizes.empty() ? "" : " " + row.sizes) + (row.types.empty() || sizes_may_differ(row.operation) ? "" : " " + row.types);
+      kinds[kind].push_back(m.rank);
+      shown.emplace(kind, row.place);
+    }
+    if (kinds.size() > 1) {
+      std::vector<std::pair<std::string, std::vector<std::int64_t>>> sides(kinds.begin(), kinds.end());
+      std::stable_sort(sides.begin(), sides.end(), [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+      leaf.kind = StopKind::mismatch;
+      leaf.tie = sides[0].second.size() == sides[1].second.size();
+      leaf.against = sides[0].second;
+      for (std::size_t i = leaf.tie ? 0 : 1; i < sides.size(); ++i) leaf.ranks.insert(leaf.ranks.end(), sides[i].second.begin(), sides[i].second.end());
+      std::sort(leaf.ranks.begin(), leaf.ranks.end());
+      leaf.why = fmt::format("at operation {} of {} the ranks do not do the same: {} ({}) against {} ({})", o.sequence, group_name(leaf.group), sides[0].first, to_ranges(sides[0].second), sides[1].first, to_ranges(sides[1].second));
+      leaf.places = {shown[sides[1].first], shown[sides[0].first]};
+    } else {
+      leaf.kind = StopKind::network;
+      for (const std::uint32_t r : o.in) leaf.ranks.push_back(ranks_[r].rank);
+      std::sort(leaf.ranks.begin(), leaf.ranks.end());
+      leaf.why = fmt::format("all {} ranks of {} are in {} {} with equal arguments and nobody gets out: the network between them, or a GPU that does not say", leaf.ranks.size(), group_name(leaf.group),
+                             o.operation.empty() ? "operation" : o.operation, o.sequence);
+      if (o.sample != nullptr) leaf.places.push_back(o.sample->row.place);
+    }
+    add(std::move(leaf), node(op), 1);
+  }
+
+  // Ranks that wait for each other in different groups: they call them in different order.
+  void ring(const std::vector<std::uint32_t>& nodes) {
+    Leaf leaf;
+    leaf.kind = StopKind::mismatch;
+    leaf.tie = true;
+    std::vector<const Op*> ops;
+    bool missing = false;
+    for (const std::uint32_t n : nodes) {
+      if (n < ranks_.size()) { leaf.ranks.push_back(ranks_[n].rank); continue; }
+      const Op& o = ops_[n - ranks_.size()];
+      ops.push_back(&o);
+      missing = missing || !o.missing.empty();
+    }
+    std::sort(leaf.ranks.begin(), leaf.ranks.end());
+    std::sort(ops.begin(), ops.end(), [](const Op* a, const Op* b) { return std::tie(a->p2p, a->group, a->sequence) < std::tie(b->p2p, b->group, b->sequence); });
+    if (ops.empty()) return;
+    leaf.group = groups_[ops[0]->group].id;
+    leaf.sequence = ops[0]->sequence;
+    leaf.operation = ops[0]->operation;
+    std::vector<std::int64_t> doubtful;
+    for (const std::uint32_t n : nodes)
+      if (n < ranks_.size() && !ranks_[n].whole) doubtful.push_back(ranks_[n].rank);
+    for (const Op* o : ops) if (leaf.places.size() < 4 && o->sample != nullptr) leaf.places.push_back(o->sample->row.place);
+    if (!doubtful.empty()) {
+      std::sort(doubtful.begin(), doubtful.end());
+      leaf.kind = StopKind::no_dump;
+      leaf.ranks = std::move(doubtful);
+      leaf.why = "others wait with it in operations that its own dump, being cut, does not explain";
+    } else if (!missing || leaf.ranks.size() < 2) {
+      // Only the order on the devices makes the ring, and streams may overtake: one of these operations is stuck.
+      leaf.kind = StopKind::network;
+      std::set<std::int64_t> members;
+      for (const Op* o : ops) for (const std::uint32_t r : o->in) members.insert(ranks_[r].rank);
+      leaf.ranks.assign(members.begin(), members.end());
+      leaf.why = fmt::format("all ranks of {} operations are in them and nobody gets out", ops.size());
+    } else {
+      leaf.why = fmt::format("ranks {} wait for each other: each is in an operation that another never launched, so they call them in different order", to_ranges(leaf.ranks));
+    }
+    add(std::move(leaf), nodes.front(), 0.8);
+  }
+
+  void add(Leaf leaf, std::uint32_t n, double factor) {
+    // Everybody who waits for it, and the longest way there.
+    std::vector<std::uint32_t> queue{n}, parent(graph_.size(), ~0u);
+    std::vector<char> seen(graph_.size(), 0);
+    seen[n] = 1;
+    for (std::size_t at = 0; at < queue.size(); ++at)
+      for (const std::uint32_t p : reverse_[queue[at]])
+        if (!seen[p]) { seen[p] = 1; parent[p] = queue[at]; queue.push_back(p); }
+    std::uint32_t farthest = n;
+    for (const std::uint32_t q : queue) {
+      if (q >= ranks_.size() || q == n) continue;
+      if (std::find(leaf.ranks.begin(), leaf.ranks.end(), ranks_[q].rank) == leaf.ranks.end()) ++leaf.waiting;
+      farthest = q;   // breadth first: the last is one of the farthest
+    }
+    leaf.confidence = factor;
+    std::vector<Wait> chain;
+    for (std::uint32_t at = farthest; at != n && chain.size() < 8;) {
+      const std::uint32_t op = parent[at];
+      if (op == ~0u || op < ranks_.size()) break;
+      const Op& o = ops_[op - ranks_.size()];
+      std::uint32_t next = op;
+      while (next != ~0u && next >= ranks_.size() && next != n) next = parent[next];
+      if (next == ~0u) break;
+      Wait w;
+      w.from = ranks_[at].rank;
+      w.group = groups_[o.group].id;
+      w.sequence = o.sequence;
+      w.operation = o.operation;
+      if (o.sample != nullptr) w.place = o.sample->row.place;
+      if (next >= ranks_.size()) break;
+      w.to = ranks_[next].rank;
+      w.because = !ranks_[next].dumped ? "gave no dump" : std::find(o.missing.begin(), o.missing.end(), next) != o.missing.end() ? "never launched it" : "holds it up";
+      chain.push_back(std::move(w));
+      at = next;
+    }
+    chains_.push_back(std::move(chain));
+    leaf.places.shrink_to_fit();
+    report_.leaves.push_back(std::move(leaf));
+  }
+
+  void weigh() {
+    std::vector<std::size_t> order(report_.leaves.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    const auto witnessed = [&](const Leaf& l) { return l.kind != StopKind::no_dump; };
+    const bool any_witnessed = std::any_of(report_.leaves.begin(), report_.leaves.end(), witnessed);
+    // What several leaves share is one cause seen twice: a stuck operation beside a rank that stopped is its consequence
+    // only when the graph says so, but a rank without a dump may simply wait like the others.
+    std::erase_if(order, [&](std::size_t i) {
+      const Leaf& l = report_.leaves[i];
+      if (l.kind != StopKind::no_dump || !any_witnessed) return false;
+      report_.notes.push_back(fmt::format("{} gave no whole dump: it may be waiting too", topology_.where(l.ranks[0])));
+      return true;
+    });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      const Leaf& x = report_.leaves[a];
+      const Leaf& y = report_.leaves[b];
+      return std::tuple(-x.waiting, x.ranks) < std::tuple(-y.waiting, y.ranks);
+    });
+    std::vector<Leaf> leaves;
+    const std::size_t share = std::max<std::size_t>(1, order.size());
+    for (const std::size_t i : order) {
+      Leaf l = std::move(report_.leaves[i]);
+      const double base = l.kind == StopKind::host_stopped || l.kind == StopKind::left_early ? 0.9 : l.kind == StopKind::device_stopped ? 0.88 : l.kind == StopKind::mismatch ? (l.tie ? 0.5 : 0.85) : l.kind == StopKind::network ? 0.5 : 0.5;
+      const double source = report_.source == "recorder" ? 1 : report_.source == "watchdog" ? 0.85 : 0.7;
+      const double alone = share <= 2 ? 1 : share <= 4 ? 0.8 : 0.5;
+      l.confidence *= base * source * alone * (any_witnessed && !report_.cut.empty() ? 0.95 : 1);
+      leaves.push_back(std::move(l));
+    }
+    if (!order.empty()) report_.chain = std::move(chains_[order[0]]);
+    report_.leaves = std::move(leaves);
+    std::sort(report_.notes.begin(), report_.notes.end());
+  }
+
+  void summarise() {
+    for (const Group& g : groups_) {
+      GroupFrontier f;
+      f.group = g.id;
+      bool open = false;
+      f.enqueued_low = f.enqueued_high = f.completed_low = f.completed_high = kUnknownSequence;
+      const auto spread = [](std::int64_t value, std::int64_t& low, std::int64_t& high) {
+        if (value < 0) return;
+        low = low == kUnknownSequence ? value : std::min(low, value);
+        high = std::max(high, value);
+      };
+      for (const Member& m : g.members) {
+        spread(m.enqueued, f.enqueued_low, f.enqueued_high);
+        spread(m.completed, f.completed_low, f.completed_high);
+        if (m.head != kUnknownSequence && (!open || m.head < f.sequence)) { open = true; f.sequence = m.head; }
+      }
+      if (!open) continue;
+      for (const Op& o : ops_) {
+        if (o.p2p || groups_[o.group].id != g.id || &groups_[o.group] != &g || o.sequence != f.sequence) continue;
+        f.operation = o.operation;
+        for (const std::uint32_t r : o.in) (ranks_[r].device_behind ? f.behind : f.pending).push_back(ranks_[r].rank);
+        for (const std::uint32_t r : o.missing) f.missing.push_back(ranks_[r].rank);
+        for (auto* list : {&f.behind, &f.pending, &f.missing}) std::sort(list->begin(), list->end());
+      }
+      report_.groups.push_back(std::move(f));
+    }
+    std::sort(report_.groups.begin(), report_.groups.end(), [&](const GroupFrontier& a, const GroupFrontier& b) {
+      const auto key = [&](const GroupFrontier& f) {
+        const GroupRow& g = facts_.groups[static_cast<std::size_t>(f.group) - 1];
+        return std::tuple(f.missing.empty() && f.behind.empty(), g.description, g.ranks, g.name);
+      };
+      return key(a) < key(b);
+    });
+  }
+
+  struct Launch { std::uint32_t rank, group; const CollectiveSample* sample; };
+
+  const Facts& facts_;
+  const Topology& topology_;
+  CollectiveReport report_;
+  std::int64_t last_attempt_ = 0;
+  std::map<std::pair<std::string, std::int64_t>, std::int64_t> by_process_;
+  std::set<std::int64_t> unresponsive_;
+  std::unordered_map<std::int64_t, std::uint32_t> index_;
+  std::vector<Rank> ranks_;
+  std::vector<Group> groups_;
+  std::vector<Launch> sends_;
+  std::vector<Op> ops_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> enters_;   // rank, operation
+  Graph graph_{0};
+  std::vector<std::vector<std::uint32_t>> reverse_;
+  std::vector<std::vector<Wait>> chains_;
+};
+
+}  // namespace
+
+const char* name(StopKind kind) {
+  switch (kind) {
+    case StopKind::host_stopped: return "host stopped";
+    case StopKind::device_stopped: return "device stopped";
+    case StopKind::network: return "network";
+    case StopKind::mismatch: return "mismatch";
+    case StopKind::left_early: return "left early";
+    case StopKind::no_dump: return "no dump";
+  }
+  return "";
+}
+
+CollectiveReport wait_for(const Facts& facts, const Topology& topology) {
+  CollectiveReport kept;
+  for (const char* source : {"recorder", "watchdog", "ras", "nccl-call"}) {
+    CollectiveReport report = WaitFor(facts, topology, source).run();
+    if (report.source.empty()) continue;
+    if (!report.leaves.empty()) return report;
+    if (kept.source.empty() || (!kept.moving && kept.pending == 0 && report.pending > 0)) kept = std::move(report);
+    if (kept.moving) return kept;
+  }
+  return kept;
+}
+
+std::vector<SlowRank> slow_ranks(GroupId group, std::span<const HistoryRow> histories, const SlowParams& params) {
+  // Only operations that every rank of the group has, with a duration: sums over different operations do not compare.
+  struct Sum { double inside = 0, late = 0; std::size_t n = 0; };
+  std::map<std::int64_t, std::vector<std::pair<std::int64_t, const HistoryEntry*>>> by_sequence;
+  std::map<std::int64_t, Sum> sums;
+  std::set<std::int64_t> ranks;
+  for (const HistoryRow& h : histories) {
+    if (!h.rank || h.group != group || !ranks.insert(*h.rank).second) continue;
+    for (const HistoryEntry& e : h.entries)
+      if (e.state == 2 && e.p2p == 0 && (e.duration_ms >= 0 || (e.completed_ns > e.created_ns && e.created_ns > 0))) by_sequence[e.sequence].emplace_back(*h.rank, &e);
+  }
+  std::vector<SlowRank> out;
+  if (ranks.size() < 3) return out;
+  std::size_t common = 0;
+  for (const auto& [sequence, entries] : by_sequence) {
+    if (entries.size() != ranks.size()) continue;
+    if (std::any_of(entries.begin(), entries.end(), [&](const auto& e) { return e.second->signature != entries[0].second->signature; })) continue;
+    ++common;
+    std::vector<Nanoseconds> created;
+    for (const auto& [rank, e] : entries) created.push_back(e->created_ns);
+    std::nth_element(created.begin(), created.begin() + static_cast<std::ptrdiff_t>(created.size() / 2), created.end());
+    const Nanoseconds median = created[created.size() / 2];
+    for (const auto& [rank, e] : entries) {
+      Sum& s = sums[rank];
+      s.inside += e->duration_ms >= 0 ? static_cast<double>(e->duration_ms) : static_cast<double>(e->completed_ns - e->created_ns) / 1e6;
+      s.late += static_cast<double>(e->created_ns - median) / 1e6;
+      ++s.n;
+    }
+  }
+  if (common < params.at_least) return out;
+  double total = 0;
+  for (const auto& [rank, s] : sums) total += s.inside;
+  for (const auto& [rank, s] : sums) {
+    const double others = (total - s.inside) / static_cast<double>(ranks.size() - 1);
+    if (s.inside >= params.least_share * others) continue;
+    out.push_back({group, rank, s.inside / static_cast<double>(s.n), others / static_cast<double>(s.n), s.late / static_cast<double>(s.n), s.n});
+  }
+  std::sort(out.begin(), out.end(), [](const SlowRank& a, const SlowRank& b) { return std::tuple(a.inside_ms / a.others_ms, a.rank) < std::tuple(b.inside_ms / b.others_ms, b.rank); });
+  return out;
+}
+
+std::vector<Finding> collective_findings(const CollectiveReport& report, const std::vector<SlowRank>& slow, const Facts& facts, const Topology& topology) {
+  std::vector<Finding> out;
+  if (report.source.empty()) return out;
+  const auto evidence = [&](const Place& place) {
+    const MemberRow* m = facts.member(place.member);
+    return Evidence{place.member, m == nullptr ? "" : m->path, place.line, place.offset, place.length, ""};
+  };
+  const auto group_name = [&](GroupId id) {
+    if (id < 1 || static_cast<std::size_t>(id) > facts.groups.size()) return std::string();
+    const GroupRow& g = facts.groups[static_cast<std::size_t>(id) - 1];
+    return g.description.empty() ? g.name : g.description + (g.name.empty() ? "" : " " + g.name);
+  };
+  Finding base;
+  base.analysis = "collectives";
+  base.symptom = "Job Hang";
+  base.severity = Severity::distributed;
+  base.role = Role::root;
+  base.numbers = {{"source", report.source}, {"ranks_seen", std::to_string(report.seen.size())}, {"pending", std::to_string(report.pending)}};
+  if (report.leaves.empty()) {
+    Finding f = base;
+    f.id = "collectives/none";
+    f.subject = {"job", "job"};
+    f.scope = Scope::job_wide;
+    f.symptom = "None";
+    f.severity = Severity::info;
+    f.role = Role::advice;
+    f.title = report.moving ? "collectives were moving" : report.pending == 0 ? "nothing unfinished" : "nobody stands out";
+    f.outcome = report.moving || report.pending == 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
+    f.confidence = 0.6;
+    f.why = report.moving ? report.moving_why : report.pending == 0 ? "no rank has an unfinished operation" : "operations are unfinished, and no rank is behind all others";
+    out.push_back(std::move(f));
+  }
+  std::set<std::string> ids;
+  for (const Leaf& leaf : report.leaves) {
+    Finding f = base;
+    f.event_class = std::string("stopped/") + name(leaf.kind);
+    std::replace(f.event_class.begin(), f.event_class.end(), ' ', '_');
+    f.confidence = leaf.confidence;
+    f.why = leaf.why;
+    f.ranks = leaf.ranks;
+    std::set<std::string> hosts;
+    for (const std::int64_t r : leaf.ranks)
+      if (const auto it = topology.host_of.find(r); it != topology.host_of.end()) hosts.insert(it->second);
+    f.hosts.assign(hosts.begin(), hosts.end());
+    if (hosts.size() == 1) f.host = *hosts.begin();
+    if (leaf.kind == StopKind::network || (leaf.kind == StopKind::mismatch && leaf.ranks.size() > 1)) {
+      f.subject = {"group", group_name(leaf.group)};
+      f.scope = leaf.kind == StopKind::mismatch ? Scope::user_code : Scope::shared;
+    } else {
+      f.subject = {"rank", std::to_string(leaf.ranks[0])};
+      f.scope = leaf.kind == StopKind::mismatch || leaf.kind == StopKind::left_early ? Scope::user_code : Scope::host_local;
+    }
+    if (leaf.kind == StopKind::mismatch) f.symptom = "Collective Mismatch";
+    f.title = leaf.kind == StopKind::host_stopped ? "rank whose host process stopped before a collective"
+              : leaf.kind == StopKind::device_stopped ? "rank whose GPU stopped inside a collective"
+              : leaf.kind == StopKind::network ? "collective without progress"
+              : leaf.kind == StopKind::mismatch ? "ranks that call different collectives"
+              : leaf.kind == StopKind::left_early ? "rank that left early" : "rank without a dump that others wait for";
+    f.id = fmt::format("collectives/{}/{}", f.event_class.substr(8), f.subject.kind == "rank" ? "rank/" + f.subject.id : fmt::format("{}/{}", f.subject.id, leaf.sequence));
+    while (!ids.insert(f.id).second) f.id += "+";
+    f.numbers.push_back({"group", group_name(leaf.group)});
+    f.numbers.push_back({"kind", name(leaf.kind)});
+    f.numbers.push_back({"operation", leaf.operation});
+    f.numbers.push_back({"ranks", to_ranges(leaf.ranks)});
+    f.numbers.push_back({"sequence", std::to_string(leaf.sequence)});
+    f.numbers.push_back({"tie", leaf.tie ? "1" : "0"});
+    f.numbers.push_back({"waiting", std::to_string(leaf.waiting)});
+    std::sort(f.numbers.begin(), f.numbers.end());
+    for (const Place& p : leaf.places) f.evidence.push_back(evidence(p));
+    if (&leaf == &report.leaves.front())
+      for (const Wait& w : report.chain)
+        if (w.place.member != 0 && f.evidence.size() < 8) f.evidence.push_back(evidence(w.place));
+    out.push_back(std::move(f));
+  }
+  for (const SlowRank& s : slow) {
+    Finding f = base;
+    f.id = fmt::format("collectives/slow/rank/{}/{}", s.rank, s.group);
+    f.event_class = "slow_rank";
+    f.symptom = "MFU Decline";
+    f.severity = Severity::warning;
+    f.role = Role::advice;
+    f.subject = {"rank", std::to_string(s.rank)};
+    f.ranks = {s.rank};
+    if (const auto it = topology.host_of.find(s.rank); it != topology.host_of.end()) { f.host = it->second; f.hosts = {it->second}; }
+    f.title = "rank that joins collectives last";
+    f.confidence = 0.6;
+    f.why = fmt::format("it spends {:.2f} ms in an operation of {}, its peers {:.2f} ms on average: they wait for it (Aegis section 5.2)", s.inside_ms, group_name(s.group), s.others_ms);
+    f.numbers = {{"inside_ms", fmt::format("{:.3f}", s.inside_ms)}, {"late_ms", fmt::format("{:.3f}", s.late_ms)}, {"operations", std::to_string(s.operations)}, {"others_ms", fmt::format("{:.3f}", s.others_ms)}};
+    out.push_back(std::move(f));
+  }
+  return out;
+}
+
+}  // namespace culprit::analyze

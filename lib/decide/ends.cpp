@@ -1,0 +1,130 @@
+// Steps that end the walk without a fault to name: nothing collected, nothing failed, somebody asked for it, nobody knows.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "decide/walk.hpp"
+
+namespace culprit::decide {
+
+Answer something_collected(Walk& w) {
+  if (!w.incident.findings.empty() || !w.incident.exits.empty() || w.incident.any_training_output) return ruled_out("the bundle holds logs that can be read");
+  w.verdict.action = "investigate";
+  w.verdict.precision = "candidates";
+  w.verdict.summary = "Not enough evidence: the bundle holds nothing that says how the job went.";
+  next(w.verdict, "collect", "stderr and stdout of every rank (torchrun --log-dir DIR -r 3 -t 3), the scheduler's output");
+  next(w.verdict, "collect", "kernel log of every host: dmesg -T, or journalctl -k -o short-iso-precise");
+  return taken("no line of the bundle tells of a job, a fault or a machine");
+}
+
+Answer job_finished(Walk& w) {
+  std::int64_t worst = 0;
+  bool zero = false;
+  for (const ExitFact& x : w.incident.exits) {
+    if (x.code != 0) worst = x.code;
+    else zero = true;
+  }
+  const bool trouble = std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
+    return f.outcome == Outcome::fired && f.severity >= Severity::distributed && f.analysis == "classify" && f.role != Role::confirmation && f.symptom != "NaN value";
+  });
+  if (worst != 0) return ruled_out(fmt::format("a process of the job ended with code {}", worst));
+  if (trouble && !zero) return ruled_out("the logs tell of a failure");
+  const bool machine = w.best(CauseKind::machine) != nullptr && w.best()->confidence >= 0.9;
+  const bool nan = w.best(CauseKind::numerics) != nullptr;
+  if (machine) return ruled_out("a machine of the job reports a critical error");
+  if (nan) return ruled_out("the loss stopped being a number");
+  if (trouble && after_effects(w)) return ruled_out("ranks report failed communication although the job's exit code is 0");
+  w.verdict.action = "none";
+  w.verdict.symptom = "None";
+  w.verdict.summary = zero ? "No failure: the job finished with exit code 0." : "No failure that the logs show: no failed process, no failed communication, no fault of a machine.";
+  std::size_t remarks = 0;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.severity == Severity::warning && f.host && remarks++ < 3) next(w.verdict, "plan", fmt::format("When {} is idle: {} ({}).", *f.host, f.advice.empty() ? lower_first(f.title) : f.advice, f.event_class));
+  return taken(zero ? "the job's exit code is 0 and no rank reports trouble" : "no sign of a failure");
+}
+
+Answer held_back(Walk& w) {
+  std::set<std::string> hosts;
+  std::vector<const Finding*> from;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.subject.kind == "gpu" && f.severity == Severity::warning && f.role == Role::root && (f.symptom == "MFU Decline" || f.symptom == "Thermal") && f.host) {
+      hosts.insert(*f.host);
+      from.push_back(&f);
+    }
+  if (from.empty()) return ruled_out("no GPU reports that its hardware slows it down");
+  if (w.best() != nullptr && w.best()->kind != CauseKind::network) return ruled_out("something ended the job");
+  if (after_effects(w)) return ruled_out("the job failed; a slow GPU does not explain that");
+  for (const ExitFact& x : w.incident.exits) if (x.code != 0) return ruled_out("the job failed; a slow GPU does not explain that");
+  if (shared_by(w, hosts.size(), w.incident.hosts)) return ruled_out(fmt::format("{} of {} hosts report it: no host stands out", hosts.size(), w.incident.hosts));
+  Verdict& v = w.verdict;
+  v.action = "mitigate";
+  v.symptom = from.front()->symptom;
+  v.precision = "candidates";
+  for (const std::string& host : hosts) target(v, {"host", host}, 0.6, ids(from));
+  v.summary = fmt::format("The job lives, but GPUs of {} are held back by heat or power, and in synchronous training one slows all.", list({hosts.begin(), hosts.end()}));
+  for (const Finding* f : from) if (!f->advice.empty()) next(v, "plan", f->advice);
+  next(v, "collect", "nvidia-smi -q of all hosts under load, and the iteration times: do they rise when the slow-down begins?");
+  return taken(fmt::format("{} on {}", from.front()->event_class, list({hosts.begin(), hosts.end()})));
+}
+
+Answer user_request(Walk& w) {
+  const Finding* stop = nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && (f.event_class == "scheduler_time_limit" || f.event_class == "scheduler_teardown" || f.event_class == "k8s_teardown"))
+      if (stop == nullptr || (f.event_class == "scheduler_time_limit" && stop->event_class != f.event_class) || (f.start && stop->start && *f.start < *stop->start && stop->event_class != "scheduler_time_limit")) stop = &f;
+  if (stop == nullptr) return ruled_out("no word of the scheduler ended the job");
+  // What fails shortly after the word is clean-up; what fails much later failed in a run that went on or came after.
+  const bool cause_after = w.best() != nullptr && w.best()->start && stop->start && *w.best()->start - w.best()->uncertainty > *stop->start + 5 * kSecond &&
+                           *w.best()->start < *stop->start + w.params.cleanup;
+  if (w.best() != nullptr && !cause_after && w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_code) return ruled_out("an error came before the scheduler's word, or cannot be placed after it");
+  for (const Finding& f : w.incident.findings) {
+    if (f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0 && !(f.start && stop->start && *f.start > *stop->start)) return ruled_out("a rank reports a CUDA error");
+    if (f.outcome != Outcome::fired || f.role != Role::cascade || !f.start) continue;
+    if (stop->start && *f.start + f.uncertainty + 2 * kSecond < *stop->start) return ruled_out("ranks reported failed communication before the scheduler ended the job");
+    if (!stop->start && f.symptom == "Job Hang") return ruled_out("ranks timed out; the scheduler's word cannot be placed in time");
+  }
+  if (stop->event_class == "scheduler_teardown" && std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::confirmation && f.event_class == "proc_exit_nonzero"; }) && !stop->start)
+    return ruled_out("a process failed, and the scheduler's word cannot be placed before it");
+  w.verdict.action = "none";
+  w.verdict.symptom = "None";
+  w.verdict.start = stop->start;
+  w.verdict.summary = stop->event_class == "scheduler_time_limit" ? fmt::format("Nobody is at fault: the job reached its time limit{}.", at(stop->start)) : fmt::format("Nobody is at fault: the scheduler ended the job{} and nothing failed before.", at(stop->start));
+  target(w.verdict, {"job", "job"}, 0.8, {stop->id});
+  return taken(fmt::format("{} and no error before it", stop->event_class));
+}
+
+Answer config_check(Walk&) { return not_enough("comparing versions and settings across hosts is `culprit drift`, which this verdict does not include"); }
+
+Answer leftover(Walk& w) {
+  Verdict& v = w.verdict;
+  const bool hang = std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom == "Job Hang"; });
+  const bool crash = after_effects(w) || std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [](const ExitFact& x) { return x.code != 0; });
+  v.precision = "candidates";
+  if (hang) {
+    v.action = "investigate";
+    v.symptom = "Job Hang";
+    v.summary = "Not enough evidence: the job hung, every rank that speaks is a victim, and nothing says whom they waited for.";
+    next(v, "collect", "stacks of all ranks while it hangs: for p in $(pgrep -f train); do py-spy dump --native --pid $p; done");
+    next(v, "collect", "TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 for the flight recorder; ncclras -v while it hangs");
+  } else if (crash) {
+    v.action = "checks";
+    v.symptom = "None";
+    for (const Finding& f : w.incident.findings)
+      if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom != "None") v.symptom = f.symptom;
+    v.summary = "Not enough evidence: the job crashed and no log names a culprit; run stop-time checks before the next start.";
+    next(v, "plan", "Stop-time checks on all machines of the job: dcgmi diag -r 3, all-to-all within each machine, all-gather between neighbours; evict what fails, else reattempt.");
+  } else {
+    v.action = "investigate";
+    v.summary = "Not enough evidence: the logs tell of trouble, and not of its cause.";
+  }
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.role == Role::cascade && f.start && (!v.start || *f.start < *v.start)) v.start = f.start;
+  next(v, "collect", "kernel log of every host (dmesg -T, or journalctl -k -o short-iso-precise), nvidia-smi -q, ibstat");
+  next(v, "collect", "NCCL_DEBUG=WARN at least, NCCL_DEBUG=INFO for the first minutes: it ties ranks to hosts, GPUs and addresses");
+  if (!w.incident.has_rank_map) next(v, "collect", "a job.json with hosts in node-rank order and gpus_per_node (`culprit schema job-v1.json`)");
+  return taken("nothing above applies");
+}
+
+}  // namespace culprit::decide

@@ -1,0 +1,169 @@
+// Steps for a job that stood still: whom everybody waited for, by counters of collectives and by stacks.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "decide/walk.hpp"
+
+namespace culprit::decide {
+
+namespace {
+
+std::vector<const Finding*> suspects(const Walk& w) {
+  std::vector<const Finding*> out;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == "hang" && f.outcome == Outcome::fired) out.push_back(&f);
+  return out;
+}
+
+bool rank_alone(const Finding& f) { return f.subject.kind == "rank"; }
+bool stopped(const Finding& f) { return f.event_class == "hang/host_stopped" || f.event_class == "hang/device_stopped"; }
+bool code(const Finding& f) { return f.event_class == "hang/mismatch" || f.event_class == "hang/left_early"; }
+
+std::string who(const Finding& f) {
+  if (f.host) return fmt::format("rank {} on {}", f.subject.id, *f.host);
+  return "rank " + f.subject.id;
+}
+
+std::vector<std::string> because(const Finding& f) {
+  std::vector<std::string> out{f.id};
+  for (const std::string& id : f.leads_to)
+    if (out.size() < 5) out.push_back(id);
+  return out;
+}
+
+std::string in_group(const Finding& f) {
+  const std::string operation = number(f, "operation"), group = number(f, "group");
+  if (operation.empty() && group.empty()) return {};
+  return fmt::format("{}{}{}", operation.empty() ? "a collective" : operation, group.empty() ? "" : " of ", group);
+}
+
+void collect_more(Walk& w) {
+  Verdict& v = w.verdict;
+  if (!w.incident.has_stacks) next(v, "collect", "stacks of all ranks while it hangs: for p in $(pgrep -f train); do py-spy dump --native --pid $p; done");
+  if (!w.incident.has_recorder) next(v, "collect", "TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1: the flight recorder says which collective a rank never entered");
+  if (!w.incident.has_stacks || !w.incident.has_recorder) next(v, "collect", "ncclras -v while it hangs (NCCL 2.24 and later): who has launched what, at once for the whole job");
+}
+
+}  // namespace
+
+// One or a few ranks that everybody waited for, and that waited for nobody.
+Answer stopped_rank(Walk& w) {
+  const auto all = suspects(w);
+  if (all.empty()) {
+    for (const Finding& f : w.incident.findings)
+      if (f.analysis == "hang") return {f.outcome == Outcome::ruled_out ? "ruled_out" : "not_enough_evidence", f.why};
+    return not_enough("no stack, no flight recorder and no counters of collectives in the bundle");
+  }
+  const Finding& f = *all.front();
+  Verdict& v = w.verdict;
+  if (f.event_class == "hang/storage") {
+    v.action = "repair";
+    v.symptom = f.symptom;
+    v.start = f.start;
+    v.precision = "exact";
+    target(v, f.subject, f.confidence, because(f));
+    v.summary = fmt::format("The job hung on storage, not on a machine: {} hosts wait in {}.", f.hosts.size(), number(f, "reason"));
+    next(v, "plan", "Look at the file system and its servers first (client log: dmesg | grep -i -e lustre -e nfs -e ceph; lfs check servers; nfsiostat), then start again from the last checkpoint.");
+    return taken(f.why);
+  }
+  if (!stopped(f) && !code(f)) return not_enough(f.why);
+  // Suspects as sure as the first are culprits together; more than a few are candidates.
+  std::vector<const Finding*> sure;
+  for (const Finding* s : all)
+    if (s->event_class == f.event_class && s->confidence >= f.confidence - 0.15) sure.push_back(s);
+  const bool exact = f.confidence >= 0.7 && sure.size() <= 4;
+  v.symptom = f.symptom;
+  v.start = f.start;
+  if (code(f)) {
+    const bool tie = number(f, "tie") == "1";
+    v.action = "rollback";
+    v.precision = tie ? "group" : rank_alone(f) ? "exact" : "group";
+    if (const std::string place = number(f, "code"); !place.empty()) target(v, {"code", place}, f.confidence, because(f));
+    for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
+    if (!rank_alone(f) && !tie)
+      for (const std::int64_t r : f.ranks) if (f.ranks.size() <= 4) target(v, {"rank", std::to_string(r)}, f.confidence, because(f));
+    v.summary = f.event_class == "hang/left_early" ? fmt::format("The program, no machine: {} left while the others still wait for it in {}.", who(f), in_group(f))
+                                                    : fmt::format("The program, no machine: ranks call different collectives in {}{}.", number(f, "group").empty() ? "one group" : number(f, "group"), number(f, "code").empty() ? "" : " (" + number(f, "code") + ")");
+    next(v, "plan", f.event_class == "hang/left_early" ? "Look at what decides how many steps a rank makes: uneven data, a condition on the rank, an early exit. A restart alone meets it again."
+                                                       : "Find the branch that some ranks take and others do not (a condition on rank, data or step around a collective), or go back to the last code that ran past this point. A restart alone meets it again.");
+    next(v, "collect", "TORCH_DISTRIBUTED_DEBUG=DETAIL for one run: torch then compares every collective before it starts");
+    return taken(f.why);
+  }
+  if (!exact) {
+    v.action = "investigate";
+    v.precision = sure.size() == 1 ? "exact" : "candidates";
+    std::vector<std::string> names;
+    for (const Finding* s : sure) {
+      if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
+      names.push_back(who(*s));
+    }
+    v.summary = fmt::format("The job hung; the others seem to have waited for {}, which is not certain.", list(names));
+    collect_more(w);
+    return taken(f.why);
+  }
+  v.precision = "exact";
+  v.action = "isolate";
+  std::set<std::string> hosts;
+  bool nameless = false;
+  std::vector<std::string> names;
+  for (const Finding* s : sure) {
+    nameless = nameless || !s->host;
+    if (s->host) {
+      target(v, {"host", *s->host}, s->confidence, because(*s));
+      hosts.insert(*s->host);
+    }
+    names.push_back(who(*s));
+  }
+  for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
+  const std::string reason = number(f, "reason"), where = in_group(f);
+  const bool worker = number(f, "role") == "dataloader";
+  v.summary = fmt::format("The job hung because {} stopped{}: {}{}.", list(names), f.event_class == "hang/device_stopped" ? " on the GPU" : "",
+                          !reason.empty() ? (worker ? "its data loader is in " : "it is in ") + reason : where.empty() ? "it waits for nobody" : (f.event_class == "hang/device_stopped" ? "its peers finished " : "it never entered ") + where,
+                          f.count > 0 ? fmt::format("; {} rank{} wait{} for it", f.count, f.count == 1 ? "" : "s", f.count == 1 ? "s" : "") : "");
+  for (const std::string& host : hosts) drain(v, host, "hang");
+  if (nameless) next(v, "collect", "a job.json with hosts in node-rank order, or NCCL_DEBUG=INFO: nothing in the bundle ties this rank to a host name");
+  if (f.event_class == "hang/device_stopped") next(v, "plan", "dcgmi diag -r 3 and nvidia-smi -q on that machine, and its kernel log from the moment of the hang: the GPU or its link stopped inside a collective.");
+  else if (!reason.empty()) next(v, "plan", "The stack says what it waited in: if that is a file, check this machine's mount and the file before it comes back; if it is the program's own code, a restart elsewhere may meet it again.");
+  else next(v, "plan", "Its host process stopped between collectives: a lock, the data, a checkpoint, or the machine. Its stack would say which.");
+  collect_more(w);
+  return taken(f.why);
+}
+
+// Only a set of ranks can be named: a collective that makes no progress, or ranks of which nothing was collected.
+Answer stuck_group(Walk& w) {
+  const auto all = suspects(w);
+  if (all.empty()) return ruled_out("nobody is known to wait");
+  const Finding& f = *all.front();
+  Verdict& v = w.verdict;
+  v.symptom = f.symptom;
+  v.start = f.start;
+  std::set<std::string> hosts;
+  for (const Finding* s : all) hosts.insert(s->hosts.begin(), s->hosts.end());
+  if (f.event_class == "hang/no_dump") {
+    v.action = "investigate";
+    v.precision = all.size() == 1 ? "exact" : "candidates";
+    std::vector<std::string> names;
+    for (const Finding* s : all) {
+      if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
+      if (rank_alone(*s)) names.push_back(who(*s));
+    }
+    v.summary = fmt::format("The job hung; the others wait for {}, of which nothing was collected.", names.empty() ? f.subject.id : list(names));
+    next(v, "collect", fmt::format("Is the machine of {} alive? Its kernel log, its stacks and its dump decide whether it is the cause or its files are merely missing.", names.empty() ? f.subject.id : list(names)));
+    collect_more(w);
+    return taken(f.why);
+  }
+  v.action = "checks";
+  v.precision = "group";
+  target(v, f.subject, f.confidence, because(f));
+  if (hosts.size() <= 4)
+    for (const std::string& host : hosts) target(v, {"host", host}, f.confidence / static_cast<double>(std::max<std::size_t>(1, hosts.size())), because(f));
+  v.summary = fmt::format("The job hung inside {}: all its ranks are in it and none gets out, so one of their links or GPUs is at fault and nothing says which.", in_group(f).empty() ? f.subject.id : in_group(f));
+  next(v, "plan", fmt::format("All-gather between neighbours of {}, then within each machine; evict what fails.", hosts.empty() ? "these ranks" : list({hosts.begin(), hosts.end()})));
+  collect_more(w);
+  return taken(f.why);
+}
+
+}  // namespace culprit::decide

@@ -1,0 +1,88 @@
+#include "decide/walk.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace culprit::decide {
+
+Answer ruled_out(std::string why) { return {"ruled_out", std::move(why)}; }
+Answer taken(std::string why) { return {"taken", std::move(why)}; }
+Answer not_enough(std::string why) { return {"not_enough_evidence", std::move(why)}; }
+
+std::string list(std::vector<std::string> words, std::size_t most) {
+  if (words.empty()) return "nobody";
+  const std::size_t n = words.size();
+  if (n > most) {
+    words.resize(most);
+    return fmt::format("{} and {} more", fmt::join(words, ", "), n - most);
+  }
+  if (n == 1) return words[0];
+  const std::string last = words.back();
+  words.pop_back();
+  return fmt::format("{} and {}", fmt::join(words, ", "), last);
+}
+
+std::vector<std::string> ids(const std::vector<const Finding*>& findings) {
+  std::vector<std::string> out;
+  for (const Finding* f : findings)
+    if (out.size() < 6) out.push_back(f->id);
+  return out;
+}
+
+void target(Verdict& v, Subject subject, double confidence, std::vector<std::string> because) {
+  for (Target& t : v.targets)
+    if (t.subject == subject) { t.confidence = std::max(t.confidence, confidence); return; }
+  v.targets.push_back({std::move(subject), confidence, std::move(because)});
+}
+
+void next(Verdict& v, std::string kind, std::string text) {
+  for (const NextStep& n : v.next)
+    if (n.text == text) return;
+  v.next.push_back({std::move(kind), std::move(text)});
+}
+
+std::string number(const Finding& f, std::string_view key) {
+  for (const auto& [name, value] : f.numbers)
+    if (name == key) return value;
+  return {};
+}
+
+std::string at(const std::optional<Nanoseconds>& t) { return t ? " at " + iso_utc(*t / kSecond * kSecond) : ""; }
+
+void advise(Verdict& v, const Cause& cause) {
+  std::set<std::string> said;
+  for (const Finding* f : cause.findings)
+    if (!f->advice.empty() && said.size() < 4 && said.insert(f->advice).second) next(v, "plan", f->advice);
+}
+
+std::string lower_first(std::string text) {
+  const std::string first = text.substr(0, text.find(' '));
+  if (std::count_if(first.begin(), first.end(), [](unsigned char c) { return isupper(c); }) == 1 && isupper(static_cast<unsigned char>(first[0])) && first.size() > 1) text[0] = static_cast<char>(tolower(text[0]));
+  return text;
+}
+
+bool shared_by(const Walk& w, std::size_t hosts, std::size_t all) {
+  return hosts >= w.params.many_hosts || (hosts >= 3 && static_cast<double>(hosts) > w.params.shared_hosts * static_cast<double>(all));
+}
+
+std::string switch_of(const Walk& w, const std::set<std::string>& hosts) {
+  std::string best;
+  std::size_t best_size = 0;
+  for (const auto& [name, members] : w.incident.switches) {
+    std::size_t inside = 0;
+    for (const auto& member : members) inside += hosts.count(member.substr(0, member.find('.'))) + (member.find('.') != std::string::npos ? hosts.count(member) : 0);
+    if (inside * 10 < hosts.size() * 9 || (best_size > 0 && members.size() >= best_size)) continue;
+    best = name;
+    best_size = members.size();
+  }
+  return best_size < w.incident.hosts ? best : "";
+}
+
+bool after_effects(const Walk& w) {
+  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::cascade; });
+}
+
+void drain(Verdict& v, const std::string& host, std::string_view reason) { next(v, "command", fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", host, reason)); }
+
+}  // namespace culprit::decide

@@ -1,0 +1,82 @@
+// What the steps of the ladder share. Inside of this room only.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "decide/causes.hpp"
+#include "decide/decide.hpp"
+
+namespace culprit::decide {
+
+// The walk down the ladder: the case, what is known so far, and the verdict in the making.
+struct Walk {
+  const Case& incident;
+  const DecideParams& params;
+  FirstFailure first;
+  Verdict verdict;
+
+  const Cause* best() const { return first.causes.empty() ? nullptr : &first.causes.front(); }
+  const Cause* best(CauseKind kind) const { return best() != nullptr && best()->kind == kind ? best() : nullptr; }
+};
+
+struct Answer {
+  std::string outcome;  // taken, ruled_out, not_enough_evidence
+  std::string why;
+};
+Answer ruled_out(std::string why);
+Answer taken(std::string why);
+Answer not_enough(std::string why);
+
+// "a, b and c"; "nobody".
+std::string list(std::vector<std::string> words, std::size_t most = 4);
+// " at 2026-11-21T03:26:24Z", or nothing.
+std::string at(const std::optional<Nanoseconds>& t);
+// "Out of memory" -> "out of memory"; "GPU fell off" and "InfiniBand" keep their capitals.
+std::string lower_first(std::string text);
+
+// Adds, unless it is there already.
+void target(Verdict& v, Subject subject, double confidence, std::vector<std::string> because);
+void next(Verdict& v, std::string kind, std::string text);
+// The command that takes a host out of service.
+void drain(Verdict& v, const std::string& host, std::string_view reason);
+void advise(Verdict& v, const Cause& cause);
+
+std::vector<std::string> ids(const std::vector<const Finding*>& findings);
+std::string number(const Finding& f, std::string_view key);
+// So many hosts that they share a cause.
+bool shared_by(const Walk& w, std::size_t hosts, std::size_t all);
+// The switch that (nearly) all of these hosts hang on, and few others do.
+std::string switch_of(const Walk& w, const std::set<std::string>& hosts);
+// Ranks report failed communication.
+bool after_effects(const Walk& w);
+
+// The steps, by the file that has them.
+// ends.cpp
+Answer something_collected(Walk& w);
+Answer job_finished(Walk& w);
+Answer held_back(Walk& w);
+Answer user_request(Walk& w);
+Answer config_check(Walk& w);
+Answer leftover(Walk& w);
+// faults.cpp
+Answer critical_errors(Walk& w);
+Answer shared_cause(Walk& w);
+Answer resources(Walk& w);
+Answer user_code(Walk& w);
+Answer device_or_code(Walk& w);
+Answer process_crash(Walk& w);
+Answer network_alerts(Walk& w);
+Answer numerics(Walk& w);
+// communication.cpp
+Answer root_diag_step(Walk& w);
+Answer silent_rank(Walk& w);
+Answer few_reporters(Walk& w);
+// waiting.cpp
+Answer stopped_rank(Walk& w);
+Answer stuck_group(Walk& w);
+
+}  // namespace culprit::decide

@@ -1,0 +1,13 @@
+// The rank of a flight-recorder dump stands in its name alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace culprit::ingest {
+
+// The global rank in a file's name: the number at the end, or the one after "rank".
+std::optional<std::int64_t> rank_in_name(std::string_view path);
+
+}  // namespace culprit::ingest

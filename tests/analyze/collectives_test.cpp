@@ -1,0 +1,316 @@
+// Wait-for graphs over simulated jobs: the frontiers are the consequence of a schedule and of one fault.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "analyze/collectives.hpp"
+
+namespace culprit::analyze {
+namespace {
+
+struct Step { std::size_t group; std::string operation; };
+
+// A job of tp x dp x pp ranks, each a program of collectives on one stream. The host runs `ahead` launches before the
+// device; 0 waits for each.
+struct Job {
+  std::int64_t tp = 2, dp = 2, pp = 2;
+  std::size_t ahead = 0;
+  std::vector<std::vector<std::int64_t>> groups;
+  std::vector<std::string> names;
+  std::vector<std::vector<Step>> programs;
+  std::vector<std::size_t> launched, finished;   // steps of the program
+
+  std::int64_t world() const { return tp * dp * pp; }
+
+  void build(int iterations) {
+    const auto rank = [&](std::int64_t t, std::int64_t d, std::int64_t p) { return t + tp * (d + dp * p); };
+    std::vector<std::size_t> tp_of(static_cast<std::size_t>(world())), dp_of(tp_of), mp_of(tp_of);
+    const auto add = [&](std::string name, std::vector<std::int64_t> ranks, std::vector<std::size_t>& of) {
+      std::sort(ranks.begin(), ranks.end());
+      for (const std::int64_t r : ranks) of[static_cast<std::size_t>(r)] = groups.size();
+      groups.push_back(std::move(ranks));
+      names.push_back(std::move(name));
+    };
+    for (std::int64_t p = 0; p < pp; ++p)
+      for (std::int64_t d = 0; d < dp; ++d) { std::vector<std::int64_t> g; for (std::int64_t t = 0; t < tp; ++t) g.push_back(rank(t, d, p)); add("TENSOR_MODEL_PARALLEL_GROUP", g, tp_of); }
+    for (std::int64_t p = 0; p < pp; ++p)
+      for (std::int64_t t = 0; t < tp; ++t) { std::vector<std::int64_t> g; for (std::int64_t d = 0; d < dp; ++d) g.push_back(rank(t, d, p)); add("DATA_PARALLEL_GROUP", g, dp_of); }
+    for (std::int64_t d = 0; d < dp; ++d) { std::vector<std::int64_t> g; for (std::int64_t t = 0; t < tp; ++t) for (std::int64_t p = 0; p < pp; ++p) g.push_back(rank(t, d, p)); add("MODEL_PARALLEL_GROUP", g, mp_of); }
+    programs.assign(static_cast<std::size_t>(world()), {});
+    for (std::size_t r = 0; r < programs.size(); ++r)
+      for (int i = 0; i < iterations; ++i) {
+        for (int layer = 0; layer < 3; ++layer) programs[r].push_back({tp_of[r], "all_reduce"});
+        programs[r].push_back({dp_of[r], "_reduce_scatter_base"});
+        programs[r].push_back({mp_of[r], "all_reduce"});
+        programs[r].push_back({dp_of[r], "_all_gather_base"});
+      }
+    launched.assign(programs.size(), 0);
+    finished.assign(programs.size(), 0);
+  }
+
+  // Runs until nothing moves. host_stops / device_stops: the step at which `who` stops, or -1.
+  void run(std::int64_t who, std::ptrdiff_t host_stops, std::ptrdiff_t device_stops) {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t r = 0; r < programs.size(); ++r) {
+        const bool stopped = static_cast<std::int64_t>(r) == who && host_stops >= 0 && launched[r] >= static_cast<std::size_t>(host_stops);
+        if (!stopped && launched[r] < programs[r].size() && launched[r] <= finished[r] + ahead) { ++launched[r]; moved = true; }
+      }
+      for (std::size_t r = 0; r < programs.size(); ++r) {
+        if (finished[r] >= launched[r]) continue;
+        const bool dead = static_cast<std::int64_t>(r) == who && device_stops >= 0 && finished[r] >= static_cast<std::size_t>(device_stops);
+        if (dead) continue;
+        // Every member's stream must have come to this operation; a dead device has given its part of the step it died in.
+        const std::size_t group = programs[r][finished[r]].group;
+        const auto number = sequence(r, finished[r]);
+        const bool all = std::all_of(groups[group].begin(), groups[group].end(), [&](std::int64_t m) {
+          const auto other = static_cast<std::size_t>(m);
+          const std::size_t step = step_of(other, group, number);
+          return launched[other] > step && finished[other] >= step;
+        });
+        if (all) { ++finished[r]; moved = true; }
+      }
+    }
+  }
+
+  std::int64_t sequence(std::size_t rank, std::size_t step) const {
+    std::int64_t n = 0;
+    for (std::size_t i = 0; i <= step; ++i) n += programs[rank][i].group == programs[rank][step].group;
+    return n;
+  }
+  std::size_t step_of(std::size_t rank, std::size_t group, std::int64_t number) const {
+    for (std::size_t i = 0; i < programs[rank].size(); ++i)
+      if (programs[rank][i].group == group && --number == 0) return i;
+    return programs[rank].size();
+  }
+
+  Facts facts(unsigned seed) const {
+    Facts f;
+    std::vector<std::size_t> order(programs.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::shuffle(order.begin(), order.end(), std::minstd_rand(seed));
+    f.world_size = world();
+    std::vector<std::size_t> ids(groups.size());
+    std::iota(ids.begin(), ids.end(), 0u);
+    std::shuffle(ids.begin(), ids.end(), std::minstd_rand(seed + 1));
+    std::vector<GroupId> id_of(groups.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      id_of[ids[i]] = static_cast<GroupId>(i) + 1;
+      f.groups.push_back({std::to_string(ids[i]), names[ids[i]], groups[ids[i]], static_cast<std::int64_t>(groups[ids[i]].size())});
+    }
+    for (const std::size_t r : order) {
+      MemberRow m;
+      m.id = static_cast<MemberId>(f.members.size()) + 1;
+      m.path = "dump_" + std::to_string(r);
+      m.rank = static_cast<std::int64_t>(r);
+      f.members.push_back(m);
+      RecorderRow d;
+      d.place.member = m.id;
+      d.source = "recorder";
+      d.rank = static_cast<std::int64_t>(r);
+      d.entries = static_cast<std::int64_t>(launched[r]);
+      d.has_status = true;
+      f.recorders.push_back(d);
+      std::map<std::size_t, FrontierRow> rows;
+      for (std::size_t i = 0; i < launched[r]; ++i) {
+        FrontierRow& row = rows[programs[r][i].group];
+        row.enqueued = sequence(r, i);
+        if (i < finished[r]) row.completed = row.enqueued;
+        if (row.completed == kUnknownSequence) row.completed = kNoSequence;
+        if (i + 4 < finished[r]) continue;
+        CollectiveSample c;
+        c.row.place.member = m.id;
+        c.row.source = "recorder";
+        c.row.rank = static_cast<std::int64_t>(r);
+        c.row.group = id_of[programs[r][i].group];
+        c.row.record = static_cast<std::int64_t>(i);
+        c.row.sequence = row.enqueued;
+        c.row.operation = programs[r][i].operation;
+        c.row.state = i < finished[r] ? "completed" : "scheduled";
+        c.row.sizes = "in [[16]] out [[16]]";
+        f.collectives.push_back(c);
+      }
+      for (auto& [group, row] : rows) {
+        row.place.member = m.id;
+        row.source = "recorder";
+        row.rank = static_cast<std::int64_t>(r);
+        row.group = id_of[group];
+        f.frontiers.push_back(row);
+      }
+    }
+    return f;
+  }
+};
+
+std::string told(const CollectiveReport& report) {
+  std::string out = report.moving ? "moving " : "";
+  for (const Leaf& l : report.leaves) {
+    out += std::string(name(l.kind)) + ":";
+    for (const std::int64_t r : l.ranks) out += " " + std::to_string(r);
+    out += "; ";
+  }
+  return out;
+}
+
+Job random_job(int iterations, std::int64_t least = 2) {
+  Job job;
+  job.tp = *rc::gen::inRange<std::int64_t>(1, 5);
+  job.dp = *rc::gen::inRange<std::int64_t>(1, 5);
+  job.pp = *rc::gen::inRange<std::int64_t>(1, 5);
+  if (job.world() < least) job.dp = least;
+  job.ahead = *rc::gen::inRange<std::size_t>(0, 8);
+  job.build(iterations);
+  return job;
+}
+
+RC_GTEST_PROP(Collectives, OneStalledHostIsFound, ()) {
+  Job job = random_job(4);
+  const auto who = *rc::gen::inRange<std::int64_t>(0, job.world());
+  const auto at = *rc::gen::inRange<std::ptrdiff_t>(1, static_cast<std::ptrdiff_t>(job.programs[0].size()) - 7);
+  job.run(who, at, -1);
+  const CollectiveReport report = wait_for(job.facts(*rc::gen::inRange(0u, 1000u)), {});
+  RC_LOG() << told(report);
+  // A member of groups of one has nobody who could wait for it in them; with tp = dp = pp = 1 left out, somebody does.
+  RC_ASSERT(report.leaves.size() == 1u);
+  RC_ASSERT(report.leaves[0].ranks == std::vector<std::int64_t>{who});
+  RC_ASSERT(report.leaves[0].kind == StopKind::host_stopped);
+}
+
+RC_GTEST_PROP(Collectives, OneDeadDeviceIsFound, ()) {
+  Job job = random_job(5);
+  job.ahead = *rc::gen::inRange<std::size_t>(3, 9);
+  const auto who = *rc::gen::inRange<std::int64_t>(0, job.world());
+  const auto at = *rc::gen::inRange<std::ptrdiff_t>(1, static_cast<std::ptrdiff_t>(job.programs[0].size()) - 10);
+  // The step it dies in must have peers, or nobody could have finished it.
+  RC_PRE(job.groups[job.programs[static_cast<std::size_t>(who)][static_cast<std::size_t>(at)].group].size() > 1);
+  job.run(who, -1, at);
+  const CollectiveReport report = wait_for(job.facts(*rc::gen::inRange(0u, 1000u)), {});
+  RC_LOG() << told(report);
+  RC_ASSERT(report.leaves.size() == 1u);
+  RC_ASSERT(report.leaves[0].ranks == std::vector<std::int64_t>{who});
+  RC_ASSERT(report.leaves[0].kind == StopKind::device_stopped);
+}
+
+RC_GTEST_PROP(Collectives, OrderOfFilesChangesNothing, ()) {
+  Job job = random_job(4);
+  const auto who = *rc::gen::inRange<std::int64_t>(0, job.world());
+  job.run(who, 9, -1);
+  RC_ASSERT(told(wait_for(job.facts(1), {})) == told(wait_for(job.facts(*rc::gen::inRange(2u, 1000u)), {})));
+}
+
+RC_GTEST_PROP(Collectives, AMissingDumpAccusesNobodyElse, ()) {
+  Job job = random_job(4, 3);
+  const auto who = *rc::gen::inRange<std::int64_t>(0, job.world());
+  const auto lost = *rc::gen::inRange<std::int64_t>(0, job.world());
+  job.run(who, *rc::gen::inRange<std::ptrdiff_t>(1, 14), -1);
+  Facts facts = job.facts(3);
+  const bool cut = *rc::gen::arbitrary<bool>();
+  if (cut) {
+    for (RecorderRow& d : facts.recorders) if (d.rank == lost) d.truncated = true;
+    const bool status = *rc::gen::arbitrary<bool>();   // pg_status stands before the entries
+    const bool tail = *rc::gen::arbitrary<bool>();
+    std::int64_t n = 0;
+    for (const CollectiveSample& c : facts.collectives) n += c.row.rank == lost;
+    std::int64_t at = 0;
+    std::erase_if(facts.collectives, [&](const CollectiveSample& c) { return c.row.rank == lost && (tail ? at++ >= n / 2 : at++ < n / 2); });
+    if (!status)
+      for (FrontierRow& f : facts.frontiers) {
+        if (f.rank != lost) continue;
+        f.enqueued = f.completed = kNoSequence;
+        for (const CollectiveSample& c : facts.collectives) {
+          if (c.row.rank != lost || c.row.group != f.group) continue;
+          f.enqueued = std::max(f.enqueued, c.row.sequence);
+          if (c.row.state == "completed") f.completed = std::max(f.completed, c.row.sequence);
+        }
+      }
+  } else {
+    std::erase_if(facts.recorders, [&](const RecorderRow& d) { return d.rank == lost; });
+    std::erase_if(facts.frontiers, [&](const FrontierRow& f) { return f.rank == lost; });
+    std::erase_if(facts.collectives, [&](const CollectiveSample& c) { return c.row.rank == lost; });
+  }
+  const CollectiveReport report = wait_for(facts, {});
+  RC_LOG() << "lost " << lost << (cut ? " (cut)" : "") << ", culprit " << who << ": " << told(report);
+  for (const Leaf& l : report.leaves) {
+    if (l.kind == StopKind::no_dump) RC_ASSERT(l.ranks == std::vector<std::int64_t>{lost});
+    else if (l.kind == StopKind::host_stopped) RC_ASSERT(l.ranks == std::vector<std::int64_t>{who});
+    else RC_FAIL("another kind");
+  }
+  if (lost != who && !cut) RC_ASSERT(!report.leaves.empty());
+}
+
+RC_GTEST_PROP(Collectives, AHealthyRunAccusesNobody, ()) {
+  Job job = random_job(3);
+  job.run(-1, -1, -1);
+  const CollectiveReport report = wait_for(job.facts(5), {});
+  RC_ASSERT(report.leaves.empty());
+  RC_ASSERT(report.pending == 0u);
+}
+
+TEST(Collectives, DumpsOfDifferentMomentsAreNoHang) {
+  Job job;
+  job.build(4);
+  job.run(3, 9, -1);
+  Job later = job;
+  later.run(-1, -1, -1);
+  Facts facts = job.facts(1);
+  const Facts rest = later.facts(1);
+  // Rank 0 was dumped after the others had gone on.
+  std::erase_if(facts.frontiers, [](const FrontierRow& f) { return f.rank == 0; });
+  std::erase_if(facts.collectives, [](const CollectiveSample& c) { return c.row.rank == 0; });
+  for (const auto& f : rest.frontiers) if (f.rank == 0) facts.frontiers.push_back(f);
+  for (const auto& c : rest.collectives) if (c.row.rank == 0) facts.collectives.push_back(c);
+  const CollectiveReport report = wait_for(facts, {});
+  EXPECT_TRUE(report.moving);
+  EXPECT_TRUE(report.leaves.empty());
+}
+
+TEST(Collectives, MismatchNamesTheMinority) {
+  Job job;
+  job.tp = 4;
+  job.dp = job.pp = 1;
+  job.build(2);
+  job.run(-1, -1, -1);
+  Facts facts = job.facts(1);
+  for (FrontierRow& f : facts.frontiers) if (f.group == 1 || true) f.completed = std::min(f.completed, f.enqueued - 1);
+  std::erase_if(facts.frontiers, [&](const FrontierRow& f) { return facts.groups[static_cast<std::size_t>(f.group) - 1].description != "TENSOR_MODEL_PARALLEL_GROUP"; });
+  std::erase_if(facts.collectives, [&](const CollectiveSample& c) { return facts.groups[static_cast<std::size_t>(c.row.group) - 1].description != "TENSOR_MODEL_PARALLEL_GROUP"; });
+  for (CollectiveSample& c : facts.collectives) {
+    if (c.row.sequence != 6) continue;
+    c.row.state = "scheduled";
+    if (c.row.rank == 2) c.row.sizes = "in [[17]] out [[17]]";
+  }
+  const CollectiveReport report = wait_for(facts, {});
+  ASSERT_EQ(report.leaves.size(), 1u) << told(report);
+  EXPECT_EQ(report.leaves[0].kind, StopKind::mismatch);
+  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{2});
+  EXPECT_FALSE(report.leaves[0].tie);
+}
+
+TEST(Collectives, WatchdogCountersAloneNameTheRankBehind) {
+  Facts facts;
+  facts.groups.push_back({"0", "default_pg", {}, 4});
+  for (std::int64_t r = 0; r < 4; ++r) {
+    MemberRow m;
+    m.id = r + 1;
+    m.path = "err" + std::to_string(r);
+    m.rank = r;
+    facts.members.push_back(m);
+    FrontierRow f;
+    f.place.member = r + 1;
+    f.source = "watchdog";
+    f.group = 1;
+    f.enqueued = r == 2 ? 95 : 97;
+    f.completed = 95;
+    facts.frontiers.push_back(f);
+  }
+  const CollectiveReport report = wait_for(facts, {});
+  ASSERT_EQ(report.leaves.size(), 1u) << told(report);
+  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{2});
+  EXPECT_EQ(report.leaves[0].kind, StopKind::host_stopped);
+}
+
+}  // namespace
+}  // namespace culprit::analyze
