@@ -1,6 +1,6 @@
 // print_words [scan FILE | search FILE]: without arguments the words that our search looks for, one a line, for
 // `rg -F -i -f`. With them, how fast that search, or the whole scan with rules, goes through a file in memory: best of
-// three after a warm-up, in MB/s, and what it found.
+// three after a warm-up, in MB/s by the clock and of processor time, and what it found.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,13 +46,14 @@ int main(int argc, char** argv) {
   const ingest::Scanner scanner(*pack);
   const bool scan = std::strcmp(argv[1], "scan") == 0;
   std::string block(1 << 20, '\0');
-  double best = 1e9;
+  double best = 1e9, best_processor = 1e9;
   std::size_t found = 0, rows = 0;
   for (int round = 0; round < 4; ++round) {
     found = rows = 0;
     std::size_t have = 0;
     if (lseek(fd, 0, SEEK_SET) != 0) return 1;
     const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t processor = std::clock();
     while (true) {
       const ssize_t n = read(fd, block.data() + have, block.size() - have);   // the same way that ingest gets its bytes
       if (n < 0) return std::perror(argv[2]), 1;
@@ -70,8 +72,10 @@ int main(int argc, char** argv) {
       have -= newline;
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (round > 0) best = std::min(best, seconds);
+    if (round == 0) continue;
+    best = std::min(best, seconds);
+    best_processor = std::min(best_processor, static_cast<double>(std::clock() - processor) / CLOCKS_PER_SEC);
   }
   close(fd);
-  std::printf("%.0f MB/s %zu lines %zu matches (%zu words, stride %zu)\n", static_cast<double>(size) / 1e6 / best, found, rows, scanner.words(), scanner.stride());
+  std::printf("%.0f MB/s, %.0f MB/s of processor time, %zu lines %zu matches (%zu words, stride %zu)\n", static_cast<double>(size) / 1e6 / best, static_cast<double>(size) / 1e6 / best_processor, found, rows, scanner.words(), scanner.stride());
 }

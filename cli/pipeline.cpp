@@ -1,5 +1,6 @@
 #include "pipeline.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -12,12 +13,17 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "analyze/attribution.hpp"
 #include "analyze/classify.hpp"
 #include "analyze/clock.hpp"
 #include "analyze/collectives.hpp"
+#include "analyze/hang.hpp"
 #include "analyze/identity.hpp"
+#include "analyze/process_tree.hpp"
 #include "analyze/root_diag.hpp"
 #include "analyze/silence.hpp"
+#include "analyze/stacks.hpp"
+#include "analyze/topology.hpp"
 #include "decide/decide.hpp"
 #include "ingest/manifest.hpp"
 #include "report/report.hpp"
@@ -143,8 +149,24 @@ Result<analyze::Facts> resolve(store::Database& db, bool keep) {
   CULPRIT_TRY(facts, load_facts(db));
   analyze::resolve_identity(facts);
   analyze::resolve_clocks(facts);
+  analyze::attribute_dumps(facts);
+  analyze::assign_roles(facts);
+  analyze::guess_trainers(facts);
   if (keep) CULPRIT_CHECK(db.save_resolution(facts.members, facts.events, facts.tracebacks, facts.exits, facts.member_clocks, facts.hosts, facts.ranks));
   return facts;
+}
+
+std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db, const analyze::Facts& facts) {
+  std::vector<analyze::SlowRank> out;
+  for (std::size_t i = 0; i < facts.groups.size(); ++i) {
+    const GroupRow& g = facts.groups[i];
+    if (std::max<std::size_t>(g.ranks.size(), static_cast<std::size_t>(std::max<std::int64_t>(0, g.size))) < 3) continue;
+    auto histories = db.histories(static_cast<GroupId>(i) + 1);
+    for (HistoryRow& h : histories)
+      if (const MemberRow* m = facts.member(h.member); m != nullptr && !h.rank) h.rank = m->rank;
+    for (const auto& slow : analyze::slow_ranks(static_cast<GroupId>(i) + 1, histories)) out.push_back(slow);
+  }
+  return out;
 }
 
 Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& facts, const rules::RulePack& pack) {
@@ -158,8 +180,13 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   CULPRIT_CHECK(keep("classify", analyze::classify(facts, signals)));
   CULPRIT_CHECK(keep("root_diag", analyze::root_diag(facts, signals)));
   CULPRIT_CHECK(keep("silence", analyze::silence(facts, signals)));
+  // Who waits for whom: by counters, by stacks, and one answer from both.
   const analyze::Topology topology = analyze::make_topology(facts);
-  CULPRIT_CHECK(keep("collectives", analyze::collective_findings(analyze::wait_for(facts, topology), {}, facts, topology)));
+  const analyze::CollectiveReport collectives = analyze::wait_for(facts, topology);
+  CULPRIT_CHECK(keep("collectives", analyze::collective_findings(collectives, slow_ranks_of(db, facts), facts, topology)));
+  const analyze::StackReport stacks = analyze::aggregate_stacks(facts, topology, analyze::hang_reported(signals));
+  CULPRIT_CHECK(keep("stacks", analyze::stack_findings(stacks, facts, topology)));
+  CULPRIT_CHECK(keep("hang", analyze::hang(facts, topology, signals, collectives, stacks, all)));
   return all;
 }
 
@@ -174,12 +201,17 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   for (const HostRow& h : facts.hosts) incident.hosts_with_output += h.has_log;
   incident.ranks = std::max<std::size_t>(facts.ranks.size(), static_cast<std::size_t>(facts.world_size));
   for (const RankRow& r : facts.ranks) incident.has_rank_map = incident.has_rank_map || r.host.has_value();
-  if (facts.manifest)
-    for (const auto* level : {&facts.manifest->tor, &facts.manifest->pod}) incident.switches.insert(incident.switches.end(), level->begin(), level->end());
+  // What hosts hang on, and pods: a spine would have all of them below it, a rack shares no cable.
+  const analyze::Topology topology = analyze::make_topology(facts);
+  for (const analyze::Switch& s : topology.switches)
+    if ((s.level == 0 && s.kind != "rack" && s.kind != "rail") || s.kind == "pod") incident.switches.emplace_back(s.name, s.hosts);
+  incident.has_stacks = !facts.samples.empty();
+  incident.has_recorder = !facts.recorders.empty();
   incident.job_start = facts.job_start;
   incident.job_end = facts.job_end;
   incident.zone_known = facts.zone_known;
-  incident.any_training_output = !facts.progress.empty() || !facts.tracebacks.empty() || !facts.exits.empty() || !facts.identities.empty();
+  incident.any_training_output = !facts.progress.empty() || !facts.tracebacks.empty() || !facts.exits.empty() ||
+                                 std::any_of(facts.identities.begin(), facts.identities.end(), [](const IdentityRow& i) { return i.source != "hostfile"; });
   for (const ProgressSpan& p : facts.progress) {
     if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress)) incident.last_progress = p.last.time_ns;
     if (p.last.iteration) incident.last_iteration = std::max(incident.last_iteration.value_or(0), *p.last.iteration);
@@ -195,11 +227,12 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   out.hosts = facts.hosts;
   out.ranks = facts.ranks;
   out.notes = facts.notes;
+  out.notes.insert(out.notes.end(), topology.notes.begin(), topology.notes.end());
   if (!facts.zone_known) out.notes.push_back("times without a zone were taken for UTC; a job.json with \"timezone\" settles it");
   std::map<std::string, std::size_t> unread;
   for (const MemberRow& m : out.members)
-    if (m.format == "flight-recorder" || m.format == "stack-dump" || m.format == "metrics") ++unread[m.format];
-  for (const auto& [format, n] : unread) out.notes.push_back(fmt::format("{} {} file{} recognised and not looked into: this verdict rests on logs alone", n, format, n == 1 ? " was" : "s were"));
+    if (m.format == "metrics") ++unread[m.format];
+  for (const auto& [format, n] : unread) out.notes.push_back(fmt::format("{} {} file{} recognised and not looked into: this verdict does not rest on them", n, format, n == 1 ? " was" : "s were"));
   for (const RejectRow& reject : db.rejects())
     if (reject.reason.rfind("manifest.", 0) == 0 && reject.place.line > 0) out.notes.push_back("job.json was not used: " + reject.excerpt);
   out.world_size = facts.world_size;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/collectives.hpp"
 #include "analyze/facts.hpp"
 #include "arguments.hpp"
 #include "command.hpp"
@@ -35,6 +36,8 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
 Result<analyze::Facts> resolve(store::Database& db, bool keep);
 // Facts -> findings, stored.
 Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& facts, const rules::RulePack& pack);
+// Ranks that join the collectives of their group last, from the histories of all groups of three and more.
+std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db, const analyze::Facts& facts);
 // Findings -> verdict, stored as the document all reports are made from.
 Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, std::vector<Finding> findings);
 

@@ -13,6 +13,7 @@ namespace culprit::analyze {
 
 namespace {
 
+constexpr double kSilentShare = 0.125;      // logs: more silent ranks than this are logs that nobody collected
 constexpr std::size_t kMostLeaves = 64;
 constexpr std::size_t kHeadsPerGroup = 8;   // distinct first unfinished operations of one group that are looked at
 
@@ -44,6 +45,7 @@ struct Group {
   std::string counter;                        // RAS counts per operation
   std::vector<Member> members;                // by rank
   std::map<std::int64_t, std::string> operations;  // of sequence numbers near the frontier
+  bool whole = true;                          // so many members speak that the silence of the others tells something
   Member* find(std::int64_t rank) {
     const auto at = std::lower_bound(members.begin(), members.end(), rank, [](const Member& m, std::int64_t r) { return m.rank < r; });
     return at != members.end() && at->rank == rank ? &*at : nullptr;
@@ -52,7 +54,7 @@ struct Group {
 
 struct Rank {
   std::int64_t rank = 0;
-  bool dumped = false, whole = false, clear = true, device_behind = false;
+  bool dumped = false, whole = false, clear = true, device_behind = false, doubtful = false;
   std::int64_t first_record = kUnknownSequence;   // of its first unfinished operation that is no send
   std::uint32_t first_op = ~0u;
   Place dump;
@@ -66,6 +68,7 @@ struct Op {
   std::string operation;
   const CollectiveSample* sample = nullptr;
   std::vector<std::uint32_t> in, missing, done;   // ranks
+  bool partial = false;                       // of many members nothing is known
   bool stuck = false;                         // all are in it, nobody is out, nothing earlier holds anybody
 };
 
@@ -164,10 +167,75 @@ class WaitFor {
     if (group_rank >= 0 && group >= 1 && static_cast<std::size_t>(group) <= facts_.groups.size()) {
       const GroupRow& g = facts_.groups[static_cast<std::size_t>(group) - 1];
       if (static_cast<std::size_t>(group_rank) < g.ranks.size()) return g.ranks[static_cast<std::size_t>(group_rank)];
-      const bool world = g.description == "default_pg" || (facts_.world_size > 0 && g.size == facts_.world_size);
-      if (world) return group_rank;
+      if (g.description == "default_pg" || (g.size > 0 && g.size == world())) return group_rank;
     }
     return std::nullopt;
+  }
+
+  // The same communicator under the names that processes have for it: NCCL's id joins what pointers keep apart.
+  GroupId canonical(GroupId id) {
+    if (report_.source == "recorder" || report_.source == "watchdog" || id < 1 || static_cast<std::size_t>(id) > facts_.groups.size()) return id;
+    if (canonical_.empty()) {
+      canonical_.assign(facts_.groups.size() + 1, 0);
+      std::map<std::string, std::string> id_of_pointer;
+      for (const GroupRow& g : facts_.groups)
+        if (g.description.rfind("0x", 0) == 0) id_of_pointer.emplace(g.description, g.name);
+      std::map<std::pair<std::string, std::int64_t>, GroupId> first;
+      for (std::size_t i = 0; i < facts_.groups.size(); ++i) {
+        const GroupRow& g = facts_.groups[i];
+        const auto pointer = id_of_pointer.find(g.name);
+        const std::string& name = pointer != id_of_pointer.end() ? pointer->second : g.name;
+        canonical_[i + 1] = name.empty() ? static_cast<GroupId>(i) + 1 : first.try_emplace({name, g.size}, static_cast<GroupId>(i) + 1).first->second;
+      }
+    }
+    return canonical_[static_cast<std::size_t>(id)];
+  }
+
+  std::int64_t world() const {
+    std::int64_t most = facts_.world_size;
+    if (most == 0)
+      for (const GroupRow& g : facts_.groups) most = std::max({most, g.size, static_cast<std::int64_t>(g.ranks.size())});
+    return most;
+  }
+
+  // Communicators in the making: who has begun, who has finished (NCCL Init lines). Those that never began are waited for.
+  void from_init_lines() {
+    std::map<std::tuple<std::string, std::int64_t, std::int64_t>, FrontierRow> rows;   // communicator, size, rank in it
+    std::map<std::pair<std::string, std::int64_t>, GroupId> group_of;
+    for (std::size_t i = 0; i < facts_.groups.size(); ++i) group_of.try_emplace({facts_.groups[i].name, facts_.groups[i].size}, static_cast<GroupId>(i) + 1);
+    for (const IdentityRow& i : facts_.identities) {
+      if (!i.communicator || !i.rank || !i.world_size || *i.world_size < 2 || (i.source != "nccl-init" && i.source != "nccl-init-start")) continue;
+      const auto group = group_of.find({*i.communicator, *i.world_size});
+      if (group == group_of.end()) continue;
+      FrontierRow& row = rows[{*i.communicator, *i.world_size, *i.rank}];
+      if (row.source.empty()) {
+        row.source = "nccl-init";
+        row.place = i.place;
+        row.host = i.host;
+        row.pid = i.pid;
+        row.group_rank = *i.rank;
+        row.group = group->second;
+        row.enqueued = 1;
+        row.completed = 0;
+      }
+      if (i.source == "nccl-init") row.completed = 1;
+    }
+    for (auto& [key, row] : rows) init_rows_.push_back(std::move(row));
+  }
+
+  // A log names the group of all ranks and not its members.
+  std::vector<std::int64_t> members_of(const GroupRow& group) const {
+    const bool of_all = group.description == "default_pg" || (report_.source != "recorder" && report_.source != "watchdog" && group.size > 0 && group.size == world());
+    if (!group.ranks.empty() || !of_all) return group.ranks;
+    std::vector<std::int64_t> all(static_cast<std::size_t>(std::clamp<std::int64_t>(std::max(facts_.world_size, group.size), 0, 1 << 20)));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+    return all;
+  }
+
+  // Counters of a pipeline group count sends, which do not compare between ranks; dumps tell sends apart, logs do not.
+  bool compares(GroupId id) const {
+    if (report_.source == "recorder" || id < 1 || static_cast<std::size_t>(id) > facts_.groups.size()) return true;
+    return dimension_of(facts_.groups[static_cast<std::size_t>(id) - 1].description) != "pp";
   }
 
   std::uint32_t rank_index(std::int64_t rank) {
@@ -215,7 +283,7 @@ class WaitFor {
         g.id = id;
         g.counter = counter;
         if (id >= 1 && static_cast<std::size_t>(id) <= facts_.groups.size())
-          for (const std::int64_t r : facts_.groups[static_cast<std::size_t>(id) - 1].ranks) g.members.push_back({r, rank_index(r), kUnknownSequence, kUnknownSequence, kUnknownSequence, kUnknownSequence, nullptr, nullptr});
+          for (const std::int64_t r : members_of(facts_.groups[static_cast<std::size_t>(id) - 1])) g.members.push_back({r, rank_index(r), kUnknownSequence, kUnknownSequence, kUnknownSequence, kUnknownSequence, nullptr, nullptr});
         groups_.push_back(std::move(g));
       }
       return groups_[it->second];
@@ -227,31 +295,41 @@ class WaitFor {
       m.index = rank_index(rank);
       return *g.members.insert(std::lower_bound(g.members.begin(), g.members.end(), rank, [](const Member& a, std::int64_t r) { return a.rank < r; }), m);
     };
-    for (const FrontierRow& f : facts_.frontiers) {
-      if (f.source != report_.source || !usable(f.place)) continue;
+    // Where a group carries sends on some rank, a plain count of another rank may count sends too: it says nothing.
+    std::set<GroupId> mixed;
+    for (const FrontierRow& f : facts_.frontiers)
+      if (f.p2p && f.source == report_.source) mixed.insert(f.group);
+    for (const CollectiveSample& c : facts_.collectives)
+      if (!c.row.p2p && c.row.source == report_.source) mixed.erase(c.row.group);
+    if (report_.source == "nccl-init") from_init_lines();
+    for (const FrontierRow& f : report_.source == "nccl-init" ? init_rows_ : facts_.frontiers) {
+      if (f.source != report_.source || !usable(f.place) || (report_.source != "nccl-call" && mixed.count(f.group) != 0) || !compares(f.group)) continue;
       const auto rank = rank_of(f.rank, f.place, f.host, f.pid, f.group_rank, f.group);
       if (!rank || !speaks(*rank, f.place) || unresponsive_.count(*rank) != 0) continue;
       Rank& r = ranks_[rank_index(*rank)];
       if (!by_dump && !r.dumped) { r.dumped = r.whole = true; r.dump = f.place; }
-      if (f.p2p) continue;
-      Member& m = member(group(f.group, f.operation), *rank);
+      if (f.p2p && report_.source != "nccl-call") continue;
+      Member& m = member(group(canonical(f.group), f.operation), *rank);
       if (m.row != nullptr && std::tie(f.enqueued, f.completed) <= std::tie(m.enqueued, m.completed)) continue;
       m.row = &f;
       m.enqueued = f.enqueued;
       m.completed = f.completed;
     }
     for (const CollectiveSample& c : facts_.collectives) {
-      if (c.row.source != report_.source || !usable(c.row.place)) continue;
+      if (c.row.source != report_.source || !usable(c.row.place) || !compares(c.row.group)) continue;
       const auto rank = rank_of(c.row.rank, c.row.place, c.row.host, c.row.pid, kUnknownSequence, c.row.group);
       if (!rank || !speaks(*rank, c.row.place)) continue;
       Rank& r = ranks_[rank_index(*rank)];
-      Group& g = group(c.row.group, "");
+      Group& g = group(canonical(c.row.group), "");
       if (!c.row.p2p && (c.row.sequence >= 0)) {
         std::string& operation = g.operations[c.row.sequence];
         if (operation.empty() || c.row.operation < operation) operation = c.row.operation;
       }
       if (c.row.state == "completed") continue;
-      if (report_.source != "recorder" && c.row.state != "timeout") continue;  // a call log tells launches, not what is unfinished
+      if (report_.source != "recorder" && c.row.state != "timeout") {   // a call log tells launches, not what is unfinished
+        calls_.push_back({rank_index(*rank), static_cast<std::uint32_t>(&g - groups_.data()), &c});
+        continue;
+      }
       ++report_.pending;
       report_.timed_out += c.row.retired || c.row.state == "timeout";
       r.clear = false;
@@ -282,6 +360,18 @@ class WaitFor {
         }
       }
     }
+    // Of equal counts a call log cannot say whether the last call is over; whether all made the same call it can.
+    for (const Launch& l : calls_) {
+      Member* m = groups_[l.group].find(ranks_[l.rank].rank);
+      if (m == nullptr || m->enqueued != l.sample->row.sequence || l.sample->row.p2p) continue;
+      m->sample = l.sample;
+      if (m->head == kUnknownSequence) { m->head = m->last = m->enqueued; ranks_[m->index].clear = false; }
+    }
+    for (Group& g : groups_) {
+      std::size_t silent = 0;
+      for (const Member& m : g.members) silent += !ranks_[m.index].dumped;
+      g.whole = report_.source == "recorder" || static_cast<double>(silent) <= kSilentShare * static_cast<double>(g.members.size());
+    }
     for (const Rank& r : ranks_) (r.dumped ? report_.seen : report_.unseen).push_back(r.rank);
     std::sort(report_.seen.begin(), report_.seen.end());
     std::sort(report_.unseen.begin(), report_.unseen.end());
@@ -291,6 +381,7 @@ class WaitFor {
   // In a hang nothing moves, and a collective that needs everybody cannot be finished on one rank before all have
   // launched it. Where that is so, the dumps are of different moments of a job that ran.
   void find_motion() {
+    if (report_.source == "watchdog") return;   // it speaks when an operation was unfinished for minutes
     for (Group& g : groups_) {
       std::int64_t done = kUnknownSequence, launched = kUnknownSequence;
       const Member* ahead = nullptr;
@@ -341,7 +432,7 @@ class WaitFor {
           else if (m.completed >= sequence) o.done.push_back(m.index);
           else if (m.enqueued >= 0 && m.enqueued < sequence) o.missing.push_back(m.index);
           else if (m.enqueued == kNoSequence) o.missing.push_back(m.index);
-          else if (!r.dumped) o.missing.push_back(m.index);
+          else if (!r.dumped) { if (g.whole) o.missing.push_back(m.index); else o.partial = true; }
           else if (m.enqueued >= sequence) (r.whole ? o.done : o.missing).push_back(m.index);   // launched, not listed as unfinished
           else unknown.push_back(&m);
         }
@@ -403,9 +494,16 @@ class WaitFor {
 
   void make_graph() {
     graph_ = Graph(ranks_.size() + ops_.size());
-    for (const Op& o : ops_)
-      if (!o.p2p && !o.done.empty() && symmetric(o.operation))
-        for (const std::uint32_t r : o.in) ranks_[r].device_behind = true;
+    for (const Op& o : ops_) {
+      if (o.p2p || o.done.empty()) continue;
+      // A broadcast can be over for most and not for a few: those did not get it.
+      const bool few = 4 * o.in.size() <= o.done.size() && o.operation.find("reduce") == std::string::npos && o.operation.find("gather") == std::string::npos;
+      if (!symmetric(o.operation) && !few) continue;
+      for (const std::uint32_t r : o.in) {
+        ranks_[r].device_behind = true;
+        ranks_[r].doubtful = !symmetric(o.operation);
+      }
+    }
     for (const auto& [rank, op] : enters_)
       if (!ranks_[rank].device_behind) graph_.add(rank, node(op), ops_[op].weak);
     for (std::uint32_t i = 0; i < ops_.size(); ++i) {
@@ -417,7 +515,7 @@ class WaitFor {
         if (ranks_[r].device_behind || !ranks_[r].whole) { graph_.add(node(i), r); held = true; }   // of a cut dump nobody knows what came first
         else if (o.done.empty() && ranks_[r].first_op != ~0u && ranks_[r].first_op != i && !twin(ranks_[r].first_op, i)) { graph_.add(node(i), node(ranks_[r].first_op)); held = true; }
       }
-      o.stuck = !held && o.done.empty() && o.in.size() > 1;
+      o.stuck = !held && !o.partial && o.done.empty() && o.in.size() > 1;
     }
   }
 
@@ -466,6 +564,20 @@ class WaitFor {
         else ring(part[p]);
       }
     }
+    // Different calls at one place of one group are the program's, wherever the waiting leads.
+    std::vector<Leaf> mismatches;
+    for (std::uint32_t i = 0; i < ops_.size() && mismatches.size() < kMostLeaves; ++i) {
+      Leaf leaf;
+      if (!ops_[i].p2p && disagree(ops_[i], leaf, true)) {
+        leaf.waiting = static_cast<std::int64_t>(report_.seen.size()) - static_cast<std::int64_t>(leaf.tie ? 0 : leaf.ranks.size());
+        leaf.confidence = 1;
+        mismatches.push_back(std::move(leaf));
+      }
+    }
+    if (!mismatches.empty()) {
+      report_.leaves = std::move(mismatches);
+      chains_.assign(report_.leaves.size(), {});
+    }
     weigh();
   }
 
@@ -498,7 +610,7 @@ class WaitFor {
       else if (leaf.kind == StopKind::no_dump) leaf.why = fmt::format("others wait in {} for it, and {}", what, r.dumped ? "its own dump is cut" : unresponsive_.count(r.rank) != 0 ? "it does not answer" : "there is no dump of it");
       else if (leaf.kind == StopKind::left_early) leaf.why = fmt::format("others wait in {} for it, and its process had ended with success", what);
       else leaf.why = fmt::format("it never launched {} that its peers wait in, and waits for nobody itself: its host process stopped", what);
-      add(std::move(leaf), n, opened ? 0.85 : 1);
+      add(std::move(leaf), n, (opened ? 0.85 : 1) * (r.device_behind && r.doubtful ? 0.75 : 1));
       return;
     }
     const std::uint32_t op = n - static_cast<std::uint32_t>(ranks_.size());
@@ -527,26 +639,9 @@ class WaitFor {
     leaf.group = groups_[o.group].id;
     leaf.sequence = o.sequence;
     leaf.operation = o.operation;
-    std::map<std::string, std::vector<std::int64_t>> kinds;
-    std::map<std::string, Place> shown;
-    for (const Member& m : groups_[o.group].members) {
-      if (m.head != o.sequence || m.sample == nullptr) continue;
-      const CollectiveRow& row = m.sample->row;
-      const std::string kind = row.operation + (sizes_may_differ(row.operation) || row.sizes.empty() ? "" : " " + row.sizes) + (row.types.empty() || sizes_may_differ(row.operation) ? "" : " " + row.types);
-      kinds[kind].push_back(m.rank);
-      shown.emplace(kind, row.place);
-    }
-    if (kinds.size() > 1) {
-      std::vector<std::pair<std::string, std::vector<std::int64_t>>> sides(kinds.begin(), kinds.end());
-      std::stable_sort(sides.begin(), sides.end(), [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
-      leaf.kind = StopKind::mismatch;
-      leaf.tie = sides[0].second.size() == sides[1].second.size();
-      leaf.against = sides[0].second;
-      for (std::size_t i = leaf.tie ? 0 : 1; i < sides.size(); ++i) leaf.ranks.insert(leaf.ranks.end(), sides[i].second.begin(), sides[i].second.end());
-      std::sort(leaf.ranks.begin(), leaf.ranks.end());
-      leaf.why = fmt::format("at operation {} of {} the ranks do not do the same: {} ({}) against {} ({})", o.sequence, group_name(leaf.group), sides[0].first, to_ranges(sides[0].second), sides[1].first, to_ranges(sides[1].second));
-      leaf.places = {shown[sides[1].first], shown[sides[0].first]};
-    } else {
+    if (disagree(o, leaf)) { add(std::move(leaf), node(op), 1); return; }
+    if (report_.source == "nccl-call") return;   // nobody knows whether they are still in it
+    {
       leaf.kind = StopKind::network;
       for (const std::uint32_t r : o.in) leaf.ranks.push_back(ranks_[r].rank);
       std::sort(leaf.ranks.begin(), leaf.ranks.end());
@@ -555,6 +650,35 @@ class WaitFor {
       if (o.sample != nullptr) leaf.places.push_back(o.sample->row.place);
     }
     add(std::move(leaf), node(op), 1);
+  }
+
+  // Whether the ranks in one operation do not do the same; fills the leaf with the smaller party. names_only: whatever the
+  // sizes are.
+  bool disagree(const Op& o, Leaf& leaf, bool names_only = false) const {
+    std::map<std::string, std::vector<std::int64_t>> kinds;
+    std::map<std::string, Place> shown;
+    for (const Member& m : groups_[o.group].members) {
+      if (m.head != o.sequence || m.sample == nullptr) continue;
+      const CollectiveRow& row = m.sample->row;
+      const bool loose = names_only || sizes_may_differ(row.operation);
+      const std::string kind = row.operation + (loose || row.sizes.empty() ? "" : " " + row.sizes) + (loose || row.types.empty() ? "" : " " + row.types);
+      kinds[kind].push_back(m.rank);
+      shown.emplace(kind, row.place);
+    }
+    if (kinds.size() < 2) return false;
+    std::vector<std::pair<std::string, std::vector<std::int64_t>>> sides(kinds.begin(), kinds.end());
+    std::stable_sort(sides.begin(), sides.end(), [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+    leaf.kind = StopKind::mismatch;
+    leaf.group = groups_[o.group].id;
+    leaf.sequence = o.sequence;
+    leaf.operation = o.operation;
+    leaf.tie = sides[0].second.size() == sides[1].second.size();
+    leaf.against = sides[0].second;
+    for (std::size_t i = leaf.tie ? 0 : 1; i < sides.size(); ++i) leaf.ranks.insert(leaf.ranks.end(), sides[i].second.begin(), sides[i].second.end());
+    std::sort(leaf.ranks.begin(), leaf.ranks.end());
+    leaf.why = fmt::format("at operation {} of {} the ranks do not do the same: {} ({}) against {} ({})", o.sequence, group_name(leaf.group), sides[0].first, to_ranges(sides[0].second), sides[1].first, to_ranges(sides[1].second));
+    leaf.places = {shown[sides[1].first], shown[sides[0].first]};
+    return true;
   }
 
   // Ranks that wait for each other in different groups: they call them in different order.
@@ -629,7 +753,7 @@ class WaitFor {
       if (o.sample != nullptr) w.place = o.sample->row.place;
       if (next >= ranks_.size()) break;
       w.to = ranks_[next].rank;
-      w.because = !ranks_[next].dumped ? "gave no dump" : std::find(o.missing.begin(), o.missing.end(), next) != o.missing.end() ? "never launched it" : "holds it up";
+      w.because = !ranks_[next].dumped ? "left no dump of" : std::find(o.missing.begin(), o.missing.end(), next) != o.missing.end() ? "never launched" : "holds up";
       chain.push_back(std::move(w));
       at = next;
     }
@@ -666,6 +790,21 @@ class WaitFor {
       l.confidence *= base * source * alone * (any_witnessed && !report_.cut.empty() ? 0.95 : 1);
       leaves.push_back(std::move(l));
     }
+    if (leaves.empty() && !unresponsive_.empty()) {
+      for (const std::int64_t rank : unresponsive_) {
+        Leaf l;
+        l.kind = StopKind::no_dump;
+        l.ranks = {rank};
+        l.confidence = 0.6 / static_cast<double>(unresponsive_.size());
+        l.waiting = static_cast<std::int64_t>(report_.seen.size());
+        l.why = "its process does not answer NCCL's RAS while all others do";
+        leaves.push_back(std::move(l));
+      }
+      chains_.assign(leaves.size(), {});
+    }
+    std::int64_t waiting = 0;
+    for (const Rank& r : ranks_) waiting += !r.clear;
+    report_.scattered = leaves.size() >= 3 && 2 * leaves.front().waiting < waiting;
     if (!order.empty()) report_.chain = std::move(chains_[order[0]]);
     report_.leaves = std::move(leaves);
     std::sort(report_.notes.begin(), report_.notes.end());
@@ -712,12 +851,14 @@ class WaitFor {
   const Topology& topology_;
   CollectiveReport report_;
   std::int64_t last_attempt_ = 0;
+  std::vector<GroupId> canonical_;
+  std::vector<FrontierRow> init_rows_;
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> by_process_;
   std::set<std::int64_t> unresponsive_;
   std::unordered_map<std::int64_t, std::uint32_t> index_;
   std::vector<Rank> ranks_;
   std::vector<Group> groups_;
-  std::vector<Launch> sends_;
+  std::vector<Launch> sends_, calls_;
   std::vector<Op> ops_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> enters_;   // rank, operation
   Graph graph_{0};
@@ -741,7 +882,7 @@ const char* name(StopKind kind) {
 
 CollectiveReport wait_for(const Facts& facts, const Topology& topology) {
   CollectiveReport kept;
-  for (const char* source : {"recorder", "watchdog", "ras", "nccl-call"}) {
+  for (const char* source : {"recorder", "watchdog", "ras", "nccl-call", "nccl-init"}) {
     CollectiveReport report = WaitFor(facts, topology, source).run();
     if (report.source.empty()) continue;
     if (!report.leaves.empty()) return report;

@@ -30,7 +30,7 @@ struct Wait {
   GroupId group = 0;
   std::int64_t sequence = 0;
   std::string operation;             // what `from` is in
-  std::string because;               // never launched it, holds it up, gave no dump
+  std::string because;               // "never launched", "holds up", "left no dump of"
   Place place;                       // of the operation in the dump or log of `from`
 };
 
@@ -60,7 +60,7 @@ struct GroupFrontier {
 };
 
 struct CollectiveReport {
-  std::string source;                    // recorder watchdog nccl-call ras; "" = nothing of the kind in the bundle
+  std::string source;                    // recorder watchdog ras nccl-call nccl-init; "" = nothing of the kind in the bundle
   std::vector<GroupFrontier> groups;     // those with something unfinished, by description and first rank
   std::vector<Wait> chain;               // from a rank that waits to a leaf, one hop after the other
   std::vector<Leaf> leaves;              // by the number of ranks that wait, then by rank
@@ -73,6 +73,7 @@ struct CollectiveReport {
   // moving while they were taken.
   bool moving = false;
   std::string moving_why;
+  bool scattered = false;                // many leaves, and for none of them does half of the job wait: a snapshot of a job that ran looks like this
   std::vector<std::string> notes;
 };
 

@@ -364,6 +364,18 @@ void resolve_identity(Facts& facts) {
     if (row.pid && !by_pid.emplace(std::pair(host, *row.pid), rank).second) torn_pid.insert({host, *row.pid});
   }
   for (const auto& key : torn_local) by_local.erase(key);
+  // A launcher gives the processes of a machine consecutive ranks: where all known pairs agree on the first, it gives the
+  // others, too.
+  std::map<std::string, std::set<std::int64_t>> first_of;
+  for (const auto& [key, rank] : by_local) first_of[key.first].insert(rank - key.second);
+  for (const MemberRow& m : facts.members) {
+    if (m.rank || !m.local_rank || !m.host) continue;
+    const auto it = first_of.find(*m.host);
+    if (it == first_of.end() || it->second.size() != 1) continue;
+    const std::int64_t rank = *it->second.begin() + *m.local_rank;
+    if (rank < 0 || ranks.count(rank) != 0 || (facts.world_size > 0 && rank >= facts.world_size) || !by_local.emplace(std::pair(*m.host, *m.local_rank), rank).second) continue;
+    add_rank(rank, m.host, m.local_rank, {}, {}, "path");
+  }
   for (const auto& key : torn_pid) by_pid.erase(key);
   const auto look = [](const auto& map, const std::optional<std::string>& host, const std::optional<std::int64_t>& key) -> std::optional<std::int64_t> {
     if (!key) return std::nullopt;

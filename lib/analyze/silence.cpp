@@ -38,6 +38,18 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
     if (m.rank && m.kind == "file" && m.lines > 0 && m.text_kind.empty()) heard.insert(*m.rank);
   for (const EventRow& e : facts.events) if (e.rank) heard.insert(*e.rank);
   for (const RankRow& r : facts.ranks) if (r.source.rfind("nccl-init", 0) == 0 || r.source == "prefix" || r.source == "log line" || r.source == "srun label") heard.insert(r.rank);
+  // One file that holds the output of many ranks would hold that of all: there, even a rank without a line is a silent one.
+  std::map<MemberId, std::set<std::int64_t>> speakers;
+  for (const EventRow& e : facts.events) if (e.rank) speakers[e.place.member].insert(*e.rank);
+  const std::int64_t ranks = std::max<std::int64_t>(facts.world_size, all.empty() ? 0 : all.rbegin()->first + 1);
+  const bool together = std::any_of(speakers.begin(), speakers.end(), [&](const auto& one) { return one.second.size() >= 3 && 2 * static_cast<std::int64_t>(one.second.size()) >= ranks; });
+  // A file of its own that stayed empty is collected output, too.
+  for (const MemberRow& m : facts.members)
+    if (m.rank && m.kind == "file" && m.lines == 0 && m.size == 0) heard.insert(*m.rank);
+  static const RankRow kNobody{};
+  if (together && ranks <= (1 << 20))
+    for (std::int64_t r = 0; r < ranks; ++r) { all.emplace(r, &kNobody); heard.insert(r); }
+  for (const std::int64_t r : heard) all.emplace(r, &kNobody);
   const std::size_t world = std::max<std::size_t>(all.size(), facts.world_size > 0 ? static_cast<std::size_t>(facts.world_size) : 0);
 
   std::vector<std::int64_t> silent;

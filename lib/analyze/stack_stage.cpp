@@ -185,7 +185,16 @@ constexpr Marker kMarkers[] = {
     {"*_local_scalar_dense*", "", gpu, "item"},
     {"at::native::item", "", gpu, "item"},
     {"synchronize", "torch/cuda", gpu, "synchronize"},
+    // Where Python's stack ends in C that waits for the device, when no code of the user's is further in.
+    {"_engine_run_backward", "", gpu, "backward", Tells::weak},
+    {"run_backward", "torch/autograd", gpu, "backward", Tells::weak},
+    {"get_grad_norm*", "", gpu, "item", Tells::weak},
+    {"get_total_norm", "", gpu, "item", Tells::weak},
     {"item", "torch/", gpu, "item"},
+
+    {"destroy_process_group", "", compute, "leaving"},
+    {"_python_exit", "", compute, "leaving"},
+    {"_exit_function", "", compute, "leaving"},
 
     {"take_gil", "", gil, "take_gil"},
 
@@ -200,6 +209,7 @@ constexpr Marker kMarkers[] = {
 
     // Storage.
     {"<built-in method open of *", "", storage, "open"},
+    {"open", "", storage, "open", Tells::weak},
     {"<built-in method *stat of *", "", storage, "stat"},
     {"<built-in method scandir of *", "", storage, "readdir"},
     {"<built-in method listdir of *", "", storage, "readdir"},

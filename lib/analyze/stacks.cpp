@@ -79,6 +79,7 @@ class Aggregation {
     collect();
     if (processes_.empty()) return;
     choose();
+    imply();
     group();
     judge_motion();
     report_.hang = hang.known || report_.motion == Motion::standing;
@@ -361,6 +362,25 @@ class Aggregation {
         s.operation = native.operation;
         if (s.dimension.empty()) s.dimension = native.dimension;
       }
+    }
+  }
+
+  // A blocking read of a device's result is one call in C: Python shows the line it stands in and nothing of the wait.
+  // Many ranks at the same place of the program stand in such a line; one alone may compute there.
+  void imply() {
+    std::map<std::uint32_t, std::size_t> at;
+    std::size_t trainers = 0;
+    const auto own = [](const Process& p) { return p.shown.role == "trainer" && (p.shown.stage.doing == Doing::compute || p.shown.stage.doing == Doing::unknown) && p.shown.stage.operation != "leaving"; };
+    for (const Process& p : processes_) {
+      trainers += p.shown.role == "trainer";
+      if (own(p)) ++at[p.shown.stack];
+    }
+    for (Process& p : processes_) {
+      if (!own(p)) continue;
+      const std::size_t together = at[p.shown.stack];
+      if (together < params_.implied || static_cast<double>(together) < params_.implied_share * static_cast<double>(trainers)) continue;
+      p.shown.stage.doing = Doing::gpu;
+      p.shown.stage.operation = "implied";
     }
   }
 
@@ -707,8 +727,8 @@ std::string describe(const Stage& stage) {
   switch (stage.doing) {
     case Doing::collective:
       return fmt::format("{}{}", stage.operation.empty() ? "a collective" : stage.operation, stage.dimension.empty() ? "" : fmt::format(" of {}", stage.dimension));
-    case Doing::compute: return "own code";
-    case Doing::gpu: return fmt::format("waits for its GPU ({})", stage.operation);
+    case Doing::compute: return stage.operation == "leaving" ? "the end of the program" : "own code";
+    case Doing::gpu: return stage.operation == "implied" ? "a line that many ranks share, so they wait there" : fmt::format("waits for its GPU ({})", stage.operation);
     case Doing::communicator: return fmt::format("makes a communicator ({})", stage.operation);
     case Doing::storage: return fmt::format("storage ({})", stage.operation);
     case Doing::data: return "waits for its data loader";

@@ -31,6 +31,9 @@ struct StackParams {
   std::size_t slow_rounds = 5;         // ByteRobust, section 5: every 10 s, 5 rounds
   double slow_share = 0.5;             // of the rounds that flag one group, to name it
   Nanoseconds apart = 5 * kSecond;     // dumps of different tools this far apart are different moments
+  // This many ranks, and this share, at one place of the program wait there for their GPUs.
+  std::size_t implied = 3;
+  double implied_share = 0.2;
   double unheard = 0.125;              // ranks without a stack are suspects up to this share of all
 };
 

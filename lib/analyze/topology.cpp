@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "model/hostlist.hpp"
 #include "model/ranges.hpp"
 
 namespace culprit::analyze {
@@ -18,7 +19,7 @@ namespace {
 
 // --- ranks and coordinates ------------------------------------------------------------------------------------------
 
-constexpr std::int64_t kMostRanks = 10'000'000;   // as in the manifest's schema
+constexpr std::int64_t kMostRanks = 1 << 19;   // several times the largest job there is; a hostile manifest gets no more memory than that
 constexpr const char* kDefaultOrder = "tp-cp-ep-dp-pp";
 
 struct Axis {
@@ -261,7 +262,7 @@ std::optional<Layout> layout_of(const Stated& stated, std::int64_t world, std::v
   const auto model = product({out.tp, out.pp, out.cp});
   if (!model) return std::nullopt;
   if (world < 1 && stated.dp) world = product({*model, *stated.dp}).value_or(0);
-  if (world < 1) return std::nullopt;
+  if (world < 1 || world > kMostRanks) return std::nullopt;
   if (world % *model != 0 || (stated.dp && world / *model != *stated.dp)) {
     notes.push_back(fmt::format("{}: tp {} x pp {} x cp {}{} does not make the world size {}: ranks are not tied to parallel groups", stated.source, out.tp, out.pp, out.cp,
                                 stated.dp ? fmt::format(" x dp {}", *stated.dp) : "", world));
@@ -508,6 +509,75 @@ void add_switches(const Facts& facts, Topology& out) {
   std::sort(out.switches.begin(), out.switches.end(), [](const Switch& a, const Switch& b) { return std::tie(a.level, a.kind, a.name) < std::tie(b.level, b.kind, b.name); });
 }
 
+// --- ranks to hosts by the order of nodes ---------------------------------------------------------------------------
+
+struct NodeOrder {
+  std::string source;
+  std::vector<std::string> hosts;
+  std::vector<std::int64_t> slots;   // of each host; empty = the same number on all
+};
+
+// The one order that a kind of source tells; none when two of them disagree.
+std::optional<NodeOrder> hostfile_order(const Facts& facts) {
+  std::map<MemberId, NodeOrder> files;
+  std::map<std::pair<MemberId, std::uint64_t>, std::int64_t> slots;
+  for (const ConfigRow& row : facts.configs)
+    if (row.name == "hostfile.slots")
+      if (const auto n = whole(row.value)) slots[{row.place.member, row.place.line}] = *n;
+  std::vector<const IdentityRow*> rows;
+  for (const IdentityRow& row : facts.identities)
+    if (row.source == "hostfile" && row.host && row.node_rank) rows.push_back(&row);
+  std::sort(rows.begin(), rows.end(), [](const IdentityRow* a, const IdentityRow* b) { return std::pair(a->place.member, *a->node_rank) < std::pair(b->place.member, *b->node_rank); });
+  for (const IdentityRow* row : rows) {
+    NodeOrder& file = files[row->place.member];
+    file.hosts.push_back(*row->host);
+    if (const auto it = slots.find({row->place.member, row->place.line}); it != slots.end()) file.slots.push_back(it->second);
+  }
+  std::optional<NodeOrder> out;
+  for (auto& [member, file] : files) {
+    if (file.slots.size() != file.hosts.size()) file.slots.clear();
+    file.source = "hostfile order";
+    if (out && (out->hosts != file.hosts || out->slots != file.slots)) return std::nullopt;
+    out = file;
+  }
+  return out;
+}
+
+std::optional<NodeOrder> nodelist_order(const Facts& facts) {
+  std::set<std::string> lists;
+  for (const ConfigRow& row : facts.configs) {
+    if (row.name != "slurm.nodelist") continue;
+    const MemberRow* member = facts.member(row.place.member);
+    if (member == nullptr || !facts.foreign(*member)) lists.insert(row.value);
+  }
+  if (lists.size() != 1) return std::nullopt;
+  Hostlist list = expand_hostlist(*lists.begin());
+  if (list.broken || list.capped) return std::nullopt;
+  return NodeOrder{"nodelist order", std::move(list.hosts), {}};
+}
+
+void guess_hosts(const Facts& facts, std::int64_t world, Topology& out) {
+  if (!out.host_of.empty() || world < 1 || world > kMostRanks) return;   // who is tied to a host by a log says that the order is not needed, or wrong
+  std::vector<std::optional<NodeOrder>> orders;
+  if (facts.manifest && !facts.manifest->hosts.empty()) orders.push_back(NodeOrder{"manifest order", facts.manifest->hosts, {}});
+  orders.push_back(hostfile_order(facts));
+  orders.push_back(nodelist_order(facts));
+  for (const auto& order : orders) {
+    if (!order || order->hosts.empty()) continue;
+    const auto n = static_cast<std::int64_t>(order->hosts.size());
+    std::vector<std::int64_t> slots = order->slots;
+    if (slots.empty() && world % n == 0) slots.assign(order->hosts.size(), world / n);
+    std::int64_t sum = 0;
+    for (const std::int64_t s : slots) sum += s;
+    if (sum != world) continue;   // the job takes another part of these hosts
+    std::int64_t rank = 0;
+    for (std::size_t h = 0; h < order->hosts.size(); ++h)
+      for (std::int64_t i = 0; i < slots[h]; ++i) out.guessed_host_of.emplace(rank++, short_host(order->hosts[h]));
+    out.guess_source = order->source;
+    return;
+  }
+}
+
 }  // namespace
 
 std::vector<ParallelGroup> parallel_groups(const Layout& layout) {
@@ -553,8 +623,9 @@ std::string dimension_of(std::string_view description) {
 }
 
 std::string Topology::where(std::int64_t rank) const {
-  const auto it = host_of.find(rank);
-  return it == host_of.end() ? fmt::format("rank {}", rank) : fmt::format("rank {} ({})", rank, it->second);
+  if (const auto it = host_of.find(rank); it != host_of.end()) return fmt::format("rank {} ({})", rank, it->second);
+  if (const auto it = guessed_host_of.find(rank); it != guessed_host_of.end()) return fmt::format("rank {} ({} by {})", rank, it->second, guess_source);
+  return fmt::format("rank {}", rank);
 }
 
 Topology make_topology(const Facts& facts) {
@@ -568,21 +639,18 @@ Topology make_topology(const Facts& facts) {
   const Observed observed = observe(facts);
   if (!observed.groups.empty()) take_recorder(observed, facts, manifest, logs, out);
   if (out.groups.empty() && !out.layout) {
+    out.source.clear();
     Stated stated = manifest.any() ? manifest : logs;
-    if (!stated.any()) {
-      out.source.clear();
-      return out;
-    }
-    const bool by_manifest = manifest.any();
-    if (by_manifest) stated.fill_from(logs);
-    std::int64_t world = facts.world_size > 0 ? facts.world_size : observed.world > 0 ? observed.world : stated.world.value_or(0);
-    out.layout = layout_of(stated, world, out.notes);
-    out.source = out.layout ? stated.source : "";
+    if (manifest.any()) stated.fill_from(logs);
+    const std::int64_t world = facts.world_size > 0 ? facts.world_size : observed.world > 0 ? observed.world : stated.world.value_or(0);
+    if (stated.any()) out.layout = layout_of(stated, world, out.notes);
     if (out.layout) {
+      out.source = stated.source;
       out.groups = parallel_groups(*out.layout);
-      if (by_manifest) compare(logs, sizes_of(*out.layout), "the manifest", out.notes);
+      if (manifest.any()) compare(logs, sizes_of(*out.layout), "the manifest", out.notes);
     }
   }
+  guess_hosts(facts, out.layout ? out.layout->world() : facts.world_size > 0 ? facts.world_size : observed.world, out);
   return out;
 }
 

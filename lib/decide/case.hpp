@@ -29,7 +29,7 @@ struct Case {
   bool any_training_output = false;
   bool zone_known = true;
   std::size_t unreadable = 0;               // problems of the bundle
-  std::vector<std::pair<std::string, std::vector<std::string>>> switches;  // ToR and pod of the manifest, with their hosts
+  std::vector<std::pair<std::string, std::vector<std::string>>> switches;  // what hosts hang on, and pods, with the hosts of this incident
 };
 
 }  // namespace culprit::decide

@@ -29,6 +29,8 @@ Answer job_finished(Walk& w) {
   const bool trouble = std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
     return f.outcome == Outcome::fired && f.severity >= Severity::distributed && f.analysis == "classify" && f.role != Role::confirmation && f.symptom != "NaN value";
   });
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == "hang" && f.outcome == Outcome::fired) return ruled_out("ranks were waiting for something that did not come");
   if (worst != 0) return ruled_out(fmt::format("a process of the job ended with code {}", worst));
   if (trouble && !zero) return ruled_out("the logs tell of a failure");
   const bool machine = w.best(CauseKind::machine) != nullptr && w.best()->confidence >= 0.9;

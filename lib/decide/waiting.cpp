@@ -23,6 +23,7 @@ bool stopped(const Finding& f) { return f.event_class == "hang/host_stopped" || 
 bool code(const Finding& f) { return f.event_class == "hang/mismatch" || f.event_class == "hang/left_early"; }
 
 std::string who(const Finding& f) {
+  if (!rank_alone(f)) return fmt::format("{}{}", f.subject.id, f.host ? " on " + *f.host : "");
   if (f.host) return fmt::format("rank {} on {}", f.subject.id, *f.host);
   return "rank " + f.subject.id;
 }
@@ -74,7 +75,9 @@ Answer stopped_rank(Walk& w) {
   std::vector<const Finding*> sure;
   for (const Finding* s : all)
     if (s->event_class == f.event_class && s->confidence >= f.confidence - 0.15) sure.push_back(s);
-  const bool exact = f.confidence >= 0.7 && sure.size() <= 4;
+  // A set of ranks is a direction to look in, and no machine, unless they are all on one.
+  const bool alone = std::all_of(sure.begin(), sure.end(), [](const Finding* s) { return rank_alone(*s) || s->hosts.size() == 1; });
+  const bool exact = f.confidence >= 0.7 && sure.size() <= 4 && alone;
   v.symptom = f.symptom;
   v.start = f.start;
   if (code(f)) {
@@ -98,9 +101,13 @@ Answer stopped_rank(Walk& w) {
     std::vector<std::string> names;
     for (const Finding* s : sure) {
       if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
+      if (s->host && sure.size() == 1) target(v, {"host", *s->host}, s->confidence, because(*s));
       names.push_back(who(*s));
     }
-    v.summary = fmt::format("The job hung; the others seem to have waited for {}, which is not certain.", list(names));
+    const std::string reason = number(f, "reason");
+    const std::string is_in = reason.empty() || sure.size() > 1 ? "" : ", which is in " + reason;
+    v.summary = number(f, "standing") == "1" ? fmt::format("The job hung, and the others probably waited for {}{}: {}.", list(names), is_in, f.why)
+                                              : fmt::format("If the job stood still, it waited for {}{}; nothing else in the bundle confirms it.", list(names), is_in);
     collect_more(w);
     return taken(f.why);
   }
@@ -153,6 +160,15 @@ Answer stuck_group(Walk& w) {
     v.summary = fmt::format("The job hung; the others wait for {}, of which nothing was collected.", names.empty() ? f.subject.id : list(names));
     next(v, "collect", fmt::format("Is the machine of {} alive? Its kernel log, its stacks and its dump decide whether it is the cause or its files are merely missing.", names.empty() ? f.subject.id : list(names)));
     collect_more(w);
+    return taken(f.why);
+  }
+  if (f.subject.kind == "host") {
+    v.action = "isolate";
+    v.precision = "exact";
+    target(v, f.subject, f.confidence, because(f));
+    v.summary = fmt::format("The job hung on the network of {}: {}.", f.subject.id, f.why);
+    drain(v, f.subject.id, "hang, network");
+    next(v, "collect", fmt::format("kernel log, ibstat and ethtool -S of {}: they say which part broke", f.subject.id));
     return taken(f.why);
   }
   v.action = "checks";

@@ -67,9 +67,15 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t with) {
 }
 
 std::uint64_t hash_text(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return hash ^ (hash >> 32);
+  std::uint64_t hash = text.size();
+  while (!text.empty()) {
+    std::uint64_t eight = 0;
+    const std::size_t now = std::min<std::size_t>(text.size(), 8);
+    for (std::size_t i = 0; i < now; ++i) eight |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[i])) << (8 * i);
+    hash = mix(hash, eight);
+    text.remove_prefix(now);
+  }
+  return hash;
 }
 
 std::uint32_t fold32(std::uint64_t hash) { return static_cast<std::uint32_t>(hash ^ (hash >> 32)); }
@@ -285,6 +291,8 @@ class Dump {
     } else {
       pair[0] = process_group;
     }
+    for (auto& [known, group] : recent_names_)   // written once, then by its number: the same place in the input
+      if (pair[0].kind == Kind::text && known.data() == pair[0].bytes && known.size() == pair[0].length) return group;
     const std::string local = spelt(pg_id);
     if (pair[0].kind == Kind::none) {
       // Before process_group came, entries knew the process's own counter only: such a group must not meet another's.
@@ -297,15 +305,13 @@ class Dump {
       }
       return found->second;
     }
-    if (pair[0].kind == Kind::text && last_name_.data() == pair[0].bytes && last_name_.size() == pair[0].length) return last_group_;
     const std::string name = spelt(pair[0]);
     auto found = by_name_.find(name);
     if (found == by_name_.end()) found = by_name_.emplace(name, new_group(name, pair[1].text())).first;
     Group& group = groups_[found->second];
     if (group.row.description.empty()) group.row.description = clip(pair[1].text(), 256);
     if (group.local.empty()) group.local = local;
-    last_name_ = pair[0].text();
-    last_group_ = found->second;
+    if (pair[0].kind == Kind::text) recent_names_[next_recent_++ % recent_names_.size()] = {pair[0].text(), found->second};
     return found->second;
   }
 
@@ -339,6 +345,7 @@ class Dump {
     std::uint64_t line = 1;
     std::size_t counted = 0;
     std::size_t broken = 0;
+    if (entries_value_.is_list()) entries_.reserve(std::min<std::size_t>(tree_.nodes[entries_value_.node].count, bytes_.size() / 32));
     tree_.each(entries_value_, [&](const Value& v) {
       if (!spend()) return false;
       if (!v.is_dict() || tree_.partial(v)) {
@@ -539,8 +546,12 @@ class Dump {
     row.only_active = row.pending == row.entries && past && !tree_.truncated;
     row.truncated = tree_.truncated;
     sink_.put(row);
-    for (Group& group : groups_) group.id = sink_.group(group.row);
-    for (const Group& group : groups_) tell_frontier(group);
+    // The two encodings list groups in different orders.
+    std::vector<Group*> order;
+    for (Group& group : groups_) order.push_back(&group);
+    std::sort(order.begin(), order.end(), [](const Group* a, const Group* b) { return a->row < b->row; });
+    for (Group* group : order) group->id = sink_.group(group->row);
+    for (const Group* group : order) tell_frontier(*group);
     std::vector<char> wanted(entries_.size(), 0);
     for (const Group& group : groups_) {
       std::size_t completed = 0;
@@ -548,7 +559,7 @@ class Dump {
     }
     for (std::size_t i = 0; i < entries_.size(); ++i)
       if (wanted[i]) tell_collective(entries_[i]);
-    for (const Group& group : groups_) tell_history(group);
+    for (const Group* group : order) tell_history(*group);
     if (budget_ == 0) reject("recorder.too_much", 0, "values refer to each other without end");
   }
 
@@ -594,6 +605,9 @@ class Dump {
     bool status_is_p2p = false;
     if (status != nullptr && p2p.any)
       status_is_p2p = !collective.any ? status->enqueued >= p2p.seen : entries_[group.entries.back()].p2p && status->enqueued == p2p.seen && status->enqueued != collective.seen;
+    // No entry tells, as in a dump of active operations: stages of a pipeline send and receive, and to take that for
+    // collectives would accuse every stage but the one with the highest count.
+    if (status != nullptr && group.entries.empty()) status_is_p2p = of_pipeline(group.row.description);
     const auto put = [&](bool of_p2p, const Reach& seen) {
       const Status* told = status != nullptr && status_is_p2p == of_p2p && (of_p2p || collective.any || !p2p.any) ? status : nullptr;
       if (told == nullptr && (!seen.any || tree_.truncated)) return;   // what is cut off would look like not launched
@@ -619,7 +633,11 @@ class Dump {
       sink_.put(row);
     };
     put(false, collective);
-    if (p2p.any) put(true, p2p);
+    if (p2p.any || status_is_p2p) put(true, p2p);
+  }
+
+  static bool of_pipeline(std::string_view description) {
+    return description.starts_with("PIPELINE_") || description == "pp" || description == "pipeline" || description.ends_with("_pp");
   }
 
   void put_shape(const Value& shape, std::string& out, int depth) {
@@ -821,8 +839,10 @@ class Dump {
   std::vector<Entry> entries_;
   std::vector<Status> status_;
   std::vector<std::pair<std::string_view, Field>> expected_;
-  std::string_view last_name_, last_text_;
-  std::uint32_t last_group_ = 0, last_operation_ = 0;
+  std::array<std::pair<std::string_view, std::uint32_t>, 8> recent_names_{};
+  std::size_t next_recent_ = 0;
+  std::string_view last_text_;
+  std::uint32_t last_operation_ = 0;
 };
 
 constexpr std::string_view kTopKeys[] = {"version", "pg_config", "pg_status", "entries", "nccl_version", "comm_lib_version", "nccl_comm_state"};

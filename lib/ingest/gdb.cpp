@@ -371,7 +371,7 @@ class GdbAssembler final : public Assembler {
 
   bool take_continuation(const TextLine& line, std::string_view body, std::string_view text, const Reading& reading) {
     const bool closed = arguments_closed(joined_);
-    const bool source = body.substr(0, 5) == "from " || body.substr(0, 3) == "at ";
+    const bool source = body.substr(0, 5) == "from " || body.substr(0, 3) == "at " || joined_.ends_with(" at") || joined_.ends_with(" from");
     if (closed && !source) {
       // The variables of `bt full`: known to be no frame, told as such by their depth.
       return reading.text_kind == "stack" || text.substr(0, 8) == "        ";

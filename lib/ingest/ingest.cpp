@@ -64,18 +64,14 @@ class ScanPool {
     wake_.notify_one();
   }
 
+  // The consumer needs this item next. While somebody else is at it, it scans another instead of sleeping.
   void finish(Item& item) {
     std::unique_lock lock(mutex_);
-    if (item.state == Item::State::waiting) {
-      waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &item));
-      item.state = Item::State::running;
-      lock.unlock();
-      scan(item);
-      lock.lock();
-      item.state = Item::State::done;
-      return;
+    while (item.state != Item::State::done) {
+      if (item.state == Item::State::waiting) run(lock, item);
+      else if (!waiting_.empty()) run(lock, *waiting_.front());
+      else done_.wait(lock, [&] { return item.state == Item::State::done; });
     }
-    done_.wait(lock, [&] { return item.state == Item::State::done; });
   }
 
  private:
@@ -86,15 +82,19 @@ class ScanPool {
     while (true) {
       wake_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
       if (stopping_) return;
-      Item* item = waiting_.front();
-      waiting_.pop_front();
-      item->state = Item::State::running;
-      lock.unlock();
-      scan(*item);
-      lock.lock();
-      item->state = Item::State::done;
+      run(lock, *waiting_.front());
       done_.notify_all();
     }
+  }
+
+  // An item that waits, with the lock held before and after but not meanwhile.
+  void run(std::unique_lock<std::mutex>& lock, Item& item) {
+    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &item));
+    item.state = Item::State::running;
+    lock.unlock();
+    scan(item);
+    lock.lock();
+    item.state = Item::State::done;
   }
 
   const Scanner& scanner_;

@@ -117,6 +117,10 @@ bool process_tree(const Head& head) {
   return (has(head, "|-") || has(head, "\xE2\x94\x9C\xE2\x94\x80")) && share_of_lines(head, tree_line) >= 80;
 }
 
+bool inspector(const Head& head) {
+  return starts(first_text(head), "{") && (has(head, "\"coll_perf\"") || has(head, "\"p2p_perf\""));
+}
+
 bool metrics(const Head& head) {
   const std::string_view top = first_text(head);
   if (starts(top, "# HELP ") || starts(top, "# TYPE ") || (starts(top, "{\"status\":") && has(head, "\"resultType\"")) || starts(top, "# gpu ")) return true;
@@ -156,6 +160,7 @@ constexpr TextKind kKinds[] = {
     {"ipmi-sel", "ipmitool sel list and elist", "bmc", ipmi_sel},
     {"xorg", "X server log (its bracketed seconds are no boot time)", "source", xorg_log},
     {"source", "programs, scripts and prose: no log", "source", source_code},
+    {"nccl-inspector", "NCCL Inspector records, one JSON object a line", "data", inspector},
     {"metrics", "metric exports (recognised; their reader is another analysis)", "data", metrics},
     {"configuration", "configuration files: no log", "source", configuration},
     {"kernel-log", "kernel log", "kernel", kernel_log},
@@ -184,10 +189,12 @@ bool binary(std::string_view bytes) {
 
 }  // namespace
 
-extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kManifest, kProcessDump, kProcessFile, kPyspyJson, kStatDot;
+extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kManifest, kProcessDump, kProcessFile, kPyspyJson, kRasJson, kStatDot;
+extern const Document kSlurmTopology, kSlurmTopologyYaml, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 
 namespace {
-constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kProcessFile, &kKubernetesJson, &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson, &kStatDot};
+constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kProcessFile, &kKubernetesJson, &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,
+                                          &kStatDot, &kRasJson, &kSlurmTopology, &kSlurmTopologyYaml, &kHostfile, &kNetworkCsv, &kNetworkJson, &kGpuTopology};
 }
 
 std::span<const Document* const> documents() { return kDocuments; }

@@ -2,6 +2,8 @@
 // on which host and device, which addresses and NICs a process uses, which version and settings.
 #include <re2/re2.h>
 
+#include "ingest/nccl_calls.hpp"
+#include "ingest/operation.hpp"
 #include "ingest/recogniser.hpp"
 #include "model/pci.hpp"
 
@@ -10,12 +12,12 @@ namespace culprit::ingest {
 namespace {
 
 Outcome read_init(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kInit(R"(comm (?:0x[0-9a-f]+|\(nil\)) rank (\d+) n[rR]anks (\d+)(?: cudaDev (\d+))?(?: nvmlDev \d+)?(?: busId ([0-9a-f]+))?(?: commId (0x[0-9a-f]+))?.* - Init (START|COMPLETE))");
+  static const re2::RE2 kInit(R"(comm (0x[0-9a-f]+|\(nil\)) rank (\d+) n[rR]anks (\d+)(?: cudaDev (\d+))?(?: nvmlDev \d+)?(?: busId ([0-9a-f]+))?(?: commId (0x[0-9a-f]+))?.* - Init (START|COMPLETE))");
   IdentityRow row;
   std::int64_t rank = 0;
   std::int64_t nranks = 0;
-  std::string device, bus, comm, phase;
-  if (!re2::RE2::PartialMatch(line.line.message, kInit, &rank, &nranks, &device, &bus, &comm, &phase)) return {false, nullptr, "nccl.init_torn"};
+  std::string pointer, device, bus, comm, phase;
+  if (!re2::RE2::PartialMatch(line.line.message, kInit, &pointer, &rank, &nranks, &device, &bus, &comm, &phase)) return {false, nullptr, "nccl.init_torn"};
   if (!line.line.prefix.host || nranks < 1 || nranks > 10'000'000 || rank >= nranks) return {false, nullptr, "nccl.init_torn"};
   row.place = line.place;
   row.source = phase == "START" ? "nccl-init-start" : "nccl-init";
@@ -26,8 +28,9 @@ Outcome read_init(const TextLine& line, Reading& reading) {
   row.world_size = nranks;
   if (!device.empty() && device.size() < 6) row.device = std::strtoll(device.c_str(), nullptr, 10);
   row.gpu = pci_from_bus_id(bus);
-  row.communicator = comm.empty() ? "nccl-" + std::to_string(nranks) : comm;
+  row.communicator = comm.empty() ? "nccl-" + std::to_string(nranks) : normal_hash(comm);
   reading.sink.put(row);
+  if (!comm.empty() && pointer.starts_with("0x")) tie_communicator(pointer, normal_hash(comm), rank, nranks, line, reading);
   if (line.line.prefix.rank) {  // the launcher's prefix names the global rank on the same line
     IdentityRow global;
     global.place = line.place;

@@ -50,12 +50,14 @@ Number little(const char* at) {
 class Reader {
  public:
   Reader(std::string_view bytes, Tree& tree, const TreeLimits& limits) : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()), tree_(tree), limits_(limits) {
-    tree_.values.reserve(std::min<std::size_t>(bytes.size() / 4, 1 << 16));
+    tree_.values.reserve(std::min<std::size_t>(bytes.size() / 2, 1 << 18));
+    tree_.nodes.reserve(std::min<std::size_t>(bytes.size() / 16, 1 << 15) + 16);
+    stack_.reserve(256);
     memo_.reserve(256);
   }
 
   void run() {
-    while (!stopped_ && problem_ == nullptr && refused_.empty()) {
+    while (going_) {
       if (at_ == end_) { fail("truncated", at_); break; }
       opcode_ = at_;
       step(static_cast<unsigned char>(*at_++));
@@ -78,6 +80,7 @@ class Reader {
  private:
   void fail(const char* problem, const char* where) {
     if (problem_ == nullptr) { problem_ = problem; problem_at_ = where; }
+    going_ = false;
   }
 
   bool need(std::uint64_t bytes) {
@@ -259,7 +262,7 @@ class Reader {
       case kSetItem: return last(Value::Kind::dict, 2);
       case kStop:
         if (stack_.size() != 1 || !marks_.empty()) return fail("stack", opcode_);
-        stopped_ = true;
+        going_ = false;
         return;
       case kProto:
         if (!need(1)) return;
@@ -314,6 +317,7 @@ class Reader {
       default:
         refused_ = refused(op);
         if (refused_.empty()) fail("unknown_opcode", opcode_);
+        going_ = false;
     }
   }
 
@@ -325,7 +329,7 @@ class Reader {
   const TreeLimits& limits_;
   Values stack_, memo_;
   std::vector<std::size_t> marks_;
-  bool stopped_ = false;
+  bool going_ = true;
   const char* problem_ = nullptr;
   const char* problem_at_ = nullptr;
   std::string_view refused_;

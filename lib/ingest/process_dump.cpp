@@ -162,6 +162,7 @@ class Dump {
       else if (key == "WORLD_SIZE" || (key == "SLURM_NTASKS" && !identity_.world_size)) identity_.world_size = integer(value);
       else if (key == "GROUP_RANK" || (key == "SLURM_NODEID" && !identity_.node_rank)) identity_.node_rank = integer(value);
       else if ((key == "HOSTNAME" || key == "SLURMD_NODENAME" || key == "NODE_NAME") && !value.empty()) identity_.host = std::string(value.substr(0, 255));
+      else if ((key == "SLURM_JOB_NODELIST" || key == "SLURM_NODELIST") && !value.empty() && value.size() <= 8192) reading_.sink.put(ConfigRow{here, "slurm.nodelist", std::string(value), {}, {}});
       else if (key.rfind("NCCL_", 0) == 0 || key.rfind("TORCH_NCCL_", 0) == 0) reading_.sink.put(ConfigRow{here, "env." + std::string(key), std::string(value.substr(0, 400)), {}, {}});
     } else if (first && process_.command.empty() && !line.empty() && line.find(":\t") == std::string_view::npos) {
       process_.command = std::string(trim(line).substr(0, 4'096));

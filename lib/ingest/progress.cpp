@@ -67,25 +67,48 @@ ProgressRow start(const TextLine& line, const char* framework) {
   return row;
 }
 
+// Where the values of Megatron's fields begin. Every key ends with a colon, so one pass over the colons finds them all.
+struct MegatronFields {
+  std::optional<std::string_view> elapsed, lm_loss, lm_loss_underscore, loss, grad_norm, nans;
+  explicit MegatronFields(std::string_view text) {
+    for (std::size_t colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':', colon + 1)) {
+      const std::string_view head = text.substr(0, colon);
+      const auto keep = [&](std::string_view key, std::optional<std::string_view>& value) {
+        if (!value && head.ends_with(key)) value = text.substr(colon + 1, text.find('|', colon + 1) - (colon + 1));
+      };
+      switch (head.empty() ? '\0' : head.back()) {
+        case ')': keep("elapsed time per iteration (ms)", elapsed); break;
+        case 's':
+          keep("lm loss", lm_loss);
+          keep("lm_loss", lm_loss_underscore);
+          keep("| loss", loss);
+          keep("number of nan iterations", nans);
+          break;
+        case 'm': keep("grad norm", grad_norm); break;
+        default: break;
+      }
+    }
+  }
+};
+
 Outcome read_megatron(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
-  ProgressRow row = start(line, "megatron");
+  const MegatronFields fields(text);
+  if (!fields.elapsed) return {};  // a key of somebody's JSON
   const std::size_t at = text.find("iteration ");
-  if (text.find("elapsed time per iteration (ms):") == std::string_view::npos) return {};  // a key of somebody's JSON
   if (at == std::string_view::npos) return {false, nullptr, "megatron.no_iteration"};
+  ProgressRow row = start(line, "megatron");
   row.iteration = whole(after(text.substr(at), "iteration ", "/"));
   if (const std::size_t slash = text.find('/', at); slash != std::string_view::npos) row.total = whole(text.substr(slash + 1, 24));
   bool odd = false;
-  if (const auto ms = after(text, "elapsed time per iteration (ms):", "|")) row.iteration_ms = number(*ms, odd);
-  bool seen = false;
-  for (const std::string_view key : {"lm loss:", "lm_loss:", "| loss:"})
-    if (const auto loss = after(text, key, "|")) { seen = true; row.loss = number(*loss, row.loss_nan); break; }
-  if (const auto norm = after(text, "grad norm:", "|")) row.grad_norm = number(*norm, row.grad_norm_nan);
+  row.iteration_ms = number(*fields.elapsed, odd);
+  const auto loss = fields.lm_loss ? fields.lm_loss : fields.lm_loss_underscore ? fields.lm_loss_underscore : fields.loss;
+  if (loss) row.loss = number(*loss, row.loss_nan);
+  if (fields.grad_norm) row.grad_norm = number(*fields.grad_norm, row.grad_norm_nan);
   bool ignore = false;
-  const auto nans = after(text, "number of nan iterations:", "|");
-  const auto count = nans ? number(*nans, ignore) : std::nullopt;
+  const auto count = fields.nans ? number(*fields.nans, ignore) : std::nullopt;
   if (count && *count > 0) row.loss_nan = true;
-  if (!seen && row.grad_norm_nan) row.loss_nan = true;
+  if (!loss && row.grad_norm_nan) row.loss_nan = true;
   if (row.loss_nan) row.loss.reset();
   if (!row.iteration) return {false, nullptr, "megatron.no_iteration"};
   reading.sink.put(row);
@@ -164,7 +187,7 @@ constexpr std::string_view kDeepspeedWords[] = {"] step="};
 constexpr std::string_view kNemoWords[] = {"train_step_timing in s", "reduced_train_loss="};
 constexpr std::string_view kTitanWords[] = {"grad_norm: ", "  tflops: "};
 constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
-// The step, not the loss: progress bars are full of losses.
+// The step, not the loss: progress bars are full of losses. Both must be there: counters called global_step are everywhere.
 constexpr std::string_view kGenericWords[] = {" step=", " step:", "|step=", "[step ", "global_step=", "iteration=", "iteration:", " iter=", " iter:", " Step "};
 
 }  // namespace
@@ -181,6 +204,6 @@ constinit const Recogniser kNemo{"nemo", "NeMo 1 and 2 progress lines and bars",
 constinit const Recogniser kTorchtitan{"torchtitan", "torchtitan step lines", kTitanWords, read_torchtitan};
 constinit const Recogniser kHuggingface{"huggingface", "Hugging Face Trainer's log dictionaries", kHuggingfaceWords, read_huggingface};
 
-constinit const Recogniser kGenericProgress{"step-loss", "home-made loops: any line with a step number and a loss", kGenericWords, read_generic};
+constinit const Recogniser kGenericProgress{"step-loss", "home-made loops: any line with a step number and a loss", kGenericWords, read_generic, {}, "loss"};
 
 }  // namespace culprit::ingest

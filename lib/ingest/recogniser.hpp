@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "line/line.hpp"
 #include "model/rows.hpp"
@@ -23,6 +24,16 @@ struct TextLine {
   const line::Line& line;      // peeled
 };
 
+struct Reading;
+
+// What a recogniser keeps while it reads one member, because only the last of many lines matters (a counter) or because
+// a line further down names what an earlier one speaks of. Puts its rows at the end of the member.
+class Kept {
+ public:
+  virtual ~Kept() = default;
+  virtual void finish(Reading& reading) = 0;
+};
+
 // What a recogniser may know and do while a member is read.
 struct Reading {
   Sink& sink;
@@ -31,6 +42,15 @@ struct Reading {
   std::string current_gpu;     // nvidia-smi -q and lspci blocks: the lines below belong to this device
   std::string current_nic;     // ibstat, ibv_devinfo blocks
   std::string path = {};       // of the member: dumps of a process often name it in the file's name only
+  std::vector<std::unique_ptr<Kept>> kept = {};
+
+  // The one object of its type that this member has.
+  template <class T> T& keep() {
+    for (const auto& one : kept)
+      if (T* found = dynamic_cast<T*>(one.get())) return *found;
+    kept.push_back(std::make_unique<T>());
+    return static_cast<T&>(*kept.back());
+  }
 };
 
 // Reads the lines that follow a head: a traceback, a failure report.
@@ -57,6 +77,7 @@ struct Recogniser {
   std::span<const std::string_view> words; // at least 5 characters each; letters in any case
   Outcome (*read)(const TextLine& line, Reading& reading);
   std::string_view whole_kind = {};        // in a text of this kind it sees every line that no assembler took
+  std::string_view also = {};              // without this in it, in any case, read() has nothing to say to a line
 };
 
 std::span<const Recogniser* const> recognisers();

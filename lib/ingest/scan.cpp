@@ -1,6 +1,7 @@
 #include "ingest/scan.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 
@@ -21,19 +22,37 @@ struct Bounds {
   std::size_t begin, end;
 };
 
-bool ends_record(char c) { return c == '\n' || c == '\r'; }
+// The last '\n' or '\r' before `at`, or the floor. Records are hundreds of bytes: worth two calls of the fast search.
+std::size_t record_begin(std::string_view block, std::size_t at, std::size_t floor) {
+  const void* newline = memrchr(block.data() + floor, '\n', at - floor);
+  if (newline != nullptr) floor = static_cast<std::size_t>(static_cast<const char*>(newline) - block.data()) + 1;
+  const void* carriage = memrchr(block.data() + floor, '\r', at - floor);
+  return carriage == nullptr ? floor : static_cast<std::size_t>(static_cast<const char*>(carriage) - block.data()) + 1;
+}
 
-Bounds record_around(std::string_view block, std::size_t at) {
-  const std::size_t floor = at > kReach ? at - kReach : 0;
-  std::size_t begin = at;
-  while (begin > floor && !ends_record(block[begin - 1])) --begin;
-  const std::size_t ceiling = std::min(block.size(), at + kReach);
-  std::size_t end = at;
-  while (end < ceiling && !ends_record(block[end])) ++end;
-  return {begin, end};
+// `floor`: where the record before ended.
+Bounds record_around(std::string_view block, std::size_t at, std::size_t floor = 0) {
+  return {record_begin(block, at, std::max(floor, at > kReach ? at - kReach : 0)), record_end(block, at, std::min(block.size(), at + kReach))};
+}
+
+// Whether the folded word stands in the text. No early exit: compilers turn this loop into vector code.
+bool mentions(std::string_view text, std::string_view word) {
+  unsigned char found = 0;
+  const std::size_t last = word.size() - 1;
+  // Its first two bytes and its last two: what passes is asked again.
+  for (std::size_t i = 0; i + word.size() <= text.size(); ++i)
+    found = static_cast<unsigned char>(found | (((text[i] | 0x20) == word[0]) & ((text[i + 1] | 0x20) == word[1]) & ((text[i + last - 1] | 0x20) == word[last - 1]) & ((text[i + last] | 0x20) == word[last])));
+  return found != 0 && (word.size() <= 4 || rules::fold(text).find(word) != std::string::npos);
 }
 
 }  // namespace
+
+std::size_t record_end(std::string_view block, std::size_t at, std::size_t ceiling) {
+  const void* newline = std::memchr(block.data() + at, '\n', ceiling - at);
+  if (newline != nullptr) ceiling = static_cast<std::size_t>(static_cast<const char*>(newline) - block.data());
+  const void* carriage = std::memchr(block.data() + at, '\r', ceiling - at);
+  return carriage == nullptr ? ceiling : static_cast<std::size_t>(static_cast<const char*>(carriage) - block.data());
+}
 
 std::uint64_t count_newlines(std::string_view text) {
   std::uint64_t n = 0;
@@ -75,7 +94,10 @@ Scanner::Table Scanner::make_table(const rules::RulePack& pack) {
 Scanner::Scanner(const rules::RulePack& pack) : Scanner(pack, make_table(pack)) {}
 
 Scanner::Scanner(const rules::RulePack& pack, Table table)
-    : pack_(pack), recognisers_of_(std::move(table.recognisers)), rule_word_(std::move(table.rule)), search_(std::move(table.words), rules::ordinary_lines()) {}
+    : pack_(pack), recognisers_of_(std::move(table.recognisers)), rule_word_(std::move(table.rule)), search_(std::move(table.words), rules::ordinary_lines()) {
+  for (std::size_t i = 0; i < recognisers().size(); ++i)
+    if (!recognisers()[i]->also.empty()) wants_more_ |= 1ULL << i;
+}
 
 std::size_t Scanner::count_lines_with_words(std::string_view block) const {
   std::vector<rules::WordSearch::Hit> hits;
@@ -90,6 +112,16 @@ std::size_t Scanner::count_lines_with_words(std::string_view block) const {
   return lines;
 }
 
+// The recognisers whose second word is missing leave. Only a clean record shows that: a colour may stand inside a word.
+std::uint64_t Scanner::still_wanted(std::uint64_t wanted, std::string_view raw) const {
+  const auto list = recognisers();
+  for (std::uint64_t rest = wanted; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(rest));
+    if (!list[i]->also.empty() && !mentions(raw, list[i]->also)) wanted &= ~(1ULL << i);
+  }
+  return wanted;
+}
+
 BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line::Habit habit, bool rules) const {
   BlockScan out;
   struct Found {
@@ -102,9 +134,8 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
   search_.find(block, hits);
   for (const auto& hit : hits) {
     if (found.empty() || hit.offset >= found.back().bounds.end) {
-      Bounds bounds = record_around(block, hit.offset);
-      if (!found.empty()) bounds.begin = std::max(bounds.begin, found.back().bounds.end);  // the rest of a record that was cut
-      found.push_back({bounds, 0, false});
+      // What is left of a record that was cut begins where it was cut.
+      found.push_back({record_around(block, hit.offset, found.empty() ? 0 : found.back().bounds.end), 0, false});
     }
     found.back().recognisers |= recognisers_of_[hit.word];
     found.back().rule = found.back().rule || rule_word_[hit.word];
@@ -145,13 +176,21 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
     found = std::move(merged);
   }
   std::size_t counted_to = 0;
-  for (const Found& one : found) {
+  std::vector<std::size_t> heads;
+  out.candidates.reserve(found.size());
+  for (Found& one : found) {
+    const std::string_view raw = block.substr(one.bounds.begin, one.bounds.end - one.bounds.begin);
+    const bool torn = line::may_hold_heads(raw);
+    if (!torn && (one.recognisers & wants_more_) != 0 && line::is_clean(raw)) {
+      one.recognisers = still_wanted(one.recognisers, raw);
+      if (one.recognisers == 0 && !one.rule) continue;
+    }
     out.newlines += count_newlines(block.substr(counted_to, one.bounds.begin - counted_to));
     counted_to = one.bounds.begin;
-    const std::string_view raw = block.substr(one.bounds.begin, one.bounds.end - one.bounds.begin);
-    const auto heads = line::record_heads(raw);
+    if (torn) heads = line::record_heads(raw);
+    else heads.assign(1, 0);
     for (std::size_t h = 0; h < heads.size(); ++h) {
-      Candidate c;
+      Candidate& c = out.candidates.emplace_back();
       c.begin = one.bounds.begin + heads[h];
       c.length = (h + 1 < heads.size() ? heads[h + 1] : raw.size()) - heads[h];
       c.newlines_before = out.newlines;
@@ -165,7 +204,6 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
       }
       c.line = line::peel(raw.substr(heads[h], c.length), h == 0 ? habit : line::Habit{});
       if (rules && one.rule) c.match = pack_.match(c.line.message, text_kind);
-      out.candidates.push_back(std::move(c));
     }
   }
   out.newlines += count_newlines(block.substr(counted_to));

@@ -51,13 +51,17 @@ class Scanner {
   };
   explicit Scanner(const rules::RulePack& pack, Table table);
   static Table make_table(const rules::RulePack& pack);
+  std::uint64_t still_wanted(std::uint64_t recognisers, std::string_view raw) const;
 
   const rules::RulePack& pack_;
   std::vector<std::uint64_t> recognisers_of_;
   std::vector<bool> rule_word_;
+  std::uint64_t wants_more_ = 0;           // recognisers with a second word
   rules::WordSearch search_;
 };
 
 std::uint64_t count_newlines(std::string_view text);
+// The first '\n' or '\r' at or after `at`, or the ceiling.
+std::size_t record_end(std::string_view block, std::size_t at, std::size_t ceiling);
 
 }  // namespace culprit::ingest

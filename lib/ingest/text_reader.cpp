@@ -1,6 +1,7 @@
 #include "ingest/text_reader.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace culprit::ingest {
 
@@ -12,6 +13,7 @@ constexpr std::size_t kPartialBytes = 64 * 1024;
 constexpr std::size_t kWaitingAtOnce = 64;
 constexpr int kLinesToWait = 8;
 constexpr std::size_t kTailBytes = 4'096;
+constexpr std::size_t kLookBytes = 4'096;
 
 // Records of one process: what tells its lines from those of others in the same pipe.
 std::string stream_of(const line::Prefix& prefix) {
@@ -23,6 +25,19 @@ std::string stream_of(const line::Prefix& prefix) {
   if (prefix.address) key += "@" + *prefix.address;
   if (!prefix.stream.empty()) key += "/" + prefix.stream;
   return key;
+}
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+// Whether a prefix stands in these bytes as the line layer will see it: no colours or NULs to take out, nothing wrapped
+// in JSON. No early exit: compilers turn this loop into vector code.
+bool is_plain(std::string_view bytes) {
+  unsigned char special = 0;
+  for (std::size_t i = 0; i + 1 < bytes.size(); ++i) {
+    const char c = bytes[i];
+    special = static_cast<unsigned char>(special | (c == '\0') | (c == '\x1b') | (c == '^') | (c == '\\') | (c == '{') | ((c == '#') & (bytes[i + 1] == '0')));
+  }
+  return special == 0 && (bytes.empty() || std::strchr("\x1b^\\{", bytes.back()) == nullptr);
 }
 
 std::uint64_t hash_text(std::string_view text) {
@@ -96,9 +111,8 @@ void TextReader::keep_first_clocks(std::string_view bytes) {
 bool TextReader::feed_assemblers(const TextLine& line) {
   if (running_.empty()) return false;
   bool took = false;
-  const std::string key = stream_of(line.line.prefix);
   for (auto it = running_.begin(); it != running_.end();) {
-    if (it->key != key) { ++it; continue; }
+    if (!it->stream.is(line.line.prefix)) { ++it; continue; }
     Assembler::Step step = it->assembler->feed(line, reading_);
     if (step == Assembler::Step::watching && ++it->fed < it->assembler->most_lines()) { ++it; continue; }
     if (step == Assembler::Step::watching) step = Assembler::Step::not_mine;
@@ -180,7 +194,7 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
         running_.front().assembler->finish(reading_);
         running_.erase(running_.begin());
       }
-      running_.push_back({stream_of(line.line.prefix), std::move(outcome.assembler), 0});
+      running_.push_back({Stream(line.line.prefix), std::move(outcome.assembler), 0});
       used = true;
     }
   }
@@ -207,12 +221,54 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   if (used) mark_used(line.place.line);
 }
 
+// A rank that died prints no more: its traceback waits for a line that never comes, through gigabytes of others' lines.
+bool TextReader::only_ranks_run() const {
+  return every_line_.recognisers == 0 && partial_.empty() && waiting_.empty() && std::all_of(running_.begin(), running_.end(), [](const Running& one) { return one.stream.rank || one.stream.local_rank; });
+}
+
+// The begin of the first line that may be of a rank whose assembler runs. Ranks are printed as "[rank12]:",
+// "[trainer7|12]:", "[1,12]<stdout>:" and local ones as "[default3]:"; without one of those there is nothing to feed.
+std::size_t TextReader::next_of_ranks(std::string_view bytes, std::size_t from, std::size_t to) const {
+  // Whole lines, a few KiB at a time.
+  const auto through_line = [&](std::size_t at) { return std::min(record_end(bytes, at, to) + 1, to); };
+  std::string_view text = bytes.substr(from, (to - from > kLookBytes ? through_line(from + kLookBytes) : to) - from);
+  if (!is_plain(text)) {
+    text = bytes.substr(from, through_line(from) - from);
+    if (!is_plain(text)) return from;
+  }
+  for (std::size_t close = text.find(']'); close != std::string_view::npos; close = text.find(']', close + 1)) {
+    std::size_t first = close;
+    while (first > 0 && digit(text[first - 1])) --first;
+    if (first == close || first == 0) continue;
+    std::int64_t value = 0;
+    for (const char c : text.substr(first, std::min<std::size_t>(close - first, 18))) value = value * 10 + (c - '0');
+    const char before = text[first - 1];
+    const char after = close + 1 < text.size() ? text[close + 1] : '\0';
+    const bool global = before == 'k' || (before == '|' && after == ':') || (before == ',' && after == '<');
+    const bool local = after == ':';
+    if (!global && !local) continue;
+    for (const Running& one : running_)
+      if ((global && one.stream.rank == value) || (local && one.stream.local_rank == value)) {
+        const std::size_t end = text.substr(0, first).find_last_of("\r\n");
+        return end == std::string_view::npos ? from : from + end + 1;
+      }
+  }
+  return from + text.size();
+}
+
 // All lines of a stretch, while an assembler wants to see them. Stops early when none is left.
 void TextReader::walk_lines(std::string_view bytes, std::size_t from, std::size_t to, std::uint64_t newlines_before) {
   std::size_t at = from;
   while (at < to && wants_every_line()) {
-    std::size_t end = at;
-    while (end < to && bytes[end] != '\n' && bytes[end] != '\r') ++end;
+    if (only_ranks_run()) {
+      const std::size_t next = next_of_ranks(bytes, at, to);
+      if (next > at) {
+        newlines_before += count_newlines(bytes.substr(at, next - at));
+        at = next;
+        continue;
+      }
+    }
+    const std::size_t end = record_end(bytes, at, to);
     const std::string_view raw = bytes.substr(at, std::min<std::size_t>(end - at, 64 * 1024));
     const bool line_end_of_dos = raw.empty() && at > 0 && bytes[at - 1] == '\r';
     if (!line_end_of_dos && (!raw.empty() || bytes[std::min(end, bytes.size() - 1)] == '\n')) {
@@ -258,6 +314,8 @@ void TextReader::finish() {
   partial_.clear();
   for (Waiting& waiting : waiting_) storms_.add(std::move(waiting.row), reading_.sink);
   waiting_.clear();
+  for (const auto& kept : reading_.kept) kept->finish(reading_);
+  reading_.kept.clear();
   storms_.flush(reading_.sink);
 }
 

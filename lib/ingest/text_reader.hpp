@@ -33,6 +33,8 @@ class TextReader {
   void look(const TextLine& line, const Candidate* candidate);
   bool feed_assemblers(const TextLine& line);
   bool wants_every_line() const { return every_line_.recognisers != 0 || !running_.empty() || !partial_.empty() || !waiting_.empty(); }
+  bool only_ranks_run() const;
+  std::size_t next_of_ranks(std::string_view bytes, std::size_t from, std::size_t to) const;
   void settle_waiting(const TextLine& line);
   void walk_lines(std::string_view bytes, std::size_t from, std::size_t to, std::uint64_t newlines_before);
   void mark_used(std::uint64_t line);
@@ -48,8 +50,18 @@ class TextReader {
   bool rules_;
   Candidate every_line_;                                 // for the recognisers that see all of a text of this kind
   StormFolder storms_;
+  // What tells the lines of one process from those of others in the same pipe.
+  struct Stream {
+    explicit Stream(const line::Prefix& prefix) : rank(prefix.rank), local_rank(prefix.local_rank), task(prefix.task), pid(prefix.pid), address(prefix.address), name(prefix.stream) {}
+    bool is(const line::Prefix& prefix) const {
+      return rank == prefix.rank && local_rank == prefix.local_rank && task == prefix.task && pid == prefix.pid && address == prefix.address && name == prefix.stream;
+    }
+    std::optional<std::int64_t> rank, local_rank, task, pid;
+    std::optional<std::string> address;
+    std::string name;
+  };
   struct Running {
-    std::string key;
+    Stream stream;
     std::unique_ptr<Assembler> assembler;
     std::uint64_t fed = 0;
   };

@@ -2,6 +2,7 @@
 // can say so), so whoever walks a tree must know how deep it wants to go.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -55,7 +56,8 @@ class Values {
   }
   void append(const Value* from, std::size_t count) {
     if (size_ + count > capacity_) grow(size_ + count);
-    if (count != 0) std::memcpy(static_cast<void*>(data_.get() + size_), from, count * sizeof(Value));
+    if (count <= 4) for (std::size_t i = 0; i < count; ++i) data_[size_ + i] = from[i];   // most: a shape, a pair
+    else std::memcpy(static_cast<void*>(data_.get() + size_), from, count * sizeof(Value));
     size_ += count;
   }
   void reserve(std::size_t count) { if (count > capacity_) grow(count); }

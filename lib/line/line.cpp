@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <re2/re2.h>
 
@@ -26,7 +25,7 @@ struct Cursor {
   bool done() const { return at >= text.size(); }
   char peek() const { return done() ? '\0' : text[at]; }
   bool take(std::string_view word) {
-    if (text.substr(at, word.size()) != word) return false;
+    if (done() || text[at] != word[0] || text.substr(at, word.size()) != word) return false;  // the first byte decides nearly always
     at += word.size();
     return true;
   }
@@ -425,25 +424,73 @@ bool peel_host(Cursor& c, Prefix& prefix) {
   return true;
 }
 
+// Characters other than `stop` and a newline, at most 400 of them, and then `stop`: where that ends, or npos. Bars are
+// drawn with characters of several bytes; a torn one belongs to no bar.
+std::size_t up_to(std::string_view text, std::size_t at, char stop) {
+  for (int n = 0; at < text.size(); ++n) {
+    const auto lead = static_cast<unsigned char>(text[at]);
+    if (text[at] == stop) return at + 1;
+    if (text[at] == '\n' || n == 400) break;
+    std::size_t more = 0;
+    if (lead >= 0x80) {
+      if (lead < 0xC2 || lead > 0xF4) break;
+      more = lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+    }
+    for (++at; more > 0; --more, ++at)
+      if (at >= text.size() || (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80) return std::string_view::npos;
+  }
+  return std::string_view::npos;
+}
+
+// The rest of a bar, after its per cent sign.
+std::size_t bar_after(std::string_view text, std::size_t at) {
+  const auto count = [](char c) { return digit(c) || c == '.' || c == ',' || c == 'k' || c == 'M' || c == 'G'; };
+  Cursor c{text, at};
+  if (c.take("|") && (c.at = up_to(text, c.at, '|')) == std::string_view::npos) return c.at;
+  c.spaces();
+  if (c.word(count).empty() || !c.take("/")) return std::string_view::npos;
+  const std::size_t total = c.at;
+  while (!c.done() && (count(c.peek()) || c.peek() == '?')) ++c.at;
+  if (c.at == total || !c.take(" [")) return std::string_view::npos;
+  return up_to(text, c.at, ']');
+}
+
 std::size_t bar_end(std::string_view text) {
   // 3%|###   | 12/345 [00:07<06:50,  1.23s/it]   or, when the tool had no room for the bar,   50% 1/2 [00:49<00:49, 49.97s/it]
-  static const re2::RE2 kBar(R"(\d{1,3}%(?:\|[^|\n]{0,400}\|)? *[\d.,kMG]+/[\d.,kMG?]+ \[[^\]\n]{0,400}\])");
   std::size_t end = 0;
-  re2::StringPiece input(text.data(), text.size());
-  re2::StringPiece match;
-  while (end < text.size() && text.find('%', end) != std::string_view::npos &&
-         kBar.Match(input, end, text.size(), re2::RE2::UNANCHORED, &match, 1))
-    end = static_cast<std::size_t>(match.data() - text.data()) + match.size();
+  for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
+    if (at == end || !digit(text[at - 1])) continue;
+    const std::size_t found = bar_after(text, at + 1);
+    if (found != std::string_view::npos) { end = found; at = found - 1; }
+  }
   return end;
+}
+
+// "gpu-a:615:18953 [2] NCCL INFO " at the start: the head of nearly every line of NCCL_DEBUG, of which a log may have
+// millions. Returns where it ends, or 0.
+std::size_t plain_nccl_head(std::string_view text, std::string_view& host, std::int64_t& pid, std::int64_t& device) {
+  Cursor c{text};
+  host = c.word(host_char);
+  if (host.empty() || !c.take(":")) return 0;
+  const auto p = c.number();
+  if (!p || !c.take(":") || !c.number() || !c.take(" [")) return 0;
+  const auto d = c.number();
+  if (!d || !(c.take("] NCCL INFO") || c.take("] NCCL WARN"))) return 0;
+  pid = *p;
+  device = *d;
+  return c.at;
 }
 
 void read_nccl_head(std::string_view message, Prefix& prefix) {
   static const re2::RE2 kHead(R"(([^\s:()\[\]]+):(\d+):(\d+) \[(\d+)\] (?:\S+ ){0,3}?(?:\(\w+\) )?NCCL (?:INFO|WARN|TRACE))");
   std::string host;
+  std::string_view plain;
   std::int64_t pid = 0;
   std::int64_t tid = 0;
   std::int64_t device = 0;
-  if (re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kHead, &host, &pid, &tid, &device)) {
+  const bool at_start = plain_nccl_head(message, plain, pid, device) > 0;
+  if (at_start) host = plain;
+  if (at_start || re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kHead, &host, &pid, &tid, &device)) {
     prefix.host = host;
     prefix.pid = pid;
     prefix.device = device;
@@ -458,19 +505,35 @@ bool wrapped(std::string_view raw) {
          (raw.find("\"log\"") != std::string_view::npos || raw.find("\"MESSAGE\"") != std::string_view::npos);
 }
 
+std::string_view without_returns(std::string_view raw) {
+  while (!raw.empty() && raw.back() == '\r') raw.remove_suffix(1);
+  return raw;
+}
+
 }  // namespace
+
+// No early exit: the loop is one that
+// compilers turn into vector code.
+bool is_clean(std::string_view raw) {
+  unsigned char suspicious = 0;
+  for (const char c : raw) suspicious = static_cast<unsigned char>(suspicious | (c == '\0') | (c == '\x1b') | (c == '^') | (c == '\\') | (c == '#'));
+  return suspicious == 0;
+}
+
+bool may_hold_heads(std::string_view raw) {
+  for (std::size_t at = raw.find('['); at != std::string_view::npos; at = raw.find('[', at + 1)) {
+    const char next = at + 1 < raw.size() ? raw[at + 1] : '\0';
+    if ((next == 'r' && raw.compare(at + 1, 4, "rank") == 0) || (next == 'd' && raw.compare(at + 1, 7, "default") == 0)) return true;
+  }
+  return raw.find("NCCL ") != std::string_view::npos;
+}
 
 bool needs_cleaning(std::string_view raw) {
   return raw.find('\0') != std::string_view::npos || raw.find('\x1b') != std::string_view::npos;
 }
 
 std::string clean(std::string_view raw) {
-  // Nearly every line has none of the bytes that a colour or a NUL run begins with.
-  const auto suspicious = [](char c) { return c == '\0' || c == '\x1b' || c == '^' || c == '\\' || c == '#'; };
-  if (std::none_of(raw.begin(), raw.end(), suspicious)) {
-    while (!raw.empty() && raw.back() == '\r') raw.remove_suffix(1);
-    return std::string(raw);
-  }
+  if (is_clean(raw)) return std::string(without_returns(raw));
   std::string out;
   out.reserve(raw.size());
   for (std::size_t i = 0; i < raw.size();) {
@@ -509,14 +572,18 @@ std::string clean(std::string_view raw) {
 
 Line peel(std::string_view raw, Habit habit) {
   Line line;
-  std::string text = clean(raw);
-  if (const std::size_t bar = bar_end(text); bar > 0 && text.find_first_not_of(" ,:", bar) != std::string::npos) text.erase(0, bar);
+  // The line is copied once, at the end, unless something in it must go.
+  std::string owned;
+  std::string_view text = without_returns(raw);
+  if (!is_clean(raw)) text = owned = clean(raw);
+  if (const std::size_t bar = bar_end(text); bar > 0 && text.find_first_not_of(" ,:", bar) != std::string::npos) text.remove_prefix(bar);
   Cursor c{text};
   for (int depth = 0; depth < 12; ++depth) {
     if (c.peek() == '{') {
       if (auto inner = unwrap(c.rest(), line.prefix)) {
-        text = clean(*inner);
-        while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+        owned = clean(*inner);
+        text = owned;
+        while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
         c = Cursor{text};
         continue;
       }
@@ -541,7 +608,7 @@ Line peel(std::string_view raw, Habit habit) {
     if (!peeled) break;
     c = p;
   }
-  line.message = std::string(c.rest());
+  line.message.assign(c.rest());
   if (line.message.find("NCCL ") != std::string::npos) read_nccl_head(line.message, line.prefix);
   return line;
 }
@@ -550,7 +617,14 @@ std::vector<std::size_t> record_heads(std::string_view raw) {
   // A launcher prefix or an NCCL head in the middle of a line is another process's record.
   static const re2::RE2 kInner(R"((\[rank\d+\]:|\[default\d+\]:|[A-Za-z0-9][\w.-]*:\d+:\d+ \[\d+\] (?:\S+ )?NCCL (?:INFO|WARN)))");
   std::vector<std::size_t> heads{0};
-  if (raw.find("NCCL ") == std::string_view::npos && raw.find("[rank") == std::string_view::npos && raw.find("[default") == std::string_view::npos) return heads;
+  if (!may_hold_heads(raw)) return heads;
+  {  // one head, where it should be
+    std::string_view host;
+    std::int64_t pid = 0;
+    std::int64_t device = 0;
+    const std::size_t end = plain_nccl_head(raw, host, pid, device);
+    if (end > 0 && raw.find("NCCL ", end) == std::string_view::npos && raw.find("[rank") == std::string_view::npos && raw.find("[default") == std::string_view::npos) return heads;
+  }
   const re2::StringPiece input(raw.data(), raw.size());
   re2::StringPiece match;
   std::size_t at = 0;

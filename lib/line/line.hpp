@@ -46,6 +46,12 @@ Line peel(std::string_view raw, Habit habit = {});
 
 // Lines of several processes torn together: the places inside raw where another record begins. Always starts with 0.
 std::vector<std::size_t> record_heads(std::string_view raw);
+// False: record_heads has nothing but the 0. Cheap: one of the words that begin a record must stand in it.
+bool may_hold_heads(std::string_view raw);
+
+// Nearly every line has none of the bytes that a colour or a NUL run begins with, in any spelling: its message is a part
+// of it, byte for byte, unless it is wrapped in JSON.
+bool is_clean(std::string_view raw);
 
 // True when the text holds bytes that hide words from a search: NUL or ESC.
 bool needs_cleaning(std::string_view raw);

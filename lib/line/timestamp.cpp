@@ -114,6 +114,13 @@ int month_of(std::string_view word) {
   return lower.size() <= 8 ? 0 : -1;
 }
 
+// Whether a colon at or after `colon`, the first one, can be the first of hh:mm:ss.
+bool has_time_of_day(std::string_view text, std::size_t colon) {
+  for (; colon != std::string_view::npos; colon = text.find(':', colon + 1))
+    if (colon + 3 < text.size() && text[colon + 3] == ':' && digit(text[colon + 1]) && colon >= 2 && digit(text[colon - 1]) && digit(text[colon - 2])) return true;
+  return false;
+}
+
 struct Words {
   std::string_view text;
   std::size_t at = 0;
@@ -168,6 +175,9 @@ std::size_t parse_iso(std::string_view text, Timestamp& stamp) {
 std::size_t parse_calendar(std::string_view text, Timestamp& stamp) {
   if (text.size() < 12) return 0;
   Words words{text.substr(0, 48)};
+  // Every form has its time of day within these: two colons, two digits apart. Most words that could be a month are not.
+  const std::size_t colon = words.text.find(':');
+  if (colon == std::string_view::npos || !has_time_of_day(words.text, colon)) return 0;
   std::string_view word = words.next();
   if (weekday(word)) word = words.next();
   int year = -1;

@@ -1,6 +1,8 @@
 #include "rules/literals.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <optional>
 
 namespace culprit::rules {
@@ -18,10 +20,12 @@ std::size_t shortest(const Words& words) {
   return least;
 }
 
-std::size_t occurrences(std::string_view text, std::string_view word) {
-  std::size_t n = 0;
-  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) ++n;
-  return n;
+constexpr std::size_t kGrams = 1 << 15;
+
+std::size_t gram_hash(const char* p) {
+  std::uint32_t gram;
+  std::memcpy(&gram, p, 4);
+  return (gram * 0x9E3779B1u) >> 17;
 }
 
 // What is known of a piece of pattern: the complete list of its texts, or words that one of must appear.
@@ -34,7 +38,7 @@ struct Piece {
 
 class Parser {
  public:
-  Parser(std::string_view pattern, std::string_view ordinary) : text_(pattern), ordinary_(ordinary) {}
+  Parser(std::string_view pattern, const OrdinaryText& ordinary) : text_(pattern), ordinary_(ordinary) {}
 
   Words run() {
     const Piece piece = alternation(0);
@@ -45,11 +49,11 @@ class Parser {
  private:
   double score(const Words& words) const {
     if (words.empty() || shortest(words) == 0) return -1;
-    double common = 0;
-    for (const auto& word : words) common += static_cast<double>(occurrences(ordinary_, word));
     const double length = static_cast<double>(std::min<std::size_t>(shortest(words), 14));
     // Words that are too short to search for are a last resort, common ones a poor choice and still better than those.
     if (length < kUsable) return 0.001 * length;
+    double common = 0;
+    for (const auto& word : words) common += static_cast<double>(ordinary_.occurrences(word));
     return std::max(length - 0.15 * static_cast<double>(words.size()) - 4.0 * common, 0.1 + 0.001 * length);
   }
 
@@ -274,7 +278,7 @@ class Parser {
   }
 
   std::string_view text_;
-  std::string_view ordinary_;
+  const OrdinaryText& ordinary_;
   std::size_t at_ = 0;
   bool broken_ = false;
 };
@@ -287,13 +291,26 @@ std::string fold(std::string_view text) {
   return out;
 }
 
-std::vector<std::string> required_words(std::string_view pattern, std::string_view ordinary) {
-  const std::string folded = fold(ordinary);
-  Parser parser(pattern, folded);
+OrdinaryText::OrdinaryText(std::string_view text) : folded_(fold(text)), grams_(kGrams) {
+  for (std::size_t i = 0; i + 4 <= folded_.size(); ++i) grams_[gram_hash(folded_.data() + i)] = true;
+}
+
+std::size_t OrdinaryText::occurrences(std::string_view word) const {
+  for (std::size_t i = 0; i + 4 <= word.size(); ++i)
+    if (!grams_[gram_hash(word.data() + i)]) return 0;
+  std::size_t n = 0;
+  for (std::size_t at = folded_.find(word); at != std::string::npos; at = folded_.find(word, at + 1)) ++n;
+  return n;
+}
+
+std::vector<std::string> required_words(std::string_view pattern, const OrdinaryText& ordinary) {
+  Parser parser(pattern, ordinary);
   Words words = parser.run();
   std::sort(words.begin(), words.end());
   words.erase(std::unique(words.begin(), words.end()), words.end());
   return words;
 }
+
+std::vector<std::string> required_words(std::string_view pattern, std::string_view ordinary) { return required_words(pattern, OrdinaryText(ordinary)); }
 
 }  // namespace culprit::rules

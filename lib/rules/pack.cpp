@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 #include <re2/re2.h>
-#include <re2/set.h>
 
 #include "rules/literals.hpp"
+#include "rules/search.hpp"
 #include "schema/embedded.hpp"
 
 namespace culprit::rules {
@@ -30,7 +30,7 @@ struct RulePack::Compiled {
   struct Pattern {
     std::size_t rule = 0;
     std::string text;
-    // Most patterns are never asked for their captures: compiled when one is.
+    // Most patterns are never met: compiled when a message holds one of their words.
     const re2::RE2& expression() const {
       std::call_once(once, [this] { compiled = std::make_unique<re2::RE2>(text, options()); });
       return *compiled;
@@ -39,30 +39,29 @@ struct RulePack::Compiled {
     mutable std::unique_ptr<re2::RE2> compiled;
   };
   std::vector<Rule> rules;
-  std::deque<Pattern> patterns;                              // in the order of the set
-  std::vector<std::vector<std::unique_ptr<re2::RE2>>> unless; // by rule
+  std::deque<Pattern> patterns;                              // by rule
+  std::unique_ptr<WordSearch> search;                        // of the words below: which patterns a message can match
+  std::vector<std::vector<std::uint32_t>> patterns_of;       // by word
+  std::vector<std::uint32_t> wordless;                       // advice of a few letters: asked of every message
+  std::vector<std::deque<Pattern>> unless;                    // by rule
   std::vector<std::set<std::size_t>> over;                    // by rule: rules that give way to it
-  std::unique_ptr<re2::RE2::Set> set;
   std::vector<std::string> words;
 
   std::vector<std::pair<std::size_t, std::size_t>> candidates(std::string_view message, std::string_view kind) const {
-    std::vector<int> hits;
+    std::vector<WordSearch::Hit> words_hit;
+    search->find(message, words_hit);
+    std::vector<std::uint32_t> able = wordless;
+    for (const auto& hit : words_hit) able.insert(able.end(), patterns_of[hit.word].begin(), patterns_of[hit.word].end());
+    std::sort(able.begin(), able.end());
+    able.erase(std::unique(able.begin(), able.end()), able.end());
     std::vector<std::pair<std::size_t, std::size_t>> out;  // rule, pattern
     const re2::StringPiece text(message.data(), message.size());
-    re2::RE2::Set::ErrorInfo trouble{};
-    if (!set->Match(text, &hits, &trouble)) {
-      if (trouble.kind == re2::RE2::Set::kNoError) return out;
-      hits.clear();  // out of memory for the automaton: one by one is slow and right
-      for (std::size_t i = 0; i < patterns.size(); ++i)
-        if (re2::RE2::PartialMatch(text, patterns[i].expression())) hits.push_back(static_cast<int>(i));
-    }
-    std::sort(hits.begin(), hits.end());
-    for (const int hit : hits) {
-      const std::size_t p = static_cast<std::size_t>(hit);
+    for (const std::size_t p : able) {
       const std::size_t r = patterns[p].rule;
       if (!out.empty() && out.back().first == r) continue;
+      if (!re2::RE2::PartialMatch(text, patterns[p].expression())) continue;
       if (!kind.empty() && !rules[r].where.empty() && std::find(rules[r].where.begin(), rules[r].where.end(), kind) == rules[r].where.end()) continue;
-      if (std::any_of(unless[r].begin(), unless[r].end(), [&](const auto& e) { return re2::RE2::PartialMatch(text, *e); })) continue;
+      if (std::any_of(unless[r].begin(), unless[r].end(), [&](const auto& e) { return re2::RE2::PartialMatch(text, e.expression()); })) continue;
       out.emplace_back(r, p);
     }
     return out;
@@ -83,34 +82,39 @@ std::string_view ordinary_lines() {
 Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
   auto c = std::make_unique<Compiled>();
   c->rules = std::move(rules);
-  re2::RE2::Options set_options = options();
-  set_options.set_max_mem(256 << 20);
-  c->set = std::make_unique<re2::RE2::Set>(set_options, re2::RE2::UNANCHORED);
   c->unless.resize(c->rules.size());
   c->over.resize(c->rules.size());
   std::map<std::string, std::size_t> by_id;
   for (std::size_t r = 0; r < c->rules.size(); ++r) by_id.emplace(c->rules[r].id, r);
   std::set<std::string> words;
+  std::map<std::string, std::vector<std::uint32_t>> patterns_of;
+  const OrdinaryText ordinary(ordinary_lines());
   for (std::size_t r = 0; r < c->rules.size(); ++r) {
     const Rule& rule = c->rules[r];
     // What a logger left out is no event, and the scan must see it: it counts for the event before.
     bool raises_event = rule.meaning.role != Role::advice || rule.event_class == "log_suppressed";
     for (const auto& [code, meaning] : rule.codes) raises_event = raises_event || meaning.role != Role::advice;
     for (std::size_t i = 0; i < rule.match.size(); ++i) {
-      std::string error;
-      if (c->set->Add(rule.match[i], &error) < 0) return fail(fmt::format("match[{}] of '{}': {}", i, rule.id, error)).at({rule.file, 0});
       Compiled::Pattern& pattern = c->patterns.emplace_back();
       pattern.rule = r;
       pattern.text = rule.match[i];
-      if (!raises_event) continue;
-      const auto needed = required_words(rule.match[i], ordinary_lines());
+      const auto needed = required_words(rule.match[i], ordinary);
       std::size_t least = needed.empty() ? 0 : needed[0].size();
       for (const auto& word : needed) least = std::min(least, word.size());
+      const auto p = static_cast<std::uint32_t>(c->patterns.size() - 1);
+      if (least < 5) c->wordless.push_back(p);
+      else
+        for (const auto& word : needed) patterns_of[word].push_back(p);
+      if (!raises_event) continue;
       if (least < 5)  // the scan probes four bytes at a time
         return fail(fmt::format("match[{}] of '{}' has no fixed text of at least 5 characters that every match contains", i, rule.id)).at({rule.file, 0}).hint("name more of the words that the program prints; patterns that can match almost any line would slow every scan");
       words.insert(needed.begin(), needed.end());
     }
-    for (const std::string& pattern : rule.unless) c->unless[r].push_back(std::make_unique<re2::RE2>(pattern, options()));
+    for (const std::string& text : rule.unless) {
+      Compiled::Pattern& pattern = c->unless[r].emplace_back();
+      pattern.rule = r;
+      pattern.text = text;
+    }
     for (const std::string& id : rule.over) {
       const auto it = by_id.find(id);
       if (it == by_id.end()) return fail(fmt::format("over: '{}' names the rule '{}', which does not exist", rule.id, id)).at({rule.file, 0}).hint("`culprit rules list` prints the ids");
@@ -132,7 +136,12 @@ Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
   for (std::size_t r = 0; r < c->rules.size(); ++r)
     if (state[r] == 0)
       if (const auto found = circle(r)) return fail(fmt::format("over: '{}' stands over a rule that stands over it", c->rules[*found].id)).at({c->rules[*found].file, 0});
-  if (!c->set->Compile()) return internal_error("the rule patterns are too large to compile together");
+  std::vector<std::string> all;
+  for (auto& [word, list] : patterns_of) {
+    all.push_back(word);
+    c->patterns_of.push_back(std::move(list));
+  }
+  c->search = std::make_unique<WordSearch>(std::move(all), ordinary_lines());
   c->words.assign(words.begin(), words.end());
   return RulePack(std::move(c));
 }

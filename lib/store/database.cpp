@@ -45,7 +45,7 @@ struct Database::Impl {
       event_ = Statement(db, "INSERT INTO event VALUES (NULL,?,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,NULL,?,?,?,?,?,NULL,?,?,?)");
       traceback_ = Statement(db, "INSERT INTO traceback VALUES (NULL,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       exit_ = Statement(db, "INSERT INTO exit_status VALUES (?,?,?,?,?,?,NULL,?,?,?,?,?,?,?,?,?)");
-      iteration_ = Statement(db, "INSERT INTO iteration VALUES (?,?,?,?,?,NULL,?,?,?,?,?,?,?,?)");
+      iteration_ = Statement(db, "INSERT INTO iteration VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       identity_ = Statement(db, "INSERT INTO identity VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       config_ = Statement(db, "INSERT INTO config_item VALUES (?,?,?,?,?,?,?,?)");
       clock_ = Statement(db, "INSERT INTO clock_anchor VALUES (?,?,?,?,?,?,?,?,?,?)");
@@ -125,7 +125,9 @@ struct Database::Impl {
       check(exit_.run(x.place.member, x.place.line, x.place.offset, x.place.length, x.time.ns, name(x.time.clock), x.source, x.code, clean(x.host), x.rank, x.local_rank, x.pid, x.blamed, clean(x.host), x.rank));
     }
     void put(const ProgressRow& p) override {
-      check(iteration_.run(p.place.member, p.place.line, p.place.offset, p.time.ns, name(p.time.clock), p.framework, p.iteration, p.total, p.iteration_ms, p.loss, p.loss_nan, p.grad_norm,
+      // A time on the calendar is most often UTC or taken for it: there is nothing left to write when that is known.
+      const bool calendar = p.time.clock == Clock::utc || p.time.clock == Clock::local;
+      check(iteration_.run(p.place.member, p.place.line, p.place.offset, p.time.ns, name(p.time.clock), calendar ? std::optional(p.time.ns) : std::nullopt, p.framework, p.iteration, p.total, p.iteration_ms, p.loss, p.loss_nan, p.grad_norm,
                            p.grad_norm_nan));
     }
     void put(const IdentityRow& i) override {
@@ -260,7 +262,7 @@ Result<Database> Database::open(const std::string& path, Access access) {
   }
   sqlite3* raw = nullptr;
   const int flags = access == Access::read ? SQLITE_OPEN_READONLY : access == Access::write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   impl->db.reset(raw);
   if (code != SQLITE_OK) return impl->trouble("cannot open the database");
   sqlite3_busy_timeout(raw, 2000);
@@ -311,7 +313,7 @@ Result<> Database::finish_ingest() {
   if (!impl_->execute("CREATE INDEX IF NOT EXISTS event_by_class ON event(class);"
                       "CREATE INDEX IF NOT EXISTS event_by_member ON event(member_id);"
                       "CREATE INDEX IF NOT EXISTS event_by_time ON event(time_ns);"
-                      "CREATE INDEX IF NOT EXISTS iteration_by_member ON iteration(member_id);"))
+                      "CREATE INDEX IF NOT EXISTS history_by_group ON collective_history(group_id);"))
     return impl_->trouble("cannot index the database");
   return {};
 }
@@ -467,6 +469,39 @@ std::vector<ExitRow> Database::exits() const {
 
 namespace {
 
+// The rows of one member.
+struct Range {
+  MemberId member = 0;
+  std::int64_t first = 0, last = 0;   // rowids
+};
+
+// Rows of a table by member. Members are written one after another and nothing is deleted, so their rows stand together
+// and in order: an index over millions of rows would say no more. The ends are found by ever longer steps.
+std::vector<Range> ranges(sqlite3* db, const std::string& table) {
+  std::vector<Range> out;
+  Statement ends(db, "SELECT MIN(rowid), MAX(rowid) FROM " + table);
+  if (!ends.next()) return out;
+  std::int64_t at = ends.integer();
+  const std::int64_t last = ends.integer();
+  Statement owner(db, "SELECT member_id FROM " + table + " WHERE rowid=?");
+  const auto member_of = [&](std::int64_t row) {
+    owner.bind(row);
+    const MemberId member = owner.next() ? owner.integer() : 0;
+    owner.reset();
+    return member;
+  };
+  while (at > 0 && at <= last) {
+    Range range{member_of(at), at, at};
+    std::int64_t step = 1;
+    while (range.last + step <= last && member_of(range.last + step) == range.member) { range.last += step; step *= 2; }
+    for (; step > 0; step /= 2)
+      if (range.last + step <= last && member_of(range.last + step) == range.member) range.last += step;
+    out.push_back(range);
+    at = range.last + 1;
+  }
+  return out;
+}
+
 ProgressRow read_progress(Statement& s) {
   ProgressRow p;
   p.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), 0};
@@ -489,9 +524,9 @@ ProgressRow read_progress(Statement& s) {
 std::vector<ProgressSpan> Database::progress() const {
   std::vector<ProgressSpan> out;
   sqlite3* db = impl_->db.get();
-  Statement spans(db, "SELECT member_id, MIN(framework), COUNT(*), MIN(rowid), MAX(rowid), MIN(CASE WHEN loss_nan OR grad_norm_nan THEN rowid END) FROM iteration GROUP BY member_id ORDER BY member_id");
+  Statement span_of(db, "SELECT MIN(framework), COUNT(*), MIN(CASE WHEN loss_nan OR grad_norm_nan THEN rowid END) FROM iteration WHERE rowid BETWEEN ? AND ?");
   Statement one(db, "SELECT * FROM iteration WHERE rowid=?");
-  Statement good(db, "SELECT * FROM iteration WHERE member_id=? AND rowid<? AND NOT loss_nan AND NOT grad_norm_nan ORDER BY rowid DESC LIMIT 1");
+  Statement good(db, "SELECT * FROM iteration WHERE rowid>=? AND rowid<? AND NOT loss_nan AND NOT grad_norm_nan ORDER BY rowid DESC LIMIT 1");
   const auto row = [&](std::int64_t id) {
     one.bind(id);
     ProgressRow p;
@@ -499,19 +534,22 @@ std::vector<ProgressSpan> Database::progress() const {
     one.reset();
     return p;
   };
-  while (spans.next()) {
+  for (const Range& range : ranges(db, "iteration")) {
     ProgressSpan span;
-    span.member = spans.integer();
-    span.framework = spans.text();
-    span.rows = static_cast<std::uint64_t>(spans.integer());
-    span.first = row(spans.integer());
-    span.last = row(spans.integer());
-    if (const auto nan = spans.maybe_integer()) {
+    span.member = range.member;
+    span_of.bind(range.first, range.last);
+    if (!span_of.next()) continue;
+    span.framework = span_of.text();
+    span.rows = static_cast<std::uint64_t>(span_of.integer());
+    span.first = row(range.first);
+    span.last = row(range.last);
+    if (const auto nan = span_of.maybe_integer()) {
       span.first_nan = row(*nan);
-      good.bind(span.member, *nan);
+      good.bind(range.first, *nan);
       if (good.next()) span.last_good = read_progress(good);
       good.reset();
     }
+    span_of.reset();
     out.push_back(std::move(span));
   }
   return out;
@@ -891,8 +929,14 @@ Result<> Database::save_resolution(std::span<const MemberRow> members, std::span
     for (const TracebackRow& r : tracebacks) good = good && t.run(r.time_ns, r.uncertainty, clean(r.host), r.rank, r.id);
     Statement x(db, "UPDATE exit_status SET time_ns=?, host=?, rank=? WHERE rowid=?");
     for (const ExitRow& r : exits) good = good && x.run(r.time_ns, clean(r.host), r.rank, r.id);
-    Statement i(db, "UPDATE iteration SET time_ns=time_raw+? WHERE member_id=? AND clock=?");
-    for (const MemberClock& c : clocks) good = good && i.run(c.offset, c.member, name(c.clock));
+    // Rows are millions: those that have their time already are not written again.
+    Statement i(db, "UPDATE iteration SET time_ns=CASE WHEN clock=?3 THEN time_raw+?4 END WHERE rowid BETWEEN ?1 AND ?2 AND time_ns IS NOT CASE WHEN clock=?3 THEN time_raw+?4 END");
+    std::map<MemberId, const MemberClock*> clock_of;
+    for (const MemberClock& c : clocks) clock_of[c.member] = &c;
+    for (const Range& range : ranges(db, "iteration")) {
+      const auto clock = clock_of.find(range.member);
+      good = good && (clock != clock_of.end() ? i.run(range.first, range.last, name(clock->second->clock), clock->second->offset) : i.run(range.first, range.last, "", 0));
+    }
     Statement h(db, "INSERT INTO host VALUES (?,?,?,?,?,?,?,?)");
     for (const HostRow& r : hosts)
       good = good && h.run(valid_utf8(r.host), r.node_rank, fmt::format("{}", fmt::join(r.addresses, ",")), r.boot_ns, r.boot_source, r.boot_uncertainty, r.driver, r.has_log);

@@ -30,7 +30,9 @@ class Statement {
   // Binds all, steps once, resets. False: sqlite3_errmsg has the reason.
   template <class... Values>
   bool run(const Values&... values) {
-    bind(values...);
+    index_ = 0;
+    life_ = SQLITE_STATIC;  // they outlive the step: no copies
+    (put(values), ...);
     const int code = sqlite3_step(handle_);
     sqlite3_reset(handle_);
     return code == SQLITE_DONE || code == SQLITE_ROW;
@@ -39,6 +41,7 @@ class Statement {
   template <class... Values>
   void bind(const Values&... values) {
     index_ = 0;
+    life_ = SQLITE_TRANSIENT;
     (put(values), ...);
   }
   bool next() { column_ = 0; return sqlite3_step(handle_) == SQLITE_ROW; }
@@ -66,16 +69,17 @@ class Statement {
   void put(int value) { sqlite3_bind_int64(handle_, ++index_, value); }
   void put(bool value) { sqlite3_bind_int(handle_, ++index_, value ? 1 : 0); }
   void put(double value) { sqlite3_bind_double(handle_, ++index_, value); }
-  void put(std::string_view value) { sqlite3_bind_text64(handle_, ++index_, value.data() == nullptr ? "" : value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8); }
+  void put(std::string_view value) { sqlite3_bind_text64(handle_, ++index_, value.data() == nullptr ? "" : value.data(), value.size(), life_, SQLITE_UTF8); }
   void put(const std::string& value) { put(std::string_view(value)); }
   void put(const char* value) { put(std::string_view(value)); }
-  void put(const Blob& value) { sqlite3_bind_blob64(handle_, ++index_, value.data == nullptr ? "" : value.data, value.bytes, SQLITE_TRANSIENT); }
+  void put(const Blob& value) { sqlite3_bind_blob64(handle_, ++index_, value.data == nullptr ? "" : value.data, value.bytes, life_); }
   template <class T> void put(const std::optional<T>& value) {
     if (value) put(*value);
     else sqlite3_bind_null(handle_, ++index_);
   }
 
   sqlite3_stmt* handle_ = nullptr;
+  sqlite3_destructor_type life_ = SQLITE_TRANSIENT;
   int index_ = 0;
   int column_ = 0;
 };

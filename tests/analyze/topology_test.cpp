@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -163,6 +164,18 @@ RC_GTEST_PROP(MakeTopology, RecordersGroupsGiveTheLayoutBack, ()) {
   RC_ASSERT(t.layout->dp == l.dp);
 }
 
+TEST(MakeTopology, SixteenThousandRanksInAnUnusualOrder) {
+  const Layout l{8, 16, 64, 2, 8, 1, "tp-dp-cp-ep-pp"};
+  Facts facts;
+  facts.world_size = l.world();
+  for (const ParallelGroup& g : parallel_groups(l)) facts.groups.push_back(group("mesh_" + g.dimension, g.ranks));
+  const Topology t = make_topology(facts);
+  ASSERT_TRUE(t.layout);
+  EXPECT_EQ(t.layout->ep, 8);
+  EXPECT_EQ(t.layout->etp, 1);
+  EXPECT_EQ(by_dimension(t.groups), by_dimension(parallel_groups(l)));
+}
+
 TEST(MakeTopology, RecordersOfSomeRanksGiveAllGroups) {
   Facts facts;
   facts.groups = {group("default_pg", {0, 1, 2, 3, 4, 5, 6, 7}), group("TENSOR_MODEL_PARALLEL_GROUP", {0, 1}), group("DATA_PARALLEL_GROUP", {0, 2}), group("PIPELINE_MODEL_PARALLEL_GROUP", {0, 4}),
@@ -231,6 +244,8 @@ TEST(MakeTopology, ManifestAndLog) {
   EXPECT_FALSE(t.layout);
   EXPECT_EQ(t.notes.size(), 1u);
   EXPECT_EQ(make_topology(Facts{}).source, "");
+  t = make_topology(with_manifest(R"({"tp": 2})", 10'000'000));
+  EXPECT_TRUE(t.groups.empty());
 
   Facts facts;
   print(facts, "parallel.framework", "megatron");
@@ -269,6 +284,106 @@ TEST(MakeTopology, HostsAndSwitches) {
   }
   EXPECT_EQ(text, "switch leaf1 0 a1 a2\nswitch leaf2 0 b1\npod p 1 a1 b1\nswitch loop1 1 a1\nswitch spine 1 a1 a2 b1\nswitch loop2 2 a1\n");
   EXPECT_FALSE(t.notes.empty());
+}
+
+// The process groups that the dumps of a real run name. They stand before the entries, written with six opcodes; the first
+// other one ends the reading.
+std::vector<GroupRow> groups_of_dumps(const std::filesystem::path& folder) {
+  std::vector<GroupRow> out;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    std::map<char, std::string> memo;
+    std::vector<std::string> strings;
+    for (std::size_t at = 2; at + 5 < bytes.size(); ++at) {
+      if (bytes[at] == 'X') {
+        std::uint32_t length = 0;
+        std::memcpy(&length, bytes.data() + at + 1, 4);
+        if (at + 5 + length > bytes.size()) break;
+        strings.push_back(bytes.substr(at + 5, length));
+        at += 4 + length;
+      } else if (bytes[at] == 'q') {
+        if (bytes[at - 1] != '}' && !strings.empty()) memo[bytes[at + 1]] = strings.back();
+        ++at;
+      } else if (bytes[at] == 'h') {
+        strings.push_back(memo[bytes[++at]]);
+      } else if (std::string_view("}(u").find(bytes[at]) == std::string_view::npos) {
+        break;
+      }
+    }
+    std::string description;
+    for (std::size_t i = 0; i + 1 < strings.size(); ++i) {
+      if (strings[i] == "desc") description = strings[i + 1];
+      if (strings[i] == "ranks") out.push_back(group(description, from_ranges(strings[i + 1])));
+    }
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+TEST(MakeTopology, DumpsOfRealRuns) {
+  const std::filesystem::path folder = std::string(CULPRIT_SHARED_DIR) + "/formats/flight_recorder";
+  if (!std::filesystem::is_directory(folder / "nvrx_gpu_error_1st")) GTEST_SKIP() << "no samples here";
+  struct Case { const char* name; Layout layout; };
+  for (const Case& c : {Case{"nvrx_gpu_error_1st", {2, 4, 2, 1, 4, 1, ""}}, {"nvrx_lock_gil_1st", {4, 2, 2, 1, 8, 1, ""}}, {"gloo_hang_a", {2, 2, 2, 1, 1, 1, ""}}}) {
+    Facts facts;
+    facts.groups = groups_of_dumps(folder / c.name);
+    ASSERT_GT(facts.groups.size(), 4u) << c.name;
+    const Topology t = make_topology(facts);
+    ASSERT_TRUE(t.layout) << c.name;
+    EXPECT_EQ(t.layout->order, "tp-cp-ep-dp-pp") << c.name;
+    EXPECT_TRUE(t.notes.empty()) << t.notes[0];
+    const Layout& l = *t.layout;
+    EXPECT_EQ((std::vector{l.tp, l.pp, l.dp, l.cp, l.ep, l.etp}), (std::vector{c.layout.tp, c.layout.pp, c.layout.dp, c.layout.cp, c.layout.ep, c.layout.etp})) << c.name;
+    // Every plain group of the dumps is one of those computed.
+    const auto computed = by_dimension(parallel_groups(l));
+    std::size_t held = 0;
+    for (const GroupRow& g : facts.groups) {
+      const auto it = computed.find(dimension_of(g.description));
+      if (it == computed.end()) continue;
+      ++held;
+      EXPECT_NE(std::find(it->second.begin(), it->second.end(), g.ranks), it->second.end()) << g.description << to_ranges(g.ranks);
+    }
+    EXPECT_GT(held, 4u);
+  }
+}
+
+TEST(MakeTopology, OrderOfNodesIsAGuess) {
+  Facts facts;
+  facts.world_size = 4;
+  facts.members.resize(2);
+  facts.members[0].id = 1;
+  facts.members[1].id = 2;
+  for (const auto& [member, line, host, slots] : std::vector<std::tuple<MemberId, std::uint64_t, std::string, std::string>>{{1, 1, "b", "3"}, {1, 2, "a.cluster", "1"}}) {
+    IdentityRow row;
+    row.place = {member, line, 0, 0};
+    row.source = "hostfile";
+    row.host = host;
+    row.node_rank = static_cast<std::int64_t>(line) - 1;
+    facts.identities.push_back(row);
+    facts.configs.push_back({row.place, "hostfile.slots", slots, host, {}});
+  }
+  facts.configs.push_back({{1, 1, 0, 0}, "slurm.nodelist", "x[1-2]", {}, {}});
+  Topology t = make_topology(facts);
+  EXPECT_TRUE(t.host_of.empty());
+  EXPECT_EQ(t.guess_source, "hostfile order");
+  EXPECT_EQ(t.where(2), "rank 2 (b by hostfile order)");
+  EXPECT_EQ(t.where(3), "rank 3 (a by hostfile order)");
+  facts.identities[0].place.member = 2;   // two files that disagree
+  t = make_topology(facts);
+  EXPECT_EQ(t.where(3), "rank 3 (x2 by nodelist order)");
+  facts.configs.push_back({{1, 1, 0, 0}, "slurm.nodelist", "y[1-2]", {}, {}});
+  EXPECT_EQ(make_topology(facts).guess_source, "");
+  facts.configs.clear();
+  facts.configs.push_back({{1, 1, 0, 0}, "slurm.nodelist", "x[1-3]", {}, {}});   // 4 ranks on 3 hosts: who knows how
+  EXPECT_EQ(make_topology(facts).guess_source, "");
+  RankRow rank;   // one rank that a log ties to a host, and the guess is off
+  rank.rank = 0;
+  rank.host = "x2";
+  facts.ranks.push_back(rank);
+  facts.configs[0].value = "x[1-2]";
+  EXPECT_EQ(make_topology(facts).guess_source, "");
 }
 
 TEST(DimensionOf, Descriptions) {

@@ -50,14 +50,14 @@ TEST(Detect, NoTwoDocumentsClaimOneHead) {
   struct Want { const char* file; const char* format; };
   std::map<std::string, std::string> want;
   for (const Want& w : {Want{"stacks/pyspy_native_kitty_run1.txt", "stack-dump"}, {"stacks/gdb_gloo_allreduce_rank4.txt", "stack-dump"}, {"stacks/eustack_rank4.txt", "stack-dump"}, {"stacks/gdb_nccl_proxy_threads.txt", "stack-dump"},
-                        {"stacks/pyspy_layout_rank1.json", "stack-dump"}, {"stacks/elastic_error_rank0_fallout.json", "error-json"}, {"stacks/elastic_error_rank3.json", "error-json"}, {"stacks/gdb_pybt_rank5.txt", "stack-dump"},
+                        {"stacks/pyspy_layout_rank1.json", "pyspy-json"}, {"stacks/stat_layout_hang_a.dot", "stat-dot"}, {"stacks/gdb_wrapped_from_line.txt", "stack-dump"}, {"stacks/elastic_error_rank0_fallout.json", "error-json"}, {"stacks/elastic_error_rank3.json", "error-json"}, {"stacks/gdb_pybt_rank5.txt", "stack-dump"},
                         {"stacks/pyspy_megatron_broadcast.txt", "stack-dump"}, {"stacks/pyspy_hex_thread_ids.txt", "stack-dump"}, {"stacks/faulthandler_rank1.txt", "stack-dump"}, {"stacks/faulthandler_segv.txt", "stack-dump"},
                         {"stacks/faulthandler_py314_cstack.txt", "stack-dump"}, {"stacks/elastic_torch27_no_error_file.log", "text"}, {"stacks/elastic_torch1x_sigkill.log", "text"}, {"stacks/elastic_torch20_bracket.log", "text"},
                         {"metrics/xpu_timer_single.prom", "metrics"}, {"metrics/prometheus_query_range.json", "metrics"}, {"metrics/nvidia_smi_dmon.txt", "metrics"}, {"metrics/nvidia_smi_query_gpu.csv", "metrics"}, {"metrics/dcgm_exporter.prom", "metrics"},
                         {"kernel/dmesg_decode_iso_segfault_libnccl.log", "kernel-log"}, {"kernel/fabricmanager.log", "fabric-manager"}, {"kernel/dev_kmsg_nvswitch.log", "kernel-log"}, {"kernel/dmesg_T_xid119.log", "kernel-log"}, {"kernel/pstore_dmesg_erst.txt", "kernel-log"},
                         {"process_tree/proc_pid_rank5.txt", "process-dump"}, {"process_tree/ps_threads.txt", "process-tree"}, {"process_tree/pstree.txt", "process-tree"}, {"process_tree/ps_auxf.txt", "process-tree"},
                         {"training_logs/hf_trainer_tqdm_watchdog.log", "text"}, {"training_logs/torchtitan_plain.log", "text"}, {"training_logs/nemo_srun_label.log", "text"}, {"training_logs/gpt_neox_deepspeed.log", "text"},
-                        {"nccl/init_two_nodes_tencent.log", "nccl-log"}, {"nccl/coll_sendrecv_issue584.log", "nccl-log"}, {"nccl/inspector_v4_node-pid1639453.log", "metrics"},
+                        {"nccl/init_two_nodes_tencent.log", "nccl-log"}, {"nccl/coll_sendrecv_issue584.log", "nccl-log"}, {"nccl/inspector_v4_node-pid1639453.log", "nccl-inspector"}, {"nccl/ras_status_json_missing_rank.json", "nccl-ras-json"},
                         {"flight_recorder/gloo_hang_a/nccl_trace_rank_5", "flight-recorder"}, {"flight_recorder/gloo_hang_a/rank_4.json", "flight-recorder-json"}, {"flight_recorder/nvrx_gpu_error_1st/_dump_9", "flight-recorder"}})
     want[w.file] = w.format;
   std::size_t found = 0;

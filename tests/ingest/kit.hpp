@@ -117,13 +117,13 @@ inline const Scanner& scanner() {
 }
 
 // A member's text, whole or cut at `ends` (offsets after line ends), through scanner and reader.
-inline Rows read_text(std::string_view text, std::string kind = "", const std::vector<std::size_t>& ends = {}, bool rules = true) {
+inline Rows read_text(std::string_view text, std::string kind = "", const std::vector<std::size_t>& ends = {}, bool rules = true, std::string path = "memory") {
   Rows rows;
   MemberRow member;
-  member.path = "memory";
+  member.path = path;
   member.id = rows.begin_member(member);
   const line::Habit habit = line::habit_of(text.substr(0, 65536));
-  TextReader reader(scanner(), rows, member.id, kind, habit, rules);
+  TextReader reader(scanner(), rows, member.id, kind, habit, rules, path);
   std::size_t at = 0;
   const auto block = [&](std::size_t end) {
     if (end <= at) return;
@@ -161,6 +161,23 @@ inline void check_places(const Rows& rows, std::string_view text) {
   for (const auto& r : rows.progress) check(r.place, "");
   for (const auto& r : rows.identities) check(r.place, "");
   for (const auto& r : rows.rejects) check(r.place, "");
+  for (const auto& r : rows.stacks) check(r.place, "");
+  for (const auto& r : rows.processes) check(r.place, "");
+}
+
+// A dump by itself, as a file of that name.
+inline Rows read_dump(std::string_view text, std::string path = "stacks/memory", std::string kind = "stack") { return read_text(text, std::move(kind), {}, false, std::move(path)); }
+
+// "f@a.py:3" innermost first, joined by blanks; modules in brackets, '!' for machine code.
+inline std::string spell(const std::vector<Frame>& frames) {
+  std::string out;
+  for (const Frame& f : frames) {
+    out += (out.empty() ? "" : " ") + std::string(f.native ? "!" : "") + f.function;
+    if (!f.file.empty()) out += "@" + f.file;
+    if (f.line != 0) out += ":" + std::to_string(f.line);
+    if (!f.module.empty()) out += "[" + f.module + "]";
+  }
+  return out;
 }
 
 class Folder {

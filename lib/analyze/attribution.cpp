@@ -1,0 +1,116 @@
+#include "analyze/attribution.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace culprit::analyze {
+
+namespace {
+
+using ProcessKey = std::pair<std::string, std::int64_t>;
+
+template <class Row>
+void from_file(const Facts& facts, Row& row) {
+  const MemberRow* m = facts.member(row.place.member);
+  if (m == nullptr) return;
+  if (row.host) row.host = nameless_host(*row.host) ? m->host : std::optional(short_host(*row.host));
+  if (!row.host) row.host = m->host;
+  if constexpr (requires { row.local_rank; }) {
+    if (!row.local_rank) row.local_rank = m->local_rank;
+  }
+}
+
+// Threads that serve collectives; a forked worker has none of them.
+bool serves_collectives(const Facts& facts, std::int32_t stack) {
+  if (stack < 0) return false;
+  for (const std::uint32_t f : facts.stacks.stacks[static_cast<std::size_t>(stack)]) {
+    const std::string& function = facts.stacks.frames[f].function;
+    if (function.find("ProcessGroup") != std::string::npos || function.find("ncclProxy") != std::string::npos || function.find("ncclIbAsync") != std::string::npos || function.find("gloo::transport") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void attribute_dumps(Facts& facts) {
+  for (StackSample& s : facts.samples) from_file(facts, s.row);
+  for (ProcessRow& p : facts.processes) from_file(facts, p);
+  for (FrontierRow& f : facts.frontiers) from_file(facts, f);
+  for (CollectiveSample& c : facts.collectives) from_file(facts, c.row);
+  for (RecorderRow& r : facts.recorders) from_file(facts, r);
+
+  // Who is a process number? Twice the same number on different machines is two processes.
+  std::map<ProcessKey, std::int64_t> rank_of;
+  std::map<std::int64_t, std::set<std::int64_t>> anywhere;
+  const auto learn = [&](const std::optional<std::string>& host, std::int64_t pid, std::int64_t rank) {
+    rank_of.emplace(ProcessKey(host.value_or(""), pid), rank);
+    anywhere[pid].insert(rank);
+  };
+  for (const RankRow& r : facts.ranks)
+    if (r.pid) learn(r.host, *r.pid, r.rank);
+  for (const ProcessRow& p : facts.processes)
+    if (p.rank) learn(p.host, p.pid, *p.rank);
+  const auto member_rank = [&](const Place& place) { const MemberRow* m = facts.member(place.member); return m != nullptr ? m->rank : std::nullopt; };
+  for (const StackSample& s : facts.samples)
+    if (s.row.pid)
+      if (const auto rank = s.row.rank ? s.row.rank : member_rank(s.row.place)) learn(s.row.host, *s.row.pid, *rank);
+  const auto fill = [&](auto& row, const std::optional<std::int64_t>& pid) {
+    if (row.rank) return;
+    row.rank = member_rank(row.place);
+    if (row.rank || !pid) return;
+    if (const auto it = rank_of.find({row.host.value_or(""), *pid}); it != rank_of.end()) row.rank = it->second;
+    else if (const auto all = anywhere.find(*pid); all != anywhere.end() && all->second.size() == 1) row.rank = *all->second.begin();
+  };
+  for (StackSample& s : facts.samples)
+    if (s.row.ranks.empty()) fill(s.row, s.row.pid);
+  for (ProcessRow& p : facts.processes) fill(p, p.pid);
+  for (FrontierRow& f : facts.frontiers)
+    if (f.source == "recorder" || f.source == "watchdog" || f.source == "desync" || f.pid) fill(f, f.pid);
+  for (CollectiveSample& c : facts.collectives) fill(c.row, c.row.pid);
+  for (RecorderRow& r : facts.recorders) fill(r, r.pid);
+}
+
+void guess_trainers(Facts& facts) {
+  struct Process { bool serves = false, known = false; std::size_t threads = 0; std::optional<std::int64_t> rank; std::string role; };
+  std::map<ProcessKey, Process> processes;
+  for (const StackSample& s : facts.samples) {
+    if (!s.row.pid || !s.row.ranks.empty()) continue;
+    Process& p = processes[{s.row.host.value_or(""), *s.row.pid}];
+    p.serves = p.serves || serves_collectives(facts, s.stack);
+    ++p.threads;
+    if (s.row.rank) p.rank = s.row.rank;
+    if (!s.role.empty()) p.role = s.role;
+  }
+  std::size_t serving = 0, least = SIZE_MAX;
+  for (const auto& [key, p] : processes)
+    if (p.serves) { ++serving; least = std::min(least, p.threads); }
+  if (serving >= 2)
+    for (auto& [key, p] : processes)
+      if (p.role.empty()) p.role = p.serves ? "trainer" : p.threads * 2 <= least ? "noise" : "";
+  for (StackSample& s : facts.samples)
+    if (s.role.empty() && s.row.pid)
+      if (const auto it = processes.find({s.row.host.value_or(""), *s.row.pid}); it != processes.end()) s.role = it->second.role;
+
+  std::vector<const ProcessKey*> trainers;
+  std::set<std::string> hosts;
+  for (const auto& [key, p] : processes) {
+    if (p.rank) return;
+    if (p.role != "trainer") continue;
+    trainers.push_back(&key);
+    hosts.insert(key.first);
+  }
+  if (hosts.size() != 1 || trainers.size() < 2 || (facts.world_size > 0 && static_cast<std::size_t>(facts.world_size) != trainers.size())) return;
+  std::map<ProcessKey, std::int64_t> rank_of;
+  for (std::size_t i = 0; i < trainers.size(); ++i) rank_of.emplace(*trainers[i], static_cast<std::int64_t>(i));
+  for (StackSample& s : facts.samples) {
+    if (s.role != "trainer" || !s.row.pid) continue;
+    if (const auto it = rank_of.find({s.row.host.value_or(""), *s.row.pid}); it != rank_of.end()) s.row.rank = it->second;
+  }
+  facts.notes.push_back(fmt::format("ranks of the {} stacks are a guess by the order of process numbers: nothing ties them to ranks (RANK in /proc/PID/environ would, or the rank in the file's name)", trainers.size()));
+}
+
+}  // namespace culprit::analyze

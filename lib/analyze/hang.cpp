@@ -1,0 +1,336 @@
+#include "analyze/hang.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "model/ranges.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+struct Suspect {
+  std::string kind;                        // host stopped, device stopped ...; storage
+  std::vector<std::int64_t> ranks;
+  std::vector<std::string> hosts;          // of a stack whose rank nobody knows
+  std::string role = "trainer";
+  std::string reason;                      // what its stack says: open in refresh (data.py:27)
+  std::string group, operation;            // where the others wait
+  std::string code;                        // file:line of the user's frame
+  std::string why;
+  std::vector<std::string> sources;
+  std::int64_t waiting = 0;
+  double confidence = 0;
+  bool tie = false;
+};
+
+double both(double a, double b) { return 1 - (1 - a) * (1 - b); }
+
+std::string place_of(const std::string& file, std::int64_t line) { return file.empty() ? "" : line > 0 ? fmt::format("{}:{}", file, line) : file; }
+
+// The user's own frame of a launch: where the program called the collective.
+std::string launched_at(const Facts& facts, const Leaf& leaf) {
+  for (const CollectiveSample& c : facts.collectives) {
+    if (c.row.group != leaf.group || c.row.sequence != leaf.sequence || c.stack < 0 || !c.row.rank || std::find(leaf.ranks.begin(), leaf.ranks.end(), *c.row.rank) == leaf.ranks.end()) continue;
+    for (const std::uint32_t f : facts.stacks.stacks[static_cast<std::size_t>(c.stack)]) {
+      const Frame& frame = facts.stacks.frames[f];
+      if (!frame.native && !frame.file.empty() && !library_file(frame.file)) return place_of(frame.file, frame.line);
+    }
+  }
+  return {};
+}
+
+class Join {
+ public:
+  Join(const Facts& facts, const Topology& topology, const CollectiveReport& collectives, const StackReport& stacks, const std::vector<Finding>& others, const HangParams& params)
+      : facts_(facts), topology_(topology), collectives_(collectives), stacks_(stacks), others_(others), params_(params) {
+    for (const StackProcess& p : stacks.processes)
+      if (p.rank && p.role == "trainer") trainer_.emplace(*p.rank, &p);
+    for (const Finding& f : others)
+      if (f.analysis == "silence" && f.outcome == Outcome::fired) silent_.insert(f.ranks.begin(), f.ranks.end());
+  }
+
+  std::vector<Suspect> suspects() {
+    if (!stacks_.storage.empty() && stacks_.storage_hosts.size() > 1) {
+      Suspect s;
+      s.kind = "storage";
+      s.reason = stacks_.storage;
+      s.hosts = stacks_.storage_hosts;
+      for (const StackSink& sink : stacks_.sinks)
+        if (sink.stage.doing == Doing::storage) s.ranks.insert(s.ranks.end(), sink.ranks.begin(), sink.ranks.end());
+      std::sort(s.ranks.begin(), s.ranks.end());
+      s.sources = {"stacks"};
+      s.confidence = std::max(0.75, stacks_.confidence);
+      s.why = fmt::format("{} hosts wait in the same call: what they share is slow or gone, not {} machines", s.hosts.size(), s.hosts.size());
+      return {s};
+    }
+    std::vector<Suspect> out;
+    for (const Leaf& leaf : collectives_.leaves) out.push_back(from_leaf(leaf));
+    // Stacks speak where the counters do not, or speak of a rank of which nothing was dumped.
+    const bool witnessed = std::any_of(collectives_.leaves.begin(), collectives_.leaves.end(), [](const Leaf& l) { return l.kind != StopKind::no_dump && l.kind != StopKind::network; });
+    if (!witnessed) {
+      std::vector<Suspect> by_stack;
+      for (const StackSink& sink : stacks_.sinks) {
+        if (!by_stack.empty() && sink.waiting * 2 < stacks_.sinks.front().waiting) break;
+        by_stack.push_back(from_sink(sink));
+      }
+      const bool tells = std::any_of(stacks_.sinks.begin(), stacks_.sinks.end(), [](const StackSink& s) { return s.elsewhere; });
+      if (tells || out.empty()) {
+        for (Suspect& s : by_stack)
+          for (const Suspect& c : out)
+            if (c.ranks == s.ranks) { s.confidence = both(s.confidence, c.confidence); s.sources.insert(s.sources.end(), c.sources.begin(), c.sources.end()); s.group = c.group; s.operation = c.operation; }
+        out = std::move(by_stack);
+      }
+    }
+    for (Suspect& s : out)
+      if (s.ranks.size() == 1 && silent_.count(s.ranks[0]) != 0) {
+        s.confidence = both(s.confidence, 0.5);
+        s.sources.push_back("silence");
+        s.why += "; it is also the rank that never reported a time-out";
+      }
+    // Many connections that do not move and have one machine in common: its network, not theirs.
+    std::map<std::string, std::set<std::size_t>> ends;
+    std::set<std::string> far;
+    const bool links = out.size() > 1 && std::all_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::network); });
+    for (std::size_t i = 0; links && i < out.size(); ++i)
+      for (const std::int64_t r : out[i].ranks)
+        if (const auto it = topology_.host_of.find(r); it != topology_.host_of.end()) { ends[it->second].insert(i); far.insert(it->second); }
+    std::vector<std::string> common;
+    for (const auto& [host, all] : ends) if (all.size() == out.size()) common.push_back(host);
+    if (common.size() == 1 && far.size() >= 3) {
+      Suspect s;
+      s.kind = name(StopKind::network);
+      s.hosts = common;
+      for (const Suspect& one : out)
+        for (const std::int64_t r : one.ranks)
+          if (const auto it = topology_.host_of.find(r); it != topology_.host_of.end() && it->second == common[0]) s.ranks.push_back(r);
+      std::sort(s.ranks.begin(), s.ranks.end());
+      s.ranks.erase(std::unique(s.ranks.begin(), s.ranks.end()), s.ranks.end());
+      s.confidence = 0.75;
+      s.sources = out.front().sources;
+      s.why = fmt::format("{} operations make no progress, and all of them cross {} while their other ends differ", out.size(), common[0]);
+      return {s};
+    }
+    // Who is silent while all others report has stopped on its host; with that much evidence a missing dump is no question.
+    if (std::all_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::no_dump) || s.kind == name(StopKind::network); }))
+      for (const Finding& f : others_) {
+        if (f.analysis != "silence" || f.outcome != Outcome::fired || f.ranks.empty()) continue;
+        const auto same = std::find_if(out.begin(), out.end(), [&](const Suspect& s) { return s.ranks == f.ranks; });
+        if (same != out.end()) { same->kind = name(StopKind::host_stopped); continue; }
+        if (std::any_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::no_dump); })) continue;
+        Suspect s;
+        s.kind = name(StopKind::host_stopped);
+        s.ranks = f.ranks;
+        s.confidence = f.confidence;
+        s.why = f.why;
+        s.sources = {"silence"};
+        for (const auto& [key, value] : f.numbers)
+          if (key == "reported") s.waiting = std::stoll(value);
+        out.push_back(std::move(s));
+      }
+    std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) { return a.confidence > b.confidence; });
+    return out;
+  }
+
+ private:
+  Suspect from_leaf(const Leaf& leaf) {
+    Suspect s;
+    s.kind = name(leaf.kind);
+    s.ranks = leaf.ranks;
+    s.waiting = leaf.waiting;
+    s.confidence = leaf.confidence;
+    s.why = leaf.why;
+    s.tie = leaf.tie;
+    s.sources = {collectives_.source};
+    s.operation = leaf.operation;
+    if (leaf.group >= 1 && static_cast<std::size_t>(leaf.group) <= facts_.groups.size()) {
+      const GroupRow& g = facts_.groups[static_cast<std::size_t>(leaf.group) - 1];
+      s.group = g.description.empty() ? g.name : g.description + (g.name.empty() ? "" : " " + g.name);
+    }
+    if (leaf.kind == StopKind::mismatch) s.code = launched_at(facts_, leaf);
+    if (leaf.ranks.size() != 1) return s;
+    const auto stack = trainer_.find(leaf.ranks[0]);
+    if (stack == trainer_.end()) return s;
+    const StackProcess& p = *stack->second;
+    // A worker of its data loader may be what it waits for.
+    for (const StackSink& sink : stacks_.sinks)
+      if (sink.role != "trainer" && sink.ranks == leaf.ranks) return with(std::move(s), sink);
+    if (p.stage.waits()) {
+      if (leaf.kind != StopKind::host_stopped && leaf.kind != StopKind::no_dump) return s;
+      s.confidence *= params_.contradiction;
+      s.why += fmt::format("; its stack, though, is in {}", describe(p.stage));
+      return s;
+    }
+    if (p.stage.doing == Doing::unknown) return s;
+    if (leaf.kind == StopKind::no_dump) s.kind = name(StopKind::host_stopped);
+    s.sources.push_back("stacks");
+    s.confidence = both(s.confidence, 0.6);
+    for (const StackSink& sink : stacks_.sinks)
+      if (sink.ranks == leaf.ranks) return with(std::move(s), sink);
+    s.reason = describe(p.stage);
+    return s;
+  }
+
+  Suspect with(Suspect s, const StackSink& sink) {
+    if (std::find(s.sources.begin(), s.sources.end(), "stacks") == s.sources.end()) {
+      s.sources.push_back("stacks");
+      s.confidence = both(s.confidence, 0.6);
+    }
+    s.role = sink.role;
+    s.reason = told(sink);
+    s.code = place_of(sink.file, sink.line);
+    return s;
+  }
+
+  static std::string told(const StackSink& sink) {
+    std::string out = describe(sink.stage);
+    if (!sink.function.empty()) out += fmt::format(" in {}{}", sink.function, sink.file.empty() ? "" : fmt::format(" ({})", place_of(sink.file, sink.line)));
+    if (!sink.native_reason.empty() && out.find(sink.native_reason) == std::string::npos) out += fmt::format(", below it {}", sink.native_reason);
+    return out;
+  }
+
+  Suspect from_sink(const StackSink& sink) {
+    Suspect s;
+    s.kind = sink.stage.operation == "leaving" ? name(StopKind::left_early) : sink.unheard ? name(StopKind::no_dump) : sink.elsewhere ? name(StopKind::host_stopped) : name(StopKind::network);
+    s.ranks = sink.ranks;
+    s.hosts = sink.hosts;
+    s.role = sink.role;
+    s.waiting = static_cast<std::int64_t>(sink.waiting);
+    s.confidence = std::max(stacks_.confidence, sink.elsewhere ? 0.9 : 0.3);
+    s.sources = {"stacks"};
+    if (!sink.unheard) s.reason = told(sink);
+    s.code = place_of(sink.file, sink.line);
+    s.why = sink.unheard ? "the others wait, and there is no stack of it" : sink.elsewhere ? fmt::format("{} ranks wait in collectives, directly or not, for it, and it is in none: {}", sink.waiting, s.reason)
+                                                                                          : fmt::format("all of them are in {} and nobody gets out", describe(sink.stage));
+    return s;
+  }
+
+  const Facts& facts_;
+  const Topology& topology_;
+  const CollectiveReport& collectives_;
+  const StackReport& stacks_;
+  const std::vector<Finding>& others_;
+  const HangParams& params_;
+  std::map<std::int64_t, const StackProcess*> trainer_;
+  std::set<std::int64_t> silent_;
+};
+
+// Why there can be no hang at the moment of the dumps; "" = there can be one.
+std::string moved(const Facts& facts, const CollectiveReport& collectives, const StackReport& stacks, const HangWord& word, const HangParams& params) {
+  if (collectives.moving) return collectives.moving_why;
+  if (stacks.motion == Motion::moving && collectives.leaves.empty()) return stacks.motion_why;
+  if (word.known) return {};
+  std::optional<Nanoseconds> dumped;
+  for (const CollectiveSample& c : facts.collectives)
+    if (c.row.time.clock == Clock::utc) dumped = std::max(dumped.value_or(c.row.time.ns), c.row.time.ns);
+  if (dumped)
+    for (const ProgressSpan& p : facts.progress)
+      if (p.last.time_ns && *p.last.time_ns > *dumped + params.went_on) return "the job completed steps long after the dumps were taken";
+  bool failed = false, ended = false;
+  for (const ExitRow& x : facts.exits) (x.code == 0 ? ended : failed) = true;
+  if (ended && !failed) return "the job ended with success";
+  return {};
+}
+
+}  // namespace
+
+std::vector<Finding> hang(const Facts& facts, const Topology& topology, const std::vector<Signal>& signals, const CollectiveReport& collectives, const StackReport& stacks,
+                          const std::vector<Finding>& others, const HangParams& params) {
+  const bool silence = std::any_of(others.begin(), others.end(), [](const Finding& f) { return f.analysis == "silence" && f.outcome == Outcome::fired; });
+  if (collectives.source.empty() && stacks.processes.empty() && !silence) return {};
+  Finding base;
+  base.analysis = "hang";
+  base.symptom = "Job Hang";
+  base.severity = Severity::distributed;
+  base.role = Role::root;
+  const HangWord word = hang_reported(signals);
+  for (const Signal& s : signals)
+    if (s.start && s.meaning.role == Role::cascade && s.meaning.symptom == "Job Hang" && !s.before_job && (!base.start || *s.start < *base.start)) base.start = s.start;
+
+  const auto none = [&](Outcome outcome, std::string why) {
+    Finding f = base;
+    f.id = "hang/none";
+    f.outcome = outcome;
+    f.subject = {"job", "job"};
+    f.scope = Scope::job_wide;
+    f.title = outcome == Outcome::ruled_out ? "no hang" : "nobody stands out";
+    f.symptom = "None";
+    f.severity = Severity::info;
+    f.role = Role::advice;
+    f.confidence = 0.7;
+    f.why = std::move(why);
+    return std::vector<Finding>{f};
+  };
+  if (const std::string why = moved(facts, collectives, stacks, word, params); !why.empty()) return none(Outcome::ruled_out, why);
+  const bool standing = word.known || collectives.timed_out > 0 || stacks.motion == Motion::standing || stacks.hang;
+  // Stacks of a job that may be healthy are a mixture of everything: one snapshot names somebody only when all others wait,
+  // for the same one, and nothing else in the bundle tells how the job went.
+  double certainty = standing ? 1 : params.assumed;
+  if (!standing && collectives.leaves.empty()) {
+    if (collectives.pending == 0 && !collectives.source.empty()) return none(Outcome::ruled_out, "no rank has an unfinished operation");
+    std::size_t waiting = 0, busy = 0;
+    for (const StackProcess& p : stacks.processes) {
+      if (p.role != "trainer") continue;
+      const bool sink = !stacks.sinks.empty() && p.rank && std::find(stacks.sinks.front().ranks.begin(), stacks.sinks.front().ranks.end(), *p.rank) != stacks.sinks.front().ranks.end();
+      (p.stage.waits() ? waiting : busy) += !sink;
+    }
+    const bool single = !stacks.sinks.empty() && stacks.sinks.front().elsewhere && (stacks.sinks.front().ranks.size() == 1 || stacks.sinks.front().hosts.size() == 1);
+    const bool computing = !stacks.sinks.empty() && (stacks.sinks.front().stage.doing == Doing::compute || stacks.sinks.front().stage.doing == Doing::unknown);
+    const bool one = (single || !stacks.storage.empty()) && busy == 0 && waiting >= params.crowd && !(computing && stacks.sinks.front().ranks.size() > 1);
+    // A rank that computes while the others wait is what a healthy job looks like, too.
+    if (!one || !facts.exits.empty() || (!facts.progress.empty() && computing)) return none(Outcome::not_enough_evidence, "one snapshot of stacks does not tell whether the job stood still, and nothing else does");
+    certainty = params.snapshot;
+  }
+  if (!standing && collectives.scattered) return none(Outcome::not_enough_evidence, "operations are unfinished in many places that have nothing to do with each other: the dumps may be of a job that ran");
+  std::vector<Suspect> suspects = Join(facts, topology, collectives, stacks, others, params).suspects();
+  if (suspects.empty()) return none(Outcome::not_enough_evidence, "operations are unfinished, and no rank is behind all others");
+
+  std::vector<Finding> out;
+  std::set<std::string> ids;
+  for (Suspect& s : suspects) {
+    if (out.size() >= 16) break;
+    Finding f = base;
+    f.event_class = "hang/" + s.kind;
+    std::replace(f.event_class.begin(), f.event_class.end(), ' ', '_');
+    f.ranks = s.ranks;
+    std::set<std::string> hosts(s.hosts.begin(), s.hosts.end());
+    for (const std::int64_t r : s.ranks)
+      if (const auto it = topology.host_of.find(r); it != topology.host_of.end()) hosts.insert(it->second);
+    f.hosts.assign(hosts.begin(), hosts.end());
+    if (hosts.size() == 1) f.host = *hosts.begin();
+    const bool code = s.kind == name(StopKind::mismatch) || s.kind == name(StopKind::left_early);
+    f.scope = code ? Scope::user_code : s.kind == "storage" ? Scope::shared : Scope::host_local;
+    if (s.kind == "storage") { f.subject = {"storage", s.reason}; f.symptom = "HDFS Error"; }
+    else if (s.kind == name(StopKind::network) && s.hosts.size() == 1) f.subject = {"host", s.hosts[0]};
+    else if (s.kind == name(StopKind::network) || s.ranks.size() != 1) f.subject = s.group.empty() ? Subject{"group", "ranks " + to_ranges(s.ranks)} : Subject{"group", s.group};
+    else f.subject = {"rank", std::to_string(s.ranks[0])};
+    if (s.kind == name(StopKind::mismatch)) f.symptom = "Collective Mismatch";
+    if (s.kind == "storage") f.symptom = "Job Hang";
+    f.id = fmt::format("hang/{}/{}", f.subject.kind, f.subject.id);
+    while (!ids.insert(f.id).second) f.id += "+";
+    f.confidence = std::min({0.98, s.confidence * certainty, certainty});
+    f.why = s.why;
+    f.title = s.kind + (s.role == "trainer" || s.role.empty() ? "" : ", in a process of its " + s.role) + (s.reason.empty() ? "" : ": " + s.reason);
+    f.count = static_cast<std::uint64_t>(std::max<std::int64_t>(0, s.waiting));
+    std::sort(s.sources.begin(), s.sources.end());
+    s.sources.erase(std::unique(s.sources.begin(), s.sources.end()), s.sources.end());
+    f.numbers = {{"code", s.code}, {"group", s.group}, {"kind", s.kind}, {"operation", s.operation}, {"ranks", to_ranges(s.ranks)}, {"reason", s.reason}, {"role", s.role},
+                 {"sources", fmt::format("{}", fmt::join(s.sources, ","))}, {"standing", standing ? "1" : "0"}, {"tie", s.tie ? "1" : "0"}, {"waiting", std::to_string(s.waiting)}};
+    for (const Finding& other : others) {
+      if (other.outcome != Outcome::fired || (other.analysis != "stacks" && other.analysis != "collectives" && other.analysis != "silence")) continue;
+      if (other.event_class == "slow_rank") continue;
+      const bool same = std::any_of(other.ranks.begin(), other.ranks.end(), [&](std::int64_t r) { return std::binary_search(s.ranks.begin(), s.ranks.end(), r); });
+      if (!same) continue;
+      f.leads_to.push_back(other.id);
+      for (const Evidence& e : other.evidence)
+        if (f.evidence.size() < 8 && std::none_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& x) { return x.member == e.member && x.offset == e.offset; })) f.evidence.push_back(e);
+    }
+    out.push_back(std::move(f));
+  }
+  return out;
+}
+
+}  // namespace culprit::analyze
