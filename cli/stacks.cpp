@@ -89,7 +89,7 @@ class Printer {
     out += "  " + report::wrapped(report::visible(f.why), width_ - 4, 2) + "\n";
     for (std::size_t i = 1; i < order.size(); ++i)
       if (order[i]->outcome == Outcome::fired) out += "  " + report::wrapped(fmt::format("{} {}: {}", order[i]->subject.kind, report::visible(order[i]->subject.id), order[i]->title), width_ - 4, 2) + "\n";
-    if (report_.cover && report_.hang && !report_.outliers.empty()) out += "  " + report::wrapped(fmt::format("exceptional: {}; {}: {}", to_ranges(report_.outliers), report_.cover->shared ? fmt::format("covered by {} on", fmt::join(report_.cover->groups, ", ")) : "on", report::visible(fmt::format("{}", fmt::join(report_.cover->hosts, ", ")))), width_ - 4, 2) + "\n";
+    if (report_.cover && report_.hang && !report_.outliers.empty()) out += "  " + report::wrapped(fmt::format("exceptional: {}{}{}", to_ranges(report_.outliers), report_.cover->shared ? fmt::format("; covered by {}", report::visible(fmt::format("{}", fmt::join(report_.cover->groups, ", ")))) : "", report_.cover->hosts.empty() ? "" : " on " + report::visible(fmt::format("{}", fmt::join(report_.cover->hosts, ", ")))), width_ - 4, 2) + "\n";
     return out;
   }
 
@@ -135,7 +135,7 @@ class Printer {
       const std::string lead = at.before + (at.branch ? at.last ? "└─ " : "├─ " : "");
       const std::size_t columns = 2 + report::columns(lead);
       const auto ranks = tree.ranks(at.node);
-      std::string tail = ranks.empty() ? fmt::format("{} processes", tree.processes(at.node)) : fmt::format("[{}]", to_ranges(ranks));
+      std::string tail = ranks.empty() ? fmt::format("{} process{}", tree.processes(at.node), tree.processes(at.node) == 1 ? "" : "es") : fmt::format("[{}]", to_ranges(ranks));
       if (lacks_)
         if (const auto lacking = tree.lacking(at.node); !lacking.empty()) tail += fmt::format(" lacks [{}]", to_ranges(lacking));
       // A chain has the same ranks all along: told once.

@@ -168,7 +168,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.ranks = report.cover->ranks;
       f.count = report.outliers.size();
       f.confidence = 0.6;
-      f.why = fmt::format("{}; all {} ranks whose stacks are not the dominant ones ({}) belong to {} on {}.", known, report.outliers.size(), to_ranges(report.outliers), fmt::join(report.cover->groups, ", "), fmt::join(report.cover->hosts, ", "));
+      f.why = fmt::format("{}; all {} ranks whose stacks are not the dominant ones ({}) belong to {}{}{}.", known, report.outliers.size(), to_ranges(report.outliers), fmt::join(report.cover->groups, ", "), report.cover->hosts.empty() ? "" : " on ", fmt::join(report.cover->hosts, ", "));
       stacks_of_groups(f);
       out.push_back(std::move(f));
     } else if (report.sinks.empty() && !report.outliers.empty()) {

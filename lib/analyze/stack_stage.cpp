@@ -539,7 +539,7 @@ bool library_file(std::string_view path) {
 std::string normal_function(std::string_view function, bool native) {
   std::string out;
   out.reserve(function.size());
-  if (native) {
+  if (native && !function.starts_with("<built-in")) {
     // Template arguments, then argument lists; operator< and operator() keep theirs.
     int depth = 0;
     for (std::size_t i = 0; i < function.size(); ++i) {

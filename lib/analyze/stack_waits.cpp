@@ -30,79 +30,99 @@ bool has(const std::vector<std::int64_t>& sorted, std::int64_t rank) { return st
 
 StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topology& topology, std::size_t machines) {
   StackCover cover;
-  std::set<std::string> own;
-  for (const std::int64_t r : outliers) own.insert(machine_of(r, topology));
-  cover.hosts.assign(own.begin(), own.end());
   cover.ranks = outliers;
+  std::set<std::string> named;
+  std::map<std::string, int> ids;                       // of machines, numbered as they come; sets of numbers are cheap
+  std::unordered_map<std::int64_t, int> id_of;
+  const auto id = [&](std::int64_t r) {
+    const auto [at, fresh] = id_of.try_emplace(r, 0);
+    if (fresh) at->second = ids.try_emplace(machine_of(r, topology), static_cast<int>(ids.size())).first->second;
+    return at->second;
+  };
+  const auto machines_of = [&](const std::vector<std::int64_t>& ranks) {
+    std::vector<int> out;
+    for (const std::int64_t r : ranks) out.push_back(id(r));
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  };
+  const auto name_hosts = [&](const std::vector<std::int64_t>& ranks) {
+    named.clear();
+    for (const std::int64_t r : ranks)
+      if (const auto at = topology.host_of.find(r); at != topology.host_of.end() && !at->second.empty()) named.insert(at->second);
+    cover.hosts.assign(named.begin(), named.end());
+  };
+  name_hosts(outliers);
+  const std::vector<int> own = machines_of(outliers);
   if (outliers.empty()) return cover;
+  // Exceptions on most machines of a large job are not what a group is to blame for.
+  if (own.size() > 8 && 2 * own.size() > machines) return cover;
 
   // Groups of one dimension that lie on the same machines are one group of machines (the paper's "PP group" is the
   // pipelines of all tensor ranks of those machines).
   struct Unit {
     std::string dimension;
     std::vector<const ParallelGroup*> groups;
-    std::set<std::string> hosts;
+    std::vector<int> machines;
     std::vector<std::int64_t> outliers;
   };
-  std::map<std::pair<std::string, std::vector<std::string>>, Unit> units;
+  std::map<std::pair<std::string, std::vector<int>>, Unit> by_machines;
   for (const ParallelGroup& g : topology.groups) {
     if (g.dimension == "world" || g.ranks.size() < 2) continue;
     std::vector<std::int64_t> hit;
     std::set_intersection(g.ranks.begin(), g.ranks.end(), outliers.begin(), outliers.end(), std::back_inserter(hit));
     if (hit.empty()) continue;
-    std::set<std::string> hosts;
-    for (const std::int64_t r : g.ranks) hosts.insert(machine_of(r, topology));
-    Unit& unit = units[{g.dimension, {hosts.begin(), hosts.end()}}];
+    std::vector<int> on = machines_of(g.ranks);
+    Unit& unit = by_machines[{g.dimension, on}];
     unit.dimension = g.dimension;
     unit.groups.push_back(&g);
-    unit.hosts = std::move(hosts);
+    unit.machines = std::move(on);
     unit.outliers.insert(unit.outliers.end(), hit.begin(), hit.end());
   }
+  std::vector<Unit> units;
+  for (auto& [key, unit] : by_machines) {
+    std::sort(unit.outliers.begin(), unit.outliers.end());
+    unit.outliers.erase(std::unique(unit.outliers.begin(), unit.outliers.end()), unit.outliers.end());
+    units.push_back(std::move(unit));
+  }
+  // Fewest machines, then fewest groups; the numbers of machines depend on the order of asking, so the id decides last.
+  std::sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) {
+    const auto key = [](const Unit& u) { return std::tuple(u.machines.size(), u.groups.size(), preference(u.dimension), u.groups.front()->ranks, std::string_view(u.groups.front()->id)); };
+    return key(a) < key(b);
+  });
   const auto take = [&](const std::vector<const Unit*>& chosen) {
-    std::set<std::string> hosts;
     std::set<std::int64_t> ranks;
-    for (const Unit* u : chosen) {
-      hosts.insert(u->hosts.begin(), u->hosts.end());
+    for (const Unit* u : chosen)
       for (const ParallelGroup* g : u->groups) {
         cover.groups.push_back(g->id);
         ranks.insert(g->ranks.begin(), g->ranks.end());
       }
-    }
     cover.dimension = chosen.front()->dimension;
     for (const Unit* u : chosen)
       if (u->dimension != cover.dimension) cover.dimension.clear();
-    cover.hosts.assign(hosts.begin(), hosts.end());
     cover.ranks.assign(ranks.begin(), ranks.end());
+    name_hosts(cover.ranks);
     cover.shared = true;
   };
-  const auto better = [&](const Unit& a, const Unit& b) {
-    if (a.hosts.size() != b.hosts.size()) return a.hosts.size() < b.hosts.size();
-    if (a.groups.size() != b.groups.size()) return a.groups.size() < b.groups.size();
-    if (preference(a.dimension) != preference(b.dimension)) return preference(a.dimension) < preference(b.dimension);
-    return a.groups.front()->id < b.groups.front()->id;
-  };
 
-  const Unit* one = nullptr;
-  for (auto& [key, unit] : units) {
-    std::sort(unit.outliers.begin(), unit.outliers.end());
-    unit.outliers.erase(std::unique(unit.outliers.begin(), unit.outliers.end()), unit.outliers.end());
+  for (const Unit& unit : units) {
     if (unit.outliers.size() < outliers.size()) continue;
     // A group that spreads over the job covers everything and says nothing.
-    if (unit.hosts.size() > 2 * own.size() || (machines > 1 && unit.hosts.size() >= machines)) continue;
-    if (one == nullptr || better(unit, *one)) one = &unit;
+    if (unit.machines.size() > 2 * own.size() || (machines > 1 && unit.machines.size() >= machines)) continue;
+    take({&unit});
+    return cover;
   }
-  if (one != nullptr) { take({one}); return cover; }
 
   // Several: only groups that add no machine to those of the outliers; the one with most of what is left first.
   std::set<std::int64_t> left(outliers.begin(), outliers.end());
   std::vector<const Unit*> chosen;
-  while (!left.empty()) {
+  while (!left.empty() && chosen.size() < own.size()) {
     const Unit* best = nullptr;
     std::size_t most = 0;
-    for (const auto& [key, unit] : units) {
-      if (!std::includes(own.begin(), own.end(), unit.hosts.begin(), unit.hosts.end())) continue;
-      const auto gain = static_cast<std::size_t>(std::count_if(unit.outliers.begin(), unit.outliers.end(), [&](std::int64_t r) { return left.count(r) > 0; }));
-      if (gain > most || (gain == most && gain > 0 && (preference(unit.dimension) < preference(best->dimension)))) { best = &unit; most = gain; }
+    for (const Unit& unit : units) {
+      if (!std::includes(own.begin(), own.end(), unit.machines.begin(), unit.machines.end())) continue;
+      const auto gain = static_cast<std::size_t>(std::count_if(unit.outliers.begin(), unit.outliers.end(), [&](std::int64_t r) { return left.contains(r); }));
+      if (gain > most || (gain == most && gain > 0 && preference(unit.dimension) < preference(best->dimension))) { best = &unit; most = gain; }
     }
     if (best == nullptr) break;
     chosen.push_back(best);
@@ -123,6 +143,9 @@ class Waiting {
     for (std::size_t i = 0; i < stages.size(); ++i) index_.emplace(stages[i].rank, i);
     for (std::size_t g = 0; g < topology.groups.size(); ++g)
       for (const std::int64_t r : topology.groups[g].ranks) groups_of_[r].push_back(g);
+    for (const RankStage& s : stages)
+      if (s.stage.doing == Doing::collective && s.stage.dimension.empty())
+        for (const std::size_t g : groups_of(s.rank)) ++together_[{g, s.stack, s.stage.operation}];
     edges_.resize(stages.size());
   }
 
@@ -254,11 +277,8 @@ class Waiting {
         if (group.dimension == s.stage.dimension && (best == nullptr || group.ranks.size() < best->ranks.size())) best = &group;
         continue;
       }
-      std::size_t in = 0;
-      for (const std::int64_t r : group.ranks) {
-        const auto at = index_.find(r);
-        if (at != index_.end() && stages_[at->second].stage.same_operation(s.stage) && stages_[at->second].stack == s.stack) ++in;
-      }
+      const auto with = together_.find({g, s.stack, s.stage.operation});
+      const std::size_t in = with == together_.end() ? 0 : with->second;
       const double share = static_cast<double>(in) / static_cast<double>(group.ranks.size());
       const bool whole = in == group.ranks.size();
       if (best == nullptr || (whole && !complete) || (whole == complete && (whole ? group.ranks.size() < best->ranks.size() : share > best_share))) {
@@ -382,6 +402,7 @@ class Waiting {
   std::vector<StackWait>& waits_;
   std::unordered_map<std::int64_t, std::size_t> index_;
   std::unordered_map<std::int64_t, std::vector<std::size_t>> groups_of_;
+  std::map<std::tuple<std::size_t, std::uint32_t, std::string_view>, std::size_t> together_;   // group, stack, operation -> ranks
   std::vector<std::vector<std::size_t>> edges_, backward_, members_;
   std::vector<std::size_t> component_;
   std::map<std::size_t, std::size_t> wait_of_;

@@ -98,25 +98,45 @@ class Aggregation {
     return member != nullptr && member->host ? *member->host : "";
   }
 
-  // The role that the resolution found; else what the stack itself betrays.
+  // The role that the resolution found; else what a stack of the process betrays, whichever of its threads it is.
   std::string role_of(const StackSample& sample) const {
     if (!sample.role.empty()) return sample.role;
-    if (sample.stack >= 0) {
-      const std::string_view operation = stage(sample.stack).operation;
-      if (operation == "agent") return "agent";
-      for (const std::uint32_t f : facts_.stacks.stacks[static_cast<std::size_t>(sample.stack)])
-        if (f < facts_.stacks.frames.size() && facts_.stacks.frames[f].function == "_worker_loop") return "dataloader";
+    if (betrayed_.empty()) return "trainer";
+    const auto at = betrayed_.find(owner_of(sample));
+    return at == betrayed_.end() ? "trainer" : at->second;
+  }
+  // A worker's machine code does not show that it is one; what another tool showed of the same process does.
+  std::tuple<std::string, MemberId, std::int64_t> owner_of(const StackSample& s) const {
+    return s.row.pid ? std::tuple(host_of(s), MemberId{0}, *s.row.pid) : std::tuple(std::string(), s.row.place.member, std::int64_t{-1});
+  }
+  void find_roles() {
+    std::vector<std::int8_t> worker(facts_.stacks.stacks.size(), -1);
+    for (const StackSample& s : facts_.samples) {
+      if (!s.role.empty()) continue;
+      const char* role = nullptr;
+      if (s.stack >= 0) {
+        std::int8_t& known = worker[static_cast<std::size_t>(s.stack)];
+        if (known < 0) {
+          known = stage(s.stack).operation == "agent" ? 2 : 0;
+          for (const std::uint32_t f : facts_.stacks.stacks[static_cast<std::size_t>(s.stack)])
+            if (f < facts_.stacks.frames.size() && facts_.stacks.frames[f].function == "_worker_loop") known = 1;
+        }
+        role = known == 1 ? "dataloader" : known == 2 ? "agent" : nullptr;
+      }
+      if (role == nullptr && (s.row.command.find("torchrun") != std::string::npos || s.row.command.find("torch.distributed.run") != std::string::npos)) role = "agent";
+      if (role != nullptr) betrayed_.emplace(owner_of(s), role);
     }
-    if (sample.row.command.find("torchrun") != std::string::npos || sample.row.command.find("torch.distributed.run") != std::string::npos) return "agent";
-    return "trainer";
   }
 
   void collect() {
+    find_roles();
     // Who is a process number? Tools that see machine code only know that.
     std::map<std::pair<std::string, std::int64_t>, std::int64_t> ranks;
     std::map<std::int64_t, std::set<std::int64_t>> by_pid;      // without hosts
     std::map<std::int64_t, std::string> hosts = topology_.host_of;
+    const bool nameless = std::any_of(facts_.samples.begin(), facts_.samples.end(), [&](const StackSample& s) { return s.row.ranks.empty() && !rank_of(s); });
     const auto learn = [&](const std::string& host, std::int64_t pid, std::int64_t rank) {
+      if (!nameless) return;
       ranks.emplace(std::pair(host, pid), rank);
       by_pid[pid].insert(rank);
     };
@@ -126,8 +146,9 @@ class Aggregation {
     }
     for (const ProcessRow& p : facts_.processes)
       if (p.rank) learn(p.host ? short_host(*p.host) : "", p.pid, *p.rank);
-    for (const StackSample& s : facts_.samples)
-      if (s.row.rank && s.row.pid) learn(host_of(s), *s.row.pid, *s.row.rank);
+    if (nameless)
+      for (const StackSample& s : facts_.samples)
+        if (const auto rank = rank_of(s); rank && s.row.pid) learn(host_of(s), *s.row.pid, *rank);
 
     std::map<Key, std::vector<std::size_t>> found;
     for (std::size_t i = 0; i < facts_.samples.size(); ++i) {
@@ -148,7 +169,7 @@ class Aggregation {
       }
       key.host = host_of(s);
       if (s.row.pid) key.pid = *s.row.pid;
-      if (s.row.rank) key.rank = *s.row.rank;
+      if (const auto rank = rank_of(s)) key.rank = *rank;
       else if (s.row.pid) {
         if (const auto at = ranks.find({key.host, *s.row.pid}); at != ranks.end()) key.rank = at->second;
         else if (const auto all = by_pid.find(*s.row.pid); all != by_pid.end() && all->second.size() == 1) key.rank = *all->second.begin();
@@ -171,8 +192,13 @@ class Aggregation {
         const StackSample& s = facts_.samples[*main];
         if (!p.shown.pid && s.row.pid) p.shown.pid = s.row.pid;
         if (p.shown.host.empty()) p.shown.host = host_of(s);
-        p.dumps.push_back({*main, series_of(s), stem_of(s), repeat, 0});
+        p.dumps.push_back({*main, "", "", repeat, 0});
       }
+      if (p.dumps.size() > 1)
+        for (Dump& d : p.dumps) {
+          d.series = series_of(facts_.samples[d.sample]);
+          d.stem = stem_of(facts_.samples[d.sample]);
+        }
       if (p.dumps.empty()) { if (key.role == "trainer") ++without_stack_; continue; }
       if (p.shown.host.empty() && key.rank >= 0)
         if (const auto host = hosts.find(key.rank); host != hosts.end()) p.shown.host = host->second;
@@ -189,6 +215,13 @@ class Aggregation {
     if (a.series != b.series) return natural_less(a.series, b.series);
     if (a.stem != b.stem) return natural_less(a.stem, b.stem);
     return std::tie(ra.place.member, ra.place.line, a.sample) < std::tie(rb.place.member, rb.place.line, b.sample);
+  }
+
+  // As printed; else of the file, when that is known to be of one rank.
+  std::optional<std::int64_t> rank_of(const StackSample& sample) const {
+    if (sample.row.rank) return sample.row.rank;
+    const MemberRow* member = facts_.member(sample.row.place.member);
+    return member == nullptr ? std::nullopt : member->rank;
   }
 
   std::string_view path_of(const StackSample& s) const {
@@ -286,7 +319,7 @@ class Aggregation {
     for (const auto& [source, n] : coverage) widest = std::max(widest, n);
     std::string favourite;
     for (const auto& [source, n] : coverage)
-      if (10 * n >= 9 * widest && (favourite.empty() || richness(source) > richness(favourite))) favourite = source;
+      if (4 * n >= 3 * widest && (favourite.empty() || richness(source) > richness(favourite))) favourite = source;
     for (Process& p : processes_) {
       // At the level of the favourite, the favourite first, then the richest; the first look of it.
       const auto rank_of = [&](const Dump& d) {
@@ -312,8 +345,9 @@ class Aggregation {
     for (const Dump& d : p.dumps) {
       const auto& frames = facts_.stacks.stacks[static_cast<std::size_t>(facts_.samples[d.sample].stack)];
       if (frames.empty() || frames.front() >= facts_.stacks.frames.size() || !facts_.stacks.frames[frames.front()].native) continue;
-      if (facts_.samples[d.sample].row.source == "gdb-py") continue;   // of machine code it has the innermost call at most
-      if (machine == nullptr || richness(facts_.samples[d.sample].row.source) > richness(facts_.samples[machine->sample].row.source)) machine = &d;
+      // gdb's Python view shows one built-in function at best: better than nothing.
+      const auto depth = [&](const Dump& dump) { const std::string& source = facts_.samples[dump.sample].row.source; return source == "gdb-py" ? 0 : richness(source); };
+      if (machine == nullptr || depth(d) > depth(*machine)) machine = &d;
     }
     if (machine != nullptr) {
       const Stage& native = stage(facts_.samples[machine->sample].stack);
@@ -410,11 +444,14 @@ class Aggregation {
   // "pipeline stage 3": the ranks are exactly all of one or several stages of the pipeline. Those may differ from others by
   // schedule; but a stage that lies on one machine is also just that machine, and then it is an exception.
   std::string whole_stages(const std::vector<std::int64_t>& ranks) {
-    if (stage_of_.empty())
+    if (!stages_known_) {
+      stages_known_ = true;
       for (const ParallelGroup& g : topology_.groups) {
         if (g.dimension != "pp") continue;
         for (std::size_t i = 0; i < g.ranks.size(); ++i) { stage_of_[g.ranks[i]] = i; ranks_of_stage_[i].insert(g.ranks[i]); }
       }
+    }
+    if (stage_of_.empty()) return "";
     std::set<std::size_t> stages;
     std::set<std::string> hosts;
     std::size_t expected = 0;
@@ -480,6 +517,11 @@ class Aggregation {
   // ByteRobust, section 5: in each round the parallel group with most outliers is flagged; the one with most flags degrades
   // the job.
   void find_rounds() {
+    if (std::none_of(processes_.begin(), processes_.end(), [](const Process& p) { return p.shown.role == "trainer" && p.dumps.size() > 1; })) {
+      // One look at everybody, in however many files and folders it lies.
+      report_.rounds.push_back({"", std::nullopt, report_.outliers, ""});
+      return;
+    }
     std::string source;
     for (const Process& p : processes_)
       if (p.shown.role == "trainer") { source = facts_.samples[p.shown.sample].row.source; break; }
@@ -669,8 +711,10 @@ class Aggregation {
   const StackParams& params_;
   StackReport& report_;
   std::vector<Process> processes_;
+  std::map<std::tuple<std::string, MemberId, std::int64_t>, std::string> betrayed_;   // process -> role
   std::map<std::int64_t, std::size_t> trainers_;
   std::map<std::int64_t, std::string> host_of_;
+  bool stages_known_ = false;
   std::map<std::int64_t, std::size_t> stage_of_;
   std::map<std::size_t, std::set<std::int64_t>> ranks_of_stage_;
   std::size_t without_stack_ = 0;
