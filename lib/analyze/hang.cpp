@@ -282,8 +282,9 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
       const bool sink = !stacks.sinks.empty() && p.rank && std::find(stacks.sinks.front().ranks.begin(), stacks.sinks.front().ranks.end(), *p.rank) != stacks.sinks.front().ranks.end();
       (p.stage.waits() ? waiting : busy) += !sink;
     }
-    const bool single = !stacks.sinks.empty() && stacks.sinks.front().elsewhere && (stacks.sinks.front().ranks.size() == 1 || stacks.sinks.front().hosts.size() == 1);
     const bool computing = !stacks.sinks.empty() && (stacks.sinks.front().stage.doing == Doing::compute || stacks.sinks.front().stage.doing == Doing::unknown);
+    const bool single = !stacks.sinks.empty() && stacks.sinks.front().elsewhere &&
+                        (stacks.sinks.front().ranks.size() == 1 || stacks.sinks.front().hosts.size() == 1 || (!computing && 3 * stacks.sinks.front().ranks.size() <= waiting));
     const bool one = (single || !stacks.storage.empty()) && busy == 0 && waiting >= params.crowd && !(computing && stacks.sinks.front().ranks.size() > 1);
     // A rank that computes while the others wait is what a healthy job looks like, too.
     if (!one || !facts.exits.empty() || (!facts.progress.empty() && computing)) return none(Outcome::not_enough_evidence, "one snapshot of stacks does not tell whether the job stood still, and nothing else does");
