@@ -105,7 +105,7 @@ class Printer {
   std::string group(GroupId id) const {
     if (id < 1 || static_cast<std::size_t>(id) > facts_.groups.size()) return "?";
     const GroupRow& g = facts_.groups[static_cast<std::size_t>(id) - 1];
-    std::string out = g.description.empty() ? g.name : g.name.empty() ? g.description : g.description + " " + g.name;
+    std::string out = analyze::group_name(facts_, id);
     if (!g.ranks.empty()) out += " [" + listed(g.ranks) + "]";
     return out;
   }

@@ -149,6 +149,7 @@ Result<analyze::Facts> resolve(store::Database& db, bool keep) {
   CULPRIT_TRY(facts, load_facts(db));
   analyze::resolve_identity(facts);
   analyze::resolve_clocks(facts);
+  analyze::put_in_order(facts);
   analyze::attribute_dumps(facts);
   analyze::assign_roles(facts);
   analyze::guess_trainers(facts);
@@ -166,6 +167,9 @@ std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db, const an
       if (const MemberRow* m = facts.member(h.member); m != nullptr && !h.rank) h.rank = m->rank;
     for (const auto& slow : analyze::slow_ranks(static_cast<GroupId>(i) + 1, histories)) out.push_back(slow);
   }
+  std::sort(out.begin(), out.end(), [&](const auto& a, const auto& b) {
+    return std::tie(a.rank, facts.groups[static_cast<std::size_t>(a.group) - 1]) < std::tie(b.rank, facts.groups[static_cast<std::size_t>(b.group) - 1]);
+  });
   return out;
 }
 

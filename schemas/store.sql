@@ -17,7 +17,7 @@ CREATE TABLE member (
   member_id      INTEGER PRIMARY KEY,  -- in the order of reading
   path           TEXT NOT NULL,        -- within the bundle; sections as file#section
   stored_path    TEXT NOT NULL,        -- as read, with the folder that an archive may wrap around everything
-  in_archive     INTEGER NOT NULL,     -- 1: the bundle is an archive or a stream, no folder
+  in_archive     INTEGER NOT NULL,     -- 1: of an archive or a stream that may wrap one folder around everything
   kind           TEXT NOT NULL,        -- file, link, device, other
   format         TEXT NOT NULL,        -- what `culprit formats` calls it; text, binary, empty
   text_kind      TEXT NOT NULL,        -- kernel, nccl, nvidia-smi ...; '' not known; data, stack, process, source: rules do not apply

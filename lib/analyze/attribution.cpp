@@ -36,6 +36,38 @@ bool serves_collectives(const Facts& facts, std::int32_t stack) {
 
 }  // namespace
 
+void put_in_order(Facts& facts) {
+  const auto before = [&](const Place& a, const Place& b) { return std::tuple(facts.order(a.member), a.line, a.offset) < std::tuple(facts.order(b.member), b.line, b.offset); };
+  const auto sort = [&](auto& rows) { std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return before(a.place, b.place); }); };
+  sort(facts.processes);
+  sort(facts.frontiers);
+  sort(facts.recorders);
+  sort(facts.networks);
+  const auto sort_samples = [&](auto& rows) { std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return before(a.row.place, b.row.place); }); };
+  sort_samples(facts.samples);
+  sort_samples(facts.collectives);
+
+  std::vector<std::uint32_t> frames(facts.stacks.frames.size()), place_of(frames.size());
+  for (std::uint32_t i = 0; i < frames.size(); ++i) frames[i] = i;
+  std::sort(frames.begin(), frames.end(), [&](std::uint32_t a, std::uint32_t b) { return facts.stacks.frames[a] < facts.stacks.frames[b]; });
+  std::vector<Frame> sorted;
+  sorted.reserve(frames.size());
+  for (std::uint32_t i = 0; i < frames.size(); ++i) { place_of[frames[i]] = i; sorted.push_back(std::move(facts.stacks.frames[frames[i]])); }
+  facts.stacks.frames = std::move(sorted);
+  for (auto& stack : facts.stacks.stacks)
+    for (std::uint32_t& f : stack) f = place_of[f];
+  std::vector<std::uint32_t> stacks(facts.stacks.stacks.size());
+  std::vector<std::int32_t> now(stacks.size());
+  for (std::uint32_t i = 0; i < stacks.size(); ++i) stacks[i] = i;
+  std::sort(stacks.begin(), stacks.end(), [&](std::uint32_t a, std::uint32_t b) { return facts.stacks.stacks[a] < facts.stacks.stacks[b]; });
+  std::vector<std::vector<std::uint32_t>> table;
+  table.reserve(stacks.size());
+  for (std::uint32_t i = 0; i < stacks.size(); ++i) { now[stacks[i]] = static_cast<std::int32_t>(i); table.push_back(std::move(facts.stacks.stacks[stacks[i]])); }
+  facts.stacks.stacks = std::move(table);
+  for (StackSample& s : facts.samples) if (s.stack >= 0) s.stack = now[static_cast<std::size_t>(s.stack)];
+  for (CollectiveSample& c : facts.collectives) if (c.stack >= 0) c.stack = now[static_cast<std::size_t>(c.stack)];
+}
+
 void attribute_dumps(Facts& facts) {
   for (StackSample& s : facts.samples) from_file(facts, s.row);
   for (ProcessRow& p : facts.processes) from_file(facts, p);

@@ -6,6 +6,10 @@
 
 namespace culprit::analyze {
 
+// Rows by path and line, distinct stacks by their frames: the order in which a container gives its files goes no further.
+// REQUIRES: resolve_identity().
+void put_in_order(Facts& facts);
+
 // Fills host, rank and local rank of samples, processes, frontiers, collectives and recorder dumps that do not print them.
 // REQUIRES: resolve_identity().
 void attribute_dumps(Facts& facts);

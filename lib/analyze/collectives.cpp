@@ -181,12 +181,16 @@ class WaitFor {
       std::map<std::string, std::string> id_of_pointer;
       for (const GroupRow& g : facts_.groups)
         if (g.description.rfind("0x", 0) == 0) id_of_pointer.emplace(g.description, g.name);
-      std::map<std::pair<std::string, std::int64_t>, GroupId> first;
+      std::map<std::pair<std::string, std::int64_t>, GroupId> first;   // the least row of each, whatever was read first
+      const auto name_of = [&](const GroupRow& g) { const auto pointer = id_of_pointer.find(g.name); return pointer != id_of_pointer.end() ? pointer->second : g.name; };
       for (std::size_t i = 0; i < facts_.groups.size(); ++i) {
         const GroupRow& g = facts_.groups[i];
-        const auto pointer = id_of_pointer.find(g.name);
-        const std::string& name = pointer != id_of_pointer.end() ? pointer->second : g.name;
-        canonical_[i + 1] = name.empty() ? static_cast<GroupId>(i) + 1 : first.try_emplace({name, g.size}, static_cast<GroupId>(i) + 1).first->second;
+        const auto [it, fresh] = first.try_emplace({name_of(g), g.size}, static_cast<GroupId>(i) + 1);
+        if (!fresh && g < facts_.groups[static_cast<std::size_t>(it->second) - 1]) it->second = static_cast<GroupId>(i) + 1;
+      }
+      for (std::size_t i = 0; i < facts_.groups.size(); ++i) {
+        const GroupRow& g = facts_.groups[i];
+        canonical_[i + 1] = g.name.empty() ? static_cast<GroupId>(i) + 1 : first.at({name_of(g), g.size});
       }
     }
     return canonical_[static_cast<std::size_t>(id)];
@@ -203,7 +207,7 @@ class WaitFor {
   void from_init_lines() {
     std::map<std::tuple<std::string, std::int64_t, std::int64_t>, FrontierRow> rows;   // communicator, size, rank in it
     std::map<std::pair<std::string, std::int64_t>, GroupId> group_of;
-    for (std::size_t i = 0; i < facts_.groups.size(); ++i) group_of.try_emplace({facts_.groups[i].name, facts_.groups[i].size}, static_cast<GroupId>(i) + 1);
+    for (std::size_t i = 0; i < facts_.groups.size(); ++i) group_of.try_emplace({facts_.groups[i].name, facts_.groups[i].size}, canonical(static_cast<GroupId>(i) + 1));
     for (const IdentityRow& i : facts_.identities) {
       if (!i.communicator || !i.rank || !i.world_size || *i.world_size < 2 || (i.source != "nccl-init" && i.source != "nccl-init-start")) continue;
       const auto group = group_of.find({*i.communicator, *i.world_size});
@@ -221,7 +225,12 @@ class WaitFor {
       }
       if (i.source == "nccl-init") row.completed = 1;
     }
-    for (auto& [key, row] : rows) init_rows_.push_back(std::move(row));
+    // One that any rank has finished was made; what is missing there are lines.
+    std::set<GroupId> made;
+    for (const auto& [key, row] : rows)
+      if (row.completed == 1) made.insert(row.group);
+    for (auto& [key, row] : rows)
+      if (made.count(row.group) == 0) init_rows_.push_back(std::move(row));
   }
 
   // A log names the group of all ranks and not its members.
@@ -248,6 +257,12 @@ class WaitFor {
   bool usable(const Place& place) const {
     const MemberRow* m = facts_.member(place.member);
     return m != nullptr && m->duplicate_of == 0 && !facts_.foreign(*m) && (!m->attempt || *m->attempt == last_attempt_);
+  }
+
+  // The same operation told twice: the first launch, then the first place.
+  bool earlier(const CollectiveRow& a, const CollectiveRow& b) const {
+    const auto key = [&](const CollectiveRow& r) { const MemberRow* m = facts_.member(r.place.member); return std::tuple(r.record, m == nullptr ? std::string_view() : std::string_view(m->path), r.place.line, r.place.offset); };
+    return key(a) < key(b);
   }
 
   void gather() {
@@ -289,6 +304,19 @@ class WaitFor {
       }
       return groups_[it->second];
     };
+    // In an order of their own: whatever comes first in the bundle, the answer is the same.
+    std::set<std::pair<GroupId, std::string>> used;
+    if (report_.source == "nccl-init") from_init_lines();
+    for (const FrontierRow& f : report_.source == "nccl-init" ? init_rows_ : facts_.frontiers)
+      if (f.source == report_.source && usable(f.place)) used.insert({canonical(f.group), f.operation});
+    for (const CollectiveSample& c : facts_.collectives)
+      if (c.row.source == report_.source && usable(c.row.place)) used.insert({canonical(c.row.group), ""});
+    std::vector<std::pair<GroupId, std::string>> ordered(used.begin(), used.end());
+    static const GroupRow kNameless{};
+    const auto row_of = [&](GroupId id) -> const GroupRow& { return id >= 1 && static_cast<std::size_t>(id) <= facts_.groups.size() ? facts_.groups[static_cast<std::size_t>(id) - 1] : kNameless; };
+    std::sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) { return std::tie(row_of(a.first), a.second) < std::tie(row_of(b.first), b.second); });
+    for (const auto& [id, counter] : ordered)
+      if (compares(id)) group(id, counter);
     const auto member = [&](Group& g, std::int64_t rank) -> Member& {
       if (Member* m = g.find(rank)) return *m;
       Member m;
@@ -302,7 +330,6 @@ class WaitFor {
       if (f.p2p && f.source == report_.source) mixed.insert(f.group);
     for (const CollectiveSample& c : facts_.collectives)
       if (!c.row.p2p && c.row.source == report_.source) mixed.erase(c.row.group);
-    if (report_.source == "nccl-init") from_init_lines();
     for (const FrontierRow& f : report_.source == "nccl-init" ? init_rows_ : facts_.frontiers) {
       if (f.source != report_.source || !usable(f.place) || (report_.source != "nccl-call" && mixed.count(f.group) != 0) || !compares(f.group)) continue;
       const auto rank = rank_of(f.rank, f.place, f.host, f.pid, f.group_rank, f.group);
@@ -344,7 +371,7 @@ class WaitFor {
         continue;
       }
       Member& m = member(g, *rank);
-      if (m.head == kUnknownSequence || c.row.sequence < m.head || (c.row.sequence == m.head && c.row.record < m.sample->row.record)) { m.head = c.row.sequence; m.sample = &c; }
+      if (m.head == kUnknownSequence || c.row.sequence < m.head || (c.row.sequence == m.head && (m.sample == nullptr || earlier(c.row, m.sample->row)))) { m.head = c.row.sequence; m.sample = &c; }
       m.last = std::max(m.last, c.row.sequence);
       if (m.enqueued != kUnknownSequence) m.enqueued = std::max(m.enqueued, c.row.sequence);
     }
@@ -407,12 +434,7 @@ class WaitFor {
     }
   }
 
-  std::string group_name(GroupId id) const {
-    if (id < 1 || static_cast<std::size_t>(id) > facts_.groups.size()) return "a group";
-    const GroupRow& g = facts_.groups[static_cast<std::size_t>(id) - 1];
-    const std::string what = g.description.empty() ? "group " + g.name : g.description;
-    return g.name.empty() || g.description.empty() ? what : what + " " + g.name;
-  }
+  std::string group_name(GroupId id) const { return analyze::group_name(facts_, id); }
 
   void make_operations() {
     for (std::uint32_t gi = 0; gi < groups_.size(); ++gi) {
@@ -892,6 +914,14 @@ const char* name(StopKind kind) {
   return "";
 }
 
+std::string group_name(const Facts& facts, GroupId id) {
+  if (id < 1 || static_cast<std::size_t>(id) > facts.groups.size()) return "a group";
+  const GroupRow& g = facts.groups[static_cast<std::size_t>(id) - 1];
+  // A pointer is one process's name for it and tells nobody else anything.
+  if (g.description.empty() || g.description.rfind("0x", 0) == 0) return "group " + g.name;
+  return g.name.empty() ? g.description : g.description + " " + g.name;
+}
+
 CollectiveReport wait_for(const Facts& facts, const Topology& topology) {
   CollectiveReport kept;
   for (const char* source : {"recorder", "watchdog", "ras", "nccl-call", "nccl-init"}) {
@@ -952,11 +982,7 @@ std::vector<Finding> collective_findings(const CollectiveReport& report, const s
     const MemberRow* m = facts.member(place.member);
     return Evidence{place.member, m == nullptr ? "" : m->path, place.line, place.offset, place.length, ""};
   };
-  const auto group_name = [&](GroupId id) {
-    if (id < 1 || static_cast<std::size_t>(id) > facts.groups.size()) return std::string();
-    const GroupRow& g = facts.groups[static_cast<std::size_t>(id) - 1];
-    return g.description.empty() ? g.name : g.description + (g.name.empty() ? "" : " " + g.name);
-  };
+  const auto group_name = [&](GroupId id) { return analyze::group_name(facts, id); };
   Finding base;
   base.analysis = "collectives";
   base.symptom = "Job Hang";
@@ -1021,7 +1047,7 @@ std::vector<Finding> collective_findings(const CollectiveReport& report, const s
   }
   for (const SlowRank& s : slow) {
     Finding f = base;
-    f.id = fmt::format("collectives/slow/rank/{}/{}", s.rank, s.group);
+    f.id = fmt::format("collectives/slow/rank/{}/{}", s.rank, group_name(s.group));
     f.event_class = "slow_rank";
     f.symptom = "MFU Decline";
     f.severity = Severity::warning;

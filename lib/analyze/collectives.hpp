@@ -77,6 +77,9 @@ struct CollectiveReport {
   std::vector<std::string> notes;
 };
 
+// "TENSOR_MODEL_PARALLEL_GROUP 41", as reports call a group.
+std::string group_name(const Facts& facts, GroupId id);
+
 // Looks at one source at a time and returns the report of the best one that says something (recorder first).
 CollectiveReport wait_for(const Facts& facts, const Topology& topology);
 

@@ -65,6 +65,8 @@ struct Facts {
 
   // Index of a member by id, or -1. Ids are dense from 1 unless members were left out.
   const MemberRow* member(MemberId id) const;
+  // Where it stands among all members by path; made by resolve_identity().
+  std::int64_t order(MemberId id) const { const MemberRow* m = member(id); return m == nullptr ? 0 : m->order; }
 };
 
 // "gpu-a17.cluster.local" -> "gpu-a17"; addresses stay whole.

@@ -27,6 +27,26 @@ struct Suspect {
   bool tie = false;
 };
 
+// What the kernel says of a process, where that is more than "it sleeps": D and T letters of ps, the function it waits in
+// when that is storage's. "" else.
+std::string kernel_word(const ProcessRow& p) {
+  struct Known { std::string_view function, what; };
+  static constexpr Known kKnown[] = {{"nfs", "NFS"}, {"rpc_wait", "NFS"}, {"cl_sync_io_wait", "Lustre"}, {"ll_", "Lustre"}, {"ptlrpc", "Lustre"}, {"lov_", "Lustre"}, {"gpfs", "GPFS"}, {"cxi", "GPFS"},
+                                     {"ceph", "Ceph"}, {"fuse_", "FUSE"}, {"request_wait_answer", "FUSE"}, {"fifo_open", "open of a FIFO"}, {"wait_for_partner", "open of a FIFO"}, {"io_schedule", "a disk"},
+                                     {"folio_wait", "a disk"}, {"wait_on_page", "a disk"}, {"jbd2", "a journal"}, {"nvidia", "the NVIDIA driver"}, {"uvm_", "the NVIDIA driver"}, {"os_acquire_rwlock", "the NVIDIA driver"}};
+  std::string out;
+  for (const Known& k : kKnown) {
+    const bool waits = p.wait.find(k.function) != std::string::npos;
+    if (!waits && p.kernel_stack.find(k.function) == std::string::npos) continue;
+    out = fmt::format("{} ({})", waits ? p.wait : p.kernel_stack.substr(0, p.kernel_stack.find(';')), k.what);
+    break;
+  }
+  if (!p.state.empty() && p.state[0] == 'D') out = "uninterruptible sleep (D)" + (out.empty() ? p.wait.empty() ? "" : " in " + p.wait : " in " + out);
+  else if (!p.state.empty() && (p.state[0] == 'T' || p.state[0] == 't')) out = "stopped by a signal or a tracer (" + p.state.substr(0, 1) + ")";
+  else if (!p.state.empty() && p.state[0] == 'Z') out = "dead, a zombie (Z)";
+  return out;
+}
+
 double both(double a, double b) { return 1 - (1 - a) * (1 - b); }
 
 std::string place_of(const std::string& file, std::int64_t line) { return file.empty() ? "" : line > 0 ? fmt::format("{}:{}", file, line) : file; }
@@ -137,6 +157,19 @@ class Join {
         out.push_back(std::move(s));
       }
     std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) { return a.confidence > b.confidence; });
+    for (Suspect& s : out) {
+      if (s.ranks.size() != 1 || s.role != "trainer") continue;
+      for (const ProcessRow& p : facts_.processes) {
+        if (p.rank != s.ranks[0] || p.role != "trainer") continue;
+        const std::string word = kernel_word(p);
+        // A dumper stops what it looks at: a T beside a stack is its own doing.
+        if (word.empty() || (word.rfind("stopped", 0) == 0 && !s.reason.empty()) || s.reason.find(word) != std::string::npos) continue;
+        s.reason += (s.reason.empty() ? "" : "; in the kernel ") + word;
+        if (std::find(s.sources.begin(), s.sources.end(), "processes") == s.sources.end()) s.sources.push_back("processes");
+        s.confidence = both(s.confidence, 0.4);
+        break;
+      }
+    }
     return out;
   }
 
@@ -151,10 +184,7 @@ class Join {
     s.tie = leaf.tie;
     s.sources = {collectives_.source};
     s.operation = leaf.operation;
-    if (leaf.group >= 1 && static_cast<std::size_t>(leaf.group) <= facts_.groups.size()) {
-      const GroupRow& g = facts_.groups[static_cast<std::size_t>(leaf.group) - 1];
-      s.group = g.description.empty() ? g.name : g.description + (g.name.empty() ? "" : " " + g.name);
-    }
+    if (leaf.group >= 1) s.group = group_name(facts_, leaf.group);
     if (leaf.kind == StopKind::mismatch) s.code = launched_at(facts_, leaf);
     if (leaf.ranks.size() != 1) return s;
     const auto stack = trainer_.find(leaf.ranks[0]);

@@ -84,7 +84,8 @@ PathFacts facts_of_path(const std::string& path) {
 
 // An archive often wraps everything in one folder of its own; a folder given as such does not show it.
 void strip_wrapper(std::vector<MemberRow>& members) {
-  static const std::set<std::string> kContent{"logs", "log", "host", "hosts", "nodes", "node", "var", "etc", "proc", "sys", "sos_commands", "metrics", "stacks", "attempts", "ranks", "namespaces", "flight_recorder"};
+  static const std::set<std::string> kContent{"logs", "log", "host", "hosts", "nodes", "node", "var", "etc", "proc", "sys", "sos_commands", "metrics", "stacks", "attempts", "ranks", "namespaces", "flight_recorder",
+                                               "fr", "traces", "dumps", "pyspy", "py-spy", "gdb", "pstack", "eu-stack", "faulthandler", "ras", "nccl", "kernel", "dmesg", "slurm", "cache"};
   std::string root;
   bool first = true;
   for (const MemberRow& m : members) {
@@ -215,6 +216,10 @@ bool nameless_host(const std::string& name) {
 
 void resolve_identity(Facts& facts) {
   strip_wrapper(facts.members);
+  std::vector<MemberRow*> paths;
+  for (MemberRow& m : facts.members) paths.push_back(&m);
+  std::sort(paths.begin(), paths.end(), [](const MemberRow* a, const MemberRow* b) { return std::tie(a->path, a->id) < std::tie(b->path, b->id); });
+  for (std::size_t i = 0; i < paths.size(); ++i) paths[i]->order = static_cast<std::int64_t>(i);
   Names names;
   const auto learn = [&](const std::optional<std::string>& host) { if (host) names.learn(*host); };
   if (facts.manifest) for (const auto& host : facts.manifest->hosts) names.learn(host);
@@ -388,6 +393,13 @@ void resolve_identity(Facts& facts) {
     add_rank(rank, m.host, m.local_rank, {}, {}, "path");
   }
   for (const auto& key : torn_pid) by_pid.erase(key);
+  // All ranks of the job on one machine: what names no machine is of that one.
+  std::optional<std::string> only;
+  if (!ranks.empty() && (facts.world_size == 0 || static_cast<std::size_t>(facts.world_size) <= ranks.size())) {
+    only = ranks.begin()->second.host;
+    for (const auto& [rank, row] : ranks)
+      if (row.host != only) { only.reset(); break; }
+  }
   const auto look = [](const auto& map, const std::optional<std::string>& host, const std::optional<std::int64_t>& key) -> std::optional<std::int64_t> {
     if (!key) return std::nullopt;
     const auto it = map.find({host.value_or(""), *key});
@@ -410,7 +422,7 @@ void resolve_identity(Facts& facts) {
       if (i->task && i->host) add_rank(*i->task, host_of(i->host, i->place), {}, i->pid, i->gpu, "srun label");
 
   for (MemberRow& m : facts.members) {
-    if (!m.rank && m.local_rank) m.rank = look(by_local, m.host, m.local_rank);
+    if (!m.rank && m.local_rank) m.rank = look(by_local, m.host ? m.host : only, m.local_rank);
     if (!m.host && m.rank)
       if (const auto it = ranks.find(*m.rank); it != ranks.end() && it->second.host) { m.host = it->second.host; m.attribution = "its rank"; }
   }
@@ -421,8 +433,8 @@ void resolve_identity(Facts& facts) {
     if (row.host && nameless_host(*row.host)) row.host.reset();
     if (row.host) row.host = names.canonical(*row.host);
     else if (m != nullptr && m->host) row.host = m->host;
-    if (!row.rank) row.rank = look(by_pid, row.host, row.pid);
-    if (!row.rank) row.rank = look(by_local, row.host, row.local_rank);
+    if (!row.rank) row.rank = look(by_pid, row.host ? row.host : only, row.pid);
+    if (!row.rank) row.rank = look(by_local, row.host ? row.host : only, row.local_rank);
     if constexpr (requires { row.task; })
       if (!row.rank && tasks_are_ranks) row.rank = row.task;
     if (!row.rank && m != nullptr) row.rank = m->rank;

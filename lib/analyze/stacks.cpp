@@ -107,7 +107,7 @@ class Aggregation {
   }
   // A worker's machine code does not show that it is one; what another tool showed of the same process does.
   std::tuple<std::string, MemberId, std::int64_t> owner_of(const StackSample& s) const {
-    return s.row.pid ? std::tuple(host_of(s), MemberId{0}, *s.row.pid) : std::tuple(std::string(), s.row.place.member, std::int64_t{-1});
+    return s.row.pid ? std::tuple(host_of(s), MemberId{0}, *s.row.pid) : std::tuple(std::string(), facts_.order(s.row.place.member) + 1, std::int64_t{-1});
   }
   void find_roles() {
     std::vector<std::int8_t> worker(facts_.stacks.stacks.size(), -1);
@@ -214,7 +214,8 @@ class Aggregation {
     if (ra.time.clock != Clock::none && rb.time.clock == ra.time.clock && ra.time.ns != rb.time.ns) return ra.time.ns < rb.time.ns;
     if (a.series != b.series) return natural_less(a.series, b.series);
     if (a.stem != b.stem) return natural_less(a.stem, b.stem);
-    return std::tie(ra.place.member, ra.place.line, a.sample) < std::tie(rb.place.member, rb.place.line, b.sample);
+    // Text before JSON: its lines can be quoted.
+    return std::tuple(-facts_.order(ra.place.member), ra.place.line, a.sample) < std::tuple(-facts_.order(rb.place.member), rb.place.line, b.sample);
   }
 
   // As printed; else of the file, when that is known to be of one rank.
@@ -242,7 +243,7 @@ class Aggregation {
   struct Threads { std::vector<std::size_t> samples; std::size_t repeat = 0; };
   std::vector<Threads> dumps_of(std::vector<std::size_t>& samples) const {
     const auto row = [&](std::size_t i) -> const StackRow& { return facts_.samples[i].row; };
-    const auto head = [&](std::size_t i) { return std::tie(row(i).place.member, row(i).source, row(i).time.ns); };
+    const auto head = [&](std::size_t i) { return std::tuple(facts_.order(row(i).place.member), row(i).source, row(i).time.ns); };
     if (samples.size() > 1)
       std::sort(samples.begin(), samples.end(), [&](std::size_t a, std::size_t b) {
         return head(a) != head(b) ? head(a) < head(b) : std::tie(row(a).place.line, facts_.samples[a].stack) < std::tie(row(b).place.line, facts_.samples[b].stack);
@@ -276,7 +277,7 @@ class Aggregation {
       else if (s.row.tid && s.row.pid && *s.row.tid == *s.row.pid) score = 2;
       else if (has_program(s.stack)) score = 1;
       const StackRow& row = s.row;
-      if (score > best_score || (score == best_score && std::tie(row.place.member, row.place.line, s.stack) < std::tie(facts_.samples[*best].row.place.member, facts_.samples[*best].row.place.line, facts_.samples[*best].stack))) {
+      if (score > best_score || (score == best_score && std::tuple(facts_.order(row.place.member), row.place.line) < std::tuple(facts_.order(facts_.samples[*best].row.place.member), facts_.samples[*best].row.place.line))) {
         best = i;
         best_score = score;
       }

@@ -49,6 +49,7 @@ struct MemberHead {
   std::uint64_t origin_offset = 0;   // sections only: first byte and
   std::uint64_t origin_line = 0;     // number of lines before it in `container`
   bool section = false;
+  bool rooted = false;               // an archive stores it as "./...": nothing is wrapped around the bundle
 };
 
 struct Problem {

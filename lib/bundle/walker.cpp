@@ -14,6 +14,7 @@ MemberHead head_of(const Place& place) {
   head.path = place.path;
   head.mtime_s = place.mtime_s;
   head.container = place.container;
+  head.rooted = place.rooted;
   return head;
 }
 
@@ -169,6 +170,7 @@ void Walker::entry(ArchiveReader& reader, const ArchiveEntry& entry, const Place
   place.prefix = place.path + "/";
   place.container = around.top ? "" : around.path;
   place.mtime_s = entry.mtime_s;
+  place.rooted = around.rooted || entry.name.starts_with("./");
   place.depth = around.depth;
   place.layer = &layer;
   if (entry.type != ArchiveEntry::Type::file) {

@@ -23,6 +23,7 @@ struct Place {
   std::int64_t mtime_s = 0;
   int depth = 0;                  // archives and compressed files around it
   bool top = false;
+  bool rooted = false;            // stored as "./...", here or around
   bool within_compressed = false; // x.tar.gz is one archive, not an archive in a compressed file
   Layer* layer = nullptr;         // innermost one around it
 };

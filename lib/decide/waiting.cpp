@@ -129,7 +129,7 @@ Answer stopped_rank(Walk& w) {
   const bool worker = number(f, "role") == "dataloader";
   const std::string waiting = number(f, "waiting");
   v.summary = fmt::format("The job hung because {} stopped{}: {}{}.", list(names), f.event_class == "hang/device_stopped" ? " on the GPU" : "",
-                          !reason.empty() ? (worker ? "its data loader is in " : "it is in ") + reason : where.empty() ? "it waits for nobody" : (f.event_class == "hang/device_stopped" ? "its peers finished " : "it never entered ") + where,
+                          !reason.empty() ? (worker ? "its data loader is in " : "it is in ") + reason : where.empty() ? "it waits for nobody" : (f.event_class == "hang/device_stopped" ? sure.size() == 1 ? "its peers finished " : "peers of rank " + f.subject.id + " finished " : sure.size() == 1 ? "it never entered " : "rank " + f.subject.id + " never entered ") + where,
                           waiting.empty() || waiting == "0" ? "" : fmt::format("; {} wait for {}", waiting == "1" ? "one rank" : waiting + " ranks", sure.size() == 1 ? "it" : "them"));
   for (const std::string& host : hosts) drain(v, host, "hang");
   if (nameless) next(v, "collect", "a job.json with hosts in node-rank order, or NCCL_DEBUG=INFO: nothing in the bundle ties this rank to a host name");

@@ -216,7 +216,7 @@ class Pipeline final : public bundle::Visitor {
 
   void describe(const bundle::MemberHead& head, MemberRow& row) const {
     row.path = full(head.path);
-    row.in_archive = !folder_;
+    row.in_archive = !folder_ && !head.rooted;
     row.container = head.container.empty() ? "" : full(head.container);
     row.origin_offset = head.origin_offset;
     row.origin_line = head.origin_line;

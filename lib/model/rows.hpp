@@ -38,7 +38,7 @@ struct MemberRow {
   MemberId id = 0;
   std::string path;            // as shown: without a folder that an archive wraps around everything
   std::string stored_path;     // as read
-  bool in_archive = false;     // the bundle it came with is an archive or a stream, no folder
+  bool in_archive = false;     // of an archive or a stream that may wrap one folder around everything
   std::string kind = "file";   // file link device other
   std::string format;          // what `culprit formats` calls it
   std::string text_kind;       // kernel training nccl scheduler ... data stack process source; "" = not known
@@ -61,6 +61,7 @@ struct MemberRow {
   std::optional<std::int64_t> local_rank;
   std::optional<std::int64_t> attempt;
   std::string attribution;     // why: "path", "content", "manifest" ...
+  std::int64_t order = 0;      // of its path among all: the order of reading is the container's and says nothing
   MemberId duplicate_of = 0;   // the same bytes, the same owner: counted there; 0 = none
 };
 

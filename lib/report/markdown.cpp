@@ -60,7 +60,7 @@ std::string to_markdown(const std::string& document, bool explain) {
     for (const json& f : d["findings"]) {
       if (f["id"] != id) continue;
       out += fmt::format("- **{}** ({}{}): {}\n", escaped(text(f, "title")), escaped(text(f, "class")), f["count"] == 0 ? "" : f["count"] == 1 ? ", 1 line" : fmt::format(", {} lines", f["count"].get<std::uint64_t>()), escaped(text(f, "why")));
-      for (const json& e : f["evidence"]) out += fmt::format("  - {} {}\n", code(fmt::format("{}:{}", text(e, "path"), e["line"].get<std::uint64_t>())), text(e, "excerpt").empty() ? "" : code(text(e, "excerpt")));
+      for (const json& e : f["evidence"]) out += fmt::format("  - {} {}\n", code(e["line"] == 0 ? fmt::format("{} at byte {}", text(e, "path"), e["byte_offset"].get<std::uint64_t>()) : fmt::format("{}:{}", text(e, "path"), e["line"].get<std::uint64_t>())), text(e, "excerpt").empty() ? "" : code(text(e, "excerpt")));
     }
   if (!v["chain"].empty()) {
     out += "\n## What happened\n\n| time (UTC) | who | what |\n|---|---|---|\n";

@@ -105,7 +105,7 @@ std::string to_text(const std::string& document, const TextOptions& options) {
       std::size_t n = 0;
       for (const json& e : f["evidence"]) {
         if (n++ >= (options.verbose ? 16u : 2u)) break;
-        out += fmt::format("    {}:{}\n", text(e, "path"), e["line"].get<std::uint64_t>());
+        out += e["line"] == 0 ? fmt::format("    {} at byte {}\n", text(e, "path"), e["byte_offset"].get<std::uint64_t>()) : fmt::format("    {}:{}\n", text(e, "path"), e["line"].get<std::uint64_t>());
         if (!text(e, "excerpt").empty()) out += "      " + p.faint(shortened(text(e, "excerpt"), width - 8)) + "\n";
       }
       // For an exception the message says more than the head of its stack.
