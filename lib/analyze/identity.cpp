@@ -243,8 +243,11 @@ void resolve_identity(Facts& facts) {
 
   std::set<std::string> manifest_hosts;
   if (facts.manifest) for (const auto& host : facts.manifest->hosts) manifest_hosts.insert(names.canonical(host));
-  for (MemberRow& m : facts.members) {
-    if (m.kind != "file") continue;
+  // By path, and again for those without a host: a folder is known to be a machine's once another path has told so, and
+  // which file was read first must not decide it.
+  for (std::size_t turn = 0; turn < 2 * paths.size(); ++turn) {
+    MemberRow& m = *paths[turn % paths.size()];
+    if (m.kind != "file" || (turn >= paths.size() && m.host)) continue;
     PathFacts path = facts_of_path(m.path);
     // A component of the path that is a known host beats every pattern.
     std::size_t at = 0;
