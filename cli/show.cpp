@@ -30,7 +30,7 @@ Result<Exit> run(const Arguments& arguments) {
       if (f.id == wanted) found = {&f};
     if (found.empty())
       for (const Finding& f : findings)
-        if (f.id.find(wanted) != std::string::npos) found.push_back(&f);
+        if (f.id.find(wanted) != std::string::npos || f.event_class == wanted) found.push_back(&f);
     if (found.empty()) {
       std::vector<std::string> names;
       for (const Finding& f : findings) names.push_back(f.id);
@@ -42,8 +42,14 @@ Result<Exit> run(const Arguments& arguments) {
       out += fmt::format("{}\n  {}: {} {} ({}, {}, {:.0f} % sure)\n  {}\n", report::visible(f->id), name(f->outcome), f->subject.kind, report::visible(f->subject.id), name(f->severity), name(f->role), f->confidence * 100, report::visible(f->title));
       out += "  " + report::wrapped(report::visible(f->why), 96, 2) + "\n";
       if (f->start) out += fmt::format("  from {}{} (to within {})\n", iso_utc(*f->start), f->end ? " to " + iso_utc(*f->end) : "", human_duration(f->uncertainty));
-      for (const auto& [key, value] : f->numbers) out += fmt::format("  {} = {}\n", key, report::visible(value));
+      for (const auto& [key, value] : f->numbers)
+        if (!value.empty()) out += fmt::format("  {} = {}\n", key, report::visible(value));
       for (const Evidence& e : f->evidence) {
+        if (e.line == 0) {   // a record of a binary file: its bytes tell a reader nothing
+          out += fmt::format("\n  {} at byte {}, {} bytes\n", report::visible(e.path), e.offset, e.length);
+          if (!e.excerpt.empty()) out += "    " + report::visible(e.excerpt) + "\n";
+          continue;
+        }
         out += fmt::format("\n  {}:{} (byte {})\n", report::visible(e.path), e.line, e.offset);
         std::string stored = e.path;
         for (const MemberRow& m : members)

@@ -844,6 +844,9 @@ class WaitFor {
   }
 
   void summarise() {
+    std::vector<std::vector<const Op*>> ops_of(groups_.size());
+    for (const Op& o : ops_)
+      if (!o.p2p) ops_of[o.group].push_back(&o);
     for (const Group& g : groups_) {
       GroupFrontier f;
       f.group = g.id;
@@ -860,8 +863,9 @@ class WaitFor {
         if (m.head != kUnknownSequence && (!open || m.head < f.sequence)) { open = true; f.sequence = m.head; }
       }
       if (!open) continue;
-      for (const Op& o : ops_) {
-        if (o.p2p || groups_[o.group].id != g.id || &groups_[o.group] != &g || o.sequence != f.sequence) continue;
+      for (const Op* one : ops_of[static_cast<std::size_t>(&g - groups_.data())]) {
+        const Op& o = *one;
+        if (o.sequence != f.sequence) continue;
         f.operation = o.operation;
         for (const std::uint32_t r : o.in) (ranks_[r].device_behind ? f.behind : f.pending).push_back(ranks_[r].rank);
         for (const std::uint32_t r : o.missing) f.missing.push_back(ranks_[r].rank);
@@ -1039,10 +1043,13 @@ std::vector<Finding> collective_findings(const CollectiveReport& report, const s
     f.numbers.push_back({"tie", leaf.tie ? "1" : "0"});
     f.numbers.push_back({"waiting", std::to_string(leaf.waiting)});
     std::sort(f.numbers.begin(), f.numbers.end());
-    for (const Place& p : leaf.places) f.evidence.push_back(evidence(p));
+    const auto show = [&](const Place& p) {
+      const bool told = std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) { return e.member == p.member && e.offset == p.offset; });
+      if (p.member != 0 && !told && f.evidence.size() < 8) f.evidence.push_back(evidence(p));
+    };
+    for (const Place& p : leaf.places) show(p);
     if (&leaf == &report.leaves.front())
-      for (const Wait& w : report.chain)
-        if (w.place.member != 0 && f.evidence.size() < 8) f.evidence.push_back(evidence(w.place));
+      for (const Wait& w : report.chain) show(w.place);
     out.push_back(std::move(f));
   }
   for (const SlowRank& s : slow) {
@@ -1057,7 +1064,9 @@ std::vector<Finding> collective_findings(const CollectiveReport& report, const s
     if (const auto it = topology.host_of.find(s.rank); it != topology.host_of.end()) { f.host = it->second; f.hosts = {it->second}; }
     f.title = "rank that joins collectives last";
     f.confidence = 0.6;
-    f.why = fmt::format("it spends {:.2f} ms in an operation of {}, its peers {:.2f} ms on average: they wait for it (Aegis section 5.2)", s.inside_ms, group_name(s.group), s.others_ms);
+    f.why = fmt::format("it spends {:.2f} ms in an operation of {}, its peers {:.2f} ms on average: they wait for it", s.inside_ms, group_name(s.group), s.others_ms);
+    for (const RecorderRow& d : facts.recorders)
+      if (const MemberRow* m = facts.member(d.place.member); f.evidence.size() < 2 && m != nullptr && (d.rank == s.rank || m->rank == s.rank)) f.evidence.push_back(evidence(d.place));
     f.numbers = {{"inside_ms", fmt::format("{:.3f}", s.inside_ms)}, {"late_ms", fmt::format("{:.3f}", s.late_ms)}, {"operations", std::to_string(s.operations)}, {"others_ms", fmt::format("{:.3f}", s.others_ms)}};
     out.push_back(std::move(f));
   }

@@ -30,16 +30,18 @@ struct Suspect {
 // What the kernel says of a process, where that is more than "it sleeps": D and T letters of ps, the function it waits in
 // when that is storage's. "" else.
 std::string kernel_word(const ProcessRow& p) {
-  struct Known { std::string_view function, what; };
+  struct Known { std::string_view function, what; };   // the begin of a kernel function's name
   static constexpr Known kKnown[] = {{"nfs", "NFS"}, {"rpc_wait", "NFS"}, {"cl_sync_io_wait", "Lustre"}, {"ll_", "Lustre"}, {"ptlrpc", "Lustre"}, {"lov_", "Lustre"}, {"gpfs", "GPFS"}, {"cxi", "GPFS"},
                                      {"ceph", "Ceph"}, {"fuse_", "FUSE"}, {"request_wait_answer", "FUSE"}, {"fifo_open", "open of a FIFO"}, {"wait_for_partner", "open of a FIFO"}, {"io_schedule", "a disk"},
                                      {"folio_wait", "a disk"}, {"wait_on_page", "a disk"}, {"jbd2", "a journal"}, {"nvidia", "the NVIDIA driver"}, {"uvm_", "the NVIDIA driver"}, {"os_acquire_rwlock", "the NVIDIA driver"}};
   std::string out;
-  for (const Known& k : kKnown) {
-    const bool waits = p.wait.find(k.function) != std::string::npos;
-    if (!waits && p.kernel_stack.find(k.function) == std::string::npos) continue;
-    out = fmt::format("{} ({})", waits ? p.wait : p.kernel_stack.substr(0, p.kernel_stack.find(';')), k.what);
-    break;
+  // From the innermost outward: what it waits in, then for what.
+  std::string_view rest = p.kernel_stack.empty() ? std::string_view(p.wait) : std::string_view(p.kernel_stack);
+  while (!rest.empty() && out.empty()) {
+    const std::string_view function = rest.substr(0, rest.find(';'));
+    rest.remove_prefix(std::min(rest.size(), function.size() + 1));
+    for (const Known& k : kKnown)
+      if (function.rfind(k.function, 0) == 0) { out = fmt::format("{} ({})", function, k.what); break; }
   }
   if (!p.state.empty() && p.state[0] == 'D') out = "uninterruptible sleep (D)" + (out.empty() ? p.wait.empty() ? "" : " in " + p.wait : " in " + out);
   else if (!p.state.empty() && (p.state[0] == 'T' || p.state[0] == 't')) out = "stopped by a signal or a tracer (" + p.state.substr(0, 1) + ")";
@@ -159,16 +161,19 @@ class Join {
     std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) { return a.confidence > b.confidence; });
     for (Suspect& s : out) {
       if (s.ranks.size() != 1 || s.role != "trainer") continue;
+      // ps and /proc tell of the same process; the one that says more is heard.
+      std::string told;
       for (const ProcessRow& p : facts_.processes) {
         if (p.rank != s.ranks[0] || p.role != "trainer") continue;
         const std::string word = kernel_word(p);
         // A dumper stops what it looks at: a T beside a stack is its own doing.
-        if (word.empty() || (word.rfind("stopped", 0) == 0 && !s.reason.empty()) || s.reason.find(word) != std::string::npos) continue;
-        s.reason += (s.reason.empty() ? "" : "; in the kernel ") + word;
-        if (std::find(s.sources.begin(), s.sources.end(), "processes") == s.sources.end()) s.sources.push_back("processes");
-        s.confidence = both(s.confidence, 0.4);
-        break;
+        if (word.rfind("stopped", 0) == 0 && !s.reason.empty()) continue;
+        if (word.size() > told.size()) told = word;
       }
+      if (told.empty() || s.reason.find(told) != std::string::npos) continue;
+      s.reason += (s.reason.empty() ? "" : "; in the kernel ") + told;
+      s.sources.push_back("processes");
+      s.confidence = both(s.confidence, 0.4);
     }
     return out;
   }
@@ -283,7 +288,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
   base.role = Role::root;
   const HangWord word = hang_reported(signals);
   for (const Signal& s : signals)
-    if (s.start && s.meaning.role == Role::cascade && s.meaning.symptom == "Job Hang" && !s.before_job && (!base.start || *s.start < *base.start)) base.start = s.start;
+    if (s.start && s.meaning.role == Role::cascade && s.meaning.symptom == "Job Hang" && !s.before_job && (!base.start || *s.start < *base.start)) { base.start = s.start; base.uncertainty = s.uncertainty; }
 
   const auto none = [&](Outcome outcome, std::string why) {
     Finding f = base;

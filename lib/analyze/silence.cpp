@@ -25,7 +25,7 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   base.symptom = "Job Hang";
   base.event_class = "silent_rank";
   for (const Signal* s : outs)
-    if (s->start && (!base.start || *s->start < *base.start)) base.start = s->start;
+    if (s->start && (!base.start || *s->start < *base.start)) { base.start = s->start; base.uncertainty = s->uncertainty; }
   for (const Signal* s : outs)
     if (!s->evidence.empty() && base.evidence.size() < 6) base.evidence.push_back(s->evidence.front());
   base.action = "find_lagging_rank";

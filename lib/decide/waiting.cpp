@@ -43,9 +43,9 @@ std::string in_group(const Finding& f) {
 
 void collect_more(Walk& w) {
   Verdict& v = w.verdict;
-  if (!w.incident.has_stacks) next(v, "collect", "stacks of all ranks while it hangs: for p in $(pgrep -f train); do py-spy dump --native --pid $p; done");
-  if (!w.incident.has_recorder) next(v, "collect", "TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1: the flight recorder says which collective a rank never entered");
-  if (!w.incident.has_stacks || !w.incident.has_recorder) next(v, "collect", "ncclras -v while it hangs (NCCL 2.24 and later): who has launched what, at once for the whole job");
+  if (!w.incident.has_stacks) next(v, "collect", "next time, stacks of all ranks while it hangs: for p in $(pgrep -f train); do py-spy dump --native --pid $p; done");
+  if (!w.incident.has_recorder) next(v, "collect", "next time, TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1: the flight recorder says which collective a rank never entered");
+  if (!w.incident.has_stacks || !w.incident.has_recorder) next(v, "collect", "next time, ncclras -v while it hangs (NCCL 2.24 and later): who has launched what, at once for the whole job");
 }
 
 }  // namespace
@@ -100,13 +100,13 @@ Answer stopped_rank(Walk& w) {
     v.precision = sure.size() == 1 ? "exact" : "candidates";
     std::vector<std::string> names;
     for (const Finding* s : sure) {
-      if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
       if (s->host && sure.size() == 1) target(v, {"host", *s->host}, s->confidence, because(*s));
+      if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
       names.push_back(who(*s));
     }
     const std::string reason = number(f, "reason");
     const std::string is_in = reason.empty() || sure.size() > 1 ? "" : ", which is in " + reason;
-    v.summary = number(f, "standing") == "1" ? fmt::format("The job hung, and the others probably waited for {}{}: {}.", list(names), is_in, f.why)
+    v.summary = number(f, "standing") == "1" ? fmt::format("The job hung, and the others probably waited for {}{}: {}{}", list(names), is_in, f.why, f.why.ends_with('.') ? "" : ".")
                                               : fmt::format("If the job stood still, it waited for {}{}; nothing else in the bundle confirms it.", list(names), is_in);
     collect_more(w);
     return taken(f.why);
@@ -128,7 +128,7 @@ Answer stopped_rank(Walk& w) {
   const std::string reason = number(f, "reason"), where = in_group(f);
   const bool worker = number(f, "role") == "dataloader";
   const std::string waiting = number(f, "waiting");
-  v.summary = fmt::format("The job hung because {} stopped{}: {}{}.", list(names), f.event_class == "hang/device_stopped" ? " on the GPU" : "",
+  v.summary = fmt::format("The job hung because {} stopped{}: {}{}.", list(names), f.event_class == "hang/device_stopped" ? " inside a collective" : "",
                           !reason.empty() ? (worker ? "its data loader is in " : "it is in ") + reason : where.empty() ? "it waits for nobody" : (f.event_class == "hang/device_stopped" ? sure.size() == 1 ? "its peers finished " : "peers of rank " + f.subject.id + " finished " : sure.size() == 1 ? "it never entered " : "rank " + f.subject.id + " never entered ") + where,
                           waiting.empty() || waiting == "0" ? "" : fmt::format("; {} wait for {}", waiting == "1" ? "one rank" : waiting + " ranks", sure.size() == 1 ? "it" : "them"));
   for (const std::string& host : hosts) drain(v, host, "hang");
