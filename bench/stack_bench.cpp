@@ -85,8 +85,8 @@ bool run(const char* title, std::int64_t ranks, std::uint32_t depth, std::uint32
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::int64_t ranks = argc > 1 ? std::atoll(argv[1]) : 100'000;
-  const auto depth = static_cast<std::uint32_t>(argc > 2 ? std::atoi(argv[2]) : 40);
+  const std::int64_t ranks = argc > 1 && argv[1][0] != '-' ? std::atoll(argv[1]) : 100'000;
+  const auto depth = static_cast<std::uint32_t>(argc > 2 && argv[2][0] != '-' ? std::atoi(argv[2]) : 40);
   if (ranks < 16 || depth < 4) return 2;
   const bool few = run("few distinct", ranks, depth, 12);
   const bool many = argc > 3 ? true : run("all distinct", ranks, depth, static_cast<std::uint32_t>(ranks) - 1);

@@ -77,10 +77,10 @@ void attribute_dumps(Facts& facts) {
 
   // Who is a process number? Twice the same number on different machines is two processes.
   std::map<ProcessKey, std::int64_t> rank_of;
-  std::map<std::int64_t, std::set<std::int64_t>> anywhere;
+  std::map<std::int64_t, std::set<std::pair<std::string, std::int64_t>>> anywhere;   // of a number: who has it, and where
   const auto learn = [&](const std::optional<std::string>& host, std::int64_t pid, std::int64_t rank) {
     rank_of.emplace(ProcessKey(host.value_or(""), pid), rank);
-    anywhere[pid].insert(rank);
+    anywhere[pid].insert({host.value_or(""), rank});
   };
   for (const RankRow& r : facts.ranks)
     if (r.pid) learn(r.host, *r.pid, r.rank);
@@ -95,7 +95,7 @@ void attribute_dumps(Facts& facts) {
     row.rank = member_rank(row.place);
     if (row.rank || !pid) return;
     if (const auto it = rank_of.find({row.host.value_or(""), *pid}); it != rank_of.end()) row.rank = it->second;
-    else if (const auto all = anywhere.find(*pid); all != anywhere.end() && all->second.size() == 1) row.rank = *all->second.begin();
+    else if (const auto all = anywhere.find(*pid); all != anywhere.end() && all->second.size() == 1 && (!row.host || all->second.begin()->first.empty())) row.rank = all->second.begin()->second;
   };
   for (StackSample& s : facts.samples)
     if (s.row.ranks.empty()) fill(s.row, s.row.pid);

@@ -13,6 +13,7 @@ namespace culprit::analyze {
 
 namespace {
 
+constexpr Nanoseconds kStale = 6 * 3600 * kSecond;   // apart by more: of another run. A time-out may be hours long
 constexpr double kSilentShare = 0.125;      // logs: more silent ranks than this are logs that nobody collected
 constexpr std::size_t kMostLeaves = 64;
 constexpr std::size_t kHeadsPerGroup = 8;   // distinct first unfinished operations of one group that are looked at
@@ -69,6 +70,7 @@ struct Op {
   std::string operation;
   const CollectiveSample* sample = nullptr;
   std::vector<std::uint32_t> in, missing, done;   // ranks
+  bool surely_done = false;                   // on some rank, by its own word
   bool partial = false;                       // of many members nothing is known
   bool stuck = false;                         // all are in it, nobody is out, nothing earlier holds anybody
 };
@@ -271,7 +273,14 @@ class WaitFor {
         if (const MemberRow* m = facts_.member(f.place.member); m != nullptr && m->attempt) last_attempt_ = std::max(last_attempt_, *m->attempt);
     // A rank with several dumps (pickle and JSON, a stale copy) speaks through the best: whole, then longest. The path
     // settles the rest, so that the order of reading does not.
+    std::map<MemberId, Nanoseconds> newest;   // what the dump itself saw last
+    for (const CollectiveSample& c : facts_.collectives)
+      if (c.row.source == report_.source && c.row.time.clock == Clock::utc) {
+        Nanoseconds& at = newest[c.row.place.member];
+        at = std::max({at, c.row.time.ns, c.row.completed_ns.value_or(0)});
+      }
     std::map<std::int64_t, const RecorderRow*> best;
+    std::set<std::int64_t> contested;
     for (const RecorderRow& d : facts_.recorders) {
       if (d.source != report_.source || !usable(d.place)) continue;
       const auto rank = rank_of(d.rank, d.place, d.host, d.pid, kUnknownSequence, 0);
@@ -279,7 +288,29 @@ class WaitFor {
       if (d.unresponsive) { report_.notes.push_back(fmt::format("{} does not answer RAS", topology_.where(*rank))); unresponsive_.insert(*rank); continue; }
       const RecorderRow*& kept = best[*rank];
       const auto key = [&](const RecorderRow& r) { return std::tuple(r.truncated, -r.entries, !r.has_status, facts_.member(r.place.member)->path, r.place.offset); };
-      if (kept == nullptr || key(d) < key(*kept)) kept = &d;
+      if (kept == nullptr) { kept = &d; continue; }
+      const Nanoseconds a = newest.count(d.place.member) != 0 ? newest[d.place.member] : 0, b = newest.count(kept->place.member) != 0 ? newest[kept->place.member] : 0;
+      if (a != 0 && b != 0 && std::abs(a - b) > kStale) { if (a > b) kept = &d; continue; }   // the other is of an earlier time
+      if (d.encoding == kept->encoding && !d.truncated && !kept->truncated && (d.entries != kept->entries || a != b)) contested.insert(*rank);
+      if (key(d) < key(*kept)) kept = &d;
+    }
+    for (const std::int64_t rank : contested) {
+      report_.notes.push_back(fmt::format("several dumps call themselves {}, and differ: none of them is used", topology_.where(rank)));
+      best.erase(rank);
+    }
+    // A dump left over from another day says nothing of this one.
+    std::vector<Nanoseconds> times;
+    for (const auto& [rank, dump] : best)
+      if (const auto it = newest.find(dump->place.member); it != newest.end() && it->second != 0) times.push_back(it->second);
+    if (times.size() > 2) {
+      std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+      const Nanoseconds median = times[times.size() / 2];
+      std::erase_if(best, [&](const auto& one) {
+        const auto it = newest.find(one.second->place.member);
+        if (it == newest.end() || it->second == 0 || it->second + kStale >= median) return false;
+        report_.notes.push_back(fmt::format("the dump of {} is {} older than the others: left over from an earlier run, not used", topology_.where(one.first), human_duration(median - it->second)));
+        return true;
+      });
     }
     for (const auto& [rank, dump] : best) {
       Rank& r = ranks_[rank_index(rank)];
@@ -343,7 +374,14 @@ class WaitFor {
       if (!by_dump && !r.dumped) { r.dumped = r.whole = true; r.dump = f.place; }
       if (f.p2p && report_.source != "nccl-call") continue;
       Member& m = member(group(canonical(f.group), f.operation), *rank);
-      if (m.row != nullptr && std::tie(f.enqueued, f.completed) <= std::tie(m.enqueued, m.completed)) continue;
+      if (m.row != nullptr) {
+        // Logs run through restarts, and counters begin anew: the last word counts, not the highest.
+        const bool text = report_.source == "watchdog" || report_.source == "nccl-call";
+        const bool timed = f.time.clock != Clock::none && f.time.clock == m.row->time.clock;
+        if (text && f.place.member == m.row->place.member) { if (f.place.line < m.row->place.line) continue; }
+        else if (text && timed && std::abs(f.time.ns - m.row->time.ns) > 600 * kSecond) { if (f.time.ns < m.row->time.ns) continue; }
+        else if (std::tie(f.enqueued, f.completed) <= std::tie(m.enqueued, m.completed)) continue;
+      }
       m.row = &f;
       m.enqueued = f.enqueued;
       m.completed = f.completed;
@@ -372,6 +410,11 @@ class WaitFor {
       }
       Member& m = member(g, *rank);
       if (m.head == kUnknownSequence || c.row.sequence < m.head || (c.row.sequence == m.head && (m.sample == nullptr || earlier(c.row, m.sample->row)))) { m.head = c.row.sequence; m.sample = &c; }
+      if (report_.source == "watchdog" && m.row != nullptr && m.completed >= 0 && (c.row.sequence <= m.completed || c.row.sequence > m.enqueued)) {   // of an earlier attempt
+        m.head = kUnknownSequence;
+        m.sample = nullptr;
+        continue;
+      }
       m.last = std::max(m.last, c.row.sequence);
       if (m.enqueued != kUnknownSequence) m.enqueued = std::max(m.enqueued, c.row.sequence);
     }
@@ -400,6 +443,18 @@ class WaitFor {
       m->sample = l.sample;
       if (m->head == kUnknownSequence) { m->head = m->last = m->enqueued; ranks_[m->index].clear = false; }
     }
+    // A group that a log does not name is one group only if what its members have in flight meets.
+    std::erase_if(groups_, [&](const Group& g) {
+      if (g.id < 1 || static_cast<std::size_t>(g.id) > facts_.groups.size() || !facts_.groups[static_cast<std::size_t>(g.id) - 1].description.ends_with('?')) return false;
+      std::int64_t done = kUnknownSequence, launched = kUnknownSequence, window = 0;
+      for (const Member& m : g.members) {
+        if (m.enqueued < 0 || m.completed < 0) continue;
+        done = std::max(done, m.completed);
+        launched = launched == kUnknownSequence ? m.enqueued : std::min(launched, m.enqueued);
+        window = std::max(window, m.enqueued - m.completed);
+      }
+      return launched >= 0 && done > launched + 2 * window + 4;
+    });
     for (Group& g : groups_) {
       std::size_t silent = 0;
       for (const Member& m : g.members) silent += !ranks_[m.index].dumped;
@@ -457,13 +512,13 @@ class WaitFor {
           if (m.head != kUnknownSequence && m.head <= sequence && (m.head == sequence || m.last >= sequence || m.enqueued >= sequence)) {
             o.in.push_back(m.index);
             if (m.sample != nullptr && m.head == sequence && o.sample == nullptr) o.sample = m.sample;
-          } else if (m.head != kUnknownSequence && m.head > sequence) (r.whole ? o.done : o.missing).push_back(m.index);   // a cut dump may have lost it: nobody knows
-          else if (m.completed >= sequence) o.done.push_back(m.index);
+          } else if (m.head != kUnknownSequence && m.head > sequence) (r.whole ? (o.surely_done = true, o.done) : o.missing).push_back(m.index);   // a cut dump may have lost it: nobody knows
+          else if (m.completed >= sequence) { o.done.push_back(m.index); o.surely_done = true; }
           else if (m.enqueued >= 0 && m.enqueued < sequence) o.missing.push_back(m.index);
           else if (m.enqueued == kNoSequence) o.missing.push_back(m.index);
           else if (!r.dumped && g.crowd >= 0) continue;   // one of the crowd
           else if (!r.dumped) { if (g.whole) o.missing.push_back(m.index); else o.partial = true; }
-          else if (m.enqueued >= sequence) (r.whole ? o.done : o.missing).push_back(m.index);   // launched, not listed as unfinished
+          else if (m.enqueued >= sequence) (r.whole ? (o.surely_done = true, o.done) : o.missing).push_back(m.index);   // launched, not listed as unfinished
           else unknown.push_back(&m);
         }
         // A dump of active operations says nothing of a group in which nothing is unfinished. A rank with nothing
@@ -525,13 +580,15 @@ class WaitFor {
   void make_graph() {
     graph_ = Graph(ranks_.size() + ops_.size());
     for (const Op& o : ops_) {
-      if (o.p2p || o.done.empty()) continue;
+      if (o.p2p || o.done.empty() || !o.surely_done) continue;
       // A broadcast can be over for most and not for a few: those did not get it.
       const bool few = 4 * o.in.size() <= o.done.size() && o.operation.find("reduce") == std::string::npos && o.operation.find("gather") == std::string::npos;
       if (!symmetric(o.operation) && !few) continue;
+      // One alone that did not finish what all others did has stopped; of several, one may hold up the rest.
       for (const std::uint32_t r : o.in) {
+        const bool doubt = !symmetric(o.operation) || o.in.size() > 1;
+        ranks_[r].doubtful = (!ranks_[r].device_behind || ranks_[r].doubtful) && doubt;
         ranks_[r].device_behind = true;
-        ranks_[r].doubtful = !symmetric(o.operation);
       }
     }
     for (const auto& [rank, op] : enters_)
@@ -631,6 +688,8 @@ class WaitFor {
         if (from->sample != nullptr) leaf.places.push_back(from->sample->row.place);
       }
       if (r.dumped) leaf.places.push_back(r.dump);
+      // A buffered send may be over before its receive begins: who is waited for in receives only may have sent.
+      const bool receives_only = std::all_of(reverse_[n].begin(), reverse_[n].end(), [&](std::uint32_t p) { return p >= ranks_.size() && ops_[p - ranks_.size()].p2p; });
       if (leaf.kind == StopKind::host_stopped)
         for (const ExitRow& x : facts_.exits)
           if (x.rank == r.rank && x.code == 0) { leaf.kind = StopKind::left_early; leaf.places.push_back(x.place); break; }
@@ -640,7 +699,7 @@ class WaitFor {
       else if (leaf.kind == StopKind::no_dump) leaf.why = fmt::format("others wait in {} for it, and {}", what, r.dumped ? "its own dump is cut" : unresponsive_.count(r.rank) != 0 ? "it does not answer" : "there is no dump of it");
       else if (leaf.kind == StopKind::left_early) leaf.why = fmt::format("others wait in {} for it, and its process had ended with success", what);
       else leaf.why = fmt::format("it never launched {} that its peers wait in, and waits for nobody itself: its host process stopped", what);
-      add(std::move(leaf), n, (opened ? 0.85 : 1) * (r.device_behind && r.doubtful ? 0.75 : 1));
+      add(std::move(leaf), n, (opened ? 0.85 : 1) * (r.device_behind && r.doubtful ? 0.75 : 1) * (!r.device_behind && receives_only ? 0.75 : 1));
       return;
     }
     const std::uint32_t op = n - static_cast<std::uint32_t>(ranks_.size());
@@ -795,7 +854,7 @@ class WaitFor {
   void weigh() {
     std::vector<std::size_t> order(report_.leaves.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    const auto witnessed = [&](const Leaf& l) { return l.kind != StopKind::no_dump; };
+    const auto witnessed = [&](const Leaf& l) { return l.kind != StopKind::no_dump && l.kind != StopKind::network; };
     const bool any_witnessed = std::any_of(report_.leaves.begin(), report_.leaves.end(), witnessed);
     // What several leaves share is one cause seen twice: a stuck operation beside a rank that stopped is its consequence
     // only when the graph says so, but a rank without a dump may simply wait like the others.

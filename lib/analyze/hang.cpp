@@ -94,12 +94,18 @@ class Join {
     // Stacks speak where the counters do not, or speak of a rank of which nothing was dumped.
     const bool witnessed = std::any_of(collectives_.leaves.begin(), collectives_.leaves.end(), [](const Leaf& l) { return l.kind != StopKind::no_dump && l.kind != StopKind::network; });
     if (!witnessed) {
+      // Whom the counters show inside the operation that is stuck, that operation does not wait for, whatever line Python shows.
+      std::set<std::int64_t> inside;
+      for (const Leaf& l : collectives_.leaves)
+        if (l.kind == StopKind::network) inside.insert(l.ranks.begin(), l.ranks.end());
+      const auto within = [&](const StackSink& sink) { return !sink.ranks.empty() && std::all_of(sink.ranks.begin(), sink.ranks.end(), [&](std::int64_t r) { return inside.count(r) != 0; }); };
       std::vector<Suspect> by_stack;
       for (const StackSink& sink : stacks_.sinks) {
+        if (within(sink)) continue;
         if (!by_stack.empty() && sink.waiting * 2 < stacks_.sinks.front().waiting) break;
         by_stack.push_back(from_sink(sink));
       }
-      const bool tells = std::any_of(stacks_.sinks.begin(), stacks_.sinks.end(), [](const StackSink& s) { return s.elsewhere; });
+      const bool tells = std::any_of(stacks_.sinks.begin(), stacks_.sinks.end(), [&](const StackSink& s) { return s.elsewhere && !within(s); });
       if (tells || out.empty()) {
         for (Suspect& s : by_stack)
           for (const Suspect& c : out)
@@ -170,10 +176,18 @@ class Join {
         if (word.rfind("stopped", 0) == 0 && !s.reason.empty()) continue;
         if (word.size() > told.size()) told = word;
       }
+      // What all of them wait in tells nothing of this one.
+      std::size_t trainers = 0, same = 0;
+      for (const ProcessRow& p : facts_.processes) {
+        if (p.role != "trainer" || !p.rank) continue;
+        ++trainers;
+        same += kernel_word(p) == told;
+      }
+      if (2 * same > trainers && trainers > 2) continue;
       if (told.empty() || s.reason.find(told) != std::string::npos) continue;
       s.reason += (s.reason.empty() ? "" : "; in the kernel ") + told;
       s.sources.push_back("processes");
-      s.confidence = both(s.confidence, 0.4);
+      if (told.rfind("uninterruptible", 0) == 0 || told.rfind("dead", 0) == 0 || told.rfind("stopped", 0) == 0) s.confidence = both(s.confidence, 0.4);
     }
     return out;
   }
@@ -239,7 +253,9 @@ class Join {
     s.hosts = sink.hosts;
     s.role = sink.role;
     s.waiting = static_cast<std::int64_t>(sink.waiting);
-    s.confidence = std::max(stacks_.confidence, sink.elsewhere ? 0.9 : 0.3);
+    // Code of one's own may end in a wait that Python does not show.
+    const bool vague = (sink.stage.doing == Doing::compute || sink.stage.doing == Doing::unknown) && sink.native_reason.empty();
+    s.confidence = vague ? 0.65 : std::max(stacks_.confidence, sink.elsewhere ? 0.9 : 0.3);
     s.sources = {"stacks"};
     if (!sink.unheard) s.reason = told(sink);
     s.code = place_of(sink.file, sink.line);
@@ -260,9 +276,9 @@ class Join {
 
 // Why there can be no hang at the moment of the dumps; "" = there can be one.
 std::string moved(const Facts& facts, const CollectiveReport& collectives, const StackReport& stacks, const HangWord& word, const HangParams& params) {
+  if (word.known || collectives.timed_out > 0) return {};
   if (collectives.moving) return collectives.moving_why;
   if (stacks.motion == Motion::moving && collectives.leaves.empty()) return stacks.motion_why;
-  if (word.known) return {};
   std::optional<Nanoseconds> dumped;
   for (const CollectiveSample& c : facts.collectives)
     if (c.row.time.clock == Clock::utc) dumped = std::max(dumped.value_or(c.row.time.ns), c.row.time.ns);

@@ -132,13 +132,13 @@ class Aggregation {
     find_roles();
     // Who is a process number? Tools that see machine code only know that.
     std::map<std::pair<std::string, std::int64_t>, std::int64_t> ranks;
-    std::map<std::int64_t, std::set<std::int64_t>> by_pid;      // without hosts
+    std::map<std::int64_t, std::set<std::pair<std::string, std::int64_t>>> by_pid;      // who has it, and where
     std::map<std::int64_t, std::string> hosts = topology_.host_of;
     const bool nameless = std::any_of(facts_.samples.begin(), facts_.samples.end(), [&](const StackSample& s) { return s.row.ranks.empty() && !rank_of(s); });
     const auto learn = [&](const std::string& host, std::int64_t pid, std::int64_t rank) {
       if (!nameless) return;
       ranks.emplace(std::pair(host, pid), rank);
-      by_pid[pid].insert(rank);
+      by_pid[pid].insert({host, rank});
     };
     for (const RankRow& r : facts_.ranks) {
       if (r.host) hosts.emplace(r.rank, *r.host);
@@ -172,7 +172,7 @@ class Aggregation {
       if (const auto rank = rank_of(s)) key.rank = *rank;
       else if (s.row.pid) {
         if (const auto at = ranks.find({key.host, *s.row.pid}); at != ranks.end()) key.rank = at->second;
-        else if (const auto all = by_pid.find(*s.row.pid); all != by_pid.end() && all->second.size() == 1) key.rank = *all->second.begin();
+        else if (const auto all = by_pid.find(*s.row.pid); all != by_pid.end() && all->second.size() == 1 && (key.host.empty() || all->second.begin()->first.empty())) key.rank = all->second.begin()->second;
       }
       if (key.host.empty() && key.rank >= 0)
         if (const auto host = hosts.find(key.rank); host != hosts.end()) key.host = host->second;
@@ -243,7 +243,7 @@ class Aggregation {
   struct Threads { std::vector<std::size_t> samples; std::size_t repeat = 0; };
   std::vector<Threads> dumps_of(std::vector<std::size_t>& samples) const {
     const auto row = [&](std::size_t i) -> const StackRow& { return facts_.samples[i].row; };
-    const auto head = [&](std::size_t i) { return std::tuple(facts_.order(row(i).place.member), row(i).source, row(i).time.ns); };
+    const auto head = [&](std::size_t i) { return std::tuple(facts_.order(row(i).place.member), row(i).place.member, row(i).source, row(i).time.ns); };
     if (samples.size() > 1)
       std::sort(samples.begin(), samples.end(), [&](std::size_t a, std::size_t b) {
         return head(a) != head(b) ? head(a) < head(b) : std::tie(row(a).place.line, facts_.samples[a].stack) < std::tie(row(b).place.line, facts_.samples[b].stack);

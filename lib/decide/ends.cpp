@@ -33,6 +33,8 @@ Answer job_finished(Walk& w) {
     if (f.analysis == "hang" && f.outcome == Outcome::fired) return ruled_out("ranks were waiting for something that did not come");
   if (worst != 0) return ruled_out(fmt::format("a process of the job ended with code {}", worst));
   if (trouble && !zero) return ruled_out("the logs tell of a failure");
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == "collectives" && f.outcome == Outcome::not_enough_evidence && !zero) return ruled_out("collectives are unfinished, and nothing says that the job ended well");
   const bool machine = w.best(CauseKind::machine) != nullptr && w.best()->confidence >= 0.9;
   const bool nan = w.best(CauseKind::numerics) != nullptr;
   if (machine) return ruled_out("a machine of the job reports a critical error");

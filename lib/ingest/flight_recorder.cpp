@@ -23,6 +23,8 @@ namespace culprit::ingest {
 
 namespace {
 
+constexpr std::size_t kMostKeys = 64;   // of one group's status or configuration; torch writes three
+
 using Kind = Value::Kind;
 
 constexpr std::size_t kLastCompleted = 4;    // of each group: what went well, to compare with
@@ -267,6 +269,7 @@ class Dump {
     tree_.each_pair(config_value_, [&](const Value& key, const Value& v) {
       if (!spend()) return false;
       if (tree_.partial(v)) return true;
+      if (v.is_dict() && tree_.nodes[v.node].count > kMostKeys) return true;
       std::string name = v.is_dict() ? spelt(tree_.find(v, "name")) : "";
       if (name.empty()) name = spelt(key);
       if (name.empty() || by_name_.contains(name)) return true;
@@ -439,7 +442,7 @@ class Dump {
   void read_status() {
     tree_.each_pair(status_value_, [&](const Value& key, const Value& v) {
       if (!spend()) return false;
-      if (!v.is_dict() || tree_.partial(v)) return true;
+      if (!v.is_dict() || tree_.partial(v) || tree_.nodes[v.node].count > kMostKeys) return true;
       Status status;
       status.id = spelt(key);
       status.node = v.node;
@@ -717,7 +720,8 @@ class Dump {
     row.operation = operation.name;
     row.backend = operation.backend;
     row.p2p = e.p2p;
-    row.peer = operation.peer;
+    // Printed within the group: without its members, only the group of all ranks says who that is.
+    row.peer = group.row.description == "default_pg" ? operation.peer : kUnknownSequence;
     if (operation.peer >= 0 && !group.row.ranks.empty())
       row.peer = operation.peer < static_cast<std::int64_t>(group.row.ranks.size()) ? group.row.ranks[static_cast<std::size_t>(operation.peer)] : kUnknownSequence;
     static constexpr std::string_view kStates[] = {"scheduled", "started", "completed"};
@@ -911,8 +915,13 @@ std::optional<std::int64_t> rank_in_name(std::string_view path) {
     if (before.ends_with("local") || before.ends_with("node") || before.ends_with("group")) return std::nullopt;
     return rank;
   }
+  // A device, a process or a machine counts on its own.
   std::size_t at = base.size();
   while (at > 0 && isdigit(static_cast<unsigned char>(base[at - 1]))) --at;
+  std::string_view before = base.substr(0, at);
+  while (!before.empty() && (before.back() == '_' || before.back() == '-' || before.back() == '.')) before.remove_suffix(1);
+  for (const std::string_view word : {"gpu", "dev", "device", "cuda", "local", "pid", "node", "host", "worker", "server", "machine"})
+    if (before.ends_with(word)) return std::nullopt;
   return digits_at(at);
 }
 

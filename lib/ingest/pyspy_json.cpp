@@ -41,6 +41,8 @@ bool truth(const json& object, const char* key) {
 }
 
 // The end of the object that begins at `at`, or npos when the file ends before.
+constexpr std::size_t kProblemBytes = 4096;   // of one {"Err": ...}
+
 std::size_t object_end(std::string_view bytes, std::size_t at) {
   int depth = 0;
   bool quoted = false;
@@ -52,7 +54,7 @@ std::size_t object_end(std::string_view bytes, std::size_t at) {
     } else if (c == '"') {
       quoted = true;
     } else if (c == '{' || c == '[') {
-      ++depth;
+      if (++depth > 64) return std::string_view::npos;   // no dump nests that deep
     } else if ((c == '}' || c == ']') && --depth == 0) {
       return at + 1;
     }
@@ -76,7 +78,7 @@ class Threads {
       const bool thread = brace != std::string_view::npos && rest[brace] == '[' && own.rfind("\"frames\"") != std::string_view::npos;
       if (!thread) {   // {"Ok": {"pid": 7, "stack_traces": [ ...
         if (const std::size_t key = own.find("\"pid\""); key != std::string_view::npos) outer_pid_ = after_colon(own.substr(key + 5));
-        if (own.find("\"Err\"") != std::string_view::npos) put_problem(at);
+        if (own.find("\"Err\"") != std::string_view::npos) { at = put_problem(at); continue; }
         ++at;
         continue;
       }
@@ -108,18 +110,24 @@ class Threads {
 
   Place place(std::size_t begin, std::size_t end) { return {member_.id, line_of(begin), begin, static_cast<std::uint32_t>(std::min<std::size_t>(end - begin, UINT32_MAX))}; }
 
-  void put_problem(std::size_t at) {
-    const std::size_t end = object_end(bytes_, at);
-    if (end == std::string_view::npos) return;
-    const json object = json::parse(bytes_.substr(at, end - at), nullptr, false, true);
-    if (!object.is_object() || !object.contains("Err")) return;
+  // {"Err": "..."} in place of a dump. Returns where to go on; an object that is no such thing is stepped into.
+  std::size_t put_problem(std::size_t at) {
+    const std::size_t end = object_end(bytes_.substr(0, std::min(bytes_.size(), at + kProblemBytes)), at);
+    if (end == std::string_view::npos) return at + 1;
+    const std::string_view own = bytes_.substr(at, end - at);
+    const std::size_t key = own.find("\"Err\"");
+    const std::size_t colon = key == std::string_view::npos ? key : own.find(':', key);
+    if (colon == std::string_view::npos) return at + 1;
     StackRow row;
     row.place = place(at, end);
     row.source = "pyspy";
     row.pid = path_pid_;
-    row.problem = object["Err"].is_string() ? object["Err"].get<std::string>().substr(0, 400) : object["Err"].dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 400);
+    std::string_view said = trim(own.substr(colon + 1, own.size() - colon - 2));
+    if (said.size() >= 2 && said.front() == '"' && said.back() == '"') said = said.substr(1, said.size() - 2);
+    row.problem = std::string(said.substr(0, 400));
     reading_.sink.put(row);
     ++problems_;
+    return end;
   }
 
   void put(const json& thread, std::size_t begin, std::size_t end) {

@@ -161,7 +161,7 @@ TEST(FlightRecorder, SendAndReceive) {
   EXPECT_TRUE(rows.collectives[0].p2p);
   EXPECT_TRUE(rows.recorders[0].only_active);
   const Rows unknown = read("nccl_trace_rank_8", dump({{}, {}, {{1, 6, "43", "", 2, true, "gloo:send 2->3", "scheduled"}}}));
-  EXPECT_EQ(unknown.collectives.at(0).peer, 3);
+  EXPECT_EQ(unknown.collectives.at(0).peer, kUnknownSequence);
   EXPECT_EQ(frontiers(unknown), (Lines{"43p 2/-2/1"}));
   // Both kinds on one group: the status counts the last.
   const Rows both = read("nccl_trace_rank_8", dump({{{"0", "default_pg", "[0, 8]"}}, {{"0", 7, 6}}, {{1, 0, "0", "default_pg", 3}, {2, 0, "0", "default_pg", 6, true, "nccl:send 1->0"}, {3, 0, "0", "default_pg", 7, true, "nccl:recv 1<-0", "scheduled"}}}));
