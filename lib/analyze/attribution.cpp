@@ -107,22 +107,20 @@ void attribute_dumps(Facts& facts) {
 }
 
 void guess_trainers(Facts& facts) {
-  struct Process { bool serves = false, known = false; std::size_t threads = 0; std::optional<std::int64_t> rank; std::string role; };
+  struct Process { bool serves = false; std::optional<std::int64_t> rank; std::string role; };
   std::map<ProcessKey, Process> processes;
   for (const StackSample& s : facts.samples) {
     if (!s.row.pid || !s.row.ranks.empty()) continue;
     Process& p = processes[{s.row.host.value_or(""), *s.row.pid}];
     p.serves = p.serves || serves_collectives(facts, s.stack);
-    ++p.threads;
     if (s.row.rank) p.rank = s.row.rank;
     if (!s.role.empty()) p.role = s.role;
   }
-  std::size_t serving = 0, least = SIZE_MAX;
-  for (const auto& [key, p] : processes)
-    if (p.serves) { ++serving; least = std::min(least, p.threads); }
-  if (serving >= 2)
+  std::size_t serving = 0;
+  for (const auto& [key, p] : processes) serving += p.serves;
+  if (serving >= 2)   // what is beside them is the launcher and its helpers
     for (auto& [key, p] : processes)
-      if (p.role.empty()) p.role = p.serves ? "trainer" : p.threads * 2 <= least ? "noise" : "";
+      if (p.role.empty()) p.role = p.serves ? "trainer" : "noise";
   for (StackSample& s : facts.samples)
     if (s.role.empty() && s.row.pid)
       if (const auto it = processes.find({s.row.host.value_or(""), *s.row.pid}); it != processes.end()) s.role = it->second.role;

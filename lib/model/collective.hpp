@@ -63,7 +63,7 @@ struct CollectiveRow {
   std::string operation;       // lower case, without backend: all_reduce, _all_gather_base, send, recv, all_to_all, coalesced
   std::string backend;         // nccl gloo ncclx xccl ...
   bool p2p = false;
-  std::int64_t peer = kUnknownSequence;        // global rank of the other end of send and recv; group rank when the group's ranks are not known
+  std::int64_t peer = kUnknownSequence;        // global rank of the other end of send and receive; not known when the members of the group are not
   std::string state;           // scheduled started completed; timeout for a line that says so
   bool retired = false;        // the watchdog let go of it: retired and not completed = timed out
   std::string sizes;           // "in [[4096, 1, 5120]] out [[8192, 1, 5120]]"; "" not known
