@@ -312,5 +312,118 @@ TEST(Collectives, WatchdogCountersAloneNameTheRankBehind) {
   EXPECT_EQ(report.leaves[0].kind, StopKind::host_stopped);
 }
 
+FrontierRow counted(MemberId member, GroupId group, std::int64_t enqueued, std::int64_t completed, std::uint64_t line = 1) {
+  FrontierRow f;
+  f.place = {member, line, line * 100, 10};
+  f.source = "watchdog";
+  f.group = group;
+  f.enqueued = enqueued;
+  f.completed = completed;
+  return f;
+}
+
+Facts logs(std::int64_t ranks) {
+  Facts facts;
+  facts.world_size = ranks;
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    MemberRow m;
+    m.id = r + 1;
+    m.order = r;
+    m.path = "rank" + std::to_string(r) + ".log";
+    m.rank = r;
+    facts.members.push_back(m);
+  }
+  return facts;
+}
+
+// A log runs through a restart; counters begin anew and the earlier incident is over.
+TEST(Collectives, OfTwoAttemptsInOneLogTheLastCounts) {
+  Facts facts = logs(8);
+  facts.groups.push_back({"0", "default_pg", {}, 8});
+  for (std::int64_t r = 0; r < 8; ++r) {
+    facts.frontiers.push_back(counted(r + 1, 1, r == 5 ? 498 : 500, 498, 10));
+    facts.frontiers.push_back(counted(r + 1, 1, r == 2 ? 298 : 300, 298, 90));
+  }
+  const CollectiveReport report = wait_for(facts, {});
+  ASSERT_EQ(report.leaves.size(), 1u) << told(report);
+  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{2});
+}
+
+// Two tensor groups and the world group, none of them named: counters that never meet are not of one group.
+TEST(Collectives, UnnamedGroupsAreNotMixed) {
+  Facts facts = logs(4);
+  facts.groups.push_back({"", "default_pg?", {}, 0});
+  for (std::int64_t r = 0; r < 2; ++r) facts.frontiers.push_back(counted(r + 1, 1, 9001, 8999));
+  for (std::int64_t r = 2; r < 4; ++r) facts.frontiers.push_back(counted(r + 1, 1, 300, 299));
+  EXPECT_TRUE(wait_for(facts, {}).leaves.empty());
+}
+
+TEST(Collectives, ADumpOfAnotherDayIsLeftOut) {
+  Job job;
+  job.build(4);
+  job.run(3, 9, -1);
+  Facts facts = job.facts(1);
+  constexpr Nanoseconds kDay = 86'400 * kSecond;
+  for (CollectiveSample& c : facts.collectives) {
+    c.row.time = {Clock::utc, 100 * kDay - (c.row.rank == 6 ? 3 * kDay : 0), 1};
+    if (c.row.rank == 6) c.row.state = "completed";
+  }
+  for (FrontierRow& f : facts.frontiers)
+    if (f.rank == 6) f.enqueued = f.completed = 1;
+  const CollectiveReport report = wait_for(facts, {});
+  EXPECT_FALSE(report.moving) << report.moving_why;
+  for (const Leaf& l : report.leaves) {
+    if (l.kind != StopKind::no_dump) { EXPECT_EQ(l.ranks, std::vector<std::int64_t>{3}); }
+  }
+}
+
+TEST(Collectives, TwoFilesThatClaimOneRankAreNotBelieved) {
+  Job job;
+  job.build(4);
+  job.run(3, 9, -1);
+  Facts facts = job.facts(1);
+  MemberRow m = facts.members.front();
+  m.id = static_cast<MemberId>(facts.members.size()) + 1;
+  m.path = "other";
+  m.rank = 3;
+  facts.members.push_back(m);
+  RecorderRow d = facts.recorders.front();
+  d.place.member = m.id;
+  d.rank = 3;
+  d.entries = 12345;
+  facts.recorders.push_back(d);
+  const CollectiveReport report = wait_for(facts, {});
+  for (const Leaf& l : report.leaves) EXPECT_NE(l.kind, StopKind::host_stopped) << told(report);
+  EXPECT_FALSE(report.notes.empty());
+}
+
+// Several that did not finish what the others did: one link can hold up all of them.
+TEST(Collectives, SeveralBehindInOneOperationAreDoubtful) {
+  Facts facts = logs(8);
+  facts.groups.push_back({"0", "default_pg", {0, 1, 2, 3, 4, 5, 6, 7}, 8});
+  for (std::int64_t r = 0; r < 8; ++r) {
+    RecorderRow d;
+    d.place.member = r + 1;
+    d.source = "recorder";
+    d.rank = r;
+    facts.recorders.push_back(d);
+    FrontierRow f = counted(r + 1, 1, 50, r >= 5 ? 49 : 50);
+    f.source = "recorder";
+    f.rank = r;
+    facts.frontiers.push_back(f);
+    if (r < 5) continue;
+    CollectiveSample c;
+    c.row.place.member = r + 1;
+    c.row.source = "recorder";
+    c.row.rank = r;
+    c.row.group = 1;
+    c.row.sequence = 50;
+    c.row.operation = "all_reduce";
+    c.row.state = "scheduled";
+    facts.collectives.push_back(c);
+  }
+  for (const Leaf& l : wait_for(facts, {}).leaves) EXPECT_LT(l.confidence, 0.7);
+}
+
 }  // namespace
 }  // namespace culprit::analyze
