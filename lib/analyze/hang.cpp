@@ -384,11 +384,18 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
           if (other.outcome != Outcome::fired || other.analysis != analysis || other.event_class == "slow_rank" || (other.ranks == s.ranks) != exact) continue;
           if (std::any_of(other.ranks.begin(), other.ranks.end(), [&](std::int64_t r) { return std::binary_search(s.ranks.begin(), s.ranks.end(), r); })) grounds.push_back(&other);
         }
+    // Stacks and counters speak for themselves, also where their own analysis would not have accused anybody.
+    for (const StackSink& sink : stacks.sinks)
+      if (sink.ranks == s.ranks)
+        for (const std::size_t sample : sink.samples)
+          if (f.evidence.size() < 3) f.evidence.push_back(evidence_of(facts, sample));
     for (const Finding* other : grounds) {
       f.leads_to.push_back(other->id);
       for (const Evidence& e : other->evidence)
         if (f.evidence.size() < 8 && std::none_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& x) { return x.member == e.member && x.offset == e.offset; })) f.evidence.push_back(e);
     }
+    for (const StackProcess& p : stacks.processes)   // of whom nothing was collected: who waits for it
+      if (f.evidence.empty() && p.stage.waits()) f.evidence.push_back(evidence_of(facts, p.sample));
     out.push_back(std::move(f));
   }
   return out;

@@ -24,12 +24,16 @@ std::string head_of(const StackSample& sample, const std::string& path) {
   return "";
 }
 
+}  // namespace
+
 Evidence evidence_of(const Facts& facts, std::size_t sample) {
   const StackSample& s = facts.samples[sample];
   const MemberRow* member = facts.member(s.row.place.member);
   const std::string path = member == nullptr ? "" : member->path;
   return {s.row.place.member, path, s.row.place.line, s.row.place.offset, s.row.place.length, head_of(s, path)};
 }
+
+namespace {
 
 std::string place_of(const StackSink& sink) {
   if (sink.function.empty()) return "";

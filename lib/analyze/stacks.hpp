@@ -138,6 +138,9 @@ struct StackReport {
 StackReport aggregate_stacks(const Facts& facts, const Topology& topology, const HangWord& hang = {}, const StackParams& params = {});
 std::vector<Finding> stack_findings(const StackReport& report, const Facts& facts, const Topology& topology);
 
+// The thread's head in its dump; sample: index into Facts.samples.
+Evidence evidence_of(const Facts& facts, std::size_t sample);
+
 // "all_reduce of tp", "open", "own code".
 std::string describe(const Stage& stage);
 

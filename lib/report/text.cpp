@@ -1,5 +1,6 @@
 // The verdict for a terminal: the answer in the first line, then who, why, what to do, and where it is written.
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -97,14 +98,19 @@ std::string to_text(const std::string& document, const TextOptions& options) {
     for (const json& id : t["because"])
       if (std::find(because.begin(), because.end(), id.get<std::string>()) == because.end()) because.push_back(id.get<std::string>());
   std::size_t shown = 0;
+  std::set<std::string> places;   // a place is shown once, under the first claim that rests on it
   for (const std::string& id : because) {
     for (const json& f : d["findings"]) {
       if (f["id"] != id || shown >= (options.verbose ? 64u : 4u)) continue;
+      const auto key = [](const json& e) { return fmt::format("{}:{}:{}", e["path"].get<std::string>(), e["line"].get<std::uint64_t>(), e["byte_offset"].get<std::uint64_t>()); };
+      if (!options.verbose && !f["evidence"].empty() && std::all_of(f["evidence"].begin(), f["evidence"].end(), [&](const json& e) { return places.count(key(e)) != 0; })) continue;
       if (shown++ == 0) out += "\n" + p.heading("HOW ONE CAN CHECK IT") + "\n";
       out += fmt::format("  {} {}\n", p.strong(text(f, "title")), p.faint(f["count"] == 0 ? fmt::format("({})", text(f, "class")) : fmt::format("({}, {} line{})", text(f, "class"), f["count"].get<std::uint64_t>(), f["count"] == 1 ? "" : "s")));
       std::size_t n = 0;
       for (const json& e : f["evidence"]) {
-        if (n++ >= (options.verbose ? 16u : 2u)) break;
+        if (n >= (options.verbose ? 16u : 2u)) break;
+        if (!places.insert(key(e)).second && !options.verbose) continue;
+        ++n;
         out += e["line"] == 0 ? fmt::format("    {} at byte {}\n", text(e, "path"), e["byte_offset"].get<std::uint64_t>()) : fmt::format("    {}:{}\n", text(e, "path"), e["line"].get<std::uint64_t>());
         if (!text(e, "excerpt").empty()) out += "      " + p.faint(shortened(text(e, "excerpt"), width - 8)) + "\n";
       }

@@ -201,6 +201,39 @@ RC_GTEST_PROP(Collectives, OrderOfFilesChangesNothing, ()) {
   RC_ASSERT(told(wait_for(job.facts(1), {})) == told(wait_for(job.facts(*rc::gen::inRange(2u, 1000u)), {})));
 }
 
+RC_GTEST_PROP(Collectives, HealthyRanksChangeNothing, ()) {
+  Job job = random_job(4);
+  const auto who = *rc::gen::inRange<std::int64_t>(0, job.world());
+  job.run(who, *rc::gen::inRange<std::ptrdiff_t>(1, 14), -1);
+  Facts facts = job.facts(2);
+  const std::string before = told(wait_for(facts, {}));
+  const auto more = *rc::gen::inRange<std::int64_t>(1, 9);
+  GroupRow group{"healthy", "DATA_PARALLEL_GROUP", {}, more};
+  for (std::int64_t i = 0; i < more; ++i) group.ranks.push_back(job.world() + i);
+  facts.groups.push_back(group);
+  for (const std::int64_t r : group.ranks) {
+    MemberRow m;
+    m.id = static_cast<MemberId>(facts.members.size()) + 1;
+    m.path = "dump_" + std::to_string(r);
+    m.rank = r;
+    facts.members.push_back(m);
+    RecorderRow d;
+    d.place.member = m.id;
+    d.source = "recorder";
+    d.rank = r;
+    d.has_status = true;
+    facts.recorders.push_back(d);
+    FrontierRow f;
+    f.place.member = m.id;
+    f.source = "recorder";
+    f.rank = r;
+    f.group = static_cast<GroupId>(facts.groups.size());
+    f.enqueued = f.completed = 7;
+    facts.frontiers.push_back(f);
+  }
+  RC_ASSERT(told(wait_for(facts, {})) == before);
+}
+
 RC_GTEST_PROP(Collectives, AMissingDumpAccusesNobodyElse, ()) {
   Job job = random_job(4, 3);
   const auto who = *rc::gen::inRange<std::int64_t>(0, job.world());
