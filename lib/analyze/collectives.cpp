@@ -82,7 +82,6 @@ class Graph {
   explicit Graph(std::size_t nodes) : out_(nodes) {}
   void add(std::uint32_t from, std::uint32_t to, bool weak = false) { out_[from].push_back({to, weak}); }
   const std::vector<Edge>& out(std::uint32_t node) const { return out_[node]; }
-  void clear(std::uint32_t node) { out_[node].clear(); }
   std::size_t size() const { return out_.size(); }
 
   // Tarjan's strongly connected components without recursion, over the nodes of `among`. Component of each node.
@@ -167,8 +166,8 @@ class WaitFor {
       }
       if (const auto it = by_process_.find({short_host(*host), *pid}); it != by_process_.end()) return it->second;
     }
-    if (group_rank >= 0 && group >= 1 && static_cast<std::size_t>(group) <= facts_.groups.size()) {
-      const GroupRow& g = facts_.groups[static_cast<std::size_t>(group) - 1];
+    if (const GroupRow* found = facts_.group(group); found != nullptr && group_rank >= 0) {
+      const GroupRow& g = *found;
       if (static_cast<std::size_t>(group_rank) < g.ranks.size()) return g.ranks[static_cast<std::size_t>(group_rank)];
       if (g.description == "default_pg" || (g.size > 0 && g.size == world())) return group_rank;
     }
@@ -177,7 +176,7 @@ class WaitFor {
 
   // The same communicator under the names that processes have for it: NCCL's id joins what pointers keep apart.
   GroupId canonical(GroupId id) {
-    if (report_.source == "recorder" || report_.source == "watchdog" || id < 1 || static_cast<std::size_t>(id) > facts_.groups.size()) return id;
+    if (report_.source == "recorder" || report_.source == "watchdog" || facts_.group(id) == nullptr) return id;
     if (canonical_.empty()) {
       canonical_.assign(facts_.groups.size() + 1, 0);
       std::map<std::string, std::string> id_of_pointer;
@@ -246,8 +245,8 @@ class WaitFor {
 
   // Counters of a pipeline group count sends, which do not compare between ranks; dumps tell sends apart, logs do not.
   bool compares(GroupId id) const {
-    if (report_.source == "recorder" || id < 1 || static_cast<std::size_t>(id) > facts_.groups.size()) return true;
-    return dimension_of(facts_.groups[static_cast<std::size_t>(id) - 1].description) != "pp";
+    const GroupRow* g = facts_.group(id);
+    return report_.source == "recorder" || g == nullptr || dimension_of(g->description) != "pp";
   }
 
   std::uint32_t rank_index(std::int64_t rank) {
@@ -261,18 +260,12 @@ class WaitFor {
     return m != nullptr && m->duplicate_of == 0 && !facts_.foreign(*m) && (!m->attempt || *m->attempt == last_attempt_);
   }
 
-  // The same operation told twice: the first launch, then the first place.
-  bool earlier(const CollectiveRow& a, const CollectiveRow& b) const {
-    const auto key = [&](const CollectiveRow& r) { const MemberRow* m = facts_.member(r.place.member); return std::tuple(r.record, m == nullptr ? std::string_view() : std::string_view(m->path), r.place.line, r.place.offset); };
-    return key(a) < key(b);
-  }
-
   void gather() {
     for (const FrontierRow& f : facts_.frontiers)
       if (f.source == report_.source)
         if (const MemberRow* m = facts_.member(f.place.member); m != nullptr && m->attempt) last_attempt_ = std::max(last_attempt_, *m->attempt);
-    // A rank with several dumps (pickle and JSON, a stale copy) speaks through the best: whole, then longest. The path
-    // settles the rest, so that the order of reading does not.
+    // A rank with several dumps (pickle and JSON, a stale copy) speaks through the best: whole, then longest, then first by
+    // path: rows come in that order (put_in_order).
     std::map<MemberId, Nanoseconds> newest;   // what the dump itself saw last
     for (const CollectiveSample& c : facts_.collectives)
       if (c.row.source == report_.source && c.row.time.clock == Clock::utc) {
@@ -287,7 +280,7 @@ class WaitFor {
       if (!rank) continue;
       if (d.unresponsive) { report_.notes.push_back(fmt::format("{} does not answer RAS", topology_.where(*rank))); unresponsive_.insert(*rank); continue; }
       const RecorderRow*& kept = best[*rank];
-      const auto key = [&](const RecorderRow& r) { return std::tuple(r.truncated, -r.entries, !r.has_status, facts_.member(r.place.member)->path, r.place.offset); };
+      const auto key = [&](const RecorderRow& r) { return std::tuple(r.truncated, -r.entries, !r.has_status); };
       if (kept == nullptr) { kept = &d; continue; }
       const Nanoseconds a = newest.count(d.place.member) != 0 ? newest[d.place.member] : 0, b = newest.count(kept->place.member) != 0 ? newest[kept->place.member] : 0;
       if (a != 0 && b != 0 && std::abs(a - b) > kStale) { if (a > b) kept = &d; continue; }   // the other is of an earlier time
@@ -329,8 +322,8 @@ class WaitFor {
         Group g;
         g.id = id;
         g.counter = counter;
-        if (id >= 1 && static_cast<std::size_t>(id) <= facts_.groups.size())
-          for (const std::int64_t r : members_of(facts_.groups[static_cast<std::size_t>(id) - 1])) g.members.push_back({r, rank_index(r), kUnknownSequence, kUnknownSequence, kUnknownSequence, kUnknownSequence, nullptr, nullptr});
+        if (const GroupRow* row = facts_.group(id))
+          for (const std::int64_t r : members_of(*row)) g.members.push_back({r, rank_index(r), kUnknownSequence, kUnknownSequence, kUnknownSequence, kUnknownSequence, nullptr, nullptr});
         groups_.push_back(std::move(g));
       }
       return groups_[it->second];
@@ -344,7 +337,7 @@ class WaitFor {
       if (c.row.source == report_.source && usable(c.row.place)) used.insert({canonical(c.row.group), ""});
     std::vector<std::pair<GroupId, std::string>> ordered(used.begin(), used.end());
     static const GroupRow kNameless{};
-    const auto row_of = [&](GroupId id) -> const GroupRow& { return id >= 1 && static_cast<std::size_t>(id) <= facts_.groups.size() ? facts_.groups[static_cast<std::size_t>(id) - 1] : kNameless; };
+    const auto row_of = [&](GroupId id) -> const GroupRow& { const GroupRow* row = facts_.group(id); return row != nullptr ? *row : kNameless; };
     std::sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) { return std::tie(row_of(a.first), a.second) < std::tie(row_of(b.first), b.second); });
     for (const auto& [id, counter] : ordered)
       if (compares(id)) group(id, counter);
@@ -409,7 +402,7 @@ class WaitFor {
         continue;
       }
       Member& m = member(g, *rank);
-      if (m.head == kUnknownSequence || c.row.sequence < m.head || (c.row.sequence == m.head && (m.sample == nullptr || earlier(c.row, m.sample->row)))) { m.head = c.row.sequence; m.sample = &c; }
+      if (m.head == kUnknownSequence || c.row.sequence < m.head || (c.row.sequence == m.head && c.row.record < m.sample->row.record)) { m.head = c.row.sequence; m.sample = &c; }
       if (report_.source == "watchdog" && m.row != nullptr && m.completed >= 0 && (c.row.sequence <= m.completed || c.row.sequence > m.enqueued)) {   // of an earlier attempt
         m.head = kUnknownSequence;
         m.sample = nullptr;
@@ -445,7 +438,7 @@ class WaitFor {
     }
     // A group that a log does not name is one group only if what its members have in flight meets.
     std::erase_if(groups_, [&](const Group& g) {
-      if (g.id < 1 || static_cast<std::size_t>(g.id) > facts_.groups.size() || !facts_.groups[static_cast<std::size_t>(g.id) - 1].description.ends_with('?')) return false;
+      if (const GroupRow* row = facts_.group(g.id); row == nullptr || !row->description.ends_with('?')) return false;
       std::int64_t done = kUnknownSequence, launched = kUnknownSequence, window = 0;
       for (const Member& m : g.members) {
         if (m.enqueued < 0 || m.completed < 0) continue;
@@ -847,7 +840,6 @@ class WaitFor {
       at = next;
     }
     chains_.push_back(std::move(chain));
-    leaf.places.shrink_to_fit();
     report_.leaves.push_back(std::move(leaf));
   }
 
@@ -873,7 +865,7 @@ class WaitFor {
     const std::size_t share = std::max<std::size_t>(1, order.size());
     for (const std::size_t i : order) {
       Leaf l = std::move(report_.leaves[i]);
-      const double base = l.kind == StopKind::host_stopped || l.kind == StopKind::left_early ? 0.9 : l.kind == StopKind::device_stopped ? 0.88 : l.kind == StopKind::mismatch ? (l.tie ? 0.5 : 0.85) : l.kind == StopKind::network ? 0.5 : 0.5;
+      const double base = l.kind == StopKind::host_stopped || l.kind == StopKind::left_early ? 0.9 : l.kind == StopKind::device_stopped ? 0.88 : l.kind == StopKind::mismatch ? (l.tie ? 0.5 : 0.85) : 0.5;
       const double source = report_.source == "recorder" ? 1 : report_.source == "watchdog" ? 0.85 : 0.7;
       const double alone = share <= 2 ? 1 : share <= 4 ? 0.8 : 0.5;
       l.confidence *= base * source * alone * (any_witnessed && !report_.cut.empty() ? 0.95 : 1);
@@ -978,8 +970,9 @@ const char* name(StopKind kind) {
 }
 
 std::string group_name(const Facts& facts, GroupId id) {
-  if (id < 1 || static_cast<std::size_t>(id) > facts.groups.size()) return "a group";
-  const GroupRow& g = facts.groups[static_cast<std::size_t>(id) - 1];
+  const GroupRow* found = facts.group(id);
+  if (found == nullptr) return "a group";
+  const GroupRow& g = *found;
   // A pointer is one process's name for it and tells nobody else anything.
   if (g.description.empty() || g.description.rfind("0x", 0) == 0) return "group " + g.name;
   return g.name.empty() ? g.description : g.description + " " + g.name;
@@ -1041,10 +1034,6 @@ std::vector<SlowRank> slow_ranks(GroupId group, std::span<const HistoryRow> hist
 std::vector<Finding> collective_findings(const CollectiveReport& report, const std::vector<SlowRank>& slow, const Facts& facts, const Topology& topology) {
   std::vector<Finding> out;
   if (report.source.empty()) return out;
-  const auto evidence = [&](const Place& place) {
-    const MemberRow* m = facts.member(place.member);
-    return Evidence{place.member, m == nullptr ? "" : m->path, place.line, place.offset, place.length, ""};
-  };
   const auto group_name = [&](GroupId id) { return analyze::group_name(facts, id); };
   Finding base;
   base.analysis = "collectives";
@@ -1074,11 +1063,8 @@ std::vector<Finding> collective_findings(const CollectiveReport& report, const s
     f.confidence = leaf.confidence;
     f.why = leaf.why;
     f.ranks = leaf.ranks;
-    std::set<std::string> hosts;
-    for (const std::int64_t r : leaf.ranks)
-      if (const auto it = topology.host_of.find(r); it != topology.host_of.end()) hosts.insert(it->second);
-    f.hosts.assign(hosts.begin(), hosts.end());
-    if (hosts.size() == 1) f.host = *hosts.begin();
+    f.hosts = topology.hosts_of(leaf.ranks);
+    if (f.hosts.size() == 1) f.host = f.hosts.front();
     if (leaf.kind == StopKind::network || (leaf.kind == StopKind::mismatch && leaf.ranks.size() > 1)) {
       f.subject = {"group", group_name(leaf.group)};
       f.scope = leaf.kind == StopKind::mismatch ? Scope::user_code : Scope::shared;
@@ -1104,7 +1090,7 @@ std::vector<Finding> collective_findings(const CollectiveReport& report, const s
     std::sort(f.numbers.begin(), f.numbers.end());
     const auto show = [&](const Place& p) {
       const bool told = std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) { return e.member == p.member && e.offset == p.offset; });
-      if (p.member != 0 && !told && f.evidence.size() < 8) f.evidence.push_back(evidence(p));
+      if (p.member != 0 && !told && f.evidence.size() < 8) f.evidence.push_back(facts.evidence(p));
     };
     for (const Place& p : leaf.places) show(p);
     if (&leaf == &report.leaves.front())
@@ -1120,12 +1106,13 @@ std::vector<Finding> collective_findings(const CollectiveReport& report, const s
     f.role = Role::advice;
     f.subject = {"rank", std::to_string(s.rank)};
     f.ranks = {s.rank};
-    if (const auto it = topology.host_of.find(s.rank); it != topology.host_of.end()) { f.host = it->second; f.hosts = {it->second}; }
+    f.hosts = topology.hosts_of(f.ranks);
+    if (!f.hosts.empty()) f.host = f.hosts.front();
     f.title = "rank that joins collectives last";
     f.confidence = 0.6;
     f.why = fmt::format("it spends {:.2f} ms in an operation of {}, its peers {:.2f} ms on average: they wait for it", s.inside_ms, group_name(s.group), s.others_ms);
     for (const RecorderRow& d : facts.recorders)
-      if (const MemberRow* m = facts.member(d.place.member); f.evidence.size() < 2 && m != nullptr && (d.rank == s.rank || m->rank == s.rank)) f.evidence.push_back(evidence(d.place));
+      if (const MemberRow* m = facts.member(d.place.member); f.evidence.size() < 2 && m != nullptr && (d.rank == s.rank || m->rank == s.rank)) f.evidence.push_back(facts.evidence(d.place));
     f.numbers = {{"inside_ms", fmt::format("{:.3f}", s.inside_ms)}, {"late_ms", fmt::format("{:.3f}", s.late_ms)}, {"operations", std::to_string(s.operations)}, {"others_ms", fmt::format("{:.3f}", s.others_ms)}};
     out.push_back(std::move(f));
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/collective.hpp"
+#include "model/finding.hpp"
 #include "model/rows.hpp"
 #include "model/stack.hpp"
 
@@ -65,6 +66,11 @@ struct Facts {
 
   // Index of a member by id, or -1. Ids are dense from 1 unless members were left out.
   const MemberRow* member(MemberId id) const;
+  // A process group by its id, or null.
+  const GroupRow* group(GroupId id) const { return id >= 1 && static_cast<std::size_t>(id) <= groups.size() ? &groups[static_cast<std::size_t>(id) - 1] : nullptr; }
+  // A place as a claim quotes it, with text that stands there.
+  Evidence evidence(const Place& place, std::string excerpt = {}) const;
+
   // Where it stands among all members by path; made by resolve_identity().
   std::int64_t order(MemberId id) const { const MemberRow* m = member(id); return m == nullptr ? 0 : m->order; }
 };

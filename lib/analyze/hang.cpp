@@ -355,8 +355,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     std::replace(f.event_class.begin(), f.event_class.end(), ' ', '_');
     f.ranks = s.ranks;
     std::set<std::string> hosts(s.hosts.begin(), s.hosts.end());
-    for (const std::int64_t r : s.ranks)
-      if (const auto it = topology.host_of.find(r); it != topology.host_of.end()) hosts.insert(it->second);
+    for (const std::string& host : topology.hosts_of(s.ranks)) hosts.insert(host);
     f.hosts.assign(hosts.begin(), hosts.end());
     if (hosts.size() == 1) f.host = *hosts.begin();
     const bool code = s.kind == name(StopKind::mismatch) || s.kind == name(StopKind::left_early);

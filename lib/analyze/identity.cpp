@@ -196,6 +196,11 @@ const MemberRow* Facts::member(MemberId id) const {
   return it != members.end() && it->id == id ? &*it : nullptr;
 }
 
+Evidence Facts::evidence(const Place& place, std::string excerpt) const {
+  const MemberRow* m = member(place.member);
+  return {place.member, m == nullptr ? "" : m->path, place.line, place.offset, place.length, std::move(excerpt)};
+}
+
 bool Facts::foreign(const MemberRow& m) const {
   if (!manifest || manifest->job.empty() || manifest->job.find_first_not_of("0123456789") != std::string::npos) return false;
   static const re2::RE2 kJob(R"((?:^|/)(?:slurm|job|lsf|pbs)[-_](\d+)[^/]*$)");

@@ -28,9 +28,9 @@ std::string head_of(const StackSample& sample, const std::string& path) {
 
 Evidence evidence_of(const Facts& facts, std::size_t sample) {
   const StackSample& s = facts.samples[sample];
-  const MemberRow* member = facts.member(s.row.place.member);
-  const std::string path = member == nullptr ? "" : member->path;
-  return {s.row.place.member, path, s.row.place.line, s.row.place.offset, s.row.place.length, head_of(s, path)};
+  Evidence out = facts.evidence(s.row.place);
+  out.excerpt = head_of(s, out.path);
+  return out;
 }
 
 namespace {
@@ -214,10 +214,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
     f.title = "parallel group that is the exception in most snapshots";
     for (const ParallelGroup& g : topology.groups)
       if (g.id == report.degrader) f.ranks = g.ranks;
-    for (const std::int64_t r : f.ranks)
-      if (const auto at = topology.host_of.find(r); at != topology.host_of.end()) f.hosts.push_back(at->second);
-    std::sort(f.hosts.begin(), f.hosts.end());
-    f.hosts.erase(std::unique(f.hosts.begin(), f.hosts.end()), f.hosts.end());
+    f.hosts = topology.hosts_of(f.ranks);
     f.confidence = std::min(0.8, 0.3 + 0.5 * static_cast<double>(report.degrader_flags) / static_cast<double>(report.rounds.size()));
     f.numbers = {{"flags", std::to_string(report.degrader_flags)}, {"rounds", std::to_string(report.rounds.size())}};
     f.why = fmt::format("In {} of {} snapshots {} has the most ranks whose stacks are not the dominant ones.", report.degrader_flags, report.rounds.size(), report.degrader);

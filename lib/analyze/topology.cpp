@@ -622,6 +622,13 @@ std::string dimension_of(std::string_view description) {
   return it == kKnown.end() ? name : it->second;
 }
 
+std::vector<std::string> Topology::hosts_of(const std::vector<std::int64_t>& ranks) const {
+  std::set<std::string> hosts;
+  for (const std::int64_t r : ranks)
+    if (const auto it = host_of.find(r); it != host_of.end()) hosts.insert(it->second);
+  return {hosts.begin(), hosts.end()};
+}
+
 std::string Topology::where(std::int64_t rank) const {
   if (const auto it = host_of.find(rank); it != host_of.end()) return fmt::format("rank {} ({})", rank, it->second);
   if (const auto it = guessed_host_of.find(rank); it != guessed_host_of.end()) return fmt::format("rank {} ({} by {})", rank, it->second, guess_source);

@@ -51,6 +51,7 @@ struct Topology {
   std::vector<Switch> switches;
   std::vector<std::string> notes;     // contradictions between sources
 
+  std::vector<std::string> hosts_of(const std::vector<std::int64_t>& ranks) const;   // sorted, each once
   std::string where(std::int64_t rank) const;    // "rank 5 (node-07)", "rank 5 (node-07 by hostfile order)", or "rank 5"
 };
 

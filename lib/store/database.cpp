@@ -26,6 +26,33 @@ constexpr std::int64_t kUserVersion = 2;
 
 std::optional<std::string> clean(const std::optional<std::string>& text) { return text ? std::optional(valid_utf8(*text)) : std::nullopt; }
 
+Place read_place(Statement& s) { return {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())}; }
+
+Timestamp read_time(Statement& s) {
+  const Nanoseconds raw = s.integer();
+  return {clock_named(s.text()), raw, 1'000'000};
+}
+
+std::vector<std::string> split_commas(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    out.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return out;
+}
+
+Frame read_frame(Statement& s) {
+  Frame f;
+  f.function = s.text();
+  f.file = s.text();
+  f.line = s.integer();
+  f.module = s.text();
+  f.native = s.integer() != 0;
+  return f;
+}
+
 std::optional<std::int64_t> boot_raw(const std::optional<Timestamp>& boot) { return boot ? std::optional(boot->ns) : std::nullopt; }
 
 }  // namespace
@@ -73,13 +100,7 @@ struct Database::Impl {
       Statement frames(db, "SELECT frame_id, function, file, line, module, native FROM frame");
       while (frames.next()) {
         const std::int64_t id = frames.integer();
-        Frame f;
-        f.function = frames.text();
-        f.file = frames.text();
-        f.line = frames.integer();
-        f.module = frames.text();
-        f.native = frames.integer() != 0;
-        frames_.emplace(std::move(f), id);
+        frames_.emplace(read_frame(frames), id);
       }
       Statement stacks(db, "SELECT stack_id, digest FROM stack");
       while (stacks.next()) { const std::int64_t id = stacks.integer(); stacks_.emplace(stacks.text(), id); }
@@ -375,7 +396,7 @@ std::vector<EventRow> Database::events() const {
   while (s.next()) {
     EventRow e;
     e.id = s.integer();
-    e.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())};
+    e.place = read_place(s);
     const Nanoseconds raw = s.integer();
     const Clock clock = clock_named(s.text());
     e.time = {clock, raw, s.integer()};
@@ -416,7 +437,7 @@ std::vector<TracebackRow> Database::tracebacks() const {
   while (s.next()) {
     TracebackRow t;
     t.id = s.integer();
-    t.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())};
+    t.place = read_place(s);
     const Nanoseconds raw = s.integer();
     const Clock clock = clock_named(s.text());
     t.time = {clock, raw, s.integer()};
@@ -449,7 +470,7 @@ std::vector<ExitRow> Database::exits() const {
   while (s.next()) {
     ExitRow x;
     x.id = s.integer();
-    x.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())};
+    x.place = read_place(s);
     const Nanoseconds raw = s.integer();
     x.time = {clock_named(s.text()), raw, kSecond};
     x.time_ns = s.maybe_integer();
@@ -560,7 +581,7 @@ std::vector<IdentityRow> Database::identities() const {
   Statement s(impl_->db.get(), "SELECT * FROM identity ORDER BY rowid");
   while (s.next()) {
     IdentityRow i;
-    i.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())};
+    i.place = read_place(s);
     i.source = s.text();
     i.host = s.maybe_text();
     i.address = s.maybe_text();
@@ -584,7 +605,7 @@ std::vector<ConfigRow> Database::configs() const {
   Statement s(impl_->db.get(), "SELECT * FROM config_item ORDER BY rowid");
   while (s.next()) {
     ConfigRow c;
-    c.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())};
+    c.place = read_place(s);
     c.name = s.text();
     c.value = s.text();
     c.host = s.maybe_text();
@@ -645,12 +666,7 @@ std::vector<HostRow> Database::hosts() const {
     HostRow h;
     h.host = s.text();
     h.node_rank = s.maybe_integer();
-    const std::string addresses = s.text();
-    for (std::size_t at = 0; at < addresses.size();) {
-      const std::size_t comma = std::min(addresses.find(',', at), addresses.size());
-      h.addresses.push_back(addresses.substr(at, comma - at));
-      at = comma + 1;
-    }
+    h.addresses = split_commas(s.text());
     h.boot_ns = s.maybe_integer();
     h.boot_source = s.text();
     h.boot_uncertainty = s.integer();
@@ -685,15 +701,7 @@ std::optional<std::string> Database::manifest() const {
 std::vector<Frame> Database::frames() const {
   std::vector<Frame> out;
   Statement s(impl_->db.get(), "SELECT function, file, line, module, native FROM frame ORDER BY frame_id");
-  while (s.next()) {
-    Frame f;
-    f.function = s.text();
-    f.file = s.text();
-    f.line = s.integer();
-    f.module = s.text();
-    f.native = s.integer() != 0;
-    out.push_back(std::move(f));
-  }
+  while (s.next()) out.push_back(read_frame(s));
   return out;
 }
 
@@ -706,27 +714,6 @@ std::vector<std::vector<std::uint32_t>> Database::stack_frames() const {
   }
   return out;
 }
-
-namespace {
-
-Place read_place(Statement& s) { return {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())}; }
-
-Timestamp read_time(Statement& s) {
-  const Nanoseconds raw = s.integer();
-  return {clock_named(s.text()), raw, 1'000'000};
-}
-
-std::vector<std::string> split_commas(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    out.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return out;
-}
-
-}  // namespace
 
 std::vector<Database::Sample> Database::samples() const {
   std::vector<Sample> out;
