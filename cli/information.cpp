@@ -3,6 +3,7 @@
 
 #include "command.hpp"
 #include "ingest/document.hpp"
+#include "ingest/record_text.hpp"
 #include "ingest/recogniser.hpp"
 #include "rules/pack.hpp"
 #include "schema/schema.hpp"
@@ -16,6 +17,8 @@ Result<Exit> run_formats(const Arguments&) {
                     "  compressed members, archives in archives, nvidia-bug-report and kubectl log dumps split into sections\n\n"
                     "Documents, read as a whole\n";
   for (const auto* one : ingest::documents()) out += fmt::format("  {:<18} {}\n", one->name, one->summary);
+  out += "\nMetrics: texts whose every line is a record\n";
+  for (const auto* one : ingest::record_texts()) out += fmt::format("  {:<18} {}\n", one->name, one->summary);
   out += "\nLines, recognised in any text\n";
   for (const auto* one : ingest::recognisers()) out += fmt::format("  {:<18} {}\n", one->name, one->summary);
   out += "  rules              every line against the rule pack: `culprit rules list`\n";

@@ -4,7 +4,7 @@
 -- Readable by SQLite 3.8 and later.
 
 PRAGMA application_id = 1129661516;  -- 'CULP'
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
 -- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting', 'done').
 CREATE TABLE meta (
@@ -397,6 +397,38 @@ CREATE TABLE network_node (
   level       INTEGER NOT NULL,     -- 0: hosts hang on it
   hosts       TEXT NOT NULL,        -- comma-separated
   children    TEXT NOT NULL         -- nodes below, comma-separated
+);
+
+-- One row per metric series of one member: what it measures and of what. The samples stand in sample_chunk.
+CREATE TABLE series (
+  series_id  INTEGER PRIMARY KEY,
+  member_id  INTEGER NOT NULL REFERENCES member,
+  name       TEXT NOT NULL,         -- as the source spells it
+  unit       TEXT NOT NULL,         -- as printed; '' not said
+  kind       TEXT NOT NULL,         -- gauge, counter; '' not said
+  host       TEXT,                  -- as printed in the record; NULL: the member's
+  gpu        TEXT,                  -- index, UUID or PCI address, as printed
+  nic        TEXT,
+  rank       INTEGER,               -- as printed; NULL: the member's
+  local_rank INTEGER,
+  labels     TEXT NOT NULL,         -- what else tells it from others, k=v, comma-separated
+  clock      TEXT NOT NULL          -- of its times
+);
+
+-- The samples of a series, some thousand a row, packed (lib/model/series.hpp). Steps are training iterations, times
+-- nanoseconds on the clock of the series.
+CREATE TABLE sample_chunk (
+  series_id   INTEGER NOT NULL REFERENCES series,
+  member_id   INTEGER NOT NULL REFERENCES member,
+  line        INTEGER NOT NULL,     -- of its first sample
+  byte_offset INTEGER NOT NULL,
+  length      INTEGER NOT NULL,
+  samples     INTEGER NOT NULL,
+  first_step  INTEGER,
+  last_step   INTEGER,
+  first_raw   INTEGER,
+  last_raw    INTEGER,
+  data        BLOB NOT NULL
 );
 
 -- The manifest of the bundle (job.json), as JSON; at most one row counts, the first by path.

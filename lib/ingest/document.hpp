@@ -37,8 +37,11 @@ std::span<const Document* const> documents();
 std::span<const TextKind> text_kinds();
 
 // The format of a head. Two documents that claim one head are an error of ours; a test holds every sample against all.
+struct RecordText;
+
 struct Detected {
   const Document* document = nullptr;
+  const RecordText* records = nullptr;
   std::string_view format;     // "text" when nothing more is known, "binary", "empty"
   std::string_view kind;
   bool text = false;

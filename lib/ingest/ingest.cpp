@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "ingest/document.hpp"
+#include "ingest/record_text.hpp"
 #include "ingest/scan.hpp"
 #include "ingest/text_reader.hpp"
 
@@ -30,10 +31,12 @@ struct Item {
   MemberRow member;                      // begin and end
   std::string bytes;                     // block: text; end: the whole document, if one is read
   const Document* document = nullptr;
+  std::unique_ptr<RecordReader> records;  // begin: of a text whose lines are records
   std::string text_kind;
   line::Habit habit;
   bool rules = true;
   bool text = false;
+  bool scanned = true;                   // block: false when its lines are records
   BlockScan scan;
   enum class State { waiting, running, done } state = State::done;
 };
@@ -246,7 +249,8 @@ class Pipeline final : public bundle::Visitor {
     item.text_kind = open_.text_kind;
     item.habit = habit_;
     item.rules = detected_.rules_apply;
-    item.text = detected_.text && detected_.document == nullptr;
+    item.text = detected_.text && detected_.document == nullptr && detected_.records == nullptr;
+    if (detected_.records != nullptr) item.records = detected_.records->make({open_.path, std::string_view(buffer_).substr(0, kHeadBytes), whole});
     item.document = detected_.document;
   }
 
@@ -268,7 +272,8 @@ class Pipeline final : public bundle::Visitor {
     item.text_kind = open_.text_kind;
     item.habit = habit_;
     item.rules = detected_.rules_apply;
-    pool_.submit(item);
+    item.scanned = detected_.records == nullptr;
+    if (item.scanned) pool_.submit(item);
     drain(in_flight_);
   }
 
@@ -282,7 +287,7 @@ class Pipeline final : public bundle::Visitor {
     while (queue_.size() > keep) {
       const std::unique_ptr<Item> item = std::move(queue_.front());
       queue_.pop_front();
-      if (item->kind == Item::Kind::block) pool_.finish(*item);
+      if (item->kind == Item::Kind::block && item->scanned) pool_.finish(*item);
       consume(*item);
     }
   }
@@ -293,22 +298,23 @@ class Pipeline final : public bundle::Visitor {
         current_ = item.member;
         current_.id = sink_.begin_member(item.member);
         reader_.reset();
+        record_reader_.reset();
+        if (item.records != nullptr) record_reader_ = std::make_unique<RecordTextReader>(std::move(item.records), Reading{sink_, scanner_.pack(), item.text_kind, {}, {}, item.member.path}, current_.id);
         if (item.text) reader_ = std::make_unique<TextReader>(scanner_, sink_, current_.id, item.text_kind, item.habit, item.rules, item.member.path);
         break;
       case Item::Kind::block:
         if (reader_ != nullptr) reader_->block(item.bytes, item.scan);
+        if (record_reader_ != nullptr) record_reader_->block(item.bytes);
         break;
       case Item::Kind::end: {
         MemberRow row = item.member;
         row.id = current_.id;
         if (reader_ != nullptr) {
-          reader_->finish();
-          row.lines = reader_->lines();
-          row.used = reader_->used();
-          row.rejected = reader_->rejected();
-          row.skipped = row.lines - row.used - row.rejected;
-          row.tail_truncated = reader_->tail_truncated();
+          finish_lines(*reader_, row);
           reader_.reset();
+        } else if (record_reader_ != nullptr) {
+          finish_lines(*record_reader_, row);
+          record_reader_.reset();
         } else if (item.document != nullptr) {
           read_document(item, row);
         } else if (row.format.ends_with("(too large)")) {
@@ -323,9 +329,19 @@ class Pipeline final : public bundle::Visitor {
     }
   }
 
+  template <class Reader> static void finish_lines(Reader& reader, MemberRow& row) {
+    reader.finish();
+    row.lines = reader.lines();
+    row.used = reader.used();
+    row.rejected = reader.rejected();
+    row.skipped = row.lines - row.used - row.rejected;
+    row.tail_truncated = reader.tail_truncated();
+  }
+
   void read_document(Item& item, MemberRow& row) {
     Reading reading{sink_, scanner_.pack(), row.text_kind, {}, {}, row.path};
     const std::string reason = item.document->read(item.bytes, row, reading);
+    for (const auto& kept : reading.kept) kept->finish(reading);
     row.lines = 1;
     if (reason.empty()) {
       row.used = 1;
@@ -360,6 +376,7 @@ class Pipeline final : public bundle::Visitor {
   // The member being consumed; behind the other by what is in flight.
   MemberRow current_;
   std::unique_ptr<TextReader> reader_;
+  std::unique_ptr<RecordTextReader> record_reader_;
   Summary summary_;
 };
 

@@ -8,6 +8,7 @@
 #include <re2/re2.h>
 
 #include "ingest/document.hpp"
+#include "ingest/record_text.hpp"
 #include "line/line.hpp"
 
 namespace culprit::ingest {
@@ -193,11 +194,13 @@ extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKuberne
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 
 namespace {
+constexpr std::array<const RecordText*, 0> kRecordTexts = {};
 constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kProcessFile, &kKubernetesJson, &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,
                                           &kStatDot, &kRasJson, &kSlurmTopology, &kSlurmTopologyYaml, &kHostfile, &kNetworkCsv, &kNetworkJson, &kGpuTopology};
 }
 
 std::span<const Document* const> documents() { return kDocuments; }
+std::span<const RecordText* const> record_texts() { return kRecordTexts; }
 std::span<const TextKind> text_kinds() { return kKinds; }
 
 Detected detect(const Head& head) {
@@ -209,13 +212,21 @@ Detected detect(const Head& head) {
       out.format = document->name;
       return out;
     }
+  out.text = !binary(head.bytes);
+  if (out.text)
+    for (const RecordText* records : record_texts())
+      if (records->sniff(head)) {
+        out.records = records;
+        out.format = records->name;
+        out.kind = "data";
+        return out;
+      }
   for (const TextKind& kind : text_kinds())
     if (kind.sniff(head)) {
       out.format = kind.name;
       out.kind = kind.kind;
       break;
     }
-  out.text = !binary(head.bytes);
   if (out.format.empty()) out.format = out.text ? "text" : "binary";
   out.rules_apply = out.text && out.kind != "data" && out.kind != "stack" && out.kind != "process" && out.kind != "source";
   return out;

@@ -6,6 +6,7 @@
 
 #include "model/collective.hpp"
 #include "model/rows.hpp"
+#include "model/series.hpp"
 #include "model/stack.hpp"
 
 namespace culprit {
@@ -30,6 +31,8 @@ class Sink {
   virtual void put(const HistoryRow& row) = 0;
   virtual void put(const RecorderRow& row) = 0;
   virtual void put(const NetworkRow& row) = 0;
+  virtual SeriesId series(const SeriesRow& row) = 0;   // a new id: two members never share a series
+  virtual void put(const ChunkRow& row) = 0;
 };
 
 // Forgets everything.
@@ -52,6 +55,8 @@ class NullSink : public Sink {
   void put(const HistoryRow&) override {}
   void put(const RecorderRow&) override {}
   void put(const NetworkRow&) override {}
+  SeriesId series(const SeriesRow&) override { return 0; }
+  void put(const ChunkRow&) override {}
 };
 
 // Facts arrive member by member, between begin and end.

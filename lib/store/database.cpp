@@ -22,7 +22,7 @@ namespace culprit::store {
 namespace {
 
 constexpr std::int64_t kApplicationId = 1129661516;
-constexpr std::int64_t kUserVersion = 2;
+constexpr std::int64_t kUserVersion = 3;
 
 std::optional<std::string> clean(const std::optional<std::string>& text) { return text ? std::optional(valid_utf8(*text)) : std::nullopt; }
 
@@ -86,6 +86,8 @@ struct Database::Impl {
       history_ = Statement(db, "INSERT INTO collective_history VALUES (?,?,?,?,?)");
       recorder_ = Statement(db, "INSERT INTO recorder VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       network_ = Statement(db, "INSERT INTO network_node VALUES (?,?,?,?,?,?,?,?,?,?)");
+      series_ = Statement(db, "INSERT INTO series VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
+      chunk_ = Statement(db, "INSERT INTO sample_chunk VALUES (?,?,?,?,?,?,?,?,?,?,?)");
       stack_ = Statement(db, "INSERT INTO stack VALUES (?,?,?)");
       frame_ = Statement(db, "INSERT INTO frame VALUES (?,?,?,?,?,?)");
       stack_frame_ = Statement(db, "INSERT INTO stack_frame VALUES (?,?,?)");
@@ -108,6 +110,8 @@ struct Database::Impl {
       while (known.next()) { const std::string path = known.text(); finished_[path].push_back(known.text()); }
       Statement last(db, "SELECT COALESCE(MAX(member_id), 0) FROM member");
       if (last.next()) next_id_ = last.integer() + 1;
+      Statement last_series(db, "SELECT COALESCE(MAX(series_id), 0) FROM series");
+      if (last_series.next()) next_series_ = last_series.integer() + 1;
     }
 
     std::optional<std::string> finished(const std::string& path) override {
@@ -199,6 +203,16 @@ struct Database::Impl {
       check(network_.run(r.place.member, r.place.line, r.place.offset, r.place.length, r.source, r.kind, valid_utf8(r.name), r.level, valid_utf8(fmt::format("{}", fmt::join(r.hosts, ","))),
                          valid_utf8(fmt::format("{}", fmt::join(r.children, ",")))));
     }
+    SeriesId series(const SeriesRow& r) override {
+      const SeriesId id = next_series_++;
+      check(series_.run(id, r.member, valid_utf8(r.name), valid_utf8(r.unit), r.kind, clean(r.host), clean(r.gpu), clean(r.nic), r.rank, r.local_rank, valid_utf8(r.labels), name(r.clock)));
+      return id;
+    }
+    void put(const ChunkRow& r) override {
+      const auto given = [](std::int64_t v) { return v == kNoValue ? std::nullopt : std::optional(v); };
+      check(chunk_.run(r.series, r.place.member, r.place.line, r.place.offset, r.place.length, r.samples, given(r.first_step), given(r.last_step), given(r.first_time), given(r.last_time),
+                       Blob{r.data.data(), r.data.size()}));
+    }
     void put(const Manifest& m, const Place& place) override { check(manifest_.run(place.member, valid_utf8(m.document))); }
 
     std::string trouble;
@@ -230,13 +244,14 @@ struct Database::Impl {
     }
     Impl& impl_;
     Statement member_, member_end_, problem_, event_, traceback_, exit_, iteration_, identity_, config_, clock_, reject_, manifest_;
-    Statement sample_, process_, group_, frontier_, collective_, history_, recorder_, network_, stack_, frame_, stack_frame_;
+    Statement sample_, process_, group_, frontier_, collective_, history_, recorder_, network_, series_, chunk_, stack_, frame_, stack_frame_;
     std::map<GroupRow, GroupId> groups_;
     std::map<Frame, std::int64_t> frames_;
     std::unordered_map<std::string, std::int64_t> stacks_;
     std::vector<std::int64_t> ids_;
     std::unordered_map<std::string, std::deque<std::string>> finished_;
     MemberId next_id_ = 1;
+    SeriesId next_series_ = 1;
   };
 
   bool execute(const char* sql) const { return sqlite3_exec(db.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK; }
@@ -334,7 +349,8 @@ Result<> Database::finish_ingest() {
   if (!impl_->execute("CREATE INDEX IF NOT EXISTS event_by_class ON event(class);"
                       "CREATE INDEX IF NOT EXISTS event_by_member ON event(member_id);"
                       "CREATE INDEX IF NOT EXISTS event_by_time ON event(time_ns);"
-                      "CREATE INDEX IF NOT EXISTS history_by_group ON collective_history(group_id);"))
+                      "CREATE INDEX IF NOT EXISTS history_by_group ON collective_history(group_id);"
+                      "CREATE INDEX IF NOT EXISTS chunk_by_series ON sample_chunk(series_id);"))
     return impl_->trouble("cannot index the database");
   return {};
 }
@@ -897,6 +913,39 @@ std::vector<NetworkRow> Database::networks() const {
     r.hosts = split_commas(s.text());
     r.children = split_commas(s.text());
     out.push_back(std::move(r));
+  }
+  return out;
+}
+
+std::vector<SeriesRow> Database::series() const {
+  std::vector<SeriesRow> out;
+  Statement s(impl_->db.get(), "SELECT * FROM series ORDER BY series_id");
+  while (s.next()) {
+    SeriesRow r;
+    r.id = s.integer();
+    r.member = s.integer();
+    r.name = s.text();
+    r.unit = s.text();
+    r.kind = s.text();
+    r.host = s.maybe_text();
+    r.gpu = s.maybe_text();
+    r.nic = s.maybe_text();
+    r.rank = s.maybe_integer();
+    r.local_rank = s.maybe_integer();
+    r.labels = s.text();
+    r.clock = clock_named(s.text());
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+SeriesPoints Database::points(SeriesId series) const {
+  SeriesPoints out;
+  Statement s(impl_->db.get(), "SELECT data FROM sample_chunk WHERE series_id=? ORDER BY rowid");
+  s.bind(series);
+  while (s.next()) {
+    SeriesPoints chunk;
+    if (unpack(s.text(), chunk)) append(out, chunk);
   }
   return out;
 }

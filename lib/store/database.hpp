@@ -70,6 +70,9 @@ class Database {
   std::vector<RecorderRow> recorders() const;
   std::vector<NetworkRow> networks() const;
 
+  std::vector<SeriesRow> series() const;                             // without their samples
+  SeriesPoints points(SeriesId series) const;                        // all samples of one, in the order of the member
+
   // Results in.
   Result<> save_resolution(std::span<const MemberRow> members, std::span<const EventRow> events, std::span<const TracebackRow> tracebacks, std::span<const ExitRow> exits,
                            std::span<const MemberClock> clocks, std::span<const HostRow> hosts, std::span<const RankRow> ranks);

@@ -1,4 +1,5 @@
 #include "ingest/document.hpp"
+#include "ingest/record_text.hpp"
 
 #include "kit.hpp"
 
@@ -71,6 +72,7 @@ TEST(Detect, NoTwoDocumentsClaimOneHead) {
     const Head head{path, bytes, entry.file_size() == bytes.size()};
     int claims = 0;
     for (const Document* document : documents()) claims += document->sniff(head);
+    for (const RecordText* records : record_texts()) claims += records->sniff(head);
     EXPECT_LE(claims, 1) << path;
     const std::string name = std::filesystem::relative(entry.path(), folder + "/formats").string();
     if (const auto it = want.find(name); it != want.end()) {

@@ -15,7 +15,9 @@
 
 #include <fmt/format.h>
 
+#include "ingest/document.hpp"
 #include "ingest/ingest.hpp"
+#include "ingest/record_text.hpp"
 #include "ingest/scan.hpp"
 #include "ingest/text_reader.hpp"
 #include "rules/pack.hpp"
@@ -40,6 +42,8 @@ class Rows : public MemberSink {
   std::vector<HistoryRow> histories;
   std::vector<RecorderRow> recorders;
   std::vector<NetworkRow> networks;
+  std::vector<SeriesRow> series_rows;   // id = index + 1
+  std::vector<ChunkRow> chunks;
   std::vector<MemberRow> members;
   std::vector<std::string> problems;
   std::string log;                    // everything, in order
@@ -74,6 +78,28 @@ class Rows : public MemberSink {
   void put(const HistoryRow& r) override { histories.push_back(r); log += fmt::format("history {} {} {}\n", r.rank.value_or(-1), r.group, r.entries.size()); }
   void put(const RecorderRow& r) override { recorders.push_back(r); log += fmt::format("{} recorder {} {} {}\n", at(r.place), r.version, r.rank.value_or(-1), r.entries); }
   void put(const NetworkRow& r) override { networks.push_back(r); log += fmt::format("{} network {} {} {}\n", at(r.place), r.kind, r.name, r.hosts.size()); }
+  SeriesId series(const SeriesRow& r) override {
+    series_rows.push_back(r);
+    log += fmt::format("series {} {} {} {} {} {}\n", r.name, r.unit, r.host.value_or(""), r.gpu.value_or(""), r.rank.value_or(-1), r.labels);
+    return static_cast<SeriesId>(series_rows.size());
+  }
+  void put(const ChunkRow& r) override { chunks.push_back(r); log += fmt::format("{} chunk {} x{} {}\n", at(r.place), r.series, r.samples, r.data.size()); }
+  // All samples of the first series of this name (and, when given, whose host, gpu, nic or labels say this).
+  SeriesPoints points(std::string_view name, std::string_view of = {}) const {
+    SeriesPoints out;
+    for (std::size_t i = 0; i < series_rows.size(); ++i) {
+      const SeriesRow& r = series_rows[i];
+      if (r.name != name || (!of.empty() && r.host != of && r.gpu != of && r.nic != of && r.labels != of)) continue;
+      for (const ChunkRow& c : chunks)
+        if (c.series == static_cast<SeriesId>(i + 1)) {
+          SeriesPoints chunk;
+          EXPECT_TRUE(unpack(c.data, chunk));
+          append(out, chunk);
+        }
+      break;
+    }
+    return out;
+  }
   std::optional<std::string> finished(const std::string&) override { return std::nullopt; }
   MemberId begin_member(const MemberRow& r) override { members.push_back(r); members.back().id = static_cast<MemberId>(members.size()); return members.back().id; }
   void end_member(const MemberRow& r) override {
@@ -140,6 +166,33 @@ inline Rows read_text(std::string_view text, std::string kind = "", const std::v
   EXPECT_LE(member.used + member.rejected, member.lines);
   EXPECT_EQ(member.lines, static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')) + (!text.empty() && text.back() != '\n'));
   EXPECT_EQ(reader.tail_truncated(), !text.empty() && text.back() != '\n');
+  member.skipped = member.lines - member.used - member.rejected;
+  rows.end_member(member);
+  return rows;
+}
+
+// A member's text whose lines are records, through the reader that its head asks for; blocks cut at `ends`, anywhere.
+inline Rows read_records(std::string_view text, std::string path, const std::vector<std::size_t>& ends = {}) {
+  Rows rows;
+  MemberRow member;
+  member.path = path;
+  member.id = rows.begin_member(member);
+  const Head head{member.path, text.substr(0, 65536), text.size() <= 65536};
+  const Detected detected = detect(head);
+  if (detected.records == nullptr) {
+    ADD_FAILURE() << path << " is read as " << detected.format << ", not as records";
+    return rows;
+  }
+  member.format = std::string(detected.format);
+  RecordTextReader reader(detected.records->make(head), Reading{rows, pack(), "data", {}, {}, path}, member.id);
+  std::size_t at = 0;
+  for (const std::size_t end : ends)
+    if (end > at) reader.block(text.substr(at, end - at)), at = end;
+  reader.block(text.substr(at));
+  reader.finish();
+  member.lines = reader.lines();
+  member.used = reader.used();
+  member.rejected = reader.rejected();
   member.skipped = member.lines - member.used - member.rejected;
   rows.end_member(member);
   return rows;

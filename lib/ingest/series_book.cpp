@@ -1,0 +1,123 @@
+#include "ingest/series_book.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kChunkSamples = 4'096;
+constexpr std::size_t kMostSeries = 1'000'000;         // of one member
+constexpr std::size_t kMostBuffered = 2'000'000;       // samples of all series together: about 80 MB
+
+bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+bool equal_letters(std::string_view text, std::string_view lower) {
+  return text.size() == lower.size() && std::equal(text.begin(), text.end(), lower.begin(), [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+}
+
+}  // namespace
+
+SeriesBook::Index SeriesBook::series(const SeriesRow& key) {
+  const auto found = index_.find(key);
+  if (found != index_.end()) return found->second;
+  if (open_.size() >= kMostSeries) return kFull;
+  const auto index = static_cast<Index>(open_.size());
+  index_.emplace(key, index);
+  open_.push_back({key, 0, {}, {}});
+  return index;
+}
+
+void SeriesBook::add(Index index, std::int64_t step, std::int64_t time_ns, double value, const Place& place, Reading& reading) {
+  if (index >= open_.size()) return;
+  Open& open = open_[index];
+  SeriesPoints& p = open.points;
+  if (p.values.empty()) open.first = place;
+  // A column begins with the first record that has it; the records before it get "not given".
+  const auto column = [&](std::vector<std::int64_t>& values, std::int64_t v, std::int64_t none) {
+    if (values.empty()) {
+      if (v == none) return;
+      values.assign(p.values.size(), none);
+    }
+    values.push_back(v);
+  };
+  column(p.steps, step, kNoValue);
+  column(p.times, time_ns, kNoValue);
+  column(p.lines, static_cast<std::int64_t>(place.line), 0);
+  column(p.offsets, static_cast<std::int64_t>(place.offset), 0);
+  p.values.push_back(value);
+  if (p.size() >= kChunkSamples) flush(open, reading);
+  else if (++buffered_ > kMostBuffered)
+    for (Open& one : open_) flush(one, reading);
+}
+
+void SeriesBook::flush(Open& open, Reading& reading) {
+  SeriesPoints& p = open.points;
+  if (p.values.empty()) return;
+  if (open.id == 0) {
+    open.key.member = open.first.member;
+    open.id = reading.sink.series(open.key);
+  }
+  ChunkRow row;
+  row.series = open.id;
+  row.place = open.first;
+  row.samples = static_cast<std::int64_t>(p.size());
+  // Columns that begin and end in the middle of a chunk are filled up: all of one length.
+  for (auto* column : {&p.steps, &p.times}) if (!column->empty()) column->resize(p.size(), kNoValue);
+  for (auto* column : {&p.lines, &p.offsets}) if (!column->empty()) column->resize(p.size(), 0);
+  if (p.lines.empty() != p.offsets.empty()) (p.lines.empty() ? p.lines : p.offsets).assign(p.size(), 0);
+  const auto ends = [](const std::vector<std::int64_t>& column, std::int64_t& first, std::int64_t& last) {
+    for (const std::int64_t v : column)
+      if (v != kNoValue) {
+        if (first == kNoValue) first = v;
+        last = v;
+      }
+  };
+  ends(p.steps, row.first_step, row.last_step);
+  ends(p.times, row.first_time, row.last_time);
+  row.data = pack(p);
+  reading.sink.put(row);
+  buffered_ -= std::min(buffered_, p.size());
+  p.values.clear();
+  p.steps.clear();
+  p.times.clear();
+  p.lines.clear();
+  p.offsets.clear();
+}
+
+void SeriesBook::finish(Reading& reading) {
+  for (Open& open : open_) flush(open, reading);
+  open_.clear();
+  index_.clear();
+  buffered_ = 0;
+}
+
+bool metric_number(std::string_view cell, double& value, std::string_view& rest) {
+  while (!cell.empty() && blank(cell.front())) cell.remove_prefix(1);
+  while (!cell.empty() && blank(cell.back())) cell.remove_suffix(1);
+  if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"') cell = cell.substr(1, cell.size() - 2);
+  rest = {};
+  if (cell.empty()) return false;
+  const char* begin = cell.data() + (cell.front() == '+' ? 1 : 0);
+  const char* const end = cell.data() + cell.size();
+  const auto [at, error] = std::from_chars(begin, end, value);
+  if (error == std::errc::result_out_of_range) {
+    value = *begin == '-' ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  } else if (error != std::errc()) {
+    // Spellings that from_chars does not know are words for "nothing here".
+    return false;
+  }
+  rest = std::string_view(at, static_cast<std::size_t>(end - at));
+  // "NaN" and "inf" end a word; "nana" or "infra" is a word of its own.
+  if (!std::isfinite(value) && !rest.empty() && !blank(rest.front()) && !equal_letters(std::string_view(begin, static_cast<std::size_t>(end - begin)), "infinity")) return false;
+  while (!rest.empty() && blank(rest.front())) rest.remove_prefix(1);
+  // dcgm-exporter writes DCGM's codes for "blank", "not found", "not supported", "no permission" as if they were values:
+  // 0x7ffffffffffffff0 and up, 0x7ffffff0 and up, 140737488355328 for floating point (dcgm_structs.h).
+  if (value == 9223372036854775808.0 || (value >= 2147483632.0 && value <= 2147483647.0) || (value >= 140737488355328.0 && value <= 140737488355332.0)) return false;
+  return true;
+}
+
+}  // namespace culprit::ingest
