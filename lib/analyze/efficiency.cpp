@@ -119,7 +119,11 @@ class Job {
 
   void make_runs() {
     const bool told = std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) { return s.attempt != steps_.front().attempt; });
-    if (told) std::stable_sort(steps_.begin(), steps_.end(), [order = attempt_order()](const Step& a, const Step& b) { return order.at(a.attempt) < order.at(b.attempt); });
+    if (told) {
+      const auto order = attempt_order();
+      for (Step& s : steps_) s.run = order.at(s.attempt);
+      std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) { return a.run < b.run; });
+    }
     std::size_t same = 0;
     std::vector<Step> kept;
     kept.reserve(steps_.size());
