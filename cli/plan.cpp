@@ -3,11 +3,11 @@
 
 namespace culprit::cli {
 
-extern const Command kPlanStandby;
+extern const Command kPlanBackup, kPlanMicrobatch, kPlanStandby;
 
 namespace {
 
-constexpr const Command* kPlans[] = {&kPlanStandby};
+constexpr const Command* kPlans[] = {&kPlanBackup, &kPlanMicrobatch, &kPlanStandby};
 
 Result<Exit> run(const Arguments&) { return usage_error("plan needs the name of a plan").hint("`culprit help plan` lists them"); }
 
