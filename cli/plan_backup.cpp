@@ -44,7 +44,7 @@ std::string text_of(const JobShape& job, const plan::BackupPlan& plan, const std
   if (!risks.empty()) out += "\n  Evicting the machines of one group:\n";
   for (const auto& risk : risks)
     out += risk.losing == 0 ? fmt::format("    {:<4} no shard is lost ({} groups)\n", risk.dimension, risk.groups) : fmt::format("    {:<4} {} of {} groups would lose shards\n", risk.dimension, risk.losing, risk.groups);
-  if (plan.keeper.empty()) return out;
+  if (plan.keeper.empty() || (evicted && survival.from_copy.empty())) return out;
   out += evicted ? "\n  rank  read from\n" : "\n  rank  kept by\n";
   std::vector<std::int64_t> shown = survival.from_copy;
   if (!evicted)
