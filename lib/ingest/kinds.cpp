@@ -2,7 +2,6 @@
 // nvidia-smi's output only); texts in which a rule's words mean nothing at all (stack dumps, metrics, source code)
 // are recognised so that nobody is accused by a function name.
 #include <algorithm>
-#include <array>
 #include <cassert>
 
 #include <re2/re2.h>
@@ -191,12 +190,15 @@ bool binary(std::string_view bytes) {
 }  // namespace
 
 extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kManifest, kProcessDump, kProcessFile, kPyspyJson, kRasJson, kStatDot;
+extern const Document kGoldenValues, kTensorboard, kWandbSummary;
+extern const RecordText kStepJsonl, kStepTable;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 
 namespace {
-constexpr std::array<const RecordText*, 0> kRecordTexts = {};
+constexpr const RecordText* kRecordTexts[] = {&kStepJsonl, &kStepTable};
 constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kProcessFile, &kKubernetesJson, &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,
-                                          &kStatDot, &kRasJson, &kSlurmTopology, &kSlurmTopologyYaml, &kHostfile, &kNetworkCsv, &kNetworkJson, &kGpuTopology};
+                                          &kStatDot, &kRasJson, &kSlurmTopology, &kSlurmTopologyYaml, &kHostfile, &kNetworkCsv, &kNetworkJson, &kGpuTopology,
+                                          &kGoldenValues, &kTensorboard, &kWandbSummary};
 }
 
 std::span<const Document* const> documents() { return kDocuments; }
