@@ -2,7 +2,6 @@
 // nvidia-smi's output only); texts in which a rule's words mean nothing at all (stack dumps, metrics, source code)
 // are recognised so that nobody is accused by a function name.
 #include <algorithm>
-#include <array>
 #include <cassert>
 
 #include <re2/re2.h>
@@ -193,13 +192,15 @@ bool binary(std::string_view bytes) {
 extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kManifest, kProcessDump, kProcessFile, kPyspyJson, kRasJson, kStatDot;
 extern const Document kPrometheusJson, kRdmaStatisticJson, kSysCounterFile;
 extern const RecordText kPrometheusText, kSmiCsv, kSmiDmon, kRdmaStatistic, kSysCounters, kEthtoolStatistics;
+extern const Document kGoldenValues, kTensorboard, kWandbSummary;
+extern const RecordText kStepJsonl, kStepTable;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 
 namespace {
-constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv, &kSmiDmon, &kRdmaStatistic, &kSysCounters, &kEthtoolStatistics};
+constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv, &kSmiDmon, &kRdmaStatistic, &kSysCounters, &kEthtoolStatistics, &kStepJsonl, &kStepTable};
 constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kProcessFile, &kKubernetesJson, &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,
                                           &kStatDot, &kRasJson, &kSlurmTopology, &kSlurmTopologyYaml, &kHostfile, &kNetworkCsv, &kNetworkJson, &kGpuTopology,
-                                          &kPrometheusJson, &kRdmaStatisticJson, &kSysCounterFile};
+                                          &kGoldenValues, &kTensorboard, &kWandbSummary, &kPrometheusJson, &kRdmaStatisticJson, &kSysCounterFile};
 }
 
 std::span<const Document* const> documents() { return kDocuments; }

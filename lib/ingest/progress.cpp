@@ -170,6 +170,9 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
     if (text.find(other) != std::string_view::npos) return {};
   static const re2::RE2 kStep(R"((?i)(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?)");
   static const re2::RE2 kLoss(R"((?i)(?:^|[\s|,(])(?:train[ _]?|lm[ _]?|avg[ _]?)?loss\s*[=:]\s*([-+.\deE]+|nan|inf|-inf))");
+  // A unit must be there, in the name or after the number; a bare "time" is mostly the time since the start, unless it is in ms.
+  static const re2::RE2 kTook(R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|time[ _]per[ _](?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?\s*[=:]\s*(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
+  static const re2::RE2 kBareTime(R"((?i)(?:^|[\s|,(])time\s*[=:]?\s*(\d+(?:\.\d*)?)\s*(?:ms|msec)(?:[\s|,;)]|$))");
   std::int64_t step = 0;
   std::string total, loss;
   const re2::StringPiece piece(text.data(), text.size());
@@ -178,6 +181,15 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   row.iteration = step;
   if (!total.empty()) row.total = std::strtoll(total.c_str(), nullptr, 10);
   row.loss = number(loss, row.loss_nan);
+  std::string of_name, took, after;
+  double ms = 0;
+  bool odd = false;
+  if (re2::RE2::PartialMatch(piece, kTook, &of_name, &took, &after)) {
+    const std::string& unit = after.empty() ? of_name : after;
+    if (const auto value = number(took, odd); value && !unit.empty()) row.iteration_ms = unit[0] == 'm' || unit[0] == 'M' ? *value : *value * 1e3;
+  } else if (re2::RE2::PartialMatch(piece, kBareTime, &ms)) {
+    row.iteration_ms = ms;
+  }
   reading.sink.put(row);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }

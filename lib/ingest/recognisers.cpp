@@ -9,6 +9,7 @@ extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kNcclCalls
 extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine, kUname;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kNodelist;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
+extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes, kMegatronTimers, kMegatronStraggler;
 
 namespace {
 
@@ -18,6 +19,7 @@ constexpr const Recogniser* kAll[] = {
     &kNicHeading, &kDriver, &kCriPartial, &kKernelBanner, &kUname, &kRankLine, &kPyspy, &kGdb, &kLldb, &kEuStack, &kFaulthandler,
     &kProcessList, &kPstree, &kWatchdogTimeout, &kWatchdogFrontier, &kDesync, &kNcclCalls, &kMegatronSizes,
     &kMegatronArguments, &kNemoGroups, &kDeviceMesh, &kNodelist, &kRasText, &kRasMonitor, &kInspector,
+    &kFieldFigures, &kTitanFigures, &kSamplesPerSecond, &kStepTimes, &kMegatronTimers, &kMegatronStraggler,
 };
 static_assert(sizeof(kAll) / sizeof(kAll[0]) <= 64, "a candidate line names its recognisers in a 64-bit mask");
 

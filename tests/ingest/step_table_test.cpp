@@ -1,0 +1,90 @@
+#include <cmath>
+
+#include "kit.hpp"
+
+namespace culprit::ingest {
+namespace {
+
+using test::read_records;
+using test::Rows;
+
+TEST(StepTable, WideTable) {
+  const std::string text =
+      "step,timestamp,hostname,rank,gpu,iter_ms,loss,util,phase\r\n"
+      "1,2026-11-21 03:41:50.5,node-01,3,0,101.5,2.5,98 %,train\r\n"
+      "2,2026-11-21 03:41:51.5,node-01,3,0,102.5,NaN,97 %,train\r\n"
+      "3,2026-11-21 03:41:52.5,node-01,3,0,,2.25,N/A,eval\r\n"
+      "4,2026-11-21 03:41:53.5,node-01,3,0,103.5\r\n"
+      "step,timestamp,hostname,rank,gpu,iter_ms,loss,util,phase\r\n"
+      "\r\n"
+      "5,2026-11-21 03:41:54.5,node-01,3,0,104.5,2,96 %,\"train, second\"\r\n";
+  const Rows rows = read_records(text, "steps.csv");
+  EXPECT_EQ(rows.reasons(), "5:table.cells");
+  EXPECT_EQ(rows.members[0].format, "metrics-table");
+  ASSERT_EQ(rows.series_rows.size(), 3u);
+  EXPECT_EQ(rows.series_rows[0].host, "node-01");
+  EXPECT_EQ(rows.series_rows[0].rank, 3);
+  EXPECT_EQ(rows.series_rows[0].gpu, "0");
+  EXPECT_EQ(rows.series_rows[0].clock, Clock::local);
+  EXPECT_EQ(rows.points("iter_ms").steps, (std::vector<std::int64_t>{1, 2, 5}));
+  EXPECT_TRUE(std::isnan(rows.points("loss").values[1]));
+  EXPECT_EQ(rows.points("util").values, (std::vector<double>{98, 97, 96}));
+  EXPECT_EQ(rows.series_rows[2].unit, "%");
+  ASSERT_EQ(rows.progress.size(), 4u);
+  EXPECT_EQ(rows.progress[0].iteration_ms, 101.5);
+  EXPECT_TRUE(rows.progress[1].loss_nan);
+  const std::string whole = rows.log;
+  for (std::size_t cut = 1; cut < text.size(); ++cut) ASSERT_EQ(read_records(text, "steps.csv", {cut}).log, whole) << cut;
+}
+
+TEST(StepTable, LongTable) {
+  const Rows rows = read_records("time\thost\tmetric\tvalue\n1795232510\ta\tcpu\t5\n1795232510\tb\tcpu\t6\n1795232511\ta\tmem\t7\n1795232511\ta\t\t8\n", "long.tsv");
+  EXPECT_EQ(rows.points("cpu", "b").values, (std::vector<double>{6}));
+  EXPECT_EQ(rows.points("mem", "a").times, (std::vector<std::int64_t>{1795232511'000000000}));
+  EXPECT_EQ(rows.reasons(), "5:table.no_name");
+}
+
+TEST(StepTable, CallsOfCollectives) {
+  const Rows rows = read_records("time,op,comm,bytes,rank\n1795232510.000001,AllReduce,0x1f,1048576,0\n1795232510.000002,AllReduce,0x2f,4096,0\n1795232510.000003,Broadcast,0x1f,8,1\n", "calls.csv");
+  EXPECT_EQ(rows.points("AllReduce", "comm=0x2f").values, (std::vector<double>{4096}));
+  EXPECT_EQ(rows.points("Broadcast", "comm=0x1f").times, (std::vector<std::int64_t>{1795232510'000003000}));
+  EXPECT_TRUE(rows.progress.empty());
+}
+
+TEST(StepTable, WandbExports) {
+  const Rows rows = read_records("\"Step\",\"calm-fox-3 - train/loss\",\"calm-fox-3 - train/loss__MIN\",\"calm-fox-3 - train/loss__MAX\",\"calm-fox-3 - _step\",\"calm-fox-3 - _step__MIN\"\n"
+                                 "\"10\",\"2.5\",\"2.5\",\"2.5\",\"10\",\"10\"\n\"20\",\"NaN\",\"NaN\",\"NaN\",\"20\",\"20\"\n\"30\",\"\",\"\",\"\",\"30\",\"30\"\n\"40\",\"Infinity\",\"\",\"\",\"40\",\"40\"\n", "wandb_export_2026-11-21.csv");
+  EXPECT_EQ(rows.reasons(), "");
+  ASSERT_EQ(rows.series_rows.size(), 1u);
+  EXPECT_EQ(rows.series_rows[0].name, "train/loss");
+  EXPECT_EQ(rows.series_rows[0].labels, "run=calm-fox-3");
+  EXPECT_EQ(rows.points("train/loss").steps, (std::vector<std::int64_t>{10, 20, 40}));
+  EXPECT_EQ(rows.progress.size(), 3u);
+  const Rows two = read_records("Step,a - train/loss,b - train/loss\n1,2,3\n2,2,3\n", "wandb.csv");
+  EXPECT_EQ(two.points("train/loss", "run=b").values, (std::vector<double>{3, 3}));
+  EXPECT_TRUE(two.progress.empty());    // of which run?
+}
+
+TEST(StepTable, TensorboardDownloads) {
+  const Rows rows = read_records("Wall time,Step,Value\n1795232510.25,1,2.5\n1795232511.25,2,2.4\n", "run-exp_3-tag-train_loss.csv");
+  EXPECT_EQ(rows.points("train_loss").steps, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(rows.progress.size(), 2u);
+}
+
+TEST(StepTable, TablesOfOthersAreLeftAlone) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"gpu.csv", "timestamp, name, utilization.gpu [%], memory.used [MiB]\n2026/11/21 03:41:50.500, NVIDIA H100, 98 %, 5 MiB\n"}, {"gpu2.csv", "timestamp,temperature.gpu,index\n2026/11/21 03:41:50.500,40,1\n"},
+      {"hosts.csv", "host,tor,pod\nnode-01,tor-1,pod-1\n"}, {"labels.tsv", "line\tlabel\nx\ty\n"}, {"dates.csv", "date,count\n2026-11-21,3\n"}, {"nohead.csv", "1,2,3\n4,5,6\n"}, {"note.txt", "step,loss\n1,2\n"}, {"one.csv", "step\n1\n2\n"},
+      {"words.csv", "step,comment\n1,good\n2,bad\n"}, {"ragged.csv", "step,loss\n1,2,3,4\n2,3,4,5\n"}, {"empty.csv", "step,loss\n"}};
+  for (const auto& [path, text] : cases) EXPECT_EQ(detect({path, text, true}).records, nullptr) << path;
+}
+
+TEST(StepTable, DatesAndVersionsAreNoNumbers) {
+  const Rows rows = read_records("step,loss,day,version,quote\n1,2,2026-11-21,1.2.3,\"a \"\"b\"\"\"\n2,3,2026-11-22,1.2.4,c\n3,4,x,y,\"open\n", "a.csv");
+  ASSERT_EQ(rows.series_rows.size(), 1u);
+  EXPECT_EQ(rows.points("loss").values, (std::vector<double>{2, 3}));
+  EXPECT_EQ(rows.reasons(), "4:table.cells");
+}
+
+}  // namespace
+}  // namespace culprit::ingest
