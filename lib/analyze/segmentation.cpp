@@ -1,0 +1,142 @@
+#include "analyze/segmentation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+
+#include "analyze/vector_math.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+struct Sums { double one, two; std::uint32_t count; };   // of the samples before a start
+
+// Live starts of one dimension.
+struct Live {
+  std::vector<double> one, two, count;
+  std::vector<std::uint32_t> counted;
+};
+
+// total = past + log marginal of the samples from each start to here.
+CULPRIT_VECTOR_CLONES void marginals(std::size_t n, double one_now, double two_now, double count_now, double alpha0, double beta0, const double* __restrict constant, const double* __restrict inverse, const double* __restrict one,
+                                     const double* __restrict two, const double* __restrict count, const double* past, double* total) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double samples = count_now - count[i];
+    const double sum = one_now - one[i];
+    const double squares = two_now - two[i];
+    // inverse = 1 / (k0 + n). SSE + k0 n mean^2 / (k0 + n) = squares - sum^2 / (k0 + n): what is 0 samples comes out as 0, too. mu0 was taken off.
+    const double spread = squares - sum * sum * inverse[i];
+    const double beta = beta0 + 0.5 * (spread > 0 ? spread : 0);
+    total[i] = past[i] + constant[i] - (alpha0 + 0.5 * samples) * fast_log(beta);
+  }
+}
+
+CULPRIT_VECTOR_CLONES double largest(std::size_t n, const double* __restrict v) {
+  double lane[4] = {kNever, kNever, kNever, kNever};
+  std::size_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (std::size_t k = 0; k < 4; ++k) lane[k] = v[i + k] > lane[k] ? v[i + k] : lane[k];
+  for (; i < n; ++i) lane[0] = v[i] > lane[0] ? v[i] : lane[0];
+  return std::max(std::max(lane[0], lane[1]), std::max(lane[2], lane[3]));
+}
+
+CULPRIT_VECTOR_CLONES std::size_t below(std::size_t n, double limit, const double* __restrict v) {
+  double count = 0;
+  double lane[4] = {0, 0, 0, 0};
+  std::size_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (std::size_t k = 0; k < 4; ++k) lane[k] += v[i + k] < limit ? 1.0 : 0.0;
+  for (; i < n; ++i) count += v[i] < limit ? 1.0 : 0.0;
+  return static_cast<std::size_t>(count + (lane[0] + lane[1]) + (lane[2] + lane[3]));
+}
+
+}  // namespace
+
+std::vector<std::size_t> most_probable_segmentation(Dimensions series, const SegmentationParams& params) {
+  const std::size_t dimensions = series.size();
+  const std::size_t size = dimensions == 0 ? 0 : series[0].size();
+  if (size == 0) return {};
+  const double lambda = std::max(params.lambda, 1.0 + 1e-9);
+  const double log_hazard = -std::log(lambda);
+  const double log_survival = std::log1p(-1.0 / lambda);
+  const NormalPrior& prior = params.prior;
+  const double log_beta0 = std::log(prior.beta);
+  const double behind = std::log(lambda) + params.slack;
+
+  std::vector<double> constants(size + 1), inverses(size + 1);   // of a regime of n samples
+  for (std::size_t n = 0; n <= size; ++n) {
+    const double m = static_cast<double>(n);
+    inverses[n] = 1 / (prior.kappa + m);
+    constants[n] = std::lgamma(prior.alpha + m / 2) - std::lgamma(prior.alpha) + prior.alpha * log_beta0 + 0.5 * std::log(prior.kappa / (prior.kappa + m)) - m / 2 * std::log(2 * std::numbers::pi);
+  }
+
+  std::vector<std::uint32_t> start;           // live starts, ascending
+  std::vector<double> base, total, constant, inverse;  // base: score of the past, hazard, and survival so far taken off
+  std::vector<Live> live(dimensions);
+  std::vector<Sums> now(dimensions, Sums{0, 0, 0});
+  std::vector<double> score(size + 1, 0);
+  std::vector<std::uint32_t> from(size + 1, 0);
+
+  for (std::size_t t = 0; t < size; ++t) {
+    const bool present = std::any_of(series.begin(), series.end(), [&](const auto& dimension) { return t < dimension.size() && std::isfinite(dimension[t]); });
+    if (t == 0 || present) {   // a regime may begin with this sample
+      start.push_back(static_cast<std::uint32_t>(t));
+      base.push_back(score[t] + log_hazard - static_cast<double>(t + 1) * log_survival);
+      for (std::size_t d = 0; d < dimensions; ++d) {
+        live[d].one.push_back(now[d].one);
+        live[d].two.push_back(now[d].two);
+        live[d].count.push_back(now[d].count);
+        live[d].counted.push_back(now[d].count);
+      }
+    }
+    const std::size_t n = start.size();
+    total.resize(n), constant.resize(n), inverse.resize(n);
+    for (std::size_t d = 0; d < dimensions; ++d) {
+      if (t < series[d].size() && std::isfinite(series[d][t])) {
+        const double x = std::clamp(series[d][t] - prior.mean, -1e100, 1e100);
+        now[d].one += x;
+        now[d].two += x * x;
+        ++now[d].count;
+      }
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::uint32_t samples = now[d].count - live[d].counted[i];
+        constant[i] = constants[samples];
+        inverse[i] = inverses[samples];
+      }
+      marginals(n, now[d].one, now[d].two, now[d].count, prior.alpha, prior.beta, constant.data(), inverse.data(), live[d].one.data(), live[d].two.data(), live[d].count.data(),
+                d == 0 ? base.data() : total.data(), total.data());
+    }
+    const double best = largest(n, total.data());
+    std::size_t which = 0;
+    while (which + 1 < n && total[which] != best) ++which;   // among equals the longest regime
+    score[t + 1] = best + static_cast<double>(t + 1) * log_survival;
+    from[t + 1] = start[which];
+
+    // Dropping moves everything, so a sixteenth of the starts must be worth it.
+    if (!params.prune || below(n, best - behind, total.data()) * 16 <= n) continue;
+    std::size_t to = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (total[i] + behind < best) continue;
+      if (to != i) {
+        start[to] = start[i];
+        base[to] = base[i];
+        for (Live& l : live) l.one[to] = l.one[i], l.two[to] = l.two[i], l.count[to] = l.count[i], l.counted[to] = l.counted[i];
+      }
+      ++to;
+    }
+    start.resize(to), base.resize(to);
+    for (Live& l : live) l.one.resize(to), l.two.resize(to), l.count.resize(to), l.counted.resize(to);
+  }
+
+  std::vector<std::size_t> out;
+  for (std::size_t t = size; from[t] > 0; t = from[t]) out.push_back(from[t]);
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace culprit::analyze
