@@ -509,7 +509,9 @@ class Search {
   void report_missing() {
     std::vector<std::string> unseen;
     for (std::size_t e = 0; e < series_.size(); ++e) {
-      result_.judged += judged_[e] && lasting_;
+      const Group& group = groups_[group_of_[e]];
+      const bool possible = params_.rule != OutlierRule::published || group.last - group.first >= kPublishedLeast;
+      result_.judged += judged_[e] && lasting_ && possible;
       if (!judged_[e]) unseen.push_back(series_[e]->entity);
     }
     if (lasting_ && !unseen.empty() && series_.size() >= std::max<std::size_t>(2, params_.least))

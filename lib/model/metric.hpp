@@ -1,0 +1,24 @@
+// One metric as a program printed it, of all the machines that have it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/time.hpp"
+
+namespace culprit {
+
+struct MetricSeries {
+  struct Entity {
+    std::string name;                   // node-07 · node-07/gpu3 · node-07/mlx5_2 · rank 12
+    std::string role;                   // "" = not known
+    std::string host;                   // it sits in; "" = not known
+    std::vector<Nanoseconds> times;     // UTC
+    std::vector<double> values;         // as printed; counters as counters
+  };
+  std::string name;                     // as printed: DCGM_FI_DEV_GPU_TEMP, power.draw [W]
+  std::string unit;                     // "" = as the catalogue has it, or in brackets behind the name
+  std::vector<Entity> entities;
+};
+
+}  // namespace culprit
