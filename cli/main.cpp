@@ -12,16 +12,16 @@
 namespace culprit::cli {
 
 <<<<<<< HEAD
-extern const Command kDiagnose, kIngest, kClassify, kReport, kShow, kStacks, kCollectives, kPlan, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
+extern const Command kDiagnose, kIngest, kClassify, kReport, kShow, kStacks, kCollectives, kOutliers, kEfficiency, kPlan, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
 
 namespace {
-constexpr const Command* kCommands[] = {&kDiagnose, &kIngest, &kClassify, &kReport, &kShow, &kStacks, &kCollectives, &kPlan, &kRules, &kFormats, &kSchema, &kCompletion, &kVersion, &kHelp};
+constexpr const Command* kCommands[] = {&kDiagnose, &kIngest, &kClassify, &kReport, &kShow, &kStacks, &kCollectives, &kOutliers, &kEfficiency, &kPlan, &kRules, &kFormats, &kSchema, &kCompletion, &kVersion, &kHelp};
 =======
-extern const Command kDiagnose, kIngest, kClassify, kReport, kShow, kStacks, kCollectives, kOutliers, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
+extern const Command kDiagnose, kIngest, kClassify, kReport, kShow, kStacks, kCollectives, kOutliers, kEfficiency, kPlan, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
 
 namespace {
-constexpr const Command* kCommands[] = {&kDiagnose, &kIngest, &kClassify, &kReport, &kShow, &kStacks, &kCollectives, &kOutliers, &kRules, &kFormats, &kSchema, &kCompletion, &kVersion, &kHelp};
->>>>>>> wB
+constexpr const Command* kCommands[] = {&kDiagnose, &kIngest, &kClassify, &kReport, &kShow, &kStacks, &kCollectives, &kOutliers, &kEfficiency, &kPlan, &kRules, &kFormats, &kSchema, &kCompletion, &kVersion, &kHelp};
+>>>>>>> wE
 }
 
 std::span<const Command* const> commands() { return kCommands; }

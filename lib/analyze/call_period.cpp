@@ -178,10 +178,14 @@ struct Choice {
 // Share of the base's intervals in which a call of this operation and communicator stands. Gradients are synchronised in
 // one micro-batch of many; what an evaluation calls is called in every step.
 double share_of_intervals(const Candidate& base, const Kind& kind) {
-  std::size_t hit = 0, k = 0;
-  for (std::size_t i = 0; i + 1 < base.starts.size(); ++i) {
-    while (k < kind.at.size() && kind.at[k] < base.starts[i]) ++k;
-    hit += k < kind.at.size() && kind.at[k] < base.starts[i + 1];
+  std::size_t hit = 0;
+  auto from = base.starts.begin();
+  for (const std::uint32_t at : kind.at) {
+    if (at < *from) continue;
+    const auto next = std::upper_bound(from, base.starts.end(), at);   // the interval that holds it ends there
+    if (next == base.starts.end()) break;
+    ++hit;
+    from = next;
   }
   return static_cast<double>(hit) / static_cast<double>(std::max<std::size_t>(base.starts.size() - 1, 1));
 }
@@ -234,10 +238,14 @@ class Ladder {
   std::pair<const Candidate*, bool> climb(const Candidate* base) const {
     bool settled = false;
     for (;;) {
+      std::unordered_map<const Kind*, bool> seldom;   // many sizes share one operation
       const Candidate* next = shortest([&](const Candidate& c) {
         if (!c.large || c.wide || !c.explains || c.period < 1.5 * base->period) return false;
         const auto operation = operations_.find(CallSymbol{c.kind->symbol.operation, c.kind->symbol.communicator, {}});
-        return operation != operations_.end() && share_of_intervals(*base, *operation->second) <= 0.6;
+        if (operation == operations_.end()) return false;
+        const auto [it, fresh] = seldom.try_emplace(operation->second, false);
+        if (fresh) it->second = share_of_intervals(*base, *operation->second) <= 0.6;
+        return it->second;
       });
       if (!next) return {base, settled};
       settled = base->period > 2;

@@ -23,11 +23,13 @@ void transform(std::vector<Complex>& x, const std::vector<Complex>& twiddles) {
     j ^= bit;
     if (i < j) std::swap(x[i], x[j]);
   }
+  std::vector<Complex> near(n / 2);       // the twiddles of one stage side by side
   for (std::size_t length = 2; length <= n; length <<= 1) {
     const std::size_t stride = n / length, half = length / 2;
+    for (std::size_t k = 0; k < half; ++k) near[k] = twiddles[k * stride];
     for (std::size_t i = 0; i < n; i += length)
       for (std::size_t k = 0; k < half; ++k) {
-        const Complex w = twiddles[k * stride], b = x[i + k + half];
+        const Complex w = near[k], b = x[i + k + half];
         const Complex v(b.real() * w.real() - b.imag() * w.imag(), b.real() * w.imag() + b.imag() * w.real());
         x[i + k + half] = x[i + k] - v;
         x[i + k] += v;

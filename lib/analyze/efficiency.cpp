@@ -377,9 +377,9 @@ class Job {
       if (m > d.robust_threshold_ms) d.robust_share += (m - d.robust_threshold_ms) / sum;
     }
     out_.degradation = d;
-    // Stretches of at least ten rows.
+    // Stretches of at least twenty rows.
     RelativeMfu mfu;
-    const std::size_t stretches = std::clamp<std::size_t>(ms.size() / 10, 1, std::max<std::size_t>(1, params_.points));
+    const std::size_t stretches = std::clamp<std::size_t>(ms.size() / 20, 1, std::max<std::size_t>(1, params_.points));
     std::vector<std::pair<Nanoseconds, double>> levels;
     for (std::size_t i = 0; i < stretches; ++i) {
       const std::size_t from = steps_.size() * i / stretches, to = steps_.size() * (i + 1) / stretches;

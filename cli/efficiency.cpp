@@ -1,0 +1,254 @@
+// efficiency FILE: how much of a job was training, from its progress table.
+#include "analyze/efficiency.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "analyze/loss_signals.hpp"
+#include "command.hpp"
+#include "ingest/bare_table.hpp"
+#include "line/timestamp.hpp"
+#include "report/terminal.hpp"
+
+namespace culprit::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What both the table and, one day, the database give.
+struct Progress {
+  analyze::JobTimes job;
+  std::vector<analyze::LossRecord> losses;
+  std::vector<std::int64_t> checkpoints;
+  std::vector<std::string> notes;
+};
+
+Result<std::string> read_all(const std::string& path, std::size_t most) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"), path == "-" ? [](std::FILE*) { return 0; } : std::fclose);
+  if (!file) return fail("cannot open the file").at({path, 0}).hint("a table: CSV, JSON or JSON lines, with a column for each of iteration, time and iter_ms");
+  std::string bytes;
+  char block[1 << 16];
+  for (std::size_t n; (n = std::fread(block, 1, sizeof block, file.get())) > 0;) {
+    bytes.append(block, n);
+    if (bytes.size() > most) return fail(fmt::format("the table is larger than {} bytes", most)).at({path, 0});
+  }
+  if (std::ferror(file.get())) return fail("cannot read the file").at({path, 0});
+  return bytes;
+}
+
+std::string plain(std::string_view name) {
+  std::string out;
+  for (const char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c))) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+const ingest::TableColumn* column(const ingest::BareTable& table, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names)
+    for (const auto& c : table.columns)
+      if (plain(c.name) == name) return &c;
+  return nullptr;
+}
+
+// Seconds, milliseconds, microseconds or nanoseconds since 1970 by their size; small numbers are seconds since the start.
+std::optional<Nanoseconds> time_of(const ingest::TableColumn& c, std::size_t row) {
+  const double v = c.values[row];
+  if (std::isnan(v)) {
+    Timestamp stamp;
+    if (line::parse_iso(c.cells[row], stamp) > 0 || line::parse_calendar(c.cells[row], stamp) > 0) return stamp.ns;
+    return std::nullopt;
+  }
+  const double size = std::abs(v);
+  const double unit = size < 1e11 ? 1e9 : size < 1e14 ? 1e6 : size < 1e17 ? 1e3 : 1;
+  if (!(size * unit < 9e18)) return std::nullopt;
+  return static_cast<Nanoseconds>(std::llround(v * unit));
+}
+
+std::optional<std::int64_t> whole(double v) {
+  if (!(std::abs(v) < 9e15)) return std::nullopt;
+  return static_cast<std::int64_t>(v);
+}
+
+// NaN and Inf are missing numbers to a table and news to a loss.
+std::optional<double> value_of(const ingest::TableColumn* c, std::size_t row) {
+  if (!c) return std::nullopt;
+  if (!std::isnan(c->values[row])) return c->values[row];
+  const std::string word = plain(c->cells[row]);
+  if (word == "nan") return std::nan("");
+  if (word == "inf" || word == "infinity") return c->cells[row].starts_with('-') ? -HUGE_VAL : HUGE_VAL;
+  return std::nullopt;
+}
+
+Result<Progress> from_table(const ingest::BareTable& table, const std::string& path) {
+  const auto* iteration = column(table, {"iteration", "iter", "globalstep", "step", "it"});
+  if (!iteration) iteration = table.first(ingest::TableColumn::Use::iteration);
+  if (!iteration) return fail("the table has no column of iterations").at({path, 1}).hint("name it iteration or step");
+  const auto* time = column(table, {"endtime", "end", "ts", "timestamp", "time", "datetime", "date", "walltime", "tsns", "timens"});
+  if (!time) time = table.first(ingest::TableColumn::Use::time);
+  const auto* ms = column(table, {"iterms", "iterationms", "stepms", "itertimems", "iterationtimems", "steptimems", "elapsedtimeperiterationms", "elapsedms", "durationms"});
+  const auto* seconds = ms ? nullptr : column(table, {"iters", "itertime", "iterationtime", "steptime", "duration", "elapsed", "steptimes", "itertimes", "stepseconds"});
+  if (!time && !ms && !seconds) return fail("the table has neither times nor durations").at({path, 1}).hint("name the column of times time, that of durations iter_ms");
+  const auto* loss = column(table, {"loss", "lmloss", "trainloss"});
+  const auto* norm = column(table, {"gradnorm", "gradientnorm"});
+  const auto* attempt = column(table, {"attempt", "run", "restart"});
+  const auto* rank = column(table, {"rank", "globalrank"});
+
+  Progress out;
+  std::optional<std::int64_t> only;
+  if (rank) {
+    bool several = false;
+    for (const double v : rank->values)
+      if (const auto r = whole(v)) {
+        several = several || (only && *only != *r);
+        only = only ? std::min(*only, *r) : *r;
+      }
+    if (several) out.notes.push_back(fmt::format("several ranks are in the table: rank {} is taken", *only));
+  }
+  std::size_t without = 0, others = 0;
+  for (std::size_t row = 0; row < table.rows; ++row) {
+    if (only && whole(rank->values[row]) != only) { ++others; continue; }
+    const auto i = whole(iteration->values[row]);
+    if (!i) { ++without; continue; }
+    analyze::StepRecord s;
+    s.iteration = *i;
+    if (attempt) s.attempt = whole(attempt->values[row]).value_or(0);
+    if (time) s.end = time_of(*time, row);
+    if (ms) s.ms = ms->values[row];
+    else if (seconds) s.ms = seconds->values[row] * 1000;
+    out.job.steps.push_back(s);
+    if (loss || norm) out.losses.push_back({*i, value_of(loss, row), value_of(norm, row)});
+  }
+  if (without) out.notes.push_back(fmt::format("{} rows have no iteration and were left out", without));
+  if (others) out.notes.push_back(fmt::format("{} rows of other ranks were left out", others));
+  return out;
+}
+
+std::vector<std::pair<const char*, Nanoseconds>> parts_of(const analyze::TimeParts& p) {
+  return {{"training", p.productive}, {"slow steps", p.slow}, {"recomputation", p.recomputation}, {"detection", p.detection}, {"localisation", p.localisation}, {"restart", p.restart},
+          {"unexplained", p.unexplained}, {"start-up", p.start_up}, {"between steps", p.between_steps}, {"after the last step", p.after}};
+}
+
+std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s, const std::vector<std::string>& notes) {
+  std::string out;
+  if (e.enough) {
+    out += fmt::format("Effective training time (ETTR) {:.1f} %: {} iterations in {}\n", e.ettr * 100, e.steps, human_duration(e.end - e.start));
+    if (e.sliding_lowest) out += fmt::format("  lowest hour {:.1f} %, until {}\n", e.sliding_lowest->value * 100, iso_utc(e.sliding_lowest->time));
+    out += fmt::format("  {} run{}, {} iterations computed again\n\nWhere the time went\n", e.runs.size(), e.runs.size() == 1 ? "" : "s", e.recomputed_steps);
+    const double wall = std::max(1.0, static_cast<double>(e.end - e.start));
+    for (const auto& [name, part] : parts_of(e.parts)) {
+      if (part < 1'000'000) continue;   // rounding of the times
+      out += fmt::format("  {:<20} {:>10}  {:>5.1f} %", name, human_duration(part), static_cast<double>(part) / wall * 100);
+      if (const auto hours = analyze::gpu_hours(part, e.gpus)) out += fmt::format("  {:>10.1f} GPU-hours", *hours);
+      out += "\n";
+    }
+  } else {
+    out += fmt::format("Effective training time: not enough evidence: {}\n", e.why);
+  }
+  if (e.degradation) {
+    const auto& d = *e.degradation;
+    out += fmt::format("\nSlow steps: {} above {:.1f} ms (1.2 times the mean of {:.1f}); degradation {:.2f} %\n", d.slow_steps, d.threshold_ms, d.mean_ms, d.share * 100);
+    out += fmt::format("  against 1.2 times the median ({:.1f} ms): {:.2f} %\n", d.median_ms, d.robust_share * 100);
+  }
+  if (e.mfu) out += fmt::format("Relative MFU: best stretch {:.2f} times the worst; the last {:.2f}\n", e.mfu->highest, e.mfu->last);
+  for (const auto& spike : s.spikes)
+    out += fmt::format("{} spike: iteration {}{}, {:.4g}, usually {:.4g}\n", spike.metric == "loss" ? "Loss" : "Gradient norm", spike.first, spike.last == spike.first ? "" : fmt::format(" to {}", spike.last), spike.peak, spike.usual);
+  if (s.first_bad) {
+    out += fmt::format("{} is {} first at iteration {}; last good iteration {}", s.bad_metric, s.bad_value, *s.first_bad, s.last_good ? fmt::format("{}", *s.last_good) : "unknown");
+    out += s.checkpoint ? fmt::format("; last checkpoint before it {}\n", *s.checkpoint) : "\n";
+  }
+  std::string remarks;
+  for (const auto* list : {&notes, &e.notes, &s.notes})
+    for (const std::string& n : *list) remarks += "  " + report::wrapped(report::visible(n), 96, 2) + "\n";
+  if (!remarks.empty()) out += "\nNotes\n" + remarks;
+  return out;
+}
+
+Json curve_json(const std::vector<analyze::CurvePoint>& curve) {
+  Json out = Json::array();
+  for (const auto& p : curve) out.push_back({{"time_ns", p.time}, {"value", p.value}});
+  return out;
+}
+
+std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s, const std::vector<std::string>& notes) {
+  const auto maybe = [](const auto& v) { return v ? Json(*v) : Json(nullptr); };
+  const auto number = [](double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); };
+  Json out;
+  out["version"] = 1;
+  out["enough"] = e.enough;
+  if (!e.enough) out["why"] = e.why;
+  if (e.enough) {
+    out["start_ns"] = e.start;
+    out["end_ns"] = e.end;
+    out["ettr"] = e.ettr;
+    out["sliding_lowest"] = e.sliding_lowest ? Json{{"time_ns", e.sliding_lowest->time}, {"value", e.sliding_lowest->value}} : Json(nullptr);
+    out["iterations"] = e.steps;
+    out["recomputed"] = e.recomputed_steps;
+    Json parts = Json::object();
+    for (const auto& [name, part] : parts_of(e.parts)) parts[name] = {{"ns", part}, {"gpu_hours", maybe(analyze::gpu_hours(part, e.gpus))}};
+    out["parts"] = std::move(parts);
+    out["runs"] = Json::array();
+    for (const auto& r : e.runs) out["runs"].push_back({{"attempt", r.attempt}, {"first", r.first}, {"last", r.last}, {"begin_ns", r.begin}, {"end_ns", r.end}, {"recomputed_ns", r.recomputed}});
+    out["cumulative"] = curve_json(e.cumulative);
+    out["sliding"] = curve_json(e.sliding);
+  }
+  if (e.degradation) {
+    const auto& d = *e.degradation;
+    out["degradation"] = {{"mean_ms", d.mean_ms}, {"median_ms", d.median_ms}, {"threshold_ms", d.threshold_ms}, {"slow_steps", d.slow_steps}, {"share", d.share}, {"robust_threshold_ms", d.robust_threshold_ms}, {"robust_share", d.robust_share}};
+  }
+  if (e.mfu) out["relative_mfu"] = {{"highest", e.mfu->highest}, {"last", e.mfu->last}, {"worst_of_best", e.mfu->worst_of_best}, {"curve", curve_json(e.mfu->curve)}};
+  out["spikes"] = Json::array();
+  for (const auto& k : s.spikes) out["spikes"].push_back({{"metric", k.metric}, {"first", k.first}, {"last", k.last}, {"peak", number(k.peak)}, {"usual", number(k.usual)}});
+  out["not_finite"] = s.first_bad ? Json{{"metric", s.bad_metric}, {"value", s.bad_value}, {"iteration", *s.first_bad}, {"rows", s.bad_rows}, {"recovered", s.recovered}, {"last_good", maybe(s.last_good)}, {"checkpoint", maybe(s.checkpoint)}} : Json(nullptr);
+  out["notes"] = Json::array();
+  for (const auto* list : {&notes, &e.notes, &s.notes})
+    for (const std::string& n : *list) out["notes"].push_back(n);
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<Exit> run(const Arguments& arguments) {
+  if (arguments.positional().size() != 1) return usage_error("efficiency needs one table").hint("culprit efficiency steps.csv");
+  const std::string format = arguments.get("format", "text");
+  if (format != "text" && format != "json") return usage_error(fmt::format("--format takes text or json, not '{}'", format));
+  CULPRIT_TRY(gpus, arguments.number("gpus", 0));
+  const std::string path = arguments.positional()[0];
+  const ingest::TableOptions options;
+  CULPRIT_TRY(bytes, read_all(path, options.limits.bytes));
+  CULPRIT_TRY(table, ingest::read_bare_table(std::move(bytes), path, options));
+  CULPRIT_TRY(progress, from_table(table, path));
+  if (gpus > 0) progress.job.gpus = static_cast<double>(gpus);
+  for (const std::string& c : arguments.all("checkpoint")) {
+    double v = 0;
+    if (!ingest::cell_number(c, v) || !whole(v)) return usage_error(fmt::format("--checkpoint takes an iteration, not '{}'", c));
+    progress.checkpoints.push_back(*whole(v));
+  }
+  for (const auto& r : table.rejects) remark(arguments, fmt::format("{}:{}: {}: {}", path, r.line, r.code, r.excerpt));
+  if (table.rejected > table.rejects.size()) remark(arguments, fmt::format("{}: {} more lines were rejected", path, table.rejected - table.rejects.size()));
+  const auto result = analyze::efficiency(progress.job);
+  auto signals = analyze::loss_signals(progress.losses, progress.checkpoints);
+  print(format == "json" ? to_json(result, signals, progress.notes) : to_text(result, signals, progress.notes));
+  return Exit::finished;
+}
+
+constexpr OptionSpec kOptions[] = {
+    {"format", "FORMAT", "text or json"},
+    {"gpus", "N", "GPUs of the job, to tell GPU-hours"},
+    {"checkpoint", "N", "iteration of which a checkpoint exists (may be repeated)"},
+};
+
+}  // namespace
+
+extern const Command kEfficiency;
+constinit const Command kEfficiency{"efficiency", "how much of the time was training", "efficiency FILE",
+                                    "  culprit efficiency steps.csv --gpus 1024\n"
+                                    "  culprit efficiency metrics/rank_0.jsonl --format json\n\n"
+                                    "FILE has a row for each step (CSV, JSON, JSON lines; - is standard input) with columns such as\n"
+                                    "iteration, time, iter_ms, loss, grad_norm, attempt.\n",
+                                    kOptions, run};
+
+}  // namespace culprit::cli
