@@ -30,7 +30,7 @@ std::string text_of(const std::vector<plan::CheckStep>& steps, std::size_t hosts
       phase = step.phase;
       out += fmt::format("\n{}{} ({})\n", phase, step.minutes.empty() ? "" : fmt::format(", {} min", step.minutes), step.source);
     }
-    out += fmt::format("\n  {}. {}: passed with {}\n", ++number, step.task, step.pass);
+    out += fmt::format("\n  {}. {}; passed when: {}\n", ++number, step.task, step.pass);
     if (!step.note.empty()) out += fmt::format("     {}\n", step.note);
     for (const plan::CheckItem& item : step.items) out += fmt::format("  [ ] {}\n", report::visible(item.command));
   }

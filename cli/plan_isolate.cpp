@@ -62,8 +62,7 @@ std::string text_of(const IsolateState& state, std::int64_t depth, const std::ma
                          "  test those switches with probes of all lengths (64 B to 8 KB): one was seen to drop only packets above 1 KB\n", listed(state, clue.hosts));
   }
   if (state.done()) {
-    if (state.faulty.empty() && state.clues.empty()) out += "Nobody is left\n";
-    out += fmt::format("{} rounds; back to service: {}\n", state.round - 1, state.cleared.empty() ? "nobody" : listed(state, state.cleared));
+    out += fmt::format("After {} round{}, back to service: {}\n", state.round - 1, state.round == 2 ? "" : "s", state.cleared.empty() ? "nobody" : listed(state, state.cleared));
     return out;
   }
   std::size_t left = 0, rounds = 0;

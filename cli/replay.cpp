@@ -158,6 +158,7 @@ Result<ReplayDocument> make_document(const PlanInput& input, const Arguments& ar
   }
   CULPRIT_TRY(plan, plan::plan_replay(p));
   out.plan = std::move(plan);
+  if (!input.has("pp") && !cluster.pp) out.plan.notes.insert(out.plan.notes.begin(), "the number of pipeline stages is not known and taken as 1; a replay that cuts a pipeline does not run (--pp)");
   out.plan.notes.insert(out.plan.notes.begin(), cluster.notes.begin(), cluster.notes.end());
   out.outcomes.resize(out.plan.tests.size());
   return out;
