@@ -11,17 +11,10 @@
 
 namespace culprit::cli {
 
-<<<<<<< HEAD
-extern const Command kDiagnose, kIngest, kClassify, kReport, kShow, kStacks, kCollectives, kOutliers, kEfficiency, kPlan, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
+extern const Command kDiagnose, kIngest, kClassify, kReport, kShow, kStacks, kCollectives, kOutliers, kEfficiency, kReplay, kPlan, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
 
 namespace {
-constexpr const Command* kCommands[] = {&kDiagnose, &kIngest, &kClassify, &kReport, &kShow, &kStacks, &kCollectives, &kOutliers, &kEfficiency, &kPlan, &kRules, &kFormats, &kSchema, &kCompletion, &kVersion, &kHelp};
-=======
-extern const Command kDiagnose, kIngest, kClassify, kReport, kShow, kStacks, kCollectives, kOutliers, kEfficiency, kPlan, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
-
-namespace {
-constexpr const Command* kCommands[] = {&kDiagnose, &kIngest, &kClassify, &kReport, &kShow, &kStacks, &kCollectives, &kOutliers, &kEfficiency, &kPlan, &kRules, &kFormats, &kSchema, &kCompletion, &kVersion, &kHelp};
->>>>>>> wE
+constexpr const Command* kCommands[] = {&kDiagnose, &kIngest, &kClassify, &kReport, &kShow, &kStacks, &kCollectives, &kOutliers, &kEfficiency, &kReplay, &kPlan, &kRules, &kFormats, &kSchema, &kCompletion, &kVersion, &kHelp};
 }
 
 std::span<const Command* const> commands() { return kCommands; }

@@ -3,11 +3,11 @@
 
 namespace culprit::cli {
 
-extern const Command kPlanBackup, kPlanMicrobatch, kPlanMitigate, kPlanReplicas, kPlanStandby, kPlanTopology;
+extern const Command kPlanBackup, kPlanChecks, kPlanCompare, kPlanIsolate, kPlanLinks, kPlanMicrobatch, kPlanMitigate, kPlanReplicas, kPlanStandby, kPlanTopology;
 
 namespace {
 
-constexpr const Command* kPlans[] = {&kPlanBackup, &kPlanMicrobatch, &kPlanMitigate, &kPlanReplicas, &kPlanStandby, &kPlanTopology};
+constexpr const Command* kPlans[] = {&kPlanBackup, &kPlanChecks, &kPlanCompare, &kPlanIsolate, &kPlanLinks, &kPlanMicrobatch, &kPlanMitigate, &kPlanReplicas, &kPlanStandby, &kPlanTopology};
 
 Result<Exit> run(const Arguments&) { return usage_error("plan needs the name of a plan").hint("`culprit help plan` lists them"); }
 

@@ -33,23 +33,6 @@ std::string long_name(const OptionSpec& option) {
   return name.substr(0, name.find(','));
 }
 
-Result<std::string> slurp(const std::string& path) {
-  std::ifstream file;
-  if (path != "-") {
-    file.open(path, std::ios::binary);
-    if (!file) return fail("cannot read the input of the plan").at({path, 0}).hint("--input takes a JSON file, or - for standard input");
-  }
-  std::istream& stream = path == "-" ? std::cin : file;
-  std::string out;
-  char block[1 << 16];
-  while (stream.read(block, sizeof block) || stream.gcount() > 0) {
-    out.append(block, static_cast<std::size_t>(stream.gcount()));
-    if (out.size() > kMostBytes) return fail("the input of a plan has 64 MiB at most").at({path, 0});
-  }
-  if (stream.bad() || (path != "-" && !stream.eof())) return fail("cannot read the input of the plan").at({path, 0});
-  return out;
-}
-
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> out;
   std::size_t at = 0;
@@ -73,6 +56,23 @@ std::string shown(const json& value) { return value.dump(-1, ' ', false, json::e
 
 }  // namespace
 
+Result<std::string> read_plan_file(const std::string& path) {
+  std::ifstream file;
+  if (path != "-") {
+    file.open(path, std::ios::binary);
+    if (!file) return fail("cannot read this file").at({path, 0}).hint("it takes a file, or - for standard input");
+  }
+  std::istream& stream = path == "-" ? std::cin : file;
+  std::string out;
+  char block[1 << 16];
+  while (stream.read(block, sizeof block) || stream.gcount() > 0) {
+    out.append(block, static_cast<std::size_t>(stream.gcount()));
+    if (out.size() > kMostBytes) return fail("the input of a plan has 64 MiB at most").at({path, 0});
+  }
+  if (stream.bad() || (path != "-" && !stream.eof())) return fail("cannot read this file").at({path, 0});
+  return out;
+}
+
 Result<PlanInput> PlanInput::read(const Arguments& arguments, std::span<const OptionSpec> table) {
   if (!arguments.positional().empty()) return usage_error(fmt::format("a plan takes no argument '{}'", arguments.positional()[0])).hint("give values as options: `culprit help plan NAME` lists them");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
@@ -81,7 +81,7 @@ Result<PlanInput> PlanInput::read(const Arguments& arguments, std::span<const Op
   out.json_ = arguments.has("json") || arguments.get("format") == "json";
   if (!arguments.has("input")) return out;
   out.path_ = arguments.get("input");
-  CULPRIT_TRY(bytes, slurp(out.path_));
+  CULPRIT_TRY(bytes, read_plan_file(out.path_));
   auto document = schema::parse_strict(bytes, out.path_);
   if (!document) {
     document.error().kind = ErrorKind::usage;
@@ -263,6 +263,37 @@ Result<std::vector<std::vector<double>>> PlanInput::table(const std::string& nam
   for (const auto& row : out)
     for (const double value : row)
       if (!(value >= low && value <= high)) return complaint(name, fmt::format("{}, not {}", range, value));
+  return out;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> PlanInput::pairs(const std::string& name, std::size_t most) const {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (!has(name)) return out;
+  if (const json* n = node(name)) {
+    if (!n->is_object()) return complaint(name, fmt::format("is an object of texts, not {}", shown(*n)));
+    for (const auto& [key, value] : n->items()) {
+      if (out.size() == most) return complaint(name, fmt::format("has {} keys at most", most));
+      std::string text;
+      if (value.is_array()) {
+        for (const json& one : value) {
+          if (!one.is_string()) return complaint(name, fmt::format("['{}'] takes texts, not {}", key, shown(one)));
+          text += (text.empty() ? "" : ",") + one.get<std::string>();
+        }
+      } else if (value.is_string()) {
+        text = value.get<std::string>();
+      } else {
+        return complaint(name, fmt::format("['{}'] takes a text or an array of them, not {}", key, shown(value)));
+      }
+      out.emplace_back(key, std::move(text));
+    }
+    return out;
+  }
+  for (const std::string& text : arguments_->all(name)) {
+    if (out.size() == most) return complaint(name, fmt::format("is given {} times at most", most));
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) return complaint(name, fmt::format("takes NAME=VALUE, not '{}'", text));
+    out.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,6 +15,9 @@
 #include "model/result.hpp"
 
 namespace culprit::cli {
+
+// A file that a plan reads, 64 MiB at most; - is standard input.
+Result<std::string> read_plan_file(const std::string& path);
 
 // Options of every plan, to begin its table with.
 inline constexpr OptionSpec kPlanInput{"input", "FILE", "a JSON object with the options as keys, _ for -; - is standard input"};
@@ -43,6 +47,9 @@ class PlanInput {
   Result<std::vector<std::string>> names(const std::string& name, std::size_t most) const;
   // Rows of numbers: a flag that is repeated, "120,480,1500,1000" each, or an array of objects with exactly these keys.
   Result<std::vector<std::vector<double>>> table(const std::string& name, std::span<const char* const> columns, double low, double high, std::size_t most) const;
+
+  // Names with a text each: a flag that is repeated, "t1=n[1-4]" each, or an object whose values are texts or arrays of texts.
+  Result<std::vector<std::pair<std::string, std::string>>> pairs(const std::string& name, std::size_t most) const;
 
   // "--machines", or "the key 'machines'" of the file.
   std::string spelled(const std::string& name) const;

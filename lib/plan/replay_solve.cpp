@@ -302,8 +302,8 @@ class Solver {
     for (MachineIndex x = 0; x < plan_.tests_of.size(); ++x)
       if (weights_.count(x) == 0) good.push_back(x);
     const auto suspects = static_cast<MachineIndex>(plan_.params.machines);
-    // Spares first: they are known to be good.
-    std::stable_partition(good.begin(), good.end(), [&](MachineIndex x) { return x >= suspects; });
+    // Spares first, which are known to be good; then machines with few failing groups.
+    std::stable_sort(good.begin(), good.end(), [&](MachineIndex x, MachineIndex y) { return std::pair(x < suspects, failing_with(x)) < std::pair(y < suspects, failing_with(y)); });
     const auto replica = static_cast<std::size_t>(plan_.replica_machines), group = static_cast<std::size_t>(plan_.group);
     const std::size_t size = (group - 1) * chosen.size() <= good.size() ? group : replica;
     if (size - 1 > good.size() || (good.empty() && chosen.size() > 1 && size > 1)) {

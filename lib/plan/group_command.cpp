@@ -1,0 +1,102 @@
+#include "plan/group_command.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "model/hostlist.hpp"
+
+namespace culprit::plan {
+
+namespace {
+
+bool plain(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == ',' || c == ':' || c == '/' || c == '=' || c == '@' || c == '+' || c == '%'; }
+bool host_character(char c) { return plain(c) && c != ',' && c != '/' && c != '=' && c != '@' && c != '+' && c != '%'; }
+
+}  // namespace
+
+std::string shell_quoted(std::string_view text) {
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+Result<std::string> fill_template(std::string_view text, const GroupRun& run) {
+  const std::map<std::string_view, std::string> values{
+      {"hosts", shell_quoted(fmt::format("{}", fmt::join(run.hosts, ",")))},
+      {"hostlist", shell_quoted(fold_hostlist(run.hosts))},
+      {"first", run.hosts.empty() ? "''" : shell_quoted(run.hosts.front())},
+      {"nnodes", std::to_string(run.hosts.size())},
+      {"nproc", std::to_string(run.nproc)},
+      {"world", std::to_string(static_cast<std::int64_t>(run.hosts.size()) * run.nproc)},
+      {"tp", std::to_string(run.tp)},
+      {"pp", std::to_string(run.pp)},
+      {"dp", std::to_string(run.dp)},
+      {"tag", shell_quoted(run.tag)},
+  };
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool doubled = at + 1 < text.size() && text[at + 1] == c;
+    if ((c == '{' || c == '}') && doubled) { out += c; ++at; continue; }
+    if (c == '$' && at + 1 < text.size() && text[at + 1] == '{') {
+      const std::size_t end = std::min(text.find('}', at), text.size() - 1);
+      out += text.substr(at, end - at + 1);
+      at = end;
+      continue;
+    }
+    if (c == '}') return usage_error("a } without its {").hint("}} is a brace");
+    if (c != '{') { out += c; continue; }
+    const std::size_t end = text.find('}', at);
+    if (end == std::string_view::npos) return usage_error("a { without its }").hint("{{ is a brace");
+    const auto it = values.find(text.substr(at + 1, end - at - 1));
+    if (it == values.end()) {
+      std::vector<std::string_view> names;
+      for (const auto& [name, value] : values) names.push_back(name);
+      return usage_error(fmt::format("the template has no value for {}", text.substr(at, std::min<std::size_t>(end - at + 1, 60)))).hint(fmt::format("it knows {{{}}}; {{{{ is a brace", fmt::join(names, "} {")));
+    }
+    out += it->second;
+    at = end;
+  }
+  return out;
+}
+
+Result<std::string> slurm_script(std::string_view text, std::span<const GroupRun> runs, std::int64_t repeats, double minutes) {
+  std::vector<std::string> all;
+  for (const GroupRun& run : runs)
+    for (const std::string& host : run.hosts) {
+      if (host.empty() || host.front() == '-' || !std::all_of(host.begin(), host.end(), host_character)) return usage_error(fmt::format("'{}' is no host name that Slurm can hold", host)).hint("letters, digits, - _ . and :");
+      all.push_back(host);
+    }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::set<std::pair<int, int>> waves;
+  for (const GroupRun& run : runs) waves.emplace(run.phase, run.wave);
+
+  // Twice the time that the replays take, for start and end.
+  const double wanted = std::ceil(2 * minutes * static_cast<double>(repeats) * static_cast<double>(waves.size()));
+  std::string out = fmt::format("#!/bin/bash\n#SBATCH --job-name=replay\n#SBATCH --nodes={}\n#SBATCH --nodelist={}\n#SBATCH --exclusive\n#SBATCH --time={:.0f}\n", all.size(), fold_hostlist(all), std::max(1.0, std::min(wanted, 525600.0)));
+  out += "#\n# A group fails when its command does. One that never started says nothing of its hosts: strike it from the\n# outcomes. Then: culprit replay solve --plan plan.json --outcomes \"$outcomes\"\n"
+         "set -u\n"
+         "outcomes=${OUTCOMES:-replay-outcomes.txt}\n"
+         "replay() {  # TAG COMMAND\n"
+         "  if bash -c \"$2\" >\"replay-$1.$turn.log\" 2>&1; then echo \"$1=pass\"; else echo \"$1=fail\"; fi >>\"$outcomes\"\n"
+         "}\n";
+  for (const auto& [phase, wave] : waves) {
+    out += fmt::format("\n# phase {}{}\nfor turn in $(seq {}); do\n", phase, wave == 0 ? "" : fmt::format(", wave {}: machines that the groups before have, too", wave + 1), repeats);
+    for (const GroupRun& run : runs) {
+      if (run.phase != phase || run.wave != wave) continue;
+      CULPRIT_TRY(command, fill_template(text, run));
+      out += fmt::format("  replay {} {} &\n", shell_quoted(run.tag), shell_quoted(command));
+    }
+    out += "  wait\ndone\n";
+  }
+  return out;
+}
+
+}  // namespace culprit::plan
