@@ -83,6 +83,8 @@ Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std:
   std::vector<std::int64_t> out;
   const std::int64_t ranks = job.shape.ranks();
   CULPRIT_TRY(words, input.names(option, 1u << 20));
+  // A variable of a script that is empty would otherwise get the answer to another question.
+  if (words.empty() && input.has(option)) return input.complaint(option, "names nobody").hint("ranks are numbers, groups are written as pp/3, hosts by their name or as host3");
   for (const std::string& word : words) {
     if (!word.empty() && word.find_first_not_of("0123456789-") == std::string::npos) {
       const auto some = from_ranges(word, 1u << 24);
