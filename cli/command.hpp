@@ -28,10 +28,17 @@ struct Command {
   std::string_view text;        // examples first, then what it does
   std::span<const OptionSpec> options;
   Result<Exit> (*run)(const Arguments& arguments);
+  // Commands of its own, each with its own table of options: `culprit plan standby`. Their names begin with ours
+  // ("plan standby"). `run` is then what happens without one of them.
+  std::span<const Command* const> subcommands{};
 };
 
 std::span<const Command* const> commands();
 const Command* find_command(std::string_view name);
+// The last word of a name: "standby" of "plan standby".
+std::string_view last_word(std::string_view name);
+// The subcommand that `word` names; a usage error with a suggestion when there is none.
+Result<const Command*> find_subcommand(const Command& command, const std::string& word);
 std::string help_of(const Command& command);
 
 // stdout, whole or not at all; a reader that went away is no error.

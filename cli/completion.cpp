@@ -1,4 +1,5 @@
 // Completion for shells, made from the commands and their option tables: what --help shows can be completed.
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -27,6 +28,10 @@ bool repeatable(const OptionSpec& option) { return std::string_view(option.help)
 
 std::vector<OptionSpec> options_of(const Command& command) {
   std::vector<OptionSpec> out(command.options.begin(), command.options.end());
+  // Of all subcommands together: which one it is may not be typed yet.
+  for (const Command* one : command.subcommands)
+    for (const OptionSpec& option : one->options)
+      if (std::none_of(out.begin(), out.end(), [&](const OptionSpec& known) { return std::string_view(known.name) == option.name; })) out.push_back(option);
   out.insert(out.end(), shared_options().begin(), shared_options().end());
   return out;
 }
@@ -72,7 +77,9 @@ Positional positional_of(const Command& command) {
   usage.remove_prefix(std::min(usage.size(), command.name.size() + 1));
   std::string_view word = usage.substr(0, usage.find(' '));
   out.files = word == "BUNDLE..." || usage.find("[ARGUMENT...]") != std::string_view::npos;
-  if (word == "[COMMAND]") {
+  if (!command.subcommands.empty()) {
+    for (const Command* one : command.subcommands) out.first.emplace_back(last_word(one->name));
+  } else if (word == "[COMMAND]") {
     for (const Command* one : commands()) out.first.emplace_back(one->name);
   } else if (word == "[NAME...]") {
     for (const EmbeddedFile& file : embedded_schemas()) out.first.emplace_back(file.name);

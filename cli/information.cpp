@@ -62,6 +62,10 @@ Result<Exit> run_help(const Arguments& arguments) {
       const std::string near = schema::nearest(arguments.positional()[0], names);
       return usage_error(fmt::format("there is no command '{}'", arguments.positional()[0])).hint(near.empty() ? "`culprit help` lists them" : fmt::format("did you mean {}?", near));
     }
+    if (arguments.positional().size() > 1 && !command->subcommands.empty()) {
+      CULPRIT_TRY(chosen, find_subcommand(*command, arguments.positional()[1]));
+      command = chosen;
+    }
     print(help_of(*command));
     return Exit::finished;
   }

@@ -11,10 +11,10 @@
 
 namespace culprit::cli {
 
-extern const Command kDiagnose, kIngest, kClassify, kReport, kShow, kStacks, kCollectives, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
+extern const Command kDiagnose, kIngest, kClassify, kReport, kShow, kStacks, kCollectives, kPlan, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
 
 namespace {
-constexpr const Command* kCommands[] = {&kDiagnose, &kIngest, &kClassify, &kReport, &kShow, &kStacks, &kCollectives, &kRules, &kFormats, &kSchema, &kCompletion, &kVersion, &kHelp};
+constexpr const Command* kCommands[] = {&kDiagnose, &kIngest, &kClassify, &kReport, &kShow, &kStacks, &kCollectives, &kPlan, &kRules, &kFormats, &kSchema, &kCompletion, &kVersion, &kHelp};
 }
 
 std::span<const Command* const> commands() { return kCommands; }
@@ -25,8 +25,25 @@ const Command* find_command(std::string_view name) {
   return nullptr;
 }
 
+std::string_view last_word(std::string_view name) { return name.substr(name.rfind(' ') + 1); }
+
+Result<const Command*> find_subcommand(const Command& command, const std::string& word) {
+  std::vector<std::string> names;
+  for (const Command* one : command.subcommands) {
+    if (last_word(one->name) == word) return one;
+    names.emplace_back(last_word(one->name));
+  }
+  const std::string near = schema::nearest(word, names);
+  return usage_error(fmt::format("{} has no '{}'", command.name, word)).hint(near.empty() ? fmt::format("{}", fmt::join(names, ", ")) : fmt::format("did you mean `culprit {} {}`?", command.name, near));
+}
+
 std::string help_of(const Command& command) {
   std::string out = fmt::format("culprit {}: {}\n\nusage: culprit {}\n\n{}", command.name, command.summary, command.usage, command.text);
+  if (!command.subcommands.empty()) {
+    out += "\nsubcommands:\n";
+    for (const Command* one : command.subcommands) out += fmt::format("  {:<11} {}\n", last_word(one->name), one->summary);
+    out += fmt::format("\n`culprit help {} NAME` tells more of one.\n", command.name);
+  }
   out += "\noptions:\n" + option_help(command.options) + option_help(shared_options());
   return out;
 }
@@ -74,6 +91,15 @@ int run(const std::vector<std::string>& words) {
       print_error(usage_error(fmt::format("'{}' is neither a command nor a file", name)).hint(near.empty() ? "`culprit help` lists the commands" : fmt::format("did you mean `culprit {}`?", near)));
       return static_cast<int>(Exit::usage);
     }
+  }
+  if (!command->subcommands.empty() && !rest.empty() && !rest[0].starts_with('-')) {
+    const auto chosen = find_subcommand(*command, rest[0]);
+    if (!chosen) {
+      print_error(chosen.error());
+      return static_cast<int>(Exit::usage);
+    }
+    command = *chosen;
+    rest.erase(rest.begin());
   }
   auto arguments = Arguments::parse(command->name, command->options, rest);
   if (!arguments) {

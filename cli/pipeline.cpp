@@ -91,6 +91,7 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   facts.frontiers = db.frontiers();
   facts.recorders = db.recorders();
   facts.networks = db.networks();
+  facts.series = db.series();
   if (const auto document = db.manifest()) {
     CULPRIT_TRY(manifest, ingest::parse_manifest(*document, "job.json"));
     facts.manifest = std::move(manifest);

@@ -282,6 +282,10 @@ void resolve_clocks(Facts& facts) {
     if (p.last_good) p.last_good->time_ns = map.utc(p.last_good->time, {}, p.member, ignored);
     if (const auto offset = map.offset(p.first.time.clock, p.first.time.ns, p.member)) facts.member_clocks.push_back({p.member, p.first.time.clock, *offset});
   }
+  for (const auto& s : facts.series) {
+    if (s.clock == Clock::utc || facts.clock_offset(s.member, s.clock)) continue;
+    if (const auto offset = map.offset(s.clock, 0, s.member); offset && s.clock == Clock::local) facts.member_clocks.push_back({s.member, s.clock, *offset});
+  }
   mend_host_clocks(facts);
   for (HostRow& host : facts.hosts)
     if (const auto it = map.boots().find(host.host); it != map.boots().end()) {

@@ -9,6 +9,7 @@
 #include "model/collective.hpp"
 #include "model/finding.hpp"
 #include "model/rows.hpp"
+#include "model/series.hpp"
 #include "model/stack.hpp"
 
 namespace culprit::analyze {
@@ -50,6 +51,7 @@ struct Facts {
   std::vector<CollectiveSample> collectives;
   std::vector<RecorderRow> recorders;
   std::vector<NetworkRow> networks;
+  std::vector<SeriesRow> series;               // of id i at index i - 1; their samples stay in the store
 
   // Made by the resolution.
   std::vector<HostRow> hosts;
@@ -70,6 +72,9 @@ struct Facts {
   const GroupRow* group(GroupId id) const { return id >= 1 && static_cast<std::size_t>(id) <= groups.size() ? &groups[static_cast<std::size_t>(id) - 1] : nullptr; }
   // A place as a claim quotes it, with text that stands there.
   Evidence evidence(const Place& place, std::string excerpt = {}) const;
+
+  // What to add to times of this member's own clock to get UTC; nothing when that is not known.
+  std::optional<Nanoseconds> clock_offset(MemberId id, Clock clock) const;
 
   // Where it stands among all members by path; made by resolve_identity().
   std::int64_t order(MemberId id) const { const MemberRow* m = member(id); return m == nullptr ? 0 : m->order; }

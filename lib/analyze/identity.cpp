@@ -196,6 +196,13 @@ const MemberRow* Facts::member(MemberId id) const {
   return it != members.end() && it->id == id ? &*it : nullptr;
 }
 
+std::optional<Nanoseconds> Facts::clock_offset(MemberId id, Clock clock) const {
+  if (clock == Clock::utc) return 0;
+  for (const MemberClock& c : member_clocks)
+    if (c.member == id && c.clock == clock) return c.offset;
+  return std::nullopt;
+}
+
 Evidence Facts::evidence(const Place& place, std::string excerpt) const {
   const MemberRow* m = member(place.member);
   return {place.member, m == nullptr ? "" : m->path, place.line, place.offset, place.length, std::move(excerpt)};
@@ -232,6 +239,7 @@ void resolve_identity(Facts& facts) {
   for (const auto& i : facts.identities) learn(i.host);
   for (const auto& c : facts.clocks) learn(c.host);
   for (const auto& x : facts.exits) learn(x.host);
+  for (const auto& s : facts.series) if (s.host && !is_address(*s.host)) names.learn(*s.host);
 
   // Whose file: from the path, then against the names that the lines themselves give.
   struct Votes { std::map<std::string, int> hosts; std::map<std::int64_t, int> ranks; };
@@ -461,6 +469,16 @@ void resolve_identity(Facts& facts) {
   }
   for (auto& t : facts.tracebacks) settle(t);
   for (auto& x : facts.exits) settle(x);
+  for (auto& s : facts.series) {
+    const MemberRow* m = facts.member(s.member);
+    if (s.host && nameless_host(*s.host)) s.host.reset();
+    if (s.host) s.host = names.canonical(*s.host);
+    else if (m != nullptr) s.host = m->host;
+    if (!s.rank) s.rank = look(by_local, s.host ? s.host : only, s.local_rank);
+    if (!s.rank && m != nullptr && !s.gpu && !s.nic) s.rank = m->rank;
+    if (!s.host && s.rank)
+      if (const auto it = ranks.find(*s.rank); it != ranks.end()) s.host = it->second.host;
+  }
 
   // Peers: a name, an address, "host<port>", a rank.
   for (auto& e : facts.events) {
@@ -489,6 +507,7 @@ void resolve_identity(Facts& facts) {
   for (const auto& host : manifest_hosts) add_host(host);
   for (const auto& e : facts.events) add_host(e.host);
   for (const auto& m : facts.members) add_host(m.host);
+  for (const auto& s : facts.series) if (s.host && !is_address(*s.host)) add_host(s.host);
   for (const auto& [address, host] : names.addresses())
     if (hosts.count(host) > 0) hosts[host].addresses.push_back(address);
   if (facts.manifest)

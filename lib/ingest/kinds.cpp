@@ -161,7 +161,7 @@ constexpr TextKind kKinds[] = {
     {"xorg", "X server log (its bracketed seconds are no boot time)", "source", xorg_log},
     {"source", "programs, scripts and prose: no log", "source", source_code},
     {"nccl-inspector", "NCCL Inspector records, one JSON object a line", "data", inspector},
-    {"metrics", "metric exports (recognised; their reader is another analysis)", "data", metrics},
+    {"metrics", "other tables of numbers: recognised, and not read", "data", metrics},
     {"configuration", "configuration files: no log", "source", configuration},
     {"kernel-log", "kernel log", "kernel", kernel_log},
     {"nccl-log", "NCCL_DEBUG output by itself", "nccl", nccl_log},
@@ -190,15 +190,17 @@ bool binary(std::string_view bytes) {
 }  // namespace
 
 extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kManifest, kProcessDump, kProcessFile, kPyspyJson, kRasJson, kStatDot;
+extern const Document kPrometheusJson, kRdmaStatisticJson, kSysCounterFile;
+extern const RecordText kPrometheusText, kSmiCsv, kSmiDmon, kRdmaStatistic, kSysCounters, kEthtoolStatistics;
 extern const Document kGoldenValues, kTensorboard, kWandbSummary;
 extern const RecordText kStepJsonl, kStepTable;
 extern const Document kSlurmTopology, kSlurmTopologyYaml, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 
 namespace {
-constexpr const RecordText* kRecordTexts[] = {&kStepJsonl, &kStepTable};
+constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv, &kSmiDmon, &kRdmaStatistic, &kSysCounters, &kEthtoolStatistics, &kStepJsonl, &kStepTable};
 constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kProcessFile, &kKubernetesJson, &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,
                                           &kStatDot, &kRasJson, &kSlurmTopology, &kSlurmTopologyYaml, &kHostfile, &kNetworkCsv, &kNetworkJson, &kGpuTopology,
-                                          &kGoldenValues, &kTensorboard, &kWandbSummary};
+                                          &kGoldenValues, &kTensorboard, &kWandbSummary, &kPrometheusJson, &kRdmaStatisticJson, &kSysCounterFile};
 }
 
 std::span<const Document* const> documents() { return kDocuments; }

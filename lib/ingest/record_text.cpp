@@ -14,11 +14,11 @@ constexpr std::uint64_t kRejectsKept = 1'000;     // of one member, with their b
 RecordTextReader::RecordTextReader(std::unique_ptr<RecordReader> reader, Reading reading, MemberId member)
     : reader_(std::move(reader)), reading_(std::move(reading)), member_(member) {}
 
-void RecordTextReader::line(std::string_view raw) {
+void RecordTextReader::line(std::string_view raw, bool ended) {
   ++lines_;
   if (!raw.empty() && raw.back() == '\r') raw.remove_suffix(1);
   const Place place{member_, lines_, offset_, static_cast<std::uint32_t>(raw.size())};
-  const Outcome outcome = overlong_ ? Outcome{false, nullptr, "record.too_long"} : reader_->read(raw, place, reading_);
+  const Outcome outcome = overlong_ ? Outcome{false, nullptr, "record.too_long"} : ended ? reader_->read(raw, place, reading_) : reader_->tail(raw, place, reading_);
   overlong_ = false;
   if (!outcome.reject.empty() && rejected_ < kRejectsKept) reading_.sink.put(RejectRow{place, std::string(outcome.reject), std::string(raw.substr(0, 200))});
   if (outcome.used) ++used_;
@@ -53,7 +53,7 @@ void RecordTextReader::block(std::string_view bytes) {
 }
 
 void RecordTextReader::finish() {
-  if (open_line_) line(carry_);
+  if (open_line_) line(carry_, false);
   carry_.clear();
   reader_->finish(reading_);
   for (const auto& kept : reading_.kept) kept->finish(reading_);

@@ -18,6 +18,8 @@ class RecordReader {
   // raw: a line without its end ("\n", "\r\n"). used: it went into rows; neither used nor rejected: of no interest here
   // (a comment, a blank). Outcome::assembler and judge are not looked at.
   virtual Outcome read(std::string_view raw, const Place& place, Reading& reading) = 0;
+  // The last line when it has no end: the file may be cut there, and half a number is another number.
+  virtual Outcome tail(std::string_view raw, const Place& place, Reading& reading) { return read(raw, place, reading); }
   virtual void finish(Reading&) {}                 // at the end of the member, before what `reading` kept
 };
 
@@ -43,7 +45,7 @@ class RecordTextReader {
   bool tail_truncated() const { return open_line_; }
 
  private:
-  void line(std::string_view raw);
+  void line(std::string_view raw, bool ended = true);
 
   std::unique_ptr<RecordReader> reader_;
   Reading reading_;

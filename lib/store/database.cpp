@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <limits>
 #include <map>
 #include <unordered_map>
 
@@ -913,6 +914,36 @@ std::vector<NetworkRow> Database::networks() const {
     r.hosts = split_commas(s.text());
     r.children = split_commas(s.text());
     out.push_back(std::move(r));
+  }
+  return out;
+}
+
+StepTable Database::steps(MemberId member) const {
+  StepTable out;
+  out.member = member;
+  sqlite3* db = impl_->db.get();
+  Statement s(db, "SELECT line, byte_offset, time_raw, clock, framework, iteration, iteration_ms, loss, loss_nan, grad_norm, grad_norm_nan FROM iteration WHERE rowid BETWEEN ? AND ? ORDER BY rowid");
+  for (const Range& range : ranges(db, "iteration")) {
+    if (range.member != member) continue;
+    s.bind(range.first, range.last);
+    while (s.next()) {
+      const double missing = std::numeric_limits<double>::quiet_NaN();
+      out.lines.push_back(s.integer());
+      out.offsets.push_back(s.integer());
+      const std::int64_t raw = s.integer();
+      const Clock clock = clock_named(s.text());
+      if (out.clock == Clock::none) out.clock = clock;
+      out.times.push_back(clock == Clock::none || clock != out.clock ? kNoValue : raw);
+      std::string framework = s.text();
+      if (out.framework.empty()) out.framework = std::move(framework);
+      out.iteration.push_back(s.maybe_integer().value_or(kNoValue));
+      out.iteration_ms.push_back(s.maybe_real().value_or(missing));
+      out.loss.push_back(s.maybe_real().value_or(missing));
+      const bool loss_nan = s.integer() != 0;
+      out.grad_norm.push_back(s.maybe_real().value_or(missing));
+      out.not_a_number.push_back(static_cast<std::uint8_t>((loss_nan ? 1 : 0) | (s.integer() != 0 ? 2 : 0)));
+    }
+    s.reset();
   }
   return out;
 }

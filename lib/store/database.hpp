@@ -16,6 +16,7 @@
 #include "model/result.hpp"
 #include "model/rows.hpp"
 #include "model/sink.hpp"
+#include "model/steps.hpp"
 
 namespace culprit::store {
 
@@ -70,6 +71,7 @@ class Database {
   std::vector<RecorderRow> recorders() const;
   std::vector<NetworkRow> networks() const;
 
+  StepTable steps(MemberId member) const;                            // all completed steps that one log reports
   std::vector<SeriesRow> series() const;                             // without their samples
   SeriesPoints points(SeriesId series) const;                        // all samples of one, in the order of the member
 

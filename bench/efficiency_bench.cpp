@@ -1,0 +1,43 @@
+// efficiency_bench [STEPS]: effective time of a job of a million steps (by default) with a restart every 5,000, each of
+// which loses 50 steps and ten minutes. Checks the answer.
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "analyze/efficiency.hpp"
+#include "analyze/loss_signals.hpp"
+
+using namespace culprit;
+using namespace culprit::analyze;
+
+int main(int argc, char** argv) {
+  const std::int64_t n = argc > 1 ? std::atoll(argv[1]) : 1'000'000;
+  if (n < 10'000) return 2;
+  JobTimes job;
+  std::vector<LossRecord> losses;
+  Nanoseconds now = 1'700'000'000 * kSecond;
+  std::int64_t attempt = 1, again = 0, restarts = 0;
+  for (std::int64_t i = 1; i <= n; ++i) {
+    now += 2 * kSecond;
+    job.steps.push_back({attempt, i, now, 2000.0});
+    losses.push_back({i, 2 + 10 / std::sqrt(static_cast<double>(i)), 0.5 + 0.1 * static_cast<double>(i % 7)});
+    if (i % 5000 == 0 && again != i && i < n) {
+      again = i;
+      ++attempt;
+      ++restarts;
+      now += 600 * kSecond;
+      i -= 50;
+    }
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const Efficiency e = efficiency(job);
+  const auto half = std::chrono::steady_clock::now();
+  const LossSignals s = loss_signals(losses);
+  const auto end = std::chrono::steady_clock::now();
+  const bool right = e.steps == n && e.recomputed_steps == 50 * restarts && e.parts.unexplained == 600 * kSecond * restarts && s.spikes.empty();
+  fmt::print("effective time  {} rows, {} restarts: {:.3f} s, ETTR {:.4f}, lowest hour {:.4f}, {}\n", job.steps.size(), restarts, std::chrono::duration<double>(half - begin).count(), e.ettr, e.sliding_lowest ? e.sliding_lowest->value : -1, right ? "right" : "WRONG");
+  fmt::print("loss signals    {} rows: {:.3f} s\n", losses.size(), std::chrono::duration<double>(end - half).count());
+  return right ? 0 : 1;
+}

@@ -1,0 +1,269 @@
+#include "plan_input.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "model/hostlist.hpp"
+#include "model/ranges.hpp"
+#include "pack.hpp"
+#include "schema/schema.hpp"
+
+namespace culprit::cli {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostBytes = 64u << 20;   // a row for each of 100,000 ranks is about 10 MiB
+
+std::string key_of(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+std::string long_name(const OptionSpec& option) {
+  const std::string name = option.name;
+  return name.substr(0, name.find(','));
+}
+
+Result<std::string> slurp(const std::string& path) {
+  std::ifstream file;
+  if (path != "-") {
+    file.open(path, std::ios::binary);
+    if (!file) return fail("cannot read the input of the plan").at({path, 0}).hint("--input takes a JSON file, or - for standard input");
+  }
+  std::istream& stream = path == "-" ? std::cin : file;
+  std::string out;
+  char block[1 << 16];
+  while (stream.read(block, sizeof block) || stream.gcount() > 0) {
+    out.append(block, static_cast<std::size_t>(stream.gcount()));
+    if (out.size() > kMostBytes) return fail("the input of a plan has 64 MiB at most").at({path, 0});
+  }
+  if (stream.bad() || (path != "-" && !stream.eof())) return fail("cannot read the input of the plan").at({path, 0});
+  return out;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> out;
+  std::size_t at = 0;
+  for (;;) {
+    const std::size_t comma = text.find(',', at);
+    out.push_back(text.substr(at, comma == std::string::npos ? comma : comma - at));
+    if (comma == std::string::npos) return out;
+    at = comma + 1;
+  }
+}
+
+// The whole text as a number that is one: neither NaN nor infinite.
+std::optional<double> real_of(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::string shown(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 60); }
+
+}  // namespace
+
+Result<PlanInput> PlanInput::read(const Arguments& arguments, std::span<const OptionSpec> table) {
+  if (!arguments.positional().empty()) return usage_error(fmt::format("a plan takes no argument '{}'", arguments.positional()[0])).hint("give values as options: `culprit help plan NAME` lists them");
+  CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
+  PlanInput out;
+  out.arguments_ = &arguments;
+  out.json_ = arguments.has("json") || arguments.get("format") == "json";
+  if (!arguments.has("input")) return out;
+  out.path_ = arguments.get("input");
+  CULPRIT_TRY(bytes, slurp(out.path_));
+  auto document = schema::parse_strict(bytes, out.path_);
+  if (!document) {
+    document.error().kind = ErrorKind::usage;
+    return std::move(document).error();
+  }
+  if (!document->is_object()) return usage_error("the input of a plan is one JSON object").at({out.path_, 0});
+  std::vector<std::string> keys;
+  for (const OptionSpec& option : table)
+    if (const std::string name = long_name(option); name != "input" && name != "format" && name != "json" && name != "db") keys.push_back(key_of(name));
+  for (const auto& [key, value] : document->items()) {
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    const std::string near = schema::nearest(key, keys);
+    return usage_error(fmt::format("unknown key '{}'", key)).at({out.path_, 0}).hint(near.empty() ? fmt::format("the keys are {}", fmt::join(keys, ", ")) : fmt::format("did you mean '{}'?", near));
+  }
+  out.file_ = std::make_shared<const json>(std::move(document).value());
+  return out;
+}
+
+const json* PlanInput::node(const std::string& name) const {
+  if (arguments_->has(name) || file_ == nullptr) return nullptr;
+  const auto it = file_->find(key_of(name));
+  return it == file_->end() ? nullptr : &*it;
+}
+
+bool PlanInput::has(const std::string& name) const { return arguments_->has(name) || node(name) != nullptr; }
+
+std::string PlanInput::spelled(const std::string& name) const { return node(name) == nullptr ? "--" + name : fmt::format("the key '{}'", key_of(name)); }
+
+Error PlanInput::complaint(const std::string& name, const std::string& what) const {
+  Error error = usage_error(fmt::format("{} {}", spelled(name), what));
+  if (node(name) != nullptr) error.where = Where{path_, 0};
+  return error;
+}
+
+Result<std::int64_t> PlanInput::integer(const std::string& name, std::int64_t otherwise, std::int64_t low, std::int64_t high) const {
+  if (!has(name)) return otherwise;
+  const std::string range = fmt::format("takes a whole number from {} to {}", low, high);
+  std::int64_t value = 0;
+  if (const json* n = node(name)) {
+    // An unsigned number beyond int64 wraps when it is read as one.
+    if (!n->is_number_integer() || (n->is_number_unsigned() && n->get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())))
+      return complaint(name, fmt::format("{}, not {}", range, shown(*n)));
+    value = n->get<std::int64_t>();
+  } else {
+    const std::string text = arguments_->get(name);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return complaint(name, fmt::format("{}, not '{}'", range, text));
+  }
+  if (value < low || value > high) return complaint(name, fmt::format("{}, not {}", range, value));
+  return value;
+}
+
+Result<double> PlanInput::real(const std::string& name, double otherwise, double low, double high) const {
+  if (!has(name)) return otherwise;
+  const std::string range = fmt::format("takes a number from {} to {}", low, high);
+  double value = 0;
+  if (const json* n = node(name)) {
+    if (!n->is_number()) return complaint(name, fmt::format("{}, not {}", range, shown(*n)));
+    value = n->get<double>();
+  } else {
+    const auto read = real_of(arguments_->get(name));
+    if (!read) return complaint(name, fmt::format("{}, not '{}'", range, arguments_->get(name)));
+    value = *read;
+  }
+  if (!(value >= low && value <= high)) return complaint(name, fmt::format("{}, not {}", range, value));
+  return value;
+}
+
+Result<std::string> PlanInput::text(const std::string& name, const std::string& otherwise) const {
+  if (const json* n = node(name)) {
+    if (!n->is_string()) return complaint(name, fmt::format("takes a text, not {}", shown(*n)));
+    return n->get<std::string>();
+  }
+  return arguments_->get(name, otherwise);
+}
+
+Result<std::vector<double>> PlanInput::reals(const std::string& name, double low, double high, std::size_t most) const {
+  std::vector<double> out;
+  if (!has(name)) return out;
+  const std::string range = fmt::format("takes numbers from {} to {}", low, high);
+  if (const json* n = node(name)) {
+    if (!n->is_array()) return complaint(name, fmt::format("is an array of numbers, not {}", shown(*n)));
+    for (const json& one : *n) {
+      if (!one.is_number()) return complaint(name, fmt::format("{}, not {}", range, shown(one)));
+      out.push_back(one.get<double>());
+      if (out.size() > most) break;
+    }
+  } else {
+    for (const std::string& word : split(arguments_->get(name))) {
+      const auto value = real_of(word);
+      if (!value) return complaint(name, fmt::format("{} with commas between, not '{}'", range, word));
+      out.push_back(*value);
+    }
+  }
+  if (out.size() > most) return complaint(name, fmt::format("has {} numbers at most", most));
+  for (const double value : out)
+    if (!(value >= low && value <= high)) return complaint(name, fmt::format("{}, not {}", range, value));
+  return out;
+}
+
+Result<std::vector<std::int64_t>> PlanInput::set(const std::string& name, std::int64_t high, std::size_t most) const {
+  std::vector<std::int64_t> out;
+  if (!has(name)) return out;
+  std::string text;
+  const json* n = node(name);
+  if (n != nullptr && n->is_array()) {
+    for (const json& one : *n) {
+      if (!one.is_number_integer() || (one.is_number_unsigned() && one.get<std::uint64_t>() > static_cast<std::uint64_t>(high))) return complaint(name, fmt::format("takes numbers from 0 to {}, not {}", high, shown(one)));
+      out.push_back(one.get<std::int64_t>());
+      if (out.size() > most) return complaint(name, fmt::format("has {} numbers at most", most));
+    }
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+  } else {
+    if (n != nullptr && !n->is_string()) return complaint(name, fmt::format("takes numbers such as \"0-3,6\" or [0, 1], not {}", shown(*n)));
+    text = n == nullptr ? arguments_->get(name) : n->get<std::string>();
+    out = from_ranges(text, most);
+    if (out.empty() && !text.empty()) return complaint(name, fmt::format("takes numbers such as 0-3,6, not '{}'", text.substr(0, 60)));
+  }
+  if (!out.empty() && (out.front() < 0 || out.back() > high)) return complaint(name, fmt::format("takes numbers from 0 to {}, not {}", high, out.front() < 0 ? out.front() : out.back()));
+  return out;
+}
+
+Result<std::vector<std::string>> PlanInput::names(const std::string& name, std::size_t most) const {
+  std::vector<std::string> out;
+  if (!has(name)) return out;
+  const json* n = node(name);
+  if (n != nullptr && n->is_array()) {
+    for (const json& one : *n) {
+      if (!one.is_string()) return complaint(name, fmt::format("takes names, not {}", shown(one)));
+      out.push_back(one.get<std::string>());
+      if (out.size() > most) return complaint(name, fmt::format("has {} names at most", most));
+    }
+    return out;
+  }
+  if (n != nullptr && !n->is_string()) return complaint(name, fmt::format("takes names, not {}", shown(*n)));
+  Hostlist list = expand_hostlist(n == nullptr ? arguments_->get(name) : n->get<std::string>(), most);
+  if (list.broken) return complaint(name, "is no list of names such as a1,node[01-04]");
+  if (list.capped) return complaint(name, fmt::format("has {} names at most", most));
+  return std::move(list.hosts);
+}
+
+Result<std::vector<std::vector<double>>> PlanInput::table(const std::string& name, std::span<const char* const> columns, double low, double high, std::size_t most) const {
+  std::vector<std::vector<double>> out;
+  const std::string range = fmt::format("takes numbers from {} to {}", low, high);
+  if (const json* n = node(name)) {
+    if (!n->is_array()) return complaint(name, "is an array of objects");
+    const std::vector<std::string> keys(columns.begin(), columns.end());
+    for (const json& one : *n) {
+      const std::string which = fmt::format("[{}]", out.size());
+      if (out.size() == most) return complaint(name, fmt::format("has {} rows at most", most));
+      if (!one.is_object()) return complaint(name, fmt::format("{} is no object with the keys {}", which, fmt::join(keys, ", ")));
+      std::vector<double> row;
+      for (const std::string& key : keys) {
+        const auto it = one.find(key);
+        if (it == one.end()) return complaint(name, fmt::format("{} lacks the key '{}'", which, key));
+        if (!it->is_number()) return complaint(name, fmt::format("{}.{} {}, not {}", which, key, range, shown(*it)));
+        row.push_back(it->get<double>());
+      }
+      if (one.size() != keys.size())
+        for (const auto& [key, value] : one.items())
+          if (std::find(keys.begin(), keys.end(), key) == keys.end()) return complaint(name, fmt::format("{} has the unknown key '{}'", which, key)).hint(fmt::format("the keys are {}", fmt::join(keys, ", ")));
+      out.push_back(std::move(row));
+    }
+  } else {
+    for (const std::string& text : arguments_->all(name)) {
+      const auto words = split(text);
+      if (out.size() == most) return complaint(name, fmt::format("is given {} times at most", most));
+      if (words.size() != columns.size()) return complaint(name, fmt::format("takes {}, not '{}'", fmt::join(columns, ","), text));
+      std::vector<double> row;
+      for (const std::string& word : words) {
+        const auto value = real_of(word);
+        if (!value) return complaint(name, fmt::format("{}, not '{}'", range, word));
+        row.push_back(*value);
+      }
+      out.push_back(std::move(row));
+    }
+  }
+  for (const auto& row : out)
+    for (const double value : row)
+      if (!(value >= low && value <= high)) return complaint(name, fmt::format("{}, not {}", range, value));
+  return out;
+}
+
+}  // namespace culprit::cli

@@ -1,0 +1,114 @@
+#include "plan_shape.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "analyze/topology.hpp"
+#include "model/ranges.hpp"
+#include "pipeline.hpp"
+
+namespace culprit::cli {
+
+std::int64_t JobShape::size(std::string_view dimension) const {
+  for (const auto& d : shape.dimensions)
+    if (d.name == dimension) return d.size;
+  return 1;
+}
+
+std::string JobShape::host_of(std::int64_t rank) const {
+  const auto h = static_cast<std::size_t>(shape.host.empty() ? rank : shape.host[static_cast<std::size_t>(rank)]);
+  return h < hosts.size() ? hosts[h] : fmt::format("host{}", h);
+}
+
+std::string JobShape::place_of(std::int64_t rank) const {
+  std::string out;
+  for (std::size_t d = 0; d < shape.dimensions.size(); ++d)
+    if (shape.dimensions[d].size > 1) out += fmt::format("{}{}{}", out.empty() ? "" : " ", shape.dimensions[d].name, shape.coordinate(rank, d));
+  return out.empty() ? "alone" : out;
+}
+
+Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
+  JobShape out;
+  constexpr std::int64_t kMost = 1 << 24;
+  std::vector<plan::Dimension> sizes{{"tp", 1}, {"cp", 1}, {"ep", 1}, {"dp", 1}, {"pp", 1}};
+  std::string order = "tp-cp-dp-pp";
+  std::vector<std::int32_t> host;
+  bool flags = false;
+  for (const char* name : {"tp", "pp", "dp", "cp"}) flags = flags || input.has(name);
+  if (arguments.has("db") && !flags) {
+    CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
+    CULPRIT_TRY(facts, resolve(db, false));
+    const analyze::Topology topology = analyze::make_topology(facts);
+    if (!topology.layout) return fail("the database does not tell the parallel layout of the job").at({arguments.get("db"), 0}).hint("give --tp, --pp and --dp; a manifest or flight-recorder dumps in the bundle would have told them");
+    const analyze::Layout& l = *topology.layout;
+    sizes = {{"tp", l.tp}, {"cp", l.cp}, {"ep", 1}, {"dp", l.dp}, {"pp", l.pp}};
+    order = l.order;
+    out.source = topology.source;
+    const std::int64_t ranks = l.world();
+    if (ranks >= 1 && ranks <= kMost) {
+      std::vector<std::string> names;
+      for (const auto& [rank, name] : topology.host_of) names.push_back(name);
+      std::sort(names.begin(), names.end());
+      names.erase(std::unique(names.begin(), names.end()), names.end());
+      for (std::int64_t r = 0; r < ranks; ++r) {
+        const auto it = topology.host_of.find(r);
+        if (it == topology.host_of.end()) break;
+        host.push_back(static_cast<std::int32_t>(std::lower_bound(names.begin(), names.end(), it->second) - names.begin()));
+      }
+      if (static_cast<std::int64_t>(host.size()) == ranks) out.hosts = std::move(names);
+      else host.clear(), out.source += "; which host a rank is on is not known, so they are taken in order";
+    }
+  } else if (!flags) {
+    return usage_error("this plan needs the shape of the job").hint("--tp 8 --pp 4 --dp 16, or -d incident.db");
+  } else {
+    out.source = "as given";
+    for (plan::Dimension& d : sizes) {
+      if (d.name == "ep") continue;
+      CULPRIT_TRY(size, input.integer(d.name, 1, 1, kMost));
+      d.size = size;
+    }
+  }
+  CULPRIT_TRY(wanted, input.text("order", order));
+  CULPRIT_TRY(per_host, input.integer("gpus-per-host", 8, 1, kMost));
+  CULPRIT_TRY(shape, plan::make_shape(wanted, sizes, per_host));
+  out.shape = std::move(shape);
+  if (!host.empty() && !input.has("gpus-per-host")) out.shape.host = std::move(host);
+  else out.hosts.clear();
+  return out;
+}
+
+Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std::string& option, const JobShape& job) {
+  std::vector<std::int64_t> out;
+  const std::int64_t ranks = job.shape.ranks();
+  CULPRIT_TRY(words, input.names(option, 1u << 20));
+  for (const std::string& word : words) {
+    if (!word.empty() && word.find_first_not_of("0123456789-") == std::string::npos) {
+      const auto some = from_ranges(word, 1u << 24);
+      if (some.empty() || some.back() >= ranks) return input.complaint(option, fmt::format("names rank {}, but the job has ranks 0 to {}", word, ranks - 1));
+      out.insert(out.end(), some.begin(), some.end());
+      continue;
+    }
+    const std::size_t before = out.size();
+    if (const std::size_t slash = word.find('/'); slash != std::string::npos) {
+      // Groups are numbered by their first rank, as parallel_groups() does.
+      std::int64_t wanted = -1, stride = 1;
+      const auto [end, error] = std::from_chars(word.data() + slash + 1, word.data() + word.size(), wanted);
+      for (const plan::Dimension& d : job.shape.dimensions) {
+        if (d.name == word.substr(0, slash) && error == std::errc{} && end == word.data() + word.size() && wanted >= 0 && wanted < ranks / d.size)
+          for (std::int64_t i = 0; i < d.size; ++i) out.push_back(wanted / stride * stride * d.size + wanted % stride + i * stride);
+        stride *= d.size;
+      }
+    } else {
+      for (std::int64_t r = 0; r < ranks; ++r)
+        if (job.host_of(r) == word) out.push_back(r);
+    }
+    if (out.size() == before) return input.complaint(option, fmt::format("names '{}', which is no rank, host or group of the job", word)).hint("ranks are numbers, groups are written as pp/3, hosts by their name or as host3");
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+}  // namespace culprit::cli

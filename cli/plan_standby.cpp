@@ -1,0 +1,87 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "pipeline.hpp"
+#include "plan/standby.hpp"
+#include "plan_input.hpp"
+
+namespace culprit::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr OptionSpec kOptions[] = {
+    {"machines", "N", "machines of the job"},
+    {"failure-rate", "P", "failures of one machine a day (default 0.0012)"},
+    {"percentile", "P", "how often a day must not need more (default 0.99)"},
+    {"gpus-per-host", "N", "GPUs of a machine, for what idles (default 8)"},
+    {"wake-s", "S", "seconds until a woken standby trains (default 54)"},
+    {"reschedule-s", "S", "seconds when the evicted machines only are replaced (default 300)"},
+    {"requeue-s", "S", "seconds when the whole job is queued again (default 600)"},
+    {"catastrophe", "P", "share of failures that take a whole switch (default 0.01)"},
+    {"catastrophe-machines", "N", "machines below such a switch (default 32)"},
+    kPlanDatabase, kPlanInput, kPlanFormat, kPlanJson,
+};
+
+std::string text_of(const plan::StandbyParams& p, const plan::StandbyPlan& plan, std::int64_t gpus) {
+  const auto chosen = std::find_if(plan.choices.begin(), plan.choices.end(), [&](const auto& c) { return c.standbys == plan.standbys; });
+  std::string out = fmt::format("{} warm standby{} for {} machine{}: {:.3f} % of days need no more\n", plan.standbys, plan.standbys == 1 ? "" : "s", p.machines, p.machines == 1 ? "" : "s", chosen->enough * 100);
+  out += fmt::format("  {:g} failures a day are expected, at {:g} a machine; the answer is the {:g} % point of their binomial distribution\n\n", plan.expected_failures, p.failure_rate, p.percentile * 100);
+  out += fmt::format("  {:>8}  {:>13}  {:>12}  {:>14}\n", "standbys", "enough, days", "mean restart", "idle GPU-h/day");
+  for (const auto& c : plan.choices)
+    out += fmt::format("{} {:>8}  {:>11.3f} %  {:>10.1f} s  {:>14}\n", c.standbys == plan.standbys ? ">" : " ", c.standbys, c.enough * 100, c.mean_restart_s, c.standbys * gpus * 24);
+  out += fmt::format("\n  against: queue the job again {:.1f} s, replace machines without standbys {:.1f} s, standbys without end {:.1f} s\n", plan.requeue_s, plan.reschedule_s, plan.oracle_s);
+  out += fmt::format("  the mean is over evictions of 1 to {} machines, and in {:g} % of cases a switch with {}\n", std::max<std::int64_t>(1, plan.standbys), p.catastrophe * 100, std::min(p.catastrophe_machines, p.machines));
+  return out;
+}
+
+std::string json_of(const plan::StandbyParams& p, const plan::StandbyPlan& plan, std::int64_t gpus) {
+  ordered_json out{{"plan", "standby"}, {"version", 1}, {"machines", p.machines}, {"failure_rate", p.failure_rate}, {"percentile", p.percentile}, {"standbys", plan.standbys},
+                   {"expected_failures_per_day", plan.expected_failures}, {"requeue_s", plan.requeue_s}, {"reschedule_s", plan.reschedule_s}, {"oracle_s", plan.oracle_s}, {"choices", ordered_json::array()}};
+  for (const auto& c : plan.choices)
+    out["choices"].push_back({{"standbys", c.standbys}, {"enough", c.enough}, {"mean_restart_s", c.mean_restart_s}, {"idle_gpu_hours_per_day", c.standbys * gpus * 24}});
+  return out.dump(2) + "\n";
+}
+
+Result<Exit> run(const Arguments& arguments) {
+  CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
+  plan::StandbyParams p;
+  std::int64_t known_gpus = 8;
+  if (arguments.has("db")) {
+    CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
+    CULPRIT_TRY(facts, resolve(db, false));
+    p.machines = static_cast<std::int64_t>(facts.hosts.size());
+    if (p.machines > 0 && facts.world_size >= p.machines) known_gpus = (facts.world_size + p.machines - 1) / p.machines;
+  }
+  CULPRIT_TRY(machines, input.integer("machines", p.machines, 1, 1'000'000'000));
+  if (machines < 1) return usage_error("plan standby needs the number of machines").hint("--machines 1024, or -d incident.db of a job whose hosts are known");
+  p.machines = machines;
+  CULPRIT_TRY(rate, input.real("failure-rate", p.failure_rate, 0, 1));
+  CULPRIT_TRY(percentile, input.real("percentile", p.percentile, 1e-9, 1 - 1e-9));
+  CULPRIT_TRY(wake, input.real("wake-s", p.wake_s, 0, 1e9));
+  CULPRIT_TRY(reschedule, input.real("reschedule-s", p.reschedule_s, 0, 1e9));
+  CULPRIT_TRY(requeue, input.real("requeue-s", p.requeue_s, 0, 1e9));
+  CULPRIT_TRY(catastrophe, input.real("catastrophe", p.catastrophe, 0, 1));
+  CULPRIT_TRY(catastrophe_machines, input.integer("catastrophe-machines", p.catastrophe_machines, 1, 1'000'000'000));
+  CULPRIT_TRY(gpus, input.integer("gpus-per-host", known_gpus, 1, 1024));
+  p.failure_rate = rate, p.percentile = percentile, p.wake_s = wake, p.reschedule_s = reschedule, p.requeue_s = requeue, p.catastrophe = catastrophe, p.catastrophe_machines = catastrophe_machines;
+  CULPRIT_TRY(plan, plan::plan_standby(p));
+  print(input.wants_json() ? json_of(p, plan, gpus) : text_of(p, plan, gpus));
+  return Exit::finished;
+}
+
+}  // namespace
+
+extern const Command kPlanStandby;
+constinit const Command kPlanStandby{"plan standby", "how many machines to keep warm", "plan standby [options]",
+                                     "  culprit plan standby --machines 1024\n"
+                                     "  culprit plan standby -d incident.db --failure-rate 0.002\n\n"
+                                     "  The 99th percentile of how many machines fail on a day, and the mean restart time that\n"
+                                     "  this number and its neighbours give.\n",
+                                     kOptions, run};
+
+}  // namespace culprit::cli
