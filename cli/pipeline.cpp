@@ -22,10 +22,12 @@
 #include "analyze/process_tree.hpp"
 #include "analyze/root_diag.hpp"
 #include "analyze/silence.hpp"
+#include "analyze/slow.hpp"
 #include "analyze/stacks.hpp"
 #include "analyze/topology.hpp"
 #include "decide/decide.hpp"
 #include "ingest/manifest.hpp"
+#include "pace.hpp"
 #include "report/report.hpp"
 #include "report/terminal.hpp"
 
@@ -194,6 +196,11 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   const analyze::StackReport stacks = analyze::aggregate_stacks(facts, topology, analyze::hang_reported(signals));
   CULPRIT_CHECK(keep("stacks", analyze::stack_findings(stacks, facts, topology)));
   CULPRIT_CHECK(keep("hang", analyze::hang(facts, topology, signals, collectives, stacks, all)));
+  // Was it slow, since when, and because of whom.
+  const analyze::OutlierReport outliers = outliers_of(db, facts);
+  if (!outliers.searched.empty()) CULPRIT_CHECK(keep("outliers", analyze::outlier_findings(outliers)));
+  const Pace pace = pace_of(db, facts);
+  if (pace.steps.size() > 0) CULPRIT_CHECK(keep("slow", analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers.outliers, all)));
   return all;
 }
 

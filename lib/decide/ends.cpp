@@ -19,27 +19,39 @@ Answer something_collected(Walk& w) {
   return taken("no line of the bundle tells of a job, a fault or a machine");
 }
 
-Answer job_finished(Walk& w) {
+namespace {
+
+bool ended_well(const Walk& w) {
+  return std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [](const ExitFact& x) { return x.code == 0; });
+}
+
+}  // namespace
+
+std::string failure(const Walk& w) {
   std::int64_t worst = 0;
-  bool zero = false;
-  for (const ExitFact& x : w.incident.exits) {
+  for (const ExitFact& x : w.incident.exits)
     if (x.code != 0) worst = x.code;
-    else zero = true;
-  }
+  const bool zero = ended_well(w);
   const bool trouble = std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
     return f.outcome == Outcome::fired && f.severity >= Severity::distributed && f.analysis == "classify" && f.role != Role::confirmation && f.symptom != "NaN value";
   });
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == "hang" && f.outcome == Outcome::fired) return ruled_out("ranks were waiting for something that did not come");
-  if (worst != 0) return ruled_out(fmt::format("a process of the job ended with code {}", worst));
-  if (trouble && !zero) return ruled_out("the logs tell of a failure");
+    if (f.analysis == "hang" && f.outcome == Outcome::fired) return "ranks were waiting for something that did not come";
+  if (worst != 0) return fmt::format("a process of the job ended with code {}", worst);
+  if (trouble && !zero) return "the logs tell of a failure";
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == "collectives" && f.outcome == Outcome::not_enough_evidence && !zero) return ruled_out("collectives are unfinished, and nothing says that the job ended well");
+    if (f.analysis == "collectives" && f.outcome == Outcome::not_enough_evidence && !zero) return "collectives are unfinished, and nothing says that the job ended well";
   const bool machine = w.best(CauseKind::machine) != nullptr && w.best()->confidence >= 0.9;
   const bool nan = w.best(CauseKind::numerics) != nullptr;
-  if (machine) return ruled_out("a machine of the job reports a critical error");
-  if (nan) return ruled_out("the loss stopped being a number");
-  if (trouble && after_effects(w)) return ruled_out("ranks report failed communication although the job's exit code is 0");
+  if (machine) return "a machine of the job reports a critical error";
+  if (nan) return "the loss stopped being a number";
+  if (trouble && after_effects(w)) return "ranks report failed communication although the job's exit code is 0";
+  return {};
+}
+
+Answer job_finished(Walk& w) {
+  if (const std::string why = failure(w); !why.empty()) return ruled_out(why);
+  const bool zero = ended_well(w);
   w.verdict.action = "none";
   w.verdict.symptom = "None";
   w.verdict.summary = zero ? "No failure: the job finished with exit code 0." : "No failure that the logs show: no failed process, no failed communication, no fault of a machine.";

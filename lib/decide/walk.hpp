@@ -54,6 +54,9 @@ std::string switch_of(const Walk& w, const std::set<std::string>& hosts);
 // Ranks report failed communication.
 bool after_effects(const Walk& w);
 
+// Why this is a job that failed; "" when nothing says so.
+std::string failure(const Walk& w);
+
 // The steps, by the file that has them.
 // ends.cpp
 Answer something_collected(Walk& w);
@@ -75,6 +78,8 @@ Answer numerics(Walk& w);
 Answer root_diag_step(Walk& w);
 Answer silent_rank(Walk& w);
 Answer few_reporters(Walk& w);
+// slowness.cpp
+Answer slow_job(Walk& w);
 // waiting.cpp
 Answer stopped_rank(Walk& w);
 Answer stuck_group(Walk& w);

@@ -1,0 +1,306 @@
+#include "analyze/slow.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "model/ranges.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+struct Lead {
+  Subject subject;
+  std::optional<std::string> host;
+  std::vector<std::int64_t> ranks;
+  double confidence = 0;
+  bool own_work = false, metric = false, event = false;
+  std::string reason;                       // what it does, a clause
+  std::string advice;
+  std::vector<Evidence> evidence;
+  std::vector<std::string> findings;
+};
+
+std::string id_of(const MetricOutlier& o) { return fmt::format("outliers/{}/{}", o.metric, o.outlier.entity); }
+
+// Whose number it is: node-07/gpu3, node-07/mlx5_2, rank 12, node-07.
+Subject subject_of(const MetricOutlier& o) {
+  const std::string& name = o.outlier.entity;
+  if (name.rfind("rank ", 0) == 0) return {"rank", name.substr(5)};
+  const std::string kind = o.known != nullptr ? o.known->entity : "host";
+  return {name == o.host ? "host" : kind == "gpu" || kind == "nic" ? kind : "host", name};
+}
+
+std::optional<std::string> host_of(const Facts& facts, std::int64_t rank) {
+  for (const RankRow& r : facts.ranks)
+    if (r.rank == rank) return r.host;
+  return std::nullopt;
+}
+
+std::vector<std::int64_t> ranks_on(const Facts& facts, const std::string& host) {
+  std::vector<std::int64_t> out;
+  for (const RankRow& r : facts.ranks)
+    if (r.host == host) out.push_back(r.rank);
+  return out;
+}
+
+std::string lead_name(const MetricOutlier& o) { return o.outlier.entity; }
+
+// Shared length over covered length of two stretches of time.
+double overlap(Nanoseconds a, Nanoseconds b, Nanoseconds c, Nanoseconds d) {
+  const double both = static_cast<double>(std::min(b, d)) - static_cast<double>(std::max(a, c));
+  const double either = static_cast<double>(std::max(b, d)) - static_cast<double>(std::min(a, c));
+  return both <= 0 || either <= 0 ? 0 : both / either;
+}
+
+std::string plain(double value) { return fmt::format("{:.4g}", value); }
+
+class Joined {
+ public:
+  Joined(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, std::span<const MetricOutlier> outliers, std::span<const Finding> classified, const SlowJobParams& params)
+      : facts_(facts), steps_(steps), report_(report), own_(own), outliers_(outliers), classified_(classified), params_(params) {
+    for (const double v : steps.ms)
+      if (!std::isnan(v)) total_ += v;
+  }
+
+  std::vector<Finding> findings() {
+    std::vector<Finding> out;
+    for (std::size_t i = 0; i < report_.intervals.size(); ++i) out.push_back(tell(report_.intervals[i], i < own_.size() ? &own_[i] : nullptr));
+    return out;
+  }
+
+ private:
+  Finding tell(const SlowInterval& interval, const OwnWork* own) {
+    const SlowParts* parts = own == nullptr ? nullptr : &own->parts;
+    Finding f;
+    const std::size_t last = interval.end - 1;
+    f.analysis = "slow";
+    f.event_class = "slow/interval";
+    f.symptom = "MFU Decline";
+    f.severity = Severity::warning;
+    f.role = Role::confirmation;
+    f.scope = Scope::job_wide;
+    f.subject = {"job", "job"};
+    f.id = fmt::format("slow/interval/{}", number_at(interval.start));
+    // The step before it ended when it began.
+    if (const auto t = time_at(interval.start == 0 ? 0 : interval.start - 1)) f.start = t;
+    if (const auto t = time_at(last)) f.end = t;
+    f.count = interval.end - interval.start;
+    f.title = fmt::format("steps took {:.2f} times as long", interval.factor);
+    const double share = total_ > 0 ? interval.cost / total_ : 0;
+    const bool transient = interval.relieved && share < params_.transient_share;
+    std::vector<Lead> leads = own_work(own);
+    metrics(leads, f.start, f.end);
+    events(leads, f.start, f.end);
+    settle(leads);
+
+    std::map<std::string, std::string> numbers;
+    numbers["baseline_ms"] = plain(interval.baseline);
+    numbers["level_ms"] = plain(interval.level);
+    numbers["factor"] = fmt::format("{:.3f}", interval.factor);
+    numbers["first_iteration"] = number_at(interval.start);
+    numbers["last_iteration"] = number_at(last);
+    numbers["cost_s"] = fmt::format("{:.3f}", interval.cost / 1e3);
+    numbers["share"] = fmt::format("{:.4f}", share);
+    numbers["relieved"] = interval.relieved ? "1" : "0";
+    numbers["shape"] = std::string(name(interval.shape));
+    numbers["transient"] = transient ? "1" : "0";
+    if (facts_.world_size > 0) numbers["gpu_hours"] = fmt::format("{:.4f}", interval.cost / 3.6e6 * static_cast<double>(facts_.world_size));
+    if (interval.from_start) numbers["from_start"] = "1";
+    if (leads.empty()) {
+      f.confidence = 0.8;
+      f.why = parts == nullptr && outliers_.empty() ? "no rank reports the parts of its steps, and no metric of a machine left the crowd meanwhile" : parts != nullptr && parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty() ? parts->why : "no rank works more than the others, and no metric of a machine left the crowd meanwhile";
+    } else {
+      const Lead& best = leads.front();
+      const bool tie = leads.size() > 1 && leads[1].confidence >= best.confidence - 0.05 && !same_machine(best, leads[1]);
+      if (tie) {
+        f.confidence = 0.5;
+        std::set<std::string> names;
+        for (const Lead& lead : leads)
+          if (lead.confidence >= best.confidence - 0.05) names.insert(lead.subject.kind == "rank" ? "rank " + lead.subject.id : lead.subject.id);
+        f.why = fmt::format("several stand out alike, and one cannot be told from the other: {}", fmt::join(names, ", "));
+        for (const Lead& lead : leads) for (const std::string& id : lead.findings) f.leads_to.push_back(id);
+      } else {
+        f.subject = best.subject;
+        f.host = best.host;
+        f.ranks = best.ranks;
+        f.confidence = best.confidence;
+        f.scope = Scope::host_local;
+        f.advice = best.advice;
+        numbers["reason"] = best.reason;
+        numbers["hardware"] = best.metric || best.event ? "1" : "0";
+        f.why = fmt::format("{} {}{}", best.subject.kind == "rank" ? "rank " + best.subject.id : best.subject.id, best.reason, best.own_work && (best.metric || best.event) ? "; the ranks' own times and the machine's metrics agree" : best.own_work ? ", while the others wait" : ", in the same stretch of time");
+        f.evidence.insert(f.evidence.end(), best.evidence.begin(), best.evidence.end());
+        f.leads_to = best.findings;
+      }
+    }
+    // What the suspect says of itself first: a report shows the first lines.
+    step_evidence(f, interval.start);
+    step_evidence(f, last);
+    if (f.host) f.hosts = {*f.host};
+    f.numbers.assign(numbers.begin(), numbers.end());
+    return f;
+  }
+
+  std::vector<Lead> own_work(const OwnWork* own) const {
+    std::vector<Lead> out;
+    if (own == nullptr) return out;
+    const SlowParts* parts = &own->parts;
+    if (parts->answer != SlowPartsAnswer::ranks || parts->ranks.empty()) return out;
+    Lead lead;
+    lead.ranks = parts->ranks;
+    lead.own_work = true;
+    // Explained in full and against its own past is as sure as one source gets.
+    lead.confidence = parts->against_outside && parts->explains >= 0.7 ? 0.85 : 0.75;
+    std::set<std::string> hosts;
+    for (const std::int64_t rank : parts->ranks)
+      if (const auto host = host_of(facts_, rank)) hosts.insert(*host);
+    if (hosts.size() == 1) lead.host = *hosts.begin();
+    const bool one = parts->ranks.size() == 1;
+    const std::string who = one ? fmt::format("rank {}", parts->ranks[0]) : fmt::format("ranks {}", to_ranges(parts->ranks));
+    lead.subject = one ? Subject{"rank", std::to_string(parts->ranks[0])} : lead.host ? Subject{"host", *lead.host} : Subject{"group", who};
+    lead.evidence = own->evidence;
+    lead.reason = fmt::format("{} {:.3g} ms more than the others in {} each step{}", one ? "spends" : "spend", parts->excess_ms, parts->part, parts->explains > 0 ? fmt::format(", {:.0f} % of what a step is longer", parts->explains * 100) : "");
+    lead.advice = fmt::format("Look at what {} {} in {}: clocks and throttle reasons of the GPU (nvidia-smi -q -d PERFORMANCE,CLOCK), the CPU, the data, and whether {} share of the work is that of the others.", who, one ? "does" : "do", parts->part, one ? "its" : "their");
+    out.push_back(std::move(lead));
+    return out;
+  }
+
+  void metrics(std::vector<Lead>& leads, const std::optional<Nanoseconds>& start, const std::optional<Nanoseconds>& end) const {
+    if (!start || !end) return;
+    for (const MetricOutlier& o : outliers_) {
+      if (o.known == nullptr) continue;
+      // What left the crowd with the slow stretch explains it; what was so all the time does not.
+      if (overlap(*start, *end, o.outlier.start, o.outlier.end) < params_.matching) continue;
+      const std::string reason = fmt::format("has a {} of {} against {} of {} others", o.metric, plain(o.outlier.value), plain(o.outlier.crowd), o.outlier.size - 1);
+      Lead* known = nullptr;
+      for (Lead& lead : leads)
+        if (same_entity(lead, o)) known = &lead;
+      if (known == nullptr) {
+        Lead lead;
+        lead.subject = subject_of(o);
+        if (!o.host.empty()) lead.host = o.host;
+        if (lead.subject.kind == "rank") lead.ranks = {std::strtoll(lead.subject.id.c_str(), nullptr, 10)};
+        else if (lead.host && lead.subject.kind == "host") lead.ranks = ranks_on(facts_, *lead.host);
+        lead.confidence = 0.65;
+        lead.reason = reason;
+        leads.push_back(std::move(lead));
+        known = &leads.back();
+      } else {
+        known->confidence = std::max(known->confidence, known->own_work ? 0.92 : 0.75);
+        if (!known->metric && known->reason != reason) known->reason += fmt::format(", and {} {}", lead_name(o), reason);
+      }
+      known->metric = true;
+      std::string advice = o.known->advice;
+      if (const std::size_t at = advice.find("{host}"); at != std::string::npos) advice.replace(at, 6, o.host.empty() ? o.outlier.entity : o.host);
+      if (!advice.empty()) known->advice = advice;
+      known->findings.push_back(id_of(o));
+    }
+  }
+
+  // A fault that a machine reports in the middle of the slow stretch, and not before.
+  void events(std::vector<Lead>& leads, const std::optional<Nanoseconds>& start, const std::optional<Nanoseconds>& end) const {
+    if (!start || !end) return;
+    static const std::set<std::string> kSlowing = {"MFU Decline", "Thermal", "Network Congestion", "Infiniband Error", "GPU Unavailable", "CPU Overload", "Disk Fault", "Memory Fault", "Filesystem Mount", "Switch Fault"};
+    for (const Finding& c : classified_) {
+      if (c.outcome != Outcome::fired || !c.host || !c.start || kSlowing.count(c.symptom) == 0 || c.severity < Severity::warning) continue;
+      const Nanoseconds slack = std::max<Nanoseconds>(c.uncertainty, (*end - *start) / 10);
+      if (*c.start < *start - slack || *c.start > *end) continue;
+      Lead* known = nullptr;
+      for (Lead& lead : leads)
+        if (lead.host == c.host) known = &lead;
+      if (known == nullptr) {
+        Lead lead;
+        lead.subject = c.subject.kind == "gpu" || c.subject.kind == "nic" ? c.subject : Subject{"host", *c.host};
+        lead.host = c.host;
+        lead.ranks = c.ranks;
+        lead.confidence = 0.6;
+        lead.reason = fmt::format("reports {}", c.title);
+        lead.advice = c.advice;
+        leads.push_back(std::move(lead));
+        known = &leads.back();
+      } else {
+        known->confidence = std::max(known->confidence, known->own_work ? 0.92 : 0.8);
+      }
+      known->event = true;
+      known->findings.push_back(c.id);
+      known->evidence.insert(known->evidence.end(), c.evidence.begin(), c.evidence.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(c.evidence.size(), 2)));
+    }
+  }
+
+  void settle(std::vector<Lead>& leads) const {
+    // Everything slow everywhere is nobody's fault: more than a quarter of the machines cannot all be the odd one.
+    std::set<std::string> hosts;
+    for (const Lead& lead : leads)
+      if (lead.host) hosts.insert(*lead.host);
+    if (facts_.hosts.size() >= 4 && hosts.size() * 4 > facts_.hosts.size() && hosts.size() > 1)
+      std::erase_if(leads, [](const Lead& lead) { return !lead.own_work; });
+    std::stable_sort(leads.begin(), leads.end(), [](const Lead& a, const Lead& b) { return std::tuple(-a.confidence, a.subject) < std::tuple(-b.confidence, b.subject); });
+    if (leads.size() > params_.most) leads.resize(params_.most);
+  }
+
+  bool same_machine(const Lead& a, const Lead& b) const { return a.host && a.host == b.host; }
+
+  bool same_entity(const Lead& lead, const MetricOutlier& o) const {
+    const Subject subject = subject_of(o);
+    if (lead.subject == subject) return true;
+    if (subject.kind == "rank") return lead.ranks.size() == 1 && std::to_string(lead.ranks[0]) == subject.id;
+    if (!lead.host || *lead.host != o.host) return false;
+    // A GPU by its index, where ranks count GPUs: one GPU a rank.
+    const std::size_t index = subject.id.find("/gpu");
+    if (subject.kind == "gpu" && lead.subject.kind == "rank" && index != std::string::npos)
+      for (const RankRow& r : facts_.ranks)
+        if (r.rank == lead.ranks[0] && r.local_rank && subject.id.find_first_not_of("0123456789", index + 4) == std::string::npos) return std::to_string(*r.local_rank) == subject.id.substr(index + 4);
+    return true;
+  }
+
+  std::string number_at(std::size_t i) const { return i < steps_.size() && steps_.iteration[i] != kNoValue ? std::to_string(steps_.iteration[i]) : std::to_string(i); }
+  std::optional<Nanoseconds> time_at(std::size_t i) const { return i < steps_.size() && steps_.time[i] != kNoValue ? std::optional(steps_.time[i]) : std::nullopt; }
+
+  void step_evidence(Finding& f, std::size_t i) const {
+    if (i >= steps_.size() || steps_.place[i].line == 0) return;
+    f.evidence.push_back(facts_.evidence(steps_.place[i]));
+  }
+
+  const Facts& facts_;
+  const JobSteps& steps_;
+  const FailSlow& report_;
+  std::span<const OwnWork> own_;
+  std::span<const MetricOutlier> outliers_;
+  std::span<const Finding> classified_;
+  const SlowJobParams& params_;
+  double total_ = 0;
+};
+
+}  // namespace
+
+std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, std::span<const MetricOutlier> outliers,
+                                   std::span<const Finding> classified, const SlowJobParams& params) {
+  std::vector<Finding> out = Joined(facts, steps, report, own, outliers, classified, params).findings();
+  if (!out.empty()) return out;
+  Finding f;
+  f.analysis = "slow";
+  f.event_class = "slow/interval";
+  f.subject = {"job", "job"};
+  f.scope = Scope::job_wide;
+  f.id = "slow/none";
+  f.count = steps.size();
+  f.outcome = report.enough ? Outcome::ruled_out : Outcome::not_enough_evidence;
+  f.title = "the pace of the job";
+  double usual = 0;
+  std::size_t longest = 0;
+  for (const Attempt& a : report.attempts)
+    if (a.judged && a.end - a.start > longest) longest = a.end - a.start, usual = a.baseline;
+  if (steps.size() == 0) f.why = "no log reports how long its steps took";
+  else if (!report.enough) f.why = report.reason;
+  else f.why = fmt::format("{} steps, none slow for long: {} ms the usual one", steps.size(), plain(usual));
+  f.confidence = report.enough ? 0.9 : 0;
+  return {f};
+}
+
+}  // namespace culprit::analyze
