@@ -119,17 +119,11 @@ class Printer {
 };
 
 Result<Exit> run_collectives(const Arguments& arguments) {
-  const bool bundle = !arguments.positional().empty();
-  if (!bundle && !arguments.has("db")) return usage_error("collectives needs a database or a bundle").hint("culprit collectives -d incident.db");
+  if (arguments.positional().empty() && !arguments.has("db")) return usage_error("collectives needs a database or a bundle").hint("culprit collectives -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
-  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), bundle ? store::Access::create : store::Access::write));
-  bool incomplete = false;
-  if (bundle) {
-    CULPRIT_TRY(read, read_bundles(arguments, pack, db));
-    incomplete = read.incomplete;
-  }
-  CULPRIT_TRY(facts, resolve(db, true));
+  CULPRIT_TRY(incident, open_incident(arguments, pack));
+  auto& [db, facts, incomplete] = incident;
   const auto topology = analyze::make_topology(facts);
   const auto report = analyze::wait_for(facts, topology);
   const auto findings = analyze::collective_findings(report, slow_ranks_of(db, facts), facts, topology);

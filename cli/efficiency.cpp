@@ -11,6 +11,9 @@
 
 #include "analyze/loss_signals.hpp"
 #include "command.hpp"
+#include "pace.hpp"
+#include "pack.hpp"
+#include "pipeline.hpp"
 #include "ingest/bare_table.hpp"
 #include "line/timestamp.hpp"
 #include "report/terminal.hpp"
@@ -21,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What both the table and, one day, the database give.
+// What a table and an incident both give.
 struct Progress {
   analyze::JobTimes job;
   std::vector<analyze::LossRecord> losses;
@@ -129,6 +132,26 @@ Result<Progress> from_table(const ingest::BareTable& table, const std::string& p
   return out;
 }
 
+Progress from_incident(const Incident& incident) {
+  const analyze::JobSteps steps = pace_of(incident.db, incident.facts).steps;
+  Progress out;
+  out.job = job_times(incident.facts, steps);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps.iteration[i] == kNoValue) continue;
+    analyze::LossRecord record{steps.iteration[i], {}, {}};
+    const auto value = [&](double v, int bit) -> std::optional<double> {
+      if ((steps.not_a_number[i] & bit) != 0) return std::nan("");
+      return std::isnan(v) ? std::nullopt : std::optional(v);
+    };
+    record.loss = value(steps.loss[i], 1);
+    record.grad_norm = value(steps.grad_norm[i], 2);
+    if (record.loss || record.grad_norm) out.losses.push_back(record);
+  }
+  for (const std::string& path : steps.sources) out.notes.push_back("steps are those of " + path);
+  if (steps.from_times) out.notes.push_back("no step times are printed: they are the distances of the lines' times");
+  return out;
+}
+
 std::vector<std::pair<const char*, Nanoseconds>> parts_of(const analyze::TimeParts& p) {
   return {{"training", p.productive}, {"slow steps", p.slow}, {"recomputation", p.recomputation}, {"detection", p.detection}, {"localisation", p.localisation}, {"restart", p.restart},
           {"unexplained", p.unexplained}, {"start-up", p.start_up}, {"between steps", p.between_steps}, {"after the last step", p.after}};
@@ -211,24 +234,36 @@ std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s,
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Result<Exit> run(const Arguments& arguments) {
-  if (arguments.positional().size() != 1) return usage_error("efficiency needs one table").hint("culprit efficiency steps.csv");
-  const std::string format = arguments.get("format", "text");
-  if (format != "text" && format != "json") return usage_error(fmt::format("--format takes text or json, not '{}'", format));
-  CULPRIT_TRY(gpus, arguments.number("gpus", 0));
-  const std::string path = arguments.positional()[0];
+Result<Progress> table_of(const Arguments& arguments, const std::string& path) {
   const ingest::TableOptions options;
   CULPRIT_TRY(bytes, read_all(path, options.limits.bytes));
   CULPRIT_TRY(table, ingest::read_bare_table(std::move(bytes), path, options));
-  CULPRIT_TRY(progress, from_table(table, path));
+  for (const auto& r : table.rejects) remark(arguments, fmt::format("{}:{}: {}: {}", path, r.line, r.code, r.excerpt));
+  if (table.rejected > table.rejects.size()) remark(arguments, fmt::format("{}: {} more lines were rejected", path, table.rejected - table.rejects.size()));
+  return from_table(table, path);
+}
+
+Result<Exit> run(const Arguments& arguments) {
+  const bool whole_incident = names_incident(arguments);
+  if (!whole_incident && arguments.positional().size() != 1) return usage_error("efficiency needs a database, a bundle or one table").hint("culprit efficiency -d incident.db, culprit efficiency steps.csv");
+  const std::string format = arguments.get("format", "text");
+  if (format != "text" && format != "json") return usage_error(fmt::format("--format takes text or json, not '{}'", format));
+  CULPRIT_TRY(gpus, arguments.number("gpus", 0));
+  Progress progress;
+  if (whole_incident) {
+    CULPRIT_TRY(pack, load_pack(arguments));
+    CULPRIT_TRY(incident, open_incident(arguments, pack));
+    progress = from_incident(incident);
+  } else {
+    CULPRIT_TRY(table, table_of(arguments, arguments.positional()[0]));
+    progress = std::move(table);
+  }
   if (gpus > 0) progress.job.gpus = static_cast<double>(gpus);
   for (const std::string& c : arguments.all("checkpoint")) {
     double v = 0;
     if (!ingest::cell_number(c, v) || !whole(v)) return usage_error(fmt::format("--checkpoint takes an iteration, not '{}'", c));
     progress.checkpoints.push_back(*whole(v));
   }
-  for (const auto& r : table.rejects) remark(arguments, fmt::format("{}:{}: {}: {}", path, r.line, r.code, r.excerpt));
-  if (table.rejected > table.rejects.size()) remark(arguments, fmt::format("{}: {} more lines were rejected", path, table.rejected - table.rejects.size()));
   const auto result = analyze::efficiency(progress.job);
   auto signals = analyze::loss_signals(progress.losses, progress.checkpoints);
   print(format == "json" ? to_json(result, signals, progress.notes) : to_text(result, signals, progress.notes));
@@ -236,19 +271,22 @@ Result<Exit> run(const Arguments& arguments) {
 }
 
 constexpr OptionSpec kOptions[] = {
+    {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"format", "FORMAT", "text or json"},
     {"gpus", "N", "GPUs of the job, to tell GPU-hours"},
     {"checkpoint", "N", "iteration of which a checkpoint exists (may be repeated)"},
+    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6],
 };
 
 }  // namespace
 
 extern const Command kEfficiency;
-constinit const Command kEfficiency{"efficiency", "how much of the time was training", "efficiency FILE",
+constinit const Command kEfficiency{"efficiency", "how much of the time was training", "efficiency [BUNDLE...|TABLE] [-d FILE] [options]",
+                                    "  culprit efficiency -d incident.db\n"
                                     "  culprit efficiency steps.csv --gpus 1024\n"
                                     "  culprit efficiency metrics/rank_0.jsonl --format json\n\n"
-                                    "FILE has a row for each step (CSV, JSON, JSON lines; - is standard input) with columns such as\n"
-                                    "iteration, time, iter_ms, loss, grad_norm, attempt.\n",
+                                    "  A table has a row for each step (CSV, JSON, JSON lines; - is standard input) with columns such as\n"
+                                    "  iteration, time, iter_ms, loss, grad_norm, attempt.\n",
                                     kOptions, run};
 
 }  // namespace culprit::cli

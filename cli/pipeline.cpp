@@ -35,6 +35,8 @@ namespace culprit::cli {
 
 namespace {
 
+constexpr std::string_view kArchiveEndings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".zip"};
+
 std::atomic<bool> interrupted{false};
 void on_interrupt(int) { interrupted = true; }
 
@@ -158,6 +160,27 @@ Result<analyze::Facts> resolve(store::Database& db, bool keep) {
   analyze::guess_trainers(facts);
   if (keep) CULPRIT_CHECK(db.save_resolution(facts.members, facts.events, facts.tracebacks, facts.exits, facts.member_clocks, facts.hosts, facts.ranks));
   return facts;
+}
+
+Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack& pack) {
+  const bool bundle = !arguments.positional().empty();
+  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), bundle ? store::Access::create : store::Access::write));
+  bool incomplete = false;
+  if (bundle) {
+    CULPRIT_TRY(read, read_bundles(arguments, pack, db));
+    incomplete = read.incomplete;
+  }
+  CULPRIT_TRY(facts, resolve(db, true));
+  return Incident{std::move(db), std::move(facts), incomplete};
+}
+
+bool names_incident(const Arguments& arguments) {
+  if (arguments.has("db")) return true;
+  return std::any_of(arguments.positional().begin(), arguments.positional().end(), [](const std::string& path) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) return true;
+    return std::any_of(std::begin(kArchiveEndings), std::end(kArchiveEndings), [&](std::string_view ending) { return path.ends_with(ending); });
+  });
 }
 
 std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db, const analyze::Facts& facts) {

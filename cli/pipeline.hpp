@@ -36,6 +36,17 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
 Result<analyze::Facts> resolve(store::Database& db, bool keep);
 // Facts -> findings, stored.
 Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& facts, const rules::RulePack& pack);
+// What a command of one analysis works on: the facts of the database that -d names, or of the bundles on the command line
+// (then -d is where to keep them).
+struct Incident {
+  store::Database db;
+  analyze::Facts facts;
+  bool incomplete = false;
+};
+Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack& pack);
+// True when an incident is meant, not a bare table: -d is given, or a word is a folder or an archive.
+bool names_incident(const Arguments& arguments);
+
 // Ranks that join the collectives of their group last, from the histories of all groups of three and more.
 std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db, const analyze::Facts& facts);
 // Findings -> verdict, stored as the document all reports are made from.

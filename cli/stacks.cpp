@@ -212,18 +212,12 @@ std::string to_json(const Printer& printer, const StackReport& report, const std
 }
 
 Result<Exit> run_stacks(const Arguments& arguments) {
-  const bool bundle = !arguments.positional().empty();
-  if (!bundle && !arguments.has("db")) return usage_error("stacks needs a database or a bundle").hint("culprit stacks -d incident.db");
+  if (arguments.positional().empty() && !arguments.has("db")) return usage_error("stacks needs a database or a bundle").hint("culprit stacks -d incident.db");
   const std::string format = arguments.get("format", "text");
   if (format != "text" && format != "json" && format != "folded") return usage_error(fmt::format("--format takes text, json or folded, not '{}'", format));
   CULPRIT_TRY(pack, load_pack(arguments));
-  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), bundle ? store::Access::create : store::Access::write));
-  bool incomplete = false;
-  if (bundle) {
-    CULPRIT_TRY(read, read_bundles(arguments, pack, db));
-    incomplete = read.incomplete;
-  }
-  CULPRIT_TRY(facts, resolve(db, true));
+  CULPRIT_TRY(incident, open_incident(arguments, pack));
+  auto& [db, facts, incomplete] = incident;
   const auto topology = analyze::make_topology(facts);
   analyze::StackParams params;
   params.keep_lines = arguments.has("lines");
