@@ -230,13 +230,17 @@ class Text {
     std::sort(sorted.begin(), sorted.end());
     const double middle = sorted[sorted.size() / 2];
     double top = std::min(high, std::max(sorted[sorted.size() - 1 - sorted.size() / 50], middle + 3 * (middle - low)));
-    if (a.slow.intervals.empty() && series.as_time) top = std::max(top, std::min(high, 1.1 * middle));
+    double bottom = low;
+    if (a.slow.enough && a.slow.intervals.empty()) {   // noise must not look like something
+      top = std::max(top, 1.2 * middle);
+      bottom = std::min(low, 0.9 * middle);
+    }
     static constexpr const char* kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     std::string out = "  ";
     std::string marks(columns, ' ');
     for (std::size_t c = 0; c < columns; ++c) {
       if (!std::isfinite(bars[c])) { out += " "; continue; }
-      const double share = top > low ? std::clamp((bars[c] - low) / (top - low), 0.0, 1.0) : 0;
+      const double share = top > bottom ? std::clamp((bars[c] - bottom) / (top - bottom), 0.0, 1.0) : 0;
       out += kBars[static_cast<std::size_t>(share * 7.0 + 0.5)];
     }
     const auto at = [&](std::size_t i) { return std::min(columns - 1, (i * columns + columns - 1) / n); };

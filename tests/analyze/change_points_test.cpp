@@ -99,7 +99,7 @@ TEST(RunLength, AMissingSampleTeachesNothing) {
 TEST(RunLength, DimensionsAreLookedAtTogether) {
   auto a = noise(200, 1);
   auto b = noise(200, 2);
-  for (std::size_t i = 100; i < 200; ++i) a[i] += 1.6, b[i] -= 1.6;
+  for (std::size_t i = 100; i < 200; ++i) a[i] += 3, b[i] -= 3;
   const std::vector<std::span<const double>> both{a, b};
   EXPECT_EQ(most_probable_segmentation(both).size(), 1u);
   EXPECT_EQ(online_change_points(both, {}).size(), 1u);
