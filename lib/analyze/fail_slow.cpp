@@ -258,6 +258,10 @@ std::vector<std::size_t> restarts(const IterationTimes& in, const FailSlowParams
   const std::size_t n = in.time.size();
   double last_number = -std::numeric_limits<double>::infinity();
   double last_clock = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> ticks;
+  for (std::size_t i = 1; i < std::min(n, in.clock.size()); ++i)
+    if (in.clock[i] > in.clock[i - 1]) ticks.push_back(in.clock[i] - in.clock[i - 1]);
+  const double tick = median_of(ticks);
   for (std::size_t i = 0; i < n; ++i) {
     bool restart = false;
     if (i < in.number.size() && std::isfinite(in.number[i])) {
@@ -265,9 +269,10 @@ std::vector<std::size_t> restarts(const IterationTimes& in, const FailSlowParams
       last_number = in.number[i];
     }
     if (i < in.clock.size() && std::isfinite(in.clock[i])) {
-      const double time = std::isfinite(in.time[i]) && in.time[i] > 0 ? in.time[i] : 0;
-      const double gap = in.clock[i] - last_clock - time;   // what the iteration itself does not explain
-      if (time > 0 && gap > 60'000 && gap > params.time_gap * time) restart = true;
+      const double gap = in.clock[i] - last_clock;
+      // A long iteration is not a restart: its own time, in ms or in seconds, explains the gap.
+      const auto explains = [&](double time) { return std::abs(gap - time) < gap / 2; };
+      if (gap > 60'000 && gap > params.time_gap * tick && !explains(in.time[i]) && !explains(1000 * in.time[i])) restart = true;
       last_clock = in.clock[i];
     }
     if (restart && i > 0) out.push_back(i);

@@ -19,7 +19,8 @@
 // `min_regime` iterations scatter within the regimes ("wander"); a level is known no better than that, so a difference
 // must exceed `wander_factor` x wander, too. On a shared machine whose speed wanders by 5 % for minutes, a first stretch that is 13 % slower
 // than the last one is no fault: such stretches are what it does anyway. On a quiet machine (0.5 %) the same 13 % is one.
-// Wander is what goes and comes back: blocks within a segment, and segments that rise and fall again by less than 10 %. A ladder and a slow
+// Wander is what goes and comes back: blocks within a segment, and segments that rise and fall again by less than 10 % (more
+// than that is what a fault looks like, and is told). A ladder and a slow
 // start go one way; they do not count, so they cannot hide themselves.
 //
 // Pure; positions are indices into the span given, `end` is exclusive: the first iteration of the relief.

@@ -8,7 +8,7 @@ namespace culprit::analyze {
 namespace {
 
 constexpr std::size_t kPairs = 40;      // partners of an excess that are tried: its next ones
-constexpr std::size_t kTried = 400;     // candidates of period and phase
+constexpr std::size_t kTried = 60;      // phases of a period
 constexpr int kMost = 4;
 
 // Members of the grid phase + k * period among `free`, and how many places it has between its first and last member.
@@ -54,15 +54,17 @@ std::vector<Recurrence> find_recurrences(std::span<const Excess> at, std::size_t
     }
     std::sort(common.begin(), common.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
     if (common.size() > 12) common.resize(12);
-    std::size_t tried = 0;
-    for (const auto& [count, period] : common) {
+    // Exact grids first: what stands a little off one is a stranger unless it makes the grid much fuller.
+    for (const bool exact : {true, false}) for (const auto& [count, period] : common) {
+      std::size_t tried = 0;
       for (std::size_t f = 0; f < free.size() && tried < kTried; ++f) {
         if (f > 30 && f * 2 > free.size()) break;
         ++tried;
         const std::size_t length = at[free[f]].length;
-        const std::size_t tolerance = std::min(length > 15 ? std::max<std::size_t>(3, period / 100) : std::size_t{1}, period / 4);
+        const std::size_t loose = std::min(length > 15 ? std::max<std::size_t>(3, period / 100) : std::size_t{1}, period / 4);
+        const std::size_t tolerance = exact ? 0 : loose;
         auto members = on_grid(at, free, free[f], period, tolerance);
-        if (members.size() < least || members.size() <= best.members.size()) continue;
+        if (members.size() < least || members.size() <= best.members.size() + (exact ? 0 : best.members.size() / 4)) continue;
         const std::size_t span = at[members.back()].start - at[members.front()].start;
         const std::size_t places = (span + period / 2) / period + 1;
         if (members.size() * 4 < places * 3) continue;

@@ -13,7 +13,6 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr double kNever = -std::numeric_limits<double>::infinity();
 constexpr std::size_t kLanes = 4;   // sums are over lanes, so that vectors of 2 and of 4 add alike
 
 // One sample into all runs of a dimension: log_p gets the log predictive density.
@@ -30,13 +29,10 @@ CULPRIT_VECTOR_CLONES void update(std::size_t n, double x, const double* __restr
   }
 }
 
-CULPRIT_VECTOR_CLONES double largest(std::size_t n, const double* __restrict v) {
-  double lane[kLanes] = {kNever, kNever, kNever, kNever};
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (std::size_t k = 0; k < kLanes; ++k) lane[k] = v[i + k] > lane[k] ? v[i + k] : lane[k];
-  for (; i < n; ++i) lane[0] = v[i] > lane[0] ? v[i] : lane[0];
-  return std::max(std::max(lane[0], lane[1]), std::max(lane[2], lane[3]));
+CULPRIT_VECTOR_CLONES_FINITE double largest(std::size_t n, const double* __restrict v) {   // n > 0
+  double out = v[0];
+  for (std::size_t i = 1; i < n; ++i) out = v[i] > out ? v[i] : out;
+  return out;
 }
 
 // weight = e^(log_p - top); the sum.

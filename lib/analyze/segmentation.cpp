@@ -12,7 +12,6 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 struct Sums { double one, two; std::uint32_t count; };   // of the samples before a start
 
@@ -36,13 +35,10 @@ CULPRIT_VECTOR_CLONES void marginals(std::size_t n, double one_now, double two_n
   }
 }
 
-CULPRIT_VECTOR_CLONES double largest(std::size_t n, const double* __restrict v) {
-  double lane[4] = {kNever, kNever, kNever, kNever};
-  std::size_t i = 0;
-  for (; i + 4 <= n; i += 4)
-    for (std::size_t k = 0; k < 4; ++k) lane[k] = v[i + k] > lane[k] ? v[i + k] : lane[k];
-  for (; i < n; ++i) lane[0] = v[i] > lane[0] ? v[i] : lane[0];
-  return std::max(std::max(lane[0], lane[1]), std::max(lane[2], lane[3]));
+CULPRIT_VECTOR_CLONES_FINITE double largest(std::size_t n, const double* __restrict v) {   // n > 0
+  double out = v[0];
+  for (std::size_t i = 1; i < n; ++i) out = v[i] > out ? v[i] : out;
+  return out;
 }
 
 CULPRIT_VECTOR_CLONES std::size_t below(std::size_t n, double limit, const double* __restrict v) {

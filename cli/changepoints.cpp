@@ -1,0 +1,190 @@
+#include "changepoints.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "ingest/bare_table.hpp"
+#include "pack.hpp"
+#include "schema/schema.hpp"
+
+namespace culprit::cli {
+
+namespace {
+
+using ingest::BareTable;
+using ingest::TableColumn;
+using Use = TableColumn::Use;
+
+Result<std::string> read_whole(const std::string& path, std::size_t most) {
+  std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return fail(std::strerror(errno)).at({path, 0});
+  std::string out;
+  std::string block(1 << 18, '\0');
+  std::size_t got = 0;
+  while (out.size() <= most && (got = std::fread(block.data(), 1, block.size(), file)) > 0) out.append(block, 0, got);
+  const bool broken = std::ferror(file) != 0;
+  const int reason = errno;
+  if (file != stdin) std::fclose(file);
+  if (broken) return fail(reason == EISDIR ? "this is a folder, not a table" : std::strerror(reason)).at({path, 0}).hint(reason == EISDIR ? "name a file; `culprit diagnose` takes folders" : "");
+  return out;
+}
+
+std::string stem(const std::string& path) {
+  if (path == "-") return "stdin";
+  const std::string base = path.substr(path.rfind('/') + 1);
+  const std::size_t dot = base.rfind('.');
+  return dot == std::string::npos || dot == 0 ? base : base.substr(0, dot);
+}
+
+// Columns of a training log that are no times. Not read as such unless the user names them.
+bool no_time(const std::string& name) {
+  std::string low;
+  for (const char c : name) low.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c);
+  constexpr std::array<std::string_view, 20> kWords{"loss", "norm", "learning", "throughput", "flop", "token", "mem", "util", "temp", "accuracy", "scale", "byte", "zeros", "sample", "power", "clock", "bandwidth", "count", "error", "per_s"};
+  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return low.find(word) != std::string::npos; }) || low == "lr";
+}
+
+// Seconds, ms, us or ns since 1970 by their size; nothing for other clocks.
+std::vector<double> clock_of(const TableColumn* column) {
+  if (column == nullptr || column->texts > 0) return {};
+  double unit = 0;
+  for (const double v : column->values)
+    if (std::isfinite(v) && v > 1e8) { unit = v < 1e11 ? 1e3 : v < 1e14 ? 1 : v < 1e17 ? 1e-3 : 1e-6; break; }
+  if (unit == 0) return {};
+  std::vector<double> out = column->values;
+  for (double& v : out) v *= unit;
+  return out;
+}
+
+Result<const TableColumn*> named(const BareTable& table, const std::string& name, const std::string& path) {
+  if (const TableColumn* found = table.find(name)) return found;
+  std::vector<std::string> names;
+  for (const TableColumn& c : table.columns) names.push_back(c.name);
+  const std::string near = schema::nearest(name, names);
+  std::string some;
+  for (std::size_t i = 0; i < names.size() && i < 12; ++i) some += (i ? ", " : "") + names[i];
+  return usage_error(fmt::format("there is no column '{}'", name)).at({path, table.header ? 1u : 0u}).hint(near.empty() ? fmt::format("columns: {}{}", some, names.size() > 12 ? ", ..." : "") : fmt::format("did you mean '{}'?", near));
+}
+
+template <class T>
+std::vector<T> picked(const std::vector<T>& all, const std::vector<std::size_t>& rows) {
+  std::vector<T> out;
+  for (const std::size_t r : rows) if (r < all.size()) out.push_back(all[r]);
+  return out;
+}
+
+Result<std::vector<NamedSeries>> series_of(const Arguments& arguments, const BareTable& table, const std::string& path) {
+  std::vector<const TableColumn*> columns;
+  const bool asked = arguments.has("column");
+  for (const std::string& name : arguments.all("column")) {
+    CULPRIT_TRY(column, named(table, name, path));
+    columns.push_back(column);
+  }
+  const TableColumn* iteration = table.first(Use::iteration);
+  if (iteration == nullptr) iteration = table.first(Use::index);
+  if (arguments.has("iteration-column")) { CULPRIT_TRY(column, named(table, arguments.get("iteration-column"), path)); iteration = column; }
+  const TableColumn* by = nullptr;
+  if (arguments.has("by")) { CULPRIT_TRY(column, named(table, arguments.get("by"), path)); by = column; }
+  if (!asked)
+    for (const TableColumn& c : table.columns)
+      if (c.use == Use::series && &c != iteration && &c != by) columns.push_back(&c);
+  if (columns.empty()) return fail("no column of it is a series of numbers").at({path, 0}).hint("--column NAME says which one to read");
+
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;   // rows
+  if (by == nullptr) {
+    groups.emplace_back();
+    for (std::size_t r = 0; r < table.rows; ++r) groups[0].second.push_back(r);
+  } else {
+    std::map<std::string, std::size_t> at;
+    for (std::size_t r = 0; r < table.rows; ++r) {
+      const auto [it, fresh] = at.emplace(std::string(by->cells[r]), groups.size());
+      if (fresh) groups.emplace_back(it->first, std::vector<std::size_t>{});
+      groups[it->second].second.push_back(r);
+    }
+  }
+  const auto clock = clock_of(table.first(Use::time));
+  std::vector<NamedSeries> out;
+  for (const auto& [group, rows] : groups)
+    for (const TableColumn* column : columns) {
+      NamedSeries s;
+      s.name = column->name;
+      if (!table.name.empty() && columns.size() == 1 && !asked) s.name = table.name;
+      else if (!table.header && columns.size() == 1 && column->name.starts_with(table.columns.size() == 1 ? "value" : "column ")) s.name = stem(path);
+      if (by != nullptr) s.name += fmt::format(" of {} {}", by->name, group);
+      s.values = picked(column->values, rows);
+      if (iteration != nullptr) {
+        s.number = picked(iteration->values, rows);
+        std::size_t back = 0;
+        for (std::size_t i = 1; i < s.number.size(); ++i) back += !(s.number[i] > s.number[i - 1]);
+        // Several ranks in one table look like a restart at every row.
+        if (back * 10 > s.number.size()) {
+          s.number.clear();
+          s.notes.push_back(fmt::format("the numbers in '{}' repeat or go back too often to be iterations of one series and are not used; --by COLUMN parts the table, by rank for instance", iteration->name));
+        }
+      }
+      s.clock = picked(clock, rows);
+      std::size_t numbers = 0;
+      std::size_t positive = 0;
+      for (const double v : s.values) numbers += std::isfinite(v), positive += std::isfinite(v) && v > 0;
+      if (!asked && columns.size() > 1 && no_time(column->name)) {
+        s.as_time = false;
+        s.notes.push_back("not read as iteration times, by its name; --column reads it so");
+      } else if (positive * 10 < numbers * 9) {
+        s.as_time = false;
+        s.notes.push_back(fmt::format("not read as iteration times: {} of {} values are 0 or less", numbers - positive, numbers));
+      }
+      out.push_back(std::move(s));
+    }
+  return out;
+}
+
+Result<Exit> run_changepoints(const Arguments& arguments) {
+  if (arguments.positional().size() != 1) return usage_error(fmt::format("changepoints takes one table, not {}", arguments.positional().size())).hint("culprit changepoints iterations.csv; `-` reads standard input");
+  CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
+  CULPRIT_TRY(params, changepoint_params(arguments));
+  const std::string path = arguments.positional()[0];
+  ingest::TableOptions options;
+  CULPRIT_TRY(bytes, read_whole(path, options.limits.bytes));
+  CULPRIT_TRY(table, ingest::read_bare_table(std::move(bytes), path, options));
+  std::size_t told = 0;
+  for (const auto& r : table.rejects) {
+    if (++told > 5) break;
+    remark(arguments, fmt::format("{}{}: {}: {}", path, r.line > 0 ? fmt::format(":{}", r.line) : "", r.code, r.excerpt.substr(0, 80)));
+  }
+  if (table.rejected > 5) remark(arguments, fmt::format("{}: {} lines or cells could not be read", path, table.rejected));
+  CULPRIT_TRY(series, series_of(arguments, table, path));
+  const bool multivariate = table.multivariate && !arguments.has("column");
+  print_changepoints(arguments, series, multivariate, table.name.empty() ? stem(path) : table.name, params);
+  return table.rejected > 0 && arguments.has("strict") ? Exit::incomplete : Exit::finished;
+}
+
+constexpr OptionSpec kOptions[] = {
+    {"format", "FORMAT", "text or json"},
+    {"column", "NAME", "only this column, read as iteration times; may be repeated"},
+    {"iteration-column", "NAME", "the iteration numbers; by default found by name"},
+    {"by", "NAME", "one series for each value of this column, such as rank"},
+    {"min-change", "SHARE", "smallest slow-down, 10% by default"},
+    {"min-regime", "N", "fewest iterations of a slow interval, 15 by default"},
+    {"lambda", "N", "kernel: samples between changes, 100 by default"},
+    {"threshold", "P", "kernel: probability of a change, 0.9 by default"},
+    {"strict", nullptr, "exit with 4 when a line or cell could not be read"},
+};
+
+}  // namespace
+
+extern const Command kChangepoints;
+constinit const Command kChangepoints{"changepoints", "since when is it slow: change points and slow intervals of iteration times", "changepoints TABLE [options]",
+                                      "  culprit changepoints iterations.csv\n"
+                                      "  culprit changepoints metrics.jsonl --column iter_ms --format json\n"
+                                      "  culprit changepoints all-ranks.csv --by rank\n\n"
+                                      "  A table is CSV, TSV, JSON or JSON lines. Pauses that recur and the warm-up are set aside and told.\n",
+                                      kOptions, run_changepoints};
+
+}  // namespace culprit::cli
