@@ -52,6 +52,16 @@ double BinWalker::take(Nanoseconds until) {
 void BinWalker::fill(std::int64_t first, std::size_t count, double* out, std::size_t stride) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t bin = first + static_cast<std::int64_t>(i);
+    // The usual case: one sample here, and the next one in the next bin.
+    if (next_ == bin && at_ + 1 < size_) {
+      const Nanoseconds end = (bin + 1) * bin_, time = times_[at_ + 1];
+      if (time >= end && time - end < bin_ && std::isfinite(values_[at_ + 1])) {
+        last_ = out[i * stride] = values_[at_++];
+        last_bin_ = bin;
+        next_ = bin + 1;
+        continue;
+      }
+    }
     while (next_ < bin) { last_bin_ = next_; last_ = take((next_ + 1) * bin_); settle(); }
     double value = kMissing;
     if (next_ == bin) {

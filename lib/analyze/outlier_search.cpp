@@ -167,7 +167,7 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics, const ru
 std::string outlier_words(const MetricOutlier& o) {
   std::string words = fmt::format("{} {}", o.metric, with_unit(o.outlier.value, o.unit));
   if (o.outlier.method == "threshold") return words + fmt::format(", healthy up to {}", with_unit(o.outlier.threshold, o.unit));
-  return words + fmt::format(", the crowd {} ({:.1f} deviations)", with_unit(o.outlier.crowd, o.unit), o.outlier.score);
+  return words + fmt::format(", others {} ({} sd)", with_unit(o.outlier.crowd, o.unit), o.outlier.score >= 1000 ? "over 999" : fmt::format("{:.1f}", o.outlier.score));
 }
 
 std::string outlier_answer(const OutlierReport& report) {

@@ -48,7 +48,7 @@ struct OutlierReport {
 // name by name. The catalogue must outlive the report.
 OutlierReport search_outliers(const std::vector<MetricSeries>& metrics, const rules::Catalogue& catalogue, OutlierParams params = {});
 
-// "temperature 88 C, the crowd 64 C (7.1 deviations)".
+// "gpu_temperature 88 C, others 64 C (7.1 sd)".
 std::string outlier_words(const MetricOutlier& outlier);
 // One answer in a sentence: who stands out; nobody; not enough.
 std::string outlier_answer(const OutlierReport& report);
