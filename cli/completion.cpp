@@ -28,12 +28,30 @@ bool repeatable(const OptionSpec& option) { return std::string_view(option.help)
 
 std::vector<OptionSpec> options_of(const Command& command) {
   std::vector<OptionSpec> out(command.options.begin(), command.options.end());
-  // Of all subcommands together: which one it is may not be typed yet.
-  for (const Command* one : command.subcommands)
-    for (const OptionSpec& option : one->options)
-      if (std::none_of(out.begin(), out.end(), [&](const OptionSpec& known) { return std::string_view(known.name) == option.name; })) out.push_back(option);
   out.insert(out.end(), shared_options().begin(), shared_options().end());
   return out;
+}
+
+// Commands and their subcommands, each under a key of one word: "plan", "plan-standby".
+struct Door {
+  std::string key;
+  const Command* command;
+};
+
+std::vector<Door> doors() {
+  std::vector<Door> out;
+  for (const Command* one : commands()) {
+    out.push_back({std::string(one->name), one});
+    for (const Command* sub : one->subcommands) out.push_back({fmt::format("{}-{}", one->name, last_word(sub->name)), sub});
+  }
+  return out;
+}
+
+// "standby|backup": the names of a command's subcommands, as a pattern of a shell.
+std::string subcommand_names(const Command& command, std::string_view between) {
+  Words out;
+  for (const Command* one : command.subcommands) out.emplace_back(last_word(one->name));
+  return fmt::format("{}", fmt::join(out, between));
 }
 
 // The words that an option takes, when they are few and known. The help names those of a format.
@@ -119,32 +137,35 @@ std::string bash() {
       "    COMPREPLY=($(compgen -W {} -- \"$cur\"))\n"
       "    return\n"
       "  fi\n"
-      "  case $command in {}) ;; *) command=diagnose ;; esac  # a bare bundle\n"
-      "  case $command:$prev in\n",
+      "  case $command in {}) ;; *) command=diagnose ;; esac  # a bare bundle\n",
       quoted(fmt::format("{} --help --version", fmt::join(names, " "))), fmt::join(names, "|"));
   for (const Command* one : commands())
+    if (!one->subcommands.empty())
+      out += fmt::format("  if [[ $command == {} ]] && (( COMP_CWORD > 2 )); then\n    case ${{COMP_WORDS[2]}} in {}) command={}-${{COMP_WORDS[2]}} ;; esac\n  fi\n", one->name, subcommand_names(*one, "|"), one->name);
+  out += "  case $command:$prev in\n";
+  for (const auto& [key, one] : doors())
     for (const OptionSpec& option : options_of(*one)) {
       if (option.value == nullptr) continue;
-      out += fmt::format("    {}:--{}", one->name, long_name(option));
-      if (!letter(option).empty()) out += fmt::format("|{}:-{}", one->name, letter(option));
+      out += fmt::format("    {}:--{}", key, long_name(option));
+      if (!letter(option).empty()) out += fmt::format("|{}:-{}", key, letter(option));
       if (const Words values = values_of(option); !values.empty()) out += fmt::format(") words={} ;;\n", quoted(fmt::format("{}", fmt::join(values, " "))));
       else if (place_of(option) == Place::folder) out += ") compopt +o default -o dirnames 2>/dev/null; return ;;\n";
       else if (place_of(option) == Place::file) out += ") return ;;\n";
       else out += ") compopt +o default 2>/dev/null; return ;;\n";
     }
   out += "    *)\n      case $command:$cur in\n";
-  for (const Command* one : commands()) {
+  for (const auto& [key, one] : doors()) {
     Words all;
     for (const OptionSpec& option : options_of(*one)) {
       all.push_back("--" + long_name(option));
       if (!letter(option).empty()) all.push_back("-" + letter(option));
     }
-    out += fmt::format("        {}:-*) words={} ;;\n", one->name, quoted(fmt::format("{}", fmt::join(all, " "))));
+    out += fmt::format("        {}:-*) words={} ;;\n", key, quoted(fmt::format("{}", fmt::join(all, " "))));
   }
-  for (const Command* one : commands()) {
+  for (const auto& [key, one] : doors()) {
     const Positional positional = positional_of(*one);
     if (positional.files && positional.first.empty()) continue;
-    out += fmt::format("        {}:*)", one->name);
+    out += fmt::format("        {}:*)", key);
     if (!positional.first.empty()) out += fmt::format(" (( COMP_CWORD == 2 )) && words={}", quoted(fmt::format("{}", fmt::join(positional.first, " "))));
     if (!positional.files) out += positional.first.empty() ? " compopt +o default 2>/dev/null" : "; compopt +o default 2>/dev/null";
     out += " ;;\n";
@@ -197,15 +218,16 @@ std::string zsh() {
       "  fi\n"
       "  local command=$words[2]\n"
       "  shift words\n"
-      "  (( CURRENT-- ))\n"
-      "  case $command in\n";
-  // A bare bundle is diagnosed, so diagnose comes last and takes what is no command.
-  std::vector<const Command*> order;
+      "  (( CURRENT-- ))\n";
   for (const Command* one : commands())
-    if (one->name != "diagnose") order.push_back(one);
-  if (const Command* diagnose = find_command("diagnose")) order.push_back(diagnose);
-  for (const Command* one : order) {
-    out += fmt::format("    {})\n      _arguments -s", one->name == "diagnose" ? "*" : one->name);
+    if (!one->subcommands.empty())
+      out += fmt::format("  if [[ $command == {} && CURRENT -gt 2 && $words[2] == ({}) ]]; then\n    command={}-$words[2]\n    shift words\n    (( CURRENT-- ))\n  fi\n", one->name, subcommand_names(*one, "|"), one->name);
+  out += "  case $command in\n";
+  // A bare bundle is diagnosed, so diagnose comes last and takes what is no command.
+  std::vector<Door> order = doors();
+  std::stable_partition(order.begin(), order.end(), [](const Door& door) { return door.key != "diagnose"; });
+  for (const auto& [key, one] : order) {
+    out += fmt::format("    {})\n      _arguments -s", key == "diagnose" ? "*" : key);
     for (const OptionSpec& option : options_of(*one)) {
       const std::string name = "--" + long_name(option) + (option.value == nullptr ? "" : "=");
       const std::string rest = quoted("[" + zsh_help(option.help) + "]" + zsh_value(option));
@@ -234,12 +256,17 @@ std::string fish() {
       "    set -l words (commandline -opc)\n"
       "    test (count $words) -ge 2; and contains -- $words[2] $argv\n"
       "end\n"
+      "function __culprit_sub\n"
+      "    set -l words (commandline -opc)\n"
+      "    test (count $words) -ge 3; and test $words[2] = $argv[1]; and test $words[3] = $argv[2]\n"
+      "end\n"
       "function __culprit_first\n"
       "    test (count (commandline -opc)) -eq $argv[1]\n"
       "end\n";
   for (const Command* one : commands()) out += fmt::format("complete -c culprit -n '__culprit_first 1' -a {} -d {}\n", one->name, quoted(one->summary, true));
-  for (const Command* one : commands()) {
-    const std::string in = fmt::format("complete -c culprit -n '__culprit_in {}'", one->name);
+  for (const auto& [key, one] : doors()) {
+    const std::size_t space = one->name.find(' ');
+    const std::string in = space == std::string_view::npos ? fmt::format("complete -c culprit -n '__culprit_in {}'", one->name) : fmt::format("complete -c culprit -n '__culprit_sub {}'", one->name);
     for (const OptionSpec& option : options_of(*one)) {
       out += fmt::format("{} -l {}", in, long_name(option));
       if (!letter(option).empty()) out += " -s " + letter(option);

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "model/hostlist.hpp"
-#include "model/ranges.hpp"
 #include "pack.hpp"
 #include "schema/schema.hpp"
 
@@ -52,7 +51,11 @@ std::optional<double> real_of(const std::string& text) {
   return value;
 }
 
-std::string shown(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 60); }
+// What stood there, for an error. Never a whole array: it may be nested deeper than the stack reaches.
+std::string shown(const json& value) {
+  if (value.is_structured()) return value.is_array() ? "an array" : "an object";
+  return value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 60);
+}
 
 }  // namespace
 
@@ -179,29 +182,6 @@ Result<std::vector<double>> PlanInput::reals(const std::string& name, double low
   if (out.size() > most) return complaint(name, fmt::format("has {} numbers at most", most));
   for (const double value : out)
     if (!(value >= low && value <= high)) return complaint(name, fmt::format("{}, not {}", range, value));
-  return out;
-}
-
-Result<std::vector<std::int64_t>> PlanInput::set(const std::string& name, std::int64_t high, std::size_t most) const {
-  std::vector<std::int64_t> out;
-  if (!has(name)) return out;
-  std::string text;
-  const json* n = node(name);
-  if (n != nullptr && n->is_array()) {
-    for (const json& one : *n) {
-      if (!one.is_number_integer() || (one.is_number_unsigned() && one.get<std::uint64_t>() > static_cast<std::uint64_t>(high))) return complaint(name, fmt::format("takes numbers from 0 to {}, not {}", high, shown(one)));
-      out.push_back(one.get<std::int64_t>());
-      if (out.size() > most) return complaint(name, fmt::format("has {} numbers at most", most));
-    }
-    std::sort(out.begin(), out.end());
-    out.erase(std::unique(out.begin(), out.end()), out.end());
-  } else {
-    if (n != nullptr && !n->is_string()) return complaint(name, fmt::format("takes numbers such as \"0-3,6\" or [0, 1], not {}", shown(*n)));
-    text = n == nullptr ? arguments_->get(name) : n->get<std::string>();
-    out = from_ranges(text, most);
-    if (out.empty() && !text.empty()) return complaint(name, fmt::format("takes numbers such as 0-3,6, not '{}'", text.substr(0, 60)));
-  }
-  if (!out.empty() && (out.front() < 0 || out.back() > high)) return complaint(name, fmt::format("takes numbers from 0 to {}, not {}", high, out.front() < 0 ? out.front() : out.back()));
   return out;
 }
 

@@ -41,8 +41,6 @@ class PlanInput {
   Result<std::string> text(const std::string& name, const std::string& otherwise = "") const;
   // Many: "1.5,2,3" or [1.5, 2, 3].
   Result<std::vector<double>> reals(const std::string& name, double low, double high, std::size_t most) const;
-  // A set: "0-3,6" or [0, 1, 2]; sorted, each once.
-  Result<std::vector<std::int64_t>> set(const std::string& name, std::int64_t high, std::size_t most) const;
   // Names: "a,b" (or n[1-4], as Slurm writes hosts) or ["a", "b"].
   Result<std::vector<std::string>> names(const std::string& name, std::size_t most) const;
   // Rows of numbers: a flag that is repeated, "120,480,1500,1000" each, or an array of objects with exactly these keys.

@@ -68,6 +68,13 @@ TEST(Mitigate, ShortSlowdownsAreBorne) {
   EXPECT_EQ(replay->intervals[0].best, "ignore");
 }
 
+TEST(Mitigate, NothingIsTakenWhenItIsOver) {
+  const std::vector<Strategy> restart{{"restart", 600'000, 1, 1}};
+  const SlowInterval exactly{0, 600, 2000, 1000}, one_more{0, 601, 2000, 1000};
+  EXPECT_TRUE(replay_mitigation({&exactly, 1}, restart, SlowCause::unknown)->intervals[0].taken.empty());
+  EXPECT_EQ(replay_mitigation({&one_more, 1}, restart, SlowCause::unknown)->intervals[0].taken.size(), 1u);
+}
+
 TEST(Mitigate, OneStrategyIsAtMostTwiceTheBest) {
   const std::vector<Strategy> restart{{"restart", 600'000, 1, 1}};
   double worst = 0;

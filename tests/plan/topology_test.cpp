@@ -89,6 +89,27 @@ TEST(Topology, ALinkWithoutRingsStays) {
   EXPECT_NE(plan->why.find("no traffic"), std::string::npos);
 }
 
+TEST(Topology, AStageIsAsSlowAsItsSlowest) {
+  const Shape s = shaped(2, 2, 4, 2);
+  for (const bool reversed : {false, true}) {
+    // Ranks 4 and 5 are one tensor-parallel group, 6 is another of the same stage.
+    std::vector<SlowRank> slow{{4, 2}, {5, 1.2}, {6, 1.1}};
+    if (reversed) slow = {{4, 1.1}, {5, 1.2}, {6, 2}};
+    const auto plan = plan_topology(s, slow, {});
+    ASSERT_TRUE(plan);
+    EXPECT_NEAR(plan->stage_before, (5 + 7 * 2.0) / 11, 1e-12) << reversed;
+    EXPECT_NEAR(plan->replica_before, (5 + 7 * 2.0) / 11, 1e-12) << reversed;
+  }
+}
+
+TEST(Topology, NoHostToExchangeWith) {
+  const auto plan = plan_topology(shaped(2, 2, 1, 2), {}, CongestedLink{0, 1});
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(plan->moves.empty());
+  EXPECT_NE(plan->why.find("no exchange"), std::string::npos);
+  EXPECT_EQ(plan->link_after->dp_mb, plan->link_before->dp_mb);
+}
+
 TEST(Topology, Refuses) {
   const Shape s = shaped(2, 2, 2, 2);
   for (const SlowRank bad : {SlowRank{-1, 2}, {8, 2}, {0, 0.5}, {0, std::nan("")}, {0, std::numeric_limits<double>::infinity()}}) EXPECT_FALSE(plan_topology(s, {&bad, 1}, {}));
