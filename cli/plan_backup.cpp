@@ -6,6 +6,7 @@
 #include "command.hpp"
 #include "model/ranges.hpp"
 #include "plan/backup.hpp"
+#include "plan/blast_radius.hpp"
 #include "plan_shape.hpp"
 #include "report/terminal.hpp"
 
@@ -20,6 +21,9 @@ constexpr std::int64_t kMostLines = 64;   // of ranks, for people
 constexpr OptionSpec kOptions[] = {
     kShapeTp, kShapePp, kShapeDp, kShapeCp, kShapeOrder, kShapeHost,
     {"evict", "NAMES", "hosts, ranks or groups (pp/3) that are evicted, with their machines"},
+    {"guilty", "NAMES", "which of them are at fault: what evicting the others costs"},
+    {"spares", "N", "machines that can take their place (default 0)"},
+    {"out-h", "HOURS", "until an evicted machine is back (default 24)"},
     kPlanDatabase, kPlanInput, kPlanFormat, kPlanJson,
 };
 
@@ -34,12 +38,15 @@ std::string headline(const plan::BackupPlan& plan, const plan::Survival& surviva
   return "There is no placement\n";
 }
 
-std::string text_of(const JobShape& job, const plan::BackupPlan& plan, const std::vector<plan::GroupRisk>& risks, const plan::Survival& survival, bool evicted) {
+std::string text_of(const JobShape& job, const plan::BackupPlan& plan, const std::vector<plan::GroupRisk>& risks, const plan::Survival& survival, const plan::BlastRadius& blast, bool evicted) {
   std::string out = headline(plan, survival, evicted);
   out += fmt::format("  {}\n  {} ranks, layout {}\n", plan.why, job.shape.ranks(), report::visible(job.source));
   if (evicted) {
     out += fmt::format("  evicted: {}\n", to_ranges(survival.evicted));
     if (!survival.lost.empty()) out += fmt::format("  lost:    {}\n  The last checkpoint on storage is needed.\n", to_ranges(survival.lost));
+    out += fmt::format("  the job {}: {}\n", blast.going_on == plan::GoingOn::on_spares ? "goes on at full size" : blast.going_on == plan::GoingOn::smaller ? "can go on smaller" : "waits for machines", blast.why);
+    out += fmt::format("  cost: {} machine{} with {} GPUs are out for {:g} GPU-hours; restarting takes {:.1f} GPU-hours of the whole job\n", blast.hosts.size(), blast.hosts.size() == 1 ? "" : "s", blast.gpus, blast.out_gpu_h, blast.standstill_gpu_h);
+    if (!blast.needless.empty()) out += fmt::format("  of this {:g} GPU-hours for {} machine{} not at fault\n", blast.needless_gpu_h, blast.needless.size(), blast.needless.size() == 1 ? "" : "s");
   }
   if (!risks.empty()) out += "\n  Evicting the machines of one group:\n";
   for (const auto& risk : risks)
@@ -60,10 +67,11 @@ std::string text_of(const JobShape& job, const plan::BackupPlan& plan, const std
   return out;
 }
 
-std::string json_of(const JobShape& job, const plan::BackupPlan& plan, const std::vector<plan::GroupRisk>& risks, const plan::Survival& survival, bool evicted) {
+std::string json_of(const JobShape& job, const plan::BackupPlan& plan, const std::vector<plan::GroupRisk>& risks, const plan::Survival& survival, const plan::BlastRadius& blast, bool evicted) {
   ordered_json out{{"plan", "backup"}, {"version", 1}, {"ranks", job.shape.ranks()}, {"layout_from", job.source}, {"placement", plan::name(plan.placement)}, {"why", plan.why}, {"keeper", plan.keeper}, {"same_host", to_ranges(plan.same_host)}, {"groups", ordered_json::array()}};
   for (const auto& risk : risks) out["groups"].push_back({{"dimension", risk.dimension}, {"groups", risk.groups}, {"losing", risk.losing}});
-  if (evicted) out["eviction"] = {{"evicted", to_ranges(survival.evicted)}, {"lost", to_ranges(survival.lost)}, {"from_copy", to_ranges(survival.from_copy)}};
+  if (evicted) out["eviction"] = {{"evicted", to_ranges(survival.evicted)}, {"lost", to_ranges(survival.lost)}, {"from_copy", to_ranges(survival.from_copy)}, {"going_on", plan::name(blast.going_on)}, {"why", blast.why}, {"machines", blast.hosts.size()}, {"spares_missing", blast.spares_missing}, {"replicas", blast.replicas}, {"whole_replicas", blast.whole_replicas},
+                                     {"out_gpu_hours", blast.out_gpu_h}, {"standstill_gpu_hours", blast.standstill_gpu_h}, {"needless_machines", blast.needless.size()}, {"needless_gpu_hours", blast.needless_gpu_h}};
   return out.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -74,7 +82,13 @@ Result<Exit> run(const Arguments& arguments) {
   CULPRIT_TRY(plan, plan::plan_backup(job.shape));
   const auto survival = plan::after_eviction(job.shape, plan, evicted);
   const auto risks = plan::group_risks(job.shape, plan);
-  print(input.wants_json() ? json_of(job, plan, risks, survival, !evicted.empty()) : text_of(job, plan, risks, survival, !evicted.empty()));
+  CULPRIT_TRY(guilty, ranks_named(input, "guilty", job));
+  plan::BlastParams costs;
+  CULPRIT_TRY(spares, input.integer("spares", costs.spares, 0, 1'000'000'000));
+  CULPRIT_TRY(out_h, input.real("out-h", costs.out_h, 0, 1e6));
+  costs.spares = spares, costs.out_h = out_h;
+  CULPRIT_TRY(blast, plan::blast_radius(job.shape, plan, evicted, guilty, costs));
+  print(input.wants_json() ? json_of(job, plan, risks, survival, blast, !evicted.empty()) : text_of(job, plan, risks, survival, blast, !evicted.empty()));
   return Exit::finished;
 }
 

@@ -40,7 +40,7 @@ std::string text_of(const plan::MitigationReplay& replay) {
   out += fmt::format("\n  {:<28} {:>12}  {:>12}\n", "strategy", "time lost", "saved");
   for (const auto& one : replay.alone) out += fmt::format("  {:<28} {:>12}  {:>12}\n", one.name == "ignore" ? "ignore" : one.name + " at once", time(one.lost_ms), one.lost_ms <= replay.ignored_ms ? time(replay.ignored_ms - one.lost_ms) : "-" + time(one.lost_ms - replay.ignored_ms));
   out += fmt::format("  {:<28} {:>12}\n  {:<28} {:>12}\n", "the rule", time(replay.rule_ms), "the best, for each interval", time(replay.best_ms));
-  if (replay.best_ms > 0) out += fmt::format("\n  The rule lost {:.2f} times what somebody who knew the end would have lost. It never loses more than {:.2f} times that\n  and of one iteration an interval.\n", replay.rule_ms / replay.best_ms, replay.bound);
+  if (replay.best_ms > 0) out += fmt::format("\n  The rule lost {:.2f} times what somebody who knew the ends would have lost. Whatever the slowdowns are, that is\n  at most {:.2f} times, counting one slow iteration more for each.\n", replay.rule_ms / replay.best_ms, replay.bound);
   out += "\n";
   std::size_t lines = 0;
   for (const auto& one : replay.intervals) {

@@ -46,20 +46,20 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
     sizes = {{"tp", l.tp}, {"cp", l.cp}, {"ep", 1}, {"dp", l.dp}, {"pp", l.pp}};
     order = l.order;
     out.source = topology.source;
-    const std::int64_t ranks = l.world();
-    if (ranks >= 1 && ranks <= kMost) {
-      std::vector<std::string> names;
-      for (const auto& [rank, name] : topology.host_of) names.push_back(name);
-      std::sort(names.begin(), names.end());
-      names.erase(std::unique(names.begin(), names.end()), names.end());
-      for (std::int64_t r = 0; r < ranks; ++r) {
-        const auto it = topology.host_of.find(r);
-        if (it == topology.host_of.end()) break;
-        host.push_back(static_cast<std::int32_t>(std::lower_bound(names.begin(), names.end(), it->second) - names.begin()));
-      }
-      if (static_cast<std::int64_t>(host.size()) == ranks) out.hosts = std::move(names);
-      else host.clear(), out.source += "; which host a rank is on is not known, so they are taken in order";
+    // Sizes come from files of the bundle: their product is taken once they are known to be sane.
+    CULPRIT_TRY(sane, plan::make_shape(order, sizes, 1));
+    const std::int64_t ranks = sane.ranks();
+    std::vector<std::string> names;
+    for (const auto& [rank, name] : topology.host_of) names.push_back(name);
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    for (std::int64_t r = 0; r < ranks; ++r) {
+      const auto it = topology.host_of.find(r);
+      if (it == topology.host_of.end()) break;
+      host.push_back(static_cast<std::int32_t>(std::lower_bound(names.begin(), names.end(), it->second) - names.begin()));
     }
+    if (static_cast<std::int64_t>(host.size()) == ranks) out.hosts = std::move(names);
+    else host.clear(), out.source += "; which host a rank is on is not known, so they are taken in order";
   } else if (!flags) {
     return usage_error("this plan needs the shape of the job").hint("--tp 8 --pp 4 --dp 16, or -d incident.db");
   } else {

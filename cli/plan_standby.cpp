@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "analyze/topology.hpp"
 #include "command.hpp"
 #include "pipeline.hpp"
 #include "plan/standby.hpp"
@@ -27,10 +30,10 @@ constexpr OptionSpec kOptions[] = {
     kPlanDatabase, kPlanInput, kPlanFormat, kPlanJson,
 };
 
-std::string text_of(const plan::StandbyParams& p, const plan::StandbyPlan& plan, std::int64_t gpus) {
+std::string text_of(const plan::StandbyParams& p, const plan::StandbyPlan& plan, std::int64_t gpus, const std::string& counted) {
   const auto chosen = std::find_if(plan.choices.begin(), plan.choices.end(), [&](const auto& c) { return c.standbys == plan.standbys; });
   std::string out = fmt::format("{} warm standby{} for {} machine{}: {:.3f} % of days need no more\n", plan.standbys, plan.standbys == 1 ? "" : "s", p.machines, p.machines == 1 ? "" : "s", chosen->enough * 100);
-  out += fmt::format("  {:g} failures a day are expected, at {:g} a machine; the answer is the {:g} % point of their binomial distribution\n\n", plan.expected_failures, p.failure_rate, p.percentile * 100);
+  out += fmt::format("  {:g} failures a day are expected, at {:g} a machine; the answer is the {:g} % point of their binomial distribution\n{}\n", plan.expected_failures, p.failure_rate, p.percentile * 100, counted.empty() ? "" : fmt::format("  machines: {}\n", counted));
   out += fmt::format("  {:>8}  {:>13}  {:>12}  {:>14}\n", "standbys", "enough, days", "mean restart", "idle GPU-h/day");
   for (const auto& c : plan.choices)
     out += fmt::format("{} {:>8}  {:>11.3f} %  {:>10.1f} s  {:>14}\n", c.standbys == plan.standbys ? ">" : " ", c.standbys, c.enough * 100, c.mean_restart_s, c.standbys * gpus * 24);
@@ -51,15 +54,21 @@ Result<Exit> run(const Arguments& arguments) {
   CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
   plan::StandbyParams p;
   std::int64_t known_gpus = 8;
+  std::string counted;
   if (arguments.has("db")) {
     CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
     CULPRIT_TRY(facts, resolve(db, false));
-    p.machines = static_cast<std::int64_t>(facts.hosts.size());
+    // Hosts that ranks ran on, when that is known: launchers and switches have names in the logs, too.
+    std::set<std::string> hosts;
+    for (const auto& [rank, host] : analyze::make_topology(facts).host_of) hosts.insert(host);
+    counted = hosts.empty() ? "hosts of the database, as none is known to have ranks" : "hosts with ranks, of the database";
+    p.machines = static_cast<std::int64_t>(hosts.empty() ? facts.hosts.size() : hosts.size());
     if (p.machines > 0 && facts.world_size >= p.machines) known_gpus = (facts.world_size + p.machines - 1) / p.machines;
   }
   CULPRIT_TRY(machines, input.integer("machines", p.machines, 1, 1'000'000'000));
   if (machines < 1) return usage_error("plan standby needs the number of machines").hint("--machines 1024, or -d incident.db of a job whose hosts are known");
   p.machines = machines;
+  if (input.has("machines")) counted.clear();
   CULPRIT_TRY(rate, input.real("failure-rate", p.failure_rate, 0, 1));
   CULPRIT_TRY(percentile, input.real("percentile", p.percentile, 1e-9, 1 - 1e-9));
   CULPRIT_TRY(wake, input.real("wake-s", p.wake_s, 0, 1e9));
@@ -70,7 +79,7 @@ Result<Exit> run(const Arguments& arguments) {
   CULPRIT_TRY(gpus, input.integer("gpus-per-host", known_gpus, 1, 1024));
   p.failure_rate = rate, p.percentile = percentile, p.wake_s = wake, p.reschedule_s = reschedule, p.requeue_s = requeue, p.catastrophe = catastrophe, p.catastrophe_machines = catastrophe_machines;
   CULPRIT_TRY(plan, plan::plan_standby(p));
-  print(input.wants_json() ? json_of(p, plan, gpus) : text_of(p, plan, gpus));
+  print(input.wants_json() ? json_of(p, plan, gpus) : text_of(p, plan, gpus, counted));
   return Exit::finished;
 }
 

@@ -60,8 +60,9 @@ std::string groups_text(const ReplayDocument& d, int phase, bool all) {
 Result<std::string> plan_text(const ReplayDocument& d, bool all) {
   const plan::ReplayPlan& plan = d.plan;
   const plan::ReplayParams& p = plan.params;
-  std::string out = fmt::format("{} groups of {} machine{} (k = {}), {} machines, two phases: {}\n", plan.groups, plan.group, s(plan.group), p.k, p.machines,
-                                plan.unique() ? "one faulty machine is found for certain" : fmt::format("one faulty machine is found among up to {}", plan.most_candidates));
+  std::string out = plan.groups == 1 ? fmt::format("One group takes all {} machine{} (k = {}): two phases tell nothing apart\n", p.machines, s(p.machines), p.k)
+                                     : fmt::format("{} groups of {} machine{} (k = {}), {} machines, two phases: {}\n", plan.groups, plan.group, s(plan.group), p.k, p.machines,
+                                                   plan.unique() ? "one faulty machine is found for certain" : fmt::format("one faulty machine is found among up to {}", plan.most_candidates));
   out += fmt::format("  each replay keeps TP {} and PP {}{} and has DP {}{}; {} run{} each\n", p.tp, p.pp, p.cp > 1 ? fmt::format(" and CP {}", p.cp) : "", plan.tests.front().dp, p.dp > 0 ? fmt::format(" instead of {}", p.dp) : "", plan.repeats, s(plan.repeats));
   if (p.shows < 1) out += fmt::format("  a fault that shows in {:g} % of runs shows in both phases with {:g} % or more\n", 100 * p.shows, 100 * p.confidence);
   out += fmt::format("\nPhase 1: machine x in group floor(x / {}), all at the same time\n{}", plan.group, groups_text(d, 1, all));
@@ -240,7 +241,7 @@ std::string solution_text(const ReplayDocument& d, const plan::ReplaySolution& s
     case plan::ReplayAnswer::more_runs: out = "Not decided yet\n"; break;
     case plan::ReplayAnswer::contradiction: out = "The outcomes fit no machine whose fault always shows\n"; break;
     case plan::ReplayAnswer::not_reproduced: out = "The fault did not show in any group\n"; break;
-    case plan::ReplayAnswer::no_machine: out = "This is no faulty machine\n"; break;
+    case plan::ReplayAnswer::no_machine: out = "Everything fails, which accuses no machine\n"; break;
   }
   for (const std::string& why : solution.why) out += "  " + report::visible(why) + "\n";
   if (solution.candidates.size() > solution.found) {

@@ -266,7 +266,7 @@ Result<ReplayPlan> plan_replay(const ReplayParams& params) {
   if (p.tp != p.gpus_per_machine) plan.notes.push_back(fmt::format("a stage is {} GPUs on machines of {}: a group is a multiple of {} machine{}, not of PP", p.tp, p.gpus_per_machine, replica, s(replica)));
   if (plan.group * p.gpus_per_machine / replica_gpus == 1)
     plan.notes.push_back(fmt::format("each replay has one replica, so no data-parallel communication: a fault that only shows there needs larger groups{}", plan.group * 2 <= plan.groups * 2 && judge(2 * p.k, p.machines, replica).candidates == 1 ? fmt::format(" (--k {} is still unique)", 2 * p.k) : " (--k)"));
-  if (plan.groups == 1) plan.notes.push_back("one group holds all machines, so the phases tell nothing apart; `culprit plan isolate` halves them");
+  if (plan.groups == 1) plan.notes.push_back("one group holds all machines, so the phases tell nothing apart; add good machines with --spares, or halve them with `culprit plan isolate`");
   else if (!plan.unique()) plan.notes.push_back(fmt::format("groups of {} and {} of them: up to {} candidates are left, and a third phase tells them apart", plan.group, plan.groups, plan.most_candidates));
   add_costs(plan, waves);
   return plan;

@@ -32,6 +32,8 @@ class Solver {
     if (failing_.empty()) { nothing_failed(); return std::move(out_); }
     mixed_outcomes();
     weigh();
+    // Two groups a phase or fewer that all fail: nothing passed that could say the replay itself works.
+    if (failing_.size() == outcomes_.size() && phases_[1].tests <= 2 && phases_[2].tests <= 2) { everything_failed(1); return std::move(out_); }
     for (const int phase : {1, 2})
       if (const Phase& p = phases_[phase]; !singles_ && !pairs_ && p.failing == p.tests && p.failing > 2) { everything_failed(phase); return std::move(out_); }
     if (contradicts()) { contradiction(); return std::move(out_); }
@@ -228,7 +230,8 @@ class Solver {
   void everything_failed(int phase) {
     const std::size_t tests = phases_[static_cast<std::size_t>(phase)].tests;
     out_.answer = ReplayAnswer::no_machine;
-    out_.why.push_back(fmt::format("all {} {} groups failed: that is no faulty machine but something all replays share", tests, phase == 1 ? "horizontal" : "vertical"));
+    out_.why.push_back(tests == 1 ? std::string("every replay failed, and there is none without a suspect to compare with")
+                                  : fmt::format("all {} {} groups failed: that is no faulty machine but something all replays share", tests, phase == 1 ? "horizontal" : "vertical"));
     out_.advice.push_back("look at the code, the data, the configuration, the image and the storage; replay a known good version on one group");
   }
 
@@ -257,6 +260,7 @@ class Solver {
       out_.why.push_back(out_.found == 1 && explaining_ == 1 ? fmt::format("{} failed, and only this machine is in {}", failing, failing_.size() == 1 ? "it" : failing_.size() == 2 ? "both" : "all of them")
                          : out_.found == 1                   ? fmt::format("{} failed, and this machine fits all outcomes best", failing)
                                                              : fmt::format("{} failed, which takes {} faulty machines, and only these are in them", failing, two ? std::string("two") : fmt::format("at least {}", least_faulty())));
+      if (passed_tests() == 0) out_.why.push_back("no group is told to have passed: that the replay works without this machine is taken for granted");
       if (const std::size_t told = told_tests(); told < outcomes_.size()) out_.why.push_back(fmt::format("{} of {} groups are not told; a second faulty machine in one of them would not be seen", outcomes_.size() - told, outcomes_.size()));
     } else {
       out_.answer = ReplayAnswer::candidates;
@@ -272,6 +276,9 @@ class Solver {
     }
   }
 
+  std::size_t passed_tests() const {
+    return static_cast<std::size_t>(std::count_if(outcomes_.begin(), outcomes_.end(), [](const ReplayOutcome& o) { return o.runs > 0 && o.failures == 0; }));
+  }
   std::size_t told_tests() const {
     return static_cast<std::size_t>(std::count_if(outcomes_.begin(), outcomes_.end(), [](const ReplayOutcome& o) { return o.runs > 0; }));
   }
