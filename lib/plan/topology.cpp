@@ -140,6 +140,46 @@ std::int64_t at_the_ends(const std::vector<std::int64_t>& stages, std::int64_t a
   return std::count_if(stages.begin(), stages.end(), [&](std::int64_t s) { return s == 0 || s == all - 1; });
 }
 
+// The slowest together, once the slow groups are in the fewest stages: the sum of each stage's slowest is then least.
+Arrangement sorted_by_slowness(Arrangement now) {
+  const auto slow = now.slow_groups();
+  std::vector<std::pair<double, std::int64_t>> order;   // slowest first
+  std::map<std::int64_t, double> worst;                 // of each stage
+  for (const auto& [first, factor] : slow) {
+    order.emplace_back(-factor, first);
+    double& one = worst[now.stage(first)];
+    one = std::max(one, factor);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<std::int64_t> stages;
+  for (const auto& [stage, factor] : worst) stages.push_back(stage);
+  const auto end = [&](std::int64_t s) { return s == 0 || s == now.stages() - 1; };
+  std::stable_sort(stages.begin(), stages.end(), [&](std::int64_t a, std::int64_t b) { return std::pair(end(a), -worst.at(a)) < std::pair(end(b), -worst.at(b)); });
+  const auto room = static_cast<std::size_t>(now.groups_of_stage());
+  std::map<std::int64_t, std::int64_t> wanted;          // stage of each slow group
+  for (std::size_t i = 0; i < order.size(); ++i) wanted[order[i].second] = stages[std::min(i / room, stages.size() - 1)];
+
+  // Who stands on each place of those stages; groups by the place they had, -1 for a healthy one.
+  std::map<std::int64_t, std::int64_t> at;
+  std::map<std::int64_t, std::vector<std::int64_t>> places;
+  for (std::int64_t p = 0; p < now.ranks(); ++p)
+    if (now.group(p) == p && worst.contains(now.stage(p))) {
+      at[p] = slow.contains(p) ? p : -1;
+      places[now.stage(p)].push_back(p);
+    }
+  for (const std::int64_t stage : stages)
+    for (auto& [place, group] : at) {
+      if (group < 0 || now.stage(place) == stage || wanted.at(group) != stage) continue;
+      for (const std::int64_t other : places.at(stage)) {
+        if (at.at(other) >= 0 && wanted.at(at.at(other)) == stage) continue;
+        now.exchange_groups(place, other);
+        std::swap(group, at.at(other));
+        break;
+      }
+    }
+  return now;
+}
+
 // Slow groups change places with healthy ones of the chosen stages.
 Arrangement consolidated(Arrangement now, std::int64_t needed) {
   const auto slow = now.slow_groups();
@@ -252,6 +292,8 @@ Result<TopologyPlan> plan_topology(const Shape& shape, std::span<const SlowRank>
     out.least_stages = (now.slow_ranks() + now.ranks_of_stage() - 1) / now.ranks_of_stage();
     out.needed_stages = (groups + now.groups_of_stage() - 1) / now.groups_of_stage();
     Arrangement then = consolidated(now, out.needed_stages);
+    // Only where it pays: it moves groups that are in a chosen stage already.
+    if (Arrangement sorted = sorted_by_slowness(then); sorted.stage_step() < then.stage_step() - 1e-12) then = std::move(sorted);
     const auto stages = then.slow_stages();
     if (then.stage_step() < out.stage_before - 1e-12) {
       now = std::move(then);

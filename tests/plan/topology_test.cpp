@@ -143,5 +143,40 @@ RC_GTEST_PROP(Topology, GroupsStayWholeAndTheBoundIsMet, ()) {
   if (!plan->moves.empty()) RC_ASSERT(static_cast<std::int64_t>(plan->stages_after.size()) == plan->needed_stages);
 }
 
+// With end stages like the others, no arrangement of the groups at all is better: all of them, one after another.
+RC_GTEST_PROP(Topology, EqualsBruteForce, ()) {
+  const auto dp = *rc::gen::inRange<std::int64_t>(1, 4), pp = *rc::gen::inRange<std::int64_t>(2, 4);
+  if (dp * pp > 6) return;
+  const Shape s = shaped(1, dp, pp, 1);
+  std::vector<double> factors;
+  std::vector<SlowRank> slow;
+  for (std::int64_t r = 0; r < s.ranks(); ++r) {
+    factors.push_back(1 + *rc::gen::inRange(0, 4) / 4.0);
+    if (factors.back() > 1) slow.push_back({r, factors.back()});
+  }
+  const auto plan = plan_topology(s, slow, {});
+  RC_ASSERT(plan.has_value());
+  std::sort(factors.begin(), factors.end());
+  double best = std::numeric_limits<double>::infinity();
+  do {
+    double sum = 0, most = 0;
+    for (std::int64_t p = 0; p < pp; ++p) {
+      const double stage = *std::max_element(factors.begin() + p * dp, factors.begin() + (p + 1) * dp);
+      sum += stage, most = std::max(most, stage);
+    }
+    best = std::min(best, (sum + 7 * most) / static_cast<double>(pp + 7));
+  } while (std::next_permutation(factors.begin(), factors.end()));
+  RC_ASSERT(std::abs(plan->stage_after - best) < 1e-12);
+}
+
+TEST(Topology, TheSlowestShareAStage) {
+  const Shape s = shaped(1, 2, 4, 1);
+  const SlowRank slow[] = {{2, 2}, {3, 1.2}, {4, 1.2}, {5, 2}};   // both interior stages have one of each
+  const auto plan = plan_topology(s, slow, {});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->moves.size(), 2u);
+  EXPECT_NEAR(plan->stage_after, (2 + 2 + 1.2 + 7 * 2) / 11, 1e-12);
+}
+
 }  // namespace
 }  // namespace culprit::plan
