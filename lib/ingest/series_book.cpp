@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kChunkSamples = 4'096;
 constexpr std::size_t kMostSeries = 1'000'000;         // of one member
+constexpr std::size_t kSeriesWithRoom = 256;           // about 40 MB
 constexpr std::size_t kMostBuffered = 2'000'000;       // samples of all series together: about 80 MB
 
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -34,41 +35,41 @@ SeriesBook::Index SeriesBook::series(const SeriesRow& key) {
 void SeriesBook::add(Index index, std::int64_t step, std::int64_t time_ns, double value, const Place& place, Reading& reading) {
   if (index >= open_.size()) return;
   Open& open = open_[index];
-  SeriesPoints& p = open.points;
-  if (p.values.empty()) open.first = place;
-  // A column begins with the first record that has it; the records before it get "not given".
-  const auto column = [&](std::vector<std::int64_t>& values, std::int64_t v, std::int64_t none) {
-    if (values.empty()) {
-      if (v == none) return;
-      values.assign(p.values.size(), none);
-    }
-    values.push_back(v);
-  };
-  column(p.steps, step, kNoValue);
-  column(p.times, time_ns, kNoValue);
-  column(p.lines, static_cast<std::int64_t>(place.line), 0);
-  column(p.offsets, static_cast<std::int64_t>(place.offset), 0);
-  p.values.push_back(value);
-  if (p.size() >= kChunkSamples) flush(open, reading);
+  if (open.samples.empty()) open.first = place;
+  open.samples.push_back({step, time_ns, static_cast<std::int64_t>(place.line), static_cast<std::int64_t>(place.offset), value});
+  if (open.samples.size() >= kChunkSamples) flush(open, reading);
   else if (++buffered_ > kMostBuffered)
     for (Open& one : open_) flush(one, reading);
 }
 
 void SeriesBook::flush(Open& open, Reading& reading) {
-  SeriesPoints& p = open.points;
-  if (p.values.empty()) return;
+  const std::size_t n = open.samples.size();
+  if (n == 0) return;
   if (open.id == 0) {
     open.key.member = open.first.member;
     open.id = reading.sink.series(open.key);
   }
+  // Columns of which no sample has anything stay empty.
+  SeriesPoints& p = points_;
+  const auto column = [&](std::vector<std::int64_t>& out, std::int64_t Sample::*part, std::int64_t none) {
+    out.clear();
+    bool given = false;
+    for (const Sample& sample : open.samples) given = given || sample.*part != none;
+    if (!given) return;
+    out.reserve(n);
+    for (const Sample& sample : open.samples) out.push_back(sample.*part);
+  };
+  column(p.steps, &Sample::step, kNoValue);
+  column(p.times, &Sample::time, kNoValue);
+  column(p.lines, &Sample::line, 0);
+  column(p.offsets, &Sample::offset, 0);
+  if (p.lines.empty() != p.offsets.empty()) (p.lines.empty() ? p.lines : p.offsets).assign(n, 0);
+  p.values.clear();
+  for (const Sample& sample : open.samples) p.values.push_back(sample.value);
   ChunkRow row;
   row.series = open.id;
   row.place = open.first;
-  row.samples = static_cast<std::int64_t>(p.size());
-  // Columns that begin and end in the middle of a chunk are filled up: all of one length.
-  for (auto* column : {&p.steps, &p.times}) if (!column->empty()) column->resize(p.size(), kNoValue);
-  for (auto* column : {&p.lines, &p.offsets}) if (!column->empty()) column->resize(p.size(), 0);
-  if (p.lines.empty() != p.offsets.empty()) (p.lines.empty() ? p.lines : p.offsets).assign(p.size(), 0);
+  row.samples = static_cast<std::int64_t>(n);
   const auto ends = [](const std::vector<std::int64_t>& column, std::int64_t& first, std::int64_t& last) {
     for (const std::int64_t v : column)
       if (v != kNoValue) {
@@ -80,12 +81,10 @@ void SeriesBook::flush(Open& open, Reading& reading) {
   ends(p.times, row.first_time, row.last_time);
   row.data = pack(p);
   reading.sink.put(row);
-  buffered_ -= std::min(buffered_, p.size());
-  p.values.clear();
-  p.steps.clear();
-  p.times.clear();
-  p.lines.clear();
-  p.offsets.clear();
+  buffered_ -= std::min(buffered_, n);
+  // Room for a whole chunk is kept where there are few series only.
+  if (open_.size() <= kSeriesWithRoom) open.samples.clear();
+  else open.samples = {};
 }
 
 void SeriesBook::finish(Reading& reading) {

@@ -26,16 +26,18 @@ class SeriesBook final : public Kept {
   void finish(Reading& reading) override;
 
  private:
+  struct Sample { std::int64_t step, time, line, offset; double value; };
   struct Open {
     SeriesRow key;
     SeriesId id = 0;                               // 0: the sink has not met it
     Place first;
-    SeriesPoints points;
+    std::vector<Sample> samples;                   // side by side: one append a sample instead of five
   };
   void flush(Open& open, Reading& reading);
 
   std::map<SeriesRow, Index> index_;
   std::vector<Open> open_;
+  SeriesPoints points_;                            // of the series being written
   std::size_t buffered_ = 0;
 };
 

@@ -130,8 +130,12 @@ Layout layout_of(std::string_view header, std::string_view base) {
 }
 
 // nvidia-smi --query-gpu and its kind print the unit in brackets and dotted names: another reader's.
-bool of_nvidia_smi(std::string_view header) {
-  return header.find(" [") != std::string_view::npos || header.find(".gpu") != std::string_view::npos || header.find("pci.bus") != std::string_view::npos || header.find("clocks.") != std::string_view::npos;
+bool of_nvidia_smi(std::string_view header, const Layout& layout) {
+  if (header.find(" [") != std::string_view::npos) return true;
+  for (const Column& column : layout.columns)
+    for (const std::string_view family : {"utilization.", "memory.", "temperature.", "power.", "clocks.", "clocks_", "ecc.", "pcie.", "pci.", "fan.speed", "pstate", "retired_pages.", "remapped_rows.", "row_remapper.", "encoder.", "enforced.", "mig.", "accounting."})
+      if (column.name.starts_with(family)) return true;
+  return false;
 }
 
 bool sniff(const Head& head) {
@@ -146,9 +150,9 @@ bool sniff(const Head& head) {
     return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
   };
   const std::string_view header = next();
-  if (header.empty() || of_nvidia_smi(header)) return false;
+  if (header.empty()) return false;
   const Layout layout = layout_of(header, base);
-  if (layout.columns.size() < 2 || (!layout.step && !layout.time)) return false;
+  if (layout.columns.size() < 2 || of_nvidia_smi(header, layout) || (!layout.step && !layout.time)) return false;
   // A header is words.
   for (const Column& column : layout.columns) {
     double number = 0;
@@ -181,18 +185,22 @@ class Reader final : public RecordReader {
  public:
   explicit Reader(std::string_view base) : base_(base) {}
 
-  Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
+  Outcome read(std::string_view raw, const Place& place, Reading& reading) override { return line(raw, place, reading, false); }
+  // The last cell may be the half of a number.
+  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override { return line(raw, place, reading, true); }
+
+ private:
+  Outcome line(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.line == 1 && raw.starts_with(kBom)) raw.remove_prefix(kBom.size());
     if (layout_.columns.empty()) return header(raw);
     if (trim(raw).empty()) return {};
     if (raw == header_) return {};                   // written again by a process that was started again
-    if (!row(raw)) return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
+    if (!row(raw, cut)) return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
     if (row_.cells.empty()) return {};
     if (!rows_.put(row_, place, reading)) return {false, nullptr, "series.too_many"};
     return {true, nullptr, {}};
   }
 
- private:
   Outcome header(std::string_view raw) {
     layout_ = layout_of(raw, base_);
     header_ = raw;
@@ -203,7 +211,7 @@ class Reader final : public RecordReader {
     return {true, nullptr, {}};
   }
 
-  bool row(std::string_view raw) {
+  bool row(std::string_view raw, bool cut) {
     row_.step = kNoValue;
     row_.time = {};
     row_.owner = {};
@@ -216,9 +224,11 @@ class Reader final : public RecordReader {
     std::size_t cells = 0;
     const bool closed = each_cell(raw, layout_.separator, [&](std::size_t i, std::string_view cell) {
       ++cells;
-      if (i < layout_.columns.size()) take(i, cell);
+      if (i + cut < layout_.columns.size()) take(i, cell);
     });
     if (!closed || cells != layout_.columns.size()) return false;
+    // The step of a record, or its name, may be what is missing.
+    if (cut && layout_.columns.back().meaning.role != KeyRole::value && layout_.columns.back().meaning.role != KeyRole::amount && layout_.columns.back().meaning.role != KeyRole::bytes) problem_ = "table.cut";
     row_.owner.labels = group_.empty() || run_.empty() ? group_ + run_ : group_ + "," + run_;
     if (layout_.calls()) rename(text_[layout_.operation], layout_.bytes, true);
     else if (layout_.is_long()) rename(text_[layout_.metric], layout_.amount, false);

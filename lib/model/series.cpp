@@ -15,12 +15,24 @@ constexpr std::array<std::int64_t, 10> kScale = {1, 10, 100, 1'000, 10'000, 100'
 
 enum Column : unsigned char { kSteps = 1, kTimes = 2, kLines = 4, kOffsets = 8, kDecimal = 16 };
 
-void put_varint(std::string& out, std::uint64_t v) {
+// Columns are written through a pointer into room for the longest varints: a push_back each costs several times as much.
+constexpr std::size_t kLongestVarint = 10;
+
+char* put_varint(char* at, std::uint64_t v) {
   while (v >= 0x80) {
-    out.push_back(static_cast<char>(v | 0x80));
+    *at++ = static_cast<char>(v | 0x80);
     v >>= 7;
   }
-  out.push_back(static_cast<char>(v));
+  *at++ = static_cast<char>(v);
+  return at;
+}
+
+// Lets `write` put up to `most` numbers behind what is there.
+template <class Write> void put_varints(std::string& out, std::size_t most, Write write) {
+  const std::size_t before = out.size();
+  out.resize(before + most * kLongestVarint);
+  const char* const end = write(out.data() + before);
+  out.resize(static_cast<std::size_t>(end - out.data()));
 }
 
 bool get_varint(std::string_view& in, std::uint64_t& v) {
@@ -44,14 +56,17 @@ void put_integers(std::string& out, const std::vector<std::int64_t>& column) {
   for (const std::int64_t v : column)
     while (scale > 0 && v % kScale[scale] != 0) --scale;
   out.push_back(static_cast<char>(scale));
-  std::uint64_t last = 0, step = 0;
-  for (const std::int64_t value : column) {
-    const auto v = static_cast<std::uint64_t>(value / kScale[scale]);
-    const std::uint64_t next = v - last;
-    put_varint(out, zigzag(next - step));
-    step = next;
-    last = v;
-  }
+  put_varints(out, column.size(), [&](char* at) {
+    std::uint64_t last = 0, step = 0;
+    for (const std::int64_t value : column) {
+      const auto v = static_cast<std::uint64_t>(scale == 0 ? value : value / kScale[scale]);
+      const std::uint64_t next = v - last;
+      at = put_varint(at, zigzag(next - step));
+      step = next;
+      last = v;
+    }
+    return at;
+  });
 }
 
 bool get_integers(std::string_view& in, std::size_t n, std::vector<std::int64_t>& column) {
@@ -85,8 +100,8 @@ int decimal_digits(const std::vector<double>& values) {
 
 std::string pack(const SeriesPoints& points) {
   std::string out;
-  out.reserve(16 + points.size() * 6);
-  put_varint(out, points.size());
+  out.reserve(32 + points.size() * 16);
+  put_varints(out, 1, [&](char* at) { return put_varint(at, points.size()); });
   const int digits = decimal_digits(points.values);
   unsigned char columns = 0;
   if (!points.steps.empty()) columns |= kSteps;
@@ -99,12 +114,15 @@ std::string pack(const SeriesPoints& points) {
     if (!column->empty()) put_integers(out, *column);
   if (digits >= 0) {
     out.push_back(static_cast<char>(digits));
-    std::uint64_t last = 0;
-    for (const double v : points.values) {
-      const auto scaled = static_cast<std::uint64_t>(std::llrint(v * kPower[static_cast<std::size_t>(digits)]));
-      put_varint(out, zigzag(scaled - last));
-      last = scaled;
-    }
+    put_varints(out, points.size(), [&](char* at) {
+      std::uint64_t last = 0;
+      for (const double v : points.values) {
+        const auto scaled = static_cast<std::uint64_t>(std::llrint(v * kPower[static_cast<std::size_t>(digits)]));
+        at = put_varint(at, zigzag(scaled - last));
+        last = scaled;
+      }
+      return at;
+    });
   } else {
     for (const double v : points.values) {
       std::uint64_t bits = 0;

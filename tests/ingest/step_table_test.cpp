@@ -74,9 +74,9 @@ TEST(StepTable, TensorboardDownloads) {
 TEST(StepTable, TablesOfOthersAreLeftAlone) {
   const std::pair<const char*, const char*> cases[] = {
       {"gpu.csv", "timestamp, name, utilization.gpu [%], memory.used [MiB]\n2026/11/21 03:41:50.500, NVIDIA H100, 98 %, 5 MiB\n"}, {"gpu2.csv", "timestamp,temperature.gpu,index\n2026/11/21 03:41:50.500,40,1\n"},
-      {"hosts.csv", "host,tor,pod\nnode-01,tor-1,pod-1\n"}, {"labels.tsv", "line\tlabel\nx\ty\n"}, {"dates.csv", "date,count\n2026-11-21,3\n"}, {"nohead.csv", "1,2,3\n4,5,6\n"}, {"note.txt", "step,loss\n1,2\n"}, {"one.csv", "step\n1\n2\n"},
+      {"gpu3.csv", "timestamp,index,power.draw\n2026/11/21 03:41:50.500,0,40\n"}, {"hosts.csv", "host,tor,pod\nnode-01,tor-1,pod-1\n"}, {"labels.tsv", "line\tlabel\nx\ty\n"}, {"dates.csv", "date,count\n2026-11-21,3\n"}, {"nohead.csv", "1,2,3\n4,5,6\n"}, {"note.txt", "step,loss\n1,2\n"}, {"one.csv", "step\n1\n2\n"},
       {"words.csv", "step,comment\n1,good\n2,bad\n"}, {"ragged.csv", "step,loss\n1,2,3,4\n2,3,4,5\n"}, {"empty.csv", "step,loss\n"}};
-  for (const auto& [path, text] : cases) EXPECT_EQ(detect({path, text, true}).records, nullptr) << path;
+  for (const auto& [path, text] : cases) EXPECT_NE(detect({path, text, true}).format, "metrics-table") << path;
 }
 
 TEST(StepTable, DatesAndVersionsAreNoNumbers) {
@@ -84,6 +84,19 @@ TEST(StepTable, DatesAndVersionsAreNoNumbers) {
   ASSERT_EQ(rows.series_rows.size(), 1u);
   EXPECT_EQ(rows.points("loss").values, (std::vector<double>{2, 3}));
   EXPECT_EQ(rows.reasons(), "4:table.cells");
+}
+
+TEST(StepTable, HalfANumberIsNone) {
+  const std::string text = "step,loss,iter_ms\n1,2,100\n2,2,101\n3,2,10";
+  const Rows rows = read_records(text, "a.csv");
+  EXPECT_EQ(rows.points("loss").size(), 3u);
+  EXPECT_EQ(rows.points("iter_ms").values, (std::vector<double>{100, 101}));
+  EXPECT_EQ(rows.reasons(), "");
+  EXPECT_EQ(read_records("loss,step\n2,10\n2,11\n2,1", "a.csv").reasons(), "4:table.cut");
+  for (std::size_t n = 25; n < text.size(); ++n) {
+    const Rows cut = read_records(std::string_view(text).substr(0, n), "a.csv");
+    EXPECT_EQ(cut.members[0].used + cut.members[0].rejected, cut.members[0].lines) << n;
+  }
 }
 
 }  // namespace
