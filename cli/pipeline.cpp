@@ -142,6 +142,7 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
   CULPRIT_CHECK(db.set_meta("rules", pack.digest()));
   CULPRIT_CHECK(db.set_meta("state", "ingesting"));
   CULPRIT_TRY(summary, ingest::ingest(ingest::label_sources(arguments.positional()), pack, db.sink(), options));
+  CULPRIT_CHECK(db.set_meta("interrupted", summary.interrupted ? "1" : "0"));
   CULPRIT_CHECK(db.finish_ingest());
   ReadOutcome outcome{summary, summary.problems > 0 || summary.interrupted};
   for (const ProblemRow& problem : db.problems())
