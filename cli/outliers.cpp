@@ -116,14 +116,14 @@ class Printer {
 
  private:
   void outliers(std::string& out) const {
-    out += "\n" + bold(fmt::format("{}  {}  {:>9} {:>9} {:>6}  {:<8} {:>7}", elided("who", 17), elided("metric", 18), "value", "others", "sd", "from", "for")) + "\n";
+    out += "\n" + bold(fmt::format("{}  {}  {:>8} {:>8} {:>5}  {:<8} {:>7}", elided("who", 16), elided("metric", 17), "value", "others", "sd", "from", "for")) + "\n";
     std::size_t shown = 0;
     std::set<const rules::Metric*> met;
     std::string meanings;
     for (const auto& o : report_.outliers) {
       if (!all_ && shown++ >= kMostRows) { out += fmt::format("{} more; --all shows them\n", report_.outliers.size() - kMostRows); break; }
       const std::string score = o.outlier.method == "threshold" ? "limit" : o.outlier.score >= 1000 ? ">999" : fmt::format("{:.1f}", o.outlier.score);
-      out += fmt::format("{}  {}  {:>9} {:>9} {:>6}  {:<8} {:>7}\n", elided(o.outlier.entity, 17), elided(o.metric, 18), short_number(o.outlier.value), short_number(o.outlier.method == "threshold" ? o.outlier.threshold : o.outlier.crowd), score,
+      out += fmt::format("{}  {}  {:>8} {:>8} {:>5}  {:<8} {:>7}\n", elided(o.outlier.entity, 16), elided(o.metric, 17), short_number(o.outlier.value), short_number(o.outlier.method == "threshold" ? o.outlier.threshold : o.outlier.crowd), score,
                          clock_of(o.outlier.start), human_duration(o.outlier.end - o.outlier.start));
       if (o.outlier.fallback) out += "  (compared with all, as its role has too few)\n";
       if (o.known != nullptr && met.size() < 4 && met.insert(o.known).second) {
