@@ -15,12 +15,16 @@ constexpr std::array<std::int64_t, 10> kScale = {1, 10, 100, 1'000, 10'000, 100'
 
 enum Column : unsigned char { kSteps = 1, kTimes = 2, kLines = 4, kOffsets = 8, kDecimal = 16 };
 
-void put_varint(std::string& out, std::uint64_t v) {
+constexpr std::size_t kLongestVarint = 10;
+
+// Writes at `at`, where there is room, and returns the end.
+char* put_varint(char* at, std::uint64_t v) {
   while (v >= 0x80) {
-    out.push_back(static_cast<char>(v | 0x80));
+    *at++ = static_cast<char>(v | 0x80);
     v >>= 7;
   }
-  out.push_back(static_cast<char>(v));
+  *at++ = static_cast<char>(v);
+  return at;
 }
 
 bool get_varint(std::string_view& in, std::uint64_t& v) {
@@ -43,15 +47,25 @@ void put_integers(std::string& out, const std::vector<std::int64_t>& column) {
   std::size_t scale = kScale.size() - 1;
   for (const std::int64_t v : column)
     while (scale > 0 && v % kScale[scale] != 0) --scale;
-  out.push_back(static_cast<char>(scale));
+  const std::size_t before = out.size();
+  out.resize(before + 1 + column.size() * kLongestVarint);
+  char* at = out.data() + before;
+  *at++ = static_cast<char>(scale);
   std::uint64_t last = 0, step = 0;
-  for (const std::int64_t value : column) {
-    const auto v = static_cast<std::uint64_t>(value / kScale[scale]);
-    const std::uint64_t next = v - last;
-    put_varint(out, zigzag(next - step));
-    step = next;
-    last = v;
-  }
+  // Most columns have no common power of ten, and a division is dearer than all the rest.
+  const auto put = [&](auto divide) {
+    for (const std::int64_t value : column) {
+      const auto v = static_cast<std::uint64_t>(divide(value));
+      const std::uint64_t next = v - last;
+      at = put_varint(at, zigzag(next - step));
+      step = next;
+      last = v;
+    }
+  };
+  if (scale == 0) put([](std::int64_t v) { return v; });
+  else if (scale == 9) put([](std::int64_t v) { return v / kScale[9]; });
+  else put([by = kScale[scale]](std::int64_t v) { return v / by; });
+  out.resize(static_cast<std::size_t>(at - out.data()));
 }
 
 bool get_integers(std::string_view& in, std::size_t n, std::vector<std::int64_t>& column) {
@@ -86,7 +100,8 @@ int decimal_digits(const std::vector<double>& values) {
 std::string pack(const SeriesPoints& points) {
   std::string out;
   out.reserve(16 + points.size() * 6);
-  put_varint(out, points.size());
+  out.resize(kLongestVarint);
+  out.resize(static_cast<std::size_t>(put_varint(out.data(), points.size()) - out.data()));
   const int digits = decimal_digits(points.values);
   unsigned char columns = 0;
   if (!points.steps.empty()) columns |= kSteps;
@@ -99,12 +114,16 @@ std::string pack(const SeriesPoints& points) {
     if (!column->empty()) put_integers(out, *column);
   if (digits >= 0) {
     out.push_back(static_cast<char>(digits));
+    const std::size_t before = out.size();
+    out.resize(before + points.size() * kLongestVarint);
+    char* at = out.data() + before;
     std::uint64_t last = 0;
     for (const double v : points.values) {
       const auto scaled = static_cast<std::uint64_t>(std::llrint(v * kPower[static_cast<std::size_t>(digits)]));
-      put_varint(out, zigzag(scaled - last));
+      at = put_varint(at, zigzag(scaled - last));
       last = scaled;
     }
+    out.resize(static_cast<std::size_t>(at - out.data()));
   } else {
     for (const double v : points.values) {
       std::uint64_t bits = 0;
