@@ -221,9 +221,9 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   CULPRIT_CHECK(keep("stacks", analyze::stack_findings(stacks, facts, topology)));
   CULPRIT_CHECK(keep("hang", analyze::hang(facts, topology, signals, collectives, stacks, all)));
   // Was it slow, since when, and because of whom.
-  const analyze::OutlierReport outliers = outliers_of(db, facts);
-  if (!outliers.searched.empty()) CULPRIT_CHECK(keep("outliers", analyze::outlier_findings(outliers)));
   const Pace pace = pace_of(db, facts);
+  const analyze::OutlierReport outliers = outliers_of(db, facts, fitting(pace));
+  if (!outliers.searched.empty()) CULPRIT_CHECK(keep("outliers", analyze::outlier_findings(outliers)));
   if (pace.steps.size() > 0) CULPRIT_CHECK(keep("slow", analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers.outliers, all)));
   return all;
 }

@@ -49,8 +49,9 @@ TEST(Slowness, AMachineThatStillSlowsTheJobAndShowsItInItsMetricsIsIsolated) {
 TEST(Slowness, WithoutHardwareToShowForItARankIsRelievedAndNotIsolated) {
   const Verdict v = decide::decide(finished(slow({}, {"rank", "11"}, "node-1", 0.92)));
   EXPECT_EQ(v.action, "mitigate");
-  ASSERT_EQ(v.targets.size(), 1u);
+  ASSERT_EQ(v.targets.size(), 2u);
   EXPECT_EQ(v.targets[0].subject, (Subject{"rank", "11"}));
+  EXPECT_EQ(v.targets[1].subject, (Subject{"host", "node-1"}));
 }
 
 TEST(Slowness, WhatIsOverTakesNoMachineOut) {
