@@ -132,6 +132,17 @@ Answer config_check(Walk& w) {
     if (broke == nullptr && f.analysis == "classify" && f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom != "Job Hang" && f.severity >= Severity::distributed) broke = &f;
   if (broke == nullptr) return ruled_out("settings differ between hosts, and no connection broke or failed to come up");
   std::stable_sort(from.begin(), from.end(), [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
+  // What does not fit shows when communicators are set up: a job that completed steps ran with it.
+  if (w.incident.last_iteration.value_or(0) > 0 || w.incident.last_progress) {
+    next(w.verdict, "plan", fmt::format("Hosts differ in {}, which is not what ended the job: make them equal before the next start (`culprit drift`).", from.front()->subject.id));
+    return ruled_out(fmt::format("{} differs between hosts, and the job completed steps with it", from.front()->subject.id));
+  }
+  std::set<std::string> reporters, odd;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == "classify" && f.outcome == Outcome::fired && f.role == Role::cascade && f.severity >= Severity::distributed) reporters.insert(f.hosts.begin(), f.hosts.end());
+  for (const Finding* f : from) odd.insert(f->hosts.begin(), f->hosts.end());
+  if (!reporters.empty() && !odd.empty() && reporters.size() <= w.params.few_reporters && std::none_of(reporters.begin(), reporters.end(), [&](const std::string& host) { return odd.count(host) > 0; }))
+    return ruled_out(fmt::format("only {} report broken connections, and {} the settings of the majority", list({reporters.begin(), reporters.end()}), reporters.size() == 1 ? "it has" : "they have"));
   Verdict& v = w.verdict;
   v.action = "repair";
   v.precision = "candidates";

@@ -199,6 +199,24 @@ TEST(ConfigCheck, HarmlessOrUnrelatedDifferencesAccuseNobody) {
   EXPECT_EQ(decide::decide(well).action, "none");
 }
 
+TEST(ConfigCheck, AJobThatRanWithTheDifferenceDidNotBreakOfIt) {
+  Case c = job({broken({"n1", "n2", "n3", "n7"}), drift("driver_version", Severity::warning, "communication", {"n7"})});
+  c.last_iteration = 1200;
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(step(v, "config_check")->outcome, "ruled_out");
+  EXPECT_NE(v.action, "repair");
+  ASSERT_FALSE(v.next.empty());
+  EXPECT_NE(v.next[0].text.find("driver_version"), std::string::npos) << "it is told all the same";
+}
+
+TEST(ConfigCheck, FewReportersThatAreLikeTheOthersAreNoMatterOfSettings) {
+  const Finding driver = drift("driver_version", Severity::warning, "communication", {"n7"});
+  const Verdict v = decide::decide(job({broken({"n1", "n2"}), driver}));
+  EXPECT_EQ(step(v, "config_check")->outcome, "ruled_out");
+  EXPECT_EQ(v.action, "isolate");
+  EXPECT_EQ(decide::decide(job({broken({"n1", "n7"}), driver})).action, "repair");
+}
+
 TEST(ConfigCheck, AMachinesOwnFaultComesFirst) {
   const Verdict v = decide::decide(job({machine("n3", 99 * kMinute), broken({"n1", "n2", "n4"}), drift("nccl_version", Severity::critical, "communication", {"n7"})}));
   EXPECT_EQ(v.action, "isolate");
