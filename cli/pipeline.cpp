@@ -17,6 +17,7 @@
 #include "analyze/classify.hpp"
 #include "analyze/clock.hpp"
 #include "analyze/collectives.hpp"
+#include "analyze/drift.hpp"
 #include "analyze/hang.hpp"
 #include "analyze/identity.hpp"
 #include "analyze/process_tree.hpp"
@@ -220,6 +221,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   const analyze::StackReport stacks = analyze::aggregate_stacks(facts, topology, analyze::hang_reported(signals));
   CULPRIT_CHECK(keep("stacks", analyze::stack_findings(stacks, facts, topology)));
   CULPRIT_CHECK(keep("hang", analyze::hang(facts, topology, signals, collectives, stacks, all)));
+  CULPRIT_CHECK(keep("drift", analyze::drift_findings(analyze::compare_settings(facts, rules::DriftRules::built_in()), facts)));
   // Was it slow, since when, and because of whom.
   const Pace pace = pace_of(db, facts);
   const analyze::OutlierReport outliers = outliers_of(db, facts, fitting(pace));
