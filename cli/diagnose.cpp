@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "history.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"
 #include "report/report.hpp"
@@ -59,6 +60,7 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
   CULPRIT_CHECK(check_format(arguments, {"text", "json", "md"}));
   if (arguments.has("fail-on") && !severity_named(arguments.get("fail-on"))) return usage_error(fmt::format("--fail-on takes info, warning, distributed or critical, not '{}'", arguments.get("fail-on")));
   CULPRIT_TRY(pack, load_pack(arguments));
+  CULPRIT_TRY(history, load_history(arguments));
   std::filesystem::path folder;
   std::string path = arguments.get("db");
   if (arguments.has("out")) {
@@ -72,7 +74,7 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
   CULPRIT_TRY(read, read_bundles(arguments, pack, db));
   CULPRIT_TRY(facts, resolve(db, true));
   CULPRIT_TRY(findings, analyse(db, facts, pack));
-  CULPRIT_TRY(document, conclude(db, facts, std::move(findings)));
+  CULPRIT_TRY(document, conclude(db, facts, std::move(findings), history));
   if (!folder.empty()) {
     CULPRIT_CHECK(write_file(folder / "report.json", document));
     CULPRIT_CHECK(write_file(folder / "report.md", report::to_markdown(document, true)));
@@ -117,10 +119,11 @@ Result<Exit> run_classify(const Arguments& arguments) {
   if (!arguments.has("db")) return usage_error("classify needs a database").hint("culprit classify -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
+  CULPRIT_TRY(history, load_history(arguments));
   CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::write));
   CULPRIT_TRY(facts, resolve(db, true));
   CULPRIT_TRY(findings, analyse(db, facts, pack));
-  CULPRIT_TRY(document, conclude(db, facts, std::move(findings)));
+  CULPRIT_TRY(document, conclude(db, facts, std::move(findings), history));
   const auto d = nlohmann::json::parse(document, nullptr, false);
   if (chosen_format(arguments) == "json") {
     print(d["findings"].dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
@@ -154,6 +157,7 @@ constexpr OptionSpec kDiagnoseOptions[] = {
     {"format", "FORMAT", "text, json or md"},
     {"json", nullptr, "the same as --format json"},
     {"explain", nullptr, "show the walk down the ladder of decisions"},
+    kHistoryOption,
     {"fail-on", "LEVEL", "exit with 1 when something at least this severe was found (info, warning, distributed, critical)"},
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
     kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6],
@@ -166,6 +170,7 @@ constexpr OptionSpec kIngestOptions[] = {
 };
 constexpr OptionSpec kClassifyOptions[] = {
     {"db,d", "FILE", "the database that `ingest` made"},
+    kHistoryOption,
     kOutput[0], kOutput[1], kReadOptions[0],
 };
 constexpr OptionSpec kReportOptions[] = {

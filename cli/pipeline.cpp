@@ -28,6 +28,7 @@
 #include "analyze/topology.hpp"
 #include "decide/decide.hpp"
 #include "ingest/manifest.hpp"
+#include "isolation_cost.hpp"
 #include "pace.hpp"
 #include "report/report.hpp"
 #include "report/terminal.hpp"
@@ -230,7 +231,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   return all;
 }
 
-Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, std::vector<Finding> findings) {
+Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, std::vector<Finding> findings, std::span<const PastIncident> history) {
   decide::Case incident;
   incident.findings = std::move(findings);
   for (const ExitRow& x : facts.exits) {
@@ -259,8 +260,17 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   const auto problems = db.problems();
   incident.unreadable = problems.size();
 
+  if (topology.layout) {
+    incident.tp = topology.layout->tp;
+    incident.pp = topology.layout->pp;
+  }
+  if (facts.manifest) incident.gpus_per_host = facts.manifest->gpus_per_node;
+  if (!history.empty()) CULPRIT_CHECK(check_history(history, db, facts, decide::decide(incident).start));
+  incident.history = history_of(db, facts, history);
+
   report::Incident out;
   out.verdict = decide::decide(incident);
+  if (const std::string cost = isolation_cost(out.verdict, facts, topology); !cost.empty()) out.verdict.next.push_back({"plan", cost});
   out.findings = std::move(incident.findings);
   out.members = facts.members;
   out.problems = problems;

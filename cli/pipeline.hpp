@@ -8,6 +8,7 @@
 #include "analyze/facts.hpp"
 #include "arguments.hpp"
 #include "command.hpp"
+#include "history.hpp"
 #include "ingest/ingest.hpp"
 #include "rules/pack.hpp"
 #include "store/database.hpp"
@@ -49,8 +50,9 @@ bool names_incident(const Arguments& arguments);
 
 // Ranks that join the collectives of their group last, from the histories of all groups of three and more.
 std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db, const analyze::Facts& facts);
-// Findings -> verdict, stored as the document all reports are made from.
-Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, std::vector<Finding> findings);
+// Findings -> verdict, stored as the document all reports are made from. history: earlier incidents of the same job; one of
+// another job, or of this incident itself, is an error.
+Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, std::vector<Finding> findings, std::span<const PastIncident> history = {});
 
 // Colour as --color, NO_COLOR and the terminal say; the terminal's width.
 bool use_color(const Arguments& arguments);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/attempt.hpp"
 #include "model/finding.hpp"
 
 namespace culprit::decide {
@@ -30,6 +31,9 @@ struct Case {
   bool zone_known = true;
   std::size_t unreadable = 0;               // problems of the bundle
   std::vector<std::pair<std::string, std::vector<std::string>>> switches;  // what hosts hang on, and pods, with the hosts of this incident
+  AttemptHistory history;                   // without failures: the first run, or nobody knows of others
+  // Of the parallel layout, for the plan of a replay; not known: nullopt.
+  std::optional<std::int64_t> tp, pp, gpus_per_host;
 };
 
 }  // namespace culprit::decide

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "decide/history.hpp"
 #include "decide/walk.hpp"
 
 namespace culprit::decide {
@@ -73,6 +74,7 @@ Verdict decide(const Case& incident, const DecideParams& params) {
     w.verdict.steps.push_back({rung.step, answer.outcome, answer.why});
     if (answer.outcome == "taken") break;
   }
+  consider_history(incident, w.verdict);
   std::set<std::string> remarked;
   for (const auto& [finding, why] : w.first.excluded) {
     w.verdict.steps.push_back({"excluded", "ruled_out", fmt::format("{} on {}: {}", finding->event_class, finding->subject.id, why)});

@@ -34,7 +34,7 @@ const char* verb(const std::string& action) {
   if (action == "repair") return "REPAIR";
   if (action == "checks") return "RUN CHECKS";
   if (action == "reattempt") return "TRY AGAIN";
-  if (action == "offline") return "TEST OFFLINE";
+  if (action == "offline") return "STOP";
   if (action == "mitigate") return "MITIGATE";
   if (action == "replay") return "REPLAY";
   return "INVESTIGATE";

@@ -1,0 +1,138 @@
+#include "history.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "analyze/attempts.hpp"
+#include "decide/history.hpp"
+#include "ingest/manifest.hpp"
+#include "line/timestamp.hpp"
+
+namespace culprit::cli {
+
+namespace {
+
+using nlohmann::json;
+
+std::optional<Nanoseconds> time_of(const json& value) {
+  Timestamp stamp;
+  if (!value.is_string() || line::parse_iso(value.get_ref<const std::string&>(), stamp) == 0 || stamp.clock != Clock::utc) return std::nullopt;
+  return stamp.ns;
+}
+
+std::string text_of(const json& object, const char* key) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+// The document is our own, but the file is the user's: anything may be missing or of another type.
+Result<PastFailure> failure_of(const std::string& document, const std::string& path) {
+  const auto broken = [&] { return usage_error("the verdict of this database cannot be read").at({path, 0}).hint("culprit classify -d " + path); };
+  const json d = json::parse(document, nullptr, false);
+  if (!d.is_object() || !d.contains("verdict") || !d.contains("incident") || !d["verdict"].is_object() || !d["incident"].is_object()) return broken();
+  const json& verdict = d["verdict"];
+  const json& incident = d["incident"];
+  Verdict v;
+  v.action = text_of(verdict, "action");
+  v.symptom = text_of(incident, "symptom");
+  std::vector<Subject> subjects;
+  if (const auto it = verdict.find("targets"); it != verdict.end() && it->is_array())
+    for (const json& t : *it) {
+      if (!t.is_object()) return broken();
+      Target target{{text_of(t, "kind"), text_of(t, "id")}, 0, {}};
+      if (const auto b = t.find("because"); b != t.end() && b->is_array() && !b->empty() && b->front().is_string()) target.because.push_back(b->front().get<std::string>());
+      subjects.push_back(target.subject);
+      v.targets.push_back(std::move(target));
+    }
+  std::vector<Finding> findings;
+  if (const auto it = d.find("findings"); it != d.end() && it->is_array())
+    for (const json& f : *it) {
+      if (!f.is_object()) return broken();
+      Finding finding;
+      finding.id = text_of(f, "id");
+      finding.event_class = text_of(f, "class");
+      findings.push_back(std::move(finding));
+    }
+  PastFailure out;
+  out.name = "the incident of " + std::filesystem::path(path).filename().string();
+  if (incident.contains("start")) out.start = time_of(incident["start"]);
+  if (incident.contains("end")) out.end = time_of(incident["end"]);
+  out.ended_well = v.action == "none";
+  if (!out.ended_well) out.roots.push_back(decide::root_of(v, findings));
+  out.answers = decide::answer_of(v.action, subjects);
+  if (const auto b = d.find("bundle"); b != d.end() && b->is_object() && b->contains("hosts") && (*b)["hosts"].is_array())
+    for (const json& host : (*b)["hosts"])
+      if (host.is_string()) out.hosts.push_back(host.get<std::string>());
+  std::sort(out.hosts.begin(), out.hosts.end());
+  return out;
+}
+
+std::optional<std::int64_t> furthest_of(const store::Database& db) {
+  std::optional<std::int64_t> out;
+  const auto see = [&](const std::optional<ProgressRow>& row) {
+    if (row && row->iteration && !row->loss_nan && !row->grad_norm_nan) out = std::max(out.value_or(*row->iteration), *row->iteration);
+  };
+  for (const ProgressSpan& span : db.progress()) {
+    see(span.first);
+    see(span.last);
+    see(span.last_good);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<PastIncident>> load_history(const Arguments& arguments) {
+  std::vector<PastIncident> out;
+  std::set<std::string> seen;
+  for (const std::string& path : arguments.all("history")) {
+    std::error_code error;
+    const auto whole = std::filesystem::weakly_canonical(path, error).string();
+    if (!seen.insert(error ? path : whole).second) return usage_error("--history names this database twice").at({path, 0}).hint("each incident counts once");
+    CULPRIT_TRY(db, store::Database::open(path, store::Access::read));
+    const auto document = db.verdict();
+    if (!document) return usage_error("this database has no verdict yet").at({path, 0}).hint("culprit classify -d " + path);
+    PastIncident past;
+    past.path = path;
+    past.sources = db.meta("sources").value_or("");
+    if (const auto text = db.manifest())
+      if (const auto manifest = ingest::parse_manifest(*text, "job.json")) past.job = manifest->job;
+    CULPRIT_TRY(failure, failure_of(*document, path));
+    past.failure = std::move(failure);
+    past.failure.furthest = furthest_of(db);
+    out.push_back(std::move(past));
+  }
+  return out;
+}
+
+Result<> check_history(std::span<const PastIncident> past, const store::Database& db, const analyze::Facts& facts, std::optional<Nanoseconds> start) {
+  const std::string job = facts.manifest ? facts.manifest->job : "";
+  const std::string sources = db.meta("sources").value_or("");
+  for (const PastIncident& p : past) {
+    if (!job.empty() && !p.job.empty() && job != p.job) return usage_error(fmt::format("this is an incident of job {}, not of job {}", p.job, job)).at({p.path, 0}).hint("--history takes earlier incidents of the same job");
+    if (!sources.empty() && sources == p.sources) return usage_error("this is the incident itself, not an earlier one").at({p.path, 0}).hint("--history takes earlier incidents of the same job");
+    if (start && p.failure.start && *p.failure.start >= *start) return usage_error(fmt::format("this incident began at {}, not before this one ({})", iso_utc(*p.failure.start), iso_utc(*start))).at({p.path, 0}).hint("--history takes earlier incidents of the same job");
+  }
+  return {};
+}
+
+AttemptHistory history_of(const store::Database& db, const analyze::Facts& facts, std::span<const PastIncident> past) {
+  std::vector<StepTable> tables;
+  for (const MemberId member : analyze::step_logs(facts)) tables.push_back(db.steps(member));
+  const auto attempts = analyze::attempts(facts, analyze::job_steps(facts, tables));
+  std::vector<PastFailure> earlier;
+  for (const PastIncident& p : past) earlier.push_back(p.failure);
+  AttemptHistory out = analyze::history_of(attempts, earlier);
+  if (attempts.empty() && !past.empty()) {
+    out.furthest = furthest_of(db);
+    for (const HostRow& h : facts.hosts) out.hosts.push_back(h.host);
+    std::sort(out.hosts.begin(), out.hosts.end());
+  }
+  return out;
+}
+
+}  // namespace culprit::cli

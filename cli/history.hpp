@@ -1,0 +1,32 @@
+// Earlier runs of the job: from the incident itself, and from databases of earlier incidents (--history).
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyze/facts.hpp"
+#include "arguments.hpp"
+#include "model/attempt.hpp"
+#include "store/database.hpp"
+
+namespace culprit::cli {
+
+inline constexpr OptionSpec kHistoryOption{"history", "FILE", "the database of an earlier incident of this job: what it answered is not answered again (may be repeated)"};
+
+struct PastIncident {
+  std::string path;             // of its database
+  std::string job;              // "" = not known
+  std::string sources;          // what it was read from
+  PastFailure failure;
+};
+
+// Errors (usage): no database, a database of something else, one without a verdict, one twice.
+Result<std::vector<PastIncident>> load_history(const Arguments& arguments);
+
+// Errors (usage): an incident of another job, this incident itself, one that began after it.
+Result<> check_history(std::span<const PastIncident> past, const store::Database& db, const analyze::Facts& facts, std::optional<Nanoseconds> start);
+
+AttemptHistory history_of(const store::Database& db, const analyze::Facts& facts, std::span<const PastIncident> past);
+
+}  // namespace culprit::cli

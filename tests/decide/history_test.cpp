@@ -1,0 +1,192 @@
+// Figure 5 with a memory: the same failure again and again, and what may reset it.
+#include "decide/history.hpp"
+
+#include <set>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace {
+
+using namespace culprit;
+using decide::Case;
+
+Verdict verdict(std::string action, std::string symptom, Subject subject) {
+  Verdict v;
+  v.action = std::move(action);
+  v.symptom = std::move(symptom);
+  v.summary = "It failed.";
+  v.targets.push_back({std::move(subject), 0.9, {"f"}});
+  return v;
+}
+
+Finding cause(std::string event_class) {
+  Finding f;
+  f.id = "f";
+  f.event_class = std::move(event_class);
+  return f;
+}
+
+Verdict crash() { return verdict("checks", "NCCL Internal Error", {"job", "job"}); }
+Verdict nan() { return verdict("checks", "NaN value", {"rank", "3"}); }
+Verdict bad_machine(std::string host = "n07") { return verdict("isolate", "GPU Unavailable", {"host", std::move(host)}); }
+Verdict bad_code() { return verdict("rollback", "Code/Data Adjustment", {"code", "model.py:12"}); }
+
+// The incident is over, its verdict was followed, and the job failed of the same once more.
+void again(Case& c, const Verdict& given, std::optional<std::int64_t> furthest = {}) {
+  PastFailure f;
+  f.name = "attempt " + std::to_string(c.history.failures.size());
+  f.furthest = furthest;
+  f.roots.push_back(decide::root_of(given, c.findings));
+  std::vector<Subject> targets;
+  for (const Target& t : given.targets) targets.push_back(t.subject);
+  f.answers = decide::answer_of(given.action, targets);
+  c.history.failures.push_back(std::move(f));
+}
+
+std::vector<std::string> walk(Case c, const Verdict& first, std::size_t most = 10) {
+  std::vector<std::string> actions;
+  for (std::size_t i = 0; i < most; ++i) {
+    Verdict v = first;
+    decide::consider_history(c, v);
+    actions.push_back(v.action);
+    if (v.action == "offline") break;
+    again(c, v);
+  }
+  return actions;
+}
+
+TEST(History, NoneLeavesTheVerdictAlone) {
+  Case c;
+  Verdict v = bad_machine();
+  decide::consider_history(c, v);
+  EXPECT_EQ(v.action, "isolate");
+  EXPECT_EQ(v.summary, "It failed.");
+  EXPECT_TRUE(v.steps.empty());
+  EXPECT_TRUE(v.next.empty());
+}
+
+TEST(History, TheSameFailureWalksDownFigureFive) {
+  struct Row {
+    const char* what;
+    Verdict first;
+    std::vector<std::string> hosts;
+    std::vector<std::string> actions;
+  };
+  Verdict segfault = crash();
+  segfault.action = "reattempt";
+  const Row rows[] = {
+      {"crash", crash(), {}, {"checks", "reattempt", "rollback", "replay", "offline"}},
+      {"NaN", nan(), {}, {"checks", "reattempt", "rollback", "replay", "offline"}},
+      {"segfault, which is tried again at once", segfault, {}, {"reattempt", "checks", "rollback", "replay", "offline"}},
+      {"machine that comes back", bad_machine(), {"n07", "n08"}, {"isolate", "repair", "offline"}},
+      {"fault that stays when the machine is gone", bad_machine(), {"n01", "n02"}, {"isolate", "checks", "reattempt", "rollback", "replay", "offline"}},
+      {"rank without a machine", verdict("isolate", "Job Hang", {"rank", "3"}), {}, {"isolate", "checks", "reattempt", "rollback", "replay", "offline"}},
+      {"code", bad_code(), {}, {"rollback", "offline"}},
+      {"storage", verdict("repair", "HDFS Error", {"storage", "/data"}), {}, {"repair", "offline"}},
+  };
+  for (const Row& row : rows) {
+    Case c;
+    c.findings.push_back(cause("x"));
+    c.history.hosts = row.hosts;
+    EXPECT_EQ(walk(c, row.first), row.actions) << row.what;
+  }
+}
+
+Case with(std::vector<Tried> answers, std::optional<std::int64_t> before = {}, std::optional<std::int64_t> now = {}) {
+  Case c;
+  c.findings.push_back(cause("x"));
+  PastFailure f;
+  f.name = "attempt 0";
+  f.furthest = before;
+  f.answers = std::move(answers);
+  c.history.failures.push_back(std::move(f));
+  c.history.furthest = now;
+  return c;
+}
+
+std::string action(const Case& c, Verdict v) {
+  decide::consider_history(c, v);
+  return v.action;
+}
+
+TEST(History, ChecksThatAllPassedMakeTheNextRunTheReattempt) {
+  EXPECT_EQ(action(with({{Measure::checks, {}, "", true, false}}), crash()), "rollback");
+  EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}), crash()), "reattempt");
+  EXPECT_EQ(action(with({{Measure::checks, {}, "", false, false}, {Measure::evict, {"n01"}, "", {}, false}}), crash()), "reattempt");
+}
+
+TEST(History, ProgressBeyondTheFurthestStartsTheLedgerAnew) {
+  EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 1200, 1200), crash()), "reattempt");
+  EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 1200, 1201), crash()), "checks");
+  EXPECT_EQ(action(with({{Measure::rollback, {}, "", {}, false}}, 1200, 1201), bad_code()), "rollback");
+}
+
+TEST(History, ARollbackForSomethingUnknownDoesNotCondemnTheCode) {
+  EXPECT_EQ(action(with({{Measure::rollback, {}, "", {}, false}}), bad_code()), "rollback");
+  EXPECT_EQ(action(with({{Measure::rollback, {}, "", {}, false}}, 1200, 1150), bad_code()), "offline");
+  Case elsewhere = with({{Measure::rollback, {}, "", {}, false}}, 1200, 1150);
+  elsewhere.history.failures[0].roots.push_back({"", "", {"code", "data.py:7"}, false});
+  EXPECT_EQ(action(elsewhere, bad_code()), "rollback");
+}
+
+TEST(History, AnAnswerToAnotherFailureDoesNotCount) {
+  Case c = with({{Measure::checks, {}, "", {}, false}});
+  c.history.failures[0].roots.push_back({"Job Hang", "y", {"job", "job"}, true});
+  EXPECT_EQ(action(c, crash()), "checks");
+  EXPECT_EQ(action(with({{Measure::evict, {"n01"}, "", {}, false}}), bad_machine("n02")), "isolate");
+  Case well = with({{Measure::checks, {}, "", {}, false}});
+  well.history.failures[0].ended_well = true;
+  EXPECT_EQ(action(well, crash()), "checks");
+}
+
+TEST(History, AnEvictedMachineThatIsBackIsRepairedEvenAfterProgress) {
+  Case c = with({{Measure::evict, {"n07"}, "", {}, false}}, 1200, 5000);
+  c.history.hosts = {"n06", "n07"};
+  EXPECT_EQ(action(c, bad_machine()), "repair");
+  Verdict two = bad_machine();
+  two.targets.push_back({{"host", "n06"}, 0.9, {"f"}});
+  EXPECT_EQ(action(c, two), "isolate");
+}
+
+TEST(History, TheReplayNamesItsCommand) {
+  Case c = with({{Measure::checks, {}, "", true, false}, {Measure::rollback, {}, "", {}, false}, {Measure::reattempt, {}, "", {}, false}});
+  c.hosts = 24;
+  c.pp = 4;
+  c.tp = 8;
+  Verdict v = nan();
+  decide::consider_history(c, v);
+  EXPECT_EQ(v.action, "replay");
+  bool told = false;
+  for (const NextStep& n : v.next) told = told || (n.kind == "command" && n.text == "culprit replay plan --machines 24 --pp 4 --tp 8");
+  EXPECT_TRUE(told);
+}
+
+// Whatever was done before: the same answer is never given twice to the same failure, and the walk ends.
+RC_GTEST_PROP(History, NeverTheSameAnswerTwiceAndItEnds, ()) {
+  const int which = *rc::gen::inRange(0, 5);
+  Verdict first = which == 0 ? crash() : which == 1 ? nan() : which == 2 ? bad_machine() : which == 3 ? bad_code() : verdict("repair", "HDFS Error", {"storage", "/data"});
+  Case c;
+  c.findings.push_back(cause("x"));
+  if (*rc::gen::arbitrary<bool>()) c.history.hosts = {*rc::gen::element(std::string("n01"), std::string("n07"))};
+  for (int n = *rc::gen::inRange(0, 6); n > 0; --n) {
+    PastFailure f;
+    f.name = "before";
+    f.ended_well = *rc::gen::arbitrary<bool>();
+    for (int k = *rc::gen::inRange(0, 3); k > 0; --k)
+      f.answers.push_back({static_cast<Measure>(*rc::gen::inRange(0, 8)), {*rc::gen::element(std::string("n01"), std::string("n07"))}, "", {}, *rc::gen::arbitrary<bool>()});
+    c.history.failures.push_back(std::move(f));
+  }
+  std::set<std::string> given;
+  for (int i = 0; i < 10; ++i) {
+    Verdict v = first;
+    decide::consider_history(c, v);
+    RC_ASSERT(v.steps.empty() == c.history.failures.empty());
+    if (v.action == "offline") return;
+    RC_ASSERT(given.insert(v.action).second);
+    again(c, v);
+  }
+  RC_FAIL("it does not end");
+}
+
+}  // namespace
