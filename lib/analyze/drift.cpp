@@ -150,9 +150,11 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
 std::vector<Finding> drift_findings(const DriftReport& report, const Facts& facts, const DriftParams& params) {
   std::vector<Finding> out;
   std::size_t compared = 0;
+  std::size_t more = 0;
   for (const DriftItem& item : report.items) {
     compared += item.state != DriftState::one_host;
     if (item.state != DriftState::differs && item.state != DriftState::no_majority) continue;
+    if (out.size() >= params.findings) { ++more; continue; }
     Finding f;
     f.id = "drift/" + item.name;
     f.analysis = "drift";
@@ -197,6 +199,20 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
       for (const DriftPlace& p : item.values[i].places)
         if (f.evidence.size() + 1 < params.places) f.evidence.push_back(facts.evidence(p.place, p.value));
     if (item.state == DriftState::differs && !item.values[0].places.empty()) f.evidence.push_back(facts.evidence(item.values[0].places.front().place, item.values[0].places.front().value));
+    out.push_back(std::move(f));
+  }
+  if (more > 0) {
+    Finding f;
+    f.id = "drift/more";
+    f.analysis = "drift";
+    f.subject = {"config", fmt::format("{} more settings", more)};
+    f.event_class = "config_drift";
+    f.role = Role::confirmation;
+    f.count = more;
+    f.title = "settings that differ between hosts, none more severe than those told";
+    f.why = fmt::format("{} settings more differ; `culprit drift` lists them.", more);
+    f.confidence = 0.9;
+    f.numbers = {{"explains", "other"}, {"settings", std::to_string(more)}};
     out.push_back(std::move(f));
   }
   if (!out.empty() || report.items.empty()) return out;

@@ -14,6 +14,7 @@ namespace culprit::analyze {
 struct DriftParams {
   double majority = 0.6;        // share of the hosts that must agree before the others are the ones that differ
   std::size_t places = 6;       // evidence a finding quotes
+  std::size_t findings = 100;   // two kernels differ in hundreds of settings: the least severe ones are summed up in one finding
 };
 
 // Where a host says something, and the value as it stands there.
@@ -52,7 +53,7 @@ struct DriftReport {
 // hosts does not matter.
 DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules, const DriftParams& params = {});
 
-// One finding for each setting that differs, id drift/NAME; when none does, one that says so, or that there was nothing to
+// One finding for each setting that differs, id drift/NAME, and drift/more for those beyond the limit; when none does, one that says so, or that there was nothing to
 // compare with. Nothing when the bundle holds no setting at all.
 std::vector<Finding> drift_findings(const DriftReport& report, const Facts& facts, const DriftParams& params = {});
 

@@ -145,6 +145,17 @@ TEST(Drift, TheMostSevereComesFirst) {
   EXPECT_EQ(items[2].state, DriftState::same);
 }
 
+TEST(Drift, BeyondTheLimitTheyAreSummedUp) {
+  Bundle b;
+  for (int i = 0; i < 120; ++i) b.each(0, 3, "sysctl.vm.x" + std::to_string(i), "1").say("n3", "sysctl.vm.x" + std::to_string(i), "2");
+  b.each(0, 3, "nccl_version", "2.20.5").say("n3", "nccl_version", "2.19.3");
+  const auto found = b.findings();
+  ASSERT_EQ(found.size(), 101u);
+  EXPECT_EQ(found[0].id, "drift/nccl_version");
+  EXPECT_EQ(found[100].id, "drift/more");
+  EXPECT_EQ(found[100].count, 21u);
+}
+
 RC_GTEST_PROP(Drift, TheOrderOfRowsDoesNotMatter, ()) {
   Bundle b;
   const auto n = *rc::gen::inRange(1, 40);
