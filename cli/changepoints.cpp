@@ -6,12 +6,15 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "ingest/bare_table.hpp"
+#include "pace.hpp"
 #include "pack.hpp"
+#include "pipeline.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::cli {
@@ -145,7 +148,35 @@ Result<std::vector<NamedSeries>> series_of(const Arguments& arguments, const Bar
   return out;
 }
 
+// The steps of the job, as its logs report them.
+Result<Exit> of_incident(const Arguments& arguments) {
+  CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
+  CULPRIT_TRY(params, changepoint_params(arguments));
+  CULPRIT_TRY(pack, load_pack(arguments));
+  CULPRIT_TRY(incident, open_incident(arguments, pack));
+  const analyze::JobSteps steps = pace_of(incident.db, incident.facts, params.fail_slow).steps;
+  if (steps.size() == 0) {
+    remark(arguments, "no log in it reports steps with their times");
+    return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
+  }
+  NamedSeries series;
+  series.name = "iteration time (ms)";
+  series.values = steps.ms;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    series.number.push_back(steps.iteration[i] == kNoValue ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(steps.iteration[i]));
+    series.clock.push_back(steps.time[i] == kNoValue ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(steps.time[i]) / 1e6);
+  }
+  const auto unknown = [](const std::vector<double>& column) { return std::any_of(column.begin(), column.end(), [](double v) { return std::isnan(v); }); };
+  if (unknown(series.number)) series.number.clear();
+  if (unknown(series.clock)) series.clock.clear();
+  for (const std::string& path : steps.sources) series.notes.push_back("steps are those of " + path);
+  if (steps.from_times) series.notes.push_back("no step times are printed: they are the distances of the lines' times");
+  print_changepoints(arguments, {series}, false, series.name, params);
+  return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
+}
+
 Result<Exit> run_changepoints(const Arguments& arguments) {
+  if (names_incident(arguments)) return of_incident(arguments);
   if (arguments.positional().size() != 1) return usage_error(fmt::format("changepoints takes one table, not {}", arguments.positional().size())).hint("culprit changepoints iterations.csv; `-` reads standard input");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(params, changepoint_params(arguments));
@@ -166,6 +197,7 @@ Result<Exit> run_changepoints(const Arguments& arguments) {
 }
 
 constexpr OptionSpec kOptions[] = {
+    {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"format", "FORMAT", "text or json"},
     {"column", "NAME", "only this column, read as iteration times; may be repeated"},
     {"iteration-column", "NAME", "the iteration numbers; by default found by name"},
@@ -175,12 +207,14 @@ constexpr OptionSpec kOptions[] = {
     {"lambda", "N", "kernel: samples between changes, 100 by default"},
     {"threshold", "P", "kernel: probability of a change, 0.9 by default"},
     {"strict", nullptr, "exit with 4 when a line or cell could not be read"},
+    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6],
 };
 
 }  // namespace
 
 extern const Command kChangepoints;
-constinit const Command kChangepoints{"changepoints", "since when is it slow: change points and slow intervals of iteration times", "changepoints TABLE [options]",
+constinit const Command kChangepoints{"changepoints", "since when is it slow: change points and slow intervals of iteration times", "changepoints [BUNDLE...|TABLE] [-d FILE] [options]",
+                                      "  culprit changepoints -d incident.db\n"
                                       "  culprit changepoints iterations.csv\n"
                                       "  culprit changepoints metrics.jsonl --column iter_ms --format json\n"
                                       "  culprit changepoints all-ranks.csv --by rank\n\n"

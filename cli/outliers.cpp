@@ -13,6 +13,7 @@
 #include "analyze/outlier_search.hpp"
 #include "command.hpp"
 #include "ingest/metric_table.hpp"
+#include "pace.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"
 #include "report/terminal.hpp"
@@ -115,14 +116,14 @@ class Printer {
 
  private:
   void outliers(std::string& out) const {
-    out += "\n" + bold(fmt::format("{}  {}  {:>9} {:>9} {:>6}  {:<8} {:>7}", elided("who", 17), elided("metric", 18), "value", "others", "sd", "from", "for")) + "\n";
+    out += "\n" + bold(fmt::format("{}  {}  {:>8} {:>8} {:>5}  {:<8} {:>7}", elided("who", 16), elided("metric", 17), "value", "others", "sd", "from", "for")) + "\n";
     std::size_t shown = 0;
     std::set<const rules::Metric*> met;
     std::string meanings;
     for (const auto& o : report_.outliers) {
       if (!all_ && shown++ >= kMostRows) { out += fmt::format("{} more; --all shows them\n", report_.outliers.size() - kMostRows); break; }
       const std::string score = o.outlier.method == "threshold" ? "limit" : o.outlier.score >= 1000 ? ">999" : fmt::format("{:.1f}", o.outlier.score);
-      out += fmt::format("{}  {}  {:>9} {:>9} {:>6}  {:<8} {:>7}\n", elided(o.outlier.entity, 17), elided(o.metric, 18), short_number(o.outlier.value), short_number(o.outlier.method == "threshold" ? o.outlier.threshold : o.outlier.crowd), score,
+      out += fmt::format("{}  {}  {:>8} {:>8} {:>5}  {:<8} {:>7}\n", elided(o.outlier.entity, 16), elided(o.metric, 17), short_number(o.outlier.value), short_number(o.outlier.method == "threshold" ? o.outlier.threshold : o.outlier.crowd), score,
                          clock_of(o.outlier.start), human_duration(o.outlier.end - o.outlier.start));
       if (o.outlier.fallback) out += "  (compared with all, as its role has too few)\n";
       if (o.known != nullptr && met.size() < 4 && met.insert(o.known).second) {
@@ -213,7 +214,8 @@ void join(std::vector<MetricSeries>& all, std::vector<MetricSeries> some) {
 }
 
 Result<Exit> run_outliers(const Arguments& arguments) {
-  if (arguments.positional().empty()) return usage_error("outliers needs a table of metrics").hint("culprit outliers metrics.csv");
+  const bool whole_incident = names_incident(arguments);
+  if (!whole_incident && arguments.positional().empty()) return usage_error("outliers needs a database, a bundle or a table of metrics").hint("culprit outliers -d incident.db, culprit outliers metrics.csv");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   analyze::OutlierParams params;
   const std::string method = arguments.get("method", "robust");
@@ -224,6 +226,15 @@ Result<Exit> run_outliers(const Arguments& arguments) {
   if (bin > 0 && (bin > window / 5 || bin < window / 32)) return usage_error("--bin is a fifth to a 32nd of the window").hint("leave it out: a twentieth is taken");
   params.window = window;
   params.bin = bin;
+  if (whole_incident) {
+    CULPRIT_TRY(pack, load_pack(arguments));
+    CULPRIT_TRY(incident, open_incident(arguments, pack));
+    const OutlierReport report = outliers_of(incident.db, incident.facts, params);
+    CULPRIT_CHECK(incident.db.save_findings("outliers", analyze::outlier_findings(report)));
+    const Printer printer(arguments, report);
+    print(arguments.has("json") || arguments.get("format", "text") == "json" ? printer.json() : printer.text());
+    return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
+  }
   ingest::MetricTableOptions options;
   options.metric = arguments.get("metric");
   options.unit = arguments.get("unit");
@@ -247,6 +258,7 @@ Result<Exit> run_outliers(const Arguments& arguments) {
 }
 
 constexpr OptionSpec kOptions[] = {
+    {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"method", "NAME", "robust (the default), or published: mean + 2 sd"},
     {"window", "TIME", "how long something must last; 10m by default"},
     {"bin", "TIME", "instants that are compared; a twentieth of the window by default"},
@@ -256,12 +268,14 @@ constexpr OptionSpec kOptions[] = {
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
     {"strict", nullptr, "exit with 4 when something of the table could not be read"},
+    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6],
 };
 
 }  // namespace
 
 extern const Command kOutliers;
-constinit const Command kOutliers{"outliers", "who stands out among like machines: metrics compared across hosts", "outliers TABLE... [options]",
+constinit const Command kOutliers{"outliers", "who stands out among like machines: metrics compared across hosts", "outliers [BUNDLE...|TABLE...] [-d FILE] [options]",
+                                  "  culprit outliers -d incident.db\n"
                                   "  culprit outliers metrics.csv\n"
                                   "  culprit outliers temperature.csv --metric gpu_temperature\n\n"
                                   "  A table of time, host, metric, value (also gpu, nic, rank, role), of time, host and a column a metric,\n"

@@ -101,6 +101,17 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts, const analy
   return out;
 }
 
+analyze::OutlierParams fitting(const Pace& pace) {
+  constexpr Nanoseconds kShortest = 60 * kSecond;   // fewer than a handful of scrapes prove nothing
+  analyze::OutlierParams params;
+  for (const analyze::SlowInterval& interval : pace.report.intervals) {
+    const Nanoseconds first = interval.start == 0 ? kNoValue : pace.steps.time[interval.start - 1], last = pace.steps.time[interval.end - 1];
+    if (first == kNoValue || last == kNoValue || last <= first) continue;
+    params.window = std::min(params.window, std::max(kShortest, (last - first) * 2 / 3));
+  }
+  return params;
+}
+
 analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Facts& facts, const analyze::OutlierParams& params) {
   const auto& catalogue = rules::Catalogue::built_in();
   const auto metrics = analyze::incident_metrics(facts, catalogue, [&](SeriesId id) { return db.points(id); });

@@ -21,6 +21,10 @@ struct Pace {
 
 Pace pace_of(const store::Database& db, const analyze::Facts& facts, const analyze::FailSlowParams& params = {});
 
+// Aegis's ten minutes, or less when the job was slow for a shorter time: a metric that left the crowd for as long as that
+// could not be seen otherwise.
+analyze::OutlierParams fitting(const Pace& pace);
+
 // Metrics of machines against each other; `searched` is empty when the bundle holds none that can be compared.
 analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Facts& facts, const analyze::OutlierParams& params = {});
 

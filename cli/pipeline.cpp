@@ -17,6 +17,7 @@
 #include "analyze/classify.hpp"
 #include "analyze/clock.hpp"
 #include "analyze/collectives.hpp"
+#include "analyze/drift.hpp"
 #include "analyze/hang.hpp"
 #include "analyze/identity.hpp"
 #include "analyze/process_tree.hpp"
@@ -143,6 +144,7 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
   CULPRIT_CHECK(db.set_meta("rules", pack.digest()));
   CULPRIT_CHECK(db.set_meta("state", "ingesting"));
   CULPRIT_TRY(summary, ingest::ingest(ingest::label_sources(arguments.positional()), pack, db.sink(), options));
+  CULPRIT_CHECK(db.set_meta("interrupted", summary.interrupted ? "1" : "0"));
   CULPRIT_CHECK(db.finish_ingest());
   ReadOutcome outcome{summary, summary.problems > 0 || summary.interrupted};
   for (const ProblemRow& problem : db.problems())
@@ -220,10 +222,11 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   const analyze::StackReport stacks = analyze::aggregate_stacks(facts, topology, analyze::hang_reported(signals));
   CULPRIT_CHECK(keep("stacks", analyze::stack_findings(stacks, facts, topology)));
   CULPRIT_CHECK(keep("hang", analyze::hang(facts, topology, signals, collectives, stacks, all)));
+  CULPRIT_CHECK(keep("drift", analyze::drift_findings(analyze::compare_settings(facts, rules::DriftRules::built_in()), facts)));
   // Was it slow, since when, and because of whom.
-  const analyze::OutlierReport outliers = outliers_of(db, facts);
-  if (!outliers.searched.empty()) CULPRIT_CHECK(keep("outliers", analyze::outlier_findings(outliers)));
   const Pace pace = pace_of(db, facts);
+  const analyze::OutlierReport outliers = outliers_of(db, facts, fitting(pace));
+  if (!outliers.searched.empty()) CULPRIT_CHECK(keep("outliers", analyze::outlier_findings(outliers)));
   if (pace.steps.size() > 0) CULPRIT_CHECK(keep("slow", analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers.outliers, all)));
   return all;
 }

@@ -117,7 +117,8 @@ class StateReader {
   StateReader(const json& root, std::string path) : root_(root), path_(std::move(path)) {}
 
   Result<IsolateState> read() {
-    if (!root_.is_object() || root_.value("schema", json()) != "culprit.plan-isolate/1") return refuse("this is no state of plan isolate");
+    // By reference: a copy of something nested deeply would be deeper than the stack.
+    if (!root_.is_object() || !root_.contains("schema") || !root_["schema"].is_string() || root_["schema"].get<std::string>() != "culprit.plan-isolate/1") return refuse("this is no state of plan isolate");
     std::vector<plan::IsolateHost> hosts;
     for (const json& one : array(root_, "hosts")) hosts.push_back({text(one, "name"), text(one, "tor"), text(one, "pod")});
     if (!complaint_.empty()) return refuse(complaint_);

@@ -146,7 +146,8 @@ Result<ReplayDocument> read_replay_document(const std::string& text, const std::
   }
   const json* root = &*parsed;
   if (root->is_object() && root->contains("plan")) root = &root->at("plan");
-  if (!root->is_object() || root->value("schema", json()) != "culprit.replay-plan/1") return refuse("this is no replay plan");
+  const auto kind = root->is_object() ? root->find("schema") : root->end();
+  if (!root->is_object() || kind == root->end() || !kind->is_string() || kind->get<std::string>() != "culprit.replay-plan/1") return refuse("this is no replay plan");
   ReplayDocument out;
   plan::ReplayParams& p = out.plan.params;
   Reader r(*root, "");

@@ -184,7 +184,7 @@ CREATE TABLE config_item (
   line        INTEGER NOT NULL,
   byte_offset INTEGER NOT NULL,
   length      INTEGER NOT NULL,
-  name        TEXT NOT NULL,        -- driver_version, nccl_version, kernel_version, env.NCCL_...
+  name        TEXT NOT NULL,        -- driver_version, nccl_version, kernel_version, env.NCCL_..., gpu.ecc_mode[0000:3b:00] (of a device)
   value       TEXT NOT NULL,
   host        TEXT,
   rank        INTEGER

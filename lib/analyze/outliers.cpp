@@ -221,8 +221,9 @@ class Search {
 
   void score(std::int64_t bin, const double* row, std::size_t g) {
     Group& group = groups_[g];
-    std::size_t present = 0;
-    for (std::size_t e = group.first; e < group.last; ++e) present += static_cast<std::size_t>(row[e] == row[e]);
+    std::int64_t missing = 0;
+    for (std::size_t e = group.first; e < group.last; ++e) missing += row[e] == row[e] ? std::int64_t{0} : std::int64_t{1};
+    const std::size_t present = group.last - group.first - static_cast<std::size_t>(missing);
     double above = kInfinity, below = -kInfinity, center = 0, per = 0;
     const bool enough = present >= std::max<std::size_t>(2, params_.least);
     if (enough) {

@@ -49,8 +49,6 @@ std::vector<std::int64_t> ranks_on(const Facts& facts, const std::string& host) 
   return out;
 }
 
-std::string lead_name(const MetricOutlier& o) { return o.outlier.entity; }
-
 // Shared length over covered length of two stretches of time.
 double overlap(Nanoseconds a, Nanoseconds b, Nanoseconds c, Nanoseconds d) {
   const double both = static_cast<double>(std::min(b, d)) - static_cast<double>(std::max(a, c));
@@ -93,7 +91,10 @@ class Joined {
     f.count = interval.end - interval.start;
     f.title = fmt::format("steps took {:.2f} times as long", interval.factor);
     const double share = total_ > 0 ? interval.cost / total_ : 0;
-    const bool transient = interval.relieved && share < params_.transient_share;
+    // An attempt that ends slow, followed by one that is not: over, too.
+    const bool next_is_slow = std::any_of(report_.intervals.begin(), report_.intervals.end(), [&](const SlowInterval& other) { return other.start == interval.end; });
+    const bool over = interval.relieved || (interval.end + FailSlowParams{}.min_regime <= steps_.size() && !next_is_slow);
+    const bool transient = over && share < params_.transient_share;
     std::vector<Lead> leads = own_work(own);
     metrics(leads, f.start, f.end);
     events(leads, f.start, f.end);
@@ -107,7 +108,7 @@ class Joined {
     numbers["last_iteration"] = number_at(last);
     numbers["cost_s"] = fmt::format("{:.3f}", interval.cost / 1e3);
     numbers["share"] = fmt::format("{:.4f}", share);
-    numbers["relieved"] = interval.relieved ? "1" : "0";
+    numbers["relieved"] = over ? "1" : "0";
     numbers["shape"] = std::string(name(interval.shape));
     numbers["transient"] = transient ? "1" : "0";
     if (facts_.world_size > 0) numbers["gpu_hours"] = fmt::format("{:.4f}", interval.cost / 3.6e6 * static_cast<double>(facts_.world_size));
@@ -193,7 +194,7 @@ class Joined {
         known = &leads.back();
       } else {
         known->confidence = std::max(known->confidence, known->own_work ? 0.92 : 0.75);
-        if (!known->metric && known->reason != reason) known->reason += fmt::format(", and {} {}", lead_name(o), reason);
+        if (!known->metric && known->reason != reason) known->reason += fmt::format(", and {} {}", o.outlier.entity, reason);
       }
       known->metric = true;
       std::string advice = o.known->advice;

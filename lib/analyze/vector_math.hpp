@@ -6,11 +6,11 @@
 #include <bit>
 #include <cstdint>
 
-// One more version of a function for AVX2, picked at run time. Sanitizers and clang get the plain one.
+// More versions of a function, for AVX-512 and AVX2, one picked at run time. Sanitizers and clang get the plain one.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define CULPRIT_VECTOR_CLONES __attribute__((target_clones("avx2", "default"), optimize("no-math-errno", "no-trapping-math", "fp-contract=off")))
+#define CULPRIT_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default"), optimize("no-math-errno", "no-trapping-math", "fp-contract=off")))
 // For a maximum, which is one instruction only where neither NaN nor -0 is asked about.
-#define CULPRIT_VECTOR_CLONES_FINITE __attribute__((target_clones("avx2", "default"), optimize("no-math-errno", "no-trapping-math", "finite-math-only", "no-signed-zeros", "associative-math")))
+#define CULPRIT_VECTOR_CLONES_FINITE __attribute__((target_clones("avx512f", "avx2", "default"), optimize("no-math-errno", "no-trapping-math", "finite-math-only", "no-signed-zeros", "associative-math")))
 #else
 #define CULPRIT_VECTOR_CLONES
 #define CULPRIT_VECTOR_CLONES_FINITE

@@ -111,7 +111,57 @@ Answer user_request(Walk& w) {
   return taken(fmt::format("{} and no error before it", stop->event_class));
 }
 
-Answer config_check(Walk&) { return not_enough("comparing versions and settings across hosts is `culprit drift`, which this verdict does not include"); }
+// A difference of versions or settings is harmless on most days: it is the answer only when communication failed, nothing
+// before this step says why, and the setting is one that communication hangs on.
+Answer config_check(Walk& w) {
+  std::vector<const Finding*> from;
+  std::size_t others = 0;
+  bool compared = false;
+  for (const Finding& f : w.incident.findings) {
+    if (f.analysis != "drift") continue;
+    compared = compared || f.outcome != Outcome::not_enough_evidence;
+    if (f.outcome != Outcome::fired) continue;
+    if ((f.severity == Severity::warning || f.severity == Severity::critical) && number(f, "explains") == "communication") from.push_back(&f);
+    else ++others;
+  }
+  if (!compared) return not_enough("no version or setting is known of more than one host (`culprit drift` compares them)");
+  if (from.empty()) return ruled_out(others == 0 ? "the versions and settings that are known are the same on all hosts" : fmt::format("{} setting{} between hosts, none that communication hangs on", others, others == 1 ? " differs" : "s differ"));
+  // Time-outs alone are a hang: a rank that stopped explains them better.
+  const Finding* broke = nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (broke == nullptr && f.analysis == "classify" && f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom != "Job Hang" && f.severity >= Severity::distributed) broke = &f;
+  if (broke == nullptr) return ruled_out("settings differ between hosts, and no connection broke or failed to come up");
+  std::stable_sort(from.begin(), from.end(), [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
+  // What does not fit shows when communicators are set up: a job that completed steps ran with it.
+  if (w.incident.last_iteration.value_or(0) > 0 || w.incident.last_progress) {
+    next(w.verdict, "plan", fmt::format("Hosts differ in {}, which is not what ended the job: make them equal before the next start (`culprit drift`).", from.front()->subject.id));
+    return ruled_out(fmt::format("{} differs between hosts, and the job completed steps with it", from.front()->subject.id));
+  }
+  std::set<std::string> reporters, odd;
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == "classify" && f.outcome == Outcome::fired && f.role == Role::cascade && f.severity >= Severity::distributed) reporters.insert(f.hosts.begin(), f.hosts.end());
+  for (const Finding* f : from) odd.insert(f->hosts.begin(), f->hosts.end());
+  if (!reporters.empty() && !odd.empty() && reporters.size() <= w.params.few_reporters && std::none_of(reporters.begin(), reporters.end(), [&](const std::string& host) { return odd.count(host) > 0; }))
+    return ruled_out(fmt::format("only {} report broken connections, and {} the settings of the majority", list({reporters.begin(), reporters.end()}), reporters.size() == 1 ? "it has" : "they have"));
+  Verdict& v = w.verdict;
+  v.action = "repair";
+  v.precision = "candidates";
+  v.symptom = broke->symptom;
+  v.start = broke->start;
+  std::set<std::string> hosts;
+  for (std::size_t i = 0; i < from.size() && i < 3; ++i) {
+    target(v, from[i]->subject, from[i]->severity == Severity::critical ? 0.6 : 0.45, {from[i]->id});
+    hosts.insert(from[i]->hosts.begin(), from[i]->hosts.end());
+  }
+  std::size_t named = 0;
+  for (const std::string& host : hosts)
+    if (named++ < 8) target(v, {"host", host}, 0.4, ids(from));
+  v.summary = fmt::format("Connections broke, no machine reports a fault, and hosts differ in a setting that communication hangs on: {}", from.front()->why);
+  for (std::size_t i = 0; i < from.size() && i < 3; ++i)
+    if (!from[i]->advice.empty()) next(v, "plan", from[i]->advice);
+  next(v, "collect", "all differences: culprit drift -d incident.db --all");
+  return taken(fmt::format("{} differs between hosts (Aegis ConfigCheck)", from.front()->subject.id));
+}
 
 Answer leftover(Walk& w) {
   Verdict& v = w.verdict;

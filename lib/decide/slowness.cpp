@@ -79,6 +79,7 @@ Answer slow_job(Walk& w) {
     if (because.size() < 5) because.push_back(id);
   if (f.host && (isolate || f.subject.kind == "host")) target(v, {"host", *f.host}, f.confidence, because);
   target(v, f.subject, f.confidence, because);
+  if (f.host) target(v, {"host", *f.host}, f.confidence, because);
   v.summary = fmt::format("The job {} slow {} because of {}, which {}. Steps {} {} times as long; that {} {}.{}", over ? "was" : "is", lasted(f), who(f), number(f, "reason"), over ? "took" : "take", factor, over ? "cost" : "has cost", price(f),
                           over ? " It is over." : "");
   if (isolate) drain(v, *f.host, "slows the whole job down");

@@ -1,12 +1,9 @@
 #include "ingest/line_figures.hpp"
 
-#include <algorithm>
-
 namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMostNames = 20'000;
 constexpr std::size_t kLongestName = 96;
 
 std::string_view trim(std::string_view text) {
@@ -33,15 +30,13 @@ void LineFigures::add(std::string_view name, std::string_view unit, std::string_
   const auto is = [&](const Name& one) { return one.name == name && one.unit == unit && one.labels == labels; };
   std::size_t found = at_ < names_.size() ? names_[at_].next : 0;
   if (found >= names_.size() || !is(names_[found])) {
-    found = static_cast<std::size_t>(std::find_if(names_.begin(), names_.end(), is) - names_.begin());
-    if (found == names_.size()) {
-      if (names_.size() >= kMostNames) return;
-      names_.push_back({std::string(name), std::string(unit), std::string(labels), rows_.slot(name, unit, labels), 0});
-    }
+    found = rows_.slot(name, unit, labels);
+    if (found == StepRows::kNoSlot) return;
+    if (found == names_.size()) names_.push_back({std::string(name), std::string(unit), std::string(labels), 0});
     if (at_ < names_.size()) names_[at_].next = found;
   }
   at_ = found;
-  if (names_[found].slot != StepRows::kNoSlot) row_.cells.push_back({names_[found].slot, value});
+  row_.cells.push_back({static_cast<std::uint32_t>(found), value});
 }
 
 bool LineFigures::add_text(std::string_view name, std::string_view text) {

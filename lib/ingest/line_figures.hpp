@@ -30,11 +30,10 @@ class LineFigures final : public Kept {
  private:
   struct Name {
     std::string name, unit, labels;
-    std::uint32_t slot;
     std::size_t next;            // the name that came after this one last time
   };
   StepRows rows_{""};            // progress is told by progress.cpp
-  std::vector<Name> names_;
+  std::vector<Name> names_;      // by slot
   std::size_t at_ = 0;
   StepRow row_;
   std::int64_t last_step_ = kNoValue;

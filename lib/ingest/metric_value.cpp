@@ -102,7 +102,7 @@ bool moment_alone(std::string_view text, Timestamp& stamp) {
       if (digits == 10 && (used = read_epoch_seconds(text, stamp.ns)) > 0) {
         stamp.clock = Clock::utc;
         stamp.precision = used > 11 ? 1'000'000 : kSecond;
-      } else if ((digits == 13 || digits == 19) && line::parse_digits(text, taken, value) && value <= 9'000'000'000'000'000'000) {
+      } else if ((digits == 13 || digits == 19) && line::parse_digits(text, taken, value) && value <= (digits == 13 ? 9'000'000'000'000 : 9'000'000'000'000'000'000)) {
         stamp = {Clock::utc, digits == 13 ? value * 1'000'000 : value, digits == 13 ? 1'000'000 : 1};
         used = digits;
       } else if (Timestamp iso; (used = line::parse_iso(text, iso)) > 0) {

@@ -365,6 +365,6 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kPrometheusJson;
-constinit const Document kPrometheusJson{"prometheus-json", "answers of the Prometheus HTTP API: matrix, vector, scalar", 1024u << 20, sniff, read};
+constinit const Document kPrometheusJson{"prometheus-json", "answers of the Prometheus HTTP API: matrix, vector, scalar", 512u << 20, sniff, read};
 
 }  // namespace culprit::ingest

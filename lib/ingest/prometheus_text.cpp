@@ -219,7 +219,7 @@ class PrometheusText final : public RecordReader {
     std::string_view part;
     if (family == types_.end())
       for (const std::string_view ending : {"_total", "_bucket", "_count", "_sum", "_gcount", "_gsum", "_created", "_info"})
-        if (name.ends_with(ending) && (family = types_.find(std::string(name.substr(0, name.size() - ending.size())))) != types_.end()) {
+        if (name.ends_with(ending) && (family = types_.find(name.substr(0, name.size() - ending.size()))) != types_.end()) {
           part = ending;
           break;
         }
@@ -239,9 +239,13 @@ class PrometheusText final : public RecordReader {
     if (type || raw.starts_with("# UNIT ")) {
       std::string_view rest = raw.substr(7);
       const std::string_view name = next_word(rest), word = next_word(rest);
-      if (name.empty() || word.empty() || name.size() > 1024 || word.size() > 64 || types_.size() >= kMostTypes) return {};
-      Family& family = types_[std::string(name)];
-      (type ? family.type : family.unit) = word;
+      if (name.empty() || word.empty() || name.size() > 1024 || word.size() > 64) return {};
+      auto family = types_.find(name);                 // every scrape says it again
+      if (family == types_.end()) {
+        if (types_.size() >= kMostTypes) return {};
+        family = types_.emplace(name, Family{}).first;
+      }
+      (type ? family->second.type : family->second.unit) = word;
       openmetrics_ = openmetrics_ || !type;
       return {};
     }
@@ -283,7 +287,7 @@ class PrometheusText final : public RecordReader {
     std::size_t at = !text.empty() && text[0] == '-' ? 1 : 0;
     std::int64_t whole = 0;
     const std::size_t begin = at;
-    while (at < text.size() && text[at] >= '0' && text[at] <= '9' && at - begin < 19) whole = whole * 10 + (text[at++] - '0');
+    while (at < text.size() && text[at] >= '0' && text[at] <= '9' && at - begin < 18) whole = whole * 10 + (text[at++] - '0');
     const bool integer = at > begin && at - begin <= 16 && (at == text.size() || blank(text[at]));
     if (integer && (whole >= 100'000'000'000 || (!openmetrics_ && whole < 100'000'000))) {
       if (whole > std::numeric_limits<std::int64_t>::max() / 1'000'000) return 0;
@@ -297,10 +301,14 @@ class PrometheusText final : public RecordReader {
   struct Family {
     std::string type, unit;
   };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
 
   bool openmetrics_;
   SeriesBook* book_ = nullptr;
-  std::unordered_map<std::string, Family> types_;
+  std::unordered_map<std::string, Family, Hash, std::equal_to<>> types_;
   std::unordered_map<std::string_view, Entry*> by_key_;
   std::deque<Entry> entries_;
   std::deque<std::string> keys_;

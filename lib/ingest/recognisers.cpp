@@ -6,7 +6,7 @@ extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, k
 extern const Recogniser kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress, kFinished;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kNcclCalls, kRasText, kRasMonitor, kInspector;
-extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine, kUname;
+extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine, kUname, kSmiSettings, kRdmaSettings;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kNodelist;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes, kMegatronTimers, kMegatronStraggler;
@@ -20,6 +20,7 @@ constexpr const Recogniser* kAll[] = {
     &kProcessList, &kPstree, &kWatchdogTimeout, &kWatchdogFrontier, &kDesync, &kNcclCalls, &kMegatronSizes,
     &kMegatronArguments, &kNemoGroups, &kDeviceMesh, &kNodelist, &kRasText, &kRasMonitor, &kInspector,
     &kFieldFigures, &kTitanFigures, &kSamplesPerSecond, &kStepTimes, &kMegatronTimers, &kMegatronStraggler,
+    &kSmiSettings, &kRdmaSettings,
 };
 static_assert(sizeof(kAll) / sizeof(kAll[0]) <= 64, "a candidate line names its recognisers in a 64-bit mask");
 

@@ -51,21 +51,23 @@ void SeriesBook::flush(Open& open, Reading& reading) {
   }
   // Columns of which no sample has anything stay empty.
   SeriesPoints& p = points_;
-  const auto column = [&](std::vector<std::int64_t>& out, std::int64_t Sample::*part, std::int64_t none) {
-    out.clear();
-    bool given = false;
-    for (const Sample& sample : open.samples) given = given || sample.*part != none;
-    if (!given) return;
-    out.reserve(n);
-    for (const Sample& sample : open.samples) out.push_back(sample.*part);
-  };
-  column(p.steps, &Sample::step, kNoValue);
-  column(p.times, &Sample::time, kNoValue);
-  column(p.lines, &Sample::line, 0);
-  column(p.offsets, &Sample::offset, 0);
-  if (p.lines.empty() != p.offsets.empty()) (p.lines.empty() ? p.lines : p.offsets).assign(n, 0);
-  p.values.clear();
-  for (const Sample& sample : open.samples) p.values.push_back(sample.value);
+  for (auto* column : {&p.steps, &p.times, &p.lines, &p.offsets}) column->resize(n);
+  p.values.resize(n);
+  bool stepped = false, timed = false, placed = false;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Sample& sample = open.samples[i];
+    p.steps[i] = sample.step;
+    p.times[i] = sample.time;
+    p.lines[i] = sample.line;
+    p.offsets[i] = sample.offset;
+    p.values[i] = sample.value;
+    stepped |= sample.step != kNoValue;
+    timed |= sample.time != kNoValue;
+    placed |= sample.line != 0 || sample.offset != 0;
+  }
+  if (!stepped) p.steps.clear();
+  if (!timed) p.times.clear();
+  if (!placed) p.lines.clear(), p.offsets.clear();
   ChunkRow row;
   row.series = open.id;
   row.place = open.first;

@@ -1,6 +1,6 @@
-// Which ranks change places when some GPUs are slow or a link is congested (GREYHOUND §5.2, strategy S3): slow ones go into
-// the fewest pipeline stages, the slowest together, interior ones first, since a stage is as slow as its slowest; and a link that carries the
-// rings of data parallelism is given to the light traffic between stages.
+// Which ranks change places when some GPUs are slow or a link is congested (GREYHOUND §5.2, strategy S3). Slow ones go
+// into the fewest pipeline stages, interior ones first and the slowest together, since a stage is as slow as its slowest; a
+// link that carries rings of data parallelism is taken out of them.
 #pragma once
 
 #include <cstdint>

@@ -240,11 +240,11 @@ TEST(FailSlow, TheUnitOfTheTimesMeansNothing) {
 // The whole measurement is bench/fail_slow_accuracy.cpp; these seeds are held out there, too.
 TEST(FailSlow, LabelledTraces) {
   TraceScore score;
-  for (std::uint64_t seed = 2'000'000; seed < 2'000'120; ++seed) {
+  for (std::uint64_t seed = 2'000'000; seed < 2'000'070; ++seed) {
     const Trace trace = TraceMaker(seed).make();
     score.add(trace, find_fail_slow({trace.time, trace.number}).intervals);
   }
-  EXPECT_GE(score.right, 118u);
+  EXPECT_GE(score.right, 69u);
   EXPECT_LE(score.missed * 60, score.slow);
   EXPECT_GE(score.found * 100, score.events * 97);
 }

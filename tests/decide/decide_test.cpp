@@ -147,4 +147,81 @@ TEST(Ladder, EveryStepSaysWhy) {
   for (const Step& step : decide::decide(job({machine("n07", 100 * kMinute)})).steps) EXPECT_FALSE(step.why.empty()) << step.step;
 }
 
+Finding drift(std::string name, Severity severity, std::string explains, std::vector<std::string> hosts) {
+  Finding f;
+  f.analysis = "drift";
+  f.id = "drift/" + name;
+  f.subject = {"config", name};
+  f.event_class = "config_drift";
+  f.role = Role::confirmation;
+  f.severity = severity;
+  f.hosts = std::move(hosts);
+  f.numbers = {{"explains", std::move(explains)}};
+  f.why = "some hosts differ.";
+  f.confidence = 0.9;
+  return f;
+}
+
+Finding broken(std::vector<std::string> hosts) {
+  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "", 100 * kMinute, "None");
+  f.hosts = std::move(hosts);
+  return f;
+}
+
+const Step* step(const Verdict& v, const std::string& name) {
+  for (const Step& s : v.steps)
+    if (s.step == name) return &s;
+  return nullptr;
+}
+
+TEST(ConfigCheck, BrokenConnectionsAndASettingTheyHangOnAreRepaired) {
+  const Verdict v = decide::decide(job({broken({"n1", "n2", "n3", "n4"}), drift("env.NCCL_IB_HCA", Severity::warning, "communication", {"n7", "n8"})}));
+  EXPECT_EQ(v.action, "repair");
+  EXPECT_EQ(v.precision, "candidates");
+  ASSERT_EQ(v.targets.size(), 3u);
+  EXPECT_EQ(v.targets[0].subject, (Subject{"config", "env.NCCL_IB_HCA"}));
+  EXPECT_EQ(v.targets[1].subject, (Subject{"host", "n7"}));
+  EXPECT_LT(v.targets[1].confidence, 0.5);
+}
+
+TEST(ConfigCheck, HarmlessOrUnrelatedDifferencesAccuseNobody) {
+  for (const Finding& one : {drift("kernel_version", Severity::info, "communication", {"n7"}), drift("gpu.power_limit", Severity::warning, "performance", {"n7"})}) {
+    const Verdict v = decide::decide(job({broken({"n1", "n2", "n3", "n4"}), one}));
+    ASSERT_NE(step(v, "config_check"), nullptr);
+    EXPECT_EQ(step(v, "config_check")->outcome, "ruled_out") << one.id;
+    EXPECT_NE(v.action, "repair") << one.id;
+  }
+  // A hang, and a job that went well.
+  const Finding driver = drift("driver_version", Severity::warning, "communication", {"n7"});
+  EXPECT_NE(decide::decide(job({timeouts(100 * kMinute), driver})).action, "repair");
+  Case well = job({driver});
+  well.exits[0].code = 0;
+  EXPECT_EQ(decide::decide(well).action, "none");
+}
+
+TEST(ConfigCheck, AJobThatRanWithTheDifferenceDidNotBreakOfIt) {
+  Case c = job({broken({"n1", "n2", "n3", "n7"}), drift("driver_version", Severity::warning, "communication", {"n7"})});
+  c.last_iteration = 1200;
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(step(v, "config_check")->outcome, "ruled_out");
+  EXPECT_NE(v.action, "repair");
+  ASSERT_FALSE(v.next.empty());
+  EXPECT_NE(v.next[0].text.find("driver_version"), std::string::npos) << "it is told all the same";
+}
+
+TEST(ConfigCheck, FewReportersThatAreLikeTheOthersAreNoMatterOfSettings) {
+  const Finding driver = drift("driver_version", Severity::warning, "communication", {"n7"});
+  const Verdict v = decide::decide(job({broken({"n1", "n2"}), driver}));
+  EXPECT_EQ(step(v, "config_check")->outcome, "ruled_out");
+  EXPECT_EQ(v.action, "isolate");
+  EXPECT_EQ(decide::decide(job({broken({"n1", "n7"}), driver})).action, "repair");
+}
+
+TEST(ConfigCheck, AMachinesOwnFaultComesFirst) {
+  const Verdict v = decide::decide(job({machine("n3", 99 * kMinute), broken({"n1", "n2", "n4"}), drift("nccl_version", Severity::critical, "communication", {"n7"})}));
+  EXPECT_EQ(v.action, "isolate");
+  ASSERT_EQ(v.targets.size(), 1u);
+  EXPECT_EQ(v.targets[0].subject.id, "n3");
+}
+
 }  // namespace

@@ -116,7 +116,7 @@ TEST(BareTable, ManyRejectsAreCountedAndFewKept) {
 }
 
 TEST(BareTable, WhatIsNoTableIsAnErrorWithAPlace) {
-  for (const std::string bytes : {std::string(), std::string(" \n\n"), std::string("a,b\n"), std::string("[1, 2"), std::string("{\"a\": {\"b\": []}}"), std::string("[1] [2]"), std::string("\xFF\xFE""1\0", 4), std::string("{}"), std::string("[]")}) {
+  for (const std::string& bytes : {std::string(), std::string(" \n\n"), std::string("a,b\n"), std::string("[1, 2"), std::string("{\"a\": {\"b\": []}}"), std::string("[1] [2]"), std::string("\xFF\xFE""1\0", 4), std::string("{}"), std::string("[]")}) {
     const auto table = read_bare_table(bytes, "f.csv");
     ASSERT_FALSE(table) << bytes;
     ASSERT_TRUE(table.error().where);

@@ -117,11 +117,11 @@ kube_pod_status_ready{namespace="x",pod="p",condition="true"} 1
 }
 
 TEST(PrometheusText, WhatIsNoSampleIsRejectedAndTold) {
-  const auto rows = read_records("# TYPE a gauge\na 1\na{b=\"c\n0a 1\na{b=c} 1\na{b=\"c\"}1\na 1e\na\na 1 2 3\na 1 soon\nh{x=\"y\"} {count:1}\na 0x1p3\na 1_000\na --1\na nano\na{b=\"c\",,d=\"e\"} 1\na 5 x\n", "m.prom");
+  const auto rows = read_records("# TYPE a gauge\na 1\na{b=\"c\n0a 1\na{b=c} 1\na{b=\"c\"}1\na 1e\na\na 1 2 3\na 1 soon\nh{x=\"y\"} {count:1}\na 0x1p3\na 1_000\na --1\na nano\na{b=\"c\",,d=\"e\"} 1\na 5 x\na 1 99999999999999999999\n", "m.prom");
   EXPECT_EQ(rows.reasons(), "3:prometheus.name 4:prometheus.name 5:prometheus.labels 6:prometheus.labels 7:prometheus.value 8:prometheus.value 9:prometheus.tail 10:prometheus.timestamp 11:prometheus.native_histogram 12:prometheus.value "
-                            "13:prometheus.value 14:prometheus.value 15:prometheus.value 16:prometheus.labels 17:prometheus.timestamp");
+                            "13:prometheus.value 14:prometheus.value 15:prometheus.value 16:prometheus.labels 17:prometheus.timestamp 18:prometheus.timestamp");
   EXPECT_EQ(rows.points("a").values, Values{1});
-  EXPECT_EQ(rows.members[0].rejected, 15u);
+  EXPECT_EQ(rows.members[0].rejected, 16u);
 }
 
 TEST(PrometheusText, ALineThatMayBeCutIsNotBelieved) {

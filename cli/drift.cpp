@@ -1,0 +1,144 @@
+#include "analyze/drift.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "pack.hpp"
+#include "pipeline.hpp"
+#include "report/terminal.hpp"
+
+namespace culprit::cli {
+
+namespace {
+
+using analyze::DriftItem;
+using analyze::DriftReport;
+using analyze::DriftState;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostHosts = 8;   // named in a line; JSON has all
+
+std::string_view word(DriftState state) {
+  switch (state) {
+    case DriftState::same: return "same";
+    case DriftState::differs: return "differs";
+    case DriftState::no_majority: return "no_majority";
+    case DriftState::one_host: break;
+  }
+  return "one_host";
+}
+
+std::string label(const DriftItem& item) { return item.rule->label.empty() ? item.name : item.rule->label; }
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size() && i < kMostHosts; ++i) out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + report::visible(names[i]);
+  if (names.size() > kMostHosts) out += fmt::format(" and {} more", names.size() - kMostHosts);
+  return out;
+}
+
+std::string answer(const DriftReport& report) {
+  if (report.items.empty()) return "Nothing to compare: the bundle holds no version and no setting that can be tied to a host.";
+  const auto compared = std::count_if(report.items.begin(), report.items.end(), [](const DriftItem& i) { return i.state != DriftState::one_host; });
+  if (compared == 0) return fmt::format("Nothing to compare: no setting is known of more than one host ({} settings, of {}).", report.items.size(), listed(report.hosts));
+  const DriftItem& first = report.items.front();
+  if (first.state == DriftState::same || first.state == DriftState::one_host) return fmt::format("No drift: {} settings of {} hosts were compared, and none differs.", compared, report.hosts.size());
+  std::string out;
+  const auto minority = report.minority();
+  if (minority.empty()) out = fmt::format("The {} hosts differ, and no majority says which are right: ", report.hosts.size());
+  else out = fmt::format("{} of {} hosts differ{}: ", minority.size(), report.hosts.size(), minority.size() == 1 ? "s" : "");
+  // The most severe that has a majority; the table has the rest.
+  const auto best = std::find_if(report.items.begin(), report.items.end(), [](const DriftItem& i) { return i.state == DriftState::differs; });
+  const DriftItem& told = best == report.items.end() ? first : *best;
+  const std::size_t from = told.state == DriftState::differs ? 1 : 0;
+  for (std::size_t i = from; i < told.values.size() && i < from + 3; ++i) out += fmt::format("{}{} {} on {}", i == from ? "" : ", ", label(told), report::visible(told.values[i].value), listed(told.values[i].hosts));
+  if (from == 1) out += fmt::format("; the others have {}", report::visible(told.values[0].value));
+  const auto more = std::count_if(report.items.begin(), report.items.end(), [](const DriftItem& i) { return i.state == DriftState::differs || i.state == DriftState::no_majority; }) - 1;
+  return out + (more > 0 ? fmt::format(" (and {} more setting{})", more, more == 1 ? "" : "s") : "") + ".";
+}
+
+std::string text(const Arguments& arguments, const analyze::Facts& facts, const DriftReport& report) {
+  const bool color = use_color(arguments);
+  const auto bold = [&](const std::string& t) { return color ? fmt::format("\x1b[1m{}\x1b[0m", t) : t; };
+  const std::size_t width = std::max<std::size_t>(40, terminal_width());
+  std::string out = bold(report::wrapped(answer(report), width - 2, 0)) + "\n";
+  const bool all = arguments.has("all");
+  for (const DriftItem& item : report.items) {
+    const bool differs = item.state == DriftState::differs || item.state == DriftState::no_majority;
+    if (!differs && !all) continue;
+    out += "\n" + bold(report::visible(item.name)) + fmt::format("  {}{}\n", differs ? std::string(name(item.rule->severity)) + ", explains " + item.rule->explains : item.state == DriftState::same ? "the same" : "one host only",
+                                                                item.state == DriftState::no_majority ? ", no majority" : "");
+    for (std::size_t i = 0; i < item.values.size(); ++i) {
+      const analyze::DriftValue& v = item.values[i];
+      out += fmt::format("  {:>5} {:<5} {}\n", v.hosts.size(), v.hosts.size() == 1 ? "host" : "hosts", report::visible(v.value));
+      if (!differs || (i == 0 && item.state == DriftState::differs && !all)) continue;
+      out += "              " + report::wrapped(listed(v.hosts), width - 16, 14) + "\n";
+      for (std::size_t d = 0; d < v.devices.size() && d < kMostHosts; ++d) out += "              " + report::visible(v.devices[d]) + "\n";
+      if (const MemberRow* m = facts.member(v.places.front().place.member); m != nullptr) out += fmt::format("              {}:{}\n", report::visible(m->path), v.places.front().place.line);
+    }
+    if (differs && !item.missing.empty()) out += "  not told by " + report::wrapped(listed(item.missing), width - 16, 14) + "\n";
+  }
+  return out;
+}
+
+Json json_of(const analyze::Facts& facts, const DriftReport& report) {
+  Json out;
+  out["answer"] = answer(report);
+  out["hosts"] = report.hosts;
+  out["differing_hosts"] = report.minority();
+  out["settings"] = Json::array();
+  for (const DriftItem& item : report.items) {
+    Json values = Json::array();
+    for (const analyze::DriftValue& v : item.values) {
+      Json places = Json::array();
+      for (const analyze::DriftPlace& p : v.places)
+        if (const MemberRow* m = facts.member(p.place.member); m != nullptr && places.size() < 3) places.push_back({{"path", m->path}, {"line", p.place.line}, {"value", p.value}});
+      values.push_back({{"value", v.value}, {"hosts", v.hosts}, {"devices", v.devices}, {"places", places}});
+    }
+    out["settings"].push_back({{"name", item.name}, {"state", word(item.state)}, {"severity", name(item.rule->severity)}, {"entity", item.rule->entity}, {"explains", item.rule->explains}, {"values", values}, {"missing", item.missing}});
+  }
+  return out;
+}
+
+Result<Exit> run_drift(const Arguments& arguments) {
+  const bool bundle = !arguments.positional().empty();
+  if (!bundle && !arguments.has("db")) return usage_error("drift needs a database or a bundle").hint("culprit drift -d incident.db");
+  CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
+  CULPRIT_TRY(pack, load_pack(arguments));
+  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), bundle ? store::Access::create : store::Access::write));
+  bool incomplete = false;
+  if (bundle) {
+    CULPRIT_TRY(read, read_bundles(arguments, pack, db));
+    incomplete = read.incomplete;
+  }
+  CULPRIT_TRY(facts, resolve(db, true));
+  const DriftReport report = analyze::compare_settings(facts, rules::DriftRules::built_in());
+  CULPRIT_CHECK(db.save_findings("drift", analyze::drift_findings(report, facts)));
+  if (arguments.has("json") || arguments.get("format", "text") == "json") print(json_of(facts, report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  else print(text(arguments, facts, report));
+  return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
+}
+
+constexpr OptionSpec kOptions[] = {
+    {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
+    {"all", nullptr, "settings that are the same, too"},
+    {"format", "FORMAT", "text or json"},
+    {"json", nullptr, "the same as --format json"},
+    {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
+    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6],
+};
+
+}  // namespace
+
+extern const Command kDrift;
+constinit const Command kDrift{"drift", "versions and settings that differ between hosts", "drift [BUNDLE...] -d FILE [options]",
+                               "  culprit drift -d incident.db\n"
+                               "  culprit drift hosts/ --all\n\n"
+                               "  Drivers, libraries, firmware, kernel settings and variables of each host, compared with the majority\n"
+                               "  of the hosts. A difference accuses nobody by itself.\n",
+                               kOptions, run_drift};
+
+}  // namespace culprit::cli

@@ -1,0 +1,173 @@
+#include "analyze/slow.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+namespace culprit::analyze {
+namespace {
+
+constexpr Nanoseconds kBegin = 1'700'000'000 * kSecond;
+
+Facts job(int hosts, int per) {
+  Facts facts;
+  MemberRow m;
+  m.id = 1;
+  m.path = "rank0.log";
+  facts.members.push_back(m);
+  facts.world_size = hosts * per;
+  for (int h = 0; h < hosts; ++h) {
+    HostRow host;
+    host.host = "node-" + std::to_string(h);
+    facts.hosts.push_back(host);
+    for (int l = 0; l < per; ++l) {
+      RankRow r;
+      r.rank = h * per + l;
+      r.host = host.host;
+      r.local_rank = l;
+      facts.ranks.push_back(r);
+    }
+  }
+  return facts;
+}
+
+// 1 s a step, 1.5 s from `from` to `to`.
+JobSteps steps(std::size_t n, std::size_t from, std::size_t to) {
+  JobSteps out;
+  Nanoseconds now = kBegin;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double ms = (i >= from && i < to ? 1500 : 1000) + static_cast<double>(i * 7 % 11);
+    now += static_cast<Nanoseconds>(ms * 1e6);
+    out.iteration.push_back(static_cast<std::int64_t>(i) + 1);
+    out.time.push_back(now);
+    out.ms.push_back(ms);
+    out.loss.push_back(2);
+    out.grad_norm.push_back(1);
+    out.not_a_number.push_back(0);
+    out.attempt.push_back(0);
+    out.place.push_back({1, i + 1, i * 50, 0});
+  }
+  return out;
+}
+
+FailSlow pace(const JobSteps& s) { return find_fail_slow({s.ms}); }
+
+const rules::Metric& metric(const std::string& name) {
+  for (const rules::Metric& m : rules::Catalogue::built_in().metrics())
+    if (m.name == name) return m;
+  ADD_FAILURE() << name;
+  return rules::Catalogue::built_in().metrics().front();
+}
+
+MetricOutlier outlier(const std::string& name, const std::string& entity, const std::string& host, Nanoseconds start, Nanoseconds end) {
+  MetricOutlier o;
+  o.metric = name;
+  o.known = &metric(name);
+  o.host = host;
+  o.outlier.entity = entity;
+  o.outlier.start = start;
+  o.outlier.end = end;
+  o.outlier.value = 1000;
+  o.outlier.crowd = 1900;
+  o.outlier.size = 32;
+  return o;
+}
+
+OwnWork own(std::int64_t rank) {
+  OwnWork o;
+  o.parts.answer = SlowPartsAnswer::ranks;
+  o.parts.ranks = {rank};
+  o.parts.part = "compute_ms";
+  o.parts.excess_ms = 480;
+  o.parts.explains = 0.96;
+  o.parts.against_outside = true;
+  return o;
+}
+
+std::string number(const Finding& f, const std::string& key) {
+  for (const auto& [k, v] : f.numbers) if (k == key) return v;
+  return "";
+}
+
+TEST(Slow, TheMetricOfAMachineAndTheOwnWorkOfItsRankMakeOneSureSuspect) {
+  const Facts facts = job(4, 8);
+  const JobSteps s = steps(600, 200, 600);
+  const auto found = slow_findings(facts, s, pace(s), std::vector{own(11)}, std::vector{outlier("gpu_sm_clock", "node-1/gpu3", "node-1", s.time[205], s.time[599])}, {});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].subject, (Subject{"rank", "11"}));
+  EXPECT_EQ(found[0].host, "node-1");
+  EXPECT_GE(found[0].confidence, 0.9);
+  EXPECT_EQ(number(found[0], "hardware"), "1");
+  EXPECT_EQ(number(found[0], "relieved"), "0");
+  EXPECT_EQ(number(found[0], "first_iteration"), "201");
+}
+
+TEST(Slow, AMetricThatWasOddAllTheTimeExplainsNoInterval) {
+  const Facts facts = job(4, 8);
+  const JobSteps s = steps(2000, 1000, 1300);
+  const auto found = slow_findings(facts, s, pace(s), {}, std::vector{outlier("gpu_temperature", "node-2/gpu0", "node-2", s.time[0], s.time[1999])}, {});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].subject.kind, "job");
+  EXPECT_FALSE(found[0].host);
+}
+
+TEST(Slow, AnotherGpuOfTheMachineIsAnotherSuspect) {
+  const Facts facts = job(4, 8);
+  const JobSteps s = steps(600, 200, 600);
+  const auto found = slow_findings(facts, s, pace(s), std::vector{own(11)}, std::vector{outlier("gpu_sm_clock", "node-1/gpu5", "node-1", s.time[205], s.time[599])}, {});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].subject, (Subject{"rank", "11"}));
+  EXPECT_LT(found[0].confidence, 0.9);
+}
+
+TEST(Slow, TwoMachinesThatStandOutAlikeAreNotAccused) {
+  const Facts facts = job(16, 8);
+  const JobSteps s = steps(600, 200, 600);
+  const auto found = slow_findings(facts, s, pace(s), {}, std::vector{outlier("gpu_sm_clock", "node-1/gpu5", "node-1", s.time[205], s.time[599]), outlier("gpu_sm_clock", "node-9/gpu5", "node-9", s.time[205], s.time[599])}, {});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].subject.kind, "job");
+  EXPECT_NE(found[0].why.find("node-9/gpu5"), std::string::npos);
+}
+
+TEST(Slow, AThermalEventInsideTheIntervalNamesTheMachineAndOneBeforeDoesNot) {
+  const Facts facts = job(4, 8);
+  const JobSteps s = steps(600, 200, 600);
+  Finding event;
+  event.id = "classify/thermal/node-3";
+  event.analysis = "classify";
+  event.subject = {"host", "node-3"};
+  event.host = "node-3";
+  event.symptom = "Thermal";
+  event.severity = Severity::warning;
+  event.title = "a GPU slowed down by heat";
+  event.start = s.time[198];
+  auto found = slow_findings(facts, s, pace(s), {}, {}, std::vector{event});
+  EXPECT_EQ(found[0].host, "node-3");
+  event.start = s.time[20];
+  found = slow_findings(facts, s, pace(s), {}, {}, std::vector{event});
+  EXPECT_FALSE(found[0].host);
+}
+
+TEST(Slow, WhatIsShortAndOverIsTransient) {
+  const Facts facts = job(4, 8);
+  const JobSteps s = steps(3000, 1000, 1030);
+  const auto found = slow_findings(facts, s, pace(s), std::vector{own(11)}, {}, {});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(number(found[0], "transient"), "1");
+  EXPECT_EQ(number(found[0], "relieved"), "1");
+}
+
+TEST(Slow, AnEvenJobRulesItOutAndAShortLogProvesNothing) {
+  const Facts facts = job(4, 8);
+  JobSteps s = steps(600, 600, 600);
+  auto found = slow_findings(facts, s, pace(s), {}, {}, {});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].outcome, Outcome::ruled_out);
+  s = steps(12, 12, 12);
+  found = slow_findings(facts, s, pace(s), {}, {}, {});
+  EXPECT_EQ(found[0].outcome, Outcome::not_enough_evidence);
+}
+
+}  // namespace
+}  // namespace culprit::analyze
