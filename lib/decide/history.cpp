@@ -167,8 +167,7 @@ struct Judge {
     const std::string where = ledger.progress_known ? " and the job got no further" : "";
     if (next_rung == kRungs.size()) return stop(fmt::format("Checks, a reattempt, a rollback and a replay were tried{}: stop the job.", where), "Do not start it again: hand the record of all attempts to the owners of the code and of the machines, and test all machines offline.");
     const std::string because = done.empty() ? "" : fmt::format("{} {} tried before ({}){}.", list(done), done.size() == 1 ? "was" : "were", attempts_of(all), where);
-    std::string sentence = because;
-    if (!sentence.empty()) sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
+    const std::string sentence = because.empty() ? "The machines were changed and that did not help: next are checks of all." : fmt::format("But {}: next is {}.", because.substr(0, because.size() - 1), kRungs[next_rung] == Measure::checks ? "checks" : fmt::format("a {}", name(kRungs[next_rung])));
     std::erase_if(v.next, [](const NextStep& n) { return n.kind != "collect"; });
     const bool nan = v.symptom == "NaN value";
     switch (kRungs[next_rung]) {
