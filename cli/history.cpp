@@ -64,6 +64,7 @@ Result<PastFailure> failure_of(const std::string& document, const std::string& p
   out.ended_well = v.action == "none";
   if (!out.ended_well) out.roots.push_back(decide::root_of(v, findings));
   out.answers = decide::answer_of(v.action, subjects);
+  for (Tried& t : out.answers) t.advised = true;
   if (const auto b = d.find("bundle"); b != d.end() && b->is_object() && b->contains("hosts") && (*b)["hosts"].is_array())
     for (const json& host : (*b)["hosts"])
       if (host.is_string()) out.hosts.push_back(host.get<std::string>());

@@ -69,6 +69,7 @@ Ledger ledger_of(const AttemptHistory& h) {
 
 std::string told(const Tried& t) {
   std::string out;
+  if (t.advised) return fmt::format("the advice to {}{}", t.measure == Measure::checks ? "run checks" : t.measure == Measure::rollback ? "roll back" : std::string(name(t.measure)), t.hosts.empty() ? "" : " " + list(t.hosts));
   switch (t.measure) {
     case Measure::evict: out = t.hosts.empty() ? "an eviction" : list(t.hosts) + (t.inferred ? " left the job" : " evicted"); break;
     case Measure::repair: out = t.hosts.empty() ? "a repair" : list(t.hosts) + " repaired"; break;
@@ -198,11 +199,12 @@ struct Judge {
     for (const Target& t : v.targets)
       if (const std::string m = machine_of(t.subject); !m.empty() && !has(all, m)) all.push_back(m);
     std::vector<const PastFailure*> when;
+    bool done = false;                       // somebody says that it was done, not only that it should be
     for (const std::string& m : all) {
       std::optional<std::size_t> evicted, repaired;
       for (std::size_t i = 0; i < history().failures.size(); ++i)
         for (const Tried& t : history().failures[i].answers) {
-          if (t.measure == Measure::evict && has(t.hosts, m)) { evicted = i; when.push_back(&history().failures[i]); }
+          if (t.measure == Measure::evict && has(t.hosts, m)) { evicted = i; done = done || !t.advised; when.push_back(&history().failures[i]); }
           if (t.measure == Measure::repair && has(t.hosts, m)) repaired = i;
         }
       const bool absent = !history().hosts.empty() && !has(history().hosts, m);
@@ -217,21 +219,22 @@ struct Judge {
     }
     if (back.empty() && worn.empty() && gone.empty()) return say("ruled_out", fmt::format("no attempt was answered by evicting {}: it stands", list(all)));
     const std::string before = attempts_of(when).empty() ? "" : fmt::format(" (after {})", attempts_of(when));
+    const std::string was = std::string(all.size() == 1 ? "was" : "were") + (done ? " evicted" : " to be evicted");
     if (gone.size() == all.size()) {
-      say("ruled_out", fmt::format("{} {} evicted{} and is not in this run: the failure did not leave with it", list(gone), gone.size() == 1 ? "was" : "were", before));
+      say("ruled_out", fmt::format("{} {}{} and not in this run: the failure did not leave with it", list(gone), was, before));
       return climb({});
     }
     if (!worn.empty() && worn.size() + back.size() == all.size())
       return stop(fmt::format("{} was repaired before and fails again: take it out for good.", list(worn)), fmt::format("Keep {} out of every job and test it offline (dcgmi diag -r 4, a memory test); a repair that did not hold is not repeated.{}", list(worn), back.empty() ? "" : fmt::format(" {} came back without a cure: repair before return.", list(back))));
     std::vector<std::string> again = back;
     again.insert(again.end(), worn.begin(), worn.end());
-    const std::string what = fmt::format("{} {} evicted before{} and is in the job again: repair before return, and no return without a field diagnostic (dcgmi diag -r 4).", list(again), again.size() == 1 ? "was" : "were", before);
+    const std::string what = fmt::format("{} {} before{} and is in the job again: repair before return, and no return without a field diagnostic (dcgmi diag -r 4).", list(again), was, before);
     if (again.size() == all.size()) {
-      replace("repair", fmt::format("{} {} evicted before{} and came back without a cure: repair it before it returns.", list(again), again.size() == 1 ? "was" : "were", before), what);
-      return say("taken", fmt::format("{} was evicted before{} and fails again: another eviction is the same answer", list(again), before));
+      replace("repair", fmt::format("{} {} before{} and fails in the job again: repair before return.", list(again), was, before), what);
+      return say("taken", fmt::format("{} {} before{} and fails again: another eviction is the same answer", list(again), was, before));
     }
     next(v, "plan", what);
-    say("ruled_out", fmt::format("{} was evicted before{}, the others were not: the eviction stands, with a repair of that one", list(again), before));
+    say("ruled_out", fmt::format("{} {} before{}, not the others: the eviction stands, with a repair of what came back", list(again), was, before));
   }
 
   void code() {

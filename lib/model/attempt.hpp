@@ -33,6 +33,7 @@ struct Tried {
   std::string to;                         // of a rollback: the version or iteration
   std::optional<bool> passed;             // of checks
   bool inferred = false;                  // from what differs between the runs; nobody wrote it down
+  bool advised = false;                   // an earlier verdict asked for it; whether it was done is not known
   bool operator==(const Tried&) const = default;
 };
 
