@@ -118,7 +118,7 @@ class Joined {
       f.why = parts == nullptr && outliers_.empty() ? "no rank reports the parts of its steps, and no metric of a machine left the crowd meanwhile" : parts != nullptr && parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty() ? parts->why : "no rank works more than the others, and no metric of a machine left the crowd meanwhile";
     } else {
       const Lead& best = leads.front();
-      const bool tie = leads.size() > 1 && leads[1].confidence >= best.confidence - 0.05 && !same_machine(best, leads[1]);
+      const bool tie = std::any_of(leads.begin() + 1, leads.end(), [&](const Lead& other) { return other.confidence >= best.confidence - 0.05 && differ(best, other); });
       if (tie) {
         f.confidence = 0.5;
         std::set<std::string> names;
@@ -129,6 +129,11 @@ class Joined {
       } else {
         f.subject = best.subject;
         f.host = best.host;
+        // The one machine that stands out is theirs, as far as anything says.
+        std::set<std::string> machines;
+        for (const Lead& lead : leads)
+          if (lead.host) machines.insert(*lead.host);
+        if (!f.host && machines.size() == 1) f.host = *machines.begin();
         f.ranks = best.ranks;
         f.confidence = best.confidence;
         f.scope = Scope::host_local;
@@ -245,12 +250,18 @@ class Joined {
     if (leads.size() > params_.most) leads.resize(params_.most);
   }
 
-  bool same_machine(const Lead& a, const Lead& b) const { return a.host && a.host == b.host; }
+  // Two suspects that cannot be one: on different machines, or different ranks. Where nothing ties ranks to machines, a
+  // machine and a rank may well be the same.
+  bool differ(const Lead& a, const Lead& b) const {
+    if (a.host && b.host) return a.host != b.host;
+    if (a.ranks.empty() || b.ranks.empty()) return !a.own_work && !b.own_work;
+    return std::none_of(a.ranks.begin(), a.ranks.end(), [&](std::int64_t r) { return std::find(b.ranks.begin(), b.ranks.end(), r) != b.ranks.end(); });
+  }
 
   bool same_entity(const Lead& lead, const MetricOutlier& o) const {
     const Subject subject = subject_of(o);
     if (lead.subject == subject) return true;
-    if (subject.kind == "rank") return lead.ranks.size() == 1 && std::to_string(lead.ranks[0]) == subject.id;
+    if (subject.kind == "rank") return std::any_of(lead.ranks.begin(), lead.ranks.end(), [&](std::int64_t r) { return std::to_string(r) == subject.id; });
     if (!lead.host || *lead.host != o.host) return false;
     // A GPU by its index, where ranks count GPUs: one GPU a rank.
     const std::size_t index = subject.id.find("/gpu");
