@@ -21,7 +21,7 @@ double seconds_of(const std::vector<Call>& calls, const CallPeriodParams& params
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::size_t n = argc > 1 ? static_cast<std::size_t>(std::strtoull(argv[1], nullptr, 10)) : 1'000'000;
+  const std::size_t n = argc > 1 && argv[1][0] != '-' ? static_cast<std::size_t>(std::strtoull(argv[1], nullptr, 10)) : 1'000'000;
   if (n < 10'000) return 2;
   std::vector<Call> training, noise;
   culprit::Nanoseconds now = 0;

@@ -13,7 +13,7 @@ using namespace culprit;
 using namespace culprit::analyze;
 
 int main(int argc, char** argv) {
-  const std::int64_t n = argc > 1 ? std::atoll(argv[1]) : 1'000'000;
+  const std::int64_t n = argc > 1 && argv[1][0] != '-' ? std::atoll(argv[1]) : 1'000'000;
   if (n < 10'000) return 2;
   JobTimes job;
   std::vector<LossRecord> losses;

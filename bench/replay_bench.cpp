@@ -35,7 +35,7 @@ bool measure(const char* what, const std::function<bool()>& once) {
 
 int main(int argc, char** argv) {
   ReplayParams params;
-  params.machines = argc > 1 ? std::atoll(argv[1]) : 12800;
+  params.machines = argc > 1 && argv[1][0] != '-' ? std::atoll(argv[1]) : 12800;
   params.pp = 8;
   const auto plan = plan_replay(params);
   if (!plan) { fmt::print("{}\n", plan.error().what); return 1; }

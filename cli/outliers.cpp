@@ -230,7 +230,6 @@ Result<Exit> run_outliers(const Arguments& arguments) {
     CULPRIT_TRY(pack, load_pack(arguments));
     CULPRIT_TRY(incident, open_incident(arguments, pack));
     const OutlierReport report = outliers_of(incident.db, incident.facts, params);
-    CULPRIT_CHECK(incident.db.save_findings("outliers", analyze::outlier_findings(report)));
     const Printer printer(arguments, report);
     print(arguments.has("json") || arguments.get("format", "text") == "json" ? printer.json() : printer.text());
     return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;

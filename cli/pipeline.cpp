@@ -227,7 +227,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   const Pace pace = pace_of(db, facts);
   const analyze::OutlierReport outliers = outliers_of(db, facts, fitting(pace));
   if (!outliers.searched.empty()) CULPRIT_CHECK(keep("outliers", analyze::outlier_findings(outliers)));
-  if (pace.steps.size() > 0) CULPRIT_CHECK(keep("slow", analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers.outliers, all)));
+  if (pace.steps.size() > 0) CULPRIT_CHECK(keep("slow", analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all)));
   return all;
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using namespace culprit;
 
-constexpr std::int64_t kSamples = 10'000'000;
+constexpr std::int64_t kSamples = 2'000'000;
 constexpr int kGpus = 8;
 
 struct Text {

@@ -60,10 +60,10 @@ std::string plain(double value) { return fmt::format("{:.4g}", value); }
 
 class Joined {
  public:
-  Joined(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, std::span<const MetricOutlier> outliers, std::span<const Finding> classified, const SlowJobParams& params)
-      : facts_(facts), steps_(steps), report_(report), own_(own), outliers_(outliers), classified_(classified), params_(params) {
-    for (const double v : steps.ms)
-      if (!std::isnan(v)) total_ += v;
+  Joined(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, const OutlierReport& metrics, std::span<const Finding> classified, const SlowJobParams& params)
+      : facts_(facts), steps_(steps), report_(report), own_(own), outliers_(metrics.outliers), compared_(metrics.judged > 0), classified_(classified), params_(params) {
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      if (!std::isnan(steps.ms[i])) total_ += steps.ms[i] * stands_for(i);
   }
 
   std::vector<Finding> findings() {
@@ -90,7 +90,10 @@ class Joined {
     if (const auto t = time_at(last)) f.end = t;
     f.count = interval.end - interval.start;
     f.title = fmt::format("steps took {:.2f} times as long", interval.factor);
-    const double share = total_ > 0 ? interval.cost / total_ : 0;
+    double cost = 0;   // ms
+    for (std::size_t i = interval.start; i < interval.end; ++i)
+      if (!std::isnan(steps_.ms[i])) cost += (steps_.ms[i] - interval.baseline) * stands_for(i);
+    const double share = total_ > 0 ? cost / total_ : 0;
     // An attempt that ends slow, followed by one that is not: over, too.
     const bool next_is_slow = std::any_of(report_.intervals.begin(), report_.intervals.end(), [&](const SlowInterval& other) { return other.start == interval.end; });
     const bool over = interval.relieved || (interval.end + FailSlowParams{}.min_regime <= steps_.size() && !next_is_slow);
@@ -106,16 +109,17 @@ class Joined {
     numbers["factor"] = fmt::format("{:.3f}", interval.factor);
     numbers["first_iteration"] = number_at(interval.start);
     numbers["last_iteration"] = number_at(last);
-    numbers["cost_s"] = fmt::format("{:.3f}", interval.cost / 1e3);
+    numbers["cost_s"] = fmt::format("{:.3f}", cost / 1e3);
     numbers["share"] = fmt::format("{:.4f}", share);
     numbers["relieved"] = over ? "1" : "0";
     numbers["shape"] = std::string(name(interval.shape));
     numbers["transient"] = transient ? "1" : "0";
-    if (facts_.world_size > 0) numbers["gpu_hours"] = fmt::format("{:.4f}", interval.cost / 3.6e6 * static_cast<double>(facts_.world_size));
+    if (facts_.world_size > 0) numbers["gpu_hours"] = fmt::format("{:.4f}", cost / 3.6e6 * static_cast<double>(facts_.world_size));
     if (interval.from_start) numbers["from_start"] = "1";
     if (leads.empty()) {
       f.confidence = 0.8;
-      f.why = parts == nullptr && outliers_.empty() ? "no rank reports the parts of its steps, and no metric of a machine left the crowd meanwhile" : parts != nullptr && parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty() ? parts->why : "no rank works more than the others, and no metric of a machine left the crowd meanwhile";
+      const std::string ranks = parts == nullptr ? "no rank reports the parts of its steps" : parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty() ? parts->why : "the parts of the ranks' steps do not tell them apart";
+      f.why = fmt::format("{}; {}", ranks, compared_ ? "no metric of a machine left the crowd meanwhile" : "there are no metrics of machines that could be compared");
     } else {
       const Lead& best = leads.front();
       const bool tie = std::any_of(leads.begin() + 1, leads.end(), [&](const Lead& other) { return other.confidence >= best.confidence - 0.05 && differ(best, other); });
@@ -171,7 +175,7 @@ class Joined {
     const std::string who = one ? fmt::format("rank {}", parts->ranks[0]) : fmt::format("ranks {}", to_ranges(parts->ranks));
     lead.subject = one ? Subject{"rank", std::to_string(parts->ranks[0])} : lead.host ? Subject{"host", *lead.host} : Subject{"group", who};
     lead.evidence = own->evidence;
-    lead.reason = fmt::format("{} {:.3g} ms more than the others in {} each step{}", one ? "spends" : "spend", parts->excess_ms, parts->part, parts->explains > 0 ? fmt::format(", {:.0f} % of what a step is longer", parts->explains * 100) : "");
+    lead.reason = fmt::format("{} {:.3g} ms more than the others in {} each step{}", one ? "spends" : "spend", parts->excess_ms, parts->part, parts->explains >= 0.995 ? ", which explains all of it" : parts->explains > 0 ? fmt::format(", which explains {:.0f} % of it", parts->explains * 100) : "");
     lead.advice = fmt::format("Look at what {} {} in {}: clocks and throttle reasons of the GPU (nvidia-smi -q -d PERFORMANCE,CLOCK), the CPU, the data, and whether {} share of the work is that of the others.", who, one ? "does" : "do", parts->part, one ? "its" : "their");
     out.push_back(std::move(lead));
     return out;
@@ -271,6 +275,12 @@ class Joined {
     return true;
   }
 
+  // Iterations that a row tells of: a log that prints every tenth step prints the time of one of them.
+  double stands_for(std::size_t i) const {
+    if (i == 0 || steps_.attempt[i] != steps_.attempt[i - 1] || steps_.iteration[i] == kNoValue || steps_.iteration[i - 1] == kNoValue) return 1;
+    return static_cast<double>(std::max<std::int64_t>(1, steps_.iteration[i] - steps_.iteration[i - 1]));
+  }
+
   std::string number_at(std::size_t i) const { return i < steps_.size() && steps_.iteration[i] != kNoValue ? std::to_string(steps_.iteration[i]) : std::to_string(i); }
   std::optional<Nanoseconds> time_at(std::size_t i) const { return i < steps_.size() && steps_.time[i] != kNoValue ? std::optional(steps_.time[i]) : std::nullopt; }
 
@@ -284,6 +294,7 @@ class Joined {
   const FailSlow& report_;
   std::span<const OwnWork> own_;
   std::span<const MetricOutlier> outliers_;
+  bool compared_;
   std::span<const Finding> classified_;
   const SlowJobParams& params_;
   double total_ = 0;
@@ -291,9 +302,9 @@ class Joined {
 
 }  // namespace
 
-std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, std::span<const MetricOutlier> outliers,
+std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, const OutlierReport& metrics,
                                    std::span<const Finding> classified, const SlowJobParams& params) {
-  std::vector<Finding> out = Joined(facts, steps, report, own, outliers, classified, params).findings();
+  std::vector<Finding> out = Joined(facts, steps, report, own, metrics, classified, params).findings();
   if (!out.empty()) return out;
   Finding f;
   f.analysis = "slow";

@@ -30,7 +30,7 @@ struct SlowJobParams {
 };
 
 // parts: for each of report.intervals, in that order; empty when no rank reports the parts of its steps.
-std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, std::span<const MetricOutlier> outliers,
+std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, const OutlierReport& metrics,
                                    std::span<const Finding> classified, const SlowJobParams& params = {});
 
 }  // namespace culprit::analyze

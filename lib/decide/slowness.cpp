@@ -65,7 +65,7 @@ Answer slow_job(Walk& w) {
     v.action = over ? "none" : "investigate";
     v.precision = "candidates";
     v.summary = over ? fmt::format("No failure, but the job was slow: steps took {} times as long {}, which cost {}. It is over, and nobody stands out.", factor, lasted(f), price(f))
-                     : fmt::format("The job is slow {}: steps take {} times as long, which has cost {} so far. Nobody stands out: {}", lasted(f), factor, price(f), f.why);
+                     : fmt::format("The job is slow {}: steps take {} times as long, which has cost {} so far. Nobody stands out: {}.", lasted(f), factor, price(f), f.why);
     if (!w.incident.has_stacks) next(v, "collect", "py-spy dump of all ranks every 10 s, five times, while it is slow: the rank that is never in a collective is the one that holds the others");
     next(v, "collect", "per-rank step parts (compute, data, communication) as JSON lines, or Megatron's --log-straggler; GPU clocks and throttle reasons: dcgm-exporter or nvidia-smi dmon -s pucvmet -o DT on every host");
     return taken(f.why);

@@ -85,6 +85,13 @@ OwnWork own(std::int64_t rank) {
   return o;
 }
 
+OutlierReport metrics(std::vector<MetricOutlier> outliers) {
+  OutlierReport out;
+  out.outliers = std::move(outliers);
+  out.judged = 32;
+  return out;
+}
+
 std::string number(const Finding& f, const std::string& key) {
   for (const auto& [k, v] : f.numbers) if (k == key) return v;
   return "";
@@ -93,7 +100,7 @@ std::string number(const Finding& f, const std::string& key) {
 TEST(Slow, TheMetricOfAMachineAndTheOwnWorkOfItsRankMakeOneSureSuspect) {
   const Facts facts = job(4, 8);
   const JobSteps s = steps(600, 200, 600);
-  const auto found = slow_findings(facts, s, pace(s), std::vector{own(11)}, std::vector{outlier("gpu_sm_clock", "node-1/gpu3", "node-1", s.time[205], s.time[599])}, {});
+  const auto found = slow_findings(facts, s, pace(s), std::vector{own(11)}, metrics({outlier("gpu_sm_clock", "node-1/gpu3", "node-1", s.time[205], s.time[599])}), {});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].subject, (Subject{"rank", "11"}));
   EXPECT_EQ(found[0].host, "node-1");
@@ -106,7 +113,7 @@ TEST(Slow, TheMetricOfAMachineAndTheOwnWorkOfItsRankMakeOneSureSuspect) {
 TEST(Slow, AMetricThatWasOddAllTheTimeExplainsNoInterval) {
   const Facts facts = job(4, 8);
   const JobSteps s = steps(2000, 1000, 1300);
-  const auto found = slow_findings(facts, s, pace(s), {}, std::vector{outlier("gpu_temperature", "node-2/gpu0", "node-2", s.time[0], s.time[1999])}, {});
+  const auto found = slow_findings(facts, s, pace(s), {}, metrics({outlier("gpu_temperature", "node-2/gpu0", "node-2", s.time[0], s.time[1999])}), {});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].subject.kind, "job");
   EXPECT_FALSE(found[0].host);
@@ -115,7 +122,7 @@ TEST(Slow, AMetricThatWasOddAllTheTimeExplainsNoInterval) {
 TEST(Slow, AnotherGpuOfTheMachineIsAnotherSuspect) {
   const Facts facts = job(4, 8);
   const JobSteps s = steps(600, 200, 600);
-  const auto found = slow_findings(facts, s, pace(s), std::vector{own(11)}, std::vector{outlier("gpu_sm_clock", "node-1/gpu5", "node-1", s.time[205], s.time[599])}, {});
+  const auto found = slow_findings(facts, s, pace(s), std::vector{own(11)}, metrics({outlier("gpu_sm_clock", "node-1/gpu5", "node-1", s.time[205], s.time[599])}), {});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].subject, (Subject{"rank", "11"}));
   EXPECT_LT(found[0].confidence, 0.9);
@@ -124,7 +131,7 @@ TEST(Slow, AnotherGpuOfTheMachineIsAnotherSuspect) {
 TEST(Slow, TwoMachinesThatStandOutAlikeAreNotAccused) {
   const Facts facts = job(16, 8);
   const JobSteps s = steps(600, 200, 600);
-  const auto found = slow_findings(facts, s, pace(s), {}, std::vector{outlier("gpu_sm_clock", "node-1/gpu5", "node-1", s.time[205], s.time[599]), outlier("gpu_sm_clock", "node-9/gpu5", "node-9", s.time[205], s.time[599])}, {});
+  const auto found = slow_findings(facts, s, pace(s), {}, metrics({outlier("gpu_sm_clock", "node-1/gpu5", "node-1", s.time[205], s.time[599]), outlier("gpu_sm_clock", "node-9/gpu5", "node-9", s.time[205], s.time[599])}), {});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].subject.kind, "job");
   EXPECT_NE(found[0].why.find("node-9/gpu5"), std::string::npos);
