@@ -39,7 +39,7 @@ class Printer {
         out += fmt::format("  {} is in {} {} of {}, which {} {}\n", report::visible(topology_.where(w.from)), w.operation.empty() ? "operation" : report::visible(w.operation), w.sequence, report::visible(group(w.group)),
                            report::visible(topology_.where(w.to)), w.because);
     }
-    if (!report_.groups.empty()) out += "\n" + bold("Groups with something unfinished") + dim("   completed / enqueued, lowest to highest; who is inside, who never came, who is behind") + "\n";
+    if (!report_.groups.empty()) out += "\n" + bold("Groups with something unfinished") + dim("   completed / enqueued, lowest..highest") + "\n";
     std::size_t shown = 0;
     for (const analyze::GroupFrontier& g : report_.groups) {
       if (!all_ && shown++ >= kMostGroups) { out += fmt::format("  {} more; --all shows them\n", report_.groups.size() - kMostGroups); break; }

@@ -108,7 +108,7 @@ Result<Exit> run_drift(const Arguments& arguments) {
   if (!bundle && !arguments.has("db")) return usage_error("drift needs a database or a bundle").hint("culprit drift -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
-  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), bundle ? store::Access::create : store::Access::write));
+  CULPRIT_TRY(db, bundle ? open_new(arguments, arguments.get("db")) : store::Database::open(arguments.get("db"), store::Access::write));
   bool incomplete = false;
   if (bundle) {
     CULPRIT_TRY(read, read_bundles(arguments, pack, db));
