@@ -37,7 +37,7 @@ std::vector<std::string> notes_of(const NamedSeries& series, const FailSlow& slo
   if (slow.attempts.size() > 1) out.push_back(fmt::format("{} attempts (the iteration number goes back, or the clock leaps), each judged by itself and beside the others", slow.attempts.size()));
   for (std::size_t a = 0; a < slow.attempts.size(); ++a)
     if (!slow.attempts[a].judged && slow.attempts.size() > 1) out.push_back(fmt::format("attempt {} is too short to be judged", a + 1));
-  for (const analyze::Attempt& a : slow.attempts)
+  for (const analyze::AttemptPace& a : slow.attempts)
     if (a.judged && a.required > 0.15) out.push_back(fmt::format("the machine's speed wanders by {:.0f} %: a difference under {:.0f} % is no evidence here", 100 * a.wander, 100 * a.required));
   for (const SlowInterval& s : slow.unconfirmed) out.push_back(fmt::format("unconfirmed: the last {} iterations are {:.2f} times the baseline", s.end - s.start, s.factor));
   for (const SlowInterval& s : slow.intervals)

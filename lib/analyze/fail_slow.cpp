@@ -29,7 +29,7 @@ class Judge {
   }
 
   // Levels and the attempt's own baseline (logarithm); nothing when it is too short.
-  std::optional<double> measure(Attempt& attempt) {
+  std::optional<double> measure(AttemptPace& attempt) {
     if (y_.size() < 2 * params_.min_regime) return {};
     levels_ = find_levels(y_, params_);
     find_baseline();
@@ -312,7 +312,7 @@ FailSlow find_fail_slow(const IterationTimes& iterations, const FailSlowParams& 
     }
     most = std::max(most, place.size());
     judges.emplace_back(iterations, sane, std::move(place), out);
-    own.push_back(judges.back().measure(out.attempts.emplace_back(Attempt{cuts[c], cuts[c + 1]})));
+    own.push_back(judges.back().measure(out.attempts.emplace_back(AttemptPace{cuts[c], cuts[c + 1]})));
     out.enough = out.enough || own.back();
   }
   // The lowest baseline, and the lowest of the others for the attempt that has it.

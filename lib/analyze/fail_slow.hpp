@@ -80,7 +80,8 @@ struct Pause {
   double extra = 0;                                           // ms each, median
 };
 
-struct Attempt {
+// How fast one attempt ran, in its part of the series.
+struct AttemptPace {
   std::size_t start = 0, end = 0;
   double baseline = 0, noise = 0, wander = 0, required = 0;   // ms; the rest relative: 0.02 is 2 %
   bool judged = false;
@@ -90,7 +91,7 @@ struct FailSlow {
   bool enough = false;
   std::string reason;                          // why not
   std::size_t missing = 0, dropped = 0;        // dropped: 0 or less
-  std::vector<Attempt> attempts;
+  std::vector<AttemptPace> attempts;
   std::vector<std::size_t> change_points;      // boundaries of the regimes
   std::vector<Regime> regimes;
   std::vector<SlowInterval> intervals;

@@ -317,7 +317,7 @@ std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps, co
   f.title = "the pace of the job";
   double usual = 0;
   std::size_t longest = 0;
-  for (const Attempt& a : report.attempts)
+  for (const AttemptPace& a : report.attempts)
     if (a.judged && a.end - a.start > longest) longest = a.end - a.start, usual = a.baseline;
   if (steps.size() == 0) f.why = "no log reports how long its steps took";
   else if (!report.enough) f.why = report.reason;
