@@ -54,6 +54,7 @@ struct IterationTimes {
   std::span<const double> time;                // ms; NaN: missing
   std::span<const double> number = {};         // iteration numbers, or empty; a step back begins a new attempt
   std::span<const double> clock = {};          // when each ended, ms, or empty
+  std::span<const std::uint32_t> job = {};     // or empty; another number: other machines or batch, a pace of its own (step_jobs.hpp)
 };
 
 struct Regime {
@@ -85,6 +86,7 @@ struct AttemptPace {
   std::size_t start = 0, end = 0;
   double baseline = 0, noise = 0, wander = 0, required = 0;   // ms; the rest relative: 0.02 is 2 %
   bool judged = false;
+  std::uint32_t job = 0;                       // only attempts of the same job are held against each other
 };
 
 struct FailSlow {
