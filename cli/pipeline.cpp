@@ -24,6 +24,7 @@
 #include "analyze/root_diag.hpp"
 #include "analyze/silence.hpp"
 #include "analyze/slow.hpp"
+#include "analyze/slow_what_if.hpp"
 #include "analyze/stacks.hpp"
 #include "analyze/topology.hpp"
 #include "bundle/bundle.hpp"
@@ -234,9 +235,14 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   CULPRIT_CHECK(keep("drift", analyze::drift_findings(analyze::compare_settings(facts, rules::DriftRules::built_in()), facts)));
   // Was it slow, since when, and because of whom.
   const Pace pace = pace_of(db, facts);
-  const analyze::OutlierReport outliers = outliers_of(db, facts, fitting(pace));
+  const analyze::IncidentMetrics metrics = metrics_of(db, facts);
+  const analyze::OutlierReport outliers = outliers_of(db, facts, metrics, fitting(pace));
   if (!outliers.searched.empty()) CULPRIT_CHECK(keep("outliers", analyze::outlier_findings(outliers)));
-  if (pace.steps.size() > 0) CULPRIT_CHECK(keep("slow", analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all)));
+  CULPRIT_CHECK(keep("stall", stalls_of(db, facts, metrics)));
+  CULPRIT_CHECK(keep("slow_group", slow_groups_of(db, facts)));
+  CULPRIT_CHECK(keep("what_if", analyze::what_if_findings(facts, topology, pace.steps, pace.report, pace.iterations, pace.series)));
+  // A pace that was counted from calls is no news before there is enough of it.
+  if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough)) CULPRIT_CHECK(keep("slow", analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all)));
   return all;
 }
 

@@ -70,6 +70,7 @@ std::string_view Peeked::head() {
     const std::string_view more = source_.next();
     if (more.empty()) {
       ended_ = true;
+      trouble_ = source_.trouble();
       break;
     }
     copy_.append(more);

@@ -15,6 +15,7 @@ constexpr int kGzipOnly = 15 + 16;     // windowBits of inflateInit2: largest wi
 
 Inflated::Inflated(ByteSource& source, Layer& layer, const Limits& limits)
     : source_(source), layer_(layer), limits_(limits), stream_(std::make_unique<z_stream_s>()), out_(kOutBytes, '\0') {
+  stream_->avail_out = kOutBytes;
   if (inflateInit2(stream_.get(), kGzipOnly) != Z_OK) damaged("out of memory");
 }
 
@@ -23,7 +24,8 @@ Inflated::~Inflated() { inflateEnd(stream_.get()); }
 void Inflated::damaged(const std::string& reason) {
   ended_ = true;
   trouble_ = source_.trouble().any() ? source_.trouble()
-                                     : Trouble{"bundle.damaged", "damaged gzip data after " + std::to_string(layer_.out) +
+                                     : Trouble{"bundle.damaged", "damaged gzip data after " +
+                                                                     std::to_string(layer_.out + out_.size() - stream_->avail_out) +
                                                                      " decompressed bytes: " + reason};
 }
 
@@ -64,9 +66,9 @@ bool Inflated::next_member() {
 
 std::string_view Inflated::next() {
   while (!ended_) {
+    stream_->avail_out = static_cast<uInt>(out_.size());
     if (!within_ && !next_member()) break;
     stream_->next_out = reinterpret_cast<Bytef*>(out_.data());
-    stream_->avail_out = static_cast<uInt>(out_.size());
     const auto made = [&] { return out_.size() - stream_->avail_out; };
     while (!ended_ && within_ && stream_->avail_out > 0) {
       if (!refill()) {
