@@ -193,9 +193,14 @@ class WaitFor {
     return it->second;
   }
 
-  bool usable(const Place& place) const {
-    const MemberRow* m = facts_.member(place.member);
-    return m != nullptr && m->duplicate_of == 0 && !facts_.foreign(*m) && (!m->attempt || *m->attempt == last_attempt_);
+  // Asked once last_attempt_ is known, of every row; the rows of a member stand together.
+  bool usable(const Place& place) {
+    if (place.member != asked_) {
+      const MemberRow* m = facts_.member(place.member);
+      asked_ = place.member;
+      usable_ = m != nullptr && m->duplicate_of == 0 && !facts_.foreign(*m) && (!m->attempt || *m->attempt == last_attempt_);
+    }
+    return usable_;
   }
 
   void gather() {
@@ -251,10 +256,18 @@ class WaitFor {
       if (dump->truncated) report_.cut.push_back(rank);
     }
     const bool by_dump = !best.empty();
-    const auto speaks = [&](std::int64_t rank, const Place& place) { return !by_dump || (best.count(rank) != 0 && best.at(rank)->place.member == place.member); };
+    auto speaks = [&, last = best.cend()](std::int64_t rank, const Place& place) mutable {
+      if (!by_dump) return true;
+      if (last == best.cend() || last->first != rank) last = best.find(rank);
+      return last != best.cend() && last->second->place.member == place.member;
+    };
 
     std::map<std::pair<GroupId, std::string>, std::uint32_t> known;
+    constexpr std::uint32_t kNew = 0xffffffff;
+    std::vector<std::uint32_t> plain(facts_.groups.size() + 1, kNew);   // the known ones without a counter's name: nearly all
     const auto group = [&](GroupId id, const std::string& counter) -> Group& {
+      const bool is_plain = counter.empty() && id >= 0 && static_cast<std::size_t>(id) < plain.size();
+      if (is_plain && plain[static_cast<std::size_t>(id)] != kNew) return groups_[plain[static_cast<std::size_t>(id)]];
       const auto [it, fresh] = known.try_emplace({id, counter}, static_cast<std::uint32_t>(groups_.size()));
       if (fresh) {
         Group g;
@@ -264,15 +277,24 @@ class WaitFor {
           for (const std::int64_t r : members_of(*row)) g.members.push_back({r, rank_index(r), kUnknownSequence, kUnknownSequence, kUnknownSequence, kUnknownSequence, nullptr, nullptr});
         groups_.push_back(std::move(g));
       }
+      if (is_plain) plain[static_cast<std::size_t>(id)] = it->second;
       return groups_[it->second];
     };
     // In an order of their own: whatever comes first in the bundle, the answer is the same.
     std::set<std::pair<GroupId, std::string>> used;
+    std::vector<bool> plain_used(facts_.groups.size() + 1, false);
+    const auto use = [&](GroupId id, const std::string& counter) {
+      if (counter.empty() && id >= 0 && static_cast<std::size_t>(id) < plain_used.size()) {
+        if (plain_used[static_cast<std::size_t>(id)]) return;
+        plain_used[static_cast<std::size_t>(id)] = true;
+      }
+      used.insert({id, counter});
+    };
     if (report_.source == "nccl-init") from_init_lines();
     for (const FrontierRow& f : report_.source == "nccl-init" ? init_rows_ : facts_.frontiers)
-      if (f.source == report_.source && usable(f.place)) used.insert({canonical(f.group), f.operation});
+      if (f.source == report_.source && usable(f.place)) use(canonical(f.group), f.operation);
     for (const CollectiveSample& c : facts_.collectives)
-      if (c.row.source == report_.source && usable(c.row.place)) used.insert({canonical(c.row.group), ""});
+      if (c.row.source == report_.source && usable(c.row.place)) use(canonical(c.row.group), "");
     std::vector<std::pair<GroupId, std::string>> ordered(used.begin(), used.end());
     static const GroupRow kNameless{};
     const auto row_of = [&](GroupId id) -> const GroupRow& { const GroupRow* row = facts_.group(id); return row != nullptr ? *row : kNameless; };
@@ -878,6 +900,8 @@ class WaitFor {
   CollectiveReport report_;
   std::int64_t last_attempt_ = 0;
   std::vector<GroupId> canonical_;
+  MemberId asked_ = -1;
+  bool usable_ = false;
   std::vector<FrontierRow> init_rows_;
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> by_process_;
   bool by_process_known_ = false;

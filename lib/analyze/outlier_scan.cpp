@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/outlier_bins.hpp"
+#include "analyze/vector_math.hpp"
 
 namespace culprit::analyze {
 
@@ -19,6 +20,36 @@ constexpr std::size_t kBinsOfWindow = 20;
 constexpr double kUnit = 256, kUnitsMost = 8 * kUnit;   // a score beyond 8 says no more about T than one of 8
 constexpr double kMostly = 0.65;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// One bin's values of entities that stand side by side, into what is kept of each. Plain loops: each becomes vector
+// instructions.
+CULPRIT_VECTOR_CLONES void mark_values(std::size_t n, const double* __restrict row, double center, double per, double above, double below, std::uint32_t counts, std::int32_t* __restrict now, std::int16_t* __restrict ring,
+                                       std::int32_t* __restrict sum, std::uint32_t* __restrict up, std::uint32_t* __restrict down, std::uint32_t* __restrict present, std::uint32_t* __restrict high, std::uint32_t* __restrict low) {
+  for (std::size_t e = 0; e < n; ++e) {
+    const double units = std::max(-kUnitsMost, std::min(kUnitsMost, (row[e] - center) * per));
+    now[e] = static_cast<std::int32_t>(row[e] == row[e] ? units : 0);
+  }
+  for (std::size_t e = 0; e < n; ++e) {
+    sum[e] += now[e] - ring[e];
+    ring[e] = static_cast<std::int16_t>(now[e]);
+    up[e] = up[e] << 1 | static_cast<std::uint32_t>(now[e] > 0);
+    down[e] = down[e] << 1 | static_cast<std::uint32_t>(now[e] < 0);
+  }
+  for (std::size_t e = 0; e < n; ++e) {
+    present[e] = present[e] << 1 | (static_cast<std::uint32_t>(row[e] == row[e]) & counts);
+    high[e] = high[e] << 1 | static_cast<std::uint32_t>(row[e] > above);
+    low[e] = low[e] << 1 | static_cast<std::uint32_t>(row[e] < below);
+  }
+}
+
+CULPRIT_VECTOR_CLONES std::int64_t missing_values(std::size_t n, const double* __restrict row) {
+  std::int64_t missing = 0;
+  for (std::size_t e = 0; e < n; ++e) missing += row[e] == row[e] ? std::int64_t{0} : std::int64_t{1};
+  return missing;
+}
+
+    const std::int64_t missing = missing_values(group.last - group.first, row + group.first);
+    mark_values(last - first, row + first, center, per, above, below, enough, &now_[first], &ring_[ring_at_ * series_.size() + first], &sum_[first], &up_[first], &down_[first], &present_[first], &high_[first], &low_[first]);
 
 class Scan {
  public:
@@ -187,8 +218,7 @@ class Scan {
 
   void score(std::int64_t bin, const double* row, std::size_t g) {
     CrowdGroup& group = out_.groups[g];
-    std::int64_t missing = 0;
-    for (std::size_t e = group.first; e < group.last; ++e) missing += row[e] == row[e] ? std::int64_t{0} : std::int64_t{1};
+    const std::int64_t missing = missing_values(group.last - group.first, row + group.first);
     const std::size_t present = group.last - group.first - static_cast<std::size_t>(missing);
     double above = kInfinity, below = -kInfinity, center = 0, per = 0;
     const bool enough = present >= std::max<std::size_t>(2, params_.least);
@@ -223,26 +253,8 @@ class Scan {
         if (out_.group_of[e] == g) mark(row, e, e + 1, enough, center, per, above, below);
   }
 
-  // Three plain loops: each becomes vector instructions.
   void mark(const double* row, std::size_t first, std::size_t last, bool enough, double center, double per, double above, double below) {
-    const std::uint32_t counts = enough;
-    std::int32_t* now = now_.data();
-    for (std::size_t e = first; e < last; ++e) {
-      const double units = std::max(-kUnitsMost, std::min(kUnitsMost, (row[e] - center) * per));
-      now[e] = static_cast<std::int32_t>(row[e] == row[e] ? units : 0);
-    }
-    std::int16_t* ring = &ring_[ring_at_ * out_.series.size()];
-    for (std::size_t e = first; e < last; ++e) {
-      sum_[e] += now[e] - ring[e];
-      ring[e] = static_cast<std::int16_t>(now[e]);
-      up_[e] = up_[e] << 1 | static_cast<std::uint32_t>(now[e] > 0);
-      down_[e] = down_[e] << 1 | static_cast<std::uint32_t>(now[e] < 0);
-    }
-    for (std::size_t e = first; e < last; ++e) {
-      present_[e] = present_[e] << 1 | (static_cast<std::uint32_t>(row[e] == row[e]) & counts);
-      high_[e] = high_[e] << 1 | static_cast<std::uint32_t>(row[e] > above);
-      low_[e] = low_[e] << 1 | static_cast<std::uint32_t>(row[e] < below);
-    }
+    mark_values(last - first, row + first, center, per, above, below, enough, &now_[first], &ring_[ring_at_ * out_.series.size() + first], &sum_[first], &up_[first], &down_[first], &present_[first], &high_[first], &low_[first]);
   }
 
   // Noise may hide now and then who is worse all the time: the mean score over T against those of the others. It must still

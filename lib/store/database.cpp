@@ -1,5 +1,6 @@
 #include "store/database.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -52,6 +53,16 @@ Frame read_frame(Statement& s) {
   f.module = s.text();
   f.native = s.integer() != 0;
   return f;
+}
+
+// Room for the rows of a table: growing would move large rows many times. What the file says of itself is believed up to a bound.
+template <class Row>
+std::vector<Row> room_for(sqlite3* db, const char* table) {
+  constexpr std::int64_t kMost = 1 << 17;
+  std::vector<Row> out;
+  Statement last(db, fmt::format("SELECT MAX(rowid) FROM {}", table));
+  if (last.next()) out.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(last.integer(), 0, kMost)));
+  return out;
 }
 
 std::optional<std::int64_t> boot_raw(const std::optional<Timestamp>& boot) { return boot ? std::optional(boot->ns) : std::nullopt; }
@@ -371,7 +382,7 @@ std::optional<std::string> Database::meta(const std::string& key) const {
 }
 
 std::vector<MemberRow> Database::members() const {
-  std::vector<MemberRow> out;
+  auto out = room_for<MemberRow>(impl_->db.get(), "member");
   Statement s(impl_->db.get(), "SELECT * FROM member ORDER BY member_id");
   while (s.next()) {
     MemberRow m;
@@ -800,7 +811,7 @@ std::vector<GroupRow> Database::groups() const {
 }
 
 std::vector<FrontierRow> Database::frontiers() const {
-  std::vector<FrontierRow> out;
+  auto out = room_for<FrontierRow>(impl_->db.get(), "frontier");
   Statement s(impl_->db.get(), "SELECT * FROM frontier ORDER BY rowid");
   while (s.next()) {
     FrontierRow r;
@@ -824,7 +835,7 @@ std::vector<FrontierRow> Database::frontiers() const {
 }
 
 std::vector<Database::Launch> Database::launches() const {
-  std::vector<Launch> out;
+  auto out = room_for<Launch>(impl_->db.get(), "collective");
   Statement s(impl_->db.get(), "SELECT * FROM collective ORDER BY rowid");
   while (s.next()) {
     Launch launch;
@@ -878,7 +889,7 @@ std::vector<HistoryRow> Database::histories(GroupId group) const {
 }
 
 std::vector<RecorderRow> Database::recorders() const {
-  std::vector<RecorderRow> out;
+  auto out = room_for<RecorderRow>(impl_->db.get(), "recorder");
   Statement s(impl_->db.get(), "SELECT * FROM recorder ORDER BY rowid");
   while (s.next()) {
     RecorderRow r;
