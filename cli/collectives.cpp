@@ -36,8 +36,8 @@ class Printer {
     if (!report_.chain.empty()) {
       out += "\n" + bold("Who waits for whom") + "\n";
       for (const analyze::Wait& w : report_.chain)
-        out += fmt::format("  {} is in {} {} of {}, which {} {}\n", report::visible(topology_.where(w.from)), w.operation.empty() ? "operation" : report::visible(w.operation), w.sequence, report::visible(group(w.group)),
-                           report::visible(topology_.where(w.to)), w.because);
+        out += "  " + report::wrapped(fmt::format("{} is in {} {} of {}, which {} {}", report::visible(topology_.where(w.from)), w.operation.empty() ? "operation" : report::visible(w.operation), w.sequence, report::visible(group(w.group)),
+                           report::visible(topology_.where(w.to)), w.because), width_ - 4, 4) + "\n";
     }
     if (!report_.groups.empty()) out += "\n" + bold("Groups with something unfinished") + dim("   completed / enqueued, lowest..highest") + "\n";
     std::size_t shown = 0;
@@ -57,9 +57,9 @@ class Printer {
       first = false;
       out += "  " + report::wrapped(fmt::format("rank {}: {}", f.subject.id, report::visible(f.why)), width_ - 4, 4) + "\n";
     }
-    out += dim(fmt::format("\nfrom {}: {} ranks seen{}{}; {} unfinished operations{}\n", source(), report_.seen.size(), report_.unseen.empty() ? "" : fmt::format(", {} not ({})", report_.unseen.size(), listed(report_.unseen)),
-                           report_.cut.empty() ? "" : fmt::format(", dumps cut of {}", listed(report_.cut)), report_.pending, report_.timed_out == 0 ? "" : fmt::format(", {} timed out", report_.timed_out)));
-    for (const std::string& note : report_.notes) out += dim("note: " + report::visible(note)) + "\n";
+    out += "\n" + dim(report::wrapped(fmt::format("from {}: {} ranks seen{}{}; {} unfinished operations{}", source(), report_.seen.size(), report_.unseen.empty() ? "" : fmt::format(", {} not ({})", report_.unseen.size(), listed(report_.unseen)),
+                           report_.cut.empty() ? "" : fmt::format(", dumps cut of {}", listed(report_.cut)), report_.pending, report_.timed_out == 0 ? "" : fmt::format(", {} timed out", report_.timed_out)), width_ - 2, 2)) + "\n";
+    for (const std::string& note : report_.notes) out += dim("note: " + report::wrapped(report::visible(note), width_ - 6, 6)) + "\n";
     return out;
   }
 

@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -8,14 +9,48 @@
 #include "history.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"
+#include "plan/group_command.hpp"
 #include "report/report.hpp"
 
 namespace culprit::cli {
 
 namespace {
 
-std::string rendered(const Arguments& arguments, const std::string& document, const std::string& format) {
-  if (format == "json") return document;
+// The document is the same wherever the bundle lies, so its commands say "-d incident.db". For people they name the
+// database, or the bundle when none is kept, so that they can be copied. Options of ours that the words cannot be taken for:
+// a name that begins with - gets ./ in front.
+std::string with_place(const std::string& document, const std::string& place) {
+  static constexpr std::string_view kWord = "-d incident.db";
+  if (place.empty() || document.find(kWord) == std::string::npos) return document;
+  auto d = nlohmann::ordered_json::parse(document, nullptr, false);
+  const auto put = [&](nlohmann::ordered_json& object, const char* key) {
+    if (!object.is_object() || !object.contains(key) || !object[key].is_string()) return;
+    std::string text = object[key];
+    for (std::size_t at = text.find(kWord); at != std::string::npos; at = text.find(kWord, at + place.size())) text.replace(at, kWord.size(), place);
+    object[key] = std::move(text);
+  };
+  if (!d.is_object() || !d.contains("verdict") || !d["verdict"].is_object()) return document;
+  for (const auto& [list, key] : {std::pair{"next", "text"}, std::pair{"steps", "why"}})
+    if (d["verdict"].contains(list) && d["verdict"][list].is_array())
+      for (auto& one : d["verdict"][list]) put(one, key);
+  return d.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+// What a later command is given to find this incident again: its database, else the bundle; "" of standard input.
+std::string place_of(const Arguments& arguments, const std::string& database) {
+  const auto word = [](const std::string& path) { return plan::shell_quoted(path.starts_with('-') ? "./" + path : path); };
+  if (!database.empty()) return "-d " + word(database);
+  std::string out;
+  for (const std::string& path : arguments.positional()) {
+    if (path == "-") return {};
+    out += (out.empty() ? "" : " ") + word(path);
+  }
+  return out;
+}
+
+std::string rendered(const Arguments& arguments, const std::string& whole, const std::string& format, const std::string& database) {
+  if (format == "json") return whole;
+  const std::string document = with_place(whole, place_of(arguments, database));
   if (format == "md") return report::to_markdown(document, arguments.has("explain"));
   return report::to_text(document, {use_color(arguments), arguments.has("explain"), arguments.has("verbose"), terminal_width()});
 }
@@ -78,10 +113,11 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
   CULPRIT_TRY(document, conclude(db, facts, std::move(findings), history));
   if (!folder.empty()) {
     CULPRIT_CHECK(write_file(folder / "report.json", document));
-    CULPRIT_CHECK(write_file(folder / "report.md", report::to_markdown(document, true)));
-    CULPRIT_CHECK(write_file(folder / "report.txt", report::to_text(document, {false, true, true, 120})));
+    const std::string placed = with_place(document, place_of(arguments, path));
+    CULPRIT_CHECK(write_file(folder / "report.md", report::to_markdown(placed, true)));
+    CULPRIT_CHECK(write_file(folder / "report.txt", report::to_text(placed, {false, true, true, 120})));
   }
-  print(rendered(arguments, document, chosen_format(arguments)));
+  print(rendered(arguments, document, chosen_format(arguments), path));
   if (!folder.empty()) remark(arguments, fmt::format("database and reports are in {}", folder.string()));
   return finish(arguments, document, read.incomplete);
 }
@@ -143,7 +179,7 @@ Result<Exit> run_report(const Arguments& arguments) {
   CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
   const auto document = db.verdict();
   if (!document) return usage_error("this database has no verdict yet").at({arguments.get("db"), 0}).hint("culprit classify -d " + arguments.get("db"));
-  print(rendered(arguments, *document, chosen_format(arguments)));
+  print(rendered(arguments, *document, chosen_format(arguments), arguments.get("db")));
   return finish(arguments, *document, false);
 }
 

@@ -86,6 +86,7 @@ std::string text(const Arguments& arguments, const analyze::Facts& facts, const 
 
 Json json_of(const analyze::Facts& facts, const DriftReport& report) {
   Json out;
+  out["schema"] = "culprit.drift/1";
   out["answer"] = answer(report);
   out["hosts"] = report.hosts;
   out["differing_hosts"] = report.minority();

@@ -128,8 +128,8 @@ AttemptHistory history_of(const store::Database& db, const analyze::Facts& facts
   std::vector<PastFailure> earlier;
   for (const PastIncident& p : past) earlier.push_back(p.failure);
   AttemptHistory out = analyze::history_of(attempts, earlier);
-  if (attempts.empty() && !past.empty()) {
-    out.furthest = furthest_of(db);
+  if (attempts.empty() && !past.empty()) out.furthest = furthest_of(db);
+  if (out.hosts.empty() && !past.empty()) {
     for (const HostRow& h : facts.hosts) out.hosts.push_back(h.host);
     std::sort(out.hosts.begin(), out.hosts.end());
   }

@@ -112,6 +112,8 @@ int run(const std::vector<std::string>& words) {
   }
   auto outcome = command->run(*arguments);
   if (!outcome) {
+    // No error without a remedy.
+    if (outcome.error().kind == ErrorKind::usage && outcome.error().help.empty()) outcome.error().help = fmt::format("`culprit help {}` tells what it takes", command->name);
     print_error(outcome.error());
     switch (outcome.error().kind) {
       case ErrorKind::usage: return static_cast<int>(Exit::usage);

@@ -251,7 +251,7 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   incident.findings = std::move(findings);
   for (const ExitRow& x : facts.exits) {
     const MemberRow* m = facts.member(x.place.member);
-    incident.exits.push_back({x.source, x.code, {x.place.member, m == nullptr ? "" : m->path, x.place.line, x.place.offset, x.place.length, ""}});
+    incident.exits.push_back({x.source, x.code, {x.place.member, m == nullptr ? "" : m->path, x.place.line, x.place.offset, x.place.length, ""}, x.time_ns});
   }
   incident.hosts = facts.hosts.size();
   for (const HostRow& h : facts.hosts) incident.hosts_with_output += h.has_log;
@@ -278,6 +278,7 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   if (topology.layout) {
     incident.tp = topology.layout->tp;
     incident.pp = topology.layout->pp;
+    incident.dp = topology.layout->dp;
   }
   if (facts.manifest) incident.gpus_per_host = facts.manifest->gpus_per_node;
   if (!history.empty()) CULPRIT_CHECK(check_history(history, db, facts, decide::decide(incident).start));

@@ -95,7 +95,7 @@ Result<Exit> run(const Arguments& arguments) {
 }  // namespace
 
 extern const Command kPlanBackup;
-constinit const Command kPlanBackup{"plan backup", "which rank keeps a copy of whose checkpoint, and what an eviction loses", "plan backup [options]",
+constinit const Command kPlanBackup{"plan backup", "which rank keeps a copy of whose checkpoint, and what an eviction loses", "plan backup [BUNDLE...] [options]",
                                     "  culprit plan backup --tp 2 --pp 4 --dp 2 --gpus-per-host 2\n"
                                     "  culprit plan backup --tp 8 --pp 4 --dp 16 --evict pp/3\n"
                                     "  culprit plan backup -d incident.db --evict node-07,node-08\n\n"

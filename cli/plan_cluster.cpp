@@ -8,8 +8,7 @@
 
 #include "analyze/topology.hpp"
 #include "model/hostlist.hpp"
-#include "pipeline.hpp"
-#include "store/database.hpp"
+#include "plan_incident.hpp"
 
 namespace culprit::cli {
 
@@ -27,15 +26,15 @@ Result<> from_options(const PlanInput& input, const char* option, Places& places
   CULPRIT_TRY(given, input.pairs(option, kMostHosts));
   for (const auto& [name, list] : given) {
     const Hostlist hosts = expand_hostlist(list, kMostHosts);
-    if (hosts.broken || hosts.capped) return input.complaint(option, fmt::format("takes NAME=LIST with hosts such as a1,node[01-04], not '{}'", list.substr(0, 60)));
+    if (hosts.broken || hosts.capped) return input.complaint(option, fmt::format("takes NAME=LIST with hosts such as a1,node[01-04], not '{}'", list.substr(0, 60))).hint(fmt::format("--{} t1=node[01-04]", option));
     for (const std::string& host : hosts.hosts) places[host].insert(name);
   }
   return {};
 }
 
 Result<> from_database(const Arguments& arguments, bool want_hosts, Cluster& out, Places& tors, Places& pods) {
-  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
-  CULPRIT_TRY(facts, resolve(db, false));
+  CULPRIT_TRY(incident, open_plan_incident(arguments));
+  const analyze::Facts& facts = incident.facts;
   const analyze::Topology topology = analyze::make_topology(facts);
   if (want_hosts) {
     auto hosts = facts.hosts;
@@ -82,11 +81,11 @@ Result<Cluster> read_cluster(const PlanInput& input, const Arguments& arguments)
   CULPRIT_CHECK(from_options(input, "tor", tors));
   CULPRIT_CHECK(from_options(input, "pod", pods));
   const bool named = !out.hosts.empty();
-  if (arguments.has("db")) CULPRIT_CHECK(from_database(arguments, !named, out, known_tors, known_pods));
+  if (names_plan_incident(arguments)) CULPRIT_CHECK(from_database(arguments, !named, out, known_tors, known_pods));
   std::set<std::string> seen;
   for (const std::string& host : out.hosts)
-    if (!seen.insert(host).second) return input.complaint("hosts", fmt::format("names {} twice", host));
-  if (out.hosts.size() > kMostHosts) return usage_error(fmt::format("{} hosts are more than {}", out.hosts.size(), kMostHosts));
+    if (!seen.insert(host).second) return input.complaint("hosts", fmt::format("names {} twice", host)).hint("each host once; a machine that counts twice would be its own witness");
+  if (out.hosts.size() > kMostHosts) return usage_error(fmt::format("{} hosts are more than {}", out.hosts.size(), kMostHosts)).hint("plan for a part of them");
   for (const auto& [option, places] : {std::pair<const char*, const Places*>{"tor", &tors}, {"pod", &pods}})
     for (const auto& [host, names] : *places)
       if (seen.count(host) == 0) return input.complaint(option, fmt::format("{} has the host {}, which is none of the hosts", joined(names), host)).hint("--hosts names them all");

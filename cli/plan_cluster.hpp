@@ -14,6 +14,9 @@ inline constexpr OptionSpec kClusterHosts{"hosts", "LIST", "the hosts, in the or
 inline constexpr OptionSpec kClusterTor{"tor", "NAME=LIST", "hosts below a ToR switch, or a group of them (may be repeated)"};
 inline constexpr OptionSpec kClusterPod{"pod", "NAME=LIST", "hosts of a pod (may be repeated)"};
 
+// Said where a plan rests on it.
+inline constexpr const char* kAssumedGpus = "8 GPUs a host are assumed: nothing says otherwise (--gpus-per-host)";
+
 inline constexpr std::size_t kMostHosts = 1 << 17;
 
 struct Cluster {

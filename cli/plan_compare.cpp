@@ -9,7 +9,6 @@
 #include "plan/compare.hpp"
 #include "plan_input.hpp"
 #include "report/terminal.hpp"
-#include "schema/schema.hpp"
 
 namespace culprit::cli {
 
@@ -28,29 +27,25 @@ constexpr OptionSpec kOptions[] = {
 
 // {"0": "9f2c…"}, or {"runs": {"a": {"0": "9f2c…"}}} with several runs in one file.
 Result<std::vector<plan::DigestRun>> runs_of_json(const std::string& text, const std::string& path) {
-  auto parsed = schema::parse_strict(text, path);
-  if (!parsed) {
-    parsed.error().kind = ErrorKind::usage;
-    return std::move(parsed).error();
-  }
+  CULPRIT_TRY(parsed, parse_plan_json(text, path, "an object of digests: {\"0\": \"9f2c...\", \"1\": \"03aa...\"}"));
   std::vector<plan::DigestRun> out;
   const auto add = [&](const std::string& name, const json& digests) -> Result<> {
     if (!digests.is_object()) return usage_error(fmt::format("run {} is an object of digests", name)).at({path, 0}).hint("{\"0\": \"9f2c...\", \"1\": \"03aa...\"}");
     plan::DigestRun run{name, {}};
     std::set<std::string> seen;
     for (const auto& [key, value] : digests.items()) {
-      if (!value.is_string() || value.get<std::string>().empty()) return usage_error(fmt::format("the digest of '{}' is no text", key)).at({path, 0});
+      if (!value.is_string() || value.get<std::string>().empty()) return usage_error(fmt::format("the digest of '{}' is no text", key)).at({path, 0}).hint("{\"0\": \"9f2c...\", \"1\": \"03aa...\"}");
       const std::string item = plan::item_name(key);
-      if (!seen.insert(item).second) return usage_error(fmt::format("{} is in it twice", item)).at({path, 0});
+      if (!seen.insert(item).second) return usage_error(fmt::format("{} is in it twice", item)).at({path, 0}).hint("one digest for each: keep the right one");
       plan::add_digest(run, item, value.get<std::string>());
     }
     out.push_back(std::move(run));
     return {};
   };
-  if (parsed->is_object() && parsed->contains("runs") && parsed->at("runs").is_object()) {
-    for (const auto& [name, digests] : parsed->at("runs").items()) CULPRIT_CHECK(add(name, digests));
+  if (parsed.is_object() && parsed.contains("runs") && parsed.at("runs").is_object()) {
+    for (const auto& [name, digests] : parsed.at("runs").items()) CULPRIT_CHECK(add(name, digests));
   } else {
-    CULPRIT_CHECK(add(path, *parsed));
+    CULPRIT_CHECK(add(path, parsed));
   }
   return out;
 }
@@ -108,7 +103,8 @@ Result<Exit> run(const Arguments& arguments) {
   }
   std::set<std::string> names;
   for (const plan::DigestRun& one : runs)
-    if (!names.insert(one.name).second) return usage_error(fmt::format("run {} is given twice: a copy would vote twice", one.name));
+    if (!names.insert(one.name).second) return usage_error(fmt::format("run {} is given twice: a copy would vote twice", one.name)).hint("give each run once");
+  if (runs.size() < 2) return usage_error("plan compare needs the digests of two runs or more, and there is one").at({paths.front(), 0}).hint("--run monday.sha256 --run tuesday.sha256, a file each");
   const plan::Comparison comparison = plan::compare_digests(runs);
   print(input.wants_json() ? json_of(comparison) : text_of(comparison, arguments.has("all")));
   return Exit::finished;

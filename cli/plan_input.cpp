@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <limits>
@@ -62,44 +63,60 @@ std::string shown(const json& value) {
 Result<std::string> read_plan_file(const std::string& path) {
   std::ifstream file;
   if (path != "-") {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) return usage_error("this is a folder, not a file").at({path, 0}).hint("name the file in it, or - for standard input");
     file.open(path, std::ios::binary);
-    if (!file) return fail("cannot read this file").at({path, 0}).hint("it takes a file, or - for standard input");
+    if (!file) return usage_error("cannot read this file").at({path, 0}).hint("is the name right, and may you read it? - is standard input");
   }
   std::istream& stream = path == "-" ? std::cin : file;
   std::string out;
   char block[1 << 16];
   while (stream.read(block, sizeof block) || stream.gcount() > 0) {
     out.append(block, static_cast<std::size_t>(stream.gcount()));
-    if (out.size() > kMostBytes) return fail("the input of a plan has 64 MiB at most").at({path, 0});
+    if (out.size() > kMostBytes) return usage_error("the input of a plan has 64 MiB at most").at({path, 0}).hint("is it the right file?");
   }
-  if (stream.bad() || (path != "-" && !stream.eof())) return fail("cannot read this file").at({path, 0});
+  if (stream.bad() || (path != "-" && !stream.eof())) return fail("cannot read this file").at({path, 0}).hint("it was there, and reading it failed: look at the disk or the file system");
   return out;
 }
 
+Result<json> parse_plan_json(const std::string& text, const std::string& path, const std::string& what) {
+  const std::string hint = "it is " + what;
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) return usage_error("this file is empty").at({path, 0}).hint(hint);
+  auto parsed = schema::parse_strict(text, path);
+  if (parsed) return std::move(parsed).value();
+  Error error = std::move(parsed).error();
+  error.kind = ErrorKind::usage;
+  if (error.help.empty()) error.help = hint;
+  return error;
+}
+
 Result<PlanInput> PlanInput::read(const Arguments& arguments, std::span<const OptionSpec> table) {
-  if (!arguments.positional().empty()) return usage_error(fmt::format("a plan takes no argument '{}'", arguments.positional()[0])).hint("give values as options: `culprit help plan NAME` lists them");
+  const bool incident = std::any_of(table.begin(), table.end(), [](const OptionSpec& option) { return long_name(option) == "db"; });
+  if (!arguments.positional().empty() && !incident) return usage_error(fmt::format("this plan takes no argument '{}'", arguments.positional()[0])).hint("give values as options: `culprit help plan NAME` lists them");
+  // A bundle, for plans that can be told by one. A number in its place is a forgotten option.
+  for (const std::string& path : arguments.positional()) {
+    std::error_code error;
+    if (path != "-" && !std::filesystem::exists(path, error)) return usage_error(fmt::format("'{}' is neither an option nor a bundle", path)).hint("values are options, `culprit help plan NAME` lists them; a bundle is a folder or archive of logs");
+  }
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   PlanInput out;
   out.arguments_ = &arguments;
+  out.table_ = table;
   out.json_ = arguments.has("json") || arguments.get("format") == "json";
   if (!arguments.has("input")) return out;
   out.path_ = arguments.get("input");
   CULPRIT_TRY(bytes, read_plan_file(out.path_));
-  auto document = schema::parse_strict(bytes, out.path_);
-  if (!document) {
-    document.error().kind = ErrorKind::usage;
-    return std::move(document).error();
-  }
-  if (!document->is_object()) return usage_error("the input of a plan is one JSON object").at({out.path_, 0});
+  CULPRIT_TRY(parsed, parse_plan_json(bytes, out.path_, "an object with the options as keys: {\"machines\": 24}"));
+  if (!parsed.is_object()) return usage_error("the input of a plan is one JSON object").at({out.path_, 0}).hint("its keys are the options: {\"machines\": 24}");
   std::vector<std::string> keys;
   for (const OptionSpec& option : table)
     if (const std::string name = long_name(option); name != "input" && name != "format" && name != "json" && name != "db") keys.push_back(key_of(name));
-  for (const auto& [key, value] : document->items()) {
+  for (const auto& [key, value] : parsed.items()) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
     const std::string near = schema::nearest(key, keys);
     return usage_error(fmt::format("unknown key '{}'", key)).at({out.path_, 0}).hint(near.empty() ? fmt::format("the keys are {}", fmt::join(keys, ", ")) : fmt::format("did you mean '{}'?", near));
   }
-  out.file_ = std::make_shared<const json>(std::move(document).value());
+  out.file_ = std::make_shared<const json>(std::move(parsed));
   return out;
 }
 
@@ -116,6 +133,9 @@ std::string PlanInput::spelled(const std::string& name) const { return node(name
 Error PlanInput::complaint(const std::string& name, const std::string& what) const {
   Error error = usage_error(fmt::format("{} {}", spelled(name), what));
   if (node(name) != nullptr) error.where = Where{path_, 0};
+  // What the option means is what helps with a value that it does not take.
+  for (const OptionSpec& option : table_)
+    if (long_name(option) == name) error.help = fmt::format("{} is {}", spelled(name), option.help);
   return error;
 }
 

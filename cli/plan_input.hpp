@@ -19,6 +19,9 @@ namespace culprit::cli {
 // A file that a plan reads, 64 MiB at most; - is standard input.
 Result<std::string> read_plan_file(const std::string& path);
 
+// JSON of a plan's file. Errors (usage) name the file, the line, the reason, and `what` it should be.
+Result<nlohmann::json> parse_plan_json(const std::string& text, const std::string& path, const std::string& what);
+
 // Options of every plan, to begin its table with.
 inline constexpr OptionSpec kPlanInput{"input", "FILE", "a JSON object with the options as keys, _ for -; - is standard input"};
 inline constexpr OptionSpec kPlanFormat{"format", "FORMAT", "text or json"};
@@ -28,8 +31,8 @@ inline constexpr OptionSpec kPlanDatabase{"db,d", "FILE", "the database of an in
 // All errors are usage errors that name the flag, or the file and its key.
 class PlanInput {
  public:
-  // Reads --input. Keys that are no option of the table are refused, as are positional arguments and formats other than
-  // text and json.
+  // Reads --input. Keys that are no option of the table are refused, as are formats other than text and json, and
+  // arguments: only plans with --db take some, which are bundles.
   static Result<PlanInput> read(const Arguments& arguments, std::span<const OptionSpec> table);
 
   bool has(const std::string& name) const;
@@ -58,6 +61,7 @@ class PlanInput {
   const nlohmann::json* node(const std::string& name) const;   // null: a flag was given, or neither
 
   const Arguments* arguments_ = nullptr;
+  std::span<const OptionSpec> table_;    // of the command, which outlives it
   std::shared_ptr<const nlohmann::json> file_;
   std::string path_;
   bool json_ = false;

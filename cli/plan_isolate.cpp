@@ -13,7 +13,6 @@
 #include "plan_cluster.hpp"
 #include "replay_document.hpp"
 #include "report/terminal.hpp"
-#include "schema/schema.hpp"
 
 namespace culprit::cli {
 
@@ -56,10 +55,11 @@ std::string text_of(const IsolateState& state, std::int64_t depth, const std::ma
   std::string out;
   if (!state.faulty.empty()) out += fmt::format("Faulty: {}\n", listed(state, state.faulty));
   for (const plan::IsolateClue& clue : state.clues) {
-    out += fmt::format("{}\n", report::visible(clue.text));
+    out += fmt::format("{}\n", report::wrapped(report::visible(clue.text), 78, 2));
     if (!clue.suspects.empty())
-      out += fmt::format("  hosts {}\n  next: run all of them together again. If that passes, the fault does not always show: repeat the halves. If it fails,\n"
-                         "  test those switches with probes of all lengths (64 B to 8 KB): one was seen to drop only packets above 1 KB\n", listed(state, clue.hosts));
+      out += fmt::format("  hosts {}\n  next: run all of them together again. If that passes, the fault does not\n"
+                         "  always show: repeat the halves. If it fails, test those switches with probes\n"
+                         "  of all lengths (64 B to 8 KB): one was seen to drop only packets above 1 KB\n", listed(state, clue.hosts));
   }
   if (state.done()) {
     out += fmt::format("After {} round{}, back to service: {}\n", state.round - 1, state.round == 2 ? "" : "s", state.cleared.empty() ? "nobody" : listed(state, state.cleared));
@@ -79,14 +79,14 @@ std::string text_of(const IsolateState& state, std::int64_t depth, const std::ma
     }
     out += fmt::format("  {}  {}{}\n", test.name, listed(state, test.hosts), test.fillers.empty() ? "" : fmt::format(", filled up with {}", listed(state, test.fillers)));
     if (test.short_of_hosts) out += fmt::format("      fewer than the {} hosts that the reference model needs: add good ones\n", state.smallest);
-    if (const auto it = commands.find(test.name); it != commands.end()) out += fmt::format("      {}\n", report::visible(it->second));
+    if (const auto it = commands.find(test.name); it != commands.end()) out += fmt::format("      {}\n", plan::folded_command(report::visible(it->second), 72, 8));
   }
   if (!state.cleared.empty()) out += fmt::format("Back to service: {}\n", listed(state, state.cleared));
   if (depth > 1) {
     out += "\nThe halves to come\n";
     for (const plan::IsolateSet& set : state.active) add_tree(state, set.name, set.hosts, depth, 2, out);
   }
-  if (state.round == 1) out += "\nFirst, every host by itself: culprit plan checks. A half that passes goes back to service; one that fails is halved again.\n";
+  if (state.round == 1) out += "\nFirst, every host by itself: culprit plan checks. A half that passes goes back\nto service; one that fails is halved again.\n";
   return out;
 }
 
@@ -186,20 +186,17 @@ class StateReader {
   std::set<std::size_t> taken_;
 };
 
-Result<IsolateState> state_of(const PlanInput& input, const Arguments& arguments) {
+Result<IsolateState> state_of(const PlanInput& input, const Arguments& arguments, std::optional<std::int64_t>& gpus) {
   CULPRIT_TRY(path, input.text("state"));
   if (!path.empty()) {
     for (const char* option : {"hosts", "tor", "pod", "smallest", "db"})
-      if (input.has(option)) return input.complaint(option, "does not go with --state").hint("the state has it");
+      if (input.has(option) || arguments.has(option)) return input.complaint(option, "does not go with --state").hint("the state has it");
     CULPRIT_TRY(text, read_plan_file(path));
-    auto parsed = schema::parse_strict(text, path);
-    if (!parsed) {
-      parsed.error().kind = ErrorKind::usage;
-      return std::move(parsed).error();
-    }
-    return StateReader(*parsed, path).read();
+    CULPRIT_TRY(parsed, parse_plan_json(text, path, "what `culprit plan isolate --json` printed"));
+    return StateReader(parsed, path).read();
   }
   CULPRIT_TRY(cluster, read_cluster(input, arguments));
+  gpus = cluster.gpus;
   if (cluster.hosts.empty()) return usage_error("plan isolate needs the hosts").hint("--hosts node[01-24] with --tor and --pod, or -d incident.db");
   CULPRIT_TRY(smallest, input.integer("smallest", 1, 1, 1 << 16));
   std::vector<plan::IsolateHost> hosts;
@@ -212,10 +209,12 @@ Result<IsolateState> state_of(const PlanInput& input, const Arguments& arguments
 Result<Exit> run(const Arguments& arguments) {
   CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
   CULPRIT_TRY(depth, input.integer("depth", 3, 1, 20));
-  CULPRIT_TRY(gpus, input.integer("gpus-per-host", 8, 1, 1024));
   CULPRIT_TRY(command, input.text("command"));
   CULPRIT_TRY(given, input.pairs("outcome", 1 << 20));
-  CULPRIT_TRY(state, state_of(input, arguments));
+  std::optional<std::int64_t> known_gpus;
+  CULPRIT_TRY(state, state_of(input, arguments, known_gpus));
+  CULPRIT_TRY(gpus, input.integer("gpus-per-host", known_gpus.value_or(8), 1, 1024));
+  if (!known_gpus && !input.has("gpus-per-host") && (command.find("{nproc}") != std::string::npos || command.find("{world}") != std::string::npos)) remark(arguments, kAssumedGpus);
   std::map<std::string, bool> failed;
   for (const auto& [test, text] : given) {
     CULPRIT_TRY(outcome, parse_outcome(text));
@@ -251,7 +250,7 @@ Result<Exit> run(const Arguments& arguments) {
 }  // namespace
 
 extern const Command kPlanIsolate;
-constinit const Command kPlanIsolate{"plan isolate", "halve the hosts along pods and ToR groups until the faulty one is left", "plan isolate [options]",
+constinit const Command kPlanIsolate{"plan isolate", "halve the hosts along pods and ToR groups until the faulty one is left", "plan isolate [BUNDLE...] [options]",
                                      "  culprit plan isolate --hosts n[1-8] --tor t1=n[1-4] --tor t2=n[5-8] --json > state.json\n"
                                      "  culprit plan isolate --state state.json --outcome A=fail --outcome B=pass\n\n"
                                      "  Both halves run at once and share no link. A half that passes goes back to service, one that\n"

@@ -30,10 +30,10 @@ constexpr std::size_t kMostPrinted = 24;
 
 struct Part { std::string name; std::vector<plan::Pass> passes; };
 
-std::string command_of(std::string text, const std::string& from, const std::string& to) {
-  for (const auto& [word, host] : {std::pair<std::string, std::string>{"{from}", plan::shell_quoted(from)}, {"{to}", plan::shell_quoted(to)}})
-    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + host.size())) text.replace(at, word.size(), host);
-  return text;
+// The template is known to be sound.
+std::string command_of(const std::string& text, const std::string& from, const std::string& to) {
+  const auto filled = plan::fill_words(text, {{"from", plan::shell_quoted(from)}, {"to", plan::shell_quoted(to)}});
+  return filled ? *filled : std::string();
 }
 
 // --parent, as positions. Members are the hosts, or when there are none those that it names, in the order of their names.
@@ -50,8 +50,8 @@ Result<std::vector<std::size_t>> parents_of(const PlanInput& input, std::vector<
   std::vector<std::size_t> out(hosts.size(), plan::kNoParent);
   for (const auto& [child, parent] : given) {
     for (const std::string& name : {child, parent})
-      if (at.count(name) == 0) return input.complaint("parent", fmt::format("names {}, which is none of the hosts", name));
-    if (out[at[child]] != plan::kNoParent) return input.complaint("parent", fmt::format("gives {} two parents", child));
+      if (at.count(name) == 0) return input.complaint("parent", fmt::format("names {}, which is none of the hosts", name)).hint("--hosts names them all");
+    if (out[at[child]] != plan::kNoParent) return input.complaint("parent", fmt::format("gives {} two parents", child)).hint("a host of a tree has one parent");
     out[at[child]] = at[parent];
   }
   std::vector<std::string> roots;
@@ -65,7 +65,7 @@ std::string text_of(const std::vector<Part>& parts, const std::vector<std::strin
   std::size_t passes = 0, links = 0;
   for (const Part& part : parts)
     for (const plan::Pass& pass : part.passes) { ++passes; links += pass.links.size(); }
-  std::string out = fmt::format("{} pass{} over {} links between {} hosts\n  links of one pass at the same time, one pass after the other; all send as much, so the slow link is the one that takes longer\n", passes, passes == 1 ? "" : "es", links, hosts.size());
+  std::string out = fmt::format("{} pass{} over {} links between {} hosts\n  links of one pass at the same time, one pass after the other; all send as\n  much, so the slow link is the one that takes longer\n", passes, passes == 1 ? "" : "es", links, hosts.size());
   for (const Part& part : parts) {
     out += fmt::format("\n{}, {} pass{}\n", part.name, part.passes.size(), part.passes.size() == 1 ? "" : "es");
     for (std::size_t i = 0; i < part.passes.size(); ++i) {
@@ -79,7 +79,7 @@ std::string text_of(const std::vector<Part>& parts, const std::vector<std::strin
   }
   for (const Part& part : parts)
     for (const plan::Pass& pass : part.passes)
-      if (!pass.links.empty()) return out + fmt::format("\nThe command of the first link (--json has all):\n  {}\n", report::visible(command_of(command, hosts[pass.links[0].from], hosts[pass.links[0].to])));
+      if (!pass.links.empty()) return out + fmt::format("\nThe command of the first link (--json has all):\n  {}\n", plan::folded_command(report::visible(command_of(command, hosts[pass.links[0].from], hosts[pass.links[0].to])), 76, 4));
   return out;
 }
 
@@ -104,6 +104,7 @@ Result<Exit> run(const Arguments& arguments) {
   if (kind != "ring" && kind != "tree" && kind != "both") return input.complaint("topology", fmt::format("takes ring, tree or both, not '{}'", kind));
   if (kind == "ring" && input.has("parent")) return input.complaint("parent", "tells a tree, and --topology is ring");
   CULPRIT_TRY(command, input.text("command", kDefaultCommand));
+  if (auto filled = plan::fill_words(command, {{"from", "a"}, {"to", "b"}}); !filled) return std::move(filled).error();
   std::vector<std::string> hosts = cluster.hosts;
   std::vector<Part> parts;
   std::vector<std::size_t> parents;
@@ -131,7 +132,7 @@ Result<Exit> run(const Arguments& arguments) {
 }  // namespace
 
 extern const Command kPlanLinks;
-constinit const Command kPlanLinks{"plan links", "time every link of a ring or tree in a few passes", "plan links [options]",
+constinit const Command kPlanLinks{"plan links", "time every link of a ring or tree in a few passes", "plan links [BUNDLE...] [options]",
                                    "  culprit plan links --hosts node[01-24] --topology ring\n"
                                    "  culprit plan links --parent b=a --parent c=a --parent d=b\n\n"
                                    "  Two passes time all links of a ring, three when its size is odd, four those of a tree: every\n"

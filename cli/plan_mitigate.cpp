@@ -1,11 +1,14 @@
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "command.hpp"
 #include "plan/mitigate.hpp"
+#include "plan_incident.hpp"
 #include "plan_input.hpp"
+#include "report/terminal.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::cli {
@@ -19,28 +22,28 @@ constexpr double kMostMs = 1e12;
 
 constexpr OptionSpec kOptions[] = {
     {"interval", "START,END,SLOW,HEALTHY", "iterations START to END took SLOW ms instead of HEALTHY (may be repeated); in a file objects with the keys start, end, slow_ms, healthy_ms"},
-    {"cause", "CAUSE", "computation, communication or unknown (default)"},
+    {"cause", "CAUSE", "computation, communication or unknown (default, or what the incident tells)"},
     {"microbatch-cost-ms", "MS", "price of new micro-batches, S2 (default 5000)"},
     {"microbatch-helps", "P", "the share of slow computation they remove (default 0.7)"},
     {"topology-cost-ms", "MS", "price of a new topology, S3 (default 60000)"},
     {"topology-helps", "P", "the share it removes of slow communication (default 0.5), and of slow computation"},
     {"restart-cost-ms", "MS", "price of checkpoint and restart, S4 (default 600000)"},
-    kPlanInput, kPlanFormat, kPlanJson,
+    kPlanDatabase, kPlanInput, kPlanFormat, kPlanJson,
 };
 
 std::string time(double ms) { return ms < 1000 ? fmt::format("{:.0f} ms", ms) : ms < 600'000 ? fmt::format("{:.1f} s", ms / 1000) : fmt::format("{:.1f} min", ms / 60'000); }
 
-std::string text_of(const plan::MitigationReplay& replay) {
+std::string text_of(const plan::MitigationReplay& replay, const std::vector<std::string>& notes) {
   std::string out;
   if (replay.rule_ms < replay.ignored_ms) out = fmt::format("The rule would have saved {} of {} lost\n", time(replay.ignored_ms - replay.rule_ms), time(replay.ignored_ms));
   else if (replay.rule_ms > replay.ignored_ms) out = fmt::format("The rule would have cost {} on top of {} lost: the slowdowns ended soon after it acted\n", time(replay.rule_ms - replay.ignored_ms), time(replay.ignored_ms));
   else out = fmt::format("The rule would have done nothing: the slowdowns cost {}, less than any strategy that helps\n", time(replay.ignored_ms));
-  out += fmt::format("  The rule bears a slowdown until it has cost as much as the next strategy: {}\n", replay.ladder.empty() ? "none helps" : fmt::format("{}", fmt::join(replay.ladder, ", then ")));
-  if (!replay.passed_over.empty()) out += fmt::format("  passed over, since cheaper ones do as much against this cause: {}\n", fmt::join(replay.passed_over, ", "));
+  out += fmt::format("  The rule bears a slowdown until it has cost as much as the next strategy:\n  {}\n", replay.ladder.empty() ? "none helps" : fmt::format("{}", fmt::join(replay.ladder, ", then ")));
+  if (!replay.passed_over.empty()) out += fmt::format("  passed over, since cheaper ones do as much against this cause:\n  {}\n", fmt::join(replay.passed_over, ", "));
   out += fmt::format("\n  {:<28} {:>12}  {:>12}\n", "strategy", "time lost", "saved");
   for (const auto& one : replay.alone) out += fmt::format("  {:<28} {:>12}  {:>12}\n", one.name == "ignore" ? "ignore" : one.name + " at once", time(one.lost_ms), one.lost_ms <= replay.ignored_ms ? time(replay.ignored_ms - one.lost_ms) : "-" + time(one.lost_ms - replay.ignored_ms));
   out += fmt::format("  {:<28} {:>12}\n  {:<28} {:>12}\n", "the rule", time(replay.rule_ms), "the best, for each interval", time(replay.best_ms));
-  if (replay.best_ms > 0) out += fmt::format("\n  The rule lost {:.2f} times what somebody who knew the ends would have lost. Whatever the slowdowns are, that is\n  at most {:.2f} times, counting one slow iteration more for each.\n", replay.rule_ms / replay.best_ms, replay.bound);
+  if (replay.best_ms > 0) out += fmt::format("\n  The rule lost {:.2f} times what somebody who knew the ends would have lost.\n  Whatever the slowdowns are, that is at most {:.2f} times, counting one slow\n  iteration more for each.\n", replay.rule_ms / replay.best_ms, replay.bound);
   out += "\n";
   std::size_t lines = 0;
   for (const auto& one : replay.intervals) {
@@ -49,11 +52,12 @@ std::string text_of(const plan::MitigationReplay& replay) {
     for (const auto& taken : one.taken) out += fmt::format("    {} before iteration {}, when {} were lost\n", taken.strategy, taken.iteration, time(taken.lost_ms));
   }
   if (replay.intervals.size() > kMostLines) out += fmt::format("  and {} more intervals: --format json has all\n", replay.intervals.size() - kMostLines);
+  for (const std::string& note : notes) out += "note: " + report::wrapped(report::visible(note), 74, 6) + "\n";
   return out;
 }
 
-std::string json_of(const plan::MitigationReplay& replay) {
-  ordered_json out{{"plan", "mitigate"}, {"version", 1}, {"ignored_ms", replay.ignored_ms}, {"rule_ms", replay.rule_ms}, {"best_ms", replay.best_ms}, {"ratio", replay.best_ms > 0 ? ordered_json(replay.rule_ms / replay.best_ms) : ordered_json(nullptr)}, {"bound", replay.bound}, {"ladder", replay.ladder}, {"passed_over", replay.passed_over}};
+std::string json_of(const plan::MitigationReplay& replay, const std::string& cause, const std::vector<std::string>& notes) {
+  ordered_json out{{"plan", "mitigate"}, {"version", 1}, {"cause", cause}, {"ignored_ms", replay.ignored_ms}, {"rule_ms", replay.rule_ms}, {"best_ms", replay.best_ms}, {"ratio", replay.best_ms > 0 ? ordered_json(replay.rule_ms / replay.best_ms) : ordered_json(nullptr)}, {"bound", replay.bound}, {"ladder", replay.ladder}, {"passed_over", replay.passed_over}};
   const auto outcomes = [](const std::vector<plan::Outcome>& list) {
     ordered_json all = ordered_json::array();
     for (const auto& one : list) all.push_back({{"strategy", one.name}, {"lost_ms", one.lost_ms}});
@@ -66,26 +70,43 @@ std::string json_of(const plan::MitigationReplay& replay) {
     for (const auto& t : one.taken) taken.push_back({{"strategy", t.strategy}, {"iteration", t.iteration}, {"lost_ms", t.lost_ms}});
     out["intervals"].push_back({{"start", one.interval.start}, {"end", one.interval.end}, {"slow_ms", one.interval.slow_ms}, {"healthy_ms", one.interval.healthy_ms}, {"ignored_ms", one.ignored_ms}, {"rule_ms", one.rule_ms}, {"best", one.best}, {"best_ms", one.best_ms}, {"taken", std::move(taken)}, {"at_once", outcomes(one.alone)}});
   }
-  return out.dump(2) + "\n";
+  if (!notes.empty()) out["notes"] = notes;
+  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 Result<Exit> run(const Arguments& arguments) {
   CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
   static constexpr const char* kColumns[] = {"start", "end", "slow_ms", "healthy_ms"};
   CULPRIT_TRY(rows, input.table("interval", kColumns, 0, kMostMs, 1'000'000));
-  if (rows.empty()) return usage_error("plan mitigate needs the intervals that were slow").hint("--interval 120,480,1500,1000: iterations 120 to 480 took 1500 ms instead of 1000");
   std::vector<plan::SlowInterval> intervals;
   for (const auto& row : rows) {
     for (const double whole : {row[0], row[1]})
-      if (whole != static_cast<double>(static_cast<std::int64_t>(whole))) return input.complaint("interval", fmt::format("counts iterations in whole numbers, not {}", whole));
+      if (whole != static_cast<double>(static_cast<std::int64_t>(whole))) return input.complaint("interval", fmt::format("counts iterations in whole numbers, not {}", whole)).hint("--interval 120,480,1500,1000: iterations 120 to 480 took 1500 ms instead of 1000");
     intervals.push_back({static_cast<std::int64_t>(row[0]), static_cast<std::int64_t>(row[1]), row[2], row[3]});
   }
-  CULPRIT_TRY(cause_name, input.text("cause", "unknown"));
+  std::vector<std::string> notes;
+  std::string known_cause = "unknown";
+  if (intervals.empty() && names_plan_incident(arguments)) {
+    CULPRIT_TRY(incident, open_plan_incident(arguments));
+    CULPRIT_TRY(slow, slow_spells(incident, analyze::make_topology(incident.facts)));
+    std::set<std::string> kinds;
+    for (const SlowSpell& s : slow.spells) {
+      intervals.push_back({s.first, s.last + 1, s.mean_ms, s.healthy_ms});
+      kinds.insert(s.subject.kind == "rank" || s.subject.kind == "gpu" ? "computation" : s.subject.kind == "nic" || s.subject.kind == "switch" ? "communication" : "unknown");
+      notes.push_back(fmt::format("{} iteration {}{}: {}", s.over ? "from" : "since", s.first, s.over ? fmt::format(" to {}", s.last) : "", s.subject.kind == "job" ? std::string("nobody stands out") : fmt::format("because of {} {}", s.subject.kind, s.subject.id)));
+    }
+    if (kinds.size() == 1) known_cause = *kinds.begin();
+    if (intervals.empty()) notes.push_back("no slow interval in this incident: " + slow.why);
+    if (notes.size() > kMostLines) notes.resize(kMostLines);
+  } else if (intervals.empty()) {
+    return usage_error("plan mitigate needs the intervals that were slow").hint("--interval 120,480,1500,1000: iterations 120 to 480 took 1500 ms instead of 1000; or -d incident.db");
+  }
+  CULPRIT_TRY(cause_name, input.text("cause", known_cause));
   const std::vector<std::string> causes{"computation", "communication", "unknown"};
   const auto cause = std::find(causes.begin(), causes.end(), cause_name);
   if (cause == causes.end()) {
     const std::string near = schema::nearest(cause_name, causes);
-    return input.complaint("cause", fmt::format("takes computation, communication or unknown, not '{}'", cause_name)).hint(near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+    return input.complaint("cause", fmt::format("takes computation, communication or unknown, not '{}'", cause_name)).hint(near.empty() ? "unknown is always right" : fmt::format("did you mean '{}'?", near));
   }
   auto strategies = plan::default_strategies();
   CULPRIT_TRY(micro_cost, input.real("microbatch-cost-ms", strategies[0].cost_ms, 0, kMostMs));
@@ -98,16 +119,21 @@ Result<Exit> run(const Arguments& arguments) {
   strategies[1].cost_ms = topology_cost, strategies[1].helps_computation = topology_computation, strategies[1].helps_communication = topology_communication;
   strategies[2].cost_ms = restart_cost;
   CULPRIT_TRY(replay, plan::replay_mitigation(intervals, strategies, static_cast<plan::SlowCause>(cause - causes.begin())));
-  print(input.wants_json() ? json_of(replay) : text_of(replay));
+  if (intervals.empty() && !input.wants_json()) {
+    print("Nothing to act on: " + report::wrapped(report::visible(notes.front()), 76, 2) + "\n");
+    return Exit::finished;
+  }
+  if (names_plan_incident(arguments) && !input.has("cause") && known_cause != "unknown") notes.push_back(fmt::format("taken for slow {}, by who stands out (--cause)", known_cause));
+  print(input.wants_json() ? json_of(replay, cause_name, notes) : text_of(replay, notes));
   return Exit::finished;
 }
 
 }  // namespace
 
 extern const Command kPlanMitigate;
-constinit const Command kPlanMitigate{"plan mitigate", "when acting on a slowdown would have paid", "plan mitigate --interval START,END,SLOW,HEALTHY... [options]",
+constinit const Command kPlanMitigate{"plan mitigate", "when acting on a slowdown would have paid", "plan mitigate [BUNDLE...] [options]",
                                       "  culprit plan mitigate --interval 120,4800,1500,1000 --cause computation\n"
-                                      "  culprit plan mitigate --input intervals.json --restart-cost-ms 900000\n\n"
+                                      "  culprit plan mitigate -d incident.db --restart-cost-ms 900000\n\n"
                                       "  Micro-batches, topology and restart, each taken when the slowdown has cost its price; against\n"
                                       "  each at once, nothing at all, and what was best.\n",
                                       kOptions, run};

@@ -7,7 +7,7 @@
 
 #include "analyze/topology.hpp"
 #include "model/ranges.hpp"
-#include "pipeline.hpp"
+#include "plan_incident.hpp"
 
 namespace culprit::cli {
 
@@ -37,11 +37,15 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
   std::vector<std::int32_t> host;
   bool flags = false;
   for (const char* name : {"tp", "pp", "dp", "cp"}) flags = flags || input.has(name);
-  if (arguments.has("db") && !flags) {
-    CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
-    CULPRIT_TRY(facts, resolve(db, false));
+  std::optional<std::int64_t> known_gpus;
+  if (names_plan_incident(arguments) && !flags) {
+    CULPRIT_TRY(incident, open_plan_incident(arguments));
+    const analyze::Facts& facts = incident.facts;
+    const auto machines = static_cast<std::int64_t>(facts.hosts.size());
+    if (machines > 0 && facts.world_size > 0 && facts.world_size % machines == 0) known_gpus = facts.world_size / machines;
+    if (facts.manifest && facts.manifest->gpus_per_node) known_gpus = facts.manifest->gpus_per_node;
     const analyze::Topology topology = analyze::make_topology(facts);
-    if (!topology.layout) return fail("the database does not tell the parallel layout of the job").at({arguments.get("db"), 0}).hint("give --tp, --pp and --dp; a manifest or flight-recorder dumps in the bundle would have told them");
+    if (!topology.layout) return usage_error("the incident does not tell the parallel layout of the job").at({incident.path, 0}).hint("give --tp, --pp and --dp; a manifest or flight-recorder dumps in the bundle would have told them");
     const analyze::Layout& l = *topology.layout;
     sizes = {{"tp", l.tp}, {"cp", l.cp}, {"ep", 1}, {"dp", l.dp}, {"pp", l.pp}};
     order = l.order;
@@ -71,11 +75,13 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
     }
   }
   CULPRIT_TRY(wanted, input.text("order", order));
-  CULPRIT_TRY(per_host, input.integer("gpus-per-host", 8, 1, kMost));
+  CULPRIT_TRY(per_host, input.integer("gpus-per-host", known_gpus.value_or(8), 1, kMost));
   CULPRIT_TRY(shape, plan::make_shape(wanted, sizes, per_host));
   out.shape = std::move(shape);
-  if (!host.empty() && !input.has("gpus-per-host")) out.shape.host = std::move(host);
+  const bool placed = !host.empty() && !input.has("gpus-per-host");
+  if (placed) out.shape.host = std::move(host);
   else out.hosts.clear();
+  if (!placed && !input.has("gpus-per-host") && !known_gpus) out.source += "; 8 GPUs a host are assumed (--gpus-per-host)";
   return out;
 }
 
@@ -88,7 +94,7 @@ Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std:
   for (const std::string& word : words) {
     if (!word.empty() && word.find_first_not_of("0123456789-") == std::string::npos) {
       const auto some = from_ranges(word, 1u << 24);
-      if (some.empty() || some.back() >= ranks) return input.complaint(option, fmt::format("names rank {}, but the job has ranks 0 to {}", word, ranks - 1));
+      if (some.empty() || some.back() >= ranks) return input.complaint(option, fmt::format("names rank {}, but the job has ranks 0 to {}", word, ranks - 1)).hint("ranks are counted over the whole job, from 0");
       out.insert(out.end(), some.begin(), some.end());
       continue;
     }

@@ -7,9 +7,9 @@
 
 #include "analyze/topology.hpp"
 #include "command.hpp"
-#include "pipeline.hpp"
 #include "plan/standby.hpp"
-#include "plan_input.hpp"
+#include "plan_cluster.hpp"
+#include "plan_incident.hpp"
 
 namespace culprit::cli {
 
@@ -30,40 +30,43 @@ constexpr OptionSpec kOptions[] = {
     kPlanDatabase, kPlanInput, kPlanFormat, kPlanJson,
 };
 
-std::string text_of(const plan::StandbyParams& p, const plan::StandbyPlan& plan, std::int64_t gpus, const std::string& counted) {
+std::string text_of(const plan::StandbyParams& p, const plan::StandbyPlan& plan, std::int64_t gpus, const std::string& counted, bool assumed) {
   const auto chosen = std::find_if(plan.choices.begin(), plan.choices.end(), [&](const auto& c) { return c.standbys == plan.standbys; });
   std::string out = fmt::format("{} warm standby{} for {} machine{}: {:.3f} % of days need no more\n", plan.standbys, plan.standbys == 1 ? "" : "s", p.machines, p.machines == 1 ? "" : "s", chosen->enough * 100);
-  out += fmt::format("  {:g} failures a day are expected, at {:g} a machine; the answer is the {:g} % point of their binomial distribution\n{}\n", plan.expected_failures, p.failure_rate, p.percentile * 100, counted.empty() ? "" : fmt::format("  machines: {}\n", counted));
+  out += fmt::format("  {:g} failures a day are expected, at {:g} a machine; the answer is the\n  {:g} % point of their binomial distribution\n{}\n", plan.expected_failures, p.failure_rate, p.percentile * 100, counted.empty() ? "" : fmt::format("  machines: {}\n", counted));
   out += fmt::format("  {:>8}  {:>13}  {:>12}  {:>14}\n", "standbys", "enough, days", "mean restart", "idle GPU-h/day");
   for (const auto& c : plan.choices)
     out += fmt::format("{} {:>8}  {:>11.3f} %  {:>10.1f} s  {:>14}\n", c.standbys == plan.standbys ? ">" : " ", c.standbys, c.enough * 100, c.mean_restart_s, c.standbys * gpus * 24);
-  out += fmt::format("\n  against: queue the job again {:.1f} s, replace machines without standbys {:.1f} s, standbys without end {:.1f} s\n", plan.requeue_s, plan.reschedule_s, plan.oracle_s);
-  out += fmt::format("  the mean is over evictions of 1 to {} machines, and in {:g} % of cases a switch with {}\n", std::max<std::int64_t>(1, plan.standbys), p.catastrophe * 100, std::min(p.catastrophe_machines, p.machines));
+  out += fmt::format("\n  against: queue the job again {:.1f} s, replace machines without standbys {:.1f} s,\n  standbys without end {:.1f} s\n", plan.requeue_s, plan.reschedule_s, plan.oracle_s);
+  out += fmt::format("  the mean is over evictions of 1 to {} machines, and in {:g} % of cases a\n  switch with {}\n", std::max<std::int64_t>(1, plan.standbys), p.catastrophe * 100, std::min(p.catastrophe_machines, p.machines));
+  if (assumed) out += fmt::format("note: {}\n", kAssumedGpus);
   return out;
 }
 
-std::string json_of(const plan::StandbyParams& p, const plan::StandbyPlan& plan, std::int64_t gpus) {
+std::string json_of(const plan::StandbyParams& p, const plan::StandbyPlan& plan, std::int64_t gpus, bool assumed) {
   ordered_json out{{"plan", "standby"}, {"version", 1}, {"machines", p.machines}, {"failure_rate", p.failure_rate}, {"percentile", p.percentile}, {"standbys", plan.standbys},
                    {"expected_failures_per_day", plan.expected_failures}, {"requeue_s", plan.requeue_s}, {"reschedule_s", plan.reschedule_s}, {"oracle_s", plan.oracle_s}, {"choices", ordered_json::array()}};
   for (const auto& c : plan.choices)
     out["choices"].push_back({{"standbys", c.standbys}, {"enough", c.enough}, {"mean_restart_s", c.mean_restart_s}, {"idle_gpu_hours_per_day", c.standbys * gpus * 24}});
+  if (assumed) out["notes"] = {kAssumedGpus};
   return out.dump(2) + "\n";
 }
 
 Result<Exit> run(const Arguments& arguments) {
   CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
   plan::StandbyParams p;
-  std::int64_t known_gpus = 8;
+  std::int64_t known_gpus = 0;
   std::string counted;
-  if (arguments.has("db")) {
-    CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
-    CULPRIT_TRY(facts, resolve(db, false));
+  if (names_plan_incident(arguments)) {
+    CULPRIT_TRY(incident, open_plan_incident(arguments));
+    const analyze::Facts& facts = incident.facts;
     // Hosts that ranks ran on, when that is known: launchers and switches have names in the logs, too.
     std::set<std::string> hosts;
     for (const auto& [rank, host] : analyze::make_topology(facts).host_of) hosts.insert(host);
-    counted = hosts.empty() ? "hosts of the database, as none is known to have ranks" : "hosts with ranks, of the database";
+    counted = hosts.empty() ? "hosts of the incident, as none is known to have ranks" : "hosts with ranks, of the incident";
     p.machines = static_cast<std::int64_t>(hosts.empty() ? facts.hosts.size() : hosts.size());
-    if (p.machines > 0 && facts.world_size >= p.machines) known_gpus = (facts.world_size + p.machines - 1) / p.machines;
+    if (facts.manifest && facts.manifest->gpus_per_node) known_gpus = *facts.manifest->gpus_per_node;
+    else if (p.machines > 0 && facts.world_size >= p.machines) known_gpus = (facts.world_size + p.machines - 1) / p.machines;
   }
   CULPRIT_TRY(machines, input.integer("machines", p.machines, 1, 1'000'000'000));
   if (machines < 1) return usage_error("plan standby needs the number of machines").hint("--machines 1024, or -d incident.db of a job whose hosts are known");
@@ -76,17 +79,18 @@ Result<Exit> run(const Arguments& arguments) {
   CULPRIT_TRY(requeue, input.real("requeue-s", p.requeue_s, 0, 1e9));
   CULPRIT_TRY(catastrophe, input.real("catastrophe", p.catastrophe, 0, 1));
   CULPRIT_TRY(catastrophe_machines, input.integer("catastrophe-machines", p.catastrophe_machines, 1, 1'000'000'000));
-  CULPRIT_TRY(gpus, input.integer("gpus-per-host", known_gpus, 1, 1024));
+  CULPRIT_TRY(gpus, input.integer("gpus-per-host", known_gpus > 0 ? std::min<std::int64_t>(known_gpus, 1024) : 8, 1, 1024));
+  const bool assumed = known_gpus == 0 && !input.has("gpus-per-host");
   p.failure_rate = rate, p.percentile = percentile, p.wake_s = wake, p.reschedule_s = reschedule, p.requeue_s = requeue, p.catastrophe = catastrophe, p.catastrophe_machines = catastrophe_machines;
   CULPRIT_TRY(plan, plan::plan_standby(p));
-  print(input.wants_json() ? json_of(p, plan, gpus) : text_of(p, plan, gpus, counted));
+  print(input.wants_json() ? json_of(p, plan, gpus, assumed) : text_of(p, plan, gpus, counted, assumed));
   return Exit::finished;
 }
 
 }  // namespace
 
 extern const Command kPlanStandby;
-constinit const Command kPlanStandby{"plan standby", "how many machines to keep warm", "plan standby [options]",
+constinit const Command kPlanStandby{"plan standby", "how many machines to keep warm", "plan standby [BUNDLE...] [options]",
                                      "  culprit plan standby --machines 1024\n"
                                      "  culprit plan standby -d incident.db --failure-rate 0.002\n\n"
                                      "  The 99th percentile of how many machines fail on a day, and the mean restart time that\n"

@@ -95,7 +95,7 @@ Result<Exit> run(const Arguments& arguments) {
 }  // namespace
 
 extern const Command kPlanTopology;
-constinit const Command kPlanTopology{"plan topology", "which ranks change places around slow GPUs or a congested link", "plan topology [options]",
+constinit const Command kPlanTopology{"plan topology", "which ranks change places around slow GPUs or a congested link", "plan topology [BUNDLE...] [options]",
                                       "  culprit plan topology --pp 4 --dp 4 --gpus-per-host 1 --straggler 0,1.6 --straggler 13,1.6\n"
                                       "  culprit plan topology --tp 8 --pp 4 --dp 16 --congested host2,host3\n"
                                       "  culprit plan topology -d incident.db --straggler 42,1.3\n\n"

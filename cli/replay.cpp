@@ -12,7 +12,6 @@
 #include "plan_cluster.hpp"
 #include "replay_document.hpp"
 #include "report/terminal.hpp"
-#include "schema/schema.hpp"
 
 namespace culprit::cli {
 
@@ -33,10 +32,10 @@ std::string machines_of(const ReplayDocument& d, const std::vector<plan::Machine
 }
 
 std::string group_line(const ReplayDocument& d, const plan::ReplayGroup& g) {
-  std::string out = fmt::format("  {:<5} {}", g.name, machines_of(d, g.members));
+  std::string out = machines_of(d, g.members);
   if (!g.borrowed.empty()) out += fmt::format(", with {} of other groups", machines_of(d, g.borrowed));
   if (!g.spares.empty()) out += fmt::format(", filled up with {}", machines_of(d, g.spares));
-  return out + "\n";
+  return fmt::format("  {:<5} {}\n", g.name, report::wrapped(out, 72, 8));
 }
 
 std::string groups_text(const ReplayDocument& d, int phase, bool all) {
@@ -61,7 +60,7 @@ Result<std::string> plan_text(const ReplayDocument& d, bool all) {
   const plan::ReplayPlan& plan = d.plan;
   const plan::ReplayParams& p = plan.params;
   std::string out = plan.groups == 1 ? fmt::format("One group takes all {} machine{} (k = {}): two phases tell nothing apart\n", p.machines, s(p.machines), p.k)
-                                     : fmt::format("{} groups of {} machine{} (k = {}), {} machines, two phases: {}\n", plan.groups, plan.group, s(plan.group), p.k, p.machines,
+                                     : fmt::format("{} groups of {} machine{} (k = {}), {} machines, two phases:\n{}\n", plan.groups, plan.group, s(plan.group), p.k, p.machines,
                                                    plan.unique() ? "one faulty machine is found for certain" : fmt::format("one faulty machine is found among up to {}", plan.most_candidates));
   out += fmt::format("  each replay keeps TP {} and PP {}{} and has DP {}{}; {} run{} each\n", p.tp, p.pp, p.cp > 1 ? fmt::format(" and CP {}", p.cp) : "", plan.tests.front().dp, p.dp > 0 ? fmt::format(" instead of {}", p.dp) : "", plan.repeats, s(plan.repeats));
   if (p.shows < 1) out += fmt::format("  a fault that shows in {:g} % of runs shows in both phases with {:g} % or more\n", 100 * p.shows, 100 * p.confidence);
@@ -72,10 +71,10 @@ Result<std::string> plan_text(const ReplayDocument& d, bool all) {
   if (!d.hosts.empty()) {
     CULPRIT_TRY(command, plan::fill_template(d.command.empty() ? plan::kSlurmTemplate : d.command, d.run(plan.tests.front())));
     out += fmt::format("\nThe command of {} (--script has all of them):\n  {}\n", plan.tests.front().name, report::visible(command));
-    if (d.command.empty()) out += "  train.py stands for your own: fewer layers, the same data and seeds; --command takes a template\n";
+    if (d.command.empty()) out += "  train.py stands for your own: fewer layers, the same data and seeds;\n  --command takes a template\n";
   }
   out += "\nThen: culprit replay solve --plan plan.json --outcome NAME=fail ... --rest pass\n";
-  for (const std::string& note : plan.notes) out += "note: " + report::visible(note) + "\n";
+  for (const std::string& note : plan.notes) out += "note: " + report::wrapped(report::visible(note), 74, 6) + "\n";
   return out;
 }
 
@@ -105,7 +104,7 @@ constexpr OptionSpec kPlanOptions[] = {
 bool is_number(const std::string& text) { return !text.empty() && text.size() < 10 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }); }
 
 // From options, a file or a database to a plan; what `plan` prints and what `solve` solves without --plan.
-Result<ReplayDocument> make_document(const PlanInput& input, const Arguments& arguments) {
+Result<ReplayDocument> make_document(const PlanInput& input, const Arguments& arguments, bool solving = false) {
   CULPRIT_TRY(cluster, read_cluster(input, arguments));
   plan::ReplayParams p;
   const std::int64_t most = 1 << 20;
@@ -128,6 +127,8 @@ Result<ReplayDocument> make_document(const PlanInput& input, const Arguments& ar
   out.command = command;
   CULPRIT_TRY(cleared, input.names("cleared", kMostHosts));
   CULPRIT_TRY(spares, input.names("spares", kMostHosts));
+  for (const std::string& spare : spares)
+    if (spare.empty() || spare.front() == '-') return input.complaint("spares", fmt::format("takes hosts or their number, not '{}'", spare)).hint("--spares spare[1-2], or --spares 2 when the machines have no names");
   const bool count_only = spares.size() == 1 && is_number(spares[0]) && cluster.hosts.empty();
   if (cluster.hosts.empty()) {
     if (!cleared.empty()) return input.complaint("cleared", "names hosts, and the machines have no names").hint("--hosts names them all");
@@ -135,11 +136,11 @@ Result<ReplayDocument> make_document(const PlanInput& input, const Arguments& ar
     // The machines of the whole job.
     const std::int64_t replica = std::min<std::int64_t>(most, tp == 0 ? gpus : tp) * std::min(most, pp) * std::min(most, cp);
     if (machines == 0 && dp > 0 && dp <= plan::kMostMachines * 1024 / std::max<std::int64_t>(1, std::min<std::int64_t>(replica, plan::kMostMachines * 1024))) machines = (dp * replica + gpus - 1) / gpus;
-    if (machines == 0) return usage_error("replay needs the machines").hint("--hosts node[01-24], --machines 24, --dp with --pp, or -d incident.db of a job whose hosts are known");
+    if (machines == 0) return usage_error("replay needs the machines").hint(solving ? "--plan plan.json, which `culprit replay plan --json` printed; else the options that the plan was made with, such as --machines 24 --pp 4" : "--hosts node[01-24], --machines 24, --dp with --pp, or -d incident.db of a job whose hosts are known");
     p.machines = machines;
     p.spares = count_only ? std::stoll(spares[0]) : 0;
   } else {
-    if (machines != 0 && machines != static_cast<std::int64_t>(cluster.hosts.size())) return input.complaint("machines", fmt::format("is {}, and there are {} hosts", machines, cluster.hosts.size()));
+    if (machines != 0 && machines != static_cast<std::int64_t>(cluster.hosts.size())) return input.complaint("machines", fmt::format("is {}, and there are {} hosts", machines, cluster.hosts.size())).hint("leave --machines out: the hosts are counted");
     std::vector<std::string> good;
     for (const std::string& host : cleared) {
       const auto it = std::find(cluster.hosts.begin(), cluster.hosts.end(), host);
@@ -148,17 +149,20 @@ Result<ReplayDocument> make_document(const PlanInput& input, const Arguments& ar
       cluster.hosts.erase(it);
     }
     for (const std::string& host : spares) {
-      if (std::find(cluster.hosts.begin(), cluster.hosts.end(), host) != cluster.hosts.end() || std::find(good.begin(), good.end(), host) != good.end()) return input.complaint("spares", fmt::format("has {}, which is a host of the job or named twice", host));
+      if (std::find(cluster.hosts.begin(), cluster.hosts.end(), host) != cluster.hosts.end() || std::find(good.begin(), good.end(), host) != good.end()) return input.complaint("spares", fmt::format("has {}, which is a host of the job or named twice", host)).hint("spares are hosts of other jobs, known to be good; hosts of this one are --cleared");
       good.push_back(host);
     }
-    if (cluster.hosts.empty()) return input.complaint("cleared", "leaves no suspect");
+    if (cluster.hosts.empty()) return input.complaint("cleared", "leaves no suspect").hint("at least one host of the job must not be cleared");
     p.machines = static_cast<std::int64_t>(cluster.hosts.size());
     p.spares = static_cast<std::int64_t>(good.size());
     out.hosts = std::move(cluster.hosts);
     out.hosts.insert(out.hosts.end(), good.begin(), good.end());
   }
+  // A template that cannot be filled is an error at once, not in the script that somebody runs at night.
+  CULPRIT_TRY(filled, plan::fill_template(command.empty() ? plan::kSlurmTemplate : command, plan::GroupRun{"H0", 1, 0, {"host"}, gpus, 1, 1, 1}));
   CULPRIT_TRY(plan, plan::plan_replay(p));
   out.plan = std::move(plan);
+  if (!input.has("gpus-per-host") && !cluster.gpus) out.plan.notes.push_back(kAssumedGpus);
   if (!input.has("pp") && !cluster.pp) out.plan.notes.insert(out.plan.notes.begin(), "the number of pipeline stages is not known and taken as 1; a replay that cuts a pipeline does not run (--pp)");
   out.plan.notes.insert(out.plan.notes.begin(), cluster.notes.begin(), cluster.notes.end());
   out.outcomes.resize(out.plan.tests.size());
@@ -197,13 +201,9 @@ Result<> read_outcomes(const std::string& path, ReplayDocument& document) {
   CULPRIT_TRY(text, read_plan_file(path));
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '{') {
-    auto parsed = schema::parse_strict(text, path);
-    if (!parsed) {
-      parsed.error().kind = ErrorKind::usage;
-      return std::move(parsed).error();
-    }
-    const auto& root = parsed->contains("outcomes") ? parsed->at("outcomes") : *parsed;
-    if (!root.is_object()) return usage_error("outcomes are an object: {\"H3\": \"fail\"}").at({path, 0});
+    CULPRIT_TRY(parsed, parse_plan_json(text, path, "an object of outcomes, {\"H3\": \"fail\"}, or lines H3=fail"));
+    const auto& root = parsed.contains("outcomes") ? parsed.at("outcomes") : parsed;
+    if (!root.is_object()) return usage_error("outcomes are an object").at({path, 0}).hint("{\"H3\": \"fail\", \"V1\": \"pass\"}");
     for (const auto& [test, value] : root.items()) {
       std::string outcome;
       if (value.is_string()) outcome = value.get<std::string>();
@@ -243,7 +243,7 @@ std::string solution_text(const ReplayDocument& d, const plan::ReplaySolution& s
     case plan::ReplayAnswer::not_reproduced: out = "The fault did not show in any group\n"; break;
     case plan::ReplayAnswer::no_machine: out = "Everything fails, which accuses no machine\n"; break;
   }
-  for (const std::string& why : solution.why) out += "  " + report::visible(why) + "\n";
+  for (const std::string& why : solution.why) out += "  " + report::wrapped(report::visible(why), 78, 4) + "\n";
   if (solution.candidates.size() > solution.found) {
     out += "\n";
     for (const plan::ReplayCandidate& c : solution.candidates) {
@@ -257,7 +257,7 @@ std::string solution_text(const ReplayDocument& d, const plan::ReplaySolution& s
     if (solution.left_out > 0) out += fmt::format("  and {} less likely ones\n", solution.left_out);
   }
   if (!solution.advice.empty()) out += "\nNext\n";
-  for (const std::string& advice : solution.advice) out += "  " + report::visible(advice) + "\n";
+  for (const std::string& advice : solution.advice) out += "  " + report::wrapped(report::visible(advice), 78, 4) + "\n";
   for (const plan::ReplayGroup& g : solution.third_phase) out += group_line(d, g);
   if (!solution.third_phase.empty()) out += "  their outcomes go to the plan that --json prints with this answer\n";
   return out;
@@ -268,7 +268,7 @@ Result<Exit> run_solve(const Arguments& arguments) {
   CULPRIT_TRY(path, input.text("plan"));
   ReplayDocument document;
   if (path.empty()) {
-    CULPRIT_TRY(made, make_document(input, arguments));
+    CULPRIT_TRY(made, make_document(input, arguments, true));
     document = std::move(made);
   } else {
     for (const OptionSpec& option : kPlanOptions)
@@ -287,7 +287,7 @@ Result<Exit> run_solve(const Arguments& arguments) {
   CULPRIT_TRY(given, input.pairs("outcome", std::size_t{1} << 20));
   for (const auto& [test, outcome] : given) CULPRIT_CHECK(add_outcome(document, test, outcome));
   CULPRIT_TRY(rest, input.text("rest"));
-  if (!rest.empty() && rest != "pass") return input.complaint("rest", fmt::format("takes pass, not '{}'", rest));
+  if (!rest.empty() && rest != "pass") return input.complaint("rest", fmt::format("takes pass, not '{}'", rest)).hint("--rest pass: what is not named passed; failures are named one by one");
   for (plan::ReplayOutcome& o : document.outcomes)
     if (!rest.empty() && o.runs == 0) o.runs = document.plan.repeats;
   CULPRIT_TRY(solution, plan::solve_replay(document.plan, document.outcomes));
@@ -297,13 +297,13 @@ Result<Exit> run_solve(const Arguments& arguments) {
 
 Result<Exit> run(const Arguments&) { return usage_error("replay needs plan or solve").hint("`culprit help replay` tells of both"); }
 
-constinit const Command kReplayPlan{"replay plan", "which machines replay the job together, twice", "replay plan [options]",
+constinit const Command kReplayPlan{"replay plan", "which machines replay the job together, twice", "replay plan [BUNDLE...] [options]",
                                     "  culprit replay plan --hosts node[00-23] --pp 4 --json > plan.json\n"
                                     "  culprit replay plan -d incident.db --shows 0.7 --script > replay.sbatch\n\n"
                                     "  Two groupings in which two machines share a group at most once: where the fault shows in one\n"
                                     "  group of each, their common machine has it. TP and PP stay, only the data-parallel size shrinks.\n",
                                     kPlanOptions, run_plan};
-constinit const Command kReplaySolve{"replay solve", "from outcomes to the machine", "replay solve [options]",
+constinit const Command kReplaySolve{"replay solve", "from outcomes to the machine", "replay solve [BUNDLE...] [options]",
                                      "  culprit replay solve --plan plan.json --outcome H3=fail --outcome V1=fail --rest pass\n"
                                      "  culprit replay solve --machines 24 --pp 4 --outcomes replay-outcomes.txt\n\n"
                                      "  The machine, or candidates with probabilities and the third phase that tells them apart, or why\n"

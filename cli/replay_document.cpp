@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "schema/schema.hpp"
+#include "plan_input.hpp"
 
 namespace culprit::cli {
 
@@ -139,12 +139,8 @@ ordered_json to_json(const ReplayDocument& document, const plan::ReplaySolution&
 
 Result<ReplayDocument> read_replay_document(const std::string& text, const std::string& path) {
   const auto refuse = [&](std::string what) { return usage_error(std::move(what)).at({path, 0}).hint("`culprit replay plan --json` and `replay solve --json` print what this reads"); };
-  auto parsed = schema::parse_strict(text, path);
-  if (!parsed) {
-    parsed.error().kind = ErrorKind::usage;
-    return std::move(parsed).error();
-  }
-  const json* root = &*parsed;
+  CULPRIT_TRY(parsed, parse_plan_json(text, path, "what `culprit replay plan --json` or `replay solve --json` printed"));
+  const json* root = &parsed;
   if (root->is_object() && root->contains("plan")) root = &root->at("plan");
   const auto kind = root->is_object() ? root->find("schema") : root->end();
   if (!root->is_object() || kind == root->end() || !kind->is_string() || kind->get<std::string>() != "culprit.replay-plan/1") return refuse("this is no replay plan");

@@ -52,6 +52,8 @@ std::optional<Measure> measure_of(std::string_view word, std::string_view next) 
   if (begins(word, {"check", "diag", "bitwise", "bit-wise"}) && !begins(word, {"checkpoint"})) return Measure::checks;
   if (begins(word, {"rollback", "roll-back", "revert"}) || (begins(word, {"roll"}) && next == "back")) return Measure::rollback;
   if (begins(word, {"replay"})) return Measure::replay;
+  if (begins(word, {"investigat"})) return Measure::investigate;
+  if (begins(word, {"mitigat"})) return Measure::mitigate;
   if (begins(word, {"reattempt", "re-attempt", "restart", "retr", "requeue", "resum", "resubmit", "relaunch"})) return Measure::reattempt;
   if (begins(word, {"stop", "offline", "halt"}) && word != "stop-time") return Measure::stop;
   return std::nullopt;
@@ -154,6 +156,9 @@ std::vector<Attempt> from_steps(const JobSteps& steps) {
       out.emplace_back();
       out.back().id = static_cast<std::int64_t>(out.size()) - 1;
       out.back().source = "steps";
+      out.back().first_step = Evidence{};
+      out.back().first_step->member = steps.place[i].member;
+      out.back().first_step->line = steps.place[i].line;
     }
     step(out[steps.attempt[i]], steps.iteration[i], steps.time[i], steps.not_a_number[i] == 0);
   }
@@ -298,6 +303,10 @@ AttemptHistory history_of(std::span<const Attempt> attempts, std::span<const Pas
   if (!attempts.empty()) {
     out.furthest = attempts.back().furthest;
     out.hosts = attempts.back().hosts;
+    if (attempts.size() > 1) {
+      out.start = attempts.back().start;
+      out.first_step = attempts.back().first_step;
+    }
   }
   // Those without a time come first: nothing says that they are recent.
   std::vector<PastFailure> others;

@@ -20,6 +20,7 @@ struct Attempt {
   std::string source;                           // manifest, folder, steps
   std::optional<Nanoseconds> start, end;        // UTC
   std::optional<std::int64_t> exit_code;
+  std::optional<Evidence> first_step;           // its place, for runs that only the steps tell apart
   std::optional<std::int64_t> first, furthest;  // iterations; furthest: the highest with a loss that is a number
   bool progressed = false;                      // beyond all attempts before, as far as they are known; false for the first
   std::vector<std::string> hosts;               // short names, sorted; empty = not known

@@ -48,9 +48,6 @@ CULPRIT_VECTOR_CLONES std::int64_t missing_values(std::size_t n, const double* _
   return missing;
 }
 
-    const std::int64_t missing = missing_values(group.last - group.first, row + group.first);
-    mark_values(last - first, row + first, center, per, above, below, enough, &now_[first], &ring_[ring_at_ * series_.size() + first], &sum_[first], &up_[first], &down_[first], &present_[first], &high_[first], &low_[first]);
-
 class Scan {
  public:
   Scan(std::span<const OutlierSeries> series, const OutlierMetric& metric, const OutlierParams& params) : metric_(metric), params_(params) {

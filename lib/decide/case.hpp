@@ -14,6 +14,7 @@ struct ExitFact {
   std::string source;
   std::int64_t code = 0;
   Evidence evidence;
+  std::optional<Nanoseconds> time;          // UTC
 };
 
 struct Case {
@@ -33,7 +34,7 @@ struct Case {
   std::vector<std::pair<std::string, std::vector<std::string>>> switches;  // what hosts hang on, and pods, with the hosts of this incident
   AttemptHistory history;                   // without failures: the first run, or nobody knows of others
   // Of the parallel layout, for the plan of a replay; not known: nullopt.
-  std::optional<std::int64_t> tp, pp, gpus_per_host;
+  std::optional<std::int64_t> tp, pp, dp, gpus_per_host;
 };
 
 }  // namespace culprit::decide

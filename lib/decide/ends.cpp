@@ -25,15 +25,41 @@ bool ended_well(const Walk& w) {
   return std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [](const ExitFact& x) { return x.code == 0; });
 }
 
+// Something that was over before this run of the job began.
+bool before_this_run(const AttemptHistory& h, const std::optional<Nanoseconds>& end, Nanoseconds uncertainty, const Evidence& place) {
+  if (end) return h.start && *end + uncertainty < *h.start;
+  return h.first_step && place.member == h.first_step->member && place.line < h.first_step->line;
+}
+bool before_this_run(const AttemptHistory& h, const Finding& f) {
+  if (f.start) return before_this_run(h, f.end ? f.end : f.start, f.uncertainty, {});
+  // Without a time all of its lines must stand before, not only those that are kept as evidence.
+  return f.count <= f.evidence.size() && !f.evidence.empty() && std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) { return before_this_run(h, {}, 0, e); });
+}
+
+// The scheduler's word that ended an earlier run, after which the job ran again: the last one.
+const Finding* earlier_word(const Walk& w) {
+  const Finding* out = nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (scheduler_word(f) && before_this_run(w.incident.history, f) && (out == nullptr || (f.end && out->end && *f.end > *out->end))) out = &f;
+  return out;
+}
+
+// That word, and the clean-up that came with it.
+bool ended_with(const Walk& w, const Finding& f, const Finding& word) {
+  if (!before_this_run(w.incident.history, f)) return false;
+  return scheduler_word(f) || !f.start || !word.start || *f.start + f.uncertainty + 2 * kSecond >= *word.start;
+}
+
 }  // namespace
 
 std::string failure(const Walk& w) {
+  const Finding* word = earlier_word(w);
   std::int64_t worst = 0;
   for (const ExitFact& x : w.incident.exits)
-    if (x.code != 0) worst = x.code;
+    if (x.code != 0 && !(word != nullptr && before_this_run(w.incident.history, x.time, 0, x.evidence) && !(x.time && word->start && *x.time + 2 * kSecond < *word->start))) worst = x.code;
   const bool zero = ended_well(w);
-  const bool trouble = std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
-    return f.outcome == Outcome::fired && f.severity >= Severity::distributed && f.analysis == "classify" && f.role != Role::confirmation && f.symptom != "NaN value";
+  const bool trouble = std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+    return f.outcome == Outcome::fired && f.severity >= Severity::distributed && f.analysis == "classify" && f.role != Role::confirmation && f.symptom != "NaN value" && !(word != nullptr && ended_with(w, f, *word));
   });
   for (const Finding& f : w.incident.findings)
     if (f.analysis == "hang" && f.outcome == Outcome::fired) return "ranks were waiting for something that did not come";
@@ -55,6 +81,9 @@ Answer job_finished(Walk& w) {
   w.verdict.action = "none";
   w.verdict.symptom = "None";
   w.verdict.summary = zero ? "No failure: the job finished with exit code 0." : "No failure that the logs show: no failed process, no failed communication, no fault of a machine.";
+  if (const Finding* word = earlier_word(w)) {
+    w.verdict.summary += fmt::format(" The scheduler ended an earlier run{} ({}); the job ran again after that{}.", at(word->end ? word->end : word->start), lower_first(word->title), w.incident.last_iteration ? fmt::format(" and got to iteration {}", *w.incident.last_iteration) : "");
+  }
   std::size_t remarks = 0;
   for (const Finding& f : w.incident.findings)
     if (f.outcome == Outcome::fired && f.severity == Severity::warning && f.host && remarks++ < 3) next(w.verdict, "plan", fmt::format("When {} is idle: {} ({}).", *f.host, f.advice.empty() ? lower_first(f.title) : f.advice, f.event_class));
@@ -88,25 +117,31 @@ Answer held_back(Walk& w) {
 Answer user_request(Walk& w) {
   const Finding* stop = nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && (f.event_class == "scheduler_time_limit" || f.event_class == "scheduler_teardown" || f.event_class == "k8s_teardown"))
+    if (scheduler_word(f) && !before_this_run(w.incident.history, f))
       if (stop == nullptr || (f.event_class == "scheduler_time_limit" && stop->event_class != f.event_class) || (f.start && stop->start && *f.start < *stop->start && stop->event_class != "scheduler_time_limit")) stop = &f;
-  if (stop == nullptr) return ruled_out("no word of the scheduler ended the job");
+  if (stop == nullptr) {
+    if (const Finding* word = earlier_word(w)) return ruled_out(fmt::format("the scheduler ended an earlier run{}, and the job ran again after that", at(word->end ? word->end : word->start)));
+    return ruled_out("no word of the scheduler ended the job");
+  }
+  // Said of an earlier run and of this one: the last time counts.
+  const auto& begun = w.incident.history.start;
+  const std::optional<Nanoseconds> when = begun && stop->start && stop->end && *stop->start < *begun && *stop->end >= *begun ? stop->end : stop->start;
   // What fails shortly after the word is clean-up; what fails much later failed in a run that went on or came after.
-  const bool cause_after = w.best() != nullptr && w.best()->start && stop->start && *w.best()->start - w.best()->uncertainty > *stop->start + 5 * kSecond &&
-                           *w.best()->start < *stop->start + w.params.cleanup;
+  const bool cause_after = w.best() != nullptr && w.best()->start && when && *w.best()->start - w.best()->uncertainty > *when + 5 * kSecond &&
+                           *w.best()->start < *when + w.params.cleanup;
   if (w.best() != nullptr && !cause_after && w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_code) return ruled_out("an error came before the scheduler's word, or cannot be placed after it");
   for (const Finding& f : w.incident.findings) {
-    if (f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0 && !(f.start && stop->start && *f.start > *stop->start)) return ruled_out("a rank reports a CUDA error");
+    if (f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0 && !(f.start && when && *f.start > *when)) return ruled_out("a rank reports a CUDA error");
     if (f.outcome != Outcome::fired || f.role != Role::cascade || !f.start) continue;
-    if (stop->start && *f.start + f.uncertainty + 2 * kSecond < *stop->start) return ruled_out("ranks reported failed communication before the scheduler ended the job");
-    if (!stop->start && f.symptom == "Job Hang") return ruled_out("ranks timed out; the scheduler's word cannot be placed in time");
+    if (when && *f.start + f.uncertainty + 2 * kSecond < *when) return ruled_out("ranks reported failed communication before the scheduler ended the job");
+    if (!when && f.symptom == "Job Hang") return ruled_out("ranks timed out; the scheduler's word cannot be placed in time");
   }
-  if (stop->event_class == "scheduler_teardown" && std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::confirmation && f.event_class == "proc_exit_nonzero"; }) && !stop->start)
+  if (stop->event_class == "scheduler_teardown" && std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::confirmation && f.event_class == "proc_exit_nonzero"; }) && !when)
     return ruled_out("a process failed, and the scheduler's word cannot be placed before it");
   w.verdict.action = "none";
   w.verdict.symptom = "None";
-  w.verdict.start = stop->start;
-  w.verdict.summary = stop->event_class == "scheduler_time_limit" ? fmt::format("Nobody is at fault: the job reached its time limit{}.", at(stop->start)) : fmt::format("Nobody is at fault: the scheduler ended the job{} and nothing failed before.", at(stop->start));
+  w.verdict.start = when;
+  w.verdict.summary = stop->event_class == "scheduler_time_limit" ? fmt::format("Nobody is at fault: the job reached its time limit{}.", at(when)) : fmt::format("Nobody is at fault: the scheduler ended the job{} and nothing failed before.", at(when));
   target(w.verdict, {"job", "job"}, 0.8, {stop->id});
   return taken(fmt::format("{} and no error before it", stop->event_class));
 }
@@ -124,7 +159,7 @@ Answer config_check(Walk& w) {
     if ((f.severity == Severity::warning || f.severity == Severity::critical) && number(f, "explains") == "communication") from.push_back(&f);
     else ++others;
   }
-  if (!compared) return not_enough("no version or setting is known of more than one host (`culprit drift` compares them)");
+  if (!compared) return not_enough("no version or setting is known of more than one host (`culprit drift -d incident.db` compares them)");
   if (from.empty()) return ruled_out(others == 0 ? "the versions and settings that are known are the same on all hosts" : fmt::format("{} setting{} between hosts, none that communication hangs on", others, others == 1 ? " differs" : "s differ"));
   // Time-outs alone are a hang: a rank that stopped explains them better.
   const Finding* broke = nullptr;
@@ -134,7 +169,7 @@ Answer config_check(Walk& w) {
   std::stable_sort(from.begin(), from.end(), [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
   // What does not fit shows when communicators are set up: a job that completed steps ran with it.
   if (w.incident.last_iteration.value_or(0) > 0 || w.incident.last_progress) {
-    next(w.verdict, "plan", fmt::format("Hosts differ in {}, which is not what ended the job: make them equal before the next start (`culprit drift`).", from.front()->subject.id));
+    next(w.verdict, "plan", fmt::format("Hosts differ in {}, which is not what ended the job: make them equal before the next start (`culprit drift -d incident.db`).", from.front()->subject.id));
     return ruled_out(fmt::format("{} differs between hosts, and the job completed steps with it", from.front()->subject.id));
   }
   std::set<std::string> reporters, odd;

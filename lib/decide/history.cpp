@@ -2,107 +2,53 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cmath>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
+#include "decide/ledger.hpp"
 #include "decide/walk.hpp"
 
 namespace culprit::decide {
 
 namespace {
 
-constexpr std::array kRungs{Measure::checks, Measure::reattempt, Measure::rollback, Measure::replay};
+constexpr std::array kRungs{Measure::investigate, Measure::checks, Measure::reattempt, Measure::rollback, Measure::replay};
+constexpr std::size_t kAlikeEvictions = 2;   // that did not help: the third machine in a row is not at fault either
+constexpr double kChance = 0.05;             // that machines share a switch by accident
 constexpr std::size_t kMostTold = 6;         // attempts in the walk, the last ones
 
-// The machine of "node-07/gpu 0000:3b:00"; "" of what is no part of a machine.
-std::string machine_of(const Subject& s) {
-  if (s.kind == "host") return s.id;
-  if (s.kind == "gpu" || s.kind == "nic") return s.id.substr(0, s.id.find('/'));
-  return {};
-}
+std::string rung(Measure m) { return m == Measure::investigate ? "a closer look" : m == Measure::checks ? "checks" : fmt::format("a {}", name(m)); }
 
-bool has(const std::vector<std::string>& sorted, const std::string& word) { return std::find(sorted.begin(), sorted.end(), word) != sorted.end(); }
-bool agree(const std::string& a, const std::string& b) { return a.empty() || b.empty() || a == "None" || b == "None" || a == b; }
+bool over(const PastFailure& f) { return f.ended_well || f.requested; }
 
-enum class Same { yes, no, unknown };
-
-// Of a failure with a culprit: the same culprit. Of one without: what shows is the same, on whichever rank.
-Same same_root(const PastFailure& f, const FailureRoot& now, bool culprit) {
-  bool told = false;
-  for (const FailureRoot& r : f.roots) {
-    if (!agree(r.event_class, now.event_class) || !agree(r.symptom, now.symptom)) { told = told || r.verdict; continue; }
-    if (!culprit) {
-      if (r.verdict) return Same::yes;
-      continue;
+// Runs that the scheduler ended did not fail, and what came after them was an answer to nothing.
+AttemptHistory without_requests(const Case& incident) {
+  AttemptHistory out = incident.history;
+  for (const Finding& f : incident.findings)
+    for (const auto& time : {f.start, f.end}) {
+      if (!scheduler_word(f) || !time) continue;
+      for (std::size_t i = 0; i < out.failures.size(); ++i) {
+        PastFailure& run = out.failures[i];
+        const std::optional<Nanoseconds> next = i + 1 < out.failures.size() ? out.failures[i + 1].start : out.start;
+        // The end of a run that only its steps tell is its last step; the word comes after it.
+        if (run.start && next && *run.start <= *time && *time < *next && (!run.end || *run.end <= *time + 60 * kSecond) && run.roots.empty()) run.requested = true;
+      }
     }
-    const std::string machine = machine_of(now.subject);
-    if (r.subject == now.subject || (!machine.empty() && machine_of(r.subject) == machine)) return Same::yes;
-    told = told || r.verdict;
-  }
-  return told ? Same::no : Same::unknown;
-}
-
-// The first failure whose answers still count: an attempt that gets further than all before it starts the ledger anew.
-struct Ledger {
-  std::size_t from = 0;
-  std::string why;                           // of the last reset
-  bool progress_known = false;               // how far the job got is known of this run and of an earlier one
-};
-
-Ledger ledger_of(const AttemptHistory& h) {
-  Ledger out;
-  std::optional<std::int64_t> best;
-  const auto further = [&](const std::optional<std::int64_t>& furthest, std::size_t index, const std::string& who) {
-    if (!furthest) return;
-    if (best && *furthest > *best) {
-      out.from = index;
-      out.why = fmt::format("{} got to iteration {}, beyond {}: what was tried before that helped, and counts no more", who, *furthest, *best);
-    }
-    best = std::max(best.value_or(*furthest), *furthest);
-  };
-  for (std::size_t i = 0; i < h.failures.size(); ++i) further(h.failures[i].furthest, i, h.failures[i].name);
-  out.progress_known = best && h.furthest;
-  further(h.furthest, h.failures.size(), "this run");
   return out;
-}
-
-std::string told(const Tried& t) {
-  std::string out;
-  if (t.advised) return fmt::format("the advice to {}{}", t.measure == Measure::checks ? "run checks" : t.measure == Measure::rollback ? "roll back" : std::string(name(t.measure)), t.hosts.empty() ? "" : " " + list(t.hosts));
-  switch (t.measure) {
-    case Measure::evict: out = t.hosts.empty() ? "an eviction" : list(t.hosts) + (t.inferred ? " left the job" : " evicted"); break;
-    case Measure::repair: out = t.hosts.empty() ? "a repair" : list(t.hosts) + " repaired"; break;
-    case Measure::checks: out = !t.passed ? "checks" : *t.passed ? "checks, all passed" : "checks, not all passed"; break;
-    case Measure::reattempt: out = "started again"; break;
-    case Measure::rollback: out = t.inferred ? "another version of the code" : "a rollback"; if (!t.to.empty()) out += t.inferred ? ", " + t.to : " to " + t.to; break;
-    case Measure::replay: out = "a replay"; break;
-    case Measure::stop: out = "stopped"; break;
-    case Measure::other: out = "something else was done"; break;
-  }
-  return out;
-}
-
-std::string told(const PastFailure& f) {
-  std::vector<std::string> words;
-  for (const Tried& t : f.answers) words.push_back(told(t));
-  return fmt::format("{}{}{}{}", f.name, f.furthest ? fmt::format(", to iteration {}", *f.furthest) : "", f.ended_well ? ", ended well" : "", words.empty() ? "" : "; then " + list(words));
-}
-
-std::string attempts_of(const std::vector<const PastFailure*>& failures) {
-  std::vector<std::string> names;
-  for (const PastFailure* f : failures)
-    if (!has(names, f->name)) names.push_back(f->name);
-  return list(names, 3);
 }
 
 struct Judge {
   const Case& incident;
   Verdict& v;
+  const AttemptHistory& past;
   FailureRoot root;
   Ledger ledger;
 
-  const AttemptHistory& history() const { return incident.history; }
+  const AttemptHistory& history() const { return past; }
   void say(std::string outcome, std::string why) { v.steps.push_back({"history", std::move(outcome), std::move(why)}); }
 
   // Failures that count and whose answers have this measure.
@@ -111,7 +57,7 @@ struct Judge {
     for (std::size_t i = ledger.from; i < history().failures.size(); ++i) {
       const PastFailure& f = history().failures[i];
       const Same same = same_root(f, root, culprit);
-      if (f.ended_well || same == Same::no || (sure && same != Same::yes)) continue;
+      if (over(f) || same == Same::no || (sure && same != Same::yes)) continue;
       if (std::any_of(f.answers.begin(), f.answers.end(), [&](const Tried& t) { return t.measure == measure; })) out.push_back(&f);
     }
     return out;
@@ -119,7 +65,8 @@ struct Judge {
 
   void replace(std::string action, const std::string& because, const std::string& what) {
     v.action = std::move(action);
-    v.summary += " " + because;
+    // What was tried comes first: it is why the answer is another one.
+    v.summary = v.summary.empty() ? because : because + " " + v.summary;
     v.next.insert(v.next.begin(), {"plan", what});
   }
   void stop(const std::string& because, const std::string& what) {
@@ -128,32 +75,28 @@ struct Judge {
     say("taken", "nothing is left to try that was not tried: the ledger is exhausted");
   }
 
-  std::string replay_command() const {
-    std::string out = "culprit replay plan";
-    out += incident.hosts > 0 ? fmt::format(" --machines {}", incident.hosts) : " --hosts LIST";
-    out += incident.pp ? fmt::format(" --pp {}", *incident.pp) : " --pp PP";
-    if (incident.tp) out += fmt::format(" --tp {}", *incident.tp);
-    if (incident.gpus_per_host && *incident.gpus_per_host != 8) out += fmt::format(" --gpus-per-host {}", *incident.gpus_per_host);
-    return out;
-  }
-
-  // Figure 5 for a failure that has no culprit: the first rung that was not tried. own: what the ladder answered.
-  void climb(std::optional<Measure> own) {
+  // Figure 5 for a failure that has no culprit: the first rung that was not tried. own: what the ladder answered. lead: why
+  // its answer does not hold, a clause; counted: rungs that what is told there stands for.
+  void climb(std::optional<Measure> own, const std::string& lead = "", std::span<const Measure> counted = {}) {
     std::array<std::vector<const PastFailure*>, kRungs.size()> tried;
     bool later = false;                      // a rung below our own was tried
     for (std::size_t r = 0; r < kRungs.size(); ++r) {
       tried[r] = answered(kRungs[r], false, false);
       later = later || (own && kRungs[r] > *own && !tried[r].empty());
     }
+    const auto passed = [&](std::size_t r) {
+      // To look closer is an answer to what cannot be told; whoever has another answer is past that.
+      return !tried[r].empty() || std::find(counted.begin(), counted.end(), kRungs[r]) != counted.end() || (kRungs[r] == Measure::investigate && own != Measure::investigate);
+    };
     // Checks that all passed, and then the job ran again: that run was the reattempt.
     for (std::size_t i = ledger.from; i < history().failures.size(); ++i) {
       const PastFailure& f = history().failures[i];
-      if (f.ended_well || same_root(f, root, false) == Same::no) continue;
+      if (over(f) || same_root(f, root, false) == Same::no) continue;
       const bool only = std::all_of(f.answers.begin(), f.answers.end(), [](const Tried& t) { return t.measure == Measure::checks && t.passed == true; });
-      if (only && !f.answers.empty()) tried[1].push_back(&f);
+      if (only && !f.answers.empty()) tried[2].push_back(&f);
     }
     std::size_t next_rung = 0;
-    while (next_rung < kRungs.size() && !tried[next_rung].empty()) ++next_rung;
+    while (next_rung < kRungs.size() && passed(next_rung)) ++next_rung;
     if (own) {
       const auto mine = static_cast<std::size_t>(std::find(kRungs.begin(), kRungs.end(), *own) - kRungs.begin());
       if (tried[mine].empty() && !later) return say("ruled_out", fmt::format("no attempt since was answered by {}: it stands", name(*own)));
@@ -162,16 +105,25 @@ struct Judge {
     std::vector<const PastFailure*> all;
     for (std::size_t r = 0; r < kRungs.size(); ++r)
       if (!tried[r].empty()) {
-        done.push_back(std::string(name(kRungs[r])));
+        done.push_back(kRungs[r] == Measure::investigate ? "a closer look" : std::string(name(kRungs[r])));
         all.insert(all.end(), tried[r].begin(), tried[r].end());
       }
     const std::string where = ledger.progress_known ? " and the job got no further" : "";
-    if (next_rung == kRungs.size()) return stop(fmt::format("Checks, a reattempt, a rollback and a replay were tried{}: stop the job.", where), "Do not start it again: hand the record of all attempts to the owners of the code and of the machines, and test all machines offline.");
-    const std::string because = done.empty() ? "" : fmt::format("{} {} tried before ({}){}.", list(done), done.size() == 1 ? "was" : "were", attempts_of(all), where);
-    const std::string sentence = because.empty() ? "The machines were changed and that did not help: next are checks of all." : fmt::format("But {}: next is {}.", because.substr(0, because.size() - 1), kRungs[next_rung] == Measure::checks ? "checks" : fmt::format("a {}", name(kRungs[next_rung])));
+    // The advice that the summary ends with is what is replaced here.
+    if (const std::size_t cut = v.summary.find("; run stop-time checks"); cut != std::string::npos && (next_rung == kRungs.size() || kRungs[next_rung] != Measure::checks)) v.summary = v.summary.substr(0, cut) + ".";
+    std::string because = done.empty() ? "" : fmt::format("{} {} tried before ({}){}", list(done, 5), done.size() == 1 ? "was" : "were", attempts_of(all), where);
+    if (!lead.empty()) because = because.empty() ? lead : lead + ", and " + because;
+    std::string sentence = because;
+    if (sentence.empty()) sentence = "the machines were changed and that did not help";
+    if (lead.empty()) sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));   // a lead begins with a host's name
+    if (next_rung == kRungs.size()) return stop(fmt::format("{}: nothing is left to try, stop the job.", sentence), "Do not start it again: hand the record of all attempts to the owners of the code and of the machines, and test all machines offline.");
+    sentence += fmt::format("{} next {} {}.", lead.empty() ? ":" : ";", kRungs[next_rung] == Measure::checks ? "are" : "is", rung(kRungs[next_rung]));
     std::erase_if(v.next, [](const NextStep& n) { return n.kind != "collect"; });
     const bool nan = v.symptom == "NaN value";
     switch (kRungs[next_rung]) {
+      case Measure::investigate:
+        replace("investigate", sentence, "Do not start it again before what is listed here is switched on: without it the next failure tells no more than this one.");
+        break;
       case Measure::checks:
         replace("checks", sentence, nan ? "Stop-time checks on all machines of the job: GPU and NCCL tests, then bit-wise alignment (the same step of a reference model everywhere, outputs compared); evict what differs, else reattempt."
                                         : "Stop-time checks on all machines of the job: dcgmi diag -r 3, all-to-all within each machine, all-gather between neighbours; evict what fails, else reattempt.");
@@ -187,11 +139,75 @@ struct Judge {
         break;
       default:
         replace("replay", sentence, "Dual-phase replay: the job on groups of its machines, TP and PP as they are, so that the two groups in which it fails share one machine.");
-        v.next.insert(v.next.begin() + 1, {"command", replay_command()});
+        v.next.insert(v.next.begin() + 1, {incident.hosts > 0 ? "command" : "plan", incident.hosts > 0 ? "culprit replay plan -d incident.db" : "`culprit replay plan --hosts LIST --pp STAGES` makes the groups."});
+        if (incident.hosts > 0 && !incident.pp) v.next.insert(v.next.begin() + 2, {"plan", "The number of pipeline stages is not known: give it with --pp, since a replay that cuts a pipeline does not run."});
         break;
     }
     v.precision = "candidates";
-    say("taken", fmt::format("{}next is {}", done.empty() ? "" : because.substr(0, because.size() - 1) + ": ", name(kRungs[next_rung])));
+    say("taken", fmt::format("{}next is {}", because.empty() ? "" : because + (lead.empty() ? ": " : "; "), name(kRungs[next_rung])));
+  }
+
+  // Machines that failed of the same, each was taken out, and the fault came back on another one.
+  struct Chase {
+    std::vector<std::string> machines;
+    std::vector<const PastFailure*> when;
+  };
+  Chase chase(const std::vector<std::string>& now) const {
+    Chase out;
+    for (std::size_t i = ledger.from; i < history().failures.size(); ++i) {
+      const PastFailure& f = history().failures[i];
+      if (over(f)) continue;
+      for (const FailureRoot& r : f.roots) {
+        const std::string m = machine_of(r.subject);
+        if (m.empty() || !alike(r, root) || has(now, m) || has(out.machines, m)) continue;
+        // What was only advised was done when the machine is gone.
+        const bool out_of_job = std::any_of(f.answers.begin(), f.answers.end(), [&](const Tried& t) {
+          return t.measure == Measure::evict && has(t.hosts, m) && (!t.advised || (!history().hosts.empty() && !has(history().hosts, m)));
+        });
+        if (!out_of_job) continue;
+        out.machines.push_back(m);
+        if (out.when.empty() || out.when.back() != &f) out.when.push_back(&f);
+      }
+    }
+    return out;
+  }
+
+  // The smallest switch or pod above all of them, when that is no accident.
+  std::string shared_switch(const std::vector<std::string>& machines) const {
+    std::string best;
+    double least = kChance;
+    for (const auto& [name, members] : incident.switches) {
+      const auto below = [&](const std::string& m) { return std::any_of(members.begin(), members.end(), [&](const std::string& s) { return s == m || s.substr(0, s.find('.')) == m; }); };
+      if (!std::all_of(machines.begin(), machines.end(), below)) continue;
+      const double all = static_cast<double>(std::max(incident.hosts, members.size()));
+      const double chance = std::pow(static_cast<double>(members.size()) / all, static_cast<double>(machines.size() - 1));
+      if (chance < least) { least = chance; best = name; }
+    }
+    return best;
+  }
+
+  // One machine after the other is not what is broken: what they share is, or the program.
+  bool chased(const std::vector<std::string>& now) {
+    const Chase c = chase(now);
+    if (c.when.size() < kAlikeEvictions) return false;
+    std::vector<std::string> every = c.machines;
+    every.insert(every.end(), now.begin(), now.end());
+    const std::string shared = shared_switch(every);
+    const std::string what = root.event_class.empty() ? root.symptom : root.event_class;
+    const std::vector<std::string> because = v.targets.front().because;
+    std::string shows = fmt::format("{} on {}", what, list(now));
+    for (const Finding& f : incident.findings)
+      if (!because.empty() && f.id == because.front() && !f.title.empty()) shows = fmt::format("{} on {}", lower_first(f.title), list(now));
+    v.summary = fmt::format("What shows now: {}{}.", shows, at(v.start));
+    v.targets = {{shared.empty() ? Subject{"job", "job"} : Subject{"switch", shared}, shared.empty() ? 0.4 : 0.5, because}};
+    // Each restart without the machine was a reattempt, and says more than checks that pass; but the network between them is
+    // one that no program breaks.
+    const bool network = !shared.empty() || v.symptom == "Infiniband Error" || v.symptom == "Switch Fault" || v.symptom == "Network Congestion";
+    const std::vector<Measure> counted = network ? std::vector<Measure>{Measure::reattempt} : std::vector<Measure>{Measure::checks, Measure::reattempt};
+    climb({}, fmt::format("{} {} evicted one after the other for the same ({}) and it came back on {}: it is {} the machine{}", list(c.machines), c.machines.size() == 1 ? "was" : "were", attempts_of(c.when), list(now), ledger.progress_known ? "not" : "hardly", shared.empty() ? "" : fmt::format(" but what they share, such as {}", shared)), counted);
+    if (!shared.empty()) next(v, "plan", fmt::format("Test {} first: its ports, cables and firmware, and the power and cooling of what hangs on it.", shared));
+    next(v, "plan", fmt::format("What all of them share may be at fault too: versions and settings (`culprit drift -d incident.db`), power, cooling, a service. Check {} before the next start, but expect no cure of it.", list(now)));
+    return true;
   }
 
   void machines() {
@@ -217,12 +233,16 @@ struct Judge {
       if (answered(Measure::evict, true, true).empty()) return say("ruled_out", "no attempt was answered by isolating that: it stands");
       return climb({});
     }
-    if (back.empty() && worn.empty() && gone.empty()) return say("ruled_out", fmt::format("no attempt was answered by evicting {}: it stands", list(all)));
+    if (back.empty() && worn.empty() && gone.empty()) {
+      if (!chased(all)) say("ruled_out", fmt::format("no attempt was answered by evicting {}: it stands", list(all)));
+      return;
+    }
     const std::string before = attempts_of(when).empty() ? "" : fmt::format(" (after {})", attempts_of(when));
     const std::string was = std::string(all.size() == 1 ? "was" : "were") + (done ? " evicted" : " to be evicted");
     if (gone.size() == all.size()) {
-      say("ruled_out", fmt::format("{} {}{} and not in this run: the failure did not leave with it", list(gone), was, before));
-      return climb({});
+      const std::string lead = fmt::format("{} {}{} and not in this run: the failure did not leave with it", list(gone), was, before);
+      say("ruled_out", lead);
+      return climb({}, lead);
     }
     if (!worn.empty() && worn.size() + back.size() == all.size())
       return stop(fmt::format("{} was repaired before and fails again: take it out for good.", list(worn)), fmt::format("Keep {} out of every job and test it offline (dcgmi diag -r 4, a memory test); a repair that did not hold is not repeated.{}", list(worn), back.empty() ? "" : fmt::format(" {} came back without a cure: repair before return.", list(back))));
@@ -247,6 +267,36 @@ struct Judge {
     const std::string where = root.subject.kind == "code" ? root.subject.id : "the program";
     stop(fmt::format("The code was rolled back before (after {}) and it fails in the program again{}: stop and fix {}.", attempts_of(sure.empty() ? maybe : sure), sure.empty() ? "" : ", at the same place", where),
          fmt::format("Do not start it again before {} is fixed and that step was run on a small job: the version that was gone back to has the same fault.", where));
+  }
+
+  // Nothing could be told. The second time the same advice is none.
+  void unknown() {
+    if (v.symptom.empty() || v.symptom == "None") return say("ruled_out", "what it failed of is not known, so no earlier answer can be held against it");
+    if (std::any_of(v.targets.begin(), v.targets.end(), [](const Target& t) { return !machine_of(t.subject).empty(); })) return say("ruled_out", "it names a machine to look at: no ledger for that");
+    climb(Measure::investigate);
+  }
+
+  // A job that is slow and lives gets further all the time, which says nothing of what was tried against it.
+  void slow() {
+    ledger.from = 0;
+    const bool culprit = !v.targets.empty();
+    const auto before = answered(culprit ? Measure::mitigate : Measure::investigate, culprit, true);
+    if (before.empty()) return say("ruled_out", "no earlier run was slow of the same and answered by this: it stands");
+    std::vector<std::string> machines;
+    for (const Target& t : v.targets)
+      if (const std::string m = machine_of(t.subject); !m.empty() && !has(machines, m)) machines.push_back(m);
+    const bool checked = !answered(Measure::checks, culprit, true).empty();
+    const std::string who = machines.empty() ? (culprit ? fmt::format("{} {}", v.targets.front().subject.kind, v.targets.front().subject.id) : "") : list(machines);
+    const std::string again = who.empty() ? fmt::format("It was slow before ({}) and nothing was found", attempts_of(before)) : fmt::format("{} was to be relieved before ({}) and slows the job again", who, attempts_of(before));
+    if (!machines.empty() && !checked) {
+      replace("checks", again + ": next are checks of it.", fmt::format("Take {} out at the next checkpoint and run the stop-time checks on it (GREYHOUND's S4: checkpoint and restart); evict it if it fails.", who));
+      v.next.insert(v.next.begin() + 1, {"command", fmt::format("culprit plan checks --hosts {}", fmt::join(machines, ","))});
+    } else if (!machines.empty()) {
+      replace("repair", again + " after checks: repair before return.", fmt::format("Take {} out at the next checkpoint: repair, and no return without a field diagnostic (dcgmi diag -r 4).", who));
+    } else {
+      replace("reattempt", again + ": checkpoint and restart is next.", "Checkpoint and restart (GREYHOUND's S4), on other machines if there are any: what slows it may stay behind. What that costs against waiting: `culprit plan mitigate -d incident.db`.");
+    }
+    say("taken", again);
   }
 
   void repairs() {
@@ -275,14 +325,15 @@ FailureRoot root_of(const Verdict& verdict, const std::vector<Finding>& findings
 
 std::vector<Tried> answer_of(const std::string& action, const std::vector<Subject>& targets) {
   Tried t;
-  if (action == "isolate" || action == "repair") {
-    t.measure = action == "isolate" ? Measure::evict : Measure::repair;
+  if (action == "isolate" || action == "repair" || action == "mitigate") {
+    t.measure = action == "isolate" ? Measure::evict : action == "repair" ? Measure::repair : Measure::mitigate;
     for (const Subject& s : targets)
       if (const std::string m = machine_of(s); !m.empty() && !has(t.hosts, m)) t.hosts.push_back(m);
     std::sort(t.hosts.begin(), t.hosts.end());
   } else if (action == "checks") t.measure = Measure::checks;
   else if (action == "reattempt") t.measure = Measure::reattempt;
   else if (action == "rollback") t.measure = Measure::rollback;
+  else if (action == "investigate") t.measure = Measure::investigate;
   else if (action == "replay") t.measure = Measure::replay;
   else if (action == "offline") t.measure = Measure::stop;
   else return {};
@@ -290,9 +341,11 @@ std::vector<Tried> answer_of(const std::string& action, const std::vector<Subjec
 }
 
 void consider_history(const Case& incident, Verdict& v) {
-  const auto& failures = incident.history.failures;
-  if (failures.empty()) return;
-  Judge j{incident, v, root_of(v, incident.findings), ledger_of(incident.history)};
+  if (incident.history.failures.empty()) return;
+  const AttemptHistory history = without_requests(incident);
+  const auto& failures = history.failures;
+  const std::string summary = v.summary;
+  Judge j{incident, v, history, root_of(v, incident.findings), ledger_of(history)};
   if (failures.size() > kMostTold) j.say("ruled_out", fmt::format("{} earlier attempts; the last {}:", failures.size(), kMostTold));
   for (std::size_t i = failures.size() - std::min(failures.size(), kMostTold); i < failures.size(); ++i) j.say("ruled_out", told(failures[i]));
   if (!j.ledger.why.empty()) j.say("ruled_out", j.ledger.why);
@@ -301,7 +354,17 @@ void consider_history(const Case& incident, Verdict& v) {
   else if (v.action == "repair") j.repairs();
   else if (v.action == "checks") j.climb(Measure::checks);
   else if (v.action == "reattempt") j.climb(Measure::reattempt);
+  else if (v.action == "mitigate" || (v.action == "investigate" && v.symptom == "MFU Decline")) j.slow();
+  else if (v.action == "investigate") j.unknown();
   else j.say("ruled_out", "the answer to this is no retry: no ledger to look at");
+  if (v.action == "none" || v.summary != summary) return;
+  // The answer stands; what was done before belongs to the first lines all the same.
+  std::vector<std::string> before;
+  for (std::size_t i = j.ledger.from; i < failures.size(); ++i)
+    for (const Tried& t : failures[i].answers)
+      if (!failures[i].ended_well && !failures[i].requested) before.push_back(fmt::format("{} (after {})", told(t), failures[i].name));
+  if (before.size() > 3) before.erase(before.begin(), before.end() - 3);
+  if (!before.empty()) v.summary += fmt::format(" Before this run: {}.", list(before));
 }
 
 }  // namespace culprit::decide

@@ -60,7 +60,7 @@ Answer slow_job(Walk& w) {
   const std::string factor = fmt::format("{:.2f}", value(f, "factor"));
   Verdict& v = w.verdict;
   if (const std::string why = failure(w); !why.empty()) {
-    next(v, "plan", fmt::format("Before that the job was slow: steps took {} times as long {}{}. See `culprit changepoints`.", factor, lasted(f), f.subject.kind == "job" ? "" : ", by " + who(f)));
+    next(v, "plan", fmt::format("Before that the job was slow: steps took {} times as long {}{}. See `culprit changepoints -d incident.db`.", factor, lasted(f), f.subject.kind == "job" ? "" : ", by " + who(f)));
     return ruled_out(why);
   }
   v.start = f.start;
@@ -97,7 +97,15 @@ Answer slow_job(Walk& w) {
   if (isolate) drain(v, *f.host, "slows the whole job down");
   if (!f.advice.empty()) next(v, "plan", f.advice);
   if (over) next(v, "plan", fmt::format("It went away by itself: look at {} before the next long job, not now.", f.host ? *f.host : who(f)));
-  else if (!isolate) next(v, "plan", "Until it is repaired, give the slow worker less to do: `culprit plan microbatch`; what waiting costs against a restart: `culprit plan mitigate`.");
+  else if (!isolate) {
+    // Less work for one replica means more for another: it takes two.
+    if (w.incident.dp.value_or(1) > 1) {
+      next(v, "plan", "Until it is repaired, give the slow worker less to do (--micro-batches: those of a step):");
+      next(v, "command", "culprit plan microbatch -d incident.db");
+    }
+    next(v, "plan", "What waiting costs against acting:");
+    next(v, "command", "culprit plan mitigate -d incident.db");
+  }
   return taken(f.why);
 }
 

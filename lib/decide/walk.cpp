@@ -79,6 +79,10 @@ std::string switch_of(const Walk& w, const std::set<std::string>& hosts) {
   return best_size < w.incident.hosts ? best : "";
 }
 
+bool scheduler_word(const Finding& f) {
+  return f.outcome == Outcome::fired && (f.event_class == "scheduler_time_limit" || f.event_class == "scheduler_teardown" || f.event_class == "k8s_teardown");
+}
+
 bool after_effects(const Walk& w) {
   return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::cascade; });
 }

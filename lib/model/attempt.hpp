@@ -11,11 +11,13 @@
 
 namespace culprit {
 
-enum class Measure { evict, repair, checks, reattempt, rollback, replay, stop, other };
+enum class Measure { evict, repair, investigate, mitigate, checks, reattempt, rollback, replay, stop, other };
 constexpr std::string_view name(Measure measure) {
   switch (measure) {
     case Measure::evict: return "evict";
     case Measure::repair: return "repair";
+    case Measure::investigate: return "investigate";
+    case Measure::mitigate: return "mitigate";
     case Measure::checks: return "checks";
     case Measure::reattempt: return "reattempt";
     case Measure::rollback: return "rollback";
@@ -50,6 +52,7 @@ struct PastFailure {
   std::optional<Nanoseconds> start, end;  // UTC
   std::optional<std::int64_t> furthest;   // highest iteration with a loss that is a number
   bool ended_well = false;                // no failure: its exit code was 0
+  bool requested = false;                 // the scheduler ended it: no failure either
   std::vector<std::string> hosts;         // sorted; empty = not known
   std::vector<FailureRoot> roots;
   std::vector<Tried> answers;             // what was done before the job ran again
@@ -60,6 +63,8 @@ struct AttemptHistory {
   // Of the run in question:
   std::optional<std::int64_t> furthest;
   std::vector<std::string> hosts;         // sorted; empty = not known
+  std::optional<Nanoseconds> start;       // UTC, or that of its first step; only when the incident itself holds the runs before
+  std::optional<Evidence> first_step;     // where its log begins to tell of steps, behind what the run before wrote to the same file
 };
 
 }  // namespace culprit

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -26,6 +25,64 @@ std::string shell_quoted(std::string_view text) {
   return out + "'";
 }
 
+std::string folded_command(std::string_view command, std::size_t width, std::size_t indent) {
+  std::string out;
+  std::size_t used = 0;
+  char quote = 0;
+  std::size_t begin = 0;
+  const auto put = [&](std::string_view word) {
+    if (used > 0 && used + 1 + word.size() + 2 > width) {
+      out += " \\\n" + std::string(indent, ' ');
+      used = indent;
+    } else if (!out.empty()) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += word.size();
+  };
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const char c = command[i];
+    if (c == '\n') return std::string(command);   // it has lines of its own
+    if (c == '\\' && quote != '\'') { ++i; continue; }
+    if (quote != 0) { if (c == quote) quote = 0; continue; }
+    if (c == '\'' || c == '"') quote = c;
+    if (c != ' ') continue;
+    put(command.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  put(command.substr(begin));
+  return out;
+}
+
+Result<std::string> fill_words(std::string_view text, const std::map<std::string_view, std::string>& values) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool doubled = at + 1 < text.size() && text[at + 1] == c;
+    if ((c == '{' || c == '}') && doubled) { out += c; ++at; continue; }
+    if (c == '$' && at + 1 < text.size() && text[at + 1] == '{') {
+      const std::size_t end = std::min(text.find('}', at), text.size() - 1);
+      out += text.substr(at, end - at + 1);
+      at = end;
+      continue;
+    }
+    if (c == '}') return usage_error("the command template has a } without its {").hint("}} is a brace");
+    if (c != '{') { out += c; continue; }
+    const std::size_t end = text.find('}', at);
+    if (end == std::string_view::npos) return usage_error("the command template has a { without its }").hint("{{ is a brace");
+    const auto it = values.find(text.substr(at + 1, end - at - 1));
+    if (it == values.end()) {
+      std::vector<std::string_view> names;
+      for (const auto& [name, value] : values) names.push_back(name);
+      return usage_error(fmt::format("the command template has no value for {}", text.substr(at, std::min<std::size_t>(end - at + 1, 60)))).hint(fmt::format("it knows {{{}}}; {{{{ is a brace", fmt::join(names, "} {")));
+    }
+    out += it->second;
+    at = end;
+  }
+  return out;
+}
+
 Result<std::string> fill_template(std::string_view text, const GroupRun& run) {
   const std::map<std::string_view, std::string> values{
       {"hosts", shell_quoted(fmt::format("{}", fmt::join(run.hosts, ",")))},
@@ -39,31 +96,7 @@ Result<std::string> fill_template(std::string_view text, const GroupRun& run) {
       {"dp", std::to_string(run.dp)},
       {"tag", shell_quoted(run.tag)},
   };
-  std::string out;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    const bool doubled = at + 1 < text.size() && text[at + 1] == c;
-    if ((c == '{' || c == '}') && doubled) { out += c; ++at; continue; }
-    if (c == '$' && at + 1 < text.size() && text[at + 1] == '{') {
-      const std::size_t end = std::min(text.find('}', at), text.size() - 1);
-      out += text.substr(at, end - at + 1);
-      at = end;
-      continue;
-    }
-    if (c == '}') return usage_error("a } without its {").hint("}} is a brace");
-    if (c != '{') { out += c; continue; }
-    const std::size_t end = text.find('}', at);
-    if (end == std::string_view::npos) return usage_error("a { without its }").hint("{{ is a brace");
-    const auto it = values.find(text.substr(at + 1, end - at - 1));
-    if (it == values.end()) {
-      std::vector<std::string_view> names;
-      for (const auto& [name, value] : values) names.push_back(name);
-      return usage_error(fmt::format("the template has no value for {}", text.substr(at, std::min<std::size_t>(end - at + 1, 60)))).hint(fmt::format("it knows {{{}}}; {{{{ is a brace", fmt::join(names, "} {")));
-    }
-    out += it->second;
-    at = end;
-  }
-  return out;
+  return fill_words(text, values);
 }
 
 Result<std::string> slurm_script(std::string_view text, std::span<const GroupRun> runs, std::int64_t repeats, double minutes) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,8 +28,15 @@ inline constexpr std::string_view kSlurmTemplate =
     "torchrun --nnodes={nnodes} --nproc-per-node={nproc} --rdzv-id={tag} --rdzv-backend=c10d --rdzv-endpoint={first}:29500 "
     "train.py --tensor-model-parallel-size {tp} --pipeline-model-parallel-size {pp}";
 
+// Words in braces by their values, which are put in as they stand.
 // Errors (usage): a placeholder that is none, a brace without its partner.
+Result<std::string> fill_words(std::string_view text, const std::map<std::string_view, std::string>& values);
+// With the words above. Errors: those of fill_words().
 Result<std::string> fill_template(std::string_view text, const GroupRun& run);
+
+// A command over several lines of at most `width` columns where its blanks allow, each but the last with a \ at its end, so
+// that a shell still takes it as one; nothing within quotes is broken. Later lines begin with `indent` blanks.
+std::string folded_command(std::string_view command, std::size_t width, std::size_t indent);
 
 // As one word of a POSIX shell: as it stands when that is safe, else in single quotes.
 std::string shell_quoted(std::string_view text);

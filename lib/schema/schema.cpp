@@ -34,6 +34,33 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
+namespace {
+
+// What the JSON library says, without its own numbers and with the place only once: "[json.exception.parse_error.101]
+// parse error at line 1, column 2: syntax error while parsing object key - invalid literal; last read: '{b'; expected
+// string literal" becomes "invalid literal at column 2 (near '{b'); expected string literal".
+std::string reason_of(std::string what) {
+  if (const std::size_t bracket = what.find("] "); bracket != std::string::npos) what.erase(0, bracket + 2);
+  std::string column;
+  if (what.rfind("parse error at ", 0) == 0) {
+    const std::size_t colon = what.find(": ");
+    if (const std::size_t at = what.find("column "); at != std::string::npos && at < colon) column = what.substr(at, colon - at);
+    if (colon != std::string::npos) what.erase(0, colon + 2);
+  }
+  if (what.rfind("syntax error while parsing ", 0) == 0)
+    if (const std::size_t dash = what.find(" - "); dash != std::string::npos) what.erase(0, dash + 3);
+  std::string near;
+  if (const std::size_t last = what.find("; last read: "); last != std::string::npos) {
+    const std::size_t end = std::min(what.find("; expected", last), what.size());
+    near = what.substr(last + 13, end - last - 13);
+    what.erase(last, end - last);
+  }
+  const std::size_t tail = std::min(what.find("; expected"), what.size());
+  return what.substr(0, tail) + (column.empty() ? "" : " at " + column) + (near.empty() ? "" : " (near " + near + ")") + what.substr(tail);
+}
+
+}  // namespace
+
 Result<nlohmann::json> parse_strict(std::string_view text, const std::string& file) {
   using nlohmann::json;
   std::vector<std::set<std::string>> open;
@@ -53,11 +80,9 @@ Result<nlohmann::json> parse_strict(std::string_view text, const std::string& fi
   } catch (const json::parse_error& error) {
     const std::size_t byte = std::min(error.byte, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(byte), '\n');
-    std::string reason = error.what();
-    if (const std::size_t colon = reason.find("] "); colon != std::string::npos) reason.erase(0, colon + 2);
-    return fail("no valid JSON: " + reason).at({file, static_cast<std::uint64_t>(line)});
+    return fail("no valid JSON: " + reason_of(error.what())).at({file, static_cast<std::uint64_t>(line)});
   } catch (const json::exception& error) {
-    return fail(std::string("no valid JSON: ") + error.what()).at({file, 0});
+    return fail("no valid JSON: " + reason_of(error.what())).at({file, 0});
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <unordered_map>
@@ -303,6 +304,10 @@ Database::~Database() {
 Result<Database> Database::open(const std::string& path, Access access) {
   auto impl = std::make_unique<Impl>();
   impl->path = path;
+  // SQLite says "disk I/O error" of a folder.
+  std::error_code no_folder;
+  if (!path.empty() && std::filesystem::is_directory(path, no_folder))
+    return usage_error("this is a folder, not a database").at({path, 0}).hint(std::filesystem::exists(std::filesystem::path(path) / "incident.db", no_folder) ? "-d " + (std::filesystem::path(path) / "incident.db").string() : "-d takes a file; `culprit ingest " + path + " -d incident.db` makes one of a folder of logs");
   if (access != Access::create) {
     // SQLite would take a missing file for an empty database.
     if (std::FILE* file = std::fopen(path.c_str(), "rb")) std::fclose(file);

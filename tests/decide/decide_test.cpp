@@ -45,7 +45,7 @@ Case job(std::vector<Finding> findings) {
   c.hosts = c.hosts_with_output = 16;
   c.ranks = 128;
   c.any_training_output = true;
-  c.exits.push_back({"torchrun", 1, {}});
+  c.exits.push_back({"torchrun", 1, {}, {}});
   return c;
 }
 
@@ -118,7 +118,7 @@ TEST(Ladder, TwoReportersOfTwoAreNobody) {
 
 TEST(Ladder, AFinishedJobAccusesNobody) {
   Case c = job({finding("host_mce", Severity::warning, Role::root, Scope::host_local, "n03", 50 * kMinute)});
-  c.exits = {{"shell", 0, {}}};
+  c.exits = {{"shell", 0, {}, {}}};
   EXPECT_EQ(decide::decide(c).action, "none");
 }
 
@@ -222,6 +222,50 @@ TEST(ConfigCheck, AMachinesOwnFaultComesFirst) {
   EXPECT_EQ(v.action, "isolate");
   ASSERT_EQ(v.targets.size(), 1u);
   EXPECT_EQ(v.targets[0].subject.id, "n3");
+}
+
+// Preempted at minute 60, started again at minute 90.
+Case resumed(std::vector<Finding> findings) {
+  Case c = job(std::move(findings));
+  c.exits.clear();
+  c.findings.push_back(finding("scheduler_teardown", Severity::distributed, Role::teardown, Scope::job_wide, "", 60 * kMinute, "None"));
+  PastFailure before;
+  before.name = "attempt 0";
+  before.furthest = 460;
+  before.end = 60 * kMinute;
+  before.answers.push_back({Measure::reattempt, {}, "", {}, true});
+  c.history.failures.push_back(std::move(before));
+  c.history.start = 90 * kMinute;
+  c.history.furthest = c.last_iteration = 900;
+  c.last_progress = 120 * kMinute;
+  return c;
+}
+
+TEST(Ladder, AJobThatWasPreemptedAndRanOnIsToldByItsLastRun) {
+  const Verdict v = decide::decide(resumed({}));
+  EXPECT_EQ(v.action, "none");
+  EXPECT_EQ(v.summary.rfind("No failure", 0), 0u) << v.summary;
+  EXPECT_NE(v.summary.find("ended an earlier run"), std::string::npos) << v.summary;
+  EXPECT_NE(v.summary.find("got to iteration 900"), std::string::npos) << v.summary;
+}
+
+TEST(Ladder, TheEndOfAnEarlierRunExcusesNoFailureOfTheLast) {
+  EXPECT_EQ(decide::decide(resumed({machine("n07", 121 * kMinute), timeouts(122 * kMinute)})).action, "isolate");
+  EXPECT_EQ(decide::decide(resumed({timeouts(121 * kMinute)})).action, decide::decide(job({timeouts(121 * kMinute)})).action);
+  Case killed = resumed({});                // the exit of a run that was told to stop is none of this one
+  killed.exits.push_back({"srun", -15, {}, 60 * kMinute});
+  EXPECT_EQ(decide::decide(killed).action, "none");
+  killed.exits.push_back({"srun", 1, {}, 121 * kMinute});
+  EXPECT_NE(decide::decide(killed).action, "none");
+}
+
+TEST(Ladder, TheSchedulersLastWordStillEndsTheJob) {
+  Case c = resumed({});
+  c.findings.back().end = 121 * kMinute;    // said once more, of the last run
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, "none");
+  EXPECT_EQ(v.start, 121 * kMinute);
+  EXPECT_NE(v.summary.find("Nobody is at fault"), std::string::npos) << v.summary;
 }
 
 }  // namespace

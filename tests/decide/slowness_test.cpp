@@ -34,7 +34,7 @@ Case finished(Finding f) {
   c.hosts = c.hosts_with_output = 4;
   c.any_training_output = true;
   c.has_stacks = true;
-  c.exits.push_back({"shell", 0, {}});
+  c.exits.push_back({"shell", 0, {}, {}});
   return c;
 }
 
@@ -75,7 +75,7 @@ TEST(Slowness, WhenNobodyStandsOutNobodyIsAccused) {
 
 TEST(Slowness, AFailureComesFirstAndTheSlownessIsARemark) {
   Case c = finished(slow({}, {"rank", "11"}, "node-1", 0.92));
-  c.exits = {{"torchrun", 1, {}}};
+  c.exits = {{"torchrun", 1, {}, {}}};
   const Verdict v = decide::decide(c);
   EXPECT_NE(v.action, "mitigate");
   for (const Target& t : v.targets) EXPECT_NE(t.subject.id, "11");

@@ -90,6 +90,29 @@ RC_GTEST_PROP(Isolate, AnyFaultyHostIsFoundInTime, ()) {
   RC_ASSERT(out.state.clues.empty());
 }
 
+// Every number of hosts up to 128, every faulty one of them: without a topology, and below switches of 8 in pods of 32.
+// In eighths, so that each is quick.
+class EveryHost : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(EveryHost, IsFoundAmongEveryNumberOfHosts) {
+  for (std::size_t n = 2 + GetParam(); n <= 128; n += 8) {
+    std::vector<IsolateHost> bare, wired;
+    for (std::size_t i = 0; i < n; ++i) {
+      bare.push_back({"h" + std::to_string(i), "", ""});
+      wired.push_back({"h" + std::to_string(i), "t" + std::to_string(i / 8), "p" + std::to_string(i / 32)});
+    }
+    for (const auto& hosts : {bare, wired})
+      for (std::size_t bad = 0; bad < n; ++bad) {
+        const Walk out = walk(hosts, {bad});
+        ASSERT_EQ(out.state.faulty, HostSet{bad}) << n << " hosts";
+        ASSERT_EQ(out.state.cleared.size(), n - 1) << n << " hosts, " << bad;
+        ASSERT_LE(out.rounds, halving_rounds(n) + 1) << n << " hosts, " << bad;
+      }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isolate, EveryHost, testing::Range<std::size_t>(0, 8));
+
 RC_GTEST_PROP(Isolate, TwoFaultyHostsAreBothFound, ()) {
   const auto tors = *rc::gen::container<std::vector<std::size_t>>(*rc::gen::inRange<std::size_t>(1, 8), rc::gen::inRange<std::size_t>(1, 9));
   const auto hosts = network({tors, tors});
