@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/slow_what_if.hpp"
 #include "ingest/call_table.hpp"
 #include "ingest/table_times.hpp"
 #include "pace.hpp"
@@ -84,7 +85,7 @@ Result<std::vector<NamedSeries>> series_of(const Arguments& arguments, const Bar
   if (!asked)
     for (const TableColumn& c : table.columns)
       if (c.use == Use::series && &c != iteration && &c != by) columns.push_back(&c);
-  if (columns.empty()) return fail("no column of it is a series of numbers").at({path, 0}).hint("--column NAME says which one to read");
+  if (columns.empty()) return fail("no column of it is a series of numbers").at({path, 0}).hint("--column NAME says which one to read; a log is read with -d FILE, the database that keeps what it says");
 
   std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;   // rows
   if (by == nullptr) {
@@ -158,6 +159,8 @@ Result<Exit> of_incident(const Arguments& arguments) {
   for (const std::string& path : steps.sources) series.notes.push_back("steps are those of " + path);
   if (!steps.from_calls.empty()) series.notes.push_back(steps.from_calls);
   if (steps.from_times) series.notes.push_back("no step times are printed: they are the distances of the lines' times");
+  for (const Finding& f : analyze::what_if_findings(incident.facts, analyze::make_topology(incident.facts), steps, pace.report, pace.iterations, pace.series))
+    if (f.outcome == Outcome::fired) series.notes.push_back(fmt::format("from iteration {}: {}", f.id.substr(f.id.rfind('/') + 1), f.title));
   print_changepoints(arguments, {series}, false, series.name, params);
   return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }

@@ -13,6 +13,7 @@
 #include "analyze/metric_stalls.hpp"
 #include "analyze/slow_groups.hpp"
 #include "analyze/step_jobs.hpp"
+#include "analyze/topology.hpp"
 #include "ingest/name_moment.hpp"
 
 namespace culprit::cli {
@@ -168,9 +169,14 @@ std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& 
 }
 
 std::vector<Finding> slow_groups_of(const store::Database& db, const analyze::Facts& facts) {
+  // Groups without their like need not be read: that of all ranks has the longest histories.
+  std::map<std::pair<std::string, std::int64_t>, std::size_t> like;
+  const auto kind = [](const GroupRow& g) { return std::pair(analyze::dimension_of(g.description), std::max<std::int64_t>(g.size, static_cast<std::int64_t>(g.ranks.size()))); };
+  for (const GroupRow& g : facts.groups) ++like[kind(g)];
   std::vector<analyze::GroupTime> times;
   for (std::size_t i = 0; i < facts.groups.size(); ++i) {
     const auto id = static_cast<GroupId>(i) + 1;
+    if (like[kind(facts.groups[i])] < analyze::SlowGroupParams{}.least_groups) continue;
     auto histories = db.histories(id);
     std::erase_if(histories, [&](const HistoryRow& h) { const MemberRow* m = facts.member(h.member); return m == nullptr || m->duplicate_of != 0 || facts.foreign(*m); });
     for (analyze::GroupTime& g : analyze::group_times(facts, id, histories)) times.push_back(std::move(g));

@@ -56,7 +56,7 @@ CallLog longest_call_log(const Facts& facts, std::span<const HistoryRow> histori
       call.operation = e.operation;
       call.communicator = static_cast<std::uint64_t>(h.group);
       // The size as it is known, and calls of different sizes within a class told apart.
-      call.elements = static_cast<std::uint64_t>(size_of_class(e.size_class) * 1024) + e.signature % 1024;
+      call.elements = static_cast<std::uint64_t>(std::min(size_of_class(e.size_class), 1e15) * 1024) + e.signature % 1024;
       out.calls.push_back(call);
     }
   }

@@ -27,7 +27,7 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::size_t kCallsKept = 16;              // as rows, of each communicator: ranks run ahead of one another by a few calls
-constexpr std::size_t kHistoryKept = 32'768;        // packed, of each communicator: 1.3 MB, some hundred iterations
+constexpr std::size_t kHistoryKept = 16'384;        // packed, of each communicator: 0.7 MB, about a hundred iterations
 constexpr std::size_t kHistoryInAll = 2'000'000;    // of a member: 80 MB
 constexpr std::size_t kCommunicators = 65'536;      // of a member
 constexpr std::int64_t kOutOfOrder = 64;            // threads of one process print a little out of order; more is a new communicator

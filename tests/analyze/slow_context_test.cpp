@@ -146,6 +146,50 @@ TEST(MetricStalls, TrafficAtZeroUntilTheEndIsAHint) {
   EXPECT_EQ(stall_findings(facts, traffic(8, 8, "tensor_active", 2), catalogue, kNoPoints).size(), 1u) << "nearly idle tensor cores are one";
 }
 
+TEST(SampleEvidence, LeadsToTheLinesOfTheInterval) {
+  Facts facts;
+  MemberRow m;
+  m.id = 1;
+  m.path = "node-1.prom";
+  facts.members.push_back(m);
+  SeriesRow s;
+  s.id = 1;
+  s.member = 1;
+  s.name = "gpu_temp";
+  s.host = "node-1";
+  s.gpu = "3";
+  s.clock = Clock::utc;
+  facts.series.push_back(s);
+  s.id = 2;
+  s.gpu = "33";                               // another GPU whose name begins alike
+  facts.series.push_back(s);
+  const auto load = [](SeriesId id) {
+    SeriesPoints p;
+    for (int i = 0; i < 10; ++i) p.times.push_back(kBegin + i * kSecond), p.values.push_back(60.5 + i), p.lines.push_back(100 * id + i), p.offsets.push_back(10 * i);
+    return p;
+  };
+  const auto found = sample_evidence(facts, load, "gpu_temp", "node-1/gpu3", kBegin + 3 * kSecond, kBegin + 8 * kSecond, 66);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].path, "node-1.prom");
+  EXPECT_EQ(found[0].line, 105u);             // nearest to what is claimed
+  EXPECT_EQ(found[0].excerpt, "65.5");
+  EXPECT_EQ(found[1].line, 103u);             // the first
+  const auto counter = sample_evidence(facts, load, "gpu_temp", "node-1/gpu3", kBegin + 3 * kSecond, kBegin + 8 * kSecond, std::nan(""));
+  EXPECT_EQ(counter[0].line, 108u);           // the last
+  EXPECT_TRUE(sample_evidence(facts, load, "gpu_temp", "node-1/gpu3", kBegin + 20 * kSecond, kBegin + 30 * kSecond, 66).empty());
+  EXPECT_TRUE(sample_evidence(facts, load, "power", "node-1/gpu3", kBegin, kBegin + 30 * kSecond, 66).empty());
+}
+
+TEST(Catalogue, NamesThatCutWordsElsewhere) {
+  const auto& catalogue = rules::Catalogue::built_in();
+  for (const char* name : {"node_netstat_Tcp_RetransSegs", "node_netstat_tcp_retrans_segs", "tcpRetransSegs"}) {
+    const auto match = catalogue.find(name);
+    ASSERT_TRUE(match) << name;
+    EXPECT_EQ(match->metric->name, "tcp_retransmissions") << name;
+  }
+  EXPECT_FALSE(catalogue.find("node_netstat_tcp_retrans_segs_of_mine"));
+}
+
 TEST(MetricStalls, AJobThatWasOverDidNotHang) {
   Facts facts;
   facts.job_end = kBegin + 20 * 60 * kSecond;

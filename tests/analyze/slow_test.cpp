@@ -97,6 +97,20 @@ std::string number(const Finding& f, const std::string& key) {
   return "";
 }
 
+TEST(Slow, AnAttemptThatBeganSlowDidNotBeginInTheOneBefore) {
+  JobSteps s = steps(240, 120, 240);
+  for (std::size_t i = 120; i < 240; ++i) {
+    s.attempt[i] = 1;
+    s.time[i] += 600 * kSecond;                // ten minutes until the restart
+    s.iteration[i] -= 20;
+  }
+  std::vector<double> numbers(s.iteration.begin(), s.iteration.end());
+  const auto found = slow_findings(job(4, 8), s, find_fail_slow({s.ms, numbers}), {}, {}, {});
+  ASSERT_EQ(found.size(), 1u);
+  ASSERT_TRUE(found[0].start);
+  EXPECT_EQ(*found[0].start, s.time[120] - static_cast<Nanoseconds>(s.ms[120] * 1e6));
+}
+
 TEST(Slow, TheMetricOfAMachineAndTheOwnWorkOfItsRankMakeOneSureSuspect) {
   const Facts facts = job(4, 8);
   const JobSteps s = steps(600, 200, 600);

@@ -107,8 +107,8 @@ TEST(NcclCalls, HistoryKeepsTheLast) {
   for (unsigned i = 0; i < 40000; ++i) text += call("gpu-a", 45, "0x55be", i);
   const auto rows = read_text(text);
   ASSERT_EQ(rows.histories.size(), 1u);
-  ASSERT_EQ(rows.histories[0].entries.size(), 32768u);
-  for (std::size_t i = 0; i < 32768; ++i) ASSERT_EQ(rows.histories[0].entries[i].sequence, static_cast<std::int64_t>(i + 40000 - 32768));
+  ASSERT_EQ(rows.histories[0].entries.size(), 16384u);
+  for (std::size_t i = 0; i < 16384; ++i) ASSERT_EQ(rows.histories[0].entries[i].sequence, static_cast<std::int64_t>(i + 40000 - 16384));
 }
 
 TEST(NcclCalls, BehindPrefixes) {

@@ -41,7 +41,7 @@ TEST(ProgressBar, OtherBarsAreNoSteps) {
 }
 
 TEST(ProgressBar, NothingBesideStepLines) {
-  const std::string steps = "step=17 loss=2.25\nstep=18 loss=2.25\n";
+  const std::string steps = "at step=17 loss=2.25\nat step=18 loss=2.25\n";
   EXPECT_EQ(read_text(bar(10, 1000, "2.0it/s") + "\n" + steps).progress.size(), read_text(steps).progress.size());
   // Losses without a step number tell no progress: both are read.
   EXPECT_EQ(read_text(bar(10, 1000, "2.0it/s") + "\n{'loss': 3.5, 'learning_rate': 2.0e-06, 'epoch': 0.01}\n").progress.size(), 2u);

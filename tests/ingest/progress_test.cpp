@@ -70,8 +70,9 @@ TEST(Progress, BarsRewrittenInPlace) {
   for (int i = 0; i < 50; ++i) text += fmt::format("\r {}%|##   | {}/50 [00:01<00:02,  1.2s/it]", i * 2, i);
   text += "\r 99%|#### | 49/50 [00:01<00:02,  1.2s/it]{'loss': 2.0, 'grad_norm': 1.5, 'epoch': 0.02}\nnext\n{'loss': 1.0, 'epoch': 1}\n";
   const auto rows = read_text(text);
-  ASSERT_EQ(rows.progress.size(), 3u);
+  ASSERT_EQ(rows.progress.size(), 52u);              // three of the Trainer, then the steps of the bar
   EXPECT_EQ(rows.progress[1].loss, 2.0);
+  EXPECT_EQ(rows.progress[51].iteration, 49);
   EXPECT_EQ(rows.progress[1].place.line, 1u);
   EXPECT_EQ(rows.progress[2].place.line, 3u);
   EXPECT_EQ(rows.members[0].used, 2u);

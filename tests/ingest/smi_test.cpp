@@ -121,7 +121,7 @@ TEST(SmiDmon, OfDcgmiAndOfProcesses) {
 
 TEST(SmiDmon, BlocksWithinAnotherLog) {
   const std::string head = "# gpu    pwr  gtemp\n# Idx      W      C\n";
-  const auto rows = test::read_text("start of training\n" + head + "    0    590     61\n    1    592     60\nstep=17 loss=2.25\n    0    588     62\n" + head + "    1    300     83\nthe end of it 3 4\n");
+  const auto rows = test::read_text("start of training\n" + head + "    0    590     61\n    1    592     60\nat step=17 loss=2.25\n    0    588     62\n" + head + "    1    300     83\nthe end of it 3 4\n");
   EXPECT_EQ(rows.points("pwr", "0").values, (Values{590, 588}));
   EXPECT_EQ(rows.points("gtemp", "1").values, (Values{60, 83}));
   EXPECT_EQ(rows.points("gtemp", "1").lines, (Integers{5, 10}));
