@@ -20,6 +20,7 @@ std::uint64_t random_number() {   // splitmix64
 std::uint64_t below(std::uint64_t most) { return random_number() % most; }
 
 std::uint64_t clock_us = 0;
+std::uint64_t calls_of[256];   // of a rank on its communicator: NCCL's opCount counts them
 std::string hms() {
   const std::uint64_t s = clock_us / 1'000'000;
   return fmt::format("{:02}:{:02}:{:02}", s / 3600 % 24, s / 60 % 60, s % 60);
@@ -58,7 +59,7 @@ void line(std::string& out, std::uint64_t step) {
     }
     case 4: case 5: case 6: out += fmt::format("gpu-{:03}:{}:{} [{}] NCCL INFO Channel {:02}/0 : {}[{}] -> {}[{}] via P2P/CUMEM/read\n", host, 4000 + rank, 5000 + rank, rank % 8, below(16), rank, rank % 8, (rank + 1) % 256, (rank + 1) % 8); break;
     case 7: case 8: out += fmt::format("gpu-{:03}:{}:{} [{}] NCCL INFO Channel {:02}/0 : {}[{}] -> {}[{}] [receive] via NET/IB/{}/GDRDMA\n", host, 4000 + rank, 5000 + rank, rank % 8, below(16), rank, rank % 8, (rank + 8) % 256, rank % 8, below(8)); break;
-    case 9: case 10: out += fmt::format("gpu-{:03}:{}:{} [{}] NCCL INFO AllReduce: opCount {:x} sendbuff 0x7f{:010x} recvbuff 0x7f{:010x} count {} datatype 9 op 0 root 0 comm 0x55d0c8 [nranks=256] stream 0x55e1{:04x}\n", host, 4000 + rank, 5000 + rank, rank % 8, below(1 << 20), below(1ULL << 40), below(1ULL << 40), 1 + below(1 << 24), below(1 << 16)); break;
+    case 9: case 10: out += fmt::format("gpu-{:03}:{}:{} [{}] NCCL INFO AllReduce: opCount {:x} sendbuff 0x7f{:010x} recvbuff 0x7f{:010x} count {} datatype 9 op 0 root 0 comm 0x55d0c8 [nranks=256] stream 0x55e1{:04x}\n", host, 4000 + rank, 5000 + rank, rank % 8, calls_of[rank]++, below(1ULL << 40), below(1ULL << 40), 1 + below(1 << 24), below(1 << 16)); break;
     case 11: out += fmt::format("[rank{}]: /usr/local/lib/python3.12/dist-packages/torch/utils/checkpoint.py:{}: FutureWarning: `torch.cpu.amp.autocast(args...)` is deprecated. Please use `torch.amp.autocast('cpu', args...)` instead.\n", rank, 80 + below(20)); break;
     case 12: out += fmt::format("(min, max) time across ranks (ms):\n    forward-backward ...............................: ({}.{:02}, {}.{:02})\n", 4000 + below(50), below(100), 4100 + below(50), below(100)); break;
     case 13: out += fmt::format("DEBUG:urllib3.connectionpool:https://api.wandb.ai:443 \"POST /files/team/run-{:08x}/file_stream HTTP/1.1\" 200 None\n", below(1ULL << 32)); break;

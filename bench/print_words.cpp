@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
       if (scan) {
         const auto result = scanner.scan(text.substr(0, newline), "", {}, true);
         found += result.candidates.size();
-        for (const auto& c : result.candidates) rows += c.match.has_value();
+        for (const auto& c : result.candidates) rows += c.judged != nullptr && c.judged->match;
       } else {
         found += scanner.count_lines_with_words(text.substr(0, newline));
       }

@@ -2,20 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 #include <limits>
 #include <map>
 
 #include <fmt/format.h>
 
-#include "ingest/bare_table.hpp"
+#include "ingest/call_table.hpp"
+#include "ingest/table_times.hpp"
 #include "pace.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"
 #include "schema/schema.hpp"
+#include "table_file.hpp"
 
 namespace culprit::cli {
 
@@ -24,20 +23,6 @@ namespace {
 using ingest::BareTable;
 using ingest::TableColumn;
 using Use = TableColumn::Use;
-
-Result<std::string> read_whole(const std::string& path, std::size_t most) {
-  std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
-  if (file == nullptr) return fail(std::strerror(errno)).at({path, 0});
-  std::string out;
-  std::string block(1 << 18, '\0');
-  std::size_t got = 0;
-  while (out.size() <= most && (got = std::fread(block.data(), 1, block.size(), file)) > 0) out.append(block, 0, got);
-  const bool broken = std::ferror(file) != 0;
-  const int reason = errno;
-  if (file != stdin) std::fclose(file);
-  if (broken) return fail(reason == EISDIR ? "this is a folder, not a table" : std::strerror(reason)).at({path, 0}).hint(reason == EISDIR ? "name a file; `culprit diagnose` takes folders" : "");
-  return out;
-}
 
 std::string stem(const std::string& path) {
   if (path == "-") return "stdin";
@@ -54,15 +39,16 @@ bool no_time(const std::string& name) {
   return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return low.find(word) != std::string::npos; }) || low == "lr";
 }
 
-// Seconds, ms, us or ns since 1970 by their size; nothing for other clocks.
+// When the rows were, in ms; nothing when that is not known.
 std::vector<double> clock_of(const TableColumn* column) {
-  if (column == nullptr || column->texts > 0) return {};
-  double unit = 0;
-  for (const double v : column->values)
-    if (std::isfinite(v) && v > 1e8) { unit = v < 1e11 ? 1e3 : v < 1e14 ? 1 : v < 1e17 ? 1e-3 : 1e-6; break; }
-  if (unit == 0) return {};
-  std::vector<double> out = column->values;
-  for (double& v : out) v *= unit;
+  if (column == nullptr) return {};
+  const ingest::TableTimes read = ingest::table_times(*column);
+  if (read.since_start) return {};
+  std::vector<double> out;
+  for (const Nanoseconds t : read.times) {
+    if (t == kNoValue) return {};
+    out.push_back(static_cast<double>(t) / 1e6);
+  }
   return out;
 }
 
@@ -154,13 +140,13 @@ Result<Exit> of_incident(const Arguments& arguments) {
   CULPRIT_TRY(params, changepoint_params(arguments));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(incident, open_incident(arguments, pack));
-  const analyze::JobSteps steps = pace_of(incident.db, incident.facts, params.fail_slow).steps;
-  if (steps.size() == 0) {
-    remark(arguments, "no log in it reports steps with their times");
-    return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
-  }
+  const Pace pace = pace_of(incident.db, incident.facts, params.fail_slow);
+  const analyze::JobSteps& steps = pace.steps;
   NamedSeries series;
   series.name = "iteration time (ms)";
+  series.job = pace.jobs;
+  if (steps.size() == 0)
+    series.notes.push_back("none of the files reports steps with their times: looked for step lines of Megatron, DeepSpeed, NeMo, torchtitan, Hugging Face and others, metrics of steps (JSON lines, CSV, TensorBoard, wandb), and communication calls with their times (NCCL_DEBUG_SUBSYS=COLL, Inspector, flight recorder)");
   series.values = steps.ms;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     series.number.push_back(steps.iteration[i] == kNoValue ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(steps.iteration[i]));
@@ -170,6 +156,7 @@ Result<Exit> of_incident(const Arguments& arguments) {
   if (unknown(series.number)) series.number.clear();
   if (unknown(series.clock)) series.clock.clear();
   for (const std::string& path : steps.sources) series.notes.push_back("steps are those of " + path);
+  if (!steps.from_calls.empty()) series.notes.push_back(steps.from_calls);
   if (steps.from_times) series.notes.push_back("no step times are printed: they are the distances of the lines' times");
   print_changepoints(arguments, {series}, false, series.name, params);
   return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
@@ -181,16 +168,9 @@ Result<Exit> run_changepoints(const Arguments& arguments) {
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(params, changepoint_params(arguments));
   const std::string path = arguments.positional()[0];
-  ingest::TableOptions options;
-  CULPRIT_TRY(bytes, read_whole(path, options.limits.bytes));
-  CULPRIT_TRY(table, ingest::read_bare_table(std::move(bytes), path, options));
-  std::size_t told = 0;
-  for (const auto& r : table.rejects) {
-    if (++told > 5) break;
-    remark(arguments, fmt::format("{}{}: {}: {}", path, r.line > 0 ? fmt::format(":{}", r.line) : "", r.code, r.excerpt.substr(0, 80)));
-  }
-  if (table.rejected > 5) remark(arguments, fmt::format("{}: {} lines or cells could not be read", path, table.rejected));
-  CULPRIT_TRY(series, series_of(arguments, table, path));
+  CULPRIT_TRY(table, read_table_file(arguments, path));
+  const bool calls = !arguments.has("column") && (arguments.has("anchor") || ingest::is_call_table(table));
+  CULPRIT_TRY(series, calls ? series_of_calls(arguments, table, path) : series_of(arguments, table, path));
   const bool multivariate = table.multivariate && !arguments.has("column");
   print_changepoints(arguments, series, multivariate, table.name.empty() ? stem(path) : table.name, params);
   return table.rejected > 0 && arguments.has("strict") ? Exit::incomplete : Exit::finished;
@@ -199,9 +179,11 @@ Result<Exit> run_changepoints(const Arguments& arguments) {
 constexpr OptionSpec kOptions[] = {
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"format", "FORMAT", "text or json"},
+    {"json", nullptr, "the same as --format json"},
     {"column", "NAME", "only this column, read as iteration times; may be repeated"},
     {"iteration-column", "NAME", "the iteration numbers; by default found by name"},
     {"by", "NAME", "one series for each value of this column, such as rank"},
+    {"anchor", "CALL", "of a call log: the operation that comes once an iteration, such as all_reduce@dp"},
     {"min-change", "SHARE", "smallest slow-down, 10% by default"},
     {"min-regime", "N", "fewest iterations of a slow interval, 15 by default"},
     {"lambda", "N", "kernel: samples between changes, 100 by default"},
@@ -217,8 +199,11 @@ constinit const Command kChangepoints{"changepoints", "since when is it slow: ch
                                       "  culprit changepoints -d incident.db\n"
                                       "  culprit changepoints iterations.csv\n"
                                       "  culprit changepoints metrics.jsonl --column iter_ms --format json\n"
-                                      "  culprit changepoints all-ranks.csv --by rank\n\n"
-                                      "  A table is CSV, TSV, JSON or JSON lines. Pauses that recur and the warm-up are set aside and told.\n",
+                                      "  culprit changepoints all-ranks.csv --by rank\n"
+                                      "  culprit changepoints calls.csv\n\n"
+                                      "  A table is CSV, TSV, JSON or JSON lines. One with the columns time and operation (rank, communicator,\n"
+                                      "  elements) is a log of communication calls: iterations are told from them. Pauses that recur and the\n"
+                                      "  warm-up are set aside and told.\n",
                                       kOptions, run_changepoints};
 
 }  // namespace culprit::cli

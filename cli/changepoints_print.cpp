@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "changepoints.hpp"
+#include "pack.hpp"
 #include "pipeline.hpp"
 #include "report/terminal.hpp"
 
@@ -35,9 +36,10 @@ std::vector<std::string> notes_of(const NamedSeries& series, const FailSlow& slo
   if (slow.missing > 0) out.push_back(fmt::format("{} of {} values are missing", slow.missing, series.values.size()));
   if (!slow.enough) out.push_back("not enough evidence: " + slow.reason);   // text has it in its first line
   if (slow.attempts.size() > 1) out.push_back(fmt::format("{} attempts (the iteration number goes back, or the clock leaps), each judged by itself and beside the others", slow.attempts.size()));
+  if (std::any_of(slow.attempts.begin(), slow.attempts.end(), [](const analyze::AttemptPace& a) { return a.job != 0; })) out.push_back("attempts with another number of GPUs or another global batch size are not held against each other: their pace differs by right");
   for (std::size_t a = 0; a < slow.attempts.size(); ++a)
     if (!slow.attempts[a].judged && slow.attempts.size() > 1) out.push_back(fmt::format("attempt {} is too short to be judged", a + 1));
-  for (const analyze::Attempt& a : slow.attempts)
+  for (const analyze::AttemptPace& a : slow.attempts)
     if (a.judged && a.required > 0.15) out.push_back(fmt::format("the machine's speed wanders by {:.0f} %: a difference under {:.0f} % is no evidence here", 100 * a.wander, 100 * a.required));
   for (const SlowInterval& s : slow.unconfirmed) out.push_back(fmt::format("unconfirmed: the last {} iterations are {:.2f} times the baseline", s.end - s.start, s.factor));
   for (const SlowInterval& s : slow.intervals)
@@ -52,7 +54,7 @@ Answer answer_for(const NamedSeries& series, const ChangepointParams& params, bo
     const std::span<const double> one(scaled);
     out.changes = analyze::online_change_points({&one, 1}, params.kernel);
   }
-  if (series.as_time) out.slow = analyze::find_fail_slow({series.values, series.number, series.clock}, params.fail_slow);
+  if (series.as_time) out.slow = analyze::find_fail_slow({series.values, series.number, series.clock, series.job}, params.fail_slow);
   out.notes = notes_of(series, out.slow);
   return out;
 }
@@ -99,10 +101,11 @@ Json to_json(const SlowInterval& s) {
   return out;
 }
 
-Json to_json(const std::string& name, std::size_t n, const Answer& a, bool as_time) {
+Json to_json(const std::string& name, std::size_t n, const Answer& a, bool as_time, const std::optional<CallReading>& calls = {}) {
   Json out;
   out["series"] = name;
   out["n"] = n;
+  if (calls) out["calls"] = {{"calls", calls->calls}, {"method", calls->method}, {"period", calls->period}, {"median_ms", number(calls->median_ms)}, {"anchor", calls->anchor}, {"confidence", number(rounded(calls->confidence, 1e-4))}, {"ambiguous", calls->ambiguous}};
   out["changepoints"] = a.changes;
   out["changepoints_verified"] = a.slow.change_points;
   for (const auto& [key, list] : {std::pair{"intervals", &a.slow.intervals}, std::pair{"unconfirmed", &a.slow.unconfirmed}}) {
@@ -130,7 +133,7 @@ class Text {
   explicit Text(const Arguments& arguments) : color_(use_color(arguments)), width_(std::min<std::size_t>(80, std::max<std::size_t>(40, terminal_width()))) {}
 
   std::string one(const NamedSeries& series, const Answer& a) const {
-    std::string out = bold(verdict(series, a)) + "\n";
+    std::string out = bold(report::wrapped(verdict(series, a), width_, 2)) + "\n";
     if (!a.slow.intervals.empty()) {
       out += fmt::format("\n  {:>9} {:>9} {:>8} {:>8} {:>8}  {:<9} {}\n", series.number.empty() ? "row" : "iteration", "to", "times", "worst", "lost", "shape", "relief");
       for (const SlowInterval& s : a.slow.intervals) {
@@ -162,7 +165,7 @@ class Text {
     for (std::size_t i = 0; i < series.size(); ++i) {
       if (answers[i].slow.intervals.empty()) continue;
       if (shown++ == kLines) { out += fmt::format("  {} more; --format json has all, --column NAME shows one\n", slow - kLines); break; }
-      out += "  " + verdict(series[i], answers[i]) + "\n";
+      out += "  " + report::wrapped(verdict(series[i], answers[i]), width_ - 2, 4) + "\n";
     }
     return out;
   }
@@ -288,7 +291,7 @@ Result<ChangepointParams> changepoint_params(const Arguments& arguments) {
 }
 
 void print_changepoints(const Arguments& arguments, const std::vector<NamedSeries>& series, bool multivariate, const std::string& name, const ChangepointParams& params) {
-  const bool json = arguments.get("format", "text") == "json";
+  const bool json = wants_json(arguments);
   const auto dump = [](const Json& out) { print(out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); };
   if (multivariate) {
     std::vector<std::vector<double>> scaled;
@@ -298,7 +301,8 @@ void print_changepoints(const Arguments& arguments, const std::vector<NamedSerie
     answer.changes = analyze::online_change_points(dimensions, params.kernel);
     answer.notes.push_back(fmt::format("{} dimensions looked at together; none is read as iteration times", series.size()));
     if (!json) return print(Text(arguments).dimensions(name, series, answer.changes));
-    Json out = to_json(name, series.front().values.size(), answer, false);
+    Json out{{"schema", "culprit.changepoints/1"}};
+    out.update(to_json(name, series.front().values.size(), answer, false));
     out["dimensions"] = Json::array();
     for (const NamedSeries& s : series) out["dimensions"].push_back(s.name);
     return dump(out);
@@ -306,9 +310,12 @@ void print_changepoints(const Arguments& arguments, const std::vector<NamedSerie
   const auto answers = answers_for(series, params, json || series.size() <= kPictures);
   if (!json) return print(series.size() == 1 ? Text(arguments).one(series[0], answers[0]) : Text(arguments).many(series, answers));
   Json all = Json::array();
-  for (std::size_t i = 0; i < series.size(); ++i) all.push_back(to_json(series[i].name, series[i].values.size(), answers[i], series[i].as_time));
-  if (series.size() == 1) return dump(all[0]);
-  Json out;
+  for (std::size_t i = 0; i < series.size(); ++i) all.push_back(to_json(series[i].name, series[i].values.size(), answers[i], series[i].as_time, series[i].from_calls));
+  Json out{{"schema", "culprit.changepoints/1"}};
+  if (series.size() == 1) {
+    out.update(all[0]);
+    return dump(out);
+  }
   out["series"] = std::move(all);
   dump(out);
 }

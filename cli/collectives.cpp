@@ -39,7 +39,7 @@ class Printer {
         out += "  " + report::wrapped(fmt::format("{} is in {} {} of {}, which {} {}", report::visible(topology_.where(w.from)), w.operation.empty() ? "operation" : report::visible(w.operation), w.sequence, report::visible(group(w.group)),
                            report::visible(topology_.where(w.to)), w.because), width_ - 4, 4) + "\n";
     }
-    if (!report_.groups.empty()) out += "\n" + bold("Groups with something unfinished") + "\n" + dim("  completed / enqueued, lowest to highest; who is inside, who never came,\n  who is behind") + "\n";
+    if (!report_.groups.empty()) out += "\n" + bold("Groups with something unfinished") + dim("   completed / enqueued, lowest..highest") + "\n";
     std::size_t shown = 0;
     for (const analyze::GroupFrontier& g : report_.groups) {
       if (!all_ && shown++ >= kMostGroups) { out += fmt::format("  {} more; --all shows them\n", report_.groups.size() - kMostGroups); break; }
@@ -129,7 +129,7 @@ Result<Exit> run_collectives(const Arguments& arguments) {
   const auto findings = analyze::collective_findings(report, slow_ranks_of(db, facts), facts, topology);
   CULPRIT_CHECK(db.save_findings("collectives", findings));
   const Printer printer(arguments, facts, topology, report, findings);
-  if (arguments.has("json") || arguments.get("format", "text") == "json") print(printer.json());
+  if (wants_json(arguments)) print(printer.json());
   else if (report.source.empty() && findings.empty()) remark(arguments, "there are no counters of collectives in it: no flight recorder, no watchdog line, no NCCL call log, no RAS");
   else print(printer.text());
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;

@@ -71,7 +71,8 @@ Result<> write_file(const std::filesystem::path& path, const std::string& text) 
   return {};
 }
 
-// --fail-on LEVEL: 1 when a finding that fired is at least that severe; an unknown cause counts.
+// --fail-on LEVEL: 1 when a finding that fired is at least that severe. Any action but `mitigate` says that the job ended
+// or stands still, which is critical whatever the severity of the finding that led there; so is an unknown cause.
 Result<bool> gate(const Arguments& arguments, const std::string& document) {
   if (!arguments.has("fail-on")) return false;
   const std::string level = arguments.get("fail-on");
@@ -81,7 +82,7 @@ Result<bool> gate(const Arguments& arguments, const std::string& document) {
   if (d["verdict"]["action"] == "none") return false;
   for (const auto& f : d["findings"])
     if (f["outcome"] == "fired" && severity_named(f["severity"].get<std::string>()).value_or(Severity::info) >= *asked) return true;
-  return d["verdict"]["action"] == "investigate" || d["verdict"]["action"] == "checks";
+  return d["verdict"]["action"] != "mitigate";
 }
 
 Result<Exit> finish(const Arguments& arguments, const std::string& document, bool incomplete) {
@@ -105,7 +106,7 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
     if (error) return usage_error("cannot make this folder: " + error.message()).at({folder.string(), 0});
     if (path.empty()) path = (folder / "incident.db").string();
   }
-  CULPRIT_TRY(db, store::Database::open(path, store::Access::create));
+  CULPRIT_TRY(db, open_new(arguments, path));
   CULPRIT_TRY(read, read_bundles(arguments, pack, db));
   CULPRIT_TRY(facts, resolve(db, true));
   CULPRIT_TRY(findings, analyse(db, facts, pack));
@@ -126,7 +127,7 @@ Result<Exit> run_ingest(const Arguments& arguments) {
   if (!arguments.has("db")) return usage_error("ingest needs a database to write to").hint("culprit ingest job.tar.gz -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
-  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::create));
+  CULPRIT_TRY(db, open_new(arguments, arguments.get("db")));
   CULPRIT_TRY(read, read_bundles(arguments, pack, db));
   CULPRIT_CHECK(resolve(db, true));
   CULPRIT_CHECK(db.set_meta("state", "done"));

@@ -109,7 +109,7 @@ Result<Exit> run_drift(const Arguments& arguments) {
   if (!bundle && !arguments.has("db")) return usage_error("drift needs a database or a bundle").hint("culprit drift -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
-  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), bundle ? store::Access::create : store::Access::write));
+  CULPRIT_TRY(db, bundle ? open_new(arguments, arguments.get("db")) : store::Database::open(arguments.get("db"), store::Access::write));
   bool incomplete = false;
   if (bundle) {
     CULPRIT_TRY(read, read_bundles(arguments, pack, db));
@@ -118,7 +118,7 @@ Result<Exit> run_drift(const Arguments& arguments) {
   CULPRIT_TRY(facts, resolve(db, true));
   const DriftReport report = analyze::compare_settings(facts, rules::DriftRules::built_in());
   CULPRIT_CHECK(db.save_findings("drift", analyze::drift_findings(report, facts)));
-  if (arguments.has("json") || arguments.get("format", "text") == "json") print(json_of(facts, report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  if (wants_json(arguments)) print(json_of(facts, report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   else print(text(arguments, facts, report));
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <memory>
+#include <functional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,9 +13,9 @@
 #include "pace.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"
-#include "ingest/bare_table.hpp"
-#include "line/timestamp.hpp"
+#include "ingest/table_times.hpp"
 #include "report/terminal.hpp"
+#include "table_file.hpp"
 
 namespace culprit::cli {
 
@@ -24,54 +23,30 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t kWidth = 78;
+
+// A slow interval as `changepoints` and `diagnose` tell it.
+struct SlowStretch {
+  std::int64_t first = 0, last = 0;      // iterations
+  double factor = 1, cost_ms = 0;
+  bool relieved = false;
+};
+
+std::vector<SlowStretch> stretches_of(const analyze::FailSlow& report, const std::function<std::int64_t(std::size_t)>& iteration, const std::function<double(const analyze::SlowInterval&)>& cost) {
+  std::vector<SlowStretch> out;
+  for (const analyze::SlowInterval& s : report.intervals) out.push_back({iteration(s.start), iteration(s.end - 1), s.factor, cost(s), s.relieved});
+  return out;
+}
+
 // What a table and an incident both give.
 struct Progress {
   analyze::JobTimes job;
   std::vector<analyze::LossRecord> losses;
   std::vector<std::int64_t> checkpoints;
   std::vector<std::string> notes;
+  std::vector<SlowStretch> slow;
+  std::vector<Finding> hints;            // that the machines stood still at the end
 };
-
-Result<std::string> read_all(const std::string& path, std::size_t most) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"), path == "-" ? [](std::FILE*) { return 0; } : std::fclose);
-  if (!file) return fail("cannot open the file").at({path, 0}).hint("a table: CSV, JSON or JSON lines, with a column for each of iteration, time and iter_ms");
-  std::string bytes;
-  char block[1 << 16];
-  for (std::size_t n; (n = std::fread(block, 1, sizeof block, file.get())) > 0;) {
-    bytes.append(block, n);
-    if (bytes.size() > most) return fail(fmt::format("the table is larger than {} bytes", most)).at({path, 0});
-  }
-  if (std::ferror(file.get())) return fail("cannot read the file").at({path, 0});
-  return bytes;
-}
-
-std::string plain(std::string_view name) {
-  std::string out;
-  for (const char c : name)
-    if (std::isalnum(static_cast<unsigned char>(c))) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
-const ingest::TableColumn* column(const ingest::BareTable& table, std::initializer_list<std::string_view> names) {
-  for (const std::string_view name : names)
-    for (const auto& c : table.columns)
-      if (plain(c.name) == name) return &c;
-  return nullptr;
-}
-
-// Seconds, milliseconds, microseconds or nanoseconds since 1970 by their size; small numbers are seconds since the start.
-std::optional<Nanoseconds> time_of(const ingest::TableColumn& c, std::size_t row) {
-  const double v = c.values[row];
-  if (std::isnan(v)) {
-    Timestamp stamp;
-    if (line::parse_iso(c.cells[row], stamp) > 0 || line::parse_calendar(c.cells[row], stamp) > 0) return stamp.ns;
-    return std::nullopt;
-  }
-  const double size = std::abs(v);
-  const double unit = size < 1e11 ? 1e9 : size < 1e14 ? 1e6 : size < 1e17 ? 1e3 : 1;
-  if (!(size * unit < 9e18)) return std::nullopt;
-  return static_cast<Nanoseconds>(std::llround(v * unit));
-}
 
 std::optional<std::int64_t> whole(double v) {
   if (!(std::abs(v) < 9e15)) return std::nullopt;
@@ -82,25 +57,25 @@ std::optional<std::int64_t> whole(double v) {
 std::optional<double> value_of(const ingest::TableColumn* c, std::size_t row) {
   if (!c) return std::nullopt;
   if (!std::isnan(c->values[row])) return c->values[row];
-  const std::string word = plain(c->cells[row]);
+  const std::string word = ingest::folded_name(c->cells[row]);
   if (word == "nan") return std::nan("");
   if (word == "inf" || word == "infinity") return c->cells[row].starts_with('-') ? -HUGE_VAL : HUGE_VAL;
   return std::nullopt;
 }
 
 Result<Progress> from_table(const ingest::BareTable& table, const std::string& path) {
-  const auto* iteration = column(table, {"iteration", "iter", "globalstep", "step", "it"});
+  const auto* iteration = table.named({"iteration", "iter", "globalstep", "step", "it"});
   if (!iteration) iteration = table.first(ingest::TableColumn::Use::iteration);
   if (!iteration) return fail("the table has no column of iterations").at({path, 1}).hint("name it iteration or step");
-  const auto* time = column(table, {"endtime", "end", "ts", "timestamp", "time", "datetime", "date", "walltime", "tsns", "timens"});
+  const auto* time = table.named({"endtime", "end", "ts", "timestamp", "time", "datetime", "date", "walltime", "tsns", "timens"});
   if (!time) time = table.first(ingest::TableColumn::Use::time);
-  const auto* ms = column(table, {"iterms", "iterationms", "stepms", "itertimems", "iterationtimems", "steptimems", "elapsedtimeperiterationms", "elapsedms", "durationms"});
-  const auto* seconds = ms ? nullptr : column(table, {"iters", "itertime", "iterationtime", "steptime", "duration", "elapsed", "steptimes", "itertimes", "stepseconds"});
+  const auto* ms = table.named({"iterms", "iterationms", "stepms", "itertimems", "iterationtimems", "steptimems", "elapsedtimeperiterationms", "elapsedms", "durationms"});
+  const auto* seconds = ms ? nullptr : table.named({"iters", "itertime", "iterationtime", "steptime", "duration", "elapsed", "steptimes", "itertimes", "stepseconds"});
   if (!time && !ms && !seconds) return fail("the table has neither times nor durations").at({path, 1}).hint("name the column of times time, that of durations iter_ms");
-  const auto* loss = column(table, {"loss", "lmloss", "trainloss"});
-  const auto* norm = column(table, {"gradnorm", "gradientnorm"});
-  const auto* attempt = column(table, {"attempt", "run", "restart"});
-  const auto* rank = column(table, {"rank", "globalrank"});
+  const auto* loss = table.named({"loss", "lmloss", "trainloss"});
+  const auto* norm = table.named({"gradnorm", "gradientnorm"});
+  const auto* attempt = table.named({"attempt", "run", "restart"});
+  const auto* rank = table.named({"rank", "globalrank"});
 
   Progress out;
   std::optional<std::int64_t> only;
@@ -113,6 +88,7 @@ Result<Progress> from_table(const ingest::BareTable& table, const std::string& p
       }
     if (several) out.notes.push_back(fmt::format("several ranks are in the table: rank {} is taken", *only));
   }
+  const ingest::TableTimes times = time ? ingest::table_times(*time) : ingest::TableTimes{};
   std::size_t without = 0, others = 0;
   for (std::size_t row = 0; row < table.rows; ++row) {
     if (only && whole(rank->values[row]) != only) { ++others; continue; }
@@ -121,11 +97,21 @@ Result<Progress> from_table(const ingest::BareTable& table, const std::string& p
     analyze::StepRecord s;
     s.iteration = *i;
     if (attempt) s.attempt = whole(attempt->values[row]).value_or(0);
-    if (time) s.end = time_of(*time, row);
+    if (time && times.times[row] != kNoValue) s.end = times.times[row];
     if (ms) s.ms = ms->values[row];
     else if (seconds) s.ms = seconds->values[row] * 1000;
     out.job.steps.push_back(s);
     if (loss || norm) out.losses.push_back({*i, value_of(loss, row), value_of(norm, row)});
+  }
+  if (ms || seconds) {
+    std::vector<double> durations, numbers, clock;
+    for (const analyze::StepRecord& s : out.job.steps) {
+      durations.push_back(s.ms.value_or(std::nan("")));
+      numbers.push_back(static_cast<double>(s.iteration));
+      if (s.end) clock.push_back(static_cast<double>(*s.end) / 1e6);
+    }
+    if (clock.size() != durations.size()) clock.clear();
+    out.slow = stretches_of(analyze::find_fail_slow({durations, numbers, clock}), [&](std::size_t i) { return out.job.steps[i].iteration; }, [](const analyze::SlowInterval& s) { return s.cost; });
   }
   if (without) out.notes.push_back(fmt::format("{} rows have no iteration and were left out", without));
   if (others) out.notes.push_back(fmt::format("{} rows of other ranks were left out", others));
@@ -133,8 +119,12 @@ Result<Progress> from_table(const ingest::BareTable& table, const std::string& p
 }
 
 Progress from_incident(const Incident& incident) {
-  const analyze::JobSteps steps = pace_of(incident.db, incident.facts).steps;
+  const Pace pace = pace_of(incident.db, incident.facts);
+  const analyze::JobSteps& steps = pace.steps;
   Progress out;
+  out.slow = stretches_of(pace.report, [&](std::size_t i) { return steps.iteration[i] == kNoValue ? static_cast<std::int64_t>(i) : steps.iteration[i]; }, [&](const analyze::SlowInterval& s) { return analyze::interval_cost_ms(steps, s); });
+  for (Finding& f : stalls_of(incident.db, incident.facts, metrics_of(incident.db, incident.facts)))
+    if (f.outcome == Outcome::fired) out.hints.push_back(std::move(f));
   out.job = job_times(incident.facts, steps);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps.iteration[i] == kNoValue) continue;
@@ -148,6 +138,7 @@ Progress from_incident(const Incident& incident) {
     if (record.loss || record.grad_norm) out.losses.push_back(record);
   }
   for (const std::string& path : steps.sources) out.notes.push_back("steps are those of " + path);
+  if (!steps.from_calls.empty()) out.notes.push_back(steps.from_calls + "; without their numbers no share of the time can be told");
   if (steps.from_times) out.notes.push_back("no step times are printed: they are the distances of the lines' times");
   return out;
 }
@@ -157,10 +148,14 @@ std::vector<std::pair<const char*, Nanoseconds>> parts_of(const analyze::TimePar
           {"unexplained", p.unexplained}, {"start-up", p.start_up}, {"between steps", p.between_steps}, {"after the last step", p.after}};
 }
 
-std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s, const std::vector<std::string>& notes) {
+std::string duration_ms(double ms) { return human_duration(static_cast<Nanoseconds>(std::clamp(ms, 0.0, 9e12) * 1e6)); }
+
+std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s, const Progress& progress) {
+  const auto wrapped = [](const std::string& text) { return report::wrapped(report::visible(text), kWidth, 2) + "\n"; };
   std::string out;
   if (e.enough) {
     out += fmt::format("Effective training time (ETTR) {:.1f} %: {} iterations in {}\n", e.ettr * 100, e.steps, human_duration(e.end - e.start));
+    out += "  the share of the time in which steps were done for the first time, slow or not\n";
     if (e.sliding_lowest) out += fmt::format("  lowest hour {:.1f} %, until {}\n", e.sliding_lowest->value * 100, iso_utc(e.sliding_lowest->time));
     out += fmt::format("  {} run{}, {} iterations computed again\n\nWhere the time went\n", e.runs.size(), e.runs.size() == 1 ? "" : "s", e.recomputed_steps);
     const double wall = std::max(1.0, static_cast<double>(e.end - e.start));
@@ -171,23 +166,26 @@ std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s,
       out += "\n";
     }
   } else {
-    out += fmt::format("Effective training time: not enough evidence: {}\n", e.why);
+    out += wrapped(fmt::format("Effective training time: not enough evidence: {}", e.why));
   }
   if (e.degradation) {
     const auto& d = *e.degradation;
-    out += fmt::format("\nSlow steps: {} above {:.1f} ms (1.2 times the mean of {:.1f}); degradation {:.2f} %\n", d.slow_steps, d.threshold_ms, d.mean_ms, d.share * 100);
-    out += fmt::format("  against 1.2 times the median ({:.1f} ms): {:.2f} %\n", d.median_ms, d.robust_share * 100);
+    out += fmt::format("\nSlow steps: {} above {:.1f} ms (1.2 times the mean of {:.1f});\n  degradation {:.2f} %, against 1.2 times the median ({:.1f} ms) {:.2f} %\n", d.slow_steps, d.threshold_ms, d.mean_ms, d.share * 100, d.median_ms, d.robust_share * 100);
   }
+  for (const SlowStretch& slow : progress.slow)
+    out += wrapped(fmt::format("Slow interval: iterations {} to {} took {:.2f} times as long{}; lost {}{}", slow.first, slow.last, slow.factor, slow.relieved ? "" : ", and it lasts", duration_ms(slow.cost_ms),
+                               analyze::gpu_hours(static_cast<Nanoseconds>(std::clamp(slow.cost_ms, 0.0, 9e12) * 1e6), e.gpus) ? fmt::format(" ({:.1f} GPU-hours)", *analyze::gpu_hours(static_cast<Nanoseconds>(std::clamp(slow.cost_ms, 0.0, 9e12) * 1e6), e.gpus)) : ""));
+  for (const Finding& hint : progress.hints) out += wrapped(fmt::format("Hint of a hang: {}; {}", hint.title, hint.why));
   if (e.mfu) out += fmt::format("Relative MFU: best stretch {:.2f} times the worst; the last {:.2f}\n", e.mfu->highest, e.mfu->last);
   for (const auto& spike : s.spikes)
     out += fmt::format("{} spike: iteration {}{}, {:.4g}, usually {:.4g}\n", spike.metric == "loss" ? "Loss" : "Gradient norm", spike.first, spike.last == spike.first ? "" : fmt::format(" to {}", spike.last), spike.peak, spike.usual);
   if (s.first_bad) {
-    out += fmt::format("{} is {} first at iteration {}; last good iteration {}", s.bad_metric, s.bad_value, *s.first_bad, s.last_good ? fmt::format("{}", *s.last_good) : "unknown");
-    out += s.checkpoint ? fmt::format("; last checkpoint before it {}\n", *s.checkpoint) : "\n";
+    out += wrapped(fmt::format("{} is {} first at iteration {}; last good iteration {}{}", s.bad_metric, s.bad_value, *s.first_bad, s.last_good ? fmt::format("{}", *s.last_good) : "unknown",
+                               s.checkpoint ? fmt::format("; last checkpoint before it {}", *s.checkpoint) : ""));
   }
   std::string remarks;
-  for (const auto* list : {&notes, &e.notes, &s.notes})
-    for (const std::string& n : *list) remarks += "  " + report::wrapped(report::visible(n), 96, 2) + "\n";
+  for (const auto* list : {&progress.notes, &e.notes, &s.notes})
+    for (const std::string& n : *list) remarks += "  " + report::wrapped(report::visible(n), kWidth - 2, 2) + "\n";
   if (!remarks.empty()) out += "\nNotes\n" + remarks;
   return out;
 }
@@ -198,11 +196,11 @@ Json curve_json(const std::vector<analyze::CurvePoint>& curve) {
   return out;
 }
 
-std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s, const std::vector<std::string>& notes) {
+std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s, const Progress& progress) {
   const auto maybe = [](const auto& v) { return v ? Json(*v) : Json(nullptr); };
   const auto number = [](double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); };
   Json out;
-  out["version"] = 1;
+  out["schema"] = "culprit.efficiency/1";
   out["enough"] = e.enough;
   if (!e.enough) out["why"] = e.why;
   if (e.enough) {
@@ -228,26 +226,20 @@ std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s,
   out["spikes"] = Json::array();
   for (const auto& k : s.spikes) out["spikes"].push_back({{"metric", k.metric}, {"first", k.first}, {"last", k.last}, {"peak", number(k.peak)}, {"usual", number(k.usual)}});
   out["not_finite"] = s.first_bad ? Json{{"metric", s.bad_metric}, {"value", s.bad_value}, {"iteration", *s.first_bad}, {"rows", s.bad_rows}, {"recovered", s.recovered}, {"last_good", maybe(s.last_good)}, {"checkpoint", maybe(s.checkpoint)}} : Json(nullptr);
+  out["slow_intervals"] = Json::array();
+  for (const SlowStretch& slow : progress.slow) out["slow_intervals"].push_back({{"first", slow.first}, {"last", slow.last}, {"factor", number(slow.factor)}, {"cost_ms", number(slow.cost_ms)}, {"relieved", slow.relieved}});
+  out["hints"] = Json::array();
+  for (const Finding& hint : progress.hints) out["hints"].push_back({{"what", hint.title}, {"start_ns", maybe(hint.start)}, {"end_ns", maybe(hint.end)}, {"why", hint.why}});
   out["notes"] = Json::array();
-  for (const auto* list : {&notes, &e.notes, &s.notes})
+  for (const auto* list : {&progress.notes, &e.notes, &s.notes})
     for (const std::string& n : *list) out["notes"].push_back(n);
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-Result<Progress> table_of(const Arguments& arguments, const std::string& path) {
-  const ingest::TableOptions options;
-  CULPRIT_TRY(bytes, read_all(path, options.limits.bytes));
-  CULPRIT_TRY(table, ingest::read_bare_table(std::move(bytes), path, options));
-  for (const auto& r : table.rejects) remark(arguments, fmt::format("{}:{}: {}: {}", path, r.line, r.code, r.excerpt));
-  if (table.rejected > table.rejects.size()) remark(arguments, fmt::format("{}: {} more lines were rejected", path, table.rejected - table.rejects.size()));
-  return from_table(table, path);
 }
 
 Result<Exit> run(const Arguments& arguments) {
   const bool whole_incident = names_incident(arguments);
   if (!whole_incident && arguments.positional().size() != 1) return usage_error("efficiency needs a database, a bundle or one table").hint("culprit efficiency -d incident.db, culprit efficiency steps.csv");
-  const std::string format = arguments.get("format", "text");
-  if (format != "text" && format != "json") return usage_error(fmt::format("--format takes text or json, not '{}'", format));
+  CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(gpus, arguments.number("gpus", 0));
   Progress progress;
   if (whole_incident) {
@@ -255,8 +247,10 @@ Result<Exit> run(const Arguments& arguments) {
     CULPRIT_TRY(incident, open_incident(arguments, pack));
     progress = from_incident(incident);
   } else {
-    CULPRIT_TRY(table, table_of(arguments, arguments.positional()[0]));
-    progress = std::move(table);
+    const std::string& path = arguments.positional()[0];
+    CULPRIT_TRY(table, read_table_file(arguments, path));
+    CULPRIT_TRY(read, from_table(table, path));
+    progress = std::move(read);
   }
   if (gpus > 0) progress.job.gpus = static_cast<double>(gpus);
   for (const std::string& c : arguments.all("checkpoint")) {
@@ -266,13 +260,14 @@ Result<Exit> run(const Arguments& arguments) {
   }
   const auto result = analyze::efficiency(progress.job);
   auto signals = analyze::loss_signals(progress.losses, progress.checkpoints);
-  print(format == "json" ? to_json(result, signals, progress.notes) : to_text(result, signals, progress.notes));
+  print(wants_json(arguments) ? to_json(result, signals, progress) : to_text(result, signals, progress));
   return Exit::finished;
 }
 
 constexpr OptionSpec kOptions[] = {
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"format", "FORMAT", "text or json"},
+    {"json", nullptr, "the same as --format json"},
     {"gpus", "N", "GPUs of the job, to tell GPU-hours"},
     {"checkpoint", "N", "iteration of which a checkpoint exists (may be repeated)"},
     kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6],

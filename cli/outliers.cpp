@@ -1,11 +1,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iostream>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,6 +14,7 @@
 #include "pack.hpp"
 #include "pipeline.hpp"
 #include "report/terminal.hpp"
+#include "table_file.hpp"
 
 namespace culprit::cli {
 
@@ -74,6 +72,7 @@ class Printer {
     if (!report_.not_enough.empty()) reasons(out);
     for (const std::string& note : report_.notes) out += wrapped("note: " + note, 6) + "\n";
     if (!report_.unknown.empty() && !report_.searched.empty()) out += wrapped(fmt::format("note: not in the catalogue, so either side counts: {}", fmt::join(report_.unknown, ", ")), 6) + "\n";
+    if (report_.searched.empty()) return out;
     out += dim(wrapped(fmt::format("{} rule, T {} in bins of {}; {} of {} judged, {} metric{}, {} samples{}", report_.method, human_duration(report_.window), human_duration(report_.bin), report_.judged, report_.entities, report_.searched.size(),
                                    report_.searched.size() == 1 ? "" : "s", report_.samples, report_.samples > 0 ? fmt::format(", {} to {}", iso_utc(to_ms(report_.start)), iso_utc(to_ms(report_.end))) : ""), 2)) + "\n";
     return out;
@@ -95,6 +94,7 @@ class Printer {
         one["points_to"] = o.known->points_to;
         one["symptom"] = o.known->symptom;
       }
+      for (const Evidence& e : o.evidence) one["evidence"].push_back({{"path", e.path}, {"line", e.line}, {"byte_offset", e.offset}, {"excerpt", e.excerpt}});
       out["outliers"].push_back(std::move(one));
     }
     out["common"] = Json::array();
@@ -184,18 +184,6 @@ class Printer {
   std::size_t width_;
 };
 
-Result<std::string> bytes_of(const std::string& path) {
-  std::ostringstream bytes;
-  if (path == "-") {
-    bytes << std::cin.rdbuf();
-    return std::move(bytes).str();
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (file) bytes << file.rdbuf();
-  if (!file) return fail("cannot read the table").at({path, 0}).hint("it takes CSV, TSV, JSON or JSON lines");
-  return std::move(bytes).str();
-}
-
 // Tables of one call are one: the hosts of one may stand in several.
 void join(std::vector<MetricSeries>& all, std::vector<MetricSeries> some) {
   for (MetricSeries& m : some) {
@@ -229,9 +217,9 @@ Result<Exit> run_outliers(const Arguments& arguments) {
   if (whole_incident) {
     CULPRIT_TRY(pack, load_pack(arguments));
     CULPRIT_TRY(incident, open_incident(arguments, pack));
-    const OutlierReport report = outliers_of(incident.db, incident.facts, params);
+    const OutlierReport report = outliers_of(incident.db, incident.facts, metrics_of(incident.db, incident.facts), params);
     const Printer printer(arguments, report);
-    print(arguments.has("json") || arguments.get("format", "text") == "json" ? printer.json() : printer.text());
+    print(wants_json(arguments) ? printer.json() : printer.text());
     return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
   }
   ingest::MetricTableOptions options;
@@ -241,10 +229,8 @@ Result<Exit> run_outliers(const Arguments& arguments) {
   std::vector<MetricSeries> metrics;
   std::size_t lost = 0;
   for (const std::string& path : arguments.positional()) {
-    CULPRIT_TRY(bytes, bytes_of(path));
-    CULPRIT_TRY(table, ingest::read_bare_table(std::move(bytes), path));
+    CULPRIT_TRY(table, read_table_file(arguments, path));
     CULPRIT_TRY(read, ingest::read_metric_table(table, path, options));
-    if (table.rejected > 0) remark(arguments, fmt::format("{}: {} lines could not be read; the first is line {} ({})", path, table.rejected, table.rejects.empty() ? 0 : table.rejects[0].line, table.rejects.empty() ? "" : table.rejects[0].code));
     if (read.left_out > 0) remark(arguments, fmt::format("{}: {} of {} rows left out: no time, no owner or no value", path, read.left_out, read.rows));
     for (const std::string& note : read.notes) remark(arguments, path + ": " + note);
     lost += table.rejected + read.left_out;
@@ -252,7 +238,7 @@ Result<Exit> run_outliers(const Arguments& arguments) {
   }
   const OutlierReport report = analyze::search_outliers(metrics, rules::Catalogue::built_in(), params);
   const Printer printer(arguments, report);
-  print(arguments.has("json") || arguments.get("format", "text") == "json" ? printer.json() : printer.text());
+  print(wants_json(arguments) ? printer.json() : printer.text());
   return lost > 0 && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 

@@ -9,6 +9,11 @@
 #include <fmt/format.h>
 
 #include "analyze/incident_metrics.hpp"
+#include "analyze/job_calls.hpp"
+#include "analyze/metric_stalls.hpp"
+#include "analyze/slow_groups.hpp"
+#include "analyze/step_jobs.hpp"
+#include "ingest/name_moment.hpp"
 
 namespace culprit::cli {
 
@@ -62,8 +67,27 @@ void tell_places(const store::Database& db, const analyze::Facts& facts, std::in
     const SeriesPoints points = db.points(s.id);
     for (std::size_t i = 0; i < points.steps.size(); ++i)
       if ((points.steps[i] == first || points.steps[i] == last) && !points.lines.empty() && points.lines[i] > 0)
-        out.push_back(facts.evidence({s.member, static_cast<std::uint64_t>(points.lines[i]), static_cast<std::uint64_t>(points.offsets[i]), 0}, fmt::format("\"{}\"", part)));
+        out.push_back(facts.evidence({s.member, static_cast<std::uint64_t>(points.lines[i]), static_cast<std::uint64_t>(points.offsets[i]), 0}, fmt::format("{}", points.values[i])));
   }
+}
+
+// Groups one by one: the histories of ten thousand ranks need not be in memory at once.
+analyze::JobSteps steps_from_calls(const store::Database& db, const analyze::Facts& facts) {
+  std::map<MemberId, std::size_t> timed;
+  for (std::size_t i = 0; i < facts.groups.size(); ++i)
+    for (const HistoryRow& h : db.histories(static_cast<GroupId>(i) + 1))
+      timed[h.member] += static_cast<std::size_t>(std::count_if(h.entries.begin(), h.entries.end(), [](const HistoryEntry& e) { return e.created_ns != 0; }));
+  std::vector<MemberId> members;
+  for (const auto& [member, n] : timed)
+    if (const MemberRow* m = facts.member(member); n > 0 && m != nullptr && m->duplicate_of == 0 && !facts.foreign(*m)) members.push_back(member);
+  if (members.empty()) return {};
+  const MemberId most = *std::max_element(members.begin(), members.end(), [&](MemberId a, MemberId b) { return std::tuple(timed[a], -facts.order(a)) < std::tuple(timed[b], -facts.order(b)); });
+  std::vector<HistoryRow> histories;
+  for (std::size_t i = 0; i < facts.groups.size(); ++i)
+    for (HistoryRow& h : db.histories(static_cast<GroupId>(i) + 1))
+      if (h.member == most) histories.push_back(std::move(h));
+  const analyze::CallLog log = analyze::longest_call_log(facts, histories);
+  return analyze::steps_of_calls(facts, log, analyze::call_period(log.calls));
 }
 
 }  // namespace
@@ -74,6 +98,9 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts, const analy
   for (const MemberId member : analyze::step_logs(facts)) tables.push_back(db.steps(member));
   out.steps = analyze::job_steps(facts, tables);
   tables.clear();
+  const bool silent = std::all_of(out.steps.ms.begin(), out.steps.ms.end(), [](double v) { return std::isnan(v); });
+  if (silent)
+    if (analyze::JobSteps counted = steps_from_calls(db, facts); counted.size() > 0) out.steps = std::move(counted);
   std::vector<double> numbers, clock;
   for (std::size_t i = 0; i < out.steps.size(); ++i) {
     numbers.push_back(out.steps.iteration[i] == kNoValue ? kMissing : static_cast<double>(out.steps.iteration[i]));
@@ -81,13 +108,15 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts, const analy
   }
   const bool numbered = std::none_of(numbers.begin(), numbers.end(), [](double v) { return std::isnan(v); });
   const bool timed = std::none_of(clock.begin(), clock.end(), [](double v) { return std::isnan(v); });
-  out.report = analyze::find_fail_slow({out.steps.ms, numbered ? std::span<const double>(numbers) : std::span<const double>{}, timed ? std::span<const double>(clock) : std::span<const double>{}}, params);
+  out.jobs = analyze::step_jobs(facts, out.steps, [&](SeriesId id) { return db.points(id); });
+  out.report = analyze::find_fail_slow({out.steps.ms, numbered ? std::span<const double>(numbers) : std::span<const double>{}, timed ? std::span<const double>(clock) : std::span<const double>{}, out.jobs}, params);
   if (out.report.intervals.empty() || !numbered) return out;
   // A step that was done twice is judged as it was done the last time.
   std::vector<std::int64_t> iterations = out.steps.iteration;
   std::sort(iterations.begin(), iterations.end());
   iterations.erase(std::unique(iterations.begin(), iterations.end()), iterations.end());
-  const auto parts = parts_of(db, facts, iterations);
+  out.series = parts_of(db, facts, iterations);
+  const auto& parts = out.series;
   if (parts.empty()) return out;
   std::vector<double> whole(iterations.size(), kMissing);
   for (std::size_t i = 0; i < out.steps.size(); ++i) whole[static_cast<std::size_t>(std::lower_bound(iterations.begin(), iterations.end(), out.steps.iteration[i]) - iterations.begin())] = out.steps.ms[i];
@@ -98,6 +127,7 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts, const analy
       if (own.evidence.size() < 4) tell_places(db, facts, rank, own.parts.part, first, last, own.evidence);
     out.parts.push_back(std::move(own));
   }
+  out.iterations = std::move(iterations);
   return out;
 }
 
@@ -112,15 +142,40 @@ analyze::OutlierParams fitting(const Pace& pace) {
   return params;
 }
 
-analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Facts& facts, const analyze::OutlierParams& params) {
-  const auto& catalogue = rules::Catalogue::built_in();
-  const auto metrics = analyze::incident_metrics(facts, catalogue, [&](SeriesId id) { return db.points(id); });
+analyze::IncidentMetrics metrics_of(const store::Database& db, const analyze::Facts& facts) {
+  return analyze::incident_metrics(facts, rules::Catalogue::built_in(), [&](SeriesId id) { return db.points(id); });
+}
+
+analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Facts& facts, const analyze::IncidentMetrics& metrics, const analyze::OutlierParams& params) {
+  constexpr std::size_t kCited = 64;   // outliers: each reads its series again
   analyze::OutlierReport out;
-  if (!metrics.metrics.empty()) out = analyze::search_outliers(metrics.metrics, catalogue, params);
+  if (!metrics.metrics.empty()) out = analyze::search_outliers(metrics.metrics, rules::Catalogue::built_in(), params);
+  for (std::size_t i = 0; i < out.outliers.size() && i < kCited; ++i) {
+    analyze::MetricOutlier& o = out.outliers[i];
+    const bool counter = o.known != nullptr && o.known->kind == rules::MetricKind::counter;   // its height is not what stood out
+    o.evidence = analyze::sample_evidence(facts, [&](SeriesId id) { return db.points(id); }, o.printed, o.outlier.entity, o.outlier.start, o.outlier.end, counter ? kMissing : o.outlier.value);
+  }
+  const auto named = std::count_if(facts.series.begin(), facts.series.end(), [](const SeriesRow& s) { return s.labels == ingest::kTimeOfName; });
+  if (named > 0) out.notes.push_back(fmt::format("{} series take their time from the name of their file: nothing else says when they were read", named));
   if (metrics.unknown > 0) out.notes.push_back(fmt::format("{} series left out: the catalogue does not know which side of them is bad", metrics.unknown));
   if (metrics.nameless > 0) out.notes.push_back(fmt::format("{} series left out: nothing says whose they are", metrics.nameless));
   if (metrics.timeless > 0) out.notes.push_back(fmt::format("{} series left out: no time that can be compared with those of other machines", metrics.timeless));
   return out;
+}
+
+std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& facts, const analyze::IncidentMetrics& metrics) {
+  return analyze::stall_findings(facts, metrics, rules::Catalogue::built_in(), [&](SeriesId id) { return db.points(id); });
+}
+
+std::vector<Finding> slow_groups_of(const store::Database& db, const analyze::Facts& facts) {
+  std::vector<analyze::GroupTime> times;
+  for (std::size_t i = 0; i < facts.groups.size(); ++i) {
+    const auto id = static_cast<GroupId>(i) + 1;
+    auto histories = db.histories(id);
+    std::erase_if(histories, [&](const HistoryRow& h) { const MemberRow* m = facts.member(h.member); return m == nullptr || m->duplicate_of != 0 || facts.foreign(*m); });
+    for (analyze::GroupTime& g : analyze::group_times(facts, id, histories)) times.push_back(std::move(g));
+  }
+  return analyze::slow_group_findings(facts, times);
 }
 
 analyze::JobTimes job_times(const analyze::Facts& facts, const analyze::JobSteps& steps) {

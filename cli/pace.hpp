@@ -6,6 +6,7 @@
 #include "analyze/efficiency.hpp"
 #include "analyze/facts.hpp"
 #include "analyze/fail_slow.hpp"
+#include "analyze/incident_metrics.hpp"
 #include "analyze/job_steps.hpp"
 #include "analyze/outlier_search.hpp"
 #include "analyze/slow.hpp"
@@ -15,8 +16,11 @@ namespace culprit::cli {
 
 struct Pace {
   analyze::JobSteps steps;
+  std::vector<std::uint32_t> jobs;           // of each step; empty: all of one job
   analyze::FailSlow report;
   std::vector<analyze::OwnWork> parts;       // of each interval; empty when no rank reports the parts of its steps
+  std::vector<std::int64_t> iterations;      // sorted, and what each rank says of each of them; empty without intervals
+  std::vector<analyze::PartSeries> series;
 };
 
 Pace pace_of(const store::Database& db, const analyze::Facts& facts, const analyze::FailSlowParams& params = {});
@@ -25,8 +29,17 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts, const analy
 // could not be seen otherwise.
 analyze::OutlierParams fitting(const Pace& pace);
 
+// Samples of machines, put together for comparison.
+analyze::IncidentMetrics metrics_of(const store::Database& db, const analyze::Facts& facts);
+
 // Metrics of machines against each other; `searched` is empty when the bundle holds none that can be compared.
-analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Facts& facts, const analyze::OutlierParams& params = {});
+analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Facts& facts, const analyze::IncidentMetrics& metrics, const analyze::OutlierParams& params = {});
+
+// Hints that the machines stood still at the end.
+std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& facts, const analyze::IncidentMetrics& metrics);
+
+// Process groups that move the same bytes more slowly than their like.
+std::vector<Finding> slow_groups_of(const store::Database& db, const analyze::Facts& facts);
 
 // Steps, attempts and the job's frame as the efficiency analysis takes them.
 analyze::JobTimes job_times(const analyze::Facts& facts, const analyze::JobSteps& steps);

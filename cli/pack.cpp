@@ -43,4 +43,6 @@ Result<> check_format(const Arguments& arguments, std::initializer_list<std::str
   return usage_error(fmt::format("--format takes {}, not '{}'", fmt::join(names, ", "), format)).hint(near.empty() ? "" : fmt::format("did you mean '{}'?", near));
 }
 
+bool wants_json(const Arguments& arguments) { return arguments.has("json") || arguments.get("format", "text") == "json"; }
+
 }  // namespace culprit::cli

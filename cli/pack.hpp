@@ -14,5 +14,7 @@ Result<rules::RulePack> load_pack(const Arguments& arguments, bool refuse_failin
 
 // --format must be one of these.
 Result<> check_format(const Arguments& arguments, std::initializer_list<std::string_view> formats);
+// --json, or --format json.
+bool wants_json(const Arguments& arguments);
 
 }  // namespace culprit::cli

@@ -24,8 +24,10 @@
 #include "analyze/root_diag.hpp"
 #include "analyze/silence.hpp"
 #include "analyze/slow.hpp"
+#include "analyze/slow_what_if.hpp"
 #include "analyze/stacks.hpp"
 #include "analyze/topology.hpp"
+#include "bundle/bundle.hpp"
 #include "decide/decide.hpp"
 #include "ingest/manifest.hpp"
 #include "isolation_cost.hpp"
@@ -107,6 +109,11 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
 
 }  // namespace
 
+Result<store::Database> open_new(const Arguments& arguments, const std::string& path) {
+  for (const std::string& bundle : arguments.positional()) CULPRIT_CHECK(bundle::check_readable(bundle));
+  return store::Database::open(path, store::Access::create);
+}
+
 Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db) {
   ingest::Options options;
   CULPRIT_TRY(threads, arguments.number("threads", std::max(1u, std::thread::hardware_concurrency())));
@@ -138,8 +145,11 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
     const auto whole = path == "-" ? std::filesystem::path("-") : std::filesystem::weakly_canonical(path, error);
     sources += (error ? path : whole.string()) + "\n";
   }
-  if (const auto before = db.meta("sources"); before && *before != sources)
-    return usage_error("this database holds another bundle:\n" + *before).hint("one database, one incident: name a new file with -d or a new folder with -o");
+  if (auto before = db.meta("sources"); before && *before != sources) {
+    while (before->ends_with('\n')) before->pop_back();
+    for (std::size_t at; (at = before->find('\n')) != std::string::npos;) before->replace(at, 1, ", ");
+    return usage_error("this database holds another bundle: " + *before).hint("one database, one incident: name a new file with -d or a new folder with -o");
+  }
   CULPRIT_CHECK(db.set_meta("sources", sources));
   CULPRIT_CHECK(db.set_meta("rules", pack.digest()));
   CULPRIT_CHECK(db.set_meta("state", "ingesting"));
@@ -161,13 +171,13 @@ Result<analyze::Facts> resolve(store::Database& db, bool keep) {
   analyze::attribute_dumps(facts);
   analyze::assign_roles(facts);
   analyze::guess_trainers(facts);
-  if (keep) CULPRIT_CHECK(db.save_resolution(facts.members, facts.events, facts.tracebacks, facts.exits, facts.member_clocks, facts.hosts, facts.ranks));
+  if (keep) CULPRIT_CHECK(db.save_resolution({facts.members, facts.events, facts.tracebacks, facts.exits, facts.processes, facts.member_clocks, facts.hosts, facts.ranks}));
   return facts;
 }
 
 Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack& pack) {
   const bool bundle = !arguments.positional().empty();
-  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), bundle ? store::Access::create : store::Access::write));
+  CULPRIT_TRY(db, bundle ? open_new(arguments, arguments.get("db")) : store::Database::open(arguments.get("db"), store::Access::write));
   bool incomplete = false;
   if (bundle) {
     CULPRIT_TRY(read, read_bundles(arguments, pack, db));
@@ -225,9 +235,14 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   CULPRIT_CHECK(keep("drift", analyze::drift_findings(analyze::compare_settings(facts, rules::DriftRules::built_in()), facts)));
   // Was it slow, since when, and because of whom.
   const Pace pace = pace_of(db, facts);
-  const analyze::OutlierReport outliers = outliers_of(db, facts, fitting(pace));
+  const analyze::IncidentMetrics metrics = metrics_of(db, facts);
+  const analyze::OutlierReport outliers = outliers_of(db, facts, metrics, fitting(pace));
   if (!outliers.searched.empty()) CULPRIT_CHECK(keep("outliers", analyze::outlier_findings(outliers)));
-  if (pace.steps.size() > 0) CULPRIT_CHECK(keep("slow", analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all)));
+  CULPRIT_CHECK(keep("stall", stalls_of(db, facts, metrics)));
+  CULPRIT_CHECK(keep("slow_group", slow_groups_of(db, facts)));
+  CULPRIT_CHECK(keep("what_if", analyze::what_if_findings(facts, topology, pace.steps, pace.report, pace.iterations, pace.series)));
+  // A pace that was counted from calls is no news before there is enough of it.
+  if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough)) CULPRIT_CHECK(keep("slow", analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all)));
   return all;
 }
 

@@ -22,7 +22,6 @@ using nlohmann::ordered_json;
 
 std::string dump(const ordered_json& value) { return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"; }
 
-bool wants_json(const Arguments& arguments) { return arguments.has("json") || arguments.get("format", "text") == "json"; }
 
 Result<Exit> list(const Arguments& arguments, const rules::RulePack& pack) {
   std::string out;

@@ -9,6 +9,8 @@ sh "$root/cli/setup.sh" build
 mkdir -p "$build"
 log=$build/run.log
 
+export CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS-pch_defines,time_macros}"   # else it keeps nothing that has a precompiled header
+
 make_culprit() {
   if ! [ -f "$build/build.ninja" ] || ! grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release$' "$build/CMakeCache.txt" ||
     ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt"; then

@@ -3,7 +3,7 @@
 # With all of them in place it is silent and uses neither the network nor root. Exit 3: it may not install them.
 set -eu
 
-build="g++ cmake ninja-build pkgconf libarchive-dev libboost-program-options-dev libfmt-dev libre2-dev
+build="g++ cmake ninja-build pkgconf libarchive-dev zlib1g-dev libboost-program-options-dev libfmt-dev libre2-dev
   libsqlite3-dev libxxhash-dev nlohmann-json3-dev"
 test="libgtest-dev librapidcheck-dev"
 ci="libbenchmark-dev mandoc"

@@ -31,6 +31,7 @@ class Printer {
 
   std::string text() const {
     std::string out = verdict();
+    out += waits();
     out += groups();
     for (const auto& [role, tree] : report_.trees)
       if (shown(role)) out += "\n" + bold(role) + "\n" + draw(tree);
@@ -90,6 +91,17 @@ class Printer {
     for (std::size_t i = 1; i < order.size(); ++i)
       if (order[i]->outcome == Outcome::fired) out += "  " + report::wrapped(fmt::format("{} {}: {}", order[i]->subject.kind, report::visible(order[i]->subject.id), order[i]->title), width_ - 4, 2) + "\n";
     if (report_.cover && report_.hang && !report_.outliers.empty()) out += "  " + report::wrapped(fmt::format("exceptional: {}{}{}", to_ranges(report_.outliers), report_.cover->shared ? fmt::format("; covered by {}", report::visible(fmt::format("{}", fmt::join(report_.cover->groups, ", ")))) : "", report_.cover->hosts.empty() ? "" : " on " + report::visible(fmt::format("{}", fmt::join(report_.cover->hosts, ", ")))), width_ - 4, 2) + "\n";
+    return out;
+  }
+
+  std::string waits() const {
+    if (report_.waits.empty() || !shown("trainer")) return "";
+    std::string out = "\n" + bold("Who waits for whom") + "\n";
+    std::size_t lines = 0;
+    for (const analyze::StackWait& w : report_.waits) {
+      if (++lines > kMostLines / 4) { out += "  and more: --format json has them all\n"; break; }
+      out += "  " + report::wrapped(fmt::format("{} {} in {}{} for {}", w.from.size() == 1 ? "rank" : "ranks", to_ranges(w.from) + (w.from.size() == 1 ? " waits" : " wait"), w.operation, w.group.empty() ? "" : " of " + report::visible(w.group), fmt::format("{} {}", w.to.size() == 1 ? "rank" : "ranks", to_ranges(w.to))), width_ - 4, 2) + "\n";
+    }
     return out;
   }
 
@@ -163,7 +175,7 @@ nlohmann::ordered_json stage_json(const analyze::Stage& stage) {
 std::string to_json(const Printer& printer, const StackReport& report, const std::vector<Finding>& findings, bool lacks) {
   using Json = nlohmann::ordered_json;
   Json out;
-  out["version"] = 1;
+  out["schema"] = "culprit.stacks/1";
   out["trainers"] = report.trainers;
   out["hang"] = report.hang;
   out["hang_why"] = report.hang_why;
@@ -213,7 +225,7 @@ std::string to_json(const Printer& printer, const StackReport& report, const std
 
 Result<Exit> run_stacks(const Arguments& arguments) {
   if (arguments.positional().empty() && !arguments.has("db")) return usage_error("stacks needs a database or a bundle").hint("culprit stacks -d incident.db");
-  const std::string format = arguments.get("format", "text");
+  const std::string format = arguments.has("json") ? "json" : arguments.get("format", "text");
   if (format != "text" && format != "json" && format != "folded") return usage_error(fmt::format("--format takes text, json or folded, not '{}'", format));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(incident, open_incident(arguments, pack));
@@ -242,6 +254,7 @@ constexpr OptionSpec kOptions[] = {
     {"lacks", nullptr, "also which ranks do not come through a frame"},
     {"lines", nullptr, "other lines of one function are other stacks"},
     {"format", "FORMAT", "text, json or folded"},
+    {"json", nullptr, "the same as --format json"},
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
     kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6],
 };

@@ -75,7 +75,7 @@ void scan_with_rules(benchmark::State& state) {
     for (const auto block : blocks()) {
       const auto scan = scanner.scan(block, "", {}, true);
       newlines += scan.newlines;
-      for (const auto& c : scan.candidates) matches += c.match && c.match->role != rules::Match{}.role;
+      for (const auto& c : scan.candidates) matches += c.judged != nullptr && c.judged->match && c.judged->match->role != rules::Match{}.role;
     }
   }
   state.SetBytesProcessed(state.iterations() * bytes());

@@ -38,12 +38,14 @@ bool serves_collectives(const Facts& facts, std::int32_t stack) {
 
 void put_in_order(Facts& facts) {
   const auto before = [&](const Place& a, const Place& b) { return std::tuple(facts.order(a.member), a.line, a.offset) < std::tuple(facts.order(b.member), b.line, b.offset); };
-  const auto sort = [&](auto& rows) { std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return before(a.place, b.place); }); };
+  // Rows are large and mostly in order: the sort would copy them all.
+  const auto sort_by = [](auto& rows, const auto& less) { if (!std::is_sorted(rows.begin(), rows.end(), less)) std::stable_sort(rows.begin(), rows.end(), less); };
+  const auto sort = [&](auto& rows) { sort_by(rows, [&](const auto& a, const auto& b) { return before(a.place, b.place); }); };
   sort(facts.processes);
   sort(facts.frontiers);
   sort(facts.recorders);
   sort(facts.networks);
-  const auto sort_samples = [&](auto& rows) { std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return before(a.row.place, b.row.place); }); };
+  const auto sort_samples = [&](auto& rows) { sort_by(rows, [&](const auto& a, const auto& b) { return before(a.row.place, b.row.place); }); };
   sort_samples(facts.samples);
   sort_samples(facts.collectives);
 

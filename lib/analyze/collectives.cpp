@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/wait_graph.hpp"
 #include "model/ranges.hpp"
 
 namespace culprit::analyze {
@@ -73,69 +74,6 @@ struct Op {
   bool surely_done = false;                   // on some rank, by its own word
   bool partial = false;                       // of many members nothing is known
   bool stuck = false;                         // all are in it, nobody is out, nothing earlier holds anybody
-};
-
-struct Edge { std::uint32_t to; bool weak; };
-
-class Graph {
- public:
-  explicit Graph(std::size_t nodes) : out_(nodes) {}
-  void add(std::uint32_t from, std::uint32_t to, bool weak = false) { out_[from].push_back({to, weak}); }
-  const std::vector<Edge>& out(std::uint32_t node) const { return out_[node]; }
-  std::size_t size() const { return out_.size(); }
-
-  // Tarjan's strongly connected components without recursion, over the nodes of `among`. Component of each node.
-  std::vector<std::uint32_t> components(const std::vector<std::uint32_t>& among, bool weak_too, std::uint32_t& count) const {
-    constexpr std::uint32_t none = ~0u;
-    std::vector<std::uint32_t> component(out_.size(), none), order(out_.size(), none), low(out_.size(), 0);
-    std::vector<char> member(out_.size(), 0), on_stack(out_.size(), 0);
-    for (const std::uint32_t n : among) member[n] = 1;
-    std::vector<std::uint32_t> stack;
-    std::vector<std::pair<std::uint32_t, std::size_t>> calls;
-    std::uint32_t next = 0;
-    count = 0;
-    for (const std::uint32_t root : among) {
-      if (order[root] != none) continue;
-      calls.push_back({root, 0});
-      while (!calls.empty()) {
-        auto& [node, edge] = calls.back();
-        if (edge == 0 && order[node] == none) {
-          order[node] = low[node] = next++;
-          stack.push_back(node);
-          on_stack[node] = 1;
-        }
-        bool deeper = false;
-        while (edge < out_[node].size()) {
-          const Edge& e = out_[node][edge++];
-          if (!member[e.to] || (e.weak && !weak_too)) continue;
-          if (order[e.to] == none) {
-            calls.push_back({e.to, 0});
-            deeper = true;
-            break;
-          }
-          if (on_stack[e.to]) low[node] = std::min(low[node], order[e.to]);
-        }
-        if (deeper) continue;
-        const std::uint32_t done = node;
-        if (low[done] == order[done]) {
-          while (true) {
-            const std::uint32_t n = stack.back();
-            stack.pop_back();
-            on_stack[n] = 0;
-            component[n] = count;
-            if (n == done) break;
-          }
-          ++count;
-        }
-        calls.pop_back();
-        if (!calls.empty()) low[calls.back().first] = std::min(low[calls.back().first], low[done]);
-      }
-    }
-    return component;
-  }
-
- private:
-  std::vector<std::vector<Edge>> out_;
 };
 
 class WaitFor {
@@ -255,9 +193,14 @@ class WaitFor {
     return it->second;
   }
 
-  bool usable(const Place& place) const {
-    const MemberRow* m = facts_.member(place.member);
-    return m != nullptr && m->duplicate_of == 0 && !facts_.foreign(*m) && (!m->attempt || *m->attempt == last_attempt_);
+  // Asked once last_attempt_ is known, of every row; the rows of a member stand together.
+  bool usable(const Place& place) {
+    if (place.member != asked_) {
+      const MemberRow* m = facts_.member(place.member);
+      asked_ = place.member;
+      usable_ = m != nullptr && m->duplicate_of == 0 && !facts_.foreign(*m) && (!m->attempt || *m->attempt == last_attempt_);
+    }
+    return usable_;
   }
 
   void gather() {
@@ -313,10 +256,18 @@ class WaitFor {
       if (dump->truncated) report_.cut.push_back(rank);
     }
     const bool by_dump = !best.empty();
-    const auto speaks = [&](std::int64_t rank, const Place& place) { return !by_dump || (best.count(rank) != 0 && best.at(rank)->place.member == place.member); };
+    auto speaks = [&, last = best.cend()](std::int64_t rank, const Place& place) mutable {
+      if (!by_dump) return true;
+      if (last == best.cend() || last->first != rank) last = best.find(rank);
+      return last != best.cend() && last->second->place.member == place.member;
+    };
 
     std::map<std::pair<GroupId, std::string>, std::uint32_t> known;
+    constexpr std::uint32_t kNew = 0xffffffff;
+    std::vector<std::uint32_t> plain(facts_.groups.size() + 1, kNew);   // the known ones without a counter's name: nearly all
     const auto group = [&](GroupId id, const std::string& counter) -> Group& {
+      const bool is_plain = counter.empty() && id >= 0 && static_cast<std::size_t>(id) < plain.size();
+      if (is_plain && plain[static_cast<std::size_t>(id)] != kNew) return groups_[plain[static_cast<std::size_t>(id)]];
       const auto [it, fresh] = known.try_emplace({id, counter}, static_cast<std::uint32_t>(groups_.size()));
       if (fresh) {
         Group g;
@@ -326,15 +277,24 @@ class WaitFor {
           for (const std::int64_t r : members_of(*row)) g.members.push_back({r, rank_index(r), kUnknownSequence, kUnknownSequence, kUnknownSequence, kUnknownSequence, nullptr, nullptr});
         groups_.push_back(std::move(g));
       }
+      if (is_plain) plain[static_cast<std::size_t>(id)] = it->second;
       return groups_[it->second];
     };
     // In an order of their own: whatever comes first in the bundle, the answer is the same.
     std::set<std::pair<GroupId, std::string>> used;
+    std::vector<bool> plain_used(facts_.groups.size() + 1, false);
+    const auto use = [&](GroupId id, const std::string& counter) {
+      if (counter.empty() && id >= 0 && static_cast<std::size_t>(id) < plain_used.size()) {
+        if (plain_used[static_cast<std::size_t>(id)]) return;
+        plain_used[static_cast<std::size_t>(id)] = true;
+      }
+      used.insert({id, counter});
+    };
     if (report_.source == "nccl-init") from_init_lines();
     for (const FrontierRow& f : report_.source == "nccl-init" ? init_rows_ : facts_.frontiers)
-      if (f.source == report_.source && usable(f.place)) used.insert({canonical(f.group), f.operation});
+      if (f.source == report_.source && usable(f.place)) use(canonical(f.group), f.operation);
     for (const CollectiveSample& c : facts_.collectives)
-      if (c.row.source == report_.source && usable(c.row.place)) used.insert({canonical(c.row.group), ""});
+      if (c.row.source == report_.source && usable(c.row.place)) use(canonical(c.row.group), "");
     std::vector<std::pair<GroupId, std::string>> ordered(used.begin(), used.end());
     static const GroupRow kNameless{};
     const auto row_of = [&](GroupId id) -> const GroupRow& { const GroupRow* row = facts_.group(id); return row != nullptr ? *row : kNameless; };
@@ -571,7 +531,7 @@ class WaitFor {
   std::uint32_t node(std::uint32_t op) const { return static_cast<std::uint32_t>(ranks_.size()) + op; }
 
   void make_graph() {
-    graph_ = Graph(ranks_.size() + ops_.size());
+    graph_ = WaitGraph(ranks_.size() + ops_.size());
     for (const Op& o : ops_) {
       if (o.p2p || o.done.empty() || !o.surely_done) continue;
       // A broadcast can be over for most and not for a few: those did not get it.
@@ -616,11 +576,11 @@ class WaitFor {
     std::vector<std::vector<std::uint32_t>> nodes(count);
     for (std::uint32_t n = 0; n < graph_.size(); ++n) {
       nodes[component[n]].push_back(n);
-      for (const Edge& e : graph_.out(n)) has_out[component[n]] |= component[e.to] != component[n];
+      for (const WaitGraph::Edge& e : graph_.out(n)) has_out[component[n]] |= component[e.to] != component[n];
     }
     std::vector<std::vector<std::uint32_t>> in(graph_.size());
     for (std::uint32_t n = 0; n < graph_.size(); ++n)
-      for (const Edge& e : graph_.out(n)) in[e.to].push_back(n);
+      for (const WaitGraph::Edge& e : graph_.out(n)) in[e.to].push_back(n);
     reverse_ = std::move(in);
     for (std::uint32_t c = 0; c < count; ++c) {
       if (has_out[c]) continue;
@@ -636,7 +596,7 @@ class WaitFor {
       std::vector<std::vector<std::uint32_t>> part(inner);
       for (const std::uint32_t n : nodes[c]) {
         part[parts[n]].push_back(n);
-        for (const Edge& e : graph_.out(n)) out[parts[n]] |= !e.weak && parts[e.to] != parts[n];
+        for (const WaitGraph::Edge& e : graph_.out(n)) out[parts[n]] |= !e.weak && parts[e.to] != parts[n];
       }
       for (std::uint32_t p = 0; p < inner; ++p) {
         if (out[p]) continue;
@@ -940,6 +900,8 @@ class WaitFor {
   CollectiveReport report_;
   std::int64_t last_attempt_ = 0;
   std::vector<GroupId> canonical_;
+  MemberId asked_ = -1;
+  bool usable_ = false;
   std::vector<FrontierRow> init_rows_;
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> by_process_;
   bool by_process_known_ = false;
@@ -950,7 +912,7 @@ class WaitFor {
   std::vector<Launch> sends_, calls_;
   std::vector<Op> ops_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> enters_;   // rank, operation
-  Graph graph_{0};
+  WaitGraph graph_{0};
   std::vector<std::vector<std::uint32_t>> reverse_;
   std::vector<std::vector<Wait>> chains_;
 };
@@ -988,135 +950,6 @@ CollectiveReport wait_for(const Facts& facts, const Topology& topology) {
     if (kept.moving) return kept;
   }
   return kept;
-}
-
-std::vector<SlowRank> slow_ranks(GroupId group, std::span<const HistoryRow> histories, const SlowParams& params) {
-  // Only operations that every rank of the group has, with a duration: sums over different operations do not compare.
-  struct Sum { double inside = 0, late = 0; std::size_t n = 0; };
-  std::map<std::int64_t, std::vector<std::pair<std::int64_t, const HistoryEntry*>>> by_sequence;
-  std::map<std::int64_t, Sum> sums;
-  std::set<std::int64_t> ranks;
-  for (const HistoryRow& h : histories) {
-    if (!h.rank || h.group != group || !ranks.insert(*h.rank).second) continue;
-    for (const HistoryEntry& e : h.entries)
-      if (e.state == 2 && e.p2p == 0 && (e.duration_ms >= 0 || (e.completed_ns > e.created_ns && e.created_ns > 0))) by_sequence[e.sequence].emplace_back(*h.rank, &e);
-  }
-  std::vector<SlowRank> out;
-  if (ranks.size() < 3) return out;
-  std::size_t common = 0;
-  for (const auto& [sequence, entries] : by_sequence) {
-    if (entries.size() != ranks.size()) continue;
-    if (std::any_of(entries.begin(), entries.end(), [&](const auto& e) { return e.second->signature != entries[0].second->signature; })) continue;
-    ++common;
-    std::vector<Nanoseconds> created;
-    for (const auto& [rank, e] : entries) created.push_back(e->created_ns);
-    std::nth_element(created.begin(), created.begin() + static_cast<std::ptrdiff_t>(created.size() / 2), created.end());
-    const Nanoseconds median = created[created.size() / 2];
-    for (const auto& [rank, e] : entries) {
-      Sum& s = sums[rank];
-      s.inside += e->duration_ms >= 0 ? static_cast<double>(e->duration_ms) : static_cast<double>(e->completed_ns - e->created_ns) / 1e6;
-      s.late += static_cast<double>(e->created_ns - median) / 1e6;
-      ++s.n;
-    }
-  }
-  if (common < params.at_least) return out;
-  double total = 0;
-  for (const auto& [rank, s] : sums) total += s.inside;
-  for (const auto& [rank, s] : sums) {
-    const double others = (total - s.inside) / static_cast<double>(ranks.size() - 1);
-    if (s.inside >= params.least_share * others) continue;
-    out.push_back({group, rank, s.inside / static_cast<double>(s.n), others / static_cast<double>(s.n), s.late / static_cast<double>(s.n), s.n});
-  }
-  std::sort(out.begin(), out.end(), [](const SlowRank& a, const SlowRank& b) { return std::tuple(a.inside_ms / a.others_ms, a.rank) < std::tuple(b.inside_ms / b.others_ms, b.rank); });
-  return out;
-}
-
-std::vector<Finding> collective_findings(const CollectiveReport& report, const std::vector<SlowRank>& slow, const Facts& facts, const Topology& topology) {
-  std::vector<Finding> out;
-  if (report.source.empty()) return out;
-  const auto group_name = [&](GroupId id) { return analyze::group_name(facts, id); };
-  Finding base;
-  base.analysis = "collectives";
-  base.symptom = "Job Hang";
-  base.severity = Severity::distributed;
-  base.role = Role::root;
-  base.numbers = {{"source", report.source}, {"ranks_seen", std::to_string(report.seen.size())}, {"pending", std::to_string(report.pending)}};
-  if (report.leaves.empty()) {
-    Finding f = base;
-    f.id = "collectives/none";
-    f.subject = {"job", "job"};
-    f.scope = Scope::job_wide;
-    f.symptom = "None";
-    f.severity = Severity::info;
-    f.role = Role::advice;
-    f.title = report.moving ? "collectives were moving" : report.pending == 0 ? "nothing unfinished" : "nobody stands out";
-    f.outcome = report.moving || report.pending == 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
-    f.confidence = 0.6;
-    f.why = report.moving ? report.moving_why : report.pending == 0 ? "no rank has an unfinished operation" : "operations are unfinished, and no rank is behind all others";
-    out.push_back(std::move(f));
-  }
-  std::set<std::string> ids;
-  for (const Leaf& leaf : report.leaves) {
-    Finding f = base;
-    f.event_class = std::string("stopped/") + name(leaf.kind);
-    std::replace(f.event_class.begin(), f.event_class.end(), ' ', '_');
-    f.confidence = leaf.confidence;
-    f.why = leaf.why;
-    f.ranks = leaf.ranks;
-    f.hosts = topology.hosts_of(leaf.ranks);
-    if (f.hosts.size() == 1) f.host = f.hosts.front();
-    if (leaf.kind == StopKind::network || (leaf.kind == StopKind::mismatch && leaf.ranks.size() > 1)) {
-      f.subject = {"group", group_name(leaf.group)};
-      f.scope = leaf.kind == StopKind::mismatch ? Scope::user_code : Scope::shared;
-    } else {
-      f.subject = {"rank", std::to_string(leaf.ranks[0])};
-      f.scope = leaf.kind == StopKind::mismatch || leaf.kind == StopKind::left_early ? Scope::user_code : Scope::host_local;
-    }
-    if (leaf.kind == StopKind::mismatch) f.symptom = "Collective Mismatch";
-    f.title = leaf.kind == StopKind::host_stopped ? "rank whose host process stopped before a collective"
-              : leaf.kind == StopKind::device_stopped ? "rank whose GPU stopped inside a collective"
-              : leaf.kind == StopKind::network ? "collective without progress"
-              : leaf.kind == StopKind::mismatch ? "ranks that call different collectives"
-              : leaf.kind == StopKind::left_early ? "rank that left early" : "rank without a dump that others wait for";
-    f.id = fmt::format("collectives/{}/{}", f.event_class.substr(8), f.subject.kind == "rank" ? "rank/" + f.subject.id : fmt::format("{}/{}", f.subject.id, leaf.sequence));
-    while (!ids.insert(f.id).second) f.id += "+";
-    f.numbers.push_back({"group", group_name(leaf.group)});
-    f.numbers.push_back({"kind", name(leaf.kind)});
-    f.numbers.push_back({"operation", leaf.operation});
-    f.numbers.push_back({"ranks", to_ranges(leaf.ranks)});
-    f.numbers.push_back({"sequence", std::to_string(leaf.sequence)});
-    f.numbers.push_back({"tie", leaf.tie ? "1" : "0"});
-    f.numbers.push_back({"waiting", std::to_string(leaf.waiting)});
-    std::sort(f.numbers.begin(), f.numbers.end());
-    const auto show = [&](const Place& p) {
-      const bool told = std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) { return e.member == p.member && e.offset == p.offset; });
-      if (p.member != 0 && !told && f.evidence.size() < 8) f.evidence.push_back(facts.evidence(p));
-    };
-    for (const Place& p : leaf.places) show(p);
-    if (&leaf == &report.leaves.front())
-      for (const Wait& w : report.chain) show(w.place);
-    out.push_back(std::move(f));
-  }
-  for (const SlowRank& s : slow) {
-    Finding f = base;
-    f.id = fmt::format("collectives/slow/rank/{}/{}", s.rank, group_name(s.group));
-    f.event_class = "slow_rank";
-    f.symptom = "MFU Decline";
-    f.severity = Severity::warning;
-    f.role = Role::advice;
-    f.subject = {"rank", std::to_string(s.rank)};
-    f.ranks = {s.rank};
-    f.hosts = topology.hosts_of(f.ranks);
-    if (!f.hosts.empty()) f.host = f.hosts.front();
-    f.title = "rank that joins collectives last";
-    f.confidence = 0.6;
-    f.why = fmt::format("it spends {:.2f} ms in an operation of {}, its peers {:.2f} ms on average: they wait for it", s.inside_ms, group_name(s.group), s.others_ms);
-    for (const RecorderRow& d : facts.recorders)
-      if (const MemberRow* m = facts.member(d.place.member); f.evidence.size() < 2 && m != nullptr && (d.rank == s.rank || m->rank == s.rank)) f.evidence.push_back(facts.evidence(d.place));
-    f.numbers = {{"inside_ms", fmt::format("{:.3f}", s.inside_ms)}, {"late_ms", fmt::format("{:.3f}", s.late_ms)}, {"operations", std::to_string(s.operations)}, {"others_ms", fmt::format("{:.3f}", s.others_ms)}};
-    out.push_back(std::move(f));
-  }
-  return out;
 }
 
 }  // namespace culprit::analyze

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "analyze/facts.hpp"
+#include "analyze/slow_ranks.hpp"
 #include "analyze/topology.hpp"
 #include "model/finding.hpp"
 
@@ -82,22 +83,6 @@ std::string group_name(const Facts& facts, GroupId id);
 
 // Looks at one source at a time and returns the report of the best one that says something (recorder first).
 CollectiveReport wait_for(const Facts& facts, const Topology& topology);
-
-// Sum of the time that each rank spends inside the collectives of one communicator: the least sum joins last and
-// delays the others (FT-HSDP section 2.3). Also Aegis section 5.2: a rank whose mean duration is below 0.8 of its group's
-// computes slowly. Durations are milliseconds.
-struct SlowParams {
-  double least_share = 0.8;              // Aegis: TD < 0.8 mean
-  std::size_t at_least = 20;             // operations that all ranks of the group have in common
-};
-struct SlowRank {
-  GroupId group = 0;
-  std::int64_t rank = 0;
-  double inside_ms = 0, others_ms = 0;   // per operation; others: mean of the group
-  double late_ms = 0;                    // how much later than the median of its group it launches; clocks permitting
-  std::size_t operations = 0;
-};
-std::vector<SlowRank> slow_ranks(GroupId group, std::span<const HistoryRow> histories, const SlowParams& params = {});
 
 // Findings of analysis "collectives": one a leaf, or one that says why there is none.
 std::vector<Finding> collective_findings(const CollectiveReport& report, const std::vector<SlowRank>& slow, const Facts& facts, const Topology& topology);

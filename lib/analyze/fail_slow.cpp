@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -29,7 +30,7 @@ class Judge {
   }
 
   // Levels and the attempt's own baseline (logarithm); nothing when it is too short.
-  std::optional<double> measure(Attempt& attempt) {
+  std::optional<double> measure(AttemptPace& attempt) {
     if (y_.size() < 2 * params_.min_regime) return {};
     levels_ = find_levels(y_, params_);
     find_baseline();
@@ -275,6 +276,7 @@ std::vector<std::size_t> restarts(const IterationTimes& in, const FailSlowParams
       if (gap > 60'000 && gap > params.time_gap * tick && !explains(in.time[i]) && !explains(1000 * in.time[i])) restart = true;
       last_clock = in.clock[i];
     }
+    restart = restart || (i > 0 && i < in.job.size() && in.job[i] != in.job[i - 1]);
     if (restart && i > 0) out.push_back(i);
   }
   out.push_back(n);
@@ -312,19 +314,24 @@ FailSlow find_fail_slow(const IterationTimes& iterations, const FailSlowParams& 
     }
     most = std::max(most, place.size());
     judges.emplace_back(iterations, sane, std::move(place), out);
-    own.push_back(judges.back().measure(out.attempts.emplace_back(Attempt{cuts[c], cuts[c + 1]})));
+    own.push_back(judges.back().measure(out.attempts.emplace_back(AttemptPace{cuts[c], cuts[c + 1]})));
+    if (cuts[c] < iterations.job.size()) out.attempts.back().job = iterations.job[cuts[c]];
     out.enough = out.enough || own.back();
   }
-  // The lowest baseline, and the lowest of the others for the attempt that has it.
-  std::optional<double> lowest, second;
-  std::size_t whose = 0;
+  // Against the lowest baseline of the others, where the same job made them.
+  struct Lowest { std::optional<double> first, second; std::size_t whose = 0; };
+  std::map<std::uint32_t, Lowest> by_job;
   for (std::size_t c = 0; c < own.size(); ++c) {
     if (!own[c]) continue;
-    if (!lowest || *own[c] < *lowest) { second = lowest; lowest = own[c]; whose = c; }
-    else if (!second || *own[c] < *second) second = own[c];
+    Lowest& low = by_job[out.attempts[c].job];
+    if (!low.first || *own[c] < *low.first) { low.second = low.first; low.first = own[c]; low.whose = c; }
+    else if (!low.second || *own[c] < *low.second) low.second = own[c];
   }
-  for (std::size_t c = 0; c < own.size(); ++c)
-    if (own[c]) judges[c].judge(c == whose ? second : lowest);
+  for (std::size_t c = 0; c < own.size(); ++c) {
+    if (!own[c]) continue;
+    const Lowest& low = by_job[out.attempts[c].job];
+    judges[c].judge(c == low.whose ? low.second : low.first);
+  }
   if (!out.enough) out.reason = fmt::format("{} iteration times in {}; at least {} are needed", most, out.attempts.size() > 1 ? "the longest attempt" : "all", 2 * sane.min_regime);
   return out;
 }

@@ -54,6 +54,7 @@ struct IterationTimes {
   std::span<const double> time;                // ms; NaN: missing
   std::span<const double> number = {};         // iteration numbers, or empty; a step back begins a new attempt
   std::span<const double> clock = {};          // when each ended, ms, or empty
+  std::span<const std::uint32_t> job = {};     // or empty; another number: other machines or batch, a pace of its own (step_jobs.hpp)
 };
 
 struct Regime {
@@ -80,17 +81,19 @@ struct Pause {
   double extra = 0;                                           // ms each, median
 };
 
-struct Attempt {
+// How fast one attempt ran, in its part of the series.
+struct AttemptPace {
   std::size_t start = 0, end = 0;
   double baseline = 0, noise = 0, wander = 0, required = 0;   // ms; the rest relative: 0.02 is 2 %
   bool judged = false;
+  std::uint32_t job = 0;                       // only attempts of the same job are held against each other
 };
 
 struct FailSlow {
   bool enough = false;
   std::string reason;                          // why not
   std::size_t missing = 0, dropped = 0;        // dropped: 0 or less
-  std::vector<Attempt> attempts;
+  std::vector<AttemptPace> attempts;
   std::vector<std::size_t> change_points;      // boundaries of the regimes
   std::vector<Regime> regimes;
   std::vector<SlowInterval> intervals;

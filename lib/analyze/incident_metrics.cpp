@@ -1,6 +1,7 @@
 #include "analyze/incident_metrics.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -60,6 +61,36 @@ std::string entity_name(const SeriesRow& s) {
   if (s.nic) return fmt::format("{}{}{}", host, host.empty() ? "" : "/", *s.nic);
   if (s.rank) return fmt::format("rank {}", *s.rank);
   return host;
+}
+
+std::vector<Evidence> sample_evidence(const Facts& facts, const std::function<SeriesPoints(SeriesId)>& load, const std::string& metric, const std::string& entity, Nanoseconds start, Nanoseconds end, double value) {
+  std::vector<Evidence> out;
+  struct Found { Nanoseconds time; double value; Evidence evidence; };
+  std::optional<Found> first, nearest;
+  for (const SeriesRow& s : facts.series) {
+    const std::string whose = entity_name(s);
+    if (whose.empty() || !entity.starts_with(whose) || (entity != whose && entity != fmt::format("{} {}", whose, s.labels))) continue;
+    if (s.name != metric && !(s.name == "node_cpu_seconds_total" && s.labels.find("mode=" + metric) != std::string::npos)) continue;
+    const MemberRow* m = facts.member(s.member);
+    const auto offset = facts.clock_offset(s.member, s.clock);
+    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || !offset) continue;
+    const SeriesPoints points = load(s.id);
+    if (points.times.empty()) continue;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (points.times[i] == kNoValue) continue;
+      const Nanoseconds time = points.times[i] + *offset;
+      if (time < start || time > end) continue;
+      const bool earlier = !first || time < first->time, nearer = !nearest || (std::isnan(value) ? time > nearest->time : std::abs(points.values[i] - value) < std::abs(nearest->value - value));
+      if (!earlier && !nearer) continue;
+      const auto line = points.lines.empty() ? 0 : points.lines[i];
+      const Found found{time, points.values[i], facts.evidence({s.member, static_cast<std::uint64_t>(std::max<std::int64_t>(0, line)), points.offsets.empty() ? 0 : static_cast<std::uint64_t>(std::max<std::int64_t>(0, points.offsets[i])), 0}, fmt::format("{}", points.values[i]))};
+      if (earlier) first = found;
+      if (nearer) nearest = found;
+    }
+  }
+  if (nearest) out.push_back(nearest->evidence);
+  if (first && first->time != nearest->time) out.push_back(first->evidence);
+  return out;
 }
 
 IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& catalogue, const std::function<SeriesPoints(SeriesId)>& load) {

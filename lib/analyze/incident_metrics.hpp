@@ -23,6 +23,10 @@ struct IncidentMetrics {
 // node_exporter's CPU seconds the shares of stolen and waiting time are made, a number a host.
 IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& catalogue, const std::function<SeriesPoints(SeriesId)>& load);
 
+// The lines that tell the first sample within start .. end and the one nearest to `value` (NaN, as for counters: the last);
+// excerpts are the values as numbers. metric, entity: as in IncidentMetrics. Empty when no sample stands there.
+std::vector<Evidence> sample_evidence(const Facts& facts, const std::function<SeriesPoints(SeriesId)>& load, const std::string& metric, const std::string& entity, Nanoseconds start, Nanoseconds end, double value);
+
 // "node-07/gpu3", "rank 12"; "" when nothing says whose it is.
 std::string entity_name(const SeriesRow& series);
 

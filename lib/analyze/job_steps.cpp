@@ -106,8 +106,14 @@ JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
     std::int64_t highest = kNoValue;         // of this attempt
     Nanoseconds last_time = kNoValue;
     if (out.size() > 0) ++attempt;
+    // Beside lines that count the steps, those that do not (a dictionary of losses) tell of the same steps.
+    const bool counted = std::any_of(table.iteration.begin(), table.iteration.end(), [](std::int64_t it) { return it != kNoValue; });
     for (std::size_t i = 0; i < table.size(); ++i) {
       const std::int64_t it = table.iteration[i];
+      if (counted && it == kNoValue && std::isnan(table.iteration_ms[i])) {
+        ++out.repeated;
+        continue;
+      }
       const Nanoseconds raw = table.times[i];
       if (it != kNoValue && highest != kNoValue && it <= highest) {
         const bool pause = raw == kNoValue || last_time == kNoValue || std::isnan(gap) || static_cast<double>(raw - last_time) > kRestartSteps * gap;

@@ -51,15 +51,23 @@ double BinWalker::take(Nanoseconds until) {
 
 void BinWalker::fill(std::int64_t first, std::size_t count, double* out, std::size_t stride) {
   for (std::size_t i = 0; i < count; ++i) {
-    const std::int64_t bin = first + static_cast<std::int64_t>(i);
+    std::int64_t bin = first + static_cast<std::int64_t>(i);
     // The usual case: one sample here, and the next one in the next bin.
-    if (next_ == bin && at_ + 1 < size_) {
-      const Nanoseconds end = (bin + 1) * bin_, time = times_[at_ + 1];
-      if (time >= end && time - end < bin_ && std::isfinite(values_[at_ + 1])) {
-        last_ = out[i * stride] = values_[at_++];
-        last_bin_ = bin;
-        next_ = bin + 1;
-        continue;
+    if (next_ == bin) {
+      std::size_t at = at_;
+      Nanoseconds end = (bin + 1) * bin_;
+      for (; i < count && at + 1 < size_; ++i, ++at, end += bin_) {
+        const Nanoseconds time = times_[at + 1];
+        if (time < end || time - end >= bin_ || !std::isfinite(values_[at + 1])) break;
+        out[i * stride] = values_[at];
+      }
+      if (at > at_) {
+        at_ = at;
+        last_ = values_[at - 1];
+        next_ = first + static_cast<std::int64_t>(i);
+        last_bin_ = next_ - 1;
+        if (i == count) return;
+        bin = next_;
       }
     }
     while (next_ < bin) { last_bin_ = next_; last_ = take((next_ + 1) * bin_); settle(); }

@@ -228,6 +228,7 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
     f.uncertainty = report.bin;
     f.count = all.size();
     f.numbers = {{"crowd", number(o.outlier.crowd)}, {"method", o.outlier.method}, {"score", number(o.outlier.score)}, {"threshold", number(o.outlier.threshold)}, {"unit", o.unit}, {"value", number(o.outlier.value)}};
+    f.evidence = o.evidence;
     if (!o.host.empty()) {
       f.host = o.host;
       f.hosts = {o.host};

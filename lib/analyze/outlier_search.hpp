@@ -20,6 +20,7 @@ struct MetricOutlier {
   std::string unit;
   std::string host;
   const rules::Metric* known = nullptr;
+  std::vector<Evidence> evidence = {};  // where it is told; a table has none
 };
 
 struct MetricCommon {

@@ -15,15 +15,18 @@ namespace {
 
 constexpr std::size_t kLanes = 4;   // sums are over lanes, so that vectors of 2 and of 4 add alike
 
-// One sample into all runs of a dimension: log_p gets the log predictive density.
-CULPRIT_VECTOR_CLONES void update(std::size_t n, double x, const double* __restrict c, const double* __restrict shrink, const double* __restrict spread, const double* __restrict alpha, double* __restrict mean,
+// One sample into all runs of a dimension: log_p gets the log predictive density. c, shrink, spread: by samples learned.
+CULPRIT_VECTOR_CLONES void update(std::size_t n, double x, double alpha0, const double* __restrict c, const double* __restrict shrink, const double* __restrict spread, std::int32_t* __restrict learned, double* __restrict mean,
                                   double* __restrict beta, double* __restrict log_beta, double* __restrict log_p) {
   for (std::size_t i = 0; i < n; ++i) {
+    const std::int32_t k = learned[i];
+    const double alpha = alpha0 + 0.5 * static_cast<double>(k);
     const double d = x - mean[i];
-    const double next = beta[i] + spread[i] * d * d;
+    const double next = beta[i] + spread[k] * d * d;
     const double log_next = fast_log(next);
-    log_p[i] += c[i] + alpha[i] * log_beta[i] - (alpha[i] + 0.5) * log_next;
-    mean[i] += d * shrink[i];
+    log_p[i] += c[k] + alpha * log_beta[i] - (alpha + 0.5) * log_next;
+    mean[i] += d * shrink[k];
+    learned[i] = k + 1;
     beta[i] = next;
     log_beta[i] = log_next;
   }
@@ -77,34 +80,28 @@ RunLengths::RunLengths(const RunLengthParams& params, std::size_t dimensions) : 
   }
 }
 
-const RunLengths::Constant* RunLengths::table(std::size_t learned) {
-  while (constants_.size() <= learned) {
-    const auto n = static_cast<double>(constants_.size());
+// Constants of runs that have learned up to so many samples.
+void RunLengths::provide(std::size_t learned) {
+  while (constants_.c.size() <= learned) {
+    const auto n = static_cast<double>(constants_.c.size());
     const double kappa = params_.prior.kappa + n;
     const double alpha = params_.prior.alpha + n / 2;
     const double c = std::lgamma(alpha + 0.5) - std::lgamma(alpha) - 0.5 * std::log(std::numbers::pi) - 0.5 * std::log(2 * (kappa + 1) / kappa);
-    constants_.push_back({c, 1 / (kappa + 1), kappa / (2 * (kappa + 1))});
+    constants_.c.push_back(c);
+    constants_.shrink.push_back(1 / (kappa + 1));
+    constants_.spread.push_back(kappa / (2 * (kappa + 1)));
   }
-  return constants_.data();
 }
 
 void RunLengths::learn(Dimension& dimension, double x) {
-  const std::size_t n = start_.size();
-  const Constant* constants = table(dimension.learned.front());
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t learned = dimension.learned[i]++;
-    c_[i] = constants[learned].c;
-    shrink_[i] = constants[learned].shrink;
-    spread_[i] = constants[learned].spread;
-    alpha_[i] = params_.prior.alpha + 0.5 * learned;
-  }
-  update(n, x, c_.data(), shrink_.data(), spread_.data(), alpha_.data(), dimension.mean.data(), dimension.beta.data(), dimension.log_beta.data(), log_p_.data());
+  provide(static_cast<std::size_t>(dimension.learned.front()));   // the oldest run
+  update(start_.size(), x, params_.prior.alpha, constants_.c.data(), constants_.shrink.data(), constants_.spread.data(), dimension.learned.data(), dimension.mean.data(), dimension.beta.data(), dimension.log_beta.data(), log_p_.data());
 }
 
 double RunLengths::step(std::span<const double> sample) {
   assert(sample.size() == dimensions_.size());
   const std::size_t n = start_.size();
-  c_.resize(n), shrink_.resize(n), spread_.resize(n), alpha_.resize(n), weight_.resize(n);
+  weight_.resize(n);
   bool any = false;
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     if (!std::isfinite(sample[d])) continue;

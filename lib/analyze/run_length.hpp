@@ -60,12 +60,12 @@ class RunLengths {
  private:
   struct Dimension {
     std::vector<double> mean, beta, log_beta;
-    std::vector<std::uint32_t> learned;      // samples
+    std::vector<std::int32_t> learned;       // samples
   };
-  struct Constant { double c, shrink, spread; };  // see table()
+  struct Constants { std::vector<double> c, shrink, spread; };   // by samples learned; see provide()
 
   void learn(Dimension& dimension, double x);
-  const Constant* table(std::size_t learned);
+  void provide(std::size_t learned);
   void open();
   void prune(double sum);
   void keep(std::span<const std::uint32_t> kept);
@@ -74,12 +74,11 @@ class RunLengths {
   RunLengthParams params_;
   double log_hazard_, log_survival_, log_beta0_;
   std::size_t time_ = 0;
-  std::vector<Constant> constants_;
+  Constants constants_;
   // Live runs, the oldest first; the last one has learned nothing yet.
   std::vector<std::size_t> start_;
   std::vector<double> log_p_, weight_;
   std::vector<Dimension> dimensions_;
-  std::vector<double> c_, shrink_, spread_, alpha_;   // of each live run, gathered
   std::vector<double> ranked_;
   std::vector<std::uint32_t> kept_;
   std::size_t best_start_ = 0;

@@ -12,26 +12,27 @@ namespace culprit::analyze {
 
 namespace {
 
+constexpr std::size_t kLook = 8;   // samples from one look at what can be dropped to the next
 
-struct Sums { double one, two; std::uint32_t count; };   // of the samples before a start
+struct Sums { double one, two; std::int32_t count; };   // of the samples before a start
 
 // Live starts of one dimension.
 struct Live {
-  std::vector<double> one, two, count;
-  std::vector<std::uint32_t> counted;
+  std::vector<double> one, two;
+  std::vector<std::int32_t> counted;
 };
 
-// total = past + log marginal of the samples from each start to here.
-CULPRIT_VECTOR_CLONES void marginals(std::size_t n, double one_now, double two_now, double count_now, double alpha0, double beta0, const double* __restrict constant, const double* __restrict inverse, const double* __restrict one,
-                                     const double* __restrict two, const double* __restrict count, const double* past, double* total) {
+// total = past + log marginal of the samples from each start to here. constants and inverses: by number of samples.
+CULPRIT_VECTOR_CLONES void marginals(std::size_t n, double one_now, double two_now, std::int32_t count_now, double alpha0, double beta0, const double* __restrict constants, const double* __restrict inverses,
+                                     const double* __restrict one, const double* __restrict two, const std::int32_t* __restrict counted, const double* past, double* total) {
   for (std::size_t i = 0; i < n; ++i) {
-    const double samples = count_now - count[i];
+    const std::int32_t samples = count_now - counted[i];
     const double sum = one_now - one[i];
     const double squares = two_now - two[i];
     // inverse = 1 / (k0 + n). SSE + k0 n mean^2 / (k0 + n) = squares - sum^2 / (k0 + n): what is 0 samples comes out as 0, too. mu0 was taken off.
-    const double spread = squares - sum * sum * inverse[i];
+    const double spread = squares - sum * sum * inverses[samples];
     const double beta = beta0 + 0.5 * (spread > 0 ? spread : 0);
-    total[i] = past[i] + constant[i] - (alpha0 + 0.5 * samples) * fast_log(beta);
+    total[i] = past[i] + constants[samples] - (alpha0 + 0.5 * static_cast<double>(samples)) * fast_log(beta);
   }
 }
 
@@ -72,7 +73,7 @@ std::vector<std::size_t> most_probable_segmentation(Dimensions series, const Seg
   }
 
   std::vector<std::uint32_t> start;           // live starts, ascending
-  std::vector<double> base, total, constant, inverse;  // base: score of the past, hazard, and survival so far taken off
+  std::vector<double> base, total;            // base: score of the past, hazard, and survival so far taken off
   std::vector<Live> live(dimensions);
   std::vector<Sums> now(dimensions, Sums{0, 0, 0});
   std::vector<double> score(size + 1, 0);
@@ -86,12 +87,11 @@ std::vector<std::size_t> most_probable_segmentation(Dimensions series, const Seg
       for (std::size_t d = 0; d < dimensions; ++d) {
         live[d].one.push_back(now[d].one);
         live[d].two.push_back(now[d].two);
-        live[d].count.push_back(now[d].count);
         live[d].counted.push_back(now[d].count);
       }
     }
     const std::size_t n = start.size();
-    total.resize(n), constant.resize(n), inverse.resize(n);
+    total.resize(n);
     for (std::size_t d = 0; d < dimensions; ++d) {
       if (t < series[d].size() && std::isfinite(series[d][t])) {
         const double x = std::clamp(series[d][t] - prior.mean, -1e100, 1e100);
@@ -99,12 +99,7 @@ std::vector<std::size_t> most_probable_segmentation(Dimensions series, const Seg
         now[d].two += x * x;
         ++now[d].count;
       }
-      for (std::size_t i = 0; i < n; ++i) {
-        const std::uint32_t samples = now[d].count - live[d].counted[i];
-        constant[i] = constants[samples];
-        inverse[i] = inverses[samples];
-      }
-      marginals(n, now[d].one, now[d].two, now[d].count, prior.alpha, prior.beta, constant.data(), inverse.data(), live[d].one.data(), live[d].two.data(), live[d].count.data(),
+      marginals(n, now[d].one, now[d].two, now[d].count, prior.alpha, prior.beta, constants.data(), inverses.data(), live[d].one.data(), live[d].two.data(), live[d].counted.data(),
                 d == 0 ? base.data() : total.data(), total.data());
     }
     const double best = largest(n, total.data());
@@ -113,20 +108,21 @@ std::vector<std::size_t> most_probable_segmentation(Dimensions series, const Seg
     score[t + 1] = best + static_cast<double>(t + 1) * log_survival;
     from[t + 1] = start[which];
 
-    // Dropping moves everything, so a sixteenth of the starts must be worth it.
-    if (!params.prune || below(n, best - behind, total.data()) * 16 <= n) continue;
+    // Dropping moves everything, so a sixteenth of the starts must be worth it. Looking costs, too: a start that stays for some
+    // samples more is only work.
+    if (!params.prune || t % kLook != 0 || below(n, best - behind, total.data()) * 16 <= n) continue;
     std::size_t to = 0;
     for (std::size_t i = 0; i < n; ++i) {
       if (total[i] + behind < best) continue;
       if (to != i) {
         start[to] = start[i];
         base[to] = base[i];
-        for (Live& l : live) l.one[to] = l.one[i], l.two[to] = l.two[i], l.count[to] = l.count[i], l.counted[to] = l.counted[i];
+        for (Live& l : live) l.one[to] = l.one[i], l.two[to] = l.two[i], l.counted[to] = l.counted[i];
       }
       ++to;
     }
     start.resize(to), base.resize(to);
-    for (Live& l : live) l.one.resize(to), l.two.resize(to), l.count.resize(to), l.counted.resize(to);
+    for (Live& l : live) l.one.resize(to), l.two.resize(to), l.counted.resize(to);
   }
 
   std::vector<std::size_t> out;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/crowd.hpp"
 #include "model/ranges.hpp"
 
 namespace culprit::analyze {
@@ -58,12 +59,18 @@ double overlap(Nanoseconds a, Nanoseconds b, Nanoseconds c, Nanoseconds d) {
 
 std::string plain(double value) { return fmt::format("{:.4g}", value); }
 
+// Iterations that a row tells of: a log that prints every tenth step prints the time of one of them.
+double stands_for(const JobSteps& steps, std::size_t i) {
+  if (i == 0 || steps.attempt[i] != steps.attempt[i - 1] || steps.iteration[i] == kNoValue || steps.iteration[i - 1] == kNoValue) return 1;
+  return static_cast<double>(std::max<std::int64_t>(1, steps.iteration[i] - steps.iteration[i - 1]));
+}
+
 class Joined {
  public:
   Joined(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, const OutlierReport& metrics, std::span<const Finding> classified, const SlowJobParams& params)
       : facts_(facts), steps_(steps), report_(report), own_(own), outliers_(metrics.outliers), compared_(metrics.judged > 0), classified_(classified), params_(params) {
     for (std::size_t i = 0; i < steps.size(); ++i)
-      if (!std::isnan(steps.ms[i])) total_ += steps.ms[i] * stands_for(i);
+      if (!std::isnan(steps.ms[i])) total_ += steps.ms[i] * stands_for(steps, i);
   }
 
   std::vector<Finding> findings() {
@@ -85,14 +92,13 @@ class Joined {
     f.scope = Scope::job_wide;
     f.subject = {"job", "job"};
     f.id = fmt::format("slow/interval/{}", number_at(interval.start));
-    // The step before it ended when it began.
-    if (const auto t = time_at(interval.start == 0 ? 0 : interval.start - 1)) f.start = t;
+    // The step before it ended when it began, unless that was one of another attempt.
+    const bool first_of_attempt = interval.start == 0 || steps_.attempt[interval.start] != steps_.attempt[interval.start - 1];
+    if (const auto t = time_at(first_of_attempt ? interval.start : interval.start - 1)) f.start = first_of_attempt && interval.start > 0 && !std::isnan(steps_.ms[interval.start]) ? *t - static_cast<Nanoseconds>(std::min(steps_.ms[interval.start], 1e9) * 1e6) : *t;
     if (const auto t = time_at(last)) f.end = t;
     f.count = interval.end - interval.start;
     f.title = fmt::format("steps took {:.2f} times as long", interval.factor);
-    double cost = 0;   // ms
-    for (std::size_t i = interval.start; i < interval.end; ++i)
-      if (!std::isnan(steps_.ms[i])) cost += (steps_.ms[i] - interval.baseline) * stands_for(i);
+    const double cost = interval_cost_ms(steps_, interval);
     const double share = total_ > 0 ? cost / total_ : 0;
     // An attempt that ends slow, followed by one that is not: over, too.
     const bool next_is_slow = std::any_of(report_.intervals.begin(), report_.intervals.end(), [&](const SlowInterval& other) { return other.start == interval.end; });
@@ -104,6 +110,7 @@ class Joined {
     settle(leads);
 
     std::map<std::string, std::string> numbers;
+    if (!steps_.from_calls.empty()) numbers["from_calls"] = steps_.from_calls;
     numbers["baseline_ms"] = plain(interval.baseline);
     numbers["level_ms"] = plain(interval.level);
     numbers["factor"] = fmt::format("{:.3f}", interval.factor);
@@ -149,12 +156,35 @@ class Joined {
         f.leads_to = best.findings;
       }
     }
+    f.numbers.assign(numbers.begin(), numbers.end());
+    support(f, parts);
     // What the suspect says of itself first: a report shows the first lines.
     step_evidence(f, interval.start);
     step_evidence(f, last);
+    if (!steps_.from_calls.empty()) f.why += "; " + steps_.from_calls;
     if (f.host) f.hosts = {*f.host};
-    f.numbers.assign(numbers.begin(), numbers.end());
     return f;
+  }
+
+  // What a simulation and the process groups add. They name shares, and bear out a suspect; they make none.
+  void support(Finding& f, const SlowParts* parts) const {
+    for (const Finding& c : classified_) {
+      if (c.outcome != Outcome::fired) continue;
+      if (c.analysis == "what_if" && c.id == fmt::format("what_if/{}", number_of(f, "first_iteration")) && parts != nullptr) {
+        f.why += "; " + c.title;
+      }
+      const bool within = !f.ranks.empty() && std::all_of(f.ranks.begin(), f.ranks.end(), [&](std::int64_t r) { return std::binary_search(c.ranks.begin(), c.ranks.end(), r); });
+      if (c.analysis == "slow_group" && within) {
+        f.why += fmt::format("; group {} of it: {}", c.subject.id, c.title);
+        f.leads_to.push_back(c.id);
+      }
+    }
+  }
+
+  static std::string number_of(const Finding& f, std::string_view key) {
+    for (const auto& [name, value] : f.numbers)
+      if (name == key) return value;
+    return "";
   }
 
   std::vector<Lead> own_work(const OwnWork* own) const {
@@ -175,7 +205,10 @@ class Joined {
     const std::string who = one ? fmt::format("rank {}", parts->ranks[0]) : fmt::format("ranks {}", to_ranges(parts->ranks));
     lead.subject = one ? Subject{"rank", std::to_string(parts->ranks[0])} : lead.host ? Subject{"host", *lead.host} : Subject{"group", who};
     lead.evidence = own->evidence;
-    lead.reason = fmt::format("{} {:.3g} ms more than the others in {} each step{}", one ? "spends" : "spend", parts->excess_ms, parts->part, parts->explains >= 0.995 ? ", which explains all of it" : parts->explains > 0 ? fmt::format(", which explains {:.0f} % of it", parts->explains * 100) : "");
+    std::vector<double> theirs, others;
+    for (const RankExcess& r : parts->all) (std::binary_search(parts->ranks.begin(), parts->ranks.end(), r.rank) ? theirs : others).push_back(r.own_inside);
+    const std::string values = theirs.empty() || others.empty() ? "" : fmt::format(" ({} ms of own work, the others {} ms)", plain(median_of(theirs)), plain(median_of(others)));
+    lead.reason = fmt::format("{} {:.3g} ms more than the others in {} each step{}{}", one ? "spends" : "spend", parts->excess_ms, parts->part, values, parts->explains >= 0.995 ? ", which explains all of it" : parts->explains > 0 ? fmt::format(", which explains {:.0f} % of it", parts->explains * 100) : "");
     lead.advice = fmt::format("Look at what {} {} in {}: clocks and throttle reasons of the GPU (nvidia-smi -q -d PERFORMANCE,CLOCK), the CPU, the data, and whether {} share of the work is that of the others.", who, one ? "does" : "do", parts->part, one ? "its" : "their");
     out.push_back(std::move(lead));
     return out;
@@ -210,6 +243,7 @@ class Joined {
       if (const std::size_t at = advice.find("{host}"); at != std::string::npos) advice.replace(at, 6, o.host.empty() ? o.outlier.entity : o.host);
       if (!advice.empty()) known->advice = advice;
       known->findings.push_back(id_of(o));
+      if (known->evidence.size() < 4) known->evidence.insert(known->evidence.end(), o.evidence.begin(), o.evidence.end());
     }
   }
 
@@ -275,18 +309,12 @@ class Joined {
     return true;
   }
 
-  // Iterations that a row tells of: a log that prints every tenth step prints the time of one of them.
-  double stands_for(std::size_t i) const {
-    if (i == 0 || steps_.attempt[i] != steps_.attempt[i - 1] || steps_.iteration[i] == kNoValue || steps_.iteration[i - 1] == kNoValue) return 1;
-    return static_cast<double>(std::max<std::int64_t>(1, steps_.iteration[i] - steps_.iteration[i - 1]));
-  }
-
   std::string number_at(std::size_t i) const { return i < steps_.size() && steps_.iteration[i] != kNoValue ? std::to_string(steps_.iteration[i]) : std::to_string(i); }
   std::optional<Nanoseconds> time_at(std::size_t i) const { return i < steps_.size() && steps_.time[i] != kNoValue ? std::optional(steps_.time[i]) : std::nullopt; }
 
   void step_evidence(Finding& f, std::size_t i) const {
     if (i >= steps_.size() || steps_.place[i].line == 0) return;
-    f.evidence.push_back(facts_.evidence(steps_.place[i]));
+    f.evidence.push_back(facts_.evidence(steps_.place[i], steps_.iteration[i] == kNoValue ? std::string() : std::to_string(steps_.iteration[i])));
   }
 
   const Facts& facts_;
@@ -301,6 +329,13 @@ class Joined {
 };
 
 }  // namespace
+
+double interval_cost_ms(const JobSteps& steps, const SlowInterval& interval) {
+  double cost = 0;
+  for (std::size_t i = interval.start; i < interval.end; ++i)
+    if (!std::isnan(steps.ms[i])) cost += (steps.ms[i] - interval.baseline) * stands_for(steps, i);
+  return cost;
+}
 
 std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, const OutlierReport& metrics,
                                    std::span<const Finding> classified, const SlowJobParams& params) {
@@ -317,11 +352,12 @@ std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps, co
   f.title = "the pace of the job";
   double usual = 0;
   std::size_t longest = 0;
-  for (const Attempt& a : report.attempts)
+  for (const AttemptPace& a : report.attempts)
     if (a.judged && a.end - a.start > longest) longest = a.end - a.start, usual = a.baseline;
   if (steps.size() == 0) f.why = "no log reports how long its steps took";
   else if (!report.enough) f.why = report.reason;
   else f.why = fmt::format("{} steps, none slow for long: {} ms the usual one", steps.size(), plain(usual));
+  if (!steps.from_calls.empty()) f.why += "; " + steps.from_calls;
   f.confidence = report.enough ? 0.9 : 0;
   return {f};
 }

@@ -29,6 +29,9 @@ struct SlowJobParams {
   std::size_t most = 8;              // suspects told
 };
 
+// What the interval cost, ms: the excess of its rows, each for the iterations it stands for (a log may print every tenth).
+double interval_cost_ms(const JobSteps& steps, const SlowInterval& interval);
+
 // parts: for each of report.intervals, in that order; empty when no rank reports the parts of its steps.
 std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, const OutlierReport& metrics,
                                    std::span<const Finding> classified, const SlowJobParams& params = {});

@@ -31,7 +31,6 @@ const char* name_of(Shape shape) {
 
 int filter_code(Shape shape) {
   switch (shape) {
-    case Shape::gzip: return ARCHIVE_FILTER_GZIP;
     case Shape::zstd: return ARCHIVE_FILTER_ZSTD;
     case Shape::xz: return ARCHIVE_FILTER_XZ;
     case Shape::bzip2: return ARCHIVE_FILTER_BZIP2;
@@ -138,9 +137,9 @@ void Decompressed::finish() {
     trouble_ = feed_->source().trouble();
     return;
   }
-  // gzip, bzip2 and lz4 end quietly at the first byte that begins no further member; zeros are padding, as for gzip(1).
+  // bzip2 and lz4 end quietly at the first byte that begins no further member; zeros are padding, as for gzip(1).
   // The other filters reject such bytes themselves.
-  if (shape_ != Shape::gzip && shape_ != Shape::bzip2 && shape_ != Shape::lz4) return;
+  if (shape_ != Shape::bzip2 && shape_ != Shape::lz4) return;
   const auto consumed = static_cast<std::uint64_t>(archive_filter_bytes(archive_.get(), -1));
   if (feed_->anything_after(consumed))
     trouble_ = {"bundle.damaged", std::string("the compressed data ends after ") + std::to_string(consumed) +

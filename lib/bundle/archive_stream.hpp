@@ -22,7 +22,7 @@ class Feed;  // feed.hpp: hands a ByteSource to libarchive
 struct CloseArchive { void operator()(archive* handle) const noexcept; };
 using ArchiveHandle = std::unique_ptr<archive, CloseArchive>;
 
-// The decompressed bytes of one gzip, zstd, xz, bzip2 or lz4 stream, over all of its members or frames.
+// The decompressed bytes of one zstd, xz, bzip2 or lz4 stream, over all of its members or frames (gzip: inflated.hpp).
 class Decompressed : public ByteSource {
  public:
   Decompressed(ByteSource& source, Shape shape, Layer& layer, const Limits& limits);  // all three are kept

@@ -48,6 +48,11 @@ Error cannot_open(const std::string& path, int error) {
   return fail("cannot open this bundle: " + std::generic_category().message(error)).at({path, 0});
 }
 
+Result<> check_kind(const std::string& path, const struct stat& info) {
+  if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode) || S_ISFIFO(info.st_mode)) return {};
+  return fail("this is no folder, file or pipe").at({path, 0});
+}
+
 Result<> walk_with(const std::string& path, Walker& walker) {
   Utf8Names names;
   Place place;
@@ -62,8 +67,7 @@ Result<> walk_with(const std::string& path, Walker& walker) {
   } else {
     // What the user typed may be a link, or a pipe such as <(tar c ...); a pipe is waited for.
     if (stat(path.c_str(), &info) != 0) return cannot_open(path, errno);
-    if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode) && !S_ISFIFO(info.st_mode))
-      return fail("this is no folder, file or pipe").at({path, 0});
+    CULPRIT_CHECK(check_kind(path, info));
     file.fd = ::open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC);
     if (file.fd < 0 || fstat(file.fd, &info) != 0) return cannot_open(path, errno);
     place.path = last_component(path);
@@ -114,6 +118,13 @@ class Range : public Visitor {
 };
 
 }  // namespace
+
+Result<> check_readable(const std::string& path) {
+  if (path == "-") return {};
+  struct stat info{};
+  if (stat(path.c_str(), &info) != 0 || access(path.c_str(), R_OK) != 0) return cannot_open(path, errno);
+  return check_kind(path, info);
+}
 
 Result<> walk(const std::string& path, const Limits& limits, Visitor& visitor) try {
   Walker walker(limits, visitor);

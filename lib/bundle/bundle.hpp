@@ -81,6 +81,8 @@ class Visitor {
 // path: what the user typed; "-" is standard input. Fails only when the bundle as a whole cannot be opened
 // (missing, no permission); everything smaller is a Problem. While it runs, this thread's LC_CTYPE is C.UTF-8.
 Result<> walk(const std::string& path, const Limits& limits, Visitor& visitor);
+// Whether walk() would get as far as opening it; nothing is read, a pipe is not waited for.
+Result<> check_readable(const std::string& path);
 
 // The bytes [offset, offset + length) of one member, for `show`: walks the bundle again and stops there.
 // length is capped at 1 MiB.

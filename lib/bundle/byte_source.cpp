@@ -59,8 +59,10 @@ std::string_view Peeked::head() {
   if (peeked_) return head_;
   peeked_ = true;
   head_ = source_.next();
-  if (head_.size() >= kPeekBytes || head_.empty()) {
-    ended_ = head_.empty();
+  if (head_.size() >= kPeekBytes) return head_;
+  if (head_.empty()) {
+    ended_ = true;
+    trouble_ = source_.trouble();
     return head_;
   }
   copy_.assign(head_);
@@ -68,6 +70,7 @@ std::string_view Peeked::head() {
     const std::string_view more = source_.next();
     if (more.empty()) {
       ended_ = true;
+      trouble_ = source_.trouble();
       break;
     }
     copy_.append(more);

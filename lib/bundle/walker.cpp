@@ -1,5 +1,6 @@
 #include "bundle/walker.hpp"
 
+#include "bundle/inflated.hpp"
 #include "bundle/paths.hpp"
 #include "bundle/sections.hpp"
 
@@ -99,8 +100,12 @@ void Walker::compressed(Peeked& source, Shape shape, const Place& place) {
   Layer layer;
   layer.parent = place.layer;
   layer.path = place.path;
-  Decompressed bytes(source, shape, layer, limits_);
   inner.layer = &layer;
+  if (shape == Shape::gzip) {
+    Inflated bytes(source, layer, limits_);
+    return stream(bytes, inner);
+  }
+  Decompressed bytes(source, shape, layer, limits_);
   stream(bytes, inner);
 }
 

@@ -10,11 +10,23 @@ namespace culprit::decide {
 
 namespace {
 
+// "2026-11-21 03:19:38": a person reads whole seconds.
+std::string clock_text(Nanoseconds time) {
+  std::string out = iso_utc(time - ((time % kSecond) + kSecond) % kSecond);
+  out[10] = ' ';
+  return out.substr(0, 19);
+}
+
 double value(const Finding& f, std::string_view key) { return std::strtod(number(f, key).c_str(), nullptr); }
 
 std::string lasted(const Finding& f) {
   const std::string first = number(f, "first_iteration"), last = number(f, "last_iteration");
-  return number(f, "relieved") == "1" ? fmt::format("from iteration {} to {}", first, last) : fmt::format("since iteration {}", first);
+  const bool over = number(f, "relieved") == "1";
+  std::string out = over ? fmt::format("from iteration {} to {}", first, last) : fmt::format("since iteration {}", first);
+  if (!f.start) return out;
+  const std::string begin = clock_text(*f.start), end = f.end ? clock_text(*f.end) : "";
+  if (!over || !f.end) return out + fmt::format(" ({} UTC)", begin);
+  return out + fmt::format(" ({} to {} UTC)", begin, begin.substr(0, 10) == end.substr(0, 10) ? end.substr(11) : end);
 }
 
 std::string price(const Finding& f) {

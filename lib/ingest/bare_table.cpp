@@ -54,6 +54,21 @@ const TableColumn* BareTable::first(TableColumn::Use use) const {
   return it == columns.end() ? nullptr : &*it;
 }
 
+const TableColumn* BareTable::named(std::initializer_list<std::string_view> names) const {
+  for (const std::string_view wanted : names)
+    for (const TableColumn& column : columns)
+      if (folded_name(column.name) == wanted) return &column;
+  return nullptr;
+}
+
+std::string folded_name(std::string_view name) {
+  std::string out;
+  for (const char c : name)
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) out += c;
+    else if (c >= 'A' && c <= 'Z') out += static_cast<char>(c + 32);
+  return out;
+}
+
 bool TableBuilder::room(std::size_t rows, std::size_t columns) {
   const std::size_t most = std::min(limits_.cells, (table_.bytes ? table_.bytes->size() : 0) + kFreeCells);
   if (columns == 0 || rows <= most / columns) return true;

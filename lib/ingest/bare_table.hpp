@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -68,6 +69,8 @@ struct BareTable {
 
   const TableColumn* find(std::string_view column) const;
   const TableColumn* first(TableColumn::Use use) const;
+  // The first of these names that a column has; written as folded_name() gives them.
+  const TableColumn* named(std::initializer_list<std::string_view> names) const;
 
   // What the cells are views of; copies of the table share it.
   std::shared_ptr<const std::string> bytes;
@@ -76,6 +79,9 @@ struct BareTable {
 
 // `path` is for messages. Errors: no rows, no columns, a limit, a JSON document that is no table.
 Result<BareTable> read_bare_table(std::string bytes, const std::string& path, const TableOptions& options = {});
+
+// Small letters and digits only: "Iter (ms)" and "iter_ms" are one name.
+std::string folded_name(std::string_view name);
 
 // A number as the cells have it (also 1e3, inf); false for a text. A missing cell gives NaN and true.
 bool cell_number(std::string_view cell, double& value);

@@ -12,18 +12,11 @@ namespace {
 
 using Use = TableColumn::Use;
 
-std::string plain(std::string_view name) {
-  std::string out;
-  for (const char c : name)
-    if (c != '_' && c != ' ' && c != '-' && c != '#') out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c);
-  return out;
-}
-
 template <std::size_t N>
 bool among(const std::string& name, const std::array<std::string_view, N>& names) { return std::find(names.begin(), names.end(), name) != names.end(); }
 
 constexpr std::array<std::string_view, 10> kIterations{"iteration", "iter", "it", "iterations", "iters", "step", "steps", "globalstep", "trainstep", "consumediterations"};
-constexpr std::array<std::string_view, 9> kIndices{"index", "idx", "i", "n", "row", "no", "id", "unnamed:0", "seq"};
+constexpr std::array<std::string_view, 9> kIndices{"index", "idx", "i", "n", "row", "no", "id", "unnamed0", "seq"};
 constexpr std::array<std::string_view, 12> kTimes{"ts", "time", "timestamp", "t", "date", "datetime", "walltime", "epoch", "unixtime", "timems", "tsns", "times"};
 constexpr std::array<std::string_view, 14> kLabels{"rank", "host", "hostname", "node", "nodename", "gpu", "worker", "pid", "localrank", "globalrank", "uuid", "job", "jobid", "attempt"};
 
@@ -66,7 +59,7 @@ void find_uses(BareTable& table) {
   std::size_t series = 0;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     TableColumn& column = table.columns[c];
-    const std::string name = plain(column.name);
+    const std::string name = folded_name(column.name);
     const std::size_t filled = table.rows - column.missing;
     column.use = Use::series;
     if (filled > 0 && column.texts * 2 > filled) {

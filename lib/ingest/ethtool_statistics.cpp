@@ -3,6 +3,7 @@
 #include <string>
 
 #include "ingest/metric_value.hpp"
+#include "ingest/name_moment.hpp"
 #include "ingest/record_text.hpp"
 #include "ingest/series_book.hpp"
 
@@ -39,7 +40,7 @@ bool heading(std::string_view text) { return without_blanks(text) == "NIC statis
 
 class EthtoolStatistics final : public RecordReader {
  public:
-  explicit EthtoolStatistics(std::string_view device) : device_(device), of_file_(device) {}
+  EthtoolStatistics(std::string_view device, std::string_view path) : device_(device), of_file_(device), of_name_(moment_of_name(path, time_)) {}
 
   Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
     const std::string_view text = without_blanks(raw);
@@ -59,6 +60,7 @@ class EthtoolStatistics final : public RecordReader {
     Timestamp moment;
     if (raw[0] != ' ' && raw[0] != '\t' && moment_alone(text, moment)) {
       time_ = moment;
+      of_name_ = false;
       if (in_block_ && !named_) device_ = of_file_, in_block_ = false;   // the same interface, later
       return {};
     }
@@ -73,6 +75,7 @@ class EthtoolStatistics final : public RecordReader {
     key.name = text.substr(0, colon);
     if (!device_.empty()) key.nic = device_;
     key.clock = time_.clock;
+    if (of_name_) key.labels = kTimeOfName;
     SeriesBook& book = reading.keep<SeriesBook>();
     const auto series = book.series(key);
     if (series == SeriesBook::kFull) return {false, nullptr, "series.too_many"};
@@ -89,6 +92,7 @@ class EthtoolStatistics final : public RecordReader {
   bool in_block_ = false;
   bool named_ = false;                                 // a command has been seen since the last heading
   Timestamp time_;
+  bool of_name_ = false;                               // nothing in the file says when
 };
 
 bool sniff(const Head& head) {
@@ -104,7 +108,7 @@ bool sniff(const Head& head) {
   return false;
 }
 
-std::unique_ptr<RecordReader> make(const Head& head) { return std::make_unique<EthtoolStatistics>(device_of(head.base(), true)); }
+std::unique_ptr<RecordReader> make(const Head& head) { return std::make_unique<EthtoolStatistics>(device_of(head.base(), true), head.path); }
 
 }  // namespace
 

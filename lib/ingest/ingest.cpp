@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "ingest/document.hpp"
+#include "ingest/queued_sink.hpp"
 #include "ingest/record_text.hpp"
 #include "ingest/scan.hpp"
 #include "ingest/text_reader.hpp"
@@ -412,7 +413,9 @@ std::vector<Source> label_sources(const std::vector<std::string>& paths) {
 
 Result<Summary> ingest(const std::vector<Source>& sources, const rules::RulePack& pack, MemberSink& sink, const Options& options) {
   const Scanner scanner(pack);
-  Pipeline pipeline(scanner, sink, options);
+  std::optional<QueuedSink> queued;
+  if (options.threads > 1) queued.emplace(sink);
+  Pipeline pipeline(scanner, queued ? static_cast<MemberSink&>(*queued) : sink, options);
   for (const Source& source : sources) {
     pipeline.start(source);
     if (auto walked = bundle::walk(source.path, options.limits, pipeline); !walked) {
@@ -422,6 +425,7 @@ Result<Summary> ingest(const std::vector<Source>& sources, const rules::RulePack
     if (pipeline.stop()) break;
   }
   const Summary summary = pipeline.finish();
+  if (queued) queued->flush();
   if (pipeline.changed())
     return fail("this member is in the database already, with other bytes").at({*pipeline.changed(), 0}).hint("a database holds one incident: ingest the changed bundle into a new one");
   return summary;

@@ -3,34 +3,19 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <initializer_list>
 #include <map>
 #include <optional>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
-#include "line/timestamp.hpp"
+#include "ingest/table_times.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
 using Use = TableColumn::Use;
-
-std::string plain(std::string_view name) {
-  std::string out;
-  for (const char c : name)
-    if (c != '_' && c != ' ' && c != '-' && c != '#') out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return out;
-}
-
-const TableColumn* named(const BareTable& table, std::initializer_list<std::string_view> names) {
-  for (const std::string_view name : names)
-    for (const TableColumn& column : table.columns)
-      if (plain(column.name) == name) return &column;
-  return nullptr;
-}
 
 struct Owners {
   const TableColumn *host, *gpu, *nic, *rank, *role;
@@ -39,15 +24,16 @@ struct Owners {
 };
 
 Owners owners_of(const BareTable& table) {
-  return {named(table, {"host", "hostname", "node", "nodename", "machine", "server", "instance", "hostip", "ip"}), named(table, {"gpu", "gpuid", "gpuindex", "device", "localrank", "gpuuuid", "uuid"}),
-          named(table, {"nic", "hca", "rdmadevice", "interface", "port"}), named(table, {"rank", "globalrank", "worker"}), named(table, {"role", "group", "stage", "pprank", "pipelinestage", "pp"})};
+  return {table.named({"host", "hostname", "node", "nodename", "machine", "server", "instance", "hostip", "ip"}), table.named({"gpu", "gpuid", "gpuindex", "device", "localrank", "gpuuuid", "uuid"}),
+          table.named({"nic", "hca", "rdmadevice", "interface", "port"}), table.named({"rank", "globalrank", "worker"}), table.named({"role", "group", "stage", "pprank", "pipelinestage", "pp"})};
 }
 
 // "3", "GPU 3", "gpu3" -> "gpu3"; anything else as it stands.
 std::string part(std::string_view cell, std::string_view kind) {
-  std::string text = plain(cell);
-  if (text.rfind(kind, 0) == 0) text = text.substr(kind.size());
-  if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos) return std::string(kind) + text;
+  const std::size_t at = cell.find_last_not_of("0123456789");
+  const std::string_view digits = at == std::string_view::npos ? cell : cell.substr(at + 1);
+  const std::string before = folded_name(cell.substr(0, cell.size() - digits.size()));
+  if (!digits.empty() && (before.empty() || before == kind)) return std::string(kind).append(digits);
   return std::string(cell);
 }
 
@@ -90,36 +76,6 @@ bool of_numbers(const TableColumn& column) {
   return 2 * numbers > filled;
 }
 
-// The times of all rows; kNoTime where there is none.
-constexpr Nanoseconds kNoTime = std::numeric_limits<Nanoseconds>::min();
-
-std::vector<Nanoseconds> times_of(const TableColumn& column, std::vector<std::string>& notes) {
-  std::vector<Nanoseconds> out(column.cells.size(), kNoTime);
-  double most = 0;
-  for (const double v : column.values)
-    if (std::isfinite(v)) most = std::max(most, std::fabs(v));
-  // 1e11 seconds are the year 5138; 1e11 milliseconds are 1973.
-  const double unit = most < 1e11 ? 1e9 : most < 1e14 ? 1e6 : most < 1e17 ? 1e3 : 1;
-  bool local = false, small = false;
-  for (std::size_t r = 0; r < out.size(); ++r) {
-    const double v = column.values[r];
-    if (std::isfinite(v)) {
-      small = small || most < 1e8;
-      if (std::fabs(v * unit) < 4e18) out[r] = std::llround(v * unit);
-      continue;
-    }
-    Timestamp stamp;
-    const std::string_view cell = column.cells[r];
-    if (line::parse_iso(cell, stamp) == 0 && line::parse_calendar(cell, stamp) == 0) continue;
-    if (stamp.clock != Clock::utc && stamp.clock != Clock::local && stamp.clock != Clock::local_no_year) continue;
-    local = local || stamp.clock != Clock::utc;
-    out[r] = stamp.ns;
-  }
-  if (local) notes.push_back("times have no zone: taken for UTC");
-  if (small) notes.push_back("times are small numbers: taken for seconds from an unknown start");
-  return out;
-}
-
 class Builder {
  public:
   void add(const std::string& metric, const Owner& who, Nanoseconds time, double value) {
@@ -151,15 +107,18 @@ class Builder {
 }  // namespace
 
 Result<MetricTable> read_metric_table(const BareTable& table, const std::string& path, const MetricTableOptions& options) {
-  const TableColumn* when = named(table, {"time", "timestamp", "ts", "datetime", "date", "t", "unixtime", "epoch", "walltime", "timems", "tsns", "timens"});
+  const TableColumn* when = table.named({"time", "timestamp", "ts", "datetime", "date", "t", "unixtime", "epoch", "walltime", "timems", "tsns", "timens"});
   if (when == nullptr) when = table.first(Use::time);
   if (when == nullptr) return fail("there is no column of times").at({path, 0}).hint("name it time or timestamp: seconds, ms or ns since 1970, or 2026-11-21T03:19:38Z");
-  const TableColumn* metric = named(table, {"metric", "metricname", "counter", "name"});
-  const TableColumn* value = named(table, {"value", "val"});
+  const TableColumn* metric = table.named({"metric", "metricname", "counter", "name"});
+  const TableColumn* value = table.named({"value", "val"});
   const Owners by = owners_of(table);
   MetricTable out;
   out.rows = table.rows;
-  const auto times = times_of(*when, out.notes);
+  const TableTimes read = table_times(*when);
+  const auto& times = read.times;
+  if (read.no_zone) out.notes.push_back("times have no zone: taken for UTC");
+  if (read.since_start) out.notes.push_back("times are small numbers: taken for seconds from an unknown start");
   Builder builder;
   std::size_t samples = 0;
   if (metric != nullptr && value != nullptr) {
@@ -168,7 +127,7 @@ Result<MetricTable> read_metric_table(const BareTable& table, const std::string&
     for (std::size_t r = 0; r < table.rows; ++r) {
       const Owner who = owner(by, r);
       const double v = value_of(*value, r);
-      if (times[r] == kNoTime || who.name.empty() || metric->cells[r].empty() || std::isnan(v)) { ++out.left_out; continue; }
+      if (times[r] == kNoValue || who.name.empty() || metric->cells[r].empty() || std::isnan(v)) { ++out.left_out; continue; }
       builder.add(std::string(metric->cells[r]), who, times[r], v);
       ++samples;
     }
@@ -179,7 +138,7 @@ Result<MetricTable> read_metric_table(const BareTable& table, const std::string&
       if (&c != when && !by.has(&c) && of_numbers(c)) columns.push_back(&c);
     for (std::size_t r = 0; r < table.rows; ++r) {
       const Owner who = owner(by, r);
-      if (times[r] == kNoTime || who.name.empty()) { ++out.left_out; continue; }
+      if (times[r] == kNoValue || who.name.empty()) { ++out.left_out; continue; }
       for (const TableColumn* c : columns)
         if (const double v = value_of(*c, r); v == v) {
           builder.add(c == value && !options.metric.empty() ? options.metric : c->name, who, times[r], v);
@@ -198,7 +157,7 @@ Result<MetricTable> read_metric_table(const BareTable& table, const std::string&
     }
     const std::string name = options.metric.empty() ? "value" : options.metric;
     for (std::size_t r = 0; r < table.rows; ++r) {
-      if (times[r] == kNoTime) { ++out.left_out; continue; }
+      if (times[r] == kNoValue) { ++out.left_out; continue; }
       for (const TableColumn* c : columns)
         if (const double v = value_of(*c, r); v == v) {
           builder.add(name, {c->name, c->name.substr(0, c->name.find('/')), ""}, times[r], v);

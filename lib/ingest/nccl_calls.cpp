@@ -27,7 +27,7 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::size_t kCallsKept = 16;              // as rows, of each communicator: ranks run ahead of one another by a few calls
-constexpr std::size_t kHistoryKept = 4'096;         // packed, of each communicator
+constexpr std::size_t kHistoryKept = 32'768;        // packed, of each communicator: 1.3 MB, some hundred iterations
 constexpr std::size_t kHistoryInAll = 2'000'000;    // of a member: 80 MB
 constexpr std::size_t kCommunicators = 65'536;      // of a member
 constexpr std::int64_t kOutOfOrder = 64;            // threads of one process print a little out of order; more is a new communicator
@@ -167,7 +167,11 @@ class Calls final : public Kept {
     HistoryEntry& entry = grow ? (++history_, c->history.emplace_back()) : c->history[c->history_at++ % c->history.size()];
     entry = {};
     entry.sequence = call.sequence;
-    if (prefix.time.clock == Clock::utc) entry.created_ns = prefix.time.ns;
+    if (prefix.time.clock != Clock::none) {
+      entry.created_ns = prefix.time.ns;
+      entry.clock = prefix.time.clock == Clock::utc ? std::uint8_t{0} : static_cast<std::uint8_t>(prefix.time.clock);
+    }
+    entry.size_class = size_class(call.count);
     Hasher operation, signature;
     operation.add(kept.operation);
     signature.add(kept.operation);

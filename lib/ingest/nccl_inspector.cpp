@@ -248,6 +248,7 @@ Outcome read(const TextLine& line, Reading& reading) {
   entry.completed_ns = moment(Record::stopped);
   entry.signature = hash_of(name, record.number<std::int64_t>(Record::bytes).value_or(-1));
   entry.operation = hash_of(name);
+  entry.size_class = size_class(record.number<std::int64_t>(Record::bytes).value_or(0));
   entry.state = 2;
   entry.p2p = p2p;
   inspector.add(*one, entry);

@@ -67,6 +67,11 @@ ProgressRow start(const TextLine& line, const char* framework) {
   return row;
 }
 
+void tell(const ProgressRow& row, Reading& reading) {
+  reading.steps_told = reading.steps_told || row.iteration.has_value();
+  reading.sink.put(row);
+}
+
 // Where the values of Megatron's fields begin. Every key ends with a colon, so one pass over the colons finds them all.
 struct MegatronFields {
   std::optional<std::string_view> elapsed, lm_loss, lm_loss_underscore, loss, grad_norm, nans;
@@ -111,7 +116,7 @@ Outcome read_megatron(const TextLine& line, Reading& reading) {
   if (!loss && row.grad_norm_nan) row.loss_nan = true;
   if (row.loss_nan) row.loss.reset();
   if (!row.iteration) return {false, nullptr, "megatron.no_iteration"};
-  reading.sink.put(row);
+  tell(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
@@ -120,7 +125,7 @@ Outcome read_deepspeed(const TextLine& line, Reading& reading) {
   ProgressRow row = start(line, "deepspeed");
   row.iteration = whole(after(text, "step=", ","));
   if (!row.iteration || text.find("skipped=") == std::string_view::npos) return {};
-  reading.sink.put(row);
+  tell(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
@@ -136,7 +141,7 @@ Outcome read_nemo(const TextLine& line, Reading& reading) {
   if (const auto loss = after(text, "reduced_train_loss:", "|")) row.loss = number(*loss, row.loss_nan);
   else if (const auto loss2 = after(text, "reduced_train_loss=", ",")) row.loss = number(*loss2, row.loss_nan);
   if (!row.iteration) return {false, nullptr, "nemo.no_step"};
-  reading.sink.put(row);
+  tell(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
@@ -149,7 +154,7 @@ Outcome read_torchtitan(const TextLine& line, Reading& reading) {
   if (const auto loss = after(text, "loss:", "  ")) row.loss = number(*loss, row.loss_nan);
   if (const auto norm = after(text, "grad_norm:", "  ")) row.grad_norm = number(*norm, row.grad_norm_nan);
   if (!row.iteration) return {false, nullptr, "torchtitan.no_step"};
-  reading.sink.put(row);
+  tell(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
@@ -159,7 +164,7 @@ Outcome read_huggingface(const TextLine& line, Reading& reading) {
   ProgressRow row = start(line, "huggingface");
   if (const auto loss = after(text, "'loss':", ",")) row.loss = number(*loss, row.loss_nan);
   if (const auto norm = after(text, "'grad_norm':", ",")) row.grad_norm = number(*norm, row.grad_norm_nan);
-  reading.sink.put(row);
+  tell(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
@@ -190,7 +195,7 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   } else if (re2::RE2::PartialMatch(piece, kBareTime, &ms)) {
     row.iteration_ms = ms;
   }
-  reading.sink.put(row);
+  tell(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 

@@ -5,6 +5,7 @@
 #include "ingest/document.hpp"
 #include "ingest/lenient_json.hpp"
 #include "ingest/metric_value.hpp"
+#include "ingest/name_moment.hpp"
 #include "ingest/record_text.hpp"
 #include "ingest/series_book.hpp"
 
@@ -20,17 +21,19 @@ bool is_link(std::string_view word) {
   return slash != std::string_view::npos && slash > 0 && slash + 1 < word.size() && word.size() <= kLongestName && word.find_first_not_of("0123456789-", slash + 1) == std::string_view::npos;
 }
 
-SeriesRow counter(std::string_view nic, std::string_view name, Clock clock) {
+SeriesRow counter(std::string_view nic, std::string_view name, Clock clock, bool of_name) {
   SeriesRow key;
   key.name = name;
   key.kind = "counter";
   key.nic = std::string(nic);
   key.clock = clock;
+  if (of_name) key.labels = kTimeOfName;
   return key;
 }
 
 class RdmaStatistic final : public RecordReader {
  public:
+  explicit RdmaStatistic(std::string_view path) : of_name_(moment_of_name(path, time_)) {}
   Outcome read(std::string_view raw, const Place& place, Reading& reading) override { return row(raw, place, reading, false); }
   Outcome tail(std::string_view raw, const Place& place, Reading& reading) override { return row(raw, place, reading, true); }
 
@@ -41,7 +44,7 @@ class RdmaStatistic final : public RecordReader {
     std::string_view word = next_word(rest);
     if (word.empty() || word == "$" || word[0] == '#' || word == "rdma") {
       Timestamp moment;
-      if (!word.empty() && word[0] == '#' && moment_alone(raw, moment)) time_ = moment;
+      if (!word.empty() && word[0] == '#' && moment_alone(raw, moment)) time_ = moment, of_name_ = false;
       return {};
     }
     if (word == "link") {
@@ -54,6 +57,7 @@ class RdmaStatistic final : public RecordReader {
       Timestamp moment;
       if (!moment_alone(raw, moment)) return {false, nullptr, "rdma.line"};
       time_ = moment;
+      of_name_ = false;
       return {};
     }
     if (nic_.empty()) return {false, nullptr, "rdma.no_link"};
@@ -64,7 +68,7 @@ class RdmaStatistic final : public RecordReader {
       if (cut && rest.empty()) return {added, nullptr, "rdma.cut"};
       double value = 0;
       if (number.empty() || word.size() > kLongestName || read_number(number, value) != number.size()) return {added, nullptr, "rdma.value"};
-      const auto series = book_->series(counter(nic_, word, time_.clock));
+      const auto series = book_->series(counter(nic_, word, time_.clock, of_name_));
       if (series == SeriesBook::kFull) return {added, nullptr, "series.too_many"};
       book_->add(series, kNoValue, time_.clock == Clock::none ? kNoValue : time_.ns, value, place, reading);
       added = true;
@@ -74,6 +78,7 @@ class RdmaStatistic final : public RecordReader {
 
   std::string nic_;
   Timestamp time_;
+  bool of_name_ = false;                             // nothing in the file says when
   SeriesBook* book_ = nullptr;
 };
 
@@ -116,6 +121,8 @@ std::string read_json(std::string_view bytes, const MemberRow& member, Reading& 
   read_lenient_json(bytes, tree);
   SeriesBook& book = reading.keep<SeriesBook>();
   std::size_t added = 0;
+  Timestamp time;
+  const bool of_name = moment_of_name(member.path, time);
   tree.each(tree.root, [&](const Value& link) {
     const std::string_view device = tree.find(link, "ifname").text();
     const Value port = tree.find(link, "port");
@@ -126,8 +133,8 @@ std::string read_json(std::string_view bytes, const MemberRow& member, Reading& 
     tree.each_pair(link, [&](const Value& name, const Value& value) {
       if (value.kind != Value::Kind::integer && value.kind != Value::Kind::real) return true;
       if (name.text() == "ifindex" || name.text() == "port" || name.text().empty() || name.text().size() > kLongestName) return true;
-      const auto series = book.series(counter(nic, name.text(), Clock::none));
-      book.add(series, kNoValue, kNoValue, value.kind == Value::Kind::integer ? static_cast<double>(value.integer) : value.real, place, reading);
+      const auto series = book.series(counter(nic, name.text(), time.clock, of_name));
+      book.add(series, kNoValue, of_name ? time.ns : kNoValue, value.kind == Value::Kind::integer ? static_cast<double>(value.integer) : value.real, place, reading);
       ++added;
       return true;
     });
@@ -138,7 +145,7 @@ std::string read_json(std::string_view bytes, const MemberRow& member, Reading& 
   return "";
 }
 
-std::unique_ptr<RecordReader> make(const Head&) { return std::make_unique<RdmaStatistic>(); }
+std::unique_ptr<RecordReader> make(const Head& head) { return std::make_unique<RdmaStatistic>(head.path); }
 
 }  // namespace
 

@@ -43,6 +43,7 @@ struct Reading {
   std::string current_nic;     // ibstat, ibv_devinfo blocks
   std::string path = {};       // of the member: dumps of a process often name it in the file's name only
   std::vector<std::unique_ptr<Kept>> kept = {};
+  bool steps_told = false;     // a framework's own step lines were read: progress bars beside them tell nothing new
 
   // The one object of its type that this member has.
   template <class T> T& keep() {

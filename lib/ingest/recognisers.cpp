@@ -4,9 +4,9 @@ namespace culprit::ingest {
 
 extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode;
 extern const Recogniser kNcclInit, kNcclNetwork, kNcclSettings;
-extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress, kFinished;
+extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress, kProgressBar, kFinished;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kNcclCalls, kRasText, kRasMonitor, kInspector;
-extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine, kUname, kSmiSettings, kRdmaSettings;
+extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine, kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kNodelist;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes, kMegatronTimers, kMegatronStraggler;
@@ -15,12 +15,12 @@ namespace {
 
 constexpr const Recogniser* kAll[] = {
     &kTraceback, &kTorchrunReport, &kTorchrunExit, &kSrunExit, &kExitCode, &kNcclInit, &kNcclNetwork, &kNcclSettings,
-    &kMegatron, &kDeepspeed, &kNemo, &kTorchtitan, &kHuggingface, &kGenericProgress, &kFinished, &kSmiHeading,
+    &kMegatron, &kDeepspeed, &kNemo, &kTorchtitan, &kHuggingface, &kGenericProgress, &kProgressBar, &kFinished, &kSmiHeading,
     &kNicHeading, &kDriver, &kCriPartial, &kKernelBanner, &kUname, &kRankLine, &kPyspy, &kGdb, &kLldb, &kEuStack, &kFaulthandler,
     &kProcessList, &kPstree, &kWatchdogTimeout, &kWatchdogFrontier, &kDesync, &kNcclCalls, &kMegatronSizes,
     &kMegatronArguments, &kNemoGroups, &kDeviceMesh, &kNodelist, &kRasText, &kRasMonitor, &kInspector,
     &kFieldFigures, &kTitanFigures, &kSamplesPerSecond, &kStepTimes, &kMegatronTimers, &kMegatronStraggler,
-    &kSmiSettings, &kRdmaSettings,
+    &kSmiSettings, &kRdmaSettings, &kSmiDmonBlock,
 };
 static_assert(sizeof(kAll) / sizeof(kAll[0]) <= 64, "a candidate line names its recognisers in a 64-bit mask");
 

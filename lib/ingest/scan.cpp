@@ -202,8 +202,12 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
         search_.find(piece, hits);
         for (const auto& hit : hits) c.recognisers |= recognisers_of_[hit.word];
       }
-      c.line = line::peel(raw.substr(heads[h], c.length), h == 0 ? habit : line::Habit{});
-      if (rules && one.rule) c.match = pack_.match(c.line.message, text_kind);
+      c.first = h == 0;
+      if (rules && one.rule) {
+        c.judged = std::make_unique<Judged>();
+        line::peel(raw.substr(heads[h], c.length), h == 0 ? habit : line::Habit{}, c.judged->line);
+        c.judged->match = pack_.match(c.judged->line.message, text_kind);
+      }
     }
   }
   out.newlines += count_newlines(block.substr(counted_to));

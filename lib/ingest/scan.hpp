@@ -16,13 +16,20 @@
 
 namespace culprit::ingest {
 
+// What only the lines that hold a rule's word need.
+struct Judged {
+  line::Line line;
+  std::optional<rules::Match> match;
+};
+
+// Small: logs of progress have thousands in a block. Most are for recognisers only, and are peeled by who reads them.
 struct Candidate {
   std::size_t begin = 0;               // within the block
   std::size_t length = 0;              // without the line end; a '\r' ends a record too
   std::uint64_t newlines_before = 0;   // in the block
   std::uint64_t recognisers = 0;       // bit i: recognisers()[i] wants to see it
-  line::Line line;
-  std::optional<rules::Match> match;
+  bool first = true;                   // of its record: the habit of the file holds for it
+  std::unique_ptr<Judged> judged;      // if the rules had to see it
 };
 
 struct BlockScan {

@@ -20,6 +20,27 @@ bool equal_letters(std::string_view text, std::string_view lower) {
   return text.size() == lower.size() && std::equal(text.begin(), text.end(), lower.begin(), [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
 }
 
+// from_chars for what most numbers are: up to fifteen digits, with a point or without. They are a quotient of two exact
+// doubles, which one division rounds as from_chars does. Null: it is none of those.
+const char* short_decimal(const char* at, const char* end, double& value) {
+  constexpr double kPower[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  const auto digit = [&] { return at < end && *at >= '0' && *at <= '9'; };
+  const bool negative = at < end && *at == '-';
+  if (negative) ++at;
+  std::int64_t digits = 0;
+  std::size_t count = 0, decimals = 0;
+  for (; digit() && count < 16; ++at, ++count) digits = digits * 10 + (*at - '0');
+  if (count == 0) return nullptr;
+  if (at < end && *at == '.') {
+    for (++at; digit() && count < 16; ++at, ++count, ++decimals) digits = digits * 10 + (*at - '0');
+    if (decimals == 0) return nullptr;
+  }
+  if (count > 15 || digit() || (at < end && (*at == '.' || *at == 'e' || *at == 'E'))) return nullptr;
+  value = static_cast<double>(digits) / kPower[decimals];
+  if (negative) value = -value;
+  return at;
+}
+
 }  // namespace
 
 SeriesBook::Index SeriesBook::series(const SeriesRow& key) {
@@ -104,12 +125,16 @@ bool metric_number(std::string_view cell, double& value, std::string_view& rest)
   if (cell.empty()) return false;
   const char* begin = cell.data() + (cell.front() == '+' ? 1 : 0);
   const char* const end = cell.data() + cell.size();
-  const auto [at, error] = std::from_chars(begin, end, value);
-  if (error == std::errc::result_out_of_range) {
-    value = *begin == '-' ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
-  } else if (error != std::errc()) {
-    // Spellings that from_chars does not know are words for "nothing here".
-    return false;
+  const char* at = short_decimal(begin, end, value);
+  if (at == nullptr) {
+    const auto [stopped, error] = std::from_chars(begin, end, value);
+    at = stopped;
+    if (error == std::errc::result_out_of_range) {
+      value = *begin == '-' ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+    } else if (error != std::errc()) {
+      // Spellings that from_chars does not know are words for "nothing here".
+      return false;
+    }
   }
   rest = std::string_view(at, static_cast<std::size_t>(end - at));
   // "NaN" and "inf" end a word; "nana" or "infra" is a word of its own.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ingest/metric_value.hpp"
+#include "ingest/recogniser.hpp"
 #include "ingest/record_text.hpp"
 #include "ingest/series_book.hpp"
 #include "line/timestamp.hpp"
@@ -69,6 +70,9 @@ class SmiDmon final : public RecordReader {
   Outcome read(std::string_view raw, const Place& place, Reading& reading) override { return row(raw, place, reading, false); }
   Outcome tail(std::string_view raw, const Place& place, Reading& reading) override { return row(raw, place, reading, true); }
 
+  // The time of the line as a log prints it in front, for tables without a column of times.
+  void printed_at(const Timestamp& time) { outer_ = time; }
+
  private:
   struct Gpu {
     std::string id;
@@ -118,6 +122,7 @@ class SmiDmon final : public RecordReader {
     if (!header_.dcgm && id.find_first_not_of("0123456789") != std::string::npos) return {false, nullptr, "smi_dmon.entity"};
     Timestamp time;
     if ((!date.empty() || !hour.empty()) && !moment(date, hour, time)) return {false, nullptr, "smi_dmon.time"};
+    if (time.clock == Clock::none) time = outer_;
     Gpu* const gpu = gpu_of(id);
     if (gpu == nullptr) return {false, nullptr, "series.too_many"};
     if (time.clock == Clock::none) {
@@ -184,8 +189,59 @@ class SmiDmon final : public RecordReader {
   std::vector<Gpu> gpus_;
   std::size_t next_gpu_ = 0;
   std::int64_t tick_ = 0;
+  Timestamp outer_;
   SeriesBook* book_ = nullptr;
 };
+
+// A dmon that ran beside the program and wrote into the same log: its rows stand in blocks, each under a header.
+class DmonOfLog final : public Kept {
+ public:
+  SmiDmon reader;
+  void finish(Reading&) override {}
+};
+
+class DmonBlock final : public Assembler {
+ public:
+  Step feed(const TextLine& line, Reading& reading) override {
+    constexpr int kForeignLines = 64;                  // of the program, between two rows
+    const std::string_view text = without_blanks(line.line.message);
+    if (text.empty()) return Step::watching;
+    SmiDmon& reader = reading.keep<DmonOfLog>().reader;
+    reader.printed_at(line.line.prefix.time);
+    const bool comment = text.front() == '#';
+    Outcome outcome = reader.read(text, line.place, reading);
+    // A date and a time in front are columns of the table, not the log's own.
+    if (!outcome.used && !comment && line.raw != line.line.message) outcome = reader.read(without_blanks(line.raw), line.place, reading);
+    if (outcome.used || (comment && outcome.reject.empty())) return foreign_ = 0, Step::took;
+    return ++foreign_ <= kForeignLines ? Step::watching : Step::not_mine;
+  }
+  void finish(Reading&) override {}
+
+ private:
+  int foreign_ = 0;
+};
+
+// In a log "# gpu" may begin a sentence: columns must have the names that the tools give them.
+bool of_tool(const Header& header) {
+  static constexpr std::string_view kColumns[] = {"pwr", "gtemp", "mtemp", "sm", "mem", "enc", "dec", "jpg", "ofa", "mclk", "pclk", "pviol", "tviol", "fb", "bar1", "ccpm", "sbecc", "dbecc", "pci", "rxpci", "txpci", "temp"};
+  for (std::size_t i = 0; i < header.names.size(); ++i) {
+    if (header.columns[i] != Column::reading) continue;
+    const std::string& name = header.names[i];
+    if (header.dcgm ? name.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos : std::find(std::begin(kColumns), std::end(kColumns), name) == std::end(kColumns)) return false;
+  }
+  return true;
+}
+
+Outcome read_block(const TextLine& line, Reading& reading) {
+  std::vector<std::string_view> words;
+  words_of(without_blanks(line.line.message), words);
+  Header found;
+  if (!header(words, found) || found.processes || !of_tool(found)) return {};
+  reading.keep<DmonOfLog>().reader.read(without_blanks(line.line.message), line.place, reading);
+  return {true, std::make_unique<DmonBlock>(), {}};
+}
+
+constexpr std::string_view kHeaderWords[] = {"# gpu ", "#Date ", "#Time ", "#Entity"};
 
 bool sniff(const Head& head) {
   std::string_view rest = head.bytes;
@@ -214,6 +270,8 @@ std::unique_ptr<RecordReader> make(const Head&) { return std::make_unique<SmiDmo
 }  // namespace
 
 extern const RecordText kSmiDmon;
+extern const Recogniser kSmiDmonBlock;
+constinit const Recogniser kSmiDmonBlock{"dmon-in-log", "tables of nvidia-smi dmon and dcgmi dmon within another log", kHeaderWords, read_block};
 constinit const RecordText kSmiDmon{"nvidia-smi-dmon", "nvidia-smi dmon and dcgmi dmon (pmon is skipped)", sniff, make};
 
 }  // namespace culprit::ingest

@@ -1,6 +1,7 @@
 #include "ingest/text_reader.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace culprit::ingest {
@@ -183,8 +184,8 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   bool used = false;
   bool judge = false;
   const auto list = recognisers();
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if ((mask >> i & 1) == 0) continue;
+  for (std::uint64_t rest = mask; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(rest));
     Outcome outcome = list[i]->read(line, reading_);
     used = used || outcome.used;
     judge = judge || outcome.judge;
@@ -199,8 +200,9 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
     }
   }
   std::optional<rules::Match> asked;
-  if (judge && rules_ && !candidate->match) asked = reading_.pack.match(line.line.message, reading_.text_kind);
-  const std::optional<rules::Match>& match = asked ? asked : candidate->match;
+  const bool judged = candidate->judged != nullptr && candidate->judged->match;
+  if (judge && rules_ && !judged) asked = reading_.pack.match(line.line.message, reading_.text_kind);
+  const std::optional<rules::Match>& match = judged ? candidate->judged->match : asked;
   if (match && match->role != Role::advice) {
     EventRow row = make_event(line, *match, reading_);
     if (row.time.clock == Clock::none && row.peer && line.line.prefix.nccl && waiting_.size() < kWaitingAtOnce) waiting_.push_back({std::move(row), kLinesToWait});
@@ -272,8 +274,8 @@ void TextReader::walk_lines(std::string_view bytes, std::size_t from, std::size_
     const std::string_view raw = bytes.substr(at, std::min<std::size_t>(end - at, 64 * 1024));
     const bool line_end_of_dos = raw.empty() && at > 0 && bytes[at - 1] == '\r';
     if (!line_end_of_dos && (!raw.empty() || bytes[std::min(end, bytes.size() - 1)] == '\n')) {
-      const line::Line line = line::peel(raw, habit_);
-      look({{member_, newlines_ + newlines_before + 1, bytes_ + at, static_cast<std::uint32_t>(raw.size())}, raw, line}, nullptr);
+      line::peel(raw, habit_, peeled_);
+      look({{member_, newlines_ + newlines_before + 1, bytes_ + at, static_cast<std::uint32_t>(raw.size())}, raw, peeled_}, nullptr);
     }
     if (end < to && bytes[end] == '\n') ++newlines_before;
     at = end + 1;
@@ -290,7 +292,9 @@ void TextReader::block(std::string_view bytes, const BlockScan& scan) {
   for (const Candidate& candidate : scan.candidates) {
     if (wants_every_line()) walk_lines(bytes, position, candidate.begin, seen);
     const std::string_view raw = bytes.substr(candidate.begin, candidate.length);
-    look({{member_, newlines_ + candidate.newlines_before + 1, bytes_ + candidate.begin, static_cast<std::uint32_t>(candidate.length)}, raw, candidate.line}, &candidate);
+    if (candidate.judged == nullptr) line::peel(raw, candidate.first ? habit_ : line::Habit{}, peeled_);
+    const line::Line& line = candidate.judged != nullptr ? candidate.judged->line : peeled_;
+    look({{member_, newlines_ + candidate.newlines_before + 1, bytes_ + candidate.begin, static_cast<std::uint32_t>(candidate.length)}, raw, line}, &candidate);
     position = candidate.begin + candidate.length;
     seen = candidate.newlines_before;
     if (position < bytes.size() && (bytes[position] == '\n' || bytes[position] == '\r')) seen += bytes[position++] == '\n';

@@ -48,6 +48,7 @@ class TextReader {
   MemberId member_;
   line::Habit habit_;
   bool rules_;
+  line::Line peeled_;                                    // the line being read
   Candidate every_line_;                                 // for the recognisers that see all of a text of this kind
   StormFolder storms_;
   // What tells the lines of one process from those of others in the same pipe.

@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include <re2/re2.h>
 
@@ -521,11 +526,23 @@ bool is_clean(std::string_view raw) {
 }
 
 bool may_hold_heads(std::string_view raw) {
-  for (std::size_t at = raw.find('['); at != std::string_view::npos; at = raw.find('[', at + 1)) {
-    const char next = at + 1 < raw.size() ? raw[at + 1] : '\0';
-    if ((next == 'r' && raw.compare(at + 1, 4, "rank") == 0) || (next == 'd' && raw.compare(at + 1, 7, "default") == 0)) return true;
+  const auto is_head = [&](std::size_t at) { return raw.compare(at, 5, "[rank") == 0 || raw.compare(at, 8, "[default") == 0 || raw.compare(at, 5, "NCCL ") == 0; };
+  std::size_t i = 0;
+#if defined(__SSE2__)
+  // The first two bytes of a head, sixteen places at once.
+  const auto equals = [](__m128i bytes, char c) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); };
+  for (; i + 17 <= raw.size(); i += 16) {
+    const __m128i one = _mm_loadu_si128(reinterpret_cast<const __m128i*>(raw.data() + i));
+    const __m128i two = _mm_loadu_si128(reinterpret_cast<const __m128i*>(raw.data() + i + 1));
+    const __m128i launcher = _mm_and_si128(equals(one, '['), _mm_or_si128(equals(two, 'r'), equals(two, 'd')));
+    const __m128i nccl = _mm_and_si128(equals(one, 'N'), equals(two, 'C'));
+    for (auto places = static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(launcher, nccl))); places != 0; places &= places - 1)
+      if (is_head(i + static_cast<std::size_t>(std::countr_zero(places)))) return true;
   }
-  return raw.find("NCCL ") != std::string_view::npos;
+#endif
+  for (; i < raw.size(); ++i)
+    if ((raw[i] == '[' || raw[i] == 'N') && is_head(i)) return true;
+  return false;
 }
 
 bool needs_cleaning(std::string_view raw) {
@@ -572,6 +589,12 @@ std::string clean(std::string_view raw) {
 
 Line peel(std::string_view raw, Habit habit) {
   Line line;
+  peel(raw, habit, line);
+  return line;
+}
+
+void peel(std::string_view raw, Habit habit, Line& line) {
+  line.prefix = Prefix{};
   // The line is copied once, at the end, unless something in it must go.
   std::string owned;
   std::string_view text = without_returns(raw);
@@ -610,7 +633,6 @@ Line peel(std::string_view raw, Habit habit) {
   }
   line.message.assign(c.rest());
   if (line.message.find("NCCL ") != std::string::npos) read_nccl_head(line.message, line.prefix);
-  return line;
 }
 
 std::vector<std::size_t> record_heads(std::string_view raw) {

@@ -79,14 +79,19 @@ struct CollectiveRow {
 // All operations of one rank on one group, packed: what `collectives` needs to compare the past, at 40 bytes each.
 struct HistoryEntry {
   std::int64_t sequence = 0;
-  Nanoseconds created_ns = 0, completed_ns = 0;   // 0 = not known
+  Nanoseconds created_ns = 0, completed_ns = 0;   // 0 = not known; on `clock`
   float duration_ms = -1;                         // < 0 = not known
   std::uint32_t signature = 0;                    // hash of operation, sizes and types: equal on all ranks, mostly
   std::uint32_t operation = 0;                    // hash of the operation's name
   std::uint8_t state = 0;                         // 0 scheduled, 1 started, 2 completed
   std::uint8_t p2p = 0;
-  std::uint16_t reserved = 0;
+  std::uint8_t size_class = 0;                    // 1 + 4 log2(bytes, or elements where types are not told), rounded; 0 = not known
+  std::uint8_t clock = 0;                         // 0 = UTC; else a Clock of the member's
 };
+// Sizes 19 % apart are one class: enough to tell gradients from scalars.
+std::uint8_t size_class(std::int64_t bytes);
+double size_of_class(std::uint8_t size_class);    // 0 for 0
+
 struct HistoryRow {
   MemberId member = 0;
   std::optional<std::int64_t> rank;

@@ -43,6 +43,7 @@ struct StackRow {
 // One process, as ps, pstree or /proc show it. Threads are folded into their process: `state` and `wait` are the main
 // thread's; a thread in uninterruptible sleep (D) speaks for its process.
 struct ProcessRow {
+  std::int64_t id = 0;         // of the store
   Place place;
   Timestamp time;
   std::string source;          // ps pstree proc stack

@@ -109,6 +109,11 @@ std::string raw_unit(const Metric& metric, MetricKind kind) {
   return metric.unit;
 }
 
+std::string joined(std::string name) {
+  std::erase(name, '_');
+  return name;
+}
+
 std::string rate_of(const std::string& unit, MetricKind kind) { return kind == MetricKind::counter ? (unit == "1" ? "" : unit) + "/s" : unit; }
 
 }  // namespace
@@ -194,6 +199,10 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
     }
     ++index;
   }
+  std::map<std::string, std::size_t> ways;
+  for (const auto& [exact, alias] : out.exact_) ++ways[joined(exact)];
+  for (const auto& [exact, alias] : out.exact_)
+    if (ways[joined(exact)] == 1) out.joined_.emplace(joined(exact), alias);
   const auto fixed = [](const Alias& a) { return a.name.size() - static_cast<std::size_t>(std::count(a.name.begin(), a.name.end(), '*')); };
   std::stable_sort(out.patterns_.begin(), out.patterns_.end(), [&](const Alias& a, const Alias& b) { return fixed(a) > fixed(b); });
   return out;
@@ -217,6 +226,8 @@ std::optional<MetricMatch> Catalogue::find(std::string_view metric, std::string_
   else
     for (const Alias& one : patterns_)
       if (glob(one.name, normal)) { alias = &one; break; }
+  if (alias == nullptr)
+    if (const auto it = joined_.find(joined(normal)); it != joined_.end()) alias = &it->second;
   if (alias == nullptr) return std::nullopt;
   const Metric& known = metrics_[alias->metric];
   std::string told(unit.empty() ? std::string_view(printed) : unit);

@@ -48,7 +48,7 @@ class Catalogue {
 
   // `metric` as a program prints it; a unit in brackets behind it ("power.draw [W]") counts when `unit` is "".
   // A unit that does not fit the metric is as if the name were not known. Exact names win over patterns, and of patterns
-  // the one with most fixed characters.
+  // the one with most fixed characters. A name that only differs in where words are cut is known, too.
   std::optional<MetricMatch> find(std::string_view metric, std::string_view unit = {}) const;
   const std::vector<Metric>& metrics() const { return metrics_; }
 
@@ -61,6 +61,7 @@ class Catalogue {
   };
   std::vector<Metric> metrics_;
   std::map<std::string, Alias, std::less<>> exact_;
+  std::map<std::string, Alias, std::less<>> joined_;   // without '_': Tcp_RetransSegs and tcp_retrans_segs; those that stay unique
   std::vector<Alias> patterns_;       // most fixed characters first
 };
 

@@ -1,8 +1,15 @@
 #include "rules/search.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <unordered_map>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define CULPRIT_SEARCH_AVX2 1
+#include <immintrin.h>
+#endif
 
 namespace culprit::rules {
 
@@ -27,9 +34,77 @@ std::uint64_t eight_at(const char* p) {
   return value | kFold8;
 }
 
-std::uint32_t hash_of(std::uint32_t gram) { return (gram * 0x9E3779B1u) >> (32 - kBits); }
+constexpr std::uint32_t kFactor = 0x9E3779B1u;
+std::uint32_t hash_of(std::uint32_t gram) { return (gram * kFactor) >> (32 - kBits); }
 
 std::uint64_t side(char c) { return 1ULL << ((static_cast<unsigned char>(c) | 0x20) & 63); }
+
+bool is_marked(const std::uint32_t* marked, const char* p) {
+  const std::uint32_t h = hash_of(gram_at(p));
+  return ((marked[h >> 5] >> (h & 31)) & 1) != 0;
+}
+
+// Writes down which of the `turns` * 8 probes from `text` on, `step` bytes apart, are marked: their distances from `text`.
+// `met` has room for all of them. Probes of a turn run side by side: without a branch, their loads and multiplications overlap.
+std::size_t meet(const std::uint32_t* marked, const char* text, std::size_t turns, std::size_t step, std::uint32_t* met) {
+  std::size_t n = 0;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < turns; ++i)
+    for (std::size_t k = 0; k < 8; ++k, at += step) {
+      met[n] = static_cast<std::uint32_t>(at);
+      n += is_marked(marked, text + at);
+    }
+  return n;
+}
+
+#ifdef CULPRIT_SEARCH_AVX2
+
+// For each mask of eight probes the numbers of those in it, a byte each.
+constexpr std::array<std::uint64_t, 256> kChosen = [] {
+  std::array<std::uint64_t, 256> out{};
+  for (unsigned mask = 0; mask < 256; ++mask)
+    for (unsigned k = 0, n = 0; k < 8; ++k)
+      if ((mask >> k & 1) != 0) out[mask] |= static_cast<std::uint64_t>(k) << (8 * n++);
+  return out;
+}();
+
+// The same, eight probes at once: their grams by a shuffle of two halves, their marks by a gather. Steps of 2, 3 and 4: four
+// grams must lie within 16 bytes. Reads up to 15 bytes from the fifth probe of a turn on. Of `met`, up to eight places past
+// the last one are overwritten.
+__attribute__((target("avx2"))) std::size_t meet_avx2(const std::uint32_t* marked, const char* text, std::size_t turns, std::size_t step, std::uint32_t* met) {
+  alignas(32) std::uint8_t order[32];
+  alignas(32) std::uint32_t distances[8];
+  for (unsigned k = 0; k < 32; ++k) order[k] = static_cast<std::uint8_t>((k % 16 / 4) * step + k % 4);
+  for (unsigned k = 0; k < 8; ++k) distances[k] = static_cast<std::uint32_t>(k * step);
+  const __m256i shuffle = _mm256_load_si256(reinterpret_cast<const __m256i*>(order));
+  const __m256i forward = _mm256_set1_epi32(static_cast<int>(8 * step));
+  const __m256i fold = _mm256_set1_epi32(static_cast<int>(kFold));
+  const __m256i factor = _mm256_set1_epi32(static_cast<int>(kFactor));
+  const __m256i low = _mm256_set1_epi32(31);
+  __m256i at = _mm256_load_si256(reinterpret_cast<const __m256i*>(distances));
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < turns; ++i, text += 8 * step) {
+    const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text));
+    const __m128i second = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + 4 * step));
+    const __m256i grams = _mm256_or_si256(_mm256_shuffle_epi8(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1), shuffle), fold);
+    const __m256i hash = _mm256_srli_epi32(_mm256_mullo_epi32(grams, factor), 32 - kBits);
+    const __m256i words = _mm256_i32gather_epi32(reinterpret_cast<const int*>(marked), _mm256_srli_epi32(hash, 5), 4);
+    const __m256i marks = _mm256_sllv_epi32(words, _mm256_andnot_si256(hash, low));   // the bit of each into its sign
+    const auto mask = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(marks)));
+    const __m256i chosen = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(kChosen[mask])));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(met + n), _mm256_permutevar8x32_epi32(at, chosen));
+    n += static_cast<std::size_t>(std::popcount(mask));
+    at = _mm256_add_epi32(at, forward);
+  }
+  return n;
+}
+
+bool has_avx2() {
+  static const bool the = __builtin_cpu_supports("avx2") != 0;
+  return the;
+}
+
+#endif
 
 }  // namespace
 
@@ -71,12 +146,12 @@ WordSearch::WordSearch(std::vector<std::string> words, std::string_view ordinary
     const std::uint32_t y = hash_of(b.gram);
     return x != y ? x < y : a.word != b.word ? a.word < b.word : a.offset < b.offset;
   });
-  marked_.assign((1u << kBits) / 64, 0);
+  marked_.assign((1u << kBits) / 32, 0);
   first_.assign((1u << kBits) + 1, 0);
   sides_.resize(1u << kBits);
   for (const Entry& entry : entries_) {
     const std::uint32_t h = hash_of(entry.gram);
-    marked_[h >> 6] |= 1ULL << (h & 63);
+    marked_[h >> 5] |= 1u << (h & 31);
     ++first_[h + 1];
     const std::string& word = words_[entry.word];
     sides_[h].before |= entry.offset > 0 ? side(word[entry.offset - 1]) : ~0ULL;
@@ -90,7 +165,10 @@ bool WordSearch::is_at(std::string_view text, std::size_t at, const Entry& entry
   const std::size_t begin = at - entry.offset;
   const std::string& word = words_[entry.word];
   if (begin + word.size() > text.size()) return false;
-  for (std::size_t i = 0; i < word.size(); ++i)
+  std::size_t i = 0;
+  for (; i + 8 <= word.size(); i += 8)
+    if (eight_at(text.data() + begin + i) != eight_at(word.data() + i)) return false;   // words are folded: folding them again changes nothing
+  for (; i < word.size(); ++i)
     if (static_cast<char>(static_cast<unsigned char>(text[begin + i]) | 0x20) != word[i]) return false;
   return true;
 }
@@ -116,27 +194,23 @@ void WordSearch::find(std::string_view text, std::vector<Hit>& hits) const {
   if (text.size() < 4 || words_.empty()) return;
   const std::size_t before = hits.size();
   const char* const base = text.data();
-  const std::uint64_t* const marked = marked_.data();
+  const std::uint32_t* const marked = marked_.data();
   const std::size_t end = text.size() - 3;
   const std::size_t step = stride_;
-  const auto is_marked = [=](std::size_t at) {
-    const std::uint32_t h = hash_of(gram_at(base + at));
-    return (marked[h >> 6] >> (h & 63)) & 1;
-  };
   std::size_t at = 0;
   for (; at < end && at < 8; at += step)
-    if (is_marked(at)) probe(text, at, hits);
-  std::uint32_t met[kRound];   // relative to where the round began
-  while (at + 8 + 4 * step < end) {
+    if (is_marked(marked, base + at)) probe(text, at, hits);
+  std::uint32_t met[kRound + 8];   // relative to where the round began
+  while (at + 8 + 8 * step < end) {
     const std::size_t begin = at;
-    const std::size_t rounds = std::min((end - 8 - at) / (4 * step), kRound / 4);
+    const std::size_t turns = std::min((end - 8 - at) / (8 * step), kRound / 8);
     std::size_t n = 0;
-    // Four probes a turn: their loads and multiplications run side by side.
-    for (std::size_t i = 0; i < rounds; ++i, at += 4 * step)
-      for (std::size_t k = 0; k < 4; ++k) {
-        met[n] = static_cast<std::uint32_t>(at + k * step - begin);
-        n += is_marked(at + k * step);
-      }
+#ifdef CULPRIT_SEARCH_AVX2
+    if (step >= 2 && step <= 4 && has_avx2()) n = meet_avx2(marked, base + begin, turns, step, met);
+    else
+#endif
+      n = meet(marked, base + begin, turns, step, met);
+    at += turns * 8 * step;
     std::size_t left = 0;
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t place = begin + met[i];
@@ -147,7 +221,7 @@ void WordSearch::find(std::string_view text, std::vector<Hit>& hits) const {
     for (std::size_t i = 0; i < left; ++i) check(text, begin + met[i], hits);
   }
   for (; at < end; at += step)
-    if (is_marked(at)) probe(text, at, hits);
+    if (is_marked(marked, base + at)) probe(text, at, hits);
   // A word is met up to its length late, so that the hits are nearly in order.
   const auto less = [](const Hit& x, const Hit& y) { return x.offset != y.offset ? x.offset < y.offset : x.word < y.word; };
   for (std::size_t i = before + 1; i < hits.size(); ++i)

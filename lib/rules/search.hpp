@@ -55,7 +55,7 @@ class WordSearch {
 
   std::vector<std::string> words_;
   std::size_t stride_ = 1;
-  std::vector<std::uint64_t> marked_;      // one bit a hash
+  std::vector<std::uint32_t> marked_;      // one bit a hash
   std::vector<Entry> entries_;             // ordered by hash
   std::vector<Sides> sides_;               // by hash
   std::vector<std::uint32_t> first_;       // hash -> first entry

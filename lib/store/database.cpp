@@ -1,5 +1,6 @@
 #include "store/database.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -53,6 +54,16 @@ Frame read_frame(Statement& s) {
   f.module = s.text();
   f.native = s.integer() != 0;
   return f;
+}
+
+// Room for the rows of a table: growing would move large rows many times. What the file says of itself is believed up to a bound.
+template <class Row>
+std::vector<Row> room_for(sqlite3* db, const char* table) {
+  constexpr std::int64_t kMost = 1 << 17;
+  std::vector<Row> out;
+  Statement last(db, fmt::format("SELECT MAX(rowid) FROM {}", table));
+  if (last.next()) out.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(last.integer(), 0, kMost)));
+  return out;
 }
 
 std::optional<std::int64_t> boot_raw(const std::optional<Timestamp>& boot) { return boot ? std::optional(boot->ns) : std::nullopt; }
@@ -376,7 +387,7 @@ std::optional<std::string> Database::meta(const std::string& key) const {
 }
 
 std::vector<MemberRow> Database::members() const {
-  std::vector<MemberRow> out;
+  auto out = room_for<MemberRow>(impl_->db.get(), "member");
   Statement s(impl_->db.get(), "SELECT * FROM member ORDER BY member_id");
   while (s.next()) {
     MemberRow m;
@@ -766,9 +777,10 @@ std::vector<Database::Sample> Database::samples() const {
 
 std::vector<ProcessRow> Database::processes() const {
   std::vector<ProcessRow> out;
-  Statement s(impl_->db.get(), "SELECT * FROM process ORDER BY rowid");
+  Statement s(impl_->db.get(), "SELECT rowid, * FROM process ORDER BY rowid");
   while (s.next()) {
     ProcessRow r;
+    r.id = s.integer();
     r.place = read_place(s);
     r.time = read_time(s);
     r.source = s.text();
@@ -804,7 +816,7 @@ std::vector<GroupRow> Database::groups() const {
 }
 
 std::vector<FrontierRow> Database::frontiers() const {
-  std::vector<FrontierRow> out;
+  auto out = room_for<FrontierRow>(impl_->db.get(), "frontier");
   Statement s(impl_->db.get(), "SELECT * FROM frontier ORDER BY rowid");
   while (s.next()) {
     FrontierRow r;
@@ -828,7 +840,7 @@ std::vector<FrontierRow> Database::frontiers() const {
 }
 
 std::vector<Database::Launch> Database::launches() const {
-  std::vector<Launch> out;
+  auto out = room_for<Launch>(impl_->db.get(), "collective");
   Statement s(impl_->db.get(), "SELECT * FROM collective ORDER BY rowid");
   while (s.next()) {
     Launch launch;
@@ -882,7 +894,7 @@ std::vector<HistoryRow> Database::histories(GroupId group) const {
 }
 
 std::vector<RecorderRow> Database::recorders() const {
-  std::vector<RecorderRow> out;
+  auto out = room_for<RecorderRow>(impl_->db.get(), "recorder");
   Statement s(impl_->db.get(), "SELECT * FROM recorder ORDER BY rowid");
   while (s.next()) {
     RecorderRow r;
@@ -986,34 +998,35 @@ SeriesPoints Database::points(SeriesId series) const {
   return out;
 }
 
-Result<> Database::save_resolution(std::span<const MemberRow> members, std::span<const EventRow> events, std::span<const TracebackRow> tracebacks, std::span<const ExitRow> exits,
-                                   std::span<const MemberClock> clocks, std::span<const HostRow> hosts, std::span<const RankRow> ranks) {
+Result<> Database::save_resolution(const Resolution& resolution) {
   sqlite3* db = impl_->db.get();
   return impl_->transaction("cannot store whose files these are", [&] {
     bool good = impl_->execute("DELETE FROM host; DELETE FROM rank");
     Statement m(db, "UPDATE member SET path=?, container=?, host=?, rank=?, local_rank=?, attempt=?, attribution=?, duplicate_of=? WHERE member_id=?");
-    for (const MemberRow& r : members)
+    for (const MemberRow& r : resolution.members)
       good = good && m.run(r.path, r.container, clean(r.host), r.rank, r.local_rank, r.attempt, r.attribution, r.duplicate_of == 0 ? std::nullopt : std::optional(r.duplicate_of), r.id);
     Statement e(db, "UPDATE event SET time_ns=?, uncertainty_ns=?, severity=?, role=?, host=?, rank=?, gpu=?, peer_host=?, last_ns=? WHERE event_id=?");
-    for (const EventRow& r : events)
+    for (const EventRow& r : resolution.events)
       good = good && e.run(r.time_ns, r.uncertainty, name(r.severity), name(r.role), clean(r.host), r.rank, clean(r.gpu), clean(r.peer_host), r.last_time_ns, r.id);
     Statement t(db, "UPDATE traceback SET time_ns=?, uncertainty_ns=?, host=?, rank=? WHERE traceback_id=?");
-    for (const TracebackRow& r : tracebacks) good = good && t.run(r.time_ns, r.uncertainty, clean(r.host), r.rank, r.id);
+    for (const TracebackRow& r : resolution.tracebacks) good = good && t.run(r.time_ns, r.uncertainty, clean(r.host), r.rank, r.id);
     Statement x(db, "UPDATE exit_status SET time_ns=?, host=?, rank=? WHERE rowid=?");
-    for (const ExitRow& r : exits) good = good && x.run(r.time_ns, clean(r.host), r.rank, r.id);
+    for (const ExitRow& r : resolution.exits) good = good && x.run(r.time_ns, clean(r.host), r.rank, r.id);
+    Statement p(db, "UPDATE process SET role=? WHERE rowid=? AND role IS NOT ?1");
+    for (const ProcessRow& r : resolution.processes) good = good && p.run(r.role, r.id);
     // Rows are millions: those that have their time already are not written again.
     Statement i(db, "UPDATE iteration SET time_ns=CASE WHEN clock=?3 THEN time_raw+?4 END WHERE rowid BETWEEN ?1 AND ?2 AND time_ns IS NOT CASE WHEN clock=?3 THEN time_raw+?4 END");
     std::map<MemberId, const MemberClock*> clock_of;
-    for (const MemberClock& c : clocks) clock_of[c.member] = &c;
+    for (const MemberClock& c : resolution.clocks) clock_of[c.member] = &c;
     for (const Range& range : ranges(db, "iteration")) {
       const auto clock = clock_of.find(range.member);
       good = good && (clock != clock_of.end() ? i.run(range.first, range.last, name(clock->second->clock), clock->second->offset) : i.run(range.first, range.last, "", 0));
     }
     Statement h(db, "INSERT INTO host VALUES (?,?,?,?,?,?,?,?)");
-    for (const HostRow& r : hosts)
+    for (const HostRow& r : resolution.hosts)
       good = good && h.run(valid_utf8(r.host), r.node_rank, fmt::format("{}", fmt::join(r.addresses, ",")), r.boot_ns, r.boot_source, r.boot_uncertainty, r.driver, r.has_log);
     Statement k(db, "INSERT INTO rank VALUES (?,?,?,?,?,?)");
-    for (const RankRow& r : ranks) good = good && k.run(r.rank, clean(r.host), r.local_rank, r.pid, clean(r.gpu), r.source);
+    for (const RankRow& r : resolution.ranks) good = good && k.run(r.rank, clean(r.host), r.local_rank, r.pid, clean(r.gpu), r.source);
     return good;
   });
 }

@@ -22,6 +22,18 @@ namespace culprit::store {
 
 enum class Access { create, read, write };   // create: makes the file when it is missing
 
+// What was worked out about rows that ingest wrote: whose they are, when they were, what for.
+struct Resolution {
+  std::span<const MemberRow> members;
+  std::span<const EventRow> events;
+  std::span<const TracebackRow> tracebacks;
+  std::span<const ExitRow> exits;
+  std::span<const ProcessRow> processes;
+  std::span<const MemberClock> clocks;
+  std::span<const HostRow> hosts;
+  std::span<const RankRow> ranks;
+};
+
 class Database {
  public:
   // path "" is a temporary database of this process: SQLite keeps it in memory while it is small, on disk beyond.
@@ -76,8 +88,7 @@ class Database {
   SeriesPoints points(SeriesId series) const;                        // all samples of one, in the order of the member
 
   // Results in.
-  Result<> save_resolution(std::span<const MemberRow> members, std::span<const EventRow> events, std::span<const TracebackRow> tracebacks, std::span<const ExitRow> exits,
-                           std::span<const MemberClock> clocks, std::span<const HostRow> hosts, std::span<const RankRow> ranks);
+  Result<> save_resolution(const Resolution& resolution);
   Result<> save_findings(const std::string& analysis, std::span<const Finding> findings);
   Result<> save_verdict(const std::string& action, const std::string& summary, const std::string& document);
   // Results out.

@@ -50,10 +50,10 @@ class Statement {
   std::int64_t integer() { return sqlite3_column_int64(handle_, column_++); }
   double real() { return sqlite3_column_double(handle_, column_++); }
   std::string text() {
-    const auto* bytes = sqlite3_column_blob(handle_, column_);
-    const int size = sqlite3_column_bytes(handle_, column_);
-    ++column_;
-    return bytes == nullptr ? std::string{} : std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size));
+    const int size = sqlite3_column_bytes(handle_, column_++);
+    if (size <= 0) return {};   // most texts of most rows
+    const auto* bytes = static_cast<const char*>(sqlite3_column_blob(handle_, column_ - 1));
+    return bytes == nullptr ? std::string{} : std::string(bytes, static_cast<std::size_t>(size));
   }
   std::optional<std::int64_t> maybe_integer() { return null() ? skip<std::int64_t>() : std::optional(integer()); }
   std::optional<std::string> maybe_text() { return null() ? skip<std::string>() : std::optional(text()); }

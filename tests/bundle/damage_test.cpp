@@ -70,6 +70,34 @@ TEST(Damage, CutGzipGivesWhatItHas) {
   EXPECT_EQ(memory.codes(), "bundle.damaged x.log.gz");
 }
 
+// All that stands before the cut, not a block less; also of members of an archive.
+TEST(Damage, CutGzipLosesNothingBeforeTheCut) {
+  Folder folder;
+  std::string text;
+  for (int i = 0; i < 4'000; ++i) text += std::to_string(i * 7919 % 10007) + " iteration\n";
+  const std::string bytes = squeeze(text);
+  Memory memory = walked(folder.write("x.log.gz", bytes.substr(0, bytes.size() - 12)));   // the checksum and a little more
+  EXPECT_EQ(memory.codes(), "bundle.damaged x.log.gz");
+  EXPECT_GT(memory.files().at("x.log.gz").size(), text.size() - 1'000);
+  EXPECT_EQ(text.substr(0, memory.files().at("x.log.gz").size()), memory.files().at("x.log.gz"));
+
+  const std::string tar = squeeze(pack({{"first", text}, {"second", text}}));
+  memory = walked(folder.write("b.tar.gz", tar.substr(0, tar.size() * 3 / 4)));
+  EXPECT_EQ(memory.files().at("first"), text);
+  EXPECT_NE(memory.find("second"), nullptr);
+  EXPECT_FALSE(memory.problems.empty());
+}
+
+TEST(Damage, GzipChecksum) {
+  Folder folder;
+  std::string bytes = squeeze("good\n");
+  bytes[bytes.size() - 8] = static_cast<char>(bytes[bytes.size() - 8] ^ 1);
+  Memory memory = walked(folder.write("x.gz", bytes));
+  EXPECT_EQ(memory.files().at("x.gz"), "good\n");
+  EXPECT_EQ(memory.codes(), "bundle.damaged x.gz");
+  EXPECT_NE(memory.problems[0].reason.find("incorrect data check"), std::string::npos);
+}
+
 TEST(Damage, TarHeaderIsSkippedToTheNextGoodOne) {
   Folder folder;
   std::string bytes = pack({{"a", "A"}, {"b", "B"}, {"c", "C"}});

@@ -104,11 +104,11 @@ TEST(NcclCalls, SendsAndReceives) {
 
 TEST(NcclCalls, HistoryKeepsTheLast) {
   std::string text;
-  for (unsigned i = 0; i < 5000; ++i) text += call("gpu-a", 45, "0x55be", i);
+  for (unsigned i = 0; i < 40000; ++i) text += call("gpu-a", 45, "0x55be", i);
   const auto rows = read_text(text);
   ASSERT_EQ(rows.histories.size(), 1u);
-  ASSERT_EQ(rows.histories[0].entries.size(), 4096u);
-  for (std::size_t i = 0; i < 4096; ++i) ASSERT_EQ(rows.histories[0].entries[i].sequence, static_cast<std::int64_t>(i + 5000 - 4096));
+  ASSERT_EQ(rows.histories[0].entries.size(), 32768u);
+  for (std::size_t i = 0; i < 32768; ++i) ASSERT_EQ(rows.histories[0].entries[i].sequence, static_cast<std::int64_t>(i + 40000 - 32768));
 }
 
 TEST(NcclCalls, BehindPrefixes) {

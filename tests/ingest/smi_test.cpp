@@ -119,5 +119,21 @@ TEST(SmiDmon, OfDcgmiAndOfProcesses) {
   EXPECT_EQ(pmon.members[0].skipped, 4u);
 }
 
+TEST(SmiDmon, BlocksWithinAnotherLog) {
+  const std::string head = "# gpu    pwr  gtemp\n# Idx      W      C\n";
+  const auto rows = test::read_text("start of training\n" + head + "    0    590     61\n    1    592     60\nstep=17 loss=2.25\n    0    588     62\n" + head + "    1    300     83\nthe end of it 3 4\n");
+  EXPECT_EQ(rows.points("pwr", "0").values, (Values{590, 588}));
+  EXPECT_EQ(rows.points("gtemp", "1").values, (Values{60, 83}));
+  EXPECT_EQ(rows.points("gtemp", "1").lines, (Integers{5, 10}));
+  EXPECT_EQ(rows.progress.size(), 1u) << "the program's own lines are read as ever";
+  const auto timed = test::read_text("[2026-11-21 10:00:00] # gpu    pwr  gtemp\n[2026-11-21 10:00:01]     0    590     61\n");
+  ASSERT_EQ(timed.series_rows.size(), 2u);
+  EXPECT_EQ(timed.series_rows[0].clock, Clock::local);
+  const auto dated = test::read_text("hello\n#Date       Time        gpu    pwr\n#YYYYMMDD   HH:MM:SS    Idx      W\n 20240908   13:03:31      0    590\n");
+  EXPECT_EQ(dated.points("pwr", "0").values, Values{590});
+  EXPECT_EQ(dated.points("pwr", "0").times, Integers{at(31, 0)});
+  EXPECT_TRUE(test::read_text("# gpu cards are in rack 3\n 0 1 2 3 4 5\n# cost\n").series_rows.empty());
+}
+
 }  // namespace
 }  // namespace culprit::ingest

@@ -80,4 +80,26 @@ TEST(OurFiles, EveryDiagnosisSatisfiesItsSchema) {
   }
 }
 
+void expect_document(const char* schema, const std::string& command, const std::string& bundle) {
+  const json document = json::parse(run(std::string(CULPRIT_BINARY) + " " + command + " -q --json " + bundle), nullptr, false);
+  ASSERT_TRUE(document.is_object()) << command << " " << bundle;
+  for (const auto& violation : validate(document, schema_named(schema))) ADD_FAILURE() << command << " " << bundle << ": " << violation.path << ": " << violation.reason;
+}
+
+TEST(OurFiles, StacksAndCollectivesSatisfyTheirSchemas) {
+  for (const auto& entry : std::filesystem::directory_iterator(CULPRIT_SAMPLES_DIR)) {
+    expect_document("stacks-v1.json", "stacks --lacks --role all", entry.path().string());
+    expect_document("collectives-v1.json", "collectives", entry.path().string());
+  }
+}
+
+TEST(OurFiles, StacksAndCollectivesOfRealDumpsSatisfyTheirSchemas) {
+  const std::filesystem::path shared = CULPRIT_SHARED_DIR;
+  if (shared.empty()) GTEST_SKIP() << "skipped: no corpus";
+  for (const char* bundle : {"hang-a", "failslow-a"}) {
+    expect_document("stacks-v1.json", "stacks --lacks --role all", (shared / "bundles" / bundle).string());
+    expect_document("collectives-v1.json", "collectives", (shared / "bundles" / bundle).string());
+  }
+}
+
 }  // namespace

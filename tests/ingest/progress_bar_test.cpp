@@ -1,0 +1,51 @@
+#include "kit.hpp"
+
+namespace culprit::ingest {
+namespace {
+
+using test::read_text;
+
+std::string bar(int at, int total, const std::string& rate, const std::string& what = "", const std::string& more = "") {
+  return fmt::format("\r{} {:3}%|█▏        | {}/{} [01:02<07:15, {}{}]", what, 100 * at / total, at, total, rate, more);
+}
+
+TEST(ProgressBar, OfTheTrainerAndLightning) {
+  const auto rows = read_text(bar(1, 1000, "?it/s") + bar(2, 1000, " 2.00it/s") + bar(2, 1000, " 2.00it/s") + bar(3, 1000, " 4.00s/it", "Epoch 3:", ", v_num=0") + "\n");
+  ASSERT_EQ(rows.progress.size(), 3u);              // drawn again is nothing done
+  EXPECT_EQ(rows.progress[0].framework, "tqdm");
+  EXPECT_EQ(rows.progress[0].iteration, 1);
+  EXPECT_EQ(rows.progress[0].iteration_ms, std::nullopt);
+  EXPECT_EQ(rows.progress[1].iteration_ms, 500);
+  EXPECT_EQ(rows.progress[1].total, 1000);
+  EXPECT_EQ(rows.progress[2].iteration_ms, 4000);
+}
+
+TEST(ProgressBar, EpochsGoOnAndRestartsBeginAgain) {
+  std::string text;
+  for (int epoch = 0; epoch < 2; ++epoch)
+    for (int i = 1; i <= 20; ++i) text += bar(i, 20, "2.0it/s");
+  for (int i = 1; i <= 5; ++i) text += bar(i, 20, "2.0it/s");
+  text += bar(3, 20, "2.0it/s") + "\n";
+  const auto rows = read_text(text);
+  ASSERT_EQ(rows.progress.size(), 46u);
+  EXPECT_EQ(rows.progress[39].iteration, 40);
+  EXPECT_EQ(rows.progress[44].iteration, 45);
+  EXPECT_EQ(rows.progress[45].iteration, 3);        // from the middle back: that was a restart
+}
+
+TEST(ProgressBar, OtherBarsAreNoSteps) {
+  EXPECT_TRUE(read_text(bar(50, 100, "2.0it/s", "Loading checkpoint shards:") + bar(50, 100, "2.0it/s", "Validation:") + bar(3, 10, "2.0it/s") + "\n").progress.empty());
+  const auto rows = read_text(bar(10, 1000, "2.0it/s") + bar(5, 60, "9.0it/s") + bar(11, 1000, "2.0it/s") + "\n");
+  ASSERT_EQ(rows.progress.size(), 2u);              // an evaluation between two steps
+  EXPECT_EQ(rows.progress[1].iteration, 11);
+}
+
+TEST(ProgressBar, NothingBesideStepLines) {
+  const std::string steps = "step=17 loss=2.25\nstep=18 loss=2.25\n";
+  EXPECT_EQ(read_text(bar(10, 1000, "2.0it/s") + "\n" + steps).progress.size(), read_text(steps).progress.size());
+  // Losses without a step number tell no progress: both are read.
+  EXPECT_EQ(read_text(bar(10, 1000, "2.0it/s") + "\n{'loss': 3.5, 'learning_rate': 2.0e-06, 'epoch': 0.01}\n").progress.size(), 2u);
+}
+
+}  // namespace
+}  // namespace culprit::ingest
