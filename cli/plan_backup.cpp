@@ -40,12 +40,12 @@ std::string headline(const plan::BackupPlan& plan, const plan::Survival& surviva
 
 std::string text_of(const JobShape& job, const plan::BackupPlan& plan, const std::vector<plan::GroupRisk>& risks, const plan::Survival& survival, const plan::BlastRadius& blast, bool evicted) {
   std::string out = headline(plan, survival, evicted);
-  out += fmt::format("  {}\n  {} ranks, layout {}\n", plan.why, job.shape.ranks(), report::visible(job.source));
+  out += fmt::format("  {}\n  {} ranks, layout {}\n", report::wrapped(plan.why, 76, 2), job.shape.ranks(), report::visible(job.source));
   if (evicted) {
     out += fmt::format("  evicted: {}\n", to_ranges(survival.evicted));
     if (!survival.lost.empty()) out += fmt::format("  lost:    {}\n  The last checkpoint on storage is needed.\n", to_ranges(survival.lost));
-    out += fmt::format("  the job {}: {}\n", blast.going_on == plan::GoingOn::on_spares ? "goes on at full size" : blast.going_on == plan::GoingOn::smaller ? "can go on smaller" : "waits for machines", blast.why);
-    out += fmt::format("  cost: {} machine{} with {} GPUs are out for {:g} GPU-hours; restarting takes {:.1f} GPU-hours of the whole job\n", blast.hosts.size(), blast.hosts.size() == 1 ? "" : "s", blast.gpus, blast.out_gpu_h, blast.standstill_gpu_h);
+    out += "  " + report::wrapped(fmt::format("the job {}: {}", blast.going_on == plan::GoingOn::on_spares ? "goes on at full size" : blast.going_on == plan::GoingOn::smaller ? "can go on smaller" : "waits for machines", blast.why), 76, 4) + "\n";
+    out += "  " + report::wrapped(fmt::format("cost: {} machine{} with {} GPUs are out for {:g} GPU-hours; restarting takes {:.1f} GPU-hours of the whole job", blast.hosts.size(), blast.hosts.size() == 1 ? "" : "s", blast.gpus, blast.out_gpu_h, blast.standstill_gpu_h), 76, 4) + "\n";
     if (!blast.needless.empty()) out += fmt::format("  of this {:g} GPU-hours for {} machine{} not at fault\n", blast.needless_gpu_h, blast.needless.size(), blast.needless.size() == 1 ? "" : "s");
   }
   if (!risks.empty()) out += "\n  Evicting the machines of one group:\n";

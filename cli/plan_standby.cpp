@@ -37,7 +37,7 @@ std::string text_of(const plan::StandbyParams& p, const plan::StandbyPlan& plan,
   out += fmt::format("  {:>8}  {:>13}  {:>12}  {:>14}\n", "standbys", "enough, days", "mean restart", "idle GPU-h/day");
   for (const auto& c : plan.choices)
     out += fmt::format("{} {:>8}  {:>11.3f} %  {:>10.1f} s  {:>14}\n", c.standbys == plan.standbys ? ">" : " ", c.standbys, c.enough * 100, c.mean_restart_s, c.standbys * gpus * 24);
-  out += fmt::format("\n  against: queue the job again {:.1f} s, replace machines without standbys {:.1f} s,\n  standbys without end {:.1f} s\n", plan.requeue_s, plan.reschedule_s, plan.oracle_s);
+  out += fmt::format("\n  against: queue the job again {:.1f} s, replace machines without\n  standbys {:.1f} s, standbys without end {:.1f} s\n", plan.requeue_s, plan.reschedule_s, plan.oracle_s);
   out += fmt::format("  the mean is over evictions of 1 to {} machines, and in {:g} % of cases a\n  switch with {}\n", std::max<std::int64_t>(1, plan.standbys), p.catastrophe * 100, std::min(p.catastrophe_machines, p.machines));
   if (assumed) out += fmt::format("note: {}\n", kAssumedGpus);
   return out;

@@ -32,10 +32,10 @@ std::string text_of(const JobShape& job, const plan::TopologyPlan& plan) {
   std::string out;
   if (plan.moves.empty()) out = "Leave the ranks where they are\n";
   else out = fmt::format("{} ranks change places\n", plan.moves.size());
-  out += fmt::format("  {}\n  {} ranks, layout {}\n\n", plan.why, job.shape.ranks(), report::visible(job.source));
+  out += fmt::format("  {}\n  {} ranks, layout {}\n\n", report::wrapped(plan.why, 76, 2), job.shape.ranks(), report::visible(job.source));
   if (!plan.stages_before.empty()) {
-    out += fmt::format("  slow stages   {} -> {}; {} needed, as tensor-parallel groups stay whole ({} by GPUs alone)\n", to_ranges(plan.stages_before), to_ranges(plan.stages_after), plan.needed_stages, plan.least_stages);
-    out += fmt::format("  step time     {:.3f} -> {:.3f} times the healthy one, if all replicas wait for the slowest of a stage\n", plan.stage_before, plan.stage_after);
+    out += fmt::format("  slow stages   {} -> {}; {} needed, as tensor-parallel groups stay whole\n                ({} by GPUs alone)\n", to_ranges(plan.stages_before), to_ranges(plan.stages_after), plan.needed_stages, plan.least_stages);
+    out += fmt::format("  step time     {:.3f} -> {:.3f} times the healthy one, if all replicas wait for\n                the slowest of a stage\n", plan.stage_before, plan.stage_after);
     out += fmt::format("                {:.3f} -> {:.3f}, if replicas meet at the end of the step only\n", plan.replica_before, plan.replica_after);
   }
   if (plan.link_before) out += fmt::format("  link, a step  {:g} -> {:g} MB of data parallelism, {:g} -> {:g} MB between stages\n", plan.link_before->dp_mb, plan.link_after->dp_mb, plan.link_before->pp_mb, plan.link_after->pp_mb);

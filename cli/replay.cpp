@@ -65,12 +65,12 @@ Result<std::string> plan_text(const ReplayDocument& d, bool all) {
   out += fmt::format("  each replay keeps TP {} and PP {}{} and has DP {}{}; {} run{} each\n", p.tp, p.pp, p.cp > 1 ? fmt::format(" and CP {}", p.cp) : "", plan.tests.front().dp, p.dp > 0 ? fmt::format(" instead of {}", p.dp) : "", plan.repeats, s(plan.repeats));
   if (p.shows < 1) out += fmt::format("  a fault that shows in {:g} % of runs shows in both phases with {:g} % or more\n", 100 * p.shows, 100 * p.confidence);
   out += fmt::format("\nPhase 1: machine x in group floor(x / {}), all at the same time\n{}", plan.group, groups_text(d, 1, all));
-  out += fmt::format("\nPhase 2: machine x in group x mod {}; after phase 1, only the groups that hold a suspect\n{}", plan.groups, groups_text(d, 2, all));
+  out += fmt::format("\nPhase 2: machine x in group x mod {}; after phase 1, only the groups that\nhold a suspect\n{}", plan.groups, groups_text(d, 2, all));
   out += fmt::format("\nPrice until one machine is left, at {:g} minutes a replay, at worst\n  {:<12} {:>7} {:>9} {:>12} {:>18}\n", p.minutes, "", "rounds", "hours", "GPU-hours", "GPU-hours waiting");
   for (const plan::ReplayCost& c : plan.costs) out += fmt::format("  {:<12} {:>7} {:>9.1f} {:>12.0f} {:>18.0f}\n", c.method, c.rounds, c.hours, c.gpu_hours, c.held_gpu_hours);
   if (!d.hosts.empty()) {
     CULPRIT_TRY(command, plan::fill_template(d.command.empty() ? plan::kSlurmTemplate : d.command, d.run(plan.tests.front())));
-    out += fmt::format("\nThe command of {} (--script has all of them):\n  {}\n", plan.tests.front().name, report::visible(command));
+    out += fmt::format("\nThe command of {} (--script has all of them):\n  {}\n", plan.tests.front().name, plan::folded_command(report::visible(command), 76, 4));
     if (d.command.empty()) out += "  train.py stands for your own: fewer layers, the same data and seeds;\n  --command takes a template\n";
   }
   out += "\nThen: culprit replay solve --plan plan.json --outcome NAME=fail ... --rest pass\n";

@@ -58,11 +58,11 @@ const Row kRows[] = {
     {"drift-report-v1.json", "$C drift $S/config-drift --all --json"},
 };
 
-class Documents : public testing::Test {
+class PlanDocuments : public testing::Test {
  protected:
   void SetUp() override {
     if (std::string(CULPRIT_BINARY).empty() || !std::filesystem::exists(CULPRIT_BINARY)) GTEST_SKIP() << "there is no program";
-    folder_ = std::filesystem::temp_directory_path() / ("culprit_documents_" + std::to_string(getpid()));
+    folder_ = std::filesystem::temp_directory_path() / ("culprit_plans_" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -72,7 +72,7 @@ class Documents : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(Documents, SatisfyTheirSchemas) {
+TEST_F(PlanDocuments, SatisfyTheirSchemas) {
   std::set<std::string> covered;
   for (const Row& row : kRows) {
     const std::string_view text = culprit::schema::text(row.schema);
@@ -91,7 +91,7 @@ TEST_F(Documents, SatisfyTheirSchemas) {
 }
 
 // A schema that takes everything would pass the test above.
-TEST_F(Documents, ThatMissAKeyDoNot) {
+TEST_F(PlanDocuments, ThatMissAKeyDoNot) {
   for (const Row& row : kRows) {
     const json schema = json::parse(culprit::schema::text(row.schema));
     json d = document(row.command);
