@@ -4,8 +4,10 @@
 // Their rate is smoothed and their redraws are throttled, so they count only where the same log has no step lines of its own.
 // A bar that names something else than training (shards loaded, a validation) is none, nor one that is smaller than the
 // largest: evaluations have their own.
-#include <cmath>
-#include <string>
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include <re2/re2.h>
@@ -49,21 +51,81 @@ class Bars final : public Kept {
   std::int64_t total_ = 0, last_ = -1, base_ = 0;
 };
 
-Outcome read(const TextLine& line, Reading& reading) {
-  const std::string_view text = line.line.message;
-  static const re2::RE2 kBar(R"(^\s*(?:([^|%]{0,80}?):\s*)?\d{1,3}%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12}) \[[\d:]{2,12}<[^,\]]{1,24},\s*(\d{1,9}(?:\.\d{1,6})?|\?)\s*(it/s|s/it)[,\]])");
-  static const re2::RE2 kTraining(R"((?i)^(?:epoch\b.*|train(?:ing)?\b.*|steps?|iterations?)$)");
-  std::string what, rate, unit;
+struct Bar {
+  std::string_view what;             // before the percentage, without its colon
   std::int64_t at = 0, total = 0;
-  if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kBar, &what, &at, &total, &rate, &unit)) return {};
-  if (total < kLeastTotal || at > total || (!what.empty() && !re2::RE2::FullMatch(what, kTraining))) return {};
+  double rate = 0;                   // 0: tqdm printed '?'
+  bool per_second = false;           // it/s; else s/it
+};
+
+// Takes what it is asked for off the front of a text.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view text) : rest_(text) {}
+  void spaces() { rest_.remove_prefix(std::min(rest_.find_first_not_of(' '), rest_.size())); }
+  bool is(std::string_view token) {
+    if (!rest_.starts_with(token)) return false;
+    rest_.remove_prefix(token.size());
+    return true;
+  }
+  // As many bytes as belong to `set` (or, with `inverse`, do not), when there are `least` to `most` of them.
+  std::optional<std::string_view> run(std::string_view set, std::size_t least, std::size_t most, bool inverse = false) {
+    const std::size_t n = std::min(inverse ? rest_.find_first_of(set) : rest_.find_first_not_of(set), rest_.size());
+    if (n < least || n > most) return std::nullopt;
+    const std::string_view taken = rest_.substr(0, n);
+    rest_.remove_prefix(n);
+    return taken;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+template <typename Number>
+bool number(std::optional<std::string_view> text, Number& out) {
+  return text && std::from_chars(text->data(), text->data() + text->size(), out).ec == std::errc();
+}
+
+// By hand: a log may hold a hundred redraws for every line.
+std::optional<Bar> parse_bar(std::string_view text) {
+  constexpr std::string_view digits = "0123456789";
+  Bar bar;
+  std::size_t begin = text.find("%|");
+  if (begin == std::string_view::npos) return std::nullopt;
+  Cursor rest(text.substr(begin + 2));
+  const std::size_t percent = begin;
+  while (begin > 0 && percent - begin < 3 && digits.find(text[begin - 1]) != std::string_view::npos) --begin;
+  if (begin == percent) return std::nullopt;
+  bar.what = text.substr(0, begin);
+  while (!bar.what.empty() && (bar.what.back() == ' ' || bar.what.back() == '\t')) bar.what.remove_suffix(1);
+  while (!bar.what.empty() && (bar.what.front() == ' ' || bar.what.front() == '\t')) bar.what.remove_prefix(1);
+  if (!bar.what.empty()) {
+    if (bar.what.back() != ':' || bar.what.size() > 81 || bar.what.find('|') != std::string_view::npos) return std::nullopt;
+    bar.what.remove_suffix(1);
+  }
+  if (!rest.run("|", 0, 400, true) || !rest.is("|")) return std::nullopt;
+  rest.spaces();
+  if (!number(rest.run(digits, 1, 12), bar.at) || !rest.is("/") || !number(rest.run(digits, 1, 12), bar.total)) return std::nullopt;
+  if (!rest.is(" [") || !rest.run("0123456789:", 2, 12) || !rest.is("<") || !rest.run(",]", 1, 24, true) || !rest.is(",")) return std::nullopt;
+  rest.spaces();
+  if (!rest.is("?") && !number(rest.run("0123456789.", 1, 16), bar.rate)) return std::nullopt;
+  bar.per_second = rest.is("it/s");
+  if (!bar.per_second && !rest.is("s/it")) return std::nullopt;
+  return rest.is(",") || rest.is("]") ? std::optional(bar) : std::nullopt;
+}
+
+Outcome read(const TextLine& line, Reading& reading) {
+  if (reading.steps_told) return {};   // it would not be looked at in the end
+  static const re2::RE2 kTraining(R"((?i)^(?:epoch\b.*|train(?:ing)?\b.*|steps?|iterations?)$)");
+  const auto bar = parse_bar(line.line.message);
+  if (!bar || bar->total < kLeastTotal || bar->at > bar->total) return {};
+  if (!bar->what.empty() && !re2::RE2::FullMatch(re2::StringPiece(bar->what.data(), bar->what.size()), kTraining)) return {};
   ProgressRow row;
   row.place = line.place;
   row.time = line.line.prefix.time;
   row.framework = "tqdm";
-  const double value = rate == "?" ? 0 : std::strtod(rate.c_str(), nullptr);
-  if (value > 0) row.iteration_ms = unit == "it/s" ? 1e3 / value : value * 1e3;
-  if (!reading.keep<Bars>().add(std::move(row), at, total)) return {false, nullptr, "tqdm.too_many"};
+  if (bar->rate > 0) row.iteration_ms = bar->per_second ? 1e3 / bar->rate : bar->rate * 1e3;
+  if (!reading.keep<Bars>().add(std::move(row), bar->at, bar->total)) return {false, nullptr, "tqdm.too_many"};
   return {true, nullptr, {}};
 }
 
