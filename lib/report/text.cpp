@@ -12,6 +12,8 @@ namespace culprit::report {
 
 namespace {
 
+std::string counted(std::uint64_t n, std::string_view what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+
 using nlohmann::json;
 
 struct Painter {
@@ -149,8 +151,8 @@ std::string to_text(const std::string& document, const TextOptions& options) {
   }
 
   const json& b = d["bundle"];
-  out += "\n" + p.faint(wrapped(fmt::format("read {} files, {}, {} lines: {} used, {} skipped, {} rejected; {} host{}, {} ranks", b["members"].get<std::uint64_t>(), bytes_text(b["bytes"].get<std::uint64_t>()),
-                                    b["lines"].get<std::uint64_t>(), b["used"].get<std::uint64_t>(), b["skipped"].get<std::uint64_t>(), b["rejected"].get<std::uint64_t>(), b["hosts"].size(), b["hosts"].size() == 1 ? "" : "s", b["ranks"].get<std::uint64_t>()), width, 5)) + "\n";
+  out += "\n" + p.faint(wrapped(fmt::format("read {}, {}, {}: {} used, {} skipped, {} rejected; {}, {}", counted(b["members"], "file"), bytes_text(b["bytes"].get<std::uint64_t>()),
+                                    counted(b["lines"], "line"), b["used"].get<std::uint64_t>(), b["skipped"].get<std::uint64_t>(), b["rejected"].get<std::uint64_t>(), counted(b["hosts"].size(), "host"), counted(b["ranks"], "rank")), width, 5)) + "\n";
   for (const json& note : b["notes"]) out += p.faint("note: " + wrapped(visible(note.get<std::string>()), width - 6, 6)) + "\n";
   std::size_t problems = 0;
   for (const json& problem : b["problems"])
