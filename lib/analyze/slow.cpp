@@ -224,6 +224,10 @@ class Joined {
       Lead* known = nullptr;
       for (Lead& lead : leads)
         if (same_entity(lead, o)) known = &lead;
+      // What a rank reports of its own steps is the source that own work was told from: it agrees with itself, and says
+      // nothing of the machine.
+      const bool own_times = o.known->entity == "rank";
+      if (own_times && known != nullptr && known->own_work) continue;
       if (known == nullptr) {
         Lead lead;
         lead.subject = subject_of(o);
@@ -238,7 +242,7 @@ class Joined {
         known->confidence = std::max(known->confidence, known->own_work ? 0.92 : 0.75);
         if (!known->metric && known->reason != reason) known->reason += fmt::format(", and {} {}", o.outlier.entity, reason);
       }
-      known->metric = true;
+      if (!own_times) known->metric = true;
       std::string advice = o.known->advice;
       if (const std::size_t at = advice.find("{host}"); at != std::string::npos) advice.replace(at, 6, o.host.empty() ? o.outlier.entity : o.host);
       if (!advice.empty()) known->advice = advice;

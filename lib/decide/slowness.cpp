@@ -41,6 +41,18 @@ std::string who(const Finding& f) {
   return f.subject.id;
 }
 
+// The slow stretches that the verdict is not about, the dearest first: a second cause is not to be lost behind the first.
+std::string besides(std::span<const Finding* const> slow) {
+  constexpr std::size_t most = 2;
+  std::string out;
+  for (std::size_t i = 1; i < std::min(slow.size(), most + 1); ++i) {
+    const Finding& f = *slow[i];
+    out += fmt::format(" Besides, steps took {:.2f} times as long {}, {}; that cost {}.", value(f, "factor"), lasted(f), f.subject.kind == "job" ? "and nobody stands out" : "because of " + who(f), price(f));
+  }
+  if (slow.size() > most + 1) out += fmt::format(" {} more: `culprit changepoints`.", slow.size() - most - 1);
+  return out;
+}
+
 }  // namespace
 
 Answer slow_job(Walk& w) {
@@ -78,6 +90,7 @@ Answer slow_job(Walk& w) {
     v.precision = "candidates";
     v.summary = over ? fmt::format("No failure, but the job was slow: steps took {} times as long {}, which cost {}. It is over, and nobody stands out.", factor, lasted(f), price(f))
                      : fmt::format("The job is slow {}: steps take {} times as long, which has cost {} so far. Nobody stands out: {}.", lasted(f), factor, price(f), f.why);
+    v.summary += besides(slow);
     if (!w.incident.has_stacks) next(v, "collect", "py-spy dump of all ranks every 10 s, five times, while it is slow: the rank that is never in a collective is the one that holds the others");
     next(v, "collect", "per-rank step parts (compute, data, communication) as JSON lines, or Megatron's --log-straggler; GPU clocks and throttle reasons: dcgm-exporter or nvidia-smi dmon -s pucvmet -o DT on every host");
     return taken(f.why);
@@ -94,6 +107,7 @@ Answer slow_job(Walk& w) {
   if (f.host) target(v, {"host", *f.host}, f.confidence, because);
   v.summary = fmt::format("The job {} slow {} because of {}, which {}. Steps {} {} times as long; that {} {}.{}", over ? "was" : "is", lasted(f), who(f), number(f, "reason"), over ? "took" : "take", factor, over ? "cost" : "has cost", price(f),
                           over ? " It is over." : "");
+  v.summary += besides(slow);
   if (isolate) drain(v, *f.host, "slows the whole job down");
   if (!f.advice.empty()) next(v, "plan", f.advice);
   if (over) next(v, "plan", fmt::format("It went away by itself: look at {} before the next long job, not now.", f.host ? *f.host : who(f)));
