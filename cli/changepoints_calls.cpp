@@ -56,6 +56,8 @@ Result<std::vector<NamedSeries>> series_of_calls(const Arguments& arguments, con
   for (const auto& caller : log.callers) {
     std::vector<analyze::Call> calls;
     for (const auto& row : caller.calls) calls.push_back({row.time, row.operation, row.communicator, row.size});
+    // A table may be written newest first, or a communicator after the other.
+    std::stable_sort(calls.begin(), calls.end(), [](const analyze::Call& a, const analyze::Call& b) { return a.time < b.time; });
     const analyze::CallPeriod period = analyze::call_period(calls, params);
     NamedSeries series;
     series.name = caller.name.empty() ? "iteration time (ms)" : fmt::format("iteration time (ms) of {}", caller.name);

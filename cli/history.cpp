@@ -78,6 +78,7 @@ std::optional<std::int64_t> furthest_of(const store::Database& db) {
     if (row && row->iteration && !row->loss_nan && !row->grad_norm_nan) out = std::max(out.value_or(*row->iteration), *row->iteration);
   };
   for (const ProgressSpan& span : db.progress()) {
+    if (span.framework == "tqdm") continue;   // a bar may be any loop's
     see(span.first);
     see(span.last);
     see(span.last_good);

@@ -256,7 +256,7 @@ class Joined {
     if (!start || !end) return;
     static const std::set<std::string> kSlowing = {"MFU Decline", "Thermal", "Network Congestion", "Infiniband Error", "GPU Unavailable", "CPU Overload", "Disk Fault", "Memory Fault", "Filesystem Mount", "Switch Fault"};
     for (const Finding& c : classified_) {
-      if (c.outcome != Outcome::fired || !c.host || !c.start || kSlowing.count(c.symptom) == 0 || c.severity < Severity::warning) continue;
+      if (c.analysis != "classify" || c.outcome != Outcome::fired || !c.host || !c.start || kSlowing.count(c.symptom) == 0 || c.severity < Severity::warning) continue;
       const Nanoseconds slack = std::max<Nanoseconds>(c.uncertainty, (*end - *start) / 10);
       if (*c.start < *start - slack || *c.start > *end) continue;
       Lead* known = nullptr;

@@ -23,6 +23,7 @@ std::vector<SlowRank> slow_ranks(GroupId group, std::span<const HistoryRow> hist
   std::size_t common = 0;
   for (const auto& [sequence, entries] : by_sequence) {
     if (entries.size() != ranks.size()) continue;
+    if (std::adjacent_find(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first == b.first; }) != entries.end()) continue;   // one twice, another not at all
     if (std::any_of(entries.begin(), entries.end(), [&](const auto& e) { return e.second->signature != entries[0].second->signature; })) continue;
     ++common;
     std::vector<Nanoseconds> created;

@@ -71,12 +71,11 @@ std::string_view Inflated::next() {
     stream_->next_out = reinterpret_cast<Bytef*>(out_.data());
     const auto made = [&] { return out_.size() - stream_->avail_out; };
     while (!ended_ && within_ && stream_->avail_out > 0) {
-      if (!refill()) {
-        damaged("truncated");
-        break;
-      }
+      // At the end of the source zlib may still hold bytes that had no room before.
+      const bool more = refill();
       const int code = inflate(stream_.get(), Z_NO_FLUSH);
       if (code == Z_STREAM_END) within_ = false;
+      else if (!more && (code == Z_BUF_ERROR || (code == Z_OK && stream_->avail_out > 0))) damaged("truncated");
       else if (code != Z_OK) damaged(stream_->msg != nullptr ? stream_->msg : "the data cannot be understood");
     }
     if (const std::size_t size = made(); size > 0) {

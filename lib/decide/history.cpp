@@ -221,7 +221,7 @@ struct Judge {
       for (std::size_t i = 0; i < history().failures.size(); ++i)
         for (const Tried& t : history().failures[i].answers) {
           if (t.measure == Measure::evict && has(t.hosts, m)) { evicted = i; done = done || !t.advised; when.push_back(&history().failures[i]); }
-          if (t.measure == Measure::repair && has(t.hosts, m)) repaired = i;
+          if (t.measure == Measure::repair && has(t.hosts, m) && !t.advised) repaired = i;
         }
       const bool absent = !history().hosts.empty() && !has(history().hosts, m);
       // A repair that gave the job a stretch of progress was one; a fault after that is a new one.

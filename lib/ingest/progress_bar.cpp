@@ -21,34 +21,60 @@ namespace {
 constexpr std::int64_t kLeastTotal = 20;            // shorter loops are files, shards, epochs
 constexpr std::size_t kMost = 1 << 20;              // rows of a member
 
+constexpr std::size_t kMostSeries = 64;             // bars of a member
+constexpr double kClearly = 0.8;                    // of the rows: one bar among several that is surely the training's
+
+// A file may hold the bars of several ranks and of several loops: shards, uploads, evaluations. Trainers draw theirs
+// without a name as often as not, so what is nearly all of the drawing is taken for the training; where nothing is, no bar is.
 class Bars final : public Kept {
  public:
   // false: too many.
-  bool add(ProgressRow row, std::int64_t at, std::int64_t total) {
-    if (total < total_) return true;
-    if (total > total_) { rows_.clear(); base_ = 0; last_ = -1; total_ = total; }
-    if (at == last_) return true;                    // drawn again, nothing done
-    // The next epoch: a bar that was full begins again. One that falls back before that is a restart.
-    if (at < last_ && last_ == total_) base_ += total_;
-    else if (at < last_) base_ = 0;
-    last_ = at;
+  bool add(ProgressRow row, const line::Prefix& prefix, std::int64_t at, std::int64_t total) {
+    Series* one = nullptr;
+    for (Series& s : series_)
+      if (s.total == total && s.rank == prefix.rank && s.local_rank == prefix.local_rank) one = &s;
+    if (one == nullptr) {
+      if (series_.size() >= kMostSeries) return false;
+      one = &series_.emplace_back(Series{prefix.rank, prefix.local_rank, total, -1, 0, {}});
+    }
+    if (at == one->last) return true;                // drawn again, nothing done
+    // The next epoch: a bar that was full begins again. One that falls back otherwise is a restart.
+    if (at < one->last) one->base = one->last == total && at <= total / 2 && one->base < kFarthest ? one->base + total : 0;
+    one->last = at;
     if (at == 0) return true;
-    if (rows_.size() >= kMost) return false;
-    row.iteration = base_ + at;
+    if (rows_ >= kMost) return false;
+    ++rows_;
+    row.iteration = one->base + at;
     row.total = total;
-    rows_.push_back(std::move(row));
+    one->rows.push_back(std::move(row));
     return true;
   }
 
   void finish(Reading& reading) override {
-    if (!reading.steps_told)
-      for (const ProgressRow& row : rows_) reading.sink.put(row);
-    rows_.clear();
+    if (!reading.steps_told) {
+      // Ranks draw the same bar: one of them is enough.
+      const Series* best = nullptr;
+      std::size_t of_first = 0;
+      for (const Series& s : series_) {
+        if (s.rank != series_.front().rank || s.local_rank != series_.front().local_rank) continue;
+        of_first += s.rows.size();
+        if (best == nullptr || s.rows.size() > best->rows.size()) best = &s;
+      }
+      if (best != nullptr && static_cast<double>(best->rows.size()) >= kClearly * static_cast<double>(of_first))
+        for (const ProgressRow& row : best->rows) reading.sink.put(row);
+    }
+    series_.clear();
   }
 
  private:
-  std::vector<ProgressRow> rows_;
-  std::int64_t total_ = 0, last_ = -1, base_ = 0;
+  struct Series {
+    std::optional<std::int64_t> rank, local_rank;
+    std::int64_t total = 0, last = -1, base = 0;
+    std::vector<ProgressRow> rows;
+  };
+  static constexpr std::int64_t kFarthest = std::int64_t{1} << 60;
+  std::vector<Series> series_;
+  std::size_t rows_ = 0;
 };
 
 struct Bar {
@@ -83,7 +109,9 @@ class Cursor {
 
 template <typename Number>
 bool number(std::optional<std::string_view> text, Number& out) {
-  return text && std::from_chars(text->data(), text->data() + text->size(), out).ec == std::errc();
+  if (!text) return false;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), out);
+  return error == std::errc() && end == text->data() + text->size();
 }
 
 // By hand: a log may hold a hundred redraws for every line.
@@ -125,7 +153,7 @@ Outcome read(const TextLine& line, Reading& reading) {
   row.time = line.line.prefix.time;
   row.framework = "tqdm";
   if (bar->rate > 0) row.iteration_ms = bar->per_second ? 1e3 / bar->rate : bar->rate * 1e3;
-  if (!reading.keep<Bars>().add(std::move(row), bar->at, bar->total)) return {false, nullptr, "tqdm.too_many"};
+  if (!reading.keep<Bars>().add(std::move(row), line.line.prefix, bar->at, bar->total)) return {false, nullptr, "tqdm.too_many"};
   return {true, nullptr, {}};
 }
 

@@ -35,9 +35,25 @@ TEST(ProgressBar, EpochsGoOnAndRestartsBeginAgain) {
 
 TEST(ProgressBar, OtherBarsAreNoSteps) {
   EXPECT_TRUE(read_text(bar(50, 100, "2.0it/s", "Loading checkpoint shards:") + bar(50, 100, "2.0it/s", "Validation:") + bar(3, 10, "2.0it/s") + "\n").progress.empty());
-  const auto rows = read_text(bar(10, 1000, "2.0it/s") + bar(5, 60, "9.0it/s") + bar(11, 1000, "2.0it/s") + "\n");
-  ASSERT_EQ(rows.progress.size(), 2u);              // an evaluation between two steps
-  EXPECT_EQ(rows.progress[1].iteration, 11);
+  std::string text;
+  for (int i = 10; i < 30; ++i) text += bar(i, 1000, "2.0it/s") + (i == 20 ? bar(5, 60, "9.0it/s") + bar(50, 60, "9.0it/s") : "");
+  const auto rows = read_text(text + "\n");
+  ASSERT_EQ(rows.progress.size(), 20u);             // an evaluation between two steps
+  EXPECT_EQ(rows.progress[19].iteration, 29);
+  // Two bars of which neither is clearly the training's: none is believed.
+  text.clear();
+  for (int i = 1; i <= 30; ++i) text += bar(i, 400, "2.0it/s");
+  for (int i = 1; i <= 20; ++i) text += bar(i, 1000, "9.0it/s");
+  EXPECT_TRUE(read_text(text + "\n").progress.empty());
+}
+
+// Ranks that draw into one file: one of them is followed.
+TEST(ProgressBar, OfSeveralRanks) {
+  std::string text;
+  for (int i = 2; i <= 40; ++i) text += "[rank0]:" + bar(i, 300, "2.0it/s").substr(1) + "\n[rank1]:" + bar(i - 1, 300, "2.0it/s").substr(1) + "\n";
+  const auto rows = read_text(text);
+  ASSERT_EQ(rows.progress.size(), 39u);
+  for (std::size_t i = 0; i < rows.progress.size(); ++i) EXPECT_EQ(rows.progress[i].iteration, static_cast<std::int64_t>(i) + 2);
 }
 
 TEST(ProgressBar, NothingBesideStepLines) {
