@@ -23,7 +23,7 @@ make_culprit() {
 }
 
 ccache=$(command -v ccache) || ccache=
-[ -x "$build/culprit" ] || echo "building culprit in $build; that takes a minute or two, once" >&2
+[ -x "$build/culprit" ] || echo "building culprit in $build; that takes about five minutes, once" >&2
 if ! make_culprit >"$log" 2>&1; then
   cat "$log" >&2
   exit 70
