@@ -5,9 +5,9 @@
 #include <unordered_map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "changepoints.hpp"
+#include "model/json.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"
 #include "report/terminal.hpp"

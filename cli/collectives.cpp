@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "analyze/topology.hpp"
 #include "command.hpp"
+#include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"
@@ -31,7 +31,7 @@ class Printer {
     for (const Finding& f : findings_) {
       if (f.event_class == "slow_rank") continue;
       out += f.outcome == Outcome::fired ? bold(fmt::format("{} {}: {} ({:.0f} % sure)", f.subject.kind, report::visible(f.subject.id), f.title, 100 * f.confidence)) + "\n" : bold(fmt::format("No verdict: {}", f.title)) + "\n";
-      out += "  " + report::wrapped(report::visible(f.why), width_ - 4, 2) + "\n";
+      out += "  " + report::wrapped(report::visible(f.why), width_, 2, 2) + "\n";
     }
     if (!report_.chain.empty()) {
       out += "\n" + bold("Who waits for whom") + "\n";
@@ -43,23 +43,30 @@ class Printer {
     std::size_t shown = 0;
     for (const analyze::GroupFrontier& g : report_.groups) {
       if (!all_ && shown++ >= kMostGroups) { out += fmt::format("  {} more; --all shows them\n", report_.groups.size() - kMostGroups); break; }
-      out += fmt::format("  {}  {}..{} / {}..{}  at {} {}\n", report::visible(group(g.group)), number(g.completed_low), number(g.completed_high), number(g.enqueued_low), number(g.enqueued_high),
-                         g.operation.empty() ? "operation" : report::visible(g.operation), g.sequence);
-      std::string who = "      inside " + listed(g.pending);
-      if (!g.missing.empty()) who += ", never came " + paint("31", listed(g.missing));
-      if (!g.behind.empty()) who += ", behind " + paint("31", listed(g.behind));
-      out += who + "\n";
+      const std::string who = report::visible(group(g.group));
+      const std::string where = fmt::format("{}..{} / {}..{}  at {} {}", number(g.completed_low), number(g.completed_high), number(g.enqueued_low), number(g.enqueued_high), g.operation.empty() ? "operation" : report::visible(g.operation), g.sequence);
+      out += "  " + who + (report::columns(who) + 4 + where.size() > width_ ? "\n      " : "  ") + where + "\n";
+      out += "      inside " + listed(g.pending);
+      std::size_t used = 13 + listed(g.pending).size();
+      for (const auto& [what, ranks] : {std::pair{"never came ", &g.missing}, std::pair{"behind ", &g.behind}}) {
+        if (ranks->empty()) continue;
+        const std::string text = listed(*ranks);
+        const bool room = used + 13 + text.size() <= width_;
+        out += (room ? ", " : ",\n      ") + std::string(what) + paint("31", text);
+        used = (room ? used + 2 : 6) + 11 + text.size();
+      }
+      out += "\n";
     }
     bool first = true;
     for (const Finding& f : findings_) {
       if (f.event_class != "slow_rank") continue;
       if (first) out += "\n" + bold("Ranks that join last") + "\n";
       first = false;
-      out += "  " + report::wrapped(fmt::format("rank {}: {}", f.subject.id, report::visible(f.why)), width_ - 4, 4) + "\n";
+      out += "  " + report::wrapped(fmt::format("rank {}: {}", f.subject.id, report::visible(f.why)), width_, 4, 2) + "\n";
     }
     out += "\n" + dim(report::wrapped(fmt::format("from {}: {} ranks seen{}{}; {} unfinished operations{}", source(), report_.seen.size(), report_.unseen.empty() ? "" : fmt::format(", {} not ({})", report_.unseen.size(), listed(report_.unseen)),
                            report_.cut.empty() ? "" : fmt::format(", dumps cut of {}", listed(report_.cut)), report_.pending, report_.timed_out == 0 ? "" : fmt::format(", {} timed out", report_.timed_out)), width_ - 2, 2)) + "\n";
-    for (const std::string& note : report_.notes) out += dim("note: " + report::wrapped(report::visible(note), width_ - 6, 6)) + "\n";
+    for (const std::string& note : report_.notes) out += dim("note: " + report::wrapped(report::visible(note), width_, 6, 6)) + "\n";
     return out;
   }
 

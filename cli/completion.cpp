@@ -112,7 +112,7 @@ Positional positional_of(const Command& command) {
 }
 
 // Within single quotes of a shell; fish reads backslashes there, the others do not.
-std::string quoted(std::string_view text, bool fish = false) {
+std::string in_quotes(std::string_view text, bool fish = false) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') out += fish ? "\\'" : "'\\''";
@@ -138,7 +138,7 @@ std::string bash() {
       "    return\n"
       "  fi\n"
       "  case $command in {}) ;; *) command=diagnose ;; esac  # a bare bundle\n",
-      quoted(fmt::format("{} --help --version", fmt::join(names, " "))), fmt::join(names, "|"));
+      in_quotes(fmt::format("{} --help --version", fmt::join(names, " "))), fmt::join(names, "|"));
   for (const Command* one : commands())
     if (!one->subcommands.empty())
       out += fmt::format("  if [[ $command == {} ]] && (( COMP_CWORD > 2 )); then\n    case ${{COMP_WORDS[2]}} in {}) command={}-${{COMP_WORDS[2]}} ;; esac\n  fi\n", one->name, subcommand_names(*one, "|"), one->name);
@@ -148,7 +148,7 @@ std::string bash() {
       if (option.value == nullptr) continue;
       out += fmt::format("    {}:--{}", key, long_name(option));
       if (!letter(option).empty()) out += fmt::format("|{}:-{}", key, letter(option));
-      if (const Words values = values_of(option); !values.empty()) out += fmt::format(") words={} ;;\n", quoted(fmt::format("{}", fmt::join(values, " "))));
+      if (const Words values = values_of(option); !values.empty()) out += fmt::format(") words={} ;;\n", in_quotes(fmt::format("{}", fmt::join(values, " "))));
       else if (place_of(option) == Place::folder) out += ") compopt +o default -o dirnames 2>/dev/null; return ;;\n";
       else if (place_of(option) == Place::file) out += ") return ;;\n";
       else out += ") compopt +o default 2>/dev/null; return ;;\n";
@@ -160,13 +160,13 @@ std::string bash() {
       all.push_back("--" + long_name(option));
       if (!letter(option).empty()) all.push_back("-" + letter(option));
     }
-    out += fmt::format("        {}:-*) words={} ;;\n", key, quoted(fmt::format("{}", fmt::join(all, " "))));
+    out += fmt::format("        {}:-*) words={} ;;\n", key, in_quotes(fmt::format("{}", fmt::join(all, " "))));
   }
   for (const auto& [key, one] : doors()) {
     const Positional positional = positional_of(*one);
     if (positional.files && positional.first.empty()) continue;
     out += fmt::format("        {}:*)", key);
-    if (!positional.first.empty()) out += fmt::format(" (( COMP_CWORD == 2 )) && words={}", quoted(fmt::format("{}", fmt::join(positional.first, " "))));
+    if (!positional.first.empty()) out += fmt::format(" (( COMP_CWORD == 2 )) && words={}", in_quotes(fmt::format("{}", fmt::join(positional.first, " "))));
     if (!positional.files) out += positional.first.empty() ? " compopt +o default 2>/dev/null" : "; compopt +o default 2>/dev/null";
     out += " ;;\n";
   }
@@ -209,7 +209,7 @@ std::string zsh() {
       "  if (( CURRENT == 2 )); then\n"
       "    local -a commands\n"
       "    commands=(\n";
-  for (const Command* one : commands()) out += fmt::format("      {}\n", quoted(fmt::format("{}:{}", one->name, zsh_help(one->summary))));
+  for (const Command* one : commands()) out += fmt::format("      {}\n", in_quotes(fmt::format("{}:{}", one->name, zsh_help(one->summary))));
   out +=
       "    )\n"
       "    _describe -t commands command commands\n"
@@ -230,7 +230,7 @@ std::string zsh() {
     out += fmt::format("    {})\n      _arguments -s", key == "diagnose" ? "*" : key);
     for (const OptionSpec& option : options_of(*one)) {
       const std::string name = "--" + long_name(option) + (option.value == nullptr ? "" : "=");
-      const std::string rest = quoted("[" + zsh_help(option.help) + "]" + zsh_value(option));
+      const std::string rest = in_quotes("[" + zsh_help(option.help) + "]" + zsh_value(option));
       const std::string star = repeatable(option) ? "'*'" : "";
       if (letter(option).empty()) out += fmt::format(" \\\n        {}{}{}", star, name, rest);
       else out += fmt::format(" \\\n        '(-{0} --{1})'{{-{0}{2},{3}}}{4}", letter(option), long_name(option), option.value == nullptr ? "" : "+", name, rest);
@@ -263,22 +263,22 @@ std::string fish() {
       "function __culprit_first\n"
       "    test (count (commandline -opc)) -eq $argv[1]\n"
       "end\n";
-  for (const Command* one : commands()) out += fmt::format("complete -c culprit -n '__culprit_first 1' -a {} -d {}\n", one->name, quoted(one->summary, true));
+  for (const Command* one : commands()) out += fmt::format("complete -c culprit -n '__culprit_first 1' -a {} -d {}\n", one->name, in_quotes(one->summary, true));
   for (const auto& [key, one] : doors()) {
     const std::size_t space = one->name.find(' ');
     const std::string in = space == std::string_view::npos ? fmt::format("complete -c culprit -n '__culprit_in {}'", one->name) : fmt::format("complete -c culprit -n '__culprit_sub {}'", one->name);
     for (const OptionSpec& option : options_of(*one)) {
       out += fmt::format("{} -l {}", in, long_name(option));
       if (!letter(option).empty()) out += " -s " + letter(option);
-      if (const Words values = values_of(option); !values.empty()) out += fmt::format(" -x -a {}", quoted(fmt::format("{}", fmt::join(values, " "))));
+      if (const Words values = values_of(option); !values.empty()) out += fmt::format(" -x -a {}", in_quotes(fmt::format("{}", fmt::join(values, " "))));
       else if (place_of(option) == Place::folder) out += " -x -a '(__fish_complete_directories (commandline -ct))'";
       else if (place_of(option) == Place::file) out += " -r -F";
       else if (place_of(option) == Place::anything) out += " -x";
-      out += fmt::format(" -d {}\n", quoted(option.help, true));
+      out += fmt::format(" -d {}\n", in_quotes(option.help, true));
     }
     const Positional positional = positional_of(*one);
     if (!positional.files) out += in + " -f\n";
-    if (!positional.first.empty()) out += fmt::format("complete -c culprit -n '__culprit_in {}; and __culprit_first 2' -a {}\n", one->name, quoted(fmt::format("{}", fmt::join(positional.first, " "))));
+    if (!positional.first.empty()) out += fmt::format("complete -c culprit -n '__culprit_in {}; and __culprit_first 2' -a {}\n", one->name, in_quotes(fmt::format("{}", fmt::join(positional.first, " "))));
   }
   return out;
 }

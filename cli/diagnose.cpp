@@ -3,10 +3,10 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
 #include "history.hpp"
+#include "model/json.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"
 #include "plan/group_command.hpp"
@@ -167,7 +167,7 @@ Result<Exit> run_classify(const Arguments& arguments) {
   } else {
     std::string out;
     for (const Finding& f : db.findings())
-      out += fmt::format("{:<19} {:<11} {:<12} {}\n                    {} {} ({} lines){}\n", name(f.outcome), name(f.severity), name(f.role), f.id, f.subject.kind, f.subject.id, f.count, f.outcome == Outcome::fired ? "" : "\n                    " + f.why);
+      out += fmt::format("{:<19} {:<11} {:<12} {}\n                    {} {} ({} line{}){}\n", name(f.outcome), name(f.severity), name(f.role), f.id, f.subject.kind, f.subject.id, f.count, f.count == 1 ? "" : "s", f.outcome == Outcome::fired ? "" : "\n                    " + f.why);
     print(out);
   }
   return Exit::finished;

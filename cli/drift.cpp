@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "model/json.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"
 #include "report/terminal.hpp"

@@ -6,10 +6,10 @@
 #include <functional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "analyze/loss_signals.hpp"
 #include "command.hpp"
+#include "model/json.hpp"
 #include "pace.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"

@@ -5,12 +5,12 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "analyze/attempts.hpp"
 #include "decide/history.hpp"
 #include "ingest/manifest.hpp"
 #include "line/timestamp.hpp"
+#include "model/json.hpp"
 
 namespace culprit::cli {
 
@@ -101,8 +101,8 @@ Result<std::vector<PastIncident>> load_history(const Arguments& arguments) {
     PastIncident past;
     past.path = path;
     past.sources = db.meta("sources").value_or("");
-    if (const auto text = db.manifest())
-      if (const auto manifest = ingest::parse_manifest(*text, "job.json")) past.job = manifest->job;
+    if (const auto stored = db.manifests(); !stored.empty())
+      if (const auto manifest = ingest::parse_manifest(stored.front().document, stored.front().path)) past.job = manifest->job;
     CULPRIT_TRY(failure, failure_of(*document, path));
     past.failure = std::move(failure);
     past.failure.furthest = furthest_of(db);

@@ -5,11 +5,11 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "analyze/outlier_search.hpp"
 #include "command.hpp"
 #include "ingest/metric_table.hpp"
+#include "model/json.hpp"
 #include "pace.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"

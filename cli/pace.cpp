@@ -80,7 +80,7 @@ analyze::JobSteps steps_from_calls(const store::Database& db, const analyze::Fac
       timed[h.member] += static_cast<std::size_t>(std::count_if(h.entries.begin(), h.entries.end(), [](const HistoryEntry& e) { return e.created_ns != 0; }));
   std::vector<MemberId> members;
   for (const auto& [member, n] : timed)
-    if (const MemberRow* m = facts.member(member); n > 0 && m != nullptr && m->duplicate_of == 0 && !facts.foreign(*m)) members.push_back(member);
+    if (n > 0 && facts.counts(facts.member(member))) members.push_back(member);
   if (members.empty()) return {};
   const MemberId most = *std::max_element(members.begin(), members.end(), [&](MemberId a, MemberId b) { return std::tuple(timed[a], -facts.order(a)) < std::tuple(timed[b], -facts.order(b)); });
   std::vector<HistoryRow> histories;

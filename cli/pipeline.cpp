@@ -100,9 +100,11 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   facts.recorders = db.recorders();
   facts.networks = db.networks();
   facts.series = db.series();
-  if (const auto document = db.manifest()) {
-    CULPRIT_TRY(manifest, ingest::parse_manifest(*document, "job.json"));
-    facts.manifest = std::move(manifest);
+  for (const store::StoredManifest& stored : db.manifests()) {
+    CULPRIT_TRY(manifest, ingest::parse_manifest(stored.document, stored.path));
+    if (!facts.manifest) facts.manifest = std::move(manifest);
+    else if (manifest.job != facts.manifest->job && !manifest.job.empty() && !facts.manifest->job.empty())
+      facts.notes.push_back(fmt::format("{} is of another job ({}) than the first job.json ({}), which counts: if these are two incidents, diagnose each by itself", stored.path, manifest.job, facts.manifest->job));
   }
   return facts;
 }
@@ -265,16 +267,17 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   incident.has_recorder = !facts.recorders.empty();
   incident.job_start = facts.job_start;
   incident.job_end = facts.job_end;
-  incident.zone_known = facts.zone_known;
   incident.any_training_output = !facts.progress.empty() || !facts.tracebacks.empty() || !facts.exits.empty() ||
                                  std::any_of(facts.identities.begin(), facts.identities.end(), [](const IdentityRow& i) { return i.source != "hostfile"; });
   for (const ProgressSpan& p : facts.progress) {
     if (p.framework == "tqdm") continue;   // a bar may be an upload's: good enough for the pace, no proof that the job went on
     if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress)) incident.last_progress = p.last.time_ns;
-    if (p.last.iteration) incident.last_iteration = std::max(incident.last_iteration.value_or(0), *p.last.iteration);
+    if (p.last.iteration && *p.last.iteration >= incident.last_iteration.value_or(0)) {
+      incident.last_iteration = p.last.iteration;
+      if (p.last.total) incident.planned_iterations = p.last.total;
+    }
   }
   const auto problems = db.problems();
-  incident.unreadable = problems.size();
 
   if (topology.layout) {
     incident.tp = topology.layout->tp;

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "model/json.hpp"
 #include "plan/checks.hpp"
 #include "plan/group_command.hpp"
 #include "plan_cluster.hpp"

@@ -9,9 +9,9 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "model/hostlist.hpp"
+#include "model/json.hpp"
 #include "pack.hpp"
 #include "schema/schema.hpp"
 

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
 #include "model/hostlist.hpp"
+#include "model/json.hpp"
 #include "plan/group_command.hpp"
 #include "plan/isolate.hpp"
 #include "plan_cluster.hpp"

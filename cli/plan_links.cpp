@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "model/json.hpp"
 #include "plan/group_command.hpp"
 #include "plan/links.hpp"
 #include "plan_cluster.hpp"

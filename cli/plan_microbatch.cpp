@@ -2,9 +2,9 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "model/json.hpp"
 #include "plan/backup.hpp"
 #include "plan/microbatch.hpp"
 #include "plan_incident.hpp"

@@ -2,9 +2,9 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "model/json.hpp"
 #include "plan/mitigate.hpp"
 #include "plan_incident.hpp"
 #include "plan_input.hpp"
@@ -41,7 +41,7 @@ std::string text_of(const plan::MitigationReplay& replay, const std::vector<std:
   out += fmt::format("  The rule bears a slowdown until it has cost as much as the next strategy:\n  {}\n", replay.ladder.empty() ? "none helps" : fmt::format("{}", fmt::join(replay.ladder, ", then ")));
   if (!replay.passed_over.empty()) out += fmt::format("  passed over, since cheaper ones do as much against this cause:\n  {}\n", fmt::join(replay.passed_over, ", "));
   out += fmt::format("\n  {:<28} {:>12}  {:>12}\n", "strategy", "time lost", "saved");
-  for (const auto& one : replay.alone) out += fmt::format("  {:<28} {:>12}  {:>12}\n", one.name == "ignore" ? "ignore" : one.name + " at once", time(one.lost_ms), one.lost_ms <= replay.ignored_ms ? time(replay.ignored_ms - one.lost_ms) : "-" + time(one.lost_ms - replay.ignored_ms));
+  for (const auto& one : replay.alone) out += fmt::format("  {:<28} {:>12}  {:>12}\n", one.name == "ignore" ? "ignore" : one.name + " at once", time(one.lost_ms), one.name == "ignore" ? "-" : one.lost_ms <= replay.ignored_ms ? time(replay.ignored_ms - one.lost_ms) : "-" + time(one.lost_ms - replay.ignored_ms));
   out += fmt::format("  {:<28} {:>12}\n  {:<28} {:>12}\n", "the rule", time(replay.rule_ms), "the best, for each interval", time(replay.best_ms));
   if (replay.best_ms > 0) out += fmt::format("\n  The rule lost {:.2f} times what somebody who knew the ends would have lost.\n  Whatever the slowdowns are, that is at most {:.2f} times, counting one slow\n  iteration more for each.\n", replay.rule_ms / replay.best_ms, replay.bound);
   out += "\n";
@@ -74,6 +74,15 @@ std::string json_of(const plan::MitigationReplay& replay, const std::string& cau
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
+// What the rule asks for in a slowdown that is not over: what is due, and what comes next.
+std::string due_now(const plan::IntervalReplay& one, const std::vector<std::string>& ladder, std::span<const plan::Strategy> strategies) {
+  std::string out = one.taken.empty() ? fmt::format("now: nothing is due yet, {} are lost", time(one.ignored_ms)) : fmt::format("now: {}, due since iteration {}", one.taken.back().strategy, one.taken.back().iteration);
+  if (one.taken.size() >= ladder.size()) return out;
+  const std::string& name = ladder[one.taken.size()];
+  const auto next = std::find_if(strategies.begin(), strategies.end(), [&](const plan::Strategy& s) { return s.name == name; });
+  return out + (next == strategies.end() ? "" : fmt::format("; if it goes on, {} when {} are lost", name, time(next->cost_ms)));
+}
+
 Result<Exit> run(const Arguments& arguments) {
   CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
   static constexpr const char* kColumns[] = {"start", "end", "slow_ms", "healthy_ms"};
@@ -86,11 +95,13 @@ Result<Exit> run(const Arguments& arguments) {
   }
   std::vector<std::string> notes;
   std::string known_cause = "unknown";
+  std::vector<std::size_t> going_on;   // intervals that are not over
   if (intervals.empty() && names_plan_incident(arguments)) {
     CULPRIT_TRY(incident, open_plan_incident(arguments));
     CULPRIT_TRY(slow, slow_spells(incident, analyze::make_topology(incident.facts)));
     std::set<std::string> kinds;
     for (const SlowSpell& s : slow.spells) {
+      if (!s.over) going_on.push_back(intervals.size());
       intervals.push_back({s.first, s.last + 1, s.mean_ms, s.healthy_ms});
       kinds.insert(s.subject.kind == "rank" || s.subject.kind == "gpu" ? "computation" : s.subject.kind == "nic" || s.subject.kind == "switch" ? "communication" : "unknown");
       notes.push_back(fmt::format("{} iteration {}{}: {}", s.over ? "from" : "since", s.first, s.over ? fmt::format(" to {}", s.last) : "", s.subject.kind == "job" ? std::string("nobody stands out") : fmt::format("because of {} {}", s.subject.kind, s.subject.id)));
@@ -124,6 +135,8 @@ Result<Exit> run(const Arguments& arguments) {
     return Exit::finished;
   }
   if (names_plan_incident(arguments) && !input.has("cause") && known_cause != "unknown") notes.push_back(fmt::format("taken for slow {}, by who stands out (--cause)", known_cause));
+  for (const std::size_t i : going_on)
+    if (i < replay.intervals.size()) notes.insert(notes.begin(), due_now(replay.intervals[i], replay.ladder, strategies));
   print(input.wants_json() ? json_of(replay, cause_name, notes) : text_of(replay, notes));
   return Exit::finished;
 }

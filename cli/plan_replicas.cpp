@@ -2,9 +2,9 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "model/json.hpp"
 #include "plan/replicas.hpp"
 #include "plan_input.hpp"
 

@@ -3,10 +3,10 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "analyze/topology.hpp"
 #include "command.hpp"
+#include "model/json.hpp"
 #include "plan/standby.hpp"
 #include "plan_cluster.hpp"
 #include "plan_incident.hpp"

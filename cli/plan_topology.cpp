@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "plan/topology.hpp"
 #include "plan_shape.hpp"

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
 #include "model/hostlist.hpp"
+#include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "pipeline.hpp"
 #include "plan_cluster.hpp"

@@ -5,8 +5,8 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "model/json.hpp"
 #include "plan_input.hpp"
 
 namespace culprit::cli {

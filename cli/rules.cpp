@@ -3,12 +3,12 @@
 #include <iostream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
 #include "ingest/document.hpp"
 #include "ingest/events.hpp"
 #include "line/line.hpp"
+#include "model/json.hpp"
 #include "pack.hpp"
 #include "report/terminal.hpp"
 #include "rules/check.hpp"
@@ -21,7 +21,6 @@ namespace {
 using nlohmann::ordered_json;
 
 std::string dump(const ordered_json& value) { return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"; }
-
 
 Result<Exit> list(const Arguments& arguments, const rules::RulePack& pack) {
   std::string out;

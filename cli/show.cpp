@@ -24,6 +24,7 @@ Result<Exit> run(const Arguments& arguments) {
   CULPRIT_TRY(context, arguments.number("context", 2));
   const auto members = db.members();
   const std::vector<std::string> bundles = arguments.all("bundle");
+  for (const std::string& bundle : bundles) CULPRIT_CHECK(bundle::check_readable(bundle));
   for (const std::string& wanted : arguments.positional()) {
     std::vector<const Finding*> found;
     for (const Finding& f : findings)
@@ -62,6 +63,7 @@ Result<Exit> run(const Arguments& arguments) {
         }
         if (bytes.empty()) {
           if (!e.excerpt.empty()) out += "    " + report::visible(e.excerpt) + "\n";
+          if (!bundles.empty()) out += fmt::format("    (not in {}: was the database made from another bundle?)\n", fmt::join(bundles, ", "));
           continue;
         }
         std::size_t at = 0;

@@ -4,10 +4,10 @@
 #include <tuple>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "analyze/topology.hpp"
 #include "command.hpp"
+#include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"
@@ -87,10 +87,10 @@ class Printer {
     } else {
       out = bold(f.outcome == Outcome::ruled_out ? "No hang: " + f.title : "No verdict: " + f.title) + "\n";
     }
-    out += "  " + report::wrapped(report::visible(f.why), width_ - 4, 2) + "\n";
+    out += "  " + report::wrapped(report::visible(f.why), width_, 2, 2) + "\n";
     for (std::size_t i = 1; i < order.size(); ++i)
-      if (order[i]->outcome == Outcome::fired) out += "  " + report::wrapped(fmt::format("{} {}: {}", order[i]->subject.kind, report::visible(order[i]->subject.id), order[i]->title), width_ - 4, 2) + "\n";
-    if (report_.cover && report_.hang && !report_.outliers.empty()) out += "  " + report::wrapped(fmt::format("exceptional: {}{}{}", to_ranges(report_.outliers), report_.cover->shared ? fmt::format("; covered by {}", report::visible(fmt::format("{}", fmt::join(report_.cover->groups, ", ")))) : "", report_.cover->hosts.empty() ? "" : " on " + report::visible(fmt::format("{}", fmt::join(report_.cover->hosts, ", ")))), width_ - 4, 2) + "\n";
+      if (order[i]->outcome == Outcome::fired) out += "  " + report::wrapped(fmt::format("{} {}: {}", order[i]->subject.kind, report::visible(order[i]->subject.id), order[i]->title), width_, 2, 2) + "\n";
+    if (report_.cover && report_.hang && !report_.outliers.empty()) out += "  " + report::wrapped(fmt::format("exceptional: {}{}{}", to_ranges(report_.outliers), report_.cover->shared ? fmt::format("; covered by {}", report::visible(fmt::format("{}", fmt::join(report_.cover->groups, ", ")))) : "", report_.cover->hosts.empty() ? "" : " on " + report::visible(fmt::format("{}", fmt::join(report_.cover->hosts, ", ")))), width_, 2, 2) + "\n";
     return out;
   }
 
@@ -100,7 +100,7 @@ class Printer {
     std::size_t lines = 0;
     for (const analyze::StackWait& w : report_.waits) {
       if (++lines > kMostLines / 4) { out += "  and more: --format json has them all\n"; break; }
-      out += "  " + report::wrapped(fmt::format("{} {} in {}{} for {}", w.from.size() == 1 ? "rank" : "ranks", to_ranges(w.from) + (w.from.size() == 1 ? " waits" : " wait"), w.operation, w.group.empty() ? "" : " of " + report::visible(w.group), fmt::format("{} {}", w.to.size() == 1 ? "rank" : "ranks", to_ranges(w.to))), width_ - 4, 2) + "\n";
+      out += "  " + report::wrapped(fmt::format("{} {} in {}{} for {}", w.from.size() == 1 ? "rank" : "ranks", to_ranges(w.from) + (w.from.size() == 1 ? " waits" : " wait"), w.operation, w.group.empty() ? "" : " of " + report::visible(w.group), fmt::format("{} {}", w.to.size() == 1 ? "rank" : "ranks", to_ranges(w.to))), width_, 2, 2) + "\n";
     }
     return out;
   }

@@ -125,7 +125,7 @@ std::vector<Attempt> from_manifest(const Facts& facts, const JobSteps& steps) {
 std::vector<Attempt> from_folders(const Facts& facts, const JobSteps& steps) {
   std::map<std::int64_t, Attempt> found;
   for (const MemberRow& m : facts.members) {
-    if (!m.attempt || m.duplicate_of != 0 || facts.foreign(m)) continue;
+    if (!m.attempt || !facts.counts(&m)) continue;
     Attempt& a = found[*m.attempt];
     a.id = *m.attempt;
     a.source = "folder";
@@ -180,7 +180,7 @@ void find_roots(const Facts& facts, std::vector<Attempt>& all) {
   };
   const auto sign = [&](MemberId id, const std::optional<Nanoseconds>& time, std::string event_class, Subject subject) {
     const MemberRow* m = facts.member(id);
-    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m)) return;
+    if (!facts.counts(m)) return;
     const std::size_t i = attempt_at(*m, time);
     if (i >= all.size() || seen[i].size() >= kMostRoots) return;
     seen[i].insert({std::move(event_class), std::move(subject.kind), std::move(subject.id)});

@@ -15,8 +15,6 @@ struct ClassifyParams {
   Nanoseconds network_window = 300 * kSecond;
   // Links of this many hosts that fail together are not flaps of single cables.
   std::size_t many_links = 4;
-  // Xid 13 and 31 on one GPU at moments further apart than this are separate runs into the same fault, not one burst.
-  Nanoseconds same_burst = 180 * kSecond;
 };
 
 // One finding per class and subject, ordered by severity, time and subject. Pure.

@@ -198,7 +198,7 @@ class WaitFor {
     if (place.member != asked_) {
       const MemberRow* m = facts_.member(place.member);
       asked_ = place.member;
-      usable_ = m != nullptr && m->duplicate_of == 0 && !facts_.foreign(*m) && (!m->attempt || *m->attempt == last_attempt_);
+      usable_ = facts_.counts(m) && (!m->attempt || *m->attempt == last_attempt_);
     }
     return usable_;
   }

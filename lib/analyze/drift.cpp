@@ -115,7 +115,7 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
     }
   for (const ConfigRow& row : facts.configs) {
     const MemberRow* member = facts.member(row.place.member);
-    if (member == nullptr || member->duplicate_of != 0 || facts.foreign(*member)) continue;
+    if (!facts.counts(member)) continue;
     std::string name = row.name, device;   // "gpu.ecc_mode[0000:3b:00]"
     if (const std::size_t open = name.find('['); open != std::string::npos && name.back() == ']') {
       device = name.substr(open + 1, name.size() - open - 2);

@@ -65,6 +65,8 @@ struct Facts {
 
   // True for output of another job than the manifest's, by the number in the file's name.
   bool foreign(const MemberRow& member) const;
+  // Of this job, and not the copy of another member. False for nullptr.
+  bool counts(const MemberRow* member) const { return member != nullptr && member->duplicate_of == 0 && !foreign(*member); }
 
   // Index of a member by id, or -1. Ids are dense from 1 unless members were left out.
   const MemberRow* member(MemberId id) const;

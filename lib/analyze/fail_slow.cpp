@@ -24,6 +24,9 @@ class Judge {
  public:
   Judge(const IterationTimes& in, const FailSlowParams& params, std::vector<std::size_t> place, FailSlow& out) : params_(params), place_(std::move(place)), out_(out) {
     for (const std::size_t i : place_) {
+      // A log that prints every tenth step prints the time of one of them.
+      const double gap = i < in.number.size() && i > place_.front() ? in.number[i] - in.number[i - 1] : 1;
+      stands_for_.push_back(std::isfinite(gap) ? std::max(1.0, gap) : 1);
       time_.push_back(in.time[i]);
       y_.push_back(std::log(in.time[i]));
     }
@@ -138,7 +141,7 @@ class Judge {
     s.factor = s.worst = std::exp(level - baseline_);
     s.relieved = end < y_.size();
     s.from_start = start == 0;
-    for (std::size_t i = start; i < end; ++i) s.cost += time_[i] - s.baseline;
+    for (std::size_t i = start; i < end; ++i) s.cost += (time_[i] - s.baseline) * stands_for_[i];
   }
 
   // Parts that differ by less than half of what a fault needs are one level.
@@ -244,6 +247,7 @@ class Judge {
 
   const FailSlowParams& params_;
   std::vector<std::size_t> place_;
+  std::vector<double> stands_for_;     // iterations
   FailSlow& out_;
   std::vector<double> time_, y_;
   Levels levels_;

@@ -68,7 +68,7 @@ struct SlowInterval {
   std::size_t start = 0, end = 0;
   double level = 0, baseline = 0, factor = 1;
   double worst = 1;                            // factor of the worst part
-  double cost = 0;                             // ms lost: sum of time - baseline
+  double cost = 0;                             // ms lost: sum of time - baseline over the iterations that each row stands for
   bool relieved = false;                       // false: lasts to the end of the attempt
   bool from_start = false;                     // the attempt began slow
   bool against_other = false;                  // slow only beside another attempt: was it the same job?

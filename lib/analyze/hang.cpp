@@ -72,7 +72,7 @@ class Join {
     for (const StackProcess& p : stacks.processes)
       if (p.rank && p.role == "trainer") trainer_.emplace(*p.rank, &p);
     for (const Finding& f : others)
-      if (f.analysis == "silence" && f.outcome == Outcome::fired) silent_.insert(f.ranks.begin(), f.ranks.end());
+      if (f.analysis == "silence" && f.outcome == Outcome::fired && !unheard(f)) silent_.insert(f.ranks.begin(), f.ranks.end());
   }
 
   std::vector<Suspect> suspects() {
@@ -147,6 +147,7 @@ class Join {
       for (const Finding& f : others_) {
         if (f.analysis != "silence" || f.outcome != Outcome::fired || f.ranks.empty()) continue;
         const auto same = std::find_if(out.begin(), out.end(), [&](const Suspect& s) { return s.ranks == f.ranks; });
+        if (same != out.end() && unheard(f)) continue;
         if (same != out.end()) {
           // Twice absence is still absence: it may have left as well as stopped.
           same->kind = name(StopKind::host_stopped);
@@ -155,7 +156,7 @@ class Join {
         }
         if (std::any_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::no_dump); })) continue;
         Suspect s;
-        s.kind = name(StopKind::host_stopped);
+        s.kind = name(unheard(f) ? StopKind::no_dump : StopKind::host_stopped);
         s.ranks = f.ranks;
         s.confidence = f.confidence;
         s.why = f.why;
@@ -193,6 +194,11 @@ class Join {
   }
 
  private:
+  // Absence of a rank's whole output, which may just not have been collected.
+  static bool unheard(const Finding& f) {
+    return std::find(f.numbers.begin(), f.numbers.end(), std::pair<std::string, std::string>{"unheard", "1"}) != f.numbers.end();
+  }
+
   Suspect from_leaf(const Leaf& leaf) {
     Suspect s;
     s.kind = name(leaf.kind);
@@ -254,8 +260,8 @@ class Join {
     s.role = sink.role;
     s.waiting = static_cast<std::int64_t>(sink.waiting);
     // Code of one's own may end in a wait that Python does not show.
-    const bool vague = (sink.stage.doing == Doing::compute || sink.stage.doing == Doing::unknown) && sink.native_reason.empty();
-    s.confidence = vague ? 0.65 : std::max(stacks_.confidence, sink.elsewhere ? 0.9 : 0.3);
+    const bool vague = !sink.unheard && (sink.stage.doing == Doing::compute || sink.stage.doing == Doing::unknown) && sink.native_reason.empty();
+    s.confidence = vague ? 0.65 : std::max(stacks_.confidence, sink.elsewhere ? 0.9 : sink.unheard ? 0.4 : 0.3);
     s.sources = {"stacks"};
     if (!sink.unheard) s.reason = told(sink);
     s.code = place_of(sink.file, sink.line);
@@ -274,6 +280,18 @@ class Join {
   std::set<std::int64_t> silent_;
 };
 
+// Whom to look at first where nothing proves a hang: "rank 9 (own code in readinto)". "" when nobody stands out.
+std::string lead(const StackReport& stacks) {
+  std::vector<std::string> out;
+  std::size_t ranks = 0;
+  for (const StackSink& s : stacks.sinks) {
+    if (!s.elsewhere) continue;
+    ranks += s.ranks.size();
+    out.push_back(fmt::format("rank{} {} ({}{})", s.ranks.size() == 1 ? "" : "s", to_ranges(s.ranks), describe(s.stage), s.function.empty() ? "" : " in " + s.function));
+  }
+  return out.size() > 3 || 4 * ranks > stacks.trainers ? "" : fmt::format("{}", fmt::join(out, " and "));
+}
+
 // Why there can be no hang at the moment of the dumps; "" = there can be one.
 std::string moved(const Facts& facts, const CollectiveReport& collectives, const StackReport& stacks, const HangWord& word, const HangParams& params) {
   if (word.known || collectives.timed_out > 0) return {};
@@ -283,8 +301,12 @@ std::string moved(const Facts& facts, const CollectiveReport& collectives, const
   for (const CollectiveSample& c : facts.collectives)
     if (c.row.time.clock == Clock::utc) dumped = std::max(dumped.value_or(c.row.time.ns), c.row.time.ns);
   if (dumped)
-    for (const ProgressSpan& p : facts.progress)
-      if (p.last.time_ns && *p.last.time_ns > *dumped + params.went_on) return "the job completed steps long after the dumps were taken";
+    for (const ProgressSpan& p : facts.progress) {
+      if (!p.last.time_ns || p.framework == "tqdm") continue;
+      const bool paced = p.first.time_ns && p.rows > 2 && *p.last.time_ns > *p.first.time_ns;
+      const Nanoseconds lines = paced ? params.went_on_lines * ((*p.last.time_ns - *p.first.time_ns) / static_cast<Nanoseconds>(p.rows - 1)) : params.went_on;
+      if (*p.last.time_ns > *dumped + std::clamp(lines, 3 * kSecond, params.went_on)) return "the job completed steps after the dumps were taken";
+    }
   bool failed = false, ended = false;
   for (const ExitRow& x : facts.exits) (x.code == 0 ? ended : failed) = true;
   if (ended && !failed) return "the job ended with success";
@@ -318,6 +340,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     f.role = Role::advice;
     f.confidence = 0.7;
     f.why = std::move(why);
+    if (const std::string first = lead(stacks); outcome == Outcome::not_enough_evidence && !first.empty()) f.numbers.emplace_back("lead", first);
     return std::vector<Finding>{f};
   };
   if (const std::string why = moved(facts, collectives, stacks, word, params); !why.empty()) return none(Outcome::ruled_out, why);
@@ -333,12 +356,15 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
       const bool sink = !stacks.sinks.empty() && p.rank && std::find(stacks.sinks.front().ranks.begin(), stacks.sinks.front().ranks.end(), *p.rank) != stacks.sinks.front().ranks.end();
       (p.stage.waits() ? waiting : busy) += !sink;
     }
-    const bool computing = !stacks.sinks.empty() && (stacks.sinks.front().stage.doing == Doing::compute || stacks.sinks.front().stage.doing == Doing::unknown);
+    // All of whom there is a stack wait: it is for one of whom there is none, or for the ranks of one machine.
+    const auto one_machine = [](const StackSink& s) { return s.hosts.size() == 1 || (s.hosts.empty() && s.ranks.back() - s.ranks.front() + 1 == static_cast<std::int64_t>(s.ranks.size())); };
+    const bool unheard = !stacks.sinks.empty() && stacks.sinks.front().unheard && one_machine(stacks.sinks.front());
+    const bool computing = !stacks.sinks.empty() && !unheard && (stacks.sinks.front().stage.doing == Doing::compute || stacks.sinks.front().stage.doing == Doing::unknown);
     const bool single = !stacks.sinks.empty() && stacks.sinks.front().elsewhere &&
                         (stacks.sinks.front().ranks.size() == 1 || stacks.sinks.front().hosts.size() == 1 || (!computing && 3 * stacks.sinks.front().ranks.size() <= waiting));
-    const bool one = (single || !stacks.storage.empty()) && busy == 0 && waiting >= params.crowd && !(computing && stacks.sinks.front().ranks.size() > 1);
-    // A rank that computes while the others wait is what a healthy job looks like, too.
-    if (!one || !facts.exits.empty() || (!facts.progress.empty() && computing)) return none(Outcome::not_enough_evidence, "one snapshot of stacks does not tell whether the job stood still, and nothing else does");
+    const bool one = (single || unheard || !stacks.storage.empty()) && busy == 0 && waiting >= params.crowd && !(computing && stacks.sinks.front().ranks.size() > 1);
+    // A rank that computes while the others wait is what a healthy job looks like, too; so is one whose dump failed.
+    if (!one || !facts.exits.empty() || (!facts.progress.empty() && (computing || unheard))) return none(Outcome::not_enough_evidence, "one snapshot of stacks does not tell whether the job stood still, and nothing else does");
     certainty = params.snapshot;
   }
   std::vector<Suspect> suspects = Join(facts, topology, collectives, stacks, others, params).suspects();
@@ -370,7 +396,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     while (!ids.insert(f.id).second) f.id += "+";
     f.confidence = std::min({0.98, s.confidence * certainty, certainty});
     f.why = s.why;
-    f.title = s.kind + (s.role == "trainer" || s.role.empty() ? "" : ", in a process of its " + s.role) + (s.reason.empty() ? "" : ": " + s.reason);
+    f.title = s.sources == std::vector<std::string>{"silence"} ? s.kind + ": silent while the others timed out" : s.kind + (s.role == "trainer" || s.role.empty() ? "" : ", in a process of its " + s.role) + (s.reason.empty() ? "" : ": " + s.reason);
     std::sort(s.sources.begin(), s.sources.end());
     s.sources.erase(std::unique(s.sources.begin(), s.sources.end()), s.sources.end());
     f.numbers = {{"code", s.code}, {"group", s.group}, {"kind", s.kind}, {"operation", s.operation}, {"ranks", to_ranges(s.ranks)}, {"reason", s.reason}, {"role", s.role},

@@ -19,7 +19,8 @@ struct HangParams {
   double snapshot = 0.65;         // one snapshot of stacks alone, in which all wait for one
   std::size_t crowd = 3;          // this many, at least
   double contradiction = 0.6;     // a stack inside a collective, of a rank that the counters call stopped on the host
-  Nanoseconds went_on = 120 * kSecond;  // steps completed this long after the dumps: the job moved
+  Nanoseconds went_on = 120 * kSecond;  // steps completed this long after the dumps: the job moved; or so many lines of them
+  int went_on_lines = 3;                // (the program may be ahead of its GPUs, by less than one)
 };
 
 // Findings of analysis "hang": one a suspect, the surest first, or one that says why there is none. Empty when the bundle

@@ -73,7 +73,7 @@ std::vector<Evidence> sample_evidence(const Facts& facts, const std::function<Se
     if (s.name != metric && !(s.name == "node_cpu_seconds_total" && s.labels.find("mode=" + metric) != std::string::npos)) continue;
     const MemberRow* m = facts.member(s.member);
     const auto offset = facts.clock_offset(s.member, s.clock);
-    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || !offset) continue;
+    if (!facts.counts(m) || !offset) continue;
     const SeriesPoints points = load(s.id);
     if (points.times.empty()) continue;
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -106,7 +106,7 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
   for (const SeriesRow* row : rows) {
     const SeriesRow& s = *row;
     const MemberRow* m = facts.member(s.member);
-    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m)) continue;
+    if (!facts.counts(m)) continue;
     std::string name = s.name, unit = s.unit;
     if (s.name == "node_cpu_seconds_total")
       for (const char* mode : {"steal", "iowait"})

@@ -25,17 +25,12 @@ Caller caller_of(const Facts& facts, const HistoryRow& h) {
   return {h.member, h.rank ? *h.rank : m != nullptr && m->rank ? *m->rank : -1, process};
 }
 
-bool usable(const Facts& facts, const HistoryRow& h) {
-  const MemberRow* m = facts.member(h.member);
-  return m != nullptr && m->duplicate_of == 0 && !facts.foreign(*m);
-}
-
 }  // namespace
 
 CallLog longest_call_log(const Facts& facts, std::span<const HistoryRow> histories) {
   std::map<Caller, std::size_t> timed;
   for (const HistoryRow& h : histories)
-    if (usable(facts, h)) timed[caller_of(facts, h)] += static_cast<std::size_t>(std::count_if(h.entries.begin(), h.entries.end(), [](const HistoryEntry& e) { return e.created_ns != 0; }));
+    if (facts.counts(facts.member(h.member))) timed[caller_of(facts, h)] += static_cast<std::size_t>(std::count_if(h.entries.begin(), h.entries.end(), [](const HistoryEntry& e) { return e.created_ns != 0; }));
   const Caller* most = nullptr;
   std::size_t calls = 0;
   for (const auto& [caller, n] : timed)
@@ -46,13 +41,13 @@ CallLog longest_call_log(const Facts& facts, std::span<const HistoryRow> histori
   out.member = member;
   out.name = rank >= 0 ? fmt::format("rank {}", rank) : process;
   for (const HistoryRow& h : histories) {
-    if (!usable(facts, h) || caller_of(facts, h) != *most) continue;
+    if (!facts.counts(facts.member(h.member)) || caller_of(facts, h) != *most) continue;
     for (const HistoryEntry& e : h.entries) {
       if (e.created_ns == 0) continue;
       const auto offset = e.clock == 0 ? std::optional<Nanoseconds>(0) : facts.clock_offset(h.member, static_cast<Clock>(e.clock));
       Call call;
       // Only differences count: a clock that nothing ties to UTC measures them as well.
-      call.time = e.created_ns + offset.value_or(0);
+      if (__builtin_add_overflow(e.created_ns, offset.value_or(0), &call.time)) continue;   // no moment of this world
       call.operation = e.operation;
       call.communicator = static_cast<std::uint64_t>(h.group);
       // The size as it is known, and calls of different sizes within a class told apart.

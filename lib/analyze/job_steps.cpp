@@ -71,7 +71,7 @@ std::vector<MemberId> step_logs(const Facts& facts) {
   std::vector<Candidate> all;
   for (const ProgressSpan& span : facts.progress) {
     const MemberRow* m = facts.member(span.member);
-    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || span.rows < 2 || !span.last.iteration) continue;
+    if (!facts.counts(m) || span.rows < 2 || !span.last.iteration) continue;
     all.push_back({&span, m});
   }
   // A log that says how long a step took is worth more than one that must be timed.

@@ -120,10 +120,8 @@ class Scan {
     std::vector<std::string> small;
     std::vector<std::size_t> fallen;
     const std::size_t least = std::max<std::size_t>(2, params_.least);
-    std::size_t roles = 0;
     for (std::size_t first = 0, last = 0; first < n; first = last) {
       while (last < n && out_.series[last]->group == out_.series[first]->group) ++last;
-      ++roles;
       if (last - first >= least || last - first == n) {
         for (std::size_t e = first; e < last; ++e) out_.group_of[e] = out_.groups.size();
         out_.groups.push_back({out_.series[first]->group, first, last, true, {}, {}, {}});

@@ -66,7 +66,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   std::map<std::string, Group> groups;
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
-    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m)) continue;
+    if (!facts.counts(m)) continue;
     groups[key_of(e) + (before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty) ? "\x1f" "before" : "")].by_member[m->path].push_back(&e);
   }
   for (const auto& [key, group] : groups) {
@@ -116,7 +116,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   std::map<std::string, std::vector<const TracebackRow*>> raised;
   for (const TracebackRow& t : facts.tracebacks) {
     const MemberRow* m = facts.member(t.place.member);
-    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m)) continue;
+    if (!facts.counts(m)) continue;
     const std::string who = t.rank ? "r" + std::to_string(*t.rank) : t.host.value_or("") + "/" + (t.local_rank ? std::to_string(*t.local_rank) : t.pid ? "p" + std::to_string(*t.pid) : m->path);
     raised[who + "\x1f" + t.type + "\x1f" + t.message].push_back(&t);
   }

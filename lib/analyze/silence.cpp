@@ -70,22 +70,28 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   if (reported.empty()) return undecided("The time-outs do not say which global rank printed them.");
   if (static_cast<double>(reported.size()) < params.reporters * static_cast<double>(world))
     return undecided(fmt::format("{} of {} ranks reported the time-out: too few to read anything into the others' silence.", reported.size(), world));
-  if (silent.empty()) return undecided(fmt::format("All {} ranks of which there is output reported the time-out.", reported.size()));
+  std::vector<std::int64_t> unheard;
+  for (std::int64_t r = 0; r < std::min<std::int64_t>(std::max<std::int64_t>(ranks, static_cast<std::int64_t>(world)), 1 << 20); ++r)
+    if (heard.count(r) == 0) unheard.push_back(r);
+  const bool few_unheard = unheard.size() == 1 || static_cast<double>(unheard.size()) <= params.silent * static_cast<double>(world);
+  if (silent.empty() && (unheard.empty() || !few_unheard)) return undecided(fmt::format("All {} ranks of which there is output reported the time-out.", reported.size()));
   if (silent.size() > 1 && static_cast<double>(silent.size()) > params.silent * static_cast<double>(world))
     return undecided(fmt::format("{} of {} ranks reported nothing: too many to name one.", silent.size(), world));
 
   std::vector<Finding> out;
-  for (const std::int64_t rank : silent) {
+  const bool missing = silent.empty();
+  for (const std::int64_t rank : missing ? unheard : silent) {
     Finding f = base;
     f.id = "silence/rank/" + std::to_string(rank);
     f.subject = {"rank", std::to_string(rank)};
     f.ranks = {rank};
-    if (all.at(rank)->host) { f.host = all.at(rank)->host; f.hosts = {*f.host}; }
-    f.title = "rank that never reported the time-out";
-    f.confidence = silent.size() == 1 ? 0.65 : 0.45;
-    f.why = fmt::format("{} of {} ranks timed out waiting; rank {} did not, so the others were probably waiting for it.", reported.size(), world, rank);
+    if (const auto known = all.find(rank); known != all.end() && known->second->host) { f.host = known->second->host; f.hosts = {*f.host}; }
+    f.title = missing ? "rank of which there is no output" : "rank that never reported the time-out";
+    f.confidence = missing ? 0.35 : silent.size() == 1 ? 0.65 : 0.45;
+    f.why = missing ? fmt::format("{} of {} ranks timed out waiting; of rank {} there is no output: either the others waited for it, or it was not collected.", reported.size(), world, rank)
+                    : fmt::format("{} of {} ranks timed out waiting; rank {} never did, so they were probably waiting for it.", reported.size(), world, rank);
     f.advice = fmt::format("Take stacks of rank {} (py-spy dump --native) before killing the job next time; look at what its process waited for.", rank);
-    f.numbers = {{"reported", std::to_string(reported.size())}, {"silent", std::to_string(silent.size())}, {"world_size", std::to_string(world)}};
+    f.numbers = {{"reported", std::to_string(reported.size())}, {"silent", std::to_string(silent.size())}, {"unheard", missing ? "1" : "0"}, {"world_size", std::to_string(world)}};
     out.push_back(std::move(f));
   }
   return out;

@@ -14,7 +14,9 @@ struct SilenceParams {
   double silent = 0.125;   // at most this share, and at least one, did not
 };
 
-// One finding per silent rank, or one that says why absence tells nothing here. Empty without time-outs.
+// One finding per silent rank; else, where all that were heard report and a few ranks were not heard at all, one for each of
+// those (number "unheard" = 1: it stopped, or its output was not collected); else one that says why absence tells nothing
+// here. Empty without time-outs.
 std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& signals, const SilenceParams& params = {});
 
 }  // namespace culprit::analyze

@@ -139,7 +139,8 @@ namespace {
 // for operations its size is the sum of the groups', not of their squares.
 class Waiting {
  public:
-  Waiting(const std::vector<RankStage>& stages, const Topology& topology, std::vector<StackWait>& waits) : stages_(stages), topology_(topology), waits_(waits) {
+  Waiting(const std::vector<RankStage>& stages, const Topology& topology, const std::vector<std::int64_t>& unheard, std::vector<StackWait>& waits)
+      : stages_(stages), topology_(topology), silent_(unheard), waits_(waits) {
     for (std::size_t i = 0; i < stages.size(); ++i) index_.emplace(stages[i].rank, i);
     for (std::size_t g = 0; g < topology.groups.size(); ++g)
       for (const std::int64_t r : topology.groups[g].ranks) groups_of_[r].push_back(g);
@@ -169,8 +170,9 @@ class Waiting {
           return out;
         });
       } else {
-        // Which group it is, no frame tells: it can be anybody who is in no collective; not those who wait as well.
-        join(i, operations, "", s.stage.doing == Doing::gpu ? "gpu" : std::string(s.stage.operation), [&] { return elsewhere; });
+        // Which group it is, no frame tells: it can be anybody who is in no collective; not those who wait as well. Where
+        // all that have a stack wait, it can only be somebody who has none.
+        join(i, operations, "", s.stage.doing == Doing::gpu ? "gpu" : std::string(s.stage.operation), [&] { return elsewhere.empty() ? silent_ : elsewhere; });
       }
     }
   }
@@ -399,6 +401,7 @@ class Waiting {
 
   const std::vector<RankStage>& stages_;
   const Topology& topology_;
+  const std::vector<std::int64_t>& silent_;   // of the job, without a stack
   std::vector<StackWait>& waits_;
   std::unordered_map<std::int64_t, std::size_t> index_;
   std::unordered_map<std::int64_t, std::vector<std::size_t>> groups_of_;
@@ -412,9 +415,9 @@ class Waiting {
 
 }  // namespace
 
-void wait_for(const std::vector<RankStage>& stages, const std::vector<std::int64_t>& outliers, const Topology& topology, std::vector<StackWait>& waits, std::vector<StackSink>& sinks) {
+void wait_for(const std::vector<RankStage>& stages, const std::vector<std::int64_t>& outliers, const Topology& topology, const std::vector<std::int64_t>& unheard, std::vector<StackWait>& waits, std::vector<StackSink>& sinks) {
   waits.clear();
-  Waiting graph(stages, topology, waits);
+  Waiting graph(stages, topology, unheard, waits);
   graph.build();
   sinks = graph.sinks(outliers);
   // Somebody in no collective at all is the surer cause; then whoever most wait for.

@@ -605,6 +605,7 @@ class Aggregation {
     for (const auto& [rank, host] : topology_.host_of) all.insert(rank);
     for (const ParallelGroup& g : topology_.groups) all.insert(g.ranks.begin(), g.ranks.end());
     for (std::int64_t r = 0; r < std::min<std::int64_t>(facts_.world_size, 1 << 20); ++r) all.insert(r);
+    add_numbers_left_out(all);
     for (const std::int64_t r : all)
       if (!trainers_.contains(r)) report_.unheard.push_back(r);
 
@@ -613,15 +614,34 @@ class Aggregation {
     for (const auto& [rank, host] : host_of_)
       if (!host.empty()) placed.host_of.emplace(rank, host);
     if (!report_.outliers.empty()) report_.cover = smallest_cover(report_.outliers, placed, std::max(machines.size(), hosts_in(placed)));
-    wait_for(stages, report_.outliers, placed, report_.waits, report_.sinks);
+    wait_for(stages, report_.outliers, placed, report_.unheard, report_.waits, report_.sinks);
     const std::size_t everybody = std::max(all.size(), stages.size());
-    const bool too_many_unheard = static_cast<double>(report_.unheard.size()) > params_.unheard * static_cast<double>(everybody);
+    const bool too_many_unheard = !few(report_.unheard.size(), everybody);
     const bool somebody_else = std::any_of(report_.sinks.begin(), report_.sinks.end(), [](const StackSink& s) { return s.elsewhere; });
     std::erase_if(report_.sinks, [&](const StackSink& s) { return s.unheard && (too_many_unheard || somebody_else); });
     for (StackSink& sink : report_.sinks) fill(sink, placed);
     find_storage(machines.size());
     report_.confidence = confidence();
   }
+  // So few that it says something of them: a small share, or the ranks of one machine out of three.
+  bool few(std::size_t unheard, std::size_t everybody) const {
+    return static_cast<double>(unheard) <= params_.unheard * static_cast<double>(everybody) || (unheard == ranks_each_ && everybody >= 3 * unheard);
+  }
+
+  // Nothing may tell how large the job is. Numbers are given without gaps, and to every machine as many: those left out,
+  // where they are few, are ranks of which nothing was collected.
+  void add_numbers_left_out(std::set<std::int64_t>& all) {
+    for (const auto& [rank, at] : trainers_) all.insert(rank);
+    if (all.empty() || *all.begin() < 0 || *all.rbegin() >= 1 << 20) return;
+    std::map<std::string, std::size_t> of_host;
+    for (const auto& [rank, host] : host_of_)
+      if (!host.empty()) ++of_host[host];
+    for (const auto& [host, ranks] : of_host) ranks_each_ = std::max(ranks_each_, ranks);
+    const std::int64_t world = std::max<std::int64_t>(*all.rbegin() + 1, facts_.world_size > 0 ? 0 : static_cast<std::int64_t>(ranks_each_ * of_host.size()));
+    if (!few(static_cast<std::size_t>(world) - all.size(), static_cast<std::size_t>(world))) return;
+    for (std::int64_t r = 0; r < world; ++r) all.insert(r);
+  }
+
   static std::size_t hosts_in(const Topology& topology) {
     std::set<std::string> hosts;
     for (const auto& [rank, host] : topology.host_of) hosts.insert(host);
@@ -715,6 +735,7 @@ class Aggregation {
   std::map<std::tuple<std::string, MemberId, std::int64_t>, std::string> betrayed_;   // process -> role
   std::map<std::int64_t, std::size_t> trainers_;
   std::map<std::int64_t, std::string> host_of_;
+  std::size_t ranks_each_ = 0;                        // on one machine, the most
   bool stages_known_ = false;
   std::map<std::int64_t, std::size_t> stage_of_;
   std::map<std::size_t, std::set<std::int64_t>> ranks_of_stage_;

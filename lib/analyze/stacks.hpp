@@ -154,7 +154,9 @@ struct RankStage {
   Stage stage;
   std::uint32_t stack = 0;
 };
-// Fills waits and sinks (ranks, stage, waiting, elsewhere). `stages` sorted by rank.
-void wait_for(const std::vector<RankStage>& stages, const std::vector<std::int64_t>& outliers, const Topology& topology, std::vector<StackWait>& waits, std::vector<StackSink>& sinks);
+// Fills waits and sinks (ranks, stage, waiting, elsewhere, unheard). `stages` sorted by rank; `unheard`: ranks of the job
+// without a stack.
+void wait_for(const std::vector<RankStage>& stages, const std::vector<std::int64_t>& outliers, const Topology& topology, const std::vector<std::int64_t>& unheard, std::vector<StackWait>& waits,
+              std::vector<StackSink>& sinks);
 
 }  // namespace culprit::analyze

@@ -8,9 +8,9 @@
 #include <unordered_map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "model/hostlist.hpp"
+#include "model/json.hpp"
 #include "model/ranges.hpp"
 
 namespace culprit::analyze {

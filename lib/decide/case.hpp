@@ -27,10 +27,9 @@ struct Case {
   std::optional<Nanoseconds> job_start, job_end;
   std::optional<Nanoseconds> last_progress; // the last completed step that a log reports
   std::optional<std::int64_t> last_iteration;
+  std::optional<std::int64_t> planned_iterations;  // of a job that says so
   bool has_stacks = false, has_recorder = false;
   bool any_training_output = false;
-  bool zone_known = true;
-  std::size_t unreadable = 0;               // problems of the bundle
   std::vector<std::pair<std::string, std::vector<std::string>>> switches;  // what hosts hang on, and pods, with the hosts of this incident
   AttemptHistory history;                   // without failures: the first run, or nobody knows of others
   // Of the parallel layout, for the plan of a replay; not known: nullopt.

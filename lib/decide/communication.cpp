@@ -57,7 +57,8 @@ Answer silent_rank(Walk& w) {
     target(v, f->subject, f->confidence, {f->id});
     names.push_back(f->host ? fmt::format("{} (on {})", f->subject.id, *f->host) : f->subject.id);
   }
-  v.summary = fmt::format("The job hung: all others timed out waiting, rank {} never did, so they probably waited for it.", list(names));
+  v.summary = number(*silent.front(), "unheard") == "1" ? fmt::format("The job hung: all ranks that were heard timed out waiting, and of rank {} nothing was collected.", list(names))
+                                                       : fmt::format("The job hung: all others timed out waiting, rank {} never did, so they probably waited for it.", list(names));
   next(v, "collect", "stacks of that rank while it hangs: py-spy dump --native --pid PID, or a loop over all ranks");
   next(v, "collect", "TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1: the flight recorder says which collective it never entered");
   return taken(silent.front()->why);

@@ -21,7 +21,9 @@ constexpr Rung kLadder[] = {
     {"something_collected", something_collected},  // an empty bundle proves nothing
     {"held_back", held_back},                      // no failure, but a GPU slowed by its own hardware -> mitigate
     {"slow_job", slow_job},                        // no failure, but slower than it could be -> mitigate, isolate, or it is over
-    {"job_finished", job_finished},                // no failure, no culprit
+    {"job_finished", job_finished},                // exit code 0 and no trouble
+    {"only_dumps", only_dumps},                    // a moment's dumps and nothing else -> look again
+    {"no_failure", no_failure},                    // nothing failed as far as the logs go
     {"user_request", user_request},                // time limit, scancel, preemption: nobody's fault
     {"critical_errors", critical_errors},          // Aegis CriticalError: a machine's own fault, first in time -> isolate
     {"shared_cause", shared_cause},                // one storage, service, switch seen by many -> repair that

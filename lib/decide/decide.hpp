@@ -17,6 +17,8 @@ struct DecideParams {
   double shared_hosts = 0.25;
   // Errors of the same kind on several hosts this close together have one cause.
   Nanoseconds same_moment = 300 * kSecond;
+  // Xid 13 and 31 on one GPU at moments further apart than this are separate runs into the same fault, not one burst.
+  Nanoseconds same_burst = 180 * kSecond;
   // Work that went on for this long after an event says that the event did not end the job.
   Nanoseconds went_on = 120 * kSecond;
   // Network warnings this long before the first broken connection may have broken it.

@@ -75,19 +75,77 @@ std::string failure(const Walk& w) {
   return {};
 }
 
-Answer job_finished(Walk& w) {
-  if (const std::string why = failure(w); !why.empty()) return ruled_out(why);
-  const bool zero = ended_well(w);
+namespace {
+
+void nothing_failed(Walk& w) {
   w.verdict.action = "none";
   w.verdict.symptom = "None";
-  w.verdict.summary = zero ? "No failure: the job finished with exit code 0." : "No failure that the logs show: no failed process, no failed communication, no fault of a machine.";
-  if (const Finding* word = earlier_word(w)) {
+}
+
+// What is no failure and still to be said: an earlier run that was ended, warnings of machines.
+void remarks(Walk& w) {
+  if (const Finding* word = earlier_word(w))
     w.verdict.summary += fmt::format(" The scheduler ended an earlier run{} ({}); the job ran again after that{}.", at(word->end ? word->end : word->start), lower_first(word->title), w.incident.last_iteration ? fmt::format(" and got to iteration {}", *w.incident.last_iteration) : "");
-  }
-  std::size_t remarks = 0;
+  std::size_t told = 0;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.severity == Severity::warning && f.host && remarks++ < 3) next(w.verdict, "plan", fmt::format("When {} is idle: {} ({}).", *f.host, f.advice.empty() ? lower_first(f.title) : f.advice, f.event_class));
-  return taken(zero ? "the job's exit code is 0 and no rank reports trouble" : "no sign of a failure");
+    if (f.outcome == Outcome::fired && f.severity == Severity::warning && f.host && told++ < 3) next(w.verdict, "plan", fmt::format("When {} is idle: {} ({}).", *f.host, f.advice.empty() ? lower_first(f.title) : f.advice, f.event_class));
+}
+
+// Dumps of one moment that neither prove nor exclude a hang.
+const Finding* undecided(const Walk& w) {
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == "hang" && f.outcome == Outcome::not_enough_evidence) return &f;
+  return nullptr;
+}
+
+// Whom to look at, where somebody stands out.
+std::string lead(const Finding& f) {
+  const std::string ranks = number(f, "lead");
+  return ranks.empty() ? "" : fmt::format(" If the job stood still then, look first at {}.", ranks);
+}
+
+void look_again(Verdict& v) {
+  next(v, "collect", "if it stands still now, the stacks of all ranks, twice, a minute apart: for p in $(pgrep -f train); do py-spy dump --native --pid $p; done");
+}
+
+}  // namespace
+
+Answer job_finished(Walk& w) {
+  if (const std::string why = failure(w); !why.empty()) return ruled_out(why);
+  if (!ended_well(w)) return ruled_out("no exit code of the job is known");
+  nothing_failed(w);
+  w.verdict.summary = "No failure: the job finished with exit code 0.";
+  remarks(w);
+  return taken("the job's exit code is 0 and no rank reports trouble");
+}
+
+// Somebody took the dumps for a reason, and they are all there is.
+Answer only_dumps(Walk& w) {
+  const Finding* f = undecided(w);
+  if (f == nullptr) return ruled_out("no dumps of a moment that leave it open whether the job stood still");
+  if (const std::string why = failure(w); !why.empty()) return ruled_out(why);
+  if (w.incident.last_progress || w.incident.last_iteration) return ruled_out("the logs tell of completed steps and of no failure");
+  w.verdict.action = "investigate";
+  w.verdict.precision = "candidates";
+  w.verdict.symptom = "None";
+  w.verdict.summary = fmt::format("Not enough evidence: {}.{}", f->why, lead(*f));
+  look_again(w.verdict);
+  next(w.verdict, "collect", "stderr and stdout of every rank, and the scheduler's output: they tell whether steps were completed after the dumps");
+  return taken(f->why);
+}
+
+Answer no_failure(Walk& w) {
+  if (const std::string why = failure(w); !why.empty()) return ruled_out(why);
+  nothing_failed(w);
+  w.verdict.summary = "No failure that the logs show: no failed process, no failed communication, no fault of a machine.";
+  const auto& done = w.incident.last_iteration;
+  const auto& planned = w.incident.planned_iterations;
+  const bool unfinished = done && planned && *done < *planned;
+  if (unfinished) w.verdict.summary += fmt::format(" The logs end at iteration {} of {}, and nothing says why: the job may still run, or stand still.", *done, *planned);
+  if (const Finding* f = undecided(w)) w.verdict.summary += " The dumps are of one moment: they do not tell whether it stood still then." + lead(*f);
+  remarks(w);
+  if (unfinished) look_again(w.verdict);
+  return taken("no sign of a failure");
 }
 
 Answer held_back(Walk& w) {

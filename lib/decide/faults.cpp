@@ -218,7 +218,7 @@ Answer device_or_code(Walk& w) {
     next(v, "plan", "Run once with CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer to find the kernel; go back to the last code that ran past this point.");
     return taken("the same fault on several GPUs is the program's");
   }
-  const bool repeated = devices.size() == 1 && low && high && *high - *low > 180 * kSecond;
+  const bool repeated = devices.size() == 1 && low && high && *high - *low > w.params.same_burst;
   if (repeated) {
     const std::string gpu = *devices.begin();
     v.action = "isolate";

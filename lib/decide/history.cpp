@@ -285,12 +285,18 @@ struct Judge {
     std::vector<std::string> machines;
     for (const Target& t : v.targets)
       if (const std::string m = machine_of(t.subject); !m.empty() && !has(machines, m)) machines.push_back(m);
-    const bool checked = !answered(Measure::checks, culprit, true).empty();
+    const auto checks = answered(Measure::checks, culprit, true);
+    const bool checked = !checks.empty();
+    const bool cleared = checked && std::all_of(checks.begin(), checks.end(), [](const PastFailure* f) {
+      return std::all_of(f->answers.begin(), f->answers.end(), [](const Tried& t) { return t.measure != Measure::checks || t.passed == true; });
+    });
     const std::string who = machines.empty() ? (culprit ? fmt::format("{} {}", v.targets.front().subject.kind, v.targets.front().subject.id) : "") : list(machines);
     const std::string again = who.empty() ? fmt::format("It was slow before ({}) and nothing was found", attempts_of(before)) : fmt::format("{} was to be relieved before ({}) and slows the job again", who, attempts_of(before));
     if (!machines.empty() && !checked) {
       replace("checks", again + ": next are checks of it.", fmt::format("Take {} out at the next checkpoint and run the stop-time checks on it (GREYHOUND's S4: checkpoint and restart); evict it if it fails.", who));
       v.next.insert(v.next.begin() + 1, {"command", fmt::format("culprit plan checks --hosts {}", fmt::join(machines, ","))});
+    } else if (!machines.empty() && cleared) {
+      replace("reattempt", again + ", and its checks all passed: next is a restart with its ranks on another machine.", fmt::format("Checkpoint and restart with {} in another place of the rank order: what is slow then, the machine or the ranks it had, is the culprit.", who));
     } else if (!machines.empty()) {
       replace("repair", again + " after checks: repair before return.", fmt::format("Take {} out at the next checkpoint: repair, and no return without a field diagnostic (dcgmi diag -r 4).", who));
     } else {

@@ -14,9 +14,12 @@ std::string machine_of(const Subject& s) {
   return {};
 }
 
-bool has(const std::vector<std::string>& sorted, const std::string& word) { return std::find(sorted.begin(), sorted.end(), word) != sorted.end(); }
+bool has(const std::vector<std::string>& words, const std::string& word) { return std::find(words.begin(), words.end(), word) != words.end(); }
+
 namespace {
+
 bool agree(const std::string& a, const std::string& b) { return a.empty() || b.empty() || a == "None" || b == "None" || a == b; }
+
 }  // namespace
 
 Same same_root(const PastFailure& f, const FailureRoot& now, bool culprit) {

@@ -41,6 +41,19 @@ std::string in_group(const Finding& f) {
   return fmt::format("{}{}{}", operation.empty() ? "a collective" : operation, group.empty() ? "" : " of ", group);
 }
 
+// Since when nothing moves: a time-out comes half an hour later than that.
+std::string since(const Walk& w) {
+  if (!w.incident.last_iteration) return {};
+  return fmt::format(" The last step that the logs tell of is {}{}.", *w.incident.last_iteration, at(w.incident.last_progress));
+}
+
+// What to look at on the machines before they get work again.
+void look_at(Verdict& v, const std::set<std::string>& hosts) {
+  if (hosts.empty() || hosts.size() > 4) return;
+  next(v, "command", fmt::format("culprit plan checks --hosts {}", fmt::join(hosts, ",")));
+  next(v, "plan", fmt::format("Look at {} before the next start: kernel log, free memory, the mounts its job reads from, nvidia-smi -q.", list({hosts.begin(), hosts.end()})));
+}
+
 void collect_more(Walk& w) {
   Verdict& v = w.verdict;
   if (!w.incident.has_stacks) next(v, "collect", "next time, stacks of all ranks while it hangs: for p in $(pgrep -f train); do py-spy dump --native --pid $p; done");
@@ -106,8 +119,14 @@ Answer stopped_rank(Walk& w) {
     }
     const std::string reason = number(f, "reason");
     const std::string is_in = reason.empty() || sure.size() > 1 ? "" : ", which is in " + reason;
-    v.summary = number(f, "standing") == "1" ? fmt::format("The job hung, and the others probably waited for {}{}: {}{}", list(names), is_in, f.why, f.why.ends_with('.') ? "" : ".")
-                                              : fmt::format("If the job stood still, it waited for {}{}; nothing else in the bundle confirms it.", list(names), is_in);
+    const bool silent = number(f, "sources") == "silence";   // its reason names the rank already
+    v.summary = number(f, "standing") != "1" ? fmt::format("If the job stood still, it waited for {}{}; nothing else in the bundle confirms it.", list(names), is_in)
+              : silent && sure.size() == 1 ? fmt::format("The job hung, probably because of {}: {}{}", list(names), f.why, since(w))
+                                           : fmt::format("The job hung, and the others probably waited for {}{}: {}{}{}", list(names), is_in, f.why, f.why.ends_with('.') ? "" : ".", since(w));
+    std::set<std::string> hosts;
+    for (const Finding* s : sure)
+      if (s->host) hosts.insert(*s->host);
+    look_at(v, hosts);
     collect_more(w);
     return taken(f.why);
   }
@@ -131,6 +150,7 @@ Answer stopped_rank(Walk& w) {
   v.summary = fmt::format("The job hung because {} stopped{}: {}{}.", list(names), f.event_class == "hang/device_stopped" ? " inside a collective" : "",
                           !reason.empty() ? (worker ? "its data loader is in " : "it is in ") + reason : where.empty() ? "it waits for nobody" : (f.event_class == "hang/device_stopped" ? sure.size() == 1 ? "its peers finished " : "peers of rank " + f.subject.id + " finished " : sure.size() == 1 ? "it never entered " : "rank " + f.subject.id + " never entered ") + where,
                           waiting.empty() || waiting == "0" ? "" : fmt::format("; {} wait for {}", waiting == "1" ? "one rank" : waiting + " ranks", sure.size() == 1 ? "it" : "them"));
+  v.summary += since(w);
   for (const std::string& host : hosts) drain(v, host, "hang");
   if (nameless) next(v, "collect", "a job.json with hosts in node-rank order, or NCCL_DEBUG=INFO: nothing in the bundle ties this rank to a host name");
   if (f.event_class == "hang/device_stopped") next(v, "plan", "dcgmi diag -r 3 and nvidia-smi -q on that machine, and its kernel log from the moment of the hang: the GPU or its link stopped inside a collective.");
@@ -158,7 +178,9 @@ Answer stuck_group(Walk& w) {
       if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
       if (rank_alone(*s)) names.push_back(who(*s));
     }
-    v.summary = fmt::format("The job hung; the others wait for {}, of which nothing was collected.", names.empty() ? f.subject.id : list(names));
+    v.summary = fmt::format("{} for {}, of which nothing was collected.", number(f, "standing") == "1" ? "The job hung; the others wait" : "If the job stood still, it waited", names.empty() ? f.subject.id : list(names));
+    if (number(f, "standing") == "1") v.summary += since(w);
+    if (hosts.size() == 1) look_at(v, hosts);
     next(v, "collect", fmt::format("Is the machine of {} alive? Its kernel log, its stacks and its dump decide whether it is the cause or its files are merely missing.", names.empty() ? f.subject.id : list(names)));
     collect_more(w);
     return taken(f.why);
@@ -167,7 +189,7 @@ Answer stuck_group(Walk& w) {
     v.action = "isolate";
     v.precision = "exact";
     target(v, f.subject, f.confidence, because(f));
-    v.summary = fmt::format("The job hung on the network of {}: {}.", f.subject.id, f.why);
+    v.summary = fmt::format("The job hung on the network of {}: {}.{}", f.subject.id, f.why, since(w));
     drain(v, f.subject.id, "hang, network");
     next(v, "collect", fmt::format("kernel log, ibstat and ethtool -S of {}: they say which part broke", f.subject.id));
     return taken(f.why);
@@ -177,7 +199,7 @@ Answer stuck_group(Walk& w) {
   target(v, f.subject, f.confidence, because(f));
   if (hosts.size() <= 4)
     for (const std::string& host : hosts) target(v, {"host", host}, f.confidence / static_cast<double>(std::max<std::size_t>(1, hosts.size())), because(f));
-  v.summary = fmt::format("The job hung inside {}: all its ranks are in it and none gets out, so one of their links or GPUs is at fault and nothing says which.", in_group(f).empty() ? f.subject.id : in_group(f));
+  v.summary = fmt::format("The job hung inside {}: all its ranks are in it and none gets out, so one of their links or GPUs is at fault and nothing says which.{}", in_group(f).empty() ? f.subject.id : in_group(f), since(w));
   next(v, "plan", fmt::format("All-gather between neighbours of {}, then within each machine; evict what fails.", hosts.empty() ? "these ranks" : list({hosts.begin(), hosts.end()})));
   collect_more(w);
   return taken(f.why);

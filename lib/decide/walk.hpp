@@ -63,6 +63,8 @@ std::string failure(const Walk& w);
 // ends.cpp
 Answer something_collected(Walk& w);
 Answer job_finished(Walk& w);
+Answer only_dumps(Walk& w);
+Answer no_failure(Walk& w);
 Answer held_back(Walk& w);
 Answer user_request(Walk& w);
 Answer config_check(Walk& w);

@@ -1,10 +1,10 @@
 // torchelastic's error.json: {"message": {"message": "...", "extraInfo": {"py_callstack": "...", "timestamp": "1795231961"}}}.
 // The timestamp is a string of whole seconds; C++ handlers write {"message": "..."} or an errorCode.
-#include <nlohmann/json.hpp>
 
 #include "ingest/document.hpp"
 #include "ingest/traceback.hpp"
 #include "line/timestamp.hpp"
+#include "model/json.hpp"
 
 namespace culprit::ingest {
 

@@ -181,11 +181,12 @@ struct Group {
 class Dump {
  public:
   Dump(std::string_view bytes, const MemberRow& member, Reading& reading, bool json)
-      : bytes_(bytes), member_(member), sink_(reading.sink), json_(json), budget_(bytes.size() * 64 + (1 << 20)) {}
+      : bytes_(bytes), member_(member), reading_(reading), sink_(reading.sink), json_(json), budget_(bytes.size() * 64 + (1 << 20)) {}
 
   std::string read() {
     if (json_) read_lenient_json(bytes_, tree_);
     else read_pickle(bytes_, tree_);
+    reading_.cut = tree_.truncated;
     if (tree_.problem.find(".refused_") != std::string::npos) return tree_.problem;
     if (!top_level()) return tree_.problem.empty() ? "recorder.not_a_dump" : tree_.problem;
     if (tree_.truncated) reject(tree_.problem, tree_.problem_at, clip(bytes_.substr(std::min(tree_.problem_at, bytes_.size())), 200));
@@ -829,6 +830,7 @@ class Dump {
 
   std::string_view bytes_;
   const MemberRow& member_;
+  Reading& reading_;
   Sink& sink_;
   bool json_;
   std::size_t budget_;

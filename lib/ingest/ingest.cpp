@@ -344,6 +344,11 @@ class Pipeline final : public bundle::Visitor {
     const std::string reason = item.document->read(item.bytes, row, reading);
     for (const auto& kept : reading.kept) kept->finish(reading);
     row.lines = 1;
+    if (reading.cut) {
+      row.tail_truncated = true;
+      ++summary_.problems;
+      sink_.problem(row.path, "document.cut", reason.empty() ? "the file breaks off or is damaged; what stands before that was read" : "the file breaks off or is damaged before it tells anything");
+    }
     if (reason.empty()) {
       row.used = 1;
     } else {

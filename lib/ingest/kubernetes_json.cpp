@@ -1,10 +1,10 @@
 // kubectl cluster-info dump: pods.json and events.json (or `kubectl get -o json`). What a container ended with and
 // what the kubelet said about it.
-#include <nlohmann/json.hpp>
 
 #include "ingest/document.hpp"
 #include "ingest/events.hpp"
 #include "line/timestamp.hpp"
+#include "model/json.hpp"
 
 namespace culprit::ingest {
 

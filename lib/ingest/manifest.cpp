@@ -1,9 +1,9 @@
 // job.json, the manifest (schemas/job-v1.json).
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "ingest/document.hpp"
 #include "ingest/manifest.hpp"
+#include "model/json.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::ingest {

@@ -12,12 +12,12 @@
 #include <map>
 #include <set>
 
-#include <nlohmann/json.hpp>
 #include <re2/re2.h>
 
 #include "ingest/document.hpp"
 #include "ingest/operation.hpp"
 #include "line/timestamp.hpp"
+#include "model/json.hpp"
 
 namespace culprit::ingest {
 
@@ -440,7 +440,7 @@ class Snapshot {
   std::string read(std::string_view bytes) {
     const auto take = [this](int, json::parse_event_t event, json& parsed) { return on(event, parsed); };
     const json document = json::parse(bytes.begin(), bytes.end(), take, false);
-    truncated_ = document.is_discarded();
+    reading_.cut = truncated_ = document.is_discarded();
     if (truncated_ && !ranks_.empty()) communicator(hash_, size_);
     if (communicators_.empty() && truncated_) return "nccl_ras.not_json";
     emit();

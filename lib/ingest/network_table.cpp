@@ -5,10 +5,9 @@
 #include <map>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "ingest/document.hpp"
 #include "ingest/network_rows.hpp"
+#include "model/json.hpp"
 
 namespace culprit::ingest {
 

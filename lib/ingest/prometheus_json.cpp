@@ -83,7 +83,8 @@ class Answer {
   bool broken(const char* code) {
     if (broken_) return false;
     broken_ = true;
-    reason_ = done() ? "prometheus_json.cut" : code;
+    reading_.cut = done();
+    reason_ = reading_.cut ? "prometheus_json.cut" : code;
     if (samples_ > 0) {
       const std::size_t from = std::min(at_, bytes_.size());
       reject(reason_, from >= 40 ? from - 40 : 0);

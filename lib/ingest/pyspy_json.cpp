@@ -3,12 +3,11 @@
 // gives all that were whole, and a large one needs little memory.
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "ingest/document.hpp"
 #include "ingest/pyspy.hpp"
 #include "ingest/scan.hpp"
 #include "ingest/stack_text.hpp"
+#include "model/json.hpp"
 
 namespace culprit::ingest {
 
@@ -40,9 +39,9 @@ bool truth(const json& object, const char* key) {
   return it != object.end() && it->is_boolean() && it->get<bool>();
 }
 
-// The end of the object that begins at `at`, or npos when the file ends before.
 constexpr std::size_t kProblemBytes = 4096;   // of one {"Err": ...}
 
+// The end of the object or list that begins at `at`, or npos when the file ends before.
 std::size_t object_end(std::string_view bytes, std::size_t at) {
   int depth = 0;
   bool quoted = false;
@@ -60,6 +59,13 @@ std::size_t object_end(std::string_view bytes, std::size_t at) {
     }
   }
   return std::string_view::npos;
+}
+
+// Whether everything that was opened is closed.
+bool complete(std::string_view bytes) {
+  for (std::size_t at = bytes.find_first_of("[{"); at != std::string_view::npos; at = bytes.find_first_of("[{", at))
+    if ((at = object_end(bytes, at)) == std::string_view::npos) return false;
+  return true;
 }
 
 class Threads {
@@ -89,6 +95,11 @@ class Threads {
       else reason = "pyspy.bad_thread";
       at = end;
     }
+    if (reason.empty() && !complete(bytes_)) {   // within what is no thread yet
+      reason = "pyspy.cut";
+      at = bytes_.size();
+    }
+    reading_.cut = reason == "pyspy.cut";
     if (threads == 0 && problems_ == 0) return reason.empty() ? "pyspy.no_threads" : reason;
     if (!reason.empty()) reading_.sink.put(RejectRow{{member_.id, line_of(std::min(at, bytes_.size())), at == std::string_view::npos ? bytes_.size() : at, 0}, reason, std::string(bytes_.substr(std::min(at, bytes_.size()), 200))});
     return {};

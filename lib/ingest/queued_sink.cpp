@@ -5,7 +5,10 @@ namespace culprit::ingest {
 QueuedSink::QueuedSink(MemberSink& behind) : behind_(behind), thread_([this] { work(); }) {}
 
 QueuedSink::~QueuedSink() {
-  flush();
+  try {
+    flush();
+  } catch (...) {   // whoever wants to know flushes before
+  }
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -17,6 +20,7 @@ QueuedSink::~QueuedSink() {
 void QueuedSink::hand_over() {
   std::unique_lock lock(mutex_);
   moved_.wait(lock, [&] { return waiting_.size() < kBatchesWaiting; });
+  rethrow();
   waiting_.push_back(std::move(filling_));
   filling_ = {};
   if (!empty_.empty()) {
@@ -32,8 +36,15 @@ void QueuedSink::flush() {
   {
     std::unique_lock lock(mutex_);
     moved_.wait(lock, [&] { return waiting_.empty() && !writing_; });
+    rethrow();
   }
   write(filling_);
+}
+
+void QueuedSink::rethrow() {
+  if (failure_ == nullptr) return;
+  filling_.clear();
+  std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 void QueuedSink::write(Batch& batch) {
@@ -58,8 +69,18 @@ void QueuedSink::work() {
     waiting_.pop_front();
     writing_ = true;
     lock.unlock();
-    write(batch);
+    std::exception_ptr failure;
+    try {
+      write(batch);
+    } catch (...) {
+      failure = std::current_exception();
+      batch.clear();
+    }
     lock.lock();
+    if (failure != nullptr) {   // what came after it must not be written as if nothing were missing
+      failure_ = failure;
+      waiting_.clear();
+    }
     empty_.push_back(std::move(batch));
     writing_ = false;
     moved_.notify_one();

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -22,7 +23,7 @@ class QueuedSink final : public MemberSink {
   QueuedSink(const QueuedSink&) = delete;
   QueuedSink& operator=(const QueuedSink&) = delete;
 
-  void flush();             // returns when everything is written
+  void flush();             // returns when everything is written; throws what `behind` threw meanwhile, as every put may
 
   void put(const EventRow& row) override { add(row); }
   void put(const TracebackRow& row) override { add(row); }
@@ -60,6 +61,7 @@ class QueuedSink final : public MemberSink {
   void hand_over();
   void write(Batch& batch);
   void work();
+  void rethrow();           // with the mutex held
 
   static constexpr std::size_t kRowsAtOnce = 128;    // fewer are not worth waking a thread
   static constexpr std::size_t kBatchesWaiting = 16; // a bound on memory: whoever puts waits
@@ -72,6 +74,7 @@ class QueuedSink final : public MemberSink {
   std::vector<Batch> empty_;                         // with room, to be filled again
   bool writing_ = false;
   bool stopping_ = false;
+  std::exception_ptr failure_;                       // of the other thread, until somebody puts or flushes
   std::thread thread_;                               // the last member: it uses the others
 };
 

@@ -140,6 +140,7 @@ std::string read_json(std::string_view bytes, const MemberRow& member, Reading& 
     });
     return true;
   });
+  reading.cut = tree.truncated;
   if (added == 0) return "rdma.no_counters";
   if (tree.truncated) reading.sink.put(RejectRow{{member.id, 0, 0, 0}, "rdma.cut", std::string(bytes.substr(bytes.size() > 80 ? bytes.size() - 80 : 0))});
   return "";

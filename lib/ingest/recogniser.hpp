@@ -43,6 +43,7 @@ struct Reading {
   std::string current_nic;     // ibstat, ibv_devinfo blocks
   std::string path = {};       // of the member: dumps of a process often name it in the file's name only
   std::vector<std::unique_ptr<Kept>> kept = {};
+  bool cut = false;            // a document that breaks off or is damaged: what stands before that was read
   bool steps_told = false;     // a framework's own step lines were read: progress bars beside them tell nothing new
 
   // The one object of its type that this member has.

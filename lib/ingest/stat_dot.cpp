@@ -156,6 +156,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
     ++put;
   }
   if (put == 0) return "stat.no_ranks";
+  reading.cut = !closed;
   if (!closed) reading.sink.put(RejectRow{{member.id, number, bytes.size(), 0}, "stat.cut", std::string(bytes.substr(bytes.size() - std::min<std::size_t>(bytes.size(), 200)))});
   return {};
 }

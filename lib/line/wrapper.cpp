@@ -2,9 +2,8 @@
 
 #include <charconv>
 
-#include <nlohmann/json.hpp>
-
 #include "line/timestamp.hpp"
+#include "model/json.hpp"
 
 namespace culprit::line {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "model/json.hpp"
 #include "report/report.hpp"
 #include "report/terminal.hpp"
 

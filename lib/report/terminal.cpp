@@ -54,16 +54,16 @@ std::size_t columns(std::string_view text) {
   return n;
 }
 
-std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent, std::size_t begin) {
   std::string out;
-  std::size_t used = 0;
+  std::size_t used = begin;
   for (std::size_t at = 0; at < text.size();) {
     while (at < text.size() && text[at] == ' ') ++at;
     const std::size_t end = std::min(text.find(' ', at), text.size());
     const std::string_view word = text.substr(at, end - at);
     if (word.empty()) break;
     const std::size_t size = columns(word);
-    if (used > 0 && used + 1 + size > width) {
+    if (!out.empty() && used + 1 + size > width) {
       out += '\n';
       out.append(indent, ' ');
       used = indent;

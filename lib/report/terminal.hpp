@@ -12,7 +12,8 @@ std::string visible(std::string_view text);
 // Columns a terminal needs for the text: one for each character, none for combining ones.
 std::size_t columns(std::string_view text);
 
-// The text broken at spaces into lines of at most `width` columns; later lines begin with `indent` spaces.
-std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
+// The text broken at spaces into lines of at most `width` columns; later lines begin with `indent` spaces. The first begins
+// in column `begin`: what the caller has printed there already.
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent, std::size_t begin = 0);
 
 }  // namespace culprit::report

@@ -3,8 +3,8 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "model/json.hpp"
 #include "report/report.hpp"
 #include "report/terminal.hpp"
 
@@ -29,8 +29,8 @@ std::string text(const json& object, const char* key) {
   return it != object.end() && it->is_string() ? visible(it->get<std::string>()) : std::string{};
 }
 
-const char* verb(const std::string& action) {
-  if (action == "none") return "NOTHING TO DO";
+const char* verb(const std::string& action, const std::string& step) {
+  if (action == "none") return step == "no_failure" ? "NO FAILURE FOUND" : "NOTHING TO DO";
   if (action == "isolate") return "ISOLATE";
   if (action == "rollback") return "ROLL BACK";
   if (action == "repair") return "REPAIR";
@@ -40,6 +40,13 @@ const char* verb(const std::string& action) {
   if (action == "mitigate") return "MITIGATE";
   if (action == "replay") return "REPLAY";
   return "INVESTIGATE";
+}
+
+// The step of the ladder that gave the answer.
+std::string taken_step(const json& steps) {
+  for (const json& step : steps)
+    if (text(step, "outcome") == "taken") return text(step, "step");
+  return {};
 }
 
 const char* paint_of(const std::string& action) { return action == "none" ? "1;32" : action == "isolate" ? "1;31" : "1;33"; }
@@ -86,7 +93,7 @@ std::string to_text(const std::string& document, const TextOptions& options) {
   if (names.size() > 4) who += fmt::format(" and {} more", names.size() - 4);
   if (action == "none") who.clear();
   const std::string precision = text(v, "precision");
-  out += p.paint(paint_of(action), verb(action)) + (who.empty() ? "" : "  " + p.strong(who)) + (precision == "exact" || who.empty() ? "" : p.faint("  (" + (precision == "group" ? std::string("group") : std::string("candidates")) + ")")) + "\n";
+  out += p.paint(paint_of(action), verb(action, taken_step(v["steps"]))) + (who.empty() ? "" : "  " + p.strong(who)) + (precision == "exact" || who.empty() ? "" : p.faint("  (" + (precision == "group" ? std::string("group") : std::string("candidates")) + ")")) + "\n";
   out += wrapped(text(v, "summary"), width, 0) + "\n";
 
   if (!v["targets"].empty() && action != "none") {
@@ -137,7 +144,7 @@ std::string to_text(const std::string& document, const TextOptions& options) {
       if (n++ >= (options.verbose ? 64u : 6u)) break;
       const std::string kind = text(step, "kind");
       if (kind == "command") out += "  $ " + text(step, "text") + "\n";
-      else out += fmt::format("  {} {}\n", kind == "collect" ? "collect:" : "-", wrapped(text(step, "text"), width - 4, 4));
+      else out += fmt::format("  {} {}\n", kind == "collect" ? "collect:" : "-", wrapped(text(step, "text"), width, 4, kind == "collect" ? 11 : 4));
     }
   }
 
@@ -146,17 +153,17 @@ std::string to_text(const std::string& document, const TextOptions& options) {
     for (const json& s : v["steps"]) {
       const std::string outcome = text(s, "outcome");
       const char* mark = outcome == "taken" ? "=>" : outcome == "not_enough_evidence" ? " ?" : "  ";
-      out += fmt::format(" {} {:<20} {}\n", mark, text(s, "step"), wrapped(text(s, "why"), width - 26, 25));
+      out += fmt::format(" {} {:<20} {}\n", mark, text(s, "step"), wrapped(text(s, "why"), width, 25, 25));
     }
   }
 
   const json& b = d["bundle"];
   out += "\n" + p.faint(wrapped(fmt::format("read {}, {}, {}: {} used, {} skipped, {} rejected; {}, {}", counted(b["members"], "file"), bytes_text(b["bytes"].get<std::uint64_t>()),
                                     counted(b["lines"], "line"), b["used"].get<std::uint64_t>(), b["skipped"].get<std::uint64_t>(), b["rejected"].get<std::uint64_t>(), counted(b["hosts"].size(), "host"), counted(b["ranks"], "rank")), width, 5)) + "\n";
-  for (const json& note : b["notes"]) out += p.faint("note: " + wrapped(visible(note.get<std::string>()), width - 6, 6)) + "\n";
+  for (const json& note : b["notes"]) out += p.faint("note: " + wrapped(visible(note.get<std::string>()), width, 6, 6)) + "\n";
   std::size_t problems = 0;
   for (const json& problem : b["problems"])
-    if (problems++ < (options.verbose ? 1000u : 3u)) out += p.paint("33", "not read: ") + wrapped(text(problem, "path") + ": " + text(problem, "reason"), width - 10, 10) + "\n";
+    if (problems++ < (options.verbose ? 1000u : 3u)) out += p.paint("33", "not read: ") + wrapped(text(problem, "path") + ": " + text(problem, "reason"), width, 10, 10) + "\n";
   if (problems > 3 && !options.verbose) out += fmt::format("not read: {} more (-v lists them)\n", problems - 3);
 
   if (options.verbose) {

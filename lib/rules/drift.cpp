@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "model/json.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::rules {

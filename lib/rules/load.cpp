@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <re2/re2.h>
 
+#include "model/json.hpp"
 #include "rules/rule.hpp"
 #include "schema/schema.hpp"
 

@@ -2,9 +2,9 @@
 
 #include <cstdlib>
 
-#include <nlohmann/json.hpp>
 #include <re2/re2.h>
 
+#include "model/json.hpp"
 #include "rules/rule.hpp"
 #include "schema/embedded.hpp"
 

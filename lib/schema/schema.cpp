@@ -4,7 +4,8 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "model/json.hpp"
 
 namespace culprit::schema {
 

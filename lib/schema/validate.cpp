@@ -1,9 +1,9 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <re2/re2.h>
 
+#include "model/json.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::schema {

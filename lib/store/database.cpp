@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-#include <nlohmann/json.hpp>
 
+#include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "schema/schema.hpp"
 #include "store/statement.hpp"
@@ -726,9 +726,15 @@ std::vector<RankRow> Database::ranks() const {
   return out;
 }
 
-std::optional<std::string> Database::manifest() const {
-  Statement s(impl_->db.get(), "SELECT document FROM manifest JOIN member USING (member_id) ORDER BY path LIMIT 1");
-  return s.next() ? std::optional(s.text()) : std::nullopt;
+std::vector<StoredManifest> Database::manifests() const {
+  Statement s(impl_->db.get(), "SELECT path, document FROM manifest JOIN member USING (member_id) ORDER BY path");
+  std::vector<StoredManifest> out;
+  while (s.next()) {
+    StoredManifest& m = out.emplace_back();
+    m.path = s.text();
+    m.document = s.text();
+  }
+  return out;
 }
 
 std::vector<Frame> Database::frames() const {

@@ -22,6 +22,10 @@ namespace culprit::store {
 
 enum class Access { create, read, write };   // create: makes the file when it is missing
 
+struct StoredManifest {
+  std::string path, document;
+};
+
 // What was worked out about rows that ingest wrote: whose they are, when they were, what for.
 struct Resolution {
   std::span<const MemberRow> members;
@@ -66,7 +70,7 @@ class Database {
   std::vector<ProblemRow> problems() const;
   std::vector<HostRow> hosts() const;
   std::vector<RankRow> ranks() const;
-  std::optional<std::string> manifest() const;   // of the first path
+  std::vector<StoredManifest> manifests() const;   // by path
   // Stacks and frames are stored once: a row's `frames` are indexes, through `stack_id`, into what frames() and
   // stack_frames() give (ids count from 1).
   struct WithStack { std::optional<std::int64_t> stack_id; };

@@ -5,10 +5,10 @@
 #include <limits>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "analyze/pauses.hpp"
 #include "iteration_traces.hpp"
+#include "model/json.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -37,6 +37,15 @@ std::string shown(const FailSlow& f) {
   std::string out;
   for (const SlowInterval& s : f.intervals) out += std::to_string(s.start) + ".." + std::to_string(s.end) + " ";
   return out;
+}
+
+// A log that prints every tenth step tells of all ten.
+TEST(FailSlow, AThinnedLogCostsAsMuch) {
+  auto x = quiet(1000);
+  slow(x, 400, 550, 1.3);
+  std::vector<double> number;
+  for (std::size_t i = 0; i < x.size(); ++i) number.push_back(10.0 * static_cast<double>(i));
+  EXPECT_NEAR(find_fail_slow({x, number}).intervals.at(0).cost, 10 * find_fail_slow({x}).intervals.at(0).cost, 1);
 }
 
 TEST(FailSlow, OnsetAndReliefAreAnInterval) {

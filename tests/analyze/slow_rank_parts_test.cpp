@@ -8,7 +8,7 @@
 #include <fstream>
 #include <random>
 
-#include <nlohmann/json.hpp>
+#include "model/json.hpp"
 
 namespace culprit::analyze {
 namespace {

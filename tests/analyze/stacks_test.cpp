@@ -197,6 +197,40 @@ TEST(Stacks, WithoutGroupsTheRankInNoCollectiveIsStillFound) {
   EXPECT_EQ(report.sinks[0].waiting, 7u);
 }
 
+// Eight ranks that all wait, of a job whose size nothing tells, without those in `missing`.
+Kit all_wait(const Ranks& missing, std::int64_t world = 16, const std::function<std::string(std::int64_t)>& host = {}) {
+  Kit kit;
+  for (std::int64_t r = 0; r < world; ++r)
+    if (std::find(missing.begin(), missing.end(), r) == missing.end()) {
+      auto& s = kit.add(r, r % 2 == 0 ? kDataParallel : kRecv);
+      if (host) s.row.host = host(r);
+    }
+  return kit;
+}
+
+TEST(Stacks, WhereAllWaitTheRankLeftOutIsWhomTheyWaitFor) {
+  const StackReport report = aggregate_stacks(all_wait({8}).facts, {}, kHang);
+  EXPECT_EQ(report.unheard, Ranks{8});
+  ASSERT_EQ(report.sinks.size(), 1u);
+  EXPECT_TRUE(report.sinks[0].unheard);
+  EXPECT_EQ(report.sinks[0].ranks, Ranks{8});
+  EXPECT_EQ(report.sinks[0].waiting, 15u);
+}
+
+TEST(Stacks, TheLastRankIsMissedBecauseItsMachineHasFewer) {
+  const auto host = [](std::int64_t r) { return "m" + std::to_string(r / 8); };
+  EXPECT_EQ(aggregate_stacks(all_wait({15}, 16, host).facts, {}, kHang).unheard, Ranks{15});
+  // A whole machine of three or more is missed, too; of two it is half of the job, and says nothing.
+  EXPECT_EQ(aggregate_stacks(all_wait({4, 5, 6, 7}, 16, [](std::int64_t r) { return "m" + std::to_string(r / 4); }).facts, {}, kHang).sinks.size(), 1u);
+}
+
+TEST(Stacks, AFewRanksStacksAreNotThoseThatAreThere) {
+  // Somebody dumped one rank of each machine: nobody is missing.
+  const StackReport report = aggregate_stacks(all_wait({1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15}).facts, {}, kHang);
+  EXPECT_TRUE(report.unheard.empty());
+  for (const StackSink& s : report.sinks) EXPECT_FALSE(s.unheard);
+}
+
 TEST(Stacks, OneSnapshotAccusesNobody) {
   Kit kit;
   kit.add(0, kTensor);

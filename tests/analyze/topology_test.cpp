@@ -9,8 +9,7 @@
 #include <fstream>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
+#include "model/json.hpp"
 #include "model/ranges.hpp"
 
 namespace culprit::analyze {

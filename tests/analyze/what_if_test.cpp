@@ -8,9 +8,8 @@
 #include <fstream>
 #include <random>
 
-#include <nlohmann/json.hpp>
-
 #include "analyze/pipeline_step.hpp"
+#include "model/json.hpp"
 
 namespace culprit::analyze {
 namespace {

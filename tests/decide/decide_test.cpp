@@ -122,6 +122,43 @@ TEST(Ladder, AFinishedJobAccusesNobody) {
   EXPECT_EQ(decide::decide(c).action, "none");
 }
 
+Finding undecided(std::string lead) {
+  Finding f;
+  f.analysis = "hang";
+  f.id = "hang/none";
+  f.outcome = Outcome::not_enough_evidence;
+  f.subject = {"job", "job"};
+  f.why = "one snapshot does not tell whether the job stood still";
+  if (!lead.empty()) f.numbers.emplace_back("lead", std::move(lead));
+  return f;
+}
+
+TEST(Ladder, DumpsAloneAreNoCleanBillOfHealth) {
+  Case c;
+  c.findings = {undecided("rank 9 (own code)")};
+  c.has_stacks = true;
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, "investigate");
+  EXPECT_TRUE(v.targets.empty()) << "nobody is accused of what may be no hang";
+  EXPECT_NE(v.summary.find("Not enough evidence"), std::string::npos);
+  EXPECT_NE(v.summary.find("rank 9 (own code)"), std::string::npos);
+  EXPECT_FALSE(v.next.empty());
+}
+
+TEST(Ladder, DumpsOfAJobThatCompletedStepsAreNoFailure) {
+  Case c;
+  c.findings = {undecided("")};
+  c.any_training_output = true;
+  c.last_iteration = 1500;
+  c.planned_iterations = 3000;
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, "none");
+  EXPECT_NE(v.summary.find("iteration 1500 of 3000"), std::string::npos);
+  ASSERT_FALSE(v.next.empty()) << "it may stand still";
+  c.planned_iterations = 1500;
+  EXPECT_EQ(decide::decide(c).summary.find("1500"), std::string::npos);
+}
+
 TEST(Ladder, AnEmptyBundleIsNotHealthy) {
   const Verdict v = decide::decide({});
   EXPECT_EQ(v.action, "investigate");

@@ -238,6 +238,20 @@ TEST(History, ASlowMachineIsNotRelievedTwice) {
   EXPECT_EQ(action(c, slow("n02")), "mitigate");
 }
 
+TEST(History, ASlowMachineWhoseChecksPassedIsNotRepaired) {
+  Case c;
+  c.findings.push_back(cause("slow/interval"));
+  again(c, slow("n07"));
+  Verdict v = slow("n07");
+  decide::consider_history(c, v);
+  ASSERT_EQ(v.action, "checks");
+  again(c, v);
+  for (Tried& t : c.history.failures.back().answers) t.passed = true;
+  EXPECT_EQ(action(c, slow("n07")), "reattempt");
+  for (Tried& t : c.history.failures.back().answers) t.passed = false;
+  EXPECT_EQ(action(c, slow("n07")), "repair");
+}
+
 TEST(History, AnAnswerThatStandsTellsWhatCameBefore) {
   Case c = with({{Measure::evict, {"n01"}, "", {}, false}});
   Verdict v = bad_machine("n02");

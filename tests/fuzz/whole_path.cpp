@@ -11,10 +11,10 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "analyze/facts.hpp"
 #include "bundle/bundle.hpp"
+#include "model/json.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"
 #include "report/report.hpp"

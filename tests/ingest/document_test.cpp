@@ -31,6 +31,22 @@ TEST(ErrorJson, Variants) {
   EXPECT_EQ(error_json(R"({"message": {"message": "cut)").reasons(), "0:error_json.not_json");
 }
 
+// What was read before the break stays, and that the rest is missing is said for the file, not only in a row of rejects.
+TEST(Documents, OneThatBreaksOffIsNamed) {
+  const std::string prometheus = R"({"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"a","instance":"h1:9400"},"values":[[1795231961,"1"],[1795231962,"2"]]}]}})";
+  const std::string pyspy = R"([{"pid": 4, "thread_id": 4, "thread_name": "MainThread", "active": true, "owns_gil": false, "frames": [{"name": "f", "filename": "a.py", "line": 3}]}])";
+  struct Case { const char* path; std::string whole; std::size_t keep; };
+  for (const Case& c : {Case{"prom.json", prometheus, prometheus.size() - 20}, Case{"prom.json", prometheus, prometheus.size() - 3}, Case{"stacks/rank0.json", pyspy + "\n" + pyspy, pyspy.size() + 80}}) {
+    for (const bool cut : {false, true}) {
+      const Folder folder;
+      folder.write(c.path, cut ? c.whole.substr(0, c.keep) : c.whole);
+      const test::Rows rows = test::read_folder(folder.path());
+      EXPECT_EQ(rows.problems, cut ? std::vector<std::string>{std::string("document.cut ") + c.path} : std::vector<std::string>{});
+      EXPECT_FALSE(rows.stacks.empty() && rows.chunks.empty()) << "what stands before the break is read: " << c.path;
+    }
+  }
+}
+
 TEST(Detect, OurOwnHeads) {
   struct Case { const char* path; std::string bytes; const char* format; const char* kind; };
   for (const Case& c : {Case{"a.log", "", "empty", ""}, {"a.log", "hello\nworld\n", "text", ""}, {"dmesg", "[    0.000001] Linux version 6\n[    0.000002] x: y\n[    1.000000] z\n", "kernel-log", "kernel"},

@@ -49,6 +49,22 @@ TEST(QueuedSink, TheSameRowsInTheSameOrder) {
   EXPECT_EQ(direct.problems, behind.problems);
 }
 
+TEST(QueuedSink, WhatIsThrownBehindReachesWhoeverPuts) {
+  struct Full : test::Rows {
+    using Rows::put;
+    void put(const RejectRow& row) override {
+      if (rejects.size() == 1'000) throw std::runtime_error("full");
+      Rows::put(row);
+    }
+  } behind;
+  QueuedSink queued(behind);
+  EXPECT_THROW({
+    for (int i = 0; i < 100'000; ++i) queued.put(RejectRow{});
+    queued.flush();
+  }, std::runtime_error);
+  EXPECT_EQ(behind.rejects.size(), 1'000u) << "nothing after what is missing";
+}
+
 TEST(QueuedSink, AFlushLeavesNothingBehind) {
   test::Rows behind;
   QueuedSink queued(behind);

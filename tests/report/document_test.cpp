@@ -1,27 +1,17 @@
 // The document of every sample bundle satisfies schemas/diagnosis-v1.json, and each claim leads to the bytes it names.
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "model/json.hpp"
 #include "report/report.hpp"
+#include "support/printed.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-std::string run(const std::string& command) {
-  std::string out;
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return out;
-  char buffer[65536];
-  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
-  pclose(pipe);
-  return out;
-}
 
 std::string contents(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -33,7 +23,7 @@ std::string contents(const fs::path& path) {
 class Samples : public testing::TestWithParam<std::string> {
  protected:
   fs::path folder = fs::path(CULPRIT_SAMPLES_DIR) / GetParam();
-  json document = json::parse(run(std::string(CULPRIT_BINARY) + " diagnose -q --json " + folder.string()), nullptr, false);
+  json document = json::parse(culprit::test::printed(std::string(CULPRIT_BINARY) + " diagnose -q --json " + folder.string()).text, nullptr, false);
 };
 
 TEST_P(Samples, LedgerAddsUp) {

@@ -1,12 +1,12 @@
 // What the commands of slowness print as JSON satisfies the schemas that `culprit schema` prints.
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "model/json.hpp"
 #include "schema/schema.hpp"
+#include "support/printed.hpp"
 
 namespace {
 
@@ -30,13 +30,9 @@ class Documents : public testing::Test {
   }
 
   json printed(const std::string& arguments) const {
-    std::string out;
-    std::FILE* pipe = popen((std::string(CULPRIT_BINARY) + " " + arguments + " --json -q").c_str(), "r");
-    if (pipe == nullptr) return {};
-    char buffer[65536];
-    for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
-    EXPECT_EQ(pclose(pipe), 0) << arguments;
-    return json::parse(out, nullptr, false);
+    const culprit::test::Printed out = culprit::test::printed(std::string(CULPRIT_BINARY) + " " + arguments + " --json -q");
+    EXPECT_EQ(out.status, 0) << arguments;
+    return json::parse(out.text, nullptr, false);
   }
 
   static void check(const json& document, const std::string& schema) {

@@ -2,29 +2,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "model/json.hpp"
 #include "schema/schema.hpp"
+#include "support/printed.hpp"
 
 namespace {
 
 using nlohmann::json;
-
-std::string printed(const std::string& command) {
-  std::string out;
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return out;
-  char buffer[65536];
-  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
-  pclose(pipe);
-  return out;
-}
 
 struct Row {
   const char* schema;
@@ -67,7 +57,7 @@ class PlanDocuments : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   json document(const char* command) const {
-    return json::parse(printed("cd '" + folder_.string() + "'; C='" CULPRIT_BINARY "'; S='" CULPRIT_SAMPLES_DIR "'; { " + command + "; } 2>stderr"), nullptr, false);
+    return json::parse(culprit::test::printed("cd '" + folder_.string() + "'; C='" CULPRIT_BINARY "'; S='" CULPRIT_SAMPLES_DIR "'; { " + command + "; } 2>stderr").text, nullptr, false);
   }
   std::filesystem::path folder_;
 };

@@ -1,9 +1,8 @@
-#include <cstdio>
-
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "model/json.hpp"
 #include "schema/schema.hpp"
+#include "support/printed.hpp"
 
 namespace {
 
@@ -13,16 +12,6 @@ using culprit::schema::validate;
 using nlohmann::json;
 
 json schema_named(const char* name) { return json::parse(culprit::schema::text(name)); }
-
-std::string run(const std::string& command) {
-  std::string out;
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return out;
-  char buffer[65536];
-  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
-  pclose(pipe);
-  return out;
-}
 
 TEST(Validate, NamesPathAndReason) {
   const json schema = json::parse(R"({"type":"object","required":["a"],"additionalProperties":false,
@@ -74,14 +63,14 @@ TEST(OurFiles, EveryRuleFileSatisfiesItsSchema) {
 TEST(OurFiles, EveryDiagnosisSatisfiesItsSchema) {
   const json schema = schema_named("diagnosis-v1.json");
   for (const auto& entry : std::filesystem::directory_iterator(CULPRIT_SAMPLES_DIR)) {
-    const json document = json::parse(run(std::string(CULPRIT_BINARY) + " diagnose -q --json " + entry.path().string()), nullptr, false);
+    const json document = json::parse(culprit::test::printed(std::string(CULPRIT_BINARY) + " diagnose -q --json " + entry.path().string()).text, nullptr, false);
     ASSERT_TRUE(document.is_object()) << entry.path();
     for (const auto& violation : validate(document, schema)) ADD_FAILURE() << entry.path() << ": " << violation.path << ": " << violation.reason;
   }
 }
 
 void expect_document(const char* schema, const std::string& command, const std::string& bundle) {
-  const json document = json::parse(run(std::string(CULPRIT_BINARY) + " " + command + " -q --json " + bundle), nullptr, false);
+  const json document = json::parse(culprit::test::printed(std::string(CULPRIT_BINARY) + " " + command + " -q --json " + bundle).text, nullptr, false);
   ASSERT_TRUE(document.is_object()) << command << " " << bundle;
   for (const auto& violation : validate(document, schema_named(schema))) ADD_FAILURE() << command << " " << bundle << ": " << violation.path << ": " << violation.reason;
 }

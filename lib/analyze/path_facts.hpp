@@ -1,0 +1,27 @@
+// What the names of files and folders tell of whose file it is: each by itself (rules/tables/paths.json), and beside its
+// siblings. Collectors have no common convention, but within one bundle each keeps to its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/rows.hpp"
+
+namespace culprit::analyze {
+
+struct PathFacts {
+  std::optional<std::string> host;
+  std::optional<std::int64_t> rank, local_rank, attempt;
+};
+PathFacts facts_of_path(const std::string& path);
+
+// An archive often wraps everything in one folder of its own; a folder given as such does not show it.
+void strip_wrapper(std::vector<MemberRow>& members);
+
+// Hosts of members that have none yet, where siblings show which part of the path is the machine's name: kernel logs and
+// tools' output, of which a machine has one each; and folders or names that part the ranks' files among them.
+void hosts_from_siblings(std::vector<MemberRow>& members);
+
+}  // namespace culprit::analyze

@@ -1,0 +1,3 @@
+#include "model/json.hpp"
+
+CULPRIT_JSON_INSTANCES()

@@ -1,0 +1,102 @@
+// The joined answer: what proves that nothing stood still, and what absence tells.
+#include <gtest/gtest.h>
+
+#include "analyze/hang.hpp"
+#include "analyze/silence.hpp"
+
+namespace culprit::analyze {
+namespace {
+
+constexpr Nanoseconds kDumped = 1'795'000'000 * kSecond;
+
+// A dump in which rank 1 has not finished what its peers have, and a log with a line every `pace`, that ends `after` the dump.
+Facts dumped_and_logged(Nanoseconds pace, Nanoseconds after) {
+  Facts facts;
+  CollectiveSample sample;
+  sample.row.time = {Clock::utc, kDumped, 0};
+  facts.collectives.push_back(sample);
+  ProgressSpan span;
+  span.framework = "megatron";
+  span.rows = 31;
+  span.first.iteration = 100;
+  span.last.iteration = 130;
+  span.last.time_ns = kDumped + after;
+  span.first.time_ns = *span.last.time_ns - 30 * pace;
+  facts.progress.push_back(span);
+  return facts;
+}
+
+std::vector<Finding> judged(const Facts& facts) {
+  CollectiveReport report;
+  report.source = "recorder";
+  report.pending = 1;
+  Leaf leaf;
+  leaf.kind = StopKind::device_stopped;
+  leaf.ranks = {1};
+  leaf.waiting = 7;
+  leaf.confidence = 0.7;
+  report.leaves.push_back(leaf);
+  return hang(facts, {}, {}, report, {}, {});
+}
+
+TEST(Hang, StepsAfterTheDumpsSayThatTheJobMoved) {
+  const auto outcome = [](Nanoseconds pace, Nanoseconds after) { return judged(dumped_and_logged(pace, after)).at(0).outcome; };
+  EXPECT_EQ(outcome(1500 * kSecond / 1000, 15 * kSecond), Outcome::ruled_out);
+  EXPECT_EQ(outcome(1500 * kSecond / 1000, 4 * kSecond), Outcome::fired) << "what was launched before may still have been printed";
+  EXPECT_EQ(outcome(1500 * kSecond / 1000, -900 * kSecond), Outcome::fired);
+  EXPECT_EQ(outcome(20 * kSecond, 50 * kSecond), Outcome::fired) << "two lines of a slow job";
+  EXPECT_EQ(outcome(20 * kSecond, 90 * kSecond), Outcome::ruled_out);
+  EXPECT_EQ(outcome(600 * kSecond, 130 * kSecond), Outcome::ruled_out);
+}
+
+Signal timed_out(std::int64_t rank) {
+  Signal s;
+  s.meaning.symptom = "Job Hang";
+  s.meaning.role = Role::cascade;
+  s.rank = rank;
+  s.start = kDumped;
+  return s;
+}
+
+std::vector<Finding> absence(const std::vector<std::int64_t>& heard, std::int64_t world, const std::vector<std::int64_t>& silent = {}) {
+  Facts facts;
+  facts.world_size = world;
+  std::vector<Signal> signals;
+  for (const std::int64_t r : heard) {
+    MemberRow m;
+    m.id = static_cast<MemberId>(facts.members.size()) + 1;
+    m.kind = "file";
+    m.rank = r;
+    m.lines = 10;
+    facts.members.push_back(m);
+    RankRow row;
+    row.rank = r;
+    facts.ranks.push_back(row);
+    if (std::find(silent.begin(), silent.end(), r) == silent.end()) signals.push_back(timed_out(r));
+  }
+  std::vector<Finding> found = silence(facts, signals);
+  std::vector<Finding> all = hang(facts, {}, signals, {}, {}, found);
+  return all.empty() ? found : all;
+}
+
+TEST(Hang, ASilentRankStoppedAndAnUnheardOneMayNotHaveBeenCollected) {
+  const std::vector<std::int64_t> seven{0, 1, 2, 3, 4, 6, 7};
+  const auto unheard = absence(seven, 8);
+  ASSERT_EQ(unheard.size(), 1u);
+  EXPECT_EQ(unheard[0].event_class, "hang/no_dump");
+  EXPECT_EQ(unheard[0].ranks, std::vector<std::int64_t>{5});
+  EXPECT_LT(unheard[0].confidence, 0.5);
+  EXPECT_EQ(absence(seven, 0).at(0).ranks, std::vector<std::int64_t>{5}) << "numbers are given without gaps";
+  const auto silent = absence({0, 1, 2, 3, 4, 5, 6, 7}, 8, {5});
+  ASSERT_EQ(silent.size(), 1u);
+  EXPECT_EQ(silent[0].event_class, "hang/host_stopped");
+  EXPECT_GT(silent[0].confidence, unheard[0].confidence);
+}
+
+TEST(Hang, WhereManyWereNotCollectedNobodyIsNamed) {
+  for (const Finding& f : absence({0, 1, 8, 9}, 16)) EXPECT_NE(f.outcome, Outcome::fired);
+  for (const Finding& f : absence({0, 1, 2, 3, 4, 5, 6, 7}, 16)) EXPECT_NE(f.outcome, Outcome::fired) << "one of two machines";
+}
+
+}  // namespace
+}  // namespace culprit::analyze
