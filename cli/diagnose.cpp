@@ -7,6 +7,7 @@
 #include "command.hpp"
 #include "history.hpp"
 #include "model/json.hpp"
+#include "model/shell.hpp"
 #include "pack.hpp"
 #include "pipeline.hpp"
 #include "plan/group_command.hpp"
@@ -38,7 +39,7 @@ std::string with_place(const std::string& document, const std::string& place) {
 
 // What a later command is given to find this incident again: its database, else the bundle; "" of standard input.
 std::string place_of(const Arguments& arguments, const std::string& database) {
-  const auto word = [](const std::string& path) { return plan::shell_quoted(path.starts_with('-') ? "./" + path : path); };
+  const auto word = [](const std::string& path) { return shell_quoted(path.starts_with('-') ? "./" + path : path); };
   if (!database.empty()) return "-d " + word(database);
   std::string out;
   for (const std::string& path : arguments.positional()) {

@@ -303,6 +303,11 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   for (const MemberRow& m : out.members)
     if (m.format == "metrics") ++unread[m.format];
   for (const auto& [format, n] : unread) out.notes.push_back(fmt::format("{} {} file{} recognised and not looked into: this verdict does not rest on them", n, format, n == 1 ? " was" : "s were"));
+  std::vector<std::string> others;
+  for (const MemberRow& m : facts.members)
+    if (m.kind == "file" && facts.foreign(m)) others.push_back(m.path);
+  if (!others.empty()) out.notes.push_back(fmt::format("{}{} of another job than the manifest's and {} not looked at", fmt::join(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, others.size())), ", "),
+                                                       others.size() > 3 ? fmt::format(" and {} more are", others.size() - 3) : others.size() == 1 ? " is" : " are", others.size() == 1 ? "was" : "were"));
   for (const RejectRow& reject : db.rejects())
     if (reject.reason.rfind("manifest.", 0) == 0 && reject.place.line > 0) out.notes.push_back("job.json was not used: " + reject.excerpt);
   out.world_size = facts.world_size;

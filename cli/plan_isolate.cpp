@@ -8,6 +8,7 @@
 #include "command.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
+#include "model/shell.hpp"
 #include "plan/group_command.hpp"
 #include "plan/isolate.hpp"
 #include "plan_cluster.hpp"
@@ -86,7 +87,12 @@ std::string text_of(const IsolateState& state, std::int64_t depth, const std::ma
     out += "\nThe halves to come\n";
     for (const plan::IsolateSet& set : state.active) add_tree(state, set.name, set.hosts, depth, 2, out);
   }
-  if (state.round == 1) out += "\nFirst, every host by itself: culprit plan checks. A half that passes goes back\nto service; one that fails is halved again.\n";
+  if (state.round == 1) {
+    std::vector<std::string> all;
+    for (const plan::IsolateSet& set : state.active)
+      for (const auto host : set.hosts) all.push_back(state.hosts[host].name);
+    out += fmt::format("\nFirst, every host by itself:\n  culprit plan checks --hosts {}\nA half that passes goes back to service; one that fails is halved again.\n", shell_quoted(fold_hostlist(all)));
+  }
   return out;
 }
 

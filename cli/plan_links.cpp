@@ -6,6 +6,7 @@
 
 #include "command.hpp"
 #include "model/json.hpp"
+#include "model/shell.hpp"
 #include "plan/group_command.hpp"
 #include "plan/links.hpp"
 #include "plan_cluster.hpp"
@@ -32,7 +33,7 @@ struct Part { std::string name; std::vector<plan::Pass> passes; };
 
 // The template is known to be sound.
 std::string command_of(const std::string& text, const std::string& from, const std::string& to) {
-  const auto filled = plan::fill_words(text, {{"from", plan::shell_quoted(from)}, {"to", plan::shell_quoted(to)}});
+  const auto filled = plan::fill_words(text, {{"from", shell_quoted(from)}, {"to", shell_quoted(to)}});
   return filled ? *filled : std::string();
 }
 

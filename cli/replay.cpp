@@ -73,7 +73,11 @@ Result<std::string> plan_text(const ReplayDocument& d, bool all) {
     out += fmt::format("\nThe command of {} (--script has all of them):\n  {}\n", plan.tests.front().name, plan::folded_command(report::visible(command), 76, 4));
     if (d.command.empty()) out += "  train.py stands for your own: fewer layers, the same data and seeds;\n  --command takes a template\n";
   }
-  out += "\nThen: culprit replay solve --plan plan.json --outcome NAME=fail ... --rest pass\n";
+  // An example that can be pasted: the first group of each phase.
+  std::string failed;
+  for (const plan::ReplayGroup& g : plan.tests)
+    if (failed.empty() || failed.find(fmt::format(" {}", g.name[0])) == std::string::npos) failed += fmt::format(" --outcome {}=fail", g.name);
+  out += fmt::format("\nThen, with this plan in a file (--format json >plan.json), and these failed:\n  culprit replay solve --plan plan.json{} --rest pass\n", failed);
   for (const std::string& note : plan.notes) out += "note: " + report::wrapped(report::visible(note), 74, 6) + "\n";
   return out;
 }
@@ -255,6 +259,9 @@ std::string solution_text(const ReplayDocument& d, const plan::ReplaySolution& s
       out += fmt::format("  {:>6.2f} %  {}{}\n", 100 * c.probability, report::visible(d.host(c.machine)), tests);
     }
     if (solution.left_out > 0) out += fmt::format("  and {} less likely ones\n", solution.left_out);
+    double all = 0;
+    for (const plan::ReplayCandidate& c : solution.candidates) all += c.probability;
+    if (all > 1.5 && solution.answer != plan::ReplayAnswer::contradiction) out += fmt::format("  ({:.0f} % in all: that many machines are faulty)\n", 100 * all);
   }
   if (!solution.advice.empty()) out += "\nNext\n";
   for (const std::string& advice : solution.advice) out += "  " + report::wrapped(report::visible(advice), 78, 4) + "\n";

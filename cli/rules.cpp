@@ -66,7 +66,11 @@ Result<Exit> show(const rules::RulePack& pack, const std::vector<std::string>& w
     out += fmt::format("  source     {}\n  file       {}\n", rule->source, rule->file);
     for (const auto& pattern : rule->match) out += fmt::format("  match      {}\n", pattern);
     for (const auto& pattern : rule->unless) out += fmt::format("  unless     {}\n", pattern);
-    if (!code && !rule->codes.empty()) out += fmt::format("  numbers    {}: `culprit rules show {}79` shows one\n", rule->codes.size(), rule->event_class.substr(0, rule->event_class.find('{')));
+    if (!code && !rule->codes.empty()) {
+      out += fmt::format("  numbers    {}", rule->codes.size());
+      if (const std::size_t open = rule->event_class.find('{'); open != std::string::npos) out += fmt::format(": `culprit rules show {}{}` shows one", rule->event_class.substr(0, open), rule->codes.begin()->first);
+      out += "\n";
+    }
     for (const auto& sample : rule->fires) out += fmt::format("  fires      {}\n", report::visible(sample));
     for (const auto& sample : rule->silent) out += fmt::format("  silent     {}\n", report::visible(sample));
   }

@@ -109,14 +109,13 @@ void attribute_dumps(Facts& facts) {
 }
 
 void guess_trainers(Facts& facts) {
-  struct Process { bool serves = false; std::optional<std::int64_t> rank, local_rank; std::string role; };
+  struct Process { bool serves = false; std::optional<std::int64_t> rank; std::string role; };
   std::map<ProcessKey, Process> processes;
   for (const StackSample& s : facts.samples) {
     if (!s.row.pid || !s.row.ranks.empty()) continue;
     Process& p = processes[{s.row.host.value_or(""), *s.row.pid}];
     p.serves = p.serves || serves_collectives(facts, s.stack);
     if (s.row.rank) p.rank = s.row.rank;
-    if (const MemberRow* m = facts.member(s.row.place.member); m != nullptr && m->local_rank) p.local_rank = m->local_rank;
     if (!s.role.empty()) p.role = s.role;
   }
   std::size_t serving = 0;
@@ -129,34 +128,21 @@ void guess_trainers(Facts& facts) {
       if (const auto it = processes.find({s.row.host.value_or(""), *s.row.pid}); it != processes.end()) s.role = it->second.role;
 
   std::vector<const ProcessKey*> trainers;
-  std::map<std::string, std::set<std::int64_t>> hosts;   // with their local ranks
+  std::set<std::string> hosts;
   for (const auto& [key, p] : processes) {
     if (p.rank) return;
     if (p.role != "trainer") continue;
     trainers.push_back(&key);
-    auto& local = hosts[key.first];
-    if (p.local_rank) local.insert(*p.local_rank);
+    hosts.insert(key.first);
   }
-  if (hosts.empty() || trainers.size() < 2 || (facts.world_size > 0 && static_cast<std::size_t>(facts.world_size) != trainers.size())) return;
+  if (hosts.size() != 1 || trainers.size() < 2 || (facts.world_size > 0 && static_cast<std::size_t>(facts.world_size) != trainers.size())) return;
   std::map<ProcessKey, std::int64_t> rank_of;
-  if (hosts.size() == 1) {
-    for (std::size_t i = 0; i < trainers.size(); ++i) rank_of.emplace(*trainers[i], static_cast<std::int64_t>(i));
-  } else {
-    // Machines in the order of their names, each with all its local ranks.
-    const std::size_t each = trainers.size() / hosts.size();
-    for (const auto& [host, local] : hosts)
-      if (host.empty() || local.size() != each || *local.begin() != 0 || *local.rbegin() + 1 != static_cast<std::int64_t>(each)) return;
-    for (const ProcessKey* key : trainers) {
-      const auto nth = static_cast<std::int64_t>(std::distance(hosts.begin(), hosts.find(key->first)));
-      rank_of.emplace(*key, nth * static_cast<std::int64_t>(each) + *processes.at(*key).local_rank);
-    }
-  }
+  for (std::size_t i = 0; i < trainers.size(); ++i) rank_of.emplace(*trainers[i], static_cast<std::int64_t>(i));
   for (StackSample& s : facts.samples) {
     if (s.role != "trainer" || !s.row.pid) continue;
     if (const auto it = rank_of.find({s.row.host.value_or(""), *s.row.pid}); it != rank_of.end()) s.row.rank = it->second;
   }
-  facts.notes.push_back(hosts.size() == 1 ? fmt::format("ranks of the {} stacks are a guess by the order of process numbers: nothing ties them to ranks (RANK in /proc/PID/environ would, or the rank in the file's name)", trainers.size())
-                                          : fmt::format("ranks of the {} stacks are a guess by the order of the machines' names, and only machine and local rank are sure: nothing ties them to ranks (RANK in /proc/PID/environ would, or the rank in the file's name)", trainers.size()));
+  facts.notes.push_back(fmt::format("ranks of the {} stacks are a guess by the order of process numbers: nothing ties them to ranks (RANK in /proc/PID/environ would, or the rank in the file's name)", trainers.size()));
 }
 
 }  // namespace culprit::analyze

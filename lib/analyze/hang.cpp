@@ -303,9 +303,10 @@ std::string moved(const Facts& facts, const CollectiveReport& collectives, const
   if (dumped)
     for (const ProgressSpan& p : facts.progress) {
       if (!p.last.time_ns || p.framework == "tqdm") continue;
-      const bool paced = p.first.time_ns && p.rows > 2 && *p.last.time_ns > *p.first.time_ns;
-      const Nanoseconds lines = paced ? params.went_on_lines * ((*p.last.time_ns - *p.first.time_ns) / static_cast<Nanoseconds>(p.rows - 1)) : params.went_on;
-      if (*p.last.time_ns > *dumped + std::clamp(lines, 3 * kSecond, params.went_on)) return "the job completed steps after the dumps were taken";
+      // By iterations: many ranks may print the same.
+      const bool paced = p.first.time_ns && *p.last.time_ns > *p.first.time_ns && p.first.iteration && p.last.iteration && *p.last.iteration > *p.first.iteration;
+      const Nanoseconds steps = paced ? params.went_on_steps * ((*p.last.time_ns - *p.first.time_ns) / (*p.last.iteration - *p.first.iteration)) : params.went_on;
+      if (*p.last.time_ns > *dumped + std::clamp(steps, params.least_went_on, params.went_on)) return "the job completed steps long after the last operation that the dumps know of";
     }
   bool failed = false, ended = false;
   for (const ExitRow& x : facts.exits) (x.code == 0 ? ended : failed) = true;
@@ -396,7 +397,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     while (!ids.insert(f.id).second) f.id += "+";
     f.confidence = std::min({0.98, s.confidence * certainty, certainty});
     f.why = s.why;
-    f.title = s.sources == std::vector<std::string>{"silence"} ? s.kind + ": silent while the others timed out" : s.kind + (s.role == "trainer" || s.role.empty() ? "" : ", in a process of its " + s.role) + (s.reason.empty() ? "" : ": " + s.reason);
+    f.title = s.sources == std::vector<std::string>{"silence"} ? s.kind + (s.kind == name(StopKind::no_dump) ? ": no output of it, while the others timed out" : ": silent while the others timed out") : s.kind + (s.role == "trainer" || s.role.empty() ? "" : ", in a process of its " + s.role) + (s.reason.empty() ? "" : ": " + s.reason);
     std::sort(s.sources.begin(), s.sources.end());
     s.sources.erase(std::unique(s.sources.begin(), s.sources.end()), s.sources.end());
     f.numbers = {{"code", s.code}, {"group", s.group}, {"kind", s.kind}, {"operation", s.operation}, {"ranks", to_ranges(s.ranks)}, {"reason", s.reason}, {"role", s.role},

@@ -19,8 +19,10 @@ struct HangParams {
   double snapshot = 0.65;         // one snapshot of stacks alone, in which all wait for one
   std::size_t crowd = 3;          // this many, at least
   double contradiction = 0.6;     // a stack inside a collective, of a rank that the counters call stopped on the host
-  Nanoseconds went_on = 120 * kSecond;  // steps completed this long after the dumps: the job moved; or so many lines of them
-  int went_on_lines = 3;                // (the program may be ahead of its GPUs, by less than one)
+  // Steps completed this long after the last operation that the dumps know was launched: the job moved. Less for a job of
+  // short steps: so many of them, and what clocks of machines may differ.
+  Nanoseconds went_on = 120 * kSecond, least_went_on = 30 * kSecond;
+  std::int64_t went_on_steps = 3;
 };
 
 // Findings of analysis "hang": one a suspect, the surest first, or one that says why there is none. Empty when the bundle

@@ -444,6 +444,9 @@ class Resolution {
     for (const auto& x : facts_.exits) training.insert(x.place.member);
     for (const auto& m : facts_.members)
       if (m.host && hosts.count(*m.host) > 0 && (training.count(m.id) > 0 || m.rank || m.local_rank)) hosts[*m.host].has_log = true;
+    // A switch has a log too, and runs no ranks.
+    for (const NetworkRow& n : facts_.networks)
+      if (n.kind == "switch" && std::none_of(ranks_.begin(), ranks_.end(), [&](const auto& one) { return one.second.host == n.name; })) hosts.erase(n.name);
     for (auto& [host, row] : hosts) facts_.hosts.push_back(std::move(row));
     for (auto& [rank, row] : ranks_) facts_.ranks.push_back(std::move(row));
   }

@@ -93,11 +93,12 @@ class Scan {
       if (finite > 1) distances.push_back(static_cast<double>(last - first) / static_cast<double>(finite - 1));
     }
     if (!any) { lack("no_samples", "there is no value"); return false; }
-    const Nanoseconds window = std::clamp<Nanoseconds>(params_.window, 1000, Nanoseconds{1} << 55);
+    Nanoseconds window = std::clamp<Nanoseconds>(params_.window, 1000, Nanoseconds{1} << 55);
     out_.bin = std::clamp<Nanoseconds>(params_.bin > 0 ? params_.bin : window / static_cast<Nanoseconds>(kBinsOfWindow), std::max<Nanoseconds>(1, window / 32 + 1), window);
     out_.carry = std::clamp(params_.carry, 0, 8);
     if (!distances.empty())
       if (const double usual = median_of(distances); usual > static_cast<double>(out_.bin) * (out_.carry + 1)) out_.bin = usual < static_cast<double>(window) ? static_cast<Nanoseconds>(usual) + 1 : window;
+    if (const auto enough = static_cast<Nanoseconds>(kLeastBins) * out_.bin; window < enough && enough <= params_.longest) window = enough;
     out_.bins = static_cast<std::size_t>(std::clamp<Nanoseconds>(window / out_.bin, 1, 32));
     if (out_.bins < kLeastBins) {
       lack("few_samples", fmt::format("samples are {} apart: too few within {}", human_duration(out_.bin), human_duration(window)));

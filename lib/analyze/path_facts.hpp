@@ -20,8 +20,8 @@ PathFacts facts_of_path(const std::string& path);
 // An archive often wraps everything in one folder of its own; a folder given as such does not show it.
 void strip_wrapper(std::vector<MemberRow>& members);
 
-// Hosts of members that have none yet, where siblings show which part of the path is the machine's name: kernel logs and
-// tools' output, of which a machine has one each; and folders or names that part the ranks' files among them.
+// Hosts of members that have none yet, where siblings show which part of the path is the machine's name: kernel logs, tools'
+// output and scrapes, of which a machine has one each. Folders of ranks' files say nothing: they may be stages, looks, uploads.
 void hosts_from_siblings(std::vector<MemberRow>& members);
 
 }  // namespace culprit::analyze

@@ -70,9 +70,18 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   if (reported.empty()) return undecided("The time-outs do not say which global rank printed them.");
   if (static_cast<double>(reported.size()) < params.reporters * static_cast<double>(world))
     return undecided(fmt::format("{} of {} ranks reported the time-out: too few to read anything into the others' silence.", reported.size(), world));
+  // A stack or a dump of a rank is something of it, too. Beyond the numbers seen nobody knows of a rank, unless the job's size is told.
+  std::set<std::int64_t> told = heard;
+  const auto tell = [&](const std::optional<std::int64_t>& rank) { if (rank) told.insert(*rank); };
+  for (const StackSample& s : facts.samples) tell(s.row.rank);
+  for (const CollectiveSample& c : facts.collectives) tell(c.row.rank);
+  for (const RecorderRow& r : facts.recorders) tell(r.rank);
+  for (const FrontierRow& f : facts.frontiers) tell(f.rank);
+  for (const ProcessRow& p : facts.processes) tell(p.rank);
   std::vector<std::int64_t> unheard;
-  for (std::int64_t r = 0; r < std::min<std::int64_t>(std::max<std::int64_t>(ranks, static_cast<std::int64_t>(world)), 1 << 20); ++r)
-    if (heard.count(r) == 0) unheard.push_back(r);
+  const std::int64_t first = facts.world_size > 0 || told.empty() ? 0 : *told.begin(), end = facts.world_size > 0 ? facts.world_size : told.empty() ? 0 : *told.rbegin() + 1;
+  for (std::int64_t r = first; r < std::min<std::int64_t>(end, 1 << 20); ++r)
+    if (told.count(r) == 0) unheard.push_back(r);
   const bool few_unheard = unheard.size() == 1 || static_cast<double>(unheard.size()) <= params.silent * static_cast<double>(world);
   if (silent.empty() && (unheard.empty() || !few_unheard)) return undecided(fmt::format("All {} ranks of which there is output reported the time-out.", reported.size()));
   if (silent.size() > 1 && static_cast<double>(silent.size()) > params.silent * static_cast<double>(world))

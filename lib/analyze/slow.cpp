@@ -57,7 +57,7 @@ double overlap(Nanoseconds a, Nanoseconds b, Nanoseconds c, Nanoseconds d) {
   return both <= 0 || either <= 0 ? 0 : both / either;
 }
 
-std::string plain(double value) { return fmt::format("{:.4g}", value); }
+std::string plain(double value) { return std::abs(value) >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value); }
 
 // Iterations that a row tells of: a log that prints every tenth step prints the time of one of them.
 double stands_for(const JobSteps& steps, std::size_t i) {

@@ -623,23 +623,17 @@ class Aggregation {
     find_storage(machines.size());
     report_.confidence = confidence();
   }
-  // So few that it says something of them: a small share, or the ranks of one machine out of three.
-  bool few(std::size_t unheard, std::size_t everybody) const {
-    return static_cast<double>(unheard) <= params_.unheard * static_cast<double>(everybody) || (unheard == ranks_each_ && everybody >= 3 * unheard);
-  }
+  // So few that it says something of them.
+  bool few(std::size_t unheard, std::size_t everybody) const { return static_cast<double>(unheard) <= params_.unheard * static_cast<double>(everybody); }
 
-  // Nothing may tell how large the job is. Numbers are given without gaps, and to every machine as many: those left out,
-  // where they are few, are ranks of which nothing was collected.
-  void add_numbers_left_out(std::set<std::int64_t>& all) {
+  // Nothing may tell how large the job is. Numbers are given without gaps: those left out between others, where they are
+  // few, are ranks of which nothing was collected. Beyond the lowest and the highest nobody knows.
+  void add_numbers_left_out(std::set<std::int64_t>& all) const {
     for (const auto& [rank, at] : trainers_) all.insert(rank);
     if (all.empty() || *all.begin() < 0 || *all.rbegin() >= 1 << 20) return;
-    std::map<std::string, std::size_t> of_host;
-    for (const auto& [rank, host] : host_of_)
-      if (!host.empty()) ++of_host[host];
-    for (const auto& [host, ranks] : of_host) ranks_each_ = std::max(ranks_each_, ranks);
-    const std::int64_t world = std::max<std::int64_t>(*all.rbegin() + 1, facts_.world_size > 0 ? 0 : static_cast<std::int64_t>(ranks_each_ * of_host.size()));
-    if (!few(static_cast<std::size_t>(world) - all.size(), static_cast<std::size_t>(world))) return;
-    for (std::int64_t r = 0; r < world; ++r) all.insert(r);
+    const std::int64_t first = *all.begin(), end = *all.rbegin() + 1;
+    if (!few(static_cast<std::size_t>(end - first) - all.size(), static_cast<std::size_t>(end - first))) return;
+    for (std::int64_t r = first; r < end; ++r) all.insert(r);
   }
 
   static std::size_t hosts_in(const Topology& topology) {
@@ -735,7 +729,6 @@ class Aggregation {
   std::map<std::tuple<std::string, MemberId, std::int64_t>, std::string> betrayed_;   // process -> role
   std::map<std::int64_t, std::size_t> trainers_;
   std::map<std::int64_t, std::string> host_of_;
-  std::size_t ranks_each_ = 0;                        // on one machine, the most
   bool stages_known_ = false;
   std::map<std::int64_t, std::size_t> stage_of_;
   std::map<std::size_t, std::set<std::int64_t>> ranks_of_stage_;

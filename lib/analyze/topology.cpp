@@ -250,6 +250,37 @@ Stated stated_by_logs(const Facts& facts, std::vector<std::string>& notes) {
   return out;
 }
 
+// The value of "--tensor-model-parallel-size 2" or "--tensor-model-parallel-size=2" on a command line.
+std::optional<std::int64_t> argument(std::string_view command, std::string_view name) {
+  for (std::size_t at = command.find(name); at != std::string_view::npos; at = command.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if ((at > 0 && command[at - 1] != ' ') || end >= command.size() || (command[end] != ' ' && command[end] != '=')) continue;
+    const std::string_view rest = command.substr(end + 1);
+    return whole(rest.substr(0, rest.find(' ')));
+  }
+  return std::nullopt;
+}
+
+// Megatron's arguments on the command lines of trainers: lists of processes and heads of stack dumps show them. Nothing
+// where two of them disagree.
+Stated stated_by_commands(const Facts& facts) {
+  static constexpr std::pair<const char*, const char*> kArguments[] = {{"tp", "--tensor-model-parallel-size"}, {"pp", "--pipeline-model-parallel-size"}, {"cp", "--context-parallel-size"},
+                                                                       {"ep", "--expert-model-parallel-size"}, {"etp", "--expert-tensor-parallel-size"}};
+  Stated out;
+  out.source = "command lines";
+  std::set<std::string> looked;
+  for (const ProcessRow& p : facts.processes) {
+    if (p.command.find("-parallel-size") == std::string::npos || !looked.insert(p.command).second) continue;
+    for (const auto& [name, flag] : kArguments)
+      if (const auto value = argument(p.command, flag)) {
+        auto* slot = out.slot(name);
+        if (*slot && **slot != *value) return {};
+        *slot = value;
+      }
+  }
+  return out;
+}
+
 // The layout that a statement makes, and why not.
 std::optional<Layout> layout_of(const Stated& stated, std::int64_t world, std::vector<std::string>& notes) {
   Layout out;
@@ -635,6 +666,31 @@ std::string Topology::where(std::int64_t rank) const {
   return fmt::format("rank {}", rank);
 }
 
+namespace {
+
+// Of a job whose size nobody tells only the tensor groups are sure: they are neighbours, while a pipeline's stride is the size
+// of the job over that of the pipeline.
+void take_commands(const Stated& stated, const Facts& facts, Topology& out) {
+  if (!stated.any()) return;
+  if (facts.world_size > 0) {
+    out.layout = layout_of(stated, facts.world_size, out.notes);
+    if (out.layout) out.groups = parallel_groups(*out.layout);
+  } else if (const std::int64_t tp = stated.tp.value_or(1); tp > 1) {
+    std::set<std::int64_t> first;
+    for (const RankRow& row : facts.ranks) first.insert(row.rank / tp);
+    for (const StackSample& s : facts.samples)
+      if (s.row.rank) first.insert(*s.row.rank / tp);
+    for (const std::int64_t n : first) {
+      ParallelGroup& group = out.groups.emplace_back(ParallelGroup{"tp", fmt::format("tp/{}", n), {}});
+      for (std::int64_t i = 0; i < tp; ++i) group.ranks.push_back(n * tp + i);
+    }
+    out.notes.push_back("of the parallel groups only the tensor groups are known: the command lines tell sizes, and nothing tells how many ranks the job has");
+  }
+  if (!out.groups.empty()) out.source = stated.source;
+}
+
+}  // namespace
+
 Topology make_topology(const Facts& facts) {
   Topology out;
   for (const RankRow& row : facts.ranks)
@@ -657,6 +713,7 @@ Topology make_topology(const Facts& facts) {
       if (manifest.any()) compare(logs, sizes_of(*out.layout), "the manifest", out.notes);
     }
   }
+  if (out.groups.empty() && !out.layout && !manifest.any() && !logs.any()) take_commands(stated_by_commands(facts), facts, out);
   guess_hosts(facts, out.layout ? out.layout->world() : facts.world_size > 0 ? facts.world_size : observed.world, out);
   return out;
 }

@@ -125,6 +125,7 @@ Answer only_dumps(Walk& w) {
   if (f == nullptr) return ruled_out("no dumps of a moment that leave it open whether the job stood still");
   if (const std::string why = failure(w); !why.empty()) return ruled_out(why);
   if (w.incident.last_progress || w.incident.last_iteration) return ruled_out("the logs tell of completed steps and of no failure");
+  if (std::any_of(w.incident.findings.begin(), w.incident.findings.end(), scheduler_word)) return ruled_out("the scheduler says how the job ended");
   w.verdict.action = "investigate";
   w.verdict.precision = "candidates";
   w.verdict.symptom = "None";
@@ -136,6 +137,8 @@ Answer only_dumps(Walk& w) {
 
 Answer no_failure(Walk& w) {
   if (const std::string why = failure(w); !why.empty()) return ruled_out(why);
+  for (const Finding& f : w.incident.findings)
+    if (scheduler_word(f) && !before_this_run(w.incident.history, f)) return ruled_out("the scheduler ended this run");
   nothing_failed(w);
   w.verdict.summary = "No failure that the logs show: no failed process, no failed communication, no fault of a machine.";
   const auto& done = w.incident.last_iteration;

@@ -78,7 +78,8 @@ Answer shared_cause(Walk& w) {
     if (net && !named.empty()) target(v, {"switch", named}, 0.85, ids(machine->findings));
     else target(v, {net ? "switch" : "group", net ? "network of " + list({widest->second.begin(), widest->second.end()}, 3) : widest->first}, 0.6, ids(machine->findings));
     v.summary = fmt::format("{} hosts show the same fault at the same moment ({}): look for what they share{}, not for {} bad hosts.", widest->second.size(), lower_first(f.title), net ? ", a switch first" : " (power, cooling, a driver roll-out)", widest->second.size());
-    advise(v, *machine);
+    if (!net) advise(v, *machine);   // else it is to look at single cables
+    else next(v, "plan", fmt::format("Look at {} first: its own log, its power, firmware and uplinks.", named.empty() ? "the switch that these hosts share" : named));
     return taken(fmt::format("{} on {} hosts within minutes", widest->first, widest->second.size()));
   }
   const Finding& f = *c->findings.front();
@@ -273,7 +274,8 @@ Answer network_alerts(Walk& w) {
     const std::string named = switch_of(w, {c->hosts.begin(), c->hosts.end()});
     target(v, {"switch", named.empty() ? "network of " + list(c->hosts, 3) : named}, named.empty() ? 0.6 : 0.85, ids(c->findings));
     v.summary = fmt::format("Links of {} hosts failed together{}: a switch or its power, not {} bad hosts.", c->hosts.size(), at(c->start), c->hosts.size());
-    advise(v, *c);
+    // The findings' own advice is to look at single cables.
+    next(v, "plan", fmt::format("Look at {} first: its own log, its power, firmware and uplinks at {}; then at the cables of {}.", named.empty() ? "the switch that these hosts share" : named, c->start ? iso_utc(*c->start / kSecond * kSecond) : "that moment", list(c->hosts, 3)));
     return taken("link alerts on many hosts at once");
   }
   v.action = "isolate";

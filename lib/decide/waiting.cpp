@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "decide/walk.hpp"
+#include "model/shell.hpp"
 
 namespace culprit::decide {
 
@@ -50,7 +51,7 @@ std::string since(const Walk& w) {
 // What to look at on the machines before they get work again.
 void look_at(Verdict& v, const std::set<std::string>& hosts) {
   if (hosts.empty() || hosts.size() > 4) return;
-  next(v, "command", fmt::format("culprit plan checks --hosts {}", fmt::join(hosts, ",")));
+  next(v, "command", fmt::format("culprit plan checks --hosts {}", shell_quoted(fmt::format("{}", fmt::join(hosts, ",")))));
   next(v, "plan", fmt::format("Look at {} before the next start: kernel log, free memory, the mounts its job reads from, nvidia-smi -q.", list({hosts.begin(), hosts.end()})));
 }
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "model/shell.hpp"
+
 namespace culprit::decide {
 
 Answer ruled_out(std::string why) { return {"ruled_out", std::move(why)}; }
@@ -87,6 +89,6 @@ bool after_effects(const Walk& w) {
   return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::cascade; });
 }
 
-void drain(Verdict& v, const std::string& host, std::string_view reason) { next(v, "command", fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", host, reason)); }
+void drain(Verdict& v, const std::string& host, std::string_view reason) { next(v, "command", fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", shell_quoted(host), reason)); }
 
 }  // namespace culprit::decide

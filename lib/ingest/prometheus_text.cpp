@@ -11,6 +11,7 @@
 
 #include "ingest/metric_labels.hpp"
 #include "ingest/metric_value.hpp"
+#include "ingest/name_moment.hpp"
 #include "ingest/record_text.hpp"
 #include "ingest/series_book.hpp"
 
@@ -102,7 +103,7 @@ bool parse_key(std::string_view key, std::string& name, std::vector<MetricLabel>
 
 class PrometheusText final : public RecordReader {
  public:
-  explicit PrometheusText(bool openmetrics) : openmetrics_(openmetrics) {}
+  PrometheusText(bool openmetrics, std::string_view path) : openmetrics_(openmetrics), named_(moment_of_name(path, name_time_)) {}
 
   Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
     if (place.offset == 0 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
@@ -148,10 +149,13 @@ class PrometheusText final : public RecordReader {
     in_scrape_ = true;
     Clock clock = Clock::utc;
     if (time == kNoValue && scrape_time_.clock != Clock::none) time = scrape_time_.ns, clock = scrape_time_.clock;
+    // One scrape, in a file that says in its name when; of several, nobody knows which it was.
+    bool of_name = false;
+    if (time == kNoValue && named_ && scrape_ == 0) time = name_time_.ns, clock = name_time_.clock, of_name = true;
     const std::int64_t step = time == kNoValue ? scrape_ : kNoValue;
     if (time == kNoValue) clock = Clock::none;
-    SeriesBook::Index& index = entry->series[clock == Clock::none ? 0 : clock == Clock::utc ? 1 : 2];
-    if (index == SeriesBook::kFull) index = series_of(*entry, clock);
+    SeriesBook::Index& index = entry->series[clock == Clock::none ? 0 : of_name ? 3 : clock == Clock::utc ? 1 : 2];
+    if (index == SeriesBook::kFull) index = series_of(*entry, clock, of_name);
     if (index == SeriesBook::kFull) return {false, nullptr, reject_};
     book(reading).add(index, step, time, value, place, reading);
     return {true, nullptr, {}};
@@ -168,7 +172,7 @@ class PrometheusText final : public RecordReader {
     std::string_view key;                              // in keys_
     bool bare = false;                                 // without labels
     bool dcgm = false;
-    std::array<SeriesBook::Index, 3> series = {SeriesBook::kFull, SeriesBook::kFull, SeriesBook::kFull};   // without a time, utc, local
+    std::array<SeriesBook::Index, 4> series = {SeriesBook::kFull, SeriesBook::kFull, SeriesBook::kFull, SeriesBook::kFull};   // without a time, utc, local, by the file's name
     std::int64_t scrape = -1;                          // that had it last
     Entry* next = nullptr;                             // the series of the line that followed it last time
   };
@@ -201,11 +205,12 @@ class PrometheusText final : public RecordReader {
     return &entry;
   }
 
-  SeriesBook::Index series_of(const Entry& entry, Clock clock) {
+  SeriesBook::Index series_of(const Entry& entry, Clock clock, bool of_name) {
     SeriesRow row;
     row.clock = clock;
     if (!parse_key(entry.key, row.name, labels_)) return reject_ = "prometheus.labels", SeriesBook::kFull;
     name_series(labels_, true, row);
+    if (of_name) row.labels += (row.labels.empty() ? "" : ",") + std::string(kTimeOfName);
     describe(row);
     const auto index = book_->series(row);
     if (index == SeriesBook::kFull) reject_ = "series.too_many";
@@ -307,6 +312,8 @@ class PrometheusText final : public RecordReader {
   };
 
   bool openmetrics_;
+  Timestamp name_time_;
+  bool named_;                                         // after the members it fills
   SeriesBook* book_ = nullptr;
   std::unordered_map<std::string, Family, Hash, std::equal_to<>> types_;
   std::unordered_map<std::string_view, Entry*> by_key_;
@@ -358,7 +365,7 @@ bool sniff(const Head& head) {
   return samples * 10 >= lines * 9 && (labelled > 0 || (named && head.base().ends_with(".prom")));
 }
 
-std::unique_ptr<RecordReader> make(const Head& head) { return std::make_unique<PrometheusText>(head.bytes.find("# EOF") != std::string_view::npos || head.bytes.find("# UNIT ") != std::string_view::npos); }
+std::unique_ptr<RecordReader> make(const Head& head) { return std::make_unique<PrometheusText>(head.bytes.find("# EOF") != std::string_view::npos || head.bytes.find("# UNIT ") != std::string_view::npos, head.path); }
 
 }  // namespace
 

@@ -61,10 +61,13 @@ std::size_t object_end(std::string_view bytes, std::size_t at) {
   return std::string_view::npos;
 }
 
-// Whether everything that was opened is closed.
+// Whether everything that was opened is closed, up to where text follows that is no document.
 bool complete(std::string_view bytes) {
-  for (std::size_t at = bytes.find_first_of("[{"); at != std::string_view::npos; at = bytes.find_first_of("[{", at))
+  std::size_t at = bytes.find_first_of("[{");
+  while (at != std::string_view::npos && (bytes[at] == '[' || bytes[at] == '{')) {
     if ((at = object_end(bytes, at)) == std::string_view::npos) return false;
+    at = bytes.find_first_not_of(" \t\r\n,", at);
+  }
   return true;
 }
 

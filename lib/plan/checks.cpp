@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "model/shell.hpp"
 #include "plan/group_command.hpp"
 #include "plan/links.hpp"
 

@@ -8,22 +8,15 @@
 #include <fmt/ranges.h>
 
 #include "model/hostlist.hpp"
+#include "model/shell.hpp"
 
 namespace culprit::plan {
 
 namespace {
 
-bool plain(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == ',' || c == ':' || c == '/' || c == '=' || c == '@' || c == '+' || c == '%'; }
-bool host_character(char c) { return plain(c) && c != ',' && c != '/' && c != '=' && c != '@' && c != '+' && c != '%'; }
+bool host_character(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == ':'; }
 
 }  // namespace
-
-std::string shell_quoted(std::string_view text) {
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 std::string folded_command(std::string_view command, std::size_t width, std::size_t indent) {
   std::string out;

@@ -38,9 +38,6 @@ Result<std::string> fill_template(std::string_view text, const GroupRun& run);
 // that a shell still takes it as one; nothing within quotes is broken. Later lines begin with `indent` blanks.
 std::string folded_command(std::string_view command, std::size_t width, std::size_t indent);
 
-// As one word of a POSIX shell: as it stands when that is safe, else in single quotes.
-std::string shell_quoted(std::string_view text);
-
 // An sbatch script: per phase and wave all groups at once, each `repeats` times, one after the other. Outcomes are
 // appended to a file as "H3=pass" or "H3=fail", which `culprit replay solve --outcomes` reads. No array job.
 // Errors (usage): a host name that Slurm's lists cannot hold, and those of fill_template().

@@ -45,7 +45,8 @@ std::string to_markdown(const std::string& document, bool explain) {
   const json d = json::parse(document, nullptr, false);
   if (!d.is_object()) return "";
   const json& v = d["verdict"];
-  std::string out = fmt::format("# {}\n\n**Action: {}** ({}) · symptom: {} · {} to {}\n", escaped(text(v, "summary")), escaped(text(v, "action")), escaped(text(v, "precision")), escaped(text(d["incident"], "symptom")),
+  const bool nobody = v["targets"].empty();   // then there is nothing exact or not
+  std::string out = fmt::format("# {}\n\n**Action: {}**{} · symptom: {} · {} to {}\n", escaped(text(v, "summary")), escaped(text(v, "action")), nobody ? "" : fmt::format(" ({})", escaped(text(v, "precision"))), escaped(text(d["incident"], "symptom")),
                                 d["incident"]["start"].is_string() ? d["incident"]["start"].get<std::string>() : "unknown", d["incident"]["end"].is_string() ? d["incident"]["end"].get<std::string>() : "unknown");
   if (!v["targets"].empty()) {
     out += "\n## Who\n\n| kind | id | confidence |\n|---|---|---|\n";

@@ -393,5 +393,40 @@ TEST(DimensionOf, Descriptions) {
     EXPECT_EQ(dimension_of(description), dimension) << description;
 }
 
+Facts with_command(const std::string& arguments, std::int64_t world, std::int64_t seen) {
+  Facts facts;
+  facts.world_size = world;
+  for (std::int64_t r = 0; r < seen; ++r) {
+    RankRow rank;
+    rank.rank = r;
+    facts.ranks.push_back(rank);
+    ProcessRow process;
+    process.command = "python3 pretrain_gpt.py " + arguments + " --seed 1";
+    facts.processes.push_back(process);
+  }
+  return facts;
+}
+
+TEST(CommandLines, TellTheLayoutWhereTheSizeIsKnown) {
+  const Topology t = make_topology(with_command("--tensor-model-parallel-size 2 --pipeline-model-parallel-size=4", 16, 4));
+  ASSERT_TRUE(t.layout);
+  EXPECT_EQ(t.source, "command lines");
+  EXPECT_EQ(by_dimension(t.groups)["pp"].at(0), (Ranks{0, 4, 8, 12}));
+}
+
+TEST(CommandLines, WithoutTheSizeOnlyNeighboursAreSure) {
+  const Topology t = make_topology(with_command("--tensor-model-parallel-size 2 --pipeline-model-parallel-size 4", 0, 3));
+  EXPECT_FALSE(t.layout);
+  EXPECT_EQ(by_dimension(t.groups), (std::map<std::string, std::vector<Ranks>>{{"tp", {{0, 1}, {2, 3}}}}));
+}
+
+TEST(CommandLines, ThatDisagreeTellNothing) {
+  Facts facts = with_command("--tensor-model-parallel-size 2", 8, 4);
+  facts.processes[1].command = "python3 other.py --tensor-model-parallel-size 4";
+  EXPECT_TRUE(make_topology(facts).groups.empty());
+  EXPECT_TRUE(make_topology(with_command("--tensor-model-parallel-size 3", 8, 4)).groups.empty()) << "does not divide";
+  EXPECT_TRUE(make_topology(with_command("--no-tensor-model-parallel-size 2", 8, 4)).groups.empty()) << "another argument";
+}
+
 }  // namespace
 }  // namespace culprit::analyze

@@ -41,6 +41,15 @@ TEST(NameMoment, SnapshotsTakeItWhenNothingElseTells) {
   ASSERT_EQ(driver.chunks.size(), 1u);
   EXPECT_EQ(driver.series_rows[0].clock, Clock::utc);
   EXPECT_EQ(read_records(ethtool, "ethtool_-S_eth0.txt").series_rows[0].clock, Clock::none);
+  // A scrape; of a loop of them only the first can be meant.
+  const std::string scrape = "# TYPE node_load1 gauge\nnode_load1 6\n";
+  const auto scraped = read_records(scrape, "eth02/20261115T203840Z.prom");
+  ASSERT_EQ(scraped.series_rows.size(), 1u);
+  EXPECT_EQ(scraped.series_rows[0].labels, "time=file name");
+  EXPECT_EQ(iso_utc(scraped.points("node_load1").times.at(0)), "2026-11-15T20:38:40Z");
+  const auto loop = read_records(scrape + scrape, "eth02/20261115T203840Z.prom");
+  ASSERT_EQ(loop.series_rows.size(), 2u);
+  EXPECT_EQ(loop.series_rows[1].clock, Clock::none);
 }
 
 }  // namespace

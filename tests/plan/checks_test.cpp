@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "model/shell.hpp"
 #include "plan/checks.hpp"
 #include "plan/group_command.hpp"
 
@@ -56,10 +57,10 @@ TEST(Checks, RefusesNamesThatAreNone) {
 }
 
 TEST(Checks, QuotesForTheShell) {
-  EXPECT_EQ(shell_quoted("node-01"), "node-01");
-  EXPECT_EQ(shell_quoted("n[1-4]"), "'n[1-4]'");
-  EXPECT_EQ(shell_quoted("a'; rm -rf /; '"), "'a'\\''; rm -rf /; '\\'''");
-  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(culprit::shell_quoted("node-01"), "node-01");
+  EXPECT_EQ(culprit::shell_quoted("n[1-4]"), "'n[1-4]'");
+  EXPECT_EQ(culprit::shell_quoted("a'; rm -rf /; '"), "'a'\\''; rm -rf /; '\\'''");
+  EXPECT_EQ(culprit::shell_quoted(""), "''");
   const auto steps = plan_checks({"a;reboot"}, {});
   ASSERT_TRUE(steps);
   EXPECT_EQ((*steps)[0].items[0].command, "ssh 'a;reboot' 'dcgmi diag -r 4'");
