@@ -132,7 +132,7 @@ Result<Exit> run_collectives(const Arguments& arguments) {
   CULPRIT_TRY(incident, open_incident(arguments, pack));
   auto& [db, facts, incomplete] = incident;
   const auto topology = analyze::make_topology(facts);
-  const auto report = analyze::wait_for(facts, topology);
+  const auto report = collectives_of(facts, topology, analyze::collect_signals(facts, pack));
   const auto findings = analyze::collective_findings(report, slow_ranks_of(db, facts), facts, topology);
   CULPRIT_CHECK(db.save_findings("collectives", findings));
   const Printer printer(arguments, facts, topology, report, findings);

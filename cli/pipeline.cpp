@@ -216,6 +216,14 @@ std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db, const an
   return out;
 }
 
+analyze::CollectiveReport collectives_of(const analyze::Facts& facts, const analyze::Topology& topology, const std::vector<analyze::Signal>& signals) {
+  analyze::CollectiveReport out = analyze::wait_for(facts, topology);
+  if (out.moving) return out;
+  out.moving_why = analyze::went_on(facts, out, analyze::hang_reported(signals));
+  if ((out.moving = !out.moving_why.empty())) out.leaves.clear(), out.chain.clear();
+  return out;
+}
+
 Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& facts, const rules::RulePack& pack) {
   const auto signals = analyze::collect_signals(facts, pack);
   std::vector<Finding> all;
@@ -229,7 +237,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   CULPRIT_CHECK(keep("silence", analyze::silence(facts, signals)));
   // Who waits for whom: by counters, by stacks, and one answer from both.
   const analyze::Topology topology = analyze::make_topology(facts);
-  const analyze::CollectiveReport collectives = analyze::wait_for(facts, topology);
+  const analyze::CollectiveReport collectives = collectives_of(facts, topology, signals);
   CULPRIT_CHECK(keep("collectives", analyze::collective_findings(collectives, slow_ranks_of(db, facts), facts, topology)));
   const analyze::StackReport stacks = analyze::aggregate_stacks(facts, topology, analyze::hang_reported(signals));
   CULPRIT_CHECK(keep("stacks", analyze::stack_findings(stacks, facts, topology)));

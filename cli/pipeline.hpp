@@ -6,6 +6,8 @@
 
 #include "analyze/collectives.hpp"
 #include "analyze/facts.hpp"
+#include "analyze/signal.hpp"
+#include "analyze/topology.hpp"
 #include "arguments.hpp"
 #include "command.hpp"
 #include "history.hpp"
@@ -50,6 +52,8 @@ Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack
 // True when an incident is meant, not a bare table: -d is given, or a word is a folder or an archive.
 bool names_incident(const Arguments& arguments);
 
+// Who waits for whom by counters; nobody, where the logs say that the job went on.
+analyze::CollectiveReport collectives_of(const analyze::Facts& facts, const analyze::Topology& topology, const std::vector<analyze::Signal>& signals);
 // Ranks that join the collectives of their group last, from the histories of all groups of three and more.
 std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db, const analyze::Facts& facts);
 // Findings -> verdict, stored as the document all reports are made from. history: earlier incidents of the same job; one of

@@ -297,6 +297,13 @@ std::string moved(const Facts& facts, const CollectiveReport& collectives, const
   if (word.known || collectives.timed_out > 0) return {};
   if (collectives.moving) return collectives.moving_why;
   if (stacks.motion == Motion::moving && collectives.leaves.empty()) return stacks.motion_why;
+  return went_on(facts, collectives, word, params);
+}
+
+}  // namespace
+
+std::string went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word, const HangParams& params) {
+  if (word.known || collectives.timed_out > 0) return {};
   std::optional<Nanoseconds> dumped;
   for (const CollectiveSample& c : facts.collectives)
     if (c.row.time.clock == Clock::utc) dumped = std::max(dumped.value_or(c.row.time.ns), c.row.time.ns);
@@ -313,8 +320,6 @@ std::string moved(const Facts& facts, const CollectiveReport& collectives, const
   if (ended && !failed) return "the job ended with success";
   return {};
 }
-
-}  // namespace
 
 std::vector<Finding> hang(const Facts& facts, const Topology& topology, const std::vector<Signal>& signals, const CollectiveReport& collectives, const StackReport& stacks,
                           const std::vector<Finding>& others, const HangParams& params) {

@@ -25,6 +25,10 @@ struct HangParams {
   std::int64_t went_on_steps = 3;
 };
 
+// Why the job did not stand still when the dumps were made, by its logs: it completed steps after them, or ended with
+// success. "" = they do not say so, or ranks reported time-outs.
+std::string went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word, const HangParams& params = {});
+
 // Findings of analysis "hang": one a suspect, the surest first, or one that says why there is none. Empty when the bundle
 // holds neither dumps nor counters nor stacks. `others`: the findings of collectives, stacks and silence.
 std::vector<Finding> hang(const Facts& facts, const Topology& topology, const std::vector<Signal>& signals, const CollectiveReport& collectives, const StackReport& stacks,

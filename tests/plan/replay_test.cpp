@@ -103,7 +103,7 @@ TEST(Replay, ThirdPhaseEndsTheSearch) {
 class EveryPlan : public testing::TestWithParam<int> {};
 
 TEST_P(EveryPlan, LeavesNoMoreCandidatesThanItSays) {
-  for (std::int64_t z = 2 + GetParam(); z <= 400; z += 40)
+  for (std::int64_t z = 2 + GetParam(); z <= CULPRIT_MOST_MACHINES; z += 40)
     for (std::int64_t pp = 1; pp <= z; ++pp)
       for (std::int64_t k = 1; k * pp <= z; ++k) {
         const std::int64_t m = k * pp;
@@ -131,7 +131,7 @@ class EveryMachine : public testing::TestWithParam<std::tuple<int, int, int>> {}
 
 TEST_P(EveryMachine, IsFound) {
   const auto [pp, k, quarter] = GetParam();
-  for (std::int64_t z = pp * k + quarter; z <= 400; z += 4) {
+  for (std::int64_t z = pp * k + quarter; z <= CULPRIT_MOST_MACHINES; z += 4) {
     const auto plan = plan_replay(params(z, pp, k));
     ASSERT_TRUE(plan) << z << ' ' << pp << ' ' << k;
     if (plan->groups == 1) continue;
