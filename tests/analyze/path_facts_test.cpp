@@ -42,6 +42,13 @@ TEST(PathFacts, FoldersOfRanksAreNoMachines) {
   EXPECT_EQ(hosts_of({"stacks/gpu-0178/rank0.txt", "stacks/gpu4/rank1.txt", "stacks/gpu4-7/rank2.txt"}), (Names{"gpu-0178", "-", "-"}));
 }
 
+TEST(PathFacts, LocalRanksAreSmall) {
+  EXPECT_EQ(facts_of_path("py-spy-n1-local3.txt").local_rank, 3);
+  EXPECT_EQ(facts_of_path("x/local_rank_12/out.log").local_rank, 12);
+  EXPECT_FALSE(facts_of_path("var/local-20261121.log").local_rank) << "a day";
+  EXPECT_FALSE(facts_of_path("local/rank5.log").local_rank);
+}
+
 TEST(PathFacts, ToolsOutputOfEachMachine) {
   EXPECT_EQ(hosts_of({"l04g/dcgmi.txt", "l05g/dcgmi.txt"}, "dcgm"), (Names{"l04g", "l05g"}));
   EXPECT_EQ(hosts_of({"l04g/dcgmi.txt"}, "dcgm"), Names{"-"}) << "alone it could be a folder of any kind";
