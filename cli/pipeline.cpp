@@ -204,7 +204,7 @@ std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db, const an
     const GroupRow& g = facts.groups[i];
     if (std::max<std::size_t>(g.ranks.size(), static_cast<std::size_t>(std::max<std::int64_t>(0, g.size))) < 3) continue;
     auto histories = db.histories(static_cast<GroupId>(i) + 1);
-    std::erase_if(histories, [&](const HistoryRow& h) { const MemberRow* m = facts.member(h.member); return m == nullptr || m->duplicate_of != 0 || facts.foreign(*m); });
+    std::erase_if(histories, [&](const HistoryRow& h) { return !facts.counts(facts.member(h.member)); });
     for (HistoryRow& h : histories)
       if (!h.rank) h.rank = facts.member(h.member)->rank;
     std::sort(histories.begin(), histories.end(), [&](const HistoryRow& a, const HistoryRow& b) { return std::tuple(a.rank, facts.order(a.member)) < std::tuple(b.rank, facts.order(b.member)); });

@@ -1,5 +1,6 @@
 // culprit replay: which machines replay the job together, and what the outcomes say.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -75,8 +76,9 @@ Result<std::string> plan_text(const ReplayDocument& d, bool all) {
   }
   // An example that can be pasted: the first group of each phase.
   std::string failed;
+  int phase = 0;
   for (const plan::ReplayGroup& g : plan.tests)
-    if (failed.empty() || failed.find(fmt::format(" {}", g.name[0])) == std::string::npos) failed += fmt::format(" --outcome {}=fail", g.name);
+    if (std::exchange(phase, g.phase) != g.phase) failed += fmt::format(" --outcome {}=fail", g.name);
   out += fmt::format("\nThen, with this plan in a file (--format json >plan.json), and these failed:\n  culprit replay solve --plan plan.json{} --rest pass\n", failed);
   for (const std::string& note : plan.notes) out += "note: " + report::wrapped(report::visible(note), 74, 6) + "\n";
   return out;

@@ -147,8 +147,8 @@ class Join {
       for (const Finding& f : others_) {
         if (f.analysis != "silence" || f.outcome != Outcome::fired || f.ranks.empty()) continue;
         const auto same = std::find_if(out.begin(), out.end(), [&](const Suspect& s) { return s.ranks == f.ranks; });
-        if (same != out.end() && unheard(f)) continue;
         if (same != out.end()) {
+          if (unheard(f)) continue;
           // Twice absence is still absence: it may have left as well as stopped.
           same->kind = name(StopKind::host_stopped);
           same->confidence = std::min(same->confidence, f.confidence);

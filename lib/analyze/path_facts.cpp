@@ -1,7 +1,6 @@
 #include "analyze/path_facts.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -16,12 +15,8 @@ namespace culprit::analyze {
 
 namespace {
 
-struct PathPattern {
-  std::unique_ptr<re2::RE2> expression;
-};
-
 struct PathTable {
-  std::vector<PathPattern> patterns;
+  std::vector<std::unique_ptr<re2::RE2>> patterns;
   std::set<std::string> not_hosts;
   std::unique_ptr<re2::RE2> not_hosts_like;
 };
@@ -35,7 +30,7 @@ const PathTable& path_table() {
       for (const auto& one : document["patterns"]) {
         re2::RE2::Options options;
         options.set_encoding(re2::RE2::Options::EncodingLatin1);
-        table.patterns.push_back({std::make_unique<re2::RE2>(one["match"].get<std::string>(), options)});
+        table.patterns.push_back(std::make_unique<re2::RE2>(one["match"].get<std::string>(), options));
       }
       table.not_hosts_like = std::make_unique<re2::RE2>(document["not_hosts_like"].get<std::string>());
       for (const auto& one : document["not_hosts"]) table.not_hosts.insert(one.get<std::string>());
@@ -54,10 +49,10 @@ std::optional<std::int64_t> small_number(const std::string& text) {
 
 PathFacts facts_of_path(const std::string& path) {
   PathFacts out;
-  for (const PathPattern& pattern : path_table().patterns) {
-    const auto& names = pattern.expression->CapturingGroupNames();
-    std::vector<re2::StringPiece> groups(static_cast<std::size_t>(pattern.expression->NumberOfCapturingGroups()) + 1);
-    if (!pattern.expression->Match(path, 0, path.size(), re2::RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()))) continue;
+  for (const auto& pattern : path_table().patterns) {
+    const auto& names = pattern->CapturingGroupNames();
+    std::vector<re2::StringPiece> groups(static_cast<std::size_t>(pattern->NumberOfCapturingGroups()) + 1);
+    if (!pattern->Match(path, 0, path.size(), re2::RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()))) continue;
     for (const auto& [index, name] : names) {
       const std::string value = groups[static_cast<std::size_t>(index)].as_string();
       if (value.empty()) continue;
@@ -161,6 +156,5 @@ void hosts_from_siblings(std::vector<MemberRow>& members) {
     }
   }
 }
-
 
 }  // namespace culprit::analyze

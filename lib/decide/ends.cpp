@@ -105,7 +105,7 @@ std::string lead(const Finding& f) {
 }
 
 void look_again(Verdict& v) {
-  next(v, "collect", "if it stands still now, the stacks of all ranks, twice, a minute apart: for p in $(pgrep -f train); do py-spy dump --native --pid $p; done");
+  next(v, "collect", fmt::format("if it stands still now, the stacks of all ranks, twice, a minute apart: {}", kDumpStacks));
 }
 
 }  // namespace
@@ -268,7 +268,7 @@ Answer leftover(Walk& w) {
     v.action = "investigate";
     v.symptom = "Job Hang";
     v.summary = "Not enough evidence: the job hung, every rank that speaks is a victim, and nothing says whom they waited for.";
-    next(v, "collect", "stacks of all ranks while it hangs: for p in $(pgrep -f train); do py-spy dump --native --pid $p; done");
+    next(v, "collect", fmt::format("stacks of all ranks while it hangs: {}", kDumpStacks));
     next(v, "collect", "TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 for the flight recorder; ncclras -v while it hangs");
   } else if (crash) {
     v.action = "checks";

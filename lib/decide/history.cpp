@@ -11,7 +11,6 @@
 
 #include "decide/ledger.hpp"
 #include "decide/walk.hpp"
-#include "model/shell.hpp"
 
 namespace culprit::decide {
 
@@ -295,7 +294,7 @@ struct Judge {
     const std::string again = who.empty() ? fmt::format("It was slow before ({}) and nothing was found", attempts_of(before)) : fmt::format("{} was to be relieved before ({}) and slows the job again", who, attempts_of(before));
     if (!machines.empty() && !checked) {
       replace("checks", again + ": next are checks of it.", fmt::format("Take {} out at the next checkpoint and run the stop-time checks on it (GREYHOUND's S4: checkpoint and restart); evict it if it fails.", who));
-      v.next.insert(v.next.begin() + 1, {"command", fmt::format("culprit plan checks --hosts {}", shell_quoted(fmt::format("{}", fmt::join(machines, ","))))});
+      v.next.insert(v.next.begin() + 1, {"command", checks_of(machines)});
     } else if (!machines.empty() && cleared) {
       replace("reattempt", again + ", and its checks all passed: next is a restart with its ranks on another machine.", fmt::format("Checkpoint and restart with {} in another place of the rank order: what is slow then, the machine or the ranks it had, is the culprit.", who));
     } else if (!machines.empty()) {

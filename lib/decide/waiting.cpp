@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "decide/walk.hpp"
-#include "model/shell.hpp"
 
 namespace culprit::decide {
 
@@ -51,13 +50,13 @@ std::string since(const Walk& w) {
 // What to look at on the machines before they get work again.
 void look_at(Verdict& v, const std::set<std::string>& hosts) {
   if (hosts.empty() || hosts.size() > 4) return;
-  next(v, "command", fmt::format("culprit plan checks --hosts {}", shell_quoted(fmt::format("{}", fmt::join(hosts, ",")))));
+  next(v, "command", checks_of({hosts.begin(), hosts.end()}));
   next(v, "plan", fmt::format("Look at {} before the next start: kernel log, free memory, the mounts its job reads from, nvidia-smi -q.", list({hosts.begin(), hosts.end()})));
 }
 
 void collect_more(Walk& w) {
   Verdict& v = w.verdict;
-  if (!w.incident.has_stacks) next(v, "collect", "next time, stacks of all ranks while it hangs: for p in $(pgrep -f train); do py-spy dump --native --pid $p; done");
+  if (!w.incident.has_stacks) next(v, "collect", fmt::format("next time, stacks of all ranks while it hangs: {}", kDumpStacks));
   if (!w.incident.has_recorder) next(v, "collect", "next time, TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1: the flight recorder says which collective a rank never entered");
   if (!w.incident.has_stacks || !w.incident.has_recorder) next(v, "collect", "next time, ncclras -v while it hangs (NCCL 2.24 and later): who has launched what, at once for the whole job");
 }

@@ -89,6 +89,7 @@ bool after_effects(const Walk& w) {
   return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::cascade; });
 }
 
+std::string checks_of(const std::vector<std::string>& hosts) { return "culprit plan checks --hosts " + shell_quoted(fmt::format("{}", fmt::join(hosts, ","))); }
 void drain(Verdict& v, const std::string& host, std::string_view reason) { next(v, "command", fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", shell_quoted(host), reason)); }
 
 }  // namespace culprit::decide

@@ -41,6 +41,10 @@ std::string lower_first(std::string text);
 // Adds, unless it is there already.
 void target(Verdict& v, Subject subject, double confidence, std::vector<std::string> because);
 void next(Verdict& v, std::string kind, std::string text);
+// What dumps the stacks of all ranks of a machine.
+inline constexpr std::string_view kDumpStacks = "for p in $(pgrep -f train); do py-spy dump --native --pid $p; done";
+// The command that prints the checks of these hosts.
+std::string checks_of(const std::vector<std::string>& hosts);
 // The command that takes a host out of service.
 void drain(Verdict& v, const std::string& host, std::string_view reason);
 void advise(Verdict& v, const Cause& cause);
