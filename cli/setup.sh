@@ -22,10 +22,8 @@ fi
 
 missing=
 for package in $wanted; do
-  case $(dpkg-query -W -f='${db:Status-Status} ' "$package" 2>/dev/null) in
-    *"installed "*) ;;
-    *) missing="$missing $package" ;;
-  esac
+  # One state a line and architecture; a removed package is "not-installed" or "config-files".
+  dpkg-query -W -f='${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0
 
