@@ -89,6 +89,7 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
     f.severity = first.meaning.severity;
     f.role = first.meaning.role;
     f.scope = first.meaning.scope;
+    f.cause = first.meaning.cause;
     f.title = first.meaning.title;
     f.action = first.meaning.action;
     f.leads_to = first.meaning.leads_to;

@@ -163,6 +163,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
       s.meaning.severity = ending ? Severity::distributed : Severity::critical;
       s.meaning.role = ending ? Role::teardown : Role::root;
       s.meaning.scope = ending ? Scope::job_wide : Scope::user_code;
+      s.meaning.cause = ending ? CauseKind::none : CauseKind::program;
       s.meaning.component = "program or data";
       s.meaning.symptom = ending ? "None" : "Code/Data Adjustment";
       s.meaning.action = "fix_code";

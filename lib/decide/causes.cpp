@@ -49,40 +49,23 @@ void add(std::vector<Cause>& causes, CauseKind kind, const Finding& f, const Dec
 
 }  // namespace
 
-std::string_view name(CauseKind kind) {
-  switch (kind) {
-    case CauseKind::machine: return "critical_errors";
-    case CauseKind::network: return "network_alerts";
-    case CauseKind::shared: return "shared_cause";
-    case CauseKind::resource: return "resources";
-    case CauseKind::user_code: return "user_code";
-    case CauseKind::crash: return "process_crash";
-    case CauseKind::device_or_code: return "device_or_code";
-    case CauseKind::numerics: return "numerics";
-  }
-  return "";
-}
-
 std::optional<CauseKind> kind_of(const Finding& f) {
   if (f.analysis == "hang" || f.analysis == "stacks" || f.analysis == "collectives") return std::nullopt;  // the step stopped_rank asks them
   if (f.analysis != "classify" || f.outcome != Outcome::fired) return std::nullopt;
   // A confirmation of a machine's fault stands for it when the fault itself left no line.
   const bool confirms = f.role == Role::confirmation && f.severity == Severity::critical && f.scope == Scope::host_local;
   if (f.role != Role::root && !confirms) return std::nullopt;
-  if (f.symptom == "NaN value") return CauseKind::numerics;
-  if (f.event_class == "cuda_illegal_access" || one_of(f.event_class, {"gpu_xid/13", "gpu_xid/31"})) return CauseKind::device_or_code;
-  if (f.scope == Scope::shared) return CauseKind::shared;
-  if (f.severity == Severity::warning) {
-    const bool network = f.symptom == "Infiniband Error" || f.symptom == "Switch Fault";
-    return network && f.scope == Scope::host_local ? std::optional(CauseKind::network) : std::nullopt;
+  switch (f.cause) {
+    case CauseKind::none: return std::nullopt;
+    // A warning of these is a cause by its place in the story; a warning of a machine or the program never ends a job.
+    case CauseKind::network:
+    case CauseKind::shared:
+    case CauseKind::numerics:
+    case CauseKind::device_or_program:
+    case CauseKind::environment:
+    case CauseKind::outside: return f.cause;
+    default: return f.severity == Severity::critical ? std::optional(f.cause) : std::nullopt;
   }
-  if (f.severity != Severity::critical) return std::nullopt;
-  if (f.scope == Scope::user_code) return CauseKind::user_code;
-  // Things a machine runs out of because of what runs on it: nothing is broken.
-  if (one_of(f.action, {"raise_limit", "enlarge_shm", "clean_up", "free_memory", "find_growing_process", "fix_path", "fix_launch"})) return CauseKind::resource;
-  if (one_of(f.action, {"keep_core"}) || f.event_class == "nccl_segfault") return CauseKind::crash;
-  if (one_of(f.action, {"remount"})) return CauseKind::shared;
-  return CauseKind::machine;
 }
 
 FirstFailure first_failure(const Case& incident, const DecideParams& params) {
@@ -113,7 +96,7 @@ FirstFailure first_failure(const Case& incident, const DecideParams& params) {
     }
     // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when it reports a CUDA
     // error, or when they fall into its last moments.
-    if (*kind == CauseKind::device_or_code && f.event_class.rfind("gpu_xid/", 0) == 0 && !cuda_error &&
+    if (*kind == CauseKind::device_or_program && f.event_class.rfind("gpu_xid/", 0) == 0 && !cuda_error &&
         !(f.start && out.first_consequence && std::abs(*out.first_consequence - *f.start) < params.same_moment)) {
       out.excluded.emplace_back(&f, "no rank reports a CUDA error, and it cannot be placed near the failure");
       continue;
@@ -150,7 +133,7 @@ FirstFailure first_failure(const Case& incident, const DecideParams& params) {
   Nanoseconds first_uncertainty = 0;
   bool first_is_cause = false;
   for (const Finding* f : own) {
-    if (*kind_of(*f) == CauseKind::network || *kind_of(*f) == CauseKind::device_or_code) continue;
+    if (*kind_of(*f) == CauseKind::network || *kind_of(*f) == CauseKind::device_or_program) continue;
     if (f->start && (!first || *f->start < *first)) { first = f->start; first_uncertainty = f->uncertainty; first_is_cause = true; }
   }
   for (const Finding* f : own) {

@@ -8,10 +8,6 @@
 
 namespace culprit::decide {
 
-// Kinds in the order in which they are preferred when time cannot tell.
-enum class CauseKind { machine, network, shared, resource, user_code, crash, device_or_code, numerics };
-std::string_view name(CauseKind kind);
-
 struct Cause {
   CauseKind kind = CauseKind::machine;
   std::vector<const Finding*> findings;     // the first one is the earliest

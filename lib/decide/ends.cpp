@@ -190,7 +190,7 @@ Answer user_request(Walk& w) {
   // What fails shortly after the word is clean-up; what fails much later failed in a run that went on or came after.
   const bool cause_after = w.best() != nullptr && w.best()->start && when && *w.best()->start - w.best()->uncertainty > *when + 5 * kSecond &&
                            *w.best()->start < *when + w.params.cleanup;
-  if (w.best() != nullptr && !cause_after && w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_code) return ruled_out("an error came before the scheduler's word, or cannot be placed after it");
+  if (w.best() != nullptr && !cause_after && w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_program) return ruled_out("an error came before the scheduler's word, or cannot be placed after it");
   for (const Finding& f : w.incident.findings) {
     if (f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0 && !(f.start && when && *f.start > *when)) return ruled_out("a rank reports a CUDA error");
     if (f.outcome != Outcome::fired || f.role != Role::cascade || !f.start) continue;

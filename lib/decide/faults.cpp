@@ -125,7 +125,7 @@ std::string shared_path(const std::string& text) {
 }  // namespace
 
 Answer resources(Walk& w) {
-  const Cause* c = w.best(CauseKind::resource);
+  const Cause* c = w.best(CauseKind::resource) != nullptr ? w.best() : w.best(CauseKind::environment);
   if (c == nullptr) return ruled_out("no process ran out of memory, disk or shared memory first");
   const Finding& f = *c->findings.front();
   Verdict& v = w.verdict;
@@ -151,7 +151,7 @@ Answer resources(Walk& w) {
 }
 
 Answer user_code(Walk& w) {
-  const Cause* c = w.best(CauseKind::user_code);
+  const Cause* c = w.best(CauseKind::program);
   if (c == nullptr) return ruled_out("no exception of the program came first");
   Verdict& v = w.verdict;
   const Finding* f = c->findings.front();
@@ -190,7 +190,7 @@ Answer user_code(Walk& w) {
 }
 
 Answer device_or_code(Walk& w) {
-  const Cause* c = w.best(CauseKind::device_or_code);
+  const Cause* c = w.best(CauseKind::device_or_program);
   if (c == nullptr) return ruled_out("no illegal memory access or Xid 13/31 came first");
   std::set<std::string> devices;
   std::set<std::int64_t> ranks;

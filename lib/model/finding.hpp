@@ -40,6 +40,7 @@ struct Finding {
   Severity severity = Severity::info;
   Role role = Role::advice;
   Scope scope = Scope::host_local;
+  CauseKind cause = CauseKind::none;    // what it would be if it came first
   double confidence = 0;        // 0 to 1
   std::string why;              // the reason of the confidence, a sentence
   std::string title;            // a noun phrase

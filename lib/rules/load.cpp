@@ -40,6 +40,8 @@ Meaning read_meaning(const json& object, Meaning base) {
   if (object.contains("severity")) base.severity = *severity_named(object["severity"].get<std::string>());
   if (object.contains("role")) base.role = *role_named(object["role"].get<std::string>());
   if (object.contains("scope")) base.scope = *scope_named(object["scope"].get<std::string>());
+  if (object.contains("cause")) base.cause = *cause_named(object["cause"].get<std::string>());
+  if (object.contains("cleared_by")) base.cleared_by = strings(object, "cleared_by");
   if (object.contains("leads_to")) base.leads_to = strings(object, "leads_to");
   if (const auto it = object.find("tolerance"); it != object.end()) base.tolerance = Tolerance{(*it)["count"].get<int>(), (*it)["window_s"].get<int>()};
   if (const auto it = object.find("history"); it != object.end()) {
@@ -95,6 +97,14 @@ Rule read_rule(const json& object, const std::string& family, const std::string&
   return rule;
 }
 
+// What a fault is decides whether a machine is taken out of service: nobody guesses it from other keys.
+Result<> cause_named_where_needed(const json& object, const Rule& rule, std::size_t index, const std::string& file) {
+  const bool confirms = rule.meaning.role == Role::confirmation && rule.meaning.severity == Severity::critical;
+  if (object.contains("cause") || !(rule.meaning.role == Role::root || confirms)) return {};
+  return fail(fmt::format("rules[{}].cause of '{}' is missing: a rule of role {} says what kind of cause it is", index, rule.id, name(rule.meaning.role)))
+      .at({file, 0}).hint("\"cause\": \"machine\" leads to an isolated host; \"none\" accuses nobody; `culprit schema rule-v1.json` explains each");
+}
+
 Result<> refuse_duplicates(const std::vector<Rule>& rules) {
   std::map<std::string, std::string> seen;
   for (const Rule& rule : rules)
@@ -133,6 +143,7 @@ Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::strin
       rules.push_back(std::move(rule));
       continue;
     }
+    CULPRIT_CHECK(cause_named_where_needed(object, rule, index, file));
     CULPRIT_CHECK(patterns(rule.match, "match"));
     CULPRIT_CHECK(patterns(rule.unless, "unless"));
     const auto old_texts = [&](const Meaning& meaning, const std::string& key) -> Result<> {

@@ -29,10 +29,12 @@ struct Meaning {
   Severity severity = Severity::info;
   Role role = Role::advice;
   Scope scope = Scope::host_local;
+  CauseKind cause = CauseKind::none;
   std::string component;
   std::string symptom = "None";
   std::optional<Tolerance> tolerance;
   std::vector<std::string> leads_to;
+  std::vector<std::string> cleared_by;      // classes of lines that take it back
   std::string action;
   std::string why;
   std::string advice;

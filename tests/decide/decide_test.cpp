@@ -17,6 +17,8 @@ Finding finding(std::string event_class, Severity severity, Role role, Scope sco
   f.severity = severity;
   f.role = role;
   f.scope = scope;
+  if (role == Role::root)
+    f.cause = scope == Scope::shared ? CauseKind::shared : scope == Scope::user_code ? CauseKind::program : severity == Severity::warning ? CauseKind::network : CauseKind::machine;
   f.symptom = std::move(symptom);
   f.subject = role == Role::cascade || role == Role::teardown ? Subject{"job", "job"} : Subject{"host", host};
   if (!host.empty()) { f.host = host; f.hosts = {host}; }

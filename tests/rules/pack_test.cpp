@@ -111,6 +111,20 @@ TEST(Loader, NamesFileAndKey) {
   }
 }
 
+TEST(Loader, ARootWithoutACauseIsRefused) {
+  std::string file = test::rule_file({rule("a", "hello world")});
+  const std::string cause = R"("cause": "machine", )";
+  file.erase(file.find(cause), cause.size());
+  auto read = read_rule_file(file, "mine.json");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().what, "rules[0].cause of 'a' is missing: a rule of role root says what kind of cause it is");
+}
+
+TEST(EmbeddedPack, EveryRootHasACause) {
+  for (const Rule& r : test::embedded().rules())
+    if (r.meaning.role == Role::root) EXPECT_NE(r.meaning.cause, CauseKind::none) << r.id;
+}
+
 TEST(Loader, TakesComments) {
   const auto read = read_rule_file("// ours\n" + test::rule_file({rule("a", "hello world") + " /* why */"}), "mine.json");
   ASSERT_TRUE(read);
@@ -139,7 +153,7 @@ TEST(Loader, MissingFolderIsAUsageError) {
 }
 
 TEST(Samples, SayWhatIsWrong) {
-  const std::string samples = R"("id": "a", "class": "c", "title": "T", "why": "W", "source": "S", "severity": "warning", "role": "root", )";
+  const std::string samples = R"("id": "a", "class": "c", "title": "T", "why": "W", "source": "S", "severity": "warning", "role": "root", "cause": "machine", )";
   const RulePack pack = pack_of({samples + R"("match": ["hello world"], "samples": {"fires": ["hello world", "hullo world", "hello world again", "hello world at last"], "silent": ["bye", "hello world"]})",
                                  rule("b", "world again", R"("class": "d")", "critical"), rule("c", "world at last", R"("class": "d")")});
   std::vector<std::string> reasons;
