@@ -20,6 +20,7 @@
 #include "analyze/drift.hpp"
 #include "analyze/hang.hpp"
 #include "analyze/identity.hpp"
+#include "analyze/job_life.hpp"
 #include "analyze/process_tree.hpp"
 #include "analyze/root_diag.hpp"
 #include "analyze/silence.hpp"
@@ -261,10 +262,13 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   incident.findings = std::move(findings);
   for (const ExitRow& x : facts.exits) {
     const MemberRow* m = facts.member(x.place.member);
-    incident.exits.push_back({x.source, x.code, {x.place.member, m == nullptr ? "" : m->path, x.place.line, x.place.offset, x.place.length, ""}, x.time_ns});
+    incident.exits.push_back({x.source, x.code, {x.place.member, m == nullptr ? "" : m->path, x.place.line, x.place.offset, x.place.length, ""}, x.time_ns, x.host, x.rank, x.blamed});
   }
   incident.hosts = facts.hosts.size();
   for (const HostRow& h : facts.hosts) incident.hosts_with_output += h.has_log;
+  incident.job_hosts = analyze::hosts_of_job(facts);
+  incident.completed = analyze::job_completed(facts);
+  incident.uses_gpus = analyze::uses_gpus(facts);
   incident.ranks = std::max<std::size_t>(facts.ranks.size(), static_cast<std::size_t>(facts.world_size));
   for (const RankRow& r : facts.ranks) incident.has_rank_map = incident.has_rank_map || r.host.has_value();
   // What hosts hang on, and pods: a spine would have all of them below it, a rack shares no cable.

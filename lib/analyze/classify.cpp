@@ -66,6 +66,50 @@ bool dense(const std::vector<Nanoseconds>& times, std::uint64_t lines, int count
   return times.size() < static_cast<std::size_t>(count) && lines >= static_cast<std::uint64_t>(count) && times.back() - times.front() <= window;
 }
 
+bool all_closed(const std::vector<Alert>& alerts) {
+  return std::all_of(alerts.begin(), alerts.end(), [](const Alert& a) { return a.closed; });
+}
+
+// At least `count` alerts that begin within `window`, by dates or by one machine's boot clock.
+bool repeated(const std::vector<Alert>& alerts, int count, Nanoseconds window) {
+  const auto on = [&](auto member) {
+    std::vector<Nanoseconds> times;
+    for (const Alert& a : alerts)
+      if (a.*member) times.push_back(*(a.*member));
+    std::sort(times.begin(), times.end());
+    for (std::size_t i = 0; i + static_cast<std::size_t>(count) <= times.size(); ++i)
+      if (times[i + static_cast<std::size_t>(count) - 1] - times[i] <= window) return true;
+    return false;
+  };
+  return on(&Alert::begin) || on(&Alert::begin_boot);
+}
+
+std::string taken_back(const std::vector<Alert>& alerts, int needed, Nanoseconds window) {
+  const Alert& last = alerts.back();
+  const std::string after = last.begin && last.end ? " after " + human_duration(*last.end - *last.begin) : "";
+  return fmt::format("It was taken back{}: {} within {} would count, {} seen.", after, needed, human_duration(window), alerts.size());
+}
+
+// A program prints whatever it likes. What that machine's own kernel log of the hour does not have did not happen there.
+void judge_hearsay(const Facts& facts, const std::vector<Signal>& signals, const Signal& s, Finding& f) {
+  const bool proven = std::any_of(signals.begin(), signals.end(), [&](const Signal& other) { return !other.hearsay && other.event_class == s.event_class && other.host == s.host && s.host; });
+  bool own_log = false;
+  for (const MemberRow& m : facts.members) own_log = own_log || (m.text_kind == "kernel" && m.host && s.host && *m.host == *s.host);
+  f.cause = CauseKind::none;
+  f.role = Role::confirmation;
+  f.severity = std::min(f.severity, Severity::warning);
+  if (proven) {
+    f.outcome = Outcome::fired;
+    f.confidence = 0.3;
+    f.why = "A program's output quotes what the machine's own log reports.";
+    return;
+  }
+  f.outcome = own_log ? Outcome::ruled_out : Outcome::not_enough_evidence;
+  f.confidence = own_log ? 0.9 : 0.3;
+  f.why = own_log ? "A program's output quotes it; the kernel log of that machine does not have it."
+                  : "A program's output quotes it; only the machine's own log can prove it.";
+}
+
 }  // namespace
 
 std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& signals, const ClassifyParams& params) {
@@ -73,7 +117,7 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
   std::map<std::string, Group> groups;
   for (const Signal& s : signals) {
     const Subject subject = subject_of(s);
-    Group& group = groups[s.event_class + (s.before_job ? "/before/" : s.injected ? "/injected/" : s.absent ? "/absent/" : "/") + subject.kind + "/" + subject.id];
+    Group& group = groups[s.event_class + (s.hearsay ? "/quoted/" : s.before_job ? "/before/" : s.absent ? "/absent/" : "/") + subject.kind + "/" + subject.id];
     group.subject = subject;
     group.signals.push_back(&s);
   }
@@ -90,6 +134,7 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
     f.role = first.meaning.role;
     f.scope = first.meaning.scope;
     f.cause = first.meaning.cause;
+    f.origin = first.origin;
     f.title = first.meaning.title;
     f.action = first.meaning.action;
     f.leads_to = first.meaning.leads_to;
@@ -105,6 +150,7 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
       f.count += s->count;
       if (s->start && (!f.start || *s->start < *f.start)) { f.start = s->start; f.uncertainty = s->uncertainty; }
       if (s->end && (!f.end || *s->end > *f.end)) f.end = s->end;
+      f.alerts.insert(f.alerts.end(), s->alerts.begin(), s->alerts.end());
       times.insert(times.end(), s->times.begin(), s->times.end());
     }
     // Evidence of the earliest first, then one from each other place.
@@ -137,18 +183,29 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
       f.outcome = Outcome::ruled_out;
       f.confidence = 0.9;
       f.why = fmt::format("It ended {} before the job's first output: it belongs to an earlier run of this machine.", human_duration(*facts.job_start - *f.end));
-    } else if (first.injected) {
-    f.outcome = Outcome::ruled_out;
-    f.confidence = 0.9;
-    f.why = "Its own text says that it is a test.";
-  } else if (first.absent) {
-    f.outcome = Outcome::ruled_out;
-    f.confidence = 0.9;
-    f.why = "The machine is not among those of the last attempt.";
-  } else if (needed > 1 && !dense(times, f.count, needed, window)) {
+    } else if (first.hearsay) {
+      f.hearsay = true;
+      judge_hearsay(facts, signals, first, f);
+    } else if (first.absent) {
+      f.outcome = Outcome::ruled_out;
+      f.confidence = 0.9;
+      f.why = "The machine is not among those of the last attempt.";
+    } else if (!f.alerts.empty() && all_closed(f.alerts)) {
+      if (needed < 2) needed = params.network_alerts, window = params.network_window;
+      if (!repeated(f.alerts, needed, window)) {
+        f.transient = true;
+        f.outcome = Outcome::ruled_out;
+        f.confidence = 0.7;
+        f.why = taken_back(f.alerts, needed, window);
+      }
+    } else if (f.alerts.empty() && needed > 1 && !dense(times, f.count, needed, window)) {
       f.outcome = Outcome::ruled_out;
       f.confidence = 0.7;
       f.why = fmt::format("A transient: {} within {} would count, {} seen.", needed, human_duration(window), f.count);
+    } else if (!f.alerts.empty() && f.severity < Severity::critical && needed > 1 && !repeated(f.alerts, needed, window)) {
+      f.outcome = Outcome::ruled_out;
+      f.confidence = 0.7;
+      f.why = fmt::format("{} within {} would count, {} seen.", needed, human_duration(window), f.alerts.size());
     } else if (first.state && f.role == Role::root) {
       f.confidence = 0.5;
       f.why += " The reading has no moment of its own: it may be older than the job.";

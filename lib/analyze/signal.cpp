@@ -4,8 +4,6 @@
 #include <map>
 #include <set>
 
-#include <re2/re2.h>
-
 namespace culprit::analyze {
 
 namespace {
@@ -48,6 +46,111 @@ std::string key_of(const EventRow& e) {
   return e.rule + "\x1f" + e.event_class + text(e.host) + text(e.rank) + text(e.gpu) + text(e.nic) + text(e.peer_host ? e.peer_host : e.peer);
 }
 
+// Members that hold what programs printed: a rank's log, a launcher's console. They may quote anything.
+class ProgramOutput {
+ public:
+  explicit ProgramOutput(const Facts& facts) {
+    for (const MemberRow& m : facts.members)
+      if (m.text_kind == "training" || m.text_kind == "nccl" || (m.rank && m.text_kind.empty())) add(m.id);
+    for (const TracebackRow& t : facts.tracebacks) add(t.place.member);
+    for (const ProgressSpan& p : facts.progress) add(p.member);
+    for (const IdentityRow& i : facts.identities)
+      if (i.source == "nccl-init" || i.source == "torchrun") add(i.place.member);
+    // A console may hold the output of dmesg, too: there the kernel's lines are most of what stands in it.
+    std::map<MemberId, std::size_t> kernel_lines;
+    for (const EventRow& e : facts.events) kernel_lines[e.place.member] += e.detail.find("unit=kernel") != std::string::npos;
+    for (const MemberRow& m : facts.members)
+      if (m.text_kind == "kernel" || (!m.rank && kernel_lines.count(m.id) > 0 && 2 * kernel_lines[m.id] > m.lines)) members_.erase(m.id);
+  }
+  bool hearsay(const EventRow& e, const rules::RulePack& pack) const {
+    if (members_.count(e.place.member) == 0) return false;
+    const rules::Rule* rule = pack.find(e.rule);
+    if (rule == nullptr) return false;
+    // srun and slurmstepd speak on a job's own stderr; the daemons write syslog.
+    return rule->origin == Origin::kernel || rule->origin == Origin::bmc || (rule->origin == Origin::scheduler && is_daemon(e.detail));
+  }
+
+ private:
+  static bool is_daemon(const std::string& detail) {
+    return detail.find("unit=slurmd") != std::string::npos || detail.find("unit=slurmctld") != std::string::npos || detail.find("unit=kubelet") != std::string::npos;
+  }
+  void add(MemberId id) { members_.insert(id); }
+  std::set<MemberId> members_;
+};
+
+// The lines that take alerts back, by class and host.
+class Recoveries {
+ public:
+  explicit Recoveries(const Facts& facts) : facts_(facts) {
+    for (const EventRow& e : facts.events)
+      if (e.role == Role::recovery && facts.counts(facts.member(e.place.member))) lists_[key(e.event_class, e.host)].in_place.push_back(&e);
+    for (auto& [name, list] : lists_) {
+      for (const EventRow* e : list.in_place)
+        if (e->time_ns) list.in_time.push_back(e);
+      std::sort(list.in_place.begin(), list.in_place.end(), [&](const EventRow* a, const EventRow* b) { return place(*a) < place(*b); });
+      std::sort(list.in_time.begin(), list.in_time.end(), [&](const EventRow* a, const EventRow* b) {
+        return std::tuple(*a->time_ns, place(*a)) < std::tuple(*b->time_ns, place(*b));
+      });
+    }
+  }
+
+  // One alert from the first line that reports a trouble to the line that takes it back; what is reported meanwhile
+  // belongs to it.
+  std::vector<Alert> alerts(std::vector<const EventRow*> rows, const std::vector<std::string>& classes) const {
+    std::sort(rows.begin(), rows.end(), [](const EventRow* a, const EventRow* b) { return a->place.line < b->place.line; });
+    std::vector<Alert> out;
+    const EventRow* closed_by = nullptr;
+    for (const EventRow* e : rows) {
+      if (!out.empty() && (closed_by == nullptr || !after(*closed_by, *e))) continue;
+      closed_by = recovery_of(*e, classes);
+      const bool boot = e->time.clock == Clock::boot;
+      out.push_back({e->time_ns, closed_by ? closed_by->time_ns : std::nullopt,
+                     boot ? std::optional(e->time.ns) : e->boot ? std::optional(e->boot->ns) : std::nullopt, closed_by != nullptr});
+    }
+    return out;
+  }
+
+ private:
+  struct List { std::vector<const EventRow*> in_place, in_time; };
+  std::pair<std::int64_t, std::uint64_t> place(const EventRow& e) const { return {facts_.order(e.place.member), e.place.line}; }
+  static std::string key(const std::string& event_class, const std::optional<std::string>& host) { return event_class + '\x1f' + host.value_or(""); }
+  static bool same_part(const EventRow& a, const EventRow& b) {
+    const auto agree = [](const auto& x, const auto& y) { return !x || !y || *x == *y; };
+    return agree(a.nic, b.nic) && agree(a.gpu, b.gpu) && agree(a.peer, b.peer);
+  }
+  static bool after(const EventRow& first, const EventRow& e) {
+    if (first.place.member == e.place.member) return first.place.line < e.place.line;
+    return first.time_ns && e.time_ns && *first.time_ns < *e.time_ns;
+  }
+  // The next one of the same log; else the next one in time.
+  const EventRow* recovery_of(const EventRow& e, const std::vector<std::string>& classes) const {
+    const EventRow* in_time = nullptr;
+    const EventRow* in_place = nullptr;
+    for (const std::string& one : classes) {
+      const auto it = lists_.find(key(one, e.host));
+      if (it == lists_.end()) continue;
+      const List& list = it->second;
+      auto at = std::upper_bound(list.in_place.begin(), list.in_place.end(), place(e), [&](const auto& p, const EventRow* r) { return p < place(*r); });
+      for (; at != list.in_place.end() && (*at)->place.member == e.place.member; ++at)
+        if (same_part(e, **at)) {
+          if (in_place == nullptr || (*at)->place.line < in_place->place.line) in_place = *at;
+          break;
+        }
+      if (!e.time_ns) continue;
+      auto later = std::lower_bound(list.in_time.begin(), list.in_time.end(), *e.time_ns, [](const EventRow* r, Nanoseconds t) { return *r->time_ns < t; });
+      for (; later != list.in_time.end(); ++later)
+        if (same_part(e, **later)) {
+          if (in_time == nullptr || *(*later)->time_ns < *in_time->time_ns) in_time = *later;
+          break;
+        }
+    }
+    return in_place != nullptr ? in_place : in_time;
+  }
+
+  const Facts& facts_;
+  std::map<std::string, List> lists_;
+};
+
 void widen(Signal& s, const std::optional<Nanoseconds>& start, const std::optional<Nanoseconds>& end, Nanoseconds uncertainty) {
   if (start && (!s.start || *start < *s.start)) { s.start = start; s.uncertainty = uncertainty; }
   if (end && (!s.end || *end > *s.end)) s.end = end;
@@ -58,6 +161,8 @@ void widen(Signal& s, const std::optional<Nanoseconds>& start, const std::option
 
 std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& pack) {
   std::vector<Signal> out;
+  const ProgramOutput output(facts);
+  const Recoveries recoveries(facts);
 
   // Events of one kind, member by member; copies of the same lines in other members are not counted again.
   struct Group {
@@ -66,13 +171,14 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   std::map<std::string, Group> groups;
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
-    if (!facts.counts(m)) continue;
-    groups[key_of(e) + (before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty) ? "\x1f" "before" : "")].by_member[m->path].push_back(&e);
+    if (!facts.counts(m) || e.role == Role::recovery) continue;
+    groups[key_of(e) + (output.hearsay(e, pack) ? "\x1f" "hearsay" : "") + (before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty) ? "\x1f" "before" : "")].by_member[m->path].push_back(&e);
   }
   for (const auto& [key, group] : groups) {
     Signal s;
     const EventRow* first = nullptr;
     std::uint64_t most = 0;
+    const std::vector<const EventRow*>* fullest = nullptr;
     for (const auto& [path, rows] : group.by_member) {
       std::uint64_t lines = 0;
       std::vector<Nanoseconds> times;
@@ -87,13 +193,16 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
         if (!s.nic) s.nic = e->nic;
         if (!s.code) s.code = e->code;
       }
-      if (lines > most) { most = lines; s.times = std::move(times); }
+      if (lines > most) { most = lines; s.times = std::move(times); fullest = &rows; }
     }
     const EventRow& e = *first;
     const MemberRow* m = facts.member(e.place.member);
     s.event_class = e.event_class;
     s.rule = e.rule;
-    if (const rules::Rule* rule = pack.find(e.rule); rule != nullptr) s.meaning = rules::meaning_of(*rule, e.code, e.message, driver_of(facts, e.host));
+    if (const rules::Rule* rule = pack.find(e.rule); rule != nullptr) {
+      s.meaning = rules::meaning_of(*rule, e.code, e.message, driver_of(facts, e.host));
+      s.origin = rule->origin;
+    }
     // What the line itself printed (Fatal, Non-fatal) stands over the table, unless the driver branch gives the number another sense.
     if (s.meaning.history.empty() || s.meaning.severity == Severity::info) s.meaning.severity = e.severity;
     else s.meaning.severity = std::min(s.meaning.severity, e.severity);
@@ -108,6 +217,10 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
     s.count = most;
     s.message = e.message;
     s.state = reads_state(m);
+    s.hearsay = output.hearsay(e, pack);
+    // What a program prints of other machines is about its text, not about them.
+    if (s.hearsay) s.host = m->host;
+    if (!s.meaning.cleared_by.empty() && fullest != nullptr) s.alerts = recoveries.alerts(*fullest, s.meaning.cleared_by);
     std::sort(s.times.begin(), s.times.end());
     out.push_back(std::move(s));
   }
@@ -172,10 +285,6 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
     }
     out.push_back(std::move(s));
   }
-
-  // Errors that somebody prints to test the monitoring.
-  static const re2::RE2 kInjected(R"((?i)\b(?:synthetic|inject(?:ed|ion)|self-?test|fault drill|simulated)\b)");
-  for (Signal& s : out) s.injected = re2::RE2::PartialMatch(s.message, kInjected);
 
   // Not of this attempt: a machine that was taken out before the last attempt began.
   if (facts.manifest && !facts.manifest->attempts.empty() && !facts.manifest->attempts.back().hosts.empty()) {

@@ -15,6 +15,7 @@ namespace culprit::analyze {
 struct Signal {
   std::string event_class;
   std::string rule;
+  Origin origin = Origin::any;
   rules::Meaning meaning;                   // resolved: number, printed word, driver branch, folding
   std::optional<std::string> host, gpu, nic, peer, peer_host;
   std::optional<std::int64_t> rank, code, attempt;
@@ -26,8 +27,9 @@ struct Signal {
   std::string code_place;                   // file:line of a Python exception
   std::string function, exception;          // TypeError
   bool before_job = false;                  // ended well before the job began
-  bool injected = false;                    // a test of the monitoring, by its own words
   bool absent = false;                      // of a machine that is not in the last attempt
+  bool hearsay = false;                     // a kernel's, BMC's or scheduler's line inside a program's own output
+  std::vector<Alert> alerts;                // of a class that can be taken back, in order of the log with the most lines
   bool state = false;                       // a reading of counters or port states: no moment of its own
   std::vector<Evidence> evidence;
 };

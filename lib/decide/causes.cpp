@@ -14,6 +14,8 @@ constexpr Nanoseconds kSlack = 5 * kSecond;
 
 bool one_of(const std::string& word, std::initializer_list<std::string_view> words) { return std::find(words.begin(), words.end(), word) != words.end(); }
 
+bool contains(const std::vector<std::string>& words, const std::string& word) { return std::find(words.begin(), words.end(), word) != words.end(); }
+
 bool consequence(const Finding& f) { return f.role == Role::cascade || f.role == Role::teardown; }
 
 bool leads_to(const Finding& cause, const std::string& event_class) {
@@ -28,12 +30,13 @@ void add(std::vector<Cause>& causes, CauseKind kind, const Finding& f, const Dec
   for (Cause& c : causes) {
     if (c.kind != kind) continue;
     const bool together = !c.start || !f.start || std::abs(*f.start - *c.start) <= (machine ? c.uncertainty + f.uncertainty + kSlack : params.same_moment);
-    const bool same_host = machine && f.host && std::find(c.hosts.begin(), c.hosts.end(), *f.host) != c.hosts.end();
+    const bool same_host = machine && f.host && contains(c.hosts, *f.host);
     const bool same_class = std::any_of(c.findings.begin(), c.findings.end(), [&](const Finding* other) { return other->event_class == f.event_class; });
     const bool near = !c.start || !f.start || std::abs(*f.start - *c.start) <= params.same_moment;
     if (!(same_host || together || (same_class && near))) continue;
     c.findings.push_back(&f);
-    for (const auto& host : f.hosts) if (std::find(c.hosts.begin(), c.hosts.end(), host) == c.hosts.end()) c.hosts.push_back(host);
+    for (const auto& host : f.hosts)
+      if (!contains(c.hosts, host)) c.hosts.push_back(host);
     c.confidence = std::max(c.confidence, f.confidence);
     return;
   }
@@ -47,11 +50,167 @@ void add(std::vector<Cause>& causes, CauseKind kind, const Finding& f, const Dec
   causes.push_back(std::move(c));
 }
 
+// Sorts out, one reason after the other, what cannot have come first.
+class Sieve {
+ public:
+  Sieve(const Case& incident, const DecideParams& params) : incident_(incident), params_(params) {}
+
+  FirstFailure run() {
+    find_first_consequence();
+    for (const Finding& f : incident_.findings) {
+      if (f.transient) remember_transient(f);
+      else if (const auto kind = kind_of(f); kind && passes(f, *kind)) candidates_.push_back(&f);
+    }
+    drop_known_consequences();
+    find_first_trouble();
+    for (const Finding* f : own_)
+      if (came_first(*f)) add(out_.causes, *kind_of(*f), *f, params_);
+    order();
+    return std::move(out_);
+  }
+
+ private:
+  void exclude(const Finding& f, Exclusion reason, std::string why) { out_.excluded.push_back({&f, reason, std::move(why)}); }
+
+  bool went_on(const Finding& f) const { return f.end && incident_.last_progress && *f.end + f.uncertainty + params_.went_on < *incident_.last_progress; }
+
+  // When others began to notice. Noise of a healthy phase (a reset connection an hour before) does not count.
+  void find_first_consequence() {
+    for (const Finding& f : incident_.findings) {
+      if (f.outcome != Outcome::fired || !consequence(f) || !f.start || f.analysis != "classify" || f.subject.kind != "job") continue;
+      // The scheduler's word is a decision; what failed before it is another question (user_request).
+      if (went_on(f) || one_of(f.event_class, {"scheduler_teardown", "scheduler_time_limit", "k8s_teardown"})) continue;
+      const Nanoseconds begin = incident_.last_progress ? std::max(*f.start, std::min(*incident_.last_progress, f.end.value_or(*f.start))) : *f.start;
+      if (!out_.first_consequence || begin < *out_.first_consequence) out_.first_consequence = begin;
+    }
+  }
+
+  // What was taken back is a cause only when something broke while it lasted.
+  void remember_transient(const Finding& f) {
+    if (!out_.first_consequence || went_on(f)) return;
+    for (const Alert& a : f.alerts)
+      if (a.begin && a.end && *a.begin - f.uncertainty - kSlack <= *out_.first_consequence && *out_.first_consequence <= *a.end + f.uncertainty + params_.after_alert) {
+        out_.transients.push_back(&f);
+        return;
+      }
+  }
+
+  bool passes(const Finding& f, CauseKind kind) {
+    if (went_on(f)) return exclude(f, Exclusion::ran_on, fmt::format("the job completed steps for {} after it", human_duration(*incident_.last_progress - *f.end))), false;
+    if (kind == CauseKind::shared && f.severity == Severity::warning && (f.hosts.size() < 2 || static_cast<double>(f.hosts.size()) < params_.shared_hosts * static_cast<double>(incident_.hosts)))
+      return exclude(f, Exclusion::too_few, fmt::format("{} of {} hosts report it, and only as a warning", std::max<std::size_t>(1, f.hosts.size()), incident_.hosts)), false;
+    if (accuses_host(f, kind) && f.host && !incident_.job_hosts.empty() && !contains(incident_.job_hosts, *f.host))
+      return exclude(f, Exclusion::not_of_job, fmt::format("no process of the job ran on {}", *f.host)), false;
+    if (accuses_host(f, kind) && !f.start && !corroborated(f))
+      return exclude(f, Exclusion::unplaced, "nothing tells when it was, and no other source names that machine"), false;
+    // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when it reports a CUDA
+    // error, or when they fall into its last moments.
+    if (kind == CauseKind::device_or_program && f.event_class.rfind("gpu_xid/", 0) == 0 && incident_.any_training_output && !cuda_error() &&
+        !(f.start && out_.first_consequence && std::abs(*out_.first_consequence - *f.start) < params_.same_moment))
+      return exclude(f, Exclusion::unplaced, "no rank reports a CUDA error, and it cannot be placed near the failure"), false;
+    return true;
+  }
+
+  bool cuda_error() const {
+    return std::any_of(incident_.findings.begin(), incident_.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0; });
+  }
+
+  // Kinds whose answer takes a machine out of service or repairs it, on the word of the machine's own log.
+  static bool accuses_host(const Finding& f, CauseKind kind) {
+    return kind == CauseKind::machine || kind == CauseKind::network || (kind == CauseKind::resource && f.origin != Origin::any);
+  }
+
+  // A second source that is independent of the machine's own log names it: its ranks, or who waits for whom. Without
+  // any output of the job there is no story in which it could have another place.
+  bool corroborated(const Finding& f) const {
+    if (f.origin == Origin::any || !incident_.any_training_output) return true;
+    if (!f.host) return false;
+    for (const Finding& other : incident_.findings) {
+      if (&other == &f || other.outcome != Outcome::fired || !contains(other.hosts, *f.host)) continue;
+      if (other.analysis == "hang" || other.analysis == "root_diag" || other.analysis == "silence") return true;
+      const bool of_program = other.analysis == "classify" && other.origin == Origin::any && !other.hearsay && other.hosts.size() == 1;
+      if (of_program && (other.event_class.rfind("cuda_", 0) == 0 || other.cause == CauseKind::machine || other.cause == CauseKind::crash || other.cause == CauseKind::device_or_program)) return true;
+    }
+    return false;
+  }
+
+  // A known consequence of another candidate that came before it on the same machine is none.
+  void drop_known_consequences() {
+    std::map<std::string, std::vector<const Finding*>> parents;   // that lead to something, by host; "": of no host
+    for (const Finding* f : candidates_)
+      if (!f->leads_to.empty() || gpu_fault(*f)) parents[f->host.value_or("")].push_back(f);
+    for (const Finding* f : candidates_) {
+      const Finding* parent = nullptr;
+      const auto look = [&](const std::vector<const Finding*>& list) {
+        for (const Finding* other : list)
+          if (parent == nullptr && is_parent(*other, *f)) parent = other;
+      };
+      if (f->host && !f->hosts.empty()) {
+        if (const auto own = parents.find(*f->host); own != parents.end()) look(own->second);
+        if (const auto free = parents.find(""); free != parents.end()) look(free->second);
+      } else {
+        for (const auto& [host, list] : parents) look(list);
+      }
+      if (parent != nullptr) exclude(*f, Exclusion::led_to, fmt::format("{} on {} leads to it", parent->event_class, parent->subject.id));
+      else own_.push_back(f);
+    }
+  }
+
+  static bool gpu_fault(const Finding& f) { return kind_of(f) == CauseKind::machine && (f.symptom == "GPU Unavailable" || f.symptom == "GPU Memory Error"); }
+
+  static bool is_parent(const Finding& other, const Finding& f) {
+    if (&other == &f || other.event_class == f.event_class) return false;
+    const bool before = !f.start || !other.start || *other.start <= *f.start + other.uncertainty + f.uncertainty;
+    const bool after = f.start && other.start && *f.start + f.uncertainty + other.uncertainty < *other.start;
+    if (!before || after) return false;
+    // Of two that lead to each other the earlier is the parent, or the first by name.
+    const bool mutual = leads_to(f, other.event_class);
+    const bool first = mutual && (f.start && other.start && *f.start != *other.start ? *f.start < *other.start : f.id < other.id);
+    if (leads_to(other, f.event_class) && !first) return true;
+    // A device's fault reaches the program as a CUDA error or an exception on the same host.
+    return gpu_fault(other) && f.host && f.host == other.host && (f.event_class.rfind("cuda_", 0) == 0 || one_of(f.event_class, {"gpu_xid/13", "gpu_xid/31"}));
+  }
+
+  // The earliest moment of trouble: a cause's, or the first consequence's.
+  void find_first_trouble() {
+    first_ = out_.first_consequence;
+    for (const Finding* f : own_) {
+      if (*kind_of(*f) == CauseKind::network || *kind_of(*f) == CauseKind::device_or_program) continue;
+      if (f->start && (!first_ || *f->start < *first_)) { first_ = f->start; first_uncertainty_ = f->uncertainty; first_is_cause_ = true; }
+    }
+  }
+
+  bool came_first(const Finding& f) {
+    if (f.start && first_ && *f.start - f.uncertainty - first_uncertainty_ - kSlack > *first_)
+      return exclude(f, Exclusion::after_failure, fmt::format("it came {} after the first {}", human_duration(*f.start - *first_), first_is_cause_ ? "failure" : "sign of failure on other ranks")), false;
+    if (*kind_of(f) == CauseKind::network && f.start && out_.first_consequence && *out_.first_consequence - f.end.value_or(*f.start) > params_.network_lead)
+      return exclude(f, Exclusion::over_before, fmt::format("it ended {} before the first broken connection", human_duration(*out_.first_consequence - f.end.value_or(*f.start)))), false;
+    return true;
+  }
+
+  // A moment that can be placed before the trouble is better than one that cannot; then the kind; then the earlier. A
+  // reading of a counter must not stand before an exception with a moment.
+  void order() {
+    for (Cause& c : out_.causes) std::sort(c.hosts.begin(), c.hosts.end());
+    std::stable_sort(out_.causes.begin(), out_.causes.end(), [](const Cause& a, const Cause& b) {
+      const auto key = [](const Cause& c) { return std::tuple(c.confidence < 0.6, static_cast<int>(c.kind), !c.start.has_value(), c.start.value_or(0)); };
+      return key(a) < key(b);
+    });
+  }
+
+  const Case& incident_;
+  const DecideParams& params_;
+  FirstFailure out_;
+  std::vector<const Finding*> candidates_, own_;
+  std::optional<Nanoseconds> first_;
+  Nanoseconds first_uncertainty_ = 0;
+  bool first_is_cause_ = false;
+};
+
 }  // namespace
 
 std::optional<CauseKind> kind_of(const Finding& f) {
-  if (f.analysis == "hang" || f.analysis == "stacks" || f.analysis == "collectives") return std::nullopt;  // the step stopped_rank asks them
-  if (f.analysis != "classify" || f.outcome != Outcome::fired) return std::nullopt;
+  if (f.analysis != "classify" || f.outcome != Outcome::fired || f.hearsay) return std::nullopt;
   // A confirmation of a machine's fault stands for it when the fault itself left no line.
   const bool confirms = f.role == Role::confirmation && f.severity == Severity::critical && f.scope == Scope::host_local;
   if (f.role != Role::root && !confirms) return std::nullopt;
@@ -68,94 +227,6 @@ std::optional<CauseKind> kind_of(const Finding& f) {
   }
 }
 
-FirstFailure first_failure(const Case& incident, const DecideParams& params) {
-  FirstFailure out;
-  std::vector<const Finding*> candidates;
-  const auto went_on = [&](const Finding& f) { return f.end && incident.last_progress && *f.end + f.uncertainty + params.went_on < *incident.last_progress; };
-
-  // When others began to notice. Noise of a healthy phase (a reset connection an hour before) does not count.
-  for (const Finding& f : incident.findings) {
-    if (f.outcome != Outcome::fired || !consequence(f) || !f.start || f.analysis != "classify" || f.subject.kind != "job") continue;
-    // The scheduler's word is a decision; what failed before it is another question (user_request).
-    if (went_on(f) || f.event_class == "scheduler_teardown" || f.event_class == "scheduler_time_limit" || f.event_class == "k8s_teardown") continue;
-    const Nanoseconds begin = incident.last_progress ? std::max(*f.start, std::min(*incident.last_progress, f.end.value_or(*f.start))) : *f.start;
-    if (!out.first_consequence || begin < *out.first_consequence) out.first_consequence = begin;
-  }
-
-  const bool cuda_error = std::any_of(incident.findings.begin(), incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0; });
-  for (const Finding& f : incident.findings) {
-    const auto kind = kind_of(f);
-    if (!kind) continue;
-    if (went_on(f)) {
-      out.excluded.emplace_back(&f, fmt::format("the job completed steps for {} after it", human_duration(*incident.last_progress - *f.end)));
-      continue;
-    }
-    if (*kind == CauseKind::shared && f.severity == Severity::warning && (f.hosts.size() < 2 || static_cast<double>(f.hosts.size()) < params.shared_hosts * static_cast<double>(incident.hosts))) {
-      out.excluded.emplace_back(&f, fmt::format("{} of {} hosts report it, and only as a warning", std::max<std::size_t>(1, f.hosts.size()), incident.hosts));
-      continue;
-    }
-    // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when it reports a CUDA
-    // error, or when they fall into its last moments.
-    if (*kind == CauseKind::device_or_program && f.event_class.rfind("gpu_xid/", 0) == 0 && !cuda_error &&
-        !(f.start && out.first_consequence && std::abs(*out.first_consequence - *f.start) < params.same_moment)) {
-      out.excluded.emplace_back(&f, "no rank reports a CUDA error, and it cannot be placed near the failure");
-      continue;
-    }
-    candidates.push_back(&f);
-  }
-
-  // A known consequence of another candidate that came before it on the same machine is none.
-  std::vector<const Finding*> own;
-  for (const Finding* f : candidates) {
-    const Finding* parent = nullptr;
-    for (const Finding* other : candidates) {
-      if (other == f || other->event_class == f->event_class) continue;
-      const bool before = !f->start || !other->start || *other->start <= *f->start + other->uncertainty + f->uncertainty;
-      const bool after = f->start && other->start && *f->start + f->uncertainty + other->uncertainty < *other->start;
-      const bool here = !f->host || !other->host || f->host == other->host || f->hosts.empty();
-      const bool mutual = leads_to(*f, other->event_class);
-      if (before && !after && here && leads_to(*other, f->event_class) &&
-          // Of two that lead to each other the earlier is the parent, or the first by name.
-          !(mutual && (f->start && other->start && *f->start != *other->start ? *f->start < *other->start : f->id < other->id))) {
-        parent = other;
-        break;
-      }
-      // A device's fault reaches the program as a CUDA error or an exception on the same host.
-      const bool gpu_fault = *kind_of(*other) == CauseKind::machine && (other->symptom == "GPU Unavailable" || other->symptom == "GPU Memory Error");
-      if (gpu_fault && before && !after && f->host && f->host == other->host && (f->event_class.rfind("cuda_", 0) == 0 || one_of(f->event_class, {"gpu_xid/13", "gpu_xid/31"}))) { parent = other; break; }
-    }
-    if (parent != nullptr) out.excluded.emplace_back(f, fmt::format("{} on {} leads to it", parent->event_class, parent->subject.id));
-    else own.push_back(f);
-  }
-
-  // The earliest moment of trouble: a cause's, or the first consequence's.
-  std::optional<Nanoseconds> first = out.first_consequence;
-  Nanoseconds first_uncertainty = 0;
-  bool first_is_cause = false;
-  for (const Finding* f : own) {
-    if (*kind_of(*f) == CauseKind::network || *kind_of(*f) == CauseKind::device_or_program) continue;
-    if (f->start && (!first || *f->start < *first)) { first = f->start; first_uncertainty = f->uncertainty; first_is_cause = true; }
-  }
-  for (const Finding* f : own) {
-    if (f->start && first && *f->start - f->uncertainty - first_uncertainty - kSlack > *first) {
-      out.excluded.emplace_back(f, fmt::format("it came {} after the first {}", human_duration(*f->start - *first), first_is_cause ? "failure" : "sign of failure on other ranks"));
-      continue;
-    }
-    if (*kind_of(*f) == CauseKind::network && f->start && out.first_consequence && *out.first_consequence - f->end.value_or(*f->start) > params.network_lead) {
-      out.excluded.emplace_back(f, fmt::format("it ended {} before the first broken connection", human_duration(*out.first_consequence - f->end.value_or(*f->start))));
-      continue;
-    }
-    add(out.causes, *kind_of(*f), *f, params);
-  }
-  for (Cause& c : out.causes) std::sort(c.hosts.begin(), c.hosts.end());
-  // A moment that can be placed before the trouble is better than one that cannot; then the kind; then the earlier.
-  std::stable_sort(out.causes.begin(), out.causes.end(), [](const Cause& a, const Cause& b) {
-    const auto key = [](const Cause& c) { return std::tuple(static_cast<int>(c.kind), !c.start.has_value(), c.start.value_or(0)); };
-    return key(a) < key(b);
-  });
-  // A reading of a counter must not stand before an exception with a moment.
-  std::stable_sort(out.causes.begin(), out.causes.end(), [](const Cause& a, const Cause& b) { return (a.confidence >= 0.6) > (b.confidence >= 0.6); });
-  return out;
-}
+FirstFailure first_failure(const Case& incident, const DecideParams& params) { return Sieve(incident, params).run(); }
 
 }  // namespace culprit::decide

@@ -21,9 +21,19 @@ struct Cause {
 // What a finding would be as a cause; nullopt for consequences, remarks and everything ruled out.
 std::optional<CauseKind> kind_of(const Finding& finding);
 
+// Why a candidate cannot have come first.
+enum class Exclusion { ran_on, too_few, not_of_job, unplaced, led_to, after_failure, over_before };
+
+struct Excluded {
+  const Finding* finding = nullptr;
+  Exclusion reason{};
+  std::string why;
+};
+
 struct FirstFailure {
   std::vector<Cause> causes;                // that can have come first, best first
-  std::vector<std::pair<const Finding*, std::string>> excluded;  // and why
+  std::vector<Excluded> excluded;
+  std::vector<const Finding*> transients;   // taken back, below their tolerance, and something broke while they lasted
   std::optional<Nanoseconds> first_consequence;
 };
 

@@ -28,17 +28,21 @@ constexpr Rung kLadder[] = {
     {"critical_errors", critical_errors},          // Aegis CriticalError: a machine's own fault, first in time -> isolate
     {"shared_cause", shared_cause},                // one storage, service, switch seen by many -> repair that
     {"resources", resources},                      // memory, disk, shared memory, limits -> repair
+    {"setup_failure", setup_failure},              // a wrong address, library, device, permission -> repair the setting
     {"user_code", user_code},                      // ByteRobust: user-space error with a module -> rollback
     {"device_or_code", device_or_code},            // illegal access: many GPUs the program, one GPU again and again the device
     {"process_crash", process_crash},              // a segfault once -> reattempt
     {"stopped_rank", stopped_rank},                // FT-HSDP, ByteRobust: whom everybody waits for -> isolate; mismatch -> rollback
     {"network_alerts", network_alerts},            // flaps beyond their tolerance before the first broken connection
+    {"transient_alert", transient_alert},          // ByteRobust: one alert below its tolerance, taken back -> reattempt
+    {"ended_outside", ended_outside},              // somebody asked the launcher to stop: nobody's fault
     {"numerics", numerics},                        // NaN without a culprit -> bit-wise checks
     {"root_diag", root_diag_step},                 // Aegis RootDiag, NetDiag
     {"config_check", config_check},                // Aegis ConfigCheck
     {"stuck_group", stuck_group},                  // all are in one collective and nobody gets out -> checks on that group
     {"silent_rank", silent_rank},                  // everybody waits, one does not
     {"distributed_errors", few_reporters},         // Aegis DistError: at most two hosts report -> isolate those
+    {"process_ended", process_ended},              // exit codes and signals that nothing explains
     {"not_enough_evidence", leftover},             // ByteRobust: crash without a culprit -> stop-time checks; hang -> collect
 };
 
@@ -78,9 +82,9 @@ Verdict decide(const Case& incident, const DecideParams& params) {
   }
   consider_history(incident, w.verdict);
   std::set<std::string> remarked;
-  for (const auto& [finding, why] : w.first.excluded) {
+  for (const auto& [finding, reason, why] : w.first.excluded) {
     w.verdict.steps.push_back({"excluded", "ruled_out", fmt::format("{} on {}: {}", finding->event_class, finding->subject.id, why)});
-    if (kind_of(*finding) == CauseKind::machine && finding->host && w.verdict.next.size() < 8 && why.find(" leads to it") == std::string::npos && remarked.insert(*finding->host).second)
+    if (kind_of(*finding) == CauseKind::machine && finding->host && w.verdict.next.size() < 8 && reason != Exclusion::led_to && remarked.insert(*finding->host).second)
       next(w.verdict, "plan", fmt::format("{} also showed {}, which is not what ended the job ({}): check it before the next start.", *finding->host, finding->event_class, why));
   }
   w.verdict.end = incident.job_end;

@@ -21,6 +21,8 @@ struct DecideParams {
   Nanoseconds same_burst = 180 * kSecond;
   // Work that went on for this long after an event says that the event did not end the job.
   Nanoseconds went_on = 120 * kSecond;
+  // An alert that was taken back explains what broke until this long after its end: retries give up late.
+  Nanoseconds after_alert = 60 * kSecond;
   // Network warnings this long before the first broken connection may have broken it.
   Nanoseconds network_lead = 900 * kSecond;
   // How long after the scheduler's word faults still belong to the clean-up and to maintenance.

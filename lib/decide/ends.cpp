@@ -21,8 +21,11 @@ Answer something_collected(Walk& w) {
 
 namespace {
 
+// Proof of success: the job's own exit code, a closing line, or the last planned step.
 bool ended_well(const Walk& w) {
-  return std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [](const ExitFact& x) { return x.code == 0; });
+  const Case& c = w.incident;
+  const bool all_steps = c.last_iteration && c.planned_iterations && *c.last_iteration >= *c.planned_iterations;
+  return c.completed || all_steps || std::any_of(c.exits.begin(), c.exits.end(), [](const ExitFact& x) { return x.code == 0; });
 }
 
 // Something that was over before this run of the job began.
@@ -67,10 +70,11 @@ std::string failure(const Walk& w) {
   if (trouble && !zero) return "the logs tell of a failure";
   for (const Finding& f : w.incident.findings)
     if (f.analysis == "collectives" && f.outcome == Outcome::not_enough_evidence && !zero) return "collectives are unfinished, and nothing says that the job ended well";
-  const bool machine = w.best(CauseKind::machine) != nullptr && w.best()->confidence >= 0.9;
-  const bool nan = w.best(CauseKind::numerics) != nullptr;
+  // A job that ended well was not ended by a machine: what the machine reports is worth a look, and no failure.
+  const bool machine = w.best(CauseKind::machine) != nullptr && w.best()->confidence >= 0.9 && !zero;
   if (machine) return "a machine of the job reports a critical error";
-  if (nan) return "the loss stopped being a number";
+  if (w.best(CauseKind::numerics) != nullptr) return "the loss stopped being a number";
+  if (!zero && w.best() != nullptr && (w.best()->kind == CauseKind::environment || w.best()->kind == CauseKind::outside)) return "the logs tell of a failure";
   if (trouble && after_effects(w)) return "ranks report failed communication although the job's exit code is 0";
   return {};
 }
@@ -108,15 +112,40 @@ void look_again(Verdict& v) {
   next(v, "collect", fmt::format("if it stands still now, the stacks of all ranks, twice, a minute apart: {}", kDumpStacks));
 }
 
+// Steps up to the last line that the job wrote: it was running when its logs were collected.
+bool ran_to_the_end_of_its_logs(const Case& c) {
+  if (!c.last_iteration && !c.last_progress) return false;
+  return !c.last_progress || !c.job_end || *c.job_end <= *c.last_progress + std::max<Nanoseconds>(60 * kSecond, 10 * c.step_time);
+}
+
+// Nothing proves a failure, and nothing proves success.
+Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
+  Verdict& v = w.verdict;
+  v.action = "investigate";
+  v.precision = "candidates";
+  const Case& c = w.incident;
+  v.summary = c.last_iteration ? fmt::format("The logs end after iteration {}{}, and nothing proves success or failure.", *c.last_iteration, c.planned_iterations ? fmt::format(" of {}", *c.planned_iterations) : "")
+                               : "The logs end without proof of success or failure.";
+  quote_leads(w, leads);
+  if (const Finding* f = undecided(w)) v.summary += " The dumps are of one moment: they do not tell whether it stood still then." + lead(*f);
+  remarks(w);
+  next(v, "collect", "the end of stdout and stderr of every rank, and how the job ended: the scheduler's record (sacct -j JOBID, kubectl describe pod) or the launcher's exit code");
+  look_again(v);
+  return taken("no sign of a failure that is known, and no proof of success");
+}
+
 }  // namespace
 
 Answer job_finished(Walk& w) {
   if (const std::string why = failure(w); !why.empty()) return ruled_out(why);
-  if (!ended_well(w)) return ruled_out("no exit code of the job is known");
+  if (!ended_well(w)) return ruled_out("neither an exit code nor a closing line nor the last planned step says that the job ended well");
   nothing_failed(w);
-  w.verdict.summary = "No failure: the job finished with exit code 0.";
+  const bool code = std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [](const ExitFact& x) { return x.code == 0; });
+  w.verdict.summary = code ? "No failure: the job finished with exit code 0."
+                    : w.incident.completed ? "No failure: the job ran to its end."
+                                           : fmt::format("No failure: the job completed all {} planned steps.", *w.incident.planned_iterations);
   remarks(w);
-  return taken("the job's exit code is 0 and no rank reports trouble");
+  return taken("the job ended well and no rank reports trouble");
 }
 
 // Somebody took the dumps for a reason, and they are all there is.
@@ -139,8 +168,10 @@ Answer no_failure(Walk& w) {
   if (const std::string why = failure(w); !why.empty()) return ruled_out(why);
   for (const Finding& f : w.incident.findings)
     if (scheduler_word(f) && !before_this_run(w.incident.history, f)) return ruled_out("the scheduler ended this run");
+  const std::vector<const Finding*> leads = strongest_leads(w);
+  if (!leads.empty() || !ran_to_the_end_of_its_logs(w.incident)) return logs_end(w, leads);
   nothing_failed(w);
-  w.verdict.summary = "No failure that the logs show: no failed process, no failed communication, no fault of a machine.";
+  w.verdict.summary = "No failure that the logs show: steps were completed up to the end of the logs.";
   const auto& done = w.incident.last_iteration;
   const auto& planned = w.incident.planned_iterations;
   const bool unfinished = done && planned && *done < *planned;
@@ -263,28 +294,32 @@ Answer leftover(Walk& w) {
   Verdict& v = w.verdict;
   const bool hang = std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom == "Job Hang"; });
   const bool crash = after_effects(w) || std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [](const ExitFact& x) { return x.code != 0; });
+  const std::vector<const Finding*> leads = strongest_leads(w);
   v.precision = "candidates";
   if (hang) {
     v.action = "investigate";
     v.symptom = "Job Hang";
-    v.summary = "Not enough evidence: the job hung, every rank that speaks is a victim, and nothing says whom they waited for.";
+    v.summary = "Not enough evidence: the job hung, and nothing says which rank the others waited for.";
     next(v, "collect", fmt::format("stacks of all ranks while it hangs: {}", kDumpStacks));
     next(v, "collect", "TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 for the flight recorder; ncclras -v while it hangs");
   } else if (crash) {
     v.action = "checks";
-    v.symptom = "None";
     for (const Finding& f : w.incident.findings)
       if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom != "None") v.symptom = f.symptom;
-    v.summary = "Not enough evidence: the job crashed and no log names a culprit; run stop-time checks before the next start.";
-    next(v, "plan", "Stop-time checks on all machines of the job: dcgmi diag -r 3, all-to-all within each machine, all-gather between neighbours; evict what fails, else reattempt.");
+    v.summary = leads.empty() ? "Not enough evidence: the job crashed and no log names a cause; run stop-time checks before the next start."
+                              : "Not enough evidence: the job crashed and nothing proves the cause.";
+    if (w.incident.uses_gpus)
+      next(v, "plan", "Stop-time checks on all machines of the job: dcgmi diag -r 3, all-to-all within each machine, all-gather between neighbours; evict what fails, else reattempt.");
   } else {
     v.action = "investigate";
     v.summary = "Not enough evidence: the logs tell of trouble, and not of its cause.";
   }
   for (const Finding& f : w.incident.findings)
     if (f.outcome == Outcome::fired && f.role == Role::cascade && f.start && (!v.start || *f.start < *v.start)) v.start = f.start;
-  next(v, "collect", "kernel log of every host (dmesg -T, or journalctl -k -o short-iso-precise), nvidia-smi -q, ibstat");
-  next(v, "collect", "NCCL_DEBUG=WARN at least, NCCL_DEBUG=INFO for the first minutes: it ties ranks to hosts, GPUs and addresses");
+  quote_leads(w, leads);
+  next(v, "collect", w.incident.uses_gpus ? "kernel log of every host (dmesg -T, or journalctl -k -o short-iso-precise), nvidia-smi -q, ibstat"
+                                          : "kernel log of every host (dmesg -T, or journalctl -k -o short-iso-precise)");
+  if (w.incident.uses_gpus) next(v, "collect", "NCCL_DEBUG=WARN at least, NCCL_DEBUG=INFO for the first minutes: it ties ranks to hosts, GPUs and addresses");
   if (!w.incident.has_rank_map) next(v, "collect", "a job.json with hosts in node-rank order and gpus_per_node (`culprit schema job-v1.json`)");
   return taken("nothing above applies");
 }

@@ -125,7 +125,7 @@ std::string shared_path(const std::string& text) {
 }  // namespace
 
 Answer resources(Walk& w) {
-  const Cause* c = w.best(CauseKind::resource) != nullptr ? w.best() : w.best(CauseKind::environment);
+  const Cause* c = w.best(CauseKind::resource);
   if (c == nullptr) return ruled_out("no process ran out of memory, disk or shared memory first");
   const Finding& f = *c->findings.front();
   Verdict& v = w.verdict;

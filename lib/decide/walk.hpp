@@ -49,6 +49,13 @@ std::string checks_of(const std::vector<std::string>& hosts);
 void drain(Verdict& v, const std::string& host, std::string_view reason);
 void advise(Verdict& v, const Cause& cause);
 
+// Cut in the middle: the kind of a message stands at its beginning, the reason at its end.
+std::string quoted(const std::string& text, std::size_t most);
+// The findings that say most of a cause although they prove none, best first. leads.cpp
+std::vector<const Finding*> strongest_leads(const Walk& w);
+// Quotes the first in the summary, called a lead, and the others among the next steps.
+void quote_leads(Walk& w, const std::vector<const Finding*>& leads);
+
 std::vector<std::string> ids(const std::vector<const Finding*>& findings);
 std::string number(const Finding& f, std::string_view key);
 // So many hosts that they share a cause.
@@ -86,6 +93,11 @@ Answer numerics(Walk& w);
 Answer root_diag_step(Walk& w);
 Answer silent_rank(Walk& w);
 Answer few_reporters(Walk& w);
+// process_ends.cpp
+Answer setup_failure(Walk& w);
+Answer ended_outside(Walk& w);
+Answer process_ended(Walk& w);
+Answer transient_alert(Walk& w);
 // slowness.cpp
 Answer slow_job(Walk& w);
 // waiting.cpp

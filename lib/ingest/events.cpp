@@ -80,6 +80,10 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
     if (!row.detail.empty()) row.detail += '\n';
     row.detail += key + "=" + value.substr(0, 200);
   }
+  if (const std::string& unit = line.line.prefix.unit; line.line.prefix.kernel || !unit.empty()) {
+    if (!row.detail.empty()) row.detail += '\n';
+    row.detail += "unit=" + (line.line.prefix.kernel ? "kernel" : unit.substr(0, 60));
+  }
   if (row.code && *row.code >= 144 && *row.code <= 150 && match.event_class.rfind("gpu_xid/", 0) == 0)
     if (const auto decode = rules::decode_nvlink5(*row.code, line.line.message, {})) {
       if (!row.detail.empty()) row.detail += '\n';

@@ -30,6 +30,13 @@ struct Subject {
   auto operator<=>(const Subject&) const = default;
 };
 
+// From the line that reports a trouble to the one that takes it back; no end: still open. Without times nullopt.
+struct Alert {
+  std::optional<Nanoseconds> begin, end;    // UTC
+  std::optional<Nanoseconds> begin_boot;    // on the machine's own boot clock: distances hold although the date is unknown
+  bool closed = false;
+};
+
 struct Finding {
   std::string id;               // analysis/what/where, the same in every run
   std::string analysis;
@@ -41,6 +48,7 @@ struct Finding {
   Role role = Role::advice;
   Scope scope = Scope::host_local;
   CauseKind cause = CauseKind::none;    // what it would be if it came first
+  Origin origin = Origin::any;          // who prints it
   double confidence = 0;        // 0 to 1
   std::string why;              // the reason of the confidence, a sentence
   std::string title;            // a noun phrase
@@ -57,6 +65,9 @@ struct Finding {
   std::vector<std::string> hosts;           // all hosts it was seen on, sorted
   std::vector<std::int64_t> ranks;          // all ranks, sorted
   std::vector<std::string> leads_to;
+  std::vector<Alert> alerts;                // of a class that can be taken back, in order
+  bool hearsay = false;                     // a program's output quotes it: it accuses nobody
+  bool transient = false;                   // taken back each time, and below its tolerance
 };
 
 struct Target {

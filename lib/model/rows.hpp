@@ -14,7 +14,10 @@ namespace culprit {
 using MemberId = std::int64_t;
 
 enum class Severity { info, warning, distributed, critical };
-enum class Role { advice, teardown, confirmation, cascade, root };
+// recovery: a line that takes an alert back, or says that the job ended well.
+enum class Role { advice, recovery, teardown, confirmation, cascade, root };
+// Who prints such a line. A kernel's line inside a program's output is hearsay: a program prints whatever it likes.
+enum class Origin { any, kernel, bmc, scheduler };
 enum class Scope { host_local, shared, user_code, job_wide };
 // What kind of cause a fault would be, in the order in which kinds are preferred when time cannot tell. none: no cause.
 enum class CauseKind { none, machine, network, shared, environment, resource, program, crash, device_or_program, numerics, outside };
@@ -23,10 +26,12 @@ std::string_view name(Severity severity);
 std::string_view name(Role role);
 std::string_view name(Scope scope);
 std::string_view name(CauseKind cause);
+std::string_view name(Origin origin);
 std::optional<Severity> severity_named(std::string_view text);
 std::optional<Role> role_named(std::string_view text);
 std::optional<Scope> scope_named(std::string_view text);
 std::optional<CauseKind> cause_named(std::string_view text);
+std::optional<Origin> origin_named(std::string_view text);
 
 // Where a fact stands in the bundle. line is 1-based and counts '\n' only, as an editor does; offset and length are
 // bytes of the member as it was read (decompressed).

@@ -71,8 +71,9 @@ Result<> check_pattern(const std::string& pattern, const std::string& file, cons
   return {};
 }
 
-Rule read_rule(const json& object, const std::string& family, const std::string& file) {
+Rule read_rule(const json& object, const std::string& family, Origin origin, const std::string& file) {
   Rule rule;
+  rule.origin = object.contains("origin") ? *origin_named(object["origin"].get<std::string>()) : origin;
   rule.id = object["id"].get<std::string>();
   rule.event_class = object["class"].get<std::string>();
   rule.family = family;
@@ -132,9 +133,10 @@ Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::strin
   }
   std::vector<Rule> rules;
   const std::string family = document["family"].get<std::string>();
+  const Origin origin = document.contains("origin") ? *origin_named(document["origin"].get<std::string>()) : Origin::any;
   std::size_t index = 0;
   for (const auto& object : document["rules"]) {
-    Rule rule = read_rule(object, family, file);
+    Rule rule = read_rule(object, family, origin, file);
     const auto patterns = [&](const std::vector<std::string>& list, const char* key) -> Result<> {
       for (std::size_t i = 0; i < list.size(); ++i) CULPRIT_CHECK(check_pattern(list[i], file, fmt::format("rules[{}].{}[{}] of '{}'", index, key, i, rule.id)));
       return {};

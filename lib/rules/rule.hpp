@@ -52,6 +52,7 @@ struct Rule {
   std::string family;
   std::string file;            // where it was read from
   std::string source;
+  Origin origin = Origin::any;
   Meaning meaning;
   std::vector<std::string> where;
   std::vector<std::string> match;
