@@ -21,6 +21,7 @@
 #include "analyze/hang.hpp"
 #include "analyze/identity.hpp"
 #include "analyze/job_life.hpp"
+#include "analyze/leads.hpp"
 #include "analyze/process_tree.hpp"
 #include "analyze/root_diag.hpp"
 #include "analyze/silence.hpp"
@@ -234,6 +235,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
     return {};
   };
   CULPRIT_CHECK(keep("classify", analyze::classify(facts, signals)));
+  CULPRIT_CHECK(keep("leads", analyze::leads(facts)));
   CULPRIT_CHECK(keep("root_diag", analyze::root_diag(facts, signals)));
   CULPRIT_CHECK(keep("silence", analyze::silence(facts, signals)));
   // Who waits for whom: by counters, by stacks, and one answer from both.

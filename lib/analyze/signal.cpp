@@ -171,7 +171,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   std::map<std::string, Group> groups;
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
-    if (!facts.counts(m) || e.role == Role::recovery) continue;
+    if (!facts.counts(m) || e.role == Role::recovery || e.rule.empty()) continue;
     groups[key_of(e) + (output.hearsay(e, pack) ? "\x1f" "hearsay" : "") + (before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty) ? "\x1f" "before" : "")].by_member[m->path].push_back(&e);
   }
   for (const auto& [key, group] : groups) {

@@ -71,6 +71,7 @@ struct Outcome {
   std::unique_ptr<Assembler> assembler;    // wants the lines that follow
   std::string_view reject;                 // stable code: the line is of this format and broken
   bool judge = false;                      // the rules should see the line although none of their rarer words is in it
+  bool speaks_of_error = false;            // kept for the leads when no rule knows the line
 };
 
 struct Recogniser {
@@ -83,5 +84,9 @@ struct Recogniser {
 };
 
 std::span<const Recogniser* const> recognisers();
+
+// The row of a line that speaks of an error and that no rule knows: class error_line/TEMPLATE, no rule. Nothing when the
+// member has too many kinds of them. error_line.cpp
+std::optional<EventRow> error_line(const TextLine& line, Reading& reading);
 
 }  // namespace culprit::ingest

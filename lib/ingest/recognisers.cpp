@@ -2,7 +2,7 @@
 
 namespace culprit::ingest {
 
-extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode;
+extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode, kErrorLine;
 extern const Recogniser kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress, kProgressBar, kFinished;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kNcclCalls, kRasText, kRasMonitor, kInspector;
@@ -20,7 +20,7 @@ constexpr const Recogniser* kAll[] = {
     &kProcessList, &kPstree, &kWatchdogTimeout, &kWatchdogFrontier, &kDesync, &kNcclCalls, &kMegatronSizes,
     &kMegatronArguments, &kNemoGroups, &kDeviceMesh, &kNodelist, &kRasText, &kRasMonitor, &kInspector,
     &kFieldFigures, &kTitanFigures, &kSamplesPerSecond, &kStepTimes, &kMegatronTimers, &kMegatronStraggler,
-    &kSmiSettings, &kRdmaSettings, &kSmiDmonBlock,
+    &kSmiSettings, &kRdmaSettings, &kSmiDmonBlock, &kErrorLine,
 };
 static_assert(sizeof(kAll) / sizeof(kAll[0]) <= 64, "a candidate line names its recognisers in a 64-bit mask");
 

@@ -183,12 +183,14 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   const std::uint64_t mask = candidate->recognisers | every_line_.recognisers;
   bool used = false;
   bool judge = false;
+  bool speaks_of_error = false;
   const auto list = recognisers();
   for (std::uint64_t rest = mask; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(rest));
     Outcome outcome = list[i]->read(line, reading_);
     used = used || outcome.used;
     judge = judge || outcome.judge;
+    speaks_of_error = speaks_of_error || outcome.speaks_of_error;
     if (!outcome.reject.empty()) reject(line, outcome.reject);
     if (outcome.assembler != nullptr) {
       if (running_.size() >= kAssemblersAtOnce) {
@@ -219,6 +221,12 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
       like = std::string_view(message).substr(colon + 1, message.find("()") - colon - 1);
     }
     if (it != match->captures.end() && it->second.size() < 10 && storms_.add_repeats(std::strtoull(it->second.c_str(), nullptr, 10), like, line.place.line)) used = true;
+  } else if (speaks_of_error && rules_ && !used && !match) {
+    if (auto row = error_line(line, reading_)) {
+      storms_.add(std::move(*row), reading_.sink);
+      keep_clock(line);
+      used = true;
+    }
   }
   if (used) mark_used(line.place.line);
 }
