@@ -48,7 +48,8 @@ bool begins(std::string_view word, std::initializer_list<std::string_view> stems
 
 std::optional<Measure> measure_of(std::string_view word, std::string_view next) {
   if (begins(word, {"evict", "isolat", "drain", "cordon", "blocklist", "exclud"})) return Measure::evict;
-  if (begins(word, {"repair", "replac", "reboot", "reseat", "rma"})) return Measure::repair;
+  if (begins(word, {"repair", "replac", "reseat", "rma"})) return Measure::repair;
+  if (begins(word, {"reboot", "power-cycl", "powercycl"})) return Measure::reboot;
   if (begins(word, {"check", "diag", "bitwise", "bit-wise"}) && !begins(word, {"checkpoint"})) return Measure::checks;
   if (begins(word, {"rollback", "roll-back", "revert"}) || (begins(word, {"roll"}) && next == "back")) return Measure::rollback;
   if (begins(word, {"replay"})) return Measure::replay;
@@ -231,7 +232,7 @@ std::vector<Tried> parse_measures(std::string_view text, std::span<const std::st
       out[now].to = words[i];
       continue;
     }
-    if (out[now].measure != Measure::evict && out[now].measure != Measure::repair && out[now].measure != Measure::checks) continue;
+    if (out[now].measure != Measure::evict && out[now].measure != Measure::repair && out[now].measure != Measure::reboot && out[now].measure != Measure::checks) continue;
     const Hostlist list = expand_hostlist(words[i], 4096);
     if (list.broken) continue;
     for (const std::string& one : list.hosts) {

@@ -83,7 +83,7 @@ class Recoveries {
  public:
   explicit Recoveries(const Facts& facts) : facts_(facts) {
     for (const EventRow& e : facts.events)
-      if (e.role == Role::recovery && facts.counts(facts.member(e.place.member))) lists_[key(e.event_class, e.host)].in_place.push_back(&e);
+      if ((e.role == Role::recovery || e.role == Role::advice) && !e.rule.empty() && facts.counts(facts.member(e.place.member))) lists_[key(e.event_class, e.host)].in_place.push_back(&e);
     for (auto& [name, list] : lists_) {
       for (const EventRow* e : list.in_place)
         if (e->time_ns) list.in_time.push_back(e);
@@ -171,7 +171,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   std::map<std::string, Group> groups;
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
-    if (!facts.counts(m) || e.role == Role::recovery || e.rule.empty()) continue;
+    if (!facts.counts(m) || e.role == Role::recovery || e.role == Role::advice) continue;
     groups[key_of(e) + (output.hearsay(e, pack) ? "\x1f" "hearsay" : "") + (before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty) ? "\x1f" "before" : "")].by_member[m->path].push_back(&e);
   }
   for (const auto& [key, group] : groups) {

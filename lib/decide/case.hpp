@@ -11,12 +11,12 @@
 namespace culprit::decide {
 
 struct ExitFact {
-  std::string source;
+  std::string source = {};
   std::int64_t code = 0;
-  Evidence evidence;
-  std::optional<Nanoseconds> time;          // UTC
-  std::optional<std::string> host;
-  std::optional<std::int64_t> rank;
+  Evidence evidence = {};
+  std::optional<Nanoseconds> time = {};     // UTC
+  std::optional<std::string> host = {};
+  std::optional<std::int64_t> rank = {};
   bool blamed = false;                      // its parent calls it the first to fail
 };
 

@@ -99,10 +99,11 @@ class Sieve {
     if (went_on(f)) return exclude(f, Exclusion::ran_on, fmt::format("the job completed steps for {} after it", human_duration(*incident_.last_progress - *f.end))), false;
     if (kind == CauseKind::shared && f.severity == Severity::warning && (f.hosts.size() < 2 || static_cast<double>(f.hosts.size()) < params_.shared_hosts * static_cast<double>(incident_.hosts)))
       return exclude(f, Exclusion::too_few, fmt::format("{} of {} hosts report it, and only as a warning", std::max<std::size_t>(1, f.hosts.size()), incident_.hosts)), false;
-    if (accuses_host(f, kind) && f.host && !incident_.job_hosts.empty() && !contains(incident_.job_hosts, *f.host))
+    const bool of_host = kind == CauseKind::machine || kind == CauseKind::network || (kind == CauseKind::resource && f.origin != Origin::any);
+    if (of_host && f.host && !incident_.job_hosts.empty() && !contains(incident_.job_hosts, *f.host))
       return exclude(f, Exclusion::not_of_job, fmt::format("no process of the job ran on {}", *f.host)), false;
-    if (accuses_host(f, kind) && !f.start && !corroborated(f))
-      return exclude(f, Exclusion::unplaced, "nothing tells when it was, and no other source names that machine"), false;
+    if (!f.start && !corroborated(f, kind))
+      return exclude(f, Exclusion::unplaced, "nothing tells when it was, and no other source confirms it"), false;
     // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when it reports a CUDA
     // error, or when they fall into its last moments.
     if (kind == CauseKind::device_or_program && f.event_class.rfind("gpu_xid/", 0) == 0 && incident_.any_training_output && !cuda_error() &&
@@ -115,15 +116,12 @@ class Sieve {
     return std::any_of(incident_.findings.begin(), incident_.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0; });
   }
 
-  // Kinds whose answer takes a machine out of service or repairs it, on the word of the machine's own log.
-  static bool accuses_host(const Finding& f, CauseKind kind) {
-    return kind == CauseKind::machine || kind == CauseKind::network || (kind == CauseKind::resource && f.origin != Origin::any);
-  }
-
   // A second source that is independent of the machine's own log names it: its ranks, or who waits for whom. Without
   // any output of the job there is no story in which it could have another place.
-  bool corroborated(const Finding& f) const {
+  bool corroborated(const Finding& f, CauseKind kind) const {
     if (f.origin == Origin::any || !incident_.any_training_output) return true;
+    // What most hosts of the job report, and no line takes back, they report of one thing that they share.
+    if (kind == CauseKind::shared) return f.hosts.size() >= 2 && 2 * f.hosts.size() >= incident_.hosts;
     if (!f.host) return false;
     for (const Finding& other : incident_.findings) {
       if (&other == &f || other.outcome != Outcome::fired || !contains(other.hosts, *f.host)) continue;

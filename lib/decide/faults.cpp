@@ -20,6 +20,9 @@ Answer critical_errors(Walk& w) {
   for (const Finding* f : c->findings) by_class[f->event_class].insert(f->hosts.begin(), f->hosts.end());
   const std::size_t all = std::max<std::size_t>(w.incident.hosts, c->hosts.size());
   for (const auto& [event_class, hosts] : by_class)
+    if (c->findings.front()->symptom == "Infiniband Error" && !switch_below_which_all(w, hosts).empty())
+      return ruled_out(fmt::format("{} shows on all hosts of {} at once: the switch, not {} bad hosts", event_class, switch_below_which_all(w, hosts), hosts.size()));
+  for (const auto& [event_class, hosts] : by_class)
     if (shared_by(w, hosts.size(), all)) return ruled_out(fmt::format("{} shows on {} of {} hosts at once: a shared cause, not {} bad hosts", event_class, hosts.size(), all, hosts.size()));
   const Finding& f = *c->findings.front();
   Verdict& v = w.verdict;

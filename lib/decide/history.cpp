@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::array kRungs{Measure::investigate, Measure::checks, Measure::reattempt, Measure::rollback, Measure::replay};
 constexpr std::size_t kAlikeEvictions = 2;   // that did not help: the third machine in a row is not at fault either
+constexpr std::size_t kReboots = 3;          // Aegis, appendix B: a machine that fails after so many is repaired
 constexpr double kChance = 0.05;             // that machines share a switch by accident
 constexpr std::size_t kMostTold = 6;         // attempts in the walk, the last ones
 
@@ -210,6 +211,15 @@ struct Judge {
     return true;
   }
 
+  // Reboots of this machine since the ledger began; one that names no machine was of the one that failed.
+  std::size_t reboots_of(const std::string& machine) const {
+    std::size_t n = 0;
+    for (std::size_t i = ledger.from; i < history().failures.size(); ++i)
+      for (const Tried& t : history().failures[i].answers)
+        n += t.measure == Measure::reboot && !t.advised && (t.hosts.empty() || has(t.hosts, machine));
+    return n;
+  }
+
   void machines() {
     std::vector<std::string> all, back, worn, gone;
     for (const Target& t : v.targets)
@@ -233,6 +243,12 @@ struct Judge {
       if (answered(Measure::evict, true, true).empty()) return say("ruled_out", "no attempt was answered by isolating that: it stands");
       return climb({});
     }
+    if (back.empty() && worn.empty() && gone.empty() && all.size() == 1)
+      if (const std::size_t reboots = reboots_of(all.front()); reboots >= kReboots) {
+        const std::string because = fmt::format("{} was rebooted {} times before and fails again: repair it, another reboot will not help.", all.front(), reboots);
+        replace("repair", because, fmt::format("Take {} out of service for repair: no return without a field diagnostic (dcgmi diag -r 4).", all.front()));
+        return say("taken", because);
+      }
     if (back.empty() && worn.empty() && gone.empty()) {
       if (!chased(all)) say("ruled_out", fmt::format("no attempt was answered by evicting {}: it stands", list(all)));
       return;

@@ -16,8 +16,8 @@ constexpr std::size_t kMostLeads = 3;
 int weight(const Finding& f) {
   if (f.analysis == "leads") return f.outcome == Outcome::ruled_out ? 0 : 2;
   if (f.analysis != "classify" || f.outcome == Outcome::ruled_out || f.role == Role::advice) return 0;
-  if (f.role == Role::root) return f.severity == Severity::critical ? 6 : 4;
   if (f.hearsay) return 0;
+  if (f.role == Role::root) return f.severity == Severity::critical ? 6 : f.origin == Origin::any ? 4 : 1;
   if (f.role == Role::confirmation) return 3;
   return f.role == Role::cascade ? 3 : 1;
 }
@@ -73,7 +73,7 @@ void quote_leads(Walk& w, const std::vector<const Finding*>& leads) {
                             : message.empty() ? f->title : fmt::format("{}: \"{}\"", f->title, quoted(message, 200));
     if (first) v.summary += fmt::format(" First known trouble, not proven to be the cause{}{}: {}.", from.empty() ? "" : " (" + from + ")", at(f->start), words);
     else next(v, "plan", fmt::format("Also look at{}: {}.", from.empty() ? "" : " " + from, words));
-    if (first && f->host && f->cause != CauseKind::none) target(v, {"host", *f->host}, 0.3, {f->id});
+    if (first) target(v, f->host && f->cause != CauseKind::none ? Subject{"host", *f->host} : Subject{"job", "job"}, 0.3, ids(leads));
     first = false;
     if (!f->advice.empty() && f->advice.find("{") == std::string::npos) next(v, "plan", f->advice);
   }

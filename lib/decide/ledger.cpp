@@ -59,6 +59,7 @@ std::string told(const Tried& t) {
   if (t.advised) return fmt::format("the advice to {}{}", t.measure == Measure::checks ? "run checks" : t.measure == Measure::rollback ? "roll back" : t.measure == Measure::investigate ? "collect more" : std::string(name(t.measure)), t.hosts.empty() ? "" : " " + list(t.hosts));
   switch (t.measure) {
     case Measure::evict: out = t.hosts.empty() ? "an eviction" : list(t.hosts) + (t.inferred ? " left the job" : " evicted"); break;
+    case Measure::reboot: out = t.hosts.empty() ? "a reboot" : list(t.hosts) + " rebooted"; break;
     case Measure::repair: out = t.hosts.empty() ? "a repair" : list(t.hosts) + " repaired"; break;
     case Measure::investigate: out = "more was collected"; break;
     case Measure::mitigate: out = t.hosts.empty() ? "the slow worker was relieved" : list(t.hosts) + " relieved"; break;

@@ -81,6 +81,16 @@ std::string switch_of(const Walk& w, const std::set<std::string>& hosts) {
   return best_size < w.incident.hosts ? best : "";
 }
 
+std::string switch_below_which_all(const Walk& w, const std::set<std::string>& hosts) {
+  if (hosts.size() < 2 || hosts.size() >= w.incident.hosts) return "";
+  for (const auto& [name, members] : w.incident.switches) {
+    std::set<std::string> below;
+    for (const std::string& member : members) below.insert(member.substr(0, member.find('.')));
+    if (below == hosts) return name;
+  }
+  return "";
+}
+
 bool scheduler_word(const Finding& f) {
   return f.outcome == Outcome::fired && (f.event_class == "scheduler_time_limit" || f.event_class == "scheduler_teardown" || f.event_class == "k8s_teardown");
 }

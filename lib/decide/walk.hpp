@@ -62,6 +62,8 @@ std::string number(const Finding& f, std::string_view key);
 bool shared_by(const Walk& w, std::size_t hosts, std::size_t all);
 // The switch that (nearly) all of these hosts hang on, and few others do.
 std::string switch_of(const Walk& w, const std::set<std::string>& hosts);
+// The switch of which these are all the hosts in the job, two at least, while others hang elsewhere.
+std::string switch_below_which_all(const Walk& w, const std::set<std::string>& hosts);
 // The scheduler said that it ends the job: time limit, cancelled, preempted.
 bool scheduler_word(const Finding& f);
 // Ranks report failed communication.

@@ -11,11 +11,12 @@
 
 namespace culprit {
 
-enum class Measure { evict, repair, investigate, mitigate, checks, reattempt, rollback, replay, stop, other };
+enum class Measure { evict, repair, reboot, investigate, mitigate, checks, reattempt, rollback, replay, stop, other };
 constexpr std::string_view name(Measure measure) {
   switch (measure) {
     case Measure::evict: return "evict";
     case Measure::repair: return "repair";
+    case Measure::reboot: return "reboot";
     case Measure::investigate: return "investigate";
     case Measure::mitigate: return "mitigate";
     case Measure::checks: return "checks";

@@ -113,7 +113,7 @@ std::string to_text(const std::string& document, const TextOptions& options) {
       if (f["id"] != id || shown >= (options.verbose ? 64u : 4u)) continue;
       const auto key = [](const json& e) { return fmt::format("{}:{}:{}", e["path"].get<std::string>(), e["line"].get<std::uint64_t>(), e["byte_offset"].get<std::uint64_t>()); };
       if (!options.verbose && !f["evidence"].empty() && std::all_of(f["evidence"].begin(), f["evidence"].end(), [&](const json& e) { return places.count(key(e)) != 0; })) continue;
-      if (shown++ == 0) out += "\n" + p.heading("HOW ONE CAN CHECK IT") + "\n";
+      if (shown++ == 0) out += "\n" + p.heading("EVIDENCE") + "\n";
       out += fmt::format("  {} {}\n", p.strong(text(f, "title")), p.faint(f["count"] == 0 ? fmt::format("({})", text(f, "class")) : fmt::format("({}, {} line{})", text(f, "class"), f["count"].get<std::uint64_t>(), f["count"] == 1 ? "" : "s")));
       std::size_t n = 0;
       for (const json& e : f["evidence"]) {
@@ -129,7 +129,7 @@ std::string to_text(const std::string& document, const TextOptions& options) {
   }
 
   if (!v["chain"].empty()) {
-    out += "\n" + p.heading("WHAT HAPPENED") + (v["chain"][0]["time"].is_string() ? p.faint("  (UTC " + v["chain"][0]["time"].get<std::string>().substr(0, 10) + ")") : "") + "\n";
+    out += "\n" + p.heading("TIMELINE") + (v["chain"][0]["time"].is_string() ? p.faint("  (UTC " + v["chain"][0]["time"].get<std::string>().substr(0, 10) + ")") : "") + "\n";
     std::size_t n = 0;
     for (const json& c : v["chain"]) {
       if (n++ >= (options.verbose ? 10u : 6u)) break;

@@ -58,6 +58,74 @@ TEST(Ladder, ACriticalErrorBeforeTheTimeoutsIsolatesItsHost) {
   EXPECT_EQ(v.targets[0].subject, (Subject{"host", "n07"}));
 }
 
+TEST(Ladder, AnUndatedKernelLineAccusesNobodyByItself) {
+  Finding undated = machine("n07", {});
+  undated.origin = Origin::kernel;
+  const Verdict v = decide::decide(job({undated, timeouts(110 * kMinute)}));
+  EXPECT_EQ(v.action, "investigate");
+
+  // A rank of that machine reports a CUDA error: two sources.
+  Finding cuda = finding("cuda_ecc_uncorrectable", Severity::critical, Role::confirmation, Scope::host_local, "n07", 100 * kMinute);
+  EXPECT_EQ(decide::decide(job({undated, cuda, timeouts(110 * kMinute)})).action, "isolate");
+}
+
+TEST(Ladder, AMachineThatHadNoPartInTheJobIsNotAccused) {
+  Case c = job({machine("n99", 100 * kMinute), timeouts(110 * kMinute)});
+  c.job_hosts = {"n01", "n02"};
+  EXPECT_EQ(decide::decide(c).action, "investigate");
+}
+
+TEST(Ladder, AJobThatEndedWellAccusesNobody) {
+  Case c = job({machine("n07", 100 * kMinute)});
+  c.exits = {{"torchrun", 0, {}, {}}};
+  EXPECT_EQ(decide::decide(c).action, "none");
+  c.exits.clear();
+  c.completed = true;
+  EXPECT_EQ(decide::decide(c).action, "none");
+}
+
+TEST(Ladder, AnAlertThatWasTakenBackIsRetriedOnce) {
+  Finding flap = machine("n07", 100 * kMinute, "ib_link_down");
+  flap.outcome = Outcome::ruled_out;
+  flap.transient = true;
+  flap.alerts = {{100 * kMinute, 100 * kMinute + 4 * kSecond, {}, true}};
+  Verdict v = decide::decide(job({flap, timeouts(100 * kMinute + 2 * kSecond)}));
+  EXPECT_EQ(v.action, "reattempt");
+  for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, "host") << "nobody is isolated";
+
+  // Nothing broke while it lasted: it explains nothing.
+  v = decide::decide(job({flap, timeouts(110 * kMinute)}));
+  EXPECT_EQ(v.action, "investigate");
+}
+
+TEST(Ladder, ASetUpFailureIsRepaired) {
+  Finding busy = finding("address_in_use", Severity::critical, Role::root, Scope::host_local, "n01", {}, "None");
+  busy.cause = CauseKind::environment;
+  busy.numbers = {{"message", "bind: Address already in use (port 29500)"}};
+  const Verdict v = decide::decide(job({busy}));
+  EXPECT_EQ(v.action, "repair");
+  EXPECT_NE(v.summary.find("29500"), std::string::npos);
+}
+
+TEST(Ladder, WithoutProofOfSuccessTheLogsOnlyEnd) {
+  Case c = job({});
+  c.exits.clear();
+  EXPECT_EQ(decide::decide(c).action, "investigate");
+  c.last_iteration = 50;
+  EXPECT_EQ(decide::decide(c).action, "none") << "steps up to the end of the logs: it was running";
+  c.last_progress = 100 * kMinute;
+  c.job_end = 120 * kMinute;
+  EXPECT_EQ(decide::decide(c).action, "investigate") << "lines for twenty minutes after the last step";
+}
+
+TEST(Ladder, AProcessKilledFromOutsideIsSaid) {
+  Case c = job({});
+  c.exits = {{"torchrun", -9, {}, {}, "n03", 12, true}};
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, "investigate");
+  EXPECT_NE(v.summary.find("Rank 12 on n03 was ended by SIGKILL"), std::string::npos) << v.summary;
+}
+
 TEST(Ladder, ACriticalErrorAfterTheFirstFailureElsewhereIsAConsequence) {
   const Verdict v = decide::decide(job({machine("n07", 104 * kMinute), exception({3}, 100 * kMinute)}));
   EXPECT_EQ(v.action, "rollback");

@@ -122,7 +122,9 @@ TEST(Loader, ARootWithoutACauseIsRefused) {
 
 TEST(EmbeddedPack, EveryRootHasACause) {
   for (const Rule& r : test::embedded().rules())
-    if (r.meaning.role == Role::root) EXPECT_NE(r.meaning.cause, CauseKind::none) << r.id;
+    if (r.meaning.role == Role::root) {
+      EXPECT_NE(r.meaning.cause, CauseKind::none) << r.id;
+    }
 }
 
 TEST(Loader, TakesComments) {
