@@ -133,7 +133,7 @@ Result<Exit> run_collectives(const Arguments& arguments) {
   auto& [db, facts, incomplete] = incident;
   const auto topology = analyze::make_topology(facts);
   const auto report = collectives_of(facts, topology, analyze::collect_signals(facts, pack));
-  const auto findings = analyze::collective_findings(report, slow_ranks_of(db, facts), facts, topology);
+  auto findings = analyze::collective_findings(report, slow_ranks_of(db, facts), facts, topology);
   CULPRIT_CHECK(db.save_findings("collectives", findings));
   const Printer printer(arguments, facts, topology, report, findings);
   if (wants_json(arguments)) print(printer.json());

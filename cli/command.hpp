@@ -1,6 +1,7 @@
 // What a command is. One file per command; each is little more than load, call, save, print.
 #pragma once
 
+#include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,7 +42,12 @@ std::string_view last_word(std::string_view name);
 Result<const Command*> find_subcommand(const Command& command, const std::string& word);
 std::string help_of(const Command& command);
 
-// stdout, whole or not at all; a reader that went away is no error.
+// stderr, as it is. Nobody may be listening: what cannot be written there is nobody's business.
+inline void complain(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+// stdout. What cannot be written is told once, at the end of the program; a reader that went away is no error.
 void print(std::string_view text);
 // A remark on stderr, "culprit: " in front, control bytes made visible; nothing with -q.
 void remark(const Arguments& arguments, std::string_view text);

@@ -117,7 +117,8 @@ Result<Exit> run_drift(const Arguments& arguments) {
   }
   CULPRIT_TRY(facts, resolve(db, true));
   const DriftReport report = analyze::compare_settings(facts, rules::DriftRules::built_in());
-  CULPRIT_CHECK(db.save_findings("drift", analyze::drift_findings(report, facts)));
+  auto findings = analyze::drift_findings(report, facts);
+  CULPRIT_CHECK(db.save_findings("drift", findings));
   if (wants_json(arguments)) print(json_of(facts, report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   else print(text(arguments, facts, report));
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;

@@ -1,11 +1,17 @@
+#include <cerrno>
 #include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
+#include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "command.hpp"
+#include "interrupt.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
 
@@ -48,22 +54,28 @@ std::string help_of(const Command& command) {
   return out;
 }
 
+namespace {
+constexpr char kOurFault[] = "this is a fault of culprit, not of your input; please report it with the command line";
+int output_error = 0;   // errno of the first write to stdout that failed
+}
+
 void print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  if (output_error != 0) return;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) output_error = errno != 0 ? errno : EIO;
 }
 
 void remark(const Arguments& arguments, std::string_view text) {
-  if (!arguments.has("quiet")) fmt::print(stderr, "culprit: {}\n", report::visible(text));
+  if (!arguments.has("quiet")) complain(fmt::format("culprit: {}\n", report::visible(text)));
 }
 
 void print_error(const Error& error) {
-  fmt::print(stderr, "culprit: error: {}\n", report::visible(error.what));
+  std::string text = fmt::format("culprit: error: {}\n", report::visible(error.what));
   if (error.where && !error.where->file.empty()) {
-    if (error.where->line > 0) fmt::print(stderr, " --> {}:{}\n", report::visible(error.where->file), error.where->line);
-    else fmt::print(stderr, " --> {}\n", report::visible(error.where->file));
+    if (error.where->line > 0) text += fmt::format(" --> {}:{}\n", report::visible(error.where->file), error.where->line);
+    else text += fmt::format(" --> {}\n", report::visible(error.where->file));
   }
-  if (!error.help.empty()) fmt::print(stderr, "  = help: {}\n", report::visible(error.help));
+  if (!error.help.empty()) text += fmt::format("  = help: {}\n", report::visible(error.help));
+  complain(text);
 }
 
 namespace {
@@ -112,7 +124,12 @@ int run(const std::vector<std::string>& words) {
   }
   auto outcome = command->run(*arguments);
   if (!outcome) {
+    if (const int signal = noted_signal(); signal != 0) {
+      if (!arguments->has("quiet")) print_error(outcome.error());
+      end_by(signal);
+    }
     // No error without a remedy.
+    if (outcome.error().kind == ErrorKind::internal && outcome.error().help.empty()) outcome.error().help = kOurFault;
     if (outcome.error().kind == ErrorKind::usage && outcome.error().help.empty()) outcome.error().help = fmt::format("`culprit help {}` tells what it takes", command->name);
     print_error(outcome.error());
     switch (outcome.error().kind) {
@@ -124,6 +141,22 @@ int run(const std::vector<std::string>& words) {
   return static_cast<int>(*outcome);
 }
 
+// A descriptor that is closed would be given to the next file that is opened: a report would go into the database.
+// Standard input and output are opened the wrong way round, so that whoever uses them is told.
+void open_standard_streams() {
+  for (const int fd : {0, 1, 2})
+    if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", fd == 0 ? O_WRONLY : fd == 1 ? O_RDONLY : O_RDWR) != fd) _exit(static_cast<int>(Exit::internal));
+}
+
+// A part of an answer must not pass for the whole.
+int checked(int status) {
+  if (std::fclose(stdout) != 0 && output_error == 0) output_error = errno;
+  if (output_error == 0 || output_error == EPIPE) return status;
+  print_error(fail("cannot write the answer: " + std::generic_category().message(output_error)).hint("what stands on standard output is not complete"));
+  const bool failed_before = status == static_cast<int>(Exit::usage) || status == static_cast<int>(Exit::input) || status == static_cast<int>(Exit::internal);
+  return failed_before ? status : static_cast<int>(Exit::input);
+}
+
 }  // namespace
 
 }  // namespace culprit::cli
@@ -131,11 +164,15 @@ int run(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   // Member names of archives are UTF-8 whatever the user's locale; only character types are affected.
   if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) std::setlocale(LC_CTYPE, "");
+  culprit::cli::open_standard_streams();
   std::signal(SIGPIPE, SIG_DFL);
+  culprit::cli::catch_signals();
   try {
-    return culprit::cli::run(std::vector<std::string>(argv + 1, argv + argc));
+    return culprit::cli::checked(culprit::cli::run(std::vector<std::string>(argv + 1, argv + argc)));
+  } catch (const std::bad_alloc&) {
+    culprit::cli::complain("culprit: error: out of memory\n  = help: give it more memory, or a part of the bundle\n");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "culprit: internal error: {}\n  = help: this is a fault of culprit, not of your input; please report it with the command line\n", error.what());
-    return static_cast<int>(culprit::cli::Exit::internal);
+    culprit::cli::complain(std::string("culprit: internal error: ") + error.what() + "\n  = help: " + culprit::cli::kOurFault + "\n");
   }
+  return static_cast<int>(culprit::cli::Exit::internal);
 }

@@ -1,9 +1,7 @@
 #include "pipeline.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -32,6 +30,7 @@
 #include "bundle/bundle.hpp"
 #include "decide/decide.hpp"
 #include "ingest/manifest.hpp"
+#include "interrupt.hpp"
 #include "isolation_cost.hpp"
 #include "pace.hpp"
 #include "report/report.hpp"
@@ -43,9 +42,6 @@ namespace {
 
 constexpr std::string_view kArchiveEndings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".zip"};
 
-std::atomic<bool> interrupted{false};
-void on_interrupt(int) { interrupted = true; }
-
 // How far the reading is, on a terminal only.
 class Progress {
  public:
@@ -56,12 +52,11 @@ class Progress {
     if (seconds - last_ < 0.2) return;
     last_ = seconds;
     const std::string name = report::visible(path);
-    fmt::print(stderr, "\r\x1b[K{:.1f} GB, {:.0f} MB/s  {}", static_cast<double>(bytes) / 1e9, static_cast<double>(bytes) / 1e6 / seconds, name.size() > 60 ? "…" + name.substr(name.size() - 58) : name);
-    std::fflush(stderr);
+    complain(fmt::format("\r\x1b[K{:.1f} GB, {:.0f} MB/s  {}", static_cast<double>(bytes) / 1e9, static_cast<double>(bytes) / 1e6 / seconds, name.size() > 60 ? "…" + name.substr(name.size() - 58) : name));
     shown_ = true;
   }
   ~Progress() {
-    if (shown_) fmt::print(stderr, "\r\x1b[K");
+    if (shown_) complain("\r\x1b[K");
   }
 
  private:
@@ -135,11 +130,7 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
   options.limits.depth = static_cast<int>(std::min<std::uint64_t>(depth, 64));
   Progress progress(isatty(STDERR_FILENO) == 1 && !arguments.has("quiet"));
   options.progress = [&progress](std::uint64_t bytes, const std::string& path) { progress(bytes, path); };
-  options.interrupted = &interrupted;
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
 
-  CULPRIT_CHECK(db.set_meta("tool", std::string("culprit ") + CULPRIT_VERSION));
   if (const auto before = db.meta("rules"); before && *before != pack.digest())
     return usage_error("this database was read with other rules").hint("read the bundle into a new database: its events are what the rules made of the lines");
   // A database holds one incident: another bundle's facts among them would accuse the wrong machine.
@@ -154,16 +145,24 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
     for (std::size_t at; (at = before->find('\n')) != std::string::npos;) before->replace(at, 1, ", ");
     return usage_error("this database holds another bundle: " + *before).hint("one database, one incident: name a new file with -d or a new folder with -o");
   }
+  CULPRIT_CHECK(db.begin_ingest());
+  CULPRIT_CHECK(db.set_meta("tool", std::string("culprit ") + CULPRIT_VERSION));
   CULPRIT_CHECK(db.set_meta("sources", sources));
   CULPRIT_CHECK(db.set_meta("rules", pack.digest()));
-  CULPRIT_CHECK(db.set_meta("state", "ingesting"));
-  CULPRIT_TRY(summary, ingest::ingest(ingest::label_sources(arguments.positional()), pack, db.sink(), options));
-  CULPRIT_CHECK(db.set_meta("interrupted", summary.interrupted ? "1" : "0"));
+  const auto ingest = [&]() -> Result<ingest::Summary> {
+    const NotedSignals signals;
+    options.interrupted = &signals.came();
+    auto read = ingest::ingest(ingest::label_sources(arguments.positional()), pack, db.sink(), options);
+    if (noted_signal() == 0) return read;
+    const std::string place = db.path();
+    if (place.empty()) return fail("interrupted, so there is no answer").hint("with -d or -o what was read is kept, and the same command goes on from there");
+    return fail("interrupted, so there is no answer").at({place, 0}).hint("the files that were read to their end are kept: the same command goes on from there");
+  };
+  CULPRIT_TRY(summary, ingest());
   CULPRIT_CHECK(db.finish_ingest());
-  ReadOutcome outcome{summary, summary.problems > 0 || summary.interrupted};
+  ReadOutcome outcome{summary, summary.problems > 0};
   for (const ProblemRow& problem : db.problems())
     if (arguments.has("verbose")) remark(arguments, fmt::format("{}: {} ({})", problem.path, problem.reason, problem.code));
-  if (summary.interrupted) remark(arguments, "interrupted: what was read so far is kept; the same command goes on from there");
   return outcome;
 }
 
@@ -325,7 +324,7 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   for (const RejectRow& reject : db.rejects())
     if (reject.reason.rfind("manifest.", 0) == 0 && reject.place.line > 0) out.notes.push_back("job.json was not used: " + reject.excerpt);
   out.world_size = facts.world_size;
-  out.complete = problems.empty() && db.meta("interrupted").value_or("0") == "0";
+  out.complete = problems.empty() && !db.partial();
   std::string document = report::to_json(out);
   CULPRIT_CHECK(db.save_verdict(out.verdict.action, out.verdict.summary, document));
   CULPRIT_CHECK(db.set_meta("state", "done"));

@@ -14,9 +14,8 @@ export CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS-pch_defines,time_macros}"   # else
 make_culprit() {
   if ! [ -f "$build/build.ninja" ] || ! grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release$' "$build/CMakeCache.txt" ||
     ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt"; then
-    fresh=
-    [ ! -f "$build/CMakeCache.txt" ] || fresh=--fresh
-    cmake $fresh -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCULPRIT_TESTS=OFF -DCULPRIT_BENCH=OFF \
+    rm -rf "$build/CMakeCache.txt" "$build/CMakeFiles"   # what --fresh does, which CMake has since 3.24
+    cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCULPRIT_TESTS=OFF -DCULPRIT_BENCH=OFF \
       ${ccache:+-DCMAKE_CXX_COMPILER_LAUNCHER="$ccache"} || return
   fi
   cmake --build "$build" --target culprit

@@ -234,7 +234,7 @@ Result<Exit> run_stacks(const Arguments& arguments) {
   analyze::StackParams params;
   params.keep_lines = arguments.has("lines");
   const auto report = analyze::aggregate_stacks(facts, topology, analyze::hang_reported(analyze::collect_signals(facts, pack)), params);
-  const auto findings = analyze::stack_findings(report, facts, topology);
+  auto findings = analyze::stack_findings(report, facts, topology);
   CULPRIT_CHECK(db.save_findings("stacks", findings));
   const Printer printer(arguments, report, findings);
   if (const std::string role = arguments.get("role", "trainer"); role != "all" && !report.trees.empty() && !report.trees.contains(role) && arguments.has("role")) {

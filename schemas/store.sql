@@ -6,7 +6,7 @@
 PRAGMA application_id = 1129661516;  -- 'CULP'
 PRAGMA user_version = 3;
 
--- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting', 'done').
+-- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting': members are missing, 'ingested', 'done').
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,  -- name
   value TEXT NOT NULL      -- value, as text

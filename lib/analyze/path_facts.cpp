@@ -54,7 +54,8 @@ PathFacts facts_of_path(const std::string& path) {
     std::vector<re2::StringPiece> groups(static_cast<std::size_t>(pattern->NumberOfCapturingGroups()) + 1);
     if (!pattern->Match(path, 0, path.size(), re2::RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()))) continue;
     for (const auto& [index, name] : names) {
-      const std::string value = groups[static_cast<std::size_t>(index)].as_string();
+      const auto& group = groups[static_cast<std::size_t>(index)];
+      const std::string value(group.data(), group.size());
       if (value.empty()) continue;
       if (name == "host") {
         std::string lower = value;

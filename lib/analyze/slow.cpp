@@ -91,7 +91,9 @@ class Joined {
     f.role = Role::confirmation;
     f.scope = Scope::job_wide;
     f.subject = {"job", "job"};
+    // A job that rolls back counts the same steps again.
     f.id = fmt::format("slow/interval/{}", number_at(interval.start));
+    if (const std::size_t attempt = steps_.attempt[interval.start]; attempt > 0) f.id += fmt::format("/attempt/{}", attempt);
     // The step before it ended when it began, unless that was one of another attempt.
     const bool first_of_attempt = interval.start == 0 || steps_.attempt[interval.start] != steps_.attempt[interval.start - 1];
     if (const auto t = time_at(first_of_attempt ? interval.start : interval.start - 1)) f.start = first_of_attempt && interval.start > 0 && !std::isnan(steps_.ms[interval.start]) ? *t - static_cast<Nanoseconds>(std::min(steps_.ms[interval.start], 1e9) * 1e6) : *t;

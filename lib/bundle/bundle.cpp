@@ -80,7 +80,7 @@ Result<> walk_with(const std::string& path, Walker& walker) {
     walker.folder(fd, "", 0);
     return {};
   }
-  FdSource source(file.fd, walker.file_buffer());
+  FdSource source(file.fd, walker.file_buffer(), [&] { return walker.over(); });
   walker.stream(source, place);
   return {};
 }

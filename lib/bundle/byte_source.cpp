@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 namespace culprit::bundle {
 
-FdSource::FdSource(int fd, std::string& buffer) : fd_(fd), buffer_(buffer) {
+FdSource::FdSource(int fd, std::string& buffer, std::function<bool()> over) : fd_(fd), buffer_(buffer), over_(std::move(over)) {
   if (buffer_.size() < kBlockBytes) buffer_.resize(kBlockBytes);
   struct stat info{};
   if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
@@ -31,10 +32,17 @@ std::string_view FdSource::next() {
       position_ += static_cast<std::uint64_t>(got);
       return {buffer_.data(), static_cast<std::size_t>(got)};
     }
-    if (errno == EINTR) continue;
+    if (errno == EINTR) {
+      if (over_ && over_()) return {};
+      continue;
+    }
     if (errno == EAGAIN) {  // a pipe that its owner made non-blocking
       pollfd wait{fd_, POLLIN, 0};
-      if (::poll(&wait, 1, -1) >= 0 || errno == EINTR) continue;
+      if (::poll(&wait, 1, -1) >= 0) continue;
+      if (errno == EINTR) {
+        if (over_ && over_()) return {};
+        continue;
+      }
     }
     trouble_ = {"bundle.unreadable", "reading failed after " + std::to_string(position_) + " bytes: " +
                                          std::generic_category().message(errno)};

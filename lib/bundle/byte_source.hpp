@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -33,10 +34,11 @@ class ByteSource {
   Trouble trouble_;
 };
 
-// Reads a descriptor that somebody else closes, through a buffer that somebody else keeps.
+// Reads a descriptor that somebody else closes, through a buffer that somebody else keeps. When a signal arrives while it
+// waits for bytes, `over` says whether it goes on waiting.
 class FdSource : public ByteSource {
  public:
-  FdSource(int fd, std::string& buffer);
+  FdSource(int fd, std::string& buffer, std::function<bool()> over = {});
   std::string_view next() override;
   std::uint64_t skip(std::uint64_t bytes) override;
   bool has_size() const override { return regular_; }
@@ -46,6 +48,7 @@ class FdSource : public ByteSource {
  private:
   int fd_;
   std::string& buffer_;
+  std::function<bool()> over_;
   bool regular_ = false;
   std::uint64_t size_ = 0;
   std::uint64_t position_ = 0;

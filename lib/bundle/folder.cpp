@@ -115,7 +115,7 @@ void Walker::folder_item(int folder_fd, const std::string& name, const std::stri
   if (file.fd < 0) return unread(place, {"bundle.unreadable", "cannot open this file: " + std::generic_category().message(errno)});
   if (fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode))
     return unread(place, {"bundle.unreadable", "changed into something else while it was being opened"});
-  FdSource source(file.fd, file_buffer_);
+  FdSource source(file.fd, file_buffer_, [this] { return teller_.over(); });
   stream(source, place);
 }
 

@@ -37,6 +37,7 @@ class Walker {
 
   void folder(int fd, const std::string& prefix, int depth);   // closes fd
   void stream(ByteSource& source, const Place& place);
+  bool over() { return teller_.over(); }
   std::string& file_buffer() { return file_buffer_; }
 
  private:

@@ -122,6 +122,7 @@ class Pipeline final : public bundle::Visitor {
   }
 
   bool begin(const bundle::MemberHead& head) override {
+    if (cut_off()) return false;
     open_ = MemberRow{};
     describe(head, open_);
     XXH3_128bits_reset(hash_.get());
@@ -134,6 +135,7 @@ class Pipeline final : public bundle::Visitor {
   }
 
   void data(std::string_view bytes) override {
+    if (dropped_) return;
     XXH3_128bits_update(hash_.get(), bytes.data(), bytes.size());
     size_ += bytes.size();
     summary_.bytes += bytes.size();
@@ -164,6 +166,7 @@ class Pipeline final : public bundle::Visitor {
   }
 
   void end(const bundle::MemberEnd& end) override {
+    if (cut_off()) return;   // these are not all its bytes, or perhaps not: it is read again
     open_.size = size_;
     open_.complete = end.complete;
     open_.digest = digest();
@@ -185,6 +188,7 @@ class Pipeline final : public bundle::Visitor {
   }
 
   void note(const bundle::MemberHead& head) override {
+    if (cut_off()) return;
     MemberRow row;
     describe(head, row);
     static constexpr std::string_view kKinds[] = {"file", "link", "device", "other"};
@@ -201,21 +205,26 @@ class Pipeline final : public bundle::Visitor {
   }
 
   void problem(const bundle::Problem& problem) override {
+    if (cut_off()) return;
     ++summary_.problems;
     drain(0);
     sink_.problem(full(problem.path), problem.code, problem.reason);
   }
 
-  bool stop() override { return (options_.interrupted != nullptr && options_.interrupted->load()) || changed_.has_value(); }
+  bool stop() override { return interrupted() || changed_.has_value(); }
 
+  // An interrupted member is begun and never ended: closing the database undoes it, as a kill would.
   Summary finish() {
     drain(0);
-    summary_.interrupted = options_.interrupted != nullptr && options_.interrupted->load();
+    summary_.interrupted = interrupted();
     return summary_;
   }
   const std::optional<std::string>& changed() const { return changed_; }
 
  private:
+  bool interrupted() const { return options_.interrupted != nullptr && options_.interrupted->load(); }
+  // Once the walk is interrupted nothing it still tells counts: members would be there that were not read to their end.
+  bool cut_off() { return dropped_ = dropped_ || interrupted(); }
   std::string full(const std::string& path) const { return label_.empty() ? path : path.empty() ? label_ : label_ + "/" + path; }
 
   void describe(const bundle::MemberHead& head, MemberRow& row) const {
@@ -374,6 +383,7 @@ class Pipeline final : public bundle::Visitor {
   line::Habit habit_;
   bool sniffed_ = false;
   bool too_large_ = false;
+  bool dropped_ = false;
   std::uint64_t size_ = 0;
   std::size_t since_report_ = 0;
   std::optional<std::string> known_digest_;

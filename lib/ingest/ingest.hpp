@@ -23,7 +23,8 @@ struct Source {
 struct Options {
   bundle::Limits limits;
   int threads = 1;
-  const std::atomic<bool>* interrupted = nullptr;                       // Ctrl-C
+  // Ctrl-C: reading stops, and the member that was being read is left without its end_member().
+  const std::atomic<bool>* interrupted = nullptr;
   std::function<void(std::uint64_t bytes, const std::string& path)> progress;  // now and then
 };
 

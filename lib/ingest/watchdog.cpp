@@ -215,7 +215,7 @@ Outcome read_timeout(const TextLine& line, Reading& reading) {
   fill(row, line);
   row.source = "watchdog";
   row.state = "timeout";
-  row.backend = parts[2].as_string();
+  row.backend = std::string(parts[2].data(), parts[2].size());
   for (char& c : row.backend) c = static_cast<char>(tolower(static_cast<unsigned char>(c)));
   std::string operation;
   if (!re2::RE2::PartialMatch(parts[3], kOperation, &operation)) return {false, nullptr, "watchdog.torn"};

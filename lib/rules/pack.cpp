@@ -191,7 +191,7 @@ std::optional<Match> RulePack::match(std::string_view message, std::string_view 
       std::vector<re2::StringPiece> groups(static_cast<std::size_t>(expression.NumberOfCapturingGroups()) + 1);
       expression.Match(re2::StringPiece(message.data(), message.size()), 0, message.size(), re2::RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()));
       for (const auto& [index, name] : names)
-        if (const auto& group = groups[static_cast<std::size_t>(index)]; !group.empty()) m.captures.emplace(name, group.as_string());
+        if (const auto& group = groups[static_cast<std::size_t>(index)]; !group.empty()) m.captures.emplace(name, std::string(group.data(), group.size()));
     }
     if (const auto it = m.captures.find("code"); it != m.captures.end() && it->second.size() < 10 && it->second.find_first_not_of("-0123456789") == std::string::npos)
       m.code = std::strtoll(it->second.c_str(), nullptr, 10);

@@ -14,6 +14,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "model/finding_ids.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "schema/schema.hpp"
@@ -228,7 +229,7 @@ struct Database::Impl {
     }
     void put(const Manifest& m, const Place& place) override { check(manifest_.run(place.member, valid_utf8(m.document))); }
 
-    std::string trouble;
+    Failure trouble;
 
    private:
     // Equal stacks are stored once: a hang has a handful of them on ten thousand ranks.
@@ -253,7 +254,7 @@ struct Database::Impl {
       return it->second;
     }
     void check(bool good) {
-      if (!good && trouble.empty()) trouble = sqlite3_errmsg(impl_.db.get());
+      if (!good && trouble.code == SQLITE_OK) trouble = last_failure;
     }
     Impl& impl_;
     Statement member_, member_end_, problem_, event_, traceback_, exit_, iteration_, identity_, config_, clock_, reject_, manifest_;
@@ -267,22 +268,56 @@ struct Database::Impl {
     SeriesId next_series_ = 1;
   };
 
-  bool execute(const char* sql) const { return sqlite3_exec(db.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK; }
-  Error trouble(const std::string& what) const {
-    const int code = sqlite3_errcode(db.get());
-    Error error = fail(fmt::format("{}: {}", what, sqlite3_errmsg(db.get()))).at({path.empty() ? "(temporary database)" : path, 0});
-    if (code == SQLITE_FULL) error.help = "the disk is full: free space, or name another place with -d";
-    if (code == SQLITE_READONLY || code == SQLITE_CANTOPEN) error.help = "name a place you may write to with -d";
-    if (code == SQLITE_BUSY) error.help = "another process is writing to it";
+  ~Impl() {
+    writer.reset();   // its statements hold the connection
+    if (db == nullptr || path.empty() || read_only) return;
+    // A member that was begun and not ended is undone. What stays is one plain file, that media which cannot be written hold as well.
+    sqlite3_busy_timeout(db.get(), 0);
+    if (sqlite3_get_autocommit(db.get()) == 0) execute("ROLLBACK");
+    execute("PRAGMA journal_mode=DELETE");
+  }
+
+  bool execute(const char* sql) const {
+    const int code = sqlite3_exec(db.get(), sql, nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK) last_failure = {code, sqlite3_errmsg(db.get())};
+    return code == SQLITE_OK;
+  }
+  // Of the last failure.
+  Error trouble(const std::string& what) const { return trouble(what, last_failure); }
+  Error trouble(const std::string& what, const Failure& failure) const {
+    Error error = fail(fmt::format("{}: {}", what, failure.text)).at({path.empty() ? "(temporary database)" : path, 0});
+    switch (failure.code & 0xff) {
+      case SQLITE_FULL: error.help = path.empty() ? "the disk is full: free space, or name a folder on another disk in TMPDIR" : "the disk is full: free space, or name another place with -d"; break;
+      case SQLITE_IOERR: error.help = "reading or writing the disk failed: is it full, or broken? Another place can be named with -d"; break;
+      case SQLITE_READONLY:
+      case SQLITE_PERM:
+      case SQLITE_CANTOPEN: error.help = "name a place you may write to with -d"; break;
+      case SQLITE_BUSY:
+      case SQLITE_LOCKED:
+        error.what = what + ": another process is using this database";
+        error.help = "wait until it has ended, or name another file with -d";
+        break;
+      case SQLITE_CORRUPT:
+      case SQLITE_NOTADB:
+      case SQLITE_ERROR: error.help = "the database is damaged: ingest the bundle again into a new one"; break;
+      case SQLITE_NOMEM: error.help = "there is not enough memory"; break;
+      // What we write breaks a promise that we made to ourselves: the user can do nothing about it.
+      case SQLITE_CONSTRAINT:
+      case SQLITE_MISMATCH:
+      case SQLITE_MISUSE:
+      case SQLITE_RANGE: error.kind = ErrorKind::internal; break;
+      default: break;
+    }
     return error;
   }
 
   // Runs `body` in one transaction.
   template <class Body>
   Result<> transaction(const std::string& what, Body body) {
+    last_failure = {};
     if (!execute("BEGIN IMMEDIATE")) return trouble(what);
     if (!body() || !execute("COMMIT")) {
-      Error error = trouble(what);
+      Error error = trouble(what);   // before anything else is executed
       execute("ROLLBACK");
       return error;
     }
@@ -290,6 +325,7 @@ struct Database::Impl {
   }
 
   std::string path;
+  bool read_only = false;
   std::unique_ptr<sqlite3, Close> db;
   std::unique_ptr<Writer> writer;
 };
@@ -297,9 +333,10 @@ struct Database::Impl {
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Database::Database(Database&&) noexcept = default;
 Database& Database::operator=(Database&&) noexcept = default;
-Database::~Database() {
-  if (impl_ != nullptr) impl_->writer.reset();  // its statements hold the connection
-}
+Database::~Database() = default;
+
+const std::string& Database::path() const { return impl_->path; }
+bool Database::partial() const { return meta("state").value_or("") == "ingesting"; }
 
 Result<Database> Database::open(const std::string& path, Access access) {
   auto impl = std::make_unique<Impl>();
@@ -333,17 +370,22 @@ Result<Database> Database::open(const std::string& path, Access access) {
     tables = t.integer();
   }
   if (access == Access::create && tables == 0) {
-    impl->execute(path.empty() ? "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536" : "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
+    if (path.empty()) impl->execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536");
     const std::string sql(schema::text("store.sql"));
     if (!impl->execute(("BEGIN IMMEDIATE;" + sql + ";COMMIT").c_str())) return impl->trouble("cannot lay out the database");
   } else if (application != kApplicationId) {
     return fail("this database was not made by culprit").at({path, 0}).hint("-d takes a file that `culprit ingest` made, or one that does not exist yet");
   } else if (version != kUserVersion) {
     return fail(fmt::format("this database has layout {}, this program reads layout {}", version, kUserVersion)).at({path, 0}).hint("it is derived from the bundle: ingest again into a new file");
-  } else if (access == Access::create) {
-    impl->execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
   }
   return Database(std::move(impl));
+}
+
+Result<> Database::begin_ingest() {
+  // The lock is kept: two that read bundles into one database would number each other's members. A log ahead of the file
+  // spares a write to the disk for each member.
+  if (!impl_->path.empty() && !impl_->execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")) return impl_->trouble("cannot write to the database");
+  return set_meta("state", "ingesting");
 }
 
 MemberSink& Database::sink() {
@@ -355,9 +397,10 @@ MemberSink& Database::sink() {
 }
 
 Result<> Database::health() const {
-  if (impl_->writer != nullptr && !impl_->writer->trouble.empty())
-    return fail("cannot write to the database: " + impl_->writer->trouble).at({impl_->path, 0}).hint("free space or name another place with -d, then run the same command again: it goes on where it stopped");
-  return {};
+  if (impl_->writer == nullptr || impl_->writer->trouble.code == SQLITE_OK) return {};
+  Error error = impl_->trouble("cannot write to the database", impl_->writer->trouble);
+  if (error.kind == ErrorKind::input && !impl_->path.empty()) error.help += (error.help.empty() ? "" : "; ") + std::string("the same command then goes on where it stopped");
+  return error;
 }
 
 Result<> Database::finish_ingest() {
@@ -369,14 +412,12 @@ Result<> Database::finish_ingest() {
                       "CREATE INDEX IF NOT EXISTS history_by_group ON collective_history(group_id);"
                       "CREATE INDEX IF NOT EXISTS chunk_by_series ON sample_chunk(series_id);"))
     return impl_->trouble("cannot index the database");
-  return {};
+  return set_meta("state", "ingested");
 }
 
 Result<> Database::set_meta(const std::string& key, const std::string& value) {
   Statement s(impl_->db.get(), "INSERT INTO meta VALUES (?,?) ON CONFLICT(key) DO UPDATE SET value=excluded.value");
   if (!s || !s.run(key, valid_utf8(value))) return impl_->trouble("cannot write to the database");
-  // "done" is the last word of a run: from here on it is one plain file.
-  if (key == "state" && value == "done" && !impl_->path.empty()) impl_->execute("PRAGMA journal_mode=DELETE");
   return {};
 }
 
@@ -1037,7 +1078,8 @@ Result<> Database::save_resolution(const Resolution& resolution) {
   });
 }
 
-Result<> Database::save_findings(const std::string& analysis, std::span<const Finding> findings) {
+Result<> Database::save_findings(const std::string& analysis, std::vector<Finding>& findings) {
+  make_ids_unique(findings);
   sqlite3* db = impl_->db.get();
   return impl_->transaction("cannot store the findings", [&] {
     Statement forget(db, "DELETE FROM evidence WHERE finding_id IN (SELECT finding_id FROM finding WHERE analysis=?)");

@@ -46,11 +46,16 @@ class Database {
   Database& operator=(Database&&) noexcept;
   ~Database();
 
-  // Facts in. The sink lives as long as the database.
+  const std::string& path() const;   // "" of a temporary one
+  // True while an ingest was begun and not finished: members are missing.
+  bool partial() const;
+
+  // Facts in. begin_ingest() comes first: from then on nobody else can use the database until it is closed. The sink lives as long as the database.
+  Result<> begin_ingest();
   MemberSink& sink();
   // The first failure of the sink (a full disk), if any.
   Result<> health() const;
-  // Makes the indexes and leaves one plain file.
+  // Makes the indexes: all members are in.
   Result<> finish_ingest();
 
   Result<> set_meta(const std::string& key, const std::string& value);
@@ -93,7 +98,8 @@ class Database {
 
   // Results in.
   Result<> save_resolution(const Resolution& resolution);
-  Result<> save_findings(const std::string& analysis, std::span<const Finding> findings);
+  // Ids that repeat are made unique first.
+  Result<> save_findings(const std::string& analysis, std::vector<Finding>& findings);
   Result<> save_verdict(const std::string& action, const std::string& summary, const std::string& document);
   // Results out.
   std::vector<Finding> findings() const;

@@ -15,10 +15,20 @@ struct Blob {
   std::size_t bytes;
 };
 
+// Why a statement failed last, on this thread. sqlite3_errmsg forgets it with the next call that succeeds.
+struct Failure {
+  int code = SQLITE_OK;
+  std::string text;
+};
+inline thread_local Failure last_failure;
+
 class Statement {
  public:
   Statement() = default;
-  Statement(sqlite3* db, std::string_view sql) { sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &handle_, nullptr); }
+  Statement(sqlite3* db, std::string_view sql) {
+    const int code = sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &handle_, nullptr);
+    if (code != SQLITE_OK) last_failure = {code, sqlite3_errmsg(db)};
+  }
   ~Statement() { sqlite3_finalize(handle_); }
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
@@ -27,15 +37,17 @@ class Statement {
 
   explicit operator bool() const { return handle_ != nullptr; }
 
-  // Binds all, steps once, resets. False: sqlite3_errmsg has the reason.
+  // Binds all, steps once, resets. False: last_failure has the reason.
   template <class... Values>
   bool run(const Values&... values) {
     index_ = 0;
     life_ = SQLITE_STATIC;  // they outlive the step: no copies
     (put(values), ...);
     const int code = sqlite3_step(handle_);
+    const bool good = code == SQLITE_DONE || code == SQLITE_ROW;
+    if (!good && handle_ != nullptr) last_failure = {code, sqlite3_errmsg(sqlite3_db_handle(handle_))};
     sqlite3_reset(handle_);
-    return code == SQLITE_DONE || code == SQLITE_ROW;
+    return good;
   }
 
   template <class... Values>

@@ -1,6 +1,6 @@
-// kill_ingest CULPRIT GENERATE_LOG: `culprit ingest` is killed (SIGKILL) at random moments, and run again until it ends:
-// the database must then hold the same rows in the same order as after a run that nobody disturbed, and whatever a kill
-// leaves must be a sound database without a half-written member. CULPRIT_KILL_MB (120) sizes the bundle,
+// kill_ingest CULPRIT GENERATE_LOG: `culprit ingest` is stopped (SIGKILL, SIGINT, SIGTERM) at random moments, and run again
+// until it ends: the database must then hold the same rows in the same order as after a run that nobody disturbed, and
+// whatever a stop leaves must be a sound database without a half-written member. Who is stopped gives no answer. CULPRIT_KILL_MB (120) sizes the bundle,
 // CULPRIT_KILL_ROUNDS (20) is how often.
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -27,8 +27,8 @@ using culprit::test::dump;
 using culprit::test::execute;
 using culprit::test::query;
 
-// Runs a program with its output to a file; kills it after `patience` seconds if that is not negative. Its status.
-int run(const std::vector<std::string>& words, const std::string& output, double patience) {
+// Runs a program with its output to a file; stops it after `patience` seconds if that is not negative. Its status.
+int run(const std::vector<std::string>& words, const std::string& output, double patience, int signal = SIGKILL) {
   const pid_t child = fork();
   if (child == 0) {
     const int fd = open(output.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
@@ -41,7 +41,7 @@ int run(const std::vector<std::string>& words, const std::string& output, double
   }
   if (patience >= 0) {
     std::this_thread::sleep_for(std::chrono::duration<double>(patience));
-    kill(child, SIGKILL);
+    kill(child, signal);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
     if (run({argv[2], std::to_string(megabytes / kFiles), std::to_string(i + 1), "100"}, name, -1) != 0) return std::printf("no log was generated\n"), 1;
   }
   const std::string db = scratch.path() + "/x.db", whole = scratch.path() + "/whole.db", log = scratch.path() + "/log";
-  const auto ingest = [&](const std::string& into, double patience) { return run({argv[1], "ingest", bundle, "-d", into, "--quiet"}, log, patience); };
+  const auto ingest = [&](const std::string& into, double patience, int signal = SIGKILL) { return run({argv[1], "ingest", bundle, "-d", into, "--quiet"}, log, patience, signal); };
 
   const auto begin = std::chrono::steady_clock::now();
   if (ingest(whole, -1) != 0) return std::printf("the undisturbed ingest failed\n"), 1;
@@ -102,14 +102,18 @@ int main(int argc, char** argv) {
   const char* often = std::getenv("CULPRIT_KILL_ROUNDS");
   const int rounds = std::max(1, often != nullptr ? std::atoi(often) : 20);
   int failures = 0, killed = 0, within = 0;
+  constexpr int kSignals[] = {SIGKILL, SIGINT, SIGTERM};
   for (int round = 1; round <= rounds; ++round) {
     drop(db);
-    // Spread over the run; every third one is killed again while it goes on.
-    for (int kills = round % 3 == 0 ? 2 : 1; kills > 0; --kills) {
+    // Spread over the run; every fourth one is stopped again while it goes on.
+    for (int kills = round % 4 == 0 ? 2 : 1; kills > 0; --kills) {
       const double when = seconds * (round - 1 + static_cast<double>(random() % 1000) / 1000) / rounds;
-      const int status = ingest(db, when);
+      const int signal = kSignals[round % 3];
+      const int status = ingest(db, when, signal);
       if (!WIFSIGNALED(status)) continue;
       ++killed;
+      if (WTERMSIG(status) != signal) { std::printf("round %d: signal %d ends it by signal %d\n", round, signal, WTERMSIG(status)); ++failures; }
+      if (fs::file_size(log) != 0) { std::printf("round %d: stopped after %.3f s, and there is an answer\n", round, when); ++failures; }
       sqlite3* handle = nullptr;
       if (!fs::exists(db) || fs::file_size(db) == 0 || sqlite3_open(db.c_str(), &handle) != SQLITE_OK) { sqlite3_close(handle); continue; }
       if (query(handle, "PRAGMA integrity_check") != std::vector<std::vector<std::string>>{{"ok"}}) { std::printf("round %d: killed after %.3f s, the database is damaged\n", round, when); ++failures; }
@@ -134,7 +138,7 @@ int main(int argc, char** argv) {
     };
     std::printf("round %d: status %d, %ld rows instead of %ld\n  undisturbed: %s\n  killed:      %s\n", round, status, static_cast<long>(std::count(got.begin(), got.end(), '\n')), static_cast<long>(rows), line_at(good).c_str(), line_at(got).c_str());
   }
-  std::printf("%d kills in %d rounds, %d of them between the first member and the last; %d failures\n", killed, rounds, within, failures);
-  if (4 * killed < 3 * rounds || 4 * within < rounds) return std::printf("too few kills met it at work\n"), 1;
+  std::printf("%d stops in %d rounds, %d of them between the first member and the last; %d failures\n", killed, rounds, within, failures);
+  if (4 * killed < 3 * rounds || 4 * within < rounds) return std::printf("too few stops met it at work\n"), 1;
   return failures == 0 ? 0 : 1;
 }
