@@ -203,6 +203,43 @@ Finding undecided(std::string lead) {
   return f;
 }
 
+Finding stuck_on(std::string host, bool standing, double confidence) {
+  Finding f;
+  f.analysis = "hang";
+  f.event_class = "hang/network";
+  f.symptom = "Job Hang";
+  f.id = "hang/host/" + host;
+  f.subject = {"host", host};
+  f.host = host;
+  f.hosts = {host};
+  f.ranks = {8, 9, 10, 11};
+  f.confidence = confidence;
+  f.why = "all 4 ranks are in it and none of them finishes";
+  f.numbers = {{"group", "TENSOR_MODEL_PARALLEL_GROUP 7"}, {"operation", "all_gather"}, {"ranks", "8-11"}, {"standing", standing ? "1" : "0"}, {"within", "1"}};
+  return f;
+}
+
+TEST(Ladder, AGroupThatStandsWithinOneMachineIsolatesItOnlyWhenTheHangIsProven) {
+  Case c;
+  c.findings = {stuck_on("n03", true, 0.84)};
+  c.hosts = 8;
+  c.has_recorder = true;
+  const Verdict proven = decide::decide(c);
+  EXPECT_EQ(proven.action, "isolate");
+  ASSERT_FALSE(proven.targets.empty());
+  EXPECT_EQ(proven.targets[0].subject, (Subject{"host", "n03"}));
+  // The ranks talk over NVLink there; the network has nothing to do with it.
+  EXPECT_EQ(proven.summary.find("network"), std::string::npos) << proven.summary;
+  for (const NextStep& n : proven.next) EXPECT_EQ(n.text.find("ibstat"), std::string::npos) << n.text;
+  c.findings = {stuck_on("n03", false, 0.75)};
+  EXPECT_EQ(decide::decide(c).action, "checks");
+  c.findings = {stuck_on("n03", true, 0.5)};
+  EXPECT_EQ(decide::decide(c).action, "checks") << "less sure than three in five";
+  c.findings = {stuck_on("n03", true, 0.84), stuck_on("n05", true, 0.84)};
+  const Verdict two = decide::decide(c);
+  EXPECT_NE(two.summary.find("n03 and n05"), std::string::npos) << two.summary;
+}
+
 TEST(Ladder, DumpsAloneAreNoCleanBillOfHealth) {
   Case c;
   c.findings = {undecided("rank 9 (own code)")};
