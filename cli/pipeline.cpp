@@ -26,6 +26,7 @@
 #include "analyze/slow.hpp"
 #include "analyze/slow_what_if.hpp"
 #include "analyze/stacks.hpp"
+#include "analyze/standstill.hpp"
 #include "analyze/topology.hpp"
 #include "bundle/bundle.hpp"
 #include "decide/decide.hpp"
@@ -241,7 +242,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   const analyze::Topology topology = analyze::make_topology(facts);
   const analyze::CollectiveReport collectives = collectives_of(facts, topology, signals);
   CULPRIT_CHECK(keep("collectives", analyze::collective_findings(collectives, slow_ranks_of(db, facts), facts, topology)));
-  const analyze::StackReport stacks = analyze::aggregate_stacks(facts, topology, analyze::hang_reported(signals));
+  const analyze::StackReport stacks = analyze::aggregate_stacks(facts, topology, analyze::hang_known(facts, signals));
   CULPRIT_CHECK(keep("stacks", analyze::stack_findings(stacks, facts, topology)));
   CULPRIT_CHECK(keep("hang", analyze::hang(facts, topology, signals, collectives, stacks, all)));
   CULPRIT_CHECK(keep("drift", analyze::drift_findings(analyze::compare_settings(facts, rules::DriftRules::built_in()), facts)));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "analyze/topology.hpp"
+#include "analyze/standstill.hpp"
 #include "command.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
@@ -233,7 +234,7 @@ Result<Exit> run_stacks(const Arguments& arguments) {
   const auto topology = analyze::make_topology(facts);
   analyze::StackParams params;
   params.keep_lines = arguments.has("lines");
-  const auto report = analyze::aggregate_stacks(facts, topology, analyze::hang_reported(analyze::collect_signals(facts, pack)), params);
+  const auto report = analyze::aggregate_stacks(facts, topology, analyze::hang_known(facts, analyze::collect_signals(facts, pack)), params);
   auto findings = analyze::stack_findings(report, facts, topology);
   CULPRIT_CHECK(db.save_findings("stacks", findings));
   const Printer printer(arguments, report, findings);

@@ -60,6 +60,8 @@ struct Rank {
   bool dumped = false, whole = false, clear = true, device_behind = false, doubtful = false;
   std::int64_t first_record = kUnknownSequence;   // of its first unfinished operation that is no send
   std::uint32_t first_op = ~0u;
+  std::int64_t first_send_record = kUnknownSequence;
+  std::uint32_t first_send = ~0u;                 // its first unfinished send
   Place dump;
 };
 
@@ -68,6 +70,7 @@ struct Op {
   std::int64_t sequence = 0;
   bool p2p = false, weak = false;
   std::int64_t from = 0, to = 0;              // p2p
+  std::uint32_t other_end = ~0u;              // p2p: the operation of the peer that it meets
   std::string operation;
   const CollectiveSample* sample = nullptr;
   std::vector<std::uint32_t> in, missing, done;   // ranks
@@ -511,6 +514,7 @@ class WaitFor {
       ops_.push_back(std::move(o));
       enters_.push_back({l.rank, op});
       if (!ops_[op].weak) first(ranks_[l.rank], row.record, op);
+      else if (Rank& r = ranks_[l.rank]; r.first_send == ~0u || row.record < r.first_send_record) { r.first_send_record = row.record; r.first_send = op; }
     }
     for (auto& [key, ops] : pairs) {
       const auto& [gi, rank, peer, send] = key;
@@ -519,8 +523,10 @@ class WaitFor {
       if (at == index_.end()) continue;
       const auto other = pairs.find({gi, at->second, ranks_[rank].rank, !send});
       const std::size_t joined = other == pairs.end() ? 0 : other->second.size();
-      for (std::size_t i = 0; i < ops.size(); ++i)
+      for (std::size_t i = 0; i < ops.size(); ++i) {
         (i < joined ? ops_[ops[i]].in : ops_[ops[i]].missing).push_back(at->second);
+        if (i < joined) ops_[ops[i]].other_end = other->second[i];
+      }
     }
   }
 
@@ -556,7 +562,26 @@ class WaitFor {
         else if (o.done.empty() && ranks_[r].first_op != ~0u && ranks_[r].first_op != i && !twin(ranks_[r].first_op, i)) { graph_.add(node(i), node(ranks_[r].first_op)); held = true; }
       }
       o.stuck = !held && !o.partial && o.done.empty() && o.in.size() > 1;
+      // A send that a member launched before may be what its device is in. It may also be left behind: a weak hold.
+      for (const std::uint32_t r : o.in) {
+        const Rank& member = ranks_[r];
+        if (member.first_send == ~0u || member.first_send == i || twin(member.first_send, i)) continue;
+        if (const auto record = record_of(o, r); record && member.first_send_record < *record)
+          graph_.add(node(i), node(member.first_send), true);
+      }
     }
+  }
+
+  // Where a rank's launch of an operation stands among all its launches; nothing where the source does not say.
+  std::optional<std::int64_t> record_of(const Op& o, std::uint32_t rank) {
+    if (o.p2p) {
+      if (ranks_[rank].rank == o.from) return o.sample->row.record;
+      if (o.other_end == ~0u) return std::nullopt;
+      return ops_[o.other_end].sample->row.record;
+    }
+    const Member* m = groups_[o.group].find(ranks_[rank].rank);
+    if (m == nullptr || m->sample == nullptr || m->head != o.sequence) return std::nullopt;
+    return m->sample->row.record;
   }
 
   // The two sides of one send and receive.
@@ -672,7 +697,9 @@ class WaitFor {
       leaf.group = groups_[o.group].id;
       leaf.sequence = o.sequence;
       leaf.operation = o.operation;
-      leaf.why = fmt::format("both ends of a send and receive are in it and nothing moves: the link between {} and {}", topology_.where(a), topology_.where(b));
+      leaf.within = machine_of(leaf.ranks);
+      leaf.why = fmt::format("both ends of a send and receive are in it and neither finishes: {} between {} and {}", !leaf.within.empty() ? "a GPU or the link inside the machine (NVLink, NVSwitch, PCIe)" : "the link",
+                             topology_.where(a), topology_.where(b));
       leaf.places.push_back(o.sample->row.place);
       add(std::move(leaf), n, 1);
       return;
@@ -687,8 +714,9 @@ class WaitFor {
       leaf.kind = StopKind::network;
       for (const std::uint32_t r : o.in) leaf.ranks.push_back(ranks_[r].rank);
       std::sort(leaf.ranks.begin(), leaf.ranks.end());
-      leaf.why = fmt::format("all {} ranks of {} are in {} {} with equal arguments and nobody gets out: the network between them, or a GPU that does not say", leaf.ranks.size(), group_name(leaf.group),
-                             o.operation.empty() ? "operation" : o.operation, o.sequence);
+      if (all_known(leaf.group, leaf.ranks.size())) leaf.within = machine_of(leaf.ranks);
+      leaf.why = fmt::format("all {} ranks of {} are in {} {} with equal arguments and none of them finishes: {}", leaf.ranks.size(), group_name(leaf.group), o.operation.empty() ? "operation" : o.operation, o.sequence,
+                             !leaf.within.empty() ? fmt::format("a GPU of {} or a link between its GPUs (NVLink, NVSwitch, PCIe)", leaf.within) : "the network between them, or a GPU of theirs");
       if (o.sample != nullptr) leaf.places.push_back(o.sample->row.place);
     }
     add(std::move(leaf), node(op), 1);
@@ -803,6 +831,24 @@ class WaitFor {
     report_.leaves.push_back(std::move(leaf));
   }
 
+  // The machine that all of these run on, of a job that runs on several; "" when they are on more, or nobody knows.
+  std::string machine_of(const std::vector<std::int64_t>& ranks) const {
+    std::string out;
+    for (const std::int64_t r : ranks) {
+      const auto at = topology_.host_of.find(r);
+      if (at == topology_.host_of.end() || (!out.empty() && at->second != out)) return {};
+      out = at->second;
+    }
+    const bool several = std::any_of(topology_.host_of.begin(), topology_.host_of.end(), [&](const auto& placed) { return placed.second != out; });
+    return several ? out : "";
+  }
+
+  // No member of a group is unknown, so none of them can be elsewhere.
+  bool all_known(GroupId id, std::size_t members) const {
+    const GroupRow* g = facts_.group(id);
+    return g != nullptr && std::max<std::int64_t>(g->size, static_cast<std::int64_t>(g->ranks.size())) == static_cast<std::int64_t>(members);
+  }
+
   void weigh() {
     std::vector<std::size_t> order(report_.leaves.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -825,7 +871,8 @@ class WaitFor {
     const std::size_t share = std::max<std::size_t>(1, order.size());
     for (const std::size_t i : order) {
       Leaf l = std::move(report_.leaves[i]);
-      const double base = l.kind == StopKind::host_stopped || l.kind == StopKind::left_early ? 0.9 : l.kind == StopKind::device_stopped ? 0.88 : l.kind == StopKind::mismatch ? (l.tie ? 0.5 : 0.85) : 0.5;
+      // Where all members of a stuck operation are on one machine, which of them it is no longer matters.
+      const double base = l.kind == StopKind::host_stopped || l.kind == StopKind::left_early ? 0.9 : l.kind == StopKind::device_stopped || !l.within.empty() ? 0.88 : l.kind == StopKind::mismatch ? (l.tie ? 0.5 : 0.85) : 0.5;
       const double source = report_.source == "recorder" ? 1 : report_.source == "watchdog" ? 0.85 : 0.7;
       const double alone = share <= 2 ? 1 : share <= 4 ? 0.8 : 0.5;
       l.confidence *= base * source * alone * (any_witnessed && !report_.cut.empty() ? 0.95 : 1);

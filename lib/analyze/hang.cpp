@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/standstill.hpp"
 #include "model/ranges.hpp"
 
 namespace culprit::analyze {
@@ -25,6 +26,8 @@ struct Suspect {
   std::int64_t waiting = 0;
   double confidence = 0;
   bool tie = false;
+  bool within = false;                     // network: all of its ranks are on one machine
+  bool common = false;                     // network: several operations stand, and one machine has an end of each
 };
 
 // What the kernel says of a process, where that is more than "it sleeps": D and T letters of ps, the function it waits in
@@ -50,6 +53,14 @@ std::string kernel_word(const ProcessRow& p) {
 }
 
 double both(double a, double b) { return 1 - (1 - a) * (1 - b); }
+
+// "all of them are in ...": for the stages that describe() tells with a verb.
+std::string in_what(const Stage& stage) {
+  const std::string word = describe(stage);
+  if (word.starts_with("waits for ")) return "a wait for " + word.substr(10);
+  if (word.starts_with("makes ")) return "the making of " + word.substr(6);
+  return word;
+}
 
 std::string place_of(const std::string& file, std::int64_t line) { return file.empty() ? "" : line > 0 ? fmt::format("{}:{}", file, line) : file; }
 
@@ -140,6 +151,7 @@ class Join {
       s.confidence = 0.75;
       s.sources = out.front().sources;
       s.why = fmt::format("{} operations make no progress, and all of them cross {} while their other ends differ", out.size(), common[0]);
+      s.common = true;
       return {s};
     }
     // Who is silent while all others report has stopped on its host; with that much evidence a missing dump is no question.
@@ -211,6 +223,12 @@ class Join {
     s.operation = leaf.operation;
     if (leaf.group >= 1) s.group = group_name(facts_, leaf.group);
     if (leaf.kind == StopKind::mismatch) s.code = launched_at(facts_, leaf);
+    if (leaf.kind == StopKind::network) {
+      if (!leaf.within.empty()) { s.within = true; s.hosts = {leaf.within}; }
+      // Stacks of the same ranks, and of nobody else, in the end of the chain: a second source.
+      for (const StackSink& sink : stacks_.sinks)
+        if (!sink.elsewhere && !sink.unheard && sink.ranks == leaf.ranks) { s.sources.push_back("stacks"); s.confidence = both(s.confidence, 0.4); break; }
+    }
     if (leaf.ranks.size() != 1) return s;
     const auto stack = trainer_.find(leaf.ranks[0]);
     if (stack == trainer_.end()) return s;
@@ -218,6 +236,12 @@ class Join {
     // A worker of its data loader may be what it waits for.
     for (const StackSink& sink : stacks_.sinks)
       if (sink.role != "trainer" && sink.ranks == leaf.ranks) return with(std::move(s), sink);
+    // A GPU that never finishes keeps its host from launching: that is no contradiction.
+    if (p.stage.doing == Doing::gpu && leaf.kind == StopKind::host_stopped) {
+      s.reason = describe(p.stage);
+      s.sources.push_back("stacks");
+      return s;
+    }
     if (p.stage.waits()) {
       if (leaf.kind != StopKind::host_stopped && leaf.kind != StopKind::no_dump) return s;
       s.confidence *= params_.contradiction;
@@ -232,6 +256,26 @@ class Join {
       if (sink.ranks == leaf.ranks) return with(std::move(s), sink);
     s.reason = describe(p.stage);
     return s;
+  }
+
+  // All ranks of a parallel group stand in the same operation, and all of them are on one machine of several: then it is that
+  // machine, whichever of its parts.
+  void keep_within(Suspect& s) const {
+    std::set<std::string> hosts, all;
+    for (const auto& [rank, host] : topology_.host_of) all.insert(host);
+    for (const auto& [rank, p] : trainer_)
+      if (!p->host.empty()) all.insert(p->host);
+    for (const std::int64_t r : s.ranks) {
+      const auto placed = topology_.host_of.find(r);
+      const auto stack = trainer_.find(r);
+      if (placed != topology_.host_of.end()) hosts.insert(placed->second);
+      else if (stack != trainer_.end() && !stack->second->host.empty()) hosts.insert(stack->second->host);
+      else return;   // it may be anywhere
+    }
+    const bool group = std::any_of(topology_.groups.begin(), topology_.groups.end(), [&](const ParallelGroup& g) { return g.ranks == s.ranks; });
+    if (hosts.size() != 1 || all.size() < 2 || !group) return;
+    s.within = true;
+    s.hosts = {*hosts.begin()};
   }
 
   Suspect with(Suspect s, const StackSink& sink) {
@@ -266,7 +310,12 @@ class Join {
     if (!sink.unheard) s.reason = told(sink);
     s.code = place_of(sink.file, sink.line);
     s.why = sink.unheard ? "the others wait, and there is no stack of it" : sink.elsewhere ? fmt::format("{} ranks wait in collectives, directly or not, for it, and it is in none: {}", sink.waiting, s.reason)
-                                                                                          : fmt::format("all of them are in {} and nobody gets out", describe(sink.stage));
+                                                                                          : fmt::format("all of them are in {} and none of them finishes", in_what(sink.stage));
+    if (s.kind == name(StopKind::network)) keep_within(s);
+    if (s.within) {
+      s.confidence = std::min(0.9, s.confidence + 0.2);   // which of them it is no longer matters
+      s.why += fmt::format(": a GPU of {} or a link between its GPUs (NVLink, NVSwitch, PCIe)", s.hosts.front());
+    }
     return s;
   }
 
@@ -350,10 +399,13 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     return std::vector<Finding>{f};
   };
   if (const std::string why = moved(facts, collectives, stacks, word, params); !why.empty()) return none(Outcome::ruled_out, why);
-  const bool standing = word.known || collectives.timed_out > 0 || stacks.motion == Motion::standing || stacks.hang;
+  // Where nobody reported a time-out, the age of what is unfinished tells.
+  const bool reported = word.known || collectives.timed_out > 0;
+  const Standstill still = reported || stacks.motion == Motion::moving ? Standstill{} : standstill(facts);
+  const bool standing = reported || still.proven || stacks.motion == Motion::standing || stacks.hang;
   // Stacks of a job that may be healthy are a mixture of everything: one snapshot names somebody only when all others wait,
   // for the same one, and nothing else in the bundle tells how the job went.
-  double certainty = standing ? 1 : params.assumed;
+  double certainty = reported || stacks.motion == Motion::standing ? 1 : standing ? params.by_files : params.assumed;
   if (!standing && collectives.leaves.empty()) {
     if (collectives.pending == 0 && !collectives.source.empty()) return none(Outcome::ruled_out, "no rank has an unfinished operation");
     std::size_t waiting = 0, busy = 0;
@@ -393,20 +445,26 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     const bool code = s.kind == name(StopKind::mismatch) || s.kind == name(StopKind::left_early);
     f.scope = code ? Scope::user_code : s.kind == "storage" ? Scope::shared : Scope::host_local;
     if (s.kind == "storage") { f.subject = {"storage", s.reason}; f.symptom = "HDFS Error"; }
-    else if (s.kind == name(StopKind::network) && s.hosts.size() == 1) f.subject = {"host", s.hosts[0]};
+    else if (s.within || s.common) f.subject = {"host", s.hosts.front()};
     else if (s.kind == name(StopKind::network) || s.ranks.size() != 1) f.subject = s.group.empty() ? Subject{"group", "ranks " + to_ranges(s.ranks)} : Subject{"group", s.group};
     else f.subject = {"rank", std::to_string(s.ranks[0])};
     if (s.kind == name(StopKind::mismatch)) f.symptom = "Collective Mismatch";
     if (s.kind == "storage") f.symptom = "Job Hang";
     f.id = fmt::format("hang/{}/{}", f.subject.kind, f.subject.id);
     while (!ids.insert(f.id).second) f.id += "+";
-    f.confidence = std::min({0.98, s.confidence * certainty, certainty});
+    // What all members have joined takes milliseconds, in whatever phase the job was: minutes without any launch prove it.
+    const bool joined = s.kind == name(StopKind::network) && still.quiet && *still.quiet >= StandstillParams{}.joined && collectives.source == "recorder";
+    const bool stands = standing || joined;
+    const double sure = standing ? certainty : joined ? std::max(certainty, params.by_files) : certainty;
+    f.confidence = std::min({0.98, s.confidence * sure, sure});
     f.why = s.why;
+    if (!standing && joined) f.why += fmt::format("; {}", still.quiet_why);
+    if (!reported && still.proven) f.why += fmt::format("; {}", still.why);
     f.title = s.sources == std::vector<std::string>{"silence"} ? s.kind + (s.kind == name(StopKind::no_dump) ? ": no output of it, while the others timed out" : ": silent while the others timed out") : s.kind + (s.role == "trainer" || s.role.empty() ? "" : ", in a process of its " + s.role) + (s.reason.empty() ? "" : ": " + s.reason);
     std::sort(s.sources.begin(), s.sources.end());
     s.sources.erase(std::unique(s.sources.begin(), s.sources.end()), s.sources.end());
     f.numbers = {{"code", s.code}, {"group", s.group}, {"kind", s.kind}, {"operation", s.operation}, {"ranks", to_ranges(s.ranks)}, {"reason", s.reason}, {"role", s.role},
-                 {"sources", fmt::format("{}", fmt::join(s.sources, ","))}, {"standing", standing ? "1" : "0"}, {"tie", s.tie ? "1" : "0"}, {"waiting", std::to_string(s.waiting)}};
+                 {"sources", fmt::format("{}", fmt::join(s.sources, ","))}, {"standing", stands ? "1" : "0"}, {"tie", s.tie ? "1" : "0"}, {"waiting", std::to_string(s.waiting)}, {"within", s.within ? "1" : "0"}};
     // What shows the rank itself first: its stack, its counters, then the others' words.
     std::vector<const Finding*> grounds;
     for (const char* analysis : {"stacks", "collectives", "silence"})

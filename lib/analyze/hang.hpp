@@ -16,6 +16,7 @@ namespace culprit::analyze {
 
 struct HangParams {
   double assumed = 0.85;          // nothing in the bundle says that the job stood still, and nothing says that it moved
+  double by_files = 0.95;         // that it did is told by the age of its dumps alone
   double snapshot = 0.65;         // one snapshot of stacks alone, in which all wait for one
   std::size_t crowd = 3;          // this many, at least
   double contradiction = 0.6;     // a stack inside a collective, of a rank that the counters call stopped on the host

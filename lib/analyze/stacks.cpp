@@ -82,8 +82,9 @@ class Aggregation {
     imply();
     group();
     judge_motion();
-    report_.hang = hang.known || report_.motion == Motion::standing;
-    report_.hang_why = hang.known ? hang.why : report_.motion == Motion::standing ? report_.motion_why : "";
+    const bool known = hang.known && !(hang.inferred && report_.motion == Motion::moving);
+    report_.hang = known || report_.motion == Motion::standing;
+    report_.hang_why = known ? hang.why : report_.motion == Motion::standing ? report_.motion_why : "";
     find_rounds();
     locate();
     for (Process& p : processes_) report_.processes.push_back(std::move(p.shown));
@@ -763,8 +764,8 @@ HangWord hang_reported(const std::vector<Signal>& signals) {
     if (s.rank) ranks.insert(*s.rank);
   }
   if (lines == 0) return {};
-  if (ranks.empty()) return {true, "time-outs of collectives are in the logs"};
-  return {true, fmt::format("{} rank{} reported a time-out of a collective", ranks.size(), ranks.size() == 1 ? "" : "s")};
+  if (ranks.empty()) return {true, "time-outs of collectives are in the logs", false};
+  return {true, fmt::format("{} rank{} reported a time-out of a collective", ranks.size(), ranks.size() == 1 ? "" : "s"), false};
 }
 
 StackReport aggregate_stacks(const Facts& facts, const Topology& topology, const HangWord& hang, const StackParams& params) {

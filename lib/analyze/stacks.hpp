@@ -41,6 +41,7 @@ struct StackParams {
 struct HangWord {
   bool known = false;
   std::string why;                     // "7 ranks reported a time-out of a collective"
+  bool inferred = false;               // nobody said so: from the age of dumps. Stacks that move contradict it
 };
 // Time-outs of collectives and missing progress among the signals.
 HangWord hang_reported(const std::vector<Signal>& signals);

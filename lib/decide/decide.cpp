@@ -39,7 +39,7 @@ constexpr Rung kLadder[] = {
     {"numerics", numerics},                        // NaN without a culprit -> bit-wise checks
     {"root_diag", root_diag_step},                 // Aegis RootDiag, NetDiag
     {"config_check", config_check},                // Aegis ConfigCheck
-    {"stuck_group", stuck_group},                  // all are in one collective and nobody gets out -> checks on that group
+    {"stuck_group", stuck_group},                  // all are in one collective and none finishes -> checks on that group
     {"silent_rank", silent_rank},                  // everybody waits, one does not
     {"distributed_errors", few_reporters},         // Aegis DistError: at most two hosts report -> isolate those
     {"process_ended", process_ended},              // exit codes and signals that nothing explains

@@ -11,6 +11,8 @@ namespace culprit::decide {
 
 namespace {
 
+constexpr double kIsolate = 0.6;   // below that a machine is checked, not taken out
+
 std::vector<const Finding*> suspects(const Walk& w) {
   std::vector<const Finding*> out;
   for (const Finding& f : w.incident.findings)
@@ -45,6 +47,20 @@ std::string in_group(const Finding& f) {
 std::string since(const Walk& w) {
   if (!w.incident.last_iteration) return {};
   return fmt::format(" The last step that the logs tell of is {}{}.", *w.incident.last_iteration, at(w.incident.last_progress));
+}
+
+// "is in all_reduce of tp", "waits for its data loader".
+std::string doing(const std::string& reason) {
+  for (const char* verb : {"waits for ", "makes "})
+    if (reason.rfind(verb, 0) == 0) return reason;
+  return "is in " + reason;
+}
+
+// "one rank waits for it", "7 ranks wait for them"; "" when nobody is known to.
+std::string waiting_for(const Finding& f, bool several) {
+  const std::string count = number(f, "waiting");
+  if (count.empty() || count == "0") return {};
+  return fmt::format("; {} for {}", count == "1" ? "one rank waits" : count + " ranks wait", several ? "them" : "it");
 }
 
 // What to look at on the machines before they get work again.
@@ -118,7 +134,7 @@ Answer stopped_rank(Walk& w) {
       names.push_back(who(*s));
     }
     const std::string reason = number(f, "reason");
-    const std::string is_in = reason.empty() || sure.size() > 1 ? "" : ", which is in " + reason;
+    const std::string is_in = reason.empty() || sure.size() > 1 ? "" : ", which " + doing(reason);
     const bool silent = number(f, "sources") == "silence";   // its reason names the rank already
     v.summary = number(f, "standing") != "1" ? fmt::format("If the job stood still, it waited for {}{}; nothing else in the bundle confirms it.", list(names), is_in)
               : silent && sure.size() == 1 ? fmt::format("The job hung, probably because of {}: {}{}", list(names), f.why, since(w))
@@ -145,20 +161,66 @@ Answer stopped_rank(Walk& w) {
   }
   for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
   const std::string reason = number(f, "reason"), where = in_group(f);
-  const bool worker = number(f, "role") == "dataloader";
-  const std::string waiting = number(f, "waiting");
-  v.summary = fmt::format("The job hung because {} stopped{}: {}{}.", list(names), f.event_class == "hang/device_stopped" ? " inside a collective" : "",
-                          !reason.empty() ? (worker ? "its data loader is in " : "it is in ") + reason : where.empty() ? "it waits for nobody" : (f.event_class == "hang/device_stopped" ? sure.size() == 1 ? "its peers finished " : "peers of rank " + f.subject.id + " finished " : sure.size() == 1 ? "it never entered " : "rank " + f.subject.id + " never entered ") + where,
-                          waiting.empty() || waiting == "0" ? "" : fmt::format("; {} wait for {}", waiting == "1" ? "one rank" : waiting + " ranks", sure.size() == 1 ? "it" : "them"));
+  const bool worker = number(f, "role") == "dataloader", several = sure.size() > 1;
+  const bool device = f.event_class == "hang/device_stopped";
+  std::string what = "it waits for nobody";
+  if (!reason.empty()) what = (worker ? "its data loader " : "it ") + doing(reason);
+  else if (!where.empty() && several) what = fmt::format("peers of rank {} {} {}", f.subject.id, device ? "finished" : "wait for it in", where);
+  else if (!where.empty()) what = device ? "its peers finished " + where : "it never entered " + where;
+  v.summary = fmt::format("The job hung because {} stopped{}: {}{}.", list(names), device ? " inside a collective" : "", what, waiting_for(f, several));
   v.summary += since(w);
   for (const std::string& host : hosts) drain(v, host, "hang");
   if (nameless) next(v, "collect", "a job.json with hosts in node-rank order, or NCCL_DEBUG=INFO: nothing in the bundle ties this rank to a host name");
   if (f.event_class == "hang/device_stopped") next(v, "plan", "dcgmi diag -r 3 and nvidia-smi -q on that machine, and its kernel log from the moment of the hang: the GPU or its link stopped inside a collective.");
+  else if (reason.rfind("waits for its GPU", 0) == 0) next(v, "plan", "Its GPU does not finish what was launched on it: nvidia-smi -q, dcgmi diag -r 3 and the kernel log (Xid) of that machine; if the same kernel hangs elsewhere too, it is the program.");
   else if (!reason.empty()) next(v, "plan", "The stack says what it waited in: if that is a file, check this machine's mount and the file before it comes back; if it is the program's own code, a restart elsewhere may meet it again.");
   else next(v, "plan", "Its host process stopped between collectives: a lock, the data, a checkpoint, or the machine. Its stack would say which.");
   collect_more(w);
   return taken(f.why);
 }
+
+namespace {
+
+// What else stands like the first: the reader should not look at one group of three.
+std::string others_like(const std::vector<const Finding*>& all) {
+  std::vector<std::string> names;
+  for (const Finding* s : all)
+    if (s != all.front() && s->event_class == all.front()->event_class) names.push_back(fmt::format("{} (ranks {})", s->subject.id, number(*s, "ranks")));
+  return names.empty() ? "" : fmt::format(" The same is true of {}.", list(names));
+}
+
+// What stands lies within one machine, or has one machine at an end of each.
+Answer stuck_machines(Walk& w, const std::vector<const Finding*>& machines) {
+  const Finding& f = *machines.front();
+  const bool within = number(f, "within") == "1";
+  Verdict& v = w.verdict;
+  std::set<std::string> hosts;
+  for (const Finding* s : machines) hosts.insert(s->subject.id);
+  const bool proven = number(f, "standing") == "1" && f.confidence >= kIsolate;
+  v.action = proven ? "isolate" : "checks";
+  v.precision = machines.size() == 1 ? "exact" : "candidates";
+  for (const Finding* s : machines) target(v, s->subject, s->confidence, because(*s));
+  for (const Finding* s : machines)
+    if (within && !number(*s, "group").empty()) target(v, {"group", number(*s, "group")}, s->confidence, because(*s));
+  const std::string operation = in_group(f).empty() ? "one operation" : in_group(f);
+  v.summary = within ? fmt::format("{} {} on {}: ranks {} have all entered {} and none finishes, and all of them run on {}.{}",
+                                   proven ? "The job hung" : "If the job stood still, it hung", machines.size() == 1 ? "inside one machine," : "inside single machines,", list({hosts.begin(), hosts.end()}),
+                                   number(f, "ranks"), operation, f.subject.id, since(w))
+                     : fmt::format("{} on the network of {}: {}.{}", proven ? "The job hung" : "If the job stood still, it hung", f.subject.id, f.why, since(w));
+  if (proven)
+    for (const std::string& host : hosts) drain(v, host, within ? "hang inside the machine" : "hang, network");
+  if (within) {
+    next(v, "plan", fmt::format("On {}: dcgmi diag -r 3, nvidia-smi nvlink -s and -e, nvidia-smi -q, and the kernel log (Xid, SXid, NVSwitch, PCIe). The group talks over NVLink, NVSwitch or PCIe, so its network cards are not involved.",
+                                list({hosts.begin(), hosts.end()})));
+  } else {
+    next(v, "collect", fmt::format("kernel log, ibstat and ethtool -S of {}: they say which part broke", f.subject.id));
+  }
+  if (!proven) look_at(v, hosts);
+  collect_more(w);
+  return taken(f.why);
+}
+
+}  // namespace
 
 // Only a set of ranks can be named: a collective that makes no progress, or ranks of which nothing was collected.
 Answer stuck_group(Walk& w) {
@@ -185,21 +247,18 @@ Answer stuck_group(Walk& w) {
     collect_more(w);
     return taken(f.why);
   }
-  if (f.subject.kind == "host") {
-    v.action = "isolate";
-    v.precision = "exact";
-    target(v, f.subject, f.confidence, because(f));
-    v.summary = fmt::format("The job hung on the network of {}: {}.{}", f.subject.id, f.why, since(w));
-    drain(v, f.subject.id, "hang, network");
-    next(v, "collect", fmt::format("kernel log, ibstat and ethtool -S of {}: they say which part broke", f.subject.id));
-    return taken(f.why);
-  }
+  // Several operations that stand, each within one machine: as sure as the first are culprits together, a few at most.
+  std::vector<const Finding*> machines;
+  for (const Finding* s : all)
+    if (s->subject.kind == "host" && s->confidence >= f.confidence - 0.15) machines.push_back(s);
+  if (f.subject.kind == "host" && machines.size() <= 4) return stuck_machines(w, machines);
   v.action = "checks";
   v.precision = "group";
   target(v, f.subject, f.confidence, because(f));
   if (hosts.size() <= 4)
     for (const std::string& host : hosts) target(v, {"host", host}, f.confidence / static_cast<double>(std::max<std::size_t>(1, hosts.size())), because(f));
-  v.summary = fmt::format("The job hung inside {}: all its ranks are in it and none gets out, so one of their links or GPUs is at fault and nothing says which.{}", in_group(f).empty() ? f.subject.id : in_group(f), since(w));
+  v.summary = fmt::format("The job hung in {}: all {} ranks have entered it and none finishes, so one of their GPUs or links is at fault and nothing says which.{}{}",
+                          in_group(f).empty() ? f.subject.id : in_group(f), f.ranks.size(), others_like(all), since(w));
   next(v, "plan", fmt::format("All-gather between neighbours of {}, then within each machine; evict what fails.", hosts.empty() ? "these ranks" : list({hosts.begin(), hosts.end()})));
   collect_more(w);
   return taken(f.why);

@@ -16,6 +16,7 @@
 #include "ingest/document.hpp"
 #include "ingest/flight_recorder.hpp"
 #include "ingest/lenient_json.hpp"
+#include "ingest/name_moment.hpp"
 #include "ingest/pickle.hpp"
 #include "line/timestamp.hpp"
 
@@ -549,6 +550,8 @@ class Dump {
     const bool past = std::any_of(status_.begin(), status_.end(), [](const Status& s) { return s.completed >= 0; }) || (!entries_.empty() && entries_.front().record > 0);
     row.only_active = row.pending == row.entries && past && !tree_.truncated;
     row.truncated = tree_.truncated;
+    // A dump does not say when it was made; a collector's name for it may.
+    if (Timestamp made; moment_of_name(member_.path, made)) row.time = made;
     sink_.put(row);
     // The two encodings list groups in different orders.
     std::vector<Group*> order;

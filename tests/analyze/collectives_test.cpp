@@ -458,5 +458,74 @@ TEST(Collectives, SeveralBehindInOneOperationAreDoubtful) {
   for (const Leaf& l : wait_for(facts, {}).leaves) EXPECT_LT(l.confidence, 0.7);
 }
 
+// A pipeline of two stages with two ranks each; what every rank has in flight, in order of launch.
+struct Launched { std::int64_t rank; GroupId group; std::int64_t sequence; std::string operation; std::int64_t peer = kUnknownSequence; };
+
+Facts in_flight(const std::vector<GroupRow>& groups, const std::vector<Launched>& launched) {
+  Facts facts;
+  facts.groups = groups;
+  std::int64_t record = 0;
+  for (const Launched& l : launched) {
+    if (facts.members.empty() || facts.members.back().rank != l.rank) {
+      MemberRow m;
+      m.id = static_cast<MemberId>(facts.members.size()) + 1;
+      m.path = "dump_" + std::to_string(l.rank);
+      m.rank = l.rank;
+      facts.members.push_back(m);
+      RecorderRow d;
+      d.place.member = m.id;
+      d.source = "recorder";
+      d.rank = l.rank;
+      d.entries = 8;
+      facts.recorders.push_back(d);
+    }
+    CollectiveSample c;
+    c.row.place.member = facts.members.back().id;
+    c.row.source = "recorder";
+    c.row.rank = l.rank;
+    c.row.group = l.group;
+    c.row.record = record++;
+    c.row.sequence = l.sequence;
+    c.row.operation = l.operation;
+    c.row.p2p = l.peer >= 0;
+    c.row.peer = l.peer;
+    c.row.state = "scheduled";
+    facts.collectives.push_back(c);
+  }
+  return facts;
+}
+
+TEST(Collectives, ASendInFrontHoldsWhatWasLaunchedBehindIt) {
+  // Ranks 2 and 3, the second stage, have sent back and gone on to their reduce-scatter with 6 and 7; nobody takes what they
+  // sent, since 0 and 1 are stuck in an operation of their own.
+  const std::vector<GroupRow> groups = {{"1", "TENSOR_MODEL_PARALLEL_GROUP", {0, 1}, 2}, {"2", "DATA_PARALLEL_GROUP", {2, 6}, 2}, {"3", "PIPELINE_MODEL_PARALLEL_GROUP", {0, 2}, 2},
+                                        {"4", "DATA_PARALLEL_GROUP", {3, 7}, 2}, {"5", "PIPELINE_MODEL_PARALLEL_GROUP", {1, 3}, 2}};
+  const Facts facts = in_flight(groups, {{0, 1, 50, "all_gather"}, {0, 3, 4, "recv", 2}, {1, 1, 50, "all_gather"}, {1, 5, 4, "recv", 3}, {2, 3, 9, "send", 0}, {2, 2, 7, "reduce_scatter"},
+                                         {3, 5, 9, "send", 1}, {3, 4, 7, "reduce_scatter"}, {6, 2, 7, "reduce_scatter"}, {7, 4, 7, "reduce_scatter"}});
+  const CollectiveReport report = wait_for(facts, {});
+  ASSERT_EQ(report.leaves.size(), 1u) << told(report);
+  EXPECT_EQ(report.leaves[0].kind, StopKind::network);
+  EXPECT_EQ(report.leaves[0].ranks, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_TRUE(report.leaves[0].within.empty()) << "nobody knows where they run";
+}
+
+TEST(Collectives, AStuckGroupIsPlacedOnlyWhereAllOfItIsKnown) {
+  std::vector<GroupRow> groups = {{"1", "TENSOR_MODEL_PARALLEL_GROUP", {0, 1}, 2}, {"2", "DATA_PARALLEL_GROUP", {0, 2}, 2}};
+  const std::vector<Launched> launched = {{0, 1, 50, "all_gather"}, {1, 1, 50, "all_gather"}, {2, 2, 7, "reduce_scatter"}};
+  Topology topology;
+  for (std::int64_t r = 0; r < 4; ++r) topology.host_of[r] = r < 2 ? "a" : "b";
+  const auto within = [&] { const CollectiveReport r = wait_for(in_flight(groups, launched), topology); return r.leaves.empty() ? "no leaf" : r.leaves[0].within; };
+  EXPECT_EQ(within(), "a");
+  topology.host_of[1] = "b";
+  EXPECT_EQ(within(), "") << "two machines";
+  topology.host_of.erase(1);
+  EXPECT_EQ(within(), "");
+  for (std::int64_t r = 0; r < 4; ++r) topology.host_of[r] = "a";
+  EXPECT_EQ(within(), "") << "the job has no other machine";
+  topology.host_of[2] = "b";
+  groups[0].size = 4;
+  EXPECT_EQ(within(), "") << "of two members nothing is known";
+}
+
 }  // namespace
 }  // namespace culprit::analyze

@@ -196,6 +196,8 @@ TEST(FlightRecorder, StatusIsNamedOrDropped) {
 TEST(FlightRecorder, ANameThatContradictsTheGroups) {
   const Part part{{{"0", "default_pg", "[0, 1, 2, 3]"}, {"1", "TP", "[2, 3]"}}, {{"0", 1, 1}, {"1", 1, 1}}, {}};
   EXPECT_EQ(read("rank_2", dump(part)).recorders.at(0).rank, 2);
+  EXPECT_EQ(read("fr/rank_2", dump(part)).recorders.at(0).time.clock, Clock::none);
+  EXPECT_EQ(read("fr/rank_2.20260917T221530Z", dump(part)).recorders.at(0).time.ns, 1'789'683'330 * kSecond);
   const Rows rows = read("rank_1", dump(part));
   EXPECT_FALSE(rows.recorders.at(0).rank);
   EXPECT_FALSE(rows.frontiers.at(0).rank);
