@@ -34,6 +34,12 @@ bool before_job(const Facts& facts, const EventRow& e) { return e.time_ns && fac
 // The job completed steps for minutes after it.
 bool survived(const EventRow& e, const std::optional<Nanoseconds>& last_step) { return e.time_ns && last_step && *e.time_ns + e.uncertainty + 120 * kSecond < *last_step; }
 
+// Where the life of the job ends: by time where the line and the job's end have one, else by its place in the log.
+bool at_end(const Facts& facts, const LeadParams& params, const EventRow& e, const MemberRow& m) {
+  if (e.time_ns && facts.job_end && m.text_kind == "kernel") return *e.time_ns + e.uncertainty + params.last_time >= *facts.job_end;
+  return e.last_line + params.last_lines >= m.lines && 2 * e.last_line >= m.lines;
+}
+
 std::optional<Nanoseconds> last_step(const Facts& facts) {
   std::optional<Nanoseconds> out;
   for (const ProgressSpan& p : facts.progress)
@@ -51,7 +57,7 @@ std::map<std::string, Kind> kinds_of(const Facts& facts, const LeadParams& param
     kind.rows.push_back(&e);
     if (e.host) kind.hosts.insert(*e.host);
     if (e.rank) kind.ranks.insert(*e.rank);
-    const bool late = !survived(e, step) && e.last_line + params.last_lines >= m->lines;
+    const bool late = !survived(e, step) && at_end(facts, params, e, *m);
     if (kind.members.insert(m->id).second && !late) ++kind.early;
     kind.lines += e.count;
   }

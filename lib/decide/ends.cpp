@@ -124,8 +124,8 @@ Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
   v.action = "investigate";
   v.precision = "candidates";
   const Case& c = w.incident;
-  v.summary = c.last_iteration ? fmt::format("The logs end after iteration {}{}, and nothing proves success or failure.", *c.last_iteration, c.planned_iterations ? fmt::format(" of {}", *c.planned_iterations) : "")
-                               : "The logs end without proof of success or failure.";
+  v.summary = c.last_iteration ? fmt::format("No known sign of a failure, and no proof of success: the logs end after iteration {}{}.", *c.last_iteration, c.planned_iterations ? fmt::format(" of {}", *c.planned_iterations) : "")
+                               : "No known sign of a failure, and no proof of success: the logs end here.";
   quote_leads(w, leads);
   if (const Finding* f = undecided(w)) v.summary += " The dumps are of one moment: they do not tell whether it stood still then." + lead(*f);
   remarks(w);
