@@ -59,7 +59,7 @@ class Records {
     if (!host.empty()) line.prefix.host = host;
     line.message = message;
     const auto match = reading_.pack.match(message, "kubernetes");
-    if (!match || match->role == Role::advice) return;
+    if (!match || !reading_.pack.is_event(*match)) return;
     EventRow row = make_event({where, message, line}, *match, reading_);
     row.count = std::max<std::uint64_t>(1, count);
     reading_.sink.put(row);

@@ -134,7 +134,7 @@ bool TextReader::feed_assemblers(const TextLine& line) {
 bool TextReader::judge_joined(const Partial& partial, std::uint64_t last_line) {
   if (!rules_) return false;
   const auto match = reading_.pack.match(partial.line.message, reading_.text_kind);
-  if (!match || match->role == Role::advice) return false;
+  if (!match || !reading_.pack.is_event(*match)) return false;
   EventRow row = make_event({partial.place, {}, partial.line}, *match, reading_);
   row.last_line = last_line;
   storms_.add(std::move(row), reading_.sink);
@@ -205,7 +205,7 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   const bool judged = candidate->judged != nullptr && candidate->judged->match;
   if (judge && rules_ && !judged) asked = reading_.pack.match(line.line.message, reading_.text_kind);
   const std::optional<rules::Match>& match = judged ? candidate->judged->match : asked;
-  if (match && match->role != Role::advice) {
+  if (match && reading_.pack.is_event(*match)) {
     EventRow row = make_event(line, *match, reading_);
     if (row.time.clock == Clock::none && row.peer && line.line.prefix.nccl && waiting_.size() < kWaitingAtOnce) waiting_.push_back({std::move(row), kLinesToWait});
     else storms_.add(std::move(row), reading_.sink);

@@ -34,9 +34,9 @@ std::vector<SampleFailure> check_samples(const RulePack& pack, const std::vector
         continue;
       }
       for (const Rule* other : pack.all_matches(line.message))
-        if (other != &rule && other->meaning.severity == rule.meaning.severity && other->event_class != rule.event_class && !stands_over(rule, *other))
+        if (other != &rule && other->fallback == rule.fallback && other->meaning.severity == rule.meaning.severity && other->event_class != rule.event_class && !stands_over(rule, *other))
           failures.push_back({rule.id, rule.file, key, rule.fires[i], fmt::format("also matches '{}' of the same severity: one of them needs an `over`", other->id)});
-      if (match->role != Role::advice && !has_search_word(pack, line.message))
+      if (pack.is_event(*match) && !has_search_word(pack, line.message))
         failures.push_back({rule.id, rule.file, key, rule.fires[i], "holds none of the words that a scan looks for"});
     }
     for (std::size_t i = 0; i < rule.silent.size(); ++i) {

@@ -84,6 +84,7 @@ Rule read_rule(const json& object, const std::string& family, Origin origin, con
   rule.match = strings(object, "match");
   rule.unless = strings(object, "unless");
   rule.over = strings(object, "over");
+  rule.fallback = object.value("fallback", false);
   if (const auto it = object.find("codes"); it != object.end())
     for (const auto& [code, meaning] : it->items()) rule.codes.emplace(std::strtoll(code.c_str(), nullptr, 10), read_meaning(meaning, rule.meaning));
   if (const auto it = object.find("words"); it != object.end())

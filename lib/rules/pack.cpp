@@ -45,6 +45,7 @@ struct RulePack::Compiled {
   std::vector<std::uint32_t> wordless;                       // advice of a few letters: asked of every message
   std::vector<std::deque<Pattern>> unless;                    // by rule
   std::vector<std::set<std::size_t>> over;                    // by rule: rules that give way to it
+  std::set<std::string> clearing;                             // classes that some rule's `cleared_by` names
   std::vector<std::string> words;
 
   std::vector<std::pair<std::size_t, std::size_t>> candidates(std::string_view message, std::string_view kind) const {
@@ -86,13 +87,17 @@ Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
   c->over.resize(c->rules.size());
   std::map<std::string, std::size_t> by_id;
   for (std::size_t r = 0; r < c->rules.size(); ++r) by_id.emplace(c->rules[r].id, r);
+  for (const Rule& rule : c->rules) {
+    c->clearing.insert(rule.meaning.cleared_by.begin(), rule.meaning.cleared_by.end());
+    for (const auto& [code, meaning] : rule.codes) c->clearing.insert(meaning.cleared_by.begin(), meaning.cleared_by.end());
+  }
   std::set<std::string> words;
   std::map<std::string, std::vector<std::uint32_t>> patterns_of;
   const OrdinaryText ordinary(ordinary_lines());
   for (std::size_t r = 0; r < c->rules.size(); ++r) {
     const Rule& rule = c->rules[r];
     // What a logger left out is no event, and the scan must see it: it counts for the event before.
-    bool raises_event = rule.meaning.role != Role::advice || rule.event_class == "log_suppressed";
+    bool raises_event = rule.meaning.role != Role::advice || rule.event_class == "log_suppressed" || c->clearing.count(rule.event_class) > 0;
     for (const auto& [code, meaning] : rule.codes) raises_event = raises_event || meaning.role != Role::advice;
     for (std::size_t i = 0; i < rule.match.size(); ++i) {
       Compiled::Pattern& pattern = c->patterns.emplace_back();
@@ -175,11 +180,15 @@ std::vector<const Rule*> RulePack::all_matches(std::string_view message, std::st
   return out;
 }
 
+bool RulePack::is_event(const Match& match) const { return match.role != Role::advice || compiled_->clearing.count(match.event_class) > 0; }
+
 std::optional<Match> RulePack::match(std::string_view message, std::string_view kind) const {
   const auto hits = compiled_->candidates(message, kind);
   if (hits.empty()) return std::nullopt;
+  const bool known = std::any_of(hits.begin(), hits.end(), [&](const auto& hit) { return !compiled_->rules[hit.first].fallback; });
   std::optional<Match> best;
   for (const auto& [r, p] : hits) {
+    if (known && compiled_->rules[r].fallback) continue;
     // A rule that another match stands over is out of the race, whatever their severities.
     if (std::any_of(hits.begin(), hits.end(), [&, rule_index = r](const auto& other) { return compiled_->over[other.first].count(rule_index) > 0; })) continue;
     const Rule& rule = compiled_->rules[r];
@@ -244,7 +253,9 @@ std::string RulePack::digest() const {
     mix(name(meaning.role));
     mix(name(meaning.scope));
     if (meaning.tolerance) mix(fmt::format("{} in {}", meaning.tolerance->count, meaning.tolerance->window_s));
+    mix(name(meaning.cause));
     for (const auto& one : meaning.leads_to) mix(one);
+    for (const auto& one : meaning.cleared_by) mix(one);
     for (const auto& old : meaning.history) {
       for (const std::string* text : {&old.from, &old.before, &old.title, &old.text, &old.action}) mix(*text);
       if (old.severity) mix(name(*old.severity));
@@ -257,6 +268,7 @@ std::string RulePack::digest() const {
     for (const auto& p : rule.match) mix(p);
     for (const auto& p : rule.unless) mix(p);
     for (const auto& p : rule.over) mix(p);
+    if (rule.fallback) mix("fallback");
     for (const auto& p : rule.where) mix(p);
     mix_meaning(rule.meaning);
     for (const auto& [code, meaning] : rule.codes) { mix(std::to_string(code)); mix_meaning(meaning); }

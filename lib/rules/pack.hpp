@@ -36,6 +36,9 @@ class RulePack {
   // The winner among the rules that match: `over` edges first, then severity, then id.
   std::optional<Match> match(std::string_view message, std::string_view text_kind = {}) const;
 
+  // Whether the line becomes an event. Advice does not, except where it takes an alert back (`cleared_by`).
+  bool is_event(const Match& match) const;
+
   // All rules whose patterns are found, before precedence; for `rules check`.
   std::vector<const Rule*> all_matches(std::string_view message, std::string_view text_kind = {}) const;
 

@@ -58,6 +58,7 @@ struct Rule {
   std::vector<std::string> match;
   std::vector<std::string> unless;
   std::vector<std::string> over;
+  bool fallback = false;       // gives way to every other rule
   std::map<std::int64_t, Meaning> codes;
   std::map<std::string, WordEffect> words;
   std::vector<std::string> fires;

@@ -43,7 +43,7 @@ inline std::string rule_file(const std::vector<std::string>& rules) {
 
 inline std::string rule(const std::string& id, const std::string& match, const std::string& more = "", const std::string& severity = "warning") {
   return R"("id": ")" + id + R"(", "title": "T", "why": "W", "source": "S", "match": [")" + match + R"("], "severity": ")" + severity +
-         R"(", "role": "root", "cause": "machine", "samples": {"fires": ["x"], "silent": ["y"]})" + (more.find("\"class\"") == std::string::npos ? std::string(R"(, "class": "some_class")") : "") + (more.empty() ? "" : ", " + more);
+         R"(", "cause": "machine", "samples": {"fires": ["x"], "silent": ["y"]})" + (more.find("\"role\"") == std::string::npos ? R"(, "role": "root")" : "") + (more.find("\"class\"") == std::string::npos ? std::string(R"(, "class": "some_class")") : "") + (more.empty() ? "" : ", " + more);
 }
 
 inline RulePack pack_of(const std::vector<std::string>& rules) {

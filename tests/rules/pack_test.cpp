@@ -29,6 +29,31 @@ TEST(Precedence, SeverityThenIdAndOverBeforeBoth) {
   EXPECT_EQ(pack.all_matches("first special word second").size(), 2u);
 }
 
+TEST(Precedence, AFallbackGivesWayToEveryOtherRule) {
+  const RulePack pack = pack_of({rule("a-shape", "first \\\\w+", R"("fallback": true)", "critical"), rule("b-known", "first word", "", "info")});
+  EXPECT_EQ(winner(pack, "first word"), "b-known");
+  EXPECT_EQ(winner(pack, "first other"), "a-shape");
+}
+
+TEST(Events, AdviceIsOneOnlyWhereItTakesAnAlertBack) {
+  const RulePack pack = pack_of({rule("a-down", "link went down", R"("class": "down", "cleared_by": ["up"])"),
+                                 rule("b-up", "link came up", R"("class": "up", "role": "advice")", "info"),
+                                 rule("c-note", "link was named", R"("class": "note", "role": "advice")", "info")});
+  EXPECT_TRUE(pack.is_event(*pack.match("link went down")));
+  EXPECT_TRUE(pack.is_event(*pack.match("link came up")));
+  EXPECT_FALSE(pack.is_event(*pack.match("link was named")));
+  // The scan must see the lines that take alerts back.
+  const auto& words = pack.search_words();
+  EXPECT_TRUE(std::any_of(words.begin(), words.end(), [](const std::string& word) { return std::string_view("link came up").find(word) != std::string_view::npos; }));
+}
+
+TEST(EmbeddedPack, EveryClassThatClearsExists) {
+  std::set<std::string> classes;
+  for (const Rule& r : test::embedded().rules()) classes.insert(r.event_class);
+  for (const Rule& r : test::embedded().rules())
+    for (const std::string& one : r.meaning.cleared_by) EXPECT_EQ(classes.count(one), 1u) << r.id << ": " << one;
+}
+
 TEST(Conditions, UnlessAndWhere) {
   const RulePack pack = pack_of({rule("a", "link is down", R"("unless": ["on purpose"], "where": ["kernel"])"), rule("b", "link is down", "", "info")});
   EXPECT_EQ(winner(pack, "link is down"), "a");
