@@ -80,6 +80,12 @@ void print_error(const Error& error) {
 
 namespace {
 
+// Something that is there, or that can only be meant as a path. Of a word that is neither a command can be misspelt.
+bool names_file(const std::string& word) {
+  if (access(word.c_str(), F_OK) == 0 || word.find('/') != std::string::npos) return true;
+  return word.find('.') != std::string::npos;
+}
+
 int run(const std::vector<std::string>& words) {
   if (words.empty()) {
     const auto code = find_command("help")->run(*Arguments::parse("help", {}, {}));
@@ -91,9 +97,8 @@ int run(const std::vector<std::string>& words) {
   if (name == "--version" || name == "-V") name = "version";
   const Command* command = find_command(name);
   if (command == nullptr) {
-    // A bare bundle just works.
-    if (std::FILE* file = std::fopen(name.c_str(), "rb")) {
-      std::fclose(file);
+    // A bare bundle just works, and so do options in front of it.
+    if (name.starts_with('-') || names_file(name)) {
       command = &kDiagnose;
       rest = words;
     } else {

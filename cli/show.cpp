@@ -3,6 +3,7 @@
 
 #include "bundle/bundle.hpp"
 #include "command.hpp"
+#include "pipeline.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
 #include "store/database.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 Result<Exit> run(const Arguments& arguments) {
   if (!arguments.has("db")) return usage_error("show needs a database").hint("culprit show FINDING -d incident.db");
-  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
+  CULPRIT_TRY(db, open_database(arguments, store::Access::read));
   const auto findings = db.findings();
   if (arguments.positional().empty()) {
     std::string out;
