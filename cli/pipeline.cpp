@@ -199,6 +199,9 @@ Result<analyze::Facts> resolve(store::Database& db, bool keep) {
   analyze::resolve_identity(facts);
   analyze::resolve_clocks(facts);
   analyze::put_in_order(facts);
+  // Whoever asks for the last one means the time, not the order of the files in an archive.
+  const auto moment = [&](const ExitRow& x) { return std::tuple(x.time_ns.has_value(), x.time_ns.value_or(0), facts.order(x.place.member), x.place.line, x.place.offset); };
+  std::stable_sort(facts.exits.begin(), facts.exits.end(), [&](const ExitRow& a, const ExitRow& b) { return moment(a) < moment(b); });
   analyze::attribute_dumps(facts);
   analyze::assign_roles(facts);
   analyze::guess_trainers(facts);

@@ -16,6 +16,7 @@ Result<Exit> run(const Arguments& arguments) {
   if (!arguments.has("db")) return usage_error("show needs a database").hint("culprit show FINDING -d incident.db");
   CULPRIT_TRY(db, open_database(arguments, store::Access::read));
   const auto findings = db.findings();
+  CULPRIT_CHECK(db.read_to_the_end());
   if (arguments.positional().empty()) {
     std::string out;
     for (const Finding& f : findings) out += fmt::format("{:<19} {}\n", name(f.outcome), report::visible(f.id));
