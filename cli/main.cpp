@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cerrno>
 #include <clocale>
 #include <csignal>
@@ -97,10 +98,15 @@ int run(const std::vector<std::string>& words) {
   if (name == "--version" || name == "-V") name = "version";
   const Command* command = find_command(name);
   if (command == nullptr) {
-    // A bare bundle just works, and so do options in front of it.
+    // A bare bundle just works, and so do options in front of it, or in front of a command.
     if (name.starts_with('-') || names_file(name)) {
       command = &kDiagnose;
       rest = words;
+      const auto named = std::find_if(words.begin(), words.end(), [](const std::string& word) { return find_command(word) != nullptr && access(word.c_str(), F_OK) != 0; });
+      if (name.starts_with('-') && name != "-" && named != words.end()) {
+        command = find_command(*named);
+        rest.erase(rest.begin() + (named - words.begin()));
+      }
     } else {
       std::vector<std::string> names;
       for (const Command* one : commands()) names.emplace_back(one->name);

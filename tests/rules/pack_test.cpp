@@ -147,7 +147,7 @@ TEST(Samples, SayWhatIsWrong) {
   std::vector<std::string> reasons;
   for (const auto& failure : check_samples(pack, {}))
     if (failure.rule == "a") reasons.push_back(failure.key + " " + failure.reason);
-  EXPECT_EQ(reasons, (std::vector<std::string>{"samples.fires[1] no rule speaks", "samples.fires[2] is taken by 'b' (d)",
+  EXPECT_EQ(reasons, (std::vector<std::string>{"samples.fires[1] matches no rule", "samples.fires[2] is taken by 'b' (d)",
                                                "samples.fires[3] also matches 'c' of the same severity: one of them needs an `over`", "samples.silent[1] must stay silent, and fires"}));
   EXPECT_TRUE(check_samples(pack, {"other.json"}).empty());
 }
