@@ -64,7 +64,11 @@ Result<> write_file(const std::filesystem::path& path, const std::string& text) 
   {
     std::ofstream file(part, std::ios::binary | std::ios::trunc);
     file.write(text.data(), static_cast<std::streamsize>(text.size()));
-    if (!file.flush()) return fail("cannot write this file").at({path.string(), 0}).hint("is the disk full, the folder writable?");
+    std::error_code ignored;
+    if (!file.flush()) {
+      std::filesystem::remove(part, ignored);
+      return fail("cannot write this file").at({path.string(), 0}).hint("is the disk full, the folder writable?");
+    }
   }
   std::error_code error;
   std::filesystem::rename(part, path, error);
@@ -104,7 +108,7 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
     folder = arguments.get("out");
     std::error_code error;
     std::filesystem::create_directories(folder, error);
-    if (error) return usage_error("cannot make this folder: " + error.message()).at({folder.string(), 0});
+    if (error) return fail("cannot make this folder: " + error.message()).at({folder.string(), 0}).hint("name a folder that you may write to with -o");
     if (path.empty()) path = (folder / "incident.db").string();
   }
   CULPRIT_TRY(db, open_new(arguments, path));
@@ -158,7 +162,7 @@ Result<Exit> run_classify(const Arguments& arguments) {
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(history, load_history(arguments));
-  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::write));
+  CULPRIT_TRY(db, open_database(arguments, store::Access::write));
   CULPRIT_TRY(facts, resolve(db, true));
   CULPRIT_TRY(findings, analyse(db, facts, pack));
   CULPRIT_TRY(document, conclude(db, facts, std::move(findings), history));
@@ -171,17 +175,17 @@ Result<Exit> run_classify(const Arguments& arguments) {
       out += fmt::format("{:<19} {:<11} {:<12} {}\n                    {} {} ({} line{}){}\n", name(f.outcome), name(f.severity), name(f.role), f.id, f.subject.kind, f.subject.id, f.count, f.count == 1 ? "" : "s", f.outcome == Outcome::fired ? "" : "\n                    " + f.why);
     print(out);
   }
-  return Exit::finished;
+  return db.partial() && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
 Result<Exit> run_report(const Arguments& arguments) {
   if (!arguments.has("db")) return usage_error("report needs a database").hint("culprit report -d incident.db --format md");
   CULPRIT_CHECK(check_format(arguments, {"text", "json", "md"}));
-  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
+  CULPRIT_TRY(db, open_database(arguments, store::Access::read));
   const auto document = db.verdict();
   if (!document) return usage_error("this database has no verdict yet").at({arguments.get("db"), 0}).hint("culprit classify -d " + arguments.get("db"));
   print(rendered(arguments, *document, chosen_format(arguments), arguments.get("db")));
-  return finish(arguments, *document, false);
+  return finish(arguments, *document, db.partial());
 }
 
 constexpr OptionSpec kOutput[] = {

@@ -109,8 +109,8 @@ Result<Exit> run_drift(const Arguments& arguments) {
   if (!bundle && !arguments.has("db")) return usage_error("drift needs a database or a bundle").hint("culprit drift -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
-  CULPRIT_TRY(db, bundle ? open_new(arguments, arguments.get("db")) : store::Database::open(arguments.get("db"), store::Access::write));
-  bool incomplete = false;
+  CULPRIT_TRY(db, bundle ? open_new(arguments, arguments.get("db")) : open_database(arguments, store::Access::write));
+  bool incomplete = db.partial();
   if (bundle) {
     CULPRIT_TRY(read, read_bundles(arguments, pack, db));
     incomplete = read.incomplete;

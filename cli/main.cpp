@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cerrno>
 #include <clocale>
 #include <csignal>
@@ -80,6 +81,12 @@ void print_error(const Error& error) {
 
 namespace {
 
+// Something that is there, or that can only be meant as a path. Of a word that is neither a command can be misspelt.
+bool names_file(const std::string& word) {
+  if (access(word.c_str(), F_OK) == 0 || word.find('/') != std::string::npos) return true;
+  return word.find('.') != std::string::npos;
+}
+
 int run(const std::vector<std::string>& words) {
   if (words.empty()) {
     const auto code = find_command("help")->run(*Arguments::parse("help", {}, {}));
@@ -91,11 +98,15 @@ int run(const std::vector<std::string>& words) {
   if (name == "--version" || name == "-V") name = "version";
   const Command* command = find_command(name);
   if (command == nullptr) {
-    // A bare bundle just works.
-    if (std::FILE* file = std::fopen(name.c_str(), "rb")) {
-      std::fclose(file);
+    // A bare bundle just works, and so do options in front of it, or in front of a command.
+    if (name.starts_with('-') || names_file(name)) {
       command = &kDiagnose;
       rest = words;
+      const auto named = std::find_if(words.begin(), words.end(), [](const std::string& word) { return find_command(word) != nullptr && access(word.c_str(), F_OK) != 0; });
+      if (name.starts_with('-') && name != "-" && named != words.end()) {
+        command = find_command(*named);
+        rest.erase(rest.begin() + (named - words.begin()));
+      }
     } else {
       std::vector<std::string> names;
       for (const Command* one : commands()) names.emplace_back(one->name);

@@ -29,8 +29,10 @@
 #include "analyze/standstill.hpp"
 #include "analyze/topology.hpp"
 #include "bundle/bundle.hpp"
+#include "bundle/own_files.hpp"
 #include "decide/decide.hpp"
 #include "ingest/manifest.hpp"
+#include "model/shell.hpp"
 #include "interrupt.hpp"
 #include "isolation_cost.hpp"
 #include "pace.hpp"
@@ -41,6 +43,7 @@ namespace culprit::cli {
 
 namespace {
 
+constexpr char kPartial[] = "reading its bundle was cut off; `culprit ingest`, with the same bundle, reads the rest";
 constexpr std::string_view kArchiveEndings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".zip"};
 
 // How far the reading is, on a terminal only.
@@ -67,7 +70,11 @@ class Progress {
   std::chrono::steady_clock::time_point begin_;
 };
 
+// Some problems are told of files that were read to their end.
+bool loses_input(const ProblemRow& problem) { return problem.code != "bundle.path_unsafe" && problem.code != "bundle.path_too_long" && problem.code != "bundle.no_archive"; }
+
 Result<analyze::Facts> load_facts(const store::Database& db) {
+  CULPRIT_CHECK(db.check());
   analyze::Facts facts;
   facts.members = db.members();
   // Names are derived: made from what was read, not from what an earlier pass made of it.
@@ -98,6 +105,9 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   facts.recorders = db.recorders();
   facts.networks = db.networks();
   facts.series = db.series();
+  CULPRIT_CHECK(db.read_to_the_end());
+  if (db.partial()) facts.notes.push_back(std::string("the database is partial: ") + kPartial);
+  if (const auto own = db.meta("own_databases"); own && !own->empty()) facts.notes.push_back(fmt::format("left out, with what lies beside: {}, which culprit wrote", *own));
   for (const store::StoredManifest& stored : db.manifests()) {
     CULPRIT_TRY(manifest, ingest::parse_manifest(stored.document, stored.path));
     if (!facts.manifest) facts.manifest = std::move(manifest);
@@ -110,8 +120,26 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
 }  // namespace
 
 Result<store::Database> open_new(const Arguments& arguments, const std::string& path) {
-  for (const std::string& bundle : arguments.positional()) CULPRIT_CHECK(bundle::check_readable(bundle));
+  for (const std::string& bundle : arguments.positional()) {
+    CULPRIT_CHECK(bundle::check_readable(bundle));
+    switch (bundle::own_file(bundle)) {
+      case bundle::OwnFile::none: break;
+      case bundle::OwnFile::database: return usage_error("this is a database that culprit made, not a bundle").at({bundle, 0}).hint("culprit report -d " + shell_quoted(bundle));
+      case bundle::OwnFile::report: {
+        const auto beside = std::filesystem::path(bundle).parent_path() / "incident.db";
+        std::error_code error;
+        return usage_error("this is a report that culprit wrote, not a bundle").at({bundle, 0}).hint("culprit report -d " + (std::filesystem::exists(beside, error) ? shell_quoted(beside.string()) : "incident.db, of the database that it was made from"));
+      }
+    }
+  }
   return store::Database::open(path, store::Access::create);
+}
+
+Result<store::Database> open_database(const Arguments& arguments, store::Access access) {
+  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), access));
+  if (db.partial()) remark(arguments, std::string("this database is partial: ") + kPartial);
+  if (access == store::Access::write && db.read_only()) remark(arguments, "this database cannot be written: the answer is not kept in it");
+  return db;
 }
 
 Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db) {
@@ -160,9 +188,11 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
     return fail("interrupted, so there is no answer").at({place, 0}).hint("the files that were read to their end are kept: the same command goes on from there");
   };
   CULPRIT_TRY(summary, ingest());
+  CULPRIT_CHECK(db.set_meta("own_databases", fmt::format("{}", fmt::join(summary.own_databases, ", "))));
   CULPRIT_CHECK(db.finish_ingest());
-  ReadOutcome outcome{summary, summary.problems > 0};
-  for (const ProblemRow& problem : db.problems())
+  const auto problems = db.problems();
+  ReadOutcome outcome{summary, std::any_of(problems.begin(), problems.end(), loses_input)};
+  for (const ProblemRow& problem : problems)
     if (arguments.has("verbose")) remark(arguments, fmt::format("{}: {} ({})", problem.path, problem.reason, problem.code));
   return outcome;
 }
@@ -172,6 +202,9 @@ Result<analyze::Facts> resolve(store::Database& db, bool keep) {
   analyze::resolve_identity(facts);
   analyze::resolve_clocks(facts);
   analyze::put_in_order(facts);
+  // Whoever asks for the last one means the time, not the order of the files in an archive.
+  const auto moment = [&](const ExitRow& x) { return std::tuple(x.time_ns.has_value(), x.time_ns.value_or(0), facts.order(x.place.member), x.place.line, x.place.offset); };
+  std::stable_sort(facts.exits.begin(), facts.exits.end(), [&](const ExitRow& a, const ExitRow& b) { return moment(a) < moment(b); });
   analyze::attribute_dumps(facts);
   analyze::assign_roles(facts);
   analyze::guess_trainers(facts);
@@ -181,8 +214,8 @@ Result<analyze::Facts> resolve(store::Database& db, bool keep) {
 
 Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack& pack) {
   const bool bundle = !arguments.positional().empty();
-  CULPRIT_TRY(db, bundle ? open_new(arguments, arguments.get("db")) : store::Database::open(arguments.get("db"), store::Access::write));
-  bool incomplete = false;
+  CULPRIT_TRY(db, bundle ? open_new(arguments, arguments.get("db")) : open_database(arguments, store::Access::write));
+  bool incomplete = db.partial();
   if (bundle) {
     CULPRIT_TRY(read, read_bundles(arguments, pack, db));
     incomplete = read.incomplete;
@@ -325,10 +358,10 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   for (const RejectRow& reject : db.rejects())
     if (reject.reason.rfind("manifest.", 0) == 0 && reject.place.line > 0) out.notes.push_back("job.json was not used: " + reject.excerpt);
   out.world_size = facts.world_size;
-  out.complete = problems.empty() && !db.partial();
+  out.complete = std::none_of(problems.begin(), problems.end(), loses_input) && !db.partial();
   std::string document = report::to_json(out);
   CULPRIT_CHECK(db.save_verdict(out.verdict.action, out.verdict.summary, document));
-  CULPRIT_CHECK(db.set_meta("state", "done"));
+  if (!db.partial()) CULPRIT_CHECK(db.set_meta("state", "done"));
   return document;
 }
 

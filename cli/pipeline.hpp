@@ -35,6 +35,8 @@ struct ReadOutcome {
 
 // The database to read the bundles into; none is made for bundles that cannot be opened.
 Result<store::Database> open_new(const Arguments& arguments, const std::string& path);
+// The database that -d names; a remark when members are missing in it, or when it cannot be written.
+Result<store::Database> open_database(const Arguments& arguments, store::Access access);
 // Bundle(s) -> facts, in the database. A remark for what could not be read.
 Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db);
 // Facts, with names and times made from them; stored beside the facts when `keep`.

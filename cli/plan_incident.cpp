@@ -52,13 +52,13 @@ bool names_plan_incident(const Arguments& arguments) { return arguments.has("db"
 
 Result<PlanIncident> open_plan_incident(const Arguments& arguments) {
   if (arguments.positional().empty()) {
-    CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
+    CULPRIT_TRY(db, open_database(arguments, store::Access::read));
     CULPRIT_TRY(facts, resolve(db, false));
     return PlanIncident{std::move(db), std::move(facts), arguments.get("db"), std::nullopt};
   }
   for (const std::string& path : arguments.positional()) {
     std::error_code error;
-    if (path != "-" && !std::filesystem::exists(path, error)) return usage_error("there is no such bundle").at({path, 0}).hint("a plan takes a folder or archive of logs, or -d incident.db; numbers are options");
+    if (path != "-" && !std::filesystem::exists(path, error)) return fail("there is no such bundle").at({path, 0}).hint("a plan takes a folder or archive of logs, or -d incident.db; numbers are options");
   }
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(incident, open_incident(arguments, pack));

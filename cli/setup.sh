@@ -1,6 +1,7 @@
 #!/bin/sh
 # sh cli/setup.sh build|test|ci: see to it that the Debian packages are there that building, testing or CI needs.
 # With all of them in place it is silent and uses neither the network nor root. Exit 3: it may not install them.
+# `names` prints what another distribution calls the packages of a build.
 set -eu
 
 build="g++ cmake ninja-build pkgconf libarchive-dev zlib1g-dev libboost-program-options-dev libfmt-dev libre2-dev
@@ -12,11 +13,22 @@ case "${1-}" in
   build) wanted=$build ;;
   test) wanted="$build $test" ;;
   ci) wanted="$build $test $ci" ;;
-  *) echo "usage: sh cli/setup.sh build|test|ci" >&2; exit 2 ;;
+  names) wanted= ;;
+  *) echo "usage: sh cli/setup.sh build|test|ci|names" >&2; exit 2 ;;
 esac
 
+dnf="dnf install gcc-c++ cmake ninja-build pkgconf-pkg-config libarchive-devel zlib-devel boost-devel fmt-devel re2-devel sqlite-devel xxhash-devel json-devel"
+if [ "$1" = names ]; then
+  echo "setup: on Fedora, and on RHEL with EPEL and CRB: $dnf"
+  exit 0
+fi
 if ! command -v dpkg-query >/dev/null; then
-  echo "setup: this is no Debian; taking it that what these packages hold is installed:" $wanted >&2
+  # Libraries that are missing are told by cmake.
+  for tool in c++ cmake ninja pkg-config; do
+    command -v "$tool" >/dev/null && continue
+    echo "setup: $tool is missing; on Fedora, and on RHEL with EPEL and CRB: $dnf" >&2
+    exit 3
+  done
   exit 0
 fi
 

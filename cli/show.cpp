@@ -3,6 +3,7 @@
 
 #include "bundle/bundle.hpp"
 #include "command.hpp"
+#include "pipeline.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
 #include "store/database.hpp"
@@ -13,8 +14,9 @@ namespace {
 
 Result<Exit> run(const Arguments& arguments) {
   if (!arguments.has("db")) return usage_error("show needs a database").hint("culprit show FINDING -d incident.db");
-  CULPRIT_TRY(db, store::Database::open(arguments.get("db"), store::Access::read));
+  CULPRIT_TRY(db, open_database(arguments, store::Access::read));
   const auto findings = db.findings();
+  CULPRIT_CHECK(db.read_to_the_end());
   if (arguments.positional().empty()) {
     std::string out;
     for (const Finding& f : findings) out += fmt::format("{:<19} {}\n", name(f.outcome), report::visible(f.id));

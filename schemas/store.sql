@@ -3,10 +3,11 @@
 -- Times ending in _ns are nanoseconds since 1970-01-01 UTC; NULL means that no clock ties them to UTC.
 -- Readable by SQLite 3.8 and later.
 
-PRAGMA application_id = 1129661516;  -- 'CULP'
+PRAGMA application_id = 1129661516;  -- 'CUDL'
 PRAGMA user_version = 3;
 
--- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting': members are missing, 'ingested', 'done').
+-- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting': members are missing, 'ingested', 'done'),
+-- own_databases (files of this program that lay in the bundle and were left out).
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,  -- name
   value TEXT NOT NULL      -- value, as text

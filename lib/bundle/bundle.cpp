@@ -45,12 +45,15 @@ struct File {
 };
 
 Error cannot_open(const std::string& path, int error) {
-  return fail("cannot open this bundle: " + std::generic_category().message(error)).at({path, 0});
+  const char* remedy = error == ENOENT || error == ENOTDIR ? "is the path right? A bundle is a folder, an archive, a file, or - for standard input"
+                       : error == EACCES || error == EPERM ? "you may not read it: ask its owner, or copy it as a user who may"
+                                                           : "can it be read with other programs?";
+  return fail("cannot open this bundle: " + std::generic_category().message(error)).at({path, 0}).hint(remedy);
 }
 
 Result<> check_kind(const std::string& path, const struct stat& info) {
   if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode) || S_ISFIFO(info.st_mode)) return {};
-  return fail("this is no folder, file or pipe").at({path, 0});
+  return fail("this is not a folder, a file or a pipe").at({path, 0}).hint("name a folder or a file of logs");
 }
 
 Result<> walk_with(const std::string& path, Walker& walker) {
@@ -64,6 +67,7 @@ Result<> walk_with(const std::string& path, Walker& walker) {
     file.ours = false;
     place.path = "stdin";
     if (fstat(file.fd, &info) != 0) return cannot_open(path, errno);
+    if (S_ISDIR(info.st_mode)) return fail("standard input is a folder").hint("name the folder in the place of -");
   } else {
     // What the user typed may be a link, or a pipe such as <(tar c ...); a pipe is waited for.
     if (stat(path.c_str(), &info) != 0) return cannot_open(path, errno);

@@ -3,10 +3,11 @@
 // no link or device is followed, and memory does not grow with the size of the bundle.
 //
 // What walk() promises:
-//   * Every entry of the bundle is told to the visitor exactly once: as begin/data*/end (files) or as note()
+//   * Databases and reports of this program that lie in a folder are left out.
+//   * Every other entry of the bundle is told to the visitor exactly once: as begin/data*/end (files) or as note()
 //     (links, devices, sockets, empty archives). Folders themselves are not told.
 //   * Folders are read in byte order of the path, component by component ("a/x" before "a.b": '/' sorts first).
-//     Archives are read in the order they are stored; a name that is stored twice is told twice.
+//     Archives are read in the order they are stored; a name that is stored again gets "~2".
 //   * Compressed files are opened transparently by content (gzip with several members, zstd, xz, bzip2, lz4); an
 //     archive inside becomes members "outer.tar.gz/inner/path"; a compressed single file keeps its own name.
 //   * An nvidia-bug-report is split into its sections, a kubectl "START logs ... END logs" dump into containers;
@@ -54,7 +55,7 @@ struct MemberHead {
 
 struct Problem {
   std::string path;    // member or archive, as in MemberHead::path
-  std::string code;    // stable: bundle.unreadable bundle.damaged bundle.too_many_members bundle.member_too_large
+  std::string code;    // stable: bundle.unreadable bundle.damaged bundle.no_archive bundle.other_device bundle.too_many_members bundle.member_too_large
                        // bundle.total_too_large bundle.expansion bundle.depth bundle.path_too_long bundle.path_unsafe
                        // bundle.encrypted bundle.unsupported
   std::string reason;  // one sentence for a person, with what to do
@@ -75,6 +76,8 @@ class Visitor {
   virtual void end(const MemberEnd& end) = 0;
   virtual void note(const MemberHead& head) = 0;      // a link, device ... : recorded, not followed
   virtual void problem(const Problem& problem) = 0;
+  // What this program wrote itself, by its path (own_files.hpp): it is no entry of the bundle, and is told by this alone.
+  virtual void own(const std::string&) {}
   virtual bool stop() { return false; }               // asked now and then; true ends the walk quietly (Ctrl-C)
 };
 

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "bundle/own_files.hpp"
 #include "bundle/walker.hpp"
 
 namespace culprit::bundle {
@@ -59,6 +60,7 @@ void Walker::folder(int fd, const std::string& prefix, int depth) {
     ::close(fd);
     return;
   }
+  if (struct stat info{}; !device_ && fstat(fd, &info) == 0) device_ = info.st_dev;
   std::vector<std::string> names;
   for (;;) {
     errno = 0;
@@ -71,8 +73,13 @@ void Walker::folder(int fd, const std::string& prefix, int depth) {
   }
   if (errno != 0) unreadable(shown, "cannot list all of this folder", errno);
   std::sort(names.begin(), names.end());   // std::string compares as unsigned bytes
+  const std::vector<std::string> own = own_files(fd, names);
   for (const std::string& name : names) {
     if (teller_.over()) return;
+    if (std::binary_search(own.begin(), own.end(), name)) {
+      teller_.own(prefix + name);
+      continue;
+    }
     folder_item(fd, name, prefix + name, depth);
   }
 }
@@ -88,6 +95,9 @@ void Walker::folder_item(int folder_fd, const std::string& name, const std::stri
 
   if (S_ISDIR(info.st_mode)) {
     if (!teller_.count(path)) return;
+    // /proc, /sys and a share of terabytes are mounted in folders that people name without thinking of them.
+    if (device_ && info.st_dev != *device_)
+      return teller_.problem(path_for(path), {"bundle.other_device", "not opened: another file system is mounted here; if it belongs to the bundle, name it besides"});
     if (depth >= kMaxFolderDepth)
       return teller_.problem(path_for(path), {"bundle.depth", "not opened: more than " + std::to_string(kMaxFolderDepth) +
                                                         " folders stand within each other; give this folder itself"});

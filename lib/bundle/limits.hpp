@@ -38,6 +38,7 @@ class Teller {
   bool data(std::string_view bytes);    // false: the member has to end here; the reason was told
   void end(bool complete);
   void note(const MemberHead& head);
+  void own(const std::string& path) { visitor_.own(path); }
   void problem(const std::string& path, const Trouble& trouble, bool incomplete = true);
 
   std::uint64_t entries() const { return entries_; }

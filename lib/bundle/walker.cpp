@@ -61,9 +61,14 @@ void Walker::stream(ByteSource& source, const Place& place) {
     case Shape::bug_report:
     case Shape::kubectl: return sections(peeked, shape, place);
     case Shape::empty_tar: {
-      while (!teller_.over()) {
+      bool complete = true;
+      for (std::uint64_t zeros = 0; !teller_.over();) {
         const std::string_view block = peeked.next();
-        if (block.empty()) break;
+        if (block.empty() || !goes_on(block.size(), place, place.path, complete)) break;
+        if ((zeros += block.size()) > std::min(limits_.member_bytes, limits_.total_bytes)) {
+          teller_.problem(place.path, {"bundle.member_too_large", "the tar archive has more than " + std::to_string(zeros) + " bytes of nothing; what follows them was not read"});
+          break;
+        }
         if (block.find_first_not_of('\0') == std::string_view::npos) continue;
         teller_.problem(place.path, {"bundle.damaged", "the tar archive begins with empty blocks; what follows them was "
                                                        "not read"});
@@ -77,9 +82,10 @@ void Walker::stream(ByteSource& source, const Place& place) {
     case Shape::plain: break;
   }
   if (named_like_tar_or_zip(place.path) && !peeked.trouble().any())
-    teller_.problem(place.path, {"bundle.damaged", head.empty() ? "named like an archive, but empty"
-                                                                : "named like an archive, but it does not begin like "
-                                                                  "one; read as an ordinary file"}, head.empty());
+    teller_.problem(place.path, {head.empty() ? "bundle.damaged" : "bundle.no_archive",
+                                 head.empty() ? "named like an archive, but empty"
+                                              : "named like an archive, but it does not begin like one; read as an "
+                                                "ordinary file"}, head.empty());
   plain(peeked, place);
 }
 
@@ -121,6 +127,7 @@ void Walker::archive(ByteSource& source, Shape shape, const Place& place) {
   around.depth = depth;
   const std::uint64_t entries_before = teller_.entries();
   int bursts = 0;
+  Names names;
   ArchiveReader reader(source, shape, layer, limits_);
   for (ArchiveEntry item; !teller_.over();) {
     const ArchiveReader::Step step = reader.next(item);
@@ -131,7 +138,7 @@ void Walker::archive(ByteSource& source, Shape shape, const Place& place) {
       break;
     }
     const std::uint64_t out = layer.out, leaf = layer.leaf;
-    entry(reader, item, around, layer);
+    entry(reader, item, around, layer, names);
     if (reader.dead()) break;   // told with the member
     if (burst_layer(layer.parent, limits_)) break;
     if (layer.burst(limits_)) {
@@ -158,7 +165,7 @@ void Walker::archive(ByteSource& source, Shape shape, const Place& place) {
   }
 }
 
-void Walker::entry(ArchiveReader& reader, const ArchiveEntry& entry, const Place& around, Layer& layer) {
+void Walker::entry(ArchiveReader& reader, const ArchiveEntry& entry, const Place& around, Layer& layer, Names& names) {
   SafeName safe = safe_name(entry.name);
   if (entry.type == ArchiveEntry::Type::directory) {
     teller_.count(around.prefix + safe.name);
@@ -167,6 +174,13 @@ void Walker::entry(ArchiveReader& reader, const ArchiveEntry& entry, const Place
   const bool nameless = safe.name.empty();
   if (nameless) safe.name = "__";
   Place place;
+  // tar appends a file anew when it is updated: two members of one name must be told apart in evidence.
+  const auto count = [&](const std::string& name) -> std::uint32_t& { return names[std::hash<std::string>{}(name)]; };
+  if (std::uint32_t& before = count(safe.name); ++before > 1) {
+    std::string next;
+    do next = safe.name + "~" + std::to_string(before); while (count(next)++ > 0 && ++before > 0);
+    safe.name = next;
+  }
   place.path = path_for(around.prefix + safe.name);
   if (safe.changed || nameless)
     teller_.problem(place.path, {"bundle.path_unsafe", nameless ? "stored without a usable name: shown as '__'"

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <optional>
+#include <unordered_map>
 #include <string>
 #include <string_view>
 
@@ -45,7 +47,9 @@ class Walker {
   void folder_item(int folder_fd, const std::string& name, const std::string& path, int depth);
   void compressed(Peeked& source, Shape shape, const Place& place);
   void archive(ByteSource& source, Shape shape, const Place& place);
-  void entry(ArchiveReader& reader, const ArchiveEntry& entry, const Place& around, Layer& layer);
+  // How often a path of an archive was told, by the hash of the path.
+  using Names = std::unordered_map<std::size_t, std::uint32_t>;
+  void entry(ArchiveReader& reader, const ArchiveEntry& entry, const Place& around, Layer& layer, Names& names);
   void plain(ByteSource& source, const Place& place);
   void sections(ByteSource& source, Shape shape, const Place& place);
   void unread(const Place& place, const Trouble& trouble);     // told, with no bytes
@@ -57,6 +61,7 @@ class Walker {
   Teller teller_;
   std::string only_;
   std::string file_buffer_;   // one file is open at a time
+  std::optional<dev_t> device_;   // of the folder that the user named
 };
 
 }  // namespace culprit::bundle

@@ -211,6 +211,10 @@ class Pipeline final : public bundle::Visitor {
     sink_.problem(full(problem.path), problem.code, problem.reason);
   }
 
+  void own(const std::string& path) override {
+    if (path.ends_with(".db") || path.ends_with(".sqlite") || path.ends_with(".sqlite3")) summary_.own_databases.push_back(full(path));
+  }
+
   bool stop() override { return interrupted() || changed_.has_value(); }
 
   // An interrupted member is begun and never ended: closing the database undoes it, as a kill would.
@@ -442,7 +446,7 @@ Result<Summary> ingest(const std::vector<Source>& sources, const rules::RulePack
   const Summary summary = pipeline.finish();
   if (queued) queued->flush();
   if (pipeline.changed())
-    return fail("this member is in the database already, with other bytes").at({*pipeline.changed(), 0}).hint("a database holds one incident: ingest the changed bundle into a new one");
+    return fail("this file of the bundle has changed since it was read into the database").at({*pipeline.changed(), 0}).hint("name a new database with -d, or a new folder with -o: one holds one state of one bundle");
   return summary;
 }
 

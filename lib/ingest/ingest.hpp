@@ -32,6 +32,7 @@ struct Summary {
   std::uint64_t members = 0;
   std::uint64_t bytes = 0;
   std::uint64_t problems = 0;
+  std::vector<std::string> own_databases;   // of this program, in the bundle; they and what lies with them were left out
   bool interrupted = false;
 };
 

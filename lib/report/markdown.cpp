@@ -48,6 +48,7 @@ std::string to_markdown(const std::string& document, bool explain) {
   const bool nobody = v["targets"].empty();   // then there is nothing exact or not
   std::string out = fmt::format("# {}\n\n**Action: {}**{} · symptom: {} · {} to {}\n", escaped(text(v, "summary")), escaped(text(v, "action")), nobody ? "" : fmt::format(" ({})", escaped(text(v, "precision"))), escaped(text(d["incident"], "symptom")),
                                 d["incident"]["start"].is_string() ? d["incident"]["start"].get<std::string>() : "unknown", d["incident"]["end"].is_string() ? d["incident"]["end"].get<std::string>() : "unknown");
+  if (!d["bundle"].value("complete", true)) out += "\n**INCOMPLETE BUNDLE**: not all of it was read; what is missing stands at the end.\n";
   if (!v["targets"].empty()) {
     out += "\n## Who\n\n| kind | id | confidence |\n|---|---|---|\n";
     for (const json& t : v["targets"]) out += fmt::format("| {} | {} | {:.0f} % |\n", escaped(text(t, "kind")), escaped(text(t, "id")), t["confidence"].get<double>() * 100);

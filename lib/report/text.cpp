@@ -67,6 +67,12 @@ std::string shortened(const std::string& t, std::size_t width) {
   return out + "…";
 }
 
+// Some problems are told of files that were read all the same.
+bool loses_input(const json& problem) {
+  const std::string code = problem.value("code", "");
+  return code != "bundle.path_unsafe" && code != "bundle.path_too_long" && code != "bundle.no_archive";
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 10'000) return fmt::format("{} B", bytes);
   if (bytes < 10'000'000) return fmt::format("{:.0f} kB", static_cast<double>(bytes) / 1e3);
@@ -80,6 +86,7 @@ std::string to_text(const std::string& document, const TextOptions& options) {
   const json d = json::parse(document, nullptr, false);
   if (!d.is_object()) return "";
   const Painter p{options.color};
+  const auto more = [&](std::size_t all, std::size_t shown) { return all <= shown ? std::string{} : p.faint(fmt::format("  and {} more{}", all - shown, options.verbose ? "" : " (-v)")) + "\n"; };
   const std::size_t width = std::clamp<std::size_t>(options.width, 60, 160);
   const json& v = d["verdict"];
   const std::string action = v["action"].get<std::string>();
@@ -94,6 +101,11 @@ std::string to_text(const std::string& document, const TextOptions& options) {
   if (action == "none") who.clear();
   const std::string precision = text(v, "precision");
   out += p.paint(paint_of(action), verb(action, taken_step(v["steps"]))) + (who.empty() ? "" : "  " + p.strong(who)) + (precision == "exact" || who.empty() ? "" : p.faint("  (" + (precision == "group" ? std::string("group") : std::string("candidates")) + ")")) + "\n";
+  if (!d["bundle"].value("complete", true)) {
+    std::size_t lost = 0;
+    for (const json& problem : d["bundle"]["problems"]) lost += loses_input(problem);
+    out += p.paint("1;33", "INCOMPLETE BUNDLE") + "  " + (lost == 0 ? std::string("reading it was cut off: files are missing") : fmt::format("{} not read to {} end, see below", counted(lost, "file") + (lost == 1 ? " was" : " were"), lost == 1 ? "its" : "their")) + "\n";
+  }
   out += wrapped(text(v, "summary"), width, 0) + "\n";
 
   if (!v["targets"].empty() && action != "none") {
@@ -132,9 +144,10 @@ std::string to_text(const std::string& document, const TextOptions& options) {
     out += "\n" + p.heading("TIMELINE") + (v["chain"][0]["time"].is_string() ? p.faint("  (UTC " + v["chain"][0]["time"].get<std::string>().substr(0, 10) + ")") : "") + "\n";
     std::size_t n = 0;
     for (const json& c : v["chain"]) {
-      if (n++ >= (options.verbose ? 10u : 6u)) break;
+      if (n++ >= (options.verbose ? 64u : 6u)) break;
       out += fmt::format("  {:<9} {:<26} {}\n", clock(c["time"]), shortened(text(c, "who"), 26), shortened(text(c, "what"), width - 40));
     }
+    out += more(v["chain"].size(), options.verbose ? 64 : 6);
   }
 
   if (!v["next"].empty()) {
@@ -146,6 +159,7 @@ std::string to_text(const std::string& document, const TextOptions& options) {
       if (kind == "command") out += "  $ " + text(step, "text") + "\n";
       else out += fmt::format("  {} {}\n", kind == "collect" ? "collect:" : "-", wrapped(text(step, "text"), width, 4, kind == "collect" ? 11 : 4));
     }
+    out += more(v["next"].size(), options.verbose ? 64 : 6);
   }
 
   if (options.explain) {
@@ -163,8 +177,8 @@ std::string to_text(const std::string& document, const TextOptions& options) {
   for (const json& note : b["notes"]) out += p.faint("note: " + wrapped(visible(note.get<std::string>()), width, 6, 6)) + "\n";
   std::size_t problems = 0;
   for (const json& problem : b["problems"])
-    if (problems++ < (options.verbose ? 1000u : 3u)) out += p.paint("33", "not read: ") + wrapped(text(problem, "path") + ": " + text(problem, "reason"), width, 10, 10) + "\n";
-  if (problems > 3 && !options.verbose) out += fmt::format("not read: {} more (-v lists them)\n", problems - 3);
+    if (problems++ < (options.verbose ? 1000u : 3u)) out += p.paint("33", loses_input(problem) ? "not read: " : "note: ") + wrapped(text(problem, "path") + ": " + text(problem, "reason"), width, 10, 10) + "\n";
+  if (problems > 3 && !options.verbose) out += fmt::format("not read: {} more (-v)\n", problems - 3);
 
   if (options.verbose) {
     out += "\n" + p.heading("ALL FINDINGS") + "\n";

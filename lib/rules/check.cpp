@@ -28,7 +28,7 @@ std::vector<SampleFailure> check_samples(const RulePack& pack, const std::vector
       const std::string key = fmt::format("samples.fires[{}]", i);
       const line::Line line = line::peel(rule.fires[i]);
       const auto match = pack.match(line.message);
-      if (!match) { failures.push_back({rule.id, rule.file, key, rule.fires[i], "no rule speaks"}); continue; }
+      if (!match) { failures.push_back({rule.id, rule.file, key, rule.fires[i], "matches no rule"}); continue; }
       if (match->rule != &rule) {
         failures.push_back({rule.id, rule.file, key, rule.fires[i], fmt::format("is taken by '{}' ({})", match->rule->id, match->event_class)});
         continue;

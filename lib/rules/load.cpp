@@ -71,6 +71,20 @@ Result<> check_pattern(const std::string& pattern, const std::string& file, cons
   return {};
 }
 
+// A misspelt placeholder would stand in the advice as it is: "Drain hots".
+Result<> check_advice(const std::string& advice, const std::string& file, const std::string& key) {
+  static const std::vector<std::string> kNames = {"code", "device", "gpu", "host", "nic", "path", "pci", "peer", "rank"};
+  for (std::size_t at = 0; (at = advice.find('{', at)) != std::string::npos; ++at) {
+    const std::size_t close = std::min(advice.find('}', at), advice.size());
+    const std::string name = advice.substr(at + 1, close - at - 1);
+    if (close < advice.size() && std::find(kNames.begin(), kNames.end(), name) != kNames.end()) continue;
+    const std::string near = schema::nearest(name, kNames);
+    return fail(fmt::format("{}: there is no placeholder '{}'", key, advice.substr(at, close + 1 - at))).at({file, 0})
+        .hint(near.empty() ? fmt::format("an advice may name {{{}}}", fmt::join(kNames, "}, {")) : fmt::format("did you mean {{{}}}?", near));
+  }
+  return {};
+}
+
 Rule read_rule(const json& object, const std::string& family, Origin origin, const std::string& file) {
   Rule rule;
   rule.origin = object.contains("origin") ? *origin_named(object["origin"].get<std::string>()) : origin;
@@ -154,11 +168,14 @@ Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::strin
       return {};
     };
     CULPRIT_CHECK(old_texts(rule.meaning, "history"));
+    CULPRIT_CHECK(check_advice(rule.meaning.advice, file, fmt::format("rules[{}].advice of '{}'", index, rule.id)));
     if (const auto it = object.find("codes"); it != object.end())
       for (const auto& [code, meaning] : it->items()) {
         if (code.empty() || code.size() > 18 || code.find_first_not_of("0123456789") != std::string::npos)
           return fail(fmt::format("rules[{}].codes of '{}': '{}' is no decimal number", index, rule.id, code)).at({file, 0});
-        CULPRIT_CHECK(old_texts(rule.codes.at(std::strtoll(code.c_str(), nullptr, 10)), "codes." + code + ".history"));
+        const Meaning& of_code = rule.codes.at(std::strtoll(code.c_str(), nullptr, 10));
+        CULPRIT_CHECK(old_texts(of_code, "codes." + code + ".history"));
+        CULPRIT_CHECK(check_advice(of_code.advice, file, fmt::format("rules[{}].codes.{}.advice of '{}'", index, code, rule.id)));
       }
     rules.push_back(std::move(rule));
     ++index;

@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <system_error>
 #include <unordered_map>
 
 #include <fmt/format.h>
+#include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -18,6 +21,7 @@
 #include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "schema/schema.hpp"
+#include "store/check.hpp"
 #include "store/statement.hpp"
 #include "store/utf8.hpp"
 
@@ -27,6 +31,7 @@ namespace {
 
 constexpr std::int64_t kApplicationId = 1129661516;
 constexpr std::int64_t kUserVersion = 3;
+constexpr char kIngestAgain[] = "ingest the bundle again into a new database";
 
 std::optional<std::string> clean(const std::optional<std::string>& text) { return text ? std::optional(valid_utf8(*text)) : std::nullopt; }
 
@@ -64,6 +69,20 @@ std::vector<Row> room_for(sqlite3* db, const char* table) {
   std::vector<Row> out;
   Statement last(db, fmt::format("SELECT MAX(rowid) FROM {}", table));
   if (last.next()) out.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(last.integer(), 0, kMost)));
+  return out;
+}
+
+bool may_be_written(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return access(path.c_str(), W_OK) == 0 && access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
+}
+
+std::string uri_escaped(const std::string& path) {
+  std::string out;
+  for (const char c : path) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::strchr("/._-", c) != nullptr;
+    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
   return out;
 }
 
@@ -299,7 +318,7 @@ struct Database::Impl {
         break;
       case SQLITE_CORRUPT:
       case SQLITE_NOTADB:
-      case SQLITE_ERROR: error.help = "the database is damaged: ingest the bundle again into a new one"; break;
+      case SQLITE_ERROR: error.help = kIngestAgain; break;
       case SQLITE_NOMEM: error.help = "there is not enough memory"; break;
       // What we write breaks a promise that we made to ourselves: the user can do nothing about it.
       case SQLITE_CONSTRAINT:
@@ -309,6 +328,45 @@ struct Database::Impl {
       default: break;
     }
     return error;
+  }
+
+  Result<> connect(bool create) {
+    sqlite3* raw = nullptr;
+    const auto opened = [&](const std::string& name, int flags) {
+      const int code = sqlite3_open_v2(name.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+      db.reset(raw);
+      if (code != SQLITE_OK) last_failure = {code, sqlite3_errmsg(raw)};
+      if (code == SQLITE_OK) sqlite3_busy_timeout(raw, 2000);
+      return code == SQLITE_OK;
+    };
+    if (!opened(path, read_only ? SQLITE_OPEN_READONLY : create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE)) return trouble("cannot open the database");
+    if (!read_only) return {};
+    // SQLite reads a database in WAL mode only where it may make files beside it, or is promised that nothing changes.
+    if (Statement first(raw, "SELECT COUNT(*) FROM sqlite_master"); first.next()) return {};
+    if (const int code = last_failure.code & 0xff; code != SQLITE_CANTOPEN && code != SQLITE_READONLY) return {};   // told by whoever reads it
+    std::error_code error;
+    for (const char* ending : {"-wal", "-journal"})
+      if (std::filesystem::file_size(path + ending, error) > 0 && !error)
+        return fail("this database was cut off while it was written, and cannot be mended where it is").at({path, 0}).hint("copy it with its " + std::string(ending) + " file to a place you may write to");
+    if (!opened("file:" + uri_escaped(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)) return trouble("cannot open the database");
+    return {};
+  }
+
+  // The same content in a temporary database: there it can be worked on.
+  Result<> copy_into_memory() {
+    sqlite3* raw = nullptr;
+    const int code = sqlite3_open_v2("", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+    std::unique_ptr<sqlite3, Close> copy(raw);
+    sqlite3_backup* backup = code == SQLITE_OK ? sqlite3_backup_init(raw, "main", db.get(), "main") : nullptr;
+    const int copied = backup == nullptr ? sqlite3_errcode(raw) : sqlite3_backup_step(backup, -1);
+    sqlite3_backup_finish(backup);
+    if (copied != SQLITE_DONE) {
+      last_failure = {copied, sqlite3_errstr(copied)};
+      return (copied & 0xff) == SQLITE_NOTADB ? fail("this file is no database").at({path, 0}).hint("-d takes a file that `culprit ingest` made") : trouble("cannot read the database");
+    }
+    db = std::move(copy);
+    execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF");
+    return {};
   }
 
   // Runs `body` in one transaction.
@@ -326,6 +384,7 @@ struct Database::Impl {
 
   std::string path;
   bool read_only = false;
+  bool fresh = false;       // made by this process
   std::unique_ptr<sqlite3, Close> db;
   std::unique_ptr<Writer> writer;
 };
@@ -336,47 +395,58 @@ Database& Database::operator=(Database&&) noexcept = default;
 Database::~Database() = default;
 
 const std::string& Database::path() const { return impl_->path; }
+bool Database::read_only() const { return impl_->read_only; }
+
+Result<> Database::check() const {
+  last_failure = {};
+  if (impl_->fresh) return {};
+  if (const auto broken = broken_reference(impl_->db.get()))
+    return fail(fmt::format("this database is damaged ({})", *broken)).at({impl_->path, 0}).hint(kIngestAgain);
+  return {};
+}
+
+Result<> Database::read_to_the_end() const {
+  if (last_failure.code == SQLITE_OK) return {};
+  return impl_->trouble("cannot read the database");
+}
+
 bool Database::partial() const { return meta("state").value_or("") == "ingesting"; }
 
-Result<Database> Database::open(const std::string& path, Access access) {
+Result<Database> Database::open(const std::string& path, Access mode) {
   auto impl = std::make_unique<Impl>();
   impl->path = path;
   // SQLite says "disk I/O error" of a folder.
   std::error_code no_folder;
   if (!path.empty() && std::filesystem::is_directory(path, no_folder))
     return usage_error("this is a folder, not a database").at({path, 0}).hint(std::filesystem::exists(std::filesystem::path(path) / "incident.db", no_folder) ? "-d " + (std::filesystem::path(path) / "incident.db").string() : "-d takes a file; `culprit ingest " + path + " -d incident.db` makes one of a folder of logs");
-  if (access != Access::create) {
+  if (mode != Access::create) {
     // SQLite would take a missing file for an empty database.
     if (std::FILE* file = std::fopen(path.c_str(), "rb")) std::fclose(file);
-    else return usage_error("there is no such database").at({path, 0}).hint("`culprit ingest BUNDLE -d FILE` makes one");
+    else return fail(errno == ENOENT ? "there is no such database" : "cannot open this database: " + std::generic_category().message(errno)).at({path, 0}).hint("`culprit ingest BUNDLE -d FILE` makes one");
   }
-  sqlite3* raw = nullptr;
-  const int flags = access == Access::read ? SQLITE_OPEN_READONLY : access == Access::write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
-  impl->db.reset(raw);
-  if (code != SQLITE_OK) return impl->trouble("cannot open the database");
-  sqlite3_busy_timeout(raw, 2000);
-  std::int64_t application = 0;
-  std::int64_t version = 0;
-  std::int64_t tables = 0;
-  {
-    Statement a(raw, "PRAGMA application_id");
-    if (!a || !a.next()) return fail("this file is no database").at({path, 0}).hint("-d takes a file that `culprit ingest` made");
-    application = a.integer();
-    Statement v(raw, "PRAGMA user_version");
-    if (v.next()) version = v.integer();
-    Statement t(raw, "SELECT COUNT(*) FROM sqlite_master");
-    if (!t || !t.next()) return fail("this file is no database").at({path, 0}).hint("-d takes a file that `culprit ingest` made");
-    tables = t.integer();
+  impl->read_only = mode == Access::read || (mode == Access::write && !may_be_written(path));
+  CULPRIT_CHECK(impl->connect(mode == Access::create));
+  if (mode == Access::write && impl->read_only) CULPRIT_CHECK(impl->copy_into_memory());
+  sqlite3* raw = impl->db.get();
+  const auto number = [&](const char* sql) {
+    Statement s(raw, sql);
+    return s.next() ? std::optional(s.integer()) : std::nullopt;
+  };
+  last_failure = {};
+  const auto application = number("PRAGMA application_id"), version = number("PRAGMA user_version"), tables = number("SELECT COUNT(*) FROM sqlite_master");
+  if (!application || !version || !tables) {
+    if ((last_failure.code & 0xff) != SQLITE_NOTADB) return impl->trouble("cannot read the database");
+    return fail("this is not a database").at({path, 0}).hint("-d takes a file that `culprit ingest` made");
   }
-  if (access == Access::create && tables == 0) {
+  if (mode == Access::create && *tables == 0) {
+    impl->fresh = true;
     if (path.empty()) impl->execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536");
     const std::string sql(schema::text("store.sql"));
     if (!impl->execute(("BEGIN IMMEDIATE;" + sql + ";COMMIT").c_str())) return impl->trouble("cannot lay out the database");
-  } else if (application != kApplicationId) {
+  } else if (*application != kApplicationId) {
     return fail("this database was not made by culprit").at({path, 0}).hint("-d takes a file that `culprit ingest` made, or one that does not exist yet");
-  } else if (version != kUserVersion) {
-    return fail(fmt::format("this database has layout {}, this program reads layout {}", version, kUserVersion)).at({path, 0}).hint("it is derived from the bundle: ingest again into a new file");
+  } else if (*version != kUserVersion) {
+    return fail(fmt::format("this database has layout {}, this program reads layout {}", *version, kUserVersion)).at({path, 0}).hint("it is derived from the bundle: ingest again into a new file");
   }
   return Database(std::move(impl));
 }

@@ -20,7 +20,8 @@
 
 namespace culprit::store {
 
-enum class Access { create, read, write };   // create: makes the file when it is missing
+// create: makes the file when it is missing. write: of a file that cannot be written, a copy in memory.
+enum class Access { create, read, write };
 
 struct StoredManifest {
   std::string path, document;
@@ -49,6 +50,13 @@ class Database {
   const std::string& path() const;   // "" of a temporary one
   // True while an ingest was begun and not finished: members are missing.
   bool partial() const;
+
+  // True when the file cannot be written: what is stored meanwhile is kept in memory and lost with this object.
+  bool read_only() const;
+  // Whether the ids of the rows lead somewhere. The rows of a database that somebody handed over come after this.
+  Result<> check() const;
+  // The first failure of reading rows since check(), if any: what was read before it is not all.
+  Result<> read_to_the_end() const;
 
   // Facts in. begin_ingest() comes first: from then on nobody else can use the database until it is closed. The sink lives as long as the database.
   Result<> begin_ingest();

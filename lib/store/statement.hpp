@@ -56,7 +56,12 @@ class Statement {
     life_ = SQLITE_TRANSIENT;
     (put(values), ...);
   }
-  bool next() { column_ = 0; return sqlite3_step(handle_) == SQLITE_ROW; }
+  bool next() {
+    column_ = 0;
+    const int code = sqlite3_step(handle_);
+    if (code != SQLITE_ROW && code != SQLITE_DONE && handle_ != nullptr) last_failure = {code, sqlite3_errmsg(sqlite3_db_handle(handle_))};
+    return code == SQLITE_ROW;
+  }
   void reset() { sqlite3_reset(handle_); }
 
   std::int64_t integer() { return sqlite3_column_int64(handle_, column_++); }

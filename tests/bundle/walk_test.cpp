@@ -179,7 +179,20 @@ TEST(Walk, TextThatOnlyResemblesATarStaysText) {
   EXPECT_EQ(memory.find("zeros")->bytes.size(), 20'000u);
   EXPECT_TRUE(memory.find("zeros.tar")->noted);
   EXPECT_EQ(memory.find("not.tar")->bytes, "hello");
-  EXPECT_EQ(memory.codes(), "bundle.damaged not.tar");
+  EXPECT_EQ(memory.codes(), "bundle.no_archive not.tar");
+}
+
+// tar -r appends a file anew; evidence must tell the two apart.
+TEST(Walk, NamesThatRepeatInAnArchiveAreNumbered) {
+  Folder folder;
+  for (const char* format : {"ustar", "zip"}) {
+    const std::string packed = pack({{"a.log", "one"}, {"a.log~2", "theirs"}, {"a.log", "two"}, {"a.log", "three"}, {"b.log", "b"}}, format);
+    const Memory memory = walked(folder.write(std::string("x.") + (format[0] == 'z' ? "zip" : "tar"), packed));
+    EXPECT_EQ(memory.files(), (std::map<std::string, std::string>{{"a.log", "one"}, {"a.log~2", "theirs"}, {"a.log~3", "two"}, {"a.log~4", "three"}, {"b.log", "b"}})) << format;
+    const auto range = read_range(folder.at(std::string("x.") + (format[0] == 'z' ? "zip" : "tar")), "a.log~3", 0, 10, {});
+    ASSERT_TRUE(range) << format;
+    EXPECT_EQ(*range, "two") << format;
+  }
 }
 
 TEST(Walk, EmptyArchivesAreNoted) {

@@ -123,7 +123,6 @@ TEST_F(BadInput, IsRefusedInOneClearLineWithARemedy) {
       {"plan standby --input logs", "this is a folder, not a file"},
       {"plan standby --input nosuch.json", "cannot read this file"},
       {"plan standby -d logs", "this is a folder, not a database"},
-      {"plan standby -d nosuch.db", "there is no such database"},
       {"plan standby 24", "'24' is neither an option nor a bundle"},
       {"plan standby --machines 10 --format xml", "--format takes"},
       {"plan replicas 12", "this plan takes no argument '12'"},
@@ -171,6 +170,16 @@ TEST_F(BadInput, IsRefusedInOneClearLineWithARemedy) {
     EXPECT_NE(said.err.find("\n  = help: "), std::string::npos) << row.command << '\n' << said.err;
     for (const char* raw : {"json.exception", "last read", "disk I/O", "std::", "terminate"}) EXPECT_EQ(said.err.find(raw), std::string::npos) << row.command << '\n' << said.err;
   }
+}
+
+TEST_F(BadInput, IsMissing) {
+  for (const char* command : {"plan standby -d nosuch.db", "report -d nosuch.db", "classify -d nosuch.db", "diagnose nosuch", "ingest nosuch -d x.db", "./nosuch", "nosuch.tar.gz", "drift nosuch"}) {
+    const Said said = run(command);
+    EXPECT_EQ(said.exit, 3) << command << '\n' << said.err;
+    EXPECT_EQ(said.out, "") << command;
+    EXPECT_NE(said.err.find("\n  = help: "), std::string::npos) << command << '\n' << said.err;
+  }
+  EXPECT_EQ(run("nosuch").exit, 2);   // a command, misspelt
 }
 
 TEST_F(BadInput, NamesTheLineOfAFile) {

@@ -122,6 +122,8 @@ TEST(Loader, NamesFileAndKey) {
            Case{test::rule_file({rule("a", "hello world", history)}), "rules[0]: unknown key 'history', in rule 'a'"},
            Case{test::rule_file({rule("a", "hello world", R"("codes": {"7": {"title": "t", )" + history + "}}")}), "rules[0].codes.7.history[0].text of 'a': bad pattern: missing ): (("},
            Case{test::rule_file({rule("a", "hello world", R"("codes": {"seven": {"title": "t"}})")}), "rules[0].codes of 'a': 'seven' is no decimal number"},
+           Case{test::rule_file({rule("a", "hello world", R"("advice": "Drain {hots}.")")}), "rules[0].advice of 'a': there is no placeholder '{hots}'"},
+           Case{test::rule_file({rule("a", "hello world", R"("codes": {"7": {"title": "t", "advice": "Drain {host"}})")}), "rules[0].codes.7.advice of 'a': there is no placeholder '{host'"},
            Case{test::rule_file({rule("a", "hello world"), rule("a", "hello world")}), "id: the rule 'a' stands twice, also in mine.json"},
            Case{R"({"family": "mine", "family": "yours"})", "the key 'family' stands twice in one object"},
            Case{R"({"family": "mine", "about": "x"})", "the key 'rules' is missing"},
@@ -186,7 +188,7 @@ TEST(Samples, SayWhatIsWrong) {
   std::vector<std::string> reasons;
   for (const auto& failure : check_samples(pack, {}))
     if (failure.rule == "a") reasons.push_back(failure.key + " " + failure.reason);
-  EXPECT_EQ(reasons, (std::vector<std::string>{"samples.fires[1] no rule speaks", "samples.fires[2] is taken by 'b' (d)",
+  EXPECT_EQ(reasons, (std::vector<std::string>{"samples.fires[1] matches no rule", "samples.fires[2] is taken by 'b' (d)",
                                                "samples.fires[3] also matches 'c' of the same severity: one of them needs an `over`", "samples.silent[1] must stay silent, and fires"}));
   EXPECT_TRUE(check_samples(pack, {"other.json"}).empty());
 }

@@ -1,0 +1,167 @@
+#!/bin/sh
+# exit_status_test.sh CULPRIT SAMPLES: one situation a line, and the exit status that culprit(1) promises for it.
+set -u
+culprit=$1 samples=$2
+scratch=$(mktemp -d) || exit 1
+trap 'chmod -R u+rwX "$scratch"; rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$scratch" || exit 1
+mkdir bin && ln -s "$culprit" bin/culprit && PATH=$scratch/bin:$PATH
+S=$samples
+export S
+failures=0 checked=0
+
+# expect STATUS 'COMMAND' ['TEXT that stands on stderr']
+expect() {
+  sh -c "$2" >out 2>err </dev/null
+  got=$?
+  checked=$((checked + 1))
+  if [ $got != "$1" ]; then
+    echo "exit status $got instead of $1: $2"
+    head -4 err
+    failures=$((failures + 1))
+  elif [ $# = 3 ] && ! grep -qF -- "$3" err; then
+    echo "stderr does not say '$3': $2"
+    head -4 err
+    failures=$((failures + 1))
+  fi
+}
+# says 'TEXT': the last command printed it
+says() {
+  grep -qF -- "$1" out && return
+  echo "stdout does not say '$1'"
+  failures=$((failures + 1))
+}
+# nothing: the last command printed no answer
+nothing() {
+  [ -s out ] || return 0
+  echo "there is an answer, and should be none"
+  failures=$((failures + 1))
+}
+
+mkdir logs job
+printf 'nothing of note\n' >logs/rank_0.log
+cp -r "$S/crash-one-rank/." job/
+
+# 0: finished, whatever was found
+expect 0 'culprit diagnose $S/gpu-off-bus'
+expect 0 'culprit $S/gpu-off-bus'
+expect 0 'culprit -q $S/gpu-off-bus'
+expect 0 'culprit --json $S/gpu-off-bus'
+expect 0 'tar cf - -C $S gpu-off-bus | culprit -'
+expect 0 'culprit --version'
+expect 0 'culprit help diagnose'
+expect 0 'culprit rules list'
+expect 0 'culprit ingest $S/gpu-off-bus -d a.db'
+expect 0 'culprit classify -d a.db'
+expect 0 'culprit report -d a.db'
+expect 0 'culprit --format json report -d a.db'
+expect 0 'culprit show -d a.db'
+expect 0 'culprit collectives -d a.db'
+expect 0 'culprit drift -d a.db'
+expect 0 'culprit diagnose $S/clean-run --fail-on critical'
+
+# 1: the gate
+expect 1 'culprit diagnose $S/gpu-off-bus --fail-on critical'
+expect 1 'culprit report -d a.db --fail-on critical'
+
+expect 1 'culprit diagnose logs --fail-on critical'   # the cause is not known
+
+# 2: usage, configuration, rules
+expect 2 'culprit dignose' 'did you mean `culprit diagnose`?'
+expect 2 'culprit'
+expect 2 'culprit -v'
+expect 2 'culprit diagnose'
+expect 2 'culprit diagnose logs --explian'
+expect 2 'culprit diagnose logs --format xml'
+expect 2 'culprit diagnose logs --fail-on worse'
+expect 2 'culprit diagnose logs --threads 0'
+expect 2 'culprit ingest logs' 'needs a database'
+expect 2 'culprit report -d logs' 'this is a folder'
+expect 2 'culprit diagnose a.db' 'culprit report -d a.db'
+expect 2 'culprit ingest $S/crash-one-rank -d a.db' 'this database holds another bundle'
+
+# 3: input that cannot be read, output that cannot be written
+expect 3 'culprit diagnose nosuch'
+expect 3 'culprit ./nosuch'
+expect 3 'culprit report -d nosuch.db'
+expect 3 'culprit report -d logs/rank_0.log' 'not a database'
+expect 3 'culprit diagnose - < logs' 'standard input is a folder'
+expect 3 'culprit diagnose $S/gpu-off-bus >&-' 'cannot write the answer'
+if [ -w /dev/full ]; then
+  for words in 'diagnose $S/gpu-off-bus' 'diagnose $S/gpu-off-bus --json' help --version 'rules list' 'report -d a.db' 'show -d a.db' 'ingest $S/gpu-off-bus -d a.db' 'diagnose $S/gpu-off-bus --fail-on critical'; do
+    expect 3 "culprit $words >/dev/full" 'cannot write the answer: No space left on device'
+  done
+  expect 0 'culprit diagnose $S/gpu-off-bus -o o 2>/dev/full'
+fi
+expect 3 'culprit diagnose nosuch 2>&-'
+expect 0 'culprit diagnose $S/gpu-off-bus -o o2 2>&-'
+expect 0 'culprit diagnose $S/gpu-off-bus -o o3 <&-'
+
+# 4: --strict
+head -c 3000 /dev/urandom >cut && printf '\037\213\010\000' >logs/cut.log.gz && head -c 40 cut >>logs/cut.log.gz
+expect 4 'culprit diagnose logs --strict'
+says 'INCOMPLETE BUNDLE'
+expect 0 'culprit diagnose logs'
+says 'INCOMPLETE BUNDLE'
+rm logs/cut.log.gz
+
+# A refused command changes nothing.
+before=$(cksum <a.db)
+expect 2 'culprit diagnose logs -d a.db'
+[ "$before" = "$(cksum <a.db)" ] && [ "$(ls a.db*)" = a.db ] || { echo "a refused command changed the database"; failures=$((failures + 1)); }
+
+# What we write into the bundle is no part of it: the second answer is the first.
+expect 0 'cd job && culprit diagnose . -o report --json'
+cp out first
+expect 0 'cd job && culprit diagnose . -o report --json'
+cmp out first || { echo "our own report changed the answer"; failures=$((failures + 1)); }
+says 'which culprit wrote'
+expect 2 'culprit diagnose job/report/report.json' 'culprit report -d job/report/incident.db'
+
+# A database that cannot be written answers everything.
+mkdir ro && cp a.db ro/ && chmod a-w ro ro/a.db
+[ -w ro ] && echo "root writes everywhere: databases that cannot be written are not tried"
+for words in report show classify collectives stacks drift outliers changepoints efficiency; do expect 0 "culprit $words -d ro/a.db"; done
+[ -w ro ] || [ "$(cksum <ro/a.db)" = "$(cksum <a.db)" ] || { echo "a database that cannot be written was changed"; failures=$((failures + 1)); }
+
+# A part of a bundle is said to be one.
+if command -v sqlite3 >/dev/null; then
+  cp a.db part.db && sqlite3 part.db "UPDATE meta SET value='ingesting' WHERE key='state'"
+  for words in report show classify collectives stacks drift; do expect 0 "culprit $words -d part.db" 'this database is partial'; done
+  expect 4 'culprit collectives -d part.db --strict'
+  expect 0 'culprit report -d part.db'
+  says 'INCOMPLETE BUNDLE'
+  cp a.db torn.db && sqlite3 torn.db 'DELETE FROM member WHERE member_id=2'
+  for words in classify collectives stacks drift outliers changepoints efficiency; do expect 3 "culprit $words -d torn.db" 'this database is damaged'; done
+  cp a.db busy.db
+  (printf 'BEGIN EXCLUSIVE;\n.shell touch locked; sleep 4\n' | sqlite3 busy.db) &
+  while ! [ -e locked ]; do sleep 0.1; done
+  expect 3 'culprit ingest $S/gpu-off-bus -d busy.db' 'another process is using this database'
+  wait
+else
+  echo "SKIPPED: what needs sqlite3, which is not here"
+fi
+
+# 130, 143: stopped. Nothing arrives on the pipe, so that it is being read for sure.
+mkfifo pipe
+for signal in INT TERM; do
+  sleep 30 >pipe &
+  keeper=$!
+  culprit ingest pipe -d s.db >out 2>err &
+  reader=$!
+  n=0
+  while ! [ -s s.db ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done
+  sleep 0.3
+  kill -$signal $reader
+  wait $reader
+  got=$?
+  kill $keeper; wait $keeper 2>/dev/null
+  checked=$((checked + 1))
+  [ $got = $([ $signal = INT ] && echo 130 || echo 143) ] || { echo "SIG$signal: exit status $got"; failures=$((failures + 1)); }
+  nothing
+  rm -f s.db*
+done
+
+echo "$checked situations, $failures failures"
+[ $failures = 0 ]
