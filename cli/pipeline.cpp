@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <thread>
 
@@ -31,6 +32,7 @@
 #include "decide/decide.hpp"
 #include "ingest/manifest.hpp"
 #include "isolation_cost.hpp"
+#include "line/zone.hpp"
 #include "pace.hpp"
 #include "report/report.hpp"
 #include "report/terminal.hpp"
@@ -40,6 +42,8 @@ namespace culprit::cli {
 namespace {
 
 constexpr std::string_view kArchiveEndings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".zip"};
+
+constexpr std::size_t kMostManifestBytes = 16u << 20;
 
 std::atomic<bool> interrupted{false};
 void on_interrupt(int) { interrupted = true; }
@@ -101,10 +105,18 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   facts.networks = db.networks();
   facts.series = db.series();
   for (const store::StoredManifest& stored : db.manifests()) {
-    CULPRIT_TRY(manifest, ingest::parse_manifest(stored.document, stored.path));
-    if (!facts.manifest) facts.manifest = std::move(manifest);
-    else if (manifest.job != facts.manifest->job && !manifest.job.empty() && !facts.manifest->job.empty())
+    std::vector<std::string> notes;
+    CULPRIT_TRY(manifest, ingest::parse_manifest(stored.document, stored.path, notes));
+    if (!facts.manifest) {
+      facts.manifest = std::move(manifest);
+      for (const std::string& note : notes) facts.notes.push_back(fmt::format("{}: {}", stored.path, note));
+    } else if (manifest.job != facts.manifest->job && !manifest.job.empty() && !facts.manifest->job.empty()) {
       facts.notes.push_back(fmt::format("{} is of another job ({}) than the first job.json ({}), which counts: if these are two incidents, diagnose each by itself", stored.path, manifest.job, facts.manifest->job));
+    }
+  }
+  if (const auto zone = db.meta("timezone")) {
+    if (!facts.manifest) facts.manifest.emplace();
+    facts.manifest->timezone = *zone;
   }
   return facts;
 }
@@ -115,6 +127,33 @@ Result<store::Database> open_new(const Arguments& arguments, const std::string& 
   for (const std::string& bundle : arguments.positional()) CULPRIT_CHECK(bundle::check_readable(bundle));
   return store::Database::open(path, store::Access::create);
 }
+
+namespace {
+
+// What the user says of the bundle on the command line; kept with the facts, so that a later look at them knows it, too.
+Result<> keep_word_of_user(const Arguments& arguments, store::Database& db) {
+  if (const std::string path = arguments.get("manifest"); !path.empty()) {
+    std::ifstream file(path, std::ios::binary);
+    std::string document;
+    char buffer[1 << 16];
+    while (file && document.size() <= kMostManifestBytes) {
+      file.read(buffer, sizeof buffer);
+      document.append(buffer, static_cast<std::size_t>(file.gcount()));
+    }
+    if (!file.eof()) return fail(document.size() > kMostManifestBytes ? "the manifest is too large" : "the manifest cannot be read").at({path, 0});
+    std::vector<std::string> notes;
+    CULPRIT_TRY(manifest, ingest::parse_manifest(document, path, notes));
+    CULPRIT_CHECK(db.set_meta("manifest_path", path));
+    CULPRIT_CHECK(db.set_meta("manifest", manifest.document));
+  }
+  if (const std::string zone = arguments.get("timezone"); !zone.empty()) {
+    if (!line::Zone::named(zone)) return usage_error("this system knows no time zone '" + zone + "'").hint("UTC, an offset such as +08:00, or a name such as Asia/Singapore");
+    CULPRIT_CHECK(db.set_meta("timezone", zone));
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db) {
   ingest::Options options;
@@ -153,6 +192,7 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
     return usage_error("this database holds another bundle: " + *before).hint("one database, one incident: name a new file with -d or a new folder with -o");
   }
   CULPRIT_CHECK(db.set_meta("sources", sources));
+  CULPRIT_CHECK(keep_word_of_user(arguments, db));
   CULPRIT_CHECK(db.set_meta("rules", pack.digest()));
   CULPRIT_CHECK(db.set_meta("state", "ingesting"));
   CULPRIT_TRY(summary, ingest::ingest(ingest::label_sources(arguments.positional()), pack, db.sink(), options));
@@ -317,7 +357,7 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   if (!others.empty()) out.notes.push_back(fmt::format("{}{} of another job than the manifest's and {} not looked at", fmt::join(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, others.size())), ", "),
                                                        others.size() > 3 ? fmt::format(" and {} more are", others.size() - 3) : others.size() == 1 ? " is" : " are", others.size() == 1 ? "was" : "were"));
   for (const RejectRow& reject : db.rejects())
-    if (reject.reason.rfind("manifest.", 0) == 0 && reject.place.line > 0) out.notes.push_back("job.json was not used: " + reject.excerpt);
+    if (reject.reason == "manifest.not_json") out.notes.push_back("job.json was not used: " + reject.excerpt);
   out.world_size = facts.world_size;
   out.complete = problems.empty() && db.meta("interrupted").value_or("0") == "0";
   std::string document = report::to_json(out);
