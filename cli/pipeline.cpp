@@ -316,7 +316,7 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   incident.job_start = facts.job_start;
   incident.job_end = facts.job_end;
   incident.any_training_output = !facts.progress.empty() || !facts.tracebacks.empty() || !facts.exits.empty() ||
-                                 std::any_of(facts.identities.begin(), facts.identities.end(), [](const IdentityRow& i) { return i.source != "hostfile"; });
+                                 std::any_of(facts.identities.begin(), facts.identities.end(), analyze::tells_of_job);
   for (const ProgressSpan& p : facts.progress) {
     if (p.framework == "tqdm") continue;   // a bar may be an upload's: good enough for the pace, no proof that the job went on
     if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress)) incident.last_progress = p.last.time_ns;
