@@ -192,7 +192,7 @@ constexpr OptionSpec kOptions[] = {
     {"lambda", "N", "kernel: samples between changes, 100 by default"},
     {"threshold", "P", "kernel: probability of a change, 0.9 by default"},
     {"strict", nullptr, "exit with 4 when a line or cell could not be read"},
-    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6],
+    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6], kReadOptions[7], kReadOptions[8],
 };
 
 }  // namespace

@@ -270,7 +270,7 @@ constexpr OptionSpec kOptions[] = {
     {"json", nullptr, "the same as --format json"},
     {"gpus", "N", "GPUs of the job, to tell GPU-hours"},
     {"checkpoint", "N", "iteration of which a checkpoint exists (may be repeated)"},
-    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6],
+    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6], kReadOptions[7], kReadOptions[8],
 };
 
 }  // namespace

@@ -101,8 +101,9 @@ Result<std::vector<PastIncident>> load_history(const Arguments& arguments) {
     PastIncident past;
     past.path = path;
     past.sources = db.meta("sources").value_or("");
+    std::vector<std::string> notes;   // they stand in that incident's own report
     if (const auto stored = db.manifests(); !stored.empty())
-      if (const auto manifest = ingest::parse_manifest(stored.front().document, stored.front().path)) past.job = manifest->job;
+      if (const auto manifest = ingest::parse_manifest(stored.front().document, stored.front().path, notes)) past.job = manifest->job;
     CULPRIT_TRY(failure, failure_of(*document, path));
     past.failure = std::move(failure);
     past.failure.furthest = furthest_of(db);

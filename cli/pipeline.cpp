@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <thread>
 
@@ -35,6 +36,7 @@
 #include "model/shell.hpp"
 #include "interrupt.hpp"
 #include "isolation_cost.hpp"
+#include "line/zone.hpp"
 #include "pace.hpp"
 #include "report/report.hpp"
 #include "report/terminal.hpp"
@@ -45,6 +47,8 @@ namespace {
 
 constexpr char kPartial[] = "reading its bundle was cut off; `culprit ingest`, with the same bundle, reads the rest";
 constexpr std::string_view kArchiveEndings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".zip"};
+
+constexpr std::size_t kMostManifestBytes = 16u << 20;
 
 // How far the reading is, on a terminal only.
 class Progress {
@@ -109,10 +113,18 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   if (db.partial()) facts.notes.push_back(std::string("the database is partial: ") + kPartial);
   if (const auto own = db.meta("own_databases"); own && !own->empty()) facts.notes.push_back(fmt::format("left out, with what lies beside: {}, which culprit wrote", *own));
   for (const store::StoredManifest& stored : db.manifests()) {
-    CULPRIT_TRY(manifest, ingest::parse_manifest(stored.document, stored.path));
-    if (!facts.manifest) facts.manifest = std::move(manifest);
-    else if (manifest.job != facts.manifest->job && !manifest.job.empty() && !facts.manifest->job.empty())
+    std::vector<std::string> notes;
+    CULPRIT_TRY(manifest, ingest::parse_manifest(stored.document, stored.path, notes));
+    if (!facts.manifest) {
+      facts.manifest = std::move(manifest);
+      for (const std::string& note : notes) facts.notes.push_back(fmt::format("{}: {}", stored.path, note));
+    } else if (manifest.job != facts.manifest->job && !manifest.job.empty() && !facts.manifest->job.empty()) {
       facts.notes.push_back(fmt::format("{} is of another job ({}) than the first job.json ({}), which counts: if these are two incidents, diagnose each by itself", stored.path, manifest.job, facts.manifest->job));
+    }
+  }
+  if (const auto zone = db.meta("timezone")) {
+    if (!facts.manifest) facts.manifest.emplace();
+    facts.manifest->timezone = *zone;
   }
   return facts;
 }
@@ -141,6 +153,33 @@ Result<store::Database> open_database(const Arguments& arguments, store::Access 
   if (access == store::Access::write && db.read_only()) remark(arguments, "this database cannot be written: the answer is not kept in it");
   return db;
 }
+
+namespace {
+
+// What the user says of the bundle on the command line; kept with the facts, so that a later look at them knows it, too.
+Result<> keep_word_of_user(const Arguments& arguments, store::Database& db) {
+  if (const std::string path = arguments.get("manifest"); !path.empty()) {
+    std::ifstream file(path, std::ios::binary);
+    std::string document;
+    char buffer[1 << 16];
+    while (file && document.size() <= kMostManifestBytes) {
+      file.read(buffer, sizeof buffer);
+      document.append(buffer, static_cast<std::size_t>(file.gcount()));
+    }
+    if (!file.eof()) return fail(document.size() > kMostManifestBytes ? "the manifest is too large" : "the manifest cannot be read").at({path, 0});
+    std::vector<std::string> notes;
+    CULPRIT_TRY(manifest, ingest::parse_manifest(document, path, notes));
+    CULPRIT_CHECK(db.set_meta("manifest_path", path));
+    CULPRIT_CHECK(db.set_meta("manifest", manifest.document));
+  }
+  if (const std::string zone = arguments.get("timezone"); !zone.empty()) {
+    if (!line::Zone::named(zone)) return usage_error("this system knows no time zone '" + zone + "'").hint("UTC, an offset such as +08:00, or a name such as Asia/Singapore");
+    CULPRIT_CHECK(db.set_meta("timezone", zone));
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db) {
   ingest::Options options;
@@ -177,6 +216,7 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
   CULPRIT_CHECK(db.begin_ingest());
   CULPRIT_CHECK(db.set_meta("tool", std::string("culprit ") + CULPRIT_VERSION));
   CULPRIT_CHECK(db.set_meta("sources", sources));
+  CULPRIT_CHECK(keep_word_of_user(arguments, db));
   CULPRIT_CHECK(db.set_meta("rules", pack.digest()));
   const auto ingest = [&]() -> Result<ingest::Summary> {
     const NotedSignals signals;
@@ -315,7 +355,7 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   incident.job_start = facts.job_start;
   incident.job_end = facts.job_end;
   incident.any_training_output = !facts.progress.empty() || !facts.tracebacks.empty() || !facts.exits.empty() ||
-                                 std::any_of(facts.identities.begin(), facts.identities.end(), [](const IdentityRow& i) { return i.source != "hostfile"; });
+                                 std::any_of(facts.identities.begin(), facts.identities.end(), analyze::tells_of_job);
   for (const ProgressSpan& p : facts.progress) {
     if (p.framework == "tqdm") continue;   // a bar may be an upload's: good enough for the pace, no proof that the job went on
     if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress)) incident.last_progress = p.last.time_ns;
@@ -356,7 +396,7 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   if (!others.empty()) out.notes.push_back(fmt::format("{}{} of another job than the manifest's and {} not looked at", fmt::join(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, others.size())), ", "),
                                                        others.size() > 3 ? fmt::format(" and {} more are", others.size() - 3) : others.size() == 1 ? " is" : " are", others.size() == 1 ? "was" : "were"));
   for (const RejectRow& reject : db.rejects())
-    if (reject.reason.rfind("manifest.", 0) == 0 && reject.place.line > 0) out.notes.push_back("job.json was not used: " + reject.excerpt);
+    if (reject.reason == "manifest.not_json") out.notes.push_back("job.json was not used: " + reject.excerpt);
   out.world_size = facts.world_size;
   out.complete = std::none_of(problems.begin(), problems.end(), loses_input) && !db.partial();
   std::string document = report::to_json(out);

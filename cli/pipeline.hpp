@@ -20,6 +20,8 @@ namespace culprit::cli {
 // Options that say how a bundle is read.
 inline constexpr OptionSpec kReadOptions[] = {
     {"rules", "DIR", "your own rules, besides ours; the same id replaces ours (may be repeated)"},
+    {"manifest", "FILE", "the manifest (job.json), where none can be put into the bundle; it counts before the bundle's own"},
+    {"timezone", "ZONE", "zone of times that print none: UTC, +08:00, Asia/Singapore"},
     {"threads", "N", "threads that scan (default: the machine's); the answer does not depend on it"},
     {"max-members", "N", "most files of a bundle (default 2M)"},
     {"max-member-bytes", "N", "most bytes of one file, decompressed (default 1T)"},

@@ -257,7 +257,7 @@ constexpr OptionSpec kOptions[] = {
     {"format", "FORMAT", "text, json or folded"},
     {"json", nullptr, "the same as --format json"},
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
-    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6],
+    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6], kReadOptions[7], kReadOptions[8],
 };
 
 }  // namespace

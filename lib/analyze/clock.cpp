@@ -8,21 +8,16 @@
 #include <map>
 #include <set>
 
+#include "analyze/boot_times.hpp"
+#include "analyze/zones.hpp"
+#include "line/timestamp.hpp"
+
 namespace culprit::analyze {
 
 namespace {
 
 constexpr Nanoseconds kDay = 86'400 * kSecond;
 constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::min();
-
-std::optional<Nanoseconds> zone_offset(const std::string& text) {
-  if (text == "UTC" || text == "Z") return 0;
-  if (text.size() < 5 || (text[0] != '+' && text[0] != '-')) return std::nullopt;
-  const auto digit = [&](std::size_t i) { return text[i] - '0'; };
-  const std::size_t m = text.size() == 6 ? 4 : 3;
-  const Nanoseconds value = ((digit(1) * 10 + digit(2)) * 3600LL + (digit(m) * 10 + digit(m + 1)) * 60LL) * kSecond;
-  return text[0] == '-' ? -value : value;
-}
 
 // "2026-11-21T03:19:19Z" as the manifest writes it; seconds, optional fraction ignored.
 std::optional<Nanoseconds> iso(const std::string& text) {
@@ -33,10 +28,12 @@ std::optional<Nanoseconds> iso(const std::string& text) {
 
 class ClockMap {
  public:
-  explicit ClockMap(Facts& facts) : facts_(facts) {
-    choose_zone();
+  explicit ClockMap(Facts& facts) : facts_(facts), zones_(facts) {
     choose_reference();
-    choose_boot_times();
+    boot_ = boot_times(facts, [this](const Timestamp& stamp, MemberId member) -> std::optional<Nanoseconds> {
+      Nanoseconds ignored = 0;
+      return stamp.clock == Clock::boot ? std::nullopt : utc(stamp, {}, member, ignored);
+    });
   }
 
   // UTC of a stamp, with what it may be off by; nullopt when nothing ties the clock to UTC.
@@ -44,14 +41,11 @@ class ClockMap {
     uncertainty = kHostSkew + stamp.precision;
     switch (stamp.clock) {
       case Clock::utc: return stamp.ns;
-      case Clock::local:
-        uncertainty += zone_uncertainty_;
-        return stamp.ns - zone_;
+      case Clock::local: return in_zone(stamp.ns, member, uncertainty);
       case Clock::local_no_year: {
         const auto year = year_for(stamp.ns, member);
         if (!year) return std::nullopt;
-        uncertainty += zone_uncertainty_;
-        return with_year(stamp.ns, *year) - zone_;
+        return in_zone(with_year(stamp.ns, *year), member, uncertainty);
       }
       case Clock::boot: {
         const auto it = boot_.find(host.value_or(""));
@@ -66,18 +60,25 @@ class ClockMap {
     return std::nullopt;
   }
 
+  // What to add to times near `raw` on that clock of this member; times without a year are not far from each other.
   std::optional<Nanoseconds> offset(Clock clock, Nanoseconds raw, MemberId member) const {
     if (clock == Clock::utc) return 0;
-    if (clock == Clock::local) return -zone_;
-    if (clock == Clock::local_no_year)
-      if (const auto year = year_for(raw, member)) return with_year(raw, *year) - raw - zone_;
+    if (clock != Clock::local && clock != Clock::local_no_year) return std::nullopt;
+    Nanoseconds ignored = 0;
+    if (const auto t = utc({clock, raw, kSecond}, {}, member, ignored)) return *t - raw;
     return std::nullopt;
   }
 
-  struct Boot { Nanoseconds ns = 0; Nanoseconds uncertainty = 0; std::string source; };
-  const std::map<std::string, Boot>& boots() const { return boot_; }
+  const std::map<std::string, BootTime>& boots() const { return boot_; }
+  std::optional<Nanoseconds> reference() const { return reference_; }
 
  private:
+  Nanoseconds in_zone(Nanoseconds local, MemberId member, Nanoseconds& uncertainty) const {
+    const ZoneChoice& choice = zones_.of(member);
+    uncertainty += choice.uncertainty;
+    return choice.zone.utc(local, uncertainty);
+  }
+
   static Nanoseconds with_year(Nanoseconds in_2000, std::int64_t year) {
     const std::int64_t days = in_2000 / kDay;
     const CivilDate date = civil_from_days(days);
@@ -85,90 +86,42 @@ class ClockMap {
     return days_from_civil(year, date.month, date.day) * kDay + in_2000 % kDay;
   }
 
-  void choose_zone() {
-    if (facts_.manifest && !facts_.manifest->timezone.empty())
-      if (const auto offset = zone_offset(facts_.manifest->timezone)) { zone_ = *offset; return; }
-    // The same failure of one rank on two clocks: error.json counts from the epoch, torchrun's report is local.
-    std::map<std::int64_t, Nanoseconds> epoch;
-    std::map<Nanoseconds, int> votes;
-    for (const auto& t : facts_.tracebacks)
-      if (t.rank && t.source == "error.json" && t.time.clock == Clock::utc) epoch.emplace(*t.rank, t.time.ns);
-    for (const auto& t : facts_.tracebacks) {
-      if (!t.rank || t.time.clock != Clock::local) continue;
-      const auto it = epoch.find(*t.rank);
-      if (it == epoch.end()) continue;
-      const Nanoseconds quarter = 900 * kSecond;
-      const Nanoseconds difference = t.time.ns - it->second;
-      const Nanoseconds rounded = static_cast<Nanoseconds>(std::llround(static_cast<double>(difference) / static_cast<double>(quarter))) * quarter;
-      if (std::abs(difference - rounded) < 120 * kSecond && std::abs(rounded) <= 14 * 3600 * kSecond) ++votes[rounded];
-    }
-    if (!votes.empty()) {
-      const auto best = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-      zone_ = best->first;
-      if (zone_ != 0) facts_.notes.push_back("times without a zone are taken as UTC" + std::string(zone_ > 0 ? "+" : "-") + std::to_string(std::abs(zone_) / (3600 * kSecond)) + ", from failures that are recorded on both clocks");
-      return;
-    }
-    bool has_utc = false;
-    bool has_local = false;
-    const auto see = [&](Clock clock) {
-      has_utc = has_utc || clock == Clock::utc;
-      has_local = has_local || clock == Clock::local || clock == Clock::local_no_year;
-    };
-    for (const auto& e : facts_.events) see(e.time.clock);
-    for (const auto& t : facts_.tracebacks) see(t.time.clock);
-    for (const auto& p : facts_.progress) see(p.first.time.clock);
-    for (const auto& c : facts_.clocks) if (c.kind != "kernel") see(c.time.clock);
-    if (has_local) facts_.zone_known = false;
-    if (has_local && has_utc) guess_zone();
-  }
-
-  // Two families of stamps, one with a zone: if they overlap as UTC, they are UTC; else the shift that makes the
-  // failure the same moment, which stays a guess and is not good for ordering within minutes.
-  void guess_zone() {
-    Nanoseconds utc_low = 0, utc_high = kNever, local_low = 0, local_high = kNever;
-    const auto widen = [](Nanoseconds t, Nanoseconds& low, Nanoseconds& high) {
-      low = high == kNever ? t : std::min(low, t);
-      high = std::max(high, t);
-    };
-    const auto see = [&](const Timestamp& stamp) {
-      if (stamp.clock == Clock::utc) widen(stamp.ns, utc_low, utc_high);
-      else if (stamp.clock == Clock::local) widen(stamp.ns, local_low, local_high);
-    };
-    for (const auto& e : facts_.events) if (e.role != Role::root) see(e.time);
-    for (const auto& t : facts_.tracebacks) see(t.time);
-    for (const auto& c : facts_.clocks) if (c.kind != "kernel") see(c.time);
-    if (utc_high == kNever || local_high == kNever) return;
-    // Two logs of one job need not overlap; no zone is nearer to UTC than an hour.
-    if (utc_low <= local_high + 2700 * kSecond && local_low <= utc_high + 2700 * kSecond) return;
-    const Nanoseconds half = 1800 * kSecond;
-    Nanoseconds shift = static_cast<Nanoseconds>(std::llround(static_cast<double>(local_high - utc_high) / static_cast<double>(half))) * half;
-    if (std::abs(shift) < 3 * 3600 * kSecond) shift = static_cast<Nanoseconds>(std::llround(static_cast<double>(shift) / static_cast<double>(2 * half))) * 2 * half;
-    if (std::abs(shift) > 14 * 3600 * kSecond) { zone_uncertainty_ = 14 * 3600 * kSecond; return; }
-    zone_ = shift;
-    zone_uncertainty_ = 600 * kSecond;
-    facts_.notes.push_back("times without a zone do not meet those with one; they were moved so that both end together, which is good to ten minutes only");
-  }
-
   void choose_reference() {
-    std::vector<Nanoseconds> all;
-    const auto see = [&](const Timestamp& stamp, MemberId member) {
-      if (stamp.clock != Clock::utc && stamp.clock != Clock::local) return;
-      const Nanoseconds t = stamp.clock == Clock::local ? stamp.ns - zone_ : stamp.ns;
-      all.push_back(t);
-      auto& best = of_member_[member];
+    const auto see = [&](const Timestamp& stamp, MemberId member) -> std::optional<Nanoseconds> {
+      if (stamp.clock != Clock::utc && stamp.clock != Clock::local) return std::nullopt;
+      Nanoseconds ignored = 0;
+      const Nanoseconds t = utc(stamp, {}, member, ignored).value_or(0);
+      auto& best = of_member_.emplace(member, t).first->second;
       best = std::max(best, t);
+      reference_ = std::max(reference_.value_or(t), t);
+      return t;
     };
     for (const auto& e : facts_.events) see(e.time, e.place.member);
     for (const auto& t : facts_.tracebacks) see(t.time, t.place.member);
-    for (const auto& c : facts_.clocks) see(c.time, c.place.member);
+    for (const auto& c : facts_.clocks)
+      if (const auto t = see(c.time, c.place.member); t && c.kind == "collected") collected_ = std::max(collected_.value_or(*t), *t);
     for (const auto& p : facts_.progress) { see(p.first.time, p.member); see(p.last.time, p.member); }
-    if (!all.empty()) reference_ = *std::max_element(all.begin(), all.end());
+    if (facts_.manifest)
+      for (const ManifestAttempt& a : facts_.manifest->attempts)
+        for (const std::string& text : {a.start, a.end})
+          if (const auto t = iso(text)) reference_ = std::max(reference_.value_or(*t), *t);
+    // An archive's own times: none of its files is younger than the collection.
+    if (!collected_)
+      for (const MemberRow& m : facts_.members)
+        if (m.in_archive && m.mtime_s > kOldestArchive && m.mtime_s * kSecond >= reference_.value_or(0)) collected_ = std::max(collected_.value_or(0), m.mtime_s * kSecond);
   }
 
+  // The last year that is not after the collection; without a collection the year that brings it nearest to dates that
+  // print theirs.
   std::optional<std::int64_t> year_for(Nanoseconds in_2000, MemberId member) const {
     if (facts_.manifest && facts_.manifest->year) return *facts_.manifest->year;
     Nanoseconds near = kNever;
     if (const auto it = of_member_.find(member); it != of_member_.end()) near = it->second;
+    else if (collected_) {
+      const std::int64_t year = civil_from_days(*collected_ / kDay).year;
+      // Zones lie up to 14 hours apart, clocks a little more.
+      return with_year(in_2000, year) <= *collected_ + kDay ? year : with_year(in_2000, year + 1) <= *collected_ + kDay ? year + 1 : year - 1;
+    }
     else if (reference_) near = *reference_;
     else if (const MemberRow* m = facts_.member(member); m != nullptr && m->mtime_s > 86400) near = m->mtime_s * kSecond;
     if (near == kNever) return std::nullopt;
@@ -182,53 +135,13 @@ class ClockMap {
     return best;
   }
 
-  void choose_boot_times() {
-    std::map<std::string, std::vector<std::pair<Nanoseconds, Nanoseconds>>> samples;  // host -> (boot time, precision)
-    std::map<std::string, std::string> source;
-    const auto wall = [&](const Timestamp& stamp, MemberId member) -> std::optional<Nanoseconds> {
-      Nanoseconds ignored = 0;
-      return stamp.clock == Clock::boot ? std::nullopt : utc(stamp, {}, member, ignored);
-    };
-    // Lines that print both clocks.
-    const auto inline_pair = [&](const Timestamp& time, const std::optional<Timestamp>& boot, const std::optional<std::string>& host, const Place& place) {
-      if (!boot) return;
-      const MemberRow* m = facts_.member(place.member);
-      const std::string name = host ? short_host(*host) : m != nullptr && m->host ? *m->host : "";
-      if (const auto t = wall(time, place.member)) { samples[name].emplace_back(*t - boot->ns, std::max<Nanoseconds>(time.precision, kSecond)); source[name] = "inline"; }
-    };
-    for (const auto& c : facts_.clocks) inline_pair(c.time, c.boot, c.host, c.place);
-    for (const auto& e : facts_.events) inline_pair(e.time, e.boot, e.host, e.place);
-    // Twins: the same text in one host's dmesg and dmesg -T. Texts that repeat in a file tie nothing.
-    struct Twin { const ClockRow* boot = nullptr; const ClockRow* wall = nullptr; bool torn = false; };
-    std::map<std::pair<std::string, std::uint64_t>, Twin> twins;
-    for (const auto& c : facts_.clocks) {
-      if (c.kind != "kernel" || c.boot) continue;
-      const MemberRow* m = facts_.member(c.place.member);
-      Twin& twin = twins[{m != nullptr && m->host ? *m->host : "", c.text_hash}];
-      const ClockRow*& slot = c.time.clock == Clock::boot ? twin.boot : twin.wall;
-      if (slot != nullptr && slot->time.ns != c.time.ns && slot->place.member == c.place.member) twin.torn = true;
-      slot = &c;
-    }
-    for (const auto& [key, twin] : twins) {
-      if (twin.torn || twin.boot == nullptr || twin.wall == nullptr || (samples.count(key.first) > 0 && source[key.first] == "inline")) continue;
-      if (const auto t = wall(twin.wall->time, twin.wall->place.member)) { samples[key.first].emplace_back(*t - twin.boot->time.ns, std::max<Nanoseconds>(twin.wall->time.precision, kSecond)); source[key.first] = "twin"; }
-    }
-    for (auto& [host, pairs] : samples) {
-      std::sort(pairs.begin(), pairs.end());
-      const auto& middle = pairs[pairs.size() / 2];
-      boot_[host] = {middle.first, middle.second, source[host]};
-    }
-    if (facts_.manifest)
-      for (const auto& [host, text] : facts_.manifest->boot_times)
-        if (const auto t = iso(text)) boot_[short_host(host)] = {*t, kSecond, "manifest"};
-  }
+  static constexpr std::int64_t kOldestArchive = 946'684'800;   // 2000: tools that forget times write 0 or 1980
 
   Facts& facts_;
-  Nanoseconds zone_ = 0;
-  Nanoseconds zone_uncertainty_ = 0;
-  std::optional<Nanoseconds> reference_;
+  Zones zones_;
+  std::optional<Nanoseconds> reference_, collected_;
   std::map<MemberId, Nanoseconds> of_member_;
-  std::map<std::string, Boot> boot_;
+  std::map<std::string, BootTime> boot_;
 };
 
 }  // namespace
@@ -267,6 +180,58 @@ void mend_host_clocks(Facts& facts) {
 
 }  // namespace
 
+std::optional<Nanoseconds> boot_time_of(const EventRow& event) {
+  if (event.time.clock == Clock::boot) return event.time.ns;
+  return event.boot ? std::optional(event.boot->ns) : std::nullopt;
+}
+
+std::optional<Nanoseconds> exact_distance(const Facts& facts, const EventRow& a, const EventRow& b) {
+  const auto from = boot_time_of(a);
+  const auto to = boot_time_of(b);
+  if (from && to && a.place.member == b.place.member) return *to - *from;
+  if (a.time_ns && b.time_ns && a.host && a.host == b.host) return *b.time_ns - *a.time_ns;
+  // Two files of one machine that was not restarted between them, as far as the files tell.
+  const MemberRow* x = facts.member(a.place.member);
+  const MemberRow* y = facts.member(b.place.member);
+  if (from && to && a.host && a.host == b.host && x != nullptr && y != nullptr && x->attempt == y->attempt) return *to - *from;
+  return std::nullopt;
+}
+
+namespace {
+
+struct SlurmJob {
+  std::optional<Nanoseconds> start, end;
+};
+
+// What scontrol or sacct says of the job: the manifest's, or the only one that they speak of. Of a job that was requeued, its
+// last run.
+SlurmJob slurm_job(const Facts& facts, const ClockMap& map) {
+  constexpr std::string_view kPrefix = "slurm.job.";
+  std::string wanted;
+  if (facts.manifest) wanted = !facts.manifest->job_id.empty() ? facts.manifest->job_id : facts.manifest->job;
+  std::map<std::string, SlurmJob> jobs;
+  for (const ConfigRow& c : facts.configs) {
+    if (!c.name.starts_with(kPrefix)) continue;
+    const std::size_t space = c.value.find(' ');
+    if (space == std::string::npos) continue;
+    SlurmJob& job = jobs[c.value.substr(0, space)];
+    const std::string_view key = std::string_view(c.name).substr(kPrefix.size());
+    Timestamp stamp;
+    if ((key != "start" && key != "end") || line::parse_iso(std::string_view(c.value).substr(space + 1), stamp) == 0) continue;
+    Nanoseconds ignored = 0;
+    const auto t = map.utc(stamp, {}, c.place.member, ignored);
+    if (!t) continue;
+    auto& slot = key == "start" ? job.start : job.end;
+    slot = std::max(slot.value_or(*t), *t);
+  }
+  const auto it = jobs.find(wanted);
+  SlurmJob out = it != jobs.end() ? it->second : jobs.size() == 1 ? jobs.begin()->second : SlurmJob{};
+  if (out.end && out.start && *out.end < *out.start) out.end.reset();
+  return out;
+}
+
+}  // namespace
+
 void resolve_clocks(Facts& facts) {
   const ClockMap map(facts);
   Nanoseconds ignored = 0;
@@ -284,7 +249,8 @@ void resolve_clocks(Facts& facts) {
   }
   for (const auto& s : facts.series) {
     if (s.clock == Clock::utc || facts.clock_offset(s.member, s.clock)) continue;
-    if (const auto offset = map.offset(s.clock, 0, s.member); offset && s.clock == Clock::local) facts.member_clocks.push_back({s.member, s.clock, *offset});
+    // The job's own days: an offset differs between summer and winter.
+    if (const auto offset = map.offset(s.clock, map.reference().value_or(0), s.member); offset && s.clock == Clock::local) facts.member_clocks.push_back({s.member, s.clock, *offset});
   }
   mend_host_clocks(facts);
   for (HostRow& host : facts.hosts)
@@ -322,7 +288,12 @@ void resolve_clocks(Facts& facts) {
     if (c.kind != "kernel" && training.count(c.place.member) > 0) frame(map.utc(c.time, {}, c.place.member, ignored));
   for (const auto& p : facts.progress) { frame(p.first.time_ns); frame(p.last.time_ns); }
   for (const auto& t : facts.tracebacks) frame(t.time_ns);
-  // The manifest knows better: the last attempt is the one in question.
+  // The scheduler knows when the job began and ended, the manifest better: the last attempt is the one in question.
+  if (const SlurmJob job = slurm_job(facts, map); job.start) {
+    facts.job_start = job.start;
+    facts.start_is_known = true;
+    if (job.end) facts.job_end = job.end;
+  }
   if (facts.manifest && !facts.manifest->attempts.empty()) {
     const ManifestAttempt& last = facts.manifest->attempts.back();
     if (const auto t = iso(last.start)) { facts.job_start = t; facts.start_is_known = true; }

@@ -87,4 +87,7 @@ std::string short_host(const std::string& name);
 // True for names that say nothing about which machine it is: localhost, 127.0.0.1, (none), "".
 bool nameless_host(const std::string& name);
 
+// False for what machines, host files and schedulers say of machines: it is no output of the job.
+bool tells_of_job(const IdentityRow& row);
+
 }  // namespace culprit::analyze

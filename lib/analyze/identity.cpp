@@ -12,6 +12,9 @@ namespace culprit::analyze {
 
 namespace {
 
+constexpr std::uint64_t kSmallFile = 16'384;
+constexpr std::size_t kMostOriginals = 16;   // of one text: each further file is held against all of them
+
 bool is_address(const std::string& text) {
   if (text.empty() || text.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos) return false;
   return std::count(text.begin(), text.end(), '.') == 3 ? text.find_first_not_of("0123456789.") == std::string::npos : text.find(':') != std::string::npos;
@@ -21,11 +24,10 @@ class Names {
  public:
   // Two names of one machine (short and full) become one: the shorter, unless two machines share it.
   std::string canonical(const std::string& name) const {
-    if (is_address(name)) {
-      const auto it = address_.find(name);
-      return it == address_.end() ? name : it->second;
-    }
+    if (const auto it = address_.find(name); it != address_.end()) return it->second;
+    if (is_address(name)) return name;
     const std::string small = short_host(name);
+    if (const auto it = address_.find(small); it != address_.end()) return it->second;
     const auto it = domains_.find(small);
     if (it != domains_.end() && it->second.size() > 1) return name;
     return small;
@@ -37,10 +39,11 @@ class Names {
     auto& domains = domains_[small];
     if (name.size() > small.size()) domains.insert(name.substr(small.size()));
   }
+  // Another name of a machine: an address, a pod, the name that a node has in the scheduler.
   void learn_address(const std::string& address, const std::string& host) {
-    if (!address.empty() && !nameless_host(address)) address_.emplace(address, host);
+    if (!address.empty() && !nameless_host(address) && address != host) address_.emplace(address, host);
   }
-  bool known(const std::string& name) const { return domains_.count(short_host(name)) > 0; }
+  bool known(const std::string& name) const { return domains_.count(short_host(name)) > 0 || (!is_address(name) && address_.count(name) > 0); }
   const std::map<std::string, std::string>& addresses() const { return address_; }
 
  private:
@@ -87,6 +90,11 @@ std::string short_host(const std::string& name) {
   return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
 }
 
+bool tells_of_job(const IdentityRow& row) {
+  static const std::set<std::string> kOfMachines{"hostfile", "hostname", "uname", "prompt", "ip addr", "scontrol", "pod"};
+  return kOfMachines.count(row.source) == 0;
+}
+
 bool nameless_host(const std::string& name) {
   static const std::set<std::string> kNone{"", "localhost", "localhost.localdomain", "(none)", "127.0.0.1", "::1", "0.0.0.0", "<NULL>", "None", "-", "unknown"};
   return kNone.count(name) > 0;
@@ -128,7 +136,18 @@ class Resolution {
 
   void learn_names() {
     const auto learn = [&](const std::optional<std::string>& host) { if (host) names_.learn(*host); };
-    if (facts_.manifest) for (const auto& host : facts_.manifest->hosts) names_.learn(host);
+    if (facts_.manifest) {
+      for (const auto& host : facts_.manifest->hosts) names_.learn(host);
+      for (const auto& [host, addresses] : facts_.manifest->addresses) names_.learn(host);
+      for (const auto& [host, addresses] : facts_.manifest->addresses)
+        for (const std::string& address : addresses) names_.learn_address(address, names_.canonical(host));
+    }
+    // A pod and its node are one machine.
+    for (const auto& i : facts_.identities)
+      if ((i.source == "pod" || i.source == "scontrol") && i.host && i.address) {
+        names_.learn(*i.host);
+        names_.learn_address(*i.address, names_.canonical(*i.host));
+      }
     for (const auto& e : facts_.events) learn(e.host);
     for (const auto& i : facts_.identities) learn(i.host);
     for (const auto& c : facts_.clocks) learn(c.host);
@@ -146,8 +165,12 @@ class Resolution {
     for (const auto& e : facts_.events) vote(e.place.member, e.host);
     for (const auto& c : facts_.clocks) vote(c.place.member, c.host);
     for (const auto& t : facts_.tracebacks) vote(t.place.member, t.host);
-    for (const auto& i : facts_.identities)
-      if (i.source.rfind("nccl", 0) == 0) vote(i.place.member, i.host);
+    for (const auto& i : facts_.identities) {
+      const MemberRow* m = facts_.member(i.place.member);
+      // A small file whose machine says its own name; in a job's output one of many machines may say it.
+      const bool of_machine = m != nullptr && (m->size < kSmallFile || !m->text_kind.empty());
+      if (i.source.rfind("nccl", 0) == 0 || i.source == "prompt" || (of_machine && (i.source == "uname" || i.source == "hostname"))) vote(i.place.member, i.host);
+    }
     return out;
   }
 
@@ -196,6 +219,7 @@ class Resolution {
         // All lines of the file name one host: a file's name may lie, its lines do not.
         const std::string& only = *it->second.begin();
         if (!m.host || *m.host != only) {
+          if (m.host) path_says_[*m.host].insert(only);
           m.attribution = m.host ? "content (the path says " + *m.host + ")" : "content";
           m.host = only;
         }
@@ -204,7 +228,87 @@ class Resolution {
     hosts_from_siblings(facts_.members);
     for (MemberRow& m : facts_.members)
       if (m.host) { names_.learn(*m.host); m.host = names_.canonical(*m.host); }
+    // What the siblings showed names the other files of those machines, too.
+    for (MemberRow& m : facts_.members)
+      if (m.kind == "file" && !m.host)
+        if (const auto known = known_host_in(m.path)) { m.host = names_.canonical(*known); m.attribution = "path"; }
+    share_hosts_within_folders();
     share_hosts_within_archives();
+    drop_node_numbers();
+  }
+
+  // A folder in which one machine says its name (hostname, uname, a prompt): what else a machine has one of is its, and
+  // where each of several folders beside each other names another machine, all of it.
+  void share_hosts_within_folders() {
+    const auto folder_of = [](const std::string& path) { return path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/')); };
+    std::map<std::string, std::set<std::string>> said;   // folder -> machines that say their name in it or below
+    for (const auto& i : facts_.identities) {
+      const MemberRow* m = facts_.member(i.place.member);
+      if (m == nullptr || !m->host || (i.source != "hostname" && i.source != "uname" && i.source != "prompt")) continue;
+      for (std::string folder = folder_of(m->path);; folder = folder_of(folder)) {
+        said[folder].insert(*m->host);
+        if (folder.empty()) break;
+      }
+    }
+    std::map<std::string, std::set<std::string>> beside;   // folder -> machines of the folders in it, one each
+    for (const auto& [folder, hosts] : said)
+      if (hosts.size() == 1 && !folder.empty()) beside[folder_of(folder)].insert(*hosts.begin());
+    static const std::set<std::string> kOfMachine{"kernel", "nvidia-smi", "dcgm", "rdma", "bmc", "fabric-manager", "process"};
+    for (MemberRow& m : facts_.members) {
+      if (m.kind != "file" || m.host) continue;
+      for (std::string folder = folder_of(m.path);; folder = folder_of(folder)) {
+        const auto it = said.find(folder);
+        if (it != said.end()) {
+          const bool own_folder = !folder.empty() && beside[folder_of(folder)].size() > 1;
+          if (it->second.size() == 1 && (own_folder || kOfMachine.count(m.text_kind) > 0 || m.format == "host-words")) {
+            m.host = *it->second.begin();
+            m.attribution = "its folder";
+          }
+          break;
+        }
+        if (folder.empty()) break;
+      }
+    }
+  }
+
+  // "n0.log" beside ranks that run on trn-01 and trn-02 is no machine: it counts the nodes of the job. Which of them it is,
+  // other files of that name say in their lines, or the order of the hosts.
+  void drop_node_numbers() {
+    static const re2::RE2 kNumbered(R"((?i)^(?:n|nd|node|host|worker|machine|h|w)[-_]?(\d{1,4})$)");
+    static const std::set<std::string> kOfMachine{"kernel", "rdma", "bmc", "fabric-manager"};
+    std::set<std::string> runs;   // machines that run ranks
+    for (const auto& i : facts_.identities)
+      if (i.host && (i.rank || i.local_rank || i.source.rfind("nccl", 0) == 0) && !nameless_host(*i.host) && !is_address(*i.host)) runs.insert(names_.canonical(*i.host));
+    runs.insert(manifest_hosts_.begin(), manifest_hosts_.end());
+    std::set<std::string> counted;
+    const auto by_path = [](const MemberRow& m) { return m.host && m.attribution.rfind("path", 0) == 0; };
+    for (const MemberRow& m : facts_.members)
+      if (by_path(m) && re2::RE2::FullMatch(*m.host, kNumbered)) counted.insert(*m.host);
+    // More numbers than machines: several nodes of a test on one machine, and their numbers are all that tells them apart.
+    static const re2::RE2 kShort(R"((?i)^(?:n|nd|h|w)\d{1,4}$)");
+    const bool only_short = std::all_of(counted.begin(), counted.end(), [](const std::string& one) { return re2::RE2::FullMatch(one, kShort); });
+    if (runs.empty() || counted.empty() || (counted.size() > runs.size() && !only_short) || std::any_of(counted.begin(), counted.end(), [&](const std::string& one) { return runs.count(one) > 0; })) return;
+    const std::vector<std::string> order = facts_.manifest ? facts_.manifest->hosts : std::vector<std::string>{};
+    const bool from_zero = std::any_of(counted.begin(), counted.end(), [](const std::string& one) { return one.find_first_not_of("0", one.find_first_of("0123456789")) == std::string::npos; });
+    std::map<std::string, std::size_t> claims;   // two numbers for one machine name neither
+    for (const std::string& name : counted)
+      if (const auto it = path_says_.find(name); it != path_says_.end() && it->second.size() == 1) ++claims[*it->second.begin()];
+    for (MemberRow& m : facts_.members) {
+      if (!by_path(m) || counted.count(*m.host) == 0) continue;
+      std::int64_t number = 0;
+      re2::RE2::FullMatch(*m.host, kNumbered, &number);
+      const auto said = path_says_.find(*m.host);
+      if (said != path_says_.end() && said->second.size() == 1 && claims[*said->second.begin()] == 1) {
+        m.host = *said->second.begin();
+        m.attribution = "path, and what other files of that name say";
+      } else if (from_zero && counted.size() <= order.size() && static_cast<std::size_t>(number) < order.size()) {
+        m.host = names_.canonical(order[static_cast<std::size_t>(number)]);
+        m.attribution = "path, by the number of the node";
+      } else if (kOfMachine.count(m.text_kind) == 0) {
+        m.host.reset();
+        m.attribution.clear();
+      }
+    }
   }
 
   // Sections know what their file knows.
@@ -228,6 +332,8 @@ class Resolution {
     for (const auto& i : facts_.identities)
       if (i.address)
         if (const auto host = host_of(i.host, i.place)) names_.learn_address(*i.address, *host);
+    for (MemberRow& m : facts_.members)
+      if (m.host) m.host = names_.canonical(*m.host);
   }
 
   // The world: the manifest, or the largest communicator, or the largest rank.
@@ -236,6 +342,14 @@ class Resolution {
     for (const auto& i : facts_.identities)
       if (i.world_size) largest = std::max(largest, *i.world_size);
     facts_.world_size = facts_.manifest && facts_.manifest->world_size ? *facts_.manifest->world_size : largest;
+  }
+
+  // Nothing tells the size of the job: where at least half of the ranks up to the largest were seen, the others exist, too. A
+  // rank 1 that timed out proves a rank 0.
+  void count_world_from_ranks() {
+    if (facts_.world_size != 0 || ranks_.empty()) return;
+    const std::int64_t size = ranks_.rbegin()->first + 1;
+    if (static_cast<std::int64_t>(ranks_.size()) * 2 >= size) facts_.world_size = size;
   }
 
   void add_rank(std::int64_t rank, const std::optional<std::string>& host, const std::optional<std::int64_t>& local, const std::optional<std::int64_t>& pid, const std::optional<std::string>& gpu, const char* source) {
@@ -281,6 +395,17 @@ class Resolution {
     for (const auto& m : facts_.members)
       if (m.rank && m.host) add_rank(*m.rank, m.host, m.local_rank, {}, {}, "path");
       else if (m.rank) add_rank(*m.rank, {}, m.local_rank, {}, {}, "path");
+    // What speaks of a rank proves that there is one.
+    const auto exists = [&](const auto& rows, const char* source) {
+      for (const auto& row : rows)
+        if (row.rank && (facts_.world_size == 0 || *row.rank < facts_.world_size)) add_rank(*row.rank, {}, {}, {}, {}, source);
+    };
+    exists(facts_.events, "log line");
+    exists(facts_.tracebacks, "traceback");
+    exists(facts_.exits, "exit");
+    exists(facts_.frontiers, "dump");
+    exists(facts_.recorders, "dump");
+    count_world_from_ranks();
   }
 
   // A job of a handful of ranks, all local ranks too, in a bundle that names one machine and no other: they ran there.
@@ -440,7 +565,7 @@ class Resolution {
     std::set<MemberId> training;
     for (const auto& p : facts_.progress) training.insert(p.member);
     for (const auto& t : facts_.tracebacks) training.insert(t.place.member);
-    for (const auto& i : facts_.identities) training.insert(i.place.member);
+    for (const auto& i : facts_.identities) if (tells_of_job(i)) training.insert(i.place.member);
     for (const auto& x : facts_.exits) training.insert(x.place.member);
     for (const auto& m : facts_.members)
       if (m.host && hosts.count(*m.host) > 0 && (training.count(m.id) > 0 || m.rank || m.local_rank)) hosts[*m.host].has_log = true;
@@ -451,26 +576,63 @@ class Resolution {
     for (auto& [rank, row] : ranks_) facts_.ranks.push_back(std::move(row));
   }
 
-  // Copies: equal bytes of one owner. The copy whose owner is known stands; else the first path.
+  // Copies: a log collected twice. Equal bytes alone prove nothing: a process that stands still prints the same stack in each
+  // look, ranks of one program the same last words, and a counter that does not move the same snapshot.
   void mark_copies() {
-    std::map<std::string, std::vector<MemberRow*>> same;
+    std::map<std::pair<std::string, std::string>, std::vector<MemberRow*>> same;   // digest, name
     for (MemberRow& m : facts_.members)
-      if (m.kind == "file" && m.size > 0) same[m.digest].push_back(&m);
-    for (auto& [digest, group] : same) {
+      if (m.kind == "file" && m.size > 0 && log_text(m)) same[{m.digest, name_without_copy_marks(m.path)}].push_back(&m);
+    for (auto& [key, group] : same) {
       if (group.size() < 2) continue;
+      // The copy whose owner is known stands; else the first path.
       std::sort(group.begin(), group.end(), [](const MemberRow* a, const MemberRow* b) {
         const bool known_a = a->host || a->rank;
         const bool known_b = b->host || b->rank;
         return known_a != known_b ? known_a : a->path != b->path ? a->path < b->path : a->id < b->id;
       });
-      std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>, MemberRow*> owners;
+      std::vector<MemberRow*> originals;
       for (MemberRow* m : group) {
-        const bool known = m->host || m->rank || m->local_rank;
-        if (!known && !owners.empty()) { m->duplicate_of = owners.begin()->second->id; continue; }
-        const auto [it, fresh] = owners.emplace(std::tuple(m->host.value_or(""), m->rank.value_or(-1), m->local_rank.value_or(-1), m->attempt.value_or(-1)), m);
-        if (!fresh) m->duplicate_of = it->second->id;
+        const auto it = std::find_if(originals.begin(), originals.end(), [&](const MemberRow* one) { return owners_agree(*one, *m) && !differ_in_numbers_only(one->path, m->path); });
+        if (it != originals.end()) m->duplicate_of = (*it)->id;
+        else if (originals.size() < kMostOriginals) originals.push_back(m);
       }
     }
+  }
+
+  // What a program or daemon wrote line by line; no dump, no snapshot, no table.
+  static bool log_text(const MemberRow& m) {
+    static const std::set<std::string> kSnapshots{"data", "stack", "process", "source", "nvidia-smi", "dcgm", "rdma"};
+    static const std::set<std::string> kFormats{"text", "kernel-log", "nccl-log", "fabric-manager", "ipmi-sel", "kubectl-describe"};
+    return kSnapshots.count(m.text_kind) == 0 && kFormats.count(m.format) > 0;
+  }
+
+  // "console.log", "console.txt.gz", "console.log.bak" and "console (1).log" are one name.
+  static std::string name_without_copy_marks(const std::string& path) {
+    static const re2::RE2 kMarks(R"((?i)(?:\.(?:gz|xz|zst|bz2|bak|orig|copy|log|txt)|~|[ _-]copy| ?\(\d\)|[_-]backup)$)");
+    std::string name = path.substr(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
+    for (int turn = 0; turn < 8 && name.size() > 1; ++turn) {
+      re2::StringPiece mark;
+      if (!kMarks.Match(name, 0, name.size(), re2::RE2::UNANCHORED, &mark, 1) || mark.size() == name.size()) break;
+      name.resize(name.size() - mark.size());
+    }
+    return name;
+  }
+
+  static bool owners_agree(const MemberRow& a, const MemberRow& b) {
+    const auto agree = [](const auto& x, const auto& y) { return !x || !y || *x == *y; };
+    return agree(a.host, b.host) && agree(a.rank, b.rank) && agree(a.local_rank, b.local_rank) && agree(a.attempt, b.attempt);
+  }
+
+  // "out/0/stderr.log" and "out/1/stderr.log": two of a kind, whatever the number counts.
+  static bool differ_in_numbers_only(const std::string& a, const std::string& b) {
+    const auto without = [](const std::string& path) {
+      std::string out;
+      for (const char c : path)
+        if (c < '0' || c > '9') out += c;
+        else if (out.empty() || out.back() != '#') out += '#';
+      return out;
+    };
+    return a != b && without(a) == without(b);
   }
 
   Facts& facts_;
@@ -478,6 +640,7 @@ class Resolution {
   std::vector<MemberRow*> paths_;                            // in order of their paths
   std::vector<const IdentityRow*> order_;                    // in order of their members' paths
   std::set<std::string> manifest_hosts_;
+  std::map<std::string, std::set<std::string>> path_says_;   // a host by the path -> those that the lines of such files name
   std::map<std::int64_t, RankRow> ranks_;
   std::map<ProcessKey, std::int64_t> by_local_, by_pid_;     // -> rank
   std::optional<std::string> only_;                          // the one machine of the job

@@ -21,7 +21,7 @@ PathFacts facts_of_path(const std::string& path);
 void strip_wrapper(std::vector<MemberRow>& members);
 
 // Hosts of members that have none yet, where siblings show which part of the path is the machine's name: kernel logs, tools'
-// output and scrapes, of which a machine has one each. Folders of ranks' files say nothing: they may be stages, looks, uploads.
+// output and scrapes, of which a machine has one each; and folders that number themselves as machines do.
 void hosts_from_siblings(std::vector<MemberRow>& members);
 
 }  // namespace culprit::analyze

@@ -17,7 +17,8 @@ bool among(const std::string& name, const std::array<std::string_view, N>& names
 
 constexpr std::array<std::string_view, 10> kIterations{"iteration", "iter", "it", "iterations", "iters", "step", "steps", "globalstep", "trainstep", "consumediterations"};
 constexpr std::array<std::string_view, 9> kIndices{"index", "idx", "i", "n", "row", "no", "id", "unnamed0", "seq"};
-constexpr std::array<std::string_view, 12> kTimes{"ts", "time", "timestamp", "t", "date", "datetime", "walltime", "epoch", "unixtime", "timems", "tsns", "times"};
+constexpr std::array<std::string_view, 22> kTimes{"ts", "time", "timestamp", "t", "date", "datetime", "walltime", "epoch", "unixtime", "timems", "tsns", "times",
+                                                  "timens", "timeus", "timesec", "calltime", "calltimens", "calltimeus", "calltimems", "calltimes", "timestampms", "timestampns"};
 constexpr std::array<std::string_view, 14> kLabels{"rank", "host", "hostname", "node", "nodename", "gpu", "worker", "pid", "localrank", "globalrank", "uuid", "job", "jobid", "attempt"};
 
 // How the numbers of a column run.

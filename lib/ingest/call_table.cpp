@@ -19,7 +19,8 @@ const TableColumn* operation_of(const BareTable& table) {
 }
 
 const TableColumn* time_of(const BareTable& table) {
-  const TableColumn* found = table.named({"time", "timestamp", "ts", "timens", "timeus", "timems", "tsns", "tsus", "tsms", "start", "starttime", "startns", "startus", "launched", "datetime", "t"});
+  const TableColumn* found = table.named({"time", "timestamp", "ts", "timens", "timeus", "timems", "tsns", "tsus", "tsms", "start", "starttime", "startns", "startus", "launched", "datetime", "t",
+                                           "calltime", "calltimens", "calltimeus", "calltimems", "calltimes", "timesec", "times", "timeseconds", "starts", "startms", "launchtime", "launchns", "launchus", "enqueuetime", "enqueuens", "enqueueus"});
   return found != nullptr ? found : table.first(TableColumn::Use::time);
 }
 

@@ -51,6 +51,14 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
     std::string_view key, value;
     if (kept >= kSettingsPerFile || !split(line, key, value)) return;
     std::string name;
+    if (!os && (key == "HOSTNAME" || key == "SLURMD_NODENAME") && !value.empty() && value.find_first_of(" $/") == std::string_view::npos && value.size() <= 253) {
+      IdentityRow row;
+      row.place = line_place(member, number, offset, line);
+      row.source = "hostname";
+      row.host = std::string(value);
+      reading.sink.put(row);
+      return;
+    }
     if (os && key == "PRETTY_NAME") name = "os_release";
     else if (!os && wanted(key)) name = "env." + std::string(key);
     else return;

@@ -67,6 +67,16 @@ class Records {
 
   void pod(const json& item) {
     const std::string host = text(child(item, "spec"), "nodeName");
+    // A pod calls itself by its own name and address: they are the node's, too.
+    for (const std::string& other : {text(child(item, "metadata"), "name"), text(child(item, "status"), "podIP")})
+      if (!host.empty() && !other.empty() && other != host) {
+        IdentityRow row;
+        row.place = place(other);
+        row.source = "pod";
+        row.host = host;
+        row.address = other;
+        reading_.sink.put(row);
+      }
     for (const char* kind : {"initContainerStatuses", "containerStatuses"})
       for (const json& status : child(child(item, "status"), kind))
         for (const char* which : {"state", "lastState"}) {

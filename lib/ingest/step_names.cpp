@@ -21,10 +21,12 @@ constexpr Word kWords[] = {
     {"timestamp", KeyRole::time, 3}, {"_timestamp", KeyRole::time, 3}, {"ts", KeyRole::time, 3}, {"@timestamp", KeyRole::time, 3}, {"wall_time", KeyRole::time, 3}, {"walltime", KeyRole::time, 3},
     {"datetime", KeyRole::time, 2}, {"date", KeyRole::time, 2}, {"unix_time", KeyRole::time, 3}, {"epoch_time", KeyRole::time, 2}, {"time", KeyRole::time, 2}, {"timestamp_s", KeyRole::time, 3},
     {"timestamp_ms", KeyRole::time, 3}, {"timestamp_us", KeyRole::time, 3}, {"timestamp_ns", KeyRole::time, 3}, {"ts_s", KeyRole::time, 3}, {"ts_ms", KeyRole::time, 3}, {"ts_us", KeyRole::time, 3},
-    {"ts_ns", KeyRole::time, 3}, {"time_ns", KeyRole::time, 2}, {"created_at", KeyRole::time, 1}, {"start_time", KeyRole::time, 1},
+    {"ts_ns", KeyRole::time, 3}, {"time_ns", KeyRole::time, 2}, {"time_us", KeyRole::time, 2}, {"time_ms", KeyRole::time, 2}, {"time_s", KeyRole::time, 2}, {"created_at", KeyRole::time, 1}, {"start_time", KeyRole::time, 1},
     {"rank", KeyRole::rank, 2}, {"global_rank", KeyRole::rank, 3}, {"rank_id", KeyRole::rank, 1}, {"local_rank", KeyRole::local_rank, 1},
     {"host", KeyRole::host, 2}, {"hostname", KeyRole::host, 3}, {"node_name", KeyRole::host, 1}, {"nodename", KeyRole::host, 1}, {"node", KeyRole::host, 1},
     {"gpu", KeyRole::gpu, 1}, {"gpu_id", KeyRole::gpu, 2}, {"gpu_index", KeyRole::gpu, 2}, {"gpu_uuid", KeyRole::gpu, 3},
+    {"nic", KeyRole::nic, 3}, {"hca", KeyRole::nic, 3}, {"rdma_device", KeyRole::nic, 3}, {"rdma_dev", KeyRole::nic, 3}, {"ib_device", KeyRole::nic, 3}, {"ibdev", KeyRole::nic, 3}, {"interface", KeyRole::nic, 2},
+    {"ifname", KeyRole::nic, 2}, {"iface", KeyRole::nic, 2}, {"netdev", KeyRole::nic, 2}, {"port", KeyRole::port, 1}, {"device", KeyRole::device, 1}, {"dev", KeyRole::device, 1}, {"device_id", KeyRole::device, 1}, {"dev_name", KeyRole::device, 1},
     {"run", KeyRole::run, 2}, {"run_id", KeyRole::run, 3}, {"run_name", KeyRole::run, 2},
     {"metric", KeyRole::metric, 3}, {"metric_name", KeyRole::metric, 3}, {"tag", KeyRole::metric, 2}, {"name", KeyRole::metric, 1}, {"value", KeyRole::amount, 1},
     {"op", KeyRole::operation, 2}, {"operation", KeyRole::operation, 2}, {"coll", KeyRole::operation, 1}, {"collective", KeyRole::operation, 1}, {"func", KeyRole::operation, 1},
@@ -99,6 +101,13 @@ FigureMeaning figure_of(std::string_view key) {
     }
   if (const int grade = grade_in(kTimes, tail)) return {Figure::iteration_time, grade, 0};
   return {};
+}
+
+bool of_gpu(std::string_view device) {
+  if (!device.empty() && device.find_first_not_of("0123456789") == std::string_view::npos) return device.size() <= 2;
+  for (const std::string_view start : {"GPU", "gpu", "cuda:", "nvidia", "MIG-"})
+    if (device.starts_with(start)) return true;
+  return false;
 }
 
 bool moment(std::string_view text, Timestamp& time) {

@@ -12,7 +12,9 @@ namespace culprit::ingest {
 enum class KeyRole : unsigned char {
   value,        // a number to keep
   step, time,   // where on the axes the record stands
-  rank, local_rank, host, gpu,
+  rank, local_rank, host, gpu, nic,
+  port,         // of a network card
+  device,       // a GPU or a network card: its name tells which
   run,          // tells the series of one run from those of another
   metric,       // long tables: the name of what stands in `amount`
   amount,
@@ -36,6 +38,9 @@ struct FigureMeaning {
 };
 // Of training, not of validation: "train/loss" is the loss, "eval/loss" is not.
 FigureMeaning figure_of(std::string_view key);
+
+// Whether the name of a device is a GPU's: "3", "gpu3", "GPU-7f…", "cuda:3".
+bool of_gpu(std::string_view device);
 
 // A moment, as a number that counts from the epoch in s, ms, us or ns (told by its size: years 2001 to 2100) or as ISO
 // text. False for anything else: a duration, a date without a time.

@@ -238,6 +238,9 @@ void StepObjects::number(std::string_view parent, std::string_view name, std::st
     case KeyRole::amount: amount_ = key->slot; break;
     case KeyRole::bytes: bytes_ = key->slot; break;
     case KeyRole::group: group_ = std::string(name) + "=" + std::string(text.substr(0, kLongestText)); return;
+    case KeyRole::port: devices_.port = text.substr(0, kLongestText); return;
+    case KeyRole::device: devices_.device = text.substr(0, kLongestText); return;
+    case KeyRole::nic:
     case KeyRole::host:
     case KeyRole::metric:
     case KeyRole::operation: break;
@@ -268,6 +271,9 @@ void StepObjects::string(std::string_view parent, std::string_view name, std::st
     case KeyRole::host: if (grade > host_grade_ && !text.empty()) host_grade_ = grade, row_.owner.host = std::string(kept); return;
     case KeyRole::gpu: if (grade > gpu_grade_ && !text.empty()) gpu_grade_ = grade, row_.owner.gpu = std::string(kept); return;
     case KeyRole::run: if (grade > run_grade_) run_grade_ = grade, run_ = std::string(name) + "=" + std::string(kept); return;
+    case KeyRole::nic: devices_.nic = kept; return;
+    case KeyRole::port: devices_.port = kept; return;
+    case KeyRole::device: devices_.device = kept; return;
     case KeyRole::metric: if (grade > metric_grade_) metric_grade_ = grade, metric_ = kept; return;
     case KeyRole::operation: operation_ = kept; return;
     case KeyRole::group: group_ = std::string(name) + "=" + std::string(kept); return;
@@ -288,6 +294,7 @@ Outcome StepObjects::read(std::string_view text, const Place& place, Reading& re
   row_.time = {};
   row_.owner = {};
   row_.cells.clear();
+  devices_.clear();
   step_grade_ = time_grade_ = rank_grade_ = host_grade_ = gpu_grade_ = run_grade_ = metric_grade_ = 0;
   for (std::string* one : {&metric_, &operation_, &group_, &run_}) one->clear();
   amount_ = bytes_ = StepRows::kNoSlot;
@@ -299,6 +306,7 @@ Outcome StepObjects::read(std::string_view text, const Place& place, Reading& re
   surest_step_ = std::max(surest_step_, step_grade_);
   if (step_grade_ < surest_step_) row_.step = kNoValue;
   if (row_.cells.empty()) return {};
+  devices_.name(row_.owner);
   if (!operation_.empty() && bytes_ != StepRows::kNoSlot) {   // a call: its numbers belong to the operation
     if (!group_.empty()) row_.owner.labels = group_;
     for (StepRow::Cell& cell : row_.cells) {

@@ -51,6 +51,7 @@ class StepObjects {
 
   // Of the record being read.
   StepRow row_;
+  DeviceWords devices_;
   int step_grade_ = 0, time_grade_ = 0, rank_grade_ = 0, host_grade_ = 0, gpu_grade_ = 0, run_grade_ = 0;
   std::string metric_, operation_, group_, run_;
   int metric_grade_ = 0;

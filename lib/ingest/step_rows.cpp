@@ -12,6 +12,16 @@ constexpr int kVotes = 3;                       // records in a row that must ag
 
 }  // namespace
 
+void DeviceWords::name(StepOwner& owner) {
+  if (!device.empty() && of_gpu(device)) {
+    if (!owner.gpu) owner.gpu = device;
+  } else if (nic.empty()) {
+    nic = device;
+  }
+  if (!nic.empty()) owner.nic = port.empty() || nic.find('/') != std::string::npos ? nic : nic + "/" + port;
+  else if (!port.empty()) owner.labels = "port=" + port;
+}
+
 std::uint32_t StepRows::slot(std::string_view name, std::string_view unit, std::string_view labels) {
   std::string key(name);
   if (!unit.empty() || !labels.empty()) key.append(1, '\0').append(unit).append(1, '\0').append(labels);
@@ -56,6 +66,7 @@ bool StepRows::put(const StepRow& row, const Place& place, Reading& reading) {
         key.local_rank = row.owner.local_rank;
         key.host = row.owner.host;
         key.gpu = row.owner.gpu;
+        key.nic = row.owner.nic;
         if (!row.owner.labels.empty()) key.labels = key.labels.empty() ? row.owner.labels : key.labels + "," + row.owner.labels;
         key.clock = row.time.clock;
         const SeriesBook::Index index = book.series(key);

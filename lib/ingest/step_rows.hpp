@@ -19,9 +19,17 @@ namespace culprit::ingest {
 // Whose numbers a record has, as far as it says so itself.
 struct StepOwner {
   std::optional<std::int64_t> rank, local_rank;
-  std::optional<std::string> host, gpu;
+  std::optional<std::string> host, gpu, nic;
   std::string labels;
   auto operator<=>(const StepOwner&) const = default;
+};
+
+// What a record says of a device, gathered from its columns.
+struct DeviceWords {
+  std::string nic, port, device;
+  void clear() { nic.clear(), port.clear(), device.clear(); }
+  // Once the record is whole: "mlx5_0" and "1" are mlx5_0/1; a name that is neither a GPU's nor beside one is a card's.
+  void name(StepOwner& owner);
 };
 
 struct StepRow {

@@ -219,6 +219,7 @@ class Reader final : public RecordReader {
     named_.clear();
     group_.clear();
     run_.clear();
+    devices_.clear();
     problem_ = {};
     step_grade_ = time_grade_ = rank_grade_ = host_grade_ = gpu_grade_ = 0;
     std::size_t cells = 0;
@@ -229,7 +230,9 @@ class Reader final : public RecordReader {
     if (!closed || cells != layout_.columns.size()) return false;
     // The step of a record, or its name, may be what is missing.
     if (cut && layout_.columns.back().meaning.role != KeyRole::value && layout_.columns.back().meaning.role != KeyRole::amount && layout_.columns.back().meaning.role != KeyRole::bytes) problem_ = "table.cut";
-    row_.owner.labels = group_.empty() || run_.empty() ? group_ + run_ : group_ + "," + run_;
+    devices_.name(row_.owner);
+    for (const std::string& label : {group_, run_})
+      if (!label.empty()) row_.owner.labels += (row_.owner.labels.empty() ? "" : ",") + label;
     if (layout_.calls()) rename(text_[layout_.operation], layout_.bytes, true);
     else if (layout_.is_long()) rename(text_[layout_.metric], layout_.amount, false);
     return problem_.empty();
@@ -265,6 +268,9 @@ class Reader final : public RecordReader {
       }
       case KeyRole::host: if (grade > host_grade_ && !trim(cell).empty()) host_grade_ = grade, row_.owner.host = std::string(trim(cell).substr(0, kLongestName)); return;
       case KeyRole::gpu: if (grade > gpu_grade_ && !trim(cell).empty()) gpu_grade_ = grade, row_.owner.gpu = std::string(trim(cell).substr(0, kLongestName)); return;
+      case KeyRole::nic: if (!trim(cell).empty()) devices_.nic = trim(cell).substr(0, kLongestName); return;
+      case KeyRole::port: devices_.port = trim(cell).substr(0, kLongestName); return;
+      case KeyRole::device: devices_.device = trim(cell).substr(0, kLongestName); return;
       case KeyRole::run: run_ = column.name + "=" + std::string(trim(cell).substr(0, kLongestName)); return;
       case KeyRole::metric: if (layout_.is_long() && i == layout_.metric) text_[i] = trim(cell).substr(0, kLongestName); return;
       case KeyRole::operation: if (i == layout_.operation) text_[i] = trim(cell).substr(0, kLongestName); return;
@@ -297,6 +303,7 @@ class Reader final : public RecordReader {
   Layout layout_;
   StepRows rows_{"csv"};
   StepRow row_;
+  DeviceWords devices_;
   std::vector<std::string> text_;
   std::vector<std::size_t> named_;                   // the columns of the row's cells
   std::string_view problem_;

@@ -16,9 +16,8 @@ TableTimes table_times(const TableColumn& column) {
   // 1e11 seconds are the year 5138; 1e11 milliseconds are 1973.
   const double by_size = most < 1e11 ? 1e9 : most < 1e14 ? 1e6 : most < 1e17 ? 1e3 : 1;
   const std::string name = folded_name(column.name);
-  const double by_name = name.ends_with("ns") ? 1 : name.ends_with("us") ? 1e3 : name.ends_with("ms") ? 1e6 : by_size;
-  // Moments since 1970 tell their unit; times since the start of something do not.
-  const double unit = most * by_size < 1e8 * 1e9 || most * by_name > 1e8 * 1e9 ? by_name : by_size;
+  // A name that tells the unit is believed, whatever the size: moments since 1970 and times since the start of something alike.
+  const double unit = name.ends_with("ns") || name.ends_with("nsec") ? 1 : name.ends_with("us") || name.ends_with("usec") ? 1e3 : name.ends_with("ms") || name.ends_with("msec") ? 1e6 : by_size;
   for (std::size_t r = 0; r < out.times.size(); ++r) {
     const double v = column.values[r];
     if (std::isfinite(v)) {

@@ -14,8 +14,8 @@ struct TableTimes {
   bool since_start = false;            // small numbers: seconds since nobody knows when
 };
 
-// Numbers are seconds, ms, us or ns since 1970, the same in the whole column, told from the largest; small ones since
-// some start, in the unit that ends the column's name (time_us), else in seconds. Texts are written dates.
+// Numbers are in the unit that ends the column's name (time_us); else seconds, ms, us or ns since 1970, the same in the whole
+// column, told from the largest, and small ones seconds since some start. Texts are written dates.
 TableTimes table_times(const TableColumn& column);
 
 }  // namespace culprit::ingest

@@ -204,8 +204,21 @@ std::size_t parse_calendar(std::string_view text, Timestamp& stamp) {
   }
   bool utc = false;
   Nanoseconds offset = 0;
+  Nanoseconds time = tod.ns;
   std::size_t end = words.at;
   word = words.next();
+  if ((word == "AM" || word == "PM") && time / (3600 * kSecond) >= 1 && time / (3600 * kSecond) <= 12) {   // what `date` prints in the United States
+    time = time % (12 * 3600 * kSecond) + (word == "PM" ? 12 * 3600 * kSecond : 0);
+    end = words.at;
+    word = words.next();
+  }
+  if (const std::size_t zoned = zone(word, offset); zoned > 1 && zoned == word.size() && year < 0) {   // "+08 2026": a zone without a name
+    const std::size_t keep = words.at;
+    const std::string_view maybe_year = words.next();
+    if (maybe_year.size() == 4 && number_of(maybe_year, 4) > 0) { utc = true; word = maybe_year; } else { words.at = keep; offset = 0; }
+  } else {
+    offset = 0;
+  }
   if (word == "UTC" || word == "GMT") { utc = true; end = words.at; word = words.next(); }
   else if (word.size() >= 3 && word.size() <= 5 && word[0] >= 'A' && word[0] <= 'Z') {  // CET, PDT: a zone we do not resolve
     const std::size_t keep = words.at;
@@ -213,10 +226,11 @@ std::size_t parse_calendar(std::string_view text, Timestamp& stamp) {
     if (maybe_year.size() == 4 && number_of(maybe_year, 4) > 0) word = maybe_year; else { words.at = keep; word = {}; }
   }
   if (year < 0 && word.size() == 4 && plausible_year(number_of(word, 4))) { year = number_of(word, 4); end = words.at; }
-  if (const std::size_t zoned = zone(text.substr(end), offset); !utc && zoned > 0 && year > 0) { utc = true; end += zoned; }
-  if (month == 0) stamp = {Clock::local_no_date, tod.ns, tod.precision};
-  else if (year < 0 || !plausible_year(year)) stamp = {Clock::local_no_year, at_date(2000, month, day) + tod.ns, tod.precision};
-  else stamp = {utc ? Clock::utc : Clock::local, at_date(year, month, day) + tod.ns - offset, tod.precision};
+  if (!utc && year > 0)
+    if (const std::size_t zoned = zone(text.substr(end), offset); zoned > 0) { utc = true; end += zoned; }
+  if (month == 0) stamp = {Clock::local_no_date, time, tod.precision};
+  else if (year < 0 || !plausible_year(year)) stamp = {Clock::local_no_year, at_date(2000, month, day) + time, tod.precision};
+  else stamp = {utc ? Clock::utc : Clock::local, at_date(year, month, day) + time - offset, tod.precision};
   return end;
 }
 

@@ -254,10 +254,12 @@ struct ManifestAttempt {
 };
 struct Manifest {
   std::string document;                      // as it stands in the bundle
-  std::string job;
+  std::string job, job_id;
   std::optional<std::int64_t> world_size, gpus_per_node;
   std::vector<std::string> hosts;
-  std::string timezone;
+  std::vector<std::pair<std::string, std::vector<std::string>>> addresses;   // host -> its IPs
+  std::string timezone;                      // of times that print none
+  std::vector<std::pair<std::string, std::string>> timezones;   // host, path or kind of text -> its own zone
   std::optional<std::int64_t> year;
   std::string parallelism;                   // as JSON; read by the analyses that need it
   std::vector<std::pair<std::string, std::vector<std::string>>> tor, pod;

@@ -840,6 +840,8 @@ std::vector<RankRow> Database::ranks() const {
 std::vector<StoredManifest> Database::manifests() const {
   Statement s(impl_->db.get(), "SELECT path, document FROM manifest JOIN member USING (member_id) ORDER BY path");
   std::vector<StoredManifest> out;
+  // What was given beside the bundle counts first.
+  if (auto given = meta("manifest")) out.push_back({meta("manifest_path").value_or("job.json"), std::move(*given)});
   while (s.next()) {
     StoredManifest& m = out.emplace_back();
     m.path = s.text();

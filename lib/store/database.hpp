@@ -83,7 +83,7 @@ class Database {
   std::vector<ProblemRow> problems() const;
   std::vector<HostRow> hosts() const;
   std::vector<RankRow> ranks() const;
-  std::vector<StoredManifest> manifests() const;   // by path
+  std::vector<StoredManifest> manifests() const;   // the one given with --manifest, then by path
   // Stacks and frames are stored once: a row's `frames` are indexes, through `stack_id`, into what frames() and
   // stack_frames() give (ids count from 1).
   struct WithStack { std::optional<std::int64_t> stack_id; };

@@ -38,9 +38,15 @@ TEST(CallTable, TimesSinceAStartInTheUnitOfTheirName) {
     EXPECT_TRUE(log->since_start);
     EXPECT_EQ(log->callers[0].name, "");
   }
-  const auto epoch = read("time_ms,operation\n1700000000,a\n1700000002,a\n");   // seconds since 1970, whatever the name says
+  // The unit of the name holds whatever the size: 300 s in microseconds are no moment since 1970.
+  const auto late = read("call_time_us,operation\n299800000,a\n300000000,a\n");
+  ASSERT_TRUE(late);
+  EXPECT_TRUE(late->since_start);
+  EXPECT_EQ(late->callers[0].calls[1].time - late->callers[0].calls[0].time, 200'000'000);
+  const auto epoch = read("time_us,operation\n1700000000000000,a\n1700000000200000,a\n");
   ASSERT_TRUE(epoch);
-  EXPECT_GT(epoch->callers[0].calls[1].time - epoch->callers[0].calls[0].time, 0);
+  EXPECT_FALSE(epoch->since_start);
+  EXPECT_EQ(epoch->callers[0].calls[1].time - epoch->callers[0].calls[0].time, 200'000'000);
 }
 
 TEST(CallTable, JsonLinesAndDamage) {

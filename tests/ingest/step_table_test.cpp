@@ -44,6 +44,23 @@ TEST(StepTable, LongTable) {
   EXPECT_EQ(rows.reasons(), "5:table.no_name");
 }
 
+// Counters of eight cards in one series would be noise.
+TEST(StepTable, CardsAndDevicesOwnTheirSeries) {
+  const Rows rows = read_records("timestamp,host,nic,port,ecn_marked\n1795232510,a,mlx5_0,1,5\n1795232510,a,mlx5_1,1,6\n1795232511,a,mlx5_0,1,7\n", "rdma.csv");
+  ASSERT_EQ(rows.series_rows.size(), 2u);
+  EXPECT_EQ(rows.series_rows[0].nic, "mlx5_0/1");
+  EXPECT_EQ(rows.points("ecn_marked", "mlx5_0/1").values, (std::vector<double>{5, 7}));
+  EXPECT_EQ(rows.points("ecn_marked", "mlx5_1/1").values, (std::vector<double>{6}));
+  const Rows devices = read_records("timestamp,host,device,value_x\n1795232510,a,bnxt_re0,5\n1795232510,a,3,6\n1795232510,a,cuda:4,7\n", "dev.csv");
+  ASSERT_EQ(devices.series_rows.size(), 3u);
+  EXPECT_EQ(devices.series_rows[0].nic, "bnxt_re0");
+  EXPECT_EQ(devices.series_rows[1].gpu, "3");
+  EXPECT_EQ(devices.series_rows[2].gpu, "cuda:4");
+  const Rows lines = read_records("{\"timestamp\": 1795232510, \"host\": \"a\", \"device\": \"mlx5_0\", \"port\": 2, \"x\": 1}\n{\"timestamp\": 1795232511, \"host\": \"a\", \"device\": \"mlx5_1\", \"port\": 2, \"x\": 2}\n", "rdma.jsonl");
+  ASSERT_EQ(lines.series_rows.size(), 2u);
+  EXPECT_EQ(lines.series_rows[1].nic, "mlx5_1/2");
+}
+
 TEST(StepTable, CallsOfCollectives) {
   const Rows rows = read_records("time,op,comm,bytes,rank\n1795232510.000001,AllReduce,0x1f,1048576,0\n1795232510.000002,AllReduce,0x2f,4096,0\n1795232510.000003,Broadcast,0x1f,8,1\n", "calls.csv");
   EXPECT_EQ(rows.points("AllReduce", "comm=0x2f").values, (std::vector<double>{4096}));

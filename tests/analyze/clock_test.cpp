@@ -1,0 +1,231 @@
+#include "analyze/clock.hpp"
+
+#include <gtest/gtest.h>
+
+#include "line/zone.hpp"
+#include "line/timestamp.hpp"
+
+namespace culprit::analyze {
+namespace {
+
+constexpr Nanoseconds kHour = 3600 * kSecond;
+
+struct Bundle {
+  Facts facts;
+
+  MemberId file(const std::string& path, const std::string& kind = "", const std::string& host = "") {
+    MemberRow m;
+    m.id = static_cast<MemberId>(facts.members.size()) + 1;
+    m.path = path;
+    m.text_kind = kind;
+    m.format = "text";
+    m.host = host.empty() ? std::nullopt : std::optional(host);
+    facts.members.push_back(m);
+    return m.id;
+  }
+  EventRow& event(MemberId member, Timestamp time) {
+    EventRow e;
+    e.place.member = member;
+    e.time = e.last_time = time;
+    e.host = facts.member(member)->host;
+    facts.events.push_back(e);
+    return facts.events.back();
+  }
+  void clock(MemberId member, const char* kind, Timestamp time, std::optional<Timestamp> boot = {}, std::uint64_t text = 0) {
+    ClockRow c;
+    c.place.member = member;
+    c.kind = kind;
+    c.time = time;
+    c.boot = boot;
+    c.text_hash = text;
+    facts.clocks.push_back(c);
+  }
+  void setting(MemberId member, const char* name, const std::string& value) { facts.configs.push_back({{member, 1, 0, 0}, name, value, {}, {}}); }
+  void resolve() {
+    for (const MemberRow& m : facts.members)
+      if (m.host && std::none_of(facts.hosts.begin(), facts.hosts.end(), [&](const HostRow& h) { return h.host == *m.host; })) {
+        facts.hosts.emplace_back();
+        facts.hosts.back().host = *m.host;
+      }
+    resolve_clocks(facts);
+  }
+  std::string when(std::size_t event) const { return facts.events[event].time_ns ? iso_utc(*facts.events[event].time_ns) : "-"; }
+};
+
+Timestamp iso(const char* text) {
+  Timestamp stamp;
+  EXPECT_GT(line::parse_iso(text, stamp), 0u);
+  return stamp;
+}
+Timestamp calendar(const char* text) {
+  Timestamp stamp;
+  EXPECT_GT(line::parse_calendar(text, stamp), 0u);
+  return stamp;
+}
+Timestamp boot(std::int64_t seconds) { return {Clock::boot, seconds * kSecond, 1'000}; }
+
+TEST(BootTimes, UptimeAndTheMomentOfCollection) {
+  Bundle b;
+  const MemberId dmesg = b.file("cx-1/dmesg", "kernel", "cx-1");
+  const MemberId uptime = b.file("cx-1/uptime", "", "cx-1");
+  const MemberId date = b.file("collected_at.txt");
+  b.event(dmesg, boot(1000));
+  b.clock(uptime, "uptime", {}, boot(4600));
+  b.clock(date, "collected", iso("2026-03-07T10:00:00Z"));
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-03-07T09:00:00Z");
+  EXPECT_EQ(b.facts.hosts[0].boot_source, "uptime");
+  EXPECT_GE(b.facts.events[0].uncertainty, 600 * kSecond) << "collectors go from host to host";
+}
+
+TEST(BootTimes, TheHostsOwnDateIsNearer) {
+  Bundle b;
+  const MemberId dmesg = b.file("cx-1/dmesg", "kernel", "cx-1");
+  const MemberId uptime = b.file("cx-1/uptime", "", "cx-1");
+  const MemberId own = b.file("cx-1/date", "", "cx-1");
+  const MemberId all = b.file("collected_at.txt");
+  b.event(dmesg, boot(1000));
+  b.clock(uptime, "uptime", {}, boot(4600));
+  b.clock(own, "collected", iso("2026-03-07T10:04:00Z"));
+  b.clock(all, "collected", iso("2026-03-07T10:00:00Z"));
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-03-07T09:04:00Z");
+  EXPECT_LT(b.facts.events[0].uncertainty, 60 * kSecond);
+}
+
+TEST(BootTimes, WhatTheMachineSaysOfItsStart) {
+  Bundle b;
+  const MemberId dmesg = b.file("dmesg", "kernel", "cx-1");
+  const MemberId who = b.file("who", "", "cx-1");
+  b.event(dmesg, boot(100));
+  Timestamp minute = iso("2026-03-07T10:00:00Z");
+  minute.precision = 60 * kSecond;
+  b.clock(who, "boot_time", iso("2026-03-01T10:00:00Z"), boot(0));   // an earlier start
+  b.clock(who, "boot_time", minute, boot(0));
+  b.clock(who, "boot_time", iso("2026-03-07T10:00:20Z"), boot(0));
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-03-07T10:02:00Z");
+}
+
+TEST(BootTimes, AnUptimeOfALaterStartSaysNothing) {
+  Bundle b;
+  const MemberId dmesg = b.file("dmesg", "kernel", "cx-1");
+  const MemberId uptime = b.file("uptime", "", "cx-1");
+  b.event(dmesg, boot(900'000));
+  b.clock(uptime, "uptime", {}, boot(300));
+  b.clock(uptime, "collected", iso("2026-03-07T10:00:00Z"));
+  b.resolve();
+  EXPECT_EQ(b.when(0), "-");
+}
+
+TEST(BootTimes, TheArchivesTimeOfTheFile) {
+  Bundle b;
+  const MemberId dmesg = b.file("dmesg", "kernel", "cx-1");
+  const MemberId uptime = b.file("uptime", "", "cx-1");
+  b.event(dmesg, boot(1000));
+  b.clock(uptime, "uptime", {}, boot(4600));
+  b.facts.members[1].mtime_s = 1'772'877'600;   // 2026-03-07T10:00:00Z
+  Bundle folder = b;
+  b.facts.members[1].in_archive = true;
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-03-07T09:00:00Z");
+  folder.resolve();
+  EXPECT_EQ(folder.when(0), "-") << "a folder may have been copied since";
+}
+
+TEST(BootTimes, TheSameMessageInADatedLog) {
+  Bundle b;
+  const MemberId dmesg = b.file("dmesg", "kernel", "cx-1");
+  const MemberId syslog = b.file("syslog", "kernel", "cx-1");
+  b.event(dmesg, boot(1000));
+  b.clock(dmesg, "kernel", boot(500), {}, 77);
+  b.clock(syslog, "kernel", iso("2026-03-07T10:00:00Z"), {}, 77);
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-03-07T10:08:20Z");
+  EXPECT_EQ(b.facts.hosts[0].boot_source, "twin");
+}
+
+TEST(BootTimes, UptimeWithATimeOfDay) {
+  Bundle b;
+  const MemberId dmesg = b.file("dmesg", "kernel", "cx-1");
+  const MemberId uptime = b.file("uptime.txt", "", "cx-1");
+  const MemberId date = b.file("date.txt");
+  b.event(dmesg, boot(600));
+  b.clock(uptime, "uptime", {Clock::local_no_date, 10 * kHour + 300 * kSecond, kSecond}, Timestamp{Clock::boot, kHour, 60 * kSecond});
+  b.clock(date, "collected", iso("2026-03-07T10:00:00Z"));
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-03-07T09:15:00Z");
+}
+
+TEST(ExactDistance, OfTwoLinesOfOneBootClock) {
+  Bundle b;
+  const MemberId dmesg = b.file("dmesg", "kernel", "cx-1");
+  const MemberId other = b.file("dmesg2", "kernel", "cx-2");
+  b.event(dmesg, boot(100));
+  b.event(dmesg, boot(102));
+  b.event(other, boot(104));
+  b.resolve();
+  const auto& e = b.facts.events;
+  EXPECT_FALSE(e[0].time_ns);
+  EXPECT_EQ(exact_distance(b.facts, e[0], e[1]), 2 * kSecond);
+  EXPECT_FALSE(exact_distance(b.facts, e[0], e[2])) << "two machines, two clocks";
+}
+
+TEST(Year, NeverAfterTheCollection) {
+  for (const auto& [collected, printed, want] : {std::tuple{"2027-01-02T08:00:00Z", "Dec 31 23:59:58", "2026-12-31T23:59:58Z"}, {"2027-01-02T08:00:00Z", "Jan  1 00:00:03", "2027-01-01T00:00:03Z"},
+                                                 {"2026-11-20T08:00:00Z", "Dec 24 10:00:00", "2025-12-24T10:00:00Z"}, {"2026-11-20T08:00:00Z", "Jan  5 10:00:00", "2026-01-05T10:00:00Z"}}) {
+    Bundle b;
+    const MemberId log = b.file("syslog", "kernel", "cx-1");
+    b.clock(b.file("date"), "collected", iso(collected));
+    b.event(log, calendar(printed));
+    b.resolve();
+    EXPECT_EQ(b.when(0), want) << printed << " collected " << collected;
+  }
+}
+
+TEST(Zones, HostsInLocalTimeBesideContainersInUtc) {
+  Bundle b;
+  const MemberId syslog = b.file("cx-1/syslog", "kernel", "cx-1");
+  const MemberId zone = b.file("cx-1/timedatectl.txt", "", "cx-1");
+  const MemberId console = b.file("console.log");
+  const MemberId agent = b.file("agent.log");
+  b.setting(zone, "timezone", "+08:00");
+  b.event(syslog, iso("2026-03-07T18:00:00"));
+  b.event(console, iso("2026-03-07T10:01:00")).role = Role::cascade;
+  b.event(agent, iso("2026-03-07T10:02:00Z")).role = Role::cascade;
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-03-07T10:00:00Z");
+  EXPECT_EQ(b.when(1), "2026-03-07T10:01:00Z");
+}
+
+TEST(Zones, TheManifestsWordForSources) {
+  Bundle b;
+  const MemberId slurm = b.file("slurmctld.log");
+  const MemberId kernel = b.file("cx-1/kern.log", "kernel", "cx-1");
+  const MemberId console = b.file("out/console.log");
+  const MemberId other = b.file("out/other.log");
+  b.facts.manifest.emplace().timezone = "-05:00";
+  b.facts.manifest->timezones = {{"scheduler", "+01:00"}, {"cx-1", "+02:00"}, {"*/console.log", "UTC"}};
+  for (const MemberId m : {slurm, kernel, console, other}) b.event(m, iso("2026-03-07T10:00:00"));
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-03-07T09:00:00Z");
+  EXPECT_EQ(b.when(1), "2026-03-07T08:00:00Z");
+  EXPECT_EQ(b.when(2), "2026-03-07T10:00:00Z");
+  EXPECT_EQ(b.when(3), "2026-03-07T15:00:00Z");
+  EXPECT_TRUE(b.facts.zone_known);
+}
+
+TEST(Zones, SummerTime) {
+  Bundle b;
+  const MemberId log = b.file("console.log");
+  b.facts.manifest.emplace().timezone = "Europe/Berlin";
+  if (!line::Zone::named("Europe/Berlin")) GTEST_SKIP() << "no zoneinfo on this system";
+  b.event(log, iso("2026-10-25T01:30:00"));
+  b.event(log, iso("2026-10-25T04:30:00"));
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-10-24T23:30:00Z");
+  EXPECT_EQ(b.when(1), "2026-10-25T03:30:00Z");
+}
+
+}  // namespace
+}  // namespace culprit::analyze

@@ -1,0 +1,191 @@
+#include "analyze/identity.hpp"
+
+#include <gtest/gtest.h>
+
+#include "analyze/facts.hpp"
+
+namespace culprit::analyze {
+namespace {
+
+MemberRow file(Facts& facts, const std::string& path, const std::string& format = "text", const std::string& kind = "", const std::string& digest = "") {
+  MemberRow m;
+  m.id = static_cast<MemberId>(facts.members.size()) + 1;
+  m.path = m.stored_path = path;
+  m.format = format;
+  m.text_kind = kind;
+  m.size = 100;
+  m.digest = digest.empty() ? path : digest;
+  facts.members.push_back(m);
+  return m;
+}
+
+std::string copies(const Facts& facts) {
+  std::string out;
+  for (const MemberRow& m : facts.members)
+    if (m.duplicate_of != 0) out += m.path + "=" + facts.member(m.duplicate_of)->path + " ";
+  return out;
+}
+
+// A process that stands still prints the same stack each time: that is the proof of a hang.
+TEST(Copies, NeverDumpsAndSnapshots) {
+  Facts facts;
+  for (const char* look : {"look0", "look1", "look2"}) {
+    file(facts, std::string(look) + "/rank_3.txt", "stack-dump", "stack", "a");
+    file(facts, std::string(look) + "/rank_3.json", "pyspy-json", "", "b");
+    file(facts, std::string(look) + "/ibstat.txt", "rdma-devices", "rdma", "c");
+    file(facts, std::string(look) + "/node.prom", "prometheus-text", "data", "d");
+  }
+  for (int rank = 0; rank < 4; ++rank) {
+    file(facts, "fr/dump_" + std::to_string(rank), "flight-recorder", "", "e");
+    file(facts, "calls/host_" + std::to_string(rank) + ".csv", "metrics-table", "data", "f");
+  }
+  resolve_identity(facts);
+  EXPECT_EQ(copies(facts), "");
+}
+
+TEST(Copies, ALogCollectedTwice) {
+  Facts facts;
+  file(facts, "hosts/cx-4/dmesg.txt", "kernel-log", "kernel", "a");
+  file(facts, "old/dmesg.log", "kernel-log", "kernel", "a");
+  file(facts, "out/console.log", "text", "", "b");
+  file(facts, "backup/console.log.bak", "text", "", "b");
+  file(facts, "console (1).log", "text", "", "b");
+  file(facts, "out/other.log", "text", "", "b");
+  resolve_identity(facts);
+  EXPECT_EQ(copies(facts), "old/dmesg.log=hosts/cx-4/dmesg.txt out/console.log=backup/console.log.bak console (1).log=backup/console.log.bak ");
+}
+
+// Two ranks with the same last words are two ranks.
+TEST(Copies, NotOfTwoOwners) {
+  Facts facts;
+  file(facts, "out/0/stderr.log", "text", "", "a");
+  file(facts, "out/1/stderr.log", "text", "", "a");
+  file(facts, "rank_0/stdout.log", "text", "", "b");
+  file(facts, "rank_1/stdout.log", "text", "", "b");
+  file(facts, "hosts/cx-4/messages", "kernel-log", "kernel", "c");
+  file(facts, "hosts/cx-5/messages", "kernel-log", "kernel", "c");
+  resolve_identity(facts);
+  EXPECT_EQ(copies(facts), "");
+}
+
+std::string hosts_of_members(Facts& facts) {
+  resolve_identity(facts);
+  std::string out;
+  for (const MemberRow& m : facts.members) out += (out.empty() ? "" : " ") + m.host.value_or("-");
+  return out;
+}
+
+IdentityRow row(MemberId member, const char* source, const char* host) {
+  IdentityRow i;
+  i.place.member = member;
+  i.source = source;
+  if (*host != 0) i.host = host;
+  return i;
+}
+
+// The commonest names there are.
+TEST(Hosts, FoldersThatNumberThemselves) {
+  const auto hosts = [](const std::vector<std::string>& paths) {
+    Facts facts;
+    for (const std::string& path : paths) file(facts, path);
+    return hosts_of_members(facts);
+  };
+  EXPECT_EQ(hosts({"gpu-01/out.log", "gpu-02/out.log", "gpu-02/rank_9.log"}), "gpu-01 gpu-02 gpu-02");
+  EXPECT_EQ(hosts({"train-04/a/err.txt", "train-05/a/err.txt"}), "train-04 train-05");
+  EXPECT_EQ(hosts({"hosts/gpu-01/dmesg.txt", "nodes/gpu07/x.log", "hosts/train-4/y.log", "hosts/v100-2/z.log"}), "gpu-01 gpu07 train-4 v100-2");
+  EXPECT_EQ(hosts({"dmesg-gpu-06.txt", "gpu07.journal.log"}), "gpu-06 gpu07");
+  EXPECT_EQ(hosts({"ip-10-4-0-7/a.log", "ip-10-4-0-8/a.log"}), "ip-10-4-0-7 ip-10-4-0-8");
+  // Looks at one job: a rank does not run on two machines.
+  EXPECT_EQ(hosts({"visit-01/rank_3.log", "visit-02/rank_3.log"}), "- -");
+  EXPECT_EQ(hosts({"hosts/rank_3/x.log", "snap-01/a.log", "snap-02/a.log", "part-001/a.log", "part-002/a.log", "alone-01/a.log"}), "- - - - - -");
+}
+
+TEST(Hosts, NumbersOfNodes) {
+  Facts facts;
+  file(facts, "n0.log");
+  file(facts, "n1.log");
+  file(facts, "cx-07/dmesg.txt", "kernel-log", "kernel");
+  file(facts, "nccl.txt");
+  facts.identities.push_back(row(4, "nccl-init", "cx-07"));
+  facts.identities.push_back(row(4, "nccl-init", "cx-08"));
+  for (auto& i : facts.identities) i.rank = 0;
+  EXPECT_EQ(hosts_of_members(facts), "- - cx-07 -");
+  Facts ordered;
+  file(ordered, "n0.log");
+  file(ordered, "n1.log");
+  ordered.manifest.emplace().hosts = {"cx-07", "cx-08"};
+  EXPECT_EQ(hosts_of_members(ordered), "cx-07 cx-08");
+}
+
+TEST(Hosts, AFolderWhoseMachineSaysItsName) {
+  Facts facts;
+  file(facts, "a/hostname", "host-words");
+  file(facts, "a/logs/train.log");
+  file(facts, "b/uname.txt", "text");
+  file(facts, "b/logs/train.log");
+  file(facts, "console.log");
+  facts.identities = {row(1, "hostname", "cx-07"), row(3, "uname", "cx-08.cluster.example")};
+  EXPECT_EQ(hosts_of_members(facts), "cx-07 cx-07 cx-08 cx-08 -");
+  // One such folder beside others: the job's output may be of any machine.
+  Facts one;
+  file(one, "a/hostname", "host-words");
+  file(one, "a/train.log");
+  file(one, "a/dmesg.txt", "kernel-log", "kernel");
+  one.identities = {row(1, "hostname", "cx-07")};
+  EXPECT_EQ(hosts_of_members(one), "cx-07 - cx-07");
+}
+
+TEST(Hosts, APodAndItsNodeAreOneMachine) {
+  Facts facts;
+  file(facts, "pods.txt");
+  file(facts, "train-7b-worker-0.log");
+  IdentityRow pod = row(1, "pod", "cx-07");
+  pod.address = "train-7b-worker-0";
+  facts.identities = {pod};
+  pod.address = "10.8.1.4";
+  facts.identities.push_back(pod);
+  EventRow e;
+  e.place.member = 1;
+  e.host = "train-7b-worker-0";
+  e.peer = "10.8.1.4<41220>";
+  facts.events.push_back(e);
+  EXPECT_EQ(hosts_of_members(facts), "cx-07 cx-07");
+  EXPECT_EQ(facts.events[0].host, "cx-07");
+  EXPECT_EQ(facts.events[0].peer_host, "cx-07");
+}
+
+TEST(Hosts, AddressesOfTheManifest) {
+  Facts facts;
+  file(facts, "console.log");
+  facts.manifest.emplace().hosts = {"cx-07"};
+  facts.manifest->addresses = {{"cx-07.cluster.example", {"10.8.1.4", "fd00::7"}}};
+  EventRow e;
+  e.place.member = 1;
+  e.peer = "[::ffff:10.8.1.4]:29500";
+  facts.events.push_back(e);
+  e.peer = "10.8.1.9:29500";
+  facts.events.push_back(e);
+  resolve_identity(facts);
+  EXPECT_EQ(facts.events[0].peer_host, "cx-07");
+  EXPECT_EQ(facts.events[1].peer_host, "10.8.1.9") << "somebody can look it up";
+}
+
+TEST(Ranks, ARankThatTimedOutProvesTheOthers) {
+  Facts facts;
+  file(facts, "console.log");
+  EventRow e;
+  e.place.member = 1;
+  e.rank = 1;
+  facts.events.push_back(e);
+  resolve_identity(facts);
+  EXPECT_EQ(facts.world_size, 2);
+  Facts few;
+  file(few, "console.log");
+  e.rank = 40;
+  few.events.push_back(e);
+  resolve_identity(few);
+  EXPECT_EQ(few.world_size, 0) << "one of 41 says nothing of the rest";
+}
+
+}  // namespace
+}  // namespace culprit::analyze

@@ -1,0 +1,50 @@
+#include "line/zone.hpp"
+
+#include <gtest/gtest.h>
+
+namespace culprit::line {
+namespace {
+
+constexpr Nanoseconds kHour = 3600 * kSecond;
+
+Nanoseconds at(std::int64_t year, unsigned month, unsigned day, std::int64_t hour, std::int64_t minute = 0) {
+  return days_from_civil(year, month, day) * 86400 * kSecond + hour * kHour + minute * 60 * kSecond;
+}
+
+TEST(Zone, Offsets) {
+  struct Case { const char* text; Nanoseconds offset; };
+  for (const Case& c : {Case{"UTC", 0}, {"Z", 0}, {"GMT", 0}, {"+08:00", 8 * kHour}, {"-0330", -(7 * kHour / 2)}, {"+8", 8 * kHour}, {"+08", 8 * kHour}, {"UTC+8", 8 * kHour}, {"GMT-05:00", -5 * kHour}}) {
+    const auto zone = Zone::named(c.text);
+    ASSERT_TRUE(zone) << c.text;
+    EXPECT_EQ(zone->utc(at(2026, 5, 2, 12)), at(2026, 5, 2, 12) - c.offset) << c.text;
+    EXPECT_EQ(zone->offset(at(2026, 5, 2, 12)), c.offset) << c.text;
+  }
+}
+
+TEST(Zone, NamesThatAreNone) {
+  for (const char* text : {"", "+", "+123456", "+8:0", "+25:00", "-05:75", "Mars/Olympus", "/etc/passwd", "../../etc/passwd", "Europe/../../../etc/passwd", "file:Europe/Berlin", "libc:localtime", "Europe/", "Asia\n"})
+    EXPECT_FALSE(Zone::named(text)) << text;
+  EXPECT_FALSE(Zone::named(std::string("UTC\0x", 5)));
+  EXPECT_FALSE(Zone::named(std::string(1000, 'A')));
+}
+
+TEST(Zone, DaylightSaving) {
+  const auto berlin = Zone::named("Europe/Berlin");
+  if (!berlin) GTEST_SKIP() << "no zoneinfo on this system";
+  Nanoseconds uncertainty = 0;
+  EXPECT_EQ(berlin->utc(at(2026, 1, 15, 12) + 250, uncertainty), at(2026, 1, 15, 11) + 250);
+  EXPECT_EQ(berlin->utc(at(2026, 7, 15, 12), uncertainty), at(2026, 7, 15, 10));
+  EXPECT_EQ(uncertainty, 0);
+  // The night of 25 October 2026: 02:30 comes twice.
+  EXPECT_EQ(berlin->utc(at(2026, 10, 25, 2, 30), uncertainty), at(2026, 10, 25, 0, 30));
+  EXPECT_EQ(uncertainty, kHour);
+  EXPECT_EQ(berlin->offset(at(2026, 7, 1, 0)), 2 * kHour);
+  EXPECT_EQ(berlin->offset(at(2026, 12, 1, 0)), kHour);
+  // Beyond the rules of the file, and far outside of them.
+  EXPECT_EQ(berlin->utc(at(2199, 1, 15, 12)), at(2199, 1, 15, 11));
+  berlin->utc(std::numeric_limits<Nanoseconds>::min() + 2 * kSecond);
+  berlin->utc(std::numeric_limits<Nanoseconds>::max());
+}
+
+}  // namespace
+}  // namespace culprit::line
