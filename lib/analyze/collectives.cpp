@@ -393,11 +393,16 @@ class WaitFor {
       }
     }
     // Of equal counts a call log cannot say whether the last call is over; whether all made the same call it can.
+    std::vector<std::int64_t> most_launched(groups_.size(), kUnknownSequence);
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      for (const Member& m : groups_[g].members) most_launched[g] = std::max(most_launched[g], m.enqueued);
     for (const Launch& l : calls_) {
       Member* m = groups_[l.group].find(ranks_[l.rank].rank);
       if (m == nullptr || m->enqueued != l.sample->row.sequence || l.sample->row.p2p) continue;
       m->sample = l.sample;
-      if (m->head == kUnknownSequence) { m->head = m->last = m->enqueued; ranks_[m->index].clear = false; }
+      // A launch says nothing of an end: who has launched less than its peers may have finished all of it.
+      const bool behind = m->enqueued < most_launched[l.group];
+      if (m->head == kUnknownSequence && !behind) { m->head = m->last = m->enqueued; ranks_[m->index].clear = false; }
     }
     // A group that a log does not name is one group only if what its members have in flight meets.
     std::erase_if(groups_, [&](const Group& g) {

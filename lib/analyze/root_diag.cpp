@@ -16,6 +16,56 @@ struct Edge {
   const Signal* signal;
 };
 
+constexpr std::size_t kLeastOfBurst = 3;             // fewer have a host in common by chance
+constexpr Nanoseconds kLeastPause = kSecond / 2;     // clocks of machines differ by some hundred milliseconds
+
+// Edges that broke together, and how many of them touch each host, the most first.
+struct Burst {
+  std::vector<const Edge*> edges;
+  std::vector<std::pair<std::size_t, std::string>> ranked;
+  std::size_t reporters = 0;
+  std::size_t second() const { return ranked.size() > 1 ? ranked[1].first : 0; }
+  double cover() const { return static_cast<double>(ranked.front().first) / static_cast<double>(edges.size()); }
+};
+
+Burst ranked_burst(std::vector<const Edge*> edges) {
+  Burst out;
+  std::map<std::string, std::size_t> touches;
+  std::set<std::string> reporters;
+  for (const Edge* e : edges) {
+    ++touches[e->reporter];
+    ++touches[e->peer];
+    reporters.insert(e->reporter);
+  }
+  for (const auto& [host, n] : touches) out.ranked.emplace_back(n, host);
+  std::sort(out.ranked.begin(), out.ranked.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  out.edges = std::move(edges);
+  out.reporters = reporters.size();
+  return out;
+}
+
+bool stands_out(const Burst& burst, const RootDiagParams& params) {
+  return burst.edges.size() >= 2 && burst.cover() >= params.cover && static_cast<double>(burst.second()) <= params.ahead * static_cast<double>(burst.ranked.front().first);
+}
+
+// What broke before the first pause that is long for these breaks: a cascade follows the cause within seconds, and counted
+// together with it hides it.
+std::vector<const Edge*> first_burst(const std::vector<Edge>& edges, const RootDiagParams& params) {
+  std::vector<const Edge*> dated;
+  for (const Edge& e : edges)
+    if (e.time) dated.push_back(&e);
+  std::stable_sort(dated.begin(), dated.end(), [](const Edge* a, const Edge* b) { return *a->time < *b->time; });
+  Nanoseconds longest = 0;
+  for (std::size_t i = 1; i < dated.size(); ++i) {
+    const Nanoseconds pause = *dated[i]->time - *dated[i - 1]->time;
+    const Nanoseconds unsure = dated[i]->signal->uncertainty + dated[i - 1]->signal->uncertainty;
+    const bool late = *dated[i]->time - *dated.front()->time > params.burst;
+    if (late || (i >= kLeastOfBurst && pause > std::max({kLeastPause, unsure, 3 * longest}))) { dated.resize(i); break; }
+    longest = std::max(longest, pause);
+  }
+  return dated;
+}
+
 }  // namespace
 
 std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& signals, const RootDiagParams& params) {
@@ -29,20 +79,15 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   std::optional<Nanoseconds> first;
   for (const Edge& e : edges)
     if (e.time && (!first || *e.time < *first)) first = e.time;
-  std::vector<const Edge*> burst;
-  for (const Edge& e : edges)
-    if (!e.time || (first && *e.time - *first <= params.burst)) burst.push_back(&e);
-
-  std::map<std::string, std::size_t> touches;
-  std::set<std::string> reporters;
-  for (const Edge* e : burst) {
-    ++touches[e->reporter];
-    ++touches[e->peer];
-    reporters.insert(e->reporter);
+  // The first group of breaks by their own pace; where that names nobody, all of the first seconds.
+  Burst burst = ranked_burst(first_burst(edges, params));
+  if (burst.edges.size() < kLeastOfBurst || !stands_out(burst, params)) {
+    std::vector<const Edge*> all;
+    for (const Edge& e : edges)
+      if (!e.time || (first && *e.time - *first <= params.burst)) all.push_back(&e);
+    burst = ranked_burst(std::move(all));
   }
-  std::vector<std::pair<std::size_t, std::string>> ranked;
-  for (const auto& [host, n] : touches) ranked.emplace_back(n, host);
-  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  const auto& ranked = burst.ranked;
 
   Finding f;
   f.analysis = "root_diag";
@@ -53,22 +98,22 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   f.event_class = "broken_connections";
   f.start = first;
   f.count = edges.size();
-  for (const Edge* e : burst)
+  for (const Edge* e : burst.edges)
     for (const Evidence& one : e->signal->evidence)
       if (f.evidence.size() < 8) { f.evidence.push_back(one); break; }
-  f.numbers = {{"edges", std::to_string(edges.size())}, {"edges_in_first_burst", std::to_string(burst.size())}, {"reporters", std::to_string(reporters.size())}};
+  f.numbers = {{"edges", std::to_string(edges.size())}, {"edges_in_first_burst", std::to_string(burst.edges.size())}, {"reporters", std::to_string(burst.reporters)}};
 
   const auto& best = ranked.front();
-  const std::size_t second = ranked.size() > 1 ? ranked[1].first : 0;
-  const double cover = static_cast<double>(best.first) / static_cast<double>(burst.size());
-  if (burst.size() >= 2 && cover >= params.cover && static_cast<double>(second) <= params.ahead * static_cast<double>(best.first)) {
+  const std::size_t second = burst.second();
+  if (stands_out(burst, params)) {
+    const double cover = burst.cover();
     f.id = "root_diag/host/" + best.second;
     f.subject = {"host", best.second};
     f.host = best.second;
     f.hosts = {best.second};
-    f.confidence = 0.6 + 0.3 * cover - (burst.size() < 3 ? 0.15 : 0.0);
+    f.confidence = 0.6 + 0.3 * cover - (burst.edges.size() < 3 ? 0.15 : 0.0);
     f.title = "host whose connections broke first";
-    f.why = fmt::format("{} of the {} connections that broke first touch {}; the next host touches {}.", best.first, burst.size(), best.second, second);
+    f.why = fmt::format("{} of the {} connections that broke first touch {}; the next host touches {}.", best.first, burst.edges.size(), best.second, second);
     f.action = "isolate_node";
     f.advice = fmt::format("Take {} out of the job; look at its NICs, its kernel log and its GPUs.", best.second);
     return {f};
@@ -82,7 +127,7 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
         for (const auto& host : hosts) of[short_host(host)] = name;
       std::map<std::string, std::size_t> crossed;
       std::size_t known = 0;
-      for (const Edge* e : burst) {
+      for (const Edge* e : burst.edges) {
         const auto a = of.find(e->reporter);
         const auto b = of.find(e->peer);
         if (a == of.end() || b == of.end()) continue;
@@ -111,11 +156,11 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   f.id = "root_diag/none";
   f.subject = {"job", "job"};
   f.scope = Scope::job_wide;
-  f.outcome = burst.size() < 2 ? Outcome::not_enough_evidence : Outcome::ruled_out;
+  f.outcome = burst.edges.size() < 2 ? Outcome::not_enough_evidence : Outcome::ruled_out;
   f.confidence = 0.5;
   f.title = "no host stands out among the broken connections";
-  f.why = burst.size() < 2 ? fmt::format("One connection only, {} to {}: either end may be at fault.", burst.front()->reporter, burst.front()->peer)
-                           : fmt::format("Of {} connections that broke first, {} touch {} and {} touch {}: nobody is clearly ahead.", burst.size(), best.first, best.second, second, ranked.size() > 1 ? ranked[1].second : "no other");
+  f.why = burst.edges.size() < 2 ? fmt::format("One connection only, {} to {}: either end may be at fault.", burst.edges.front()->reporter, burst.edges.front()->peer)
+                           : fmt::format("Of {} connections that broke first, {} touch {} and {} touch {}: nobody is clearly ahead.", burst.edges.size(), best.first, best.second, second, ranked.size() > 1 ? ranked[1].second : "no other");
   for (const auto& [n, host] : ranked) f.hosts.push_back(host);
   std::sort(f.hosts.begin(), f.hosts.end());
   return {f};

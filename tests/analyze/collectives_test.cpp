@@ -458,6 +458,31 @@ TEST(Collectives, SeveralBehindInOneOperationAreDoubtful) {
   for (const Leaf& l : wait_for(facts, {}).leaves) EXPECT_LT(l.confidence, 0.7);
 }
 
+// A call log tells launches: who launched one less has stopped on its host, whatever became of its last one.
+TEST(Collectives, OfLaunchesAloneTheOneBehindStoppedOnItsHost) {
+  Facts facts = logs(4);
+  facts.groups.push_back({"0xabc", "", {0, 1, 2, 3}, 4});
+  for (std::int64_t r = 0; r < 4; ++r) {
+    const std::int64_t launched = r == 2 ? 19 : 20;
+    FrontierRow f = counted(r + 1, 1, launched, kUnknownSequence);
+    f.source = "nccl-call";
+    facts.frontiers.push_back(f);
+    CollectiveSample c;
+    c.row.place = f.place;
+    c.row.source = "nccl-call";
+    c.row.rank = r;
+    c.row.group = 1;
+    c.row.sequence = launched;
+    c.row.operation = "all_reduce";
+    c.row.state = "scheduled";
+    facts.collectives.push_back(c);
+  }
+  const CollectiveReport report = wait_for(facts, {});
+  ASSERT_EQ(report.leaves.size(), 1u) << told(report);
+  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{2});
+  EXPECT_EQ(report.leaves[0].kind, StopKind::host_stopped);
+}
+
 // A pipeline of two stages with two ranks each; what every rank has in flight, in order of launch.
 struct Launched { std::int64_t rank; GroupId group; std::int64_t sequence; std::string operation; std::int64_t peer = kUnknownSequence; };
 

@@ -1,0 +1,58 @@
+// Which connections broke first, and what a cascade hides.
+#include <gtest/gtest.h>
+
+#include "analyze/root_diag.hpp"
+
+namespace culprit::analyze {
+namespace {
+
+constexpr Nanoseconds kStart = 1'795'000'000 * kSecond, kMs = kSecond / 1000;
+
+struct Broken { const char* reporter; const char* peer; Nanoseconds after; };
+
+std::vector<Finding> judged(const std::vector<Broken>& broken, Nanoseconds uncertainty = 0) {
+  std::vector<Signal> signals;
+  for (const Broken& b : broken) {
+    Signal s;
+    s.meaning.severity = Severity::distributed;
+    s.meaning.role = Role::cascade;
+    s.host = b.reporter;
+    s.peer_host = b.peer;
+    s.start = kStart + b.after;
+    s.uncertainty = uncertainty;
+    signals.push_back(std::move(s));
+  }
+  return root_diag({}, signals);
+}
+
+// Five break with d within 200 ms; two seconds later e, which aborted because of it, breaks with everybody.
+const std::vector<Broken> kCascade = {{"a", "d", 0},          {"b", "d", 60 * kMs},   {"c", "d", 110 * kMs},  {"d", "f", 150 * kMs},  {"g", "d", 200 * kMs},
+                                      {"a", "e", 2000 * kMs}, {"b", "e", 2050 * kMs}, {"c", "e", 2080 * kMs}, {"g", "e", 2110 * kMs}, {"f", "e", 2150 * kMs}};
+
+TEST(RootDiag, ACascadeTwoSecondsLaterDoesNotHideTheFirst) {
+  const auto found = judged(kCascade);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].outcome, Outcome::fired);
+  EXPECT_EQ(found[0].subject, (Subject{"host", "d"}));
+  std::vector<Broken> turned(kCascade.rbegin(), kCascade.rend());
+  EXPECT_EQ(judged(turned).at(0).subject, found[0].subject) << "the order of the lines changes nothing";
+}
+
+TEST(RootDiag, WhereClocksCannotTellThePauseNobodyIsNamed) {
+  EXPECT_NE(judged(kCascade, 3 * kSecond).at(0).outcome, Outcome::fired);
+}
+
+TEST(RootDiag, BreaksAtOneSteadyPaceAreOneBurst) {
+  std::vector<Broken> steady = kCascade;
+  for (std::size_t i = 0; i < steady.size(); ++i) steady[i].after = static_cast<Nanoseconds>(i) * 400 * kMs;
+  EXPECT_NE(judged(steady).at(0).outcome, Outcome::fired);
+}
+
+TEST(RootDiag, TwoInFrontAreTooFewToHaveAHostInCommon) {
+  std::vector<Broken> two(kCascade.begin(), kCascade.begin() + 2);
+  for (const char* other : {"c", "g", "h"}) two.push_back({"e", other, 2000 * kMs});
+  EXPECT_NE(judged(two).at(0).outcome, Outcome::fired);
+}
+
+}  // namespace
+}  // namespace culprit::analyze
