@@ -50,10 +50,16 @@ std::string place_of(const Arguments& arguments, const std::string& database) {
 }
 
 std::string rendered(const Arguments& arguments, const std::string& whole, const std::string& format, const std::string& database) {
-  if (format == "json") return whole;
-  const std::string document = with_place(whole, place_of(arguments, database));
-  if (format == "md") return report::to_markdown(document, arguments.has("explain"));
-  return report::to_text(document, {use_color(arguments), arguments.has("explain"), arguments.has("verbose"), terminal_width()});
+  const report::Format& chosen = *report::find_format(format);
+  // JSON is for programs: the same bytes wherever the bundle lies.
+  const std::string document = chosen.name == "json" ? whole : with_place(whole, place_of(arguments, database));
+  return chosen.render(document, {use_color(arguments), arguments.has("explain"), arguments.has("verbose"), terminal_width()});
+}
+
+Result<> check_report_format(const Arguments& arguments) {
+  std::vector<std::string_view> names;
+  for (const report::Format* f : report::formats()) names.push_back(f->name);
+  return check_format(arguments, names);
 }
 
 std::string chosen_format(const Arguments& arguments) { return arguments.has("json") ? "json" : arguments.get("format", "text"); }
@@ -98,7 +104,7 @@ Result<Exit> finish(const Arguments& arguments, const std::string& document, boo
 
 Result<Exit> run_diagnose(const Arguments& arguments) {
   if (arguments.positional().empty()) return usage_error("diagnose needs a bundle: a folder, an archive, a file, or - for standard input").hint("culprit diagnose job.tar.gz");
-  CULPRIT_CHECK(check_format(arguments, {"text", "json", "md"}));
+  CULPRIT_CHECK(check_report_format(arguments));
   if (arguments.has("fail-on") && !severity_named(arguments.get("fail-on"))) return usage_error(fmt::format("--fail-on takes info, warning, distributed or critical, not '{}'", arguments.get("fail-on")));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(history, load_history(arguments));
@@ -117,10 +123,9 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
   CULPRIT_TRY(findings, analyse(db, facts, pack));
   CULPRIT_TRY(document, conclude(db, facts, std::move(findings), history));
   if (!folder.empty()) {
-    CULPRIT_CHECK(write_file(folder / "report.json", document));
     const std::string placed = with_place(document, place_of(arguments, path));
-    CULPRIT_CHECK(write_file(folder / "report.md", report::to_markdown(placed, true)));
-    CULPRIT_CHECK(write_file(folder / "report.txt", report::to_text(placed, {false, true, true, 120})));
+    for (const report::Format* f : report::formats())
+      CULPRIT_CHECK(write_file(folder / f->file, f->render(f->name == "json" ? document : placed, {false, true, true, 120})));
   }
   print(rendered(arguments, document, chosen_format(arguments), path));
   if (!folder.empty()) remark(arguments, fmt::format("database and reports are in {}", folder.string()));
@@ -180,7 +185,7 @@ Result<Exit> run_classify(const Arguments& arguments) {
 
 Result<Exit> run_report(const Arguments& arguments) {
   if (!arguments.has("db")) return usage_error("report needs a database").hint("culprit report -d incident.db --format md");
-  CULPRIT_CHECK(check_format(arguments, {"text", "json", "md"}));
+  CULPRIT_CHECK(check_report_format(arguments));
   CULPRIT_TRY(db, open_database(arguments, store::Access::read));
   const auto document = db.verdict();
   if (!document) return usage_error("this database has no verdict yet").at({arguments.get("db"), 0}).hint("culprit classify -d " + arguments.get("db"));

@@ -34,7 +34,7 @@ Result<rules::RulePack> load_pack(const Arguments& arguments, bool refuse_failin
   return pack;
 }
 
-Result<> check_format(const Arguments& arguments, std::initializer_list<std::string_view> formats) {
+Result<> check_format(const Arguments& arguments, std::span<const std::string_view> formats) {
   if (!arguments.has("format")) return {};
   const std::string format = arguments.get("format");
   if (std::find(formats.begin(), formats.end(), format) != formats.end()) return {};

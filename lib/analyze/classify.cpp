@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "model/confidence.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -100,20 +102,47 @@ void judge_hearsay(const Facts& facts, const std::vector<Signal>& signals, const
   f.severity = std::min(f.severity, Severity::warning);
   if (proven) {
     f.outcome = Outcome::fired;
-    f.confidence = 0.3;
+    f.confidence = confidence::kHearsay;
     f.why = "A program's output quotes what the machine's own log reports.";
     return;
   }
   f.outcome = own_log ? Outcome::ruled_out : Outcome::not_enough_evidence;
-  f.confidence = own_log ? 0.9 : 0.3;
+  f.confidence = own_log ? confidence::kRuledOutByTime : confidence::kHearsay;
   f.why = own_log ? "A program's output quotes it; the kernel log of that machine does not have it."
                   : "A program's output quotes it; only the machine's own log can prove it.";
 }
 
-}  // namespace
+// How many alerts within which time count; below that they are transients.
+struct Needed {
+  int count = 0;
+  Nanoseconds window = 0;
+};
+Needed needed_of(const Signal& s, const ClassifyParams& params) {
+  if (s.meaning.tolerance) return {s.meaning.tolerance->count, s.meaning.tolerance->window_s * kSecond};
+  if (network(s) || !s.alerts.empty()) return {params.network_alerts, params.network_window};
+  return {};
+}
 
-std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& signals, const ClassifyParams& params) {
-  struct Group { std::vector<const Signal*> signals; Subject subject; };
+// An open alert, or one that came again within its tolerance. A service that many share answers again when it does:
+// its hiccups explain nothing, however many.
+bool stands(const Signal& s, const ClassifyParams& params) {
+  if (s.alerts.empty() || !all_closed(s.alerts)) return true;
+  const Needed needed = needed_of(s, params);
+  return s.meaning.scope != Scope::shared && repeated(s.alerts, needed.count, needed.window);
+}
+
+// When the trouble in question began: the alert that is still open, else the first one.
+std::optional<Nanoseconds> begin_of(const Signal& s) {
+  if (!s.alerts.empty() && !s.alerts.back().closed && s.alerts.back().begin) return s.alerts.back().begin;
+  return s.start;
+}
+
+struct Group {
+  std::vector<const Signal*> signals;
+  Subject subject;
+};
+
+std::map<std::string, Group> group_signals(const std::vector<Signal>& signals, const ClassifyParams& params) {
   std::map<std::string, Group> groups;
   for (const Signal& s : signals) {
     const Subject subject = subject_of(s);
@@ -121,98 +150,110 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
     group.subject = subject;
     group.signals.push_back(&s);
   }
-  std::vector<Finding> out;
-  for (const auto& [key, group] : groups) {
-    const Signal& first = *group.signals.front();  // the earliest: signals are in order of time
-    Finding f;
-    f.id = "classify/" + key;
-    f.analysis = "classify";
-    f.subject = group.subject;
-    f.event_class = first.event_class;
-    f.symptom = first.meaning.symptom;
-    f.severity = first.meaning.severity;
-    f.role = first.meaning.role;
-    f.scope = first.meaning.scope;
-    f.cause = first.meaning.cause;
-    f.origin = first.origin;
-    f.title = first.meaning.title;
-    f.action = first.meaning.action;
-    f.leads_to = first.meaning.leads_to;
-    f.host = first.host;
-    f.count = 0;
-    std::set<std::string> hosts;
-    std::set<std::int64_t> ranks;
-    std::vector<Nanoseconds> times;
-    for (const Signal* s : group.signals) {
-      if (s->host) hosts.insert(*s->host);
-      if (s->rank) ranks.insert(*s->rank);
-      f.severity = std::max(f.severity, s->meaning.severity);
-      f.count += s->count;
-      if (s->start && (!f.start || *s->start < *f.start)) { f.start = s->start; f.uncertainty = s->uncertainty; }
-      if (s->end && (!f.end || *s->end > *f.end)) f.end = s->end;
-      f.alerts.insert(f.alerts.end(), s->alerts.begin(), s->alerts.end());
-      times.insert(times.end(), s->times.begin(), s->times.end());
-    }
-    // Evidence of the earliest first, then one from each other place.
-    for (std::size_t round = 0; round < 3; ++round)
-      for (const Signal* s : group.signals)
-        if (round < s->evidence.size() && f.evidence.size() < kEvidence) f.evidence.push_back(s->evidence[round]);
-    std::sort(times.begin(), times.end());
-    f.hosts.assign(hosts.begin(), hosts.end());
-    f.ranks.assign(ranks.begin(), ranks.end());
-    f.advice = fill(first.meaning.advice, first, f.subject);
-    if (!first.exception.empty()) {
-      f.numbers.emplace_back("exception", first.exception);
-      f.numbers.emplace_back("function", first.function);
-    }
-    f.numbers.emplace_back("message", first.message.substr(0, 300));
-    if (first.code) f.numbers.emplace_back("code", std::to_string(*first.code));
-    f.numbers.emplace_back("hosts", std::to_string(hosts.size()));
-    f.numbers.emplace_back("ranks", std::to_string(ranks.size()));
-    if (first.peer_host) f.numbers.emplace_back("peer", *first.peer_host);
-    std::sort(f.numbers.begin(), f.numbers.end());
+  // Where one stands, those that were taken back say nothing more.
+  for (auto& [key, group] : groups)
+    if (std::any_of(group.signals.begin(), group.signals.end(), [&](const Signal* s) { return stands(*s, params); }))
+      std::erase_if(group.signals, [&](const Signal* s) { return !stands(*s, params); });
+  return groups;
+}
 
-    f.outcome = Outcome::fired;
-    f.confidence = f.severity == Severity::critical ? 0.95 : f.severity == Severity::distributed ? 0.6 : f.severity == Severity::warning ? 0.5 : 0.2;
-    f.why = first.meaning.why;
-    int needed = 0;
-    Nanoseconds window = 0;
-    if (first.meaning.tolerance) { needed = first.meaning.tolerance->count; window = first.meaning.tolerance->window_s * kSecond; }
-    else if (network(first)) { needed = params.network_alerts; window = params.network_window; }
-    if (first.before_job) {
-      f.outcome = Outcome::ruled_out;
-      f.confidence = 0.9;
-      f.why = fmt::format("It ended {} before the job's first output: it belongs to an earlier run of this machine.", human_duration(*facts.job_start - *f.end));
-    } else if (first.hearsay) {
-      f.hearsay = true;
-      judge_hearsay(facts, signals, first, f);
-    } else if (first.absent) {
-      f.outcome = Outcome::ruled_out;
-      f.confidence = 0.9;
-      f.why = "The machine is not among those of the last attempt.";
-    } else if (!f.alerts.empty() && all_closed(f.alerts)) {
-      if (needed < 2) needed = params.network_alerts, window = params.network_window;
-      if (!repeated(f.alerts, needed, window)) {
-        f.transient = true;
-        f.outcome = Outcome::ruled_out;
-        f.confidence = 0.7;
-        f.why = taken_back(f.alerts, needed, window);
-      }
-    } else if (f.alerts.empty() && needed > 1 && !dense(times, f.count, needed, window)) {
-      f.outcome = Outcome::ruled_out;
-      f.confidence = 0.7;
-      f.why = fmt::format("A transient: {} within {} would count, {} seen.", needed, human_duration(window), f.count);
-    } else if (!f.alerts.empty() && f.severity < Severity::critical && needed > 1 && !repeated(f.alerts, needed, window)) {
-      f.outcome = Outcome::ruled_out;
-      f.confidence = 0.7;
-      f.why = fmt::format("{} within {} would count, {} seen.", needed, human_duration(window), f.alerts.size());
-    } else if (first.state && f.role == Role::root) {
-      f.confidence = 0.5;
-      f.why += " The reading has no moment of its own: it may be older than the job.";
-    } else if (!f.start && f.role == Role::root && f.severity == Severity::critical && facts.job_start) {
-      f.confidence = 0.75;
-      f.why += " Its time cannot be tied to the job's.";
-    }
+// Everything but the judgement. times: of all occurrences, sorted.
+Finding describe(const std::string& key, const Group& group, std::vector<Nanoseconds>& times) {
+  const Signal& first = *group.signals.front();  // the earliest: signals are in order of time
+  Finding f;
+  f.id = "classify/" + key;
+  f.analysis = "classify";
+  f.subject = group.subject;
+  f.event_class = first.event_class;
+  f.symptom = first.meaning.symptom;
+  f.severity = first.meaning.severity;
+  f.role = first.meaning.role;
+  f.scope = first.meaning.scope;
+  f.cause = first.meaning.cause;
+  f.origin = first.origin;
+  f.title = first.meaning.title;
+  f.action = first.meaning.action;
+  f.leads_to = first.meaning.leads_to;
+  f.host = first.host;
+  std::set<std::string> hosts;
+  std::set<std::int64_t> ranks;
+  for (const Signal* s : group.signals) {
+    if (s->host) hosts.insert(*s->host);
+    if (s->rank) ranks.insert(*s->rank);
+    f.severity = std::max(f.severity, s->meaning.severity);
+    f.count += s->count;
+    const auto begin = begin_of(*s);
+    if (begin && (!f.start || *begin < *f.start)) { f.start = begin; f.uncertainty = s->uncertainty; }
+    if (s->end && (!f.end || *s->end > *f.end)) f.end = s->end;
+    f.alerts.insert(f.alerts.end(), s->alerts.begin(), s->alerts.end());
+    times.insert(times.end(), s->times.begin(), s->times.end());
+  }
+  std::sort(times.begin(), times.end());
+  // Evidence of the earliest first, then one from each other place.
+  for (std::size_t round = 0; round < 3; ++round)
+    for (const Signal* s : group.signals)
+      if (round < s->evidence.size() && f.evidence.size() < kEvidence) f.evidence.push_back(s->evidence[round]);
+  f.hosts.assign(hosts.begin(), hosts.end());
+  f.ranks.assign(ranks.begin(), ranks.end());
+  f.advice = fill(first.meaning.advice, first, f.subject);
+  if (!first.exception.empty()) {
+    f.numbers.emplace_back("exception", first.exception);
+    f.numbers.emplace_back("function", first.function);
+  }
+  f.numbers.emplace_back("message", first.message.substr(0, 300));
+  if (first.code) f.numbers.emplace_back("code", std::to_string(*first.code));
+  f.numbers.emplace_back("hosts", std::to_string(hosts.size()));
+  f.numbers.emplace_back("ranks", std::to_string(ranks.size()));
+  if (first.peer_host) f.numbers.emplace_back("peer", *first.peer_host);
+  std::sort(f.numbers.begin(), f.numbers.end());
+  return f;
+}
+
+void rule_out(Finding& f, double confidence, std::string why) {
+  f.outcome = Outcome::ruled_out;
+  f.confidence = confidence;
+  f.why = std::move(why);
+}
+
+void judge(const Facts& facts, const std::vector<Signal>& signals, const Group& group, const std::vector<Nanoseconds>& times, const ClassifyParams& params, Finding& f) {
+  const Signal& first = *group.signals.front();
+  const Needed needed = needed_of(first, params);
+  f.outcome = Outcome::fired;
+  f.confidence = confidence::of(f.severity);
+  f.why = first.meaning.why;
+  if (first.before_job)
+    return rule_out(f, confidence::kRuledOutByTime, fmt::format("It ended {} before the job's first output: it belongs to an earlier run of this machine.", human_duration(*facts.job_start - *f.end)));
+  if (first.hearsay) {
+    f.hearsay = true;
+    return judge_hearsay(facts, signals, first, f);
+  }
+  if (first.absent) return rule_out(f, confidence::kRuledOutByTime, "The machine is not among those of the last attempt.");
+  if (!stands(first, params)) {
+    f.transient = true;
+    return rule_out(f, confidence::kTransient, taken_back(f.alerts, needed.count, needed.window));
+  }
+  if (f.alerts.empty() && needed.count > 1 && !dense(times, f.count, needed.count, needed.window))
+    return rule_out(f, confidence::kTransient, fmt::format("A transient: {} within {} would count, {} seen.", needed.count, human_duration(needed.window), f.count));
+  // One open alert of a warning's weight may be a port that nobody uses.
+  if (!f.alerts.empty() && f.severity < Severity::critical && f.scope == Scope::host_local && needed.count > 1 && !repeated(f.alerts, needed.count, needed.window) && network(first))
+    return rule_out(f, confidence::kTransient, fmt::format("{} within {} would count, {} seen.", needed.count, human_duration(needed.window), f.alerts.size()));
+  if (first.state && f.role == Role::root) {
+    f.confidence = confidence::kStateReading;
+    f.why += " The reading has no moment of its own: it may be older than the job.";
+  } else if (!f.start && f.role == Role::root && f.severity == Severity::critical && facts.job_start) {
+    f.confidence = confidence::kUndated;
+    f.why += " Its time cannot be tied to the job's.";
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& signals, const ClassifyParams& params) {
+  std::vector<Finding> out;
+  for (const auto& [key, group] : group_signals(signals, params)) {
+    std::vector<Nanoseconds> times;
+    Finding f = describe(key, group, times);
+    judge(facts, signals, group, times, params, f);
     out.push_back(std::move(f));
   }
   // One link that flaps is a transient; the links of many hosts that fail in the same moment are a switch.

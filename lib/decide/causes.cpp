@@ -24,6 +24,12 @@ bool leads_to(const Finding& cause, const std::string& event_class) {
   return false;
 }
 
+std::string number_of(const Finding& f, std::string_view key) {
+  for (const auto& [name, value] : f.numbers)
+    if (name == key) return value;
+  return {};
+}
+
 // One cause per kind and moment: the same fault on two hosts at once is one cause with two hosts.
 void add(std::vector<Cause>& causes, CauseKind kind, const Finding& f, const DecideParams& params) {
   const bool machine = kind == CauseKind::machine || kind == CauseKind::network;
@@ -87,12 +93,24 @@ class Sieve {
 
   // What was taken back is a cause only when something broke while it lasted.
   void remember_transient(const Finding& f) {
-    if (!out_.first_consequence || went_on(f)) return;
+    // Only what carries the traffic that broke: a server's hiccup breaks no connection between ranks.
+    if (!out_.first_consequence || went_on(f) || f.scope != Scope::host_local || f.symptom != "Infiniband Error" || !touched(f)) return;
     for (const Alert& a : f.alerts)
       if (a.begin && a.end && *a.begin - f.uncertainty - kSlack <= *out_.first_consequence && *out_.first_consequence <= *a.end + f.uncertainty + params_.after_alert) {
         out_.transients.push_back(&f);
         return;
       }
+  }
+
+  // Its host is an end of something that broke, as far as ends are known.
+  bool touched(const Finding& f) const {
+    bool known = false;
+    for (const Finding& other : incident_.findings) {
+      if (other.analysis != "classify" || other.outcome != Outcome::fired || other.role != Role::cascade || other.symptom == "Job Hang") continue;
+      known = known || !other.hosts.empty();
+      if (f.host && (contains(other.hosts, *f.host) || number_of(other, "peer") == *f.host)) return true;
+    }
+    return !known;
   }
 
   bool passes(const Finding& f, CauseKind kind) {
@@ -110,6 +128,12 @@ class Sieve {
         !(f.start && out_.first_consequence && std::abs(*out_.first_consequence - *f.start) < params_.same_moment))
       return exclude(f, Exclusion::unplaced, "no rank reports a CUDA error, and it cannot be placed near the failure"), false;
     return true;
+  }
+
+  bool communication_failed() const {
+    return std::any_of(incident_.findings.begin(), incident_.findings.end(), [](const Finding& f) {
+      return f.outcome == Outcome::fired && f.analysis == "classify" && f.role == Role::cascade && f.severity >= Severity::distributed && f.event_class.rfind("rdzv", 0) != 0;
+    });
   }
 
   bool cuda_error() const {
@@ -179,6 +203,9 @@ class Sieve {
   }
 
   bool came_first(const Finding& f) {
+    // Whoever is asked to stop after others broke down is being cleaned up.
+    if (*kind_of(f) == CauseKind::outside && (f.start ? out_.first_consequence && *f.start + f.uncertainty >= *out_.first_consequence : communication_failed()))
+      return exclude(f, Exclusion::after_failure, "ranks reported failed communication before it, or it cannot be placed before that"), false;
     if (f.start && first_ && *f.start - f.uncertainty - first_uncertainty_ - kSlack > *first_)
       return exclude(f, Exclusion::after_failure, fmt::format("it came {} after the first {}", human_duration(*f.start - *first_), first_is_cause_ ? "failure" : "sign of failure on other ranks")), false;
     if (*kind_of(f) == CauseKind::network && f.start && out_.first_consequence && *out_.first_consequence - f.end.value_or(*f.start) > params_.network_lead)

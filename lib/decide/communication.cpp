@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "decide/walk.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::decide {
 
@@ -85,7 +86,7 @@ Answer few_reporters(Walk& w) {
   v.precision = hosts.size() == 1 && peers.empty() ? "exact" : "candidates";
   v.symptom = from.front()->symptom == "None" ? "Infiniband Error" : from.front()->symptom;
   v.start = from.front()->start;
-  for (const std::string& host : hosts) target(v, {"host", host}, 0.55, ids(from));
+  for (const std::string& host : hosts) target(v, {"host", host}, confidence::kFewReporters, ids(from));
   v.summary = fmt::format("Only {} of {} hosts report broken communication: {}. Isolating them may take one too many and ends the question.", hosts.size(), w.incident.hosts_with_output, list({hosts.begin(), hosts.end()}));
   for (const std::string& host : hosts) drain(v, host, "distributed errors");
   return taken(fmt::format("at most {} hosts report (Aegis section 4.1.1)", w.params.few_reporters));

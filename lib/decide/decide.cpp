@@ -7,6 +7,7 @@
 
 #include "decide/history.hpp"
 #include "decide/walk.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::decide {
 
@@ -71,6 +72,21 @@ void tell_chain(Walk& w) {
   }
 }
 
+// An isolation that is less sure than that is a suspicion: the machine is checked, and stays in service until it fails.
+void weigh_isolation(Verdict& v) {
+  if (v.action != "isolate" || v.targets.empty()) return;
+  double most = 0;
+  for (const Target& t : v.targets) most = std::max(most, t.confidence);
+  if (most >= confidence::kLeastToIsolate) return;
+  v.action = "checks";
+  v.precision = "candidates";
+  std::erase_if(v.next, [](const NextStep& n) { return n.kind == "command"; });
+  std::vector<std::string> hosts;
+  for (const Target& t : v.targets)
+    if (t.subject.kind == "host") hosts.push_back(t.subject.id);
+  if (!hosts.empty()) next(v, "command", checks_of(hosts));
+}
+
 }  // namespace
 
 Verdict decide(const Case& incident, const DecideParams& params) {
@@ -81,6 +97,7 @@ Verdict decide(const Case& incident, const DecideParams& params) {
     if (answer.outcome == "taken") break;
   }
   consider_history(incident, w.verdict);
+  weigh_isolation(w.verdict);
   std::set<std::string> remarked;
   for (const auto& [finding, reason, why] : w.first.excluded) {
     w.verdict.steps.push_back({"excluded", "ruled_out", fmt::format("{} on {}: {}", finding->event_class, finding->subject.id, why)});

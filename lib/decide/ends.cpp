@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "decide/walk.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::decide {
 
@@ -71,7 +72,7 @@ std::string failure(const Walk& w) {
   for (const Finding& f : w.incident.findings)
     if (f.analysis == "collectives" && f.outcome == Outcome::not_enough_evidence && !zero) return "collectives are unfinished, and nothing says that the job ended well";
   // A job that ended well was not ended by a machine: what the machine reports is worth a look, and no failure.
-  const bool machine = w.best(CauseKind::machine) != nullptr && w.best()->confidence >= 0.9 && !zero;
+  const bool machine = w.best(CauseKind::machine) != nullptr && w.best()->confidence >= confidence::kSureOfMachine && !zero;
   if (machine) return "a machine of the job reports a critical error";
   if (w.best(CauseKind::numerics) != nullptr) return "the loss stopped being a number";
   if (!zero && w.best() != nullptr && (w.best()->kind == CauseKind::environment || w.best()->kind == CauseKind::outside)) return "the logs tell of a failure";

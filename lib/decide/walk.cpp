@@ -1,6 +1,7 @@
 #include "decide/walk.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -59,8 +60,10 @@ void advise(Verdict& v, const Cause& cause) {
 }
 
 std::string lower_first(std::string text) {
+  static const std::set<std::string> kProperNames{"Ceph", "Ethernet", "Gloo", "Horovod", "Kubernetes", "Lustre", "Python", "Ray", "Slurm"};
   const std::string first = text.substr(0, text.find(' '));
-  if (std::count_if(first.begin(), first.end(), [](unsigned char c) { return isupper(c); }) == 1 && isupper(static_cast<unsigned char>(first[0])) && first.size() > 1) text[0] = static_cast<char>(tolower(text[0]));
+  const auto capitals = std::count_if(first.begin(), first.end(), [](unsigned char c) { return isupper(c); });
+  if (capitals == 1 && isupper(static_cast<unsigned char>(first[0])) && first.size() > 1 && kProperNames.count(first) == 0) text[0] = static_cast<char>(tolower(text[0]));
   return text;
 }
 

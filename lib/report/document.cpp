@@ -33,6 +33,13 @@ json finding(const Finding& f) {
           {"numbers", numbers}, {"evidence", places}};
 }
 
+// What a program that restarts jobs needs to know: as it is, only after what the verdict asks for, or not at all.
+const char* restart_after(const Verdict& v) {
+  if (v.action == "none" || v.action == "reattempt" || v.action == "mitigate") return "yes";
+  if (v.action == "offline" || v.action == "investigate") return "no";
+  return "after_repair";
+}
+
 }  // namespace
 
 std::string to_json(const Incident& incident) {
@@ -77,7 +84,7 @@ std::string to_json(const Incident& incident) {
   for (const NextStep& n : v.next) following.push_back({{"kind", n.kind}, {"text", n.text}});
   json chain = json::array();
   for (const ChainLink& c : v.chain) chain.push_back({{"time", time_or_null(c.time)}, {"who", c.who}, {"what", c.what}, {"finding", c.finding}});
-  document["verdict"] = {{"action", v.action}, {"targets", targets}, {"precision", v.precision}, {"summary", v.summary}, {"steps", steps}, {"next", following}, {"chain", chain}};
+  document["verdict"] = {{"action", v.action}, {"restart", restart_after(v)}, {"targets", targets}, {"precision", v.precision}, {"summary", v.summary}, {"steps", steps}, {"next", following}, {"chain", chain}};
   json findings = json::array();
   for (const Finding& f : incident.findings) findings.push_back(finding(f));
   document["findings"] = std::move(findings);

@@ -41,7 +41,9 @@ std::string text(const json& object, const char* key) {
 
 }  // namespace
 
-std::string to_markdown(const std::string& document, bool explain) {
+namespace {
+
+std::string to_markdown(const std::string& document, const RenderOptions& options) {
   const json d = json::parse(document, nullptr, false);
   if (!d.is_object()) return "";
   const json& v = d["verdict"];
@@ -72,7 +74,7 @@ std::string to_markdown(const std::string& document, bool explain) {
     out += "\n## What to do next\n\n";
     for (const json& n : v["next"]) out += fmt::format("- {}{}\n", text(n, "kind") == "collect" ? "collect: " : "", text(n, "kind") == "command" ? code(text(n, "text")) : escaped(text(n, "text")));
   }
-  if (explain) {
+  if (options.explain) {
     out += "\n## How the verdict was reached\n\n| step | outcome | why |\n|---|---|---|\n";
     for (const json& s : v["steps"]) out += fmt::format("| {} | {} | {} |\n", escaped(text(s, "step")), escaped(text(s, "outcome")), escaped(text(s, "why")));
   }
@@ -81,5 +83,10 @@ std::string to_markdown(const std::string& document, bool explain) {
   for (const json& problem : b["problems"]) out += fmt::format("\nNot read: {}: {}\n", code(text(problem, "path")), escaped(text(problem, "reason")));
   return out;
 }
+
+}  // namespace
+
+extern const Format kMarkdown;
+constinit const Format kMarkdown{"md", "report.md", to_markdown};
 
 }  // namespace culprit::report

@@ -2,7 +2,9 @@
 // made from that document: no two reports can disagree, and none computes a number.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/finding.hpp"
@@ -25,14 +27,22 @@ struct Incident {
 // The document, indented, keys sorted, a line end at its end. The same incident gives the same bytes.
 std::string to_json(const Incident& incident);
 
-struct TextOptions {
+struct RenderOptions {
   bool color = false;
   bool explain = false;          // the walk down the ladder
   bool verbose = false;          // every finding, the whole ledger
   std::size_t width = 100;
 };
-// From the document.
-std::string to_text(const std::string& document, const TextOptions& options);
-std::string to_markdown(const std::string& document, bool explain);
+
+// A form of the report, made from the document alone. Adding one is one file that ends with a Format, named in formats.cpp.
+struct Format {
+  std::string_view name;         // of --format
+  std::string_view file;         // what `-o` calls it
+  std::string (*render)(const std::string& document, const RenderOptions& options);
+};
+
+// In the order in which help lists them; the first is what a terminal gets.
+std::span<const Format* const> formats();
+const Format* find_format(std::string_view name);
 
 }  // namespace culprit::report

@@ -82,7 +82,9 @@ std::string bytes_text(std::uint64_t bytes) {
 
 }  // namespace
 
-std::string to_text(const std::string& document, const TextOptions& options) {
+namespace {
+
+std::string to_text(const std::string& document, const RenderOptions& options) {
   const json d = json::parse(document, nullptr, false);
   if (!d.is_object()) return "";
   const Painter p{options.color};
@@ -191,5 +193,10 @@ std::string to_text(const std::string& document, const TextOptions& options) {
   }
   return out;
 }
+
+}  // namespace
+
+extern const Format kText;
+constinit const Format kText{"text", "report.txt", to_text};
 
 }  // namespace culprit::report

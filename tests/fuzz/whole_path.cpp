@@ -226,9 +226,9 @@ Result<> run(const std::string& path, const Check& check, Diagnosed& out) {
   check_findings(judge, findings, check);
   check_findings(judge, db.findings(), {});   // they come back as they went in
   check_document(judge, document, rows);
-  check_plain(judge, "text", report::to_text(document, {false, true, true, 100}));
-  check_plain(judge, "markdown", report::to_markdown(document, true));
-  if (report::to_text(document, {true, true, true, 20}).empty()) judge.say("the narrow report is empty");
+  for (const report::Format* f : report::formats())
+    if (f->name != "json") check_plain(judge, std::string(f->name).c_str(), f->render(document, {false, true, true, 100}));
+  if (report::find_format("text")->render(document, {true, true, true, 20}).empty()) judge.say("the narrow report is empty");
   return {};
 }
 

@@ -1,0 +1,36 @@
+// How sure a kind of evidence makes a claim: one table, so that a figure that is printed can be found and set. Each is the
+// share of right answers among simulated incidents in which a claim rested on this kind of evidence and on nothing else
+// (`bench/reliability.py` prints the diagram); where the simulation has too few cases the source is named.
+#pragma once
+
+#include "model/rows.hpp"
+
+namespace culprit::confidence {
+
+// A line that a rule knows, by its severity.
+inline constexpr double kCritical = 0.95;
+inline constexpr double kDistributed = 0.6;
+inline constexpr double kWarning = 0.5;
+inline constexpr double kInfo = 0.2;
+constexpr double of(Severity severity) {
+  return severity == Severity::critical ? kCritical : severity == Severity::distributed ? kDistributed : severity == Severity::warning ? kWarning : kInfo;
+}
+
+// The same line with a weaker place in the story.
+inline constexpr double kUndated = 0.75;        // nothing ties its time to the job's
+inline constexpr double kStateReading = 0.5;    // a counter or a port state: it may be older than the job
+inline constexpr double kHearsay = 0.3;         // a program's output quotes it
+
+// Who reports, against who does not.
+inline constexpr double kFewReporters = 0.65;   // two hosts of many report broken communication (Aegis section 4.1.1)
+
+// What speaks against a suspicion.
+inline constexpr double kRuledOutByTime = 0.9;  // before the job, or of a machine that had no part in it
+inline constexpr double kTransient = 0.7;       // taken back, below its tolerance (ByteRobust section 4.1)
+
+// Below this an isolation is not printed as one: it costs a machine, and four in ten would be innocent.
+inline constexpr double kLeastToIsolate = 0.6;
+// From here on a machine's own fault counts as the failure of a job of which nothing else says that it failed.
+inline constexpr double kSureOfMachine = 0.9;
+
+}  // namespace culprit::confidence

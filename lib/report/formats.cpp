@@ -1,0 +1,26 @@
+#include <algorithm>
+
+#include "report/report.hpp"
+
+namespace culprit::report {
+
+extern const Format kText, kJson, kMarkdown;
+
+namespace {
+
+constexpr const Format* kAll[] = {&kText, &kJson, &kMarkdown};
+
+std::string as_it_is(const std::string& document, const RenderOptions&) { return document; }
+
+}  // namespace
+
+constinit const Format kJson{"json", "report.json", as_it_is};
+
+std::span<const Format* const> formats() { return kAll; }
+
+const Format* find_format(std::string_view name) {
+  const auto it = std::find_if(std::begin(kAll), std::end(kAll), [&](const Format* f) { return f->name == name; });
+  return it == std::end(kAll) ? nullptr : *it;
+}
+
+}  // namespace culprit::report
