@@ -87,6 +87,7 @@ TEST(Ladder, AJobThatEndedWellAccusesNobody) {
 TEST(Ladder, AnAlertThatWasTakenBackIsRetriedOnce) {
   Finding flap = machine("n07", 100 * kMinute, "ib_link_down");
   flap.outcome = Outcome::ruled_out;
+  flap.symptom = "Infiniband Error";
   flap.transient = true;
   flap.alerts = {{100 * kMinute, 100 * kMinute + 4 * kSecond, {}, true}};
   Verdict v = decide::decide(job({flap, timeouts(100 * kMinute + 2 * kSecond)}));
