@@ -120,8 +120,9 @@ class Sieve {
     const bool of_host = kind == CauseKind::machine || kind == CauseKind::network || (kind == CauseKind::resource && f.origin != Origin::any);
     if (of_host && f.host && !incident_.job_hosts.empty() && !contains(incident_.job_hosts, *f.host))
       return exclude(f, Exclusion::not_of_job, fmt::format("no process of the job ran on {}", *f.host)), false;
-    if (!f.start && !corroborated(f, kind))
-      return exclude(f, Exclusion::unplaced, "nothing tells when it was, and no other source confirms it"), false;
+    if ((!f.start || vague(f)) && !corroborated(f, kind))
+      return exclude(f, Exclusion::unplaced, !f.start ? "nothing tells when it was, and no other source confirms it"
+                                                      : fmt::format("its time is known to {} only, so it may have come after the failure, and no other source confirms it", human_duration(f.uncertainty))), false;
     // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when it reports a CUDA
     // error, or when they fall into its last moments.
     if (kind == CauseKind::device_or_program && f.event_class.rfind("gpu_xid/", 0) == 0 && incident_.any_training_output && !cuda_error() &&
@@ -134,6 +135,11 @@ class Sieve {
     return std::any_of(incident_.findings.begin(), incident_.findings.end(), [](const Finding& f) {
       return f.outcome == Outcome::fired && f.analysis == "classify" && f.role == Role::cascade && f.severity >= Severity::distributed && f.event_class.rfind("rdzv", 0) != 0;
     });
+  }
+
+  // Its clock is so uncertain that it may stand on either side of the first failure.
+  bool vague(const Finding& f) const {
+    return f.uncertainty > kSlack && out_.first_consequence && *f.start + f.uncertainty > *out_.first_consequence && *f.start - f.uncertainty <= *out_.first_consequence;
   }
 
   bool cuda_error() const {

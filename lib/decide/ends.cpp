@@ -125,8 +125,8 @@ Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
   v.action = "investigate";
   v.precision = "candidates";
   const Case& c = w.incident;
-  v.summary = c.last_iteration ? fmt::format("No known sign of a failure, and no proof of success: the logs end after iteration {}{}.", *c.last_iteration, c.planned_iterations ? fmt::format(" of {}", *c.planned_iterations) : "")
-                               : "No known sign of a failure, and no proof of success: the logs end here.";
+  v.summary = c.last_iteration ? fmt::format("No sign of a known failure, and no proof of success: the logs end after iteration {}{}.", *c.last_iteration, c.planned_iterations ? fmt::format(" of {}", *c.planned_iterations) : "")
+                               : "No sign of a known failure, and no proof of success: the logs end here.";
   quote_leads(w, leads);
   if (const Finding* f = undecided(w)) v.summary += " The dumps are of one moment: they do not tell whether it stood still then." + lead(*f);
   remarks(w);
@@ -260,8 +260,11 @@ Answer config_check(Walk& w) {
     if (broke == nullptr && f.analysis == "classify" && f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom != "Job Hang" && f.severity >= Severity::distributed) broke = &f;
   if (broke == nullptr) return ruled_out("settings differ between hosts, and no connection broke or failed to come up");
   std::stable_sort(from.begin(), from.end(), [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
-  // What does not fit shows when communicators are set up: a job that completed steps ran with it.
-  if (w.incident.last_iteration.value_or(0) > 0 || w.incident.last_progress) {
+  // What does not fit shows when communicators are set up: a job that completed steps ran with it. Where the connections
+  // that broke first have no common end, one host that differs from all others is the answer all the same (Aegis algorithm 1).
+  const bool ran = w.incident.last_iteration.value_or(0) > 0 || w.incident.last_progress;
+  const bool no_common_end = std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.analysis == "root_diag" && f.outcome == Outcome::ruled_out; });
+  if (ran && !(no_common_end && from.front()->hosts.size() == 1 && w.incident.hosts >= 4)) {
     next(w.verdict, "plan", fmt::format("Hosts differ in {}, which is not what ended the job: make them equal before the next start (`culprit drift -d incident.db`).", from.front()->subject.id));
     return ruled_out(fmt::format("{} differs between hosts, and the job completed steps with it", from.front()->subject.id));
   }
@@ -293,7 +296,7 @@ Answer config_check(Walk& w) {
 
 Answer leftover(Walk& w) {
   Verdict& v = w.verdict;
-  const bool hang = std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom == "Job Hang"; });
+  const bool hang = timed_out(w);
   const bool crash = after_effects(w) || std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [](const ExitFact& x) { return x.code != 0; });
   const std::vector<const Finding*> leads = strongest_leads(w);
   v.precision = "candidates";

@@ -94,7 +94,7 @@ Answer ended_outside(Walk& w) {
 }
 
 Answer process_ended(Walk& w) {
-  if (std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom == "Job Hang"; }))
+  if (timed_out(w))
     return ruled_out("ranks timed out: how their processes ended is a consequence");
   const ExitFact* x = first_bad_end(w);
   if (x == nullptr) return ruled_out("no process is known to have ended badly");

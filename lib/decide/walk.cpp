@@ -98,6 +98,17 @@ bool scheduler_word(const Finding& f) {
   return f.outcome == Outcome::fired && (f.event_class == "scheduler_time_limit" || f.event_class == "scheduler_teardown" || f.event_class == "k8s_teardown");
 }
 
+bool timed_out(const Walk& w) {
+  bool terminated = false, broke = false;
+  for (const Finding& f : w.incident.findings) {
+    if (f.outcome != Outcome::fired || f.analysis != "classify" || f.role != Role::cascade) continue;
+    if (f.symptom == "Job Hang" && f.event_class != "nccl_watchdog_terminate") return true;
+    terminated = terminated || f.event_class == "nccl_watchdog_terminate";
+    broke = broke || (f.symptom != "Job Hang" && f.severity >= Severity::distributed);
+  }
+  return terminated && !broke;
+}
+
 bool after_effects(const Walk& w) {
   return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::cascade; });
 }

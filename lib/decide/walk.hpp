@@ -69,6 +69,9 @@ bool scheduler_word(const Finding& f);
 // Ranks report failed communication.
 bool after_effects(const Walk& w);
 
+// Ranks waited longer than a collective may take. A watchdog that ends its process after a broken connection says no such thing.
+bool timed_out(const Walk& w);
+
 // Why this is a job that failed; "" when nothing says so.
 std::string failure(const Walk& w);
 
