@@ -189,7 +189,7 @@ bool binary(std::string_view bytes) {
 
 }  // namespace
 
-extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kManifest, kProcessDump, kProcessFile, kPyspyJson, kRasJson, kStatDot;
+extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kLogExport, kManifest, kProcessDump, kProcessFile, kPyspyJson, kRasJson, kStatDot;
 extern const Document kPrometheusJson, kRdmaStatisticJson, kSysCounterFile;
 extern const RecordText kPrometheusText, kSmiCsv, kSmiDmon, kRdmaStatistic, kSysCounters, kEthtoolStatistics;
 extern const Document kGoldenValues, kTensorboard, kWandbSummary;
@@ -202,7 +202,7 @@ constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv, &kSmiD
 constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kProcessFile, &kKubernetesJson, &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,
                                           &kStatDot, &kRasJson, &kSlurmTopology, &kSlurmTopologyYaml, &kHostfile, &kNetworkCsv, &kNetworkJson, &kGpuTopology,
                                           &kGoldenValues, &kTensorboard, &kWandbSummary, &kPrometheusJson, &kRdmaStatisticJson, &kSysCounterFile,
-                                          &kEnvironment, &kModinfo, &kPackages, &kSysctl, &kHostWords, &kBootList, &kPodsYaml};
+                                          &kEnvironment, &kModinfo, &kPackages, &kSysctl, &kHostWords, &kBootList, &kPodsYaml, &kLogExport};
 }
 
 std::span<const Document* const> documents() { return kDocuments; }

@@ -174,9 +174,13 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   for (const std::string_view other : {"elapsed time per iteration", "train_step_timing", "reduced_train_loss", "grad_norm: ", "{'loss'", "RunningAvg", "'train_loss'", "  tps: "})
     if (text.find(other) != std::string_view::npos) return {};
   static const re2::RE2 kStep(R"((?i)(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?)");
-  static const re2::RE2 kLoss(R"((?i)(?:^|[\s|,(])(?:train[ _]?|lm[ _]?|avg[ _]?)?loss\s*[=:]\s*([-+.\deE]+|nan|inf|-inf))");
+  static const re2::RE2 kLoss(R"((?i)(?:^|[\s|,(])(?:train[ _]?|lm[ _]?|avg[ _]?)?loss\s*(?:[=:]|\s)\s*([-+.\deE]+|nan|inf|-inf)(?:[\s|,;)]|$))");
   // A unit must be there, in the name or after the number; a bare "time" is mostly the time since the start, unless it is in ms.
   static const re2::RE2 kTook(R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|time[ _]per[ _](?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?\s*[=:]\s*(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
+  // "41 ms/step", "1.2s/it": the unit says what it is a time of.
+  static const re2::RE2 kTimePerStep(R"((?i)(?:^|[\s|,(])(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)\s*/\s*(?:step|iter(?:ation)?|it)\b)");
+  // MaxText: "completed step: 12, seconds: 3.871, TFLOP/s/device: 187.3, ..., loss: 10.871".
+  static const re2::RE2 kSeconds(R"(^completed step: \d+, seconds: (\d+(?:\.\d*)?),)");
   static const re2::RE2 kBareTime(R"((?i)(?:^|[\s|,(])time\s*[=:]?\s*(\d+(?:\.\d*)?)\s*(?:ms|msec)(?:[\s|,;)]|$))");
   std::int64_t step = 0;
   std::string total, loss;
@@ -192,6 +196,10 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   if (re2::RE2::PartialMatch(piece, kTook, &of_name, &took, &after)) {
     const std::string& unit = after.empty() ? of_name : after;
     if (const auto value = number(took, odd); value && !unit.empty()) row.iteration_ms = unit[0] == 'm' || unit[0] == 'M' ? *value : *value * 1e3;
+  } else if (double each = 0; re2::RE2::PartialMatch(piece, kTimePerStep, &each, &after)) {
+    row.iteration_ms = after[0] == 'm' || after[0] == 'M' ? each : each * 1e3;
+  } else if (re2::RE2::PartialMatch(piece, kSeconds, &each)) {
+    row.iteration_ms = each * 1e3;
   } else if (re2::RE2::PartialMatch(piece, kBareTime, &ms)) {
     row.iteration_ms = ms;
   }
@@ -205,7 +213,8 @@ constexpr std::string_view kNemoWords[] = {"train_step_timing in s", "reduced_tr
 constexpr std::string_view kTitanWords[] = {"grad_norm: ", "  tflops: "};
 constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
 // The step, not the loss: progress bars are full of losses. Both must be there: counters called global_step are everywhere.
-constexpr std::string_view kGenericWords[] = {" step=", " step:", "|step=", "[step ", "global_step=", "iteration=", "iteration:", " iter=", " iter:", " Step "};
+constexpr std::string_view kGenericWords[] = {" step=", " step:", "|step=", "[step ", "global_step=", "iteration=", "iteration:", " iter=", " iter:", " Step ", "ms/step", " s/step", "s/iter",
+                                            "| loss 0", "| loss 1", "| loss 2", "| loss 3", "| loss 4", "| loss 5", "| loss 6", "| loss 7", "| loss 8", "| loss 9"};
 
 }  // namespace
 

@@ -357,6 +357,7 @@ bool sniff(const Head& head) {
   const std::string_view top = bytes.substr(key);
   if (!top.starts_with("\"status\"") && !top.starts_with("\"data\"") && !top.starts_with("\"error")) return false;
   const auto has = [&](std::string_view text) { return bytes.find(text) != std::string_view::npos; };
+  if (has("\"streams\"") && has("\"stream\"")) return false;   // log lines in the same envelope: log_export.cpp
   // "resultType" comes last when a tool has sorted the keys, and may then be out of sight.
   return has("\"resultType\"") || (has("\"status\"") && has("\"errorType\"")) || (has("\"result\"") && has("\"metric\"") && has("\"value"));
 }

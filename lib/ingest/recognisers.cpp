@@ -2,7 +2,7 @@
 
 namespace culprit::ingest {
 
-extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode, kErrorLine;
+extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode, kDebuggerSignal, kErrorLine;
 extern const Recogniser kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress, kProgressBar, kFinished;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kNcclCalls, kRasText, kRasMonitor, kInspector;
@@ -15,7 +15,7 @@ extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTi
 namespace {
 
 constexpr const Recogniser* kAll[] = {
-    &kTraceback, &kTorchrunReport, &kTorchrunExit, &kSrunExit, &kExitCode, &kNcclInit, &kNcclNetwork, &kNcclSettings,
+    &kTraceback, &kTorchrunReport, &kTorchrunExit, &kSrunExit, &kExitCode, &kDebuggerSignal, &kNcclInit, &kNcclNetwork, &kNcclSettings,
     &kMegatron, &kDeepspeed, &kNemo, &kTorchtitan, &kHuggingface, &kGenericProgress, &kProgressBar, &kFinished, &kSmiHeading,
     &kNicHeading, &kDriver, &kCriPartial, &kKernelBanner, &kUname, &kRankLine, &kPyspy, &kGdb, &kLldb, &kEuStack, &kFaulthandler,
     &kProcessList, &kPstree, &kWatchdogTimeout, &kWatchdogFrontier, &kDesync, &kNcclCalls, &kMegatronSizes,

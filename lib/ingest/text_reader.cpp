@@ -318,6 +318,41 @@ void TextReader::block(std::string_view bytes, const BlockScan& scan) {
   lines_ = newlines_ + (open_line_ ? 1 : 0);
 }
 
+void TextReader::record(const Place& place, std::string_view text, const line::Prefix& told) {
+  ++lines_;
+  const auto complete = [&](line::Line& line) {
+    line::Prefix& prefix = line.prefix;
+    // Both are true; the record's has a date and a zone.
+    if (prefix.time.clock != Clock::utc) {
+      if (prefix.time.clock == Clock::boot && !prefix.boot) prefix.boot = prefix.time;
+      prefix.time = told.time;
+    }
+    if (!prefix.host) prefix.host = told.host;
+    if (prefix.stream.empty()) prefix.stream = told.stream;
+    prefix.kernel = prefix.kernel || told.kernel;
+    if (prefix.unit.empty()) prefix.unit = told.unit;
+  };
+  for (std::size_t at = 0; at <= text.size();) {   // a record may hold a whole traceback
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view raw = text.substr(at, std::min<std::size_t>(end - at, 64 * 1024));
+    at = end + 1;
+    if (raw.empty()) continue;
+    BlockScan scan = scanner_.scan(raw, reading_.text_kind, habit_, rules_);
+    for (Candidate& candidate : scan.candidates) {
+      const std::string_view piece = raw.substr(candidate.begin, candidate.length);
+      if (candidate.judged == nullptr) line::peel(piece, candidate.first ? habit_ : line::Habit{}, peeled_);
+      line::Line& line = candidate.judged != nullptr ? candidate.judged->line : peeled_;
+      complete(line);
+      look({place, piece, line}, &candidate);
+    }
+    if (scan.candidates.empty() && wants_every_line()) {
+      line::peel(raw, habit_, peeled_);
+      complete(peeled_);
+      look({place, raw, peeled_}, nullptr);
+    }
+  }
+}
+
 void TextReader::finish() {
   if (!tail_.empty()) keep_edge_time(tail_, false);
   for (Running& running : running_) running.assembler->finish(reading_);

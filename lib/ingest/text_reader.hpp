@@ -16,6 +16,8 @@ class TextReader {
 
   // A block begins where the one before ended, and ends after a line end or at the end of the member.
   void block(std::string_view bytes, const BlockScan& scan);
+  // One line of an export, whose time and host its record told; it stands where the record does.
+  void record(const Place& place, std::string_view text, const line::Prefix& told);
   void finish();
 
   std::uint64_t lines() const { return lines_; }        // lines begun, so an unfinished last one counts

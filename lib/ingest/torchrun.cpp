@@ -5,6 +5,7 @@
 
 #include <re2/re2.h>
 
+#include "ingest/events.hpp"
 #include "ingest/traceback.hpp"
 #include "line/timestamp.hpp"
 
@@ -98,7 +99,7 @@ class ReportAssembler final : public Assembler {
       trace.local_rank = row_.local_rank;
       trace.pid = row_.pid;
       trace.last_line = last_line_;
-      classify_traceback(trace, reading.pack);
+      classify_traceback(trace, reading.pack, parser_.raised_in());
       reading.sink.put(trace);
     }
     parser_ = {};
@@ -174,6 +175,15 @@ Outcome read_exit_code(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
+// gdb: a process stopped at a signal. In the text of a debugger no rule is asked, so the line is told here.
+Outcome read_debugger_signal(const TextLine& line, Reading& reading) {
+  if (reading.text_kind != "stack") return {};
+  const auto match = reading.pack.match(line.line.message);
+  if (!match || !reading.pack.is_event(*match)) return {};
+  reading.sink.put(make_event(line, *match, reading));
+  return {true, nullptr, {}};
+}
+
 // The program's or its agent's own word that the training came to its planned end.
 Outcome read_finished(const TextLine& line, Reading& reading) {
   ExitRow row;
@@ -187,6 +197,7 @@ Outcome read_finished(const TextLine& line, Reading& reading) {
 }
 
 constexpr std::string_view kFinishedWords[] = {"worker group successfully finished", "'train_runtime'", "`Trainer.fit` stopped: `max_steps", "`Trainer.fit` stopped: `max_epochs", "[exiting program after", "exiting program at iteration"};
+constexpr std::string_view kDebuggerWords[] = {"received signal SIG", "terminated with signal SIG", "stop reason = signal SIG"};
 constexpr std::string_view kReportWords[] = {"Failures:", "Root Cause (first observed failure)"};
 constexpr std::string_view kExitWords[] = {"failed (exitcode: "};
 constexpr std::string_view kSrunWords[] = {"srun: error: "};
@@ -198,11 +209,13 @@ extern const Recogniser kTorchrunReport;
 extern const Recogniser kTorchrunExit;
 extern const Recogniser kSrunExit;
 extern const Recogniser kExitCode;
+extern const Recogniser kDebuggerSignal;
 extern const Recogniser kFinished;
 constinit const Recogniser kFinished{"training-finished", "the training's or the agent's own word that it came to its planned end", kFinishedWords, read_finished};
 constinit const Recogniser kTorchrunReport{"torchrun-report", "torchrun's failure report (ChildFailedError), with its Root Cause kept as a claim", kReportWords, read_report};
 constinit const Recogniser kTorchrunExit{"torchrun-exit", "torchrun: which child ended with which code, three generations", kExitWords, read_exit};
 constinit const Recogniser kSrunExit{"srun-exit", "srun: which tasks on which node ended how", kSrunWords, read_srun};
+constinit const Recogniser kDebuggerSignal{"debugger-signal", "gdb and lldb: the signal at which a process stopped", kDebuggerWords, read_debugger_signal};
 constinit const Recogniser kExitCode{"exit-code", "the job's exit code as a wrapper script or collector wrote it down", kExitCodeWords, read_exit_code};
 
 }  // namespace culprit::ingest

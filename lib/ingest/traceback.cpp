@@ -108,11 +108,19 @@ void TracebackParser::fill(TracebackRow& row) const {
   row.function = frame.function;
 }
 
-void classify_traceback(TracebackRow& row, const rules::RulePack& pack) {
-  if (const auto match = pack.match(row.type + ": " + row.message); match && match->role != Role::advice) {
-    row.event_class = match->event_class;
-    row.rule = match->rule->id;
+void classify_traceback(TracebackRow& row, const rules::RulePack& pack, const std::string& raised_in) {
+  const std::string text = row.type + ": " + row.message;
+  std::optional<rules::Match> match = pack.match(text);
+  // "No space left on device" means another thing where a semaphore was to be created: rules may ask for the place.
+  if (!raised_in.empty()) {
+    const std::string placed = text + " [raised in " + raised_in + "]";
+    auto in_place = pack.match(placed);
+    const auto known = pack.all_matches(text);
+    if (in_place && std::find(known.begin(), known.end(), in_place->rule) == known.end()) match = std::move(in_place);
   }
+  if (!match || match->role == Role::advice) return;
+  row.event_class = match->event_class;
+  row.rule = match->rule->id;
 }
 
 namespace {
@@ -148,7 +156,7 @@ class TracebackAssembler final : public Assembler {
       reading.sink.put(RejectRow{row_.place, "traceback.unfinished", std::string(kHead)});
       return;
     }
-    classify_traceback(row_, reading.pack);
+    classify_traceback(row_, reading.pack, parser_.raised_in());
     reading.sink.put(row_);
   }
 

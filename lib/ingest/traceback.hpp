@@ -20,6 +20,8 @@ class TracebackParser {
 
   // type, message, file, file_line, function are set.
   void fill(TracebackRow& row) const;
+  // "file, function" of the innermost frame, be it a library's; "" when there is none.
+  std::string raised_in() const { return innermost_.file.empty() ? std::string{} : innermost_.file + ", " + innermost_.function; }
 
  private:
   struct Frame {
@@ -43,7 +45,7 @@ bool is_library_path(std::string_view path);
 // "TypeError: unsupported operand" -> {"TypeError", "unsupported operand"}; false when it is no exception line.
 bool split_exception(std::string_view line, std::string& type, std::string& message);
 
-// What the rules say of "type: message", for the row.
-void classify_traceback(TracebackRow& row, const rules::RulePack& pack);
+// What the rules say of "type: message", for the row; rules may also ask for the place where it was raised.
+void classify_traceback(TracebackRow& row, const rules::RulePack& pack, const std::string& raised_in = {});
 
 }  // namespace culprit::ingest

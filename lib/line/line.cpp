@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -106,10 +107,29 @@ bool peel_boot_time(Cursor& c, Prefix& prefix) {
   return true;
 }
 
-// [rank3]: · [default3]: · [1,3]<stdout>: · [trainer85612|12]:
+// [pod/ddp-worker-0/trainer] of kubectl logs --prefix. Inside a pod its name is the host's name.
+bool peel_pod(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  if (!p.take("[pod/")) return false;
+  const std::string_view pod = p.word(host_char);
+  if (pod.empty() || !p.take("/")) return false;
+  const std::string_view container = p.word(host_char);
+  if (container.empty() || !(p.take("] ") || (p.take("]") && p.done()))) return false;
+  prefix.host = std::string(pod);
+  prefix.stream = std::string(pod) + "/" + std::string(container);
+  c = p;
+  return true;
+}
+
+// [rank3]: · [default3]: · [1,3]<stdout>: · [prterun-n7-812@1,3]<stdout>: · [trainer85612|12]:
 bool peel_launcher_bracket(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (!p.take("[")) return false;
+  if (p.peek() == 'p' && p.rest().starts_with("prterun-")) {
+    Cursor q = p;
+    q.word(host_char);
+    if (q.take("@")) p = q;
+  }
   if (const auto job = p.number()) {
     if (!p.take(",")) return false;
     const auto rank = p.number();
@@ -222,14 +242,37 @@ bool peel_glog(Cursor& c, Prefix& prefix) {
   return true;
 }
 
-// (RayTrainWorker pid=615, ip=10.72.7.6)
+// (raylet) · (raylet, ip=10.72.7.6) · (autoscaler +1m2s): Ray's own processes
+bool peel_ray_daemon(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  if (p.take("(raylet")) {
+    if (p.take(", ip=")) prefix.address = std::string(p.word([](char ch) { return digit(ch) || alpha(ch) || ch == '.' || ch == ':'; }));
+  } else if (p.take("(autoscaler +")) {
+    p.word([](char ch) { return digit(ch) || alpha(ch); });
+  } else {
+    return false;
+  }
+  if (!p.take(") ")) return false;
+  c = p;
+  return true;
+}
+
+// (RayTrainWorker pid=615, ip=10.72.7.6) · (pid=615) · (EngineCore_DP0 pid=81) · (VllmWorker rank=3 pid=84) of vLLM
 bool peel_ray(Cursor& c, Prefix& prefix) {
+  if (peel_ray_daemon(c, prefix)) return true;
   Cursor p = c;
   if (!p.take("(")) return false;
-  const std::string_view actor = p.word([](char ch) { return ch != ')' && ch != '=' && ch != ','; });
-  if (actor.size() < 5 || actor.substr(actor.size() - 4) != " pid" || !p.take("=")) return false;
+  std::string_view actor = p.word([](char ch) { return ch != ')' && ch != '=' && ch != ','; });
+  std::optional<std::int64_t> rank;
+  if (actor.ends_with(" rank") && p.take("=")) {
+    rank = p.number();
+    if (!rank || !p.take(" pid")) return false;
+    actor = "pid";
+  }
+  if ((actor != "pid" && !actor.ends_with(" pid")) || !p.take("=")) return false;
   const auto pid = p.number();
   if (!pid) return false;
+  if (rank) prefix.rank = rank;
   if (p.take(", ip=")) {
     const std::string_view ip = p.word([](char ch) { return digit(ch) || alpha(ch) || ch == '.' || ch == ':'; });
     prefix.address = std::string(ip);
@@ -320,6 +363,15 @@ bool peel_syslog(Cursor& c, Prefix& prefix) {
   const std::size_t used = parse_calendar(p.rest(), stamp);
   if (used == 0) return false;
   p.at += used;
+  // "Wed Mar 20 14:55:03 2019[1,3]<stderr>:" is mpirun's, with its time stamps.
+  if (Cursor q = p; stamp.clock == Clock::local_no_year && q.take(" ") && q.number() && q.peek() == '[' && q.at - p.at == 5) {
+    const std::string dated(c.text.substr(c.at, q.at - c.at));
+    if (Timestamp whole; parse_calendar(dated, whole) == dated.size()) {
+      keep_time(prefix, whole);
+      c = q;
+      return true;
+    }
+  }
   if (!p.done() && !p.take(" ")) return false;
   keep_time(prefix, stamp);
   peel_syslog_source(p, prefix);
@@ -404,6 +456,65 @@ bool peel_priority(Cursor& c, Prefix& prefix) {
   return true;
 }
 
+bool is_level(std::string_view word) {
+  static constexpr std::array<std::string_view, 10> kLevels{"INFO", "WARNING", "WARN", "ERROR", "DEBUG", "CRITICAL", "FATAL", "SUCCESS", "TRACE", "NOTICE"};
+  return std::find(kLevels.begin(), kLevels.end(), word) != kLevels.end();
+}
+
+// ERROR 06-30 13:53:19 [core.py:515] message · INFO 06-30 13:53:19 core.py:515] message, of vLLM
+bool peel_level_date(Cursor& c, Prefix& prefix) {
+  const char first = c.peek();
+  if (first != 'E' && first != 'I' && first != 'W' && first != 'D' && first != 'C') return false;
+  Cursor p = c;
+  if (!is_level(p.word(alpha)) || !p.take(" ")) return false;
+  Timestamp stamp;
+  const std::string_view date = p.rest().substr(0, 14);   // no year is printed
+  if (date.size() < 14 || !digit(date[0]) || date[2] != '-' || parse_iso("2000-" + std::string(date), stamp) == 0) return false;
+  p.at += date.size();
+  if (!p.take(" ")) return false;
+  const std::size_t close = p.text.find("] ", p.at);
+  const std::size_t end = close == std::string_view::npos && p.text.ends_with("]") ? p.text.size() - 1 : close;
+  if (end == std::string_view::npos || end - p.at > 100) return false;
+  const std::string_view source = p.text.substr(p.at, end - p.at);
+  if (source.find(':') == std::string_view::npos || source.find(' ') != std::string_view::npos) return false;
+  p.at = end + 1;
+  p.take(" ");
+  stamp.clock = Clock::local_no_year;
+  keep_time(prefix, stamp);
+  c = p;
+  return true;
+}
+
+// "| ERROR    | package.module:function:12 - message" after a date: loguru.
+// "fa88a9df [rank=2] || ERROR: message" after a date: Determined.
+bool peel_after_date(Cursor& c, Prefix& prefix) {
+  if (prefix.time.clock == Clock::none) return false;
+  Cursor p = c;
+  if (p.take("| ")) {
+    const std::string_view level = p.word(alpha);
+    p.spaces();
+    if (!is_level(level) || !p.take("| ")) return false;
+    const std::size_t dash = p.text.find(" - ", p.at);
+    if (dash == std::string_view::npos || dash - p.at > 200 || p.text.substr(p.at, dash - p.at).find(':') == std::string_view::npos) return false;
+    p.at = dash + 3;
+    c = p;
+    return true;
+  }
+  const std::string_view id = p.word([](char ch) { return digit(ch) || (ch >= 'a' && ch <= 'f'); });
+  if (id.size() != 8 || !p.take(" ")) return false;
+  std::optional<std::int64_t> rank;
+  if (p.take("[rank=")) {
+    rank = p.number();
+    if (!rank || !p.take("] ")) return false;
+  }
+  if (!p.take("||")) return false;
+  p.take(" ");
+  if (Cursor q = p; is_level(q.word(alpha)) && q.take(": ")) p = q;
+  if (rank) prefix.rank = rank;
+  c = p;
+  return true;
+}
+
 // "stderr: " · "  3: " (srun -l) · "retraining/0 " (torchx) · "kernel: "
 bool peel_words(Cursor& c, Prefix& prefix) {
   Cursor p = c;
@@ -424,9 +535,39 @@ bool peel_host(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   const std::string_view host = p.word(host_char);
   if (host.empty() || !(p.take(": ") || (p.take(":") && p.done()))) return false;
-  prefix.host = std::string(host);
+  prefix.host = prefix.stream = std::string(host);
   c = p;
   return true;
+}
+
+// "worker-1  | message": docker compose. A numbered service is a machine of its own.
+bool peel_compose(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  const std::string_view service = p.word(host_char);
+  p.spaces();
+  if (service.empty() || !(p.take("| ") || (p.take("|") && p.done()))) return false;
+  if (std::any_of(service.begin(), service.end(), digit)) prefix.host = std::string(service);
+  prefix.stream = std::string(service);
+  c = p;
+  return true;
+}
+
+// "ddp-worker-0 trainer message": stern
+bool peel_stern(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  const std::string_view pod = p.word(host_char);
+  if (pod.empty() || !p.take(" ")) return false;
+  const std::string_view container = p.word(host_char);
+  if (container.empty() || !(p.take(" ") || p.done())) return false;
+  p.take("\xE2\x80\xBA ");   // an older layout draws a mark
+  prefix.host = std::string(pod);
+  prefix.stream = std::string(pod) + "/" + std::string(container);
+  c = p;
+  return true;
+}
+
+bool peel_habit(Cursor& c, Habit habit, Prefix& prefix) {
+  return (habit.host_prefix && peel_host(c, prefix)) || (habit.compose_prefix && peel_compose(c, prefix)) || (habit.stern_prefix && peel_stern(c, prefix));
 }
 
 // Characters other than `stop` and a newline, at most 400 of them, and then `stop`: where that ends, or npos. Bars are
@@ -617,16 +758,17 @@ void peel(std::string_view raw, Habit habit, Line& line) {
     bool peeled = false;
     switch (p.peek()) {
       case '[':
-        peeled = peel_launcher_bracket(p, line.prefix) || peel_bracketed_date(p, line.prefix) || peel_boot_time(p, line.prefix) ||
+        peeled = peel_launcher_bracket(p, line.prefix) || peel_pod(p, line.prefix) || peel_bracketed_date(p, line.prefix) || peel_boot_time(p, line.prefix) ||
                  peel_logger_field(p, line.prefix) || peel_glog(p, line.prefix);
         break;
       case '<': peeled = peel_priority(p, line.prefix); break;
       case '(': peeled = peel_ray(p, line.prefix); break;
+      case '|': peeled = peel_after_date(p, line.prefix); break;
       default:
-        if (digit(p.peek())) peeled = peel_iso(p, line.prefix) || peel_kmsg(p, line.prefix) || peel_syslog(p, line.prefix) || peel_words(p, line.prefix);
+        if (digit(p.peek())) peeled = peel_iso(p, line.prefix) || peel_kmsg(p, line.prefix) || peel_syslog(p, line.prefix) || peel_after_date(p, line.prefix) || peel_words(p, line.prefix);
         else if (indented && line.prefix.kernel) peeled = false;  // the indentation of a call trace
-        else peeled = peel_glog(p, line.prefix) || peel_facility(p, line.prefix) || peel_syslog(p, line.prefix) || peel_words(p, line.prefix) ||
-                      (habit.host_prefix && depth == 0 && peel_host(p, line.prefix));
+        else peeled = peel_glog(p, line.prefix) || peel_level_date(p, line.prefix) || peel_after_date(p, line.prefix) || peel_facility(p, line.prefix) || peel_syslog(p, line.prefix) || peel_words(p, line.prefix) ||
+                      (depth == 0 && peel_habit(p, habit, line.prefix));
     }
     if (!peeled) break;
     c = p;
@@ -668,6 +810,8 @@ Habit habit_of(std::string_view head) {
   Habit habit;
   int lines = 0;
   int prefixed = 0;
+  int composed = 0;
+  std::map<std::string_view, int> pods, containers;   // the first two words
   std::string_view rest = head;
   while (!rest.empty() && lines < 200) {
     const std::size_t end = rest.find('\n');
@@ -678,10 +822,23 @@ Habit habit_of(std::string_view head) {
     Cursor c{text};
     const std::string_view host = c.word(host_char);
     const bool numbered = std::any_of(host.begin(), host.end(), digit) && !host.empty() && alpha(host[0]);
+    if (Cursor q = c; !host.empty() && q.peek() == ' ') {
+      q.spaces();
+      if (q.take("|") && (q.done() || q.peek() == ' ')) ++composed;
+      else if (numbered && host.find('-') != std::string_view::npos && c.take(" ")) {
+        const std::string_view container = c.word(host_char);
+        if (!container.empty() && alpha(container[0]) && (c.done() || c.peek() == ' ')) { ++pods[host]; ++containers[container]; }
+      }
+    }
     if (numbered && (c.take(": ") || (c.take(":") && c.done()))) ++prefixed;
   }
   // A kernel's device names look alike ("nvme0: ", "eth0: "), but never on every line of a file.
   habit.host_prefix = lines >= 3 && prefixed * 100 >= lines * 95;
+  habit.compose_prefix = lines >= 3 && composed * 100 >= lines * 95;
+  // One container on every line, and fewer pods than lines: "step-1 loss 3.2" has as many first words as lines.
+  int most = 0;
+  for (const auto& [container, count] : containers) most = std::max(most, count);
+  habit.stern_prefix = lines >= 6 && most * 100 >= lines * 95 && pods.size() * 2 <= static_cast<std::size_t>(lines);
   return habit;
 }
 

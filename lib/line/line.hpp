@@ -24,7 +24,7 @@ struct Prefix {
   std::optional<std::int64_t> task;         // srun -l label: a rank when there is one task a GPU, else a node
   std::optional<std::int64_t> pid;
   std::optional<std::int64_t> device;       // CUDA ordinal printed by NCCL
-  std::string stream;                       // stdout or stderr, where a container runtime tells
+  std::string stream;                       // tells the lines of one process from others': stdout or stderr, or the pod
   std::string unit;                         // syslog tag: kernel, systemd-networkd ...
   bool kernel = false;                      // the line came out of the kernel ring buffer
   bool nccl = false;
@@ -39,6 +39,8 @@ struct Line {
 // Options that hold for a whole file, found by looking at its head.
 struct Habit {
   bool host_prefix = false;                 // pdsh: every line begins with "host: "
+  bool compose_prefix = false;              // docker compose: every line begins with "service  | "
+  bool stern_prefix = false;                // stern: every line begins with "pod container "
 };
 
 // One line (without its line end) into message and prefix.

@@ -1,4 +1,4 @@
-// Records that carry a log line inside: docker's json-file driver and journald's JSON export.
+// Records that carry a log line inside: docker's json-file driver, journald's JSON export, and what log stores export.
 #pragma once
 
 #include <optional>

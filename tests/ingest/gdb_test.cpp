@@ -30,6 +30,12 @@ TEST(Gdb, HeadsOfEveryKind) {
   EXPECT_EQ(old.stacks.at(0).pid, 55);
 }
 
+TEST(Gdb, TheSignalAtWhichItStopped) {
+  const auto rows = read_dump("[New LWP 4411]\n[Thread debugging using libthread_db enabled]\nThread 1 \"python\" received signal SIGSEGV, Segmentation fault.\n0x00007f1122334455 in ?? () from /usr/lib/libx.so\n(gdb) where\n#0  0x00007f1122334455 in ?? () from /usr/lib/libx.so\n#1  0x00007f1122334466 in run (n=3) at x.c:7\n");
+  ASSERT_EQ(rows.events.size(), 1u);
+  EXPECT_EQ(rows.events[0].event_class, "proc_sigsegv");
+}
+
 TEST(Gdb, NamesAndArguments) {
   struct Case { const char* line; const char* frame; };
   for (const Case& c : {Case{"#0  0x01 in at::native::_local_scalar_dense_cuda(at::Tensor const&)::{lambda()#1}::operator()() const [clone .isra.100] () from /l/libtorch_cuda.so", "!at::native::_local_scalar_dense_cuda(at::Tensor const&)::{lambda()#1}::operator()() const [clone .isra.100][/l/libtorch_cuda.so]"},

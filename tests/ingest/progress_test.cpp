@@ -42,6 +42,11 @@ TEST(Progress, LinesOfEveryFramework) {
            {"{'loss': '3.5', 'grad_norm': 'nan', 'learning_rate': '2e-06', 'epoch': '0.01'}", "huggingface", -1, -1, -1, 3.5, false, -1, true},
            {R"q([2025-04-21T23:53:58.605964] [426] [17b6] [Trainer] [#log] [INSTANT] {"logs": {"elapsed time per iteration (ms)": 1374427.3, "loss scale": 1.0}})q", nullptr},
            {" validation loss at iteration 1000 | lm loss value: 1.0 | lm loss PPL: 2.0 |", nullptr},
+           {"completed step: 12, seconds: 3.871, TFLOP/s/device: 187.300, Tokens/s/device: 2116.000, total_weights: 65536, loss: 10.871", "generic", 12, -1, 3871, 10.871},
+           {"step 120/400 | loss 3.2 | 41 ms/step", "generic", 120, 400, 41, 3.2},
+           {"iter 7 | loss 3.25 | lr 1e-4 | 1.5 s/it", "generic", 7, -1, 1500, 3.25},
+           {"[worker 3] step 9, loss: 0.5, 120ms/step", "generic", 9, -1, 120, 0.5},
+           {"step 9 | loss scale 3.2 | 4 ms/step", nullptr},
            {"{'loss': 'what'}", nullptr}}) {
     const auto rows = read_text(std::string(want.line) + "\n");
     EXPECT_EQ(rows.reasons(), "") << want.line;

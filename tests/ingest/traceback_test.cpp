@@ -110,6 +110,31 @@ TEST(Traceback, AForeignEventIsNotSwallowed) {
   EXPECT_EQ(rows.events[0].gpu, "0000:3b:00");
 }
 
+TEST(Traceback, ThePlaceTellsWhatHasNoRoom) {
+  const auto class_of = [](const std::string& frame) {
+    const auto rows = read_text("Traceback (most recent call last):\n  File \"/w/train.py\", line 9, in main\n  File \"" + frame + "\nOSError: [Errno 28] No space left on device\n");
+    return rows.tracebacks.empty() ? std::string("none") : rows.tracebacks[0].event_class;
+  };
+  EXPECT_EQ(class_of("/usr/lib/python3.11/multiprocessing/synchronize.py\", line 57, in __init__"), "semaphores_exhausted");
+  EXPECT_EQ(class_of("/usr/lib/python3.11/multiprocessing/heap.py\", line 83, in __init__"), "shm_exhausted");
+  EXPECT_EQ(class_of("/opt/venv/lib/python3.11/site-packages/torch/serialization.py\", line 604, in _save"), "disk_full");
+}
+
+TEST(Traceback, ThroughEveryPrefix) {
+  for (const char* prefix : {"(EngineCore_DP0 pid=81) ERROR 06-30 13:53:19 [core.py:515] ", "(RayTrainWorker pid=615, ip=10.72.7.6) ", "[pod/ddp-worker-0/trainer] ", "[1,3]<stderr>:",
+                             "Sat Nov 21 03:19:38 2026[1,3]<stderr>:", "2026-11-21T03:19:38.123Z: [1,3]<stderr>:", "[2026-11-21T03:19:38Z] fa88a9df || ", "2026-11-21 03:19:38.215 | ERROR    | app.train:main:12 - "}) {
+    std::string text;
+    for (const char* line : {"Traceback (most recent call last):", "  File \"/w/a.py\", line 3, in f", "    go()", "KeyError: 'x'"}) text += std::string(prefix) + line + "\n";
+    const auto rows = read_text(text);
+    EXPECT_EQ(rows.raised(), (std::vector<std::string>{"KeyError: 'x'"})) << prefix;
+    if (!rows.tracebacks.empty()) { EXPECT_EQ(rows.tracebacks[0].file, "/w/a.py") << prefix; }
+    // The last line alone says it, too.
+    const auto bare = read_text(std::string(prefix) + "RuntimeError: the index of the shards is stale\n");
+    ASSERT_EQ(bare.events.size(), 1u) << prefix;
+    EXPECT_EQ(bare.events[0].event_class, "py_exception") << prefix;
+  }
+}
+
 TEST(SplitException, KnowsTypes) {
   struct Case { const char* line; bool is; const char* type; const char* message; };
   for (const Case& c : {Case{"TypeError: bad", true, "TypeError", "bad"}, {"torch.cuda.OutOfMemoryError: CUDA", true, "torch.cuda.OutOfMemoryError", "CUDA"}, {"KeyboardInterrupt", true, "KeyboardInterrupt", ""},

@@ -66,6 +66,51 @@ TEST(Peel, Launchers) {
   EXPECT_EQ(peel("(RayTrainWorker pid=615, ip=10.72.7.6) x").prefix.address, "10.72.7.6");
 }
 
+TEST(Peel, InferenceServersAndRay) {
+  check({
+      {"(EngineCore_DP0 pid=81) hello", {.message = "hello", .pid = 81}},
+      {"(pid=81) hello", {.message = "hello", .pid = 81}},
+      {"(VllmWorker rank=3 pid=84) hello", {.message = "hello", .rank = 3, .pid = 84}},
+      {"(raylet, ip=10.1.1.2) hello", {.message = "hello"}},
+      {"(autoscaler +1m2s) hello", {.message = "hello"}},
+      {"(a remark) hello", {.message = "(a remark) hello"}},
+      {"ERROR 06-30 13:53:19 [core.py:515]   File \"a.py\", line 3", {.message = "  File \"a.py\", line 3", .clock = Clock::local_no_year, .ns = at(2000, 6, 30, 13, 53, 19)}},
+      {"(EngineCore pid=81) ERROR 06-30 13:53:19 [v1/core.py:515] ValueError: x", {.message = "ValueError: x", .clock = Clock::local_no_year, .ns = at(2000, 6, 30, 13, 53, 19), .pid = 81}},
+      {"ERROR 06-30 reached", {.message = "ERROR 06-30 reached"}},
+      {"2026-11-21 03:19:38.215 | ERROR    | app.train:main:12 - hello", {.message = "hello", .clock = Clock::local, .ns = kNov + 215'000'000}},
+      {"[2026-11-21T03:19:38Z] fa88a9df [rank=2] || ERROR: hello", {.message = "hello", .clock = Clock::utc, .ns = kNov, .rank = 2}},
+      {"[2026-11-21T03:19:38Z] fa88a9df || hello", {.message = "hello", .clock = Clock::utc, .ns = kNov}},
+  });
+}
+
+TEST(Peel, PodsAndServices) {
+  check({
+      {"[pod/ddp-worker-0/trainer] [rank3]: hello", {.message = "hello", .host = "ddp-worker-0", .rank = 3}},
+      {"[pod/ddp-worker-0/trainer]   File \"a.py\", line 3", {.message = "  File \"a.py\", line 3", .host = "ddp-worker-0"}},
+      {"[pod/x] hello", {.message = "[pod/x] hello"}},
+      {"Sat Nov 21 03:19:38 2026[1,3]<stderr>:hello", {.message = "hello", .clock = Clock::local, .ns = kNov, .rank = 3}},
+      {"[prterun-n7-812@1,3]<stdout>: hello", {.message = "hello", .rank = 3}},
+  });
+  Habit compose;
+  compose.compose_prefix = true;
+  check({{"worker-1  | hello", {.message = "hello", .host = "worker-1"}}, {"head      |   File \"a.py\", line 3", {.message = "  File \"a.py\", line 3"}}, {"no service here", {.message = "no service here"}}}, compose);
+  Habit stern;
+  stern.stern_prefix = true;
+  check({{"ddp-worker-0 trainer   File \"a.py\", line 3", {.message = "  File \"a.py\", line 3", .host = "ddp-worker-0"}}}, stern);
+}
+
+TEST(Habit, PodsAndServicesAreSeenInTheHead) {
+  EXPECT_TRUE(habit_of("worker-1  | a\nworker-2  | b\nhead      | c\n").compose_prefix);
+  EXPECT_FALSE(habit_of("| a | b |\n| c | d |\n| e | f |\n").compose_prefix);
+  std::string stern, steps;
+  for (int i = 0; i < 12; ++i) {
+    stern += "ddp-worker-" + std::to_string(i % 3) + " trainer step " + std::to_string(i) + "\n";
+    steps += "step-" + std::to_string(i) + " loss 3." + std::to_string(i) + "\n";
+  }
+  EXPECT_TRUE(habit_of(stern).stern_prefix);
+  EXPECT_FALSE(habit_of(steps).stern_prefix);
+}
+
 TEST(Peel, Loggers) {
   check({
       {"[2026-11-21 03:19:38,601] [INFO] [logging.py:96:log_dist] [Rank 0] step=35", {.message = "[logging.py:96:log_dist] [Rank 0] step=35", .clock = Clock::local, .ns = kNov + 601'000'000}},
