@@ -32,6 +32,25 @@ bool sizes_may_differ(std::string_view operation) {
   return false;
 }
 
+// Elements of "in [[4, 16], [8]] out [[72]]": 72 and 72. Nothing where it is not of that form.
+std::optional<std::pair<double, double>> elements(std::string_view sizes) {
+  const std::size_t out = sizes.find(" out ");
+  if (!sizes.starts_with("in ") || out == std::string_view::npos) return std::nullopt;
+  const auto count = [](std::string_view list) {
+    double sum = 0, product = 1, number = 0;
+    bool inside = false, digits = false;
+    for (const char c : list) {
+      if (c >= '0' && c <= '9') { number = number * 10 + (c - '0'); digits = true; continue; }
+      if (digits) { product *= number; inside = true; }
+      number = 0;
+      digits = false;
+      if (c == ']' && inside) { sum += product; product = 1; inside = false; }
+    }
+    return sum;
+  };
+  return std::pair(count(sizes.substr(3, out - 3)), count(sizes.substr(out + 5)));
+}
+
 struct Member {
   std::int64_t rank = 0;
   std::uint32_t index = 0;                    // of the rank
@@ -110,7 +129,7 @@ class WaitFor {
     if (const GroupRow* found = facts_.group(group); found != nullptr && group_rank >= 0) {
       const GroupRow& g = *found;
       if (static_cast<std::size_t>(group_rank) < g.ranks.size()) return g.ranks[static_cast<std::size_t>(group_rank)];
-      if (g.description == "default_pg" || (g.size > 0 && g.size == world())) return group_rank;
+      if (g.description.rfind("default_pg", 0) == 0 || (g.size > 0 && g.size == world())) return group_rank;
     }
     return std::nullopt;
   }
@@ -175,11 +194,22 @@ class WaitFor {
       if (made.count(row.group) == 0) init_rows_.push_back(std::move(row));
   }
 
+  std::int64_t highest_rank() const {
+    std::int64_t out = -1;
+    for (const RankRow& r : facts_.ranks) out = std::max(out, r.rank);
+    for (const FrontierRow& f : facts_.frontiers)
+      if (f.source == report_.source) out = std::max(out, f.rank.value_or(-1));
+    return out;
+  }
+
   // A log names the group of all ranks and not its members.
   std::vector<std::int64_t> members_of(const GroupRow& group) const {
     const bool of_all = group.description == "default_pg" || (report_.source != "recorder" && report_.source != "watchdog" && group.size > 0 && group.size == world());
     if (!group.ranks.empty() || !of_all) return group.ranks;
-    std::vector<std::int64_t> all(static_cast<std::size_t>(std::clamp<std::int64_t>(std::max(facts_.world_size, group.size), 0, 1 << 20)));
+    // Numbers are given from 0 without gaps: who prints that it is rank 7 is one of eight at least.
+    std::int64_t size = std::max(facts_.world_size, group.size);
+    if (size == 0 && group.description == "default_pg") size = highest_rank() + 1;
+    std::vector<std::int64_t> all(static_cast<std::size_t>(std::clamp<std::int64_t>(size, 0, 1 << 20)));
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
     return all;
   }
@@ -339,7 +369,7 @@ class WaitFor {
         else if (std::tie(f.enqueued, f.completed) <= std::tie(m.enqueued, m.completed)) continue;
       }
       m.row = &f;
-      m.enqueued = f.enqueued;
+      m.enqueued = f.enqueued == kUnknownSequence ? f.started : f.enqueued;   // what has started was launched
       m.completed = f.completed;
     }
     for (const CollectiveSample& c : facts_.collectives) {
@@ -430,7 +460,7 @@ class WaitFor {
   // In a hang nothing moves, and a collective that needs everybody cannot be finished on one rank before all have
   // launched it. Where that is so, the dumps are of different moments of a job that ran.
   void find_motion() {
-    if (report_.source == "watchdog") return;   // it speaks when an operation was unfinished for minutes
+    if (report_.source == "watchdog" || report_.source == "desync") return;   // they speak when an operation was unfinished for minutes
     for (Group& g : groups_) {
       std::int64_t done = kUnknownSequence, launched = kUnknownSequence;
       const Member* ahead = nullptr;
@@ -638,7 +668,8 @@ class WaitFor {
     std::vector<Leaf> mismatches;
     for (std::uint32_t i = 0; i < ops_.size() && mismatches.size() < kMostLeaves; ++i) {
       Leaf leaf;
-      if (!ops_[i].p2p && disagree(ops_[i], leaf, true)) {
+      // What torch compared and found different is different, whatever sizes may do elsewhere.
+      if (!ops_[i].p2p && disagree(ops_[i], leaf, report_.source != "fingerprint")) {
         leaf.waiting = static_cast<std::int64_t>(report_.seen.size()) - static_cast<std::int64_t>(leaf.tie ? 0 : leaf.ranks.size());
         leaf.confidence = 1;
         mismatches.push_back(std::move(leaf));
@@ -735,12 +766,12 @@ class WaitFor {
     for (const Member& m : groups_[o.group].members) {
       if (m.head != o.sequence || m.sample == nullptr) continue;
       const CollectiveRow& row = m.sample->row;
-      const bool loose = names_only || sizes_may_differ(row.operation);
+      const bool loose = names_only || (report_.source != "fingerprint" && sizes_may_differ(row.operation));
       const std::string kind = row.operation + (loose || row.sizes.empty() ? "" : " " + row.sizes) + (loose || row.types.empty() ? "" : " " + row.types);
       kinds[kind].push_back(m.rank);
       shown.emplace(kind, row.place);
     }
-    if (kinds.size() < 2) return false;
+    if (kinds.size() < 2) return !names_only && uneven(o, leaf);
     std::vector<std::pair<std::string, std::vector<std::int64_t>>> sides(kinds.begin(), kinds.end());
     std::stable_sort(sides.begin(), sides.end(), [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
     leaf.kind = StopKind::mismatch;
@@ -753,6 +784,32 @@ class WaitFor {
     std::sort(leaf.ranks.begin(), leaf.ranks.end());
     leaf.why = fmt::format("at operation {} of {} the ranks do not do the same: {} ({}) against {} ({})", o.sequence, group_name(leaf.group), sides[0].first, to_ranges(sides[0].second), sides[1].first, to_ranges(sides[1].second));
     leaf.places = {shown[sides[1].first], shown[sides[0].first]};
+    return true;
+  }
+
+  // Sizes of an all-to-all may differ from rank to rank; what all give together is what all expect together.
+  bool uneven(const Op& o, Leaf& leaf) const {
+    const Group& g = groups_[o.group];
+    if ((o.operation.find("to_all") == std::string::npos && o.operation.find("alltoall") == std::string::npos) || o.in.size() != g.members.size()) return false;
+    double given = 0, expected = 0;
+    std::vector<std::int64_t> ranks;
+    for (const Member& m : g.members) {
+      if (m.sample == nullptr || m.head != o.sequence) return false;
+      const auto sizes = elements(m.sample->row.sizes);
+      if (!sizes) return false;
+      given += sizes->first;
+      expected += sizes->second;
+      ranks.push_back(m.rank);
+      if (leaf.places.size() < 4) leaf.places.push_back(m.sample->row.place);
+    }
+    if (given == expected) { leaf.places.clear(); return false; }
+    leaf.kind = StopKind::mismatch;
+    leaf.group = g.id;
+    leaf.sequence = o.sequence;
+    leaf.operation = o.operation;
+    leaf.tie = true;
+    leaf.ranks = std::move(ranks);
+    leaf.why = fmt::format("in {} {} of {} the ranks give {:.0f} elements and expect {:.0f}: their split sizes do not agree", o.operation, o.sequence, group_name(leaf.group), given, expected);
     return true;
   }
 
@@ -878,7 +935,9 @@ class WaitFor {
       Leaf l = std::move(report_.leaves[i]);
       // Where all members of a stuck operation are on one machine, which of them it is no longer matters.
       const double base = l.kind == StopKind::host_stopped || l.kind == StopKind::left_early ? 0.9 : l.kind == StopKind::device_stopped || !l.within.empty() ? 0.88 : l.kind == StopKind::mismatch ? (l.tie ? 0.5 : 0.85) : 0.5;
-      const double source = report_.source == "recorder" ? 1 : report_.source == "watchdog" ? 0.85 : 0.7;
+      // A desynchronisation report and fingerprints hold what each rank wrote itself; a barrier is one rank's word on others.
+      const bool of_all = report_.source == "watchdog" || report_.source == "desync" || report_.source == "fingerprint";
+      const double source = report_.source == "recorder" ? 1 : of_all ? 0.85 : 0.7;
       const double alone = share <= 2 ? 1 : share <= 4 ? 0.8 : 0.5;
       l.confidence *= base * source * alone * (any_witnessed && !report_.cut.empty() ? 0.95 : 1);
       leaves.push_back(std::move(l));
@@ -994,7 +1053,7 @@ std::string group_name(const Facts& facts, GroupId id) {
 
 CollectiveReport wait_for(const Facts& facts, const Topology& topology) {
   CollectiveReport kept;
-  for (const char* source : {"recorder", "watchdog", "ras", "nccl-call", "nccl-init"}) {
+  for (const char* source : {"fingerprint", "recorder", "watchdog", "desync", "ras", "barrier", "nccl-call", "nccl-init"}) {
     CollectiveReport report = WaitFor(facts, topology, source).run();
     if (report.source.empty()) continue;
     if (!report.leaves.empty()) return report;

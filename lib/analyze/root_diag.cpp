@@ -66,6 +66,34 @@ std::vector<const Edge*> first_burst(const std::vector<Edge>& edges, const RootD
   return dated;
 }
 
+// The breaks that come first as long as they have one host in common: the connections of a host that dies break together,
+// and those of the hosts that die of it come after them, however short the pause. Among hosts with as long a run the one
+// that reports nothing itself is ahead: a dead host is silent.
+std::vector<const Edge*> common_run(const std::vector<Edge>& edges, const RootDiagParams& params) {
+  std::vector<const Edge*> dated;
+  for (const Edge& e : edges)
+    if (e.time) dated.push_back(&e);
+  std::stable_sort(dated.begin(), dated.end(), [](const Edge* a, const Edge* b) { return *a->time < *b->time; });
+  while (!dated.empty() && *dated.back()->time - *dated.front()->time > params.burst) dated.pop_back();
+  std::set<std::string> ends, reporters;
+  for (const Edge* e : dated) {
+    ends.insert({e->reporter, e->peer});
+    reporters.insert(e->reporter);
+  }
+  std::size_t longest = 0, next = 0;
+  bool silent = false;
+  for (const std::string& host : ends) {
+    std::size_t run = 0;
+    while (run < dated.size() && (dated[run]->reporter == host || dated[run]->peer == host)) ++run;
+    const bool says_nothing = reporters.count(host) == 0;
+    if (run > longest || (run == longest && says_nothing && !silent)) next = longest, longest = run, silent = says_nothing;
+    else next = std::max(next, run);
+  }
+  if (longest < kLeastOfBurst || 2 * next > longest) return {};
+  dated.resize(longest);
+  return dated;
+}
+
 }  // namespace
 
 std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& signals, const RootDiagParams& params) {
@@ -86,6 +114,8 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
     for (const Edge& e : edges)
       if (!e.time || (first && *e.time - *first <= params.burst)) all.push_back(&e);
     burst = ranked_burst(std::move(all));
+    if (!stands_out(burst, params))
+      if (auto run = common_run(edges, params); !run.empty()) burst = ranked_burst(std::move(run));
   }
   const auto& ranked = burst.ranked;
 

@@ -25,6 +25,8 @@ bool stopped(const Finding& f) { return f.event_class == "hang/host_stopped" || 
 bool code(const Finding& f) { return f.event_class == "hang/mismatch" || f.event_class == "hang/left_early"; }
 
 std::string who(const Finding& f) {
+  if (f.subject.kind == "host") return "a trainer on " + f.subject.id;
+  if (f.subject.kind == "code" || f.subject.kind == "job") return "one process";   // whose rank nobody knows
   if (!rank_alone(f)) return fmt::format("{}{}", f.subject.id, f.host ? " on " + *f.host : "");
   if (f.host) return fmt::format("rank {} on {}", f.subject.id, *f.host);
   return "rank " + f.subject.id;
@@ -68,6 +70,14 @@ void look_at(Verdict& v, const std::set<std::string>& hosts) {
   if (hosts.empty() || hosts.size() > 4) return;
   next(v, "command", checks_of({hosts.begin(), hosts.end()}));
   next(v, "plan", fmt::format("Look at {} before the next start: kernel log, free memory, the mounts its job reads from, nvidia-smi -q.", list({hosts.begin(), hosts.end()})));
+}
+
+// What the state of its process asks for.
+void by_state(Verdict& v, const Finding& f) {
+  const std::string state = number(f, "state");
+  if (state == "T") next(v, "plan", "A process in state T goes on with SIGCONT only: find out who stopped it (a debugger, kill -STOP, job control); kill -CONT PID lets it go on.");
+  if (state == "Z") next(v, "plan", "A trainer that is dead and not reaped leaves its reason in its own stderr and in the kernel log (killed process, segfault); its launcher should have ended the job.");
+  if (state == "D") next(v, "plan", "A process in state D waits inside the kernel, mostly for storage or a driver: /proc/PID/stack and the kernel log (hung task) of that machine say for what.");
 }
 
 void collect_more(Walk& w) {
@@ -118,7 +128,7 @@ Answer stopped_rank(Walk& w) {
     if (!rank_alone(f) && !tie)
       for (const std::int64_t r : f.ranks) if (f.ranks.size() <= 4) target(v, {"rank", std::to_string(r)}, f.confidence, because(f));
     v.summary = f.event_class == "hang/left_early" ? fmt::format("The program, no machine: {} left while the others still wait for it in {}.", who(f), in_group(f))
-                                                    : fmt::format("The program, no machine: ranks call different collectives in {}{}.", number(f, "group").empty() ? "one group" : number(f, "group"), number(f, "code").empty() ? "" : " (" + number(f, "code") + ")");
+                                                    : fmt::format("The program, no machine: {}{}.", f.why, number(f, "code").empty() ? "" : " (" + number(f, "code") + ")");
     next(v, "plan", f.event_class == "hang/left_early" ? "Look at what decides how many steps a rank makes: uneven data, a condition on the rank, an early exit. A restart alone meets it again."
                                                        : "Find the branch that some ranks take and others do not (a condition on rank, data or step around a collective), or go back to the last code that ran past this point. A restart alone meets it again.");
     next(v, "collect", "TORCH_DISTRIBUTED_DEBUG=DETAIL for one run: torch then compares every collective before it starts");
@@ -142,12 +152,14 @@ Answer stopped_rank(Walk& w) {
     std::set<std::string> hosts;
     for (const Finding* s : sure)
       if (s->host) hosts.insert(*s->host);
+    by_state(v, f);
     look_at(v, hosts);
     collect_more(w);
     return taken(f.why);
   }
   v.precision = "exact";
   v.action = "isolate";
+  by_state(v, f);
   std::set<std::string> hosts;
   bool nameless = false;
   std::vector<std::string> names;
@@ -187,6 +199,37 @@ std::string others_like(const std::vector<const Finding*>& all) {
   for (const Finding* s : all)
     if (s != all.front() && s->event_class == all.front()->event_class) names.push_back(fmt::format("{} (ranks {})", s->subject.id, number(*s, "ranks")));
   return names.empty() ? "" : fmt::format(" The same is true of {}.", list(names));
+}
+
+// Machines of these whose network left the crowd while the job stood still; one finding a machine.
+std::vector<const Finding*> odd_ends(const Walk& w, const std::set<std::string>& hosts) {
+  std::map<std::string, const Finding*> out;
+  for (const Finding& f : w.incident.findings) {
+    if (f.analysis != "outliers" || f.outcome != Outcome::fired || !f.host || hosts.count(*f.host) == 0 || (f.event_class.rfind("network/", 0) != 0 && f.event_class.rfind("nic/", 0) != 0)) continue;
+    if (f.end && w.incident.last_progress && *f.end < *w.incident.last_progress) continue;   // it was over before
+    out.emplace(*f.host, &f);
+  }
+  std::vector<const Finding*> list;
+  for (const auto& [host, f] : out) list.push_back(f);
+  return list;
+}
+
+// A group over several machines stands, and of one of them the network's metrics are odd: dumps and metrics agree.
+Answer stuck_at(Walk& w, const Finding& f, const Finding& metric) {
+  Verdict& v = w.verdict;
+  const double confidence = std::min(0.95, 1 - (1 - f.confidence) * (1 - metric.confidence));
+  std::vector<std::string> grounds = because(f);
+  grounds.insert(grounds.begin() + 1, metric.id);
+  v.action = "isolate";
+  v.precision = "exact";
+  target(v, {"host", *metric.host}, confidence, grounds);
+  if (metric.subject.kind == "nic") target(v, metric.subject, confidence, {metric.id});
+  v.summary = fmt::format("The job hung on the network of {}: all {} ranks of {} have entered it and none finishes, and of their machines {} alone stands out: {}.{}", *metric.host, f.ranks.size(),
+                          in_group(f).empty() ? f.subject.id : in_group(f), *metric.host, metric.why, since(w));
+  drain(v, *metric.host, "hang, network");
+  next(v, "collect", fmt::format("kernel log, ibstat and ethtool -S of {}: they say which part broke", *metric.host));
+  collect_more(w);
+  return taken(f.why + "; " + metric.why);
 }
 
 // What stands lies within one machine, or has one machine at an end of each.
@@ -252,10 +295,11 @@ Answer stuck_group(Walk& w) {
   for (const Finding* s : all)
     if (s->subject.kind == "host" && s->confidence >= f.confidence - 0.15) machines.push_back(s);
   if (f.subject.kind == "host" && machines.size() <= 4) return stuck_machines(w, machines);
+  if (const auto ends = odd_ends(w, hosts); ends.size() == 1 && number(f, "standing") == "1") return stuck_at(w, f, *ends.front());
   v.action = "checks";
   v.precision = "group";
   target(v, f.subject, f.confidence, because(f));
-  if (hosts.size() <= 4)
+  if (hosts.size() <= 8)
     for (const std::string& host : hosts) target(v, {"host", host}, f.confidence / static_cast<double>(std::max<std::size_t>(1, hosts.size())), because(f));
   v.summary = fmt::format("The job hung in {}: all {} ranks have entered it and none finishes, so one of their GPUs or links is at fault and nothing says which.{}{}",
                           in_group(f).empty() ? f.subject.id : in_group(f), f.ranks.size(), others_like(all), since(w));

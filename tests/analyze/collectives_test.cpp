@@ -458,6 +458,53 @@ TEST(Collectives, SeveralBehindInOneOperationAreDoubtful) {
   for (const Leaf& l : wait_for(facts, {}).leaves) EXPECT_LT(l.confidence, 0.7);
 }
 
+// torch compares fingerprints before a collective starts; what differs is the program's.
+TEST(Collectives, FingerprintsThatDifferAreAMismatch) {
+  Facts facts = logs(4);
+  facts.groups.push_back({"0", "default_pg", {}, 0});
+  const auto calls = [&](std::int64_t rank, const std::string& operation, const std::string& sizes) {
+    FrontierRow f = counted(rank + 1, 1, 9, 8);
+    f.source = "fingerprint";
+    f.rank = rank;
+    facts.frontiers.push_back(f);
+    CollectiveSample c;
+    c.row.place = f.place;
+    c.row.source = "fingerprint";
+    c.row.rank = rank;
+    c.row.group = 1;
+    c.row.sequence = 9;
+    c.row.operation = operation;
+    c.row.sizes = sizes;
+    c.row.state = "scheduled";
+    facts.collectives.push_back(c);
+  };
+  calls(0, "all_gather", "[64]");
+  calls(1, "all_gather", "[65]");
+  calls(2, "all_gather", "[64]");
+  const CollectiveReport report = wait_for(facts, {});
+  ASSERT_EQ(report.leaves.size(), 1u) << told(report);
+  EXPECT_EQ(report.leaves[0].kind, StopKind::mismatch);
+  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{1});
+}
+
+TEST(Collectives, ADesynchronisationReportNamesTheRankThatDidNotJoin) {
+  Facts facts = logs(4);
+  facts.groups.push_back({"0", "default_pg", {}, 0});
+  for (std::int64_t r = 0; r < 4; ++r) {
+    FrontierRow f = counted(1, 1, kUnknownSequence, 11);
+    f.source = "desync";
+    f.group_rank = r;
+    f.started = r == 3 ? 11 : 12;
+    if (r == 3) f.enqueued = 11;
+    facts.frontiers.push_back(f);
+  }
+  for (MemberRow& m : facts.members) m.rank.reset();
+  const CollectiveReport report = wait_for(facts, {});
+  ASSERT_EQ(report.leaves.size(), 1u) << told(report);
+  EXPECT_EQ(report.leaves[0].kind, StopKind::host_stopped);
+  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{3});
+}
+
 // A call log tells launches: who launched one less has stopped on its host, whatever became of its last one.
 TEST(Collectives, OfLaunchesAloneTheOneBehindStoppedOnItsHost) {
   Facts facts = logs(4);
@@ -550,6 +597,24 @@ TEST(Collectives, AStuckGroupIsPlacedOnlyWhereAllOfItIsKnown) {
   topology.host_of[2] = "b";
   groups[0].size = 4;
   EXPECT_EQ(within(), "") << "of two members nothing is known";
+}
+
+TEST(Collectives, AnAllToAllWhoseSplitsDoNotAgreeIsAMismatch) {
+  const std::vector<GroupRow> groups = {{"1", "EXPERT_MODEL_PARALLEL_GROUP", {0, 1, 2}, 3}};
+  const auto judged = [&](const char* last) {
+    Facts facts = in_flight(groups, {{0, 1, 50, "all_to_all"}, {1, 1, 50, "all_to_all"}, {2, 1, 50, "all_to_all"}});
+    const char* sizes[] = {"in [[10, 4]] out [[30]]", "in [[40]] out [[50]]", last};
+    for (std::size_t i = 0; i < 3; ++i) facts.collectives[i].row.sizes = sizes[i];
+    return wait_for(facts, {});
+  };
+  const CollectiveReport agree = judged("in [[8], [12]] out [[20]]");
+  ASSERT_EQ(agree.leaves.size(), 1u) << told(agree);
+  EXPECT_EQ(agree.leaves[0].kind, StopKind::network);
+  const CollectiveReport differ = judged("in [[8], [12]] out [[21]]");
+  ASSERT_EQ(differ.leaves.size(), 1u) << told(differ);
+  EXPECT_EQ(differ.leaves[0].kind, StopKind::mismatch);
+  EXPECT_TRUE(differ.leaves[0].tie);
+  EXPECT_NE(differ.leaves[0].why.find("give 100 elements and expect 101"), std::string::npos) << differ.leaves[0].why;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -300,6 +301,46 @@ TEST(Stacks, FiveRoundsNameTheSlowGroup) {
   EXPECT_GE(report.degrader_flags, 4u);
   const auto findings = stack_findings(report, kit.facts, kEight);
   EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.id == "stacks/slow/tp/2" && f.ranks == Ranks{4, 5}; }));
+}
+
+// Four processes dump twice into one console: no rank, no process number, but each its own main thread.
+TEST(Stacks, ProcessesOfOneConsoleAreToldApartByTheirMainThreads) {
+  Kit kit;
+  std::uint64_t line = 0;
+  for (int look = 0; look < 2; ++look)
+    for (int process = 0; process < 4; ++process)
+      for (const bool main : {false, true}) {
+        StackSample& s = kit.add(0, main ? process == 2 ? kRefresh : kDataParallel : std::vector<Frame>{python("wait", "threading.py", 320)}, "console.log", "faulthandler", "");
+        s.row.rank.reset();
+        s.row.pid.reset();
+        s.row.tid.reset();
+        s.row.place = {1, ++line, line * 100, 90};
+        s.row.main = main;
+        s.row.thread = "";
+        s.row.thread_id = fmt::format("0x7f{}{}", process, main ? "740" : "6c0");
+      }
+  kit.facts.members.resize(1);
+  const StackReport report = aggregate_stacks(kit.facts, {});
+  EXPECT_EQ(report.trainers, 4u);
+  EXPECT_EQ(report.motion, Motion::standing);
+  ASSERT_EQ(report.sinks.size(), 1u);
+  EXPECT_TRUE(report.sinks[0].ranks.empty());
+  EXPECT_EQ(report.sinks[0].waiting, 3u);
+  const auto findings = stack_findings(report, kit.facts, {});
+  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.id == "stacks/sink/process" && f.subject.kind == "code"; }));
+}
+
+// Five looks, in every way in which collectors lay them out.
+TEST(Stacks, RoundsAreFoundInEveryLayout) {
+  const auto frames = [](std::int64_t r, int round) { return r == 5 || (r == 4 && round != 2) ? kCompute : r == (round == 2 ? 0 : 99) ? kSend : round % 2 == 0 ? kDataParallel : kTensor; };
+  for (const char* layout : {"snap{1}/rank_{0}.txt", "node{2}/snap{1}/rank_{0}.txt", "snap{1}/node{2}/rank_{0}.txt", "node{2}/rank_{0}.t{1}.txt", "node{2}/rank_{0}.t{1}", "node{2}/1{1}:{2}7:0{0}/rank_{0}.txt"}) {
+    Kit kit;
+    for (int round = 8; round < 13; ++round)
+      for (std::int64_t r = 0; r < 8; ++r) kit.add(r, frames(r, round), fmt::format(fmt::runtime(layout), r, round, r / 2));
+    const StackReport report = aggregate_stacks(kit.facts, kEight);
+    EXPECT_EQ(report.rounds.size(), 5u) << layout;
+    EXPECT_EQ(report.degrader, "tp/2") << layout;
+  }
 }
 
 TEST(Stacks, StorageOnManyHostsIsTheStorage) {
