@@ -429,6 +429,7 @@ Result<Database> Database::open(const std::string& path, Access mode) {
   if (mode == Access::write && impl->read_only) CULPRIT_CHECK(impl->copy_into_memory());
   sqlite3* raw = impl->db.get();
   const auto number = [&](const char* sql) {
+    if (last_failure.code != SQLITE_OK) return std::optional<std::int64_t>{};   // each would wait for a lock anew
     Statement s(raw, sql);
     return s.next() ? std::optional(s.integer()) : std::nullopt;
   };
