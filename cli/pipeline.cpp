@@ -221,6 +221,12 @@ Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack
   return Incident{std::move(db), std::move(facts), incomplete};
 }
 
+std::string mark_incomplete(std::string json, bool incomplete) {
+  const std::size_t schema = json.find("\n  \"schema\": ");
+  if (incomplete && schema != std::string::npos) json.insert(json.find('\n', schema + 1), "\n  \"complete\": false,");
+  return json;
+}
+
 bool names_incident(const Arguments& arguments) {
   if (arguments.has("db")) return true;
   return std::any_of(arguments.positional().begin(), arguments.positional().end(), [](const std::string& path) {

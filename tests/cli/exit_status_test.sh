@@ -130,6 +130,10 @@ if command -v sqlite3 >/dev/null; then
   cp a.db part.db && sqlite3 part.db "UPDATE meta SET value='ingesting' WHERE key='state'"
   for words in report show classify collectives stacks drift; do expect 0 "culprit $words -d part.db" 'this database is partial'; done
   expect 4 'culprit collectives -d part.db --strict'
+  for words in collectives stacks drift outliers efficiency; do
+    expect 0 "culprit $words -d part.db --json"
+    [ ! -s out ] || says '"complete": false'
+  done
   expect 0 'culprit report -d part.db'
   says 'INCOMPLETE BUNDLE'
   cp a.db torn.db && sqlite3 torn.db 'DELETE FROM member WHERE member_id=2'
