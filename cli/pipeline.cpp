@@ -40,6 +40,7 @@ namespace culprit::cli {
 
 namespace {
 
+constexpr char kLeftOut[] = "left out, because culprit wrote them: databases, with the reports beside them: ";
 constexpr char kPartial[] = "reading its bundle was cut off; `culprit ingest`, with the same bundle, reads the rest";
 constexpr std::string_view kArchiveEndings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".zip"};
 
@@ -104,7 +105,7 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   facts.series = db.series();
   CULPRIT_CHECK(db.read_to_the_end());
   if (db.partial()) facts.notes.push_back(std::string("the database is partial: ") + kPartial);
-  if (const auto own = db.meta("own_databases"); own && !own->empty()) facts.notes.push_back(fmt::format("left out, with what lies beside: {}, which culprit wrote", *own));
+  if (const auto own = db.meta("own_databases"); own && !own->empty()) facts.notes.push_back(kLeftOut + *own);
   for (const store::StoredManifest& stored : db.manifests()) {
     CULPRIT_TRY(manifest, ingest::parse_manifest(stored.document, stored.path));
     if (!facts.manifest) facts.manifest = std::move(manifest);
@@ -185,7 +186,9 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
     return fail("interrupted, so there is no answer").at({place, 0}).hint("the files that were read to their end are kept: the same command goes on from there");
   };
   CULPRIT_TRY(summary, ingest());
-  CULPRIT_CHECK(db.set_meta("own_databases", fmt::format("{}", fmt::join(summary.own_databases, ", "))));
+  const std::string own = fmt::format("{}", fmt::join(summary.own_databases, ", "));
+  if (!own.empty()) remark(arguments, kLeftOut + own);
+  CULPRIT_CHECK(db.set_meta("own_databases", own));
   CULPRIT_CHECK(db.finish_ingest());
   const auto problems = db.problems();
   ReadOutcome outcome{summary, std::any_of(problems.begin(), problems.end(), loses_input)};

@@ -116,7 +116,7 @@ expect 0 'cd job && culprit diagnose . -o report --json'
 cp out first
 expect 0 'cd job && culprit diagnose . -o report --json'
 cmp out first || { echo "our own report changed the answer"; failures=$((failures + 1)); }
-says 'which culprit wrote'
+says 'left out, because culprit wrote them: databases, with the reports beside them: report/incident.db'
 expect 2 'culprit diagnose job/report/report.json' 'culprit report -d job/report/incident.db'
 
 # A database that cannot be written answers everything.
