@@ -179,7 +179,9 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
   const auto ingest = [&]() -> Result<ingest::Summary> {
     const NotedSignals signals;
     options.interrupted = &signals.came();
+    options.sink_failed = &db.failed();
     auto read = ingest::ingest(ingest::label_sources(arguments.positional()), pack, db.sink(), options);
+    CULPRIT_CHECK(db.health());
     if (noted_signal() == 0) return read;
     const std::string place = db.path();
     if (place.empty()) return fail("interrupted, so there is no answer").hint("with -d or -o what was read is kept, and the same command goes on from there");

@@ -147,6 +147,23 @@ else
   echo "SKIPPED: what needs sqlite3, which is not here"
 fi
 
+# A disk that fills up while a file is read: no answer, and the same command ends with the same rows afterwards.
+mkdir steps
+for rank in 0 1 2; do
+  awk -v r=$rank 'BEGIN { for (i = 1; i <= 4000; ++i) printf " [2026-11-18 02:%02d:%02d] iteration %8d/  500000 | elapsed time per iteration (ms): %.1f | lm loss: %.6E | grad norm: 1.%d |\n", i / 60 % 60, i % 60, i, 1000 + i % 13, 8 - i / 1000, r }' >steps/rank_$rank.log
+done
+expect 0 'culprit ingest steps -d whole.db'
+for blocks in 400 800 1200 1600 2000; do
+  rm -f full.db*
+  expect 3 "ulimit -f $blocks && culprit ingest steps -d full.db" '  = help: '
+  nothing
+  expect 0 'culprit ingest steps -d full.db'
+  if command -v sqlite3 >/dev/null; then
+    sqlite3 whole.db .dump >whole.sql
+    sqlite3 full.db .dump | cmp - whole.sql || { echo "a full disk ($blocks blocks) left other rows"; failures=$((failures + 1)); }
+  fi
+done
+
 # 130, 143: stopped. Nothing arrives on the pipe, so that it is being read for sure.
 mkfifo pipe
 for signal in INT TERM; do
