@@ -156,6 +156,7 @@ Result<Exit> of_incident(const Arguments& arguments) {
   const auto unknown = [](const std::vector<double>& column) { return std::any_of(column.begin(), column.end(), [](double v) { return std::isnan(v); }); };
   if (unknown(series.number)) series.number.clear();
   if (unknown(series.clock)) series.clock.clear();
+  if (incident.db.partial()) series.notes.push_back("the database is partial: reading its bundle was cut off");
   for (const std::string& path : steps.sources) series.notes.push_back("steps are those of " + path);
   if (!steps.from_calls.empty()) series.notes.push_back(steps.from_calls);
   if (steps.from_times) series.notes.push_back("no step times are printed: they are the distances of the lines' times");

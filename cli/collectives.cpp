@@ -136,7 +136,7 @@ Result<Exit> run_collectives(const Arguments& arguments) {
   auto findings = analyze::collective_findings(report, slow_ranks_of(db, facts), facts, topology);
   CULPRIT_CHECK(db.save_findings("collectives", findings));
   const Printer printer(arguments, facts, topology, report, findings);
-  if (wants_json(arguments)) print(printer.json());
+  if (wants_json(arguments)) print(mark_incomplete(printer.json(), incomplete));
   else if (report.source.empty() && findings.empty()) remark(arguments, "there are no counters of collectives in it: no flight recorder, no watchdog line, no NCCL call log, no RAS");
   else print(printer.text());
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;

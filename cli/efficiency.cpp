@@ -242,10 +242,12 @@ Result<Exit> run(const Arguments& arguments) {
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(gpus, arguments.number("gpus", 0));
   Progress progress;
+  bool incomplete = false;
   if (whole_incident) {
     CULPRIT_TRY(pack, load_pack(arguments));
     CULPRIT_TRY(incident, open_incident(arguments, pack));
     progress = from_incident(incident);
+    incomplete = incident.incomplete;
   } else {
     const std::string& path = arguments.positional()[0];
     CULPRIT_TRY(table, read_table_file(arguments, path));
@@ -260,7 +262,7 @@ Result<Exit> run(const Arguments& arguments) {
   }
   const auto result = analyze::efficiency(progress.job);
   auto signals = analyze::loss_signals(progress.losses, progress.checkpoints);
-  print(wants_json(arguments) ? to_json(result, signals, progress) : to_text(result, signals, progress));
+  print(wants_json(arguments) ? mark_incomplete(to_json(result, signals, progress), incomplete) : to_text(result, signals, progress));
   return Exit::finished;
 }
 

@@ -177,6 +177,7 @@ int main(int argc, char** argv) {
   if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) std::setlocale(LC_CTYPE, "");
   culprit::cli::open_standard_streams();
   std::signal(SIGPIPE, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_IGN);   // `ulimit -f`: a write that fails, and is told as such
   culprit::cli::catch_signals();
   try {
     return culprit::cli::checked(culprit::cli::run(std::vector<std::string>(argv + 1, argv + argc)));

@@ -219,7 +219,7 @@ Result<Exit> run_outliers(const Arguments& arguments) {
     CULPRIT_TRY(incident, open_incident(arguments, pack));
     const OutlierReport report = outliers_of(incident.db, incident.facts, metrics_of(incident.db, incident.facts), params);
     const Printer printer(arguments, report);
-    print(wants_json(arguments) ? printer.json() : printer.text());
+    print(wants_json(arguments) ? mark_incomplete(printer.json(), incident.incomplete) : printer.text());
     return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
   }
   ingest::MetricTableOptions options;

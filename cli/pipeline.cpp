@@ -45,6 +45,7 @@ namespace culprit::cli {
 
 namespace {
 
+constexpr char kLeftOut[] = "left out, because culprit wrote them: databases, with the reports beside them: ";
 constexpr char kPartial[] = "reading its bundle was cut off; `culprit ingest`, with the same bundle, reads the rest";
 constexpr std::string_view kArchiveEndings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".zip"};
 
@@ -111,7 +112,7 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   facts.series = db.series();
   CULPRIT_CHECK(db.read_to_the_end());
   if (db.partial()) facts.notes.push_back(std::string("the database is partial: ") + kPartial);
-  if (const auto own = db.meta("own_databases"); own && !own->empty()) facts.notes.push_back(fmt::format("left out, with what lies beside: {}, which culprit wrote", *own));
+  if (const auto own = db.meta("own_databases"); own && !own->empty()) facts.notes.push_back(kLeftOut + *own);
   for (const store::StoredManifest& stored : db.manifests()) {
     std::vector<std::string> notes;
     CULPRIT_TRY(manifest, ingest::parse_manifest(stored.document, stored.path, notes));
@@ -221,14 +222,18 @@ Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePa
   const auto ingest = [&]() -> Result<ingest::Summary> {
     const NotedSignals signals;
     options.interrupted = &signals.came();
+    options.sink_failed = &db.failed();
     auto read = ingest::ingest(ingest::label_sources(arguments.positional()), pack, db.sink(), options);
+    CULPRIT_CHECK(db.health());
     if (noted_signal() == 0) return read;
     const std::string place = db.path();
     if (place.empty()) return fail("interrupted, so there is no answer").hint("with -d or -o what was read is kept, and the same command goes on from there");
     return fail("interrupted, so there is no answer").at({place, 0}).hint("the files that were read to their end are kept: the same command goes on from there");
   };
   CULPRIT_TRY(summary, ingest());
-  CULPRIT_CHECK(db.set_meta("own_databases", fmt::format("{}", fmt::join(summary.own_databases, ", "))));
+  const std::string own = fmt::format("{}", fmt::join(summary.own_databases, ", "));
+  if (!own.empty()) remark(arguments, kLeftOut + own);
+  CULPRIT_CHECK(db.set_meta("own_databases", own));
   CULPRIT_CHECK(db.finish_ingest());
   const auto problems = db.problems();
   ReadOutcome outcome{summary, std::any_of(problems.begin(), problems.end(), loses_input)};
@@ -262,6 +267,12 @@ Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack
   }
   CULPRIT_TRY(facts, resolve(db, true));
   return Incident{std::move(db), std::move(facts), incomplete};
+}
+
+std::string mark_incomplete(std::string json, bool incomplete) {
+  const std::size_t schema = json.find("\n  \"schema\": ");
+  if (incomplete && schema != std::string::npos) json.insert(json.find('\n', schema + 1), "\n  \"complete\": false,");
+  return json;
 }
 
 bool names_incident(const Arguments& arguments) {

@@ -53,6 +53,8 @@ struct Incident {
   bool incomplete = false;
 };
 Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack& pack);
+// A JSON answer that rests on a part of the bundle: "complete": false stands behind its schema.
+std::string mark_incomplete(std::string json, bool incomplete);
 // True when an incident is meant, not a bare table: -d is given, or a word is a folder or an archive.
 bool names_incident(const Arguments& arguments);
 

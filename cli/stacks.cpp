@@ -243,7 +243,7 @@ Result<Exit> run_stacks(const Arguments& arguments) {
     for (const auto& [one, tree] : report.trees) roles += (roles.empty() ? "" : ", ") + one;
     return usage_error(fmt::format("there is no process of role '{}'", role)).hint("there are: " + roles);
   }
-  if (format == "json") print(to_json(printer, report, findings, arguments.has("lacks")));
+  if (format == "json") print(mark_incomplete(to_json(printer, report, findings, arguments.has("lacks")), incomplete));
   else if (report.processes.empty()) remark(arguments, "there are no stacks of processes in it");
   else print(format == "folded" ? printer.folded() : printer.text());
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;

@@ -226,7 +226,9 @@ class Pipeline final : public bundle::Visitor {
   const std::optional<std::string>& changed() const { return changed_; }
 
  private:
-  bool interrupted() const { return options_.interrupted != nullptr && options_.interrupted->load(); }
+  bool interrupted() const {
+    return (options_.interrupted != nullptr && options_.interrupted->load()) || (options_.sink_failed != nullptr && options_.sink_failed->load());
+  }
   // Once the walk is interrupted nothing it still tells counts: members would be there that were not read to their end.
   bool cut_off() { return dropped_ = dropped_ || interrupted(); }
   std::string full(const std::string& path) const { return label_.empty() ? path : path.empty() ? label_ : label_ + "/" + path; }

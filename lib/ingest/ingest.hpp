@@ -25,6 +25,7 @@ struct Options {
   int threads = 1;
   // Ctrl-C: reading stops, and the member that was being read is left without its end_member().
   const std::atomic<bool>* interrupted = nullptr;
+  const std::atomic<bool>* sink_failed = nullptr;   // a full disk: there is no point in reading on
   std::function<void(std::uint64_t bytes, const std::string& path)> progress;  // now and then
 };
 

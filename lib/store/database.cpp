@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -156,97 +157,97 @@ struct Database::Impl {
     }
 
     MemberId begin_member(const MemberRow& m) override {
-      check(impl_.execute("BEGIN IMMEDIATE"));
       const MemberId id = next_id_++;
-      check(member_.run(id, valid_utf8(m.path), valid_utf8(m.path), m.in_archive, m.kind, m.format, m.text_kind, valid_utf8(m.container), m.origin_offset, m.origin_line, valid_utf8(m.link_target), m.size, m.digest,
-                        m.mtime_s, m.complete, m.tail_truncated, m.lines, m.used, m.skipped, m.rejected));
+      if (trouble.code == SQLITE_OK && !impl_.execute("BEGIN IMMEDIATE")) fail_with(last_failure);
+      write(member_, id, valid_utf8(m.path), valid_utf8(m.path), m.in_archive, m.kind, m.format, m.text_kind, valid_utf8(m.container), m.origin_offset, m.origin_line, valid_utf8(m.link_target), m.size, m.digest,
+                        m.mtime_s, m.complete, m.tail_truncated, m.lines, m.used, m.skipped, m.rejected);
       return id;
     }
 
     void end_member(const MemberRow& m) override {
-      check(member_end_.run(m.format, m.size, m.digest, m.complete, m.tail_truncated, m.lines, m.used, m.skipped, m.rejected, m.id));
-      check(impl_.execute("COMMIT"));
+      write(member_end_, m.format, m.size, m.digest, m.complete, m.tail_truncated, m.lines, m.used, m.skipped, m.rejected, m.id);
+      if (trouble.code == SQLITE_OK && !impl_.execute("COMMIT")) fail_with(last_failure);
     }
 
-    void problem(const std::string& path, const std::string& code, const std::string& reason) override { check(problem_.run(valid_utf8(path), code, valid_utf8(reason))); }
+    void problem(const std::string& path, const std::string& code, const std::string& reason) override { write(problem_, valid_utf8(path), code, valid_utf8(reason)); }
 
     void put(const EventRow& e) override {
-      check(event_.run(e.place.member, e.place.line, e.place.offset, e.place.length, e.time.ns, name(e.time.clock), e.time.precision, boot_raw(e.boot), e.rule, e.event_class, name(e.severity),
+      write(event_, e.place.member, e.place.line, e.place.offset, e.place.length, e.time.ns, name(e.time.clock), e.time.precision, boot_raw(e.boot), e.rule, e.event_class, name(e.severity),
                        name(e.role), name(e.scope), clean(e.host), e.rank, e.local_rank, e.pid, e.task, clean(e.gpu), clean(e.nic), clean(e.peer), e.code, valid_utf8(e.detail), e.count, e.last_line,
-                       e.last_time.ns, valid_utf8(e.message), clean(e.host), e.rank));
+                       e.last_time.ns, valid_utf8(e.message), clean(e.host), e.rank);
     }
     void put(const TracebackRow& t) override {
-      check(traceback_.run(t.place.member, t.place.line, t.place.offset, t.place.length, t.time.ns, name(t.time.clock), t.time.precision, t.source, valid_utf8(t.type), valid_utf8(t.message),
-                           valid_utf8(t.file), t.file_line, valid_utf8(t.function), t.event_class, t.rule, clean(t.host), t.rank, t.local_rank, t.task, t.pid, t.last_line, clean(t.host), t.rank));
+      write(traceback_, t.place.member, t.place.line, t.place.offset, t.place.length, t.time.ns, name(t.time.clock), t.time.precision, t.source, valid_utf8(t.type), valid_utf8(t.message),
+                           valid_utf8(t.file), t.file_line, valid_utf8(t.function), t.event_class, t.rule, clean(t.host), t.rank, t.local_rank, t.task, t.pid, t.last_line, clean(t.host), t.rank);
     }
     void put(const ExitRow& x) override {
-      check(exit_.run(x.place.member, x.place.line, x.place.offset, x.place.length, x.time.ns, name(x.time.clock), x.source, x.code, clean(x.host), x.rank, x.local_rank, x.pid, x.blamed, clean(x.host), x.rank));
+      write(exit_, x.place.member, x.place.line, x.place.offset, x.place.length, x.time.ns, name(x.time.clock), x.source, x.code, clean(x.host), x.rank, x.local_rank, x.pid, x.blamed, clean(x.host), x.rank);
     }
     void put(const ProgressRow& p) override {
       // A time on the calendar is most often UTC or taken for it: there is nothing left to write when that is known.
       const bool calendar = p.time.clock == Clock::utc || p.time.clock == Clock::local;
-      check(iteration_.run(p.place.member, p.place.line, p.place.offset, p.time.ns, name(p.time.clock), calendar ? std::optional(p.time.ns) : std::nullopt, p.framework, p.iteration, p.total, p.iteration_ms, p.loss, p.loss_nan, p.grad_norm,
-                           p.grad_norm_nan));
+      write(iteration_, p.place.member, p.place.line, p.place.offset, p.time.ns, name(p.time.clock), calendar ? std::optional(p.time.ns) : std::nullopt, p.framework, p.iteration, p.total, p.iteration_ms, p.loss, p.loss_nan, p.grad_norm,
+                           p.grad_norm_nan);
     }
     void put(const IdentityRow& i) override {
-      check(identity_.run(i.place.member, i.place.line, i.place.offset, i.place.length, i.source, clean(i.host), clean(i.address), i.pid, i.task, i.local_rank, i.rank, i.world_size, i.node_rank,
-                          clean(i.gpu), i.device, clean(i.nic), clean(i.communicator)));
+      write(identity_, i.place.member, i.place.line, i.place.offset, i.place.length, i.source, clean(i.host), clean(i.address), i.pid, i.task, i.local_rank, i.rank, i.world_size, i.node_rank,
+                          clean(i.gpu), i.device, clean(i.nic), clean(i.communicator));
     }
     void put(const ConfigRow& c) override {
-      check(config_.run(c.place.member, c.place.line, c.place.offset, c.place.length, valid_utf8(c.name), valid_utf8(c.value), clean(c.host), c.rank));
+      write(config_, c.place.member, c.place.line, c.place.offset, c.place.length, valid_utf8(c.name), valid_utf8(c.value), clean(c.host), c.rank);
     }
     void put(const ClockRow& c) override {
-      check(clock_.run(c.place.member, c.place.line, c.place.offset, c.time.ns, name(c.time.clock), c.time.precision, boot_raw(c.boot), c.text_hash, clean(c.host), c.kind));
+      write(clock_, c.place.member, c.place.line, c.place.offset, c.time.ns, name(c.time.clock), c.time.precision, boot_raw(c.boot), c.text_hash, clean(c.host), c.kind);
     }
-    void put(const RejectRow& r) override { check(reject_.run(r.place.member, r.place.line, r.place.offset, r.reason, valid_utf8(r.excerpt))); }
+    void put(const RejectRow& r) override { write(reject_, r.place.member, r.place.line, r.place.offset, r.reason, valid_utf8(r.excerpt)); }
     void put(const StackRow& r) override {
-      check(sample_.run(r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.tid, valid_utf8(r.thread_id),
-                        valid_utf8(r.thread), valid_utf8(r.state), valid_utf8(r.command), r.main, r.ranks, valid_utf8(r.problem), stack(r.frames)));
+      write(sample_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.tid, valid_utf8(r.thread_id),
+                        valid_utf8(r.thread), valid_utf8(r.state), valid_utf8(r.command), r.main, r.ranks, valid_utf8(r.problem), stack(r.frames));
     }
     void put(const ProcessRow& r) override {
-      check(process_.run(r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.parent, valid_utf8(r.state),
-                         valid_utf8(r.wait), valid_utf8(r.kernel_stack), valid_utf8(r.name), valid_utf8(r.command), r.threads, r.role));
+      write(process_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.parent, valid_utf8(r.state),
+                         valid_utf8(r.wait), valid_utf8(r.kernel_stack), valid_utf8(r.name), valid_utf8(r.command), r.threads, r.role);
     }
     GroupId group(const GroupRow& r) override {
       const auto known = groups_.find(r);
       if (known != groups_.end()) return known->second;
       const GroupId id = static_cast<GroupId>(groups_.size()) + 1;
-      check(group_.run(id, valid_utf8(r.name), valid_utf8(r.description), to_ranges(r.ranks), r.size));
+      write(group_, id, valid_utf8(r.name), valid_utf8(r.description), to_ranges(r.ranks), r.size);
       groups_.emplace(r, id);
       return id;
     }
     void put(const FrontierRow& r) override {
-      check(frontier_.run(r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.group_rank, r.group, r.p2p, r.enqueued,
-                          r.started, r.completed, valid_utf8(r.operation)));
+      write(frontier_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.group_rank, r.group, r.p2p, r.enqueued,
+                          r.started, r.completed, valid_utf8(r.operation));
     }
     void put(const CollectiveRow& r) override {
-      check(collective_.run(r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.group, r.record, r.sequence,
+      write(collective_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.group, r.record, r.sequence,
                             valid_utf8(r.operation), valid_utf8(r.backend), r.p2p, r.peer, valid_utf8(r.state), r.retired, valid_utf8(r.sizes), valid_utf8(r.types), r.bytes, r.started_ns, r.completed_ns,
-                            r.duration_ms, r.timeout_ms, valid_utf8(r.thread), stack(r.frames)));
+                            r.duration_ms, r.timeout_ms, valid_utf8(r.thread), stack(r.frames));
     }
     void put(const HistoryRow& r) override {
       static_assert(sizeof(HistoryEntry) == 40);
-      check(history_.run(r.member, r.rank, r.group, static_cast<std::int64_t>(r.entries.size()), Blob{r.entries.data(), r.entries.size() * sizeof(HistoryEntry)}));
+      write(history_, r.member, r.rank, r.group, static_cast<std::int64_t>(r.entries.size()), Blob{r.entries.data(), r.entries.size() * sizeof(HistoryEntry)});
     }
     void put(const RecorderRow& r) override {
-      check(recorder_.run(r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, r.encoding, valid_utf8(r.version), valid_utf8(r.library), clean(r.host), r.rank, r.pid,
-                          r.entries, r.pending, r.has_status, r.only_active, r.truncated, r.unresponsive));
+      write(recorder_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, r.encoding, valid_utf8(r.version), valid_utf8(r.library), clean(r.host), r.rank, r.pid,
+                          r.entries, r.pending, r.has_status, r.only_active, r.truncated, r.unresponsive);
     }
     void put(const NetworkRow& r) override {
-      check(network_.run(r.place.member, r.place.line, r.place.offset, r.place.length, r.source, r.kind, valid_utf8(r.name), r.level, valid_utf8(fmt::format("{}", fmt::join(r.hosts, ","))),
-                         valid_utf8(fmt::format("{}", fmt::join(r.children, ",")))));
+      write(network_, r.place.member, r.place.line, r.place.offset, r.place.length, r.source, r.kind, valid_utf8(r.name), r.level, valid_utf8(fmt::format("{}", fmt::join(r.hosts, ","))),
+                         valid_utf8(fmt::format("{}", fmt::join(r.children, ","))));
     }
     SeriesId series(const SeriesRow& r) override {
       const SeriesId id = next_series_++;
-      check(series_.run(id, r.member, valid_utf8(r.name), valid_utf8(r.unit), r.kind, clean(r.host), clean(r.gpu), clean(r.nic), r.rank, r.local_rank, valid_utf8(r.labels), name(r.clock)));
+      write(series_, id, r.member, valid_utf8(r.name), valid_utf8(r.unit), r.kind, clean(r.host), clean(r.gpu), clean(r.nic), r.rank, r.local_rank, valid_utf8(r.labels), name(r.clock));
       return id;
     }
     void put(const ChunkRow& r) override {
       const auto given = [](std::int64_t v) { return v == kNoValue ? std::nullopt : std::optional(v); };
-      check(chunk_.run(r.series, r.place.member, r.place.line, r.place.offset, r.place.length, r.samples, given(r.first_step), given(r.last_step), given(r.first_time), given(r.last_time),
-                       Blob{r.data.data(), r.data.size()}));
+      write(chunk_, r.series, r.place.member, r.place.line, r.place.offset, r.place.length, r.samples, given(r.first_step), given(r.last_step), given(r.first_time), given(r.last_time),
+                       Blob{r.data.data(), r.data.size()});
     }
-    void put(const Manifest& m, const Place& place) override { check(manifest_.run(place.member, valid_utf8(m.document))); }
+    void put(const Manifest& m, const Place& place) override { write(manifest_, place.member, valid_utf8(m.document)); }
 
     Failure trouble;
 
@@ -261,19 +262,25 @@ struct Database::Impl {
         cleaned.file = valid_utf8(f.file);
         cleaned.module = valid_utf8(f.module);
         const auto [it, fresh] = frames_.try_emplace(std::move(cleaned), static_cast<std::int64_t>(frames_.size()) + 1);
-        if (fresh) check(frame_.run(it->second, it->first.function, it->first.file, it->first.line, it->first.module, it->first.native));
+        if (fresh) write(frame_, it->second, it->first.function, it->first.file, it->first.line, it->first.module, it->first.native);
         ids_.push_back(it->second);
       }
       const XXH128_hash_t hash = XXH3_128bits(ids_.data(), ids_.size() * sizeof(std::int64_t));
       const auto [it, fresh] = stacks_.try_emplace(fmt::format("{:016x}{:016x}", hash.high64, hash.low64), static_cast<std::int64_t>(stacks_.size()) + 1);
       if (fresh) {
-        check(stack_.run(it->second, static_cast<std::int64_t>(ids_.size()), it->first));
-        for (std::size_t i = 0; i < ids_.size(); ++i) check(stack_frame_.run(it->second, static_cast<std::int64_t>(i), ids_[i]));
+        write(stack_, it->second, static_cast<std::int64_t>(ids_.size()), it->first);
+        for (std::size_t i = 0; i < ids_.size(); ++i) write(stack_frame_, it->second, static_cast<std::int64_t>(i), ids_[i]);
       }
       return it->second;
     }
-    void check(bool good) {
-      if (!good && trouble.code == SQLITE_OK) trouble = last_failure;
+    // After the first failure nothing more is written. SQLite may have undone the transaction then, and rows would go in
+    // one by one that belong to no member; and a member of which a row is missing must not be committed.
+    template <class... Values> void write(Statement& statement, const Values&... values) {
+      if (trouble.code == SQLITE_OK && !statement.run(values...)) fail_with(last_failure);
+    }
+    void fail_with(const Failure& failure) {
+      trouble = failure;
+      impl_.failed = true;
     }
     Impl& impl_;
     Statement member_, member_end_, problem_, event_, traceback_, exit_, iteration_, identity_, config_, clock_, reject_, manifest_;
@@ -385,6 +392,7 @@ struct Database::Impl {
   std::string path;
   bool read_only = false;
   bool fresh = false;       // made by this process
+  std::atomic<bool> failed{false};   // the writer has trouble; asked by other threads
   std::unique_ptr<sqlite3, Close> db;
   std::unique_ptr<Writer> writer;
 };
@@ -429,6 +437,7 @@ Result<Database> Database::open(const std::string& path, Access mode) {
   if (mode == Access::write && impl->read_only) CULPRIT_CHECK(impl->copy_into_memory());
   sqlite3* raw = impl->db.get();
   const auto number = [&](const char* sql) {
+    if (last_failure.code != SQLITE_OK) return std::optional<std::int64_t>{};   // each would wait for a lock anew
     Statement s(raw, sql);
     return s.next() ? std::optional(s.integer()) : std::nullopt;
   };
@@ -465,6 +474,8 @@ MemberSink& Database::sink() {
   }
   return *impl_->writer;
 }
+
+const std::atomic<bool>& Database::failed() const { return impl_->failed; }
 
 Result<> Database::health() const {
   if (impl_->writer == nullptr || impl_->writer->trouble.code == SQLITE_OK) return {};

@@ -6,6 +6,7 @@
 // verdict) are derived: they are replaced as a whole, in one transaction.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -61,8 +62,9 @@ class Database {
   // Facts in. begin_ingest() comes first: from then on nobody else can use the database until it is closed. The sink lives as long as the database.
   Result<> begin_ingest();
   MemberSink& sink();
-  // The first failure of the sink (a full disk), if any.
+  // The first failure of the sink (a full disk), if any. Nothing is written after it. failed() may be asked by any thread.
   Result<> health() const;
+  const std::atomic<bool>& failed() const;
   // Makes the indexes: all members are in.
   Result<> finish_ingest();
 

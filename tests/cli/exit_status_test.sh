@@ -116,7 +116,7 @@ expect 0 'cd job && culprit diagnose . -o report --json'
 cp out first
 expect 0 'cd job && culprit diagnose . -o report --json'
 cmp out first || { echo "our own report changed the answer"; failures=$((failures + 1)); }
-says 'which culprit wrote'
+says 'left out, because culprit wrote them: databases, with the reports beside them: report/incident.db'
 expect 2 'culprit diagnose job/report/report.json' 'culprit report -d job/report/incident.db'
 
 # A database that cannot be written answers everything.
@@ -130,6 +130,10 @@ if command -v sqlite3 >/dev/null; then
   cp a.db part.db && sqlite3 part.db "UPDATE meta SET value='ingesting' WHERE key='state'"
   for words in report show classify collectives stacks drift; do expect 0 "culprit $words -d part.db" 'this database is partial'; done
   expect 4 'culprit collectives -d part.db --strict'
+  for words in collectives stacks drift outliers efficiency; do
+    expect 0 "culprit $words -d part.db --json"
+    [ ! -s out ] || says '"complete": false'
+  done
   expect 0 'culprit report -d part.db'
   says 'INCOMPLETE BUNDLE'
   cp a.db torn.db && sqlite3 torn.db 'DELETE FROM member WHERE member_id=2'
@@ -142,6 +146,23 @@ if command -v sqlite3 >/dev/null; then
 else
   echo "SKIPPED: what needs sqlite3, which is not here"
 fi
+
+# A disk that fills up while a file is read: no answer, and the same command ends with the same rows afterwards.
+mkdir steps
+for rank in 0 1 2; do
+  awk -v r=$rank 'BEGIN { for (i = 1; i <= 4000; ++i) printf " [2026-11-18 02:%02d:%02d] iteration %8d/  500000 | elapsed time per iteration (ms): %.1f | lm loss: %.6E | grad norm: 1.%d |\n", i / 60 % 60, i % 60, i, 1000 + i % 13, 8 - i / 1000, r }' >steps/rank_$rank.log
+done
+expect 0 'culprit ingest steps -d whole.db'
+for blocks in 400 800 1200 1600 2000; do
+  rm -f full.db*
+  expect 3 "ulimit -f $blocks && culprit ingest steps -d full.db" '  = help: '
+  nothing
+  expect 0 'culprit ingest steps -d full.db'
+  if command -v sqlite3 >/dev/null; then
+    sqlite3 whole.db .dump >whole.sql
+    sqlite3 full.db .dump | cmp - whole.sql || { echo "a full disk ($blocks blocks) left other rows"; failures=$((failures + 1)); }
+  fi
+done
 
 # 130, 143: stopped. Nothing arrives on the pipe, so that it is being read for sure.
 mkfifo pipe
