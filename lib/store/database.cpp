@@ -1170,8 +1170,11 @@ Result<> Database::save_findings(const std::string& analysis, std::vector<Findin
     bool good = forget.run(analysis) && forget2.run(analysis);
     Statement f(db, "INSERT INTO finding VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     Statement v(db, "INSERT INTO evidence VALUES (?,?,?,?,?,?,?,?)");
+    // In a damaged database a row of this id may belong to anybody.
+    Statement clear(db, "DELETE FROM finding WHERE finding_id=?"), clear2(db, "DELETE FROM evidence WHERE finding_id=?");
     std::int64_t position = 0;
     for (const Finding& r : findings) {
+      good = good && clear.run(r.id) && clear2.run(r.id);
       nlohmann::json numbers = nlohmann::json::object();
       for (const auto& [key, value] : r.numbers) numbers[key] = value;
       good = good && f.run(r.id, ++position, r.analysis, name(r.outcome), r.subject.kind, r.subject.id, r.event_class, r.symptom, name(r.severity), name(r.role), name(r.scope), r.confidence,
