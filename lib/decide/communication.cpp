@@ -10,7 +10,7 @@
 
 namespace culprit::decide {
 
-Answer root_diag_step(Walk& w) {
+Answer root_diag(Walk& w) {
   const Finding* diag = nullptr;
   for (const Finding& f : w.incident.findings) if (f.analysis == "root_diag") diag = &f;
   if (diag == nullptr) return not_enough("no connection error names its peer");
@@ -65,7 +65,7 @@ Answer silent_rank(Walk& w) {
   return taken(silent.front()->why);
 }
 
-Answer few_reporters(Walk& w) {
+Answer distributed_errors(Walk& w) {
   std::set<std::string> hosts, peers;
   std::vector<const Finding*> from;
   bool nameless = false;

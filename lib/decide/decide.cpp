@@ -19,11 +19,11 @@ struct Rung {
   Answer (*walk)(Walk&);
 };
 constexpr Rung kLadder[] = {
-    {"something_collected", something_collected},  // an empty bundle proves nothing
-    {"held_back", held_back},                      // no failure, but a GPU slowed by its own hardware -> mitigate
+    {"bundle_empty", bundle_empty},  // an empty bundle proves nothing
+    {"gpu_throttled", gpu_throttled},                      // no failure, but a GPU slowed by its own hardware -> mitigate
     {"slow_job", slow_job},                        // no failure, but slower than it could be -> mitigate, isolate, or it is over
     {"job_finished", job_finished},                // exit code 0 and no trouble
-    {"only_dumps", only_dumps},                    // a moment's dumps and nothing else -> look again
+    {"dumps_only", dumps_only},                    // a moment's dumps and nothing else -> look again
     {"no_failure", no_failure},                    // nothing failed as far as the logs go
     {"user_request", user_request},                // time limit, scancel, preemption: nobody's fault
     {"critical_errors", critical_errors},          // Aegis CriticalError: a machine's own fault, first in time -> isolate
@@ -31,20 +31,20 @@ constexpr Rung kLadder[] = {
     {"resources", resources},                      // memory, disk, shared memory, limits -> repair
     {"setup_failure", setup_failure},              // a wrong address, library, device, permission -> repair the setting
     {"user_code", user_code},                      // ByteRobust: user-space error with a module -> rollback
-    {"device_or_code", device_or_code},            // illegal access: many GPUs the program, one GPU again and again the device
+    {"illegal_access", illegal_access},            // illegal access: many GPUs the program, one GPU again and again the device
     {"process_crash", process_crash},              // a segfault once -> reattempt
     {"stopped_rank", stopped_rank},                // FT-HSDP, ByteRobust: whom everybody waits for -> isolate; mismatch -> rollback
     {"network_alerts", network_alerts},            // flaps beyond their tolerance before the first broken connection
     {"transient_alert", transient_alert},          // ByteRobust: one alert below its tolerance, taken back -> reattempt
     {"ended_outside", ended_outside},              // somebody asked the launcher to stop: nobody's fault
     {"numerics", numerics},                        // NaN without a culprit -> bit-wise checks
-    {"root_diag", root_diag_step},                 // Aegis RootDiag, NetDiag
+    {"root_diag", root_diag},                 // Aegis RootDiag, NetDiag
     {"config_check", config_check},                // Aegis ConfigCheck
     {"stuck_group", stuck_group},                  // all are in one collective and none finishes -> checks on that group
     {"silent_rank", silent_rank},                  // everybody waits, one does not
-    {"distributed_errors", few_reporters},         // Aegis DistError: at most two hosts report -> isolate those
+    {"distributed_errors", distributed_errors},         // Aegis DistError: at most two hosts report -> isolate those
     {"process_ended", process_ended},              // exit codes and signals that nothing explains
-    {"not_enough_evidence", leftover},             // ByteRobust: crash without a culprit -> stop-time checks; hang -> collect
+    {"not_enough_evidence", not_enough_evidence},             // ByteRobust: crash without a culprit -> stop-time checks; hang -> collect
 };
 
 void tell_chain(Walk& w) {

@@ -10,7 +10,7 @@
 
 namespace culprit::decide {
 
-Answer something_collected(Walk& w) {
+Answer bundle_empty(Walk& w) {
   if (!w.incident.findings.empty() || !w.incident.exits.empty() || w.incident.any_training_output) return ruled_out("the bundle holds logs that can be read");
   w.verdict.action = "investigate";
   w.verdict.precision = "candidates";
@@ -150,7 +150,7 @@ Answer job_finished(Walk& w) {
 }
 
 // Somebody took the dumps for a reason, and they are all there is.
-Answer only_dumps(Walk& w) {
+Answer dumps_only(Walk& w) {
   const Finding* f = undecided(w);
   if (f == nullptr) return ruled_out("no dumps of a moment that leave it open whether the job stood still");
   if (const std::string why = failure(w); !why.empty()) return ruled_out(why);
@@ -183,7 +183,7 @@ Answer no_failure(Walk& w) {
   return taken("no sign of a failure");
 }
 
-Answer held_back(Walk& w) {
+Answer gpu_throttled(Walk& w) {
   std::set<std::string> hosts;
   std::vector<const Finding*> from;
   for (const Finding& f : w.incident.findings)
@@ -294,7 +294,7 @@ Answer config_check(Walk& w) {
   return taken(fmt::format("{} differs between hosts (Aegis ConfigCheck)", from.front()->subject.id));
 }
 
-Answer leftover(Walk& w) {
+Answer not_enough_evidence(Walk& w) {
   Verdict& v = w.verdict;
   const bool hang = timed_out(w);
   const bool crash = after_effects(w) || std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [](const ExitFact& x) { return x.code != 0; });

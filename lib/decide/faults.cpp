@@ -192,7 +192,7 @@ Answer user_code(Walk& w) {
   return taken(fmt::format("{}{} on {}", what, place, ranks.empty() ? "unnamed ranks" : ranks.size() == 1 ? "rank " + rank_names[0] : fmt::format("{} ranks", ranks.size())));
 }
 
-Answer device_or_code(Walk& w) {
+Answer illegal_access(Walk& w) {
   const Cause* c = w.best(CauseKind::device_or_program);
   if (c == nullptr) return ruled_out("no illegal memory access or Xid 13/31 came first");
   std::set<std::string> devices;

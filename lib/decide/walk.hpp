@@ -77,27 +77,27 @@ std::string failure(const Walk& w);
 
 // The steps, by the file that has them.
 // ends.cpp
-Answer something_collected(Walk& w);
+Answer bundle_empty(Walk& w);
 Answer job_finished(Walk& w);
-Answer only_dumps(Walk& w);
+Answer dumps_only(Walk& w);
 Answer no_failure(Walk& w);
-Answer held_back(Walk& w);
+Answer gpu_throttled(Walk& w);
 Answer user_request(Walk& w);
 Answer config_check(Walk& w);
-Answer leftover(Walk& w);
+Answer not_enough_evidence(Walk& w);
 // faults.cpp
 Answer critical_errors(Walk& w);
 Answer shared_cause(Walk& w);
 Answer resources(Walk& w);
 Answer user_code(Walk& w);
-Answer device_or_code(Walk& w);
+Answer illegal_access(Walk& w);
 Answer process_crash(Walk& w);
 Answer network_alerts(Walk& w);
 Answer numerics(Walk& w);
 // communication.cpp
-Answer root_diag_step(Walk& w);
+Answer root_diag(Walk& w);
 Answer silent_rank(Walk& w);
-Answer few_reporters(Walk& w);
+Answer distributed_errors(Walk& w);
 // process_ends.cpp
 Answer setup_failure(Walk& w);
 Answer ended_outside(Walk& w);
