@@ -39,7 +39,7 @@ Outcome read(const TextLine& line, Reading&) {
   return out;
 }
 
-constexpr std::string_view kWords[] = {"error:", " error", "error ", "exception", "fatal:", " fatal", "failed", "failure", "abort", "killed", "denied", "refused", "cannot ", "unable to", "unreachable", "timed out"};
+constexpr std::string_view kWords[] = {"error:", " error", "error ", "exception", "fatal:", " fatal", "failed", "failure", " abort", "aborted", "killed", "denied", "refused", "cannot ", "unable to", "unreachable", "timed out"};
 
 }  // namespace
 
