@@ -120,6 +120,9 @@ class Sieve {
     const bool of_host = kind == CauseKind::machine || kind == CauseKind::network || (kind == CauseKind::resource && f.origin != Origin::any);
     if (of_host && f.host && !incident_.job_hosts.empty() && !contains(incident_.job_hosts, *f.host))
       return exclude(f, Exclusion::not_of_job, fmt::format("no process of the job ran on {}", *f.host)), false;
+    // To its peers a host that died looks like one that was never reached: of a job that made steps this is a consequence.
+    if (kind == CauseKind::environment && one_of(f.event_class, {"no_route_to_host", "rendezvous_timeout"}) && incident_.last_iteration.value_or(0) > 0)
+      return exclude(f, Exclusion::after_failure, "the job had completed steps: its peers were reachable then"), false;
     if ((!f.start || vague(f)) && !corroborated(f, kind))
       return exclude(f, Exclusion::unplaced, !f.start ? "nothing tells when it was, and no other source confirms it"
                                                       : fmt::format("its time is known to {} only, so it may have come after the failure, and no other source confirms it", human_duration(f.uncertainty))), false;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "decide/walk.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::decide {
 
@@ -271,10 +272,12 @@ Answer network_alerts(Walk& w) {
   Verdict& v = w.verdict;
   v.symptom = f.symptom;
   v.start = c->start;
-  if (shared_by(w, c->hosts.size(), w.incident.hosts)) {
+  const std::set<std::string> hosts(c->hosts.begin(), c->hosts.end());
+  if (shared_by(w, c->hosts.size(), w.incident.hosts) || !switch_below_which_all(w, hosts).empty()) {
     v.action = "repair";
     v.precision = "group";
-    const std::string named = switch_of(w, {c->hosts.begin(), c->hosts.end()});
+    const std::string below = switch_below_which_all(w, hosts);
+    const std::string named = below.empty() ? switch_of(w, hosts) : below;
     target(v, {"switch", named.empty() ? "network of " + list(c->hosts, 3) : named}, named.empty() ? 0.6 : 0.85, ids(c->findings));
     v.summary = fmt::format("Links of {} hosts failed together{}: a switch or its power, not {} bad hosts.", c->hosts.size(), at(c->start), c->hosts.size());
     // The findings' own advice is to look at single cables.
@@ -282,10 +285,11 @@ Answer network_alerts(Walk& w) {
     return taken("link alerts on many hosts at once");
   }
   v.action = "isolate";
-  const double confidence = diag != nullptr ? 0.9 : 0.7;
+  const double confidence = diag != nullptr || f.severity == Severity::critical ? confidence::kLinkAndPeers : confidence::kLinkAlone;
   for (const std::string& host : c->hosts) target(v, {"host", host}, confidence, ids(c->findings));
   for (const Finding* one : c->findings) if (one->subject.kind == "nic") target(v, one->subject, confidence, {one->id});
-  v.summary = fmt::format("The network link of {} failed more than once{}, then communication broke: {}.", list(c->hosts), at(c->start), lower_first(f.title));
+  const bool open = std::any_of(c->findings.begin(), c->findings.end(), [](const Finding* one) { return !one->alerts.empty() && !one->alerts.back().closed; });
+  v.summary = fmt::format("The network link of {} {}{}, then communication broke: {}.", list(c->hosts), open ? "went down and did not come back" : "failed more than once", at(c->start), lower_first(f.title));
   for (const std::string& host : c->hosts) drain(v, host, f.event_class);
   advise(v, *c);
   return taken(fmt::format("{} {} times on {} before the first broken connection", f.event_class, f.count, list(c->hosts)));

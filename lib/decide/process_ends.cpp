@@ -12,7 +12,17 @@ namespace culprit::decide {
 namespace {
 
 // A set-up failure that one host of several reports is that host's environment.
-std::string only_host(const Walk& w, const Cause& c) { return c.hosts.size() == 1 && w.incident.hosts_with_output > 1 ? c.hosts.front() : ""; }
+std::string only_host(const Walk& w, const Finding& f, const Cause& c) {
+  if (f.scope == Scope::job_wide) return f.host && f.hosts.size() == 1 && f.subject.kind == "host" ? *f.host : "";
+  return c.hosts.size() == 1 && w.incident.hosts_with_output > 1 ? c.hosts.front() : f.hosts.size() == 1 && w.incident.hosts_with_output > 1 ? f.hosts.front() : "";
+}
+
+// What one host reports of itself explains what all report of the meeting.
+const Finding& most_specific(const Cause& c) {
+  for (const Finding* f : c.findings)
+    if (f->scope == Scope::host_local && f->severity == Severity::critical) return *f;
+  return *c.findings.front();
+}
 
 std::string signal_name(std::int64_t code) {
   static const std::map<std::int64_t, std::string> kNames{{1, "SIGHUP"}, {2, "SIGINT"}, {4, "SIGILL"}, {6, "SIGABRT"}, {7, "SIGBUS"}, {8, "SIGFPE"}, {9, "SIGKILL"}, {11, "SIGSEGV"}, {15, "SIGTERM"}};
@@ -61,13 +71,13 @@ Ending ending_of(std::int64_t code) {
 Answer setup_failure(Walk& w) {
   const Cause* c = w.best(CauseKind::environment);
   if (c == nullptr) return ruled_out("no address, library, device, file or permission was missing");
-  const Finding& f = *c->findings.front();
+  const Finding& f = most_specific(*c);
   Verdict& v = w.verdict;
   v.action = "repair";
   v.symptom = f.symptom;
   v.start = c->start;
   v.precision = "exact";
-  const std::string host = only_host(w, *c);
+  const std::string host = only_host(w, f, *c);
   target(v, {"config", host.empty() ? f.event_class : host + ": " + f.event_class}, c->confidence * 0.9, ids(c->findings));
   const bool never = !w.incident.last_iteration && !w.incident.last_progress;
   const std::string message = number(f, "message");
