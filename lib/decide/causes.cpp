@@ -88,6 +88,7 @@ class Sieve {
       if (went_on(f) || one_of(f.event_class, {"scheduler_teardown", "scheduler_time_limit", "k8s_teardown"})) continue;
       const Nanoseconds begin = incident_.last_progress ? std::max(*f.start, std::min(*incident_.last_progress, f.end.value_or(*f.start))) : *f.start;
       if (!out_.first_consequence || begin < *out_.first_consequence) out_.first_consequence = begin;
+      if (f.role == Role::cascade && (!first_cascade_ || begin < *first_cascade_)) first_cascade_ = begin;
     }
   }
 
@@ -121,7 +122,7 @@ class Sieve {
     if (of_host && f.host && !incident_.job_hosts.empty() && !contains(incident_.job_hosts, *f.host))
       return exclude(f, Exclusion::not_of_job, fmt::format("no process of the job ran on {}", *f.host)), false;
     // To its peers a host that died looks like one that was never reached: of a job that made steps this is a consequence.
-    if (kind == CauseKind::environment && one_of(f.event_class, {"no_route_to_host", "rendezvous_timeout"}) && incident_.last_iteration.value_or(0) > 0)
+    if (kind == CauseKind::environment && one_of(f.event_class, {"no_route_to_host", "rendezvous_timeout", "node_unreachable_ssh"}) && incident_.last_iteration.value_or(0) > 0)
       return exclude(f, Exclusion::after_failure, "the job had completed steps: its peers were reachable then"), false;
     if ((!f.start || vague(f)) && !corroborated(f, kind))
       return exclude(f, Exclusion::unplaced, !f.start ? "nothing tells when it was, and no other source confirms it"
@@ -213,7 +214,7 @@ class Sieve {
 
   bool came_first(const Finding& f) {
     // Whoever is asked to stop after others broke down is being cleaned up.
-    if (*kind_of(f) == CauseKind::outside && (f.start ? out_.first_consequence && *f.start + f.uncertainty >= *out_.first_consequence : communication_failed()))
+    if (*kind_of(f) == CauseKind::outside && (f.start ? first_cascade_ && *f.start + f.uncertainty >= *first_cascade_ : communication_failed()))
       return exclude(f, Exclusion::after_failure, "ranks reported failed communication before it, or it cannot be placed before that"), false;
     if (f.start && first_ && *f.start - f.uncertainty - first_uncertainty_ - kSlack > *first_)
       return exclude(f, Exclusion::after_failure, fmt::format("it came {} after the first {}", human_duration(*f.start - *first_), first_is_cause_ ? "failure" : "sign of failure on other ranks")), false;
@@ -236,7 +237,7 @@ class Sieve {
   const DecideParams& params_;
   FirstFailure out_;
   std::vector<const Finding*> candidates_, own_;
-  std::optional<Nanoseconds> first_;
+  std::optional<Nanoseconds> first_, first_cascade_;
   Nanoseconds first_uncertainty_ = 0;
   bool first_is_cause_ = false;
 };

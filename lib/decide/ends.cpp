@@ -76,6 +76,10 @@ std::string failure(const Walk& w) {
   if (machine) return "a machine of the job reports a critical error";
   if (w.best(CauseKind::numerics) != nullptr) return "the loss stopped being a number";
   if (!zero && w.best() != nullptr && (w.best()->kind == CauseKind::environment || w.best()->kind == CauseKind::outside)) return "the logs tell of a failure";
+  const Cause* shared = w.best(CauseKind::shared);
+  const auto open = [](const Finding* f) { return !f->alerts.empty() && !f->alerts.back().closed; };
+  if (!zero && shared != nullptr && std::any_of(shared->findings.begin(), shared->findings.end(), open)) return "a service that the job needs stopped answering and did not come back";
+  if (!w.incident.any_training_output && w.best() != nullptr) return "the machine's own log reports a fault";
   if (trouble && after_effects(w)) return "ranks report failed communication although the job's exit code is 0";
   return {};
 }
