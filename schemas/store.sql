@@ -305,7 +305,7 @@ CREATE TABLE frontier (
   length      INTEGER NOT NULL,
   time_raw    INTEGER NOT NULL,
   clock       TEXT NOT NULL,
-  source      TEXT NOT NULL,        -- recorder, watchdog, desync, nccl-call, ras, inspector
+  source      TEXT NOT NULL,        -- fingerprint, recorder, watchdog, desync, barrier, nccl-call, ras, inspector
   host        TEXT,
   rank        INTEGER,              -- global
   local_rank  INTEGER,

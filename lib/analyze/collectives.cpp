@@ -110,7 +110,7 @@ class WaitFor {
     if (const GroupRow* found = facts_.group(group); found != nullptr && group_rank >= 0) {
       const GroupRow& g = *found;
       if (static_cast<std::size_t>(group_rank) < g.ranks.size()) return g.ranks[static_cast<std::size_t>(group_rank)];
-      if (g.description == "default_pg" || (g.size > 0 && g.size == world())) return group_rank;
+      if (g.description.rfind("default_pg", 0) == 0 || (g.size > 0 && g.size == world())) return group_rank;
     }
     return std::nullopt;
   }
@@ -175,11 +175,22 @@ class WaitFor {
       if (made.count(row.group) == 0) init_rows_.push_back(std::move(row));
   }
 
+  std::int64_t highest_rank() const {
+    std::int64_t out = -1;
+    for (const RankRow& r : facts_.ranks) out = std::max(out, r.rank);
+    for (const FrontierRow& f : facts_.frontiers)
+      if (f.source == report_.source) out = std::max(out, f.rank.value_or(-1));
+    return out;
+  }
+
   // A log names the group of all ranks and not its members.
   std::vector<std::int64_t> members_of(const GroupRow& group) const {
     const bool of_all = group.description == "default_pg" || (report_.source != "recorder" && report_.source != "watchdog" && group.size > 0 && group.size == world());
     if (!group.ranks.empty() || !of_all) return group.ranks;
-    std::vector<std::int64_t> all(static_cast<std::size_t>(std::clamp<std::int64_t>(std::max(facts_.world_size, group.size), 0, 1 << 20)));
+    // Numbers are given from 0 without gaps: who prints that it is rank 7 is one of eight at least.
+    std::int64_t size = std::max(facts_.world_size, group.size);
+    if (size == 0 && group.description == "default_pg") size = highest_rank() + 1;
+    std::vector<std::int64_t> all(static_cast<std::size_t>(std::clamp<std::int64_t>(size, 0, 1 << 20)));
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
     return all;
   }
@@ -339,7 +350,7 @@ class WaitFor {
         else if (std::tie(f.enqueued, f.completed) <= std::tie(m.enqueued, m.completed)) continue;
       }
       m.row = &f;
-      m.enqueued = f.enqueued;
+      m.enqueued = f.enqueued == kUnknownSequence ? f.started : f.enqueued;   // what has started was launched
       m.completed = f.completed;
     }
     for (const CollectiveSample& c : facts_.collectives) {
@@ -430,7 +441,7 @@ class WaitFor {
   // In a hang nothing moves, and a collective that needs everybody cannot be finished on one rank before all have
   // launched it. Where that is so, the dumps are of different moments of a job that ran.
   void find_motion() {
-    if (report_.source == "watchdog") return;   // it speaks when an operation was unfinished for minutes
+    if (report_.source == "watchdog" || report_.source == "desync") return;   // they speak when an operation was unfinished for minutes
     for (Group& g : groups_) {
       std::int64_t done = kUnknownSequence, launched = kUnknownSequence;
       const Member* ahead = nullptr;
@@ -638,7 +649,8 @@ class WaitFor {
     std::vector<Leaf> mismatches;
     for (std::uint32_t i = 0; i < ops_.size() && mismatches.size() < kMostLeaves; ++i) {
       Leaf leaf;
-      if (!ops_[i].p2p && disagree(ops_[i], leaf, true)) {
+      // What torch compared and found different is different, whatever sizes may do elsewhere.
+      if (!ops_[i].p2p && disagree(ops_[i], leaf, report_.source != "fingerprint")) {
         leaf.waiting = static_cast<std::int64_t>(report_.seen.size()) - static_cast<std::int64_t>(leaf.tie ? 0 : leaf.ranks.size());
         leaf.confidence = 1;
         mismatches.push_back(std::move(leaf));
@@ -735,7 +747,7 @@ class WaitFor {
     for (const Member& m : groups_[o.group].members) {
       if (m.head != o.sequence || m.sample == nullptr) continue;
       const CollectiveRow& row = m.sample->row;
-      const bool loose = names_only || sizes_may_differ(row.operation);
+      const bool loose = names_only || (report_.source != "fingerprint" && sizes_may_differ(row.operation));
       const std::string kind = row.operation + (loose || row.sizes.empty() ? "" : " " + row.sizes) + (loose || row.types.empty() ? "" : " " + row.types);
       kinds[kind].push_back(m.rank);
       shown.emplace(kind, row.place);
@@ -878,7 +890,9 @@ class WaitFor {
       Leaf l = std::move(report_.leaves[i]);
       // Where all members of a stuck operation are on one machine, which of them it is no longer matters.
       const double base = l.kind == StopKind::host_stopped || l.kind == StopKind::left_early ? 0.9 : l.kind == StopKind::device_stopped || !l.within.empty() ? 0.88 : l.kind == StopKind::mismatch ? (l.tie ? 0.5 : 0.85) : 0.5;
-      const double source = report_.source == "recorder" ? 1 : report_.source == "watchdog" ? 0.85 : 0.7;
+      // A desynchronisation report and fingerprints hold what each rank wrote itself; a barrier is one rank's word on others.
+      const bool of_all = report_.source == "watchdog" || report_.source == "desync" || report_.source == "fingerprint";
+      const double source = report_.source == "recorder" ? 1 : of_all ? 0.85 : 0.7;
       const double alone = share <= 2 ? 1 : share <= 4 ? 0.8 : 0.5;
       l.confidence *= base * source * alone * (any_witnessed && !report_.cut.empty() ? 0.95 : 1);
       leaves.push_back(std::move(l));
@@ -994,7 +1008,7 @@ std::string group_name(const Facts& facts, GroupId id) {
 
 CollectiveReport wait_for(const Facts& facts, const Topology& topology) {
   CollectiveReport kept;
-  for (const char* source : {"recorder", "watchdog", "ras", "nccl-call", "nccl-init"}) {
+  for (const char* source : {"fingerprint", "recorder", "watchdog", "desync", "ras", "barrier", "nccl-call", "nccl-init"}) {
     CollectiveReport report = WaitFor(facts, topology, source).run();
     if (report.source.empty()) continue;
     if (!report.leaves.empty()) return report;

@@ -79,7 +79,8 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   for (const FrontierRow& f : facts.frontiers) tell(f.rank);
   for (const ProcessRow& p : facts.processes) tell(p.rank);
   std::vector<std::int64_t> unheard;
-  const std::int64_t first = facts.world_size > 0 || told.empty() ? 0 : *told.begin(), end = facts.world_size > 0 ? facts.world_size : told.empty() ? 0 : *told.rbegin() + 1;
+  // Numbers begin with 0: a rank 1 that timed out had a rank 0 to wait for.
+  const std::int64_t first = 0, end = facts.world_size > 0 ? facts.world_size : told.empty() ? 0 : *told.rbegin() + 1;
   for (std::int64_t r = first; r < std::min<std::int64_t>(end, 1 << 20); ++r)
     if (told.count(r) == 0) unheard.push_back(r);
   const bool few_unheard = unheard.size() == 1 || static_cast<double>(unheard.size()) <= params.silent * static_cast<double>(world);

@@ -81,6 +81,7 @@ struct Recogniser {
   Outcome (*read)(const TextLine& line, Reading& reading);
   std::string_view whole_kind = {};        // in a text of this kind it sees every line that no assembler took
   std::string_view also = {};              // without this in it, in any case, read() has nothing to say to a line
+  bool beside = false;                     // reads lines that are part of a traceback, too: what an exception says
 };
 
 std::span<const Recogniser* const> recognisers();

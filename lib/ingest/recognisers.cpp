@@ -5,7 +5,7 @@ namespace culprit::ingest {
 extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode, kDebuggerSignal, kErrorLine;
 extern const Recogniser kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress, kProgressBar, kFinished;
-extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kNcclCalls, kRasText, kRasMonitor, kInspector;
+extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier, kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine, kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kPodTable, kPodDescription;
@@ -18,8 +18,8 @@ constexpr const Recogniser* kAll[] = {
     &kTraceback, &kTorchrunReport, &kTorchrunExit, &kSrunExit, &kExitCode, &kDebuggerSignal, &kNcclInit, &kNcclNetwork, &kNcclSettings,
     &kMegatron, &kDeepspeed, &kNemo, &kTorchtitan, &kHuggingface, &kGenericProgress, &kProgressBar, &kFinished, &kSmiHeading,
     &kNicHeading, &kDriver, &kCriPartial, &kKernelBanner, &kUname, &kRankLine, &kPyspy, &kGdb, &kLldb, &kEuStack, &kFaulthandler,
-    &kProcessList, &kPstree, &kWatchdogTimeout, &kWatchdogFrontier, &kDesync, &kNcclCalls, &kMegatronSizes,
-    &kMegatronArguments, &kNemoGroups, &kDeviceMesh, &kNodelist, &kRasText, &kRasMonitor, &kInspector,
+    &kProcessList, &kPstree, &kWatchdogTimeout, &kWatchdogFrontier, &kDesync, &kMonitoredBarrier, &kFingerprints, &kNcclCalls,
+    &kMegatronSizes, &kMegatronArguments, &kNemoGroups, &kDeviceMesh, &kNodelist, &kRasText, &kRasMonitor, &kInspector,
     &kFieldFigures, &kTitanFigures, &kSamplesPerSecond, &kStepTimes, &kMegatronTimers, &kMegatronStraggler,
     &kSmiSettings, &kRdmaSettings, &kSmiDmonBlock, &kErrorLine, &kClockLines, &kNameLines, &kScontrol, &kSacct, &kPodTable, &kPodDescription,
 };

@@ -175,7 +175,11 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
       partial_.erase(it);
       return;
     }
-  if (feed_assemblers(line)) return;
+  if (feed_assemblers(line)) {
+    for (std::uint64_t rest = candidate == nullptr ? 0 : candidate->recognisers; rest != 0; rest &= rest - 1)
+      if (const Recogniser* one = recognisers()[static_cast<std::size_t>(std::countr_zero(rest))]; one->beside) one->read(line, reading_);
+    return;
+  }
   if (candidate == nullptr) {
     if (every_line_.recognisers == 0) return;
     candidate = &every_line_;

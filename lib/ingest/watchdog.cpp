@@ -19,6 +19,7 @@
 // Nothing printed at all: "default_pg?" where the numbers agree with that and the process has one such timeout only.
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <re2/re2.h>
 
@@ -156,7 +157,7 @@ class Watchdog final : public Kept {
     last_rank_ = line.line.prefix.rank;
   }
 
-  void desync(const std::string& ranks, std::int64_t sequence, bool started, bool may_have_more, const TextLine& line, Reading& reading) {
+  void desync(const std::string& ranks, std::int64_t sequence, bool started, bool may_have_more, const TextLine& line, Reading& reading, const std::string& operation = {}) {
     const bool below = last_line_ > 0 && line.place.line > last_line_ && line.place.line - last_line_ <= 64;
     GroupRow group;
     if (below && last_.group) group = group_of(last_, last_rank_, last_process_, line.place.member);
@@ -177,6 +178,7 @@ class Watchdog final : public Kept {
       row.enqueued = may_have_more ? kUnknownSequence : sequence;
       row.started = sequence;
       row.completed = started ? sequence - 1 : sequence;
+      if (started && !operation.empty()) in_flight(id, group, rank, sequence, operation, line, reading);
       // Every rank prints the same report: one row per group and rank, of the furthest that was seen.
       const auto [at, fresh] = desync_.try_emplace({id, rank}, row);
       if (fresh) continue;
@@ -187,6 +189,21 @@ class Watchdog final : public Kept {
   }
 
  private:
+  // What a rank has started, where its rank in the group is its rank in the job.
+  void in_flight(GroupId id, const GroupRow& group, std::int64_t rank, std::int64_t sequence, const std::string& operation, const TextLine& line, Reading& reading) {
+    if (group.description.rfind("default_pg", 0) != 0 || !started_.insert({id, rank, sequence}).second || started_.size() > kDesyncRows) return;
+    CollectiveRow row;
+    row.place = line.place;
+    row.time = line.line.prefix.time;
+    row.source = "desync";
+    row.rank = rank;
+    row.group = id;
+    row.sequence = sequence;
+    row.operation = operation;
+    row.state = "timeout";
+    reading.sink.put(row);
+  }
+
   struct Pending {
     CollectiveRow row;
     std::int64_t group_rank = kUnknownSequence;
@@ -195,6 +212,7 @@ class Watchdog final : public Kept {
   std::vector<Pending> pending_;
   std::set<std::string> seen_;
   std::map<std::pair<GroupId, std::int64_t>, FrontierRow> desync_;
+  std::set<std::tuple<GroupId, std::int64_t, std::int64_t>> started_;
   Tag last_;
   std::uint64_t last_line_ = 0;
   std::string last_process_;
@@ -273,10 +291,10 @@ class Snapshot final : public Assembler {
  public:
   Snapshot(std::int64_t sequence, bool started) : sequence_(sequence), started_(started) {}
   Step feed(const TextLine& line, Reading& reading) override {
-    static const re2::RE2 kRanks(R"(^\s*\[([\d, ]+)\] (?:started|finished) \w+)");
-    std::string ranks;
-    if (!re2::RE2::PartialMatch(line.line.message, kRanks, &ranks)) return Step::not_mine;
-    reading.keep<Watchdog>().desync(ranks, sequence_, started_, true, line, reading);
+    static const re2::RE2 kRanks(R"(^\s*\[([\d, ]+)\] (?:started|finished) (\w{1,64}))");
+    std::string ranks, operation;
+    if (!re2::RE2::PartialMatch(line.line.message, kRanks, &ranks, &operation)) return Step::not_mine;
+    reading.keep<Watchdog>().desync(ranks, sequence_, started_, true, line, reading, torch_operation(operation));
     return Step::took;
   }
   void finish(Reading&) override {}

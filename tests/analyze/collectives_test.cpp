@@ -458,6 +458,53 @@ TEST(Collectives, SeveralBehindInOneOperationAreDoubtful) {
   for (const Leaf& l : wait_for(facts, {}).leaves) EXPECT_LT(l.confidence, 0.7);
 }
 
+// torch compares fingerprints before a collective starts; what differs is the program's.
+TEST(Collectives, FingerprintsThatDifferAreAMismatch) {
+  Facts facts = logs(4);
+  facts.groups.push_back({"0", "default_pg", {}, 0});
+  const auto calls = [&](std::int64_t rank, const std::string& operation, const std::string& sizes) {
+    FrontierRow f = counted(rank + 1, 1, 9, 8);
+    f.source = "fingerprint";
+    f.rank = rank;
+    facts.frontiers.push_back(f);
+    CollectiveSample c;
+    c.row.place = f.place;
+    c.row.source = "fingerprint";
+    c.row.rank = rank;
+    c.row.group = 1;
+    c.row.sequence = 9;
+    c.row.operation = operation;
+    c.row.sizes = sizes;
+    c.row.state = "scheduled";
+    facts.collectives.push_back(c);
+  };
+  calls(0, "all_gather", "[64]");
+  calls(1, "all_gather", "[65]");
+  calls(2, "all_gather", "[64]");
+  const CollectiveReport report = wait_for(facts, {});
+  ASSERT_EQ(report.leaves.size(), 1u) << told(report);
+  EXPECT_EQ(report.leaves[0].kind, StopKind::mismatch);
+  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{1});
+}
+
+TEST(Collectives, ADesynchronisationReportNamesTheRankThatDidNotJoin) {
+  Facts facts = logs(4);
+  facts.groups.push_back({"0", "default_pg", {}, 0});
+  for (std::int64_t r = 0; r < 4; ++r) {
+    FrontierRow f = counted(1, 1, kUnknownSequence, 11);
+    f.source = "desync";
+    f.group_rank = r;
+    f.started = r == 3 ? 11 : 12;
+    if (r == 3) f.enqueued = 11;
+    facts.frontiers.push_back(f);
+  }
+  for (MemberRow& m : facts.members) m.rank.reset();
+  const CollectiveReport report = wait_for(facts, {});
+  ASSERT_EQ(report.leaves.size(), 1u) << told(report);
+  EXPECT_EQ(report.leaves[0].kind, StopKind::host_stopped);
+  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{3});
+}
+
 // A call log tells launches: who launched one less has stopped on its host, whatever became of its last one.
 TEST(Collectives, OfLaunchesAloneTheOneBehindStoppedOnItsHost) {
   Facts facts = logs(4);

@@ -97,6 +97,15 @@ TEST(Hang, ASilentRankStoppedAndAnUnheardOneMayNotHaveBeenCollected) {
   EXPECT_GT(silent[0].confidence, unheard[0].confidence);
 }
 
+TEST(Hang, ARankOneThatTimedOutHadARankZero) {
+  const auto zero = absence({1}, 0);
+  ASSERT_EQ(zero.size(), 1u);
+  EXPECT_EQ(zero[0].event_class, "hang/no_dump");
+  EXPECT_EQ(zero[0].ranks, std::vector<std::int64_t>{0});
+  EXPECT_LT(zero[0].confidence, 0.5);
+  for (const Finding& f : absence({8, 9, 10, 11, 12, 13, 14, 15}, 0)) EXPECT_NE(f.outcome, Outcome::fired) << "one machine of two";
+}
+
 TEST(Hang, WhereManyWereNotCollectedNobodyIsNamed) {
   for (const Finding& f : absence({0, 1, 8, 9}, 16)) EXPECT_NE(f.outcome, Outcome::fired);
   for (const Finding& f : absence({0, 1, 2, 3, 4, 5, 6, 7}, 16)) EXPECT_NE(f.outcome, Outcome::fired) << "one of two machines";
