@@ -238,7 +238,9 @@ class Aggregation {
   }
   std::string stem_of(const StackSample& s) const {
     const std::string_view file = base_name(path_of(s));
-    return std::string(file.substr(0, file.rfind('.')));
+    for (const std::string_view ending : {".txt", ".json", ".log", ".out", ".dot", ".raw", ".stack", ".stacks"})
+      if (file.ends_with(ending)) return std::string(file.substr(0, file.size() - ending.size()));
+    return std::string(file);
   }
   // The threads of one dump stand together in one file; a thread that comes again begins the next dump.
   struct Threads { std::vector<std::size_t> samples; std::size_t repeat = 0; };
@@ -516,6 +518,36 @@ class Aggregation {
     return a.series == b.series || base_name(path_of(facts_.samples[a.sample])) == base_name(path_of(facts_.samples[b.sample]));
   }
 
+  // What tells the looks at one process apart: the part of their paths that differs. snap0/rank_3.txt and snap1/rank_3.txt are
+  // looks 0 and 1, and so are n7/rank_3.t0.txt and n7/rank_3.t1.txt; dumps in one file are looks 1, 2, 3.
+  std::vector<std::string> names_of_looks(const std::vector<const Dump*>& dumps) const {
+    std::vector<std::string> paths;
+    for (const Dump* d : dumps) {
+      const StackSample& s = facts_.samples[d->sample];
+      const std::string_view path = path_of(s);
+      paths.push_back(fmt::format("{}/{}", path.substr(0, path.size() - base_name(path).size()), stem_of(s)));
+    }
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    const std::string& first = paths.empty() ? std::string() : paths.front();
+    std::size_t head = first.size(), tail = first.size();
+    for (const std::string& path : paths) {
+      std::size_t i = 0, j = 0;
+      while (i < std::min(head, path.size()) && path[i] == first[i]) ++i;
+      while (j < std::min(tail, path.size()) && path[path.size() - 1 - j] == first[first.size() - 1 - j]) ++j;
+      head = i;
+      tail = j;
+    }
+    // Whole numbers: snap9 and snap10 differ in 9 and 10, snap10 and snap11 in 10 and 11.
+    while (head > 0 && digit(first[head - 1])) --head;
+    while (tail > 0 && digit(first[first.size() - tail])) --tail;
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < dumps.size(); ++i) {
+      const std::string& path = paths[i];
+      out.push_back(path.size() > head + tail ? path.substr(head, path.size() - head - tail) : std::to_string(dumps[i]->repeat + 1));
+    }
+    return out;
+  }
+
   // ByteRobust, section 5: in each round the parallel group with most outliers is flagged; the one with most flags degrades
   // the job.
   void find_rounds() {
@@ -527,31 +559,46 @@ class Aggregation {
     std::string source;
     for (const Process& p : processes_)
       if (p.shown.role == "trainer") { source = facts_.samples[p.shown.sample].row.source; break; }
-    struct Look { std::string name; std::size_t round = 0; std::optional<Nanoseconds> time; std::map<std::int64_t, std::uint32_t> stack; };
-    std::map<std::pair<std::string, std::size_t>, Look> looks;
+    struct Look { std::string name; std::optional<Nanoseconds> time; std::map<std::int64_t, std::uint32_t> stack; };
+    struct Seen { std::int64_t rank; std::vector<const Dump*> dumps; std::vector<std::string> names; };
+    std::vector<Seen> seen;
+    std::set<std::string> names;
+    std::size_t most_looks = 0;
     for (const Process& p : processes_) {
       if (p.shown.role != "trainer" || !p.shown.rank) continue;
-      for (const Dump& d : p.dumps) {
-        const StackSample& s = facts_.samples[d.sample];
-        if (s.row.source != source) continue;
-        Look& look = looks[{d.series, d.round}];
-        look.name = d.series.substr(0, d.series.rfind(':'));
-        look.round = d.round;
-        if (s.row.time.clock != Clock::none && (!look.time || s.row.time.ns < *look.time)) look.time = s.row.time.ns;
-        look.stack.emplace(*p.shown.rank, report_.normal.of[static_cast<std::size_t>(s.stack)]);
-      }
+      std::vector<const Dump*> dumps;
+      for (const Dump& d : p.dumps)
+        if (facts_.samples[d.sample].row.source == source) dumps.push_back(&d);
+      seen.push_back({*p.shown.rank, dumps, names_of_looks(dumps)});
+      names.insert(seen.back().names.begin(), seen.back().names.end());
+      most_looks = std::max(most_looks, dumps.size());
     }
+    // Names that machines do not share (each its own time of day) tell nothing: then they are counted.
+    const bool named = names.size() <= 2 * most_looks;
+    std::map<std::string, Look> looks;
+    for (const Seen& one : seen)
+      for (std::size_t i = 0; i < one.dumps.size(); ++i) {
+        const StackSample& s = facts_.samples[one.dumps[i]->sample];
+        const std::string name = named ? one.names[i] : std::to_string(i + 1);
+        Look& look = looks[name];
+        look.name = "look " + name;
+        if (s.row.time.clock != Clock::none && (!look.time || s.row.time.ns < *look.time)) look.time = s.row.time.ns;
+        look.stack.emplace(one.rank, report_.normal.of[static_cast<std::size_t>(s.stack)]);
+      }
+    // A name that few ranks have is no look at the job: their files are named in another way.
+    std::size_t widest = 0;
+    for (const auto& [key, look] : looks) widest = std::max(widest, look.stack.size());
     std::vector<Look> order;
-    for (auto& [key, look] : looks) order.push_back(std::move(look));
+    for (auto& [key, look] : looks)
+      if (2 * look.stack.size() >= widest) order.push_back(std::move(look));
     std::sort(order.begin(), order.end(), [](const Look& a, const Look& b) {
       if (a.time && b.time && *a.time != *b.time) return *a.time < *b.time;
-      if (a.name != b.name) return natural_less(a.name, b.name);
-      return a.round < b.round;
+      return natural_less(a.name, b.name);
     });
     std::map<std::string, std::size_t> flags;
     for (const Look& look : order) {
       StackRound round;
-      round.name = order.size() > 1 && std::count_if(order.begin(), order.end(), [&](const Look& l) { return l.name == look.name; }) > 1 ? fmt::format("{} look {}", look.name, look.round + 1) : look.name;
+      round.name = look.name;
       round.time = look.time;
       std::map<std::uint32_t, std::vector<std::int64_t>> groups;
       for (const auto& [rank, stack] : look.stack) groups[stack].push_back(rank);

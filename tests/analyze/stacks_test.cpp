@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -300,6 +301,19 @@ TEST(Stacks, FiveRoundsNameTheSlowGroup) {
   EXPECT_GE(report.degrader_flags, 4u);
   const auto findings = stack_findings(report, kit.facts, kEight);
   EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.id == "stacks/slow/tp/2" && f.ranks == Ranks{4, 5}; }));
+}
+
+// Five looks, in every way in which collectors lay them out.
+TEST(Stacks, RoundsAreFoundInEveryLayout) {
+  const auto frames = [](std::int64_t r, int round) { return r == 5 || (r == 4 && round != 2) ? kCompute : r == (round == 2 ? 0 : 99) ? kSend : round % 2 == 0 ? kDataParallel : kTensor; };
+  for (const char* layout : {"snap{1}/rank_{0}.txt", "node{2}/snap{1}/rank_{0}.txt", "snap{1}/node{2}/rank_{0}.txt", "node{2}/rank_{0}.t{1}.txt", "node{2}/rank_{0}.t{1}", "node{2}/1{1}:{2}7:0{0}/rank_{0}.txt"}) {
+    Kit kit;
+    for (int round = 8; round < 13; ++round)
+      for (std::int64_t r = 0; r < 8; ++r) kit.add(r, frames(r, round), fmt::format(fmt::runtime(layout), r, round, r / 2));
+    const StackReport report = aggregate_stacks(kit.facts, kEight);
+    EXPECT_EQ(report.rounds.size(), 5u) << layout;
+    EXPECT_EQ(report.degrader, "tp/2") << layout;
+  }
 }
 
 TEST(Stacks, StorageOnManyHostsIsTheStorage) {
