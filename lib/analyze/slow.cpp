@@ -109,6 +109,7 @@ class Joined {
     std::vector<Lead> leads = own_work(own);
     metrics(leads, f.start, f.end);
     events(leads, f.start, f.end);
+    if (!over) rounds(leads);
     settle(leads);
 
     std::map<std::string, std::string> numbers;
@@ -280,6 +281,33 @@ class Joined {
       known->event = true;
       known->findings.push_back(c.id);
       known->evidence.insert(known->evidence.end(), c.evidence.begin(), c.evidence.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(c.evidence.size(), 2)));
+    }
+  }
+
+  // Looks at the stacks, taken while the job is slow: the parallel group that is the exception in most of them (ByteRobust,
+  // section 5). A group is a direction to look in; with another source that names one of its ranks it is a second witness.
+  void rounds(std::vector<Lead>& leads) const {
+    for (const Finding& c : classified_) {
+      if (c.analysis != "stacks" || c.outcome != Outcome::fired || c.event_class != "slow_group" || c.ranks.empty()) continue;
+      const auto within = [&](std::int64_t r) { return std::find(c.ranks.begin(), c.ranks.end(), r) != c.ranks.end(); };
+      bool borne_out = false;
+      for (Lead& lead : leads) {
+        if (lead.ranks.empty() || !std::all_of(lead.ranks.begin(), lead.ranks.end(), within)) continue;
+        lead.confidence = std::max(lead.confidence, lead.own_work ? 0.9 : 0.75);
+        lead.findings.push_back(c.id);
+        borne_out = true;
+      }
+      if (borne_out) continue;
+      Lead lead;
+      lead.subject = c.hosts.size() == 1 ? Subject{"host", c.hosts.front()} : c.subject;
+      if (c.hosts.size() == 1) lead.host = c.hosts.front();
+      lead.ranks = c.ranks;
+      lead.confidence = c.hosts.size() == 1 ? 0.6 : 0.5;
+      lead.reason = fmt::format("has the ranks ({}) whose stacks are the exception in {} of {} looks", to_ranges(c.ranks), number_of(c, "flags"), number_of(c, "rounds"));
+      lead.advice = fmt::format("Compare the ranks {} with the others: clocks and throttle reasons of their GPUs, CPU load, their data, their links.", to_ranges(c.ranks));
+      lead.findings.push_back(c.id);
+      lead.evidence.assign(c.evidence.begin(), c.evidence.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(c.evidence.size(), 2)));
+      leads.push_back(std::move(lead));
     }
   }
 

@@ -124,6 +124,31 @@ TEST(Slow, TheMetricOfAMachineAndTheOwnWorkOfItsRankMakeOneSureSuspect) {
   EXPECT_EQ(number(found[0], "first_iteration"), "201");
 }
 
+// Rounds of stacks that were taken while it was slow point to a parallel group.
+TEST(Slow, StacksThatAreTheExceptionInMostLooksAreALead) {
+  Finding group;
+  group.analysis = "stacks";
+  group.id = "stacks/slow/tp/2";
+  group.outcome = Outcome::fired;
+  group.event_class = "slow_group";
+  group.subject = {"group", "tp/2"};
+  group.ranks = {10, 11};
+  group.hosts = {"node-1"};
+  group.numbers = {{"flags", "4"}, {"rounds", "5"}};
+  const Facts facts = job(4, 8);
+  const JobSteps s = steps(600, 200, 600);
+  const auto alone = slow_findings(facts, s, pace(s), {}, {}, std::vector{group});
+  ASSERT_EQ(alone.size(), 1u);
+  EXPECT_EQ(alone[0].subject, (Subject{"host", "node-1"}));
+  EXPECT_EQ(alone[0].ranks, (std::vector<std::int64_t>{10, 11}));
+  EXPECT_LT(alone[0].confidence, 0.7) << "one source";
+  const auto both = slow_findings(facts, s, pace(s), std::vector{own(11)}, {}, std::vector{group});
+  EXPECT_EQ(both.at(0).subject, (Subject{"rank", "11"}));
+  EXPECT_GE(both.at(0).confidence, 0.9);
+  const JobSteps over = steps(600, 200, 300);
+  EXPECT_EQ(slow_findings(facts, over, pace(over), {}, {}, std::vector{group}).at(0).subject.kind, "job") << "they were taken when it was over";
+}
+
 TEST(Slow, AMetricThatWasOddAllTheTimeExplainsNoInterval) {
   const Facts facts = job(4, 8);
   const JobSteps s = steps(2000, 1000, 1300);
