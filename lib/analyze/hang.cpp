@@ -24,6 +24,8 @@ struct Suspect {
   std::string why;
   std::vector<std::string> sources;
   std::int64_t waiting = 0;
+  Place place;                             // of a process list that shows it
+  std::string state;                       // T Z D, where that is why
   double confidence = 0;
   bool tie = false;
   bool within = false;                     // network: all of its ranks are on one machine
@@ -52,6 +54,41 @@ std::string kernel_word(const ProcessRow& p) {
   return out;
 }
 
+struct OddProcess {
+  const ProcessRow* row = nullptr;
+  std::string host;
+  std::optional<std::int64_t> rank;
+  std::string word;
+};
+
+// The one trainer of several that is stopped (T), dead and not buried (Z), or sleeps where no signal reaches it (D).
+std::optional<OddProcess> odd_trainer(const Facts& facts) {
+  std::map<std::pair<std::string, std::int64_t>, const ProcessRow*> trainers;   // host, pid -> what ps said
+  for (const ProcessRow& p : facts.processes) {
+    if (p.role != "trainer" || p.state.empty()) continue;
+    const MemberRow* m = facts.member(p.place.member);
+    if (!facts.counts(m)) continue;
+    const std::string host = p.host ? short_host(*p.host) : m->host.value_or("");
+    trainers.emplace(std::pair(host.empty() ? "file " + std::to_string(facts.order(m->id)) : host, p.pid), &p);
+  }
+  for (const char state : {'T', 'Z', 'D'}) {
+    std::vector<std::map<std::pair<std::string, std::int64_t>, const ProcessRow*>::const_iterator> found;
+    for (auto at = trainers.cbegin(); at != trainers.cend(); ++at)
+      if (at->second->state[0] == state) found.push_back(at);
+    // Several are what a dumper stopped, a launcher killed, or storage holds.
+    if (found.size() != 1 || trainers.size() < 3) continue;
+    const auto& [key, row] = *found.front();
+    OddProcess out{row, row->host || facts.member(row->place.member)->host ? key.first : "", row->rank, kernel_word(*row)};
+    for (const RankRow& r : facts.ranks)
+      if (!out.rank && r.pid == key.second && r.host == key.first) out.rank = r.rank;
+    // A dumper stops what it looks at.
+    const bool looked = std::any_of(facts.samples.begin(), facts.samples.end(), [&](const StackSample& s) { return s.row.pid == key.second && s.row.time.clock == row->time.clock && s.row.time.ns == row->time.ns && row->time.clock != Clock::none; });
+    if (state == 'T' && looked) continue;
+    return out;
+  }
+  return std::nullopt;
+}
+
 double both(double a, double b) { return 1 - (1 - a) * (1 - b); }
 
 // "all of them are in ...": for the stages that describe() tells with a verb.
@@ -78,8 +115,8 @@ std::string launched_at(const Facts& facts, const Leaf& leaf) {
 
 class Join {
  public:
-  Join(const Facts& facts, const Topology& topology, const CollectiveReport& collectives, const StackReport& stacks, const std::vector<Finding>& others, const HangParams& params)
-      : facts_(facts), topology_(topology), collectives_(collectives), stacks_(stacks), others_(others), params_(params) {
+  Join(const Facts& facts, const Topology& topology, const CollectiveReport& collectives, const StackReport& stacks, const std::vector<Finding>& others, bool standing, const HangParams& params)
+      : facts_(facts), topology_(topology), collectives_(collectives), stacks_(stacks), others_(others), standing_(standing), params_(params) {
     for (const StackProcess& p : stacks.processes)
       if (p.rank && p.role == "trainer") trainer_.emplace(*p.rank, &p);
     for (const Finding& f : others)
@@ -124,6 +161,7 @@ class Join {
         out = std::move(by_stack);
       }
     }
+    if (standing_ && !witnessed && std::none_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::host_stopped); })) by_state(out);
     for (Suspect& s : out)
       if (s.ranks.size() == 1 && silent_.count(s.ranks[0]) != 0) {
         s.confidence = both(s.confidence, 0.5);
@@ -209,6 +247,31 @@ class Join {
   // Absence of a rank's whole output, which may just not have been collected.
   static bool unheard(const Finding& f) {
     return std::find(f.numbers.begin(), f.numbers.end(), std::pair<std::string, std::string>{"unheard", "1"}) != f.numbers.end();
+  }
+
+  // Where neither counters nor stacks name a rank that stopped, the state of its process may.
+  void by_state(std::vector<Suspect>& out) const {
+    const auto odd = odd_trainer(facts_);
+    if (!odd || (!odd->rank && odd->host.empty())) return;
+    Suspect s;
+    s.kind = name(StopKind::host_stopped);
+    if (odd->rank) s.ranks = {*odd->rank};
+    if (!odd->host.empty()) s.hosts = {odd->host};
+    s.sources = {"processes"};
+    s.confidence = 0.65;
+    s.place = odd->row->place;
+    s.state = odd->row->state.substr(0, 1);
+    s.why = fmt::format("its process ({}) is {}, and no other trainer's is", odd->row->pid, odd->word);
+    std::erase_if(out, [&](const Suspect& other) {
+      if (other.ranks != s.ranks || s.ranks.empty()) return false;
+      s.confidence = both(s.confidence, other.confidence);
+      s.sources.insert(s.sources.end(), other.sources.begin(), other.sources.end());
+      s.group = other.group;
+      s.operation = other.operation;
+      s.waiting = other.waiting;
+      return true;
+    });
+    out.insert(out.begin(), std::move(s));
   }
 
   Suspect from_leaf(const Leaf& leaf) {
@@ -324,6 +387,7 @@ class Join {
   const CollectiveReport& collectives_;
   const StackReport& stacks_;
   const std::vector<Finding>& others_;
+  const bool standing_;
   const HangParams& params_;
   std::map<std::int64_t, const StackProcess*> trainer_;
   std::set<std::int64_t> silent_;
@@ -373,13 +437,13 @@ std::string went_on(const Facts& facts, const CollectiveReport& collectives, con
 std::vector<Finding> hang(const Facts& facts, const Topology& topology, const std::vector<Signal>& signals, const CollectiveReport& collectives, const StackReport& stacks,
                           const std::vector<Finding>& others, const HangParams& params) {
   const bool silence = std::any_of(others.begin(), others.end(), [](const Finding& f) { return f.analysis == "silence" && f.outcome == Outcome::fired; });
-  if (collectives.source.empty() && stacks.processes.empty() && !silence) return {};
+  const HangWord word = hang_reported(signals);
+  if (collectives.source.empty() && stacks.processes.empty() && !silence && !(word.known && odd_trainer(facts))) return {};
   Finding base;
   base.analysis = "hang";
   base.symptom = "Job Hang";
   base.severity = Severity::distributed;
   base.role = Role::root;
-  const HangWord word = hang_reported(signals);
   for (const Signal& s : signals)
     if (s.start && s.meaning.role == Role::cascade && s.meaning.symptom == "Job Hang" && !s.before_job && (!base.start || *s.start < *base.start)) { base.start = s.start; base.uncertainty = s.uncertainty; }
 
@@ -425,7 +489,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     if (!one || !facts.exits.empty() || (!facts.progress.empty() && (computing || unheard))) return none(Outcome::not_enough_evidence, "one snapshot of stacks does not tell whether the job stood still, and nothing else does");
     certainty = params.snapshot;
   }
-  std::vector<Suspect> suspects = Join(facts, topology, collectives, stacks, others, params).suspects();
+  std::vector<Suspect> suspects = Join(facts, topology, collectives, stacks, others, standing, params).suspects();
   const bool machine = suspects.size() == 1 && suspects.front().hosts.size() == 1;   // all of it leads to one machine after all
   if (!standing && collectives.scattered && !machine) return none(Outcome::not_enough_evidence, "operations are unfinished in many places that have nothing to do with each other: the dumps may be of a job that ran");
   if (suspects.empty()) return none(Outcome::not_enough_evidence, "operations are unfinished, and no rank is behind all others");
@@ -445,7 +509,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     const bool code = s.kind == name(StopKind::mismatch) || s.kind == name(StopKind::left_early);
     f.scope = code ? Scope::user_code : s.kind == "storage" ? Scope::shared : Scope::host_local;
     if (s.kind == "storage") { f.subject = {"storage", s.reason}; f.symptom = "HDFS Error"; }
-    else if (s.within || s.common) f.subject = {"host", s.hosts.front()};
+    else if (s.within || s.common || (s.ranks.empty() && s.hosts.size() == 1)) f.subject = {"host", s.hosts.front()};
     else if (s.kind == name(StopKind::network) || s.ranks.size() != 1) f.subject = s.group.empty() ? Subject{"group", "ranks " + to_ranges(s.ranks)} : Subject{"group", s.group};
     else f.subject = {"rank", std::to_string(s.ranks[0])};
     if (s.kind == name(StopKind::mismatch)) f.symptom = "Collective Mismatch";
@@ -464,7 +528,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     std::sort(s.sources.begin(), s.sources.end());
     s.sources.erase(std::unique(s.sources.begin(), s.sources.end()), s.sources.end());
     f.numbers = {{"code", s.code}, {"group", s.group}, {"kind", s.kind}, {"operation", s.operation}, {"ranks", to_ranges(s.ranks)}, {"reason", s.reason}, {"role", s.role},
-                 {"sources", fmt::format("{}", fmt::join(s.sources, ","))}, {"standing", stands ? "1" : "0"}, {"tie", s.tie ? "1" : "0"}, {"waiting", std::to_string(s.waiting)}, {"within", s.within ? "1" : "0"}};
+                 {"sources", fmt::format("{}", fmt::join(s.sources, ","))}, {"standing", stands ? "1" : "0"}, {"state", s.state}, {"tie", s.tie ? "1" : "0"}, {"waiting", std::to_string(s.waiting)}, {"within", s.within ? "1" : "0"}};
     // What shows the rank itself first: its stack, its counters, then the others' words.
     std::vector<const Finding*> grounds;
     for (const char* analysis : {"stacks", "collectives", "silence"})
@@ -474,8 +538,9 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
           if (std::any_of(other.ranks.begin(), other.ranks.end(), [&](std::int64_t r) { return std::binary_search(s.ranks.begin(), s.ranks.end(), r); })) grounds.push_back(&other);
         }
     // Stacks and counters speak for themselves, also where their own analysis would not have accused anybody.
+    if (s.place.member != 0) f.evidence.push_back(facts.evidence(s.place));
     for (const StackSink& sink : stacks.sinks)
-      if (sink.ranks == s.ranks)
+      if (sink.ranks == s.ranks && !s.ranks.empty())
         for (const std::size_t sample : sink.samples)
           if (f.evidence.size() < 3) f.evidence.push_back(evidence_of(facts, sample));
     for (const Finding* other : grounds) {

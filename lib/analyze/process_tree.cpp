@@ -216,7 +216,11 @@ class Tree {
   }
 
   std::string role_of(const Process& process, const Process* parent, const Key& key) const {
-    if (process.state.substr(0, 1) == "Z" || process.command.find("<defunct>") != std::string::npos) return "noise";
+    // What an agent started as Python and has not buried yet was a trainer.
+    if (process.state.substr(0, 1) == "Z" || process.command.find("<defunct>") != std::string::npos) {
+      const bool python = (process.name + process.command).find("python") != std::string::npos || process.name.substr(0, 7) == "pt_main";
+      return parent != nullptr && parent->role == "agent" && python ? "trainer" : "noise";
+    }
     if (process.marker != nullptr && process.marker->sure) return std::string(process.marker->role);
     if (const std::string_view role = role_of_command(process.command); !role.empty()) return std::string(role);
     const Invocation one = invocation_of(process.command);

@@ -40,6 +40,7 @@ struct Process {
 struct Key {
   std::int64_t rank = -1, pid = -1;
   std::string host, role;
+  std::string main;        // of a dump that names neither rank nor process: where it lies and its main thread
   auto operator<=>(const Key&) const = default;
 };
 
@@ -151,6 +152,7 @@ class Aggregation {
       for (const StackSample& s : facts_.samples)
         if (const auto rank = rank_of(s); rank && s.row.pid) learn(host_of(s), *s.row.pid, *rank);
 
+    const std::map<std::size_t, std::string> mains = main_threads();
     std::map<Key, std::vector<std::size_t>> found;
     for (std::size_t i = 0; i < facts_.samples.size(); ++i) {
       const StackSample& s = facts_.samples[i];
@@ -177,6 +179,7 @@ class Aggregation {
       }
       if (key.host.empty() && key.rank >= 0)
         if (const auto host = hosts.find(key.rank); host != hosts.end()) key.host = host->second;
+      if (const auto main = mains.find(i); main != mains.end() && key.rank < 0 && key.pid < 0) key.main = main->second;
       // A rank has one trainer: a dump whose process number was lost is of the same process.
       if (key.role == "trainer" && key.rank >= 0) { key.pid = -1; key.host.clear(); }
       found[key].push_back(i);
@@ -208,6 +211,29 @@ class Aggregation {
       processes_.push_back(std::move(p));
     }
     if (without_stack_ > 0) report_.notes.push_back(fmt::format("of {} trainer{} the dump failed", without_stack_, without_stack_ == 1 ? "" : "s"));
+  }
+
+  // faulthandler names threads and no process. Several processes that write into one console are told apart by their main
+  // threads: each dump ends with its own, and address spaces are random. The same one again is the next dump of its process.
+  std::map<std::size_t, std::string> main_threads() const {
+    std::vector<std::size_t> nameless;
+    for (std::size_t i = 0; i < facts_.samples.size(); ++i) {
+      const StackRow& row = facts_.samples[i].row;
+      if (row.source == "faulthandler" && !row.pid && row.ranks.empty() && !rank_of(facts_.samples[i])) nameless.push_back(i);
+    }
+    const auto place = [&](std::size_t i) { const Place& p = facts_.samples[i].row.place; return std::tuple(p.member, p.line); };
+    std::sort(nameless.begin(), nameless.end(), [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+    std::map<std::size_t, std::string> out;
+    std::vector<std::size_t> open;
+    for (const std::size_t i : nameless) {
+      const StackRow& row = facts_.samples[i].row;
+      if (!open.empty() && facts_.samples[open.front()].row.place.member != row.place.member) open.clear();
+      open.push_back(i);
+      if (!row.main || row.thread_id.empty()) continue;
+      for (const std::size_t thread : open) out[thread] = fmt::format("{} {}", facts_.order(row.place.member), row.thread_id);
+      open.clear();
+    }
+    return out;
   }
 
   bool before(const Dump& a, const Dump& b) const {

@@ -25,6 +25,7 @@ bool stopped(const Finding& f) { return f.event_class == "hang/host_stopped" || 
 bool code(const Finding& f) { return f.event_class == "hang/mismatch" || f.event_class == "hang/left_early"; }
 
 std::string who(const Finding& f) {
+  if (f.subject.kind == "host") return "a trainer on " + f.subject.id;
   if (!rank_alone(f)) return fmt::format("{}{}", f.subject.id, f.host ? " on " + *f.host : "");
   if (f.host) return fmt::format("rank {} on {}", f.subject.id, *f.host);
   return "rank " + f.subject.id;
@@ -68,6 +69,14 @@ void look_at(Verdict& v, const std::set<std::string>& hosts) {
   if (hosts.empty() || hosts.size() > 4) return;
   next(v, "command", checks_of({hosts.begin(), hosts.end()}));
   next(v, "plan", fmt::format("Look at {} before the next start: kernel log, free memory, the mounts its job reads from, nvidia-smi -q.", list({hosts.begin(), hosts.end()})));
+}
+
+// What the state of its process asks for.
+void by_state(Verdict& v, const Finding& f) {
+  const std::string state = number(f, "state");
+  if (state == "T") next(v, "plan", "A process in state T goes on with SIGCONT only: find out who stopped it (a debugger, kill -STOP, job control); kill -CONT PID lets it go on.");
+  if (state == "Z") next(v, "plan", "A trainer that is dead and not reaped leaves its reason in its own stderr and in the kernel log (killed process, segfault); its launcher should have ended the job.");
+  if (state == "D") next(v, "plan", "A process in state D waits inside the kernel, mostly for storage or a driver: /proc/PID/stack and the kernel log (hung task) of that machine say for what.");
 }
 
 void collect_more(Walk& w) {
@@ -142,12 +151,14 @@ Answer stopped_rank(Walk& w) {
     std::set<std::string> hosts;
     for (const Finding* s : sure)
       if (s->host) hosts.insert(*s->host);
+    by_state(v, f);
     look_at(v, hosts);
     collect_more(w);
     return taken(f.why);
   }
   v.precision = "exact";
   v.action = "isolate";
+  by_state(v, f);
   std::set<std::string> hosts;
   bool nameless = false;
   std::vector<std::string> names;

@@ -106,6 +106,43 @@ TEST(Hang, ARankOneThatTimedOutHadARankZero) {
   for (const Finding& f : absence({8, 9, 10, 11, 12, 13, 14, 15}, 0)) EXPECT_NE(f.outcome, Outcome::fired) << "one machine of two";
 }
 
+// Two machines with three trainers each, as ps shows them, of a job whose ranks timed out.
+std::vector<Finding> listed(const std::vector<std::string>& states, bool timeouts = true) {
+  Facts facts;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (i % 3 == 0) {
+      MemberRow m;
+      m.id = static_cast<MemberId>(facts.members.size()) + 1;
+      m.kind = "file";
+      m.host = "node-" + std::to_string(i / 3);
+      facts.members.push_back(m);
+    }
+    ProcessRow p;
+    p.place = {facts.members.back().id, i + 1, 0, 10};
+    p.pid = 500 + static_cast<std::int64_t>(i % 3);
+    p.state = states[i];
+    p.role = "trainer";
+    facts.processes.push_back(p);
+  }
+  std::vector<Signal> signals;
+  if (timeouts) signals = {timed_out(0), timed_out(1)};
+  return hang(facts, {}, signals, {}, {}, {});
+}
+
+TEST(Hang, TheOneTrainerThatIsStoppedOrDeadIsWaitedFor) {
+  for (const char* state : {"Tl", "Z", "Dl"}) {
+    const auto found = listed({"Rl", "Sl", "Rl", "Rl", state, "Rl"});
+    ASSERT_EQ(found.size(), 1u) << state;
+    EXPECT_EQ(found[0].subject, (Subject{"host", "node-1"})) << state;
+    EXPECT_EQ(found[0].event_class, "hang/host_stopped");
+    EXPECT_LT(found[0].confidence, 0.7) << "one look at a process is one source";
+    EXPECT_EQ(found[0].evidence.size(), 1u);
+  }
+  EXPECT_TRUE(listed({"Rl", "Sl", "Rl", "Rl", "Tl", "Rl"}, false).empty()) << "nothing says that the job stood still";
+  EXPECT_TRUE(listed({"Tl", "Tl", "Tl", "Tl", "Tl", "Tl"}).empty()) << "a dumper stopped them all";
+  EXPECT_TRUE(listed({"Rl", "Sl", "Rl", "Rl", "Rl", "Rl"}).empty());
+}
+
 TEST(Hang, WhereManyWereNotCollectedNobodyIsNamed) {
   for (const Finding& f : absence({0, 1, 8, 9}, 16)) EXPECT_NE(f.outcome, Outcome::fired);
   for (const Finding& f : absence({0, 1, 2, 3, 4, 5, 6, 7}, 16)) EXPECT_NE(f.outcome, Outcome::fired) << "one of two machines";

@@ -56,6 +56,8 @@ TEST(ProcessTree, ChildrenOfAnAgent) {
   s.process(23, 11, "python3 -c from multiprocessing.resource_tracker import main;main(43)", 0);
   s.process(24, 11, "[python3] <defunct>");
   s.process(25, 11, "git rev-parse HEAD", 0);
+  s.process(27, 10, "[python3] <defunct>");   // a trainer that died and was not reaped
+  s.process(28, 10, "[nvidia-smi] <defunct>");
   s.process(26, 11, "python3 -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=44) --multiprocessing-fork", 0);
   s.stack(26, true, {{"get", "multiprocessing/queues.py", "", 1, false}, {"_worker_loop", "torch/utils/data/_utils/worker.py", "", 2, false}});
   assign_roles(s.facts);
@@ -69,6 +71,8 @@ TEST(ProcessTree, ChildrenOfAnAgent) {
   EXPECT_EQ(s.role(24), "noise");
   EXPECT_EQ(s.role(25), "");
   EXPECT_EQ(s.role(26), "dataloader");
+  EXPECT_EQ(s.role(27), "trainer");
+  EXPECT_EQ(s.role(28), "noise");
 }
 
 TEST(ProcessTree, TheInnermostMarkerDecides) {
