@@ -400,7 +400,8 @@ std::string lead(const StackReport& stacks) {
   for (const StackSink& s : stacks.sinks) {
     if (!s.elsewhere) continue;
     ranks += s.ranks.size();
-    out.push_back(fmt::format("rank{} {} ({}{})", s.ranks.size() == 1 ? "" : "s", to_ranges(s.ranks), describe(s.stage), s.function.empty() ? "" : " in " + s.function));
+    if (s.ranks.empty()) out.push_back(fmt::format("the process that is in {}{}", describe(s.stage), s.function.empty() ? "" : " in " + s.function));
+    else out.push_back(fmt::format("rank{} {} ({}{})", s.ranks.size() == 1 ? "" : "s", to_ranges(s.ranks), describe(s.stage), s.function.empty() ? "" : " in " + s.function));
   }
   return out.size() > 3 || 4 * ranks > stacks.trainers ? "" : fmt::format("{}", fmt::join(out, " and "));
 }
@@ -510,6 +511,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     f.scope = code ? Scope::user_code : s.kind == "storage" ? Scope::shared : Scope::host_local;
     if (s.kind == "storage") { f.subject = {"storage", s.reason}; f.symptom = "HDFS Error"; }
     else if (s.within || s.common || (s.ranks.empty() && s.hosts.size() == 1)) f.subject = {"host", s.hosts.front()};
+    else if (s.ranks.empty()) f.subject = s.code.empty() ? Subject{"job", "job"} : Subject{"code", s.code};
     else if (s.kind == name(StopKind::network) || s.ranks.size() != 1) f.subject = s.group.empty() ? Subject{"group", "ranks " + to_ranges(s.ranks)} : Subject{"group", s.group};
     else f.subject = {"rank", std::to_string(s.ranks[0])};
     if (s.kind == name(StopKind::mismatch)) f.symptom = "Collective Mismatch";

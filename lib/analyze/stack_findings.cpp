@@ -124,19 +124,23 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       if (++named > 8) break;
       Finding f = base;
       const std::string ranks = to_ranges(s.ranks);
-      const bool one = s.ranks.size() == 1;
+      const bool one = s.ranks.size() <= 1;
       const bool worker = s.role == "dataloader";
       f.id = fmt::format("stacks/{}/rank/{}", worker ? "worker" : s.unheard ? "unheard" : "sink", s.ranks.size() <= 8 ? ranks : std::to_string(s.ranks.front()) + "+");
-      f.subject = {"rank", one ? std::to_string(s.ranks.front()) : ranks};
+      f.subject = {"rank", ranks};
+      if (s.ranks.empty()) {   // of a process whose rank nobody knows
+        f.id = "stacks/sink/process";
+        f.subject = s.hosts.size() == 1 ? Subject{"host", s.hosts.front()} : Subject{"code", place_of(s)};
+      }
       f.role = Role::root;
       f.ranks = s.ranks;
       f.hosts = s.hosts;
       if (s.hosts.size() == 1) f.host = s.hosts.front();
-      f.count = s.ranks.size();
+      f.count = std::max<std::size_t>(1, s.ranks.size());
       f.confidence = std::max(0.1, report.confidence - (&s == &report.sinks.front() ? 0.0 : 0.1));
       for (const std::size_t sample : s.samples)
         if (f.evidence.size() < 6) f.evidence.push_back(evidence_of(facts, sample));
-      const std::string who = one ? fmt::format("rank {}{}", ranks, machine(s.hosts)) : fmt::format("ranks {}{}", ranks, machine(s.hosts));
+      const std::string who = s.ranks.empty() ? "one process" + machine(s.hosts) : one ? fmt::format("rank {}{}", ranks, machine(s.hosts)) : fmt::format("ranks {}{}", ranks, machine(s.hosts));
       const std::string at = place_of(s).empty() ? "" : " in " + place_of(s);
       f.numbers.emplace_back("waiting", std::to_string(s.waiting));
       if (!s.native_reason.empty()) f.numbers.emplace_back("native", s.native_reason);

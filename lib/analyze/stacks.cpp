@@ -672,7 +672,11 @@ class Aggregation {
       stages.push_back({*p.rank, p.stage, p.stack});
       machines.insert(p.host.empty() ? "rank " + std::to_string(*p.rank) : p.host);
     }
-    if (stages.empty()) { report_.notes.push_back("no stack says which rank it is of"); return; }
+    if (stages.empty()) {
+      report_.notes.push_back("no stack says which rank it is of");
+      name_exception();
+      return;
+    }
     std::sort(stages.begin(), stages.end(), [](const RankStage& a, const RankStage& b) { return a.rank < b.rank; });
     std::set<std::int64_t> all;
     for (const RankRow& r : facts_.ranks) all.insert(r.rank);
@@ -697,6 +701,29 @@ class Aggregation {
     find_storage(machines.size());
     report_.confidence = confidence();
   }
+  // Nobody knows the ranks; still, where nearly all wait in collectives, the process that does not is what they wait for.
+  void name_exception() {
+    const Process* odd = nullptr;
+    std::size_t waiting = 0;
+    for (const Process& p : processes_) {
+      if (p.shown.role != "trainer") continue;
+      if (p.shown.stage.doing == Doing::collective) { ++waiting; continue; }
+      if (odd != nullptr || p.shown.stage.waits()) return;
+      odd = &p;
+    }
+    if (odd == nullptr || waiting < 3) return;
+    StackSink sink;
+    sink.stage = odd->shown.stage;
+    sink.elsewhere = true;
+    sink.waiting = waiting;
+    sink.native_reason = odd->shown.native_reason;
+    sink.samples = {odd->shown.sample};
+    if (!odd->shown.host.empty()) sink.hosts = {odd->shown.host};
+    place(sink, sink.stage);
+    report_.sinks.push_back(std::move(sink));
+    report_.confidence = confidence();
+  }
+
   // So few that it says something of them.
   bool few(std::size_t unheard, std::size_t everybody) const { return static_cast<double>(unheard) <= params_.unheard * static_cast<double>(everybody); }
 

@@ -26,6 +26,7 @@ bool code(const Finding& f) { return f.event_class == "hang/mismatch" || f.event
 
 std::string who(const Finding& f) {
   if (f.subject.kind == "host") return "a trainer on " + f.subject.id;
+  if (f.subject.kind == "code" || f.subject.kind == "job") return "one process";   // whose rank nobody knows
   if (!rank_alone(f)) return fmt::format("{}{}", f.subject.id, f.host ? " on " + *f.host : "");
   if (f.host) return fmt::format("rank {} on {}", f.subject.id, *f.host);
   return "rank " + f.subject.id;

@@ -303,6 +303,33 @@ TEST(Stacks, FiveRoundsNameTheSlowGroup) {
   EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.id == "stacks/slow/tp/2" && f.ranks == Ranks{4, 5}; }));
 }
 
+// Four processes dump twice into one console: no rank, no process number, but each its own main thread.
+TEST(Stacks, ProcessesOfOneConsoleAreToldApartByTheirMainThreads) {
+  Kit kit;
+  std::uint64_t line = 0;
+  for (int look = 0; look < 2; ++look)
+    for (int process = 0; process < 4; ++process)
+      for (const bool main : {false, true}) {
+        StackSample& s = kit.add(0, main ? process == 2 ? kRefresh : kDataParallel : std::vector<Frame>{python("wait", "threading.py", 320)}, "console.log", "faulthandler", "");
+        s.row.rank.reset();
+        s.row.pid.reset();
+        s.row.tid.reset();
+        s.row.place = {1, ++line, line * 100, 90};
+        s.row.main = main;
+        s.row.thread = "";
+        s.row.thread_id = fmt::format("0x7f{}{}", process, main ? "740" : "6c0");
+      }
+  kit.facts.members.resize(1);
+  const StackReport report = aggregate_stacks(kit.facts, {});
+  EXPECT_EQ(report.trainers, 4u);
+  EXPECT_EQ(report.motion, Motion::standing);
+  ASSERT_EQ(report.sinks.size(), 1u);
+  EXPECT_TRUE(report.sinks[0].ranks.empty());
+  EXPECT_EQ(report.sinks[0].waiting, 3u);
+  const auto findings = stack_findings(report, kit.facts, {});
+  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.id == "stacks/sink/process" && f.subject.kind == "code"; }));
+}
+
 // Five looks, in every way in which collectors lay them out.
 TEST(Stacks, RoundsAreFoundInEveryLayout) {
   const auto frames = [](std::int64_t r, int round) { return r == 5 || (r == 4 && round != 2) ? kCompute : r == (round == 2 ? 0 : 99) ? kSend : round % 2 == 0 ? kDataParallel : kTensor; };
