@@ -32,6 +32,25 @@ bool sizes_may_differ(std::string_view operation) {
   return false;
 }
 
+// Elements of "in [[4, 16], [8]] out [[72]]": 72 and 72. Nothing where it is not of that form.
+std::optional<std::pair<double, double>> elements(std::string_view sizes) {
+  const std::size_t out = sizes.find(" out ");
+  if (!sizes.starts_with("in ") || out == std::string_view::npos) return std::nullopt;
+  const auto count = [](std::string_view list) {
+    double sum = 0, product = 1, number = 0;
+    bool inside = false, digits = false;
+    for (const char c : list) {
+      if (c >= '0' && c <= '9') { number = number * 10 + (c - '0'); digits = true; continue; }
+      if (digits) { product *= number; inside = true; }
+      number = 0;
+      digits = false;
+      if (c == ']' && inside) { sum += product; product = 1; inside = false; }
+    }
+    return sum;
+  };
+  return std::pair(count(sizes.substr(3, out - 3)), count(sizes.substr(out + 5)));
+}
+
 struct Member {
   std::int64_t rank = 0;
   std::uint32_t index = 0;                    // of the rank
@@ -752,7 +771,7 @@ class WaitFor {
       kinds[kind].push_back(m.rank);
       shown.emplace(kind, row.place);
     }
-    if (kinds.size() < 2) return false;
+    if (kinds.size() < 2) return !names_only && uneven(o, leaf);
     std::vector<std::pair<std::string, std::vector<std::int64_t>>> sides(kinds.begin(), kinds.end());
     std::stable_sort(sides.begin(), sides.end(), [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
     leaf.kind = StopKind::mismatch;
@@ -765,6 +784,32 @@ class WaitFor {
     std::sort(leaf.ranks.begin(), leaf.ranks.end());
     leaf.why = fmt::format("at operation {} of {} the ranks do not do the same: {} ({}) against {} ({})", o.sequence, group_name(leaf.group), sides[0].first, to_ranges(sides[0].second), sides[1].first, to_ranges(sides[1].second));
     leaf.places = {shown[sides[1].first], shown[sides[0].first]};
+    return true;
+  }
+
+  // Sizes of an all-to-all may differ from rank to rank; what all give together is what all expect together.
+  bool uneven(const Op& o, Leaf& leaf) const {
+    const Group& g = groups_[o.group];
+    if ((o.operation.find("to_all") == std::string::npos && o.operation.find("alltoall") == std::string::npos) || o.in.size() != g.members.size()) return false;
+    double given = 0, expected = 0;
+    std::vector<std::int64_t> ranks;
+    for (const Member& m : g.members) {
+      if (m.sample == nullptr || m.head != o.sequence) return false;
+      const auto sizes = elements(m.sample->row.sizes);
+      if (!sizes) return false;
+      given += sizes->first;
+      expected += sizes->second;
+      ranks.push_back(m.rank);
+      if (leaf.places.size() < 4) leaf.places.push_back(m.sample->row.place);
+    }
+    if (given == expected) { leaf.places.clear(); return false; }
+    leaf.kind = StopKind::mismatch;
+    leaf.group = g.id;
+    leaf.sequence = o.sequence;
+    leaf.operation = o.operation;
+    leaf.tie = true;
+    leaf.ranks = std::move(ranks);
+    leaf.why = fmt::format("in {} {} of {} the ranks give {:.0f} elements and expect {:.0f}: their split sizes do not agree", o.operation, o.sequence, group_name(leaf.group), given, expected);
     return true;
   }
 

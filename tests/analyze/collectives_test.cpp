@@ -599,5 +599,23 @@ TEST(Collectives, AStuckGroupIsPlacedOnlyWhereAllOfItIsKnown) {
   EXPECT_EQ(within(), "") << "of two members nothing is known";
 }
 
+TEST(Collectives, AnAllToAllWhoseSplitsDoNotAgreeIsAMismatch) {
+  const std::vector<GroupRow> groups = {{"1", "EXPERT_MODEL_PARALLEL_GROUP", {0, 1, 2}, 3}};
+  const auto judged = [&](const char* last) {
+    Facts facts = in_flight(groups, {{0, 1, 50, "all_to_all"}, {1, 1, 50, "all_to_all"}, {2, 1, 50, "all_to_all"}});
+    const char* sizes[] = {"in [[10, 4]] out [[30]]", "in [[40]] out [[50]]", last};
+    for (std::size_t i = 0; i < 3; ++i) facts.collectives[i].row.sizes = sizes[i];
+    return wait_for(facts, {});
+  };
+  const CollectiveReport agree = judged("in [[8], [12]] out [[20]]");
+  ASSERT_EQ(agree.leaves.size(), 1u) << told(agree);
+  EXPECT_EQ(agree.leaves[0].kind, StopKind::network);
+  const CollectiveReport differ = judged("in [[8], [12]] out [[21]]");
+  ASSERT_EQ(differ.leaves.size(), 1u) << told(differ);
+  EXPECT_EQ(differ.leaves[0].kind, StopKind::mismatch);
+  EXPECT_TRUE(differ.leaves[0].tie);
+  EXPECT_NE(differ.leaves[0].why.find("give 100 elements and expect 101"), std::string::npos) << differ.leaves[0].why;
+}
+
 }  // namespace
 }  // namespace culprit::analyze
