@@ -201,6 +201,37 @@ std::string others_like(const std::vector<const Finding*>& all) {
   return names.empty() ? "" : fmt::format(" The same is true of {}.", list(names));
 }
 
+// Machines of these whose network left the crowd while the job stood still; one finding a machine.
+std::vector<const Finding*> odd_ends(const Walk& w, const std::set<std::string>& hosts) {
+  std::map<std::string, const Finding*> out;
+  for (const Finding& f : w.incident.findings) {
+    if (f.analysis != "outliers" || f.outcome != Outcome::fired || !f.host || hosts.count(*f.host) == 0 || (f.event_class.rfind("network/", 0) != 0 && f.event_class.rfind("nic/", 0) != 0)) continue;
+    if (f.end && w.incident.last_progress && *f.end < *w.incident.last_progress) continue;   // it was over before
+    out.emplace(*f.host, &f);
+  }
+  std::vector<const Finding*> list;
+  for (const auto& [host, f] : out) list.push_back(f);
+  return list;
+}
+
+// A group over several machines stands, and of one of them the network's metrics are odd: dumps and metrics agree.
+Answer stuck_at(Walk& w, const Finding& f, const Finding& metric) {
+  Verdict& v = w.verdict;
+  const double confidence = std::min(0.95, 1 - (1 - f.confidence) * (1 - metric.confidence));
+  std::vector<std::string> grounds = because(f);
+  grounds.insert(grounds.begin() + 1, metric.id);
+  v.action = "isolate";
+  v.precision = "exact";
+  target(v, {"host", *metric.host}, confidence, grounds);
+  if (metric.subject.kind == "nic") target(v, metric.subject, confidence, {metric.id});
+  v.summary = fmt::format("The job hung on the network of {}: all {} ranks of {} have entered it and none finishes, and of their machines {} alone stands out: {}.{}", *metric.host, f.ranks.size(),
+                          in_group(f).empty() ? f.subject.id : in_group(f), *metric.host, metric.why, since(w));
+  drain(v, *metric.host, "hang, network");
+  next(v, "collect", fmt::format("kernel log, ibstat and ethtool -S of {}: they say which part broke", *metric.host));
+  collect_more(w);
+  return taken(f.why + "; " + metric.why);
+}
+
 // What stands lies within one machine, or has one machine at an end of each.
 Answer stuck_machines(Walk& w, const std::vector<const Finding*>& machines) {
   const Finding& f = *machines.front();
@@ -264,10 +295,11 @@ Answer stuck_group(Walk& w) {
   for (const Finding* s : all)
     if (s->subject.kind == "host" && s->confidence >= f.confidence - 0.15) machines.push_back(s);
   if (f.subject.kind == "host" && machines.size() <= 4) return stuck_machines(w, machines);
+  if (const auto ends = odd_ends(w, hosts); ends.size() == 1 && number(f, "standing") == "1") return stuck_at(w, f, *ends.front());
   v.action = "checks";
   v.precision = "group";
   target(v, f.subject, f.confidence, because(f));
-  if (hosts.size() <= 4)
+  if (hosts.size() <= 8)
     for (const std::string& host : hosts) target(v, {"host", host}, f.confidence / static_cast<double>(std::max<std::size_t>(1, hosts.size())), because(f));
   v.summary = fmt::format("The job hung in {}: all {} ranks have entered it and none finishes, so one of their GPUs or links is at fault and nothing says which.{}{}",
                           in_group(f).empty() ? f.subject.id : in_group(f), f.ranks.size(), others_like(all), since(w));

@@ -241,6 +241,39 @@ TEST(Ladder, AGroupThatStandsWithinOneMachineIsolatesItOnlyWhenTheHangIsProven) 
   EXPECT_NE(two.summary.find("n03 and n05"), std::string::npos) << two.summary;
 }
 
+Finding odd_metric(std::string host, std::string event_class) {
+  Finding f;
+  f.analysis = "outliers";
+  f.id = "outliers/rdma/" + host;
+  f.event_class = std::move(event_class);
+  f.subject = {"host", host};
+  f.host = host;
+  f.hosts = {host};
+  f.confidence = 0.75;
+  f.why = "retransmissions 900 /s, others 2 /s";
+  return f;
+}
+
+TEST(Ladder, AGroupThatStandsAndAnOddNetworkOfOneOfItsMachinesAreTwoSources) {
+  Finding group = stuck_on("", true, 0.5);
+  group.subject = {"group", "DATA_PARALLEL_GROUP 2"};
+  group.host.reset();
+  group.hosts = {"n01", "n02", "n03"};
+  group.numbers = {{"group", "DATA_PARALLEL_GROUP 2"}, {"operation", "all_gather"}, {"standing", "1"}, {"within", "0"}};
+  Case c;
+  c.hosts = 8;
+  c.has_recorder = true;
+  c.findings = {group, odd_metric("n02", "network/rdma_retransmissions")};
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, "isolate");
+  EXPECT_EQ(v.targets.at(0).subject, (Subject{"host", "n02"}));
+  const auto checks = [&](std::vector<Finding> findings) { c.findings = std::move(findings); return decide::decide(c).action; };
+  EXPECT_EQ(checks({group}), "checks");
+  EXPECT_EQ(checks({group, odd_metric("n02", "network/x"), odd_metric("n03", "network/x")}), "checks") << "two of them stand out";
+  EXPECT_EQ(checks({group, odd_metric("n07", "network/x")}), "checks") << "no machine of the group";
+  EXPECT_EQ(checks({group, odd_metric("n02", "compute/x")}), "checks") << "its waiting GPU is odd, too";
+}
+
 TEST(Ladder, DumpsAloneAreNoCleanBillOfHealth) {
   Case c;
   c.findings = {undecided("rank 9 (own code)")};
