@@ -89,7 +89,13 @@ void weigh_isolation(Verdict& v) {
 
 }  // namespace
 
-Verdict decide(const Case& incident, const DecideParams& params) {
+Verdict decide(const Case& given, const DecideParams& params) {
+  // The order in which findings come says nothing: where two are as good, the one that sorts first is taken.
+  Case incident = given;
+  std::stable_sort(incident.findings.begin(), incident.findings.end(), [](const Finding& a, const Finding& b) {
+    const auto key = [](const Finding& f) { return std::tuple(-static_cast<int>(f.severity), -static_cast<int>(f.role), !f.start.has_value(), f.start.value_or(0)); };
+    return a.analysis == b.analysis && a.analysis == "classify" ? std::pair(key(a), a.id) < std::pair(key(b), b.id) : (a.analysis == "classify") > (b.analysis == "classify");
+  });
   Walk w{incident, params, first_failure(incident, params), {}};
   for (const Rung& rung : kLadder) {
     const Answer answer = rung.walk(w);
