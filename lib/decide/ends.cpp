@@ -211,6 +211,15 @@ Answer gpu_throttled(Walk& w) {
   return taken(fmt::format("{} on {}", from.front()->event_class, list({hosts.begin(), hosts.end()})));
 }
 
+namespace {
+
+// A process ended itself: SIGABRT or a crash, of its own or as its shell says it.
+bool aborted(const Walk& w) {
+  return std::any_of(w.incident.exits.begin(), w.incident.exits.end(), [](const ExitFact& x) { return x.code == -6 || x.code == -11 || x.code == 134 || x.code == 139; });
+}
+
+}  // namespace
+
 Answer user_request(Walk& w) {
   const Finding* stop = nullptr;
   for (const Finding& f : w.incident.findings)
@@ -231,6 +240,8 @@ Answer user_request(Walk& w) {
     if (f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0 && !(f.start && when && *f.start > *when)) return ruled_out("a rank reports a CUDA error");
     if (f.outcome != Outcome::fired || f.role != Role::cascade || !f.start) continue;
     if (when && *f.start + f.uncertainty + 2 * kSecond < *when) return ruled_out("ranks reported failed communication before the scheduler ended the job");
+    // As near as the clocks allow: whoever is asked to stop does not abort.
+    if (when && *f.start < *when && f.symptom != "Job Hang" && f.severity >= Severity::distributed && aborted(w)) return ruled_out("ranks reported failed communication and aborted when the scheduler ended the job");
     if (!when && f.symptom == "Job Hang") return ruled_out("ranks timed out; the scheduler's word cannot be placed in time");
   }
   if (stop->event_class == "scheduler_teardown" && std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::confirmation && f.event_class == "proc_exit_nonzero"; }) && !when)
