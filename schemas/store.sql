@@ -446,7 +446,7 @@ CREATE TABLE host (
   node_rank    INTEGER,
   addresses    TEXT NOT NULL,       -- IP addresses, comma-separated
   boot_ns      INTEGER,             -- when its kernel started, UTC
-  boot_source  TEXT NOT NULL,       -- twin, inline, manifest; '' not known
+  boot_source  TEXT NOT NULL,       -- manifest, inline, twin, boot_time, uptime; '' not known
   boot_uncertainty_ns INTEGER NOT NULL,
   driver       TEXT NOT NULL,       -- NVIDIA driver version; '' not known
   has_log      INTEGER NOT NULL     -- 1: the bundle holds training output of it

@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "analyze/boot_times.hpp"
 #include "analyze/zones.hpp"
 #include "line/timestamp.hpp"
@@ -105,10 +107,10 @@ class ClockMap {
       for (const ManifestAttempt& a : facts_.manifest->attempts)
         for (const std::string& text : {a.start, a.end})
           if (const auto t = iso(text)) reference_ = std::max(reference_.value_or(*t), *t);
-    // An archive's own times: none of its files is younger than the collection.
-    if (!collected_)
+    // Nothing prints a year: none of an archive's files is younger than the collection.
+    if (!collected_ && !reference_)
       for (const MemberRow& m : facts_.members)
-        if (m.in_archive && m.mtime_s > kOldestArchive && m.mtime_s * kSecond >= reference_.value_or(0)) collected_ = std::max(collected_.value_or(0), m.mtime_s * kSecond);
+        if (m.in_archive && m.mtime_s > kOldestArchive) collected_ = std::max(collected_.value_or(0), m.mtime_s * kSecond);
   }
 
   // The last year that is not after the collection; without a collection the year that brings it nearest to dates that
@@ -148,6 +150,62 @@ class ClockMap {
 
 namespace {
 
+Nanoseconds middle_of(std::vector<Nanoseconds> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void move_times(Facts& facts, const std::string& host, Nanoseconds by, Nanoseconds uncertainty) {
+  const auto move = [&](std::optional<Nanoseconds>& time) { if (time) *time -= by; };
+  for (auto& e : facts.events) if (e.host == host) { move(e.time_ns); move(e.last_time_ns); e.uncertainty += uncertainty; }
+  for (auto& x : facts.tracebacks) if (x.host == host) { move(x.time_ns); x.uncertainty += uncertainty; }
+  for (auto& x : facts.exits) if (x.host == host) move(x.time_ns);
+}
+
+// All ranks end a step together, within a second. A host that prints the first and the last step that hosts have in common
+// minutes before or after all others has a clock that is off by that.
+void mend_clocks_by_steps(Facts& facts) {
+  constexpr Nanoseconds kTogether = 2 * kSecond;
+  constexpr Nanoseconds kOff = 5 * kSecond;
+  constexpr std::size_t kLeastHosts = 3;
+  std::map<std::int64_t, std::map<std::string, std::vector<Nanoseconds>>> first, last;   // iteration -> host -> when
+  for (const ProgressSpan& p : facts.progress) {
+    const MemberRow* m = facts.member(p.member);
+    if (!facts.counts(m) || !m->host || p.framework == "tqdm" || !p.first.iteration || !p.last.iteration || !p.first.time_ns || !p.last.time_ns || *p.last.iteration <= *p.first.iteration) continue;
+    first[*p.first.iteration][*m->host].push_back(*p.first.time_ns);
+    last[*p.last.iteration][*m->host].push_back(*p.last.time_ns);
+  }
+  const auto commonest = [](const auto& by_iteration) {
+    const auto it = std::max_element(by_iteration.begin(), by_iteration.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    return it == by_iteration.end() ? std::map<std::string, std::vector<Nanoseconds>>{} : it->second;
+  };
+  const auto begin = commonest(first);
+  const auto end = commonest(last);
+  if (begin.size() < kLeastHosts || end.size() < kLeastHosts) return;
+  const auto offsets = [](const auto& times) {   // of each host from the middle one
+    std::map<std::string, Nanoseconds> out;
+    std::vector<Nanoseconds> all;
+    for (const auto& [host, list] : times) all.push_back(out[host] = middle_of(list));
+    const Nanoseconds middle = middle_of(all);
+    for (auto& [host, t] : out) t -= middle;
+    return out;
+  };
+  const auto at_begin = offsets(begin);
+  const auto at_end = offsets(end);
+  const auto together = [&](const auto& all) { return 5 * std::count_if(all.begin(), all.end(), [&](const auto& one) { return std::abs(one.second) <= kTogether; }) >= 3 * static_cast<std::ptrdiff_t>(all.size()); };
+  if (!together(at_begin) || !together(at_end)) return;
+  for (const auto& [host, off] : at_end) {
+    const auto it = at_begin.find(host);
+    if (it == at_begin.end() || std::abs(off) < kOff || std::abs(off - it->second) > kTogether) continue;
+    facts.notes.push_back(fmt::format("the clock of {} is {} {} the others', by the steps that all of them print, and was corrected by that", host, human_duration(std::abs(off)), off > 0 ? "ahead of" : "behind"));
+    move_times(facts, host, off, kTogether);
+    for (ProgressSpan& p : facts.progress)
+      if (const MemberRow* m = facts.member(p.member); m != nullptr && m->host == host)
+        for (ProgressRow* row : {&p.first, &p.last, p.first_nan ? &*p.first_nan : nullptr, p.last_good ? &*p.last_good : nullptr})
+          if (row != nullptr && row->time_ns) *row->time_ns -= off;
+  }
+}
+
 // A host whose clock is set to another zone or was never set shows the common end of the job whole hours away from
 // all others. Its times are moved; a difference that is no whole half hour means something else.
 void mend_host_clocks(Facts& facts) {
@@ -171,10 +229,7 @@ void mend_host_clocks(Facts& facts) {
     const Nanoseconds step = static_cast<Nanoseconds>(std::llround(static_cast<double>(away) / static_cast<double>(half))) * half;
     if (std::abs(away - step) > 240 * kSecond || std::abs(step) < 2 * half) continue;  // it joined later, or ended earlier
     facts.notes.push_back("the clock of " + host + " is " + human_duration(step) + " away from the others' and was corrected by that");
-    const auto move = [&](std::optional<Nanoseconds>& time) { if (time) *time -= step; };
-    for (auto& e : facts.events) if (e.host == host) { move(e.time_ns); move(e.last_time_ns); e.uncertainty += 300 * kSecond; }
-    for (auto& x : facts.tracebacks) if (x.host == host) { move(x.time_ns); x.uncertainty += 300 * kSecond; }
-    for (auto& x : facts.exits) if (x.host == host) move(x.time_ns);
+    move_times(facts, host, step, 300 * kSecond);
   }
 }
 
@@ -252,6 +307,7 @@ void resolve_clocks(Facts& facts) {
     // The job's own days: an offset differs between summer and winter.
     if (const auto offset = map.offset(s.clock, map.reference().value_or(0), s.member); offset && s.clock == Clock::local) facts.member_clocks.push_back({s.member, s.clock, *offset});
   }
+  mend_clocks_by_steps(facts);
   mend_host_clocks(facts);
   for (HostRow& host : facts.hosts)
     if (const auto it = map.boots().find(host.host); it != map.boots().end()) {
@@ -285,7 +341,7 @@ void resolve_clocks(Facts& facts) {
       if (const long long ms = std::strtoll(e.message.c_str() + at + 8, nullptr, 10); ms > 0 && ms < 86'400'000) frame(*e.time_ns - ms * 1'000'000);
   }
   for (const auto& c : facts.clocks)
-    if (c.kind != "kernel" && training.count(c.place.member) > 0) frame(map.utc(c.time, {}, c.place.member, ignored));
+    if ((c.kind == "first" || c.kind == "last") && training.count(c.place.member) > 0) frame(map.utc(c.time, {}, c.place.member, ignored));
   for (const auto& p : facts.progress) { frame(p.first.time_ns); frame(p.last.time_ns); }
   for (const auto& t : facts.tracebacks) frame(t.time_ns);
   // The scheduler knows when the job began and ended, the manifest better: the last attempt is the one in question.

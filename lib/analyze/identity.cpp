@@ -78,10 +78,12 @@ Evidence Facts::evidence(const Place& place, std::string excerpt) const {
 }
 
 bool Facts::foreign(const MemberRow& m) const {
-  if (!manifest || manifest->job.empty() || manifest->job.find_first_not_of("0123456789") != std::string::npos) return false;
+  if (!manifest) return false;
+  const std::string& own = manifest->job_id.empty() ? manifest->job : manifest->job_id;
+  if (own.empty() || own.find_first_not_of("0123456789") != std::string::npos) return false;
   static const re2::RE2 kJob(R"((?:^|/)(?:slurm|job|lsf|pbs)[-_](\d+)[^/]*$)");
   std::string number;
-  return re2::RE2::PartialMatch(m.path, kJob, &number) && number != manifest->job;
+  return re2::RE2::PartialMatch(m.path, kJob, &number) && number != own;
 }
 
 std::string short_host(const std::string& name) {
@@ -250,6 +252,7 @@ class Resolution {
         if (folder.empty()) break;
       }
     }
+    if (said.empty()) return;
     std::map<std::string, std::set<std::string>> beside;   // folder -> machines of the folders in it, one each
     for (const auto& [folder, hosts] : said)
       if (hosts.size() == 1 && !folder.empty()) beside[folder_of(folder)].insert(*hosts.begin());
@@ -572,6 +575,10 @@ class Resolution {
     // A switch has a log too, and runs no ranks.
     for (const NetworkRow& n : facts_.networks)
       if (n.kind == "switch" && std::none_of(ranks_.begin(), ranks_.end(), [&](const auto& one) { return one.second.host == n.name; })) hosts.erase(n.name);
+    if (facts_.manifest)
+      for (const auto* groups : {&facts_.manifest->tor, &facts_.manifest->pod})
+        for (const auto& [name, below] : *groups)
+          if (manifest_hosts_.count(name) == 0) hosts.erase(name);
     for (auto& [host, row] : hosts) facts_.hosts.push_back(std::move(row));
     for (auto& [rank, row] : ranks_) facts_.ranks.push_back(std::move(row));
   }

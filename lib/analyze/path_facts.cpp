@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string_view>
+#include <unordered_map>
 
 #include <re2/re2.h>
 
@@ -208,9 +209,14 @@ void hosts_from_folder_series(std::vector<MemberRow>& members) {
       else if (out.size() == begin || out.back() != '#') out += '#';
     return out;
   };
-  const auto each_folder = [](const std::string& path, const auto& see) {
-    for (std::size_t at = 0, end; (end = path.find('/', at)) != std::string::npos; at = end + 1)
-      if (const std::string name = path.substr(at, end - at); shaped_like_machine(name) && !see(at, end, name)) return;
+  std::unordered_map<std::string, bool> shaped;   // most files share their folders
+  const auto each_folder = [&](const std::string& path, const auto& see) {
+    for (std::size_t at = 0, end; (end = path.find('/', at)) != std::string::npos; at = end + 1) {
+      const std::string name = path.substr(at, end - at);
+      const auto [it, fresh] = shaped.try_emplace(name, false);
+      if (fresh) it->second = shaped_like_machine(name);
+      if (it->second && !see(at, end, name)) return;
+    }
   };
   std::map<std::string, Series> all;
   for (const MemberRow& m : members) {

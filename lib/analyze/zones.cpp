@@ -14,6 +14,7 @@ namespace {
 constexpr Nanoseconds kMinute = 60 * kSecond;
 constexpr Nanoseconds kHour = 60 * kMinute;
 constexpr Nanoseconds kFarthest = 14 * kHour;
+constexpr std::size_t kMostSources = 1'000;   // each file is held against all of them
 // Two logs of one job need not overlap; no zone is nearer to UTC than an hour.
 constexpr Nanoseconds kApart = 45 * kMinute;
 
@@ -96,7 +97,7 @@ const ZoneChoice& Zones::of(MemberId member) const {
 void Zones::read_words(const Facts& facts) {
   if (facts.manifest)
     for (const auto& [source, name] : facts.manifest->timezones)
-      if (const auto zone = line::Zone::named(name)) of_source_.emplace_back(source, *zone);
+      if (const auto zone = line::Zone::named(name); zone && of_source_.size() < kMostSources) of_source_.emplace_back(source, *zone);
   // /etc/timezone, timedatectl, the zone that `date` prints. A machine that says two things says nothing.
   std::map<std::string, std::set<std::string>> said;
   for (const ConfigRow& c : facts.configs) {
@@ -139,6 +140,29 @@ bool Zones::by_twice_recorded(Facts& facts) {
   return true;
 }
 
+// A log was last written when its last line was: the time that the folder or archive keeps for the file, which is UTC, less
+// that of the line is the zone. Copied files have other times, so several logs must show one zone, each by itself.
+void Zones::by_file_times(const Facts& facts) {
+  constexpr Nanoseconds kClose = 3 * kSecond;
+  std::map<Nanoseconds, std::set<Nanoseconds>> votes[2];   // of job and machines: offset -> moments of the last lines
+  for (const ClockRow& c : facts.clocks) {
+    const MemberRow* m = facts.member(c.place.member);
+    if (c.kind != "last" || c.time.clock != Clock::local || m == nullptr || m->mtime_s <= 0) continue;
+    const Nanoseconds difference = c.time.ns - m->mtime_s * kSecond;
+    const Nanoseconds whole = rounded(difference, 15 * kMinute);
+    if (std::abs(difference - whole) <= kClose && std::abs(whole) <= kFarthest) votes[of_machine(*m)][whole].insert(c.time.ns / (2 * kClose));
+  }
+  for (const bool machines : {false, true}) {
+    std::size_t most = 0, second = 0;
+    Nanoseconds offset = 0;
+    for (const auto& [whole, moments] : votes[machines]) {
+      if (moments.size() > most) { second = most; most = moments.size(); offset = whole; }
+      else second = std::max(second, moments.size());
+    }
+    if (most >= 3 && most > 2 * second) (machines ? written_by_machines_ : written_by_job_) = offset;
+  }
+}
+
 // Whether the job's times without a zone meet those with one when they are taken for `zone`.
 bool Zones::fits(const Facts& facts, const line::Zone& zone) const {
   Window utc, local;
@@ -154,6 +178,8 @@ void Zones::choose_for_job(Facts& facts) {
   if (facts.manifest && !facts.manifest->timezone.empty())
     if (const auto zone = line::Zone::named(facts.manifest->timezone)) { job_ = {*zone, 0, true}; return; }
   if (by_twice_recorded(facts)) return;
+  by_file_times(facts);
+  if (written_by_job_) { job_ = {line::Zone::fixed(*written_by_job_), 0, true}; return; }
   // All machines in one zone: the job's, unless its own times then miss those that have one.
   bool one = !of_host_.empty();
   for (const auto& [host, zone] : of_host_) one = one && same_zone(zone, of_host_.begin()->second);
@@ -194,7 +220,8 @@ void Zones::guess(Facts& facts) {
 }
 
 void Zones::choose_for_members(const Facts& facts) {
-  if (of_source_.empty() && of_host_.empty()) return;
+  if (of_source_.empty() && of_host_.empty() && !written_by_machines_) return;
+  const std::optional<line::Zone> of_machines = written_by_machines_ ? std::optional(line::Zone::fixed(*written_by_machines_)) : std::nullopt;
   for (const MemberRow& m : facts.members) {
     const auto by = [&](auto accept) -> const line::Zone* {
       for (const auto& [source, zone] : of_source_)
@@ -205,7 +232,7 @@ void Zones::choose_for_members(const Facts& facts) {
     if (zone == nullptr && m.host) zone = by([&](const std::string& source) { return short_host(source) == *m.host; });
     if (zone == nullptr) zone = by([&](const std::string& source) { return source == kind_of_source(m); });
     if (zone == nullptr && of_machine(m) && !(facts.manifest && !facts.manifest->timezone.empty()))
-      if (const auto it = of_host_.find(m.host.value_or("")); it != of_host_.end()) zone = &it->second;
+      zone = of_host_.count(m.host.value_or("")) > 0 ? &of_host_.find(m.host.value_or(""))->second : of_machines ? &*of_machines : nullptr;
     if (zone != nullptr) of_member_[m.id] = {*zone, 0, true};
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "analyze/facts.hpp"
 #include "line/zone.hpp"
@@ -26,6 +27,7 @@ class Zones {
   void read_words(const Facts& facts);
   void choose_for_job(Facts& facts);
   bool by_twice_recorded(Facts& facts);
+  void by_file_times(const Facts& facts);
   void guess(Facts& facts);
   void choose_for_members(const Facts& facts);
   bool fits(const Facts& facts, const line::Zone& zone) const;
@@ -33,6 +35,7 @@ class Zones {
   ZoneChoice job_;                                      // where nothing nearer is known
   std::map<std::string, line::Zone> of_host_;           // what hosts say of themselves
   std::vector<std::pair<std::string, line::Zone>> of_source_;   // the manifest's timezones
+  std::optional<Nanoseconds> written_by_job_, written_by_machines_;   // offsets that the files' own times show
   std::map<MemberId, ZoneChoice> of_member_;
 };
 

@@ -31,7 +31,7 @@ Outcome read_driver(const TextLine& line, Reading& reading) {
   if (!re2::RE2::PartialMatch(line.line.message, kDriver, &row.value)) return {};
   row.place = line.place;
   row.name = "driver_version";
-  row.host = line.line.prefix.host;
+  row.host = reading.host_of(line.line.prefix);
   reading.sink.put(row);
   return {true, nullptr, {}};
 }

@@ -54,7 +54,7 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
   row.role = match.role;
   row.scope = match.scope;
   row.code = match.code;
-  row.host = line.line.prefix.host;
+  row.host = reading.host_of(line.line.prefix);
   row.rank = line.line.prefix.rank;
   row.local_rank = line.line.prefix.local_rank;
   row.pid = line.line.prefix.pid;

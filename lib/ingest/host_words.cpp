@@ -133,7 +133,7 @@ std::string read_boots(std::string_view bytes, const MemberRow& member, Reading&
 
 void put_boot_time(const TextLine& line, Timestamp stamp, Nanoseconds precision, Reading& reading) {
   stamp.precision = precision;
-  reading.sink.put(ClockRow{line.place, stamp, Timestamp{Clock::boot, 0, kSecond}, 0, line.line.prefix.host, "boot_time"});
+  reading.sink.put(ClockRow{line.place, stamp, Timestamp{Clock::boot, 0, kSecond}, 0, reading.host_of(line.line.prefix), "boot_time"});
 }
 
 // " 03:26:24 up 12 days,  3:04,  2 users,  load average: 1.02, 0.98, 0.91"
@@ -146,7 +146,7 @@ bool read_uptime(const TextLine& line, std::string_view text, Reading& reading) 
   const Timestamp up{Clock::boot, in_minutes * kMinute, kMinute};
   Timestamp time;
   if (!clock.empty()) line::parse_time_of_day(clock, time);
-  reading.sink.put(ClockRow{line.place, time, up, 0, line.line.prefix.host, "uptime"});
+  reading.sink.put(ClockRow{line.place, time, up, 0, reading.host_of(line.line.prefix), "uptime"});
   return true;
 }
 
@@ -169,11 +169,11 @@ bool read_zone(const TextLine& line, std::string_view text, Reading& reading) {
   std::string value;
   Timestamp stamp;
   if (re2::RE2::PartialMatch(piece(text), kUniversal, &value) && line::parse_iso(value + "Z", stamp) > 0) {
-    reading.sink.put(ClockRow{line.place, stamp, {}, 0, line.line.prefix.host, "collected"});
+    reading.sink.put(ClockRow{line.place, stamp, {}, 0, reading.host_of(line.line.prefix), "collected"});
     return true;
   }
   if (!re2::RE2::PartialMatch(piece(text), kZone, &value) || value.size() > 64) return false;
-  reading.sink.put(ConfigRow{line.place, "timezone", value, line.line.prefix.host, {}});
+  reading.sink.put(ConfigRow{line.place, "timezone", value, reading.host_of(line.line.prefix), {}});
   return true;
 }
 
@@ -201,7 +201,7 @@ Outcome read_name_words(const TextLine& line, Reading& reading) {
   std::string value;
   if (re2::RE2::PartialMatch(piece(text), kAddress, &value)) {
     row.source = "ip addr";
-    row.host = line.line.prefix.host;
+    row.host = reading.host_of(line.line.prefix);
     row.address = value;
   } else if (re2::RE2::PartialMatch(line.line.message, kName, &value) && host_word(value)) {
     row.source = "hostname";
@@ -209,6 +209,7 @@ Outcome read_name_words(const TextLine& line, Reading& reading) {
   } else if (re2::RE2::PartialMatch(piece(text), kPrompt, &value) && host_word(value)) {
     row.source = "prompt";
     row.host = value;
+    reading.current_host = value;
   } else {
     return {};
   }

@@ -15,7 +15,7 @@ Outcome read(const TextLine& line, Reading& reading) {
   row.name = "kernel_version";
   row.value = line.line.message.substr(14, 64);
   row.value = row.value.substr(0, row.value.find(' '));
-  row.host = line.line.prefix.host;
+  row.host = reading.host_of(line.line.prefix);
   reading.sink.put(row);
   return {true, nullptr, {}};
 }

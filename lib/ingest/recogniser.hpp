@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,10 @@ struct Reading {
   std::vector<std::unique_ptr<Kept>> kept = {};
   bool cut = false;            // a document that breaks off or is damaged: what stands before that was read
   bool steps_told = false;     // a framework's own step lines were read: progress bars beside them tell nothing new
+  std::string current_host = {};   // output of many machines in one text: whose the lines below a heading or a prompt are
+
+  // Whose a line is, as far as the text says it.
+  std::optional<std::string> host_of(const line::Prefix& prefix) const { return prefix.host || current_host.empty() ? prefix.host : std::optional(current_host); }
 
   // The one object of its type that this member has.
   template <class T> T& keep() {

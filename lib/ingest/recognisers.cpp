@@ -8,7 +8,7 @@ extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface,
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine, kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kNodelist;
-extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kPodTable, kPodDescription;
+extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kPodTable, kPodDescription, kHostBlocks;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes, kMegatronTimers, kMegatronStraggler;
 
@@ -21,7 +21,7 @@ constexpr const Recogniser* kAll[] = {
     &kProcessList, &kPstree, &kWatchdogTimeout, &kWatchdogFrontier, &kDesync, &kNcclCalls, &kMegatronSizes,
     &kMegatronArguments, &kNemoGroups, &kDeviceMesh, &kNodelist, &kRasText, &kRasMonitor, &kInspector,
     &kFieldFigures, &kTitanFigures, &kSamplesPerSecond, &kStepTimes, &kMegatronTimers, &kMegatronStraggler,
-    &kSmiSettings, &kRdmaSettings, &kSmiDmonBlock, &kErrorLine, &kClockLines, &kNameLines, &kScontrol, &kSacct, &kPodTable, &kPodDescription,
+    &kSmiSettings, &kRdmaSettings, &kSmiDmonBlock, &kErrorLine, &kClockLines, &kNameLines, &kScontrol, &kSacct, &kPodTable, &kPodDescription, &kHostBlocks,
 };
 static_assert(sizeof(kAll) / sizeof(kAll[0]) <= 64, "a candidate line names its recognisers in a 64-bit mask");
 

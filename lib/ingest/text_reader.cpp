@@ -77,7 +77,7 @@ void TextReader::keep_clock(const TextLine& line) {
   if (!prefix.kernel || prefix.time.clock == Clock::none || prefix.time.clock == Clock::local_no_date || line.line.message.size() < 12) return;
   if (clocks_kept_ >= kClocksPerMember) return;
   ++clocks_kept_;
-  reading_.sink.put(ClockRow{line.place, prefix.time, prefix.boot, hash_text(line.line.message), prefix.host, "kernel"});
+  reading_.sink.put(ClockRow{line.place, prefix.time, prefix.boot, hash_text(line.line.message), reading_.host_of(prefix), "kernel"});
 }
 
 // When the log begins and ends: the frame of the job, and the moment a host fell silent.

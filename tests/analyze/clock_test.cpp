@@ -1,9 +1,11 @@
 #include "analyze/clock.hpp"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
-#include "line/zone.hpp"
 #include "line/timestamp.hpp"
+#include "line/zone.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -213,6 +215,67 @@ TEST(Zones, TheManifestsWordForSources) {
   EXPECT_EQ(b.when(2), "2026-03-07T10:00:00Z");
   EXPECT_EQ(b.when(3), "2026-03-07T15:00:00Z");
   EXPECT_TRUE(b.facts.zone_known);
+}
+
+// Hosts minutes apart: all ranks end a step together.
+TEST(HostClocks, OffByMinutes) {
+  Bundle b;
+  for (int host = 0; host < 4; ++host) {
+    const MemberId log = b.file("h" + std::to_string(host), "", "cx-" + std::to_string(host));
+    const Nanoseconds off = host == 2 ? 420 * kSecond : 0;
+    ProgressSpan p;
+    p.member = log;
+    p.framework = "megatron";
+    p.first.iteration = 10;
+    p.last.iteration = 90;
+    p.first.time = {Clock::utc, iso("2026-03-07T10:00:00Z").ns + off, 1'000'000};
+    p.last.time = {Clock::utc, iso("2026-03-07T10:20:00Z").ns + off + host * 100'000'000, 1'000'000};
+    b.facts.progress.push_back(p);
+    b.event(log, {Clock::utc, iso("2026-03-07T10:21:00Z").ns + off, 1'000'000});
+  }
+  b.resolve();
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_LT(std::abs(*b.facts.events[i].time_ns - iso("2026-03-07T10:21:00Z").ns), 2 * kSecond);
+  ASSERT_EQ(b.facts.notes.size(), 1u);
+  EXPECT_NE(b.facts.notes[0].find("the clock of cx-2 is 7 min ahead of the others'"), std::string::npos) << b.facts.notes[0];
+}
+
+// A host that joined late, or stopped early, has no clock that is off.
+TEST(HostClocks, OneStepApartProvesNothing) {
+  Bundle b;
+  for (int host = 0; host < 4; ++host) {
+    const MemberId log = b.file("h" + std::to_string(host), "", "cx-" + std::to_string(host));
+    ProgressSpan p;
+    p.member = log;
+    p.framework = "megatron";
+    p.first.iteration = 10;
+    p.last.iteration = host == 2 ? 50 : 90;
+    p.first.time = iso("2026-03-07T10:00:00Z");
+    p.last.time = {Clock::utc, iso("2026-03-07T10:20:00Z").ns - (host == 2 ? 600 * kSecond : 0), 1'000'000};
+    b.facts.progress.push_back(p);
+  }
+  b.resolve();
+  EXPECT_TRUE(b.facts.notes.empty());
+}
+
+// The time that a folder keeps for a file is UTC, and that of its last line.
+TEST(Zones, FromTheTimesOfFiles) {
+  Bundle b;
+  for (int i = 0; i < 3; ++i) {
+    const MemberId log = b.file("rank" + std::to_string(i) + ".log");
+    Timestamp end = iso("2026-03-07T18:00:00");
+    end.ns += i * 17 * kSecond;
+    b.clock(log, "last", end);
+    b.facts.members.back().mtime_s = (end.ns - 8 * kHour) / kSecond + 1;
+    b.event(log, end);
+  }
+  Bundle copied = b;
+  for (MemberRow& m : copied.facts.members) m.mtime_s = b.facts.members[0].mtime_s + 7777;
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-03-07T10:00:00Z");
+  EXPECT_TRUE(b.facts.zone_known);
+  copied.resolve();
+  EXPECT_EQ(copied.when(0), "2026-03-07T18:00:00Z");
+  EXPECT_FALSE(copied.facts.zone_known);
 }
 
 TEST(Zones, SummerTime) {

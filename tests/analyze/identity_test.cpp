@@ -170,6 +170,17 @@ TEST(Hosts, AddressesOfTheManifest) {
   EXPECT_EQ(facts.events[1].peer_host, "10.8.1.9") << "somebody can look it up";
 }
 
+TEST(Jobs, FilesOfAnotherNumberAreAnotherJobs) {
+  Facts facts;
+  file(facts, "slurm-4711.out");
+  file(facts, "slurm-4712.out");
+  facts.manifest.emplace().job = "pretrain";
+  EXPECT_FALSE(facts.foreign(facts.members[1]));
+  facts.manifest->job_id = "4711";
+  EXPECT_FALSE(facts.foreign(facts.members[0]));
+  EXPECT_TRUE(facts.foreign(facts.members[1]));
+}
+
 TEST(Ranks, ARankThatTimedOutProvesTheOthers) {
   Facts facts;
   file(facts, "console.log");

@@ -114,5 +114,19 @@ TEST(Pods, TheirNodes) {
             "pod:cx-7=pt-worker-0 pod:cx-7=10.8.1.4");
 }
 
+TEST(HostBlocks, WhoseTheLinesBelowAre) {
+  const std::string xid = "[ 3000.000000] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n";
+  const auto hosts = [](const test::Rows& rows) {
+    std::string out;
+    for (const EventRow& e : rows.events) out += (out.empty() ? "" : " ") + e.host.value_or("-");
+    return out;
+  };
+  const std::string bar = "----------------\n";
+  EXPECT_EQ(hosts(file("dmesg.all", bar + "cx-7\n" + bar + xid + bar + "cx-8\n" + bar + xid + bar + "cx-[9-10]\n" + bar + xid)), "cx-7 cx-8 -");
+  EXPECT_EQ(hosts(file("dmesg.all", "cx-7 | CHANGED | rc=0 >>\n" + xid + "\ncx-8 | FAILED | rc=1 >>\n" + xid)), "cx-7 cx-8");
+  EXPECT_EQ(hosts(file("paste.txt", "ops@cx-7:~$ dmesg\n" + xid + "ops@cx-8:~$ dmesg\n" + xid)), "cx-7 cx-8");
+  EXPECT_EQ(hosts(file("train.log", bar + "rank 3\n" + bar + xid)), "-");
+}
+
 }  // namespace
 }  // namespace culprit::ingest
