@@ -314,6 +314,12 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   const auto signals = analyze::collect_signals(facts, pack);
   std::vector<Finding> all;
   const auto keep = [&](const char* analysis, std::vector<Finding> findings) -> Result<> {
+    // No claim without a place in the bundle that a person can look at.
+    for (Finding& f : findings)
+      if (f.outcome == Outcome::fired && f.evidence.empty()) {
+        f.outcome = Outcome::not_enough_evidence;
+        f.why += " No line of the bundle can be shown for it.";
+      }
     CULPRIT_CHECK(db.save_findings(analysis, findings));
     std::move(findings.begin(), findings.end(), std::back_inserter(all));
     return {};
