@@ -20,8 +20,28 @@ std::vector<std::string> hosts_of_job(const Facts& facts) {
   return {names.begin(), names.end()};
 }
 
+namespace {
+
+// The scheduler's record of the one job that the bundle speaks of; of several it is not known which one this is.
+bool scheduler_says_completed(const Facts& facts) {
+  std::set<std::string> ids;
+  bool completed = false;
+  for (const ConfigRow& c : facts.configs) {
+    if (c.name != "slurm.job.state" || !facts.counts(facts.member(c.place.member))) continue;
+    const std::size_t space = c.value.find(' ');
+    if (space == std::string::npos) continue;
+    // "4711.batch" and "4711.0" are steps of job 4711.
+    ids.insert(c.value.substr(0, std::min(space, c.value.find('.'))));
+    if (c.value.find('.') > space) completed = c.value.compare(space + 1, 9, "COMPLETED") == 0;
+  }
+  return ids.size() == 1 && completed;
+}
+
+}  // namespace
+
 bool job_completed(const Facts& facts) {
-  return std::any_of(facts.events.begin(), facts.events.end(), [&](const EventRow& e) {
+  return scheduler_says_completed(facts) ||
+          std::any_of(facts.events.begin(), facts.events.end(), [&](const EventRow& e) {
     return e.role == Role::recovery && e.event_class == "job_completed" && facts.counts(facts.member(e.place.member));
   });
 }
