@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "model/confidence.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -17,6 +19,7 @@ struct Edge {
 };
 
 constexpr std::size_t kLeastOfBurst = 3;             // fewer have a host in common by chance
+constexpr double kLeastOrders = 20;                  // in which the first breaks might as well have come
 constexpr Nanoseconds kLeastPause = kSecond / 2;     // clocks of machines differ by some hundred milliseconds
 
 // Edges that broke together, and how many of them touch each host, the most first.
@@ -89,7 +92,10 @@ std::vector<const Edge*> common_run(const std::vector<Edge>& edges, const RootDi
     if (run > longest || (run == longest && says_nothing && !silent)) next = longest, longest = run, silent = says_nothing;
     else next = std::max(next, run);
   }
-  if (longest < kLeastOfBurst || 2 * next > longest) return {};
+  // That these k of n come first by accident has the chance 1 : (n over k), however uncertain each single clock is.
+  double orders = 1;
+  for (std::size_t i = 0; i < longest; ++i) orders *= static_cast<double>(dated.size() - i) / static_cast<double>(longest - i);
+  if (longest < kLeastOfBurst || 2 * next > longest || (longest < dated.size() && orders < kLeastOrders)) return {};
   dated.resize(longest);
   return dated;
 }
@@ -108,6 +114,7 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   for (const Edge& e : edges)
     if (e.time && (!first || *e.time < *first)) first = e.time;
   // The first group of breaks by their own pace; where that names nobody, all of the first seconds.
+  bool by_order = false;
   Burst burst = ranked_burst(first_burst(edges, params));
   if (burst.edges.size() < kLeastOfBurst || !stands_out(burst, params)) {
     std::vector<const Edge*> all;
@@ -115,7 +122,10 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
       if (!e.time || (first && *e.time - *first <= params.burst)) all.push_back(&e);
     burst = ranked_burst(std::move(all));
     if (!stands_out(burst, params))
-      if (auto run = common_run(edges, params); !run.empty()) burst = ranked_burst(std::move(run));
+      if (auto run = common_run(edges, params); !run.empty()) {
+        burst = ranked_burst(std::move(run));
+        by_order = true;
+      }
   }
   const auto& ranked = burst.ranked;
 
@@ -141,7 +151,7 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
     f.subject = {"host", best.second};
     f.host = best.second;
     f.hosts = {best.second};
-    f.confidence = 0.6 + 0.3 * cover - (burst.edges.size() < 3 ? 0.15 : 0.0);
+    f.confidence = by_order ? confidence::kFirstByOrder : 0.6 + 0.3 * cover - (burst.edges.size() < 3 ? 0.15 : 0.0);
     f.title = "host whose connections broke first";
     f.why = fmt::format("{} of the {} connections that broke first touch {}; the next host touches {}.", best.first, burst.edges.size(), best.second, second);
     f.action = "isolate_node";

@@ -157,6 +157,9 @@ class Sieve {
     // What most hosts of the job report, and no line takes back, they report of one thing that they share.
     if (kind == CauseKind::shared) return f.hosts.size() >= 2 && 2 * f.hosts.size() >= incident_.hosts;
     if (!f.host) return false;
+    // The process that the kernel killed or that crashed there.
+    for (const ExitFact& x : incident_.exits)
+      if (x.host == f.host && ((kind == CauseKind::resource && (x.code == -9 || x.code == 137)) || (kind == CauseKind::crash && (x.code == -11 || x.code == 139)))) return true;
     for (const Finding& other : incident_.findings) {
       if (&other == &f || other.outcome != Outcome::fired || !contains(other.hosts, *f.host)) continue;
       if (other.analysis == "hang" || other.analysis == "root_diag" || other.analysis == "silence") return true;

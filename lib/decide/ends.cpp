@@ -20,14 +20,13 @@ Answer bundle_empty(Walk& w) {
   return taken("no line of the bundle tells of a job, a fault or a machine");
 }
 
-namespace {
-
-// Proof of success: the job's own exit code, a closing line, or the last planned step.
 bool ended_well(const Walk& w) {
   const Case& c = w.incident;
   const bool all_steps = c.last_iteration && c.planned_iterations && *c.last_iteration >= *c.planned_iterations;
   return c.completed || all_steps || std::any_of(c.exits.begin(), c.exits.end(), [](const ExitFact& x) { return x.code == 0; });
 }
+
+namespace {
 
 // Something that was over before this run of the job began.
 bool before_this_run(const AttemptHistory& h, const std::optional<Nanoseconds>& end, Nanoseconds uncertainty, const Evidence& place) {
@@ -63,7 +62,8 @@ std::string failure(const Walk& w) {
     if (x.code != 0 && !(word != nullptr && before_this_run(w.incident.history, x.time, 0, x.evidence) && !(x.time && word->start && *x.time + 2 * kSecond < *word->start))) worst = x.code;
   const bool zero = ended_well(w);
   const bool trouble = std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
-    return f.outcome == Outcome::fired && f.severity >= Severity::distributed && f.analysis == "classify" && f.role != Role::confirmation && f.symptom != "NaN value" && !(word != nullptr && ended_with(w, f, *word));
+    return f.outcome == Outcome::fired && f.severity >= Severity::distributed && f.analysis == "classify" && f.role != Role::confirmation && f.symptom != "NaN value" && !(word != nullptr && ended_with(w, f, *word)) &&
+           !(f.cause == CauseKind::outside && before_this_run(w.incident.history, f));
   });
   for (const Finding& f : w.incident.findings)
     if (f.analysis == "hang" && f.outcome == Outcome::fired) return "ranks were waiting for something that did not come";
@@ -75,7 +75,7 @@ std::string failure(const Walk& w) {
   const bool machine = w.best(CauseKind::machine) != nullptr && w.best()->confidence >= confidence::kSureOfMachine && !zero;
   if (machine) return "a machine of the job reports a critical error";
   if (w.best(CauseKind::numerics) != nullptr) return "the loss stopped being a number";
-  if (!zero && w.best() != nullptr && (w.best()->kind == CauseKind::environment || w.best()->kind == CauseKind::outside)) return "the logs tell of a failure";
+  if (!zero && w.best() != nullptr && (w.best()->kind == CauseKind::environment || (w.best()->kind == CauseKind::outside && !before_this_run(w.incident.history, *w.best()->findings.front())))) return "the logs tell of a failure";
   const Cause* shared = w.best(CauseKind::shared);
   const auto open = [](const Finding* f) { return !f->alerts.empty() && !f->alerts.back().closed; };
   if (!zero && shared != nullptr && std::any_of(shared->findings.begin(), shared->findings.end(), open)) return "a service that the job needs stopped answering and did not come back";
@@ -235,7 +235,7 @@ Answer user_request(Walk& w) {
   // What fails shortly after the word is clean-up; what fails much later failed in a run that went on or came after.
   const bool cause_after = w.best() != nullptr && w.best()->start && when && *w.best()->start - w.best()->uncertainty > *when + 5 * kSecond &&
                            *w.best()->start < *when + w.params.cleanup;
-  if (w.best() != nullptr && !cause_after && w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_program) return ruled_out("an error came before the scheduler's word, or cannot be placed after it");
+  if (w.best() != nullptr && !cause_after && w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_program && w.best()->kind != CauseKind::outside) return ruled_out("an error came before the scheduler's word, or cannot be placed after it");
   for (const Finding& f : w.incident.findings) {
     if (f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0 && !(f.start && when && *f.start > *when)) return ruled_out("a rank reports a CUDA error");
     if (f.outcome != Outcome::fired || f.role != Role::cascade || !f.start) continue;

@@ -272,7 +272,10 @@ Answer network_alerts(Walk& w) {
   Verdict& v = w.verdict;
   v.symptom = f.symptom;
   v.start = c->start;
-  const std::set<std::string> hosts(c->hosts.begin(), c->hosts.end());
+  // Links that went down in the same moment count here although a clock is too uncertain to accuse a host by.
+  std::set<std::string> hosts(c->hosts.begin(), c->hosts.end());
+  for (const Finding& other : w.incident.findings)
+    if (other.outcome == Outcome::fired && other.event_class == f.event_class && other.start && c->start && std::abs(*other.start - *c->start) <= 30 * kSecond) hosts.insert(other.hosts.begin(), other.hosts.end());
   if (shared_by(w, c->hosts.size(), w.incident.hosts) || !switch_below_which_all(w, hosts).empty()) {
     v.action = "repair";
     v.precision = "group";

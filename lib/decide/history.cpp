@@ -96,8 +96,10 @@ struct Judge {
       const bool only = std::all_of(f.answers.begin(), f.answers.end(), [](const Tried& t) { return t.measure == Measure::checks && t.passed == true; });
       if (only && !f.answers.empty()) tried[2].push_back(&f);
     }
+    // Whoever evicted a machine had tested them.
+    const bool evicted = !answered(Measure::evict, false, false).empty() && !tried[3].empty();
     std::size_t next_rung = 0;
-    while (next_rung < kRungs.size() && passed(next_rung)) ++next_rung;
+    while (next_rung < kRungs.size() && (passed(next_rung) || (evicted && kRungs[next_rung] == Measure::checks))) ++next_rung;
     if (own) {
       const auto mine = static_cast<std::size_t>(std::find(kRungs.begin(), kRungs.end(), *own) - kRungs.begin());
       if (tried[mine].empty() && !later) return say("ruled_out", fmt::format("no attempt since was answered by {}: it stands", name(*own)));

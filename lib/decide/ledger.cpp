@@ -37,12 +37,17 @@ Same same_root(const PastFailure& f, const FailureRoot& now, bool culprit) {
   return told ? Same::no : Same::unknown;
 }
 
+namespace {
+constexpr double kProgress = 0.05;           // of what the job had done before: less is no progress
+}
+
 Ledger ledger_of(const AttemptHistory& h) {
   Ledger out;
   std::optional<std::int64_t> best;
   const auto further = [&](const std::optional<std::int64_t>& furthest, std::size_t index, const std::string& who) {
     if (!furthest) return;
-    if (best && *furthest > *best) {
+    // A run that dies of the same a few steps later was not helped.
+    if (best && static_cast<double>(*furthest - *best) > kProgress * static_cast<double>(*best)) {
       out.from = index;
       out.why = fmt::format("{} got to iteration {}, beyond {}: what was tried before that helped, and counts no more", who, *furthest, *best);
     }

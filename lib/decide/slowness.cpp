@@ -53,6 +53,12 @@ std::string besides(std::span<const Finding* const> slow) {
   return out;
 }
 
+// The job ended well and ran on after the slow stretch for at least as long as that lasted: there is nothing to relieve.
+bool settled(const Walk& w, const Finding& f) {
+  const double first = value(f, "first_iteration"), last = value(f, "last_iteration");
+  return ended_well(w) && w.incident.last_iteration && static_cast<double>(*w.incident.last_iteration) - last >= last - first;
+}
+
 }  // namespace
 
 Answer slow_job(Walk& w) {
@@ -93,6 +99,15 @@ Answer slow_job(Walk& w) {
     v.summary += besides(slow);
     if (!w.incident.has_stacks) next(v, "collect", "py-spy dump of all ranks every 10 s, five times, while it is slow: the rank that is never in a collective is the one that holds the others");
     next(v, "collect", "per-rank step parts (compute, data, communication) as JSON lines, or Megatron's --log-straggler; GPU clocks and throttle reasons: dcgm-exporter or nvidia-smi dmon -s pucvmet -o DT on every host");
+    return taken(f.why);
+  }
+  if (over && settled(w, f)) {
+    v.action = "none";
+    v.precision = f.ranks.size() > 1 && f.subject.kind != "host" ? "group" : "exact";
+    v.summary = fmt::format("No failure. The job was slow {} because of {}, which {}; steps took {} times as long, which cost {}. It is over, and the job ran on for as long and ended well.", lasted(f), who(f), number(f, "reason"), factor, price(f));
+    v.summary += besides(slow);
+    target(v, f.subject, f.confidence, {f.id});
+    next(v, "plan", fmt::format("Look at {} before the next long job: it slowed this one down.", f.host ? *f.host : who(f)));
     return taken(f.why);
   }
   const bool hardware = number(f, "hardware") == "1";

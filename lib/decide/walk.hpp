@@ -72,6 +72,9 @@ bool after_effects(const Walk& w);
 // Ranks waited longer than a collective may take. A watchdog that ends its process after a broken connection says no such thing.
 bool timed_out(const Walk& w);
 
+// Proof of success: the job's own exit code, a closing line, or the last planned step. ends.cpp
+bool ended_well(const Walk& w);
+
 // Why this is a job that failed; "" when nothing says so.
 std::string failure(const Walk& w);
 

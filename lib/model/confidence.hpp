@@ -24,6 +24,7 @@ inline constexpr double kHearsay = 0.3;         // a program's output quotes it
 // Who reports, against who does not.
 inline constexpr double kLinkAndPeers = 0.9;    // a link alert, and the connections that broke point at the same host
 inline constexpr double kLinkAlone = 0.7;       // a link alert before connections broke
+inline constexpr double kFirstByOrder = 0.75;   // the connections that broke first touch one host, by their order alone
 inline constexpr double kFewReporters = 0.65;   // two hosts of many report broken communication (Aegis section 4.1.1)
 
 // What speaks against a suspicion.

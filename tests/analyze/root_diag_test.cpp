@@ -38,12 +38,19 @@ TEST(RootDiag, ACascadeTwoSecondsLaterDoesNotHideTheFirst) {
   EXPECT_EQ(judged(turned).at(0).subject, found[0].subject) << "the order of the lines changes nothing";
 }
 
-TEST(RootDiag, WhereClocksCannotTellThePauseNobodyIsNamed) {
-  EXPECT_NE(judged(kCascade, 3 * kSecond).at(0).outcome, Outcome::fired);
+// Five of ten come first by accident in one of 252 orders, whatever each clock is worth.
+TEST(RootDiag, WhereClocksCannotTellThePauseTheOrderOfManyDoes) {
+  const Finding f = judged(kCascade, 3 * kSecond).at(0);
+  EXPECT_EQ(f.subject, (Subject{"host", "d"}));
+  EXPECT_LE(f.confidence, 0.75);
 }
 
-TEST(RootDiag, BreaksAtOneSteadyPaceAreOneBurst) {
-  std::vector<Broken> steady = kCascade;
+TEST(RootDiag, BreaksAtOneSteadyPaceInMixedOrderNameNobody) {
+  std::vector<Broken> steady;
+  for (std::size_t i = 0; i < 5; ++i) {
+    steady.push_back(kCascade[i]);
+    steady.push_back(kCascade[5 + i]);
+  }
   for (std::size_t i = 0; i < steady.size(); ++i) steady[i].after = static_cast<Nanoseconds>(i) * 400 * kMs;
   EXPECT_NE(judged(steady).at(0).outcome, Outcome::fired);
 }

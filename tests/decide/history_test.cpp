@@ -126,8 +126,9 @@ TEST(History, ChecksThatAllPassedMakeTheNextRunTheReattempt) {
 
 TEST(History, ProgressBeyondTheFurthestStartsTheLedgerAnew) {
   EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 1200, 1200), crash()), "reattempt");
-  EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 1200, 1201), crash()), "checks");
-  EXPECT_EQ(action(with({{Measure::rollback, {}, "", {}, false}}, 1200, 1201), bad_code()), "rollback");
+  EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 1200, 1300), crash()), "checks");
+  EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 1200, 1210), crash()), "reattempt") << "ten steps further is no progress";
+  EXPECT_EQ(action(with({{Measure::rollback, {}, "", {}, false}}, 1200, 1300), bad_code()), "rollback");
 }
 
 TEST(History, ARollbackForSomethingUnknownDoesNotCondemnTheCode) {
