@@ -95,7 +95,7 @@ std::string switch_below_which_all(const Walk& w, const std::set<std::string>& h
 }
 
 bool scheduler_word(const Finding& f) {
-  return f.outcome == Outcome::fired && (f.event_class == "scheduler_time_limit" || f.event_class == "scheduler_teardown" || f.event_class == "k8s_teardown");
+  return f.outcome == Outcome::fired && (f.event_class == "scheduler_time_limit" || f.event_class == "scheduler_teardown" || f.event_class == "k8s_teardown" || f.event_class == "node_preempted");
 }
 
 bool timed_out(const Walk& w) {
