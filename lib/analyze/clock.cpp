@@ -206,8 +206,9 @@ void mend_clocks_by_steps(Facts& facts) {
   }
 }
 
-// A host whose clock is set to another zone or was never set shows the common end of the job whole hours away from
-// all others. Its times are moved; a difference that is no whole half hour means something else.
+// A host whose clock is set to another zone shows the common end of the job whole hours away from all others. Its times are
+// moved; a difference that is no whole half hour means something else, and more than two zones can be apart (a year that
+// was guessed for one log of the host) says nothing of its other logs.
 void mend_host_clocks(Facts& facts) {
   std::map<std::string, Nanoseconds> last;
   for (const auto& e : facts.events)
@@ -227,7 +228,7 @@ void mend_host_clocks(Facts& facts) {
     if (std::abs(away) < 1500 * kSecond) continue;
     const Nanoseconds half = 1800 * kSecond;
     const Nanoseconds step = static_cast<Nanoseconds>(std::llround(static_cast<double>(away) / static_cast<double>(half))) * half;
-    if (std::abs(away - step) > 240 * kSecond || std::abs(step) < 2 * half) continue;  // it joined later, or ended earlier
+    if (std::abs(away - step) > 240 * kSecond || std::abs(step) < 2 * half || std::abs(step) > 52 * half) continue;  // it joined later, or ended earlier
     facts.notes.push_back("the clock of " + host + " is " + human_duration(step) + " away from the others' and was corrected by that");
     move_times(facts, host, step, 300 * kSecond);
   }

@@ -445,8 +445,8 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
   base.symptom = "Job Hang";
   base.severity = Severity::distributed;
   base.role = Role::root;
-  for (const Signal& s : signals)
-    if (s.start && s.meaning.role == Role::cascade && s.meaning.symptom == "Job Hang" && !s.before_job && (!base.start || *s.start < *base.start)) { base.start = s.start; base.uncertainty = s.uncertainty; }
+  for (const Signal* s : timeouts(signals))
+    if (s->start && (!base.start || *s->start < *base.start)) { base.start = s->start; base.uncertainty = s->uncertainty; }
 
   const auto none = [&](Outcome outcome, std::string why) {
     Finding f = base;

@@ -319,4 +319,20 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   return out;
 }
 
+std::vector<const Signal*> timeouts(const std::vector<Signal>& signals) {
+  std::vector<const Signal*> out;
+  bool genuine = false, broke = false;
+  for (const Signal& s : signals) {
+    if (s.before_job || s.meaning.role != Role::cascade) continue;
+    if (s.meaning.symptom != "Job Hang") {
+      broke = broke || s.meaning.severity >= Severity::distributed;
+      continue;
+    }
+    genuine = genuine || s.event_class != "nccl_watchdog_terminate";
+    out.push_back(&s);
+  }
+  if (broke && !genuine) out.clear();
+  return out;
+}
+
 }  // namespace culprit::analyze

@@ -34,6 +34,10 @@ struct Signal {
   std::vector<Evidence> evidence;
 };
 
+// What ranks say of a collective that took too long, not before the job. A watchdog that ends its process because a connection
+// broke is none, unless others did time out.
+std::vector<const Signal*> timeouts(const std::vector<Signal>& signals);
+
 // All signals of the incident except advice, ordered by time, class and place. Xid 45 is folded into the Xid it
 // names, or one of the same GPU within seconds (error-signals, section 7.3).
 std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& pack);

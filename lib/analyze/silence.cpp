@@ -10,12 +10,9 @@ namespace culprit::analyze {
 
 std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& signals, const SilenceParams& params) {
   std::set<std::int64_t> reported;
-  std::vector<const Signal*> outs;
-  for (const Signal& s : signals) {
-    if (s.before_job || s.meaning.role != Role::cascade || s.meaning.symptom != "Job Hang") continue;
-    outs.push_back(&s);
-    if (s.rank) reported.insert(*s.rank);
-  }
+  const std::vector<const Signal*> outs = timeouts(signals);
+  for (const Signal* s : outs)
+    if (s->rank) reported.insert(*s->rank);
   if (outs.empty()) return {};
   Finding base;
   base.analysis = "silence";

@@ -858,10 +858,9 @@ std::string describe(const Stage& stage) {
 HangWord hang_reported(const std::vector<Signal>& signals) {
   std::set<std::int64_t> ranks;
   std::size_t lines = 0;
-  for (const Signal& s : signals) {
-    if (s.before_job || s.meaning.symptom != "Job Hang" || s.meaning.role != Role::cascade) continue;
+  for (const Signal* s : timeouts(signals)) {
     ++lines;
-    if (s.rank) ranks.insert(*s.rank);
+    if (s->rank) ranks.insert(*s->rank);
   }
   if (lines == 0) return {};
   if (ranks.empty()) return {true, "time-outs of collectives are in the logs", false};

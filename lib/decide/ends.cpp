@@ -238,6 +238,8 @@ Answer user_request(Walk& w) {
   if (w.best() != nullptr && !cause_after && w.best()->kind != CauseKind::network && w.best()->kind != CauseKind::device_or_program && w.best()->kind != CauseKind::outside) return ruled_out("an error came before the scheduler's word, or cannot be placed after it");
   for (const Finding& f : w.incident.findings) {
     if (f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0 && !(f.start && when && *f.start > *when)) return ruled_out("a rank reports a CUDA error");
+    if (f.outcome == Outcome::fired && f.role == Role::cascade && !f.start && f.analysis == "classify" && f.severity >= Severity::distributed && f.symptom != "Job Hang" && aborted(w))
+      return ruled_out("ranks reported failed communication and aborted, and neither can be placed after the scheduler's word");
     if (f.outcome != Outcome::fired || f.role != Role::cascade || !f.start) continue;
     if (when && *f.start + f.uncertainty + 2 * kSecond < *when) return ruled_out("ranks reported failed communication before the scheduler ended the job");
     // As near as the clocks allow: whoever is asked to stop does not abort.
