@@ -201,7 +201,7 @@ constexpr OptionSpec kOutput[] = {
 constexpr OptionSpec kDiagnoseOptions[] = {
     {"out,o", "DIR", "keep the database and all reports there"},
     {"db,d", "FILE", "keep the database there"},
-    {"format", "FORMAT", "text, json or md"},
+    {"format", "FORMAT", "text, json, md, junit or sarif"},
     {"json", nullptr, "the same as --format json"},
     {"explain", nullptr, "show the walk down the ladder of decisions"},
     kHistoryOption,
@@ -222,7 +222,7 @@ constexpr OptionSpec kClassifyOptions[] = {
 };
 constexpr OptionSpec kReportOptions[] = {
     {"db,d", "FILE", "the database that `diagnose` or `classify` left"},
-    {"format", "FORMAT", "text, json or md"},
+    {"format", "FORMAT", "text, json, md, junit or sarif"},
     {"json", nullptr, "the same as --format json"},
     {"explain", nullptr, "show the walk down the ladder of decisions"},
     {"fail-on", "LEVEL", "exit with 1 when something at least this severe was found"},
