@@ -20,13 +20,20 @@ const char* colour_of(const std::string& action) {
   return action == "investigate" ? "blue" : "orange";
 }
 
+// A host by its name, anything else with its kind before it.
+std::string named(const json& target) {
+  const std::string kind = text(target, "kind"), id = text(target, "id");
+  if (kind == "job") return "the job";
+  return kind == "host" || (kind == "gpu" && id.find('/') != std::string::npos) ? id : kind + " " + id;
+}
+
 std::string targets(const json& verdict) {
   std::string out;
   const json& all = list(verdict, "targets");
   for (std::size_t i = 0; i < all.size() && i < kMostTargets; ++i) {
     const double percent = number(all[i], "confidence") * 100;
-    out += fmt::format("<li>{} <strong>{}</strong> <meter min=\"0\" max=\"100\" value=\"{:.0f}\" aria-hidden=\"true\"></meter> "
-                       "{:.0f} % sure</li>\n", html_text(all[i], "kind"), html_text(all[i], "id"), percent, percent);
+    out += fmt::format("<li>{} <strong>{}</strong>: {:.0f} % sure</li>\n", html_text(all[i], "kind"), html_text(all[i], "id"),
+                       percent);
   }
   if (all.size() > kMostTargets) out += fmt::format("<li>and {} more</li>\n", all.size() - kMostTargets);
   return out.empty() ? "" : "<ul class=\"targets\">\n" + out + "</ul>\n";
@@ -72,7 +79,7 @@ std::string title_of(const json& d) {
   const json& verdict = member(d, "verdict");
   const json& who = list(verdict, "targets");
   std::string out = headline(text(verdict, "action"), taken_step(d));
-  if (!who.empty() && text(verdict, "action") != "none") out += " " + text(who[0], "id");
+  if (!who.empty() && text(verdict, "action") != "none") out += " " + named(who[0]);
   return out;
 }
 
@@ -111,9 +118,8 @@ std::string html_verdict(const json& d) {
   const json& who = list(verdict, "targets");
   std::string name;
   if (action != "none")
-    for (std::size_t i = 0; i < who.size() && i < 3; ++i) name += (i == 0 ? "" : ", ") + html_text(who[i], "id");
+    for (std::size_t i = 0; i < who.size() && i < 3; ++i) name += (i == 0 ? "" : ", ") + escaped(named(who[i]));
   if (action != "none" && who.size() > 3) name += fmt::format(" and {} more", who.size() - 3);
-  if (name == "job") name = "the job";
   const std::string how = name.empty() || precision == "exact" ? "" : precision == "group" ? " (a group)" : " (candidates)";
   const std::string word = headline(action, taken_step(d));
   std::string out = fmt::format("<div class=\"verdict {}\">\n", colour_of(action));

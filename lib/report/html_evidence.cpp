@@ -28,9 +28,8 @@ std::string excerpt(const std::string& quoted) {
 }
 
 std::string quoted_place(const json& evidence) {
-  std::string out = "<p class=\"mono\">" + escaped(place(evidence)) + "</p>\n";
-  if (const std::string quoted = text(evidence, "excerpt"); !quoted.empty()) out += "<pre>" + excerpt(quoted) + "</pre>\n";
-  return out;
+  const std::string quoted = text(evidence, "excerpt");
+  return "<pre><span class=\"soft\">" + escaped(place(evidence)) + "</span>" + (quoted.empty() ? "" : "\n" + excerpt(quoted)) + "</pre>\n";
 }
 
 std::string places(const json& finding) {
@@ -58,7 +57,8 @@ std::string seen_on(const json& finding) {
   std::string out = html_text(member(finding, "subject"), "kind") + " " + html_text(member(finding, "subject"), "id");
   if (out == "job job") out = "the job";
   const std::string hosts = text(finding, "hosts"), ranks = text(finding, "ranks");
-  if (!hosts.empty() && hosts != text(member(finding, "subject"), "id")) out += "; hosts " + html_label(hosts, 160);
+  const std::string id = text(member(finding, "subject"), "id");
+  if (!hosts.empty() && hosts != id && !id.starts_with(hosts + "/")) out += "; hosts " + html_label(hosts, 160);
   if (!ranks.empty() && text(member(finding, "subject"), "kind") != "rank") out += "; ranks " + html_label(ranks, 160);
   const json& interval = member(finding, "interval");
   if (const std::string start = text(interval, "start"); !start.empty()) out += "; " + html_clock(start, true);

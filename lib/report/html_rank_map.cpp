@@ -17,8 +17,11 @@ namespace {
 using nlohmann::json;
 
 constexpr int kWidth = 960;
+constexpr std::size_t kRowOfCells = 64;       // when a cell is several ranks
+constexpr double kLabelWidth = 96, kLetterWidth = 7;
 constexpr std::size_t kMostCells = 4096;
 constexpr std::size_t kNumbered = 256;        // cells with the rank in them
+constexpr std::size_t kLabelled = 1024;       // cells in boxes with the host's name above
 constexpr std::size_t kMostTitles = 512;      // boxes that tell their host when pointed at
 constexpr std::size_t kMostRanks = 1u << 20;
 
@@ -86,12 +89,12 @@ void aggregate(Grid& grid) {
   if (static_cast<std::size_t>(grid.total) <= kMostCells) return;
   const std::size_t together = (grid.boxes.size() + kMostCells - 1) / kMostCells;
   std::vector<Box> out;
-  for (std::size_t i = 0; i < grid.boxes.size(); i += 64 * together) {
+  for (std::size_t i = 0; i < grid.boxes.size(); i += kRowOfCells * together) {
     Box row;
     std::vector<std::int64_t> worst;
-    for (std::size_t k = i; k < std::min(i + 64 * together, grid.boxes.size()); k += together) {
+    for (std::size_t k = i; k < std::min(i + kRowOfCells * together, grid.boxes.size()); k += together) {
       std::int64_t chosen = grid.boxes[k].ranks.front();
-      for (std::size_t b = k; b < std::min({k + together, i + 64 * together, grid.boxes.size()}); ++b)
+      for (std::size_t b = k; b < std::min({k + together, i + kRowOfCells * together, grid.boxes.size()}); ++b)
         for (const std::int64_t r : grid.boxes[b].ranks)
           if (grid.state[static_cast<std::size_t>(r)] < grid.state[static_cast<std::size_t>(chosen)]) chosen = r;
       worst.push_back(chosen);
@@ -104,54 +107,90 @@ void aggregate(Grid& grid) {
   grid.boxes = std::move(out);
 }
 
-struct Canvas {
-  std::array<std::string, kRankStates> cells;   // one path a state
-  std::string boxes, labels, numbers;
-  double width = 0, height = 0;
+enum class Label { above, beside, none };
+
+// How large everything is drawn.
+struct Style {
+  std::size_t columns = 8;                    // of a box
+  double size = 26;                           // of a cell
+  double pitch = 0, gap = 8;                  // from box to box
+  double left = 4, above = 16;                // room for labels
+  Label label = Label::above;
+  bool numbered = false, titled = true;
 };
 
-void draw_box(const Box& box, const Grid& grid, double x, double y, double size, std::size_t columns, bool numbered, bool titled, Canvas& out) {
-  const std::size_t rows = (box.ranks.size() + columns - 1) / columns;
-  const double inner = size - 2;
-  for (std::size_t i = 0; i < box.ranks.size(); ++i) {
-    const double cx = x + static_cast<double>(i % columns) * size, cy = y + 16 + static_cast<double>(i / columns) * size;
-    const std::size_t state = grid.state[static_cast<std::size_t>(box.ranks[i])];
-    out.cells[state] += fmt::format("M{:.4g} {:.5g}h{}v{}h-{}z", cx, cy, inner, inner, inner);
-    if (numbered)
-      out.numbers += fmt::format("<text class=\"{}\" x=\"{:.4g}\" y=\"{:.5g}\">{}</text>", state >= static_cast<std::size_t>(RankState::quiet) ? "dim mid" : "on",
-                                 cx + inner / 2, cy + inner / 2 + 3.5, box.ranks[i]);
-  }
-  const double width = static_cast<double>(std::min(columns, box.ranks.size())) * size, height = static_cast<double>(rows) * size;
-  const std::size_t room = static_cast<std::size_t>(std::max(8.0, static_cast<double>(columns) * size / 7.2));
-  const std::string title = box.name.empty() ? fmt::format("ranks {}, host not known", to_ranges(box.ranks)) : box.name + ", ranks " + to_ranges(box.ranks);
-  out.labels += fmt::format("<text class=\"{}\" x=\"{:.4g}\" y=\"{:.5g}\">{}</text>\n", box.target ? "" : "dim", x, y + 11,
-                            box.name.empty() ? "host not known" : html_label(box.name, room));
-  out.boxes += fmt::format("<rect class=\"{}\" x=\"{:.4g}\" y=\"{:.5g}\" width=\"{:.4g}\" height=\"{:.4g}\">{}</rect>\n", box.target ? "box" : "rule hit",
-                           x - 2, y + 14, width + 2, height + 2, titled ? "<title>" + escaped(title) + "</title>" : "");
-}
-
-Canvas draw(const Grid& grid) {
+Style style_of(const Grid& grid) {
   std::size_t cells = 0, widest = 1;
   for (const Box& b : grid.boxes) {
     cells += b.ranks.size();
     widest = std::max(widest, b.ranks.size());
   }
-  const std::size_t columns = grid.per_cell > 1 ? 64 : std::min<std::size_t>(widest, 16);
-  const bool numbered = cells <= kNumbered && grid.per_cell == 1;
-  const double size = numbered ? 26 : grid.per_cell > 1 ? 13 : cells > 1024 ? 10 : 14;
+  Style out;
+  out.columns = grid.per_cell > 1 ? kRowOfCells : std::min<std::size_t>(widest, 16);
+  out.numbered = cells <= kNumbered && grid.per_cell == 1;
+  out.titled = grid.boxes.size() <= kMostTitles;
+  out.size = out.numbered ? 26 : grid.per_cell > 1 ? 13 : cells > kLabelled ? 10 : 14;
+  out.label = grid.per_cell > 1 ? Label::beside : cells > kLabelled ? Label::none : Label::above;
+  const double width = static_cast<double>(out.columns) * out.size;
+  if (out.label == Label::above) out.gap = 16;
+  out.pitch = (out.label == Label::above ? std::max(kLabelWidth, width) : width) + out.gap;
+  if (out.label == Label::beside) out.left = 124;
+  if (out.label != Label::above) out.above = 2;
+  return out;
+}
+
+struct Canvas {
+  std::array<std::string, kRankStates> cells;   // one path a state
+  std::string boxes, labels, numbers;
+  double height = 0;
+};
+
+void label_box(const Box& box, const Style& style, double x, double y, Canvas& out) {
+  if (style.label == Label::none) return;
+  const bool beside = style.label == Label::beside;
+  const double width = std::max(kLabelWidth, static_cast<double>(style.columns) * style.size);
+  const auto room = static_cast<std::size_t>((beside ? style.left : width) / kLetterWidth);
+  out.labels += fmt::format("<text class=\"{}\" x=\"{:.5g}\" y=\"{:.5g}\">{}</text>\n", box.target ? "" : "dim", beside ? 0 : x,
+                            y + 11, box.name.empty() ? "host not known" : html_label(box.name, room));
+}
+
+void draw_box(const Box& box, const Grid& grid, const Style& style, double x, double y, Canvas& out) {
+  const double size = style.size, inner = size - 2;
+  for (std::size_t i = 0; i < box.ranks.size(); ++i) {
+    const double cx = x + static_cast<double>(i % style.columns) * size;
+    const double cy = y + style.above + static_cast<double>(i / style.columns) * size;
+    const std::size_t state = grid.state[static_cast<std::size_t>(box.ranks[i])];
+    out.cells[state] += fmt::format("M{:.4g} {:.5g}h{}v{}h-{}z", cx, cy, inner, inner, inner);
+    if (style.numbered)
+      out.numbers += fmt::format("<text class=\"{}\" x=\"{:.4g}\" y=\"{:.5g}\">{}</text>",
+                                 state >= static_cast<std::size_t>(RankState::quiet) ? "dim mid" : "on", cx + inner / 2,
+                                 cy + inner / 2 + 3.5, box.ranks[i]);
+  }
+  label_box(box, style, x, y, out);
+  const double width = static_cast<double>(std::min(style.columns, box.ranks.size())) * size;
+  const double height = static_cast<double>((box.ranks.size() + style.columns - 1) / style.columns) * size;
+  const std::string ranks = to_ranges(box.ranks);
+  std::string title = box.name.empty() ? "ranks " + ranks + ", host not known" : box.name + ", ranks " + ranks;
+  title = style.titled && grid.per_cell == 1 ? "<title>" + escaped(title) + "</title>" : "";
+  if (!box.target && title.empty()) return;
+  out.boxes += fmt::format("<rect class=\"{}\" x=\"{:.4g}\" y=\"{:.5g}\" width=\"{:.4g}\" height=\"{:.4g}\">{}</rect>\n",
+                           box.target ? "box" : "rule", x - 2, y + style.above - 2, width + 2, height + 2, title);
+}
+
+Canvas draw(const Grid& grid) {
+  const Style style = style_of(grid);
   Canvas out;
-  double x = 4, y = 2, tallest = 0;
-  const double step = static_cast<double>(columns) * size + 16;
+  double x = style.left, y = 2, tallest = 0;
   for (const Box& box : grid.boxes) {
-    if (x > 4 && x + step > kWidth + 12) {
-      x = 4;
+    if (x > style.left && x + style.pitch - style.gap > kWidth - 2) {
+      x = style.left;
       y += tallest;
       tallest = 0;
     }
-    draw_box(box, grid, x, y, size, columns, numbered, grid.boxes.size() <= kMostTitles, out);
-    tallest = std::max(tallest, static_cast<double>((box.ranks.size() + columns - 1) / columns) * size + 26);
-    x += step;
-    out.width = std::max(out.width, x);
+    draw_box(box, grid, style, x, y, out);
+    const std::size_t rows = (box.ranks.size() + style.columns - 1) / style.columns;
+    tallest = std::max(tallest, static_cast<double>(rows) * style.size + style.above + (style.label == Label::above ? 10 : 6));
+    x += style.pitch;
   }
   out.height = y + tallest;
   return out;
@@ -162,10 +201,10 @@ std::string table(const json& map) {
   for (std::size_t s = 0; s < kRankStates; ++s) {
     const std::string ranks = text(member(map, "states"), std::string(name(static_cast<RankState>(s))).c_str());
     if (ranks.empty()) continue;
-    rows += fmt::format("<tr><td class=\"fit\"><span class=\"swatch f-{}\"></span></td><th scope=\"row\">{}</th><td class=\"n\">{}</td><td class=\"mono\">{}</td></tr>\n",
+    rows += fmt::format("<tr><th scope=\"row\"><span class=\"swatch f-{}\"></span>{}</th><td class=\"n\">{}</td><td class=\"mono\">{}</td></tr>\n",
                         kLooks[s].colour, kLooks[s].meaning, from_ranges(ranks, kMostRanks).size(), html_label(ranks, 400));
   }
-  return "<table>\n<thead><tr><th scope=\"col\"></th><th scope=\"col\">State</th><th scope=\"col\" class=\"n\">Number</th>"
+  return "<table>\n<thead><tr><th scope=\"col\">State</th><th scope=\"col\" class=\"n\">Number</th>"
          "<th scope=\"col\">Ranks</th></tr></thead>\n<tbody>\n" + rows + "</tbody></table>\n";
 }
 

@@ -172,12 +172,13 @@ std::string html_time(const json& d) {
     bars += fmt::format("<rect class=\"f-{}\" x=\"{:.1f}\" y=\"0\" width=\"{:.1f}\" height=\"26\"><title>{}: {}</title></rect>\n", colour, x, width,
                         escaped(name), span_text(seconds));
     x += width;
-    rows += fmt::format("<tr><td class=\"fit\"><span class=\"swatch f-{}\"></span></td><th scope=\"row\">{}</th><td class=\"n\">{}</td><td class=\"n\">{:.1f} %</td></tr>\n",
+    rows += fmt::format("<tr><th scope=\"row\"><span class=\"swatch f-{}\"></span>{}</th><td class=\"n\">{}</td><td class=\"n\">{:.1f} %</td></tr>\n",
                         colour, escaped(name), span_text(seconds), 100 * seconds / total);
   }
   return html_section("time", "Where the time went", "By the steps that the logs report.",
-                      html_picture("time-picture", 960, 26, "Where the time went", "The table below has the shares.", bars) +
-                          "<table>\n<thead><tr><th scope=\"col\"></th><th scope=\"col\">Part</th><th scope=\"col\" class=\"n\">Time</th>"
+                      "<svg class=\"bar\" role=\"img\" viewBox=\"0 0 960 26\" preserveAspectRatio=\"none\" aria-labelledby=\"time-t time-d\">"
+                      "<title id=\"time-t\">Where the time went</title><desc id=\"time-d\">The table below has the shares.</desc>\n" + bars + "</svg>\n"
+                          "<table>\n<thead><tr><th scope=\"col\">Part</th><th scope=\"col\" class=\"n\">Time</th>"
                           "<th scope=\"col\" class=\"n\">Share</th></tr></thead>\n<tbody>\n" + rows + "</tbody></table>\n");
 }
 

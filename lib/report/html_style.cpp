@@ -27,23 +27,22 @@ section{margin:2rem 0 0;padding-top:1rem;border-top:1px solid var(--line)}
 dt{color:var(--soft);font-size:.82rem}
 dd{margin:0;overflow-wrap:anywhere}
 .verdict+div h2{margin-top:1.2rem}
-.fit{width:1.8rem}
 dl.facts dt,dl.facts dd{display:block}
 .targets{list-style:none;margin:.3rem 0;padding:0}
 .targets li{margin:.15rem 0;overflow-wrap:anywhere}
-meter{width:5rem;height:.7rem;vertical-align:middle}
 .next{margin:.3rem 0 0;padding-left:1.2rem}
 .next li{margin:.35rem 0;overflow-wrap:anywhere}
 code,pre,.mono{font:.86rem/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 code{background:var(--pale);padding:.1rem .3rem;border-radius:.2rem;overflow-wrap:anywhere}
-code.copy{display:inline-block;padding:.3rem .55rem;user-select:all;-webkit-user-select:all}
+code.copy{display:inline-block;vertical-align:top;padding:.3rem .55rem;user-select:all;-webkit-user-select:all}
 code.copy::before{content:"$ ";color:var(--soft);user-select:none;-webkit-user-select:none}
-pre{margin:.25rem 0 .5rem;padding:.4rem .6rem;background:var(--panel);border-left:3px solid var(--line);white-space:pre-wrap;overflow-wrap:anywhere}
+pre{margin:.3rem 0;padding:.4rem .6rem;background:var(--panel);border-left:3px solid var(--line);white-space:pre-wrap;overflow-wrap:anywhere}
 .scroll{overflow-x:auto}
 .scroll:focus-visible{outline:2px solid var(--blue)}
 table{border-collapse:collapse;width:100%;font-size:.92rem}
 caption{text-align:left;color:var(--soft);padding:.2rem 0}
-th,td{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--line);overflow-wrap:anywhere}
+th,td{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--line);overflow-wrap:break-word}
+th.mono,td.mono{overflow-wrap:anywhere}
 thead th{color:var(--soft);font-weight:600;font-size:.82rem}
 th[scope=row]{font-weight:600}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap;overflow-wrap:normal}
@@ -53,7 +52,9 @@ summary{cursor:pointer;padding:.15rem 0;overflow-wrap:anywhere}
 summary:focus-visible{outline:2px solid var(--blue)}
 .tag{display:inline-block;font-size:.75rem;font-weight:600;color:var(--mark);border:1px solid var(--mark);border-radius:.2rem;padding:0 .35rem;vertical-align:.08em}
 .swatch{display:inline-block;width:.85rem;height:.85rem;border-radius:.15rem;vertical-align:-.1em;margin-right:.4rem;border:1px solid var(--line)}
+.key{white-space:nowrap;margin-right:.8rem}
 svg{display:block;width:100%;height:auto;font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+svg.bar{height:1.6rem}
 .wide svg{min-width:44rem}
 svg text{fill:var(--ink)}svg .dim{fill:var(--soft)}svg .rule{stroke:var(--line);fill:none}svg .axis{stroke:var(--soft);fill:none}
 .f-red{fill:var(--red);background:var(--red)}.f-orange{fill:var(--orange);background:var(--orange)}.f-blue{fill:var(--blue);background:var(--blue)}
@@ -66,7 +67,7 @@ svg text.mid{text-anchor:middle}svg text.end{text-anchor:end}
 .again{stroke:var(--violet);stroke-dasharray:2 3}.first{stroke:var(--red);stroke-dasharray:3 3}.doubt{stroke:var(--soft);stroke-width:1}
 @media(max-width:40rem){main,footer{padding:.75rem .85rem}h1{font-size:1.4rem}table.stack thead{position:absolute;left:-99rem}
 table.stack tr{display:block;border-bottom:1px solid var(--line);padding:.35rem 0}table.stack th,table.stack td{display:block;border:0;padding:.05rem 0}
-table.stack td:empty{display:none}table.stack td.n{text-align:left}}
+table.stack td:empty{display:none}table.stack td.n{text-align:left}table.stack td.n,table.stack td.keep{display:inline-block;margin-right:.5rem;color:var(--soft)}}
 @media print{@page{size:A4;margin:14mm}body{font-size:10.5pt}main,footer{max-width:none;padding:0}
 .wide svg{min-width:0}section,.verdict{break-inside:auto}h2,h3,thead{break-after:avoid}tr,svg,pre{break-inside:avoid}.scroll{overflow:visible}}
 )";

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kWidth = 960, kLeft = 190, kRight = 925, kTop = 34, kRow = 22;
+constexpr int kWidth = 960, kLeft = 190, kRight = 925, kTop = 34, kRow = 22, kAlone = 60;
 constexpr std::size_t kMostLanes = 16;        // in the picture; the others stand in the lists below
 constexpr std::size_t kMostHosts = 3;         // what more hosts report is the job's
 constexpr std::size_t kMostMarks = 300;
@@ -64,7 +64,7 @@ class Axis {
       if (i > 0) sum += std::log1p(at_[i] - at_[i - 1]);
       x_.push_back(sum);
     }
-    for (double& x : x_) x = sum > 0 ? kLeft + x / sum * (kRight - kLeft) : (kLeft + kRight) / 2.0;
+    for (double& x : x_) x = sum > 0 ? kLeft + x / sum * (kRight - kLeft) : kLeft + kAlone;   // one moment: in sight on a narrow page, too
   }
   double operator()(double t) const {
     const auto it = std::lower_bound(at_.begin(), at_.end(), t);
@@ -227,8 +227,8 @@ std::string picture(const json& d, const std::vector<Mark>& marks, const std::ve
   std::string first;
   if (failure) {
     const double x = axis(*failure);
-    first = fmt::format("<path class=\"first\" d=\"M{0:.1f} 20V{1:.1f}\"/><text class=\"{2}\" x=\"{0:.1f}\" y=\"14\">first failure</text>\n", x, y,
-                        x > kRight - 40 ? "end" : "mid");
+    first = fmt::format("<path class=\"first\" d=\"M{0:.1f} 20V{1:.1f}\"/><text class=\"{2}\" x=\"{0:.1f}\" y=\"14\">{3}</text>\n", x, y,
+                        x > kRight - 40 ? "end" : "mid", text(member(d, "verdict"), "action") == "mitigate" ? "slow from here" : "first failure");
   }
   const std::size_t lanes = all.size();
   return html_picture("timeline-picture", kWidth, static_cast<int>(y) + 24, "Timeline of the incident",
@@ -242,7 +242,7 @@ std::string legend() {
   for (const char* role : {"root", "cascade", "confirmation", "teardown", "advice"}) {
     const std::string word = role == std::string("root") ? "possible cause" : role == std::string("cascade") ? "consequence"
                              : role == std::string("confirmation") ? "confirmation" : role == std::string("teardown") ? "shutdown" : "other";
-    out += fmt::format("<span class=\"swatch f-{}\"></span>{} &nbsp; ", colour_of(role), word);
+    out += fmt::format("<span class=\"key\"><span class=\"swatch f-{}\"></span>{}</span> ", colour_of(role), word);
   }
   return "<p class=\"soft\">" + out + "</p>\n";
 }
@@ -277,7 +277,9 @@ std::string html_timeline(const json& d) {
   const std::vector<Lane> all = lanes(d, marks);
   const std::string drawn_marks = picture(d, marks, all);
   const std::string chain = chain_table(d);
-  const std::string lead = marks.empty() ? "" : "Numbers are those of the chain below. Stretches without events are drawn short; hover a mark for what it is.";
+  const bool numbered = std::any_of(marks.begin(), marks.end(), [](const Mark& m) { return m.number != 0; });
+  const std::string lead = marks.empty() ? "" : (numbered ? std::string("Numbers are those of the chain below. ") : "") +
+                           "Stretches without events are drawn short; thin lines: how well a time is known.";
   return html_section("timeline", "What happened", lead, drawn_marks.empty() ? chain : drawn_marks + legend() + chain + lane_lists(all));
 }
 
