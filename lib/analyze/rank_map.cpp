@@ -14,9 +14,11 @@ bool about_waiting(const Finding& f) {
 }
 
 RankState state_of(const Finding& f, bool ground) {
-  if (f.analysis == "slow" || f.event_class == "slow_rank") return ground ? RankState::slow : RankState::quiet;
+  if (f.analysis == "slow" || f.event_class == "slow_rank")
+    return ground ? RankState::slow : RankState::quiet;
   if (f.analysis == "silence") return RankState::silent;
-  if (about_waiting(f)) return ground && f.subject.kind != "group" ? RankState::stopped : RankState::quiet;
+  if (about_waiting(f))
+    return ground && f.subject.kind != "group" ? RankState::stopped : RankState::quiet;
   if (ground && f.role == Role::root) return RankState::failed;
   if (f.severity == Severity::info || f.severity == Severity::warning) return RankState::quiet;
   if (f.role == Role::root) return RankState::error;
@@ -27,7 +29,8 @@ RankState state_of(const Finding& f, bool ground) {
 std::optional<std::int64_t> number(const std::string& text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value)
+                                                                  : std::nullopt;
 }
 
 void mark(std::vector<RankState>& states, std::int64_t rank, RankState state) {
@@ -36,7 +39,8 @@ void mark(std::vector<RankState>& states, std::int64_t rank, RankState state) {
   old = std::min(old, state);
 }
 
-void place_on_hosts(const Facts& facts, const Topology& topology, std::int64_t total, RankMap& out) {
+void place_on_hosts(const Facts& facts, const Topology& topology, std::int64_t total,
+                    RankMap& out) {
   std::map<std::int64_t, std::string> host_of = topology.host_of;
   for (const RankRow& r : facts.ranks)
     if (r.host) host_of.emplace(r.rank, *r.host);
@@ -44,11 +48,12 @@ void place_on_hosts(const Facts& facts, const Topology& topology, std::int64_t t
   for (const auto& [rank, host] : host_of)
     if (rank >= 0 && rank < total) by_host[host].push_back(rank);
   out.hosts.assign(by_host.begin(), by_host.end());
-  std::sort(out.hosts.begin(), out.hosts.end(),
-            [](const auto& a, const auto& b) { return std::tie(a.second, a.first) < std::tie(b.second, b.first); });
+  std::sort(out.hosts.begin(), out.hosts.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second, a.first) < std::tie(b.second, b.first);
+  });
 }
 
-}  // namespace
+}   // namespace
 
 RankMap rank_map(const Facts& facts, const Topology& topology, std::span<const Finding> findings,
                  const Verdict& verdict, std::int64_t most) {
@@ -80,4 +85,4 @@ RankMap rank_map(const Facts& facts, const Topology& topology, std::span<const F
   return out;
 }
 
-}  // namespace culprit::analyze
+}   // namespace culprit::analyze

@@ -1,4 +1,5 @@
-// The state of every rank, for a picture of the job: from the findings alone, so that the picture shows what they say.
+// The state of every rank, for a picture of the job: from the findings alone, so that the picture
+// shows what they say.
 #pragma once
 
 #include <span>
@@ -13,4 +14,4 @@ namespace culprit::analyze {
 RankMap rank_map(const Facts& facts, const Topology& topology, std::span<const Finding> findings,
                  const Verdict& verdict, std::int64_t most = 1 << 20);
 
-}  // namespace culprit::analyze
+}   // namespace culprit::analyze

@@ -12,14 +12,17 @@ namespace {
 
 using nlohmann::json;
 
-struct Word { const char* action; const char* headline; };
+struct Word {
+  const char* action;
+  const char* headline;
+};
 constexpr Word kHeadlines[] = {
-    {"isolate", "ISOLATE"}, {"rollback", "ROLL BACK"}, {"repair", "REPAIR"},
+    {"isolate", "ISOLATE"},   {"rollback", "ROLL BACK"},  {"repair", "REPAIR"},
     {"checks", "RUN CHECKS"}, {"reattempt", "TRY AGAIN"}, {"offline", "STOP"},
-    {"mitigate", "MITIGATE"}, {"replay", "REPLAY"}, {"investigate", "INVESTIGATE"},
+    {"mitigate", "MITIGATE"}, {"replay", "REPLAY"},       {"investigate", "INVESTIGATE"},
 };
 
-}  // namespace
+}   // namespace
 
 const json& member(const json& object, const char* key) {
   static const json nothing;
@@ -105,4 +108,4 @@ std::string fingerprint(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
-}  // namespace culprit::report
+}   // namespace culprit::report

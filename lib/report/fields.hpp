@@ -1,5 +1,6 @@
-// Reading the document without trust: a database may come from anybody, so a member that is missing or of another type
-// reads as nothing. What comes out is text as terminal.hpp makes it visible.
+// Reading the document without trust: a database may come from anybody, so a member that is
+// missing or of another type reads as nothing. What comes out is text as terminal.hpp makes it
+// visible.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +29,10 @@ std::string headline(const std::string& action, const std::string& step);
 std::string taken_step(const nlohmann::json& document);
 // Ids of the findings that the targets rest on, in their order, each once.
 std::vector<std::string> grounds(const nlohmann::json& document);
-// For XML and HTML: the five characters of markup; of control characters visible() has left tabs only.
+// For XML and HTML: the five characters of markup; of control characters visible() has left tabs
+// only.
 std::string escaped(std::string_view text);
 // FNV-1a, 16 hexadecimal digits.
 std::string fingerprint(std::string_view text);
 
-}  // namespace culprit::report
+}   // namespace culprit::report

@@ -1,5 +1,5 @@
-// The parts of the HTML report: each makes one section out of the document, "" where there is nothing to show. All text
-// goes through html_text(); nothing is loaded, no script runs.
+// The parts of the HTML report: each makes one section out of the document, "" where there is
+// nothing to show. All text goes through html_text(); nothing is loaded, no script runs.
 #pragma once
 
 #include <string>
@@ -9,14 +9,17 @@
 
 namespace culprit::report {
 
-inline std::string html_text(const nlohmann::json& object, const char* key) { return escaped(text(object, key)); }
+inline std::string html_text(const nlohmann::json& object, const char* key) {
+  return escaped(text(object, key));
+}
 
 // <section> with a heading; a lead may explain in a sentence how to read it.
-std::string html_section(const char* id, const std::string& title, const std::string& lead, const std::string& body);
+std::string html_section(const char* id, const std::string& title, const std::string& lead,
+                         const std::string& body);
 
 // An inline picture with its text alternatives. id: for aria-labelledby, unique on the page.
-std::string html_picture(const char* id, int width, int height, const std::string& title, const std::string& description,
-                         const std::string& content);
+std::string html_picture(const char* id, int width, int height, const std::string& title,
+                         const std::string& description, const std::string& content);
 
 // "02:40:08" of a time, with its date when `date`; "" when it is not known.
 std::string html_clock(const std::string& iso, bool date = false);
@@ -37,4 +40,4 @@ std::string html_notes(const nlohmann::json& document);
 
 extern const char kHtmlStyle[];
 
-}  // namespace culprit::report
+}   // namespace culprit::report

@@ -1,5 +1,5 @@
-// A cell a rank, in the boxes of their hosts, in the colour of what became of it. Beyond some thousand ranks a cell is
-// several of them, in the colour of the worst.
+// A cell a rank, in the boxes of their hosts, in the colour of what became of it. Beyond some
+// thousand ranks a cell is several of them, in the colour of the worst.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -17,40 +17,54 @@ namespace {
 using nlohmann::json;
 
 constexpr int kWidth = 960;
-constexpr std::size_t kRowOfCells = 64;       // when a cell is several ranks
+constexpr std::size_t kRowOfCells = 64;   // when a cell is several ranks
 constexpr double kLabelWidth = 96, kLetterWidth = 7;
 constexpr std::size_t kMostCells = 4096;
-constexpr std::size_t kNumbered = 256;        // cells with the rank in them
-constexpr std::size_t kLabelled = 1024;       // cells in boxes with the host's name above
-constexpr std::size_t kMostTitles = 512;      // boxes that tell their host when pointed at
+constexpr std::size_t kNumbered = 256;     // cells with the rank in them
+constexpr std::size_t kLabelled = 1024;    // cells in boxes with the host's name above
+constexpr std::size_t kMostTitles = 512;   // boxes that tell their host when pointed at
 constexpr std::size_t kMostRanks = 1u << 20;
 
-struct Look { const char* colour; const char* meaning; };
+struct Look {
+  const char* colour;
+  const char* meaning;
+};
 // In the order of RankState.
-constexpr Look kLooks[kRankStates] = {
-    {"red", "failed: the verdict rests on it"}, {"red", "stopped: all wait for it"},
-    {"violet", "silent: never reported what the others report"}, {"violet", "slow: works while the others wait"},
-    {"blue", "an error of its own"}, {"orange", "waiting: lost a peer or timed out"},
-    {"grey", "ended with the rest"}, {"pale", "nothing found"}, {"none", "nothing of it was collected"}};
+constexpr Look kLooks[kRankStates] = {{"red", "failed: the verdict rests on it"},
+                                      {"red", "stopped: all wait for it"},
+                                      {"violet", "silent: never reported what the others report"},
+                                      {"violet", "slow: works while the others wait"},
+                                      {"blue", "an error of its own"},
+                                      {"orange", "waiting: lost a peer or timed out"},
+                                      {"grey", "ended with the rest"},
+                                      {"pale", "nothing found"},
+                                      {"none", "nothing of it was collected"}};
 
 struct Box {
-  std::string name;                           // of the host; "" when it is not known
+  std::string name;   // of the host; "" when it is not known
   std::vector<std::int64_t> ranks;
   bool target = false;
 };
 
 struct Grid {
   std::int64_t total = 0;
-  std::vector<std::uint8_t> state;            // of each rank
+  std::vector<std::uint8_t> state;   // of each rank
   std::vector<Box> boxes;
   std::size_t per_cell = 1;
 };
 
+std::string ranks_in(const json& map, std::size_t state) {
+  const std::string key(name(static_cast<RankState>(state)));
+  return text(member(map, "states"), key.c_str());
+}
+
 void read_states(const json& map, Grid& grid) {
-  grid.state.assign(static_cast<std::size_t>(grid.total), static_cast<std::uint8_t>(RankState::unseen));
-  for (std::size_t s = 0; s < kRankStates; ++s)
-    for (const std::int64_t r : from_ranges(text(member(map, "states"), std::string(name(static_cast<RankState>(s))).c_str()), kMostRanks))
-      if (r >= 0 && r < grid.total) grid.state[static_cast<std::size_t>(r)] = static_cast<std::uint8_t>(s);
+  grid.state.assign(static_cast<std::size_t>(grid.total),
+                    static_cast<std::uint8_t>(RankState::unseen));
+  for (std::size_t s = kRankStates; s-- > 0;)   // the worst last: it holds
+    for (const std::int64_t r : from_ranges(ranks_in(map, s), kMostRanks))
+      if (r >= 0 && r < grid.total)
+        grid.state[static_cast<std::size_t>(r)] = static_cast<std::uint8_t>(s);
 }
 
 // Ranks of which no host is known stand in boxes of eight, as most machines have.
@@ -76,12 +90,16 @@ void read_boxes(const json& d, const json& map, Grid& grid) {
     rest = {};
   };
   for (std::int64_t r = 0; r < grid.total; ++r) {
-    if (placed[static_cast<std::size_t>(r)]) { flush(); continue; }
+    if (placed[static_cast<std::size_t>(r)]) {
+      flush();
+      continue;
+    }
     rest.ranks.push_back(r);
     if (rest.ranks.size() == (small ? 16u : 8u)) flush();
   }
   flush();
-  std::stable_sort(grid.boxes.begin(), grid.boxes.end(), [](const Box& a, const Box& b) { return a.ranks.front() < b.ranks.front(); });
+  std::stable_sort(grid.boxes.begin(), grid.boxes.end(),
+                   [](const Box& a, const Box& b) { return a.ranks.front() < b.ranks.front(); });
 }
 
 // One cell a box, then one cell several boxes, until they can be drawn.
@@ -92,18 +110,23 @@ void aggregate(Grid& grid) {
   for (std::size_t i = 0; i < grid.boxes.size(); i += kRowOfCells * together) {
     Box row;
     std::vector<std::int64_t> worst;
-    for (std::size_t k = i; k < std::min(i + kRowOfCells * together, grid.boxes.size()); k += together) {
+    for (std::size_t k = i; k < std::min(i + kRowOfCells * together, grid.boxes.size());
+         k += together) {
       std::int64_t chosen = grid.boxes[k].ranks.front();
-      for (std::size_t b = k; b < std::min({k + together, i + kRowOfCells * together, grid.boxes.size()}); ++b)
+      for (std::size_t b = k;
+           b < std::min({k + together, i + kRowOfCells * together, grid.boxes.size()}); ++b)
         for (const std::int64_t r : grid.boxes[b].ranks)
-          if (grid.state[static_cast<std::size_t>(r)] < grid.state[static_cast<std::size_t>(chosen)]) chosen = r;
+          if (grid.state[static_cast<std::size_t>(r)] <
+              grid.state[static_cast<std::size_t>(chosen)])
+            chosen = r;
       worst.push_back(chosen);
     }
     row.name = fmt::format("from rank {}", grid.boxes[i].ranks.front());
     row.ranks = std::move(worst);
     out.push_back(std::move(row));
   }
-  grid.per_cell = static_cast<std::size_t>(grid.total) / std::max<std::size_t>(1, (grid.boxes.size() + together - 1) / together);
+  grid.per_cell = static_cast<std::size_t>(grid.total) /
+                  std::max<std::size_t>(1, (grid.boxes.size() + together - 1) / together);
   grid.boxes = std::move(out);
 }
 
@@ -111,10 +134,10 @@ enum class Label { above, beside, none };
 
 // How large everything is drawn.
 struct Style {
-  std::size_t columns = 8;                    // of a box
-  double size = 26;                           // of a cell
-  double pitch = 0, gap = 8;                  // from box to box
-  double left = 4, above = 16;                // room for labels
+  std::size_t columns = 8;       // of a box
+  double size = 26;              // of a cell
+  double pitch = 0, gap = 8;     // from box to box
+  double left = 4, above = 16;   // room for labels
   Label label = Label::above;
   bool numbered = false, titled = true;
 };
@@ -150,11 +173,13 @@ void label_box(const Box& box, const Style& style, double x, double y, Canvas& o
   const bool beside = style.label == Label::beside;
   const double width = std::max(kLabelWidth, static_cast<double>(style.columns) * style.size);
   const auto room = static_cast<std::size_t>((beside ? style.left : width) / kLetterWidth);
-  out.labels += fmt::format("<text class=\"{}\" x=\"{:.5g}\" y=\"{:.5g}\">{}</text>\n", box.target ? "" : "dim", beside ? 0 : x,
-                            y + 11, box.name.empty() ? "host not known" : html_label(box.name, room));
+  out.labels += fmt::format("<text class=\"{}\" x=\"{:.5g}\" y=\"{:.5g}\">{}</text>\n",
+                            box.target ? "" : "dim", beside ? 0 : x, y + 11,
+                            box.name.empty() ? "host not known" : html_label(box.name, room));
 }
 
-void draw_box(const Box& box, const Grid& grid, const Style& style, double x, double y, Canvas& out) {
+void draw_box(const Box& box, const Grid& grid, const Style& style, double x, double y,
+              Canvas& out) {
   const double size = style.size, inner = size - 2;
   for (std::size_t i = 0; i < box.ranks.size(); ++i) {
     const double cx = x + static_cast<double>(i % style.columns) * size;
@@ -162,19 +187,23 @@ void draw_box(const Box& box, const Grid& grid, const Style& style, double x, do
     const std::size_t state = grid.state[static_cast<std::size_t>(box.ranks[i])];
     out.cells[state] += fmt::format("M{:.4g} {:.5g}h{}v{}h-{}z", cx, cy, inner, inner, inner);
     if (style.numbered)
-      out.numbers += fmt::format("<text class=\"{}\" x=\"{:.4g}\" y=\"{:.5g}\">{}</text>",
-                                 state >= static_cast<std::size_t>(RankState::quiet) ? "dim mid" : "on", cx + inner / 2,
-                                 cy + inner / 2 + 3.5, box.ranks[i]);
+      out.numbers +=
+          fmt::format("<text class=\"{}\" x=\"{:.4g}\" y=\"{:.5g}\">{}</text>",
+                      state >= static_cast<std::size_t>(RankState::quiet) ? "dim mid" : "on",
+                      cx + inner / 2, cy + inner / 2 + 3.5, box.ranks[i]);
   }
   label_box(box, style, x, y, out);
   const double width = static_cast<double>(std::min(style.columns, box.ranks.size())) * size;
-  const double height = static_cast<double>((box.ranks.size() + style.columns - 1) / style.columns) * size;
+  const double height =
+      static_cast<double>((box.ranks.size() + style.columns - 1) / style.columns) * size;
   const std::string ranks = to_ranges(box.ranks);
-  std::string title = box.name.empty() ? "ranks " + ranks + ", host not known" : box.name + ", ranks " + ranks;
+  std::string title =
+      box.name.empty() ? "ranks " + ranks + ", host not known" : box.name + ", ranks " + ranks;
   title = style.titled && grid.per_cell == 1 ? "<title>" + escaped(title) + "</title>" : "";
   if (!box.target && title.empty()) return;
-  out.boxes += fmt::format("<rect class=\"{}\" x=\"{:.4g}\" y=\"{:.5g}\" width=\"{:.4g}\" height=\"{:.4g}\">{}</rect>\n",
-                           box.target ? "box" : "rule", x - 2, y + style.above - 2, width + 2, height + 2, title);
+  out.boxes += fmt::format(
+      "<rect class=\"{}\" x=\"{:.4g}\" y=\"{:.5g}\" width=\"{:.4g}\" height=\"{:.4g}\">{}</rect>\n",
+      box.target ? "box" : "rule", x - 2, y + style.above - 2, width + 2, height + 2, title);
 }
 
 Canvas draw(const Grid& grid) {
@@ -189,7 +218,8 @@ Canvas draw(const Grid& grid) {
     }
     draw_box(box, grid, style, x, y, out);
     const std::size_t rows = (box.ranks.size() + style.columns - 1) / style.columns;
-    tallest = std::max(tallest, static_cast<double>(rows) * style.size + style.above + (style.label == Label::above ? 10 : 6));
+    tallest = std::max(tallest, static_cast<double>(rows) * style.size + style.above +
+                                    (style.label == Label::above ? 10 : 6));
     x += style.pitch;
   }
   out.height = y + tallest;
@@ -199,16 +229,20 @@ Canvas draw(const Grid& grid) {
 std::string table(const json& map) {
   std::string rows;
   for (std::size_t s = 0; s < kRankStates; ++s) {
-    const std::string ranks = text(member(map, "states"), std::string(name(static_cast<RankState>(s))).c_str());
+    const std::string ranks = ranks_in(map, s);
     if (ranks.empty()) continue;
-    rows += fmt::format("<tr><th scope=\"row\"><span class=\"swatch f-{}\"></span>{}</th><td class=\"n\">{}</td><td class=\"mono\">{}</td></tr>\n",
-                        kLooks[s].colour, kLooks[s].meaning, from_ranges(ranks, kMostRanks).size(), html_label(ranks, 400));
+    rows += fmt::format(
+        "<tr><th scope=\"row\"><span class=\"swatch f-{}\"></span>{}</th><td "
+        "class=\"n\">{}</td><td class=\"mono\">{}</td></tr>\n",
+        kLooks[s].colour, kLooks[s].meaning, from_ranges(ranks, kMostRanks).size(),
+        html_label(ranks, 400));
   }
   return "<table>\n<thead><tr><th scope=\"col\">State</th><th scope=\"col\" class=\"n\">Number</th>"
-         "<th scope=\"col\">Ranks</th></tr></thead>\n<tbody>\n" + rows + "</tbody></table>\n";
+         "<th scope=\"col\">Ranks</th></tr></thead>\n<tbody>\n" +
+         rows + "</tbody></table>\n";
 }
 
-}  // namespace
+}   // namespace
 
 std::string html_rank_map(const json& d) {
   const json& map = member(d, "rank_map");
@@ -217,20 +251,36 @@ std::string html_rank_map(const json& d) {
   if (grid.total < 2) return "";
   read_states(map, grid);
   read_boxes(d, map, grid);
+  // Where nothing was found the picture would say nothing.
+  const auto quiet = static_cast<std::uint8_t>(RankState::quiet);
+  if (std::all_of(grid.state.begin(), grid.state.end(),
+                  [&](std::uint8_t s) { return s >= quiet; }) &&
+      std::none_of(grid.boxes.begin(), grid.boxes.end(), [](const Box& b) { return b.target; }))
+    return "";
   aggregate(grid);
   const Canvas canvas = draw(grid);
   std::string body;
   for (std::size_t s = 0; s < kRankStates; ++s)
-    if (!canvas.cells[s].empty()) body += fmt::format("<path class=\"f-{}\" d=\"{}\"><title>{}</title></path>\n", kLooks[s].colour, canvas.cells[s], kLooks[s].meaning);
-  body += "<g pointer-events=\"all\">" + canvas.boxes + "</g>" + canvas.labels + "<g pointer-events=\"none\">" + canvas.numbers + "</g>";
+    if (!canvas.cells[s].empty())
+      body += fmt::format("<path class=\"f-{}\" d=\"{}\"><title>{}</title></path>\n",
+                          kLooks[s].colour, canvas.cells[s], kLooks[s].meaning);
+  body += "<g pointer-events=\"all\">" + canvas.boxes + "</g>" + canvas.labels +
+          "<g pointer-events=\"none\">" + canvas.numbers + "</g>";
   const json& layout = member(map, "layout");
-  std::string lead = grid.per_cell > 1 ? fmt::format("Each cell is about {} ranks, in the colour of the worst of them.", grid.per_cell)
-                                       : "Each cell is a rank, each box a host; a red box is a target of the verdict.";
+  std::string lead =
+      grid.per_cell > 1
+          ? fmt::format("Each cell is about {} ranks, in the colour of the worst of them.",
+                        grid.per_cell)
+          : "Each cell is a rank, each box a host; a red box is a target of the verdict.";
   if (layout.is_object())
-    lead += fmt::format(" Parallel layout: tensor {}, pipeline {}, data {}.", count(layout, "tp"), count(layout, "pp"), count(layout, "dp"));
-  return html_section("ranks", "Ranks", lead,
-                      html_picture("ranks-picture", kWidth, static_cast<int>(canvas.height) + 2, "State of every rank",
-                                   fmt::format("{} ranks; the table below has the ranks of each state.", grid.total), body) + table(map));
+    lead += fmt::format(" Parallel layout: tensor {}, pipeline {}, data {}.", count(layout, "tp"),
+                        count(layout, "pp"), count(layout, "dp"));
+  return html_section(
+      "ranks", "Ranks", lead,
+      html_picture(
+          "ranks-picture", kWidth, static_cast<int>(canvas.height) + 2, "State of every rank",
+          fmt::format("{} ranks; the table below has the ranks of each state.", grid.total), body) +
+          table(map));
 }
 
-}  // namespace culprit::report
+}   // namespace culprit::report

@@ -16,10 +16,13 @@ std::string html(const report::Incident& incident) {
 
 // Everything that a browser would load or run.
 void expect_inert(const std::string& page) {
-  for (const char* part : {"<script", "<link", "<img", "<iframe", "<object", "<embed", "<form", "javascript:", " src=", "url(",
-                           "@import", "<a href=\"http", "xlink:"})
+  for (const char* part : {"<script", "<link", "<img", "<iframe", "<object", "<embed", "<form",
+                           "javascript:", " src=", "url(", "@import", "<a href=\"http", "xlink:"})
     EXPECT_EQ(page.find(part), std::string::npos) << part;
-  EXPECT_NE(page.find("Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\""), std::string::npos);
+  EXPECT_NE(
+      page.find(
+          "Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\""),
+      std::string::npos);
 }
 
 TEST(Html, EscapesWhatItQuotes) {
@@ -53,7 +56,8 @@ report::Incident usual() {
   f.evidence.push_back({1, "dmesg.txt", 12, 700, 5, "Xid 79"});
   incident.findings.push_back(f);
   incident.map.total = 16;
-  incident.map.hosts = {{"node-2", {0, 1, 2, 3, 4, 5, 6, 7}}, {"node-3", {8, 9, 10, 11, 12, 13, 14, 15}}};
+  incident.map.hosts = {{"node-2", {0, 1, 2, 3, 4, 5, 6, 7}},
+                        {"node-3", {8, 9, 10, 11, 12, 13, 14, 15}}};
   incident.map.ranks.resize(kRankStates);
   incident.map.ranks[0] = {9};
   incident.map.ranks[5] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15};
@@ -85,7 +89,8 @@ TEST(Html, HasASectionForEachKindOfData) {
 TEST(Html, PicturesHaveTextAlternatives) {
   const std::string page = html(usual());
   std::size_t pictures = 0;
-  for (std::size_t at = page.find("<svg "); at != std::string::npos; at = page.find("<svg ", at + 1)) {
+  for (std::size_t at = page.find("<svg "); at != std::string::npos;
+       at = page.find("<svg ", at + 1)) {
     ++pictures;
     const std::string head = page.substr(at, 500);
     EXPECT_NE(head.find("role=\"img\""), std::string::npos);
@@ -94,7 +99,8 @@ TEST(Html, PicturesHaveTextAlternatives) {
   }
   EXPECT_EQ(pictures, 4u);
   std::set<std::string> ids;
-  for (std::size_t at = page.find(" id=\""); at != std::string::npos; at = page.find(" id=\"", at + 1))
+  for (std::size_t at = page.find(" id=\""); at != std::string::npos;
+       at = page.find(" id=\"", at + 1))
     EXPECT_TRUE(ids.insert(page.substr(at + 5, page.find('"', at + 5) - at - 5)).second);
 }
 
@@ -130,12 +136,18 @@ TEST(Html, StaysSmall) {
 
 TEST(Html, TakesAnyDocument) {
   for (const char* document :
-       {"", "[]", "{}", "{\"verdict\":3,\"findings\":[1,{\"id\":[]}],\"bundle\":null,\"steps\":{\"ms\":[1,null,-2,1e308],"
-        "\"iteration\":[\"a\"],\"slow\":[3,{\"begin\":-1e300,\"end\":1e300}],\"restarts\":[-1,99]},\"rank_map\":{\"total\":9,"
-        "\"hosts\":[1,{\"host\":2,\"ranks\":\"0-99,3\"}],\"states\":{\"failed\":\"-1\",\"slow\":\"7-3\"}},\"time\":[{\"seconds\":1e300}]}",
-        "{\"rank_map\":{\"total\":18446744073709551615},\"findings\":[{\"id\":\"x\",\"outcome\":\"fired\",\"interval\":"
-        "{\"start\":\"2026-99-99T99:99:99Z\",\"end\":\"xxxxxxxxxxTxxxxxxxxxZ\",\"uncertainty_ns\":1e300}}]}"})
+       {"", "[]", "{}",
+        "{\"verdict\":3,\"findings\":[1,{\"id\":[]}],\"bundle\":null,\"steps\":{\"ms\":[1,null,-2,"
+        "1e308],"
+        "\"iteration\":[\"a\"],\"slow\":[3,{\"begin\":-1e300,\"end\":1e300}],\"restarts\":[-1,99]},"
+        "\"rank_map\":{\"total\":9,"
+        "\"hosts\":[1,{\"host\":2,\"ranks\":\"0-99,3\"}],\"states\":{\"failed\":\"-1\",\"slow\":"
+        "\"7-3\"}},\"time\":[{\"seconds\":1e300}]}",
+        "{\"rank_map\":{\"total\":18446744073709551615},\"findings\":[{\"id\":\"x\",\"outcome\":"
+        "\"fired\",\"interval\":"
+        "{\"start\":\"2026-99-99T99:99:99Z\",\"end\":\"xxxxxxxxxxTxxxxxxxxxZ\",\"uncertainty_ns\":"
+        "1e300}}]}"})
     EXPECT_NE(report::find_format("html")->render(document, {}).find("</html>"), std::string::npos);
 }
 
-}  // namespace
+}   // namespace

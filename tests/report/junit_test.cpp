@@ -16,7 +16,9 @@ std::string junit(const report::Incident& incident) {
 
 std::size_t times(const std::string& text, const std::string& part) {
   std::size_t n = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
+  for (std::size_t at = text.find(part); at != std::string::npos;
+       at = text.find(part, at + part.size()))
+    ++n;
   return n;
 }
 
@@ -25,7 +27,8 @@ report::Incident broken() {
   incident.verdict.action = "isolate";
   incident.verdict.summary = "node-3 lost a GPU.";
   incident.verdict.targets.push_back({{"host", "node-3"}, 0.9, {"classify/x/host/node-3"}});
-  incident.verdict.steps = {{"collected", "ruled_out", "there is"}, {"slow_job", "not_enough_evidence", "no steps"},
+  incident.verdict.steps = {{"collected", "ruled_out", "there is"},
+                            {"slow_job", "not_enough_evidence", "no steps"},
                             {"critical_errors", "taken", "it came first"}};
   Finding f;
   f.analysis = "classify";
@@ -45,11 +48,14 @@ report::Incident broken() {
 
 TEST(JUnit, WhatTheVerdictRestsOnFails) {
   const std::string xml = junit(broken());
-  EXPECT_NE(xml.find("tests=\"6\" failures=\"2\" errors=\"0\" skipped=\"2\""), std::string::npos) << xml;
+  EXPECT_NE(xml.find("tests=\"6\" failures=\"2\" errors=\"0\" skipped=\"2\""), std::string::npos)
+      << xml;
   EXPECT_EQ(times(xml, "<testcase "), 6u);
   EXPECT_EQ(times(xml, "<failure "), 2u);
   EXPECT_EQ(times(xml, "<skipped "), 2u);
-  EXPECT_NE(xml.find("<failure type=\"isolate\" message=\"node-3 lost a GPU.\">"), std::string::npos) << xml;
+  EXPECT_NE(xml.find("<failure type=\"isolate\" message=\"node-3 lost a GPU.\">"),
+            std::string::npos)
+      << xml;
   EXPECT_NE(xml.find("dmesg.txt:12\n    Xid 79"), std::string::npos) << xml;
 }
 
@@ -71,15 +77,18 @@ TEST(JUnit, EscapesWhatItQuotes) {
 
 // What a foreign database holds need not be our document.
 TEST(JUnit, TakesAnyDocument) {
-  for (const char* document : {"", "[]", "{}", "{\"verdict\":3,\"findings\":[1,{\"id\":[]}],\"bundle\":null}"})
-    EXPECT_NE(report::find_format("junit")->render(document, {}).find("</testsuites>"), std::string::npos);
+  for (const char* document :
+       {"", "[]", "{}", "{\"verdict\":3,\"findings\":[1,{\"id\":[]}],\"bundle\":null}"})
+    EXPECT_NE(report::find_format("junit")->render(document, {}).find("</testsuites>"),
+              std::string::npos);
 }
 
 class Schema : public testing::TestWithParam<bool> {};
 
 TEST_P(Schema, TheCommonXsdTakesIt) {
   if (std::system("command -v xmllint >/dev/null 2>&1") != 0) GTEST_SKIP() << "no xmllint";
-  const std::string file = testing::TempDir() + "culprit_junit_" + (GetParam() ? "a" : "b") + ".xml";
+  const std::string file =
+      testing::TempDir() + "culprit_junit_" + (GetParam() ? "a" : "b") + ".xml";
   std::ofstream(file) << junit(GetParam() ? broken() : test::hostile_incident());
   const std::string xsd = std::string(CULPRIT_SAMPLES_DIR) + "/../tests/report/junit.xsd";
   EXPECT_EQ(std::system(("xmllint --noout --schema '" + xsd + "' '" + file + "'").c_str()), 0);
@@ -88,4 +97,4 @@ TEST_P(Schema, TheCommonXsdTakesIt) {
 
 INSTANTIATE_TEST_SUITE_P(JUnit, Schema, testing::Bool());
 
-}  // namespace
+}   // namespace

@@ -26,7 +26,9 @@ void check_result(const json& result, const json& rules) {
     if (!l.contains("physicalLocation")) continue;
     const json& physical = l["physicalLocation"];
     const std::string uri = physical.at("artifactLocation").at("uri");
-    EXPECT_EQ(uri.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/%"), std::string::npos);
+    EXPECT_EQ(uri.find_first_not_of(
+                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/%"),
+              std::string::npos);
     const json& region = physical.at("region");
     EXPECT_TRUE(region.contains("byteOffset") || region.at("startLine").get<int>() >= 1);
   }
@@ -53,13 +55,15 @@ void check_sarif(const std::string& text) {
 
 TEST(Sarif, HasTheRequiredMembers) {
   for (const char* sample : {"gpu-off-bus", "clean-run", "hang-silent-rank"}) {
-    const std::string command = std::string(CULPRIT_BINARY) + " diagnose -q --format sarif " + CULPRIT_SAMPLES_DIR + "/" + sample;
+    const std::string command = std::string(CULPRIT_BINARY) + " diagnose -q --format sarif " +
+                                CULPRIT_SAMPLES_DIR + "/" + sample;
     check_sarif(test::printed(command).text);
   }
 }
 
 TEST(Sarif, EscapesWhatItQuotes) {
-  const std::string text = report::find_format("sarif")->render(report::to_json(test::hostile_incident()), {});
+  const std::string text =
+      report::find_format("sarif")->render(report::to_json(test::hostile_incident()), {});
   check_sarif(text);
   EXPECT_EQ(text.find('\0'), std::string::npos);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
@@ -67,8 +71,9 @@ TEST(Sarif, EscapesWhatItQuotes) {
 }
 
 TEST(Sarif, TakesAnyDocument) {
-  for (const char* document : {"", "[]", "{}", "{\"verdict\":3,\"findings\":[1,{\"id\":[]}],\"bundle\":null}"})
+  for (const char* document :
+       {"", "[]", "{}", "{\"verdict\":3,\"findings\":[1,{\"id\":[]}],\"bundle\":null}"})
     check_sarif(report::find_format("sarif")->render(document, {}));
 }
 
-}  // namespace
+}   // namespace

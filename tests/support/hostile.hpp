@@ -7,11 +7,12 @@
 
 namespace culprit::test {
 
-// Markup, quotes, an entity, the end of a CDATA section and of a script, NUL and escape, bytes that are no UTF-8, an
-// override of the writing direction, and a code point that is no character.
+// Markup, quotes, an entity, the end of a CDATA section and of a script, NUL and escape, bytes
+// that are no UTF-8, an override of the writing direction, and a code point that is no character.
 inline std::string hostile() {
   return std::string("<script>alert(1)</script>\"' onload=x &amp; ]]> --> \0\x1b[31m\x07", 56) +
-         "\xff\xc0\xaf \xe2\x80\xae" "gpj\xef\xbf\xbf";
+         "\xff\xc0\xaf \xe2\x80\xae"
+         "gpj\xef\xbf\xbf";
 }
 
 inline report::Incident hostile_incident() {
@@ -52,4 +53,4 @@ inline report::Incident hostile_incident() {
   return incident;
 }
 
-}  // namespace culprit::test
+}   // namespace culprit::test
