@@ -53,7 +53,8 @@ std::string rendered(const Arguments& arguments, const std::string& whole, const
   const report::Format& chosen = *report::find_format(format);
   // JSON is for programs: the same bytes wherever the bundle lies.
   const std::string document = chosen.name == "json" ? whole : with_place(whole, place_of(arguments, database));
-  return chosen.render(document, {use_color(arguments), arguments.has("explain"), arguments.has("verbose"), terminal_width()});
+  return chosen.render(document, {use_color(arguments), arguments.has("explain"), arguments.has("verbose"), terminal_width(),
+                                  database.empty() ? "-d incident.db" : place_of(arguments, database)});
 }
 
 Result<> check_report_format(const Arguments& arguments) {
@@ -120,12 +121,13 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
   CULPRIT_TRY(db, open_new(arguments, path));
   CULPRIT_TRY(read, read_bundles(arguments, pack, db));
   CULPRIT_TRY(facts, resolve(db, true));
-  CULPRIT_TRY(findings, analyse(db, facts, pack));
-  CULPRIT_TRY(document, conclude(db, facts, std::move(findings), history));
+  Pictures pictures;
+  CULPRIT_TRY(findings, analyse(db, facts, pack, &pictures));
+  CULPRIT_TRY(document, conclude(db, facts, std::move(findings), history, std::move(pictures)));
   if (!folder.empty()) {
     const std::string placed = with_place(document, place_of(arguments, path));
     for (const report::Format* f : report::formats())
-      CULPRIT_CHECK(write_file(folder / f->file, f->render(f->name == "json" ? document : placed, {false, true, true, 120})));
+      CULPRIT_CHECK(write_file(folder / f->file, f->render(f->name == "json" ? document : placed, {false, true, true, 120, place_of(arguments, path)})));
   }
   print(rendered(arguments, document, chosen_format(arguments), path));
   if (!folder.empty()) remark(arguments, fmt::format("database and reports are in {}", folder.string()));
@@ -169,8 +171,9 @@ Result<Exit> run_classify(const Arguments& arguments) {
   CULPRIT_TRY(history, load_history(arguments));
   CULPRIT_TRY(db, open_database(arguments, store::Access::write));
   CULPRIT_TRY(facts, resolve(db, true));
-  CULPRIT_TRY(findings, analyse(db, facts, pack));
-  CULPRIT_TRY(document, conclude(db, facts, std::move(findings), history));
+  Pictures pictures;
+  CULPRIT_TRY(findings, analyse(db, facts, pack, &pictures));
+  CULPRIT_TRY(document, conclude(db, facts, std::move(findings), history, std::move(pictures)));
   const auto d = nlohmann::json::parse(document, nullptr, false);
   if (chosen_format(arguments) == "json") {
     print(d["findings"].dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
@@ -201,7 +204,7 @@ constexpr OptionSpec kOutput[] = {
 constexpr OptionSpec kDiagnoseOptions[] = {
     {"out,o", "DIR", "keep the database and all reports there"},
     {"db,d", "FILE", "keep the database there"},
-    {"format", "FORMAT", "text, json or md"},
+    {"format", "FORMAT", "text, json, md, html, junit or sarif"},
     {"json", nullptr, "the same as --format json"},
     {"explain", nullptr, "show the walk down the ladder of decisions"},
     kHistoryOption,
@@ -222,7 +225,7 @@ constexpr OptionSpec kClassifyOptions[] = {
 };
 constexpr OptionSpec kReportOptions[] = {
     {"db,d", "FILE", "the database that `diagnose` or `classify` left"},
-    {"format", "FORMAT", "text, json or md"},
+    {"format", "FORMAT", "text, json, md, html, junit or sarif"},
     {"json", nullptr, "the same as --format json"},
     {"explain", nullptr, "show the walk down the ladder of decisions"},
     {"fail-on", "LEVEL", "exit with 1 when something at least this severe was found"},

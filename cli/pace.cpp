@@ -202,4 +202,35 @@ analyze::JobTimes job_times(const analyze::Facts& facts, const analyze::JobSteps
   return out;
 }
 
+StepChart chart_of(const Pace& pace) {
+  constexpr std::size_t kFewest = 20, kMost = 200;
+  StepChart out;
+  const std::vector<double>& ms = pace.steps.ms;
+  out.rows = ms.size();
+  if (out.rows < kFewest || std::none_of(ms.begin(), ms.end(), [](double v) { return std::isfinite(v); })) return {};
+  out.bucket = (out.rows + kMost - 1) / kMost;
+  for (std::size_t begin = 0; begin < out.rows; begin += out.bucket) {
+    std::vector<double> values;
+    for (std::size_t i = begin; i < std::min(begin + out.bucket, out.rows); ++i)
+      if (std::isfinite(ms[i])) values.push_back(ms[i]);
+    std::sort(values.begin(), values.end());
+    out.iteration.push_back(pace.steps.iteration[begin] == kNoValue ? static_cast<std::int64_t>(begin) : pace.steps.iteration[begin]);
+    out.ms.push_back(values.empty() ? kMissing : values[values.size() / 2]);
+    if (out.bucket > 1) out.high.push_back(values.empty() ? kMissing : values.back());
+  }
+  for (std::size_t i = 1; i < pace.steps.attempt.size(); ++i)
+    if (pace.steps.attempt[i] != pace.steps.attempt[i - 1]) out.restarts.push_back(i / out.bucket);
+  const auto iteration = [&](std::size_t row) {
+    const std::int64_t n = pace.steps.iteration[row];
+    return n == kNoValue ? static_cast<std::int64_t>(row) : n;
+  };
+  for (const analyze::SlowInterval& s : pace.report.intervals) {
+    if (s.start >= s.end || s.end > out.rows) continue;
+    out.slow.push_back({s.start / out.bucket, (s.end + out.bucket - 1) / out.bucket, iteration(s.start), iteration(s.end - 1), s.factor, !s.relieved});
+    out.baseline = s.baseline;
+  }
+  if (out.baseline == 0 && !pace.report.attempts.empty()) out.baseline = pace.report.attempts.back().baseline;
+  return out;
+}
+
 }  // namespace culprit::cli

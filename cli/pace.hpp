@@ -10,6 +10,7 @@
 #include "analyze/job_steps.hpp"
 #include "analyze/outlier_search.hpp"
 #include "analyze/slow.hpp"
+#include "model/picture.hpp"
 #include "store/database.hpp"
 
 namespace culprit::cli {
@@ -24,6 +25,9 @@ struct Pace {
 };
 
 Pace pace_of(const store::Database& db, const analyze::Facts& facts, const analyze::FailSlowParams& params = {});
+
+// The steps for a picture, thinned to some hundred points; empty when too few steps are known to draw.
+StepChart chart_of(const Pace& pace);
 
 // Aegis's ten minutes, or less when the job was slow for a shorter time: a metric that left the crowd for as long as that
 // could not be seen otherwise.

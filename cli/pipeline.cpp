@@ -22,6 +22,7 @@
 #include "analyze/job_life.hpp"
 #include "analyze/leads.hpp"
 #include "analyze/process_tree.hpp"
+#include "analyze/rank_map.hpp"
 #include "analyze/root_diag.hpp"
 #include "analyze/silence.hpp"
 #include "analyze/slow.hpp"
@@ -310,7 +311,24 @@ analyze::CollectiveReport collectives_of(const analyze::Facts& facts, const anal
   return out;
 }
 
-Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& facts, const rules::RulePack& pack) {
+namespace {
+
+// Only of what a log says of steps: calls alone tell no part of the time.
+std::vector<TimePart> time_parts(const analyze::Facts& facts, const Pace& pace) {
+  if (pace.steps.size() == 0 || !pace.steps.from_calls.empty()) return {};
+  const analyze::Efficiency known = analyze::efficiency(job_times(facts, pace.steps));
+  if (!known.enough) return {};
+  const analyze::TimeParts& p = known.parts;
+  std::vector<TimePart> out = {{"training", p.productive}, {"slow", p.slow}, {"recomputation", p.recomputation}, {"detection", p.detection},
+                               {"localisation", p.localisation}, {"restart", p.restart}, {"between steps", p.between_steps},
+                               {"start-up", p.start_up}, {"after the last step", p.after}, {"unexplained", p.unexplained}};
+  std::erase_if(out, [](const TimePart& part) { return part.time <= 0; });
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& facts, const rules::RulePack& pack, Pictures* pictures) {
   const auto signals = analyze::collect_signals(facts, pack);
   std::vector<Finding> all;
   const auto keep = [&](const char* analysis, std::vector<Finding> findings) -> Result<> {
@@ -338,6 +356,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   CULPRIT_CHECK(keep("drift", analyze::drift_findings(analyze::compare_settings(facts, rules::DriftRules::built_in()), facts)));
   // Was it slow, since when, and because of whom.
   const Pace pace = pace_of(db, facts);
+  if (pictures != nullptr) *pictures = {chart_of(pace), time_parts(facts, pace)};
   const analyze::IncidentMetrics metrics = metrics_of(db, facts);
   const analyze::OutlierReport outliers = outliers_of(db, facts, metrics, fitting(pace));
   if (!outliers.searched.empty()) CULPRIT_CHECK(keep("outliers", analyze::outlier_findings(outliers)));
@@ -349,7 +368,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& 
   return all;
 }
 
-Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, std::vector<Finding> findings, std::span<const PastIncident> history) {
+Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, std::vector<Finding> findings, std::span<const PastIncident> history, Pictures pictures) {
   decide::Case incident;
   incident.findings = std::move(findings);
   for (const ExitRow& x : facts.exits) {
@@ -396,6 +415,9 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   out.verdict = decide::decide(incident);
   if (const std::string cost = isolation_cost(out.verdict, facts, topology); !cost.empty()) out.verdict.next.push_back({"plan", cost});
   out.findings = std::move(incident.findings);
+  out.map = analyze::rank_map(facts, topology, out.findings, out.verdict);
+  out.steps = std::move(pictures.steps);
+  out.time = std::move(pictures.time);
   out.members = facts.members;
   out.problems = problems;
   out.hosts = facts.hosts;

@@ -12,6 +12,7 @@
 #include "command.hpp"
 #include "history.hpp"
 #include "ingest/ingest.hpp"
+#include "model/picture.hpp"
 #include "rules/pack.hpp"
 #include "store/database.hpp"
 
@@ -43,8 +44,13 @@ Result<store::Database> open_database(const Arguments& arguments, store::Access 
 Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db);
 // Facts, with names and times made from them; stored beside the facts when `keep`.
 Result<analyze::Facts> resolve(store::Database& db, bool keep);
+// What the analyses leave for pictures, beside their findings.
+struct Pictures {
+  StepChart steps;
+  std::vector<TimePart> time;
+};
 // Facts -> findings, stored.
-Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& facts, const rules::RulePack& pack);
+Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& facts, const rules::RulePack& pack, Pictures* pictures = nullptr);
 // What a command of one analysis works on: the facts of the database that -d names, or of the bundles on the command line
 // (then -d is where to keep them).
 struct Incident {
@@ -64,7 +70,7 @@ analyze::CollectiveReport collectives_of(const analyze::Facts& facts, const anal
 std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db, const analyze::Facts& facts);
 // Findings -> verdict, stored as the document all reports are made from. history: earlier incidents of the same job; one of
 // another job, or of this incident itself, is an error.
-Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, std::vector<Finding> findings, std::span<const PastIncident> history = {});
+Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, std::vector<Finding> findings, std::span<const PastIncident> history = {}, Pictures pictures = {});
 
 // Colour as --color, NO_COLOR and the terminal say; the terminal's width.
 bool use_color(const Arguments& arguments);

@@ -14,7 +14,7 @@ constexpr std::string_view kApplication = "CUDL";   // PRAGMA application_id, bi
 constexpr std::size_t kApplicationAt = 68;
 constexpr std::size_t kHeadBytes = kApplicationAt + 4;
 constexpr off_t kMaxReportBytes = 64 << 20;
-constexpr std::string_view kReports[] = {"report.html", "report.json", "report.md", "report.txt"};
+constexpr std::string_view kReports[] = {"report.html", "report.json", "report.junit.xml", "report.md", "report.sarif", "report.txt"};
 
 struct File {
   int fd;

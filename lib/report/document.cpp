@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
+#include "model/hostlist.hpp"
 #include "model/json.hpp"
+#include "model/ranges.hpp"
 #include "report/report.hpp"
 
 namespace culprit::report {
@@ -27,10 +30,43 @@ json finding(const Finding& f) {
   for (const auto& [key, value] : f.numbers) numbers[key] = value;
   json places = json::array();
   for (const Evidence& e : f.evidence) places.push_back(evidence(e));
-  return {{"id", f.id}, {"analysis", f.analysis}, {"outcome", name(f.outcome)}, {"subject", subject(f.subject)}, {"class", f.event_class}, {"symptom", f.symptom},
+  json out = {{"id", f.id}, {"analysis", f.analysis}, {"outcome", name(f.outcome)}, {"subject", subject(f.subject)}, {"class", f.event_class}, {"symptom", f.symptom},
           {"severity", name(f.severity)}, {"role", name(f.role)}, {"scope", name(f.scope)}, {"confidence", rounded(f.confidence)}, {"why", f.why}, {"title", f.title},
           {"advice", f.advice}, {"interval", {{"start", time_or_null(f.start)}, {"end", time_or_null(f.end)}, {"uncertainty_ns", f.uncertainty}}}, {"count", f.count},
           {"numbers", numbers}, {"evidence", places}};
+  if (!f.hosts.empty()) out["hosts"] = fold_hostlist(f.hosts);
+  if (!f.ranks.empty()) out["ranks"] = to_ranges(f.ranks);
+  return out;
+}
+
+json rank_map(const RankMap& map) {
+  json states = json::object();
+  for (std::size_t i = 0; i < map.ranks.size(); ++i)
+    if (!map.ranks[i].empty()) states[std::string(name(static_cast<RankState>(i)))] = to_ranges(map.ranks[i]);
+  json hosts = json::array();
+  for (const auto& [host, ranks] : map.hosts) hosts.push_back({{"host", host}, {"ranks", to_ranges(ranks)}});
+  json out = {{"total", map.total}, {"hosts", hosts}, {"states", states}};
+  if (map.tp != 0) out["layout"] = {{"tp", map.tp}, {"pp", map.pp}, {"dp", map.dp}};
+  return out;
+}
+
+// Microseconds are finer than any log's clock of steps.
+json milliseconds(const std::vector<double>& values) {
+  json out = json::array();
+  for (const double v : values) out.push_back(std::isfinite(v) ? json(std::round(v * 1000) / 1000) : json(nullptr));
+  return out;
+}
+
+json step_chart(const StepChart& chart) {
+  json slow = json::array();
+  for (const StepChart::Slow& s : chart.slow)
+    slow.push_back({{"begin", s.begin}, {"end", s.end}, {"first", s.first}, {"last", s.last},
+                    {"factor", std::round(s.factor * 1000) / 1000}, {"open", s.open}});
+  json out = {{"rows", chart.rows}, {"bucket", chart.bucket}, {"iteration", chart.iteration},
+              {"ms", milliseconds(chart.ms)}, {"restarts", chart.restarts}, {"slow", slow}};
+  if (!chart.high.empty()) out["high_ms"] = milliseconds(chart.high);
+  if (chart.baseline > 0) out["baseline_ms"] = std::round(chart.baseline * 1000) / 1000;
+  return out;
 }
 
 // What a program that restarts jobs needs to know: as it is, only after what the verdict asks for, or not at all.
@@ -89,6 +125,12 @@ std::string to_json(const Incident& incident) {
   for (const Finding& f : incident.findings) findings.push_back(finding(f));
   document["findings"] = std::move(findings);
   document["ledger"] = std::move(ledger);
+  if (incident.map.total > 0) document["rank_map"] = rank_map(incident.map);
+  if (!incident.steps.ms.empty()) document["steps"] = step_chart(incident.steps);
+  json time = json::array();
+  for (const TimePart& part : incident.time)
+    time.push_back({{"part", part.name}, {"seconds", std::round(static_cast<double>(part.time) / 1e6) / 1e3}});
+  if (!time.empty()) document["time"] = std::move(time);
   return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -4,11 +4,11 @@
 
 namespace culprit::report {
 
-extern const Format kText, kJson, kMarkdown;
+extern const Format kText, kJson, kMarkdown, kHtml, kJunit, kSarif;
 
 namespace {
 
-constexpr const Format* kAll[] = {&kText, &kJson, &kMarkdown};
+constexpr const Format* kAll[] = {&kText, &kJson, &kMarkdown, &kHtml, &kJunit, &kSarif};
 
 std::string as_it_is(const std::string& document, const RenderOptions&) { return document; }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/finding.hpp"
+#include "model/picture.hpp"
 #include "model/rows.hpp"
 
 namespace culprit::report {
@@ -22,6 +23,9 @@ struct Incident {
   std::vector<std::string> notes;
   std::int64_t world_size = 0;
   bool complete = true;          // the whole bundle was read
+  RankMap map;
+  StepChart steps;
+  std::vector<TimePart> time;    // where the job's time went
 };
 
 // The document, indented, keys sorted, a line end at its end. The same incident gives the same bytes.
@@ -32,6 +36,7 @@ struct RenderOptions {
   bool explain = false;          // the walk down the ladder
   bool verbose = false;          // every finding, the whole ledger
   std::size_t width = 100;
+  std::string place = "-d incident.db";   // how commands name the database
 };
 
 // A form of the report, made from the document alone. Adding one is one file that ends with a Format, named in formats.cpp.

@@ -24,7 +24,8 @@ std::size_t decode(std::string_view text, std::size_t at, char32_t& character) {
 }
 
 bool dangerous(char32_t c) {
-  return (c < 0x20 && c != '\t') || (c >= 0x7F && c < 0xA0) || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
+  return (c < 0x20 && c != '\t') || (c >= 0x7F && c < 0xA0) || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF ||
+         (c & 0xFFFE) == 0xFFFE;   // no characters, and XML takes none of them
 }
 
 }  // namespace

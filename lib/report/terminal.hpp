@@ -6,7 +6,7 @@
 
 namespace culprit::report {
 
-// Control bytes (also C1 and bidirectional overrides) as visible escapes, invalid UTF-8 as U+FFFD; tabs stay.
+// Control bytes (also C1, bidirectional overrides and what is no character) as visible escapes, invalid UTF-8 as U+FFFD; tabs stay.
 std::string visible(std::string_view text);
 
 // Columns a terminal needs for the text: one for each character, none for combining ones.

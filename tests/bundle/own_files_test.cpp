@@ -22,7 +22,8 @@ TEST(OwnFiles, AreLeftOutWithWhatLiesBesideThem) {
   Folder folder;
   folder.write("rank_0.log", "a line\n");
   folder.write("report/incident.db", database());
-  for (const char* beside : {"incident.db-wal", "incident.db-shm", "report.json", "report.md", "report.txt", "report.json.part"}) folder.write(std::string("report/") + beside, "{}");
+  for (const char* beside : {"incident.db-wal", "incident.db-shm", "report.json", "report.md", "report.txt", "report.html",
+                             "report.junit.xml", "report.sarif", "report.json.part"}) folder.write(std::string("report/") + beside, "{}");
   folder.write("report/notes.txt", "theirs\n");
   folder.write("elsewhere/report.json", "{}");
   folder.write("kept.facts", database());

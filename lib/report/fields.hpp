@@ -1,0 +1,38 @@
+// Reading the document without trust: a database may come from anybody, so a member that is
+// missing or of another type reads as nothing. What comes out is text as terminal.hpp makes it
+// visible.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/json.hpp"
+
+namespace culprit::report {
+
+// The member; null when the value is no object or has none of that name.
+const nlohmann::json& member(const nlohmann::json& object, const char* key);
+// The member when it is an array, else an empty one.
+const nlohmann::json& list(const nlohmann::json& object, const char* key);
+std::string text(const nlohmann::json& object, const char* key);
+std::string visible_text(const nlohmann::json& value);
+std::uint64_t count(const nlohmann::json& object, const char* key);
+double number(const nlohmann::json& object, const char* key);
+
+std::string counted(std::uint64_t n, std::string_view what);   // "1 line", "2 lines"
+// "path:12", or "path at byte 99" of a binary file.
+std::string place(const nlohmann::json& evidence);
+// The headline of an action: "ISOLATE"; step: the one of the ladder that gave the answer.
+std::string headline(const std::string& action, const std::string& step);
+std::string taken_step(const nlohmann::json& document);
+// Ids of the findings that the targets rest on, in their order, each once.
+std::vector<std::string> grounds(const nlohmann::json& document);
+// For XML and HTML: the five characters of markup; of control characters visible() has left tabs
+// only.
+std::string escaped(std::string_view text);
+// FNV-1a, 16 hexadecimal digits.
+std::string fingerprint(std::string_view text);
+
+}   // namespace culprit::report

@@ -1,0 +1,183 @@
+// One page to look at and to mail: the answer on the first screen, pictures where there is
+// something to see, then what it rests on.
+#include <fmt/format.h>
+
+#include "report/html.hpp"
+#include "report/terminal.hpp"
+
+namespace culprit::report {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostTargets = 12;
+constexpr std::size_t kMostNext = 24;
+
+const char* colour_of(const std::string& action) {
+  if (action == "none") return "green";
+  if (action == "isolate" || action == "offline") return "red";
+  return action == "investigate" ? "blue" : "orange";
+}
+
+// A host by its name, anything else with its kind before it.
+std::string named(const json& target) {
+  const std::string kind = text(target, "kind"), id = text(target, "id");
+  if (kind == "job") return "the job";
+  return kind == "host" || (kind == "gpu" && id.find('/') != std::string::npos) ? id
+                                                                                : kind + " " + id;
+}
+
+std::string targets(const json& verdict) {
+  std::string out;
+  const json& all = list(verdict, "targets");
+  for (std::size_t i = 0; i < all.size() && i < kMostTargets; ++i) {
+    const double percent = number(all[i], "confidence") * 100;
+    const std::string kind = text(all[i], "kind");
+    out += fmt::format("<li>{} <strong>{}</strong>: {:.0f} % sure</li>\n",
+                       kind == "job" ? "the" : escaped(kind), html_text(all[i], "id"), percent);
+  }
+  if (all.size() > kMostTargets)
+    out += fmt::format("<li>and {} more</li>\n", all.size() - kMostTargets);
+  return out.empty() ? "" : "<ul class=\"targets\">\n" + out + "</ul>\n";
+}
+
+std::string next_steps(const json& verdict) {
+  std::string out;
+  const json& all = list(verdict, "next");
+  for (std::size_t i = 0; i < all.size() && i < kMostNext; ++i) {
+    const std::string kind = text(all[i], "kind"), said = html_text(all[i], "text");
+    out += kind == "command"   ? "<li><code class=\"copy\">" + said + "</code></li>\n"
+           : kind == "collect" ? "<li>Collect next time: " + said + "</li>\n"
+                               : "<li>" + said + "</li>\n";
+  }
+  return out.empty() ? "" : "<h2>What to do next</h2>\n<ol class=\"next\">\n" + out + "</ol>\n";
+}
+
+std::string fact(const char* name, const std::string& value) {
+  return value.empty() ? "" : fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, value);
+}
+
+std::string facts(const json& d) {
+  const json& incident = member(d, "incident");
+  const json& bundle = member(d, "bundle");
+  const std::string symptom = text(incident, "symptom");
+  const std::string start = text(incident, "start"), end = text(incident, "end");
+  std::string when = html_clock(start, true);
+  if (!end.empty() && end != start) {
+    const bool day = start.size() < 10 || end.substr(0, 10) != start.substr(0, 10);
+    when += (when.empty() ? "until " : " to ") + html_clock(end, day);
+  }
+  const std::uint64_t world = count(bundle, "world_size"), seen = count(bundle, "ranks");
+  std::string ranks =
+      world == 0 ? (seen == 0 ? "" : fmt::format("{} named", seen)) : std::to_string(world);
+  if (world != 0 && seen < world) ranks += fmt::format(", {} of them in the logs", seen);
+  const std::size_t hosts = list(bundle, "hosts").size();
+  const std::string restart = text(member(d, "verdict"), "restart");
+  return "<dl class=\"facts\">\n" + fact("Symptom", symptom == "None" ? "none" : escaped(symptom)) +
+         fact("When (UTC)", when) + fact("Ranks", ranks) +
+         fact("Hosts", hosts == 0 ? "" : std::to_string(hosts)) +
+         fact("Restart the job", restart == "yes"            ? "yes, as it is"
+                                 : restart == "no"           ? "not before somebody has looked"
+                                 : restart == "after_repair" ? "after the steps below"
+                                                             : "") +
+         "</dl>\n";
+}
+
+std::string title_of(const json& d) {
+  const json& verdict = member(d, "verdict");
+  const json& who = list(verdict, "targets");
+  std::string out = headline(text(verdict, "action"), taken_step(d));
+  if (!who.empty() && text(verdict, "action") != "none") out += " " + named(who[0]);
+  return out;
+}
+
+}   // namespace
+
+std::string html_section(const char* id, const std::string& title, const std::string& lead,
+                         const std::string& body) {
+  if (body.empty()) return "";
+  return fmt::format(
+      "<section aria-labelledby=\"{0}\">\n<h2 id=\"{0}\">{1}</h2>\n{2}{3}</section>\n", id, title,
+      lead.empty() ? "" : "<p class=\"lead\">" + lead + "</p>\n", body);
+}
+
+std::string html_picture(const char* id, int width, int height, const std::string& title,
+                         const std::string& description, const std::string& content) {
+  return fmt::format(
+      "<div class=\"scroll wide\" tabindex=\"0\" role=\"group\" aria-label=\"{3}\">"
+      "<svg role=\"img\" viewBox=\"0 0 {1} {2}\" aria-labelledby=\"{0}-t {0}-d\">"
+      "<title id=\"{0}-t\">{3}</title><desc id=\"{0}-d\">{4}</desc>\n{5}</svg></div>\n",
+      id, width, height, escaped(title), escaped(description), content);
+}
+
+std::string html_clock(const std::string& iso, bool date) {
+  if (iso.size() < 19) return "";
+  return escaped((date ? iso.substr(0, 10) + " " : std::string{}) + iso.substr(11, 8));
+}
+
+std::string html_label(const std::string& name, std::size_t most) {
+  if (columns(name) <= most) return escaped(name);
+  std::size_t end = 0;
+  for (std::size_t shown = 0; end < name.size() && shown + 1 < most; ++shown)
+    for (++end; end < name.size() && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80;) ++end;
+  return escaped(name.substr(0, end)) + "…";
+}
+
+std::string html_verdict(const json& d) {
+  const json& verdict = member(d, "verdict");
+  const std::string action = text(verdict, "action"), precision = text(verdict, "precision");
+  const json& who = list(verdict, "targets");
+  std::string name;
+  if (action != "none")
+    for (std::size_t i = 0; i < who.size() && i < 3; ++i)
+      name += (i == 0 ? "" : ", ") + escaped(named(who[i]));
+  if (action != "none" && who.size() > 3) name += fmt::format(" and {} more", who.size() - 3);
+  const std::string how = name.empty() || precision == "exact" ? ""
+                          : precision == "group"               ? " (a group)"
+                                                               : " (candidates)";
+  const std::string word = headline(action, taken_step(d));
+  std::string out = fmt::format("<div class=\"verdict {}\">\n", colour_of(action));
+  out += name.empty() ? "<h1 class=\"action\">" + word + "</h1>\n"
+                      : "<h1><span class=\"action\">" + word + "</span> " + name + how + "</h1>\n";
+  if (!member(member(d, "bundle"), "complete").is_null() &&
+      member(member(d, "bundle"), "complete") == false)
+    out +=
+        "<p><strong>Incomplete bundle:</strong> not all of it was read; <a href=\"#notes\">what is "
+        "missing</a>.</p>\n";
+  out += "<p class=\"summary\">" + html_text(verdict, "summary") + "</p>\n";
+  if (action != "none") out += targets(verdict);
+  out += facts(d) + "</div>\n";
+  if (const std::string next = next_steps(verdict); !next.empty())
+    out += "<div>" + next + "</div>\n";
+  return out;
+}
+
+namespace {
+
+std::string to_html(const std::string& document, const RenderOptions& options) {
+  const json d = json::parse(document, nullptr, false);
+  std::string out =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"referrer\" content=\"no-referrer\">\n";
+  out += "<title>" + escaped(title_of(d)) + "</title>\n<style>\n" + kHtmlStyle +
+         "</style>\n</head>\n<body>\n<main>\n";
+  out += html_verdict(d) + html_timeline(d) + html_rank_map(d) + html_steps(d) + html_time(d) +
+         html_evidence(d, options) + html_ladder(d) + html_other_findings(d, options) +
+         html_ledger(d) + html_notes(d);
+  out += "</main>\n<footer><small>Written by culprit from bundle " +
+         html_text(member(d, "bundle"), "digest") +
+         ". Every claim leads to a file and a line of it; nothing here was loaded from "
+         "elsewhere.</small></footer>\n</body>\n</html>\n";
+  return out;
+}
+
+}   // namespace
+
+extern const Format kHtml;
+constinit const Format kHtml{"html", "report.html", to_html};
+
+}   // namespace culprit::report
