@@ -171,14 +171,20 @@ std::string tooltip(const Mark& m) {
          (m.doubt > 0 ? fmt::format(" (to within {:.3g} s)", m.doubt) : "");
 }
 
+// Lines of how well times are known lie below all marks.
+struct Layers {
+  std::string doubts, marks;
+};
+
 // One mark: a bar, at least a disc, with its number in the chain.
-std::string drawn(const Mark& m, const Axis& axis, double y) {
+void draw_mark(const Mark& m, const Axis& axis, double y, Layers& layers) {
   const double r = m.number != 0 ? 9 : m.ground ? 7 : 5;
   const double a = axis(m.begin), b = std::max(a, axis(m.end));
-  std::string out = "<g><title>" + tooltip(m) + "</title>";
   const double low = axis(m.begin - m.doubt), high = axis(m.end + m.doubt);
   if (m.doubt >= 1 && high - low > 2 * r)
-    out += fmt::format("<path class=\"doubt\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>", low, y, high);
+    layers.doubts += fmt::format("M{:.1f} {:.1f}H{:.1f}", low, y, high);
+  std::string& out = layers.marks;
+  out += "<g><title>" + tooltip(m) + "</title>";
   out += fmt::format(
       "<rect class=\"f-{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.0f}\" "
       "rx=\"{:.0f}\"/>",
@@ -186,11 +192,11 @@ std::string drawn(const Mark& m, const Axis& axis, double y) {
   if (m.number != 0)
     out +=
         fmt::format("<text class=\"on\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", a, y + 4, m.number);
-  return out + "</g>\n";
+  out += "</g>\n";
 }
 
 // Marks at the same time stand below each other. Returns the lane's rows.
-std::size_t draw_lane(const Lane& lane, const Axis& axis, double top, std::string& out) {
+std::size_t draw_lane(const Lane& lane, const Axis& axis, double top, Layers& out) {
   std::vector<double> taken;
   for (const Mark* m : lane.marks) {
     const double a = axis(m->begin) - 10, b = std::max(a, axis(m->end)) + 11;
@@ -200,7 +206,7 @@ std::size_t draw_lane(const Lane& lane, const Axis& axis, double top, std::strin
       row = taken.insert(taken.end(), 0);
     }
     *row = b;
-    out += drawn(*m, axis, top + kRow * (static_cast<double>(row - taken.begin()) + 0.5));
+    draw_mark(*m, axis, top + kRow * (static_cast<double>(row - taken.begin()) + 0.5), out);
   }
   return std::max<std::size_t>(1, taken.size());
 }
@@ -234,7 +240,8 @@ std::string picture(const json& d, const std::vector<Mark>& marks, const std::ve
   const auto failure = seconds(text(member(d, "incident"), "start"));
   if (failure) moments.insert(*failure);
   const Axis axis(std::move(moments));
-  std::string body, labels;
+  Layers body;
+  std::string labels;
   double y = kTop;
   for (std::size_t i = 0; i < all.size() && i < kMostLanes; ++i) {
     const std::size_t rows = draw_lane(all[i], axis, y, body);
@@ -252,15 +259,18 @@ std::string picture(const json& d, const std::vector<Mark>& marks, const std::ve
         "<path class=\"first\" d=\"M{0:.1f} 20V{1:.1f}\"/><text class=\"{2}\" x=\"{0:.1f}\" "
         "y=\"14\">{3}</text>\n",
         x, y, x > kRight - 40 ? "end" : "mid",
-        text(member(d, "verdict"), "action") == "mitigate" ? "slow from here" : "first failure");
+        text(member(d, "verdict"), "action") == "mitigate" ? "slow from here"
+                                                           : "first sign of failure");
   }
+  const std::string doubts =
+      body.doubts.empty() ? "" : "<path class=\"doubt\" d=\"" + body.doubts + "\"/>\n";
   const std::size_t lanes = all.size();
   return html_picture("timeline-picture", kWidth, static_cast<int>(y) + 24,
                       "Timeline of the incident",
                       fmt::format("{} in {} from {}. The events are listed below.",
                                   counted(marks.size(), "mark"), counted(lanes, "lane"),
                                   text(member(*marks.front().finding, "interval"), "start")),
-                      ticks(axis, y) + labels + first + body);
+                      ticks(axis, y) + labels + first + doubts + body.marks);
 }
 
 std::string legend() {
@@ -317,13 +327,18 @@ std::string html_timeline(const json& d) {
   const std::vector<Lane> all = lanes(d, marks);
   const std::string drawn_marks = picture(d, marks, all);
   const std::string chain = chain_table(d);
+  const std::string rest =
+      all.size() > kMostLanes
+          ? fmt::format(" {} more lanes are only in the lists.", all.size() - kMostLanes)
+          : "";
   const bool numbered =
       std::any_of(marks.begin(), marks.end(), [](const Mark& m) { return m.number != 0; });
   const std::string lead =
       marks.empty()
           ? ""
           : (numbered ? std::string("Numbers are those of the chain below. ") : "") +
-                "Stretches without events are drawn short; thin lines: how well a time is known.";
+                "Stretches without events are drawn short; thin lines: how well a time is known." +
+                rest;
   return html_section(
       "timeline", "What happened", lead,
       drawn_marks.empty() ? chain : drawn_marks + legend() + chain + lane_lists(all));
