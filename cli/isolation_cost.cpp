@@ -55,7 +55,7 @@ std::string going_on(const std::set<std::string>& machines, const analyze::Topol
 std::string isolation_cost(const Verdict& verdict, const analyze::Facts& facts, const analyze::Topology& topology) {
   if (verdict.action != "isolate") return {};
   const auto machines = machines_of(verdict, topology);
-  if (machines.empty()) return "What the isolation costs is not known: nothing ties it to a machine.";
+  if (machines.empty()) return "Impact of the isolation: unknown; nothing ties it to a machine.";
   const std::vector<std::string> names(machines.begin(), machines.end());
   std::string out = fmt::format("Isolating {} takes out ", fold_hostlist(names));
   // GPUs: the ranks that are tied to those machines; else what the manifest says of every machine.
@@ -66,7 +66,7 @@ std::string isolation_cost(const Verdict& verdict, const analyze::Facts& facts, 
   if (facts.world_size > 0 && static_cast<std::int64_t>(topology.host_of.size()) == facts.world_size) gpus = tied;
   else if (per_node > 0 && per_node <= facts.world_size / n) gpus = per_node * n;
   const std::string on = going_on(machines, topology);
-  if (gpus == 0) return out + fmt::format("{} machine{}; its share of the job, and whether that can go on without a spare, nothing tells (ranks with their hosts, parallel layout).", n, n == 1 ? "" : "s");
+  if (gpus == 0) return out + fmt::format("{} machine{}. Impact on the job: unknown; the rank-to-host map and the parallel layout are missing (add a job.json).", n, n == 1 ? "" : "s");
   out += fmt::format("{} of {} GPUs ({:.{}f} % of the job)", gpus, facts.world_size, 100.0 * static_cast<double>(gpus) / static_cast<double>(facts.world_size), gpus * 100 < facts.world_size ? 1 : 0);
   return out + (on.empty() ? "; whether it can go on without a spare machine depends on its parallel layout, which is not known." : "; " + on + ".");
 }

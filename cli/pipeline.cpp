@@ -424,7 +424,7 @@ Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, s
   out.ranks = facts.ranks;
   out.notes = facts.notes;
   out.notes.insert(out.notes.end(), topology.notes.begin(), topology.notes.end());
-  if (!facts.zone_known) out.notes.push_back("times without a zone were taken for UTC; a job.json with \"timezone\" settles it");
+  if (!facts.zone_known) out.notes.push_back("UTC is assumed for times without a zone; set \"timezone\" in job.json, or --timezone");
   std::map<std::string, std::size_t> unread;
   for (const MemberRow& m : out.members)
     if (m.format == "metrics") ++unread[m.format];

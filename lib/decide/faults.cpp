@@ -188,8 +188,8 @@ Answer user_code(Walk& w) {
   if (ranks.size() == 1) v.summary = fmt::format("The program failed, no machine did: rank {} alone raised {}{}.", rank_names[0], said.empty() ? what : said, place);
   else if (ranks.empty()) v.summary = fmt::format("The program failed, no machine did: {}{}.", said.empty() ? what : said, place);
   else v.summary = fmt::format("The program failed on {} ranks alike, no machine did: {}{}.", ranks.size(), said.empty() ? what : said, place);
-  if (ranks.size() == 1 && w.incident.ranks > 1) next(v, "plan", fmt::format("Only rank {} met it: look at what that rank alone has (its data, its pipeline stage, its configuration).", rank_names[0]));
-  next(v, "plan", memory ? "Reduce the micro-batch, sequence length or activation memory, or go back to the last settings that fitted." : fmt::format("Go back to the last code and configuration that ran past this point, or fix {}; a restart alone meets it again.", f->subject.kind == "code" ? f->subject.id : "the program"));
+  if (ranks.size() == 1 && w.incident.ranks > 1) next(v, "plan", fmt::format("Only rank {} failed this way: look at what only that rank has (its data, its pipeline stage, its configuration).", rank_names[0]));
+  next(v, "plan", memory ? "Reduce the micro-batch, sequence length or activation memory, or go back to the last settings that fitted." : fmt::format("Go back to the last code and configuration that ran past this point, or fix {}; a restart without a fix will fail again.", f->subject.kind == "code" ? f->subject.id : "the program"));
   return taken(fmt::format("{}{} on {}", what, place, ranks.empty() ? "unnamed ranks" : ranks.size() == 1 ? "rank " + rank_names[0] : fmt::format("{} ranks", ranks.size())));
 }
 

@@ -129,8 +129,8 @@ Answer stopped_rank(Walk& w) {
       for (const std::int64_t r : f.ranks) if (f.ranks.size() <= 4) target(v, {"rank", std::to_string(r)}, f.confidence, because(f));
     v.summary = f.event_class == "hang/left_early" ? fmt::format("The program, no machine: {} left while the others still wait for it in {}.", who(f), in_group(f))
                                                     : fmt::format("The program, no machine: {}{}.", f.why, number(f, "code").empty() ? "" : " (" + number(f, "code") + ")");
-    next(v, "plan", f.event_class == "hang/left_early" ? "Look at what decides how many steps a rank makes: uneven data, a condition on the rank, an early exit. A restart alone meets it again."
-                                                       : "Find the branch that some ranks take and others do not (a condition on rank, data or step around a collective), or go back to the last code that ran past this point. A restart alone meets it again.");
+    next(v, "plan", f.event_class == "hang/left_early" ? "Look at what decides how many steps a rank makes: uneven data, a condition on the rank, an early exit. A restart without a fix will fail again."
+                                                       : "Find the branch that some ranks take and others do not (a condition on rank, data or step around a collective), or go back to the last code that ran past this point. A restart without a fix will fail again.");
     next(v, "collect", "TORCH_DISTRIBUTED_DEBUG=DETAIL for one run: torch then compares every collective before it starts");
     return taken(f.why);
   }

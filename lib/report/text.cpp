@@ -153,7 +153,7 @@ std::string to_text(const std::string& document, const RenderOptions& options) {
   }
 
   if (!v["next"].empty()) {
-    out += "\n" + p.heading("WHAT TO DO NEXT") + "\n";
+    out += "\n" + p.heading("NEXT STEPS") + "\n";
     std::size_t n = 0;
     for (const json& step : v["next"]) {
       if (n++ >= (options.verbose ? 64u : 6u)) break;
