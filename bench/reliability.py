@@ -79,4 +79,5 @@ def main():
         100 * sum(r[2] for r in rows) / len(rows), len(isolated), 100 * min([r[4] for r in isolated if r[4] is not None] or [0])))
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -48,7 +48,7 @@ Burst ranked_burst(std::vector<const Edge*> edges) {
 }
 
 bool stands_out(const Burst& burst, const RootDiagParams& params) {
-  return burst.edges.size() >= 2 && burst.cover() >= params.cover && static_cast<double>(burst.second()) <= params.ahead * static_cast<double>(burst.ranked.front().first);
+  return burst.edges.size() >= kLeastOfBurst && burst.cover() >= params.cover && static_cast<double>(burst.second()) <= params.ahead * static_cast<double>(burst.ranked.front().first);
 }
 
 // What broke before the first pause that is long for these breaks: a cascade follows the cause within seconds, and counted
@@ -151,7 +151,7 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
     f.subject = {"host", best.second};
     f.host = best.second;
     f.hosts = {best.second};
-    f.confidence = by_order ? confidence::kFirstByOrder : 0.6 + 0.3 * cover - (burst.edges.size() < 3 ? 0.15 : 0.0);
+    f.confidence = by_order ? confidence::kFirstByOrder : 0.6 + 0.3 * cover;
     f.title = "host whose connections broke first";
     f.why = fmt::format("{} of the {} connections that broke first touch {}; the next host touches {}.", best.first, burst.edges.size(), best.second, second);
     f.action = "isolate_node";
@@ -196,10 +196,13 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   f.id = "root_diag/none";
   f.subject = {"job", "job"};
   f.scope = Scope::job_wide;
-  f.outcome = burst.edges.size() < 2 ? Outcome::not_enough_evidence : Outcome::ruled_out;
+  // Two hosts that report each other are a pair (Aegis: at most two reporters); two reports of three hosts tell nothing.
+  const bool pair = burst.edges.size() == 2 && ranked.size() == 2;
+  f.outcome = burst.edges.size() < kLeastOfBurst && !pair ? Outcome::not_enough_evidence : Outcome::ruled_out;
   f.confidence = 0.5;
   f.title = "no host stands out among the broken connections";
-  f.why = burst.edges.size() < 2 ? fmt::format("One connection only, {} to {}: either end may be at fault.", burst.edges.front()->reporter, burst.edges.front()->peer)
+  f.why = burst.edges.size() == 2 && !pair ? fmt::format("Two connections only, and {} is an end of {} of them: too few to tell which end is at fault.", best.second, best.first)
+        : burst.edges.size() < 2 ? fmt::format("One connection only, {} to {}: either end may be at fault.", burst.edges.front()->reporter, burst.edges.front()->peer)
                            : fmt::format("Of {} connections that broke first, {} touch {} and {} touch {}: nobody is clearly ahead.", burst.edges.size(), best.first, best.second, second, ranked.size() > 1 ? ranked[1].second : "no other");
   for (const auto& [n, host] : ranked) f.hosts.push_back(host);
   std::sort(f.hosts.begin(), f.hosts.end());

@@ -267,7 +267,11 @@ Answer network_alerts(Walk& w) {
   if (!after_effects(w)) return ruled_out(fmt::format("{} on {}, but no rank reports failed communication", f.event_class, list(c->hosts)));
   const Finding* diag = nullptr;
   for (const Finding& one : w.incident.findings) if (one.analysis == "root_diag" && one.outcome == Outcome::fired) diag = &one;
-  if (diag != nullptr && diag->subject.kind == "host" && std::find(c->hosts.begin(), c->hosts.end(), diag->subject.id) == c->hosts.end())
+  // Its own alert and connections of its own that broke are two sources; the others' connections are a third opinion.
+  const bool touched = std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& one) {
+    return one.outcome == Outcome::fired && one.analysis == "classify" && one.role == Role::cascade && one.symptom == "Infiniband Error" && std::any_of(one.hosts.begin(), one.hosts.end(), [&](const std::string& host) { return std::find(c->hosts.begin(), c->hosts.end(), host) != c->hosts.end(); });
+  });
+  if (diag != nullptr && !touched && diag->subject.kind == "host" && std::find(c->hosts.begin(), c->hosts.end(), diag->subject.id) == c->hosts.end())
     return ruled_out(fmt::format("the broken connections point at {}, not at {}", diag->subject.id, list(c->hosts)));
   Verdict& v = w.verdict;
   v.symptom = f.symptom;
