@@ -46,6 +46,18 @@ const ExitFact* first_bad_end(const Walk& w) {
   return out;
 }
 
+// What the rules made of the same end: a target rests on a finding.
+std::vector<std::string> findings_of(const Walk& w, const ExitFact& x) {
+  std::vector<std::string> out;
+  for (const Finding& f : w.incident.findings) {
+    if (f.outcome != Outcome::fired || f.analysis != "classify" || f.event_class.rfind("proc_", 0) != 0 || out.size() >= 6) continue;
+    const bool of_rank = x.rank && std::find(f.ranks.begin(), f.ranks.end(), *x.rank) != f.ranks.end();
+    const bool of_host = x.host && std::find(f.hosts.begin(), f.hosts.end(), *x.host) != f.hosts.end();
+    if (of_rank || of_host) out.push_back(f.id);
+  }
+  return out;
+}
+
 struct Ending {
   const char* action;
   const char* meaning;
@@ -118,7 +130,7 @@ Answer process_ended(Walk& w) {
   const std::string how = signal != 0 ? fmt::format("was ended by {} (exit code {})", signal_name(signal), x->code) : fmt::format("ended with exit code {} and left no traceback", x->code);
   v.start = x->time;
   if (signal == 9) v.symptom = "CPU OOM";
-  if (x->rank) target(v, {"rank", std::to_string(*x->rank)}, 0.5, {});
+  if (const auto because = findings_of(w, *x); x->rank && !because.empty()) target(v, {"rank", std::to_string(*x->rank)}, 0.5, because);
   v.summary = fmt::format("{}{} {}{}: {}.", static_cast<char>(std::toupper(static_cast<unsigned char>(process[0]))), process.substr(1), how, at(x->time), ending.meaning);
   quote_leads(w, strongest_leads(w));
   next(v, "plan", ending.advice);
