@@ -72,7 +72,18 @@ std::optional<Zone> Zone::named(std::string_view text) {
   return zone;
 }
 
+namespace {
+
+// So near to what 64 bits hold that an offset would leave it: no clock shows such a time.
+bool at_the_edge(Nanoseconds t) {
+  constexpr Nanoseconds kMargin = 3 * 86'400 * kSecond;
+  return t < std::numeric_limits<Nanoseconds>::min() + kMargin || t > std::numeric_limits<Nanoseconds>::max() - kMargin;
+}
+
+}  // namespace
+
 Nanoseconds Zone::utc(Nanoseconds local, Nanoseconds& uncertainty) const {
+  if (at_the_edge(local)) return local;
   if (rules_ == nullptr) return local - offset_;
   const Nanoseconds whole = floor_second(local);
   // A civil time is told as seconds since 1970 as if it were UTC.
