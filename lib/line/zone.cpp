@@ -1,6 +1,7 @@
 #include "line/zone.hpp"
 
 #include <chrono>
+#include <limits>
 
 #include <cctz/time_zone.h>
 
