@@ -26,6 +26,7 @@ constexpr std::int64_t kTp = 8, kPp = 8;
 double seconds_since(std::chrono::steady_clock::time_point begin) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
 
 void fill(store::Database& db, std::int64_t world, std::int64_t culprit) {
+  if (!db.begin_ingest()) std::abort();
   MemberSink& sink = db.sink();
   const std::int64_t dp = world / (kTp * kPp);
   const auto rank_of = [&](std::int64_t t, std::int64_t d, std::int64_t p) { return t + kTp * (d + dp * p); };

@@ -11,9 +11,9 @@
 #include "analyze/slow_what_if.hpp"
 #include "ingest/call_table.hpp"
 #include "ingest/table_times.hpp"
-#include "pace.hpp"
+#include "diagnose/pace.hpp"
 #include "pack.hpp"
-#include "pipeline.hpp"
+#include "incident.hpp"
 #include "schema/schema.hpp"
 #include "table_file.hpp"
 
@@ -141,7 +141,7 @@ Result<Exit> of_incident(const Arguments& arguments) {
   CULPRIT_TRY(params, changepoint_params(arguments));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(incident, open_incident(arguments, pack));
-  const Pace pace = pace_of(incident.db, incident.facts, params.fail_slow);
+  const diagnose::Pace pace = diagnose::pace_of(incident.db, incident.resolved.facts, params.fail_slow);
   const analyze::JobSteps& steps = pace.steps;
   NamedSeries series;
   series.name = "iteration time (ms)";
@@ -160,7 +160,7 @@ Result<Exit> of_incident(const Arguments& arguments) {
   for (const std::string& path : steps.sources) series.notes.push_back("steps are those of " + path);
   if (!steps.from_calls.empty()) series.notes.push_back(steps.from_calls);
   if (steps.from_times) series.notes.push_back("no step times are printed: they are the distances of the lines' times");
-  for (const Finding& f : analyze::what_if_findings(incident.facts, analyze::make_topology(incident.facts), steps, pace.report, pace.iterations, pace.series))
+  for (const Finding& f : analyze::what_if_findings(incident.resolved.facts, incident.resolved.topology, steps, pace.report, pace.iterations, pace.series))
     if (f.outcome == Outcome::fired) series.notes.push_back(fmt::format("from iteration {}: {}", f.id.substr(f.id.rfind('/') + 1), f.title));
   print_changepoints(arguments, {series}, false, series.name, params);
   return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;

@@ -9,7 +9,7 @@
 #include "changepoints.hpp"
 #include "model/json.hpp"
 #include "pack.hpp"
-#include "pipeline.hpp"
+#include "terminal.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::cli {

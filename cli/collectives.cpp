@@ -9,7 +9,9 @@
 #include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "pack.hpp"
-#include "pipeline.hpp"
+#include "diagnose/calls.hpp"
+#include "incident.hpp"
+#include "terminal.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::cli {
@@ -130,10 +132,10 @@ Result<Exit> run_collectives(const Arguments& arguments) {
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(incident, open_incident(arguments, pack));
-  auto& [db, facts, incomplete] = incident;
-  const auto topology = analyze::make_topology(facts);
-  const auto report = collectives_of(facts, topology, analyze::collect_signals(facts, pack));
-  auto findings = analyze::collective_findings(report, slow_ranks_of(db, facts), facts, topology);
+  auto& [db, resolved, incomplete] = incident;
+  const auto& [facts, topology] = resolved;
+  const auto report = diagnose::collectives_of(facts, topology, analyze::collect_signals(facts, pack));
+  auto findings = analyze::collective_findings(report, diagnose::slow_ranks_of(db, facts), facts, topology);
   CULPRIT_CHECK(db.save_findings("collectives", findings));
   const Printer printer(arguments, facts, topology, report, findings);
   if (wants_json(arguments)) print(mark_incomplete(printer.json(), incomplete));

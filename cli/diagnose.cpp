@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
-#include "history.hpp"
+#include "diagnose/analyse.hpp"
+#include "diagnose/conclude.hpp"
+#include "diagnose/history.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
 #include "pack.hpp"
-#include "pipeline.hpp"
+#include "incident.hpp"
+#include "terminal.hpp"
 #include "plan/group_command.hpp"
 #include "report/report.hpp"
 
@@ -83,22 +86,18 @@ Result<> write_file(const std::filesystem::path& path, const std::string& text) 
   return {};
 }
 
-// --fail-on LEVEL: 1 when a finding that fired is at least that severe. Any action but `mitigate` says that the job ended
-// or stands still, which is critical whatever the severity of the finding that led there; so is an unknown cause.
-Result<bool> gate(const Arguments& arguments, const std::string& document) {
-  if (!arguments.has("fail-on")) return false;
-  const std::string level = arguments.get("fail-on");
-  const auto asked = severity_named(level);
-  if (!asked) return usage_error(fmt::format("--fail-on takes info, warning, distributed or critical, not '{}'", level));
-  const auto d = nlohmann::json::parse(document, nullptr, false);
-  if (d["verdict"]["action"] == "none") return false;
-  for (const auto& f : d["findings"])
-    if (f["outcome"] == "fired" && severity_named(f["severity"].get<std::string>()).value_or(Severity::info) >= *asked) return true;
-  return d["verdict"]["action"] != "mitigate";
+Result<Severity> gate_level(const Arguments& arguments) {
+  const std::string level = arguments.get("fail-on", "critical");
+  if (const auto asked = severity_named(level)) return *asked;
+  return usage_error(fmt::format("--fail-on takes info, warning, distributed or critical, not '{}'", level));
 }
 
-Result<Exit> finish(const Arguments& arguments, const std::string& document, bool incomplete) {
-  CULPRIT_TRY(tripped, gate(arguments, document));
+Result<Exit> finish(const Arguments& arguments, std::string_view action, std::span<const Finding> findings, bool incomplete) {
+  bool tripped = false;
+  if (arguments.has("fail-on")) {
+    CULPRIT_TRY(level, gate_level(arguments));
+    tripped = diagnose::fails(action, findings, level);
+  }
   if (incomplete && arguments.has("strict")) return Exit::incomplete;
   return tripped ? Exit::gate : Exit::finished;
 }
@@ -106,9 +105,9 @@ Result<Exit> finish(const Arguments& arguments, const std::string& document, boo
 Result<Exit> run_diagnose(const Arguments& arguments) {
   if (arguments.positional().empty()) return usage_error("diagnose needs a bundle: a folder, an archive, a file, or - for standard input").hint("culprit diagnose job.tar.gz");
   CULPRIT_CHECK(check_report_format(arguments));
-  if (arguments.has("fail-on") && !severity_named(arguments.get("fail-on"))) return usage_error(fmt::format("--fail-on takes info, warning, distributed or critical, not '{}'", arguments.get("fail-on")));
+  CULPRIT_CHECK(gate_level(arguments));
   CULPRIT_TRY(pack, load_pack(arguments));
-  CULPRIT_TRY(history, load_history(arguments));
+  CULPRIT_TRY(history, diagnose::load_history(arguments.all("history")));
   std::filesystem::path folder;
   std::string path = arguments.get("db");
   if (arguments.has("out")) {
@@ -120,10 +119,11 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
   }
   CULPRIT_TRY(db, open_new(arguments, path));
   CULPRIT_TRY(read, read_bundles(arguments, pack, db));
-  CULPRIT_TRY(facts, resolve(db, true));
-  Pictures pictures;
-  CULPRIT_TRY(findings, analyse(db, facts, pack, &pictures));
-  CULPRIT_TRY(document, conclude(db, facts, std::move(findings), history, std::move(pictures)));
+  CULPRIT_TRY(incident, diagnose::resolve(db, true));
+  diagnose::Pictures pictures;
+  CULPRIT_TRY(findings, diagnose::analyse(db, incident, pack, &pictures));
+  CULPRIT_TRY(conclusion, diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
+  const std::string& document = conclusion.document;
   if (!folder.empty()) {
     const std::string placed = with_place(document, place_of(arguments, path));
     for (const report::Format* f : report::formats())
@@ -131,7 +131,7 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
   }
   print(rendered(arguments, document, chosen_format(arguments), path));
   if (!folder.empty()) remark(arguments, fmt::format("database and reports are in {}", folder.string()));
-  return finish(arguments, document, read.incomplete);
+  return finish(arguments, conclusion.verdict.action, conclusion.findings, read.incomplete);
 }
 
 Result<Exit> run_ingest(const Arguments& arguments) {
@@ -141,7 +141,7 @@ Result<Exit> run_ingest(const Arguments& arguments) {
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(db, open_new(arguments, arguments.get("db")));
   CULPRIT_TRY(read, read_bundles(arguments, pack, db));
-  CULPRIT_CHECK(resolve(db, true));
+  CULPRIT_CHECK(diagnose::resolve(db, true));
   CULPRIT_CHECK(db.set_meta("state", "done"));
   std::string out;
   auto members = db.members();
@@ -168,13 +168,13 @@ Result<Exit> run_classify(const Arguments& arguments) {
   if (!arguments.has("db")) return usage_error("classify needs a database").hint("culprit classify -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
-  CULPRIT_TRY(history, load_history(arguments));
+  CULPRIT_TRY(history, diagnose::load_history(arguments.all("history")));
   CULPRIT_TRY(db, open_database(arguments, store::Access::write));
-  CULPRIT_TRY(facts, resolve(db, true));
-  Pictures pictures;
-  CULPRIT_TRY(findings, analyse(db, facts, pack, &pictures));
-  CULPRIT_TRY(document, conclude(db, facts, std::move(findings), history, std::move(pictures)));
-  const auto d = nlohmann::json::parse(document, nullptr, false);
+  CULPRIT_TRY(incident, diagnose::resolve(db, true));
+  diagnose::Pictures pictures;
+  CULPRIT_TRY(findings, diagnose::analyse(db, incident, pack, &pictures));
+  CULPRIT_TRY(conclusion, diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
+  const auto d = nlohmann::json::parse(conclusion.document, nullptr, false);
   if (chosen_format(arguments) == "json") {
     print(d["findings"].dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else {
@@ -193,7 +193,7 @@ Result<Exit> run_report(const Arguments& arguments) {
   const auto document = db.verdict();
   if (!document) return usage_error("this database has no verdict yet").at({arguments.get("db"), 0}).hint("culprit classify -d " + arguments.get("db"));
   print(rendered(arguments, *document, chosen_format(arguments), arguments.get("db")));
-  return finish(arguments, *document, db.partial());
+  return finish(arguments, db.verdict_action(), db.findings(), db.partial());
 }
 
 constexpr OptionSpec kOutput[] = {

@@ -7,7 +7,8 @@
 #include "command.hpp"
 #include "model/json.hpp"
 #include "pack.hpp"
-#include "pipeline.hpp"
+#include "incident.hpp"
+#include "terminal.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::cli {
@@ -115,7 +116,8 @@ Result<Exit> run_drift(const Arguments& arguments) {
     CULPRIT_TRY(read, read_bundles(arguments, pack, db));
     incomplete = read.incomplete;
   }
-  CULPRIT_TRY(facts, resolve(db, true));
+  CULPRIT_TRY(resolved, diagnose::resolve(db, true));
+  const analyze::Facts& facts = resolved.facts;
   const DriftReport report = analyze::compare_settings(facts, rules::DriftRules::built_in());
   auto findings = analyze::drift_findings(report, facts);
   CULPRIT_CHECK(db.save_findings("drift", findings));

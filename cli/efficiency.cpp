@@ -10,9 +10,9 @@
 #include "analyze/loss_signals.hpp"
 #include "command.hpp"
 #include "model/json.hpp"
-#include "pace.hpp"
+#include "diagnose/pace.hpp"
 #include "pack.hpp"
-#include "pipeline.hpp"
+#include "incident.hpp"
 #include "ingest/table_times.hpp"
 #include "report/terminal.hpp"
 #include "table_file.hpp"
@@ -119,13 +119,13 @@ Result<Progress> from_table(const ingest::BareTable& table, const std::string& p
 }
 
 Progress from_incident(const Incident& incident) {
-  const Pace pace = pace_of(incident.db, incident.facts);
+  const diagnose::Pace pace = diagnose::pace_of(incident.db, incident.resolved.facts);
   const analyze::JobSteps& steps = pace.steps;
   Progress out;
   out.slow = stretches_of(pace.report, [&](std::size_t i) { return steps.iteration[i] == kNoValue ? static_cast<std::int64_t>(i) : steps.iteration[i]; }, [&](const analyze::SlowInterval& s) { return analyze::interval_cost_ms(steps, s); });
-  for (Finding& f : stalls_of(incident.db, incident.facts, metrics_of(incident.db, incident.facts)))
+  for (Finding& f : diagnose::stalls_of(incident.db, incident.resolved.facts, diagnose::metrics_of(incident.db, incident.resolved.facts)))
     if (f.outcome == Outcome::fired) out.hints.push_back(std::move(f));
-  out.job = job_times(incident.facts, steps);
+  out.job = diagnose::job_times(incident.resolved.facts, steps);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps.iteration[i] == kNoValue) continue;
     analyze::LossRecord record{steps.iteration[i], {}, {}};

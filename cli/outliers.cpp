@@ -10,9 +10,10 @@
 #include "command.hpp"
 #include "ingest/metric_table.hpp"
 #include "model/json.hpp"
-#include "pace.hpp"
+#include "diagnose/pace.hpp"
 #include "pack.hpp"
-#include "pipeline.hpp"
+#include "incident.hpp"
+#include "terminal.hpp"
 #include "report/terminal.hpp"
 #include "table_file.hpp"
 
@@ -217,7 +218,7 @@ Result<Exit> run_outliers(const Arguments& arguments) {
   if (whole_incident) {
     CULPRIT_TRY(pack, load_pack(arguments));
     CULPRIT_TRY(incident, open_incident(arguments, pack));
-    const OutlierReport report = outliers_of(incident.db, incident.facts, metrics_of(incident.db, incident.facts), params);
+    const OutlierReport report = diagnose::outliers_of(incident.db, incident.resolved.facts, diagnose::metrics_of(incident.db, incident.resolved.facts), params);
     const Printer printer(arguments, report);
     print(wants_json(arguments) ? mark_incomplete(printer.json(), incident.incomplete) : printer.text());
     return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;

@@ -34,8 +34,8 @@ Result<> from_options(const PlanInput& input, const char* option, Places& places
 
 Result<> from_database(const Arguments& arguments, bool want_hosts, Cluster& out, Places& tors, Places& pods) {
   CULPRIT_TRY(incident, open_plan_incident(arguments));
-  const analyze::Facts& facts = incident.facts;
-  const analyze::Topology topology = analyze::make_topology(facts);
+  const analyze::Facts& facts = incident.resolved.facts;
+  const analyze::Topology& topology = incident.resolved.topology;
   if (want_hosts) {
     auto hosts = facts.hosts;
     // Without node ranks: by the first rank on the host, else by name.

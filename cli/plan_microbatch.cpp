@@ -68,29 +68,29 @@ std::string json_of(const Question& question, const plan::MicrobatchPlan& plan) 
 // Of an incident: the group of the one that stands out takes what steps took, the others what they took before.
 Result<> from_incident(const Arguments& arguments, const PlanInput& input, Question& out) {
   CULPRIT_TRY(incident, open_plan_incident(arguments));
-  const analyze::Topology topology = analyze::make_topology(incident.facts);
+  const analyze::Topology& topology = incident.resolved.topology;
   if (topology.layout && !input.has("pp")) out.pp = topology.layout->pp;
   if (!out.times.empty()) return {};
   const char* kGive = "give the time of a micro-batch for each group: --times 100,100,100,170";
   if (!topology.layout) return usage_error("the parallel layout of the job is not known, so nothing tells its data-parallel groups").at({incident.path, 0}).hint(std::string(kGive) + "; a job.json with \"parallelism\" or the trainer's printed arguments tell the layout");
   const analyze::Layout& l = *topology.layout;
   if (l.dp < 2) return usage_error("the job has one data-parallel group: there is nobody to give the work to").at({incident.path, 0}).hint(kGive);
-  CULPRIT_TRY(slow, slow_spells(incident, topology));
+  CULPRIT_TRY(slow, slow_spells(incident));
   const std::vector<plan::Dimension> sizes{{"tp", l.tp}, {"cp", l.cp}, {"ep", 1}, {"dp", l.dp}, {"pp", l.pp}};
   CULPRIT_TRY(shape, plan::make_shape(l.order, sizes, 1));
   std::size_t dp = 0;
   while (dp < shape.dimensions.size() && shape.dimensions[dp].name != "dp") ++dp;
   // Who is slow now; when all of it is over, what would have helped then.
-  const bool now = std::any_of(slow.spells.begin(), slow.spells.end(), [](const SlowSpell& s) { return !s.over; });
-  std::map<std::int64_t, const SlowSpell*> group;
+  const bool now = std::any_of(slow.spells.begin(), slow.spells.end(), [](const diagnose::SlowSpell& s) { return !s.over; });
+  std::map<std::int64_t, const diagnose::SlowSpell*> group;
   double healthy = 0;
   bool nobody = false;
-  for (const SlowSpell& s : slow.spells) {
+  for (const diagnose::SlowSpell& s : slow.spells) {
     if (now && s.over) continue;
     if (s.ranks.empty()) { nobody = true; continue; }
     for (const std::int64_t rank : s.ranks) {
       if (rank >= shape.ranks()) continue;
-      const SlowSpell*& worst = group[shape.coordinate(rank, dp)];
+      const diagnose::SlowSpell*& worst = group[shape.coordinate(rank, dp)];
       if (worst == nullptr || s.level_ms > worst->level_ms) worst = &s;
     }
     healthy = healthy == 0 ? s.healthy_ms : std::min(healthy, s.healthy_ms);

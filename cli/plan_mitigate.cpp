@@ -98,9 +98,9 @@ Result<Exit> run(const Arguments& arguments) {
   std::vector<std::size_t> going_on;   // intervals that are not over
   if (intervals.empty() && names_plan_incident(arguments)) {
     CULPRIT_TRY(incident, open_plan_incident(arguments));
-    CULPRIT_TRY(slow, slow_spells(incident, analyze::make_topology(incident.facts)));
+    CULPRIT_TRY(slow, slow_spells(incident));
     std::set<std::string> kinds;
-    for (const SlowSpell& s : slow.spells) {
+    for (const diagnose::SlowSpell& s : slow.spells) {
       if (!s.over) going_on.push_back(intervals.size());
       intervals.push_back({s.first, s.last + 1, s.mean_ms, s.healthy_ms});
       kinds.insert(s.subject.kind == "rank" || s.subject.kind == "gpu" ? "computation" : s.subject.kind == "nic" || s.subject.kind == "switch" ? "communication" : "unknown");

@@ -40,11 +40,11 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
   std::optional<std::int64_t> known_gpus;
   if (names_plan_incident(arguments) && !flags) {
     CULPRIT_TRY(incident, open_plan_incident(arguments));
-    const analyze::Facts& facts = incident.facts;
+    const analyze::Facts& facts = incident.resolved.facts;
     const auto machines = static_cast<std::int64_t>(facts.hosts.size());
     if (machines > 0 && facts.world_size > 0 && facts.world_size % machines == 0) known_gpus = facts.world_size / machines;
     if (facts.manifest && facts.manifest->gpus_per_node) known_gpus = facts.manifest->gpus_per_node;
-    const analyze::Topology topology = analyze::make_topology(facts);
+    const analyze::Topology& topology = incident.resolved.topology;
     if (!topology.layout) return usage_error("the incident does not tell the parallel layout of the job").at({incident.path, 0}).hint("give --tp, --pp and --dp; a manifest or flight-recorder dumps in the bundle would have told them");
     const analyze::Layout& l = *topology.layout;
     sizes = {{"tp", l.tp}, {"cp", l.cp}, {"ep", 1}, {"dp", l.dp}, {"pp", l.pp}};

@@ -59,10 +59,10 @@ Result<Exit> run(const Arguments& arguments) {
   std::string counted;
   if (names_plan_incident(arguments)) {
     CULPRIT_TRY(incident, open_plan_incident(arguments));
-    const analyze::Facts& facts = incident.facts;
+    const analyze::Facts& facts = incident.resolved.facts;
     // Hosts that ranks ran on, when that is known: launchers and switches have names in the logs, too.
     std::set<std::string> hosts;
-    for (const auto& [rank, host] : analyze::make_topology(facts).host_of) hosts.insert(host);
+    for (const auto& [rank, host] : incident.resolved.topology.host_of) hosts.insert(host);
     counted = hosts.empty() ? "hosts of the incident, as none is known to have ranks" : "hosts with ranks, of the incident";
     p.machines = static_cast<std::int64_t>(hosts.empty() ? facts.hosts.size() : hosts.size());
     if (facts.manifest && facts.manifest->gpus_per_node) known_gpus = *facts.manifest->gpus_per_node;

@@ -9,7 +9,7 @@
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
-#include "pipeline.hpp"
+
 #include "plan_cluster.hpp"
 #include "replay_document.hpp"
 #include "report/terminal.hpp"

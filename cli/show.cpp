@@ -3,7 +3,7 @@
 
 #include "bundle/bundle.hpp"
 #include "command.hpp"
-#include "pipeline.hpp"
+#include "incident.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
 #include "store/database.hpp"

@@ -11,7 +11,8 @@
 #include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "pack.hpp"
-#include "pipeline.hpp"
+#include "incident.hpp"
+#include "terminal.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::cli {
@@ -230,8 +231,8 @@ Result<Exit> run_stacks(const Arguments& arguments) {
   if (format != "text" && format != "json" && format != "folded") return usage_error(fmt::format("--format takes text, json or folded, not '{}'", format));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(incident, open_incident(arguments, pack));
-  auto& [db, facts, incomplete] = incident;
-  const auto topology = analyze::make_topology(facts);
+  auto& [db, resolved, incomplete] = incident;
+  const auto& [facts, topology] = resolved;
   analyze::StackParams params;
   params.keep_lines = arguments.has("lines");
   const auto report = analyze::aggregate_stacks(facts, topology, analyze::hang_known(facts, analyze::collect_signals(facts, pack)), params);

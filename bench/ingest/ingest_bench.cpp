@@ -46,6 +46,7 @@ void ingest_log(benchmark::State& state) {
   std::size_t events = 0;
   for (auto _ : state) {
     auto db = store::Database::open("", store::Access::create);
+    if (!db || !db->begin_ingest()) { state.SkipWithError("no database"); return; }
     const auto summary = ingest::ingest({{log.path, ""}}, pack, db->sink(), options);
     if (!summary || !db->finish_ingest()) { state.SkipWithError("ingest failed"); return; }
     state.PauseTiming();

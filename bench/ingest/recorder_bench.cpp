@@ -83,7 +83,7 @@ void ingest_dumps(benchmark::State& state) {
   const Dumps& all = dumps();
   for (auto _ : state) {
     auto db = store::Database::open("", store::Access::create);
-    if (!db) { state.SkipWithError("no database"); return; }
+    if (!db || !db->begin_ingest()) { state.SkipWithError("no database"); return; }
     ingest::Options options;
     options.threads = static_cast<int>(state.range(0));
     if (auto done = ingest::ingest({{all.folder, ""}}, pack(), db->sink(), options); !done || done->members != 256) { state.SkipWithError("not ingested"); return; }

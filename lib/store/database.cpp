@@ -1240,6 +1240,11 @@ std::vector<Finding> Database::findings() const {
   return out;
 }
 
+std::string Database::verdict_action() const {
+  Statement s(impl_->db.get(), "SELECT action FROM verdict");
+  return s.next() ? s.text() : std::string();
+}
+
 std::optional<std::string> Database::verdict() const {
   Statement s(impl_->db.get(), "SELECT document FROM verdict");
   return s.next() ? std::optional(s.text()) : std::nullopt;

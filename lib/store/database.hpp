@@ -114,6 +114,7 @@ class Database {
   // Results out.
   std::vector<Finding> findings() const;
   std::optional<std::string> verdict() const;
+  std::string verdict_action() const;   // "" without a verdict
 
  private:
   struct Impl;

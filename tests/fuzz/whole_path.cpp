@@ -15,16 +15,12 @@
 #include "analyze/facts.hpp"
 #include "bundle/bundle.hpp"
 #include "model/json.hpp"
-#include "pack.hpp"
-#include "pipeline.hpp"
+#include "diagnose/analyse.hpp"
+#include "diagnose/conclude.hpp"
+#include "diagnose/read.hpp"
+#include "diagnose/resolve.hpp"
 #include "report/report.hpp"
 #include "store/utf8.hpp"
-
-namespace culprit::cli {
-// pipeline.cpp takes these from main.cpp.
-void remark(const Arguments&, std::string_view) {}
-void print(std::string_view) {}
-}  // namespace culprit::cli
 
 namespace culprit::test {
 
@@ -35,12 +31,13 @@ using nlohmann::json;
 
 const rules::RulePack& pack() {
   static const rules::RulePack the = [] {
-    auto loaded = cli::load_pack(*cli::Arguments::parse("diagnose", {}, {}));
-    if (!loaded) {
-      std::fprintf(stderr, "the rule pack does not load: %s\n", loaded.error().what.c_str());
+    auto loaded = rules::load_rules({});
+    auto compiled = loaded ? rules::RulePack::compile(std::move(loaded).value()) : std::move(loaded).error();
+    if (!compiled) {
+      std::fprintf(stderr, "the rule pack does not load: %s\n", compiled.error().what.c_str());
       std::exit(70);
     }
-    return std::move(loaded).value();
+    return std::move(compiled).value();
   }();
   return the;
 }
@@ -175,22 +172,24 @@ void check_plain(Judge& judge, const char* what, const std::string& text) {
 }
 
 Result<> run(const std::string& path, const Check& check, Diagnosed& out) {
-  const auto arguments = cli::Arguments::parse("diagnose", cli::kReadOptions,
-                                               {path, "--threads", std::to_string(check.threads), "--max-members", "5000", "--max-member-bytes", "64M", "--max-total-bytes", "128M", "--quiet"});
-  if (!arguments) return internal_error("the test's own options are refused");
-  CULPRIT_TRY(db, store::Database::open("", store::Access::create));
-  if (auto read = cli::read_bundles(*arguments, pack(), db); !read) return std::move(read).error();
-  CULPRIT_CHECK(db.health());
-  CULPRIT_TRY(facts, cli::resolve(db, true));
-  CULPRIT_TRY(findings, cli::analyse(db, facts, pack()));
-  CULPRIT_TRY(document, cli::conclude(db, facts, findings));
-  out.document = document;
-
-  Collect read;
-  bundle::Limits limits;
+  diagnose::ReadRequest request;
+  request.sources = {path};
+  request.tool = "test";
+  request.options.threads = check.threads;
+  bundle::Limits& limits = request.options.limits;
   limits.members = 5000;
   limits.member_bytes = 64 << 20;
   limits.total_bytes = 128 << 20;
+  CULPRIT_TRY(db, store::Database::open("", store::Access::create));
+  if (auto read = diagnose::read_bundles(request, pack(), db); !read) return std::move(read).error();
+  CULPRIT_CHECK(db.health());
+  CULPRIT_TRY(incident, diagnose::resolve(db, true));
+  CULPRIT_TRY(findings, diagnose::analyse(db, incident, pack()));
+  CULPRIT_TRY(conclusion, diagnose::conclude(db, incident, findings));
+  const std::string& document = conclusion.document;
+  out.document = document;
+
+  Collect read;
   CULPRIT_CHECK(bundle::walk(path, limits, read));
   const auto rows = db.members();
   Judge judge{out, rows, read, true};

@@ -6,9 +6,9 @@
 #include "analyze/topology.hpp"
 #include "model/finding.hpp"
 
-namespace culprit::cli {
+namespace culprit::diagnose {
 
 // "" when the verdict isolates nobody.
 std::string isolation_cost(const Verdict& verdict, const analyze::Facts& facts, const analyze::Topology& topology);
 
-}  // namespace culprit::cli
+}  // namespace culprit::diagnose

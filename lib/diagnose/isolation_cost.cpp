@@ -10,7 +10,7 @@
 #include "model/hostlist.hpp"
 #include "plan/blast_radius.hpp"
 
-namespace culprit::cli {
+namespace culprit::diagnose {
 
 namespace {
 
@@ -71,4 +71,4 @@ std::string isolation_cost(const Verdict& verdict, const analyze::Facts& facts, 
   return out + (on.empty() ? "; whether it can go on without a spare machine depends on its parallel layout, which is not known." : "; " + on + ".");
 }
 
-}  // namespace culprit::cli
+}  // namespace culprit::diagnose

@@ -6,13 +6,11 @@
 #include <vector>
 
 #include "analyze/facts.hpp"
-#include "arguments.hpp"
 #include "model/attempt.hpp"
+#include "model/result.hpp"
 #include "store/database.hpp"
 
-namespace culprit::cli {
-
-inline constexpr OptionSpec kHistoryOption{"history", "FILE", "the database of an earlier incident of this job: what it answered is not answered again (may be repeated)"};
+namespace culprit::diagnose {
 
 struct PastIncident {
   std::string path;             // of its database
@@ -22,11 +20,11 @@ struct PastIncident {
 };
 
 // Errors (usage): no database, a database of something else, one without a verdict, one twice.
-Result<std::vector<PastIncident>> load_history(const Arguments& arguments);
+Result<std::vector<PastIncident>> load_history(std::span<const std::string> databases);
 
 // Errors (usage): an incident of another job, this incident itself, one that began after it.
 Result<> check_history(std::span<const PastIncident> past, const store::Database& db, const analyze::Facts& facts, std::optional<Nanoseconds> start);
 
 AttemptHistory history_of(const store::Database& db, const analyze::Facts& facts, std::span<const PastIncident> past);
 
-}  // namespace culprit::cli
+}  // namespace culprit::diagnose

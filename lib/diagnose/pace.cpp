@@ -16,7 +16,7 @@
 #include "analyze/topology.hpp"
 #include "ingest/name_moment.hpp"
 
-namespace culprit::cli {
+namespace culprit::diagnose {
 
 namespace {
 
@@ -233,4 +233,4 @@ StepChart chart_of(const Pace& pace) {
   return out;
 }
 
-}  // namespace culprit::cli
+}  // namespace culprit::diagnose

@@ -1,18 +1,11 @@
-// The passes of a diagnosis, in order. `diagnose` runs all, `ingest` and `classify` some; `report` none.
+// The incident that a command works on: a bundle that is read for it, or the database of an earlier call.
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "analyze/collectives.hpp"
-#include "analyze/facts.hpp"
-#include "analyze/signal.hpp"
-#include "analyze/topology.hpp"
 #include "arguments.hpp"
-#include "command.hpp"
-#include "history.hpp"
-#include "ingest/ingest.hpp"
-#include "model/picture.hpp"
+#include "diagnose/read.hpp"
+#include "diagnose/resolve.hpp"
 #include "rules/pack.hpp"
 #include "store/database.hpp"
 
@@ -31,31 +24,20 @@ inline constexpr OptionSpec kReadOptions[] = {
     {"max-depth", "N", "most archives within archives (default 6)"},
 };
 
-struct ReadOutcome {
-  ingest::Summary summary;
-  bool incomplete = false;
-};
+inline constexpr OptionSpec kHistoryOption{"history", "FILE", "the database of an earlier incident of this job: what it answered is not answered again (may be repeated)"};
 
 // The database to read the bundles into; none is made for bundles that cannot be opened.
 Result<store::Database> open_new(const Arguments& arguments, const std::string& path);
 // The database that -d names; a remark when members are missing in it, or when it cannot be written.
 Result<store::Database> open_database(const Arguments& arguments, store::Access access);
-// Bundle(s) -> facts, in the database. A remark for what could not be read.
-Result<ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db);
-// Facts, with names and times made from them; stored beside the facts when `keep`.
-Result<analyze::Facts> resolve(store::Database& db, bool keep);
-// What the analyses leave for pictures, beside their findings.
-struct Pictures {
-  StepChart steps;
-  std::vector<TimePart> time;
-};
-// Facts -> findings, stored.
-Result<std::vector<Finding>> analyse(store::Database& db, const analyze::Facts& facts, const rules::RulePack& pack, Pictures* pictures = nullptr);
+// Bundle(s) -> facts, in the database. A remark for what could not be read; SIGINT and SIGTERM stop it.
+Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db);
+
 // What a command of one analysis works on: the facts of the database that -d names, or of the bundles on the command line
 // (then -d is where to keep them).
 struct Incident {
   store::Database db;
-  analyze::Facts facts;
+  diagnose::Resolved resolved;
   bool incomplete = false;
 };
 Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack& pack);
@@ -63,17 +45,5 @@ Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack
 std::string mark_incomplete(std::string json, bool incomplete);
 // True when an incident is meant, not a bare table: -d is given, or a word is a folder or an archive.
 bool names_incident(const Arguments& arguments);
-
-// Who waits for whom by counters; nobody, where the logs say that the job went on.
-analyze::CollectiveReport collectives_of(const analyze::Facts& facts, const analyze::Topology& topology, const std::vector<analyze::Signal>& signals);
-// Ranks that join the collectives of their group last, from the histories of all groups of three and more.
-std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db, const analyze::Facts& facts);
-// Findings -> verdict, stored as the document all reports are made from. history: earlier incidents of the same job; one of
-// another job, or of this incident itself, is an error.
-Result<std::string> conclude(store::Database& db, const analyze::Facts& facts, std::vector<Finding> findings, std::span<const PastIncident> history = {}, Pictures pictures = {});
-
-// Colour as --color, NO_COLOR and the terminal say; the terminal's width.
-bool use_color(const Arguments& arguments);
-std::size_t terminal_width();
 
 }  // namespace culprit::cli

@@ -13,7 +13,7 @@
 #include "model/picture.hpp"
 #include "store/database.hpp"
 
-namespace culprit::cli {
+namespace culprit::diagnose {
 
 struct Pace {
   analyze::JobSteps steps;
@@ -48,4 +48,4 @@ std::vector<Finding> slow_groups_of(const store::Database& db, const analyze::Fa
 // Steps, attempts and the job's frame as the efficiency analysis takes them.
 analyze::JobTimes job_times(const analyze::Facts& facts, const analyze::JobSteps& steps);
 
-}  // namespace culprit::cli
+}  // namespace culprit::diagnose

@@ -12,7 +12,7 @@
 #include "line/timestamp.hpp"
 #include "model/json.hpp"
 
-namespace culprit::cli {
+namespace culprit::diagnose {
 
 namespace {
 
@@ -88,10 +88,10 @@ std::optional<std::int64_t> furthest_of(const store::Database& db) {
 
 }  // namespace
 
-Result<std::vector<PastIncident>> load_history(const Arguments& arguments) {
+Result<std::vector<PastIncident>> load_history(std::span<const std::string> databases) {
   std::vector<PastIncident> out;
   std::set<std::string> seen;
-  for (const std::string& path : arguments.all("history")) {
+  for (const std::string& path : databases) {
     std::error_code error;
     const auto whole = std::filesystem::weakly_canonical(path, error).string();
     if (!seen.insert(error ? path : whole).second) return usage_error("--history names this database twice").at({path, 0}).hint("each incident counts once");
@@ -138,4 +138,4 @@ AttemptHistory history_of(const store::Database& db, const analyze::Facts& facts
   return out;
 }
 
-}  // namespace culprit::cli
+}  // namespace culprit::diagnose

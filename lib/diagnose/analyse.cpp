@@ -1,0 +1,81 @@
+#include "analyse.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "analyze/classify.hpp"
+#include "analyze/collectives.hpp"
+#include "analyze/drift.hpp"
+#include "analyze/efficiency.hpp"
+#include "analyze/hang.hpp"
+#include "analyze/leads.hpp"
+#include "analyze/root_diag.hpp"
+#include "analyze/silence.hpp"
+#include "analyze/slow.hpp"
+#include "analyze/slow_what_if.hpp"
+#include "analyze/stacks.hpp"
+#include "analyze/standstill.hpp"
+#include "calls.hpp"
+#include "pace.hpp"
+
+namespace culprit::diagnose {
+
+namespace {
+
+// Only of what a log says of steps: calls alone tell no part of the time.
+std::vector<TimePart> time_parts(const analyze::Facts& facts, const Pace& pace) {
+  if (pace.steps.size() == 0 || !pace.steps.from_calls.empty()) return {};
+  const analyze::Efficiency known = analyze::efficiency(job_times(facts, pace.steps));
+  if (!known.enough) return {};
+  const analyze::TimeParts& p = known.parts;
+  std::vector<TimePart> out = {{"training", p.productive}, {"slow", p.slow}, {"recomputation", p.recomputation}, {"detection", p.detection},
+                               {"localisation", p.localisation}, {"restart", p.restart}, {"between steps", p.between_steps},
+                               {"start-up", p.start_up}, {"after the last step", p.after}, {"unexplained", p.unexplained}};
+  std::erase_if(out, [](const TimePart& part) { return part.time <= 0; });
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incident, const rules::RulePack& pack, Pictures* pictures) {
+  const analyze::Facts& facts = incident.facts;
+  const analyze::Topology& topology = incident.topology;
+  const auto signals = analyze::collect_signals(facts, pack);
+  std::vector<Finding> all;
+  const auto keep = [&](const char* analysis, std::vector<Finding> findings) -> Result<> {
+    // No claim without a place in the bundle that a person can look at.
+    for (Finding& f : findings)
+      if (f.outcome == Outcome::fired && f.evidence.empty()) {
+        f.outcome = Outcome::not_enough_evidence;
+        f.why += " No line of the bundle can be shown for it.";
+      }
+    CULPRIT_CHECK(db.save_findings(analysis, findings));
+    std::move(findings.begin(), findings.end(), std::back_inserter(all));
+    return {};
+  };
+  CULPRIT_CHECK(keep("classify", analyze::classify(facts, signals)));
+  CULPRIT_CHECK(keep("leads", analyze::leads(facts)));
+  CULPRIT_CHECK(keep("root_diag", analyze::root_diag(facts, signals)));
+  CULPRIT_CHECK(keep("silence", analyze::silence(facts, signals)));
+  // Who waits for whom: by counters, by stacks, and one answer from both.
+  const analyze::CollectiveReport collectives = collectives_of(facts, topology, signals);
+  CULPRIT_CHECK(keep("collectives", analyze::collective_findings(collectives, slow_ranks_of(db, facts), facts, topology)));
+  const analyze::StackReport stacks = analyze::aggregate_stacks(facts, topology, analyze::hang_known(facts, signals));
+  CULPRIT_CHECK(keep("stacks", analyze::stack_findings(stacks, facts, topology)));
+  CULPRIT_CHECK(keep("hang", analyze::hang(facts, topology, signals, collectives, stacks, all)));
+  CULPRIT_CHECK(keep("drift", analyze::drift_findings(analyze::compare_settings(facts, rules::DriftRules::built_in()), facts)));
+  // Was it slow, since when, and because of whom.
+  const Pace pace = pace_of(db, facts);
+  if (pictures != nullptr) *pictures = {chart_of(pace), time_parts(facts, pace)};
+  const analyze::IncidentMetrics metrics = metrics_of(db, facts);
+  const analyze::OutlierReport outliers = outliers_of(db, facts, metrics, fitting(pace));
+  if (!outliers.searched.empty()) CULPRIT_CHECK(keep("outliers", analyze::outlier_findings(outliers)));
+  CULPRIT_CHECK(keep("stall", stalls_of(db, facts, metrics)));
+  CULPRIT_CHECK(keep("slow_group", slow_groups_of(db, facts)));
+  CULPRIT_CHECK(keep("what_if", analyze::what_if_findings(facts, topology, pace.steps, pace.report, pace.iterations, pace.series)));
+  // A pace that was counted from calls is no news before there is enough of it.
+  if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough)) CULPRIT_CHECK(keep("slow", analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all)));
+  return all;
+}
+
+}  // namespace culprit::diagnose

@@ -1,0 +1,105 @@
+#include "read.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "bundle/bundle.hpp"
+#include "bundle/own_files.hpp"
+#include "ingest/manifest.hpp"
+#include "line/zone.hpp"
+#include "model/shell.hpp"
+
+namespace culprit::diagnose {
+
+bool loses_input(const ProblemRow& problem) {
+  return problem.code != "bundle.path_unsafe" && problem.code != "bundle.path_too_long" && problem.code != "bundle.no_archive";
+}
+
+Result<store::Database> open_new(std::span<const std::string> sources, const std::string& path) {
+  for (const std::string& bundle : sources) {
+    CULPRIT_CHECK(bundle::check_readable(bundle));
+    switch (bundle::own_file(bundle)) {
+      case bundle::OwnFile::none: break;
+      case bundle::OwnFile::database: return usage_error("this is a database that culprit made, not a bundle").at({bundle, 0}).hint("culprit report -d " + shell_quoted(bundle));
+      case bundle::OwnFile::report: {
+        const auto beside = std::filesystem::path(bundle).parent_path() / "incident.db";
+        std::error_code error;
+        return usage_error("this is a report that culprit wrote, not a bundle").at({bundle, 0}).hint("culprit report -d " + (std::filesystem::exists(beside, error) ? shell_quoted(beside.string()) : "incident.db, of the database that it was made from"));
+      }
+    }
+  }
+  return store::Database::open(path, store::Access::create);
+}
+
+namespace {
+
+constexpr std::size_t kMostManifestBytes = 16u << 20;
+
+// What the user says of the bundle on the command line; kept with the facts, so that a later look at them knows it, too.
+Result<> keep_word_of_user(const ReadRequest& request, store::Database& db) {
+  if (const std::string& path = request.manifest; !path.empty()) {
+    std::ifstream file(path, std::ios::binary);
+    std::string document;
+    char buffer[1 << 16];
+    while (file && document.size() <= kMostManifestBytes) {
+      file.read(buffer, sizeof buffer);
+      document.append(buffer, static_cast<std::size_t>(file.gcount()));
+    }
+    if (!file.eof()) return fail(document.size() > kMostManifestBytes ? "the manifest is too large" : "the manifest cannot be read").at({path, 0});
+    std::vector<std::string> notes;
+    CULPRIT_TRY(manifest, ingest::parse_manifest(document, path, notes));
+    CULPRIT_CHECK(db.set_meta("manifest_path", path));
+    CULPRIT_CHECK(db.set_meta("manifest", manifest.document));
+  }
+  if (const std::string& zone = request.timezone; !zone.empty()) {
+    if (!line::Zone::named(zone)) return usage_error("this system knows no time zone '" + zone + "'").hint("UTC, an offset such as +08:00, or a name such as Asia/Singapore");
+    CULPRIT_CHECK(db.set_meta("timezone", zone));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePack& pack, store::Database& db) {
+  if (const auto before = db.meta("rules"); before && *before != pack.digest())
+    return usage_error("this database was read with other rules").hint("read the bundle into a new database: its events are what the rules made of the lines");
+  // A database holds one incident: another bundle's facts among them would accuse the wrong machine.
+  std::string sources;
+  for (const std::string& path : request.sources) {
+    std::error_code error;
+    const auto whole = path == "-" ? std::filesystem::path("-") : std::filesystem::weakly_canonical(path, error);
+    sources += (error ? path : whole.string()) + "\n";
+  }
+  if (auto before = db.meta("sources"); before && *before != sources) {
+    while (before->ends_with('\n')) before->pop_back();
+    for (std::size_t at; (at = before->find('\n')) != std::string::npos;) before->replace(at, 1, ", ");
+    return usage_error("this database holds another bundle: " + *before).hint("one database, one incident: name a new file with -d or a new folder with -o");
+  }
+  CULPRIT_CHECK(db.begin_ingest());
+  CULPRIT_CHECK(db.set_meta("tool", request.tool));
+  CULPRIT_CHECK(db.set_meta("sources", sources));
+  CULPRIT_CHECK(keep_word_of_user(request, db));
+  CULPRIT_CHECK(db.set_meta("rules", pack.digest()));
+  const auto ingest = [&]() -> Result<ingest::Summary> {
+    ingest::Options options = request.options;
+    options.sink_failed = &db.failed();
+    auto read = ingest::ingest(ingest::label_sources(request.sources), pack, db.sink(), options);
+    CULPRIT_CHECK(db.health());
+    if (options.interrupted == nullptr || !*options.interrupted) return read;
+    const std::string place = db.path();
+    if (place.empty()) return fail("interrupted, so there is no answer").hint("with -d or -o what was read is kept, and the same command goes on from there");
+    return fail("interrupted, so there is no answer").at({place, 0}).hint("the files that were read to their end are kept: the same command goes on from there");
+  };
+  CULPRIT_TRY(summary, ingest());
+  const std::string own = fmt::format("{}", fmt::join(summary.own_databases, ", "));
+  if (!own.empty()) request.remark(kLeftOut + own);
+  CULPRIT_CHECK(db.set_meta("own_databases", own));
+  CULPRIT_CHECK(db.finish_ingest());
+  const auto problems = db.problems();
+  return ReadOutcome{summary, std::any_of(problems.begin(), problems.end(), loses_input)};
+}
+
+}  // namespace culprit::diagnose
