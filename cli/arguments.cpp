@@ -18,9 +18,12 @@ constexpr OptionSpec kShared[] = {
     {"verbose,v", nullptr, "more remarks"},
 };
 
-std::string long_name(const OptionSpec& option) { return std::string(option.name).substr(0, std::string(option.name).find(',')); }
-
 }  // namespace
+
+std::string long_name(const OptionSpec& option) {
+  const std::string_view name = option.name;
+  return std::string(name.substr(0, name.find(',')));
+}
 
 std::span<const OptionSpec> shared_options() { return kShared; }
 

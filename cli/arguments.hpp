@@ -34,6 +34,8 @@ class Arguments {
   std::vector<std::string> positional_;
 };
 
+// "db" of "db,d".
+std::string long_name(const OptionSpec& option);
 std::span<const OptionSpec> shared_options();
 std::string option_help(std::span<const OptionSpec> table);
 

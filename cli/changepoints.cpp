@@ -180,7 +180,7 @@ Result<Exit> run_changepoints(const Arguments& arguments) {
   return table.rejected > 0 && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kChangepointsOptions[] = {
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
@@ -208,6 +208,6 @@ constinit const Command kChangepoints{"changepoints", "since when is it slow: ch
                                       "  A table is CSV, TSV, JSON or JSON lines. One with the columns time and operation (rank, communicator,\n"
                                       "  elements) is a log of communication calls: iterations are told from them. Pauses that recur and the\n"
                                       "  warm-up are set aside and told.\n",
-                                      kOptions, run_changepoints};
+                                      kChangepointsOptions, run_changepoints};
 
 }  // namespace culprit::cli

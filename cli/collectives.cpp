@@ -23,9 +23,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostGroups = 40;   // printed; JSON has all
 
-class Printer {
+class CollectivesPrinter {
  public:
-  Printer(const Arguments& arguments, const analyze::Facts& facts, const analyze::Topology& topology, const CollectiveReport& report, const std::vector<Finding>& findings)
+  CollectivesPrinter(const Arguments& arguments, const analyze::Facts& facts, const analyze::Topology& topology, const CollectiveReport& report, const std::vector<Finding>& findings)
       : facts_(facts), topology_(topology), report_(report), findings_(findings), color_(use_color(arguments)), all_(arguments.has("all")), width_(std::max<std::size_t>(40, terminal_width())) {}
 
   std::string text() const {
@@ -137,14 +137,14 @@ Result<Exit> run_collectives(const Arguments& arguments) {
   const auto report = diagnose::collectives_of(facts, topology, analyze::collect_signals(facts, pack));
   auto findings = analyze::collective_findings(report, diagnose::slow_ranks_of(db, facts), facts, topology);
   CULPRIT_CHECK(db.save_findings("collectives", findings));
-  const Printer printer(arguments, facts, topology, report, findings);
+  const CollectivesPrinter printer(arguments, facts, topology, report, findings);
   if (wants_json(arguments)) print(mark_incomplete(printer.json(), incomplete));
   else if (report.source.empty() && findings.empty()) remark(arguments, "there are no counters of collectives in it: no flight recorder, no watchdog line, no NCCL call log, no RAS");
   else print(printer.text());
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kCollectivesOptions[] = {
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"all", nullptr, "every group with something unfinished"},
     {"format", "FORMAT", "text or json"},
@@ -161,6 +161,6 @@ constinit const Command kCollectives{"collectives", "who waits for whom: counter
                                      "  culprit collectives dumps/\n\n"
                                      "  From flight recorders, watchdog lines, NCCL call logs or RAS: how far every rank has come in every\n"
                                      "  process group, which rank the others wait for in the end, and how it stopped.\n",
-                                     kOptions, run_collectives};
+                                     kCollectivesOptions, run_collectives};
 
 }  // namespace culprit::cli

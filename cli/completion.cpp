@@ -13,11 +13,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-std::string long_name(const OptionSpec& option) {
-  const std::string_view name = option.name;
-  return std::string(name.substr(0, name.find(',')));
-}
-
 std::string letter(const OptionSpec& option) {
   const std::string_view name = option.name;
   const std::size_t comma = name.find(',');
@@ -289,7 +284,7 @@ struct Shell {
 };
 constexpr std::array<Shell, 3> kShells{{{"bash", bash}, {"zsh", zsh}, {"fish", fish}}};
 
-Result<Exit> run(const Arguments& arguments) {
+Result<Exit> run_completion(const Arguments& arguments) {
   if (arguments.positional().size() != 1) return usage_error("completion needs one of bash, zsh, fish").hint("eval \"$(culprit completion bash)\"");
   const std::string& wanted = arguments.positional()[0];
   Words names;
@@ -311,6 +306,6 @@ constinit const Command kCompletion{"completion", "completion of commands and op
                                     "  eval \"$(culprit completion bash)\"                          in ~/.bashrc\n"
                                     "  culprit completion zsh > ~/.zfunc/_culprit                 in a folder of $fpath\n"
                                     "  culprit completion fish > ~/.config/fish/completions/culprit.fish\n",
-                                    {}, run};
+                                    {}, run_completion};
 
 }  // namespace culprit::cli

@@ -20,7 +20,7 @@ using analyze::DriftReport;
 using analyze::DriftState;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostHosts = 8;   // named in a line; JSON has all
+constexpr std::size_t kMostHostsShown = 8;   // named in a line; JSON has all
 
 std::string_view word(DriftState state) {
   switch (state) {
@@ -36,8 +36,8 @@ std::string label(const DriftItem& item) { return item.rule->label.empty() ? ite
 
 std::string listed(const std::vector<std::string>& names) {
   std::string out;
-  for (std::size_t i = 0; i < names.size() && i < kMostHosts; ++i) out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + report::visible(names[i]);
-  if (names.size() > kMostHosts) out += fmt::format(" and {} more", names.size() - kMostHosts);
+  for (std::size_t i = 0; i < names.size() && i < kMostHostsShown; ++i) out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + report::visible(names[i]);
+  if (names.size() > kMostHostsShown) out += fmt::format(" and {} more", names.size() - kMostHostsShown);
   return out;
 }
 
@@ -77,7 +77,7 @@ std::string text(const Arguments& arguments, const analyze::Facts& facts, const 
       out += fmt::format("  {:>5} {:<5} {}\n", v.hosts.size(), v.hosts.size() == 1 ? "host" : "hosts", report::visible(v.value));
       if (!differs || (i == 0 && item.state == DriftState::differs && !all)) continue;
       out += "              " + report::wrapped(listed(v.hosts), width - 16, 14) + "\n";
-      for (std::size_t d = 0; d < v.devices.size() && d < kMostHosts; ++d) out += "              " + report::visible(v.devices[d]) + "\n";
+      for (std::size_t d = 0; d < v.devices.size() && d < kMostHostsShown; ++d) out += "              " + report::visible(v.devices[d]) + "\n";
       if (const MemberRow* m = facts.member(v.places.front().place.member); m != nullptr) out += fmt::format("              {}:{}\n", report::visible(m->path), v.places.front().place.line);
     }
     if (differs && !item.missing.empty()) out += "  not told by " + report::wrapped(listed(item.missing), width - 16, 14) + "\n";
@@ -126,7 +126,7 @@ Result<Exit> run_drift(const Arguments& arguments) {
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kDriftOptions[] = {
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"all", nullptr, "settings that are the same, too"},
     {"format", "FORMAT", "text or json"},
@@ -143,6 +143,6 @@ constinit const Command kDrift{"drift", "versions and settings that differ betwe
                                "  culprit drift hosts/ --all\n\n"
                                "  Drivers, libraries, firmware, kernel settings and variables of each host, compared with the majority\n"
                                "  of the hosts. A difference accuses nobody by itself.\n",
-                               kOptions, run_drift};
+                               kDriftOptions, run_drift};
 
 }  // namespace culprit::cli

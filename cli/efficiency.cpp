@@ -236,7 +236,7 @@ std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s,
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Result<Exit> run(const Arguments& arguments) {
+Result<Exit> run_efficiency(const Arguments& arguments) {
   const bool whole_incident = names_incident(arguments);
   if (!whole_incident && arguments.positional().size() != 1) return usage_error("efficiency needs a database, a bundle or one table").hint("culprit efficiency -d incident.db, culprit efficiency steps.csv");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
@@ -266,7 +266,7 @@ Result<Exit> run(const Arguments& arguments) {
   return Exit::finished;
 }
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kEfficiencyOptions[] = {
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
@@ -284,6 +284,6 @@ constinit const Command kEfficiency{"efficiency", "how much of the time was trai
                                     "  culprit efficiency metrics/rank_0.jsonl --format json\n\n"
                                     "  A table has a row for each step (CSV, JSON, JSON lines; - is standard input) with columns such as\n"
                                     "  iteration, time, iter_ms, loss, grad_norm, attempt.\n",
-                                    kOptions, run};
+                                    kEfficiencyOptions, run_efficiency};
 
 }  // namespace culprit::cli

@@ -19,9 +19,9 @@ namespace {
 constexpr std::string_view kArchiveEndings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".zip"};
 
 // How far the reading is, on a terminal only.
-class Progress {
+class ReadProgress {
  public:
-  explicit Progress(bool on) : on_(on), begin_(std::chrono::steady_clock::now()) {}
+  explicit ReadProgress(bool on) : on_(on), begin_(std::chrono::steady_clock::now()) {}
   void operator()(std::uint64_t bytes, const std::string& path) {
     if (!on_) return;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
@@ -31,7 +31,7 @@ class Progress {
     complain(fmt::format("\r\x1b[K{:.1f} GB, {:.0f} MB/s  {}", static_cast<double>(bytes) / 1e9, static_cast<double>(bytes) / 1e6 / seconds, name.size() > 60 ? "…" + name.substr(name.size() - 58) : name));
     shown_ = true;
   }
-  ~Progress() {
+  ~ReadProgress() {
     if (shown_) complain("\r\x1b[K");
   }
 
@@ -80,7 +80,7 @@ Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rul
   CULPRIT_TRY(options, read_options(arguments));
   request.options = std::move(options);
   request.remark = [&](std::string_view text) { remark(arguments, text); };
-  Progress progress(isatty(STDERR_FILENO) == 1 && !arguments.has("quiet"));
+  ReadProgress progress(isatty(STDERR_FILENO) == 1 && !arguments.has("quiet"));
   request.options.progress = [&progress](std::uint64_t bytes, const std::string& path) { progress(bytes, path); };
   const NotedSignals signals;
   request.options.interrupted = &signals.came();

@@ -62,9 +62,9 @@ std::string with_unit(double value, const std::string& unit) { return unit.empty
 Nanoseconds to_ms(Nanoseconds time) { return time / 1'000'000 * 1'000'000; }
 std::string clock_of(Nanoseconds time) { return iso_utc(time).substr(11, 8); }
 
-class Printer {
+class OutliersPrinter {
  public:
-  Printer(const Arguments& arguments, const OutlierReport& report) : report_(report), color_(use_color(arguments)), all_(arguments.has("all")), width_(std::clamp<std::size_t>(terminal_width(), 60, 80)) {}
+  OutliersPrinter(const Arguments& arguments, const OutlierReport& report) : report_(report), color_(use_color(arguments)), all_(arguments.has("all")), width_(std::clamp<std::size_t>(terminal_width(), 60, 80)) {}
 
   std::string text() const {
     std::string out = bold(wrapped(analyze::outlier_answer(report_), 2)) + "\n";
@@ -219,7 +219,7 @@ Result<Exit> run_outliers(const Arguments& arguments) {
     CULPRIT_TRY(pack, load_pack(arguments));
     CULPRIT_TRY(incident, open_incident(arguments, pack));
     const OutlierReport report = diagnose::outliers_of(incident.db, incident.resolved.facts, diagnose::metrics_of(incident.db, incident.resolved.facts), params);
-    const Printer printer(arguments, report);
+    const OutliersPrinter printer(arguments, report);
     print(wants_json(arguments) ? mark_incomplete(printer.json(), incident.incomplete) : printer.text());
     return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
   }
@@ -238,12 +238,12 @@ Result<Exit> run_outliers(const Arguments& arguments) {
     join(metrics, std::move(read.metrics));
   }
   const OutlierReport report = analyze::search_outliers(metrics, rules::Catalogue::built_in(), params);
-  const Printer printer(arguments, report);
+  const OutliersPrinter printer(arguments, report);
   print(wants_json(arguments) ? printer.json() : printer.text());
   return lost > 0 && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kOutliersOptions[] = {
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"method", "NAME", "robust (the default), or published: mean + 2 sd"},
     {"window", "TIME", "how long something must last; 10m by default"},
@@ -267,6 +267,6 @@ constinit const Command kOutliers{"outliers", "who stands out among like machine
                                   "  A table of time, host, metric, value (also gpu, nic, rank, role), of time, host and a column a metric,\n"
                                   "  or of time and a column a host. Every instant a machine is held against those of its role; it stands\n"
                                   "  out when it does so for the whole of a window. What all do together is told, and accuses nobody.\n",
-                                  kOptions, run_outliers};
+                                  kOutliersOptions, run_outliers};
 
 }  // namespace culprit::cli

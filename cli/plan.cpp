@@ -9,7 +9,7 @@ namespace {
 
 constexpr const Command* kPlans[] = {&kPlanBackup, &kPlanChecks, &kPlanCompare, &kPlanIsolate, &kPlanLinks, &kPlanMicrobatch, &kPlanMitigate, &kPlanReplicas, &kPlanStandby, &kPlanTopology};
 
-Result<Exit> run(const Arguments&) { return usage_error("plan needs the name of a plan").hint("`culprit help plan` lists them"); }
+Result<Exit> run_plan(const Arguments&) { return usage_error("plan needs the name of a plan").hint("`culprit help plan` lists them"); }
 
 }  // namespace
 
@@ -17,6 +17,6 @@ extern const Command kPlan;
 constinit const Command kPlan{"plan", "plans for the recovery, and what they cost", "plan NAME [options]",
                               "  culprit plan standby --machines 1024\n"
                               "  culprit plan standby -d incident.db --format json\n",
-                              {}, run, kPlans};
+                              {}, run_plan, kPlans};
 
 }  // namespace culprit::cli

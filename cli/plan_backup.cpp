@@ -16,9 +16,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::int64_t kMostLines = 64;   // of ranks, for people
+constexpr std::int64_t kMostLinesOfPlanBackup = 64;   // of ranks, for people
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kPlanBackupOptions[] = {
     kShapeTp, kShapePp, kShapeDp, kShapeCp, kShapeOrder, kShapeHost,
     {"evict", "NAMES", "hosts, ranks or groups (pp/3) that are evicted, with their machines"},
     {"guilty", "NAMES", "which of them are at fault: what evicting the others costs"},
@@ -55,15 +55,15 @@ std::string text_of(const JobShape& job, const plan::BackupPlan& plan, const std
   out += evicted ? "\n  rank  read from\n" : "\n  rank  kept by\n";
   std::vector<std::int64_t> shown = survival.from_copy;
   if (!evicted)
-    for (std::int64_t r = 0; r < std::min(kMostLines, job.shape.ranks()); ++r) shown.push_back(r);
+    for (std::int64_t r = 0; r < std::min(kMostLinesOfPlanBackup, job.shape.ranks()); ++r) shown.push_back(r);
   std::int64_t lines = 0;
   for (const std::int64_t r : shown) {
-    if (++lines > kMostLines) break;
+    if (++lines > kMostLinesOfPlanBackup) break;
     const std::int64_t k = plan.keeper[static_cast<std::size_t>(r)];
     out += fmt::format("  {:>4}  {:>4}   {} on {} -> {} on {}\n", r, k, job.place_of(r), report::visible(job.host_of(r)), job.place_of(k), report::visible(job.host_of(k)));
   }
   const auto all = evicted ? static_cast<std::int64_t>(survival.from_copy.size()) : job.shape.ranks();
-  if (all > kMostLines) out += fmt::format("  and {} more: --format json has all\n", all - kMostLines);
+  if (all > kMostLinesOfPlanBackup) out += fmt::format("  and {} more: --format json has all\n", all - kMostLinesOfPlanBackup);
   return out;
 }
 
@@ -75,8 +75,8 @@ std::string json_of(const JobShape& job, const plan::BackupPlan& plan, const std
   return out.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-Result<Exit> run(const Arguments& arguments) {
-  CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
+Result<Exit> run_plan_backup(const Arguments& arguments) {
+  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanBackupOptions));
   CULPRIT_TRY(job, job_shape(input, arguments));
   CULPRIT_TRY(evicted, ranks_named(input, "evict", job));
   CULPRIT_TRY(plan, plan::plan_backup(job.shape));
@@ -101,6 +101,6 @@ constinit const Command kPlanBackup{"plan backup", "which rank keeps a copy of w
                                     "  culprit plan backup -d incident.db --evict node-07,node-08\n\n"
                                     "  The keeper of a rank shares no tensor-, pipeline- or data-parallel group with it, so that\n"
                                     "  evicting a whole group leaves one of the two.\n",
-                                    kOptions, run};
+                                    kPlanBackupOptions, run_plan_backup};
 
 }  // namespace culprit::cli

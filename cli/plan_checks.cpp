@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kPlanChecksOptions[] = {
     kClusterHosts,
     {"for", "OCCASION", "stop (default), delivery, delivery-light or repair"},
     {"nan", nullptr, "with stop: the loss was NaN, so compare a training step bit by bit"},
@@ -50,8 +50,8 @@ std::string json_of(const std::vector<plan::CheckStep>& steps, bool assumed) {
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-Result<Exit> run(const Arguments& arguments) {
-  CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
+Result<Exit> run_plan_checks(const Arguments& arguments) {
+  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanChecksOptions));
   CULPRIT_TRY(cluster, read_cluster(input, arguments));
   if (cluster.hosts.empty()) return usage_error("plan checks needs the hosts").hint("--hosts node[01-04], or -d incident.db");
   plan::CheckParams p;
@@ -81,6 +81,6 @@ constinit const Command kPlanChecks{"plan checks", "what to run on suspects, or 
                                     "  culprit plan checks --hosts node[01-24] --for delivery\n\n"
                                     "  Commands for each host, in the order in which production systems run them, with what counts as\n"
                                     "  passed and how long it takes.\n",
-                                    kOptions, run};
+                                    kPlanChecksOptions, run_plan_checks};
 
 }  // namespace culprit::cli

@@ -17,9 +17,9 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::size_t kMostPrinted = 40;
+constexpr std::size_t kMostPrintedOfPlanCompare = 40;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kPlanCompareOptions[] = {
     {"run", "FILE", "the digests of one run (repeat it for each run): lines RANK DIGEST, sha256sum's, or JSON"},
     {"all", nullptr, "print all differences"},
     kPlanInput, kPlanFormat, kPlanJson,
@@ -57,13 +57,13 @@ std::string text_of(const plan::Comparison& c, bool all) {
   out += fmt::format("  {} runs, {} states: {} equal, {} different, {} not in every run\n", c.runs, c.items, c.equal, c.different.size(), c.missing.size());
   std::size_t shown = 0;
   for (const plan::Difference& d : c.different) {
-    if (!all && ++shown > kMostPrinted) { out += fmt::format("  and {} more; --all and --json have them\n", c.different.size() - kMostPrinted); break; }
+    if (!all && ++shown > kMostPrintedOfPlanCompare) { out += fmt::format("  and {} more; --all and --json have them\n", c.different.size() - kMostPrintedOfPlanCompare); break; }
     if (d.majority.empty()) out += fmt::format("  {}: no majority among {} runs\n", report::visible(d.item), d.present);
     else out += fmt::format("  {}: {} differ{} from {} of {} ({})\n", report::visible(d.item), report::visible(fmt::format("{}", fmt::join(d.runs, ", "))), d.runs.size() == 1 ? "s" : "", d.agree, d.present, short_digest(d.majority));
   }
   shown = 0;
   for (const plan::Missing& m : c.missing) {
-    if (!all && ++shown > kMostPrinted) { out += fmt::format("  and {} more\n", c.missing.size() - kMostPrinted); break; }
+    if (!all && ++shown > kMostPrintedOfPlanCompare) { out += fmt::format("  and {} more\n", c.missing.size() - kMostPrintedOfPlanCompare); break; }
     out += fmt::format("  {}: missing in {}\n", report::visible(m.item), report::visible(fmt::format("{}", fmt::join(m.runs, ", "))));
   }
   for (const std::string& advice : c.advice) out += "  next: " + report::visible(advice) + "\n";
@@ -81,8 +81,8 @@ std::string json_of(const plan::Comparison& c) {
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-Result<Exit> run(const Arguments& arguments) {
-  CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
+Result<Exit> run_plan_compare(const Arguments& arguments) {
+  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanCompareOptions));
   std::vector<std::string> paths = arguments.all("run");
   if (paths.empty()) {
     CULPRIT_TRY(named, input.names("run", 4096));
@@ -117,6 +117,6 @@ constinit const Command kPlanCompare{"plan compare", "which rank's state differs
                                      "  culprit plan compare --run run1.sha256 --run run2.sha256 --run run3.sha256\n\n"
                                      "  Digests of the ranks' checkpoints after deterministic training, or of the same step on several\n"
                                      "  machines: what differs from the majority, what has none, what is missing.\n",
-                                     kOptions, run};
+                                     kPlanCompareOptions, run_plan_compare};
 
 }  // namespace culprit::cli

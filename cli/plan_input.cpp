@@ -28,11 +28,6 @@ std::string key_of(std::string name) {
   return name;
 }
 
-std::string long_name(const OptionSpec& option) {
-  const std::string name = option.name;
-  return name.substr(0, name.find(','));
-}
-
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> out;
   std::size_t at = 0;

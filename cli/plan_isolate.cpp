@@ -24,7 +24,7 @@ using nlohmann::ordered_json;
 using plan::HostSet;
 using plan::IsolateState;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kPlanIsolateOptions[] = {
     kClusterHosts, kClusterTor, kClusterPod,
     {"smallest", "N", "hosts that the reference model needs at the least (default 1)"},
     {"gpus-per-host", "N", "GPUs of a host, for {nproc} and {world} (default 8)"},
@@ -212,8 +212,8 @@ Result<IsolateState> state_of(const PlanInput& input, const Arguments& arguments
   return plan::start_isolation(std::move(hosts), static_cast<std::size_t>(smallest));
 }
 
-Result<Exit> run(const Arguments& arguments) {
-  CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
+Result<Exit> run_plan_isolate(const Arguments& arguments) {
+  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanIsolateOptions));
   CULPRIT_TRY(depth, input.integer("depth", 3, 1, 20));
   CULPRIT_TRY(command, input.text("command"));
   CULPRIT_TRY(given, input.pairs("outcome", 1 << 20));
@@ -261,6 +261,6 @@ constinit const Command kPlanIsolate{"plan isolate", "halve the hosts along pods
                                      "  culprit plan isolate --state state.json --outcome A=fail --outcome B=pass\n\n"
                                      "  Both halves run at once and share no link. A half that passes goes back to service, one that\n"
                                      "  fails is halved again; when none fails, the switches between them are the suspects.\n",
-                                     kOptions, run};
+                                     kPlanIsolateOptions, run_plan_isolate};
 
 }  // namespace culprit::cli

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kPlanLinksOptions[] = {
     kClusterHosts,
     {"topology", "KIND", "ring, tree or both (default: both, as NCCL uses either)"},
     {"parent", "CHILD=PARENT", "the tree as it ran (may be repeated); else NCCL's two binary trees"},
@@ -27,7 +27,7 @@ constexpr OptionSpec kOptions[] = {
     kPlanDatabase, kPlanInput, kPlanFormat, kPlanJson,
 };
 constexpr const char* kDefaultCommand = "ssh {to} 'ib_write_bw -a -F --report_gbits' & sleep 2; ssh {from} ib_write_bw -a -F --report_gbits {to}; wait";
-constexpr std::size_t kMostPrinted = 24;
+constexpr std::size_t kMostPrintedOfPlanLinks = 24;
 
 struct Part { std::string name; std::vector<plan::Pass> passes; };
 
@@ -73,7 +73,7 @@ std::string text_of(const std::vector<Part>& parts, const std::vector<std::strin
       const plan::Pass& pass = part.passes[i];
       out += fmt::format("  pass {}: {}\n", i + 1, pass.what);
       for (std::size_t l = 0; l < pass.links.size(); ++l) {
-        if (!all && l == kMostPrinted) { out += fmt::format("    and {} more; --all and --json have them\n", pass.links.size() - l); break; }
+        if (!all && l == kMostPrintedOfPlanLinks) { out += fmt::format("    and {} more; --all and --json have them\n", pass.links.size() - l); break; }
         out += fmt::format("    {} -> {}\n", report::visible(hosts[pass.links[l].from]), report::visible(hosts[pass.links[l].to]));
       }
     }
@@ -98,8 +98,8 @@ std::string json_of(const std::vector<Part>& parts, const std::vector<std::strin
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-Result<Exit> run(const Arguments& arguments) {
-  CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
+Result<Exit> run_plan_links(const Arguments& arguments) {
+  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanLinksOptions));
   CULPRIT_TRY(cluster, read_cluster(input, arguments));
   CULPRIT_TRY(kind, input.text("topology", input.has("parent") ? "tree" : "both"));
   if (kind != "ring" && kind != "tree" && kind != "both") return input.complaint("topology", fmt::format("takes ring, tree or both, not '{}'", kind));
@@ -138,6 +138,6 @@ constinit const Command kPlanLinks{"plan links", "time every link of a ring or t
                                    "  culprit plan links --parent b=a --parent c=a --parent d=b\n\n"
                                    "  Two passes time all links of a ring, three when its size is odd, four those of a tree: every\n"
                                    "  link once, no host in two transfers at the same time.\n",
-                                   kOptions, run};
+                                   kPlanLinksOptions, run_plan_links};
 
 }  // namespace culprit::cli

@@ -17,9 +17,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kMostLines = 32;   // of groups, for people
+constexpr std::size_t kMostLinesOfPlanMicrobatch = 32;   // of groups, for people
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kPlanMicrobatchOptions[] = {
     {"times", "T,T,...", "milliseconds of one micro-batch, for each data-parallel group"},
     {"micro-batches", "N", "micro-batches of a step, over all groups"},
     {"pp", "N", "pipeline stages: every group's number is a multiple (1F1B; default 1, or the job's)"},
@@ -44,12 +44,12 @@ std::string text_of(const Question& question, const plan::MicrobatchPlan& plan) 
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < t.size(); ++i) order.push_back(i);
   // Those that differ from the rest are what a reader looks for.
-  if (t.size() > kMostLines) std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::abs(plan.counts[a] - plan.even[a]) > std::abs(plan.counts[b] - plan.even[b]); });
-  for (std::size_t i = 0; i < std::min(kMostLines, order.size()); ++i) {
+  if (t.size() > kMostLinesOfPlanMicrobatch) std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::abs(plan.counts[a] - plan.even[a]) > std::abs(plan.counts[b] - plan.even[b]); });
+  for (std::size_t i = 0; i < std::min(kMostLinesOfPlanMicrobatch, order.size()); ++i) {
     const std::size_t g = order[i];
     out += fmt::format("  {:>6}  {:>7.1f} ms  {:>7}  {:>7}  {:>7.1f} ms  {:>8.6f}\n", g, t[g], plan.even[g], plan.counts[g], static_cast<double>(plan.counts[g]) * t[g], static_cast<double>(plan.counts[g]) / static_cast<double>(all));
   }
-  if (order.size() > kMostLines) out += fmt::format("  and {} more groups, of which the numbers change less: --format json has all\n", order.size() - kMostLines);
+  if (order.size() > kMostLinesOfPlanMicrobatch) out += fmt::format("  and {} more groups, of which the numbers change less: --format json has all\n", order.size() - kMostLinesOfPlanMicrobatch);
   out += "\n  A group's mean gradient counts with its weight (its part of the\n  micro-batches), else the loss changes.\n";
   for (const std::string& note : question.notes) out += "note: " + report::wrapped(report::visible(note), 74, 6) + "\n";
   return out;
@@ -116,8 +116,8 @@ Result<> from_incident(const Arguments& arguments, const PlanInput& input, Quest
   return {};
 }
 
-Result<Exit> run(const Arguments& arguments) {
-  CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
+Result<Exit> run_plan_microbatch(const Arguments& arguments) {
+  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanMicrobatchOptions));
   Question question;
   CULPRIT_TRY(t, input.reals("times", 1e-9, 1e12, 10'000'000));
   question.times = std::move(t);
@@ -139,6 +139,6 @@ constinit const Command kPlanMicrobatch{"plan microbatch", "how to spread micro-
                                         "  culprit plan microbatch --times 100,100,100,170 --micro-batches 64\n"
                                         "  culprit plan microbatch -d incident.db --micro-batches 64\n\n"
                                         "  The distribution with the earliest end of the slowest data-parallel group: none is better.\n",
-                                        kOptions, run};
+                                        kPlanMicrobatchOptions, run_plan_microbatch};
 
 }  // namespace culprit::cli

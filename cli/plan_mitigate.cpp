@@ -17,10 +17,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kMostLines = 24;   // of intervals, for people
+constexpr std::size_t kMostLinesOfPlanMitigate = 24;   // of intervals, for people
 constexpr double kMostMs = 1e12;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kPlanMitigateOptions[] = {
     {"interval", "START,END,SLOW,HEALTHY", "iterations START to END took SLOW ms instead of HEALTHY (may be repeated); in a file objects with the keys start, end, slow_ms, healthy_ms"},
     {"cause", "CAUSE", "computation, communication or unknown (default, or what the incident tells)"},
     {"microbatch-cost-ms", "MS", "price of new micro-batches, S2 (default 5000)"},
@@ -47,11 +47,11 @@ std::string text_of(const plan::MitigationReplay& replay, const std::vector<std:
   out += "\n";
   std::size_t lines = 0;
   for (const auto& one : replay.intervals) {
-    if (++lines > kMostLines) break;
+    if (++lines > kMostLinesOfPlanMitigate) break;
     out += fmt::format("  iterations {} to {}: {:g} ms instead of {:g} ms, {} lost; best: {}\n", one.interval.start, one.interval.end, one.interval.slow_ms, one.interval.healthy_ms, time(one.ignored_ms), one.best);
     for (const auto& taken : one.taken) out += fmt::format("    {} before iteration {}, when {} were lost\n", taken.strategy, taken.iteration, time(taken.lost_ms));
   }
-  if (replay.intervals.size() > kMostLines) out += fmt::format("  and {} more intervals: --format json has all\n", replay.intervals.size() - kMostLines);
+  if (replay.intervals.size() > kMostLinesOfPlanMitigate) out += fmt::format("  and {} more intervals: --format json has all\n", replay.intervals.size() - kMostLinesOfPlanMitigate);
   for (const std::string& note : notes) out += "note: " + report::wrapped(report::visible(note), 74, 6) + "\n";
   return out;
 }
@@ -83,8 +83,8 @@ std::string due_now(const plan::IntervalReplay& one, const std::vector<std::stri
   return out + (next == strategies.end() ? "" : fmt::format("; if it goes on, {} when {} are lost", name, time(next->cost_ms)));
 }
 
-Result<Exit> run(const Arguments& arguments) {
-  CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
+Result<Exit> run_plan_mitigate(const Arguments& arguments) {
+  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanMitigateOptions));
   static constexpr const char* kColumns[] = {"start", "end", "slow_ms", "healthy_ms"};
   CULPRIT_TRY(rows, input.table("interval", kColumns, 0, kMostMs, 1'000'000));
   std::vector<plan::SlowInterval> intervals;
@@ -108,7 +108,7 @@ Result<Exit> run(const Arguments& arguments) {
     }
     if (kinds.size() == 1) known_cause = *kinds.begin();
     if (intervals.empty()) notes.push_back("no slow interval in this incident: " + slow.why);
-    if (notes.size() > kMostLines) notes.resize(kMostLines);
+    if (notes.size() > kMostLinesOfPlanMitigate) notes.resize(kMostLinesOfPlanMitigate);
   } else if (intervals.empty()) {
     return usage_error("plan mitigate needs the intervals that were slow").hint("--interval 120,480,1500,1000: iterations 120 to 480 took 1500 ms instead of 1000; or -d incident.db");
   }
@@ -149,6 +149,6 @@ constinit const Command kPlanMitigate{"plan mitigate", "when acting on a slowdow
                                       "  culprit plan mitigate -d incident.db --restart-cost-ms 900000\n\n"
                                       "  Micro-batches, topology and restart, each taken when the slowdown has cost its price; against\n"
                                       "  each at once, nothing at all, and what was best.\n",
-                                      kOptions, run};
+                                      kPlanMitigateOptions, run_plan_mitigate};
 
 }  // namespace culprit::cli

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kPlanReplicasOptions[] = {
     {"mtbf-min", "MIN", "minutes between failures of the whole job (default 18)"},
     {"stall-min", "MIN", "minutes for which a failure stops all replicas (default 3)"},
     {"repair-min", "MIN", "minutes until the failed replica, or a synchronous job, trains again (default 10)"},
@@ -42,8 +42,8 @@ Result<std::vector<Row>> rows_of(plan::ReplicaParams p) {
   return out;
 }
 
-Result<Exit> run(const Arguments& arguments) {
-  CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
+Result<Exit> run_plan_replicas(const Arguments& arguments) {
+  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanReplicasOptions));
   plan::ReplicaParams p;
   CULPRIT_TRY(mtbf, input.real("mtbf-min", p.mtbf, 1e-6, 1e9));
   CULPRIT_TRY(stall, input.real("stall-min", p.stall, 0, 1e9));
@@ -85,6 +85,6 @@ constinit const Command kPlanReplicas{"plan replicas", "how much of the time a j
                                       "  culprit plan replicas --mtbf-min 60 --stall-min 2 --repair-min 30 --replicas 16\n\n"
                                       "  The share of the time that a job trains when each failure stops all of it, and when it stops\n"
                                       "  one replica.\n",
-                                      kOptions, run};
+                                      kPlanReplicasOptions, run_plan_replicas};
 
 }  // namespace culprit::cli

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kPlanStandbyOptions[] = {
     {"machines", "N", "machines of the job"},
     {"failure-rate", "P", "failures of one machine a day (default 0.0012)"},
     {"percentile", "P", "how often a day must not need more (default 0.99)"},
@@ -52,8 +52,8 @@ std::string json_of(const plan::StandbyParams& p, const plan::StandbyPlan& plan,
   return out.dump(2) + "\n";
 }
 
-Result<Exit> run(const Arguments& arguments) {
-  CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
+Result<Exit> run_plan_standby(const Arguments& arguments) {
+  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanStandbyOptions));
   plan::StandbyParams p;
   std::int64_t known_gpus = 0;
   std::string counted;
@@ -95,6 +95,6 @@ constinit const Command kPlanStandby{"plan standby", "how many machines to keep 
                                      "  culprit plan standby -d incident.db --failure-rate 0.002\n\n"
                                      "  The 99th percentile of how many machines fail on a day, and the mean restart time that\n"
                                      "  this number and its neighbours give.\n",
-                                     kOptions, run};
+                                     kPlanStandbyOptions, run_plan_standby};
 
 }  // namespace culprit::cli

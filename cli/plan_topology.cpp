@@ -15,9 +15,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kMostLines = 64;   // of moves, for people
+constexpr std::size_t kMostLinesOfPlanTopology = 64;   // of moves, for people
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kPlanTopologyOptions[] = {
     {"straggler", "RANK,SLOWDOWN", "a rank that takes SLOWDOWN times as long (may be repeated); in a file objects with the keys rank, slowdown"},
     {"congested", "HOST,HOST", "a congested link, by its two hosts"},
     kShapeTp, kShapePp, kShapeDp, kShapeCp, kShapeOrder, kShapeHost,
@@ -41,11 +41,11 @@ std::string text_of(const JobShape& job, const plan::TopologyPlan& plan) {
   if (plan.link_before) out += fmt::format("  link, a step  {:g} -> {:g} MB of data parallelism, {:g} -> {:g} MB between stages\n", plan.link_before->dp_mb, plan.link_after->dp_mb, plan.link_before->pp_mb, plan.link_after->pp_mb);
   if (plan.moves.empty()) return out;
   out += "\n  rank  takes the place of\n";
-  for (std::size_t i = 0; i < std::min(kMostLines, plan.moves.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMostLinesOfPlanTopology, plan.moves.size()); ++i) {
     const auto& m = plan.moves[i];
     out += fmt::format("  {:>4}  {:>4}   {} on {} -> {}\n", m.rank, m.place, job.place_of(m.rank), report::visible(job.host_of(m.rank)), job.place_of(m.place));
   }
-  if (plan.moves.size() > kMostLines) out += fmt::format("  and {} more: --format json has all\n", plan.moves.size() - kMostLines);
+  if (plan.moves.size() > kMostLinesOfPlanTopology) out += fmt::format("  and {} more: --format json has all\n", plan.moves.size() - kMostLinesOfPlanTopology);
   return out;
 }
 
@@ -58,8 +58,8 @@ std::string json_of(const JobShape& job, const plan::TopologyPlan& plan) {
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-Result<Exit> run(const Arguments& arguments) {
-  CULPRIT_TRY(input, PlanInput::read(arguments, kOptions));
+Result<Exit> run_plan_topology(const Arguments& arguments) {
+  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanTopologyOptions));
   CULPRIT_TRY(job, job_shape(input, arguments));
   static constexpr const char* kColumns[] = {"rank", "slowdown"};
   CULPRIT_TRY(rows, input.table("straggler", kColumns, 0, 1e8, 1u << 20));
@@ -101,6 +101,6 @@ constinit const Command kPlanTopology{"plan topology", "which ranks change place
                                       "  culprit plan topology -d incident.db --straggler 42,1.3\n\n"
                                       "  Slow ranks go into the fewest pipeline stages; a congested link goes from the rings of data\n"
                                       "  parallelism to the pipeline. Tensor-parallel groups stay on their hosts.\n",
-                                      kOptions, run};
+                                      kPlanTopologyOptions, run_plan_topology};
 
 }  // namespace culprit::cli

@@ -20,9 +20,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kMostPrinted = 24;   // groups of a phase; --all and JSON have all
+constexpr std::size_t kMostPrintedOfReplay = 24;   // groups of a phase; --all and JSON have all
 
-std::string dump(const ordered_json& value) { return value.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"; }
+std::string indented(const ordered_json& value) { return value.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"; }
 const char* s(std::int64_t n) { return n == 1 ? "" : "s"; }
 
 std::string machines_of(const ReplayDocument& d, const std::vector<plan::MachineIndex>& machines) {
@@ -48,7 +48,7 @@ std::string groups_text(const ReplayDocument& d, int phase, bool all) {
     if (g.phase == phase) groups.push_back(&g);
   std::stable_sort(groups.begin(), groups.end(), [](const auto* a, const auto* b) { return a->wave < b->wave; });
   for (const plan::ReplayGroup* g : groups) {
-    if (!all && shown == kMostPrinted) { ++hidden; continue; }
+    if (!all && shown == kMostPrintedOfReplay) { ++hidden; continue; }
     if (g->wave != wave) { wave = g->wave; out += fmt::format("  then, as machines of the groups before are in these, too:\n"); }
     out += group_line(d, *g);
     ++shown;
@@ -175,7 +175,7 @@ Result<ReplayDocument> make_document(const PlanInput& input, const Arguments& ar
   return out;
 }
 
-Result<Exit> run_plan(const Arguments& arguments) {
+Result<Exit> run_replay_plan(const Arguments& arguments) {
   CULPRIT_TRY(input, PlanInput::read(arguments, kPlanOptions));
   CULPRIT_TRY(document, make_document(input, arguments));
   if (arguments.has("script")) {
@@ -186,7 +186,7 @@ Result<Exit> run_plan(const Arguments& arguments) {
     print(script);
   } else if (input.wants_json()) {
     CULPRIT_TRY(json, to_json(document));
-    print(dump(json));
+    print(indented(json));
   } else {
     CULPRIT_TRY(text, plan_text(document, arguments.has("all")));
     print(text);
@@ -300,18 +300,18 @@ Result<Exit> run_solve(const Arguments& arguments) {
   for (plan::ReplayOutcome& o : document.outcomes)
     if (!rest.empty() && o.runs == 0) o.runs = document.plan.repeats;
   CULPRIT_TRY(solution, plan::solve_replay(document.plan, document.outcomes));
-  print(input.wants_json() ? dump(to_json(document, solution)) : solution_text(document, solution));
+  print(input.wants_json() ? indented(to_json(document, solution)) : solution_text(document, solution));
   return Exit::finished;
 }
 
-Result<Exit> run(const Arguments&) { return usage_error("replay needs plan or solve").hint("`culprit help replay` tells of both"); }
+Result<Exit> run_replay(const Arguments&) { return usage_error("replay needs plan or solve").hint("`culprit help replay` tells of both"); }
 
 constinit const Command kReplayPlan{"replay plan", "which machines replay the job together, twice", "replay plan [BUNDLE...] [options]",
                                     "  culprit replay plan --hosts node[00-23] --pp 4 --json > plan.json\n"
                                     "  culprit replay plan -d incident.db --shows 0.7 --script > replay.sbatch\n\n"
                                     "  Two groupings in which two machines share a group at most once: where the fault shows in one\n"
                                     "  group of each, their common machine has it. TP and PP stay, only the data-parallel size shrinks.\n",
-                                    kPlanOptions, run_plan};
+                                    kPlanOptions, run_replay_plan};
 constinit const Command kReplaySolve{"replay solve", "from outcomes to the machine", "replay solve [BUNDLE...] [options]",
                                      "  culprit replay solve --plan plan.json --outcome H3=fail --outcome V1=fail --rest pass\n"
                                      "  culprit replay solve --machines 24 --pp 4 --outcomes replay-outcomes.txt\n\n"
@@ -326,6 +326,6 @@ extern const Command kReplay;
 constinit const Command kReplay{"replay", "find the faulty machine by replaying the job in groups", "replay plan|solve [options]",
                                 "  culprit replay plan --hosts node[00-23] --pp 4 --json > plan.json\n"
                                 "  culprit replay solve --plan plan.json --outcome H3=fail --outcome V1=fail --rest pass\n",
-                                {}, run, kSubcommands};
+                                {}, run_replay, kSubcommands};
 
 }  // namespace culprit::cli

@@ -141,13 +141,13 @@ Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack, cons
   return Exit::finished;
 }
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kRulesOptions[] = {
     {"rules", "DIR", "your own rules, besides ours; the same id replaces ours (may be repeated)"},
     {"format", "FORMAT", "text or json (a JSON object a line)"},
     {"json", nullptr, "the same as --format json"},
 };
 
-Result<Exit> run(const Arguments& arguments) {
+Result<Exit> run_rules(const Arguments& arguments) {
   std::vector<std::string> words = arguments.positional();
   static const std::vector<std::string> kVerbs{"list", "show", "check", "test", "match"};
   if (words.empty()) return usage_error("rules needs one of list, show, check, test, match").hint("`culprit help rules` has examples");
@@ -176,6 +176,6 @@ constinit const Command kRules{"rules", "the rule pack and your own rules", "rul
                                "  culprit rules check --rules my-rules/        are my rules well-formed, do their samples hold?\n"
                                "  culprit rules test --rules my-rules/         do all samples, ours too, hold with mine beside them?\n"
                                "  culprit rules match dmesg.txt --format json  what does the pack say of each line?\n",
-                               kOptions, run};
+                               kRulesOptions, run_rules};
 
 }  // namespace culprit::cli

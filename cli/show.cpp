@@ -12,7 +12,7 @@ namespace culprit::cli {
 
 namespace {
 
-Result<Exit> run(const Arguments& arguments) {
+Result<Exit> run_show(const Arguments& arguments) {
   if (!arguments.has("db")) return usage_error("show needs a database").hint("culprit show FINDING -d incident.db");
   CULPRIT_TRY(db, open_database(arguments, store::Access::read));
   const auto findings = db.findings();
@@ -82,7 +82,7 @@ Result<Exit> run(const Arguments& arguments) {
   return Exit::finished;
 }
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kShowOptions[] = {
     {"db,d", "FILE", "the database"},
     {"bundle", "BUNDLE", "the bundle it was read from: shows the raw lines, not only the kept excerpts (may be repeated)"},
     {"context", "N", "raw lines after the one named (default 2)"},
@@ -94,6 +94,6 @@ extern const Command kShow;
 constinit const Command kShow{"show", "a finding, down to the raw lines", "show [FINDING...] -d FILE [--bundle BUNDLE]",
                               "  culprit show -d incident.db                               lists the findings\n"
                               "  culprit show gpu_xid/79 -d incident.db --bundle job.tar.gz\n",
-                              kOptions, run};
+                              kShowOptions, run_show};
 
 }  // namespace culprit::cli

@@ -23,11 +23,11 @@ using analyze::StackGroup;
 using analyze::StackReport;
 using analyze::StackTree;
 
-constexpr std::size_t kMostLines = 400;   // of a tree; a terminal is no place for more
+constexpr std::size_t kMostLinesOfStacks = 400;   // of a tree; a terminal is no place for more
 
-class Printer {
+class StacksPrinter {
  public:
-  Printer(const Arguments& arguments, const StackReport& report, const std::vector<Finding>& findings) : report_(report), findings_(findings), color_(use_color(arguments)), lacks_(arguments.has("lacks")), width_(std::max<std::size_t>(40, terminal_width())), role_(arguments.get("role", "trainer")) {}
+  StacksPrinter(const Arguments& arguments, const StackReport& report, const std::vector<Finding>& findings) : report_(report), findings_(findings), color_(use_color(arguments)), lacks_(arguments.has("lacks")), width_(std::max<std::size_t>(40, terminal_width())), role_(arguments.get("role", "trainer")) {}
 
   bool shown(const std::string& role) const { return role_ == "all" || role == role_; }
 
@@ -101,7 +101,7 @@ class Printer {
     std::string out = "\n" + bold("Who waits for whom") + "\n";
     std::size_t lines = 0;
     for (const analyze::StackWait& w : report_.waits) {
-      if (++lines > kMostLines / 4) { out += "  and more: --format json has them all\n"; break; }
+      if (++lines > kMostLinesOfStacks / 4) { out += "  and more: --format json has them all\n"; break; }
       out += "  " + report::wrapped(fmt::format("{} {} in {}{} for {}", w.from.size() == 1 ? "rank" : "ranks", to_ranges(w.from) + (w.from.size() == 1 ? " waits" : " wait"), w.operation, w.group.empty() ? "" : " of " + report::visible(w.group), fmt::format("{} {}", w.to.size() == 1 ? "rank" : "ranks", to_ranges(w.to))), width_, 2, 2) + "\n";
     }
     return out;
@@ -112,7 +112,7 @@ class Printer {
     std::size_t lines = 0;
     for (const StackGroup& g : report_.groups) {
       if (!shown(g.role)) continue;
-      if (++lines > kMostLines / 4) { out += "  and more: --format json has them all\n"; break; }
+      if (++lines > kMostLinesOfStacks / 4) { out += "  and more: --format json has them all\n"; break; }
       const std::string hosts = g.hosts.size() > 3 ? fmt::format("{} hosts", g.hosts.size()) : report::visible(fmt::format("{}", fmt::join(g.hosts, ",")));
       const std::string head = cut(fmt::format("{:>6}  {} {}  {}", g.processes, g.role == "trainer" ? "ranks" : g.role + " of ranks", g.ranks.empty() ? "?" : to_ranges(g.ranks), hosts), width_ / 2 + 10);
       out += fmt::format("{}  {}{}\n", g.dominant ? head : paint("33", head), analyze::describe(g.stage), g.dominant && g.role == "trainer" ? dim(" (" + g.why + ")") : "");
@@ -145,7 +145,7 @@ class Printer {
     while (!work.empty()) {
       const Work at = work.back();
       work.pop_back();
-      if (++lines > kMostLines) { out += "  and more: --format folded has them all\n"; break; }
+      if (++lines > kMostLinesOfStacks) { out += "  and more: --format folded has them all\n"; break; }
       const std::string lead = at.before + (at.branch ? at.last ? "└─ " : "├─ " : "");
       const std::size_t columns = 2 + report::columns(lead);
       const auto ranks = tree.ranks(at.node);
@@ -174,7 +174,7 @@ nlohmann::ordered_json stage_json(const analyze::Stage& stage) {
   return {{"doing", name(stage.doing)}, {"operation", stage.operation}, {"dimension", stage.dimension}};
 }
 
-std::string to_json(const Printer& printer, const StackReport& report, const std::vector<Finding>& findings, bool lacks) {
+std::string to_json(const StacksPrinter& printer, const StackReport& report, const std::vector<Finding>& findings, bool lacks) {
   using Json = nlohmann::ordered_json;
   Json out;
   out["schema"] = "culprit.stacks/1";
@@ -238,7 +238,7 @@ Result<Exit> run_stacks(const Arguments& arguments) {
   const auto report = analyze::aggregate_stacks(facts, topology, analyze::hang_known(facts, analyze::collect_signals(facts, pack)), params);
   auto findings = analyze::stack_findings(report, facts, topology);
   CULPRIT_CHECK(db.save_findings("stacks", findings));
-  const Printer printer(arguments, report, findings);
+  const StacksPrinter printer(arguments, report, findings);
   if (const std::string role = arguments.get("role", "trainer"); role != "all" && !report.trees.empty() && !report.trees.contains(role) && arguments.has("role")) {
     std::string roles;
     for (const auto& [one, tree] : report.trees) roles += (roles.empty() ? "" : ", ") + one;
@@ -250,7 +250,7 @@ Result<Exit> run_stacks(const Arguments& arguments) {
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kStacksOptions[] = {
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"role", "ROLE", "processes of this role: trainer (default), dataloader, agent, ... or all"},
     {"lacks", nullptr, "also which ranks do not come through a frame"},
@@ -270,6 +270,6 @@ constinit const Command kStacks{"stacks", "who stands where: stacks in groups, a
                                 "  culprit stacks -d incident.db --format folded | flamegraph.pl > stacks.svg\n\n"
                                 "  Equal stacks make a group; the exceptions, the parallel groups that cover them and the rank that\n"
                                 "  the others wait for come first. One snapshot alone shows no hang.\n",
-                                kOptions, run_stacks};
+                                kStacksOptions, run_stacks};
 
 }  // namespace culprit::cli

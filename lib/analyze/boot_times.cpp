@@ -9,8 +9,6 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr Nanoseconds kMinute = 60 * kSecond;
-constexpr Nanoseconds kDay = 86'400 * kSecond;
 
 struct Sample {
   Nanoseconds boot = 0;

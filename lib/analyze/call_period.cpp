@@ -9,17 +9,11 @@
 #include <fmt/format.h>
 
 #include "analyze/call_period_lag.hpp"
+#include "analyze/splitmix.hpp"
 
 namespace culprit::analyze {
 
 namespace {
-
-std::uint64_t mix(std::uint64_t z) {   // splitmix64
-  z += 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
 
 struct SymbolHash {
   std::size_t operator()(const CallSymbol& s) const { return mix(mix(mix(s.operation) ^ s.communicator) ^ (s.elements ? *s.elements + 1 : 0)); }

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "analyze/splitmix.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -37,13 +39,6 @@ void transform(std::vector<Complex>& x, const std::vector<Complex>& twiddles) {
   }
 }
 
-std::uint64_t mix(std::uint64_t z) {   // splitmix64
-  z += 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-
 // About the share of matching calls at each lag up to half of the log.
 std::vector<double> screened(std::span<const std::uint32_t> symbols) {
   const std::size_t n = symbols.size(), size = std::bit_ceil(2 * n);
@@ -71,7 +66,7 @@ std::vector<double> screened(std::span<const std::uint32_t> symbols) {
   return out;
 }
 
-Nanoseconds middle_of(std::vector<Nanoseconds>& values) {
+Nanoseconds lower_median(std::vector<Nanoseconds>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -119,7 +114,7 @@ LagPeriod published_acf(std::span<const Call> calls, const CallPeriodParams& par
     for (std::size_t t = 0; t < n; t += k) out.starts.push_back(t);
     std::vector<Nanoseconds> times;
     for (std::size_t t = 0; t + k < n; ++t) times.push_back(difference(calls[t], calls[t + k]));
-    if (!times.empty()) out.median = middle_of(times);
+    if (!times.empty()) out.median = lower_median(times);
     out.why = fmt::format("autocorrelation {:.3f} at a lag of {} calls", sum / variance, k);
     return out;
   }
@@ -176,7 +171,7 @@ LagPeriod match_rate(std::span<const Call> calls, std::span<const std::uint32_t>
     std::vector<Nanoseconds> times;
     for (std::size_t t = 0; t + k < n; ++t)
       if (symbols[t] == symbols[t + k]) times.push_back(difference(calls[t], calls[t + k]));
-    out.median = middle_of(times);
+    out.median = lower_median(times);
     out.starts = walk(symbols, k);
     out.why = fmt::format("no call recurs evenly; {:.0f} % of the calls repeat {} calls later", rate * 100, k);
     break;

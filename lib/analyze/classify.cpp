@@ -137,16 +137,16 @@ std::optional<Nanoseconds> begin_of(const Signal& s) {
   return s.start;
 }
 
-struct Group {
+struct Occurrences {
   std::vector<const Signal*> signals;
   Subject subject;
 };
 
-std::map<std::string, Group> group_signals(const std::vector<Signal>& signals, const ClassifyParams& params) {
-  std::map<std::string, Group> groups;
+std::map<std::string, Occurrences> group_signals(const std::vector<Signal>& signals, const ClassifyParams& params) {
+  std::map<std::string, Occurrences> groups;
   for (const Signal& s : signals) {
     const Subject subject = subject_of(s);
-    Group& group = groups[s.event_class + (s.hearsay ? "/quoted/" : s.before_job ? "/before/" : s.absent ? "/absent/" : "/") + subject.kind + "/" + subject.id];
+    Occurrences& group = groups[s.event_class + (s.hearsay ? "/quoted/" : s.before_job ? "/before/" : s.absent ? "/absent/" : "/") + subject.kind + "/" + subject.id];
     group.subject = subject;
     group.signals.push_back(&s);
   }
@@ -158,7 +158,7 @@ std::map<std::string, Group> group_signals(const std::vector<Signal>& signals, c
 }
 
 // Everything but the judgement. times: of all occurrences, sorted.
-Finding describe(const std::string& key, const Group& group, std::vector<Nanoseconds>& times) {
+Finding describe(const std::string& key, const Occurrences& group, std::vector<Nanoseconds>& times) {
   const Signal& first = *group.signals.front();  // the earliest: signals are in order of time
   Finding f;
   f.id = "classify/" + key;
@@ -215,7 +215,7 @@ void rule_out(Finding& f, double confidence, std::string why) {
   f.why = std::move(why);
 }
 
-void judge(const Facts& facts, const std::vector<Signal>& signals, const Group& group, const std::vector<Nanoseconds>& times, const ClassifyParams& params, Finding& f) {
+void judge(const Facts& facts, const std::vector<Signal>& signals, const Occurrences& group, const std::vector<Nanoseconds>& times, const ClassifyParams& params, Finding& f) {
   const Signal& first = *group.signals.front();
   const Needed needed = needed_of(first, params);
   f.outcome = Outcome::fired;

@@ -18,7 +18,6 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr Nanoseconds kDay = 86'400 * kSecond;
 constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::min();
 
 // "2026-11-21T03:19:19Z" as the manifest writes it; seconds, optional fraction ignored.
@@ -150,7 +149,7 @@ class ClockMap {
 
 namespace {
 
-Nanoseconds middle_of(std::vector<Nanoseconds> values) {
+Nanoseconds middle_time(std::vector<Nanoseconds> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
@@ -185,8 +184,8 @@ void mend_clocks_by_steps(Facts& facts) {
   const auto offsets = [](const auto& times) {   // of each host from the middle one
     std::map<std::string, Nanoseconds> out;
     std::vector<Nanoseconds> all;
-    for (const auto& [host, list] : times) all.push_back(out[host] = middle_of(list));
-    const Nanoseconds middle = middle_of(all);
+    for (const auto& [host, list] : times) all.push_back(out[host] = middle_time(list));
+    const Nanoseconds middle = middle_time(all);
     for (auto& [host, t] : out) t -= middle;
     return out;
   };

@@ -25,7 +25,7 @@ double middle_of(double* values, std::size_t n, std::size_t total, std::size_t b
 
 }  // namespace
 
-double median_of(std::vector<double>& values) {
+double median_in_place(std::vector<double>& values) {
   return values.empty() ? std::numeric_limits<double>::quiet_NaN() : middle_of(values.data(), values.size(), values.size(), 0);
 }
 

@@ -9,7 +9,7 @@
 namespace culprit::analyze {
 
 // The middle value, of an even number the mean of the two in the middle. NaN for none. Permutes.
-double median_of(std::vector<double>& values);
+double median_in_place(std::vector<double>& values);
 
 struct Crowd {
   double center = 0;

@@ -23,7 +23,7 @@ void compare(std::vector<const GroupTime*> members, const GroupCompareParams& pa
     times.push_back(g->time);
   }
   std::sort(cluster.groups.begin(), cluster.groups.end());
-  cluster.volume = median_of(volumes);
+  cluster.volume = median_in_place(volumes);
   const double fastest = *std::min_element(times.begin(), times.end());
   const auto slow = [&](const GroupTime& g, double reference, Against against) {
     if (g.time > reference * params.factor) out.slow.push_back({g.name, g.kind, g.time, reference, g.time / reference, against});
@@ -45,7 +45,7 @@ void compare(std::vector<const GroupTime*> members, const GroupCompareParams& pa
     cluster.reference = fastest;
     for (const GroupTime* g : members) slow(*g, fastest, Against::faster);
   } else {
-    const double median = median_of(times);
+    const double median = median_in_place(times);
     // Slow ones within the median hide themselves. Of those that are well, half at least lie within the factor of the fastest.
     std::size_t far = 0;
     for (const GroupTime* g : members) far += g->time > fastest * params.factor;

@@ -9,13 +9,13 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
 // A process that starts again loads code, data and weights: nobody does that within a few steps' time. Rows that step back
 // sooner are other ranks printing the same step.
 constexpr double kRestartSteps = 5;
 
-double median(std::vector<double> values) {
-  if (values.empty()) return kMissing;
+double upper_median(std::vector<double> values) {
+  if (values.empty()) return kNoTime;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -37,12 +37,12 @@ double usual_gap(const StepTable& table) {
     if (last != kNoValue && table.times[i] > last) gaps.push_back(static_cast<double>(table.times[i] - last));
     last = table.times[i];
   }
-  return median(std::move(gaps));
+  return upper_median(std::move(gaps));
 }
 
 // Durations from the distance of lines, where the program prints none: only when the clock is fine enough to tell a tenth.
 void durations_from_times(JobSteps& steps) {
-  std::vector<double> found(steps.size(), kMissing);
+  std::vector<double> found(steps.size(), kNoTime);
   std::vector<double> all;
   Nanoseconds grain = kSecond;
   for (const Nanoseconds t : steps.time)
@@ -55,7 +55,7 @@ void durations_from_times(JobSteps& steps) {
     found[i] = static_cast<double>(steps.time[i] - steps.time[i - 1]) / 1e6 / static_cast<double>(n);
     all.push_back(found[i] * static_cast<double>(n));
   }
-  const double usual = median(std::move(all));
+  const double usual = upper_median(std::move(all));
   if (std::isnan(usual) || usual * 1e6 < 10 * static_cast<double>(grain)) return;
   steps.ms = std::move(found);
   steps.from_times = true;
@@ -129,7 +129,7 @@ JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
       if (raw != kNoValue) last_time = raw;
       out.iteration.push_back(it);
       out.time.push_back(raw != kNoValue && offset ? raw + *offset : kNoValue);
-      out.ms.push_back(table.iteration_ms[i] > 0 && std::isfinite(table.iteration_ms[i]) ? table.iteration_ms[i] : kMissing);
+      out.ms.push_back(table.iteration_ms[i] > 0 && std::isfinite(table.iteration_ms[i]) ? table.iteration_ms[i] : kNoTime);
       out.loss.push_back(table.loss[i]);
       out.grad_norm.push_back(table.grad_norm[i]);
       out.not_a_number.push_back(table.not_a_number[i]);

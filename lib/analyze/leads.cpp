@@ -10,7 +10,7 @@ namespace culprit::analyze {
 
 namespace {
 
-struct Kind {
+struct LineKind {
   std::vector<const EventRow*> rows;
   std::set<std::string> hosts;
   std::set<std::int64_t> ranks;
@@ -47,13 +47,13 @@ std::optional<Nanoseconds> last_step(const Facts& facts) {
   return out;
 }
 
-std::map<std::string, Kind> kinds_of(const Facts& facts, const LeadParams& params) {
-  std::map<std::string, Kind> kinds;
+std::map<std::string, LineKind> kinds_of(const Facts& facts, const LeadParams& params) {
+  std::map<std::string, LineKind> kinds;
   const auto step = last_step(facts);
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
     if (!e.rule.empty() || !facts.counts(m) || before_job(facts, e)) continue;
-    Kind& kind = kinds[e.event_class];
+    LineKind& kind = kinds[e.event_class];
     kind.rows.push_back(&e);
     if (e.host) kind.hosts.insert(*e.host);
     if (e.rank) kind.ranks.insert(*e.rank);
@@ -64,7 +64,7 @@ std::map<std::string, Kind> kinds_of(const Facts& facts, const LeadParams& param
   return kinds;
 }
 
-void rate(const Facts& facts, const LeadParams& params, Kind& kind) {
+void rate(const Facts& facts, const LeadParams& params, LineKind& kind) {
   const bool alone = kind.members.size() == 1 && facts.members.size() > 2;
   const bool late = kind.early == 0;
   kind.score = (late ? 3 : 0) + (alone || kind.hosts.size() == 1 ? 1 : 0) + strength(kind.rows.front()->message);
@@ -72,7 +72,7 @@ void rate(const Facts& facts, const LeadParams& params, Kind& kind) {
   if (!late && kind.lines > 20) kind.score = 0;
 }
 
-Finding finding_of(const Facts& facts, const std::string& id, const Kind& kind) {
+Finding finding_of(const Facts& facts, const std::string& id, const LineKind& kind) {
   const EventRow& first = *kind.rows.front();
   Finding f;
   f.id = "leads/" + id.substr(id.find('/') + 1);
@@ -104,7 +104,7 @@ Finding finding_of(const Facts& facts, const std::string& id, const Kind& kind) 
 
 std::vector<Finding> leads(const Facts& facts, const LeadParams& params) {
   auto kinds = kinds_of(facts, params);
-  std::vector<std::pair<const std::string*, Kind*>> ranked;
+  std::vector<std::pair<const std::string*, LineKind*>> ranked;
   for (auto& [id, kind] : kinds) {
     std::sort(kind.rows.begin(), kind.rows.end(), [&](const EventRow* a, const EventRow* b) {
       return std::tuple(!a->time_ns, a->time_ns.value_or(0), facts.order(a->place.member), a->place.line) < std::tuple(!b->time_ns, b->time_ns.value_or(0), facts.order(b->place.member), b->place.line);

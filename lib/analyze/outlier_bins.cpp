@@ -43,7 +43,7 @@ double BinWalker::take(Nanoseconds until) {
   several_.assign(1, first);
   for (; at_ < size_ && times_[at_] < until; ++at_)
     if (std::isfinite(values_[at_])) several_.push_back(values_[at_]);
-  if (!average_) return median_of(several_);
+  if (!average_) return median_in_place(several_);
   double mean = 0;
   for (const double v : several_) mean += v / static_cast<double>(several_.size());
   return mean;

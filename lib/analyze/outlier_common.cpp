@@ -28,7 +28,7 @@ Split best_split(const std::vector<double>& prefix, std::size_t first, std::size
 
 double median_between(std::span<const double> middle, std::size_t first, std::size_t last) {
   std::vector<double> values(middle.begin() + static_cast<std::ptrdiff_t>(first), middle.begin() + static_cast<std::ptrdiff_t>(last));
-  return median_of(values);
+  return median_in_place(values);
 }
 
 }  // namespace
@@ -40,9 +40,9 @@ std::vector<LevelChange> level_changes(std::span<const double> middle, std::size
   std::vector<double> steps, magnitudes(middle.begin(), middle.end());
   for (std::size_t i = 1; i < n; ++i) steps.push_back(std::fabs(middle[i] - middle[i - 1]));
   for (double& m : magnitudes) m = std::fabs(m);
-  const double size = median_of(magnitudes);
+  const double size = median_in_place(magnitudes);
   // Median of |differences| of white noise is 0.6745 x sqrt(2) x sd.
-  const double noise = median_of(steps) / (0.6745 * std::sqrt(2.0));
+  const double noise = median_in_place(steps) / (0.6745 * std::sqrt(2.0));
   const double least = std::max({kSure * noise, 1e-12 * size, std::numeric_limits<double>::min()});
   std::vector<double> prefix(n + 1, 0);
   for (std::size_t i = 0; i < n; ++i) prefix[i + 1] = prefix[i] + (middle[i] - middle[0]);

@@ -18,7 +18,7 @@ using rules::MetricSide;
 constexpr std::size_t kBlock = 32;             // bins filled at a time: their values of 1000 entities stay in the cache
 constexpr std::size_t kBinsOfWindow = 20;
 constexpr double kUnit = 256, kUnitsMost = 8 * kUnit;   // a score beyond 8 says no more about T than one of 8
-constexpr double kMostly = 0.65;
+constexpr double kMostlyOut = 0.65;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // One bin's values of entities that stand side by side, into what is kept of each. Plain loops: each becomes vector
@@ -97,7 +97,7 @@ class Scan {
     out_.bin = std::clamp<Nanoseconds>(params_.bin > 0 ? params_.bin : window / static_cast<Nanoseconds>(kBinsOfWindow), std::max<Nanoseconds>(1, window / 32 + 1), window);
     out_.carry = std::clamp(params_.carry, 0, 8);
     if (!distances.empty())
-      if (const double usual = median_of(distances); usual > static_cast<double>(out_.bin) * (out_.carry + 1)) out_.bin = usual < static_cast<double>(window) ? static_cast<Nanoseconds>(usual) + 1 : window;
+      if (const double usual = median_in_place(distances); usual > static_cast<double>(out_.bin) * (out_.carry + 1)) out_.bin = usual < static_cast<double>(window) ? static_cast<Nanoseconds>(usual) + 1 : window;
     if (const auto enough = static_cast<Nanoseconds>(kLeastBins) * out_.bin; window < enough && enough <= params_.longest) window = enough;
     out_.bins = static_cast<std::size_t>(std::clamp<Nanoseconds>(window / out_.bin, 1, 32));
     if (out_.bins < kLeastBins) {
@@ -281,7 +281,7 @@ class Scan {
       if (metric_.bad == MetricSide::none || (high && metric_.bad == MetricSide::low) || (!high && metric_.bad == MetricSide::high)) continue;
       if (high && metric_.zero_above && center + mean * scale <= *metric_.zero_above) continue;
       const std::uint32_t mask = high ? up_[e] : down_[e];
-      if (std::popcount((high ? high_[e] : low_[e]) & window_) >= kMostly * seen && lasts(mask, present_[e])) extend(bin, e, mask, high ? open_up_ : open_down_, high ? MetricSide::high : MetricSide::low, OutlierInterval::period, std::fabs(score));
+      if (std::popcount((high ? high_[e] : low_[e]) & window_) >= kMostlyOut * seen && lasts(mask, present_[e])) extend(bin, e, mask, high ? open_up_ : open_down_, high ? MetricSide::high : MetricSide::low, OutlierInterval::period, std::fabs(score));
     }
   }
 

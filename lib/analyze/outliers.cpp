@@ -114,8 +114,8 @@ class Told {
     std::sort(who.begin(), who.end());
     who.erase(std::unique(who.begin(), who.end()), who.end());
     change.entities = who.size();
-    change.from = median_of(crowds);
-    change.to = median_of(levels);
+    change.from = median_in_place(crowds);
+    change.to = median_in_place(levels);
     change.start = first * scan_.bin;
     change.end = (last + 1) * scan_.bin;
     result_.common.push_back(change);
@@ -151,7 +151,7 @@ class Told {
       limits.push_back(limit);
       scores.push_back(scale > 0 ? std::min(std::fabs(value - crowd.center) / scale, 1e6) : 1e6);
     }
-    const auto of = [](std::vector<double>& v) { return v.empty() ? 0 : median_of(v); };
+    const auto of = [](std::vector<double>& v) { return v.empty() ? 0 : median_in_place(v); };
     out.value = of(values);
     out.crowd = of(centers);
     out.score = zero ? 0 : i.kind == OutlierInterval::period ? i.score : of(scores);
@@ -201,7 +201,7 @@ class Told {
         else if (bin >= new_first && bin <= new_last) after.push_back(s.values[i]);
       }
       if (before.empty() || after.empty()) continue;
-      count += (median_of(after) - median_of(before)) / (change.to - change.from) >= 0.5;
+      count += (median_in_place(after) - median_in_place(before)) / (change.to - change.from) >= 0.5;
     }
     return count;
   }

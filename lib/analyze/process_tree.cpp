@@ -13,11 +13,11 @@ namespace {
 
 // In a stack, the innermost of these decides: a forked worker's stack ends in the frames of the trainer it was forked
 // from. `file` is the end of the path, "" for any.
-struct Marker {
+struct RoleMarker {
   std::string_view function, file, role;
   bool sure;                   // no other role has it; the others are names that many scripts use
 };
-constexpr Marker kMarkers[] = {
+constexpr RoleMarker kRoleMarkers[] = {
     {"_worker_loop", "", "dataloader", true},
     {"_pin_memory_loop", "", "trainer", true},
     {"do_one_step", "utils/data/_utils/pin_memory.py", "trainer", true},
@@ -80,7 +80,7 @@ constexpr std::string_view kWrappers[] = {"bash", "sh", "dash", "zsh", "numactl"
 
 // --- Command lines -------------------------------------------------------------------------------------------------
 
-std::vector<std::string_view> words_of(std::string_view command, std::size_t most = 16) {
+std::vector<std::string_view> command_words(std::string_view command, std::size_t most = 16) {
   std::vector<std::string_view> words;
   for (std::size_t at = 0; at < command.size() && words.size() < most;) {
     const std::size_t end = std::min(command.find(' ', at), command.size());
@@ -90,13 +90,13 @@ std::vector<std::string_view> words_of(std::string_view command, std::size_t mos
   return words;
 }
 
-std::string_view base_name(std::string_view path) {
+std::string_view program_name(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
 bool interpreter(std::string_view word) {
-  const std::string_view name = base_name(word);
+  const std::string_view name = program_name(word);
   return name.substr(0, 6) == "python" || name.substr(0, 4) == "pypy";
 }
 
@@ -109,7 +109,7 @@ struct Invocation {
 
 Invocation invocation_of(std::string_view command) {
   Invocation out;
-  const auto words = words_of(command);
+  const auto words = command_words(command);
   if (words.empty()) return out;
   std::size_t i = 0;
   out.python = interpreter(words[0]);
@@ -124,7 +124,7 @@ Invocation invocation_of(std::string_view command) {
     }
   }
   if (i >= words.size()) return out;
-  out.program = base_name(words[i]);
+  out.program = program_name(words[i]);
   if (out.program.ends_with(".py")) out.program.remove_suffix(3);
   if (i + 1 < words.size()) out.next = words[i + 1];
   return out;
@@ -137,7 +137,7 @@ bool wrapper(const Invocation& one) { return !one.python && std::find(std::begin
 // One listing prints the interpreter's folder and another does not; a terminal's width cuts both.
 bool same_command(std::string_view a, std::string_view b) {
   constexpr std::size_t kTelling = 60;
-  const auto plain = [](std::string_view text) { return text.substr(text.substr(0, text.find(' ')).size() - base_name(text.substr(0, text.find(' '))).size()); };
+  const auto plain = [](std::string_view text) { return text.substr(text.substr(0, text.find(' ')).size() - program_name(text.substr(0, text.find(' '))).size()); };
   a = plain(a);
   b = plain(b);
   const std::size_t common = std::min(a.size(), b.size());
@@ -146,8 +146,8 @@ bool same_command(std::string_view a, std::string_view b) {
 
 // --- Stacks --------------------------------------------------------------------------------------------------------
 
-const Marker* marker_of(const Frame& frame) {
-  for (const Marker& marker : kMarkers) {
+const RoleMarker* marker_of(const Frame& frame) {
+  for (const RoleMarker& marker : kRoleMarkers) {
     if (!marker.function.empty() && frame.function != marker.function) continue;
     const bool there = marker.file.empty() || (marker.file.back() == '/' ? frame.file.find(marker.file) != std::string::npos : frame.file.ends_with(marker.file));
     if (there) return &marker;
@@ -155,7 +155,7 @@ const Marker* marker_of(const Frame& frame) {
   return nullptr;
 }
 
-const Marker* marker_of(const StackTable& table, const std::vector<const Marker*>& of_frame, std::int32_t stack) {
+const RoleMarker* marker_of(const StackTable& table, const std::vector<const RoleMarker*>& of_frame, std::int32_t stack) {
   if (stack < 0 || static_cast<std::size_t>(stack) >= table.stacks.size()) return nullptr;
   for (const std::uint32_t frame : table.stacks[static_cast<std::size_t>(stack)])
     if (frame < of_frame.size() && of_frame[frame] != nullptr) return of_frame[frame];
@@ -164,10 +164,10 @@ const Marker* marker_of(const StackTable& table, const std::vector<const Marker*
 
 // --- The tree ------------------------------------------------------------------------------------------------------
 
-struct Process {
+struct TreeNode {
   std::optional<std::int64_t> parent, rank;
   std::string command, name, state;
-  const Marker* marker = nullptr;      // of the main thread
+  const RoleMarker* marker = nullptr;      // of the main thread
   std::string role;
   bool visited = false;
 };
@@ -177,13 +177,13 @@ class Tree {
  public:
   explicit Tree(const Facts& facts) : facts_(facts) {}
 
-  Process& at(const Key& key) {
+  TreeNode& at(const Key& key) {
     hosts_of_[key.second].insert(key.first);
     return processes_[key];
   }
 
   // Dumps of one machine need not all name it.
-  const Process* find(const Key& key) const {
+  const TreeNode* find(const Key& key) const {
     if (const auto it = processes_.find(key); it != processes_.end()) return &it->second;
     const auto hosts = hosts_of_.find(key.second);
     if (hosts == hosts_of_.end() || hosts->second.size() != 1 || (!key.first.empty() && !hosts->second.begin()->empty())) return nullptr;
@@ -201,21 +201,21 @@ class Tree {
   }
 
  private:
-  Process* parent_of(const Key& key, const Process& process) {
+  TreeNode* parent_of(const Key& key, const TreeNode& process) {
     if (!process.parent || *process.parent == key.second) return nullptr;
     const auto it = processes_.find({key.first, *process.parent});
     return it == processes_.end() ? nullptr : &it->second;
   }
 
-  void settle(const Key& key, Process& process, int depth) {
+  void settle(const Key& key, TreeNode& process, int depth) {
     if (process.visited || depth > 256) return;   // a tree that bites its tail
     process.visited = true;
-    Process* parent = parent_of(key, process);
+    TreeNode* parent = parent_of(key, process);
     if (parent != nullptr) settle({key.first, *process.parent}, *parent, depth + 1);
     process.role = role_of(process, parent, key);
   }
 
-  std::string role_of(const Process& process, const Process* parent, const Key& key) const {
+  std::string role_of(const TreeNode& process, const TreeNode* parent, const Key& key) const {
     // What an agent started as Python and has not buried yet was a trainer.
     if (process.state.substr(0, 1) == "Z" || process.command.find("<defunct>") != std::string::npos) {
       const bool python = (process.name + process.command).find("python") != std::string::npos || process.name.substr(0, 7) == "pt_main";
@@ -233,7 +233,7 @@ class Tree {
         return "";
       }
       if (parent->role.empty() && wrapper(invocation_of(parent->command)) && !wrapper(one)) {
-        const Process* grand = parent->parent ? find({key.first, *parent->parent}) : nullptr;
+        const TreeNode* grand = parent->parent ? find({key.first, *parent->parent}) : nullptr;
         if (grand != nullptr && grand->role == "agent") return "trainer";
       }
       if (parent->role == "checkpoint") return "checkpoint";   // spawned savers fork writers
@@ -247,7 +247,7 @@ class Tree {
   }
 
   const Facts& facts_;
-  std::map<Key, Process> processes_;
+  std::map<Key, TreeNode> processes_;
   std::map<std::int64_t, std::set<std::string>> hosts_of_;
 };
 
@@ -267,13 +267,13 @@ std::string_view role_of_command(std::string_view command) {
 }
 
 void assign_roles(Facts& facts) {
-  std::vector<const Marker*> of_frame;
+  std::vector<const RoleMarker*> of_frame;
   of_frame.reserve(facts.stacks.frames.size());
   for (const Frame& frame : facts.stacks.frames) of_frame.push_back(marker_of(frame));
 
   Tree tree(facts);
   for (const ProcessRow& row : facts.processes) {
-    Process& process = tree.at(tree.key(row.host, row.place.member, row.pid));
+    TreeNode& process = tree.at(tree.key(row.host, row.place.member, row.pid));
     if (!process.parent || row.source == "proc") process.parent = row.parent ? row.parent : process.parent;
     if (!process.rank) process.rank = row.rank;
     if (process.state.empty()) process.state = row.state;
@@ -283,23 +283,23 @@ void assign_roles(Facts& facts) {
   }
   for (const StackSample& sample : facts.samples) {
     if (!sample.row.main || !sample.row.pid) continue;
-    const Marker* marker = marker_of(facts.stacks, of_frame, sample.stack);
+    const RoleMarker* marker = marker_of(facts.stacks, of_frame, sample.stack);
     if (marker == nullptr) continue;
-    Process& process = tree.at(tree.key(sample.row.host, sample.row.place.member, *sample.row.pid));
+    TreeNode& process = tree.at(tree.key(sample.row.host, sample.row.place.member, *sample.row.pid));
     if (process.marker == nullptr || (marker->sure && !process.marker->sure)) process.marker = marker;
     if (process.command.empty()) process.command = sample.row.command;
   }
   tree.settle();
   for (ProcessRow& row : facts.processes) {
-    const Process* process = tree.find(tree.key(row.host, row.place.member, row.pid));
+    const TreeNode* process = tree.find(tree.key(row.host, row.place.member, row.pid));
     row.role = process != nullptr ? process->role : "";
   }
   for (StackSample& sample : facts.samples) {
     sample.role.clear();
     if (sample.row.pid)
-      if (const Process* process = tree.find(tree.key(sample.row.host, sample.row.place.member, *sample.row.pid))) sample.role = process->role;
+      if (const TreeNode* process = tree.find(tree.key(sample.row.host, sample.row.place.member, *sample.row.pid))) sample.role = process->role;
     if (!sample.role.empty()) continue;
-    const Marker* marker = marker_of(facts.stacks, of_frame, sample.stack);
+    const RoleMarker* marker = marker_of(facts.stacks, of_frame, sample.stack);
     if (marker != nullptr && (marker->sure || sample.row.main)) sample.role = marker->role;
     else if (!sample.row.ranks.empty()) sample.role = "trainer";   // an aggregate counts ranks, one process each
   }

@@ -36,13 +36,13 @@ CULPRIT_VECTOR_CLONES void marginals(std::size_t n, double one_now, double two_n
   }
 }
 
-CULPRIT_VECTOR_CLONES_FINITE double largest(std::size_t n, const double* __restrict v) {   // n > 0
+CULPRIT_VECTOR_CLONES_FINITE double largest_of(std::size_t n, const double* __restrict v) {   // n > 0
   double out = v[0];
   for (std::size_t i = 1; i < n; ++i) out = v[i] > out ? v[i] : out;
   return out;
 }
 
-CULPRIT_VECTOR_CLONES std::size_t below(std::size_t n, double limit, const double* __restrict v) {
+CULPRIT_VECTOR_CLONES std::size_t how_many_below(std::size_t n, double limit, const double* __restrict v) {
   double count = 0;
   double lane[4] = {0, 0, 0, 0};
   std::size_t i = 0;
@@ -102,7 +102,7 @@ std::vector<std::size_t> most_probable_segmentation(Dimensions series, const Seg
       marginals(n, now[d].one, now[d].two, now[d].count, prior.alpha, prior.beta, constants.data(), inverses.data(), live[d].one.data(), live[d].two.data(), live[d].counted.data(),
                 d == 0 ? base.data() : total.data(), total.data());
     }
-    const double best = largest(n, total.data());
+    const double best = largest_of(n, total.data());
     std::size_t which = 0;
     while (which + 1 < n && total[which] != best) ++which;   // among equals the longest regime
     score[t + 1] = best + static_cast<double>(t + 1) * log_survival;
@@ -110,7 +110,7 @@ std::vector<std::size_t> most_probable_segmentation(Dimensions series, const Seg
 
     // Dropping moves everything, so a sixteenth of the starts must be worth it. Looking costs, too: a start that stays for some
     // samples more is only work.
-    if (!params.prune || t % kLook != 0 || below(n, best - behind, total.data()) * 16 <= n) continue;
+    if (!params.prune || t % kLook != 0 || how_many_below(n, best - behind, total.data()) * 16 <= n) continue;
     std::size_t to = 0;
     for (std::size_t i = 0; i < n; ++i) {
       if (total[i] + behind < best) continue;

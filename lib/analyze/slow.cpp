@@ -210,7 +210,7 @@ class Joined {
     lead.evidence = own->evidence;
     std::vector<double> theirs, others;
     for (const RankExcess& r : parts->all) (std::binary_search(parts->ranks.begin(), parts->ranks.end(), r.rank) ? theirs : others).push_back(r.own_inside);
-    const std::string values = theirs.empty() || others.empty() ? "" : fmt::format(" ({} ms of own work, the others {} ms)", plain(median_of(theirs)), plain(median_of(others)));
+    const std::string values = theirs.empty() || others.empty() ? "" : fmt::format(" ({} ms of own work, the others {} ms)", plain(median_in_place(theirs)), plain(median_in_place(others)));
     lead.reason = fmt::format("{} {:.3g} ms more than the others in {} each step{}{}", one ? "spends" : "spend", parts->excess_ms, parts->part, values, parts->explains >= 0.995 ? ", which explains all of it" : parts->explains > 0 ? fmt::format(", which explains {:.0f} % of it", parts->explains * 100) : "");
     lead.advice = fmt::format("Look at what {} {} in {}: clocks and throttle reasons of the GPU (nvidia-smi -q -d PERFORMANCE,CLOCK), the CPU, the data, and whether {} share of the work is that of the others.", who, one ? "does" : "do", parts->part, one ? "its" : "their");
     out.push_back(std::move(lead));

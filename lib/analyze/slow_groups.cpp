@@ -44,7 +44,7 @@ std::vector<GroupTime> group_times(const Facts& facts, GroupId group, std::span<
     // The signature is a hash of operation, sizes and types: equal ones move as much.
     g.kind = fmt::format("{} of {} {:08x}", dimension, row->size > 0 ? row->size : static_cast<std::int64_t>(row->ranks.size()), signature);
     g.volume = 1;
-    g.time = median_of(times);
+    g.time = median_in_place(times);
     out.push_back(std::move(g));
   }
   return out;
@@ -68,7 +68,7 @@ std::vector<Finding> slow_group_findings(const Facts& facts, std::span<const Gro
     if (static_cast<double>(list.size()) < params.mostly * static_cast<double>(kinds[group])) continue;
     std::vector<double> factors;
     for (const SlowGroup* s : list) factors.push_back(s->factor);
-    const double factor = median_of(factors);
+    const double factor = median_in_place(factors);
     Finding f;
     f.analysis = "slow_group";
     f.event_class = "slow_group/volume";

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analyze/regimes.hpp"
 #include "model/ranges.hpp"
 
 namespace culprit::analyze {
@@ -22,15 +23,8 @@ constexpr std::string_view kUnits[] = {"ms", "us", "ns", "s", "sec", "secs", "se
 template <std::size_t N>
 bool among(const std::string_view (&words)[N], std::string_view word) { return std::find(std::begin(words), std::end(words), word) != std::end(words); }
 
-double median(std::vector<double> v) {
-  if (v.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const auto m = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
-  std::nth_element(v.begin(), m, v.end());
-  return v.size() % 2 ? *m : (*m + *std::max_element(v.begin(), m)) / 2;
-}
-
 // Sum of a rank's parts of one kind, iteration by iteration. An iteration that misses a part the rank tells elsewhere is NaN.
-struct Rank {
+struct RankSum {
   std::vector<double> own, waiting;
   bool has_own = false, has_waiting = false;
 };
@@ -50,7 +44,7 @@ Halves halves(std::span<const double> values, const SlowPartsInput& input) {
     if (!std::isfinite(values[i])) continue;
     (input.iterations[i] >= input.first && input.iterations[i] <= input.last ? in : out).push_back(values[i]);
   }
-  return {median(in), median(out), in.size(), out.size()};
+  return {median_of(in), median_of(out), in.size(), out.size()};
 }
 
 }  // namespace
@@ -89,11 +83,11 @@ PartKind part_kind(std::string_view name) {
 SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& params) {
   SlowParts result;
   const std::size_t n = input.iterations.size();
-  std::map<std::int64_t, Rank> ranks;
+  std::map<std::int64_t, RankSum> ranks;
   for (const PartSeries& p : input.parts) {
     const PartKind kind = params.kind(p.name);
     if (kind == PartKind::mixed) continue;
-    Rank& r = ranks[p.rank];
+    RankSum& r = ranks[p.rank];
     auto& sum = kind == PartKind::own ? r.own : r.waiting;
     if (sum.empty()) sum.assign(n, 0);
     add(sum, p.ms);
@@ -156,10 +150,10 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
   }
   std::vector<double> rest, spread, rest_waiting;
   for (std::size_t i = accused; i < order.size(); ++i) rest.push_back(order[i]->excess);
-  const double level = median(rest);
+  const double level = median_of(rest);
   for (const double e : rest) spread.push_back(std::abs(e - level));
   const double floor = 0.005 * typical;   // clocks and rounding
-  const double deviation = std::max(1.4826 * median(spread), floor);
+  const double deviation = std::max(1.4826 * median_of(spread), floor);
   const double lead = accused ? order[accused - 1]->excess - level : 0;
   result.clear = lead / deviation;
   const bool stands_out = accused > 0 && result.clear >= params.clear && lead >= params.effect * typical;
@@ -175,7 +169,7 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
     std::vector<double> theirs, others;
     const auto change = [&](const RankExcess* r) { return r->waiting_inside - (result.against_outside ? r->waiting_outside : 0); };
     for (std::size_t i = 0; i < order.size(); ++i) (i < accused ? theirs : others).push_back(change(order[i]));
-    if (median(theirs) >= median(others)) {
+    if (median_of(theirs) >= median_of(others)) {
       result.answer = SlowPartsAnswer::nobody;
       result.why = fmt::format("rank {} does most, but waits no less than the others: it does not hold them up", order[0]->rank);
       return result;
@@ -183,7 +177,7 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
   }
   std::vector<double> leads;
   for (std::size_t i = 0; i < accused; ++i) leads.push_back(order[i]->excess - level);
-  result.excess_ms = median(leads);
+  result.excess_ms = median_of(leads);
   if (result.against_outside) {
     if (result.iteration_excess_ms < params.effect * typical) {
       result.answer = SlowPartsAnswer::nobody;
@@ -208,7 +202,7 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
   }
   double highest = -std::numeric_limits<double>::infinity();
   for (const auto& [part, rise] : rises)
-    if (const double m = median(rise); m > highest) { highest = m; result.part = part; }
+    if (const double m = median_of(rise); m > highest) { highest = m; result.part = part; }
   result.why = fmt::format("rank{} {} work{} {:.1f} ms longer than the others ({}){}", accused > 1 ? "s" : "", to_ranges(result.ranks), accused > 1 ? "" : "s", result.excess_ms, result.part,
                            result.explains > 0 ? fmt::format(", {:.0f} % of what the iterations lost", result.explains * 100) : "");
   return result;

@@ -15,7 +15,7 @@ using enum Doing;
 // process (a forked worker keeps its parent's) or of a starter.
 enum class Tells { strong, weak, generic, bound };
 
-struct Marker {
+struct StageMarker {
   std::string_view function;   // "name", "prefix*", "*middle*"
   std::string_view file;       // part of the path or module; "" any
   Doing doing;
@@ -28,7 +28,7 @@ struct Marker {
 constexpr std::string_view kC10d = "torch/distributed/";
 
 // The first that fits wins.
-constexpr Marker kMarkers[] = {
+constexpr StageMarker kStageMarkers[] = {
     // Decorators and wrappers that stand in stacks of all kinds.
     {"wrapper", "elastic/multiprocessing/errors", unknown, "", Tells::generic},
     {"wrapper", "c10d_logger", unknown, "", Tells::generic},
@@ -384,14 +384,14 @@ bool in_file(std::string_view part, const Frame& frame) {
 }
 
 // Aggregates and stripped binaries give names without files: a name of torch's own is then believed by itself.
-bool marker_fits(const Marker& m, const Frame& frame, std::string_view function) {
+bool marker_fits(const StageMarker& m, const Frame& frame, std::string_view function) {
   if (!fits(m.function, function)) return false;
   if (in_file(m.file, frame)) return true;
   return m.file == kC10d && m.doing == collective && frame.file.empty() && frame.module.empty() && !frame.native;
 }
 
-const Marker* marker_of(const Frame& frame, std::string_view function) {
-  for (const Marker& m : kMarkers)
+const StageMarker* marker_of(const Frame& frame, std::string_view function) {
+  for (const StageMarker& m : kStageMarkers)
     if (marker_fits(m, frame, function)) return &m;
   return nullptr;
 }
@@ -416,7 +416,7 @@ void drop_trailing_number(std::string& text, std::string_view before) {
 
 struct FrameFacts {
   std::uint32_t name = 0;
-  const Marker* marker = nullptr;
+  const StageMarker* marker = nullptr;
   const Hint* hint = nullptr;
   bool drop = false;        // not in the normal stack
   bool extra = false;       // printed by some tools only
@@ -424,7 +424,7 @@ struct FrameFacts {
   std::uint64_t exact = 0;
 };
 
-constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+constexpr std::uint64_t fold(std::uint64_t hash, std::uint64_t value) {
   hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
   hash *= 0xff51afd7ed558ccdull;
   return hash ^ (hash >> 32);
@@ -433,7 +433,7 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 struct StackHash {
   std::size_t operator()(const std::vector<std::uint32_t>& stack) const {
     std::uint64_t h = stack.size();
-    for (const std::uint32_t f : stack) h = mix(h, f);
+    for (const std::uint32_t f : stack) h = fold(h, f);
     return h;
   }
 };
@@ -442,8 +442,8 @@ bool is_p2p(std::string_view operation) { return operation == "send" || operatio
 
 Stage stage_of(const std::vector<std::uint32_t>& stack, const std::vector<FrameFacts>& facts, const StackTable& table) {
   Stage s;
-  const Marker* told = nullptr;
-  const Marker* weak = nullptr;
+  const StageMarker* told = nullptr;
+  const StageMarker* weak = nullptr;
   std::size_t told_at = 0, weak_at = 0;
   bool own_code_before = false;      // of the user's, further in than the frame that told
   const auto usable = [&](std::uint32_t f) { return f < facts.size(); };
@@ -592,7 +592,7 @@ NormalStacks normal_stacks(const StackTable& table, bool keep_lines) {
     if (!frame.native && !frame.file.empty()) {
       std::string_view file = base_name(frame.file);
       if (frame.file.find("torchinductor") != std::string::npos) file = "inductor";   // named after a digest
-      f.exact = mix(mix(f.exact, std::hash<std::string_view>{}(file)), static_cast<std::uint64_t>(frame.line));
+      f.exact = fold(fold(f.exact, std::hash<std::string_view>{}(file)), static_cast<std::uint64_t>(frame.line));
       text += " (";
       text += file;
       if (keep_lines && frame.line > 0) text += ":" + std::to_string(frame.line);
@@ -620,7 +620,7 @@ NormalStacks normal_stacks(const StackTable& table, bool keep_lines) {
       const FrameFacts& f = facts[*frame];
       python = python || !table.frames[*frame].native;
       if (!f.drop) normal.push_back(f.name);
-      if (!f.drop && !f.extra) exact = mix(exact, f.exact);
+      if (!f.drop && !f.extra) exact = fold(exact, f.exact);
     }
     if (normal.empty() && !stack.empty() && stack.front() < facts.size()) normal.push_back(facts[stack.front()].name);
     auto entry = known.find(normal);

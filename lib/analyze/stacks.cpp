@@ -37,11 +37,11 @@ struct Process {
   std::vector<Dump> dumps;
 };
 
-struct Key {
+struct StackedKey {
   std::int64_t rank = -1, pid = -1;
   std::string host, role;
   std::string main;        // of a dump that names neither rank nor process: where it lies and its main thread
-  auto operator<=>(const Key&) const = default;
+  auto operator<=>(const StackedKey&) const = default;
 };
 
 // "round10" after "round9".
@@ -153,12 +153,12 @@ class Aggregation {
         if (const auto rank = rank_of(s); rank && s.row.pid) learn(host_of(s), *s.row.pid, *rank);
 
     const std::map<std::size_t, std::string> mains = main_threads();
-    std::map<Key, std::vector<std::size_t>> found;
+    std::map<StackedKey, std::vector<std::size_t>> found;
     for (std::size_t i = 0; i < facts_.samples.size(); ++i) {
       const StackSample& s = facts_.samples[i];
       if (s.row.source == "traceback" || s.row.source == "recorder") continue;
       if (const MemberRow* member = facts_.member(s.row.place.member); member != nullptr && member->duplicate_of != 0) continue;
-      Key key;
+      StackedKey key;
       key.role = role_of(s);
       if (!s.row.ranks.empty()) {
         // An aggregate speaks for many; each gets the stack.

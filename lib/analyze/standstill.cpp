@@ -12,7 +12,7 @@ namespace culprit::analyze {
 
 namespace {
 
-struct Dump {
+struct DumpFile {
   Nanoseconds newest = 0;                    // the last thing it knows of
   std::optional<Nanoseconds> oldest;         // launch of its oldest unfinished collective
   Nanoseconds timeout = 0;                   // of that
@@ -26,13 +26,13 @@ std::optional<Nanoseconds> utc(const Facts& facts, const Timestamp& time, Member
   return offset ? std::optional(time.ns + *offset) : std::nullopt;
 }
 
-std::map<MemberId, Dump> dumps_of(const Facts& facts, const StandstillParams& params) {
-  std::map<MemberId, Dump> out;
+std::map<MemberId, DumpFile> dumps_of(const Facts& facts, const StandstillParams& params) {
+  std::map<MemberId, DumpFile> out;
   for (const CollectiveSample& c : facts.collectives) {
     const CollectiveRow& row = c.row;
     if (row.source != "recorder" || row.time.clock != Clock::utc) continue;
     if (!facts.counts(facts.member(row.place.member))) continue;
-    Dump& d = out[row.place.member];
+    DumpFile& d = out[row.place.member];
     d.newest = std::max({d.newest, row.time.ns, row.started_ns.value_or(0), row.completed_ns.value_or(0)});
     // A send may be left behind by a job that goes on.
     if (row.p2p || row.state == "completed") continue;
@@ -56,7 +56,7 @@ struct LastStep {
   Nanoseconds at = 0, pace = 0;
   Nanoseconds written = 0;                   // the log was, for the last time; 0 not known
 };
-std::optional<LastStep> last_step(const Facts& facts) {
+std::optional<LastStep> last_logged_step(const Facts& facts) {
   std::optional<LastStep> out;
   for (const ProgressSpan& p : facts.progress) {
     if (!p.last.time_ns || p.framework == "tqdm") continue;
@@ -90,7 +90,7 @@ std::optional<Nanoseconds> looked_at(const Facts& facts, const LastStep& step, c
   return *middle;
 }
 
-void by_age(const std::map<MemberId, Dump>& dumps, const StandstillParams& params, Standstill& out) {
+void by_age(const std::map<MemberId, DumpFile>& dumps, const StandstillParams& params, Standstill& out) {
   std::size_t open = 0, dated = 0, late = 0, late_by_itself = 0;
   Nanoseconds timeout = 0;
   std::vector<Nanoseconds> quiet;
@@ -123,7 +123,7 @@ Standstill standstill(const Facts& facts, const StandstillParams& params) {
   Standstill out;
   by_age(dumps_of(facts, params), params, out);
   if (out.proven || !facts.exits.empty()) return out;
-  if (const auto step = last_step(facts)) {
+  if (const auto step = last_logged_step(facts)) {
     const auto looked = looked_at(facts, *step, params);
     if (looked && *looked - step->at >= std::max(params.unknown_timeout, params.steps * step->pace)) {
       out.proven = true;

@@ -17,7 +17,7 @@ bool is_global_batch(std::string_view name) {
   return plain == "globalbatchsize" || plain == "globalbatch";
 }
 
-struct Said {
+struct JobWord {
   std::map<std::uint64_t, std::int64_t> world;                 // by line
   std::unordered_map<std::uint64_t, double> batch;             // by line of the step
 };
@@ -25,7 +25,7 @@ struct Said {
 }  // namespace
 
 std::vector<std::uint32_t> step_jobs(const Facts& facts, const JobSteps& steps, const std::function<SeriesPoints(SeriesId)>& load) {
-  std::map<MemberId, Said> said;
+  std::map<MemberId, JobWord> said;
   for (const Place& place : steps.place) said[place.member];
   for (const ConfigRow& row : facts.configs)
     if (const auto it = said.find(row.place.member); it != said.end() && row.name == "world_size")
@@ -41,7 +41,7 @@ std::vector<std::uint32_t> step_jobs(const Facts& facts, const JobSteps& steps, 
   std::map<std::pair<std::int64_t, double>, std::uint32_t> numbers;
   std::pair<std::int64_t, double> now{0, 0};
   const auto look = [&](const Place& place) {
-    const Said& of = said.at(place.member);
+    const JobWord& of = said.at(place.member);
     if (auto it = of.world.lower_bound(place.line); it != of.world.begin()) now.first = std::prev(it)->second;
     if (const auto it = of.batch.find(place.line); it != of.batch.end()) now.second = it->second;
   };

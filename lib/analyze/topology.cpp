@@ -38,7 +38,7 @@ std::optional<std::int64_t> product(std::initializer_list<std::int64_t> sizes) {
   return out;
 }
 
-std::vector<std::string_view> words_of(std::string_view order) {
+std::vector<std::string_view> dimensions_of(std::string_view order) {
   std::vector<std::string_view> out;
   for (std::size_t at = 0; at <= order.size();) {
     const std::size_t end = std::min(order.find('-', at), order.size());
@@ -54,7 +54,7 @@ std::optional<std::vector<std::string_view>> complete_order(const Layout& layout
   static constexpr std::array<std::string_view, 5> kAll{"tp", "cp", "ep", "dp", "pp"};
   const auto size = [&](std::string_view axis) { return axis == "tp" ? layout.tp : axis == "cp" ? layout.cp : axis == "ep" ? layout.ep : axis == "dp" ? layout.dp : layout.pp; };
   std::vector<std::string_view> out;
-  for (const std::string_view word : words_of(layout.order)) {
+  for (const std::string_view word : dimensions_of(layout.order)) {
     const auto known = std::find(kAll.begin(), kAll.end(), word);
     if (known == kAll.end() || std::find(out.begin(), out.end(), word) != out.end()) return std::nullopt;
     out.push_back(*known);

@@ -13,7 +13,7 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr double kLongestMs = 86'400'000;
+constexpr double kLongestStepMs = 86'400'000;
 
 double lower_median(std::vector<double> v) {
   if (v.empty()) return 0;
@@ -70,7 +70,7 @@ class Analysis {
     std::map<std::int64_t, std::size_t> worker_ids;
     std::map<std::int64_t, std::size_t> micro_ids;
     std::size_t left_out = 0, usable = 0;
-    const auto good = [&](const OperationTime& o) { return std::isfinite(o.ms) && o.ms >= 0 && o.ms < kLongestMs && place_of.count(o.rank); };
+    const auto good = [&](const OperationTime& o) { return std::isfinite(o.ms) && o.ms >= 0 && o.ms < kLongestStepMs && place_of.count(o.rank); };
     for (const OperationTime& o : operations_) {
       if (!good(o)) { ++left_out; continue; }
       ++usable;

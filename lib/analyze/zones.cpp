@@ -11,9 +11,7 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr Nanoseconds kMinute = 60 * kSecond;
-constexpr Nanoseconds kHour = 60 * kMinute;
-constexpr Nanoseconds kFarthest = 14 * kHour;
+constexpr Nanoseconds kFarthestZone = 14 * kHour;
 constexpr std::size_t kMostSources = 1'000;   // each file is held against all of them
 // Two logs of one job need not overlap; no zone is nearer to UTC than an hour.
 constexpr Nanoseconds kApart = 45 * kMinute;
@@ -129,7 +127,7 @@ bool Zones::by_twice_recorded(Facts& facts) {
     if (it == epoch.end()) continue;
     const Nanoseconds difference = t.time.ns - it->second;
     const Nanoseconds whole = rounded(difference, 15 * kMinute);
-    if (std::abs(difference - whole) < 2 * kMinute && std::abs(whole) <= kFarthest) ++votes[whole];
+    if (std::abs(difference - whole) < 2 * kMinute && std::abs(whole) <= kFarthestZone) ++votes[whole];
   }
   if (votes.empty()) return false;
   const Nanoseconds offset = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
@@ -150,7 +148,7 @@ void Zones::by_file_times(const Facts& facts) {
     if (c.kind != "last" || c.time.clock != Clock::local || m == nullptr || m->mtime_s <= 0) continue;
     const Nanoseconds difference = c.time.ns - m->mtime_s * kSecond;
     const Nanoseconds whole = rounded(difference, 15 * kMinute);
-    if (std::abs(difference - whole) <= kClose && std::abs(whole) <= kFarthest) votes[of_machine(*m)][whole].insert(c.time.ns / (2 * kClose));
+    if (std::abs(difference - whole) <= kClose && std::abs(whole) <= kFarthestZone) votes[of_machine(*m)][whole].insert(c.time.ns / (2 * kClose));
   }
   for (const bool machines : {false, true}) {
     std::size_t most = 0, second = 0;
@@ -214,7 +212,7 @@ void Zones::guess(Facts& facts) {
   if (utc.empty() || local.empty() || utc.meets(local)) return;
   Nanoseconds shift = rounded(local.high - utc.high, kHour / 2);
   if (std::abs(shift) < 3 * kHour) shift = rounded(shift, kHour);
-  if (std::abs(shift) > kFarthest) { job_.uncertainty = kFarthest; return; }
+  if (std::abs(shift) > kFarthestZone) { job_.uncertainty = kFarthestZone; return; }
   job_ = {line::Zone::fixed(shift), 10 * kMinute, false};
   facts.notes.push_back("times without a zone do not meet those with one; they were moved so that both end together, which is good to ten minutes only");
 }

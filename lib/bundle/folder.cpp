@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "bundle/descriptor.hpp"
 #include "bundle/own_files.hpp"
 #include "bundle/walker.hpp"
 
@@ -21,11 +22,6 @@ constexpr int kMaxFolderDepth = 256;
 constexpr std::size_t kMaxLinkBytes = 64 << 10;
 
 struct CloseFolder { void operator()(DIR* folder) const noexcept { closedir(folder); } };
-
-struct File {
-  int fd;
-  ~File() { if (fd >= 0) ::close(fd); }
-};
 
 void keep_first(std::vector<std::string>& names, std::uint64_t count) {
   const auto last = names.begin() + static_cast<std::ptrdiff_t>(count);
@@ -121,7 +117,7 @@ void Walker::folder_item(int folder_fd, const std::string& name, const std::stri
     return teller_.note(head);
   }
   // Somebody may have put a link or a device here since: O_NOFOLLOW, O_NONBLOCK and a second look.
-  const File file{openat(folder_fd, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+  const Descriptor file{openat(folder_fd, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
   if (file.fd < 0) return unread(place, {"bundle.unreadable", "cannot open this file: " + std::generic_category().message(errno)});
   if (fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode))
     return unread(place, {"bundle.unreadable", "changed into something else while it was being opened"});

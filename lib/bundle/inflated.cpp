@@ -7,7 +7,7 @@ namespace {
 
 // Compressed bytes count as taken in small slices, so that one block of a bomb does not entitle it to a gigabyte before
 // the expansion is looked at.
-constexpr std::size_t kSliceBytes = 64 << 10;
+constexpr std::size_t kInflatedBytes = 64 << 10;
 constexpr std::size_t kOutBytes = 256 << 10;
 constexpr int kGzipOnly = 15 + 16;     // windowBits of inflateInit2: largest window, gzip header and checksum
 
@@ -35,7 +35,7 @@ bool Inflated::refill() {
     rest_ = source_.next();
     source_ended_ = rest_.empty();
   }
-  const std::string_view slice = rest_.substr(0, kSliceBytes);
+  const std::string_view slice = rest_.substr(0, kInflatedBytes);
   rest_.remove_prefix(slice.size());
   layer_.in += slice.size();
   stream_->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(slice.data()));

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "bundle/descriptor.hpp"
+
 namespace culprit::bundle {
 namespace {
 
@@ -16,13 +18,8 @@ constexpr std::size_t kHeadBytes = kApplicationAt + 4;
 constexpr off_t kMaxReportBytes = 64 << 20;
 constexpr std::string_view kReports[] = {"report.html", "report.json", "report.junit.xml", "report.md", "report.sarif", "report.txt"};
 
-struct File {
-  int fd;
-  ~File() { if (fd >= 0) ::close(fd); }
-};
-
 bool is_own_database(int folder, const std::string& name) {
-  const File file{openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+  const Descriptor file{openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
   struct stat info{};
   if (file.fd < 0 || fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode)) return false;
   char head[kHeadBytes];
@@ -57,7 +54,7 @@ std::vector<std::string> own_files(int fd, const std::vector<std::string>& names
 }
 
 OwnFile own_file(const std::string& path) {
-  const File file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
   struct stat info{};
   if (file.fd < 0 || fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode)) return OwnFile::none;
   std::string text(kHeadBytes, '\0');

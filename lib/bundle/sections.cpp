@@ -12,7 +12,7 @@ constexpr std::string_view kStart = "==== START logs for container ";
 constexpr std::string_view kClose = " ====";
 constexpr std::size_t kMaxSections = 65'536;   // later ones stay in the last: no bytes are lost, memory is bounded
 constexpr std::size_t kNameBytes = 512;
-constexpr std::size_t kTailBytes = 1'024;      // an END mark has at most 450 bytes
+constexpr std::size_t kMarkBytes = 1'024;      // an END mark has at most 450 bytes
 
 std::string_view without_cr(std::string_view text) {
   if (text.ends_with('\r')) text.remove_suffix(1);
@@ -96,8 +96,8 @@ void Splitter::feed(std::string_view block) {
 
     if (long_line_) {
       if (wants_ends()) {
-        tail_ += piece.substr(piece.size() - std::min(piece.size(), kTailBytes));
-        tail_.erase(0, tail_.size() - std::min(tail_.size(), kTailBytes));
+        tail_ += piece.substr(piece.size() - std::min(piece.size(), kMarkBytes));
+        tail_.erase(0, tail_.size() - std::min(tail_.size(), kMarkBytes));
         if (whole) line_end(without_cr(std::string_view(tail_).substr(0, tail_.size() - 1)));
       }
       if (whole) long_line_ = false;
@@ -121,7 +121,7 @@ void Splitter::feed(std::string_view block) {
       const std::string_view text = without_cr(whole ? raw.substr(0, raw.size() - 1) : raw);
       judge(text.substr(0, kLineBytes), raw);
       long_line_ = !whole;
-      tail_.assign(!whole ? raw.substr(raw.size() - std::min(raw.size(), kTailBytes)) : std::string_view{});
+      tail_.assign(!whole ? raw.substr(raw.size() - std::min(raw.size(), kMarkBytes)) : std::string_view{});
       if (whole && wants_ends()) line_end(text);
     }
     at = stop;

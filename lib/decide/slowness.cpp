@@ -36,7 +36,7 @@ std::string price(const Finding& f) {
   return out;
 }
 
-std::string who(const Finding& f) {
+std::string outlier_name(const Finding& f) {
   if (f.subject.kind == "rank") return fmt::format("rank {}{}", f.subject.id, f.host ? " on " + *f.host : "");
   return f.subject.id;
 }
@@ -47,7 +47,7 @@ std::string besides(std::span<const Finding* const> slow) {
   std::string out;
   for (std::size_t i = 1; i < std::min(slow.size(), most + 1); ++i) {
     const Finding& f = *slow[i];
-    out += fmt::format(" Besides, steps took {:.2f} times as long {}, {}; that cost {}.", value(f, "factor"), lasted(f), f.subject.kind == "job" ? "and nobody stands out" : "because of " + who(f), price(f));
+    out += fmt::format(" Besides, steps took {:.2f} times as long {}, {}; that cost {}.", value(f, "factor"), lasted(f), f.subject.kind == "job" ? "and nobody stands out" : "because of " + outlier_name(f), price(f));
   }
   if (slow.size() > most + 1) out += fmt::format(" {} more: `culprit changepoints`.", slow.size() - most - 1);
   return out;
@@ -78,7 +78,7 @@ Answer slow_job(Walk& w) {
   const std::string factor = fmt::format("{:.2f}", value(f, "factor"));
   Verdict& v = w.verdict;
   if (const std::string why = failure(w); !why.empty()) {
-    next(v, "plan", fmt::format("Before that the job was slow: steps took {} times as long {}{}. See `culprit changepoints -d incident.db`.", factor, lasted(f), f.subject.kind == "job" ? "" : ", by " + who(f)));
+    next(v, "plan", fmt::format("Before that the job was slow: steps took {} times as long {}{}. See `culprit changepoints -d incident.db`.", factor, lasted(f), f.subject.kind == "job" ? "" : ", by " + outlier_name(f)));
     return ruled_out(why);
   }
   v.start = f.start;
@@ -104,10 +104,10 @@ Answer slow_job(Walk& w) {
   if (over && settled(w, f)) {
     v.action = "none";
     v.precision = f.ranks.size() > 1 && f.subject.kind != "host" ? "group" : "exact";
-    v.summary = fmt::format("No failure. The job was slow {} because of {}, which {}; steps took {} times as long, which cost {}. It is over, and the job ran on for as long and ended well.", lasted(f), who(f), number(f, "reason"), factor, price(f));
+    v.summary = fmt::format("No failure. The job was slow {} because of {}, which {}; steps took {} times as long, which cost {}. It is over, and the job ran on for as long and ended well.", lasted(f), outlier_name(f), number(f, "reason"), factor, price(f));
     v.summary += besides(slow);
     target(v, f.subject, f.confidence, {f.id});
-    next(v, "plan", fmt::format("Look at {} before the next long job: it slowed this one down.", f.host ? *f.host : who(f)));
+    next(v, "plan", fmt::format("Look at {} before the next long job: it slowed this one down.", f.host ? *f.host : outlier_name(f)));
     return taken(f.why);
   }
   const bool hardware = number(f, "hardware") == "1";
@@ -120,12 +120,12 @@ Answer slow_job(Walk& w) {
   if (f.host && (isolate || f.subject.kind == "host")) target(v, {"host", *f.host}, f.confidence, because);
   target(v, f.subject, f.confidence, because);
   if (f.host) target(v, {"host", *f.host}, f.confidence, because);
-  v.summary = fmt::format("The job {} slow {} because of {}, which {}. Steps {} {} times as long; that {} {}.{}", over ? "was" : "is", lasted(f), who(f), number(f, "reason"), over ? "took" : "take", factor, over ? "cost" : "has cost", price(f),
+  v.summary = fmt::format("The job {} slow {} because of {}, which {}. Steps {} {} times as long; that {} {}.{}", over ? "was" : "is", lasted(f), outlier_name(f), number(f, "reason"), over ? "took" : "take", factor, over ? "cost" : "has cost", price(f),
                           over ? " It is over." : "");
   v.summary += besides(slow);
   if (isolate) drain(v, *f.host, "slows the whole job down");
   if (!f.advice.empty()) next(v, "plan", f.advice);
-  if (over) next(v, "plan", fmt::format("It went away by itself: look at {} before the next long job, not now.", f.host ? *f.host : who(f)));
+  if (over) next(v, "plan", fmt::format("It went away by itself: look at {} before the next long job, not now.", f.host ? *f.host : outlier_name(f)));
   else if (!isolate) {
     // Less work for one replica means more for another: it takes two.
     if (w.incident.dp.value_or(1) > 1) {

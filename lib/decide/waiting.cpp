@@ -24,7 +24,7 @@ bool rank_alone(const Finding& f) { return f.subject.kind == "rank"; }
 bool stopped(const Finding& f) { return f.event_class == "hang/host_stopped" || f.event_class == "hang/device_stopped"; }
 bool code(const Finding& f) { return f.event_class == "hang/mismatch" || f.event_class == "hang/left_early"; }
 
-std::string who(const Finding& f) {
+std::string waiter_name(const Finding& f) {
   if (f.subject.kind == "host") return "a trainer on " + f.subject.id;
   if (f.subject.kind == "code" || f.subject.kind == "job") return "one process";   // whose rank nobody knows
   if (!rank_alone(f)) return fmt::format("{}{}", f.subject.id, f.host ? " on " + *f.host : "");
@@ -127,7 +127,7 @@ Answer stopped_rank(Walk& w) {
     for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
     if (!rank_alone(f) && !tie)
       for (const std::int64_t r : f.ranks) if (f.ranks.size() <= 4) target(v, {"rank", std::to_string(r)}, f.confidence, because(f));
-    v.summary = f.event_class == "hang/left_early" ? fmt::format("The program, no machine: {} left while the others still wait for it in {}.", who(f), in_group(f))
+    v.summary = f.event_class == "hang/left_early" ? fmt::format("The program, no machine: {} left while the others still wait for it in {}.", waiter_name(f), in_group(f))
                                                     : fmt::format("The program, no machine: {}{}.", f.why, number(f, "code").empty() ? "" : " (" + number(f, "code") + ")");
     next(v, "plan", f.event_class == "hang/left_early" ? "Look at what decides how many steps a rank makes: uneven data, a condition on the rank, an early exit. A restart without a fix will fail again."
                                                        : "Find the branch that some ranks take and others do not (a condition on rank, data or step around a collective), or go back to the last code that ran past this point. A restart without a fix will fail again.");
@@ -141,7 +141,7 @@ Answer stopped_rank(Walk& w) {
     for (const Finding* s : sure) {
       if (s->host && sure.size() == 1) target(v, {"host", *s->host}, s->confidence, because(*s));
       if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
-      names.push_back(who(*s));
+      names.push_back(waiter_name(*s));
     }
     const std::string reason = number(f, "reason");
     const std::string is_in = reason.empty() || sure.size() > 1 ? "" : ", which " + doing(reason);
@@ -169,7 +169,7 @@ Answer stopped_rank(Walk& w) {
       target(v, {"host", *s->host}, s->confidence, because(*s));
       hosts.insert(*s->host);
     }
-    names.push_back(who(*s));
+    names.push_back(waiter_name(*s));
   }
   for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
   const std::string reason = number(f, "reason"), where = in_group(f);
@@ -281,7 +281,7 @@ Answer stuck_group(Walk& w) {
     std::vector<std::string> names;
     for (const Finding* s : all) {
       if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
-      if (rank_alone(*s)) names.push_back(who(*s));
+      if (rank_alone(*s)) names.push_back(waiter_name(*s));
     }
     v.summary = fmt::format("{} for {}, of which nothing was collected.", number(f, "standing") == "1" ? "The job hung; the others wait" : "If the job stood still, it waited", names.empty() ? f.subject.id : list(names));
     if (number(f, "standing") == "1") v.summary += since(w);

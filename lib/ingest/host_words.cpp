@@ -13,7 +13,6 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr Nanoseconds kMinute = 60 * kSecond;
 constexpr std::size_t kMostBytes = 4'096;
 
 re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }

@@ -11,6 +11,7 @@
 
 #include <re2/re2.h>
 
+#include "line/digit.hpp"
 #include "line/timestamp.hpp"
 #include "line/wrapper.hpp"
 
@@ -18,7 +19,6 @@ namespace culprit::line {
 
 namespace {
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
 bool alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool host_char(char c) { return alpha(c) || digit(c) || c == '-' || c == '.' || c == '_'; }
 

@@ -3,11 +3,12 @@
 #include <array>
 #include <utility>
 
+#include "line/digit.hpp"
+
 namespace culprit::line {
 
 namespace {
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
 
 // Exactly `width` digits at the start of text, or -1.
 int fixed(std::string_view text, std::size_t at, std::size_t width) {

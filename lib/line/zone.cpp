@@ -5,6 +5,8 @@
 
 #include <cctz/time_zone.h>
 
+#include "line/digit.hpp"
+
 namespace culprit::line {
 
 struct Zone::Rules {
@@ -16,9 +18,7 @@ namespace {
 using Seconds = std::chrono::duration<std::int64_t>;
 using Moment = cctz::time_point<cctz::seconds>;
 
-constexpr Nanoseconds kMinute = 60 * kSecond;
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
 
 // "+08:00", "-0330", "+8", "+08"
 std::optional<Nanoseconds> offset_of(std::string_view text) {

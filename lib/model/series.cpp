@@ -9,8 +9,8 @@ namespace culprit {
 namespace {
 
 constexpr std::uint64_t kMostSamples = 1u << 20;   // of one chunk: what a damaged count may ask for
-constexpr int kMostDigits = 6;                     // after the point, of values kept as decimals
-constexpr std::array<double, kMostDigits + 1> kPower = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
+constexpr int kMostDecimals = 6;                     // after the point, of values kept as decimals
+constexpr std::array<double, kMostDecimals + 1> kPower = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
 constexpr std::array<std::int64_t, 10> kScale = {1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
 
 enum Column : unsigned char { kSteps = 1, kTimes = 2, kLines = 4, kOffsets = 8, kDecimal = 16 };
@@ -90,8 +90,8 @@ int decimal_digits(const std::vector<double>& values) {
   int digits = 0;
   for (const double v : values) {
     if (!(std::abs(v) < 1e9) || (v == 0 && std::signbit(v))) return -1;
-    while (digits <= kMostDigits && std::nearbyint(v * kPower[static_cast<std::size_t>(digits)]) / kPower[static_cast<std::size_t>(digits)] != v) ++digits;
-    if (digits > kMostDigits) return -1;
+    while (digits <= kMostDecimals && std::nearbyint(v * kPower[static_cast<std::size_t>(digits)]) / kPower[static_cast<std::size_t>(digits)] != v) ++digits;
+    if (digits > kMostDecimals) return -1;
   }
   return digits;
 }
@@ -144,7 +144,7 @@ bool unpack(std::string_view in, SeriesPoints& points) {
     if ((columns & bit) != 0 && (n > in.size() || !get_integers(in, n, *column))) return false;
   more.values.reserve(n);
   if ((columns & kDecimal) != 0) {
-    if (in.empty() || static_cast<unsigned char>(in.front()) > kMostDigits || n > in.size()) return false;
+    if (in.empty() || static_cast<unsigned char>(in.front()) > kMostDecimals || n > in.size()) return false;
     const double power = kPower[static_cast<unsigned char>(in.front())];
     in.remove_prefix(1);
     std::uint64_t last = 0;

@@ -11,6 +11,7 @@ namespace culprit {
 
 using Nanoseconds = std::int64_t;
 inline constexpr Nanoseconds kSecond = 1'000'000'000;
+inline constexpr Nanoseconds kMinute = 60 * kSecond, kHour = 60 * kMinute, kDay = 24 * kHour;
 
 enum class Clock {
   none,           // the line has no time

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kWidth = 960, kLeft = 190, kRight = 925, kTop = 34, kRow = 22, kAlone = 60;
+constexpr int kLaneWidth = 960, kLaneLeft = 190, kLaneRight = 925, kLaneTop = 34, kRow = 22, kAlone = 60;
 constexpr std::size_t kMostLanes = 16;   // in the picture; the others stand in the lists below
 constexpr std::size_t kMostHosts = 3;    // what more hosts report is the job's
 constexpr std::size_t kMostMarks = 300;
@@ -71,8 +71,8 @@ class Axis {
       x_.push_back(sum);
     }
     for (double& x : x_)
-      x = sum > 0 ? kLeft + x / sum * (kRight - kLeft)
-                  : kLeft + kAlone;   // one moment: in sight on a narrow page, too
+      x = sum > 0 ? kLaneLeft + x / sum * (kLaneRight - kLaneLeft)
+                  : kLaneLeft + kAlone;   // one moment: in sight on a narrow page, too
   }
   double operator()(double t) const {
     const auto it = std::lower_bound(at_.begin(), at_.end(), t);
@@ -95,7 +95,7 @@ struct Lane {
   std::vector<const Mark*> marks;
 };
 
-const char* colour_of(const std::string& role) {
+const char* mark_colour(const std::string& role) {
   if (role == "root") return "red";
   if (role == "cascade") return "orange";
   if (role == "confirmation") return "violet";
@@ -188,7 +188,7 @@ void draw_mark(const Mark& m, const Axis& axis, double y, Layers& layers) {
   out += fmt::format(
       "<rect class=\"f-{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.0f}\" "
       "rx=\"{:.0f}\"/>",
-      colour_of(text(*m.finding, "role")), a - r, y - r, b - a + 2 * r, 2 * r, r);
+      mark_colour(text(*m.finding, "role")), a - r, y - r, b - a + 2 * r, 2 * r, r);
   if (m.number != 0)
     out +=
         fmt::format("<text class=\"on\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", a, y + 4, m.number);
@@ -224,7 +224,7 @@ std::string ticks(const Axis& axis, double bottom) {
     out += fmt::format(
         "<path class=\"rule\" d=\"M{0:.1f} {1}V{2:.1f}\"/><text class=\"dim mid\" x=\"{0:.1f}\" "
         "y=\"{3:.1f}\">{4}</text>\n",
-        x, kTop, bottom, bottom + 15,
+        x, kLaneTop, bottom, bottom + 15,
         axis.days() ? iso.substr(5, 5) + " " + iso.substr(11, 8) : iso.substr(11, 8));
   }
   return out;
@@ -242,7 +242,7 @@ std::string picture(const json& d, const std::vector<Mark>& marks, const std::ve
   const Axis axis(std::move(moments));
   Layers body;
   std::string labels;
-  double y = kTop;
+  double y = kLaneTop;
   for (std::size_t i = 0; i < all.size() && i < kMostLanes; ++i) {
     const std::size_t rows = draw_lane(all[i], axis, y, body);
     const double height = static_cast<double>(rows) * kRow;
@@ -250,7 +250,7 @@ std::string picture(const json& d, const std::vector<Mark>& marks, const std::ve
                           y + kRow / 2.0 + 4, all[i].target ? " font-weight=\"700\"" : "",
                           html_label(all[i].name, 26), escaped(all[i].name));
     y += height + 4;
-    labels += fmt::format("<path class=\"rule\" d=\"M0 {0:.1f}H{1}\"/>\n", y - 2, kWidth);
+    labels += fmt::format("<path class=\"rule\" d=\"M0 {0:.1f}H{1}\"/>\n", y - 2, kLaneWidth);
   }
   std::string first;
   if (failure) {
@@ -258,14 +258,14 @@ std::string picture(const json& d, const std::vector<Mark>& marks, const std::ve
     first = fmt::format(
         "<path class=\"first\" d=\"M{0:.1f} 20V{1:.1f}\"/><text class=\"{2}\" x=\"{0:.1f}\" "
         "y=\"14\">{3}</text>\n",
-        x, y, x > kRight - 40 ? "end" : "mid",
+        x, y, x > kLaneRight - 40 ? "end" : "mid",
         text(member(d, "verdict"), "action") == "mitigate" ? "slow from here"
                                                            : "first sign of failure");
   }
   const std::string doubts =
       body.doubts.empty() ? "" : "<path class=\"doubt\" d=\"" + body.doubts + "\"/>\n";
   const std::size_t lanes = all.size();
-  return html_picture("timeline-picture", kWidth, static_cast<int>(y) + 24,
+  return html_picture("timeline-picture", kLaneWidth, static_cast<int>(y) + 24,
                       "Timeline of the incident",
                       fmt::format("{} in {} from {}. The events are listed below.",
                                   counted(marks.size(), "mark"), counted(lanes, "lane"),
@@ -282,7 +282,7 @@ std::string legend() {
                              : role == std::string("teardown")     ? "shutdown"
                                                                    : "other";
     out += fmt::format("<span class=\"key\"><span class=\"swatch f-{}\"></span>{}</span> ",
-                       colour_of(role), word);
+                       mark_colour(role), word);
   }
   return "<p class=\"soft\">" + out + "</p>\n";
 }

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostFindings = 2000;   // beyond them the cases repeat themselves
-constexpr std::size_t kMostPlaces = 16;       // of one finding
+constexpr std::size_t kPlacesPerCase = 16;       // of one finding
 constexpr char kNoTime[] = "1970-01-01T00:00:00";
 
 struct Suite {
@@ -42,15 +42,15 @@ struct Suite {
   }
 };
 
-std::string places(const json& finding) {
+std::string places_of(const json& finding) {
   std::string out;
   const json& all = list(finding, "evidence");
-  for (std::size_t i = 0; i < all.size() && i < kMostPlaces; ++i) {
+  for (std::size_t i = 0; i < all.size() && i < kPlacesPerCase; ++i) {
     out += place(all[i]) + "\n";
     if (const std::string quoted = text(all[i], "excerpt"); !quoted.empty())
       out += "    " + quoted + "\n";
   }
-  if (all.size() > kMostPlaces) out += fmt::format("and {} more\n", all.size() - kMostPlaces);
+  if (all.size() > kPlacesPerCase) out += fmt::format("and {} more\n", all.size() - kPlacesPerCase);
   return out;
 }
 
@@ -93,14 +93,14 @@ void findings(const json& document, Suite& suite) {
     suite.open("findings." + text(f, "analysis"), text(f, "id"));
     if (ground && outcome == "fired" && !nothing_to_do) {
       suite.fail(text(f, "class").empty() ? text(f, "analysis") : text(f, "class"),
-                 text(f, "title"), text(f, "why") + "\n" + places(f));
+                 text(f, "title"), text(f, "why") + "\n" + places_of(f));
     } else if (outcome == "not_enough_evidence") {
       suite.skip(text(f, "why"));
     } else {
       suite.pass();
       if (outcome == "fired")
         suite.output += fmt::format("{} ({}): {}\n{}", text(f, "title"),
-                                    text(member(f, "subject"), "id"), text(f, "id"), places(f));
+                                    text(member(f, "subject"), "id"), text(f, "id"), places_of(f));
     }
   }
   if (all.size() > kMostFindings)

@@ -24,7 +24,7 @@ struct Painter {
   std::string heading(const std::string& t) const { return paint("1;36", t); }
 };
 
-std::string text(const json& object, const char* key) {
+std::string printable(const json& object, const char* key) {
   const auto it = object.find(key);
   return it != object.end() && it->is_string() ? visible(it->get<std::string>()) : std::string{};
 }
@@ -45,7 +45,7 @@ const char* verb(const std::string& action, const std::string& step) {
 // The step of the ladder that gave the answer.
 std::string taken_step(const json& steps) {
   for (const json& step : steps)
-    if (text(step, "outcome") == "taken") return text(step, "step");
+    if (printable(step, "outcome") == "taken") return printable(step, "step");
   return {};
 }
 
@@ -96,23 +96,23 @@ std::string to_text(const std::string& document, const RenderOptions& options) {
 
   // Hosts are what people act on; finer parts stand behind them.
   std::vector<std::string> names;
-  for (const json& t : v["targets"]) names.push_back(text(t, "kind") == "job" ? std::string("the job") : text(t, "kind") == "host" ? text(t, "id") : text(t, "kind") + " " + text(t, "id"));
+  for (const json& t : v["targets"]) names.push_back(printable(t, "kind") == "job" ? std::string("the job") : printable(t, "kind") == "host" ? printable(t, "id") : printable(t, "kind") + " " + printable(t, "id"));
   std::string who;
   for (std::size_t i = 0; i < names.size() && i < 4; ++i) who += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > 4) who += fmt::format(" and {} more", names.size() - 4);
   if (action == "none") who.clear();
-  const std::string precision = text(v, "precision");
+  const std::string precision = printable(v, "precision");
   out += p.paint(paint_of(action), verb(action, taken_step(v["steps"]))) + (who.empty() ? "" : "  " + p.strong(who)) + (precision == "exact" || who.empty() ? "" : p.faint("  (" + (precision == "group" ? std::string("group") : std::string("candidates")) + ")")) + "\n";
   if (!d["bundle"].value("complete", true)) {
     std::size_t lost = 0;
     for (const json& problem : d["bundle"]["problems"]) lost += loses_input(problem);
     out += p.paint("1;33", "INCOMPLETE BUNDLE") + "  " + (lost == 0 ? std::string("reading it was cut off: files are missing") : fmt::format("{} not read to {} end, see below", counted(lost, "file") + (lost == 1 ? " was" : " were"), lost == 1 ? "its" : "their")) + "\n";
   }
-  out += wrapped(text(v, "summary"), width, 0) + "\n";
+  out += wrapped(printable(v, "summary"), width, 0) + "\n";
 
   if (!v["targets"].empty() && action != "none") {
     out += "\n" + p.heading("WHO") + "\n";
-    for (const json& t : v["targets"]) out += fmt::format("  {:<8} {:<40} {:>3.0f} % sure\n", text(t, "kind"), shortened(text(t, "id"), 40), t["confidence"].get<double>() * 100);
+    for (const json& t : v["targets"]) out += fmt::format("  {:<8} {:<40} {:>3.0f} % sure\n", printable(t, "kind"), shortened(printable(t, "id"), 40), t["confidence"].get<double>() * 100);
   }
 
   // Evidence of the findings that the targets rest on; the lines themselves, not our words for them.
@@ -128,17 +128,17 @@ std::string to_text(const std::string& document, const RenderOptions& options) {
       const auto key = [](const json& e) { return fmt::format("{}:{}:{}", e["path"].get<std::string>(), e["line"].get<std::uint64_t>(), e["byte_offset"].get<std::uint64_t>()); };
       if (!options.verbose && !f["evidence"].empty() && std::all_of(f["evidence"].begin(), f["evidence"].end(), [&](const json& e) { return places.count(key(e)) != 0; })) continue;
       if (shown++ == 0) out += "\n" + p.heading("EVIDENCE") + "\n";
-      out += fmt::format("  {} {}\n", p.strong(text(f, "title")), p.faint(f["count"] == 0 ? fmt::format("({})", text(f, "class")) : fmt::format("({}, {} line{})", text(f, "class"), f["count"].get<std::uint64_t>(), f["count"] == 1 ? "" : "s")));
+      out += fmt::format("  {} {}\n", p.strong(printable(f, "title")), p.faint(f["count"] == 0 ? fmt::format("({})", printable(f, "class")) : fmt::format("({}, {} line{})", printable(f, "class"), f["count"].get<std::uint64_t>(), f["count"] == 1 ? "" : "s")));
       std::size_t n = 0;
       for (const json& e : f["evidence"]) {
         if (n >= (options.verbose ? 16u : 2u)) break;
         if (!places.insert(key(e)).second && !options.verbose) continue;
         ++n;
-        out += e["line"] == 0 ? fmt::format("    {} at byte {}\n", text(e, "path"), e["byte_offset"].get<std::uint64_t>()) : fmt::format("    {}:{}\n", text(e, "path"), e["line"].get<std::uint64_t>());
-        if (!text(e, "excerpt").empty()) out += "      " + p.faint(shortened(text(e, "excerpt"), width - 8)) + "\n";
+        out += e["line"] == 0 ? fmt::format("    {} at byte {}\n", printable(e, "path"), e["byte_offset"].get<std::uint64_t>()) : fmt::format("    {}:{}\n", printable(e, "path"), e["line"].get<std::uint64_t>());
+        if (!printable(e, "excerpt").empty()) out += "      " + p.faint(shortened(printable(e, "excerpt"), width - 8)) + "\n";
       }
       // For an exception the message says more than the head of its stack.
-      if (const std::string message = text(f["numbers"], "message"); text(f["subject"], "kind") == "code" && !message.empty()) out += "      " + shortened(message, width - 8) + "\n";
+      if (const std::string message = printable(f["numbers"], "message"); printable(f["subject"], "kind") == "code" && !message.empty()) out += "      " + shortened(message, width - 8) + "\n";
     }
   }
 
@@ -147,7 +147,7 @@ std::string to_text(const std::string& document, const RenderOptions& options) {
     std::size_t n = 0;
     for (const json& c : v["chain"]) {
       if (n++ >= (options.verbose ? 64u : 6u)) break;
-      out += fmt::format("  {:<9} {:<26} {}\n", clock(c["time"]), shortened(text(c, "who"), 26), shortened(text(c, "what"), width - 40));
+      out += fmt::format("  {:<9} {:<26} {}\n", clock(c["time"]), shortened(printable(c, "who"), 26), shortened(printable(c, "what"), width - 40));
     }
     out += more(v["chain"].size(), options.verbose ? 64 : 6);
   }
@@ -157,9 +157,9 @@ std::string to_text(const std::string& document, const RenderOptions& options) {
     std::size_t n = 0;
     for (const json& step : v["next"]) {
       if (n++ >= (options.verbose ? 64u : 6u)) break;
-      const std::string kind = text(step, "kind");
-      if (kind == "command") out += "  $ " + text(step, "text") + "\n";
-      else out += fmt::format("  {} {}\n", kind == "collect" ? "collect:" : "-", wrapped(text(step, "text"), width, 4, kind == "collect" ? 11 : 4));
+      const std::string kind = printable(step, "kind");
+      if (kind == "command") out += "  $ " + printable(step, "text") + "\n";
+      else out += fmt::format("  {} {}\n", kind == "collect" ? "collect:" : "-", wrapped(printable(step, "text"), width, 4, kind == "collect" ? 11 : 4));
     }
     out += more(v["next"].size(), options.verbose ? 64 : 6);
   }
@@ -167,9 +167,9 @@ std::string to_text(const std::string& document, const RenderOptions& options) {
   if (options.explain) {
     out += "\n" + p.heading("THE LADDER") + "\n";
     for (const json& s : v["steps"]) {
-      const std::string outcome = text(s, "outcome");
+      const std::string outcome = printable(s, "outcome");
       const char* mark = outcome == "taken" ? "=>" : outcome == "not_enough_evidence" ? " ?" : "  ";
-      out += fmt::format(" {} {:<20} {}\n", mark, text(s, "step"), wrapped(text(s, "why"), width, 25, 25));
+      out += fmt::format(" {} {:<20} {}\n", mark, printable(s, "step"), wrapped(printable(s, "why"), width, 25, 25));
     }
   }
 
@@ -179,17 +179,17 @@ std::string to_text(const std::string& document, const RenderOptions& options) {
   for (const json& note : b["notes"]) out += p.faint("note: " + wrapped(visible(note.get<std::string>()), width, 6, 6)) + "\n";
   std::size_t problems = 0;
   for (const json& problem : b["problems"])
-    if (problems++ < (options.verbose ? 1000u : 3u)) out += p.paint("33", loses_input(problem) ? "not read: " : "note: ") + wrapped(text(problem, "path") + ": " + text(problem, "reason"), width, 10, 10) + "\n";
+    if (problems++ < (options.verbose ? 1000u : 3u)) out += p.paint("33", loses_input(problem) ? "not read: " : "note: ") + wrapped(printable(problem, "path") + ": " + printable(problem, "reason"), width, 10, 10) + "\n";
   if (problems > 3 && !options.verbose) out += fmt::format("not read: {} more (-v)\n", problems - 3);
 
   if (options.verbose) {
     out += "\n" + p.heading("ALL FINDINGS") + "\n";
     for (const json& f : d["findings"])
-      out += fmt::format("  {:<19} {:<11} {:<30} {}\n", text(f, "outcome"), text(f, "severity"), shortened(text(f["subject"], "id"), 30), shortened(text(f, "title") + (text(f, "outcome") == "ruled_out" ? ": " + text(f, "why") : ""), width - 66));
+      out += fmt::format("  {:<19} {:<11} {:<30} {}\n", printable(f, "outcome"), printable(f, "severity"), shortened(printable(f["subject"], "id"), 30), shortened(printable(f, "title") + (printable(f, "outcome") == "ruled_out" ? ": " + printable(f, "why") : ""), width - 66));
     out += "\n" + p.heading("LEDGER") + "\n";
     for (const json& m : d["ledger"])
-      out += fmt::format("  {:<48} {:<18} {} = {} used + {} skipped + {} rejected{}\n", shortened(text(m, "path"), 48), text(m, "format"), m["lines"].get<std::uint64_t>(), m["used"].get<std::uint64_t>(),
-                         m["skipped"].get<std::uint64_t>(), m["rejected"].get<std::uint64_t>(), m.contains("duplicate_of") ? ", a copy of " + text(m, "duplicate_of") : "");
+      out += fmt::format("  {:<48} {:<18} {} = {} used + {} skipped + {} rejected{}\n", shortened(printable(m, "path"), 48), printable(m, "format"), m["lines"].get<std::uint64_t>(), m["used"].get<std::uint64_t>(),
+                         m["skipped"].get<std::uint64_t>(), m["rejected"].get<std::uint64_t>(), m.contains("duplicate_of") ? ", a copy of " + printable(m, "duplicate_of") : "");
   }
   return out;
 }

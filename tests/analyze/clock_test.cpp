@@ -10,7 +10,6 @@
 namespace culprit::analyze {
 namespace {
 
-constexpr Nanoseconds kHour = 3600 * kSecond;
 
 struct Bundle {
   Facts facts;

@@ -396,7 +396,6 @@ TEST(Collectives, ADumpOfAnotherDayIsLeftOut) {
   job.build(4);
   job.run(3, 9, -1);
   Facts facts = job.facts(1);
-  constexpr Nanoseconds kDay = 86'400 * kSecond;
   for (CollectiveSample& c : facts.collectives) {
     c.row.time = {Clock::utc, 100 * kDay - (c.row.rank == 6 ? 3 * kDay : 0), 1};
     if (c.row.rank == 6) c.row.state = "completed";

@@ -361,7 +361,7 @@ RC_GTEST_PROP(OutliersProperties, TheQuickMedianIsTheMedian, ()) {
     RC_ASSERT(fast.scale == fresh.scale);
     std::vector<double> sorted = values, copy = values;
     std::sort(sorted.begin(), sorted.end());
-    RC_ASSERT(median_of(copy) == std::midpoint(sorted[(n - 1) / 2], sorted[n / 2]));
+    RC_ASSERT(median_in_place(copy) == std::midpoint(sorted[(n - 1) / 2], sorted[n / 2]));
   }
 }
 

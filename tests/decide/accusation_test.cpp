@@ -12,7 +12,6 @@ namespace {
 using namespace culprit;
 using decide::Case;
 
-constexpr Nanoseconds kMinute = 60 * kSecond;
 
 struct Kind {
   const char* event_class;

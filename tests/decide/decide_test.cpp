@@ -8,7 +8,6 @@ namespace {
 using namespace culprit;
 using decide::Case;
 
-constexpr Nanoseconds kMinute = 60 * kSecond;
 
 Finding finding(std::string event_class, Severity severity, Role role, Scope scope, std::string host, std::optional<Nanoseconds> start, std::string symptom = "GPU Unavailable") {
   Finding f;

@@ -5,7 +5,6 @@
 namespace culprit::line {
 namespace {
 
-constexpr Nanoseconds kHour = 3600 * kSecond;
 
 Nanoseconds at(std::int64_t year, unsigned month, unsigned day, std::int64_t hour, std::int64_t minute = 0) {
   return days_from_civil(year, month, day) * 86400 * kSecond + hour * kHour + minute * 60 * kSecond;
