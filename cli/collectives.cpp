@@ -32,7 +32,7 @@ class CollectivesPrinter {
     std::string out;
     for (const Finding& f : findings_) {
       if (f.event_class == "slow_rank") continue;
-      out += f.outcome == Outcome::fired ? bold(fmt::format("{} {}: {} ({:.0f} % sure)", f.subject.kind, report::visible(f.subject.id), f.title, 100 * f.confidence)) + "\n" : bold(fmt::format("No verdict: {}", f.title)) + "\n";
+      out += f.outcome == Outcome::fired ? bold(fmt::format("{} {}: {} ({:.0f} % sure)", name(f.subject.kind), report::visible(f.subject.id), f.title, 100 * f.confidence)) + "\n" : bold(fmt::format("No verdict: {}", f.title)) + "\n";
       out += "  " + report::wrapped(report::visible(f.why), width_, 2, 2) + "\n";
     }
     if (!report_.chain.empty()) {
@@ -136,7 +136,7 @@ Result<Exit> run_collectives(const Arguments& arguments) {
   const auto& [facts, topology] = resolved;
   const auto report = diagnose::collectives_of(facts, topology, analyze::collect_signals(facts, pack));
   auto findings = analyze::collective_findings(report, diagnose::slow_ranks_of(db, facts), facts, topology);
-  CULPRIT_CHECK(db.save_findings("collectives", findings));
+  CULPRIT_CHECK(db.save_findings(Analysis::collectives, findings));
   const CollectivesPrinter printer(arguments, facts, topology, report, findings);
   if (wants_json(arguments)) print(mark_incomplete(printer.json(), incomplete));
   else if (report.source.empty() && findings.empty()) remark(arguments, "there are no counters of collectives in it: no flight recorder, no watchdog line, no NCCL call log, no RAS");

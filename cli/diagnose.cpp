@@ -92,7 +92,7 @@ Result<Severity> gate_level(const Arguments& arguments) {
   return usage_error(fmt::format("--fail-on takes info, warning, distributed or critical, not '{}'", level));
 }
 
-Result<Exit> finish(const Arguments& arguments, std::string_view action, std::span<const Finding> findings, bool incomplete) {
+Result<Exit> finish(const Arguments& arguments, Action action, std::span<const Finding> findings, bool incomplete) {
   bool tripped = false;
   if (arguments.has("fail-on")) {
     CULPRIT_TRY(level, gate_level(arguments));
@@ -180,7 +180,7 @@ Result<Exit> run_classify(const Arguments& arguments) {
   } else {
     std::string out;
     for (const Finding& f : db.findings())
-      out += fmt::format("{:<19} {:<11} {:<12} {}\n                    {} {} ({} line{}){}\n", name(f.outcome), name(f.severity), name(f.role), f.id, f.subject.kind, f.subject.id, f.count, f.count == 1 ? "" : "s", f.outcome == Outcome::fired ? "" : "\n                    " + f.why);
+      out += fmt::format("{:<19} {:<11} {:<12} {}\n                    {} {} ({} line{}){}\n", name(f.outcome), name(f.severity), name(f.role), f.id, name(f.subject.kind), f.subject.id, f.count, f.count == 1 ? "" : "s", f.outcome == Outcome::fired ? "" : "\n                    " + f.why);
     print(out);
   }
   return db.partial() && arguments.has("strict") ? Exit::incomplete : Exit::finished;
@@ -193,7 +193,7 @@ Result<Exit> run_report(const Arguments& arguments) {
   const auto document = db.verdict();
   if (!document) return usage_error("this database has no verdict yet").at({arguments.get("db"), 0}).hint("culprit classify -d " + arguments.get("db"));
   print(rendered(arguments, *document, chosen_format(arguments), arguments.get("db")));
-  return finish(arguments, db.verdict_action(), db.findings(), db.partial());
+  return finish(arguments, db.verdict_action().value_or(Action::investigate), db.findings(), db.partial());
 }
 
 constexpr OptionSpec kOutput[] = {

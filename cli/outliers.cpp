@@ -93,7 +93,7 @@ class OutliersPrinter {
       if (o.outlier.fallback) one["compared_with"] = "all";
       if (o.known != nullptr) {
         one["points_to"] = o.known->points_to;
-        one["symptom"] = o.known->symptom;
+        one["symptom"] = name(o.known->symptom);
       }
       for (const Evidence& e : o.evidence) one["evidence"].push_back({{"path", e.path}, {"line", e.line}, {"byte_offset", e.offset}, {"excerpt", e.excerpt}});
       out["outliers"].push_back(std::move(one));

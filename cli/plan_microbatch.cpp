@@ -110,7 +110,7 @@ Result<> from_incident(const Arguments& arguments, const PlanInput& input, Quest
   for (const auto& [g, s] : group) {
     out.times[static_cast<std::size_t>(g)] = s->level_ms / each;
     if (++told > 8) continue;
-    out.notes.push_back(fmt::format("group {} is slow because of {} {}: steps took {:.2f} times as long, {} iteration {}{}", g, s->subject.kind, s->subject.id, s->level_ms / s->healthy_ms, s->over ? "from" : "since", s->first, s->over ? fmt::format(" to {}; it is over", s->last) : ""));
+    out.notes.push_back(fmt::format("group {} is slow because of {} {}: steps took {:.2f} times as long, {} iteration {}{}", g, name(s->subject.kind), s->subject.id, s->level_ms / s->healthy_ms, s->over ? "from" : "since", s->first, s->over ? fmt::format(" to {}; it is over", s->last) : ""));
   }
   if (told > 8) out.notes.push_back(fmt::format("and {} more slow groups", told - 8));
   return {};

@@ -103,8 +103,8 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
     for (const diagnose::SlowSpell& s : slow.spells) {
       if (!s.over) going_on.push_back(intervals.size());
       intervals.push_back({s.first, s.last + 1, s.mean_ms, s.healthy_ms});
-      kinds.insert(s.subject.kind == "rank" || s.subject.kind == "gpu" ? "computation" : s.subject.kind == "nic" || s.subject.kind == "switch" ? "communication" : "unknown");
-      notes.push_back(fmt::format("{} iteration {}{}: {}", s.over ? "from" : "since", s.first, s.over ? fmt::format(" to {}", s.last) : "", s.subject.kind == "job" ? std::string("nobody stands out") : fmt::format("because of {} {}", s.subject.kind, s.subject.id)));
+      kinds.insert(s.subject.kind == SubjectKind::rank || s.subject.kind == SubjectKind::gpu ? "computation" : s.subject.kind == SubjectKind::nic || s.subject.kind == SubjectKind::network_switch ? "communication" : "unknown");
+      notes.push_back(fmt::format("{} iteration {}{}: {}", s.over ? "from" : "since", s.first, s.over ? fmt::format(" to {}", s.last) : "", s.subject.kind == SubjectKind::job ? std::string("nobody stands out") : fmt::format("because of {} {}", name(s.subject.kind), s.subject.id)));
     }
     if (kinds.size() == 1) known_cause = *kinds.begin();
     if (intervals.empty()) notes.push_back("no slow interval in this incident: " + slow.why);

@@ -56,7 +56,7 @@ Result<Exit> show(const rules::RulePack& pack, const std::vector<std::string>& w
     const rules::Meaning& m = rules::meaning_of(*rule, code);
     out += fmt::format("{}  ({})\n  class      {}\n  severity   {}\n  role       {}\n  scope      {}\n", rule->id, m.title, code ? word : rule->event_class, name(m.severity), name(m.role), name(m.scope));
     if (!m.component.empty()) out += fmt::format("  component  {}\n", m.component);
-    out += fmt::format("  symptom    {}\n", m.symptom);
+    out += fmt::format("  symptom    {}\n", name(m.symptom));
     if (m.tolerance) out += fmt::format("  tolerance  counts from {} within {} s\n", m.tolerance->count, m.tolerance->window_s);
     if (!m.leads_to.empty()) out += fmt::format("  leads to   {}\n", fmt::join(m.leads_to, ", "));
     if (!m.action.empty()) out += fmt::format("  action     {}\n", m.action);

@@ -42,10 +42,10 @@ Result<Exit> run_show(const Arguments& arguments) {
     }
     std::string out;
     for (const Finding* f : found) {
-      out += fmt::format("{}\n  {}: {} {} ({}, {}, {:.0f} % sure)\n  {}\n", report::visible(f->id), name(f->outcome), f->subject.kind, report::visible(f->subject.id), name(f->severity), name(f->role), f->confidence * 100, report::visible(f->title));
+      out += fmt::format("{}\n  {}: {} {} ({}, {}, {:.0f} % sure)\n  {}\n", report::visible(f->id), name(f->outcome), name(f->subject.kind), report::visible(f->subject.id), name(f->severity), name(f->role), f->confidence * 100, report::visible(f->title));
       out += "  " + report::wrapped(report::visible(f->why), 96, 2) + "\n";
       if (f->start) out += fmt::format("  from {}{} (to within {})\n", iso_utc(*f->start), f->end ? " to " + iso_utc(*f->end) : "", human_duration(f->uncertainty));
-      for (const auto& [key, value] : f->numbers)
+      for (const auto& [key, value] : numbers_of(*f))
         if (!value.empty()) out += fmt::format("  {} = {}\n", key, report::visible(value));
       for (const Evidence& e : f->evidence) {
         if (e.line == 0) {   // a record of a binary file: its bytes tell a reader nothing

@@ -85,13 +85,13 @@ class StacksPrinter {
     const Finding& f = *order.front();
     std::string out;
     if (f.outcome == Outcome::fired) {
-      out = paint("1;31", fmt::format("{} {}: {}", f.subject.kind, report::visible(f.subject.id), f.title)) + fmt::format(" ({:.0f} % sure)\n", f.confidence * 100);
+      out = paint("1;31", fmt::format("{} {}: {}", name(f.subject.kind), report::visible(f.subject.id), f.title)) + fmt::format(" ({:.0f} % sure)\n", f.confidence * 100);
     } else {
       out = bold(f.outcome == Outcome::ruled_out ? "No hang: " + f.title : "No verdict: " + f.title) + "\n";
     }
     out += "  " + report::wrapped(report::visible(f.why), width_, 2, 2) + "\n";
     for (std::size_t i = 1; i < order.size(); ++i)
-      if (order[i]->outcome == Outcome::fired) out += "  " + report::wrapped(fmt::format("{} {}: {}", order[i]->subject.kind, report::visible(order[i]->subject.id), order[i]->title), width_, 2, 2) + "\n";
+      if (order[i]->outcome == Outcome::fired) out += "  " + report::wrapped(fmt::format("{} {}: {}", name(order[i]->subject.kind), report::visible(order[i]->subject.id), order[i]->title), width_, 2, 2) + "\n";
     if (report_.cover && report_.hang && !report_.outliers.empty()) out += "  " + report::wrapped(fmt::format("exceptional: {}{}{}", to_ranges(report_.outliers), report_.cover->shared ? fmt::format("; covered by {}", report::visible(fmt::format("{}", fmt::join(report_.cover->groups, ", ")))) : "", report_.cover->hosts.empty() ? "" : " on " + report::visible(fmt::format("{}", fmt::join(report_.cover->hosts, ", ")))), width_, 2, 2) + "\n";
     return out;
   }
@@ -237,7 +237,7 @@ Result<Exit> run_stacks(const Arguments& arguments) {
   params.keep_lines = arguments.has("lines");
   const auto report = analyze::aggregate_stacks(facts, topology, analyze::hang_known(facts, analyze::collect_signals(facts, pack)), params);
   auto findings = analyze::stack_findings(report, facts, topology);
-  CULPRIT_CHECK(db.save_findings("stacks", findings));
+  CULPRIT_CHECK(db.save_findings(Analysis::stacks, findings));
   const StacksPrinter printer(arguments, report, findings);
   if (const std::string role = arguments.get("role", "trainer"); role != "all" && !report.trees.empty() && !report.trees.contains(role) && arguments.has("role")) {
     std::string roles;

@@ -168,7 +168,7 @@ std::vector<Attempt> from_steps(const JobSteps& steps) {
 
 // Signs of what each attempt failed of: critical errors and exceptions in its logs.
 void find_roots(const Facts& facts, std::vector<Attempt>& all) {
-  std::vector<std::set<std::tuple<std::string, std::string, std::string>>> seen(all.size());
+  std::vector<std::set<std::tuple<std::string, SubjectKind, std::string>>> seen(all.size());
   const auto attempt_at = [&](const MemberRow& m, const std::optional<Nanoseconds>& time) {
     if (m.attempt)
       for (std::size_t i = 0; i < all.size(); ++i)
@@ -184,18 +184,18 @@ void find_roots(const Facts& facts, std::vector<Attempt>& all) {
     if (!facts.counts(m)) return;
     const std::size_t i = attempt_at(*m, time);
     if (i >= all.size() || seen[i].size() >= kMostRoots) return;
-    seen[i].insert({std::move(event_class), std::move(subject.kind), std::move(subject.id)});
+    seen[i].insert({std::move(event_class), subject.kind, std::move(subject.id)});
   };
   for (const EventRow& e : facts.events) {
     if (e.role != Role::root || e.severity != Severity::critical) continue;
     const MemberRow* m = facts.member(e.place.member);
     const std::string host = e.host ? short_host(*e.host) : m != nullptr && m->host ? *m->host : "";
-    if (!host.empty()) sign(e.place.member, e.time_ns, e.event_class, {"host", host});
+    if (!host.empty()) sign(e.place.member, e.time_ns, e.event_class, {SubjectKind::host, host});
   }
   for (const TracebackRow& t : facts.tracebacks)
-    if (!t.file.empty()) sign(t.place.member, t.time_ns, "", {"code", fmt::format("{}:{}", t.file, t.file_line)});
+    if (!t.file.empty()) sign(t.place.member, t.time_ns, "", {SubjectKind::code, fmt::format("{}:{}", t.file, t.file_line)});
   for (std::size_t i = 0; i < all.size(); ++i)
-    for (const auto& [event_class, kind, id] : seen[i]) all[i].roots.push_back({"", event_class, {kind, id}, false});
+    for (const auto& [event_class, kind, id] : seen[i]) all[i].roots.push_back({std::nullopt, event_class, {kind, id}, false});
 }
 
 }  // namespace

@@ -15,25 +15,25 @@ namespace {
 constexpr std::size_t kEvidence = 16;
 
 bool network(const Signal& s) {
-  return s.meaning.severity == Severity::warning && (s.meaning.symptom == "Infiniband Error" || s.meaning.symptom == "Switch Fault" || s.meaning.symptom == "Network Congestion");
+  return s.meaning.severity == Severity::warning && (s.meaning.symptom == Symptom::infiniband_error || s.meaning.symptom == Symptom::switch_fault || s.meaning.symptom == Symptom::network_congestion);
 }
 
 Subject subject_of(const Signal& s) {
-  if (s.meaning.scope == Scope::user_code && !s.code_place.empty()) return {"code", s.code_place};
-  if (s.meaning.scope == Scope::shared && s.meaning.role == Role::root) return {"storage", s.meaning.component.empty() ? s.event_class : s.meaning.component};
-  if (s.meaning.role != Role::root && s.meaning.severity == Severity::distributed) return {"job", "job"};
-  if (s.meaning.scope == Scope::job_wide) return {"job", "job"};
+  if (s.meaning.scope == Scope::user_code && !s.code_place.empty()) return {SubjectKind::code, s.code_place};
+  if (s.meaning.scope == Scope::shared && s.meaning.role == Role::root) return {SubjectKind::storage, s.meaning.component.empty() ? s.event_class : s.meaning.component};
+  if (s.meaning.role != Role::root && s.meaning.severity == Severity::distributed) return {SubjectKind::job, "job"};
+  if (s.meaning.scope == Scope::job_wide) return {SubjectKind::job, "job"};
   // A PCI address is a GPU's only where the rule speaks of GPUs.
   const std::string& part = s.meaning.component;
-  if (s.host && s.gpu && part.rfind("nvswitch", 0) == 0) return {"switch", *s.host + "/" + *s.gpu};
-  if (s.host && s.gpu && (part.rfind("nic", 0) == 0 || part.rfind("infiniband", 0) == 0 || part.rfind("ethernet", 0) == 0 || part.rfind("cable", 0) == 0 || part.rfind("optic", 0) == 0)) return {"nic", *s.host + "/" + *s.gpu};
-  if (s.host && s.gpu && part.rfind("pcie", 0) == 0) return {"link", *s.host + "/" + *s.gpu};
-  if (s.host && s.gpu) return {"gpu", *s.host + "/" + *s.gpu};
-  if (s.host && s.nic) return {"nic", *s.host + "/" + *s.nic};
-  if (s.host) return {"host", *s.host};
-  if (s.rank) return {"rank", std::to_string(*s.rank)};
-  if (s.gpu) return {"gpu", *s.gpu};
-  return {"job", "job"};
+  if (s.host && s.gpu && part.rfind("nvswitch", 0) == 0) return {SubjectKind::network_switch, *s.host + "/" + *s.gpu};
+  if (s.host && s.gpu && (part.rfind("nic", 0) == 0 || part.rfind("infiniband", 0) == 0 || part.rfind("ethernet", 0) == 0 || part.rfind("cable", 0) == 0 || part.rfind("optic", 0) == 0)) return {SubjectKind::nic, *s.host + "/" + *s.gpu};
+  if (s.host && s.gpu && part.rfind("pcie", 0) == 0) return {SubjectKind::link, *s.host + "/" + *s.gpu};
+  if (s.host && s.gpu) return {SubjectKind::gpu, *s.host + "/" + *s.gpu};
+  if (s.host && s.nic) return {SubjectKind::nic, *s.host + "/" + *s.nic};
+  if (s.host) return {SubjectKind::host, *s.host};
+  if (s.rank) return {SubjectKind::rank, std::to_string(*s.rank)};
+  if (s.gpu) return {SubjectKind::gpu, *s.gpu};
+  return {SubjectKind::job, "job"};
 }
 
 std::string fill(const std::string& text, const Signal& s, const Subject& subject) {
@@ -146,7 +146,7 @@ std::map<std::string, Occurrences> group_signals(const std::vector<Signal>& sign
   std::map<std::string, Occurrences> groups;
   for (const Signal& s : signals) {
     const Subject subject = subject_of(s);
-    Occurrences& group = groups[s.event_class + (s.hearsay ? "/quoted/" : s.before_job ? "/before/" : s.absent ? "/absent/" : "/") + subject.kind + "/" + subject.id];
+    Occurrences& group = groups[s.event_class + (s.hearsay ? "/quoted/" : s.before_job ? "/before/" : s.absent ? "/absent/" : "/") + std::string(name(subject.kind)) + "/" + subject.id];
     group.subject = subject;
     group.signals.push_back(&s);
   }
@@ -162,7 +162,7 @@ Finding describe(const std::string& key, const Occurrences& group, std::vector<N
   const Signal& first = *group.signals.front();  // the earliest: signals are in order of time
   Finding f;
   f.id = "classify/" + key;
-  f.analysis = "classify";
+  f.analysis = Analysis::classify;
   f.subject = group.subject;
   f.event_class = first.event_class;
   f.symptom = first.meaning.symptom;
@@ -172,7 +172,7 @@ Finding describe(const std::string& key, const Occurrences& group, std::vector<N
   f.cause = first.meaning.cause;
   f.origin = first.origin;
   f.title = first.meaning.title;
-  f.action = first.meaning.action;
+  f.remedy = first.meaning.action;
   f.leads_to = first.meaning.leads_to;
   f.host = first.host;
   std::set<std::string> hosts;
@@ -196,16 +196,15 @@ Finding describe(const std::string& key, const Occurrences& group, std::vector<N
   f.hosts.assign(hosts.begin(), hosts.end());
   f.ranks.assign(ranks.begin(), ranks.end());
   f.advice = fill(first.meaning.advice, first, f.subject);
-  if (!first.exception.empty()) {
-    f.numbers.emplace_back("exception", first.exception);
-    f.numbers.emplace_back("function", first.function);
-  }
-  f.numbers.emplace_back("message", first.message.substr(0, 300));
-  if (first.code) f.numbers.emplace_back("code", std::to_string(*first.code));
-  f.numbers.emplace_back("hosts", std::to_string(hosts.size()));
-  f.numbers.emplace_back("ranks", std::to_string(ranks.size()));
-  if (first.peer_host) f.numbers.emplace_back("peer", *first.peer_host);
-  std::sort(f.numbers.begin(), f.numbers.end());
+  LineFacts line;
+  line.exception = first.exception;
+  line.function = first.function;
+  line.message = first.message.substr(0, 300);
+  line.code = first.code;
+  line.peer = first.peer_host;
+  line.hosts = hosts.size();
+  line.ranks = ranks.size();
+  f.facts = std::move(line);
   return f;
 }
 
@@ -258,12 +257,12 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
   }
   // One link that flaps is a transient; the links of many hosts that fail in the same moment are a switch.
   for (Finding& f : out) {
-    if (f.outcome != Outcome::ruled_out || f.severity != Severity::warning || f.symptom != "Infiniband Error" || !f.start || f.id.find("/before/") != std::string::npos) continue;
+    if (f.outcome != Outcome::ruled_out || f.severity != Severity::warning || f.symptom != Symptom::infiniband_error || !f.start || f.id.find("/before/") != std::string::npos) continue;
     std::set<std::string> together;
     for (const Finding& other : out)
       if (other.event_class == f.event_class && other.start && std::abs(*other.start - *f.start) <= 30 * kSecond) together.insert(other.hosts.begin(), other.hosts.end());
     if (together.size() < params.many_links) continue;
-    f.numbers.emplace_back("hosts_at_once", std::to_string(together.size()));
+    if (auto* line = std::get_if<LineFacts>(&f.facts)) line->hosts_at_once = together.size();
     f.confidence = 0.7;
     f.why = fmt::format("Links of {} hosts failed within half a minute: no flap of one cable.", together.size());
     f.outcome = Outcome::fired;

@@ -1030,18 +1030,6 @@ class WaitFor {
 
 }  // namespace
 
-const char* name(StopKind kind) {
-  switch (kind) {
-    case StopKind::host_stopped: return "host stopped";
-    case StopKind::device_stopped: return "device stopped";
-    case StopKind::network: return "network";
-    case StopKind::mismatch: return "mismatch";
-    case StopKind::left_early: return "left early";
-    case StopKind::no_dump: return "no dump";
-  }
-  return "";
-}
-
 std::string group_name(const Facts& facts, GroupId id) {
   const GroupRow* found = facts.group(id);
   if (found == nullptr) return "a group";

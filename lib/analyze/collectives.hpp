@@ -22,8 +22,6 @@
 
 namespace culprit::analyze {
 
-enum class StopKind { host_stopped, device_stopped, network, mismatch, left_early, no_dump };
-const char* name(StopKind kind);     // "host stopped" ...
 
 // One side of a wait: `from` cannot go on before `to` does something.
 struct Wait {

@@ -157,15 +157,16 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
     if (out.size() >= params.findings) { ++more; continue; }
     Finding f;
     f.id = "drift/" + item.name;
-    f.analysis = "drift";
-    f.subject = {"config", item.name};
+    f.analysis = Analysis::drift;
+    f.subject = {SubjectKind::config, item.name};
     f.event_class = "config_drift";
     f.role = Role::confirmation;
     f.severity = item.rule->severity;
     std::size_t total = 0;
     for (const DriftValue& v : item.values) total += v.hosts.size();
     f.count = total;
-    f.numbers = {{"explains", item.rule->explains}, {"hosts", std::to_string(total)}};
+    f.facts = SettingFacts{item.rule->explains};
+    f.figures = {{"hosts", std::to_string(total)}};
     const std::string label = label_of(item);
     if (item.state == DriftState::differs) {
       std::string told;
@@ -180,18 +181,18 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
       f.title = fmt::format("{} that differs from the other hosts'", label);
       f.why = fmt::format("{} of {} hosts have {} {}; {}.", item.values[0].hosts.size(), total, label, item.values[0].value, told);
       f.confidence = 0.9;
-      f.numbers.emplace_back("majority", item.values[0].value);
-      f.numbers.emplace_back("minority", told);
-      f.numbers.emplace_back("minority_hosts", std::to_string(f.hosts.size()));
+      f.figures.emplace_back("majority", item.values[0].value);
+      f.figures.emplace_back("minority", told);
+      f.figures.emplace_back("minority_hosts", std::to_string(f.hosts.size()));
     } else {
       std::string told;
       for (std::size_t i = 0; i < item.values.size() && i < 4; ++i) told += (i == 0 ? "" : "; ") + fmt::format("{} on {}", item.values[i].value, listed(item.values[i].hosts));
       f.title = fmt::format("{} that differs between the hosts", label);
       f.why = fmt::format("Of {} hosts no {:.0f} % agree: {}. Which of them is right cannot be told.", total, 100 * params.majority, told);
       f.confidence = 0.6;
-      f.numbers.emplace_back("values", told);
+      f.figures.emplace_back("values", told);
     }
-    std::sort(f.numbers.begin(), f.numbers.end());
+    std::sort(f.figures.begin(), f.figures.end());
     f.advice = item.rule->advice;
     if (const std::size_t at = f.advice.find("{hosts}"); at != std::string::npos) f.advice.replace(at, 7, f.hosts.empty() ? "the hosts of one kind" : listed(f.hosts));
     // Those that differ first, and the majority once to compare with.
@@ -204,22 +205,23 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
   if (more > 0) {
     Finding f;
     f.id = "drift/more";
-    f.analysis = "drift";
-    f.subject = {"config", fmt::format("{} more settings", more)};
+    f.analysis = Analysis::drift;
+    f.subject = {SubjectKind::config, fmt::format("{} more settings", more)};
     f.event_class = "config_drift";
     f.role = Role::confirmation;
     f.count = more;
     f.title = "settings that differ between hosts, none more severe than those told";
     f.why = fmt::format("{} settings more differ; `culprit drift` lists them.", more);
     f.confidence = 0.9;
-    f.numbers = {{"explains", "other"}, {"settings", std::to_string(more)}};
+    f.facts = SettingFacts{"other"};
+    f.figures = {{"settings", std::to_string(more)}};
     out.push_back(std::move(f));
   }
   if (!out.empty() || report.items.empty()) return out;
   Finding f;
   f.id = "drift/settings";
-  f.analysis = "drift";
-  f.subject = {"config", "settings"};
+  f.analysis = Analysis::drift;
+  f.subject = {SubjectKind::config, "settings"};
   f.event_class = "config_drift";
   f.role = Role::confirmation;
   f.outcome = compared > 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
@@ -227,7 +229,7 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
   f.why = compared > 0 ? fmt::format("{} settings of {} hosts were compared, and none differs.", compared, report.hosts.size())
                        : fmt::format("No setting is known of more than one host ({} settings, of {}).", report.items.size(), listed(report.hosts));
   f.confidence = compared > 0 ? 0.8 : 0.3;
-  f.numbers = {{"hosts", std::to_string(report.hosts.size())}, {"settings", std::to_string(compared)}};
+  f.figures = {{"hosts", std::to_string(report.hosts.size())}, {"settings", std::to_string(compared)}};
   out.push_back(std::move(f));
   return out;
 }

@@ -14,7 +14,7 @@ namespace culprit::analyze {
 namespace {
 
 struct Suspect {
-  std::string kind;                        // host stopped, device stopped ...; storage
+  StopKind kind = StopKind::host_stopped;
   std::vector<std::int64_t> ranks;
   std::vector<std::string> hosts;          // of a stack whose rank nobody knows
   std::string role = "trainer";
@@ -120,13 +120,13 @@ class Join {
     for (const StackProcess& p : stacks.processes)
       if (p.rank && p.role == "trainer") trainer_.emplace(*p.rank, &p);
     for (const Finding& f : others)
-      if (f.analysis == "silence" && f.outcome == Outcome::fired && !unheard(f)) silent_.insert(f.ranks.begin(), f.ranks.end());
+      if (f.analysis == Analysis::silence && f.outcome == Outcome::fired && !unheard(f)) silent_.insert(f.ranks.begin(), f.ranks.end());
   }
 
   std::vector<Suspect> suspects() {
     if (!stacks_.storage.empty() && stacks_.storage_hosts.size() > 1) {
       Suspect s;
-      s.kind = "storage";
+      s.kind = StopKind::storage;
       s.reason = stacks_.storage;
       s.hosts = stacks_.storage_hosts;
       for (const StackSink& sink : stacks_.sinks)
@@ -161,7 +161,7 @@ class Join {
         out = std::move(by_stack);
       }
     }
-    if (standing_ && !witnessed && std::none_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::host_stopped); })) by_state(out);
+    if (standing_ && !witnessed && std::none_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == StopKind::host_stopped; })) by_state(out);
     for (Suspect& s : out)
       if (s.ranks.size() == 1 && silent_.count(s.ranks[0]) != 0) {
         s.confidence = both(s.confidence, 0.5);
@@ -171,7 +171,7 @@ class Join {
     // Many connections that do not move and have one machine in common: its network, not theirs.
     std::map<std::string, std::set<std::size_t>> ends;
     std::set<std::string> far;
-    const bool links = out.size() > 1 && std::all_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::network); });
+    const bool links = out.size() > 1 && std::all_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == StopKind::network; });
     for (std::size_t i = 0; links && i < out.size(); ++i)
       for (const std::int64_t r : out[i].ranks)
         if (const auto it = topology_.host_of.find(r); it != topology_.host_of.end()) { ends[it->second].insert(i); far.insert(it->second); }
@@ -179,7 +179,7 @@ class Join {
     for (const auto& [host, all] : ends) if (all.size() == out.size()) common.push_back(host);
     if (common.size() == 1 && far.size() >= 3) {
       Suspect s;
-      s.kind = name(StopKind::network);
+      s.kind = StopKind::network;
       s.hosts = common;
       for (const Suspect& one : out)
         for (const std::int64_t r : one.ranks)
@@ -193,26 +193,25 @@ class Join {
       return {s};
     }
     // Who is silent while all others report has stopped on its host; with that much evidence a missing dump is no question.
-    if (std::all_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::no_dump) || s.kind == name(StopKind::network); }))
+    if (std::all_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == StopKind::no_dump || s.kind == StopKind::network; }))
       for (const Finding& f : others_) {
-        if (f.analysis != "silence" || f.outcome != Outcome::fired || f.ranks.empty()) continue;
+        if (f.analysis != Analysis::silence || f.outcome != Outcome::fired || f.ranks.empty()) continue;
         const auto same = std::find_if(out.begin(), out.end(), [&](const Suspect& s) { return s.ranks == f.ranks; });
         if (same != out.end()) {
           if (unheard(f)) continue;
           // Twice absence is still absence: it may have left as well as stopped.
-          same->kind = name(StopKind::host_stopped);
+          same->kind = StopKind::host_stopped;
           same->confidence = std::min(same->confidence, f.confidence);
           continue;
         }
-        if (std::any_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == name(StopKind::no_dump); })) continue;
+        if (std::any_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == StopKind::no_dump; })) continue;
         Suspect s;
-        s.kind = name(unheard(f) ? StopKind::no_dump : StopKind::host_stopped);
+        s.kind = unheard(f) ? StopKind::no_dump : StopKind::host_stopped;
         s.ranks = f.ranks;
         s.confidence = f.confidence;
         s.why = f.why;
         s.sources = {"silence"};
-        for (const auto& [key, value] : f.numbers)
-          if (key == "reported") s.waiting = std::stoll(value);
+        if (const auto* silence = std::get_if<SilenceFacts>(&f.facts)) s.waiting = static_cast<std::int64_t>(silence->reported);
         out.push_back(std::move(s));
       }
     std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) { return a.confidence > b.confidence; });
@@ -246,7 +245,8 @@ class Join {
  private:
   // Absence of a rank's whole output, which may just not have been collected.
   static bool unheard(const Finding& f) {
-    return std::find(f.numbers.begin(), f.numbers.end(), std::pair<std::string, std::string>{"unheard", "1"}) != f.numbers.end();
+    const auto* silence = std::get_if<SilenceFacts>(&f.facts);
+    return silence != nullptr && silence->no_output;
   }
 
   // Where neither counters nor stacks name a rank that stopped, the state of its process may.
@@ -254,7 +254,7 @@ class Join {
     const auto odd = odd_trainer(facts_);
     if (!odd || (!odd->rank && odd->host.empty())) return;
     Suspect s;
-    s.kind = name(StopKind::host_stopped);
+    s.kind = StopKind::host_stopped;
     if (odd->rank) s.ranks = {*odd->rank};
     if (!odd->host.empty()) s.hosts = {odd->host};
     s.sources = {"processes"};
@@ -276,7 +276,7 @@ class Join {
 
   Suspect from_leaf(const Leaf& leaf) {
     Suspect s;
-    s.kind = name(leaf.kind);
+    s.kind = leaf.kind;
     s.ranks = leaf.ranks;
     s.waiting = leaf.waiting;
     s.confidence = leaf.confidence;
@@ -312,7 +312,7 @@ class Join {
       return s;
     }
     if (p.stage.doing == Doing::unknown) return s;
-    if (leaf.kind == StopKind::no_dump) s.kind = name(StopKind::host_stopped);
+    if (leaf.kind == StopKind::no_dump) s.kind = StopKind::host_stopped;
     s.sources.push_back("stacks");
     s.confidence = both(s.confidence, 0.6);
     for (const StackSink& sink : stacks_.sinks)
@@ -361,7 +361,7 @@ class Join {
 
   Suspect from_sink(const StackSink& sink) {
     Suspect s;
-    s.kind = sink.stage.operation == "leaving" ? name(StopKind::left_early) : sink.unheard ? name(StopKind::no_dump) : sink.elsewhere ? name(StopKind::host_stopped) : name(StopKind::network);
+    s.kind = sink.stage.operation == "leaving" ? StopKind::left_early : sink.unheard ? StopKind::no_dump : sink.elsewhere ? StopKind::host_stopped : StopKind::network;
     s.ranks = sink.ranks;
     s.hosts = sink.hosts;
     s.role = sink.role;
@@ -374,7 +374,7 @@ class Join {
     s.code = place_of(sink.file, sink.line);
     s.why = sink.unheard ? "the others wait, and there is no stack of it" : sink.elsewhere ? fmt::format("{} ranks wait in collectives, directly or not, for it, and it is in none: {}", sink.waiting, s.reason)
                                                                                           : fmt::format("all of them are in {} and none of them finishes", in_what(sink.stage));
-    if (s.kind == name(StopKind::network)) keep_within(s);
+    if (s.kind == StopKind::network) keep_within(s);
     if (s.within) {
       s.confidence = std::min(0.9, s.confidence + 0.2);   // which of them it is no longer matters
       s.why += fmt::format(": a GPU of {} or a link between its GPUs (NVLink, NVSwitch, PCIe)", s.hosts.front());
@@ -437,12 +437,12 @@ std::string went_on(const Facts& facts, const CollectiveReport& collectives, con
 
 std::vector<Finding> hang(const Facts& facts, const Topology& topology, const std::vector<Signal>& signals, const CollectiveReport& collectives, const StackReport& stacks,
                           const std::vector<Finding>& others, const HangParams& params) {
-  const bool silence = std::any_of(others.begin(), others.end(), [](const Finding& f) { return f.analysis == "silence" && f.outcome == Outcome::fired; });
+  const bool silence = std::any_of(others.begin(), others.end(), [](const Finding& f) { return f.analysis == Analysis::silence && f.outcome == Outcome::fired; });
   const HangWord word = hang_reported(signals);
   if (collectives.source.empty() && stacks.processes.empty() && !silence && !(word.known && odd_trainer(facts))) return {};
   Finding base;
-  base.analysis = "hang";
-  base.symptom = "Job Hang";
+  base.analysis = Analysis::hang;
+  base.symptom = Symptom::job_hang;
   base.severity = Severity::distributed;
   base.role = Role::root;
   for (const Signal* s : timeouts(signals))
@@ -452,15 +452,15 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     Finding f = base;
     f.id = "hang/none";
     f.outcome = outcome;
-    f.subject = {"job", "job"};
+    f.subject = {SubjectKind::job, "job"};
     f.scope = Scope::job_wide;
     f.title = outcome == Outcome::ruled_out ? "no hang" : "nobody stands out";
-    f.symptom = "None";
+    f.symptom = Symptom::none;
     f.severity = Severity::info;
     f.role = Role::advice;
     f.confidence = 0.7;
     f.why = std::move(why);
-    if (const std::string first = lead(stacks); outcome == Outcome::not_enough_evidence && !first.empty()) f.numbers.emplace_back("lead", first);
+    if (outcome == Outcome::not_enough_evidence) f.facts = UndecidedHangFacts{lead(stacks)};
     return std::vector<Finding>{f};
   };
   if (const std::string why = moved(facts, collectives, stacks, word, params); !why.empty()) return none(Outcome::ruled_out, why);
@@ -500,40 +500,53 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
   for (Suspect& s : suspects) {
     if (out.size() >= 16) break;
     Finding f = base;
-    f.event_class = "hang/" + s.kind;
+    f.event_class = "hang/" + std::string(name(s.kind));
     std::replace(f.event_class.begin(), f.event_class.end(), ' ', '_');
     f.ranks = s.ranks;
     std::set<std::string> hosts(s.hosts.begin(), s.hosts.end());
     for (const std::string& host : topology.hosts_of(s.ranks)) hosts.insert(host);
     f.hosts.assign(hosts.begin(), hosts.end());
     if (hosts.size() == 1) f.host = *hosts.begin();
-    const bool code = s.kind == name(StopKind::mismatch) || s.kind == name(StopKind::left_early);
-    f.scope = code ? Scope::user_code : s.kind == "storage" ? Scope::shared : Scope::host_local;
-    if (s.kind == "storage") { f.subject = {"storage", s.reason}; f.symptom = "HDFS Error"; }
-    else if (s.within || s.common || (s.ranks.empty() && s.hosts.size() == 1)) f.subject = {"host", s.hosts.front()};
-    else if (s.ranks.empty()) f.subject = s.code.empty() ? Subject{"job", "job"} : Subject{"code", s.code};
-    else if (s.kind == name(StopKind::network) || s.ranks.size() != 1) f.subject = s.group.empty() ? Subject{"group", "ranks " + to_ranges(s.ranks)} : Subject{"group", s.group};
-    else f.subject = {"rank", std::to_string(s.ranks[0])};
-    if (s.kind == name(StopKind::mismatch)) f.symptom = "Collective Mismatch";
-    if (s.kind == "storage") f.symptom = "Job Hang";
-    f.id = fmt::format("hang/{}/{}", f.subject.kind, f.subject.id);
+    const bool code = s.kind == StopKind::mismatch || s.kind == StopKind::left_early;
+    f.scope = code ? Scope::user_code : s.kind == StopKind::storage ? Scope::shared : Scope::host_local;
+    if (s.kind == StopKind::storage) { f.subject = {SubjectKind::storage, s.reason}; f.symptom = Symptom::hdfs_error; }
+    else if (s.within || s.common || (s.ranks.empty() && s.hosts.size() == 1)) f.subject = {SubjectKind::host, s.hosts.front()};
+    else if (s.ranks.empty()) f.subject = s.code.empty() ? Subject{SubjectKind::job, "job"} : Subject{SubjectKind::code, s.code};
+    else if (s.kind == StopKind::network || s.ranks.size() != 1) f.subject = s.group.empty() ? Subject{SubjectKind::group, "ranks " + to_ranges(s.ranks)} : Subject{SubjectKind::group, s.group};
+    else f.subject = {SubjectKind::rank, std::to_string(s.ranks[0])};
+    if (s.kind == StopKind::mismatch) f.symptom = Symptom::collective_mismatch;
+    if (s.kind == StopKind::storage) f.symptom = Symptom::job_hang;
+    f.id = fmt::format("hang/{}/{}", name(f.subject.kind), f.subject.id);
     while (!ids.insert(f.id).second) f.id += "+";
     // What all members have joined takes milliseconds, in whatever phase the job was: minutes without any launch prove it.
-    const bool joined = s.kind == name(StopKind::network) && still.quiet && *still.quiet >= StandstillParams{}.joined && collectives.source == "recorder";
+    const bool joined = s.kind == StopKind::network && still.quiet && *still.quiet >= StandstillParams{}.joined && collectives.source == "recorder";
     const bool stands = standing || joined;
     const double sure = standing ? certainty : joined ? std::max(certainty, params.by_files) : certainty;
     f.confidence = std::min({0.98, s.confidence * sure, sure});
     f.why = s.why;
     if (!standing && joined) f.why += fmt::format("; {}", still.quiet_why);
     if (!reported && still.proven) f.why += fmt::format("; {}", still.why);
-    f.title = s.sources == std::vector<std::string>{"silence"} ? s.kind + (s.kind == name(StopKind::no_dump) ? ": no output of it, while the others timed out" : ": silent while the others timed out") : s.kind + (s.role == "trainer" || s.role.empty() ? "" : ", in a process of its " + s.role) + (s.reason.empty() ? "" : ": " + s.reason);
+    f.title = s.sources == std::vector<std::string>{"silence"} ? std::string(name(s.kind)) + (s.kind == StopKind::no_dump ? ": no output of it, while the others timed out" : ": silent while the others timed out") : std::string(name(s.kind)) + (s.role == "trainer" || s.role.empty() ? "" : ", in a process of its " + s.role) + (s.reason.empty() ? "" : ": " + s.reason);
     std::sort(s.sources.begin(), s.sources.end());
     s.sources.erase(std::unique(s.sources.begin(), s.sources.end()), s.sources.end());
-    f.numbers = {{"code", s.code}, {"group", s.group}, {"kind", s.kind}, {"operation", s.operation}, {"ranks", to_ranges(s.ranks)}, {"reason", s.reason}, {"role", s.role},
-                 {"sources", fmt::format("{}", fmt::join(s.sources, ","))}, {"standing", stands ? "1" : "0"}, {"state", s.state}, {"tie", s.tie ? "1" : "0"}, {"waiting", std::to_string(s.waiting)}, {"within", s.within ? "1" : "0"}};
+    HangFacts known;
+    known.kind = s.kind;
+    known.code = s.code;
+    known.group = s.group;
+    known.operation = s.operation;
+    known.role = s.role;
+    known.reason = s.reason;
+    known.state = s.state;
+    known.ranks = to_ranges(s.ranks);
+    known.sources = s.sources;
+    known.waiting = static_cast<std::int64_t>(s.waiting);
+    known.standing = stands;
+    known.tie = s.tie;
+    known.within = s.within;
+    f.facts = std::move(known);
     // What shows the rank itself first: its stack, its counters, then the others' words.
     std::vector<const Finding*> grounds;
-    for (const char* analysis : {"stacks", "collectives", "silence"})
+    for (const Analysis analysis : {Analysis::stacks, Analysis::collectives, Analysis::silence})
       for (const bool exact : {true, false})
         for (const Finding& other : others) {
           if (other.outcome != Outcome::fired || other.analysis != analysis || other.event_class == "slow_rank" || (other.ranks == s.ranks) != exact) continue;

@@ -76,14 +76,14 @@ Finding finding_of(const Facts& facts, const std::string& id, const LineKind& ki
   const EventRow& first = *kind.rows.front();
   Finding f;
   f.id = "leads/" + id.substr(id.find('/') + 1);
-  f.analysis = "leads";
+  f.analysis = Analysis::leads;
   f.outcome = Outcome::not_enough_evidence;
   f.event_class = "error_line";
   f.title = "error line that no rule knows";
   f.severity = Severity::info;
   f.role = Role::advice;
   f.scope = Scope::job_wide;
-  f.subject = kind.hosts.size() == 1 ? Subject{"host", *kind.hosts.begin()} : kind.ranks.size() == 1 ? Subject{"rank", std::to_string(*kind.ranks.begin())} : Subject{"job", "job"};
+  f.subject = kind.hosts.size() == 1 ? Subject{SubjectKind::host, *kind.hosts.begin()} : kind.ranks.size() == 1 ? Subject{SubjectKind::rank, std::to_string(*kind.ranks.begin())} : Subject{SubjectKind::job, "job"};
   if (kind.hosts.size() == 1) f.host = *kind.hosts.begin();
   f.hosts.assign(kind.hosts.begin(), kind.hosts.end());
   f.ranks.assign(kind.ranks.begin(), kind.ranks.end());
@@ -94,7 +94,7 @@ Finding finding_of(const Facts& facts, const std::string& id, const LineKind& ki
   f.confidence = 0.2;
   f.why = fmt::format("{}{}.", kind.early == 0 ? "It stands where the log ends" : "It stands in the middle of the log",
                       kind.members.size() == 1 ? " and in one file only" : fmt::format(" and in {} files", kind.members.size()));
-  f.numbers = {{"message", first.message.substr(0, 300)}, {"score", std::to_string(kind.score)}};
+  f.facts = LeadFacts{first.message.substr(0, 300), static_cast<std::int64_t>(kind.score)};
   for (const EventRow* e : kind.rows)
     if (f.evidence.size() < 4) f.evidence.push_back(facts.evidence(e->place, e->message.substr(0, 300)));
   return f;

@@ -59,12 +59,12 @@ std::vector<Finding> stall_findings(const Facts& facts, const IncidentMetrics& m
     std::sort(begins.begin(), begins.end());
     const Nanoseconds begin = begins[begins.size() / 2];
     Finding f;
-    f.analysis = "stall";
+    f.analysis = Analysis::stall;
     f.event_class = fmt::format("stall/{}", watched->name);
     f.id = fmt::format("stall/{}", metric.name);
-    f.subject = {"job", "job"};
+    f.subject = {SubjectKind::job, "job"};
     f.scope = Scope::job_wide;
-    f.symptom = "Job Hang";
+    f.symptom = Symptom::job_hang;
     f.role = Role::advice;
     f.start = begin;
     f.end = end;

@@ -200,13 +200,13 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
     const MetricOutlier& o = **std::max_element(all.begin(), all.end(), [](const MetricOutlier* a, const MetricOutlier* b) { return a->outlier.score < b->outlier.score; });
     Finding f;
     f.id = fmt::format("outliers/{}/{}", key.first, key.second);
-    f.analysis = "outliers";
+    f.analysis = Analysis::outliers;
     f.event_class = o.known != nullptr ? o.known->points_to + "/" + o.metric : "metric/unknown";
     const std::string& entity = o.outlier.entity;
-    if (entity.rfind("rank ", 0) == 0) f.subject = {"rank", entity.substr(5)};
-    else if (entity.find('/') != std::string::npos) f.subject = {entity.find("/gpu") != std::string::npos ? "gpu" : "nic", entity};
-    else f.subject = {"host", entity};
-    f.symptom = o.known != nullptr ? o.known->symptom : "None";
+    if (entity.rfind("rank ", 0) == 0) f.subject = {SubjectKind::rank, entity.substr(5)};
+    else if (entity.find('/') != std::string::npos) f.subject = {entity.find("/gpu") != std::string::npos ? SubjectKind::gpu : SubjectKind::nic, entity};
+    else f.subject = {SubjectKind::host, entity};
+    f.symptom = o.known != nullptr ? o.known->symptom : Symptom::none;
     f.severity = Severity::warning;
     f.role = Role::confirmation;
     // Bounded: a number that differs is a sign, not a fault. Without a crowd of its role, or by one quiet rule alone, less so.
@@ -227,7 +227,7 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
     }
     f.uncertainty = report.bin;
     f.count = all.size();
-    f.numbers = {{"crowd", number(o.outlier.crowd)}, {"method", o.outlier.method}, {"score", number(o.outlier.score)}, {"threshold", number(o.outlier.threshold)}, {"unit", o.unit}, {"value", number(o.outlier.value)}};
+    f.figures = {{"crowd", number(o.outlier.crowd)}, {"method", o.outlier.method}, {"score", number(o.outlier.score)}, {"threshold", number(o.outlier.threshold)}, {"unit", o.unit}, {"value", number(o.outlier.value)}};
     f.evidence = o.evidence;
     if (!o.host.empty()) {
       f.host = o.host;
@@ -238,9 +238,9 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
   if (out.empty()) {
     Finding f;
     f.id = "outliers";
-    f.analysis = "outliers";
+    f.analysis = Analysis::outliers;
     f.outcome = report.judged > 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
-    f.subject = {"job", ""};
+    f.subject = {SubjectKind::job, ""};
     f.title = report.judged > 0 ? "no machine stands out in its metrics" : "metrics to compare machines by";
     f.why = outlier_answer(report);
     out.push_back(std::move(f));

@@ -10,15 +10,15 @@ namespace culprit::analyze {
 namespace {
 
 bool about_waiting(const Finding& f) {
-  return f.analysis == "hang" || f.analysis == "stacks" || f.analysis == "collectives";
+  return f.analysis == Analysis::hang || f.analysis == Analysis::stacks || f.analysis == Analysis::collectives;
 }
 
 RankState state_of(const Finding& f, bool ground) {
-  if (f.analysis == "slow" || f.event_class == "slow_rank")
+  if (f.analysis == Analysis::slow || f.event_class == "slow_rank")
     return ground ? RankState::slow : RankState::quiet;
-  if (f.analysis == "silence") return RankState::silent;
+  if (f.analysis == Analysis::silence) return RankState::silent;
   if (about_waiting(f))
-    return ground && f.subject.kind != "group" ? RankState::stopped : RankState::quiet;
+    return ground && f.subject.kind != SubjectKind::group ? RankState::stopped : RankState::quiet;
   if (ground && f.role == Role::root) return RankState::failed;
   if (f.severity == Severity::info || f.severity == Severity::warning) return RankState::quiet;
   if (f.role == Role::root) return RankState::error;
@@ -76,7 +76,7 @@ RankMap rank_map(const Facts& facts, const Topology& topology, std::span<const F
     if (f.outcome != Outcome::fired) continue;
     const RankState state = state_of(f, grounds.count(f.id) != 0);
     for (const std::int64_t r : f.ranks) mark(states, r, state);
-    if (f.subject.kind == "rank")
+    if (f.subject.kind == SubjectKind::rank)
       if (const auto r = number(f.subject.id)) mark(states, *r, state);
   }
   out.ranks.resize(kRankStates);

@@ -130,31 +130,31 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   const auto& ranked = burst.ranked;
 
   Finding f;
-  f.analysis = "root_diag";
+  f.analysis = Analysis::root_diag;
   f.severity = Severity::distributed;
   f.role = Role::root;
   f.scope = Scope::host_local;
-  f.symptom = "Infiniband Error";
+  f.symptom = Symptom::infiniband_error;
   f.event_class = "broken_connections";
   f.start = first;
   f.count = edges.size();
   for (const Edge* e : burst.edges)
     for (const Evidence& one : e->signal->evidence)
       if (f.evidence.size() < 8) { f.evidence.push_back(one); break; }
-  f.numbers = {{"edges", std::to_string(edges.size())}, {"edges_in_first_burst", std::to_string(burst.edges.size())}, {"reporters", std::to_string(burst.reporters)}};
+  f.figures = {{"edges", std::to_string(edges.size())}, {"edges_in_first_burst", std::to_string(burst.edges.size())}, {"reporters", std::to_string(burst.reporters)}};
 
   const auto& best = ranked.front();
   const std::size_t second = burst.second();
   if (stands_out(burst, params)) {
     const double cover = burst.cover();
     f.id = "root_diag/host/" + best.second;
-    f.subject = {"host", best.second};
+    f.subject = {SubjectKind::host, best.second};
     f.host = best.second;
     f.hosts = {best.second};
     f.confidence = by_order ? confidence::kFirstByOrder : 0.6 + 0.3 * cover;
     f.title = "host whose connections broke first";
     f.why = fmt::format("{} of the {} connections that broke first touch {}; the next host touches {}.", best.first, burst.edges.size(), best.second, second);
-    f.action = "isolate_node";
+    f.remedy = "isolate_node";
     f.advice = fmt::format("Take {} out of the job; look at its NICs, its kernel log and its GPUs.", best.second);
     return {f};
   }
@@ -182,19 +182,19 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
       const std::size_t next = order.size() > 1 ? order[1].first : 0;
       if (static_cast<double>(order[0].first) < 0.95 * static_cast<double>(known) || static_cast<double>(next) > 0.8 * static_cast<double>(order[0].first)) continue;
       f.id = "root_diag/switch/" + order[0].second;
-      f.subject = {"switch", order[0].second};
+      f.subject = {SubjectKind::network_switch, order[0].second};
       f.scope = Scope::shared;
-      f.symptom = "Switch Fault";
+      f.symptom = Symptom::switch_fault;
       f.confidence = 0.75;
       f.title = "switch that every broken connection crosses";
       f.why = fmt::format("{} of {} connections that broke first cross {}; no single host touches them all ({} touches {}).", order[0].first, known, order[0].second, best.second, best.first);
-      f.action = "check_switch";
+      f.remedy = "check_switch";
       f.advice = fmt::format("Look at {}: port errors, flaps, its uplinks. Leave the hosts in service.", order[0].second);
       return {f};
     }
 
   f.id = "root_diag/none";
-  f.subject = {"job", "job"};
+  f.subject = {SubjectKind::job, "job"};
   f.scope = Scope::job_wide;
   // Two hosts that report each other are a pair (Aegis: at most two reporters); two reports of three hosts tell nothing.
   const bool pair = burst.edges.size() == 2 && ranked.size() == 2;

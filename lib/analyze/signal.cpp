@@ -278,7 +278,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
       s.meaning.scope = ending ? Scope::job_wide : Scope::user_code;
       s.meaning.cause = ending ? CauseKind::none : CauseKind::program;
       s.meaning.component = "program or data";
-      s.meaning.symptom = ending ? "None" : "Code/Data Adjustment";
+      s.meaning.symptom = ending ? Symptom::none : Symptom::code_data_adjustment;
       s.meaning.action = "fix_code";
       s.meaning.why = "The exception ended the process; no rule knows its text, so the program is the first suspect.";
       s.meaning.advice = "Read the stack at {path}; fix or roll back the code.";
@@ -324,7 +324,7 @@ std::vector<const Signal*> timeouts(const std::vector<Signal>& signals) {
   bool genuine = false, broke = false;
   for (const Signal& s : signals) {
     if (s.before_job || s.meaning.role != Role::cascade) continue;
-    if (s.meaning.symptom != "Job Hang") {
+    if (s.meaning.symptom != Symptom::job_hang) {
       broke = broke || s.meaning.severity >= Severity::distributed;
       continue;
     }

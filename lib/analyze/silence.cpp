@@ -15,17 +15,17 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
     if (s->rank) reported.insert(*s->rank);
   if (outs.empty()) return {};
   Finding base;
-  base.analysis = "silence";
+  base.analysis = Analysis::silence;
   base.severity = Severity::distributed;
   base.role = Role::root;
   base.scope = Scope::host_local;
-  base.symptom = "Job Hang";
+  base.symptom = Symptom::job_hang;
   base.event_class = "silent_rank";
   for (const Signal* s : outs)
     if (s->start && (!base.start || *s->start < *base.start)) { base.start = s->start; base.uncertainty = s->uncertainty; }
   for (const Signal* s : outs)
     if (!s->evidence.empty() && base.evidence.size() < 6) base.evidence.push_back(s->evidence.front());
-  base.action = "find_lagging_rank";
+  base.remedy = "find_lagging_rank";
 
   // Which ranks the bundle has a voice of at all: a rank whose output was not collected is no silent rank.
   std::map<std::int64_t, const RankRow*> all;
@@ -57,7 +57,7 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
     Finding f = base;
     f.id = "silence/none";
     f.outcome = Outcome::not_enough_evidence;
-    f.subject = {"job", "job"};
+    f.subject = {SubjectKind::job, "job"};
     f.scope = Scope::job_wide;
     f.title = "nobody is silent";
     f.confidence = 0.3;
@@ -90,7 +90,7 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   for (const std::int64_t rank : missing ? unheard : silent) {
     Finding f = base;
     f.id = "silence/rank/" + std::to_string(rank);
-    f.subject = {"rank", std::to_string(rank)};
+    f.subject = {SubjectKind::rank, std::to_string(rank)};
     f.ranks = {rank};
     if (const auto known = all.find(rank); known != all.end() && known->second->host) { f.host = known->second->host; f.hosts = {*f.host}; }
     f.title = missing ? "rank of which there is no output" : "rank that never reported the time-out";
@@ -98,7 +98,7 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
     f.why = missing ? fmt::format("{} of {} ranks timed out waiting; of rank {} there is no output: either the others waited for it, or it was not collected.", reported.size(), world, rank)
                     : fmt::format("{} of {} ranks timed out waiting; rank {} never did, so they were probably waiting for it.", reported.size(), world, rank);
     f.advice = fmt::format("Take stacks of rank {} (py-spy dump --native) before killing the job next time; look at what its process waited for.", rank);
-    f.numbers = {{"reported", std::to_string(reported.size())}, {"silent", std::to_string(silent.size())}, {"unheard", missing ? "1" : "0"}, {"world_size", std::to_string(world)}};
+    f.facts = SilenceFacts{reported.size(), silent.size(), missing, static_cast<std::int64_t>(world)};
     out.push_back(std::move(f));
   }
   return out;

@@ -32,9 +32,10 @@ std::string id_of(const MetricOutlier& o) { return fmt::format("outliers/{}/{}",
 // Whose number it is: node-07/gpu3, node-07/mlx5_2, rank 12, node-07.
 Subject subject_of(const MetricOutlier& o) {
   const std::string& name = o.outlier.entity;
-  if (name.rfind("rank ", 0) == 0) return {"rank", name.substr(5)};
-  const std::string kind = o.known != nullptr ? o.known->entity : "host";
-  return {name == o.host ? "host" : kind == "gpu" || kind == "nic" ? kind : "host", name};
+  if (name.rfind("rank ", 0) == 0) return {SubjectKind::rank, name.substr(5)};
+  const bool device = o.known != nullptr && name != o.host;
+  if (device && o.known->entity == "gpu") return {SubjectKind::gpu, name};
+  return {device && o.known->entity == "nic" ? SubjectKind::nic : SubjectKind::host, name};
 }
 
 std::optional<std::string> host_of(const Facts& facts, std::int64_t rank) {
@@ -84,15 +85,15 @@ class Joined {
     const SlowParts* parts = own == nullptr ? nullptr : &own->parts;
     Finding f;
     const std::size_t last = interval.end - 1;
-    f.analysis = "slow";
+    f.analysis = Analysis::slow;
     f.event_class = "slow/interval";
-    f.symptom = "MFU Decline";
+    f.symptom = Symptom::mfu_decline;
     f.severity = Severity::warning;
     f.role = Role::confirmation;
     f.scope = Scope::job_wide;
-    f.subject = {"job", "job"};
+    f.subject = {SubjectKind::job, "job"};
     // A job that rolls back counts the same steps again.
-    f.id = fmt::format("slow/interval/{}", number_at(interval.start));
+    f.id = fmt::format("slow/interval/{}", iteration_at(interval.start));
     if (const std::size_t attempt = steps_.attempt[interval.start]; attempt > 0) f.id += fmt::format("/attempt/{}", attempt);
     // The step before it ended when it began, unless that was one of another attempt.
     const bool first_of_attempt = interval.start == 0 || steps_.attempt[interval.start] != steps_.attempt[interval.start - 1];
@@ -112,20 +113,20 @@ class Joined {
     if (!over) rounds(leads);
     settle(leads);
 
-    std::map<std::string, std::string> numbers;
-    if (!steps_.from_calls.empty()) numbers["from_calls"] = steps_.from_calls;
-    numbers["baseline_ms"] = plain(interval.baseline);
-    numbers["level_ms"] = plain(interval.level);
-    numbers["factor"] = fmt::format("{:.3f}", interval.factor);
-    numbers["first_iteration"] = number_at(interval.start);
-    numbers["last_iteration"] = number_at(last);
-    numbers["cost_s"] = fmt::format("{:.3f}", cost / 1e3);
-    numbers["share"] = fmt::format("{:.4f}", share);
-    numbers["relieved"] = over ? "1" : "0";
-    numbers["shape"] = std::string(name(interval.shape));
-    numbers["transient"] = transient ? "1" : "0";
-    if (facts_.world_size > 0) numbers["gpu_hours"] = fmt::format("{:.4f}", cost / 3.6e6 * static_cast<double>(facts_.world_size));
-    if (interval.from_start) numbers["from_start"] = "1";
+    SlowFacts slow;
+    slow.from_calls = steps_.from_calls;
+    slow.baseline_ms = interval.baseline;
+    slow.level_ms = interval.level;
+    slow.factor = interval.factor;
+    slow.first = iteration_at(interval.start);
+    slow.last = iteration_at(last);
+    slow.cost_s = cost / 1e3;
+    slow.share = share;
+    slow.over = over;
+    slow.shape = std::string(name(interval.shape));
+    slow.transient = transient;
+    if (facts_.world_size > 0) slow.gpu_hours = cost / 3.6e6 * static_cast<double>(facts_.world_size);
+    slow.from_start = interval.from_start;
     if (leads.empty()) {
       f.confidence = 0.8;
       const std::string ranks = parts == nullptr ? "no rank reports the parts of its steps" : parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty() ? parts->why : "the parts of the ranks' steps do not tell them apart";
@@ -137,7 +138,7 @@ class Joined {
         f.confidence = 0.5;
         std::set<std::string> names;
         for (const Lead& lead : leads)
-          if (lead.confidence >= best.confidence - 0.05) names.insert(lead.subject.kind == "rank" ? "rank " + lead.subject.id : lead.subject.id);
+          if (lead.confidence >= best.confidence - 0.05) names.insert(lead.subject.kind == SubjectKind::rank ? "rank " + lead.subject.id : lead.subject.id);
         f.why = fmt::format("several stand out alike, and one cannot be told from the other: {}", fmt::join(names, ", "));
         for (const Lead& lead : leads) for (const std::string& id : lead.findings) f.leads_to.push_back(id);
       } else {
@@ -152,15 +153,15 @@ class Joined {
         f.confidence = best.confidence;
         f.scope = Scope::host_local;
         f.advice = best.advice;
-        numbers["reason"] = best.reason;
-        numbers["hardware"] = best.metric || best.event ? "1" : "0";
-        f.why = fmt::format("{} {}{}", best.subject.kind == "rank" ? "rank " + best.subject.id : best.subject.id, best.reason, best.own_work && (best.metric || best.event) ? "; the ranks' own times and the machine's metrics agree" : best.own_work ? ", while the others wait" : ", in the same stretch of time");
+        slow.reason = best.reason;
+        slow.hardware = best.metric || best.event;
+        f.why = fmt::format("{} {}{}", best.subject.kind == SubjectKind::rank ? "rank " + best.subject.id : best.subject.id, best.reason, best.own_work && (best.metric || best.event) ? "; the ranks' own times and the machine's metrics agree" : best.own_work ? ", while the others wait" : ", in the same stretch of time");
         f.evidence.insert(f.evidence.end(), best.evidence.begin(), best.evidence.end());
         f.leads_to = best.findings;
       }
     }
-    f.numbers.assign(numbers.begin(), numbers.end());
-    support(f, parts);
+    f.facts = slow;
+    support(f, slow.first, parts);
     // What the suspect says of itself first: a report shows the first lines.
     step_evidence(f, interval.start);
     step_evidence(f, last);
@@ -170,24 +171,18 @@ class Joined {
   }
 
   // What a simulation and the process groups add. They name shares, and bear out a suspect; they make none.
-  void support(Finding& f, const SlowParts* parts) const {
+  void support(Finding& f, std::int64_t first, const SlowParts* parts) const {
     for (const Finding& c : classified_) {
       if (c.outcome != Outcome::fired) continue;
-      if (c.analysis == "what_if" && c.id == fmt::format("what_if/{}", number_of(f, "first_iteration")) && parts != nullptr) {
+      if (c.analysis == Analysis::what_if && c.id == fmt::format("what_if/{}", first) && parts != nullptr) {
         f.why += "; " + c.title;
       }
       const bool within = !f.ranks.empty() && std::all_of(f.ranks.begin(), f.ranks.end(), [&](std::int64_t r) { return std::binary_search(c.ranks.begin(), c.ranks.end(), r); });
-      if (c.analysis == "slow_group" && within) {
+      if (c.analysis == Analysis::slow_group && within) {
         f.why += fmt::format("; group {} of it: {}", c.subject.id, c.title);
         f.leads_to.push_back(c.id);
       }
     }
-  }
-
-  static std::string number_of(const Finding& f, std::string_view key) {
-    for (const auto& [name, value] : f.numbers)
-      if (name == key) return value;
-    return "";
   }
 
   std::vector<Lead> own_work(const OwnWork* own) const {
@@ -206,7 +201,7 @@ class Joined {
     if (hosts.size() == 1) lead.host = *hosts.begin();
     const bool one = parts->ranks.size() == 1;
     const std::string who = one ? fmt::format("rank {}", parts->ranks[0]) : fmt::format("ranks {}", to_ranges(parts->ranks));
-    lead.subject = one ? Subject{"rank", std::to_string(parts->ranks[0])} : lead.host ? Subject{"host", *lead.host} : Subject{"group", who};
+    lead.subject = one ? Subject{SubjectKind::rank, std::to_string(parts->ranks[0])} : lead.host ? Subject{SubjectKind::host, *lead.host} : Subject{SubjectKind::group, who};
     lead.evidence = own->evidence;
     std::vector<double> theirs, others;
     for (const RankExcess& r : parts->all) (std::binary_search(parts->ranks.begin(), parts->ranks.end(), r.rank) ? theirs : others).push_back(r.own_inside);
@@ -235,8 +230,8 @@ class Joined {
         Lead lead;
         lead.subject = subject_of(o);
         if (!o.host.empty()) lead.host = o.host;
-        if (lead.subject.kind == "rank") lead.ranks = {std::strtoll(lead.subject.id.c_str(), nullptr, 10)};
-        else if (lead.host && lead.subject.kind == "host") lead.ranks = ranks_on(facts_, *lead.host);
+        if (lead.subject.kind == SubjectKind::rank) lead.ranks = {std::strtoll(lead.subject.id.c_str(), nullptr, 10)};
+        else if (lead.host && lead.subject.kind == SubjectKind::host) lead.ranks = ranks_on(facts_, *lead.host);
         lead.confidence = 0.65;
         lead.reason = reason;
         leads.push_back(std::move(lead));
@@ -257,9 +252,9 @@ class Joined {
   // A fault that a machine reports in the middle of the slow stretch, and not before.
   void events(std::vector<Lead>& leads, const std::optional<Nanoseconds>& start, const std::optional<Nanoseconds>& end) const {
     if (!start || !end) return;
-    static const std::set<std::string> kSlowing = {"MFU Decline", "Thermal", "Network Congestion", "Infiniband Error", "GPU Unavailable", "CPU Overload", "Disk Fault", "Memory Fault", "Filesystem Mount", "Switch Fault"};
+    static const std::set<Symptom> kSlowing = {Symptom::mfu_decline, Symptom::thermal, Symptom::network_congestion, Symptom::infiniband_error, Symptom::gpu_unavailable, Symptom::cpu_overload, Symptom::disk_fault, Symptom::filesystem_mount, Symptom::switch_fault};
     for (const Finding& c : classified_) {
-      if (c.analysis != "classify" || c.outcome != Outcome::fired || !c.host || !c.start || kSlowing.count(c.symptom) == 0 || c.severity < Severity::warning) continue;
+      if (c.analysis != Analysis::classify || c.outcome != Outcome::fired || !c.host || !c.start || kSlowing.count(c.symptom) == 0 || c.severity < Severity::warning) continue;
       const Nanoseconds slack = std::max<Nanoseconds>(c.uncertainty, (*end - *start) / 10);
       if (*c.start < *start - slack || *c.start > *end) continue;
       Lead* known = nullptr;
@@ -267,7 +262,7 @@ class Joined {
         if (lead.host == c.host) known = &lead;
       if (known == nullptr) {
         Lead lead;
-        lead.subject = c.subject.kind == "gpu" || c.subject.kind == "nic" ? c.subject : Subject{"host", *c.host};
+        lead.subject = c.subject.kind == SubjectKind::gpu || c.subject.kind == SubjectKind::nic ? c.subject : Subject{SubjectKind::host, *c.host};
         lead.host = c.host;
         lead.ranks = c.ranks;
         lead.confidence = 0.6;
@@ -288,7 +283,7 @@ class Joined {
   // section 5). A group is a direction to look in; with another source that names one of its ranks it is a second witness.
   void rounds(std::vector<Lead>& leads) const {
     for (const Finding& c : classified_) {
-      if (c.analysis != "stacks" || c.outcome != Outcome::fired || c.event_class != "slow_group" || c.ranks.empty()) continue;
+      if (c.analysis != Analysis::stacks || c.outcome != Outcome::fired || c.event_class != "slow_group" || c.ranks.empty()) continue;
       const auto within = [&](std::int64_t r) { return std::find(c.ranks.begin(), c.ranks.end(), r) != c.ranks.end(); };
       bool borne_out = false;
       for (Lead& lead : leads) {
@@ -299,11 +294,12 @@ class Joined {
       }
       if (borne_out) continue;
       Lead lead;
-      lead.subject = c.hosts.size() == 1 ? Subject{"host", c.hosts.front()} : c.subject;
+      lead.subject = c.hosts.size() == 1 ? Subject{SubjectKind::host, c.hosts.front()} : c.subject;
       if (c.hosts.size() == 1) lead.host = c.hosts.front();
       lead.ranks = c.ranks;
       lead.confidence = c.hosts.size() == 1 ? 0.6 : 0.5;
-      lead.reason = fmt::format("has the ranks ({}) whose stacks are the exception in {} of {} looks", to_ranges(c.ranks), number_of(c, "flags"), number_of(c, "rounds"));
+      const auto* odd = std::get_if<OddStackFacts>(&c.facts);
+      lead.reason = fmt::format("has the ranks ({}) whose stacks are the exception in {} of {} looks", to_ranges(c.ranks), odd == nullptr ? 0 : odd->flags, odd == nullptr ? 0 : odd->rounds);
       lead.advice = fmt::format("Compare the ranks {} with the others: clocks and throttle reasons of their GPUs, CPU load, their data, their links.", to_ranges(c.ranks));
       lead.findings.push_back(c.id);
       lead.evidence.assign(c.evidence.begin(), c.evidence.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(c.evidence.size(), 2)));
@@ -333,17 +329,17 @@ class Joined {
   bool same_entity(const Lead& lead, const MetricOutlier& o) const {
     const Subject subject = subject_of(o);
     if (lead.subject == subject) return true;
-    if (subject.kind == "rank") return std::any_of(lead.ranks.begin(), lead.ranks.end(), [&](std::int64_t r) { return std::to_string(r) == subject.id; });
+    if (subject.kind == SubjectKind::rank) return std::any_of(lead.ranks.begin(), lead.ranks.end(), [&](std::int64_t r) { return std::to_string(r) == subject.id; });
     if (!lead.host || *lead.host != o.host) return false;
     // A GPU by its index, where ranks count GPUs: one GPU a rank.
     const std::size_t index = subject.id.find("/gpu");
-    if (subject.kind == "gpu" && lead.subject.kind == "rank" && index != std::string::npos)
+    if (subject.kind == SubjectKind::gpu && lead.subject.kind == SubjectKind::rank && index != std::string::npos)
       for (const RankRow& r : facts_.ranks)
         if (r.rank == lead.ranks[0] && r.local_rank && subject.id.find_first_not_of("0123456789", index + 4) == std::string::npos) return std::to_string(*r.local_rank) == subject.id.substr(index + 4);
     return true;
   }
 
-  std::string number_at(std::size_t i) const { return i < steps_.size() && steps_.iteration[i] != kNoValue ? std::to_string(steps_.iteration[i]) : std::to_string(i); }
+  std::int64_t iteration_at(std::size_t i) const { return i < steps_.size() && steps_.iteration[i] != kNoValue ? steps_.iteration[i] : static_cast<std::int64_t>(i); }
   std::optional<Nanoseconds> time_at(std::size_t i) const { return i < steps_.size() && steps_.time[i] != kNoValue ? std::optional(steps_.time[i]) : std::nullopt; }
 
   void step_evidence(Finding& f, std::size_t i) const {
@@ -376,9 +372,9 @@ std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps, co
   std::vector<Finding> out = Joined(facts, steps, report, own, metrics, classified, params).findings();
   if (!out.empty()) return out;
   Finding f;
-  f.analysis = "slow";
+  f.analysis = Analysis::slow;
   f.event_class = "slow/interval";
-  f.subject = {"job", "job"};
+  f.subject = {SubjectKind::job, "job"};
   f.scope = Scope::job_wide;
   f.id = "slow/none";
   f.count = steps.size();

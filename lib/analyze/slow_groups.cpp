@@ -70,16 +70,16 @@ std::vector<Finding> slow_group_findings(const Facts& facts, std::span<const Gro
     for (const SlowGroup* s : list) factors.push_back(s->factor);
     const double factor = median_in_place(factors);
     Finding f;
-    f.analysis = "slow_group";
+    f.analysis = Analysis::slow_group;
     f.event_class = "slow_group/volume";
     f.id = "slow_group/" + group;
-    f.subject = {"group", group};
+    f.subject = {SubjectKind::group, group};
     f.scope = Scope::job_wide;
-    f.symptom = "MFU Decline";
+    f.symptom = Symptom::mfu_decline;
     f.confidence = 0.5;
     f.title = fmt::format("its collectives take {:.2f} times as long as in groups that move as much", factor);
     f.why = fmt::format("median of {} kinds of operations against {} groups (GREYHOUND: over {:.0f} % of their median); a slow link or rank within it would do that, and alone it proves neither", list.size(), alike[group], 100 * params.compare.factor);
-    f.numbers = {{"factor", fmt::format("{:.3f}", factor)}, {"groups", std::to_string(alike[group])}, {"kinds", std::to_string(list.size())}, {"time_ms", fmt::format("{:.4g}", list.front()->time)}};
+    f.figures = {{"factor", fmt::format("{:.3f}", factor)}, {"groups", std::to_string(alike[group])}, {"kinds", std::to_string(list.size())}, {"time_ms", fmt::format("{:.4g}", list.front()->time)}};
     f.count = list.size();
     for (std::size_t i = 0; i < facts.groups.size(); ++i) {
       const auto id = static_cast<GroupId>(i) + 1;

@@ -72,12 +72,12 @@ std::vector<Finding> what_if_findings(const Facts& facts, const Topology& topolo
     }
     const WhatIf answer = what_if(operations, places, params.simulation);
     Finding f;
-    f.analysis = "what_if";
+    f.analysis = Analysis::what_if;
     f.event_class = "what_if/shares";
     f.id = fmt::format("what_if/{}", first);
-    f.subject = {"job", "job"};
+    f.subject = {SubjectKind::job, "job"};
     f.scope = Scope::job_wide;
-    f.symptom = "MFU Decline";
+    f.symptom = Symptom::mfu_decline;
     f.outcome = answer.answer == WhatIfAnswer::not_enough ? Outcome::not_enough_evidence : answer.answer == WhatIfAnswer::no_slowdown ? Outcome::ruled_out : Outcome::fired;
     f.confidence = f.outcome == Outcome::fired ? 0.7 : 0;
     f.why = answer.why;
@@ -100,7 +100,7 @@ std::vector<Finding> what_if_findings(const Facts& facts, const Topology& topolo
       numbers[fmt::format("kind_{}", kind)] = fmt::format("{:.3f}", s.explains);
       words.push_back(fmt::format("{} {}", kind, share_text(s.explains)));
     }
-    f.numbers.assign(numbers.begin(), numbers.end());
+    f.figures.assign(numbers.begin(), numbers.end());
     f.title = f.outcome == Outcome::fired && !words.empty() ? fmt::format("of the loss, simulated, {} would explain alone", fmt::join(words, ", ")) : "who explains the loss, simulated";
     f.start = interval.start > 0 && steps.time[interval.start - 1] != kNoValue ? std::optional(steps.time[interval.start - 1]) : std::nullopt;
     f.end = steps.time[interval.end - 1] != kNoValue ? std::optional(steps.time[interval.end - 1]) : std::nullopt;

@@ -53,9 +53,9 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
   std::vector<Finding> out;
   if (report.processes.empty()) return out;
   Finding base;
-  base.analysis = "stacks";
-  base.symptom = "Job Hang";
-  base.numbers = {{"outliers", std::to_string(report.outliers.size())}, {"trainers", std::to_string(report.trainers)}};
+  base.analysis = Analysis::stacks;
+  base.symptom = Symptom::job_hang;
+  base.figures = {{"outliers", std::to_string(report.outliers.size())}, {"trainers", std::to_string(report.trainers)}};
 
   const auto stacks_of_groups = [&](Finding& f) {
     for (const StackGroup& g : report.groups)
@@ -64,7 +64,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
 
   if (!report.hang) {
     Finding f = base;
-    f.subject = {"job", "job"};
+    f.subject = {SubjectKind::job, "job"};
     f.scope = Scope::job_wide;
     f.event_class = "stalled_rank";
     stacks_of_groups(f);
@@ -96,7 +96,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
     if (!report.storage.empty()) {
       Finding f = base;
       f.id = "stacks/storage";
-      f.subject = {"storage", report.storage};
+      f.subject = {SubjectKind::storage, report.storage};
       f.scope = Scope::shared;
       f.role = Role::root;
       f.event_class = "storage_stall";
@@ -112,7 +112,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.count = f.ranks.size();
       f.confidence = std::max(0.6, report.confidence);
       f.why = fmt::format("{}; ranks {} on {} hosts stand in the same call, {}: what they share is the storage, not a fault of their own.", known, to_ranges(f.ranks), f.hosts.size(), report.storage);
-      f.action = "check_storage";
+      f.remedy = "check_storage";
       f.advice = "Check the file system and the path these ranks were opening or reading before touching the machines.";
       out.push_back(std::move(f));
     }
@@ -127,10 +127,10 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       const bool one = s.ranks.size() <= 1;
       const bool worker = s.role == "dataloader";
       f.id = fmt::format("stacks/{}/rank/{}", worker ? "worker" : s.unheard ? "unheard" : "sink", s.ranks.size() <= 8 ? ranks : std::to_string(s.ranks.front()) + "+");
-      f.subject = {"rank", ranks};
+      f.subject = {SubjectKind::rank, ranks};
       if (s.ranks.empty()) {   // of a process whose rank nobody knows
         f.id = "stacks/sink/process";
-        f.subject = s.hosts.size() == 1 ? Subject{"host", s.hosts.front()} : Subject{"code", place_of(s)};
+        f.subject = s.hosts.size() == 1 ? Subject{SubjectKind::host, s.hosts.front()} : Subject{SubjectKind::code, place_of(s)};
       }
       f.role = Role::root;
       f.ranks = s.ranks;
@@ -142,10 +142,10 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
         if (f.evidence.size() < 6) f.evidence.push_back(evidence_of(facts, sample));
       const std::string who = s.ranks.empty() ? "one process" + machine(s.hosts) : one ? fmt::format("rank {}{}", ranks, machine(s.hosts)) : fmt::format("ranks {}{}", ranks, machine(s.hosts));
       const std::string at = place_of(s).empty() ? "" : " in " + place_of(s);
-      f.numbers.emplace_back("waiting", std::to_string(s.waiting));
-      if (!s.native_reason.empty()) f.numbers.emplace_back("native", s.native_reason);
-      if (!s.function.empty()) f.numbers.emplace_back("place", place_of(s));
-      f.numbers.emplace_back("role", s.role);
+      f.figures.emplace_back("waiting", std::to_string(s.waiting));
+      if (!s.native_reason.empty()) f.figures.emplace_back("native", s.native_reason);
+      if (!s.function.empty()) f.figures.emplace_back("place", place_of(s));
+      f.figures.emplace_back("role", s.role);
       if (s.unheard) {
         f.title = "rank without a stack";
         f.outcome = Outcome::not_enough_evidence;
@@ -160,14 +160,14 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
         f.title = "end of the chain of waiting";
         f.why = fmt::format("{}; {} {} in {}{} with everybody who belongs to it, and {} others wait for {}.", known, who, one ? "is" : "are", describe(s.stage), at, s.waiting, one ? "it" : "them");
       }
-      f.action = "find_lagging_rank";
-      std::sort(f.numbers.begin(), f.numbers.end());
+      f.remedy = "find_lagging_rank";
+      std::sort(f.figures.begin(), f.figures.end());
       out.push_back(std::move(f));
     }
     if (report.cover && report.cover->shared) {
       Finding f = base;
       f.id = "stacks/group/" + report.cover->groups.front();
-      f.subject = {"group", fmt::format("{}", fmt::join(report.cover->groups, " "))};
+      f.subject = {SubjectKind::group, fmt::format("{}", fmt::join(report.cover->groups, " "))};
       // The chain names ranks; the group is the wider net for when it is cut.
       f.role = report.sinks.empty() ? Role::root : Role::confirmation;
       f.scope = Scope::shared;
@@ -182,7 +182,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
     } else if (report.sinks.empty() && !report.outliers.empty()) {
       Finding f = base;
       f.id = "stacks/outliers";
-      f.subject = {"job", "job"};
+      f.subject = {SubjectKind::job, "job"};
       f.outcome = Outcome::not_enough_evidence;
       f.scope = Scope::job_wide;
       f.title = "exceptional stacks without a common group";
@@ -195,7 +195,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
     } else if (report.sinks.empty()) {
       Finding f = base;
       f.id = "stacks/alike";
-      f.subject = {"job", "job"};
+      f.subject = {SubjectKind::job, "job"};
       f.outcome = Outcome::not_enough_evidence;
       f.scope = Scope::job_wide;
       f.title = "stacks that are all alike";
@@ -209,8 +209,8 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
   if (!report.degrader.empty() && !report.hang) {
     Finding f = base;
     f.id = "stacks/slow/" + report.degrader;
-    f.subject = {"group", report.degrader};
-    f.symptom = "MFU Decline";
+    f.subject = {SubjectKind::group, report.degrader};
+    f.symptom = Symptom::mfu_decline;
     f.event_class = "slow_group";
     f.severity = Severity::warning;
     f.role = Role::root;
@@ -220,7 +220,8 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       if (g.id == report.degrader) f.ranks = g.ranks;
     f.hosts = topology.hosts_of(f.ranks);
     f.confidence = std::min(0.8, 0.3 + 0.5 * static_cast<double>(report.degrader_flags) / static_cast<double>(report.rounds.size()));
-    f.numbers = {{"flags", std::to_string(report.degrader_flags)}, {"rounds", std::to_string(report.rounds.size())}};
+    f.facts = OddStackFacts{static_cast<std::int64_t>(report.degrader_flags), static_cast<std::int64_t>(report.rounds.size())};
+    f.figures.clear();
     f.why = fmt::format("In {} of {} snapshots {} has the most ranks whose stacks are not the dominant ones.", report.degrader_flags, report.rounds.size(), report.degrader);
     stacks_of_groups(f);
     out.push_back(std::move(f));

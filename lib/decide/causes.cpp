@@ -24,10 +24,9 @@ bool leads_to(const Finding& cause, const std::string& event_class) {
   return false;
 }
 
-std::string number_of(const Finding& f, std::string_view key) {
-  for (const auto& [name, value] : f.numbers)
-    if (name == key) return value;
-  return {};
+std::string peer_of(const Finding& f) {
+  const auto* line = std::get_if<LineFacts>(&f.facts);
+  return line == nullptr ? std::string() : line->peer.value_or("");
 }
 
 // One cause per kind and moment: the same fault on two hosts at once is one cause with two hosts.
@@ -83,7 +82,7 @@ class Sieve {
   // When others began to notice. Noise of a healthy phase (a reset connection an hour before) does not count.
   void find_first_consequence() {
     for (const Finding& f : incident_.findings) {
-      if (f.outcome != Outcome::fired || !consequence(f) || !f.start || f.analysis != "classify" || f.subject.kind != "job") continue;
+      if (f.outcome != Outcome::fired || !consequence(f) || !f.start || f.analysis != Analysis::classify || f.subject.kind != SubjectKind::job) continue;
       // The scheduler's word is a decision; what failed before it is another question (user_request).
       if (went_on(f) || one_of(f.event_class, {"scheduler_teardown", "scheduler_time_limit", "k8s_teardown"})) continue;
       const Nanoseconds begin = incident_.last_progress ? std::max(*f.start, std::min(*incident_.last_progress, f.end.value_or(*f.start))) : *f.start;
@@ -95,7 +94,7 @@ class Sieve {
   // What was taken back is a cause only when something broke while it lasted.
   void remember_transient(const Finding& f) {
     // Only what carries the traffic that broke: a server's hiccup breaks no connection between ranks.
-    if (!out_.first_consequence || went_on(f) || f.scope != Scope::host_local || f.symptom != "Infiniband Error" || !touched(f)) return;
+    if (!out_.first_consequence || went_on(f) || f.scope != Scope::host_local || f.symptom != Symptom::infiniband_error || !touched(f)) return;
     for (const Alert& a : f.alerts)
       if (a.begin && a.end && *a.begin - f.uncertainty - kSlack <= *out_.first_consequence && *out_.first_consequence <= *a.end + f.uncertainty + params_.after_alert) {
         out_.transients.push_back(&f);
@@ -107,9 +106,9 @@ class Sieve {
   bool touched(const Finding& f) const {
     bool known = false;
     for (const Finding& other : incident_.findings) {
-      if (other.analysis != "classify" || other.outcome != Outcome::fired || other.role != Role::cascade || other.symptom == "Job Hang") continue;
+      if (other.analysis != Analysis::classify || other.outcome != Outcome::fired || other.role != Role::cascade || other.symptom == Symptom::job_hang) continue;
       known = known || !other.hosts.empty();
-      if (f.host && (contains(other.hosts, *f.host) || number_of(other, "peer") == *f.host)) return true;
+      if (f.host && (contains(other.hosts, *f.host) || peer_of(other) == *f.host)) return true;
     }
     return !known;
   }
@@ -137,7 +136,7 @@ class Sieve {
 
   bool communication_failed() const {
     return std::any_of(incident_.findings.begin(), incident_.findings.end(), [](const Finding& f) {
-      return f.outcome == Outcome::fired && f.analysis == "classify" && f.role == Role::cascade && f.severity >= Severity::distributed && f.event_class.rfind("rdzv", 0) != 0;
+      return f.outcome == Outcome::fired && f.analysis == Analysis::classify && f.role == Role::cascade && f.severity >= Severity::distributed && f.event_class.rfind("rdzv", 0) != 0;
     });
   }
 
@@ -162,8 +161,8 @@ class Sieve {
       if (x.host == f.host && ((kind == CauseKind::resource && (x.code == -9 || x.code == 137)) || (kind == CauseKind::crash && (x.code == -11 || x.code == 139)))) return true;
     for (const Finding& other : incident_.findings) {
       if (&other == &f || other.outcome != Outcome::fired || !contains(other.hosts, *f.host)) continue;
-      if (other.analysis == "hang" || other.analysis == "root_diag" || other.analysis == "silence") return true;
-      const bool of_program = other.analysis == "classify" && other.origin == Origin::any && !other.hearsay && other.hosts.size() == 1;
+      if (other.analysis == Analysis::hang || other.analysis == Analysis::root_diag || other.analysis == Analysis::silence) return true;
+      const bool of_program = other.analysis == Analysis::classify && other.origin == Origin::any && !other.hearsay && other.hosts.size() == 1;
       if (of_program && (other.event_class.rfind("cuda_", 0) == 0 || other.cause == CauseKind::machine || other.cause == CauseKind::crash || other.cause == CauseKind::device_or_program)) return true;
     }
     return false;
@@ -191,7 +190,7 @@ class Sieve {
     }
   }
 
-  static bool gpu_fault(const Finding& f) { return kind_of(f) == CauseKind::machine && (f.symptom == "GPU Unavailable" || f.symptom == "GPU Memory Error"); }
+  static bool gpu_fault(const Finding& f) { return kind_of(f) == CauseKind::machine && (f.symptom == Symptom::gpu_unavailable || f.symptom == Symptom::gpu_memory_error); }
 
   static bool is_parent(const Finding& other, const Finding& f) {
     if (&other == &f || other.event_class == f.event_class) return false;
@@ -248,7 +247,7 @@ class Sieve {
 }  // namespace
 
 std::optional<CauseKind> kind_of(const Finding& f) {
-  if (f.analysis != "classify" || f.outcome != Outcome::fired || f.hearsay) return std::nullopt;
+  if (f.analysis != Analysis::classify || f.outcome != Outcome::fired || f.hearsay) return std::nullopt;
   // A confirmation of a machine's fault stands for it when the fault itself left no line.
   const bool confirms = f.role == Role::confirmation && f.severity == Severity::critical && f.scope == Scope::host_local;
   if (f.role != Role::root && !confirms) return std::nullopt;

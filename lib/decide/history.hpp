@@ -14,7 +14,7 @@ namespace culprit::decide {
 FailureRoot root_of(const Verdict& verdict, const std::vector<Finding>& findings);
 
 // The verdict as an answer, for the next incident's history; empty when it is none.
-std::vector<Tried> answer_of(const std::string& action, const std::vector<Subject>& targets);
+std::vector<Tried> answer_of(Action action, const std::vector<Subject>& targets);
 
 // Moves the verdict down the ladder by what the history says was tried without progress, and adds "history" steps. Does
 // nothing without a history.

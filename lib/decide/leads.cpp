@@ -14,8 +14,8 @@ constexpr std::size_t kMostLeads = 3;
 
 // How much a finding says of a cause, most first; 0: nothing. What was ruled out by its time or its place is no lead.
 int weight(const Finding& f) {
-  if (f.analysis == "leads") return f.outcome == Outcome::ruled_out ? 0 : 2;
-  if (f.analysis != "classify" || f.outcome == Outcome::ruled_out || f.role == Role::advice) return 0;
+  if (f.analysis == Analysis::leads) return f.outcome == Outcome::ruled_out ? 0 : 2;
+  if (f.analysis != Analysis::classify || f.outcome == Outcome::ruled_out || f.role == Role::advice) return 0;
   if (f.hearsay) return 0;
   if (f.role == Role::root) return f.severity == Severity::critical ? 6 : f.origin == Origin::any ? 4 : 1;
   if (f.role == Role::confirmation) return 3;
@@ -58,7 +58,7 @@ std::vector<const Finding*> strongest_leads(const Walk& w) {
     return key(a) < key(b);
   });
   std::set<std::string> kinds;
-  std::erase_if(out, [&](const Finding* f) { return !kinds.insert(f->analysis == "leads" ? f->id : f->event_class).second; });
+  std::erase_if(out, [&](const Finding* f) { return !kinds.insert(f->analysis == Analysis::leads ? f->id : f->event_class).second; });
   if (out.size() > kMostLeads) out.resize(kMostLeads);
   return out;
 }
@@ -67,15 +67,15 @@ void quote_leads(Walk& w, const std::vector<const Finding*>& leads) {
   Verdict& v = w.verdict;
   bool first = true;
   for (const Finding* f : leads) {
-    const std::string message = number(*f, "message");
+    const std::string message = message_of(*f);
     const std::string from = who(*f);
-    const std::string words = f->analysis == "leads" || f->title.empty() ? fmt::format("\"{}\"", quoted(message, 200))
+    const std::string words = f->analysis == Analysis::leads || f->title.empty() ? fmt::format("\"{}\"", quoted(message, 200))
                             : message.empty() ? f->title : fmt::format("{}: \"{}\"", f->title, quoted(message, 200));
     if (first) v.summary += fmt::format(" First known trouble, not proven to be the cause{}{}: {}.", from.empty() ? "" : " (" + from + ")", at(f->start), words);
-    else next(v, "plan", fmt::format("Also look at{}: {}.", from.empty() ? "" : " " + from, words));
-    if (first) target(v, f->host && f->cause != CauseKind::none ? Subject{"host", *f->host} : Subject{"job", "job"}, 0.3, ids(leads));
+    else next(v, NextKind::plan, fmt::format("Also look at{}: {}.", from.empty() ? "" : " " + from, words));
+    if (first) target(v, f->host && f->cause != CauseKind::none ? Subject{SubjectKind::host, *f->host} : Subject{SubjectKind::job, "job"}, 0.3, ids(leads));
     first = false;
-    if (!f->advice.empty() && f->advice.find("{") == std::string::npos) next(v, "plan", f->advice);
+    if (!f->advice.empty() && f->advice.find("{") == std::string::npos) next(v, NextKind::plan, f->advice);
   }
 }
 

@@ -9,8 +9,8 @@
 namespace culprit::decide {
 
 std::string machine_of(const Subject& s) {
-  if (s.kind == "host") return s.id;
-  if (s.kind == "gpu" || s.kind == "nic") return s.id.substr(0, s.id.find('/'));
+  if (s.kind == SubjectKind::host) return s.id;
+  if (s.kind == SubjectKind::gpu || s.kind == SubjectKind::nic) return s.id.substr(0, s.id.find('/'));
   return {};
 }
 
@@ -18,7 +18,11 @@ bool has(const std::vector<std::string>& words, const std::string& word) { retur
 
 namespace {
 
-bool agree(const std::string& a, const std::string& b) { return a.empty() || b.empty() || a == "None" || b == "None" || a == b; }
+bool agree(const std::string& a, const std::string& b) { return a.empty() || b.empty() || a == b; }
+bool agree(std::optional<Symptom> a, std::optional<Symptom> b) {
+  const auto unknown = [](std::optional<Symptom> s) { return !s || *s == Symptom::none; };
+  return unknown(a) || unknown(b) || a == b;
+}
 
 }  // namespace
 
@@ -86,7 +90,7 @@ std::string told(const PastFailure& f) {
 
 bool alike(const FailureRoot& then, const FailureRoot& now) {
   if (!then.event_class.empty() || !now.event_class.empty()) return then.event_class == now.event_class;
-  return then.verdict && then.symptom == now.symptom && !now.symptom.empty() && now.symptom != "None";
+  return then.verdict && then.symptom == now.symptom && now.symptom.value_or(Symptom::none) != Symptom::none;
 }
 
 std::string attempts_of(const std::vector<const PastFailure*>& failures) {

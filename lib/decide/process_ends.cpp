@@ -13,7 +13,7 @@ namespace {
 
 // A set-up failure that one host of several reports is that host's environment.
 std::string only_host(const Walk& w, const Finding& f, const Cause& c) {
-  if (f.scope == Scope::job_wide) return f.host && f.hosts.size() == 1 && f.subject.kind == "host" ? *f.host : "";
+  if (f.scope == Scope::job_wide) return f.host && f.hosts.size() == 1 && f.subject.kind == SubjectKind::host ? *f.host : "";
   return c.hosts.size() == 1 && w.incident.hosts_with_output > 1 ? c.hosts.front() : f.hosts.size() == 1 && w.incident.hosts_with_output > 1 ? f.hosts.front() : "";
 }
 
@@ -50,7 +50,7 @@ const ExitFact* first_bad_end(const Walk& w) {
 std::vector<std::string> findings_of(const Walk& w, const ExitFact& x) {
   std::vector<std::string> out;
   for (const Finding& f : w.incident.findings) {
-    if (f.outcome != Outcome::fired || f.analysis != "classify" || f.event_class.rfind("proc_", 0) != 0 || out.size() >= 6) continue;
+    if (f.outcome != Outcome::fired || f.analysis != Analysis::classify || f.event_class.rfind("proc_", 0) != 0 || out.size() >= 6) continue;
     const bool of_rank = x.rank && std::find(f.ranks.begin(), f.ranks.end(), *x.rank) != f.ranks.end();
     const bool of_host = x.host && std::find(f.hosts.begin(), f.hosts.end(), *x.host) != f.hosts.end();
     if (of_rank || of_host) out.push_back(f.id);
@@ -59,23 +59,23 @@ std::vector<std::string> findings_of(const Walk& w, const ExitFact& x) {
 }
 
 struct Ending {
-  const char* action;
+  Action action;
   const char* meaning;
   const char* advice;
 };
 
 Ending ending_of(std::int64_t code) {
   switch (signal_of(code)) {
-    case 9: return {"investigate", "somebody killed it: the kernel for lack of memory, a memory limit, the scheduler, or a person",
+    case 9: return {Action::investigate, "somebody killed it: the kernel for lack of memory, a memory limit, the scheduler, or a person",
                     "Look for who sent SIGKILL: dmesg -T | grep -i 'out of memory', the cgroup's memory.events, sacct -j JOBID --format=State,ExitCode,MaxRSS, kubectl describe pod."};
-    case 6: return {"investigate", "it aborted itself; its own last lines say why", "Read that process's stderr just before the abort: an assertion, a C++ exception or a watchdog."};
-    case 7: return {"repair", "a mapped file or shared memory had no room behind it", "Look at the size of /dev/shm and of the file system that holds mapped files."};
-    case 11: return {"reattempt", "it touched memory that is not mapped", "Keep the core dump (ulimit -c unlimited); a second crash on the same host calls for a memory test of that host."};
-    case 4: return {"repair", "its binary holds instructions that this processor does not have", "Rebuild for the processor of that host, or take hosts of one generation."};
-    case 15: case 1: case 2: return {"none", "somebody asked it to stop", "Ask the scheduler or the owner of the job who ended it."};
+    case 6: return {Action::investigate, "it aborted itself; its own last lines say why", "Read that process's stderr just before the abort: an assertion, a C++ exception or a watchdog."};
+    case 7: return {Action::repair, "a mapped file or shared memory had no room behind it", "Look at the size of /dev/shm and of the file system that holds mapped files."};
+    case 11: return {Action::reattempt, "it touched memory that is not mapped", "Keep the core dump (ulimit -c unlimited); a second crash on the same host calls for a memory test of that host."};
+    case 4: return {Action::repair, "its binary holds instructions that this processor does not have", "Rebuild for the processor of that host, or take hosts of one generation."};
+    case 15: case 1: case 2: return {Action::none, "somebody asked it to stop", "Ask the scheduler or the owner of the job who ended it."};
     default: break;
   }
-  return {"investigate", "its own output says why", "Collect stderr of that process: torchrun --log-dir DIR -r 3 -t 3 keeps a file for every rank."};
+  return {Action::investigate, "its own output says why", "Collect stderr of that process: torchrun --log-dir DIR -r 3 -t 3 keeps a file for every rank."};
 }
 
 }  // namespace
@@ -85,17 +85,17 @@ Answer setup_failure(Walk& w) {
   if (c == nullptr) return ruled_out("no address, library, device, file or permission was missing");
   const Finding& f = most_specific(*c);
   Verdict& v = w.verdict;
-  v.action = "repair";
+  v.action = Action::repair;
   v.symptom = f.symptom;
   v.start = c->start;
-  v.precision = "exact";
+  v.precision = Precision::exact;
   const std::string host = only_host(w, f, *c);
-  target(v, {"config", host.empty() ? f.event_class : host + ": " + f.event_class}, c->confidence * 0.9, ids(c->findings));
+  target(v, {SubjectKind::config, host.empty() ? f.event_class : host + ": " + f.event_class}, c->confidence * 0.9, ids(c->findings));
   const bool never = !w.incident.last_iteration && !w.incident.last_progress;
-  const std::string message = number(f, "message");
+  const std::string message = message_of(f);
   v.summary = fmt::format("{}: {}{}{}.{}", never ? "The job failed in set-up, no machine broke" : "The job's environment failed, no machine broke", lower_first(f.title), host.empty() ? "" : " on " + host, at(c->start),
                           message.empty() ? "" : fmt::format(" \"{}\"", quoted(message, 240)));
-  if (!host.empty()) next(v, "plan", fmt::format("Only {} reports it: compare its environment with another host (`culprit drift -d incident.db`).", host));
+  if (!host.empty()) next(v, NextKind::plan, fmt::format("Only {} reports it: compare its environment with another host (`culprit drift -d incident.db`).", host));
   advise(v, *c);
   return taken(fmt::format("{}{}", f.event_class, host.empty() ? "" : " on " + host));
 }
@@ -105,13 +105,13 @@ Answer ended_outside(Walk& w) {
   if (c == nullptr) return ruled_out("nobody asked the job to stop");
   const Finding& f = *c->findings.front();
   Verdict& v = w.verdict;
-  v.action = "none";
-  v.symptom = "None";
+  v.action = Action::none;
+  v.symptom = Symptom::none;
   v.start = c->start;
-  target(v, {"job", "job"}, c->confidence, ids(c->findings));
-  v.summary = fmt::format("The job was ended from outside, nothing in its logs failed before: {}{}. \"{}\"", lower_first(f.title), at(c->start), quoted(number(f, "message"), 200));
+  target(v, {SubjectKind::job, "job"}, c->confidence, ids(c->findings));
+  v.summary = fmt::format("The job was ended from outside, nothing in its logs failed before: {}{}. \"{}\"", lower_first(f.title), at(c->start), quoted(message_of(f), 200));
   advise(v, *c);
-  next(v, "collect", "the scheduler's or the platform's own record of that moment: who ended the job, and why");
+  next(v, NextKind::collect, "the scheduler's or the platform's own record of that moment: who ended the job, and why");
   return taken(fmt::format("{}, and no error before it", f.event_class));
 }
 
@@ -125,16 +125,16 @@ Answer process_ended(Walk& w) {
   const Ending ending = ending_of(x->code);
   Verdict& v = w.verdict;
   v.action = ending.action;
-  v.precision = "candidates";
+  v.precision = Precision::candidates;
   const std::string process = x->rank ? fmt::format("rank {}{}", *x->rank, x->host ? " on " + *x->host : "") : x->host ? "a process on " + *x->host : "a process of the job";
   const std::string how = signal != 0 ? fmt::format("was ended by {} (exit code {})", signal_name(signal), x->code) : fmt::format("ended with exit code {} and left no traceback", x->code);
   v.start = x->time;
-  if (signal == 9) v.symptom = "CPU OOM";
-  if (const auto because = findings_of(w, *x); x->rank && !because.empty()) target(v, {"rank", std::to_string(*x->rank)}, 0.5, because);
+  if (signal == 9) v.symptom = Symptom::cpu_oom;
+  if (const auto because = findings_of(w, *x); x->rank && !because.empty()) target(v, {SubjectKind::rank, std::to_string(*x->rank)}, 0.5, because);
   v.summary = fmt::format("{}{} {}{}: {}.", static_cast<char>(std::toupper(static_cast<unsigned char>(process[0]))), process.substr(1), how, at(x->time), ending.meaning);
   quote_leads(w, strongest_leads(w));
-  next(v, "plan", ending.advice);
-  if (signal == 0) next(v, "collect", fmt::format("stderr of {}: {}", process, "torchrun --log-dir DIR -r 3 -t 3"));
+  next(v, NextKind::plan, ending.advice);
+  if (signal == 0) next(v, NextKind::collect, fmt::format("stderr of {}: {}", process, "torchrun --log-dir DIR -r 3 -t 3"));
   return taken(how);
 }
 
@@ -143,17 +143,17 @@ Answer transient_alert(Walk& w) {
   if (!after_effects(w)) return ruled_out("no rank reports failed communication");
   const Finding& f = *w.first.transients.front();
   Verdict& v = w.verdict;
-  v.action = "reattempt";
+  v.action = Action::reattempt;
   v.symptom = f.symptom;
   v.start = f.start;
-  v.precision = "candidates";
+  v.precision = Precision::candidates;
   std::set<std::string> hosts;
   for (const Finding* one : w.first.transients) {
     if (v.targets.size() < 4) target(v, one->subject, 0.5, {one->id});
     hosts.insert(one->hosts.begin(), one->hosts.end());
   }
   v.summary = fmt::format("A transient fault broke the job: {} on {}{}, and it recovered. Once is below the tolerance: start again, isolate nobody.", lower_first(f.title), list({hosts.begin(), hosts.end()}), at(f.start));
-  next(v, "plan", fmt::format("If it comes back on {}, that link or part is at fault: {}", list({hosts.begin(), hosts.end()}), f.advice));
+  next(v, NextKind::plan, fmt::format("If it comes back on {}, that link or part is at fault: {}", list({hosts.begin(), hosts.end()}), f.advice));
   return taken(fmt::format("{} was taken back, and connections broke while it lasted", f.event_class));
 }
 

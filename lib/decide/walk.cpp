@@ -9,9 +9,9 @@
 
 namespace culprit::decide {
 
-Answer ruled_out(std::string why) { return {"ruled_out", std::move(why)}; }
-Answer taken(std::string why) { return {"taken", std::move(why)}; }
-Answer not_enough(std::string why) { return {"not_enough_evidence", std::move(why)}; }
+Answer ruled_out(std::string why) { return {StepOutcome::ruled_out, std::move(why)}; }
+Answer taken(std::string why) { return {StepOutcome::taken, std::move(why)}; }
+Answer not_enough(std::string why) { return {StepOutcome::not_enough_evidence, std::move(why)}; }
 
 std::string list(std::vector<std::string> words, std::size_t most) {
   if (words.empty()) return "nobody";
@@ -39,16 +39,28 @@ void target(Verdict& v, Subject subject, double confidence, std::vector<std::str
   v.targets.push_back({std::move(subject), confidence, std::move(because)});
 }
 
-void next(Verdict& v, std::string kind, std::string text) {
+void next(Verdict& v, NextKind kind, std::string text) {
   for (const NextStep& n : v.next)
     if (n.text == text) return;
-  v.next.push_back({std::move(kind), std::move(text)});
+  v.next.push_back({kind, std::move(text)});
 }
 
-std::string number(const Finding& f, std::string_view key) {
-  for (const auto& [name, value] : f.numbers)
-    if (name == key) return value;
-  return {};
+namespace {
+
+template <class Facts>
+const Facts& facts_of(const Finding& f) {
+  static const Facts kNone{};
+  const Facts* facts = std::get_if<Facts>(&f.facts);
+  return facts == nullptr ? kNone : *facts;
+}
+
+}  // namespace
+
+const HangFacts& hang_of(const Finding& f) { return facts_of<HangFacts>(f); }
+const SlowFacts& slow_of(const Finding& f) { return facts_of<SlowFacts>(f); }
+const LineFacts& line_of(const Finding& f) { return facts_of<LineFacts>(f); }
+const std::string& message_of(const Finding& f) {
+  return std::holds_alternative<LeadFacts>(f.facts) ? facts_of<LeadFacts>(f).message : line_of(f).message;
 }
 
 std::string at(const std::optional<Nanoseconds>& t) { return t ? " at " + iso_utc(*t / kSecond * kSecond) : ""; }
@@ -56,7 +68,7 @@ std::string at(const std::optional<Nanoseconds>& t) { return t ? " at " + iso_ut
 void advise(Verdict& v, const Cause& cause) {
   std::set<std::string> said;
   for (const Finding* f : cause.findings)
-    if (!f->advice.empty() && said.size() < 4 && said.insert(f->advice).second) next(v, "plan", f->advice);
+    if (!f->advice.empty() && said.size() < 4 && said.insert(f->advice).second) next(v, NextKind::plan, f->advice);
 }
 
 std::string lower_first(std::string text) {
@@ -101,10 +113,10 @@ bool scheduler_word(const Finding& f) {
 bool timed_out(const Walk& w) {
   bool terminated = false, broke = false;
   for (const Finding& f : w.incident.findings) {
-    if (f.outcome != Outcome::fired || f.analysis != "classify" || f.role != Role::cascade) continue;
-    if (f.symptom == "Job Hang" && f.event_class != "nccl_watchdog_terminate") return true;
+    if (f.outcome != Outcome::fired || f.analysis != Analysis::classify || f.role != Role::cascade) continue;
+    if (f.symptom == Symptom::job_hang && f.event_class != "nccl_watchdog_terminate") return true;
     terminated = terminated || f.event_class == "nccl_watchdog_terminate";
-    broke = broke || (f.symptom != "Job Hang" && f.severity >= Severity::distributed);
+    broke = broke || (f.symptom != Symptom::job_hang && f.severity >= Severity::distributed);
   }
   return terminated && !broke;
 }
@@ -114,6 +126,6 @@ bool after_effects(const Walk& w) {
 }
 
 std::string checks_of(const std::vector<std::string>& hosts) { return "culprit plan checks --hosts " + shell_quoted(fmt::format("{}", fmt::join(hosts, ","))); }
-void drain(Verdict& v, const std::string& host, std::string_view reason) { next(v, "command", fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", shell_quoted(host), reason)); }
+void drain(Verdict& v, const std::string& host, std::string_view reason) { next(v, NextKind::command, fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", shell_quoted(host), reason)); }
 
 }  // namespace culprit::decide

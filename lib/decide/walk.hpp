@@ -24,7 +24,7 @@ struct Walk {
 };
 
 struct Answer {
-  std::string outcome;  // taken, ruled_out, not_enough_evidence
+  StepOutcome outcome{};
   std::string why;
 };
 Answer ruled_out(std::string why);
@@ -40,7 +40,7 @@ std::string lower_first(std::string text);
 
 // Adds, unless it is there already.
 void target(Verdict& v, Subject subject, double confidence, std::vector<std::string> because);
-void next(Verdict& v, std::string kind, std::string text);
+void next(Verdict& v, NextKind kind, std::string text);
 // What dumps the stacks of all ranks of a machine.
 inline constexpr std::string_view kDumpStacks = "for p in $(pgrep -f train); do py-spy dump --native --pid $p; done";
 // The command that prints the checks of these hosts.
@@ -57,7 +57,12 @@ std::vector<const Finding*> strongest_leads(const Walk& w);
 void quote_leads(Walk& w, const std::vector<const Finding*>& leads);
 
 std::vector<std::string> ids(const std::vector<const Finding*>& findings);
-std::string number(const Finding& f, std::string_view key);
+// Facts of a finding of that analysis; empty ones of any other.
+const HangFacts& hang_of(const Finding& f);
+const SlowFacts& slow_of(const Finding& f);
+const LineFacts& line_of(const Finding& f);
+// What was printed, of a line that a rule knows or that none does.
+const std::string& message_of(const Finding& f);
 // So many hosts that they share a cause.
 bool shared_by(const Walk& w, std::size_t hosts, std::size_t all);
 // The switch that (nearly) all of these hosts hang on, and few others do.

@@ -42,7 +42,7 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   const analyze::Topology& topology = incident.topology;
   const auto signals = analyze::collect_signals(facts, pack);
   std::vector<Finding> all;
-  const auto keep = [&](const char* analysis, std::vector<Finding> findings) -> Result<> {
+  const auto keep = [&](Analysis analysis, std::vector<Finding> findings) -> Result<> {
     // No claim without a place in the bundle that a person can look at.
     for (Finding& f : findings)
       if (f.outcome == Outcome::fired && f.evidence.empty()) {
@@ -53,28 +53,28 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
     std::move(findings.begin(), findings.end(), std::back_inserter(all));
     return {};
   };
-  CULPRIT_CHECK(keep("classify", analyze::classify(facts, signals)));
-  CULPRIT_CHECK(keep("leads", analyze::leads(facts)));
-  CULPRIT_CHECK(keep("root_diag", analyze::root_diag(facts, signals)));
-  CULPRIT_CHECK(keep("silence", analyze::silence(facts, signals)));
+  CULPRIT_CHECK(keep(Analysis::classify, analyze::classify(facts, signals)));
+  CULPRIT_CHECK(keep(Analysis::leads, analyze::leads(facts)));
+  CULPRIT_CHECK(keep(Analysis::root_diag, analyze::root_diag(facts, signals)));
+  CULPRIT_CHECK(keep(Analysis::silence, analyze::silence(facts, signals)));
   // Who waits for whom: by counters, by stacks, and one answer from both.
   const analyze::CollectiveReport collectives = collectives_of(facts, topology, signals);
-  CULPRIT_CHECK(keep("collectives", analyze::collective_findings(collectives, slow_ranks_of(db, facts), facts, topology)));
+  CULPRIT_CHECK(keep(Analysis::collectives, analyze::collective_findings(collectives, slow_ranks_of(db, facts), facts, topology)));
   const analyze::StackReport stacks = analyze::aggregate_stacks(facts, topology, analyze::hang_known(facts, signals));
-  CULPRIT_CHECK(keep("stacks", analyze::stack_findings(stacks, facts, topology)));
-  CULPRIT_CHECK(keep("hang", analyze::hang(facts, topology, signals, collectives, stacks, all)));
-  CULPRIT_CHECK(keep("drift", analyze::drift_findings(analyze::compare_settings(facts, rules::DriftRules::built_in()), facts)));
+  CULPRIT_CHECK(keep(Analysis::stacks, analyze::stack_findings(stacks, facts, topology)));
+  CULPRIT_CHECK(keep(Analysis::hang, analyze::hang(facts, topology, signals, collectives, stacks, all)));
+  CULPRIT_CHECK(keep(Analysis::drift, analyze::drift_findings(analyze::compare_settings(facts, rules::DriftRules::built_in()), facts)));
   // Was it slow, since when, and because of whom.
   const Pace pace = pace_of(db, facts);
   if (pictures != nullptr) *pictures = {chart_of(pace), time_parts(facts, pace)};
   const analyze::IncidentMetrics metrics = metrics_of(db, facts);
   const analyze::OutlierReport outliers = outliers_of(db, facts, metrics, fitting(pace));
-  if (!outliers.searched.empty()) CULPRIT_CHECK(keep("outliers", analyze::outlier_findings(outliers)));
-  CULPRIT_CHECK(keep("stall", stalls_of(db, facts, metrics)));
-  CULPRIT_CHECK(keep("slow_group", slow_groups_of(db, facts)));
-  CULPRIT_CHECK(keep("what_if", analyze::what_if_findings(facts, topology, pace.steps, pace.report, pace.iterations, pace.series)));
+  if (!outliers.searched.empty()) CULPRIT_CHECK(keep(Analysis::outliers, analyze::outlier_findings(outliers)));
+  CULPRIT_CHECK(keep(Analysis::stall, stalls_of(db, facts, metrics)));
+  CULPRIT_CHECK(keep(Analysis::slow_group, slow_groups_of(db, facts)));
+  CULPRIT_CHECK(keep(Analysis::what_if, analyze::what_if_findings(facts, topology, pace.steps, pace.report, pace.iterations, pace.series)));
   // A pace that was counted from calls is no news before there is enough of it.
-  if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough)) CULPRIT_CHECK(keep("slow", analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all)));
+  if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough)) CULPRIT_CHECK(keep(Analysis::slow, analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all)));
   return all;
 }
 

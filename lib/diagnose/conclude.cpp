@@ -101,7 +101,7 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved, std::
 
   report::Incident out;
   out.verdict = decide::decide(incident);
-  if (const std::string cost = isolation_cost(out.verdict, facts, topology); !cost.empty()) out.verdict.next.push_back({"plan", cost});
+  if (const std::string cost = isolation_cost(out.verdict, facts, topology); !cost.empty()) out.verdict.next.push_back({NextKind::plan, cost});
   out.findings = std::move(incident.findings);
   out.map = analyze::rank_map(facts, topology, out.findings, out.verdict);
   out.steps = std::move(pictures.steps);
@@ -119,10 +119,10 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved, std::
   return Conclusion{std::move(out.verdict), std::move(out.findings), std::move(document)};
 }
 
-bool fails(std::string_view action, std::span<const Finding> findings, Severity level) {
-  if (action == "none") return false;
+bool fails(Action action, std::span<const Finding> findings, Severity level) {
+  if (action == Action::none) return false;
   const auto severe = [&](const Finding& f) { return f.outcome == Outcome::fired && f.severity >= level; };
-  return std::any_of(findings.begin(), findings.end(), severe) || action != "mitigate";
+  return std::any_of(findings.begin(), findings.end(), severe) || action != Action::mitigate;
 }
 
 }  // namespace culprit::diagnose

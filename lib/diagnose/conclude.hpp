@@ -26,6 +26,6 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& incident, std::
 
 // Whether a gate at `level` fails: a finding that fired is at least that severe. Any action but `mitigate` says that the job
 // ended or stands still, which is critical whatever the severity of the finding that led there; so is an unknown cause.
-bool fails(std::string_view action, std::span<const Finding> findings, Severity level);
+bool fails(Action action, std::span<const Finding> findings, Severity level);
 
 }  // namespace culprit::diagnose

@@ -37,13 +37,15 @@ Result<PastFailure> failure_of(const std::string& document, const std::string& p
   const json& verdict = d["verdict"];
   const json& incident = d["incident"];
   Verdict v;
-  v.action = text_of(verdict, "action");
-  v.symptom = text_of(incident, "symptom");
+  v.action = term_named<Action>(text_of(verdict, "action")).value_or(Action::investigate);
+  v.symptom = term_named<Symptom>(text_of(incident, "symptom")).value_or(Symptom::none);
   std::vector<Subject> subjects;
   if (const auto it = verdict.find("targets"); it != verdict.end() && it->is_array())
     for (const json& t : *it) {
       if (!t.is_object()) return broken();
-      Target target{{text_of(t, "kind"), text_of(t, "id")}, 0, {}};
+      const auto kind = term_named<SubjectKind>(text_of(t, "kind"));
+      if (!kind) return broken();
+      Target target{{*kind, text_of(t, "id")}, 0, {}};
       if (const auto b = t.find("because"); b != t.end() && b->is_array() && !b->empty() && b->front().is_string()) target.because.push_back(b->front().get<std::string>());
       subjects.push_back(target.subject);
       v.targets.push_back(std::move(target));
@@ -61,7 +63,7 @@ Result<PastFailure> failure_of(const std::string& document, const std::string& p
   out.name = "the incident of " + std::filesystem::path(path).filename().string();
   if (incident.contains("start")) out.start = time_of(incident["start"]);
   if (incident.contains("end")) out.end = time_of(incident["end"]);
-  out.ended_well = v.action == "none";
+  out.ended_well = v.action == Action::none;
   if (!out.ended_well) out.roots.push_back(decide::root_of(v, findings));
   out.answers = decide::answer_of(v.action, subjects);
   for (Tried& t : out.answers) t.advised = true;

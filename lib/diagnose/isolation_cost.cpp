@@ -18,11 +18,11 @@ std::set<std::string> machines_of(const Verdict& v, const analyze::Topology& top
   std::set<std::string> out;
   for (const Target& t : v.targets) {
     const Subject& s = t.subject;
-    if (s.kind == "host") out.insert(s.id);
-    if (s.kind == "gpu" || s.kind == "nic")
+    if (s.kind == SubjectKind::host) out.insert(s.id);
+    if (s.kind == SubjectKind::gpu || s.kind == SubjectKind::nic)
       if (const std::size_t slash = s.id.find('/'); slash != std::string::npos) out.insert(s.id.substr(0, slash));
     std::int64_t rank = -1;
-    if (s.kind != "rank" || std::from_chars(s.id.data(), s.id.data() + s.id.size(), rank).ec != std::errc{}) continue;
+    if (s.kind != SubjectKind::rank || std::from_chars(s.id.data(), s.id.data() + s.id.size(), rank).ec != std::errc{}) continue;
     if (const auto it = topology.host_of.find(rank); it != topology.host_of.end()) out.insert(it->second);
   }
   return out;
@@ -53,7 +53,7 @@ std::string going_on(const std::set<std::string>& machines, const analyze::Topol
 }  // namespace
 
 std::string isolation_cost(const Verdict& verdict, const analyze::Facts& facts, const analyze::Topology& topology) {
-  if (verdict.action != "isolate") return {};
+  if (verdict.action != Action::isolate) return {};
   const auto machines = machines_of(verdict, topology);
   if (machines.empty()) return "Impact of the isolation: unknown; nothing ties it to a machine.";
   const std::vector<std::string> names(machines.begin(), machines.end());

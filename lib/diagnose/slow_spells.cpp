@@ -2,20 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 
 #include "model/ranges.hpp"
 
 namespace culprit::diagnose {
 
 namespace {
-
-std::string number(const Finding& f, std::string_view key) {
-  for (const auto& [name, value] : f.numbers)
-    if (name == key) return value;
-  return {};
-}
-double real(const Finding& f, std::string_view key) { return std::strtod(number(f, key).c_str(), nullptr); }
 
 bool whole(const std::string& text, std::int64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -26,12 +18,12 @@ bool whole(const std::string& text, std::int64_t& value) {
 std::vector<std::int64_t> ranks_of(const Subject& s, const Resolved& incident) {
   std::vector<std::int64_t> out;
   std::int64_t one = 0;
-  if (s.kind == "rank" && whole(s.id, one)) out.push_back(one);
-  if (s.kind == "group" && s.id.rfind("ranks ", 0) == 0) out = from_ranges(s.id.substr(6), 1u << 20);
+  if (s.kind == SubjectKind::rank && whole(s.id, one)) out.push_back(one);
+  if (s.kind == SubjectKind::group && s.id.rfind("ranks ", 0) == 0) out = from_ranges(s.id.substr(6), 1u << 20);
   const std::size_t slash = s.id.find('/');
   const std::string host = s.id.substr(0, slash);
-  const bool gpu = s.kind == "gpu" && slash != std::string::npos && s.id.rfind("gpu", slash + 1) == slash + 1 && whole(s.id.substr(slash + 4), one);
-  if (s.kind == "host" || s.kind == "nic" || gpu)
+  const bool gpu = s.kind == SubjectKind::gpu && slash != std::string::npos && s.id.rfind("gpu", slash + 1) == slash + 1 && whole(s.id.substr(slash + 4), one);
+  if (s.kind == SubjectKind::host || s.kind == SubjectKind::nic || gpu)
     for (const auto& [rank, name] : incident.topology.host_of) {
       if (name != host) continue;
       const auto row = std::find_if(incident.facts.ranks.begin(), incident.facts.ranks.end(), [&, r = rank](const RankRow& known) { return known.rank == r; });
@@ -46,17 +38,20 @@ std::vector<std::int64_t> ranks_of(const Subject& s, const Resolved& incident) {
 SlowSpells slow_spells(const std::vector<Finding>& findings, const Resolved& incident) {
   SlowSpells out;
   for (const Finding& f : findings) {
-    if (f.analysis != "slow") continue;
+    if (f.analysis != Analysis::slow) continue;
     if (f.outcome != Outcome::fired) {
       out.why = f.why;
       continue;
     }
+    const auto* slow = std::get_if<SlowFacts>(&f.facts);
+    if (slow == nullptr || slow->first < 0 || slow->last < slow->first || !(slow->baseline_ms > 0) || !(slow->level_ms > slow->baseline_ms)) continue;
     SlowSpell s;
-    s.healthy_ms = real(f, "baseline_ms");
-    s.level_ms = real(f, "level_ms");
-    if (!whole(number(f, "first_iteration"), s.first) || !whole(number(f, "last_iteration"), s.last) || s.last < s.first || !(s.healthy_ms > 0) || !(s.level_ms > s.healthy_ms)) continue;
-    s.mean_ms = std::max(s.healthy_ms, s.healthy_ms + real(f, "cost_s") * 1e3 / static_cast<double>(s.last - s.first + 1));
-    s.over = number(f, "relieved") == "1";
+    s.first = slow->first;
+    s.last = slow->last;
+    s.healthy_ms = slow->baseline_ms;
+    s.level_ms = slow->level_ms;
+    s.mean_ms = std::max(s.healthy_ms, s.healthy_ms + slow->cost_s * 1e3 / static_cast<double>(s.last - s.first + 1));
+    s.over = slow->over;
     s.subject = f.subject;
     s.ranks = ranks_of(f.subject, incident);
     out.spells.push_back(std::move(s));

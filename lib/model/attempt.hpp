@@ -42,7 +42,7 @@ struct Tried {
 
 // What a run failed of: enough to know the same failure again.
 struct FailureRoot {
-  std::string symptom;                    // "" = not known
+  std::optional<Symptom> symptom;         // nullopt = not known
   std::string event_class;                // "" = not known
   Subject subject;
   bool verdict = false;                   // an earlier verdict says so; else it is a sign in the logs of that run

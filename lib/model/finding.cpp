@@ -1,5 +1,12 @@
 #include "model/finding.hpp"
 
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace culprit {
 
 std::string_view name(Outcome outcome) {
@@ -9,6 +16,109 @@ std::string_view name(Outcome outcome) {
     case Outcome::not_enough_evidence: return "not_enough_evidence";
   }
   return "";
+}
+
+namespace {
+
+using Numbers = std::map<std::string, std::string>;
+
+std::string flag(bool value) { return value ? "1" : "0"; }
+std::string milliseconds(double value) { return std::abs(value) >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value); }
+
+struct Spell {
+  Numbers& out;
+
+  void operator()(std::monostate) {}
+  void operator()(const LineFacts& f) {
+    if (!f.exception.empty()) {
+      out["exception"] = f.exception;
+      out["function"] = f.function;
+    }
+    out["message"] = f.message;
+    if (f.code) out["code"] = std::to_string(*f.code);
+    if (f.peer) out["peer"] = *f.peer;
+    out["hosts"] = std::to_string(f.hosts);
+    out["ranks"] = std::to_string(f.ranks);
+    if (f.hosts_at_once > 0) out["hosts_at_once"] = std::to_string(f.hosts_at_once);
+  }
+  void operator()(const LeadFacts& f) {
+    out["message"] = f.message;
+    out["score"] = std::to_string(f.score);
+  }
+  void operator()(const SilenceFacts& f) {
+    out["reported"] = std::to_string(f.reported);
+    out["silent"] = std::to_string(f.silent);
+    out["unheard"] = flag(f.no_output);
+    out["world_size"] = std::to_string(f.world_size);
+  }
+  void operator()(const HangFacts& f) {
+    out = {{"code", f.code}, {"group", f.group}, {"kind", std::string(name(f.kind))}, {"operation", f.operation}, {"ranks", f.ranks},
+           {"reason", f.reason}, {"role", f.role}, {"sources", fmt::format("{}", fmt::join(f.sources, ","))}, {"standing", flag(f.standing)},
+           {"state", f.state}, {"tie", flag(f.tie)}, {"waiting", std::to_string(f.waiting)}, {"within", flag(f.within)}};
+  }
+  void operator()(const UndecidedHangFacts& f) {
+    if (!f.lead.empty()) out["lead"] = f.lead;
+  }
+  void operator()(const SlowFacts& f) {
+    out["baseline_ms"] = milliseconds(f.baseline_ms);
+    out["level_ms"] = milliseconds(f.level_ms);
+    out["factor"] = fmt::format("{:.3f}", f.factor);
+    out["first_iteration"] = std::to_string(f.first);
+    out["last_iteration"] = std::to_string(f.last);
+    out["cost_s"] = fmt::format("{:.3f}", f.cost_s);
+    out["share"] = fmt::format("{:.4f}", f.share);
+    out["relieved"] = flag(f.over);
+    out["transient"] = flag(f.transient);
+    out["shape"] = f.shape;
+    if (f.gpu_hours) out["gpu_hours"] = fmt::format("{:.4f}", *f.gpu_hours);
+    if (f.from_start) out["from_start"] = "1";
+    if (!f.from_calls.empty()) out["from_calls"] = f.from_calls;
+    if (!f.reason.empty()) out["reason"] = f.reason;
+    if (f.hardware) out["hardware"] = flag(*f.hardware);
+  }
+  void operator()(const OddStackFacts& f) {
+    out["flags"] = std::to_string(f.flags);
+    out["rounds"] = std::to_string(f.rounds);
+  }
+  void operator()(const SettingFacts& f) { out["explains"] = f.explains; }
+};
+
+}  // namespace
+
+std::map<std::string, std::string> numbers_of(const Finding& finding) {
+  Numbers out;
+  std::visit(Spell{out}, finding.facts);
+  for (const auto& [name, value] : finding.figures) out.emplace(name, value);
+  return out;
+}
+
+FindingFacts facts_named(Analysis analysis, const std::map<std::string, std::string>& numbers) {
+  const auto text = [&](const char* key) {
+    const auto it = numbers.find(key);
+    return it == numbers.end() ? std::string() : it->second;
+  };
+  const auto whole = [&](const char* key, std::int64_t& out) {
+    const std::string word = text(key);
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
+    return error == std::errc{} && end == word.data() + word.size();
+  };
+  const auto real = [&](const char* key) { return std::strtod(text(key).c_str(), nullptr); };
+  SlowFacts out;
+  if (analysis != Analysis::slow || !whole("first_iteration", out.first) || !whole("last_iteration", out.last)) return {};
+  out.baseline_ms = real("baseline_ms");
+  out.level_ms = real("level_ms");
+  out.factor = real("factor");
+  out.cost_s = real("cost_s");
+  out.share = real("share");
+  out.over = text("relieved") == "1";
+  out.transient = text("transient") == "1";
+  out.from_start = text("from_start") == "1";
+  out.shape = text("shape");
+  out.from_calls = text("from_calls");
+  out.reason = text("reason");
+  if (!text("gpu_hours").empty()) out.gpu_hours = real("gpu_hours");
+  if (!text("hardware").empty()) out.hardware = text("hardware") == "1";
+  return out;
 }
 
 }  // namespace culprit

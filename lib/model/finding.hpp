@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "model/finding_facts.hpp"
 #include "model/rows.hpp"
+#include "model/terms.hpp"
 
 namespace culprit {
 
@@ -25,7 +28,7 @@ struct Evidence {
 };
 
 struct Subject {
-  std::string kind;   // host gpu rank nic link switch group code config storage job
+  SubjectKind kind = SubjectKind::job;
   std::string id;     // node-07 · node-07/gpu 0000:3b:00 · node-07/mlx5_2 · 12 · model/attention.py:212
   auto operator<=>(const Subject&) const = default;
 };
@@ -39,11 +42,11 @@ struct Alert {
 
 struct Finding {
   std::string id;               // analysis/what/where, the same in every run
-  std::string analysis;
+  Analysis analysis = Analysis::none;
   Outcome outcome = Outcome::fired;
   Subject subject;
   std::string event_class;
-  std::string symptom = "None"; // ByteRobust table 1 names and ours (DESIGN, section 3)
+  Symptom symptom = Symptom::none;
   Severity severity = Severity::info;
   Role role = Role::advice;
   Scope scope = Scope::host_local;
@@ -53,11 +56,12 @@ struct Finding {
   std::string why;              // the reason of the confidence, a sentence
   std::string title;            // a noun phrase
   std::string advice;
-  std::string action;
+  std::string remedy;           // of the rule, a short word for machines; decides nothing
   std::optional<Nanoseconds> start, end;  // UTC
   Nanoseconds uncertainty = 0;
   std::uint64_t count = 0;
-  std::vector<std::pair<std::string, std::string>> numbers;  // name, value; sorted by name
+  FindingFacts facts;
+  std::vector<std::pair<std::string, std::string>> figures;  // for people alone: name, value
   std::vector<Evidence> evidence;
 
   // Not stored: what the decision orders by.
@@ -70,6 +74,11 @@ struct Finding {
   bool transient = false;                   // taken back each time, and below its tolerance
 };
 
+// Facts and figures of a finding as words, by name: what reports, database and `show` print of them.
+std::map<std::string, std::string> numbers_of(const Finding& finding);
+// Facts of a stored finding, from its numbers; of slow stretches only, which plans ask a database for.
+FindingFacts facts_named(Analysis analysis, const std::map<std::string, std::string>& numbers);
+
 struct Target {
   Subject subject;
   double confidence = 0;
@@ -77,13 +86,13 @@ struct Target {
 };
 
 struct Step {
-  std::string step;
-  std::string outcome;                      // taken, ruled_out, not_enough_evidence, skipped
+  StepId step{};
+  StepOutcome outcome{};
   std::string why;
 };
 
 struct NextStep {
-  std::string kind;                         // command, collect, plan
+  NextKind kind{};
   std::string text;
 };
 
@@ -95,10 +104,10 @@ struct ChainLink {
 };
 
 struct Verdict {
-  std::string action = "none";              // none isolate reattempt rollback repair checks replay offline mitigate investigate
+  Action action = Action::none;
   std::vector<Target> targets;
-  std::string precision = "exact";          // exact group candidates
-  std::string symptom = "None";
+  Precision precision = Precision::exact;
+  Symptom symptom = Symptom::none;
   std::optional<Nanoseconds> start, end;
   std::string summary;
   std::vector<Step> steps;

@@ -19,7 +19,7 @@ json time_or_null(const std::optional<Nanoseconds>& t) { return t ? json(iso_utc
 // Two decimals: a confidence is a judgement, not a measurement.
 double rounded(double value) { return static_cast<double>(static_cast<int>(value * 100 + 0.5)) / 100.0; }
 
-json subject(const Subject& s) { return {{"kind", s.kind}, {"id", s.id}}; }
+json subject(const Subject& s) { return {{"kind", name(s.kind)}, {"id", s.id}}; }
 
 json evidence(const Evidence& e) {
   return {{"path", e.path}, {"line", e.line}, {"byte_offset", e.offset}, {"excerpt", e.excerpt}};
@@ -27,10 +27,10 @@ json evidence(const Evidence& e) {
 
 json finding(const Finding& f) {
   json numbers = json::object();
-  for (const auto& [key, value] : f.numbers) numbers[key] = value;
+  for (const auto& [key, value] : numbers_of(f)) numbers[key] = value;
   json places = json::array();
   for (const Evidence& e : f.evidence) places.push_back(evidence(e));
-  json out = {{"id", f.id}, {"analysis", f.analysis}, {"outcome", name(f.outcome)}, {"subject", subject(f.subject)}, {"class", f.event_class}, {"symptom", f.symptom},
+  json out = {{"id", f.id}, {"analysis", name(f.analysis)}, {"outcome", name(f.outcome)}, {"subject", subject(f.subject)}, {"class", f.event_class}, {"symptom", name(f.symptom)},
           {"severity", name(f.severity)}, {"role", name(f.role)}, {"scope", name(f.scope)}, {"confidence", rounded(f.confidence)}, {"why", f.why}, {"title", f.title},
           {"advice", f.advice}, {"interval", {{"start", time_or_null(f.start)}, {"end", time_or_null(f.end)}, {"uncertainty_ns", f.uncertainty}}}, {"count", f.count},
           {"numbers", numbers}, {"evidence", places}};
@@ -71,8 +71,8 @@ json step_chart(const StepChart& chart) {
 
 // What a program that restarts jobs needs to know: as it is, only after what the verdict asks for, or not at all.
 const char* restart_after(const Verdict& v) {
-  if (v.action == "none" || v.action == "reattempt" || v.action == "mitigate") return "yes";
-  if (v.action == "offline" || v.action == "investigate") return "no";
+  if (v.action == Action::none || v.action == Action::reattempt || v.action == Action::mitigate) return "yes";
+  if (v.action == Action::offline || v.action == Action::investigate) return "no";
   return "after_repair";
 }
 
@@ -111,16 +111,16 @@ std::string to_json(const Incident& incident) {
   document["bundle"] = {{"digest", fmt::format("{:016x}", digest)}, {"members", members.size()}, {"bytes", bytes}, {"lines", lines}, {"used", used}, {"skipped", skipped}, {"rejected", rejected},
                         {"complete", incident.complete}, {"problems", problems}, {"hosts", hosts}, {"ranks", incident.ranks.size()}, {"world_size", incident.world_size}, {"notes", incident.notes}};
 
-  document["incident"] = {{"symptom", v.symptom}, {"start", time_or_null(v.start)}, {"end", time_or_null(v.end)}};
+  document["incident"] = {{"symptom", name(v.symptom)}, {"start", time_or_null(v.start)}, {"end", time_or_null(v.end)}};
   json targets = json::array();
-  for (const Target& t : v.targets) targets.push_back({{"kind", t.subject.kind}, {"id", t.subject.id}, {"confidence", rounded(t.confidence)}, {"because", t.because}});
+  for (const Target& t : v.targets) targets.push_back({{"kind", name(t.subject.kind)}, {"id", t.subject.id}, {"confidence", rounded(t.confidence)}, {"because", t.because}});
   json steps = json::array();
-  for (const Step& s : v.steps) steps.push_back({{"step", s.step}, {"outcome", s.outcome}, {"why", s.why}});
+  for (const Step& s : v.steps) steps.push_back({{"step", name(s.step)}, {"outcome", name(s.outcome)}, {"why", s.why}});
   json following = json::array();
-  for (const NextStep& n : v.next) following.push_back({{"kind", n.kind}, {"text", n.text}});
+  for (const NextStep& n : v.next) following.push_back({{"kind", name(n.kind)}, {"text", n.text}});
   json chain = json::array();
   for (const ChainLink& c : v.chain) chain.push_back({{"time", time_or_null(c.time)}, {"who", c.who}, {"what", c.what}, {"finding", c.finding}});
-  document["verdict"] = {{"action", v.action}, {"restart", restart_after(v)}, {"targets", targets}, {"precision", v.precision}, {"summary", v.summary}, {"steps", steps}, {"next", following}, {"chain", chain}};
+  document["verdict"] = {{"action", name(v.action)}, {"restart", restart_after(v)}, {"targets", targets}, {"precision", name(v.precision)}, {"summary", v.summary}, {"steps", steps}, {"next", following}, {"chain", chain}};
   json findings = json::array();
   for (const Finding& f : incident.findings) findings.push_back(finding(f));
   document["findings"] = std::move(findings);

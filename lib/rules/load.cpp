@@ -33,10 +33,10 @@ Meaning read_meaning(const json& object, Meaning base) {
   };
   text("title", base.title);
   text("component", base.component);
-  text("symptom", base.symptom);
   text("action", base.action);
   text("why", base.why);
   text("advice", base.advice);
+  if (object.contains("symptom")) base.symptom = *term_named<Symptom>(object["symptom"].get<std::string>());
   if (object.contains("severity")) base.severity = *severity_named(object["severity"].get<std::string>());
   if (object.contains("role")) base.role = *role_named(object["role"].get<std::string>());
   if (object.contains("scope")) base.scope = *scope_named(object["scope"].get<std::string>());

@@ -76,7 +76,7 @@ Metric read_metric(const json& object) {
   m.bad = side_named(object["bad"].get<std::string>());
   m.entity = object["entity"].get<std::string>();
   m.points_to = object["points_to"].get<std::string>();
-  m.symptom = object["symptom"].get<std::string>();
+  m.symptom = *term_named<Symptom>(object["symptom"].get<std::string>());
   if (const auto it = object.find("floor"); it != object.end()) {
     m.floor_absolute = it->value("absolute", 0.0);
     m.floor_relative = it->value("relative", 0.0);

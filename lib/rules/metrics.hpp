@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/result.hpp"
+#include "model/terms.hpp"
 
 namespace culprit::rules {
 
@@ -24,7 +25,7 @@ struct Metric {
   MetricSide bad = MetricSide::both;
   std::string entity;            // host gpu nic rank
   std::string points_to;         // gpu nic network cpu memory storage thermal power host
-  std::string symptom;           // ByteRobust table 1 and ours
+  Symptom symptom = Symptom::none;
   double floor_absolute = 0;     // the least difference that matters, in `unit`
   double floor_relative = 0.10;  // the same as a share of the crowd's value; GREYHOUND §4.2 takes 10 % for jitter
   std::optional<double> zero_above;   // healthy machines stay at or below it

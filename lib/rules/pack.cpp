@@ -248,7 +248,7 @@ std::string RulePack::digest() const {
     h = (h ^ 0xff) * 0x100000001b3ULL;
   };
   const auto mix_meaning = [&](const Meaning& meaning) {
-    for (const std::string* text : {&meaning.title, &meaning.component, &meaning.symptom, &meaning.action, &meaning.why, &meaning.advice}) mix(*text);
+    for (const std::string_view text : {std::string_view(meaning.title), std::string_view(meaning.component), name(meaning.symptom), std::string_view(meaning.action), std::string_view(meaning.why), std::string_view(meaning.advice)}) mix(text);
     mix(name(meaning.severity));
     mix(name(meaning.role));
     mix(name(meaning.scope));

@@ -9,6 +9,7 @@
 
 #include "model/result.hpp"
 #include "model/rows.hpp"
+#include "model/terms.hpp"
 
 namespace culprit::rules {
 
@@ -31,7 +32,7 @@ struct Meaning {
   Scope scope = Scope::host_local;
   CauseKind cause = CauseKind::none;
   std::string component;
-  std::string symptom = "None";
+  Symptom symptom = Symptom::none;
   std::optional<Tolerance> tolerance;
   std::vector<std::string> leads_to;
   std::vector<std::string> cleared_by;      // classes of lines that take it back

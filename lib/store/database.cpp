@@ -1161,13 +1161,13 @@ Result<> Database::save_resolution(const Resolution& resolution) {
   });
 }
 
-Result<> Database::save_findings(const std::string& analysis, std::vector<Finding>& findings) {
+Result<> Database::save_findings(Analysis analysis, std::vector<Finding>& findings) {
   make_ids_unique(findings);
   sqlite3* db = impl_->db.get();
   return impl_->transaction("cannot store the findings", [&] {
     Statement forget(db, "DELETE FROM evidence WHERE finding_id IN (SELECT finding_id FROM finding WHERE analysis=?)");
     Statement forget2(db, "DELETE FROM finding WHERE analysis=?");
-    bool good = forget.run(analysis) && forget2.run(analysis);
+    bool good = forget.run(name(analysis)) && forget2.run(name(analysis));
     Statement f(db, "INSERT INTO finding VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     Statement v(db, "INSERT INTO evidence VALUES (?,?,?,?,?,?,?,?)");
     // In a damaged database a row of this id may belong to anybody.
@@ -1176,9 +1176,9 @@ Result<> Database::save_findings(const std::string& analysis, std::vector<Findin
     for (const Finding& r : findings) {
       good = good && clear.run(r.id) && clear2.run(r.id);
       nlohmann::json numbers = nlohmann::json::object();
-      for (const auto& [key, value] : r.numbers) numbers[key] = value;
-      good = good && f.run(r.id, ++position, r.analysis, name(r.outcome), r.subject.kind, r.subject.id, r.event_class, r.symptom, name(r.severity), name(r.role), name(r.scope), r.confidence,
-                           r.why, r.title, r.advice, r.action, r.start, r.end, r.uncertainty, r.count, numbers.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      for (const auto& [key, value] : numbers_of(r)) numbers[key] = value;
+      good = good && f.run(r.id, ++position, name(r.analysis), name(r.outcome), name(r.subject.kind), r.subject.id, r.event_class, name(r.symptom), name(r.severity), name(r.role), name(r.scope), r.confidence,
+                           r.why, r.title, r.advice, r.remedy, r.start, r.end, r.uncertainty, r.count, numbers.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
       std::int64_t n = 0;
       for (const Evidence& one : r.evidence) good = good && v.run(r.id, ++n, one.member, valid_utf8(one.path), one.line, one.offset, one.length, valid_utf8(one.excerpt));
     }
@@ -1186,10 +1186,10 @@ Result<> Database::save_findings(const std::string& analysis, std::vector<Findin
   });
 }
 
-Result<> Database::save_verdict(const std::string& action, const std::string& summary, const std::string& document) {
+Result<> Database::save_verdict(Action action, const std::string& summary, const std::string& document) {
   return impl_->transaction("cannot store the verdict", [&] {
     Statement s(impl_->db.get(), "INSERT OR REPLACE INTO verdict VALUES (1,?,?,?)");
-    return s.run(action, valid_utf8(summary), document);
+    return s.run(name(action), valid_utf8(summary), document);
   });
 }
 
@@ -1201,13 +1201,13 @@ std::vector<Finding> Database::findings() const {
   while (s.next()) {
     Finding f;
     f.id = s.text();
-    f.analysis = s.text();
+    f.analysis = term_named<Analysis>(s.text()).value_or(Analysis::none);
     const std::string outcome = s.text();
     f.outcome = outcome == "fired" ? Outcome::fired : outcome == "ruled_out" ? Outcome::ruled_out : Outcome::not_enough_evidence;
-    f.subject.kind = s.text();
+    f.subject.kind = term_named<SubjectKind>(s.text()).value_or(SubjectKind::job);
     f.subject.id = s.text();
     f.event_class = s.text();
-    f.symptom = s.text();
+    f.symptom = term_named<Symptom>(s.text()).value_or(Symptom::none);
     f.severity = severity_named(s.text()).value_or(Severity::info);
     f.role = role_named(s.text()).value_or(Role::advice);
     f.scope = scope_named(s.text()).value_or(Scope::host_local);
@@ -1215,14 +1215,17 @@ std::vector<Finding> Database::findings() const {
     f.why = s.text();
     f.title = s.text();
     f.advice = s.text();
-    f.action = s.text();
+    f.remedy = s.text();
     f.start = s.maybe_integer();
     f.end = s.maybe_integer();
     f.uncertainty = s.integer();
     f.count = static_cast<std::uint64_t>(s.integer());
+    std::map<std::string, std::string> words;
     const auto numbers = nlohmann::json::parse(s.text(), nullptr, false);
     if (numbers.is_object())
-      for (const auto& [key, value] : numbers.items()) f.numbers.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+      for (const auto& [key, value] : numbers.items()) words.emplace(key, value.is_string() ? value.get<std::string>() : value.dump());
+    f.facts = facts_named(f.analysis, words);
+    f.figures.assign(words.begin(), words.end());
     v.bind(f.id);
     while (v.next()) {
       Evidence e;
@@ -1240,9 +1243,9 @@ std::vector<Finding> Database::findings() const {
   return out;
 }
 
-std::string Database::verdict_action() const {
+std::optional<Action> Database::verdict_action() const {
   Statement s(impl_->db.get(), "SELECT action FROM verdict");
-  return s.next() ? s.text() : std::string();
+  return s.next() ? term_named<Action>(s.text()) : std::nullopt;
 }
 
 std::optional<std::string> Database::verdict() const {

@@ -109,12 +109,12 @@ class Database {
   // Results in.
   Result<> save_resolution(const Resolution& resolution);
   // Ids that repeat are made unique first.
-  Result<> save_findings(const std::string& analysis, std::vector<Finding>& findings);
-  Result<> save_verdict(const std::string& action, const std::string& summary, const std::string& document);
+  Result<> save_findings(Analysis analysis, std::vector<Finding>& findings);
+  Result<> save_verdict(Action action, const std::string& summary, const std::string& document);
   // Results out.
   std::vector<Finding> findings() const;
   std::optional<std::string> verdict() const;
-  std::string verdict_action() const;   // "" without a verdict
+  std::optional<Action> verdict_action() const;
 
  private:
   struct Impl;

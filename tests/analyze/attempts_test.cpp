@@ -106,14 +106,14 @@ TEST(Attempts, OfTheManifestHaveStepsMeasuresAndSigns) {
   EXPECT_EQ(all[1].before, (std::vector<Tried>{{Measure::evict, {"a2"}, "", {}, true}}));
   EXPECT_EQ(all[2].before, (std::vector<Tried>{{Measure::reattempt, {}, "", {}, false}, {Measure::rollback, {}, "v0", {}, true}}));
   ASSERT_EQ(all[0].roots.size(), 1u);
-  EXPECT_EQ(all[0].roots[0].subject, (Subject{"host", "a2"}));
+  EXPECT_EQ(all[0].roots[0].subject, (Subject{SubjectKind::host, "a2"}));
   EXPECT_TRUE(all[1].roots.empty());
 
   // An earlier verdict on the second attempt, whose answer the manifest knows better; and one before all of them.
   PastFailure verdict, old;
   verdict.name = "the incident of b.db";
   verdict.start = verdict.end = kNoon + 7000 * kSecond;
-  verdict.roots.push_back({"NaN value", "train_nan", {"job", "job"}, true});
+  verdict.roots.push_back({Symptom::nan_value, "train_nan", {SubjectKind::job, "job"}, true});
   verdict.answers.push_back({Measure::checks, {}, "", {}, false});
   old.name = "the incident of a.db";
   old.end = kNoon - 7000 * kSecond;

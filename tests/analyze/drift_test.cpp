@@ -49,7 +49,7 @@ TEST(Drift, TheHostsOutsideOfTheMajorityAreNamed) {
   EXPECT_EQ(f.id, "drift/driver_version");
   EXPECT_EQ(f.outcome, Outcome::fired);
   EXPECT_EQ(f.role, Role::confirmation) << "a difference accuses nobody";
-  EXPECT_EQ(f.subject, (Subject{"config", "driver_version"}));
+  EXPECT_EQ(f.subject, (Subject{SubjectKind::config, "driver_version"}));
   EXPECT_EQ(f.hosts, (std::vector<std::string>{"n5", "n6"}));
   EXPECT_EQ(f.why, "5 of 7 hosts have driver 550.90.07; 550.54.15 on n5 and n6.");
   ASSERT_EQ(f.evidence.size(), 3u);

@@ -55,7 +55,7 @@ TEST(Hang, StepsAfterTheDumpsSayThatTheJobMoved) {
 
 Signal timed_out(std::int64_t rank) {
   Signal s;
-  s.meaning.symptom = "Job Hang";
+  s.meaning.symptom = Symptom::job_hang;
   s.meaning.role = Role::cascade;
   s.rank = rank;
   s.start = kDumped;
@@ -133,7 +133,7 @@ TEST(Hang, TheOneTrainerThatIsStoppedOrDeadIsWaitedFor) {
   for (const char* state : {"Tl", "Z", "Dl"}) {
     const auto found = listed({"Rl", "Sl", "Rl", "Rl", state, "Rl"});
     ASSERT_EQ(found.size(), 1u) << state;
-    EXPECT_EQ(found[0].subject, (Subject{"host", "node-1"})) << state;
+    EXPECT_EQ(found[0].subject, (Subject{SubjectKind::host, "node-1"})) << state;
     EXPECT_EQ(found[0].event_class, "hang/host_stopped");
     EXPECT_LT(found[0].confidence, 0.7) << "one look at a process is one source";
     EXPECT_EQ(found[0].evidence.size(), 1u);

@@ -7,13 +7,13 @@ namespace {
 
 using namespace culprit;
 
-Finding finding(const char* id, const char* analysis, Role role, std::vector<std::int64_t> ranks) {
+Finding finding(const char* id, Analysis analysis, Role role, std::vector<std::int64_t> ranks) {
   Finding f;
   f.id = id;
   f.analysis = analysis;
   f.role = role;
   f.severity = Severity::critical;
-  f.subject = {"job", "job"};
+  f.subject = {SubjectKind::job, "job"};
   f.ranks = std::move(ranks);
   return f;
 }
@@ -36,11 +36,11 @@ analyze::Facts eight_ranks() {
 
 TEST(RankMap, TakesTheWorst) {
   Verdict verdict;
-  verdict.targets.push_back({{"host", "b"}, 0.9, {"xid"}});
+  verdict.targets.push_back({{SubjectKind::host, "b"}, 0.9, {"xid"}});
   const std::vector<Finding> findings = {
-      finding("xid", "classify", Role::root, {2}), finding("oom", "classify", Role::root, {3}),
-      finding("lost", "classify", Role::cascade, {0, 1, 2, 3, 4}),
-      finding("end", "classify", Role::teardown, {0, 5, -1, 99})};
+      finding("xid", Analysis::classify, Role::root, {2}), finding("oom", Analysis::classify, Role::root, {3}),
+      finding("lost", Analysis::classify, Role::cascade, {0, 1, 2, 3, 4}),
+      finding("end", Analysis::classify, Role::teardown, {0, 5, -1, 99})};
   const RankMap map = analyze::rank_map(eight_ranks(), {}, findings, verdict);
   using Ranks = std::vector<std::int64_t>;
   EXPECT_EQ(map.total, 8);
@@ -56,14 +56,14 @@ TEST(RankMap, TakesTheWorst) {
 
 TEST(RankMap, NamesWhoStoppedAndWhoIsSlow) {
   Verdict verdict;
-  verdict.targets.push_back({{"rank", "5"}, 0.9, {"hang/rank/5", "slow/1"}});
-  Finding hang = finding("hang/rank/5", "hang", Role::root, {});
-  hang.subject = {"rank", "5"};
-  Finding ruled_out = finding("hang/rank/1", "hang", Role::root, {1});
+  verdict.targets.push_back({{SubjectKind::rank, "5"}, 0.9, {"hang/rank/5", "slow/1"}});
+  Finding hang = finding("hang/rank/5", Analysis::hang, Role::root, {});
+  hang.subject = {SubjectKind::rank, "5"};
+  Finding ruled_out = finding("hang/rank/1", Analysis::hang, Role::root, {1});
   ruled_out.outcome = Outcome::ruled_out;
   const std::vector<Finding> findings = {hang, ruled_out,
-                                         finding("slow/1", "slow", Role::confirmation, {4}),
-                                         finding("silence/3", "silence", Role::root, {3})};
+                                         finding("slow/1", Analysis::slow, Role::confirmation, {4}),
+                                         finding("silence/3", Analysis::silence, Role::root, {3})};
   const RankMap map = analyze::rank_map(eight_ranks(), {}, findings, verdict);
   using Ranks = std::vector<std::int64_t>;
   EXPECT_EQ(of(map, RankState::stopped), Ranks({5}));

@@ -33,7 +33,7 @@ TEST(RootDiag, ACascadeTwoSecondsLaterDoesNotHideTheFirst) {
   const auto found = judged(kCascade);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].outcome, Outcome::fired);
-  EXPECT_EQ(found[0].subject, (Subject{"host", "d"}));
+  EXPECT_EQ(found[0].subject, (Subject{SubjectKind::host, "d"}));
   std::vector<Broken> turned(kCascade.rbegin(), kCascade.rend());
   EXPECT_EQ(judged(turned).at(0).subject, found[0].subject) << "the order of the lines changes nothing";
 }
@@ -41,7 +41,7 @@ TEST(RootDiag, ACascadeTwoSecondsLaterDoesNotHideTheFirst) {
 // Five of ten come first by accident in one of 252 orders, whatever each clock is worth.
 TEST(RootDiag, WhereClocksCannotTellThePauseTheOrderOfManyDoes) {
   const Finding f = judged(kCascade, 3 * kSecond).at(0);
-  EXPECT_EQ(f.subject, (Subject{"host", "d"}));
+  EXPECT_EQ(f.subject, (Subject{SubjectKind::host, "d"}));
   EXPECT_LE(f.confidence, 0.75);
 }
 

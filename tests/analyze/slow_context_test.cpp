@@ -14,8 +14,9 @@ namespace {
 constexpr Nanoseconds kBegin = 1'700'000'000 * kSecond;
 
 std::string number(const Finding& f, const std::string& key) {
-  for (const auto& [k, v] : f.numbers) if (k == key) return v;
-  return "";
+  const auto all = numbers_of(f);
+  const auto it = all.find(key);
+  return it == all.end() ? "" : it->second;
 }
 
 struct Job {
@@ -56,7 +57,7 @@ TEST(WhatIfFindings, SayWhoExplainsHowMuch) {
   EXPECT_EQ(f.outcome, Outcome::fired);
   EXPECT_EQ(f.role, Role::advice);
   EXPECT_EQ(f.severity, Severity::info) << "shares accuse nobody";
-  EXPECT_EQ(f.subject.kind, "job");
+  EXPECT_EQ(f.subject.kind, SubjectKind::job);
   EXPECT_GT(std::strtod(number(f, "rank_5").c_str(), nullptr), 0.9);
   EXPECT_EQ(number(f, "rank_3"), "");
   EXPECT_GT(std::strtod(number(f, "kind_compute").c_str(), nullptr), 0.9);
@@ -138,7 +139,7 @@ TEST(MetricStalls, TrafficAtZeroUntilTheEndIsAHint) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].outcome, Outcome::fired);
   EXPECT_EQ(found[0].role, Role::advice);
-  EXPECT_EQ(found[0].subject.kind, "job") << "a hint names nobody";
+  EXPECT_EQ(found[0].subject.kind, SubjectKind::job) << "a hint names nobody";
   EXPECT_NE(found[0].title.find("8 of 8"), std::string::npos) << found[0].title;
   EXPECT_TRUE(stall_findings(facts, traffic(8, 3, "port_xmit_data", -1), catalogue, kNoPoints).empty()) << "three of eight: no job hangs on three machines";
   EXPECT_TRUE(stall_findings(facts, traffic(8, 0, "port_xmit_data", -1), catalogue, kNoPoints).empty());

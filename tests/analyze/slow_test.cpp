@@ -93,8 +93,9 @@ OutlierReport metrics(std::vector<MetricOutlier> outliers) {
 }
 
 std::string number(const Finding& f, const std::string& key) {
-  for (const auto& [k, v] : f.numbers) if (k == key) return v;
-  return "";
+  const auto all = numbers_of(f);
+  const auto it = all.find(key);
+  return it == all.end() ? "" : it->second;
 }
 
 TEST(Slow, AnAttemptThatBeganSlowDidNotBeginInTheOneBefore) {
@@ -116,7 +117,7 @@ TEST(Slow, TheMetricOfAMachineAndTheOwnWorkOfItsRankMakeOneSureSuspect) {
   const JobSteps s = steps(600, 200, 600);
   const auto found = slow_findings(facts, s, pace(s), std::vector{own(11)}, metrics({outlier("gpu_sm_clock", "node-1/gpu3", "node-1", s.time[205], s.time[599])}), {});
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].subject, (Subject{"rank", "11"}));
+  EXPECT_EQ(found[0].subject, (Subject{SubjectKind::rank, "11"}));
   EXPECT_EQ(found[0].host, "node-1");
   EXPECT_GE(found[0].confidence, 0.9);
   EXPECT_EQ(number(found[0], "hardware"), "1");
@@ -127,26 +128,26 @@ TEST(Slow, TheMetricOfAMachineAndTheOwnWorkOfItsRankMakeOneSureSuspect) {
 // Rounds of stacks that were taken while it was slow point to a parallel group.
 TEST(Slow, StacksThatAreTheExceptionInMostLooksAreALead) {
   Finding group;
-  group.analysis = "stacks";
+  group.analysis = Analysis::stacks;
   group.id = "stacks/slow/tp/2";
   group.outcome = Outcome::fired;
   group.event_class = "slow_group";
-  group.subject = {"group", "tp/2"};
+  group.subject = {SubjectKind::group, "tp/2"};
   group.ranks = {10, 11};
   group.hosts = {"node-1"};
-  group.numbers = {{"flags", "4"}, {"rounds", "5"}};
+  group.facts = OddStackFacts{4, 5};
   const Facts facts = job(4, 8);
   const JobSteps s = steps(600, 200, 600);
   const auto alone = slow_findings(facts, s, pace(s), {}, {}, std::vector{group});
   ASSERT_EQ(alone.size(), 1u);
-  EXPECT_EQ(alone[0].subject, (Subject{"host", "node-1"}));
+  EXPECT_EQ(alone[0].subject, (Subject{SubjectKind::host, "node-1"}));
   EXPECT_EQ(alone[0].ranks, (std::vector<std::int64_t>{10, 11}));
   EXPECT_LT(alone[0].confidence, 0.7) << "one source";
   const auto both = slow_findings(facts, s, pace(s), std::vector{own(11)}, {}, std::vector{group});
-  EXPECT_EQ(both.at(0).subject, (Subject{"rank", "11"}));
+  EXPECT_EQ(both.at(0).subject, (Subject{SubjectKind::rank, "11"}));
   EXPECT_GE(both.at(0).confidence, 0.9);
   const JobSteps over = steps(600, 200, 300);
-  EXPECT_EQ(slow_findings(facts, over, pace(over), {}, {}, std::vector{group}).at(0).subject.kind, "job") << "they were taken when it was over";
+  EXPECT_EQ(slow_findings(facts, over, pace(over), {}, {}, std::vector{group}).at(0).subject.kind, SubjectKind::job) << "they were taken when it was over";
 }
 
 TEST(Slow, AMetricThatWasOddAllTheTimeExplainsNoInterval) {
@@ -154,7 +155,7 @@ TEST(Slow, AMetricThatWasOddAllTheTimeExplainsNoInterval) {
   const JobSteps s = steps(2000, 1000, 1300);
   const auto found = slow_findings(facts, s, pace(s), {}, metrics({outlier("gpu_temperature", "node-2/gpu0", "node-2", s.time[0], s.time[1999])}), {});
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].subject.kind, "job");
+  EXPECT_EQ(found[0].subject.kind, SubjectKind::job);
   EXPECT_FALSE(found[0].host);
 }
 
@@ -163,7 +164,7 @@ TEST(Slow, AnotherGpuOfTheMachineIsAnotherSuspect) {
   const JobSteps s = steps(600, 200, 600);
   const auto found = slow_findings(facts, s, pace(s), std::vector{own(11)}, metrics({outlier("gpu_sm_clock", "node-1/gpu5", "node-1", s.time[205], s.time[599])}), {});
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].subject, (Subject{"rank", "11"}));
+  EXPECT_EQ(found[0].subject, (Subject{SubjectKind::rank, "11"}));
   EXPECT_LT(found[0].confidence, 0.9);
 }
 
@@ -172,7 +173,7 @@ TEST(Slow, TwoMachinesThatStandOutAlikeAreNotAccused) {
   const JobSteps s = steps(600, 200, 600);
   const auto found = slow_findings(facts, s, pace(s), {}, metrics({outlier("gpu_sm_clock", "node-1/gpu5", "node-1", s.time[205], s.time[599]), outlier("gpu_sm_clock", "node-9/gpu5", "node-9", s.time[205], s.time[599])}), {});
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].subject.kind, "job");
+  EXPECT_EQ(found[0].subject.kind, SubjectKind::job);
   EXPECT_NE(found[0].why.find("node-9/gpu5"), std::string::npos);
 }
 
@@ -181,10 +182,10 @@ TEST(Slow, AThermalEventInsideTheIntervalNamesTheMachineAndOneBeforeDoesNot) {
   const JobSteps s = steps(600, 200, 600);
   Finding event;
   event.id = "classify/thermal/node-3";
-  event.analysis = "classify";
-  event.subject = {"host", "node-3"};
+  event.analysis = Analysis::classify;
+  event.subject = {SubjectKind::host, "node-3"};
   event.host = "node-3";
-  event.symptom = "Thermal";
+  event.symptom = Symptom::thermal;
   event.severity = Severity::warning;
   event.title = "a GPU slowed down by heat";
   event.start = s.time[198];

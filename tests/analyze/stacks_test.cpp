@@ -182,7 +182,7 @@ TEST(Stacks, TheRankInNoCollectiveIsTheCause) {
   const auto fired = std::find_if(findings.begin(), findings.end(), [](const Finding& f) { return f.id == "stacks/sink/rank/5"; });
   ASSERT_NE(fired, findings.end());
   EXPECT_EQ(fired->outcome, Outcome::fired);
-  EXPECT_EQ(fired->subject, (Subject{"rank", "5"}));
+  EXPECT_EQ(fired->subject, (Subject{SubjectKind::rank, "5"}));
   EXPECT_GE(fired->confidence, 0.65);
   ASSERT_FALSE(fired->evidence.empty());
   EXPECT_EQ(fired->evidence[0].path, "stacks/rank5.txt");
@@ -327,7 +327,7 @@ TEST(Stacks, ProcessesOfOneConsoleAreToldApartByTheirMainThreads) {
   EXPECT_TRUE(report.sinks[0].ranks.empty());
   EXPECT_EQ(report.sinks[0].waiting, 3u);
   const auto findings = stack_findings(report, kit.facts, {});
-  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.id == "stacks/sink/process" && f.subject.kind == "code"; }));
+  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.id == "stacks/sink/process" && f.subject.kind == SubjectKind::code; }));
 }
 
 // Five looks, in every way in which collectors lay them out.
@@ -350,10 +350,10 @@ TEST(Stacks, StorageOnManyHostsIsTheStorage) {
   const StackReport report = aggregate_stacks(kit.facts, t, kHang);
   EXPECT_EQ(report.storage_hosts, (std::vector<std::string>{"node-1", "node-3", "node-6"}));
   const auto findings = stack_findings(report, kit.facts, t);
-  const auto storage = std::find_if(findings.begin(), findings.end(), [](const Finding& f) { return f.subject.kind == "storage"; });
+  const auto storage = std::find_if(findings.begin(), findings.end(), [](const Finding& f) { return f.subject.kind == SubjectKind::storage; });
   ASSERT_NE(storage, findings.end());
   EXPECT_EQ(storage->subject.id, "torch.save in save_checkpoint (checkpointing.py:44)");
-  for (const Finding& f : findings) EXPECT_NE(f.subject.kind, "rank") << f.id;
+  for (const Finding& f : findings) EXPECT_NE(f.subject.kind, SubjectKind::rank) << f.id;
 }
 
 TEST(Stacks, ABusyWorkerIsTheCauseNotItsTrainer) {

@@ -150,18 +150,18 @@ std::vector<Finding> stuck_within(const Facts& facts) {
 }
 
 TEST(Standstill, AnOperationThatAllJoinedStandsAfterAMinute) {
-  const auto standing = [](const Finding& f) { return std::find(f.numbers.begin(), f.numbers.end(), std::pair<std::string, std::string>{"standing", "1"}) != f.numbers.end(); };
+  const auto standing = [](const Finding& f) { return std::get<HangFacts>(f.facts).standing; };
   Facts facts = dumps(16, 200 * kSecond);
   for (CollectiveSample& c : facts.collectives) c.row.timeout_ms = 600'000;
   const auto proven = stuck_within(facts);
   ASSERT_EQ(proven.size(), 1u);
-  EXPECT_EQ(proven[0].subject, (Subject{"host", "node-b"}));
+  EXPECT_EQ(proven[0].subject, (Subject{SubjectKind::host, "node-b"}));
   EXPECT_TRUE(standing(proven[0]));
   EXPECT_GT(proven[0].confidence, 0.8);
   EXPECT_NE(proven[0].why.find("made 3 min after"), std::string::npos) << proven[0].why;
   const auto open = stuck_within(dumps(16, -1));
   ASSERT_EQ(open.size(), 1u);
-  EXPECT_EQ(open[0].subject, (Subject{"host", "node-b"}));
+  EXPECT_EQ(open[0].subject, (Subject{SubjectKind::host, "node-b"}));
   EXPECT_FALSE(standing(open[0]));
 }
 

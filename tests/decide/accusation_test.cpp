@@ -20,25 +20,25 @@ struct Kind {
   Scope scope;
   CauseKind cause;
   Origin origin;
-  const char* symptom;
+  Symptom symptom;
 };
 constexpr Kind kKinds[] = {
-    {"gpu_xid/79", Severity::critical, Role::root, Scope::host_local, CauseKind::machine, Origin::kernel, "GPU Unavailable"},
-    {"ib_link_down", Severity::critical, Role::root, Scope::host_local, CauseKind::machine, Origin::kernel, "Infiniband Error"},
-    {"net_link_down", Severity::warning, Role::root, Scope::host_local, CauseKind::network, Origin::kernel, "Infiniband Error"},
-    {"host_oom_kernel", Severity::critical, Role::root, Scope::host_local, CauseKind::resource, Origin::kernel, "CPU OOM"},
-    {"fs_nfs_not_responding", Severity::warning, Role::root, Scope::shared, CauseKind::shared, Origin::kernel, "Filesystem Mount"},
-    {"nccl_segfault", Severity::critical, Role::root, Scope::host_local, CauseKind::crash, Origin::kernel, "CUDA Error"},
-    {"py_user_error", Severity::critical, Role::root, Scope::user_code, CauseKind::program, Origin::any, "Code/Data Adjustment"},
-    {"address_in_use", Severity::critical, Role::root, Scope::host_local, CauseKind::environment, Origin::any, "None"},
-    {"nccl_watchdog_timeout", Severity::distributed, Role::cascade, Scope::job_wide, CauseKind::none, Origin::any, "Job Hang"},
-    {"nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, CauseKind::none, Origin::any, "None"},
-    {"scheduler_teardown", Severity::distributed, Role::teardown, Scope::job_wide, CauseKind::none, Origin::any, "None"},
+    {"gpu_xid/79", Severity::critical, Role::root, Scope::host_local, CauseKind::machine, Origin::kernel, Symptom::gpu_unavailable},
+    {"ib_link_down", Severity::critical, Role::root, Scope::host_local, CauseKind::machine, Origin::kernel, Symptom::infiniband_error},
+    {"net_link_down", Severity::warning, Role::root, Scope::host_local, CauseKind::network, Origin::kernel, Symptom::infiniband_error},
+    {"host_oom_kernel", Severity::critical, Role::root, Scope::host_local, CauseKind::resource, Origin::kernel, Symptom::cpu_oom},
+    {"fs_nfs_not_responding", Severity::warning, Role::root, Scope::shared, CauseKind::shared, Origin::kernel, Symptom::filesystem_mount},
+    {"nccl_segfault", Severity::critical, Role::root, Scope::host_local, CauseKind::crash, Origin::kernel, Symptom::cuda_error},
+    {"py_user_error", Severity::critical, Role::root, Scope::user_code, CauseKind::program, Origin::any, Symptom::code_data_adjustment},
+    {"address_in_use", Severity::critical, Role::root, Scope::host_local, CauseKind::environment, Origin::any, Symptom::none},
+    {"nccl_watchdog_timeout", Severity::distributed, Role::cascade, Scope::job_wide, CauseKind::none, Origin::any, Symptom::job_hang},
+    {"nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, CauseKind::none, Origin::any, Symptom::none},
+    {"scheduler_teardown", Severity::distributed, Role::teardown, Scope::job_wide, CauseKind::none, Origin::any, Symptom::none},
 };
 
 Finding make(const Kind& kind, const std::string& host, std::optional<Nanoseconds> start, int number) {
   Finding f;
-  f.analysis = "classify";
+  f.analysis = Analysis::classify;
   f.event_class = kind.event_class;
   f.severity = kind.severity;
   f.role = kind.role;
@@ -47,7 +47,7 @@ Finding make(const Kind& kind, const std::string& host, std::optional<Nanosecond
   f.origin = kind.origin;
   f.symptom = kind.symptom;
   const bool job = kind.role != Role::root;
-  f.subject = job ? Subject{"job", "job"} : kind.scope == Scope::shared ? Subject{"storage", "remote storage"} : Subject{"host", host};
+  f.subject = job ? Subject{SubjectKind::job, "job"} : kind.scope == Scope::shared ? Subject{SubjectKind::storage, "remote storage"} : Subject{SubjectKind::host, host};
   f.host = host;
   f.hosts = {host};
   f.id = "classify/" + f.event_class + "/" + host + "/" + std::to_string(number);
@@ -82,7 +82,7 @@ rc::Gen<Case> stories() {
   });
 }
 
-bool accuses(const Verdict& v) { return v.action == "isolate" || v.action == "offline" || v.action == "repair"; }
+bool accuses(const Verdict& v) { return v.action == Action::isolate || v.action == Action::offline || v.action == Action::repair; }
 bool names(const Verdict& v, const std::string& host) {
   return std::any_of(v.targets.begin(), v.targets.end(), [&](const Target& t) { return t.subject.id == host || t.subject.id.rfind(host + "/", 0) == 0; });
 }
@@ -94,7 +94,7 @@ void expect_no_accusation_added(const Case& before, Finding added) {
   with.findings.push_back(std::move(added));
   const Verdict now = decide::decide(with);
   RC_ASSERT(!(accuses(now) && names(now, host)));
-  if (then.action == "none") RC_ASSERT(!accuses(now));
+  if (then.action == Action::none) RC_ASSERT(!accuses(now));
 }
 
 RC_GTEST_PROP(Accusation, AnUndatedLineOfAnInnocentHostAddsNone, ()) {
@@ -143,8 +143,8 @@ RC_GTEST_PROP(Accusation, TheOrderOfFindingsSaysNothing, ()) {
   const Verdict other = decide::decide(c);
   RC_ASSERT(one.action == other.action);
   std::vector<std::string> a, b;
-  for (const Target& t : one.targets) a.push_back(t.subject.kind + " " + t.subject.id);
-  for (const Target& t : other.targets) b.push_back(t.subject.kind + " " + t.subject.id);
+  for (const Target& t : one.targets) a.push_back(std::string(name(t.subject.kind)) + " " + t.subject.id);
+  for (const Target& t : other.targets) b.push_back(std::string(name(t.subject.kind)) + " " + t.subject.id);
   std::sort(a.begin(), a.end());
   std::sort(b.begin(), b.end());
   RC_ASSERT(a == b);

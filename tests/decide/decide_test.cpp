@@ -9,17 +9,17 @@ using namespace culprit;
 using decide::Case;
 
 
-Finding finding(std::string event_class, Severity severity, Role role, Scope scope, std::string host, std::optional<Nanoseconds> start, std::string symptom = "GPU Unavailable") {
+Finding finding(std::string event_class, Severity severity, Role role, Scope scope, std::string host, std::optional<Nanoseconds> start, Symptom symptom = Symptom::gpu_unavailable) {
   Finding f;
-  f.analysis = "classify";
+  f.analysis = Analysis::classify;
   f.event_class = std::move(event_class);
   f.severity = severity;
   f.role = role;
   f.scope = scope;
   if (role == Role::root)
     f.cause = scope == Scope::shared ? CauseKind::shared : scope == Scope::user_code ? CauseKind::program : severity == Severity::warning ? CauseKind::network : CauseKind::machine;
-  f.symptom = std::move(symptom);
-  f.subject = role == Role::cascade || role == Role::teardown ? Subject{"job", "job"} : Subject{"host", host};
+  f.symptom = symptom;
+  f.subject = role == Role::cascade || role == Role::teardown ? Subject{SubjectKind::job, "job"} : Subject{SubjectKind::host, host};
   if (!host.empty()) { f.host = host; f.hosts = {host}; }
   f.id = "classify/" + f.event_class + "/" + f.subject.id;
   f.start = f.end = start;
@@ -31,11 +31,11 @@ Finding finding(std::string event_class, Severity severity, Role role, Scope sco
 }
 
 Finding machine(std::string host, std::optional<Nanoseconds> start, std::string event_class = "gpu_xid/79") { return finding(std::move(event_class), Severity::critical, Role::root, Scope::host_local, std::move(host), start); }
-Finding timeouts(std::optional<Nanoseconds> start) { return finding("nccl_watchdog_timeout", Severity::distributed, Role::cascade, Scope::job_wide, "", start, "Job Hang"); }
+Finding timeouts(std::optional<Nanoseconds> start) { return finding("nccl_watchdog_timeout", Severity::distributed, Role::cascade, Scope::job_wide, "", start, Symptom::job_hang); }
 
 Finding exception(std::vector<std::int64_t> ranks, std::optional<Nanoseconds> start) {
-  Finding f = finding("py_user_error", Severity::critical, Role::root, Scope::user_code, "", start, "Code/Data Adjustment");
-  f.subject = {"code", "model.py:12"};
+  Finding f = finding("py_user_error", Severity::critical, Role::root, Scope::user_code, "", start, Symptom::code_data_adjustment);
+  f.subject = {SubjectKind::code, "model.py:12"};
   f.ranks = std::move(ranks);
   return f;
 }
@@ -52,98 +52,98 @@ Case job(std::vector<Finding> findings) {
 
 TEST(Ladder, ACriticalErrorBeforeTheTimeoutsIsolatesItsHost) {
   const Verdict v = decide::decide(job({machine("n07", 100 * kMinute), timeouts(110 * kMinute)}));
-  EXPECT_EQ(v.action, "isolate");
+  EXPECT_EQ(v.action, Action::isolate);
   ASSERT_EQ(v.targets.size(), 1u);
-  EXPECT_EQ(v.targets[0].subject, (Subject{"host", "n07"}));
+  EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::host, "n07"}));
 }
 
 TEST(Ladder, AnUndatedKernelLineAccusesNobodyByItself) {
   Finding undated = machine("n07", {});
   undated.origin = Origin::kernel;
   const Verdict v = decide::decide(job({undated, timeouts(110 * kMinute)}));
-  EXPECT_EQ(v.action, "investigate");
+  EXPECT_EQ(v.action, Action::investigate);
 
   // A rank of that machine reports a CUDA error: two sources.
   Finding cuda = finding("cuda_ecc_uncorrectable", Severity::critical, Role::confirmation, Scope::host_local, "n07", 100 * kMinute);
-  EXPECT_EQ(decide::decide(job({undated, cuda, timeouts(110 * kMinute)})).action, "isolate");
+  EXPECT_EQ(decide::decide(job({undated, cuda, timeouts(110 * kMinute)})).action, Action::isolate);
 }
 
 TEST(Ladder, AMachineThatHadNoPartInTheJobIsNotAccused) {
   Case c = job({machine("n99", 100 * kMinute), timeouts(110 * kMinute)});
   c.job_hosts = {"n01", "n02"};
-  EXPECT_EQ(decide::decide(c).action, "investigate");
+  EXPECT_EQ(decide::decide(c).action, Action::investigate);
 }
 
 TEST(Ladder, AJobThatEndedWellAccusesNobody) {
   Case c = job({machine("n07", 100 * kMinute)});
   c.exits = {{"torchrun", 0, {}, {}}};
-  EXPECT_EQ(decide::decide(c).action, "none");
+  EXPECT_EQ(decide::decide(c).action, Action::none);
   c.exits.clear();
   c.completed = true;
-  EXPECT_EQ(decide::decide(c).action, "none");
+  EXPECT_EQ(decide::decide(c).action, Action::none);
 }
 
 TEST(Ladder, AnAlertThatWasTakenBackIsRetriedOnce) {
   Finding flap = machine("n07", 100 * kMinute, "ib_link_down");
   flap.outcome = Outcome::ruled_out;
-  flap.symptom = "Infiniband Error";
+  flap.symptom = Symptom::infiniband_error;
   flap.transient = true;
   flap.alerts = {{100 * kMinute, 100 * kMinute + 4 * kSecond, {}, true}};
   Verdict v = decide::decide(job({flap, timeouts(100 * kMinute + 2 * kSecond)}));
-  EXPECT_EQ(v.action, "reattempt");
-  EXPECT_EQ(v.precision, "candidates") << "nobody is isolated";
+  EXPECT_EQ(v.action, Action::reattempt);
+  EXPECT_EQ(v.precision, Precision::candidates) << "nobody is isolated";
 
   // Nothing broke while it lasted: it explains nothing.
   v = decide::decide(job({flap, timeouts(110 * kMinute)}));
-  EXPECT_EQ(v.action, "investigate");
+  EXPECT_EQ(v.action, Action::investigate);
 }
 
 TEST(Ladder, ASetUpFailureIsRepaired) {
-  Finding busy = finding("address_in_use", Severity::critical, Role::root, Scope::host_local, "n01", {}, "None");
+  Finding busy = finding("address_in_use", Severity::critical, Role::root, Scope::host_local, "n01", {}, Symptom::none);
   busy.cause = CauseKind::environment;
-  busy.numbers = {{"message", "bind: Address already in use (port 29500)"}};
+  busy.facts = LineFacts{.message = "bind: Address already in use (port 29500)"};
   const Verdict v = decide::decide(job({busy}));
-  EXPECT_EQ(v.action, "repair");
+  EXPECT_EQ(v.action, Action::repair);
   EXPECT_NE(v.summary.find("29500"), std::string::npos);
 }
 
 TEST(Ladder, WithoutProofOfSuccessTheLogsOnlyEnd) {
   Case c = job({});
   c.exits.clear();
-  EXPECT_EQ(decide::decide(c).action, "investigate");
+  EXPECT_EQ(decide::decide(c).action, Action::investigate);
   c.last_iteration = 50;
-  EXPECT_EQ(decide::decide(c).action, "none") << "steps up to the end of the logs: it was running";
+  EXPECT_EQ(decide::decide(c).action, Action::none) << "steps up to the end of the logs: it was running";
   c.last_progress = 100 * kMinute;
   c.job_end = 120 * kMinute;
-  EXPECT_EQ(decide::decide(c).action, "investigate") << "lines for twenty minutes after the last step";
+  EXPECT_EQ(decide::decide(c).action, Action::investigate) << "lines for twenty minutes after the last step";
 }
 
 TEST(Ladder, AProcessKilledFromOutsideIsSaid) {
   Case c = job({});
   c.exits = {{"torchrun", -9, {}, {}, "n03", 12, true}};
   const Verdict v = decide::decide(c);
-  EXPECT_EQ(v.action, "investigate");
+  EXPECT_EQ(v.action, Action::investigate);
   EXPECT_NE(v.summary.find("Rank 12 on n03 was ended by SIGKILL"), std::string::npos) << v.summary;
 }
 
 TEST(Ladder, ACriticalErrorAfterTheFirstFailureElsewhereIsAConsequence) {
   const Verdict v = decide::decide(job({machine("n07", 104 * kMinute), exception({3}, 100 * kMinute)}));
-  EXPECT_EQ(v.action, "rollback");
-  for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, "host");
+  EXPECT_EQ(v.action, Action::rollback);
+  for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
 }
 
 TEST(Ladder, AnErrorThatTheJobSurvivedIsNotItsEnd) {
   Case c = job({machine("n07", 10 * kMinute), timeouts(110 * kMinute)});
   c.last_progress = 100 * kMinute;
-  EXPECT_NE(decide::decide(c).action, "isolate");
+  EXPECT_NE(decide::decide(c).action, Action::isolate);
 }
 
 TEST(Ladder, TheSameFaultOnManyHostsAtOnceIsShared) {
   std::vector<Finding> all{timeouts(110 * kMinute)};
   for (int i = 0; i < 6; ++i) all.push_back(machine("n0" + std::to_string(i), 100 * kMinute + i * kSecond, "ib_link_down"));
   const Verdict v = decide::decide(job(all));
-  EXPECT_EQ(v.action, "repair");
-  for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, "host");
+  EXPECT_EQ(v.action, Action::repair);
+  for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
 }
 
 TEST(Ladder, ASwitchOfTheManifestIsNamed) {
@@ -151,71 +151,71 @@ TEST(Ladder, ASwitchOfTheManifestIsNamed) {
   std::vector<std::string> below;
   for (int i = 0; i < 6; ++i) {
     all.push_back(machine("n0" + std::to_string(i), 100 * kMinute, "ib_link_down"));
-    all.back().symptom = "Infiniband Error";
+    all.back().symptom = Symptom::infiniband_error;
     below.push_back("n0" + std::to_string(i));
   }
   Case c = job(all);
   c.switches = {{"tor-1", below}, {"tor-2", {"n10", "n11"}}};
   const Verdict v = decide::decide(c);
   ASSERT_EQ(v.targets.size(), 1u);
-  EXPECT_EQ(v.targets[0].subject, (Subject{"switch", "tor-1"}));
+  EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::network_switch, "tor-1"}));
 }
 
 TEST(Ladder, NoReporterAtAllIsNoEvidence) {
   // "At most two hosts report" holds for none; Aegis' algorithm as printed would isolate an empty list.
   const Verdict v = decide::decide(job({}));
-  EXPECT_NE(v.action, "isolate");
+  EXPECT_NE(v.action, Action::isolate);
   EXPECT_TRUE(v.targets.empty());
 }
 
 TEST(Ladder, TwoReportersAmongManyAreIsolated) {
-  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "", 100 * kMinute, "None");
+  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "", 100 * kMinute, Symptom::none);
   f.host = "n01";
   f.hosts = {"n01", "n02"};
   const Verdict v = decide::decide(job({f}));
-  EXPECT_EQ(v.action, "isolate");
-  EXPECT_EQ(v.precision, "candidates");
+  EXPECT_EQ(v.action, Action::isolate);
+  EXPECT_EQ(v.precision, Precision::candidates);
   EXPECT_EQ(v.targets.size(), 2u);
 }
 
 TEST(Ladder, TwoReportersOfTwoAreNobody) {
-  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "", 100 * kMinute, "None");
+  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "", 100 * kMinute, Symptom::none);
   f.hosts = {"n01", "n02"};
   Case c = job({f});
   c.hosts = c.hosts_with_output = 2;
-  EXPECT_NE(decide::decide(c).action, "isolate");
+  EXPECT_NE(decide::decide(c).action, Action::isolate);
 }
 
 TEST(Ladder, AFinishedJobAccusesNobody) {
   Case c = job({finding("host_mce", Severity::warning, Role::root, Scope::host_local, "n03", 50 * kMinute)});
   c.exits = {{"shell", 0, {}, {}}};
-  EXPECT_EQ(decide::decide(c).action, "none");
+  EXPECT_EQ(decide::decide(c).action, Action::none);
 }
 
 Finding undecided(std::string lead) {
   Finding f;
-  f.analysis = "hang";
+  f.analysis = Analysis::hang;
   f.id = "hang/none";
   f.outcome = Outcome::not_enough_evidence;
-  f.subject = {"job", "job"};
+  f.subject = {SubjectKind::job, "job"};
   f.why = "one snapshot does not tell whether the job stood still";
-  if (!lead.empty()) f.numbers.emplace_back("lead", std::move(lead));
+  f.facts = UndecidedHangFacts{std::move(lead)};
   return f;
 }
 
 Finding stuck_on(std::string host, bool standing, double confidence) {
   Finding f;
-  f.analysis = "hang";
+  f.analysis = Analysis::hang;
   f.event_class = "hang/network";
-  f.symptom = "Job Hang";
+  f.symptom = Symptom::job_hang;
   f.id = "hang/host/" + host;
-  f.subject = {"host", host};
+  f.subject = {SubjectKind::host, host};
   f.host = host;
   f.hosts = {host};
   f.ranks = {8, 9, 10, 11};
   f.confidence = confidence;
   f.why = "all 4 ranks are in it and none of them finishes";
-  f.numbers = {{"group", "TENSOR_MODEL_PARALLEL_GROUP 7"}, {"operation", "all_gather"}, {"ranks", "8-11"}, {"standing", standing ? "1" : "0"}, {"within", "1"}};
+  f.facts = HangFacts{.kind = StopKind::network, .group = "TENSOR_MODEL_PARALLEL_GROUP 7", .operation = "all_gather", .ranks = "8-11", .standing = standing, .within = true};
   return f;
 }
 
@@ -225,16 +225,16 @@ TEST(Ladder, AGroupThatStandsWithinOneMachineIsolatesItOnlyWhenTheHangIsProven) 
   c.hosts = 8;
   c.has_recorder = true;
   const Verdict proven = decide::decide(c);
-  EXPECT_EQ(proven.action, "isolate");
+  EXPECT_EQ(proven.action, Action::isolate);
   ASSERT_FALSE(proven.targets.empty());
-  EXPECT_EQ(proven.targets[0].subject, (Subject{"host", "n03"}));
+  EXPECT_EQ(proven.targets[0].subject, (Subject{SubjectKind::host, "n03"}));
   // The ranks talk over NVLink there; the network has nothing to do with it.
   EXPECT_EQ(proven.summary.find("network"), std::string::npos) << proven.summary;
   for (const NextStep& n : proven.next) EXPECT_EQ(n.text.find("ibstat"), std::string::npos) << n.text;
   c.findings = {stuck_on("n03", false, 0.75)};
-  EXPECT_EQ(decide::decide(c).action, "checks");
+  EXPECT_EQ(decide::decide(c).action, Action::checks);
   c.findings = {stuck_on("n03", true, 0.5)};
-  EXPECT_EQ(decide::decide(c).action, "checks") << "less sure than three in five";
+  EXPECT_EQ(decide::decide(c).action, Action::checks) << "less sure than three in five";
   c.findings = {stuck_on("n03", true, 0.84), stuck_on("n05", true, 0.84)};
   const Verdict two = decide::decide(c);
   EXPECT_NE(two.summary.find("n03 and n05"), std::string::npos) << two.summary;
@@ -242,10 +242,10 @@ TEST(Ladder, AGroupThatStandsWithinOneMachineIsolatesItOnlyWhenTheHangIsProven) 
 
 Finding odd_metric(std::string host, std::string event_class) {
   Finding f;
-  f.analysis = "outliers";
+  f.analysis = Analysis::outliers;
   f.id = "outliers/rdma/" + host;
   f.event_class = std::move(event_class);
-  f.subject = {"host", host};
+  f.subject = {SubjectKind::host, host};
   f.host = host;
   f.hosts = {host};
   f.confidence = 0.75;
@@ -255,22 +255,22 @@ Finding odd_metric(std::string host, std::string event_class) {
 
 TEST(Ladder, AGroupThatStandsAndAnOddNetworkOfOneOfItsMachinesAreTwoSources) {
   Finding group = stuck_on("", true, 0.5);
-  group.subject = {"group", "DATA_PARALLEL_GROUP 2"};
+  group.subject = {SubjectKind::group, "DATA_PARALLEL_GROUP 2"};
   group.host.reset();
   group.hosts = {"n01", "n02", "n03"};
-  group.numbers = {{"group", "DATA_PARALLEL_GROUP 2"}, {"operation", "all_gather"}, {"standing", "1"}, {"within", "0"}};
+  group.facts = HangFacts{.kind = StopKind::network, .group = "DATA_PARALLEL_GROUP 2", .operation = "all_gather", .standing = true};
   Case c;
   c.hosts = 8;
   c.has_recorder = true;
   c.findings = {group, odd_metric("n02", "network/rdma_retransmissions")};
   const Verdict v = decide::decide(c);
-  EXPECT_EQ(v.action, "isolate");
-  EXPECT_EQ(v.targets.at(0).subject, (Subject{"host", "n02"}));
+  EXPECT_EQ(v.action, Action::isolate);
+  EXPECT_EQ(v.targets.at(0).subject, (Subject{SubjectKind::host, "n02"}));
   const auto checks = [&](std::vector<Finding> findings) { c.findings = std::move(findings); return decide::decide(c).action; };
-  EXPECT_EQ(checks({group}), "checks");
-  EXPECT_EQ(checks({group, odd_metric("n02", "network/x"), odd_metric("n03", "network/x")}), "checks") << "two of them stand out";
-  EXPECT_EQ(checks({group, odd_metric("n07", "network/x")}), "checks") << "no machine of the group";
-  EXPECT_EQ(checks({group, odd_metric("n02", "compute/x")}), "checks") << "its waiting GPU is odd, too";
+  EXPECT_EQ(checks({group}), Action::checks);
+  EXPECT_EQ(checks({group, odd_metric("n02", "network/x"), odd_metric("n03", "network/x")}), Action::checks) << "two of them stand out";
+  EXPECT_EQ(checks({group, odd_metric("n07", "network/x")}), Action::checks) << "no machine of the group";
+  EXPECT_EQ(checks({group, odd_metric("n02", "compute/x")}), Action::checks) << "its waiting GPU is odd, too";
 }
 
 TEST(Ladder, DumpsAloneAreNoCleanBillOfHealth) {
@@ -278,7 +278,7 @@ TEST(Ladder, DumpsAloneAreNoCleanBillOfHealth) {
   c.findings = {undecided("rank 9 (own code)")};
   c.has_stacks = true;
   const Verdict v = decide::decide(c);
-  EXPECT_EQ(v.action, "investigate");
+  EXPECT_EQ(v.action, Action::investigate);
   EXPECT_TRUE(v.targets.empty()) << "nobody is accused of what may be no hang";
   EXPECT_NE(v.summary.find("Not enough evidence"), std::string::npos);
   EXPECT_NE(v.summary.find("rank 9 (own code)"), std::string::npos);
@@ -292,7 +292,7 @@ TEST(Ladder, DumpsOfAJobThatCompletedStepsAreNoFailure) {
   c.last_iteration = 1500;
   c.planned_iterations = 3000;
   const Verdict v = decide::decide(c);
-  EXPECT_EQ(v.action, "none");
+  EXPECT_EQ(v.action, Action::none);
   EXPECT_NE(v.summary.find("iteration 1500 of 3000"), std::string::npos);
   ASSERT_FALSE(v.next.empty()) << "it may stand still";
   c.planned_iterations = 1500;
@@ -301,18 +301,18 @@ TEST(Ladder, DumpsOfAJobThatCompletedStepsAreNoFailure) {
 
 TEST(Ladder, AnEmptyBundleIsNotHealthy) {
   const Verdict v = decide::decide({});
-  EXPECT_EQ(v.action, "investigate");
+  EXPECT_EQ(v.action, Action::investigate);
   EXPECT_FALSE(v.next.empty());
 }
 
 TEST(Ladder, OneWordOfStorageFromOneHostIsNotTheCause) {
-  Finding f = finding("fs_lustre_lost", Severity::warning, Role::root, Scope::shared, "n03", 100 * kMinute, "Filesystem Mount");
+  Finding f = finding("fs_lustre_lost", Severity::warning, Role::root, Scope::shared, "n03", 100 * kMinute, Symptom::filesystem_mount);
   const Verdict v = decide::decide(job({f, timeouts(110 * kMinute)}));
-  EXPECT_NE(v.action, "repair");
+  EXPECT_NE(v.action, Action::repair);
 }
 
 TEST(Ladder, TheOrderOfFindingsDoesNotMatter) {
-  std::vector<Finding> all{machine("n07", 100 * kMinute), timeouts(110 * kMinute), exception({3}, 100 * kMinute + 2 * kSecond), finding("net_link_down", Severity::warning, Role::root, Scope::host_local, "n09", 99 * kMinute, "Infiniband Error")};
+  std::vector<Finding> all{machine("n07", 100 * kMinute), timeouts(110 * kMinute), exception({3}, 100 * kMinute + 2 * kSecond), finding("net_link_down", Severity::warning, Role::root, Scope::host_local, "n09", 99 * kMinute, Symptom::infiniband_error)};
   const Verdict first = decide::decide(job(all));
   std::sort(all.begin(), all.end(), [](const Finding& a, const Finding& b) { return a.id > b.id; });
   const Verdict second = decide::decide(job(all));
@@ -321,31 +321,31 @@ TEST(Ladder, TheOrderOfFindingsDoesNotMatter) {
 }
 
 TEST(Ladder, EveryStepSaysWhy) {
-  for (const Step& step : decide::decide(job({machine("n07", 100 * kMinute)})).steps) EXPECT_FALSE(step.why.empty()) << step.step;
+  for (const Step& step : decide::decide(job({machine("n07", 100 * kMinute)})).steps) EXPECT_FALSE(step.why.empty()) << name(step.step);
 }
 
 Finding drift(std::string name, Severity severity, std::string explains, std::vector<std::string> hosts) {
   Finding f;
-  f.analysis = "drift";
+  f.analysis = Analysis::drift;
   f.id = "drift/" + name;
-  f.subject = {"config", name};
+  f.subject = {SubjectKind::config, name};
   f.event_class = "config_drift";
   f.role = Role::confirmation;
   f.severity = severity;
   f.hosts = std::move(hosts);
-  f.numbers = {{"explains", std::move(explains)}};
+  f.facts = SettingFacts{std::move(explains)};
   f.why = "some hosts differ.";
   f.confidence = 0.9;
   return f;
 }
 
 Finding broken(std::vector<std::string> hosts) {
-  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "", 100 * kMinute, "None");
+  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "", 100 * kMinute, Symptom::none);
   f.hosts = std::move(hosts);
   return f;
 }
 
-const Step* step(const Verdict& v, const std::string& name) {
+const Step* step(const Verdict& v, StepId name) {
   for (const Step& s : v.steps)
     if (s.step == name) return &s;
   return nullptr;
@@ -353,35 +353,35 @@ const Step* step(const Verdict& v, const std::string& name) {
 
 TEST(ConfigCheck, BrokenConnectionsAndASettingTheyHangOnAreRepaired) {
   const Verdict v = decide::decide(job({broken({"n1", "n2", "n3", "n4"}), drift("env.NCCL_IB_HCA", Severity::warning, "communication", {"n7", "n8"})}));
-  EXPECT_EQ(v.action, "repair");
-  EXPECT_EQ(v.precision, "candidates");
+  EXPECT_EQ(v.action, Action::repair);
+  EXPECT_EQ(v.precision, Precision::candidates);
   ASSERT_EQ(v.targets.size(), 3u);
-  EXPECT_EQ(v.targets[0].subject, (Subject{"config", "env.NCCL_IB_HCA"}));
-  EXPECT_EQ(v.targets[1].subject, (Subject{"host", "n7"}));
+  EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::config, "env.NCCL_IB_HCA"}));
+  EXPECT_EQ(v.targets[1].subject, (Subject{SubjectKind::host, "n7"}));
   EXPECT_LT(v.targets[1].confidence, 0.5);
 }
 
 TEST(ConfigCheck, HarmlessOrUnrelatedDifferencesAccuseNobody) {
   for (const Finding& one : {drift("kernel_version", Severity::info, "communication", {"n7"}), drift("gpu.power_limit", Severity::warning, "performance", {"n7"})}) {
     const Verdict v = decide::decide(job({broken({"n1", "n2", "n3", "n4"}), one}));
-    ASSERT_NE(step(v, "config_check"), nullptr);
-    EXPECT_EQ(step(v, "config_check")->outcome, "ruled_out") << one.id;
-    EXPECT_NE(v.action, "repair") << one.id;
+    ASSERT_NE(step(v, StepId::config_check), nullptr);
+    EXPECT_EQ(step(v, StepId::config_check)->outcome, StepOutcome::ruled_out) << one.id;
+    EXPECT_NE(v.action, Action::repair) << one.id;
   }
   // A hang, and a job that went well.
   const Finding driver = drift("driver_version", Severity::warning, "communication", {"n7"});
-  EXPECT_NE(decide::decide(job({timeouts(100 * kMinute), driver})).action, "repair");
+  EXPECT_NE(decide::decide(job({timeouts(100 * kMinute), driver})).action, Action::repair);
   Case well = job({driver});
   well.exits[0].code = 0;
-  EXPECT_EQ(decide::decide(well).action, "none");
+  EXPECT_EQ(decide::decide(well).action, Action::none);
 }
 
 TEST(ConfigCheck, AJobThatRanWithTheDifferenceDidNotBreakOfIt) {
   Case c = job({broken({"n1", "n2", "n3", "n7"}), drift("driver_version", Severity::warning, "communication", {"n7"})});
   c.last_iteration = 1200;
   const Verdict v = decide::decide(c);
-  EXPECT_EQ(step(v, "config_check")->outcome, "ruled_out");
-  EXPECT_NE(v.action, "repair");
+  EXPECT_EQ(step(v, StepId::config_check)->outcome, StepOutcome::ruled_out);
+  EXPECT_NE(v.action, Action::repair);
   ASSERT_FALSE(v.next.empty());
   EXPECT_NE(v.next[0].text.find("driver_version"), std::string::npos) << "it is told all the same";
 }
@@ -389,14 +389,14 @@ TEST(ConfigCheck, AJobThatRanWithTheDifferenceDidNotBreakOfIt) {
 TEST(ConfigCheck, FewReportersThatAreLikeTheOthersAreNoMatterOfSettings) {
   const Finding driver = drift("driver_version", Severity::warning, "communication", {"n7"});
   const Verdict v = decide::decide(job({broken({"n1", "n2"}), driver}));
-  EXPECT_EQ(step(v, "config_check")->outcome, "ruled_out");
-  EXPECT_EQ(v.action, "isolate");
-  EXPECT_EQ(decide::decide(job({broken({"n1", "n7"}), driver})).action, "repair");
+  EXPECT_EQ(step(v, StepId::config_check)->outcome, StepOutcome::ruled_out);
+  EXPECT_EQ(v.action, Action::isolate);
+  EXPECT_EQ(decide::decide(job({broken({"n1", "n7"}), driver})).action, Action::repair);
 }
 
 TEST(ConfigCheck, AMachinesOwnFaultComesFirst) {
   const Verdict v = decide::decide(job({machine("n3", 99 * kMinute), broken({"n1", "n2", "n4"}), drift("nccl_version", Severity::critical, "communication", {"n7"})}));
-  EXPECT_EQ(v.action, "isolate");
+  EXPECT_EQ(v.action, Action::isolate);
   ASSERT_EQ(v.targets.size(), 1u);
   EXPECT_EQ(v.targets[0].subject.id, "n3");
 }
@@ -405,7 +405,7 @@ TEST(ConfigCheck, AMachinesOwnFaultComesFirst) {
 Case resumed(std::vector<Finding> findings) {
   Case c = job(std::move(findings));
   c.exits.clear();
-  c.findings.push_back(finding("scheduler_teardown", Severity::distributed, Role::teardown, Scope::job_wide, "", 60 * kMinute, "None"));
+  c.findings.push_back(finding("scheduler_teardown", Severity::distributed, Role::teardown, Scope::job_wide, "", 60 * kMinute, Symptom::none));
   PastFailure before;
   before.name = "attempt 0";
   before.furthest = 460;
@@ -420,27 +420,27 @@ Case resumed(std::vector<Finding> findings) {
 
 TEST(Ladder, AJobThatWasPreemptedAndRanOnIsToldByItsLastRun) {
   const Verdict v = decide::decide(resumed({}));
-  EXPECT_EQ(v.action, "none");
+  EXPECT_EQ(v.action, Action::none);
   EXPECT_EQ(v.summary.rfind("No failure", 0), 0u) << v.summary;
   EXPECT_NE(v.summary.find("ended an earlier run"), std::string::npos) << v.summary;
   EXPECT_NE(v.summary.find("got to iteration 900"), std::string::npos) << v.summary;
 }
 
 TEST(Ladder, TheEndOfAnEarlierRunExcusesNoFailureOfTheLast) {
-  EXPECT_EQ(decide::decide(resumed({machine("n07", 121 * kMinute), timeouts(122 * kMinute)})).action, "isolate");
+  EXPECT_EQ(decide::decide(resumed({machine("n07", 121 * kMinute), timeouts(122 * kMinute)})).action, Action::isolate);
   EXPECT_EQ(decide::decide(resumed({timeouts(121 * kMinute)})).action, decide::decide(job({timeouts(121 * kMinute)})).action);
   Case killed = resumed({});                // the exit of a run that was told to stop is none of this one
   killed.exits.push_back({"srun", -15, {}, 60 * kMinute});
-  EXPECT_EQ(decide::decide(killed).action, "none");
+  EXPECT_EQ(decide::decide(killed).action, Action::none);
   killed.exits.push_back({"srun", 1, {}, 121 * kMinute});
-  EXPECT_NE(decide::decide(killed).action, "none");
+  EXPECT_NE(decide::decide(killed).action, Action::none);
 }
 
 TEST(Ladder, TheSchedulersLastWordStillEndsTheJob) {
   Case c = resumed({});
   c.findings.back().end = 121 * kMinute;    // said once more, of the last run
   const Verdict v = decide::decide(c);
-  EXPECT_EQ(v.action, "none");
+  EXPECT_EQ(v.action, Action::none);
   EXPECT_EQ(v.start, 121 * kMinute);
   EXPECT_NE(v.summary.find("Nobody is at fault"), std::string::npos) << v.summary;
 }

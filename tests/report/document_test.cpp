@@ -88,9 +88,9 @@ INSTANTIATE_TEST_SUITE_P(All, Samples, testing::ValuesIn(names()), [](const auto
 
 TEST(Text, ShowsControlBytesOfTheBundleAsEscapes) {
   culprit::report::Incident incident;
-  incident.verdict.action = "isolate";
+  incident.verdict.action = culprit::Action::isolate;
   incident.verdict.summary = "bad \x1b[31mname\x07";
-  incident.verdict.targets.push_back({{"host", "node\x1b]0;x\x07"}, 0.9, {"f"}});
+  incident.verdict.targets.push_back({{culprit::SubjectKind::host, "node\x1b]0;x\x07"}, 0.9, {"f"}});
   const std::string text = culprit::report::find_format("text")->render(culprit::report::to_json(incident), {});
   EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
   EXPECT_NE(text.find("\\x1b"), std::string::npos) << text;
@@ -98,7 +98,7 @@ TEST(Text, ShowsControlBytesOfTheBundleAsEscapes) {
 
 TEST(Markdown, EscapesWhatItQuotes) {
   culprit::report::Incident incident;
-  incident.verdict.action = "isolate";
+  incident.verdict.action = culprit::Action::isolate;
   incident.verdict.summary = "<script>alert(1)</script> [x](y) | `z`";
   const std::string text = culprit::report::find_format("md")->render(culprit::report::to_json(incident), {.explain = true});
   EXPECT_EQ(text.find("<script>"), std::string::npos) << text;

@@ -39,18 +39,18 @@ TEST(Html, EscapesWhatItQuotes) {
 report::Incident usual() {
   report::Incident incident;
   Verdict& v = incident.verdict;
-  v.action = "isolate";
+  v.action = Action::isolate;
   v.summary = "node-3 lost a GPU.";
   v.start = 1'700'000'000 * kSecond;
-  v.targets.push_back({{"host", "node-3"}, 0.9, {"f"}});
+  v.targets.push_back({{SubjectKind::host, "node-3"}, 0.9, {"f"}});
   v.chain.push_back({v.start, "node-3", "GPU lost", "f"});
   Finding f;
   f.id = "f";
-  f.analysis = "classify";
+  f.analysis = Analysis::classify;
   f.title = "GPU lost";
   f.role = Role::root;
   f.severity = Severity::critical;
-  f.subject = {"host", "node-3"};
+  f.subject = {SubjectKind::host, "node-3"};
   f.hosts = {"node-3"};
   f.start = f.end = v.start;
   f.evidence.push_back({1, "dmesg.txt", 12, 700, 5, "Xid 79"});

@@ -24,17 +24,17 @@ std::size_t times(const std::string& text, const std::string& part) {
 
 report::Incident broken() {
   report::Incident incident;
-  incident.verdict.action = "isolate";
+  incident.verdict.action = Action::isolate;
   incident.verdict.summary = "node-3 lost a GPU.";
-  incident.verdict.targets.push_back({{"host", "node-3"}, 0.9, {"classify/x/host/node-3"}});
-  incident.verdict.steps = {{"collected", "ruled_out", "there is"},
-                            {"slow_job", "not_enough_evidence", "no steps"},
-                            {"critical_errors", "taken", "it came first"}};
+  incident.verdict.targets.push_back({{SubjectKind::host, "node-3"}, 0.9, {"classify/x/host/node-3"}});
+  incident.verdict.steps = {{StepId::bundle_empty, StepOutcome::ruled_out, "there is"},
+                            {StepId::slow_job, StepOutcome::not_enough_evidence, "no steps"},
+                            {StepId::critical_errors, StepOutcome::taken, "it came first"}};
   Finding f;
-  f.analysis = "classify";
+  f.analysis = Analysis::classify;
   f.event_class = "x";
   f.id = "classify/x/host/node-3";
-  f.subject = {"host", "node-3"};
+  f.subject = {SubjectKind::host, "node-3"};
   f.evidence.push_back({1, "dmesg.txt", 12, 700, 5, "Xid 79"});
   incident.findings.push_back(f);
   f.id = "classify/y/host/node-4";
@@ -61,7 +61,7 @@ TEST(JUnit, WhatTheVerdictRestsOnFails) {
 
 TEST(JUnit, NothingFailsWhereThereIsNothingToDo) {
   report::Incident incident = broken();
-  incident.verdict.action = "none";
+  incident.verdict.action = Action::none;
   EXPECT_EQ(times(junit(incident), "<failure "), 0u);
 }
 

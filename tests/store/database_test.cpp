@@ -116,7 +116,7 @@ TEST_F(Databases, ThatCannotBeWrittenAreWorkedOnInMemory) {
   auto db = Database::open(path_, Access::write);
   ASSERT_TRUE(db);
   EXPECT_TRUE(db->read_only());
-  EXPECT_TRUE(db->save_verdict("none", "s", "{}"));
+  EXPECT_TRUE(db->save_verdict(Action::none, "s", "{}"));
   EXPECT_TRUE(db->verdict());
   const auto again = Database::open(path_, Access::read);
   ASSERT_TRUE(again);
@@ -130,10 +130,10 @@ TEST_F(Databases, TakeFindingsWhoseIdsRepeat) {
   std::vector<Finding> findings(2);
   for (Finding& f : findings) {
     f.id = "slow/interval/7";
-    f.analysis = "slow";
+    f.analysis = Analysis::slow;
     f.evidence.push_back({1, "rank_1.log", 3, 10, 5, "words"});
   }
-  EXPECT_TRUE(db->save_findings("slow", findings));
+  EXPECT_TRUE(db->save_findings(Analysis::slow, findings));
   const auto stored = db->findings();
   ASSERT_EQ(stored.size(), 2u);
   EXPECT_EQ(stored[1].id, "slow/interval/7+2");
