@@ -1,9 +1,11 @@
 // Kinds of lines that one of two runs has and the other has not, or far more often.
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -19,14 +21,28 @@ constexpr double kHarmless = 0.15;     // of what the rules know to say nothing
 // How much a line says by itself, before any rule knows it.
 enum class Tone { plain, warning, error };
 
+bool one_of(std::string_view word, std::span<const std::string_view> list) { return std::find(list.begin(), list.end(), word) != list.end(); }
+
+// By whole words: error_injection_rate is a setting. RuntimeError is an error.
 Tone tone_of(std::string_view text) {
-  std::string low(text);
-  std::transform(low.begin(), low.end(), low.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (const std::string_view word : {"error", "fail", "exception", "fatal", "abort", "panic", "timed out", "timeout", "refused", "denied", "corrupt", "killed", "nan ", "lost ", "cannot ", "unable to", "traceback"})
-    if (low.find(word) != std::string::npos) return Tone::error;
-  for (const std::string_view word : {"warn", "retry", "retri", "degraded", "slow", "deprecat", "missing", "unexpected", "mismatch", "fallback", "falling back", "disabled"})
-    if (low.find(word) != std::string::npos) return Tone::warning;
-  return Tone::plain;
+  static constexpr std::string_view kErrors[] = {"error", "errors", "fail", "fails", "failed", "failure", "failures", "failing", "exception", "fatal", "abort", "aborted", "aborting", "panic", "timeout", "refused",
+                                                 "denied", "corrupt", "corrupted", "killed", "nan", "inf", "lost", "cannot", "unable", "traceback", "crashed", "crash", "dead", "invalid", "err"};
+  static constexpr std::string_view kWarnings[] = {"warn", "warning", "warnings", "retry", "retrying", "retries", "degraded", "slow", "deprecated", "missing", "unexpected", "mismatch", "fallback", "falling",
+                                                   "disabled", "dropped", "exceeded", "behind", "reset", "skipped", "skipping", "stale", "lagging", "throttled"};
+  Tone tone = Tone::plain;
+  std::string word;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ' ';
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      continue;
+    }
+    const bool plain = word.find('_') == std::string::npos;
+    if (one_of(word, kErrors) || (plain && (word.ends_with("error") || word.ends_with("exception")))) return Tone::error;
+    if (one_of(word, kWarnings) || (plain && word.ends_with("warning"))) tone = Tone::warning;
+    word.clear();
+  }
+  return tone;
 }
 
 struct Judged {
@@ -109,7 +125,7 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
   } else if (is.lines == 0) {
     if (!comparable(was, bad.text_kinds) || factor <= 0 || expected < params.gone_from) return std::nullopt;
     one.kind = ChangeKind::gone_lines;
-    one.score = judged.is_error ? 0.3 : std::min(0.72, 0.45 + 0.12 * std::log10(expected));
+    one.score = judged.is_error ? 0.3 : std::min(0.76, 0.5 + 0.12 * std::log10(expected));
     one.good = quoted(was.text);
     one.effect = -std::log2(expected + 1);
     one.title = fmt::format("lines that are gone (about {:.0f} expected): {}", expected, one.good);

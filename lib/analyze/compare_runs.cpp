@@ -88,7 +88,8 @@ Change of_setting(const std::string& name, const rules::DriftRule& rule, const V
     const Value& value = usual(bad == nullptr ? *good : *bad);
     (bad == nullptr ? out.good : out.bad) = value.spelled;
     out.title = bad == nullptr ? fmt::format("{} is not set any more; it was {}", label, shown(value.spelled)) : fmt::format("{} is set now: {}", label, shown(value.spelled));
-    out.score = heavy ? 0.82 : 0.72;
+    // A run whose log is cut at its beginning does not print its layout.
+    out.score = out.kind == ChangeKind::shape ? 0.45 : heavy ? 0.82 : 0.72;
     if (bad != nullptr) out.places.push_back({true, value.path, value.line});
     return out;
   }

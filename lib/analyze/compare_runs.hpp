@@ -37,6 +37,7 @@ struct ComparedRun {
   const Facts* facts = nullptr;
   const JobSteps* steps = nullptr;
   const IncidentMetrics* metrics = nullptr;
+  const std::vector<MetricSeries>* unknown = nullptr;   // of names that the catalogue does not have; counters as differences
   std::set<std::string> text_kinds;    // of the files whose lines were counted
 };
 

@@ -1,8 +1,11 @@
 #include "run.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <unordered_map>
 
+#include "ingest/document.hpp"
 #include "ingest/ingest.hpp"
 #include "line/line.hpp"
 #include "pace.hpp"
@@ -16,7 +19,9 @@ constexpr std::size_t kHead = 64u << 10;         // of a file, to learn its habi
 
 // Logs. Data files differ in every line, and dumps of processes and stacks are compared by their own analyses.
 bool has_log_lines(const MemberRow& m) {
-  return m.kind == "file" && m.format == "text" && m.text_kind != "data" && m.text_kind != "stack" && m.text_kind != "process" && m.text_kind != "source";
+  if (m.kind != "file" || m.text_kind == "data" || m.text_kind == "stack" || m.text_kind == "process" || m.text_kind == "source") return false;
+  const auto kinds = ingest::text_kinds();
+  return m.format == "text" || std::any_of(kinds.begin(), kinds.end(), [&](const ingest::TextKind& kind) { return kind.name == m.format; });
 }
 
 class LineVisitor : public bundle::Visitor {
@@ -83,12 +88,46 @@ class LineVisitor : public bundle::Visitor {
   std::uint64_t number_ = 0;
 };
 
+// Two runs can be compared in numbers that nobody has a name for. What only rises counts something: its steps are told.
+std::vector<MetricSeries> unknown_metrics(const store::Database& db, const analyze::Facts& facts) {
+  std::map<std::string, std::map<std::string, MetricSeries::Entity>> all;
+  const rules::Catalogue& catalogue = rules::Catalogue::built_in();
+  for (const SeriesRow& row : facts.series) {
+    const MemberRow* member = facts.member(row.member);
+    if (!facts.counts(member) || catalogue.find(row.name, row.unit)) continue;
+    SeriesRow owned = row;
+    if (!owned.host) owned.host = member->host;
+    if (!owned.rank && !owned.gpu && !owned.nic && member->rank) owned.rank = member->rank;
+    const std::string entity = analyze::entity_name(owned);
+    SeriesPoints points = db.points(row.id);
+    std::vector<double>& values = points.values;
+    std::erase_if(values, [](double v) { return !std::isfinite(v); });
+    if (values.size() > 3 && values.back() > values.front() && std::is_sorted(values.begin(), values.end())) {
+      for (std::size_t i = values.size() - 1; i > 0; --i) values[i] -= values[i - 1];
+      values.erase(values.begin());
+    }
+    if (entity.empty() || values.empty()) continue;
+    MetricSeries::Entity& e = all[row.name][entity];
+    e.name = entity;
+    e.host = owned.host.value_or("");
+    e.values.insert(e.values.end(), values.begin(), values.end());
+  }
+  std::vector<MetricSeries> out;
+  for (auto& [name, entities] : all) {
+    MetricSeries one{name, "", {}};
+    for (auto& [entity, e] : entities) one.entities.push_back(std::move(e));
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<LoadedRun> load_run(store::Database db) {
   CULPRIT_TRY(resolved, resolve(db, false));
   analyze::JobSteps steps = pace_of(db, resolved.facts).steps;
   analyze::IncidentMetrics metrics = metrics_of(db, resolved.facts);
+  std::vector<MetricSeries> unknown = unknown_metrics(db, resolved.facts);
   CULPRIT_CHECK(db.read_to_the_end());
   std::vector<std::string> sources;
   const std::string said = db.meta("sources").value_or("");
@@ -98,7 +137,7 @@ Result<LoadedRun> load_run(store::Database db) {
     at = end + 1;
   }
   if (std::any_of(sources.begin(), sources.end(), [](const std::string& path) { return path == "-" || !bundle::check_readable(path); })) sources.clear();
-  LoadedRun run{std::move(db), std::move(resolved), std::move(steps), std::move(metrics), std::move(sources), {}};
+  LoadedRun run{std::move(db), std::move(resolved), std::move(steps), std::move(metrics), std::move(unknown), std::move(sources), {}};
   for (const MemberRow& m : run.resolved.facts.members)
     if (has_log_lines(m) && run.resolved.facts.counts(&m) && m.lines > 0) run.text_kinds.insert(m.text_kind);
   return run;

@@ -20,10 +20,11 @@ struct LoadedRun {
   Resolved resolved;
   analyze::JobSteps steps;
   analyze::IncidentMetrics metrics;
+  std::vector<MetricSeries> unknown;      // metrics that the catalogue does not have: nobody knows which side is bad
   std::vector<std::string> sources;       // what the database was read from, where that can still be read
   std::set<std::string> text_kinds;       // of the files whose lines count
 
-  analyze::ComparedRun view() const { return {&resolved.facts, &steps, &metrics, text_kinds}; }
+  analyze::ComparedRun view() const { return {&resolved.facts, &steps, &metrics, &unknown, text_kinds}; }
 };
 
 // Errors: a damaged database.

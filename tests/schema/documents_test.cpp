@@ -109,4 +109,10 @@ TEST_F(Documents, ExplainFormatsAndShow) {
   EXPECT_FALSE(one["findings"][0]["evidence"][0]["lines"].empty());
 }
 
+TEST_F(Documents, Compare) {
+  const std::string samples = CULPRIT_SAMPLES_DIR;
+  check(printed("compare " + samples + "/clean-run " + samples + "/gpu-off-bus"), "compare-v1.json");
+  check(printed("compare " + samples + "/clean-run " + samples + "/clean-run"), "compare-v1.json");
+}
+
 }  // namespace
