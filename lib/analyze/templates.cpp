@@ -24,13 +24,21 @@ void put_number(std::string& out) {
     return (out[at] == '-' || out[at] == '+') && (at == 0 || out[at - 1] == ' ' || out[at - 1] == '=' || out[at - 1] == '(' || out[at - 1] == '[' || out[at - 1] == ':');
   };
   if (!out.empty() && sign(out.size() - 1)) out.pop_back();
-  for (const std::string_view between : {".", "-", ":", ",", "/", " ", "_", "x", ", ", "/ ", "e-", "e+", "e", "E-", "E+", "E", "T"}) {
-    if (out.size() > between.size() && std::string_view(out).ends_with(between) && out[out.size() - between.size() - 1] == '#') {
-      out.resize(out.size() - between.size());
+  const std::size_t n = out.size();
+  if (n >= 1 && out[n - 1] == '#') return;
+  static constexpr std::string_view kOne = ".-:,/ _xeETZ";
+  if (n >= 2 && out[n - 2] == '#' && kOne.find(out[n - 1]) != std::string_view::npos) {
+    out.resize(n - 1);
+    return;
+  }
+  if (n >= 3 && out[n - 3] == '#') {
+    const char first = out[n - 2], second = out[n - 1];
+    if (((first == ',' || first == '/') && second == ' ') || ((first == 'e' || first == 'E') && (second == '-' || second == '+'))) {
+      out.resize(n - 2);
       return;
     }
   }
-  if (out.empty() || out.back() != '#') out += '#';
+  out += '#';
 }
 
 void put_segment(std::string& out, std::string_view word) {
@@ -63,9 +71,14 @@ std::vector<std::string_view> words_of(std::string_view text) {
 }  // namespace
 
 std::string TemplateMiner::mask(std::string_view message) const {
-  message = message.substr(0, params_.most_bytes);
   std::string out;
-  out.reserve(message.size());
+  mask(message, out);
+  return out;
+}
+
+void TemplateMiner::mask(std::string_view message, std::string& out) const {
+  message = message.substr(0, params_.most_bytes);
+  out.clear();
   for (std::size_t i = 0; i < message.size();) {
     const char c = message[i];
     if (is_alnum(c)) {
@@ -73,7 +86,7 @@ std::string TemplateMiner::mask(std::string_view message) const {
       while (end < message.size() && in_word(message[end])) ++end;
       while (end > i && !is_alnum(message[end - 1])) --end;
       const std::string_view word = message.substr(i, end - i);
-      if (!hosts_.empty() && (hosts_.contains(std::string(word)) || hosts_.contains(std::string(word.substr(0, word.find('.')))))) {
+      if (word.size() >= shortest_host_ && (hosts_.contains(word) || hosts_.contains(word.substr(0, word.find('.'))))) {
         out += "<host>";
         i = end;
         continue;
@@ -96,20 +109,19 @@ std::string TemplateMiner::mask(std::string_view message) const {
     ++i;
   }
   while (!out.empty() && out.back() == ' ') out.pop_back();
-  return out;
 }
 
 std::size_t TemplateMiner::words_kept() const { return kWords[level_]; }
 
-std::string TemplateMiner::cut(std::string_view masked) const {
+std::string_view TemplateMiner::cut(std::string_view masked) const {
   const std::size_t most = kWords[level_] == 0 ? kMostWords : kWords[level_];
   std::size_t at = 0;
   for (std::size_t n = 0; n < most; ++n) {
     at = masked.find(' ', at);
-    if (at == std::string_view::npos) return std::string(masked);
+    if (at == std::string_view::npos) return masked;
     ++at;
   }
-  return std::string(masked.substr(0, at - 1));
+  return masked.substr(0, at - 1);
 }
 
 void TemplateMiner::merge(Counted& into, const Counted& from) {
@@ -134,7 +146,7 @@ void TemplateMiner::coarsen() {
   while (table_.size() > params_.most_keys && level_ + 1 < kWords.size()) {
     ++level_;
     Table coarse;
-    for (const auto& [text, counted] : table_) merge(coarse[cut(text)], counted);
+    for (const auto& [text, counted] : table_) merge(coarse[std::string(cut(text))], counted);
     table_ = std::move(coarse);
   }
   // Even first words can be without end; those that are seen late share one place.
@@ -148,10 +160,15 @@ void TemplateMiner::begin_file(std::size_t run, std::string path, std::string ki
 }
 
 void TemplateMiner::line(std::string_view message, std::uint64_t number, std::uint64_t times) {
-  std::string key = cut(mask(message));
+  mask(message, masked_);
+  std::string_view key = cut(masked_);
   if (key.empty() || key == "#" || key == "~") return;
-  if (level_ + 1 == kWords.size() && table_.size() >= params_.most_keys && !table_.contains(key)) key = "<*>";
-  Counted& counted = table_[std::move(key)];
+  auto it = table_.find(key);
+  if (it == table_.end()) {
+    if (level_ + 1 == kWords.size() && table_.size() >= params_.most_keys) key = "<*>";
+    it = table_.try_emplace(std::string(key)).first;
+  }
+  Counted& counted = it->second;
   TemplateCount& own = counted.runs[run_];
   if (own.lines == 0 || std::tie(path_, number) < std::tie(own.path, own.line)) {
     own.path = path_;

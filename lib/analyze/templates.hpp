@@ -5,8 +5,10 @@
 // lines, only their first words are kept apart.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -39,7 +41,10 @@ class TemplateMiner {
   explicit TemplateMiner(TemplateParams params = {}) : params_(params) {}
 
   // Names of machines, of either run.
-  void add_host(std::string name) { hosts_.insert(std::move(name)); }
+  void add_host(std::string name) {
+    shortest_host_ = std::min(shortest_host_, name.size());
+    hosts_.insert(std::move(name));
+  }
   // The lines that follow are of this file of run 0 or 1. A file is added as a whole.
   void begin_file(std::size_t run, std::string path, std::string kind = {});
   // message: without its prefixes. times: of a line that stands for several.
@@ -57,18 +62,24 @@ class TemplateMiner {
     std::array<TemplateCount, 2> runs;
     std::uint64_t last_file = 0;
   };
-  using Table = std::unordered_map<std::string, Counted>;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  using Table = std::unordered_map<std::string, Counted, Hash, std::equal_to<>>;
+  void mask(std::string_view message, std::string& out) const;
   void coarsen();
-  std::string cut(std::string_view masked) const;
+  std::string_view cut(std::string_view masked) const;
   static void merge(Counted& into, const Counted& from);
   void find_variables();
 
   TemplateParams params_;
-  std::unordered_set<std::string> hosts_;
+  std::unordered_set<std::string, Hash, std::equal_to<>> hosts_;
+  std::size_t shortest_host_ = std::string::npos;
   Table table_;
   std::size_t level_ = 0;
   std::size_t run_ = 0;
-  std::string path_, kind_;
+  std::string path_, kind_, masked_;
   std::uint64_t file_ = 0;
 };
 
