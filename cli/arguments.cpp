@@ -39,7 +39,23 @@ Result<Arguments> Arguments::parse(std::string_view command, std::span<const Opt
   Arguments out;
   try {
     // "-" is an argument (standard input), and names of options must be whole.
-    const auto parsed = po::command_line_parser(words).options(description).style((po::command_line_style::unix_style & ~po::command_line_style::allow_guessing)).run();
+    // "-9" is one, too (`explain exit -9`): no option is a number.
+    const auto negative_number = [](std::vector<std::string>& rest) {
+      std::vector<po::option> found;
+      const std::string& word = rest.front();
+      if (word.size() < 2 || word[0] != '-' || word.find_first_not_of("0123456789", 1) != std::string::npos) return found;
+      po::option option;
+      option.value = {word};
+      option.original_tokens = {word};
+      found.push_back(std::move(option));
+      rest.erase(rest.begin());
+      return found;
+    };
+    const auto parsed = po::command_line_parser(words)
+                            .options(description)
+                            .style((po::command_line_style::unix_style & ~po::command_line_style::allow_guessing))
+                            .extra_style_parser(negative_number)
+                            .run();
     for (const auto& option : parsed.options) {
       if (option.position_key >= 0 || option.string_key.empty()) {
         out.positional_.insert(out.positional_.end(), option.value.begin(), option.value.end());

@@ -71,9 +71,11 @@ Result<store::Database> open_database(const Arguments& arguments, store::Access 
   return db;
 }
 
-Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db) {
+Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db) { return read_sources(arguments, arguments.positional(), pack, db); }
+
+Result<diagnose::ReadOutcome> read_sources(const Arguments& arguments, const std::vector<std::string>& sources, const rules::RulePack& pack, store::Database& db) {
   diagnose::ReadRequest request;
-  request.sources = arguments.positional();
+  request.sources = sources;
   request.manifest = arguments.get("manifest");
   request.timezone = arguments.get("timezone");
   request.tool = std::string("culprit ") + CULPRIT_VERSION;

@@ -32,6 +32,8 @@ Result<store::Database> open_new(const Arguments& arguments, const std::string& 
 Result<store::Database> open_database(const Arguments& arguments, store::Access access);
 // Bundle(s) -> facts, in the database. A remark for what could not be read; SIGINT and SIGTERM stop it.
 Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db);
+// The same of other bundles than those on the command line.
+Result<diagnose::ReadOutcome> read_sources(const Arguments& arguments, const std::vector<std::string>& sources, const rules::RulePack& pack, store::Database& db);
 
 // What a command of one analysis works on: the facts of the database that -d names, or of the bundles on the command line
 // (then -d is where to keep them).

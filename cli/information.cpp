@@ -5,6 +5,8 @@
 #include "ingest/document.hpp"
 #include "ingest/record_text.hpp"
 #include "ingest/recogniser.hpp"
+#include "model/json.hpp"
+#include "pack.hpp"
 #include "rules/pack.hpp"
 #include "schema/schema.hpp"
 
@@ -12,7 +14,31 @@ namespace culprit::cli {
 
 namespace {
 
-Result<Exit> run_formats(const Arguments&) {
+Result<Exit> formats_as_json() {
+  using Json = nlohmann::ordered_json;
+  const auto listed = [](const auto& range, const auto& entry) {
+    Json out = Json::array();
+    for (const auto& one : range) {
+      const auto& [name, summary] = entry(one);
+      out.push_back({{"name", std::string(name)}, {"summary", std::string(summary)}});
+    }
+    return out;
+  };
+  const auto pointed = [](const auto* one) { return std::pair(one->name, one->summary); };
+  Json out;
+  out["schema"] = "culprit.formats/1";
+  out["bundles"] = {"folder", "tar", "tar.gz", "tar.zst", "tar.xz", "tar.bz2", "zip", "file", "stdin"};
+  out["documents"] = listed(ingest::documents(), pointed);
+  out["metrics"] = listed(ingest::record_texts(), pointed);
+  out["lines"] = listed(ingest::recognisers(), pointed);
+  out["text_kinds"] = listed(ingest::text_kinds(), [](const auto& one) { return std::pair(one.name, one.summary); });
+  print(out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return Exit::finished;
+}
+
+Result<Exit> run_formats(const Arguments& arguments) {
+  CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
+  if (wants_json(arguments)) return formats_as_json();
   std::string out = "Bundles\n  folder, tar, tar.gz, tar.zst, tar.xz, tar.bz2, zip, one file, - (standard input);\n"
                     "  compressed members, archives in archives, nvidia-bug-report and kubectl log dumps split into sections\n\n"
                     "Documents, read as a whole\n";
@@ -80,10 +106,15 @@ Result<Exit> run_help(const Arguments& arguments) {
   return Exit::finished;
 }
 
+constexpr OptionSpec kFormatsOptions[] = {
+    {"format", "FORMAT", "text or json"},
+    {"json", nullptr, "the same as --format json"},
+};
+
 }  // namespace
 
 extern const Command kFormats, kSchema, kVersion, kHelp;
-constinit const Command kFormats{"formats", "what can be read", "formats", "  culprit formats\n", {}, run_formats};
+constinit const Command kFormats{"formats", "what can be read", "formats [--json]", "  culprit formats\n", kFormatsOptions, run_formats};
 constinit const Command kSchema{"schema", "print the schemas of our documents", "schema [NAME...]", "  culprit schema                    lists them\n  culprit schema diagnosis-v1.json  prints one\n", {}, run_schema};
 constinit const Command kVersion{"version", "print the version", "version", "  culprit version\n", {}, run_version};
 constinit const Command kHelp{"help", "this list, or the help of a command", "help [COMMAND]", "  culprit help diagnose\n", {}, run_help};

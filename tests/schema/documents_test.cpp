@@ -97,4 +97,22 @@ TEST_F(Documents, Outliers) {
   check(printed("outliers " + write("few.csv", "time,host,gpu_temperature\n1700000000,a,60\n1700000030,a,61\n")), "outliers-v1.json");
 }
 
+TEST_F(Documents, ExplainFormatsAndShow) {
+  for (const char* query : {"xid 79", "exit -9", "nccl remote error", "frobnicate", "--line 'rank 3: NVRM: Xid (PCI:0000:3b:00): 63, pid=1'"})
+    check(printed(std::string("explain ") + query), "explain-v1.json");
+  check(printed("formats"), "formats-v1.json");
+  const std::string db = (folder / "incident.db").string(), sample = CULPRIT_SAMPLES_DIR "/gpu-off-bus";
+  check(printed("diagnose " + sample + " -d " + db), "diagnosis-v1.json");
+  check(printed("show -d " + db), "show-v1.json");
+  const json one = printed("show gpu_xid/79 -d " + db + " --bundle " + sample);
+  check(one, "show-v1.json");
+  EXPECT_FALSE(one["findings"][0]["evidence"][0]["lines"].empty());
+}
+
+TEST_F(Documents, Compare) {
+  const std::string samples = CULPRIT_SAMPLES_DIR;
+  check(printed("compare " + samples + "/clean-run " + samples + "/gpu-off-bus"), "compare-v1.json");
+  check(printed("compare " + samples + "/clean-run " + samples + "/clean-run"), "compare-v1.json");
+}
+
 }  // namespace

@@ -1,0 +1,119 @@
+// explain CODE: what a number, a word or a line means, what it is not, and what to do.
+#include "rules/explain.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "command.hpp"
+#include "line/line.hpp"
+#include "model/json.hpp"
+#include "pack.hpp"
+#include "report/terminal.hpp"
+#include "terminal.hpp"
+
+namespace culprit::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const std::string& query, const std::optional<line::Line>& peeled, const rules::Answer& answer) {
+  Json out;
+  out["schema"] = "culprit.explain/1";
+  out["query"] = query;
+  out["exact"] = answer.exact && !answer.found.empty();
+  out["line"] = nullptr;
+  if (peeled) {
+    Json line = {{"message", peeled->message}, {"host", nullptr}, {"rank", nullptr}};
+    if (peeled->prefix.host) line["host"] = *peeled->prefix.host;
+    if (peeled->prefix.rank) line["rank"] = *peeled->prefix.rank;
+    out["line"] = std::move(line);
+  }
+  out["found"] = Json::array();
+  for (const rules::Explanation& e : answer.found) {
+    Json alike = Json::array(), properties = Json::array();
+    for (const auto& one : e.look_alikes) alike.push_back({{"id", one.id}, {"title", one.title}, {"line", one.line}});
+    for (const auto& [name, value] : e.properties) properties.push_back({{"name", name}, {"value", value}});
+    out["found"].push_back({{"kind", e.kind}, {"id", e.id}, {"title", e.title}, {"means", e.means}, {"not", e.is_not},
+                            {"look_alikes", alike}, {"do", e.advice}, {"source", e.source}, {"properties", properties}});
+  }
+  out["also"] = Json::array();
+  for (const auto& one : answer.also) out["also"].push_back({{"kind", one.kind}, {"id", one.id}, {"title", one.title}});
+  return out;
+}
+
+std::string text_of(const rules::Explanation& e, std::size_t width, bool color) {
+  const std::string head = fmt::format("{}: {}", report::visible(e.id), report::visible(e.title));
+  std::string out = (color ? fmt::format("\x1b[1m{}\x1b[0m", head) : head) + "\n";
+  const auto paragraph = [&](const char* label, const std::string& text) {
+    if (!text.empty()) out += fmt::format("  {:<10} {}\n", label, report::wrapped(report::visible(text), width, 13, 13));
+  };
+  paragraph("means", e.means);
+  paragraph("not", e.is_not);
+  for (std::size_t i = 0; i < e.look_alikes.size() && i < 4; ++i)
+    paragraph(i == 0 ? "look-alike" : "", fmt::format("{} ({})", e.look_alikes[i].id, e.look_alikes[i].title));
+  paragraph("do", e.advice);
+  std::string short_ones;   // severity root · role …: on one line
+  for (const auto& [name, value] : e.properties) {
+    const bool is_short = name == "severity" || name == "role" || name == "scope" || name == "cause" || name == "unit" || name == "of" || name == "kind" || name == "number";
+    if (is_short) short_ones += (short_ones.empty() ? "" : ", ") + name + " " + value;
+  }
+  paragraph("class", short_ones);
+  for (const auto& [name, value] : e.properties) {
+    if (name == "symptom" || name == "component" || name == "rule" || name == "tolerance" || name == "numbers") paragraph(name.c_str(), value);
+    else if (name == "leads to" || name == "can follow from" || name == "taken back by" || name == "older drivers" || name == "exit codes" || name.starts_with("severity of"))
+      paragraph("", fmt::format("{}: {}", name, value));
+  }
+  paragraph("source", e.source);
+  return out;
+}
+
+Result<Exit> run(const Arguments& arguments) {
+  CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
+  const bool by_line = arguments.has("line");
+  const std::string query = by_line ? arguments.get("line") : fmt::format("{}", fmt::join(arguments.positional(), " "));
+  if (query.find_first_not_of(" \t\r\n") == std::string::npos)
+    return usage_error("explain needs a number, a word or a line").hint("culprit explain xid 79");
+  if (by_line && !arguments.positional().empty()) return usage_error("explain takes words or --line, not both");
+  CULPRIT_TRY(pack, load_pack(arguments));
+  std::optional<line::Line> peeled;
+  if (by_line) peeled = line::peel(std::string_view(query).substr(0, 1 << 20));
+  const rules::Answer answer = peeled ? rules::explain_line(pack, peeled->message) : rules::explain(pack, query);
+  if (wants_json(arguments)) {
+    print(json_of(query, peeled, answer).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    return Exit::finished;
+  }
+  const std::size_t width = std::clamp<std::size_t>(terminal_width(), 50, 120);
+  std::string out;
+  if (peeled && (peeled->prefix.host || peeled->prefix.rank))
+    out += fmt::format("printed by{}{}\n", peeled->prefix.host ? " " + report::visible(*peeled->prefix.host) : "",
+                       peeled->prefix.rank ? fmt::format(" rank {}", *peeled->prefix.rank) : "");
+  if (answer.found.empty()) out += fmt::format("no rule knows {}\n", by_line ? "this line" : "'" + report::visible(query) + "'");
+  else if (!answer.exact) out += fmt::format("nothing is called '{}'; the nearest:\n", report::visible(query));
+  for (const rules::Explanation& e : answer.found) out += (out.empty() ? "" : "\n") + text_of(e, width, use_color(arguments));
+  if (!answer.also.empty()) out += answer.found.empty() ? "\nperhaps:\n" : "\nsee also:\n";
+  for (const auto& one : answer.also) out += fmt::format("  {:<34} {}\n", report::visible(one.id), report::visible(one.title));
+  print(out);
+  return Exit::finished;
+}
+
+constexpr OptionSpec kOptions[] = {
+    {"line", "LINE", "explain a line of a log, as it stands there"},
+    {"rules", "DIR", "your own rules, besides ours; the same id replaces ours (may be repeated)"},
+    {"format", "FORMAT", "text or json"},
+    {"json", nullptr, "the same as --format json"},
+};
+
+}  // namespace
+
+extern const Command kExplain;
+constinit const Command kExplain{"explain", "what an error number, a word or a log line means", "explain CODE... | --line LINE [options]",
+                                 "  culprit explain xid 79\n"
+                                 "  culprit explain exit -9\n"
+                                 "  culprit explain nccl remote error\n"
+                                 "  culprit explain --line 'NVRM: Xid (PCI:0000:3b:00): 63, Row remapping event'\n\n"
+                                 "  CODE: a number with its kind (xid, sxid, exit, signal), the id or class of a rule, a step of the\n"
+                                 "  ladder, a cause or action, the name of a metric or setting, or words of a message.\n",
+                                 kOptions, run};
+
+}  // namespace culprit::cli
