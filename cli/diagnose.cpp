@@ -8,6 +8,7 @@
 #include "diagnose/analyse.hpp"
 #include "diagnose/conclude.hpp"
 #include "diagnose/history.hpp"
+#include "diagnose/several.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
 #include "pack.hpp"
@@ -19,26 +20,6 @@
 namespace culprit::cli {
 
 namespace {
-
-// The document is the same wherever the bundle lies, so its commands say "-d incident.db". For people they name the
-// database, or the bundle when none is kept, so that they can be copied. Options of ours that the words cannot be taken for:
-// a name that begins with - gets ./ in front.
-std::string with_place(const std::string& document, const std::string& place) {
-  static constexpr std::string_view kWord = "-d incident.db";
-  if (place.empty() || document.find(kWord) == std::string::npos) return document;
-  auto d = nlohmann::ordered_json::parse(document, nullptr, false);
-  const auto put = [&](nlohmann::ordered_json& object, const char* key) {
-    if (!object.is_object() || !object.contains(key) || !object[key].is_string()) return;
-    std::string text = object[key];
-    for (std::size_t at = text.find(kWord); at != std::string::npos; at = text.find(kWord, at + place.size())) text.replace(at, kWord.size(), place);
-    object[key] = std::move(text);
-  };
-  if (!d.is_object() || !d.contains("verdict") || !d["verdict"].is_object()) return document;
-  for (const auto& [list, key] : {std::pair{"next", "text"}, std::pair{"steps", "why"}})
-    if (d["verdict"].contains(list) && d["verdict"][list].is_array())
-      for (auto& one : d["verdict"][list]) put(one, key);
-  return d.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
 
 // What a later command is given to find this incident again: its database, else the bundle; "" of standard input.
 std::string place_of(const Arguments& arguments, const std::string& database) {
@@ -55,7 +36,7 @@ std::string place_of(const Arguments& arguments, const std::string& database) {
 std::string rendered(const Arguments& arguments, const std::string& whole, const std::string& format, const std::string& database) {
   const report::Format& chosen = *report::find_format(format);
   // JSON is for programs: the same bytes wherever the bundle lies.
-  const std::string document = chosen.name == "json" ? whole : with_place(whole, place_of(arguments, database));
+  const std::string document = chosen.name == "json" ? whole : report::with_place(whole, place_of(arguments, database));
   return chosen.render(document, {use_color(arguments), arguments.has("explain"), arguments.has("verbose"), terminal_width(),
                                   database.empty() ? "-d incident.db" : place_of(arguments, database)});
 }
@@ -120,12 +101,14 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
   CULPRIT_TRY(db, open_new(arguments, path));
   CULPRIT_TRY(read, read_bundles(arguments, pack, db));
   CULPRIT_TRY(incident, diagnose::resolve(db, true));
+  if (const std::string several = diagnose::several_incidents(db, incident); !several.empty())
+    remark(arguments, fmt::format("this looks like several incidents, taken for one: {}; `culprit batch` diagnoses each by itself", several));
   diagnose::Pictures pictures;
   CULPRIT_TRY(findings, diagnose::analyse(db, incident, pack, &pictures));
   CULPRIT_TRY(conclusion, diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
   const std::string& document = conclusion.document;
   if (!folder.empty()) {
-    const std::string placed = with_place(document, place_of(arguments, path));
+    const std::string placed = report::with_place(document, place_of(arguments, path));
     for (const report::Format* f : report::formats())
       CULPRIT_CHECK(write_file(folder / f->file, f->render(f->name == "json" ? document : placed, {false, true, true, 120, place_of(arguments, path)})));
   }

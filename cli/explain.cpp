@@ -68,7 +68,7 @@ std::string text_of(const rules::Explanation& e, std::size_t width, bool color) 
   return out;
 }
 
-Result<Exit> run(const Arguments& arguments) {
+Result<Exit> run_explain(const Arguments& arguments) {
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   const bool by_line = arguments.has("line");
   const std::string query = by_line ? arguments.get("line") : fmt::format("{}", fmt::join(arguments.positional(), " "));
@@ -97,7 +97,7 @@ Result<Exit> run(const Arguments& arguments) {
   return Exit::finished;
 }
 
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kExplainOptions[] = {
     {"line", "LINE", "explain a line of a log, as it stands there"},
     {"rules", "DIR", "your own rules, besides ours; the same id replaces ours (may be repeated)"},
     {"format", "FORMAT", "text or json"},
@@ -114,6 +114,6 @@ constinit const Command kExplain{"explain", "what an error number, a word or a l
                                  "  culprit explain --line 'NVRM: Xid (PCI:0000:3b:00): 63, Row remapping event'\n\n"
                                  "  CODE: a number with its kind (xid, sxid, exit, signal), the id or class of a rule, a step of the\n"
                                  "  ladder, a cause or action, the name of a metric or setting, or words of a message.\n",
-                                 kOptions, run};
+                                 kExplainOptions, run_explain};
 
 }  // namespace culprit::cli

@@ -42,6 +42,8 @@ class ReadProgress {
   std::chrono::steady_clock::time_point begin_;
 };
 
+}  // namespace
+
 Result<ingest::Options> read_options(const Arguments& arguments) {
   ingest::Options options;
   CULPRIT_TRY(threads, arguments.number("threads", std::max(1u, std::thread::hardware_concurrency())));
@@ -59,8 +61,6 @@ Result<ingest::Options> read_options(const Arguments& arguments) {
   options.limits.depth = static_cast<int>(std::min<std::uint64_t>(depth, 64));
   return options;
 }
-
-}  // namespace
 
 Result<store::Database> open_new(const Arguments& arguments, const std::string& path) { return diagnose::open_new(arguments.positional(), path); }
 

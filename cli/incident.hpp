@@ -26,6 +26,9 @@ inline constexpr OptionSpec kReadOptions[] = {
 
 inline constexpr OptionSpec kHistoryOption{"history", "FILE", "the database of an earlier incident of this job: what it answered is not answered again (may be repeated)"};
 
+// What these options say; all but --rules, --manifest and --timezone.
+Result<ingest::Options> read_options(const Arguments& arguments);
+
 // The database to read the bundles into; none is made for bundles that cannot be opened.
 Result<store::Database> open_new(const Arguments& arguments, const std::string& path);
 // The database that -d names; a remark when members are missing in it, or when it cannot be written.

@@ -99,7 +99,7 @@ Result<Exit> check(const Arguments& arguments, const rules::RulePack& pack, bool
 // What the pack says of each line of each file, for rule authors.
 Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack, const std::vector<std::string>& files) {
   if (files.empty()) return usage_error("rules match needs a file, or - for standard input");
-  const bool json = wants_json(arguments);
+  const bool as_json = wants_json(arguments);
   for (const std::string& path : files) {
     std::ifstream file;
     if (path != "-") {
@@ -122,7 +122,7 @@ Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack, cons
         const ingest::Reading reading{nothing, p, {}, {}, {}};
         event = ingest::make_event({{0, number, 0, 0}, text, line}, *found, reading);
       }
-      if (json) {
+      if (as_json) {
         ordered_json row = {{"file", path}, {"line", number}, {"class", nullptr}, {"severity", nullptr}, {"role", nullptr}, {"host", nullptr}, {"gpu", nullptr}, {"rank", nullptr}};
         if (found) { row["class"] = found->event_class; row["severity"] = name(found->severity); row["role"] = name(found->role); }
         const auto& host = event && event->host ? event->host : line.prefix.host;

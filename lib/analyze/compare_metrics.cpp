@@ -91,9 +91,9 @@ double typical_noise(const Measured& m) {
   return median(std::move(out));
 }
 
-std::string number(double v) { return fmt::format("{:.4g}", v); }
+std::string figure(double v) { return fmt::format("{:.4g}", v); }
 
-struct Outlier {
+struct OddSeries {
   std::string metric, host, entity, unit;
   double value = 0, others = 0, z = 0;
   bool bad_side = false;
@@ -118,8 +118,8 @@ Measured by_machine(const Measured& m) {
   return out;
 }
 
-std::vector<Outlier> left_peers(const Measured& now, const Measured* before, const CompareParams& params) {
-  std::vector<Outlier> out;
+std::vector<OddSeries> left_peers(const Measured& now, const Measured* before, const CompareParams& params) {
+  std::vector<OddSeries> out;
   if (now.entities.size() < kLeastPeers) return out;
   const rules::Metric& metric = *now.metric;
   const auto values = middles(now);
@@ -146,7 +146,7 @@ std::vector<Outlier> left_peers(const Measured& now, const Measured* before, con
 std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& bad, const rules::Catalogue& catalogue, const CompareParams& params) {
   const auto was = measured(good, catalogue), is = measured(bad, catalogue);
   std::vector<Change> out;
-  std::map<std::string, std::vector<Outlier>> by_host;
+  std::map<std::string, std::vector<OddSeries>> by_host;
   std::vector<std::pair<double, Change>> parts;      // of a step, by their difference in milliseconds
   for (const auto& [metric_name, now] : is) {
     if (now.entities.empty()) continue;
@@ -167,10 +167,10 @@ std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& 
         Change one;
         one.kind = ChangeKind::metric;
         one.what = metric_name;
-        one.good = number(old) + " " + metric.unit;
-        one.bad = number(middle) + " " + metric.unit;
+        one.good = figure(old) + " " + metric.unit;
+        one.bad = figure(middle) + " " + metric.unit;
         one.effect = shift / both;
-        one.title = fmt::format("{} of all: {} instead of {} {} ({:+.1f} times their spread)", metric_name, number(middle), number(old), metric.unit, one.effect);
+        one.title = fmt::format("{} of all: {} instead of {} {} ({:+.1f} times their spread)", metric_name, figure(middle), figure(old), metric.unit, one.effect);
         one.score = graded(0.6, 0.93, z - params.shift_spreads, 6) * weight_of(metric, shift);
         if (metric.entity == "rank" && metric.unit == "ms") parts.emplace_back(std::abs(shift), std::move(one));
         else out.push_back(std::move(one));
@@ -181,9 +181,9 @@ std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& 
     // Four warm GPUs of one machine are each within the spread of all GPUs, and their machine is not among machines.
     const Measured hosts = by_machine(now), past_hosts = past == nullptr ? Measured{} : by_machine(*past);
     if (hosts.entities.size() < now.entities.size())
-      for (Outlier& outlier : left_peers(hosts, past == nullptr ? nullptr : &past_hosts, params))
-        if (std::none_of(left.begin(), left.end(), [&](const Outlier& o) { return o.host == outlier.host; })) left.push_back(std::move(outlier));
-    for (Outlier& outlier : left) {
+      for (OddSeries& outlier : left_peers(hosts, past == nullptr ? nullptr : &past_hosts, params))
+        if (std::none_of(left.begin(), left.end(), [&](const OddSeries& o) { return o.host == outlier.host; })) left.push_back(std::move(outlier));
+    for (OddSeries& outlier : left) {
       outlier.metric = metric_name;
       by_host[outlier.host].push_back(std::move(outlier));
     }
@@ -201,16 +201,16 @@ std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& 
     out.push_back(std::move(one));
   }
   for (auto& [host, outliers] : by_host) {
-    std::stable_sort(outliers.begin(), outliers.end(), [](const Outlier& a, const Outlier& b) { return std::tuple(!a.bad_side, -a.z) < std::tuple(!b.bad_side, -b.z); });
-    const Outlier& first = outliers.front();
+    std::stable_sort(outliers.begin(), outliers.end(), [](const OddSeries& a, const OddSeries& b) { return std::tuple(!a.bad_side, -a.z) < std::tuple(!b.bad_side, -b.z); });
+    const OddSeries& first = outliers.front();
     Change one;
     one.kind = ChangeKind::machine;
     one.what = host;
     one.hosts = {host};
     one.effect = first.z;
-    one.good = fmt::format("{} {} {} (the others)", first.metric, number(first.others), first.unit);
-    one.bad = fmt::format("{} {} {}", first.metric, number(first.value), first.unit);
-    one.title = fmt::format("{} left its peers: {} {} {} where they have {}{}", first.entity, first.metric, number(first.value), first.unit, number(first.others),
+    one.good = fmt::format("{} {} {} (the others)", first.metric, figure(first.others), first.unit);
+    one.bad = fmt::format("{} {} {}", first.metric, figure(first.value), first.unit);
+    one.title = fmt::format("{} left its peers: {} {} {} where they have {}{}", first.entity, first.metric, figure(first.value), first.unit, figure(first.others),
                             outliers.size() > 1 ? fmt::format(" (and {} more metric{})", outliers.size() - 1, outliers.size() == 2 ? "" : "s") : "");
     one.score = graded(0.62, 0.94, first.z - params.outlier_spreads + 2.0 * static_cast<double>(outliers.size() - 1), 8) * (first.bad_side ? 1 : 0.85);
     out.push_back(std::move(one));

@@ -73,7 +73,7 @@ std::size_t owners(const Values& values) {
 // Each host says something else: a name or an address, whatever it is called.
 bool is_identity(const Values& values) { return owners(values) >= 4 && values.size() * 2 > owners(values); }
 
-std::string_view source_of(std::string_view name) { return name.substr(0, name.find('.')); }
+std::string_view compared_source_of(std::string_view name) { return name.substr(0, name.find('.')); }
 
 std::string shown(const std::string& value) { return value.empty() ? "\"\"" : value; }
 
@@ -144,8 +144,8 @@ std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun&
   const Settings was = settings_of(*good.facts, drift), is = settings_of(*bad.facts, drift);
   // A kind of source that one run has no file of says nothing about what is set.
   std::map<std::string, int, std::less<>> sources;
-  for (const auto& [name, values] : was) sources[std::string(source_of(name))] |= 1;
-  for (const auto& [name, values] : is) sources[std::string(source_of(name))] |= 2;
+  for (const auto& [name, values] : was) sources[std::string(compared_source_of(name))] |= 1;
+  for (const auto& [name, values] : is) sources[std::string(compared_source_of(name))] |= 2;
   std::set<std::string> names;
   for (const auto* side : {&was, &is})
     for (const auto& [name, values] : *side) names.insert(name);
@@ -154,7 +154,7 @@ std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun&
     const auto g = was.find(name), b = is.find(name);
     const Values* before = g == was.end() ? nullptr : &g->second;
     const Values* now = b == is.end() ? nullptr : &b->second;
-    if ((before == nullptr || now == nullptr) && sources.find(source_of(name))->second != 3) continue;
+    if ((before == nullptr || now == nullptr) && sources.find(compared_source_of(name))->second != 3) continue;
     // Of a version that only some logs print nothing follows from its absence.
     if ((before == nullptr || now == nullptr) && name.find('.') == std::string::npos) continue;
     if ((before != nullptr && is_identity(*before)) || (now != nullptr && is_identity(*now))) continue;
@@ -165,7 +165,7 @@ std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun&
   std::map<std::string, std::vector<std::size_t>> light;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i].kind == ChangeKind::setting && all[i].score < 0.82 && all[i].what.find('.') != std::string::npos)
-      light[std::string(source_of(all[i].what)) + fmt::format("/{}", fmt::join(all[i].hosts, ","))].push_back(i);
+      light[std::string(compared_source_of(all[i].what)) + fmt::format("/{}", fmt::join(all[i].hosts, ","))].push_back(i);
   std::vector<Change> out;
   std::set<std::size_t> bundled;
   for (const auto& [source, indexes] : light) {
@@ -176,8 +176,8 @@ std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun&
       bundled.insert(i);
       what.push_back(all[i].what);
     }
-    one.title = fmt::format("{} settings of {} changed{}: {}", indexes.size(), source_of(one.what), one.hosts.empty() ? "" : " on " + named_some(one.hosts), named_some(what, 6));
-    one.what = std::string(source_of(one.what)) + ".*";
+    one.title = fmt::format("{} settings of {} changed{}: {}", indexes.size(), compared_source_of(one.what), one.hosts.empty() ? "" : " on " + named_some(one.hosts), named_some(what, 6));
+    one.what = std::string(compared_source_of(one.what)) + ".*";
     one.good.clear();
     one.bad = fmt::format("{}", fmt::join(what, ", "));
     out.push_back(std::move(one));

@@ -58,7 +58,7 @@ void put_segment(std::string& out, std::string_view word) {
   }
 }
 
-std::vector<std::string_view> words_of(std::string_view text) {
+std::vector<std::string_view> tokens_of(std::string_view text) {
   std::vector<std::string_view> out;
   for (std::size_t at = 0; at < text.size() && out.size() < kMostWords;) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
@@ -224,7 +224,7 @@ void TemplateMiner::find_variables() {
       for (const std::string_view word : words) hashes.push_back(std::hash<std::string_view>{}(word));
     };
     for (const std::string& key : keys) {
-      const auto words = words_of(key);
+      const auto words = tokens_of(key);
       if (words.size() < 2) continue;          // a word alone is its own kind
       hash_words(words);
       for (std::size_t i = 0; i < words.size(); ++i) {
@@ -236,7 +236,7 @@ void TemplateMiner::find_variables() {
     Table next;
     bool changed = false;
     for (const std::string& key : keys) {
-      const auto words = words_of(key);
+      const auto words = tokens_of(key);
       hash_words(words);
       std::string into = key;
       for (std::size_t i = 0; words.size() >= 2 && i < words.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "isolation_cost.hpp"
 #include "read.hpp"
 #include "report/report.hpp"
+#include "several.hpp"
 
 namespace culprit::diagnose {
 
@@ -73,6 +74,8 @@ decide::Case case_of(const Resolved& resolved) {
 std::vector<std::string> notes_of(const store::Database& db, const Resolved& resolved) {
   const auto& [facts, topology] = resolved;
   std::vector<std::string> out = facts.notes;
+  if (const std::string several = several_incidents(db, resolved); !several.empty())
+    out.insert(out.begin(), fmt::format("this looks like several incidents, taken for one: {}; `culprit batch` diagnoses each by itself", several));
   out.insert(out.end(), topology.notes.begin(), topology.notes.end());
   if (!facts.zone_known) out.push_back("UTC is assumed for times without a zone; set \"timezone\" in job.json, or --timezone");
   const auto unread = std::count_if(facts.members.begin(), facts.members.end(), [](const MemberRow& m) { return m.format == "metrics"; });

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 // Text of the bundle must not become markup.
-std::string escaped(const std::string& text) {
+std::string md_escaped(const std::string& text) {
   std::string out;
   for (const char c : visible(text)) {
     if (std::string_view("\\`*_{}[]<>#|!~").find(c) != std::string_view::npos) out += '\\';
@@ -34,7 +34,7 @@ std::string code(const std::string& text) {
   return fence + (pad ? " " : "") + shown + (pad ? " " : "") + fence;
 }
 
-std::string text(const json& object, const char* key) {
+std::string plain(const json& object, const char* key) {
   const auto it = object.find(key);
   return it != object.end() && it->is_string() ? it->get<std::string>() : std::string{};
 }
@@ -48,12 +48,12 @@ std::string to_markdown(const std::string& document, const RenderOptions& option
   if (!d.is_object()) return "";
   const json& v = d["verdict"];
   const bool nobody = v["targets"].empty();   // then there is nothing exact or not
-  std::string out = fmt::format("# {}\n\n**Action: {}**{} · symptom: {} · {} to {}\n", escaped(text(v, "summary")), escaped(text(v, "action")), nobody ? "" : fmt::format(" ({})", escaped(text(v, "precision"))), escaped(text(d["incident"], "symptom")),
+  std::string out = fmt::format("# {}\n\n**Action: {}**{} · symptom: {} · {} to {}\n", md_escaped(plain(v, "summary")), md_escaped(plain(v, "action")), nobody ? "" : fmt::format(" ({})", md_escaped(plain(v, "precision"))), md_escaped(plain(d["incident"], "symptom")),
                                 d["incident"]["start"].is_string() ? d["incident"]["start"].get<std::string>() : "unknown", d["incident"]["end"].is_string() ? d["incident"]["end"].get<std::string>() : "unknown");
   if (!d["bundle"].value("complete", true)) out += "\n**INCOMPLETE BUNDLE**: not all of it was read; what is missing stands at the end.\n";
   if (!v["targets"].empty()) {
     out += "\n## Who\n\n| kind | id | confidence |\n|---|---|---|\n";
-    for (const json& t : v["targets"]) out += fmt::format("| {} | {} | {:.0f} % |\n", escaped(text(t, "kind")), escaped(text(t, "id")), t["confidence"].get<double>() * 100);
+    for (const json& t : v["targets"]) out += fmt::format("| {} | {} | {:.0f} % |\n", md_escaped(plain(t, "kind")), md_escaped(plain(t, "id")), t["confidence"].get<double>() * 100);
   }
   std::vector<std::string> because;
   for (const json& t : v["targets"])
@@ -63,24 +63,24 @@ std::string to_markdown(const std::string& document, const RenderOptions& option
   for (const std::string& id : because)
     for (const json& f : d["findings"]) {
       if (f["id"] != id) continue;
-      out += fmt::format("- **{}** ({}{}): {}\n", escaped(text(f, "title")), escaped(text(f, "class")), f["count"] == 0 ? "" : f["count"] == 1 ? ", 1 line" : fmt::format(", {} lines", f["count"].get<std::uint64_t>()), escaped(text(f, "why")));
-      for (const json& e : f["evidence"]) out += fmt::format("  - {} {}\n", code(e["line"] == 0 ? fmt::format("{} at byte {}", text(e, "path"), e["byte_offset"].get<std::uint64_t>()) : fmt::format("{}:{}", text(e, "path"), e["line"].get<std::uint64_t>())), text(e, "excerpt").empty() ? "" : code(text(e, "excerpt")));
+      out += fmt::format("- **{}** ({}{}): {}\n", md_escaped(plain(f, "title")), md_escaped(plain(f, "class")), f["count"] == 0 ? "" : f["count"] == 1 ? ", 1 line" : fmt::format(", {} lines", f["count"].get<std::uint64_t>()), md_escaped(plain(f, "why")));
+      for (const json& e : f["evidence"]) out += fmt::format("  - {} {}\n", code(e["line"] == 0 ? fmt::format("{} at byte {}", plain(e, "path"), e["byte_offset"].get<std::uint64_t>()) : fmt::format("{}:{}", plain(e, "path"), e["line"].get<std::uint64_t>())), plain(e, "excerpt").empty() ? "" : code(plain(e, "excerpt")));
     }
   if (!v["chain"].empty()) {
     out += "\n## What happened\n\n| time (UTC) | who | what |\n|---|---|---|\n";
-    for (const json& c : v["chain"]) out += fmt::format("| {} | {} | {} |\n", c["time"].is_string() ? c["time"].get<std::string>() : "", escaped(text(c, "who")), escaped(text(c, "what")));
+    for (const json& c : v["chain"]) out += fmt::format("| {} | {} | {} |\n", c["time"].is_string() ? c["time"].get<std::string>() : "", md_escaped(plain(c, "who")), md_escaped(plain(c, "what")));
   }
   if (!v["next"].empty()) {
     out += "\n## What to do next\n\n";
-    for (const json& n : v["next"]) out += fmt::format("- {}{}\n", text(n, "kind") == "collect" ? "collect: " : "", text(n, "kind") == "command" ? code(text(n, "text")) : escaped(text(n, "text")));
+    for (const json& n : v["next"]) out += fmt::format("- {}{}\n", plain(n, "kind") == "collect" ? "collect: " : "", plain(n, "kind") == "command" ? code(plain(n, "text")) : md_escaped(plain(n, "text")));
   }
   if (options.explain) {
     out += "\n## How the verdict was reached\n\n| step | outcome | why |\n|---|---|---|\n";
-    for (const json& s : v["steps"]) out += fmt::format("| {} | {} | {} |\n", escaped(text(s, "step")), escaped(text(s, "outcome")), escaped(text(s, "why")));
+    for (const json& s : v["steps"]) out += fmt::format("| {} | {} | {} |\n", md_escaped(plain(s, "step")), md_escaped(plain(s, "outcome")), md_escaped(plain(s, "why")));
   }
   const json& b = d["bundle"];
   out += fmt::format("\n---\nRead {} files, {} lines: {} used, {} skipped, {} rejected.\n", b["members"].get<std::uint64_t>(), b["lines"].get<std::uint64_t>(), b["used"].get<std::uint64_t>(), b["skipped"].get<std::uint64_t>(), b["rejected"].get<std::uint64_t>());
-  for (const json& problem : b["problems"]) out += fmt::format("\nNot read: {}: {}\n", code(text(problem, "path")), escaped(text(problem, "reason")));
+  for (const json& problem : b["problems"]) out += fmt::format("\nNot read: {}: {}\n", code(plain(problem, "path")), md_escaped(plain(problem, "reason")));
   return out;
 }
 

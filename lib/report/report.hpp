@@ -46,6 +46,14 @@ struct Format {
   std::string (*render)(const std::string& document, const RenderOptions& options);
 };
 
+// The document is the same wherever the bundle lies, so its commands say "-d incident.db". For people they name the
+// database, or the bundle when none is kept, so that they can be copied: `place` takes its place. "" changes nothing.
+std::string with_place(const std::string& document, const std::string& place);
+
+// The index page of a batch, made from its summary (schemas/batch-v1.json). It sorts and filters with a script of its own
+// and is whole without it.
+std::string batch_index(const std::string& summary);
+
 // In the order in which help lists them; the first is what a terminal gets.
 std::span<const Format* const> formats();
 const Format* find_format(std::string_view name);

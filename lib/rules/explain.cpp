@@ -152,7 +152,7 @@ Explanation of_rule(const RulePack& pack, const Rule& rule, std::optional<std::i
   put("scope", std::string(name(m.scope)));
   if (m.cause != CauseKind::none) put("cause", std::string(name(m.cause)));
   put("component", m.component);
-  if (m.symptom != "None") put("symptom", m.symptom);
+  if (m.symptom != Symptom::none) put("symptom", std::string(name(m.symptom)));
   if (m.tolerance) put("tolerance", fmt::format("counts from {} within {} s", m.tolerance->count, m.tolerance->window_s));
   put("taken back by", listed(m.cleared_by));
   put("leads to", listed(m.leads_to));
@@ -295,7 +295,7 @@ bool catalogues(std::string_view query, Answer& answer) {
     one.advice = m.advice;
     one.source = m.source;
     one.properties = {{"unit", m.unit}, {"of", m.entity}, {"kind", m.kind == MetricKind::counter ? "counter" : "gauge"}};
-    if (m.symptom != "None" && !m.symptom.empty()) one.properties.emplace_back("symptom", m.symptom);
+    if (m.symptom != Symptom::none) one.properties.emplace_back("symptom", name(m.symptom));
     answer.found.push_back(std::move(one));
     return true;
   }

@@ -1,0 +1,71 @@
+#include "several.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "ingest/ingest.hpp"
+#include "ingest/manifest.hpp"
+
+namespace culprit::diagnose {
+
+namespace {
+
+constexpr std::size_t kMostNamed = 4;
+
+std::string listed(const std::set<std::string>& names) {
+  std::string out;
+  std::size_t n = 0;
+  for (const std::string& name : names) {
+    if (++n > kMostNamed) break;
+    out += (out.empty() ? "" : ", ") + name;
+  }
+  return names.size() > kMostNamed ? out + fmt::format(" and {} more", names.size() - kMostNamed) : out;
+}
+
+std::set<std::string> jobs_of(const store::Database& db) {
+  std::set<std::string> jobs;
+  for (const store::StoredManifest& stored : db.manifests()) {
+    std::vector<std::string> ignored;
+    const auto manifest = ingest::parse_manifest(stored.document, stored.path, ignored);
+    if (!manifest || (manifest->job.empty() && manifest->job_id.empty())) continue;
+    // A job that is submitted again has another id and the same name.
+    jobs.insert(manifest->job.empty() ? manifest->job_id : manifest->job);
+  }
+  return jobs;
+}
+
+}   // namespace
+
+std::string several_incidents(const store::Database& db, const Resolved& incident) {
+  if (const auto jobs = jobs_of(db); jobs.size() > 1)
+    return fmt::format("{} jobs ({})", jobs.size(), listed(jobs));
+  std::vector<std::string> sources;
+  const std::string all = db.meta("sources").value_or("");
+  for (std::size_t at = 0; at < all.size();) {
+    const std::size_t end = std::min(all.find('\n', at), all.size());
+    sources.push_back(all.substr(at, end - at));
+    at = end + 1;
+  }
+  if (sources.size() < 2) return "";
+  // A job has one rank 0 at a time; one that moved to another machine has another attempt.
+  std::map<std::string, std::set<std::string>> hosts_of_zero;   // label of the bundle -> hosts
+  const auto labels = ingest::label_sources(sources);
+  for (const MemberRow& m : incident.facts.members) {
+    if (m.rank != 0 || !m.host || m.duplicate_of != 0 || m.attempt.value_or(0) != 0) continue;
+    for (const auto& source : labels)
+      if (!source.label.empty() && m.stored_path.starts_with(source.label + "/"))
+        hosts_of_zero[source.label].insert(*m.host);
+  }
+  std::set<std::string> bundles, hosts;
+  for (const auto& [label, zero] : hosts_of_zero) {
+    if (zero.size() != 1 || !hosts.insert(*zero.begin()).second) return "";
+    bundles.insert(label);
+  }
+  if (bundles.size() < 2) return "";
+  return fmt::format("{} bundles with a rank 0 each, on different machines ({})", bundles.size(), listed(bundles));
+}
+
+}   // namespace culprit::diagnose

@@ -1,0 +1,35 @@
+// What pages other than the report of one incident share with it: head, style, policy.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace culprit::report {
+
+// A script that a page may run: its text, and the digest of it that the page's policy names, so
+// that nothing else can run there.
+struct PageScript {
+  std::string_view text, sha256;   // base64; tests compare them
+};
+
+std::string html_page(const std::string& title, const std::string& body,
+                      const PageScript* script = nullptr);
+
+// The colour class of an action: red orange blue green grey.
+std::string_view colour_of_action(std::string_view action);
+
+// A bar of shares with a key below; parts of zero are left out. colours: f-red f-blue ...
+struct BarPart {
+  std::string name;
+  double value = 0;
+  std::string colour, shown;   // shown: the value as text
+};
+std::string html_bar(const char* id, const std::string& title, const std::vector<BarPart>& parts);
+
+// The class of a cell that holds a name: on one line unless it is very long.
+inline const char* name_class(const std::string& name) { return name.size() <= 40 ? "keep" : "mono"; }
+
+extern const PageScript kTableScript;
+
+}   // namespace culprit::report
