@@ -37,7 +37,7 @@ std::string with_place(const std::string& document, const std::string& place) {
   for (const auto& [list, key] : {std::pair{"next", "text"}, std::pair{"steps", "why"}})
     if (d["verdict"].contains(list) && d["verdict"][list].is_array())
       for (auto& one : d["verdict"][list]) put(one, key);
-  return d.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(d, -1);
 }
 
 // What a later command is given to find this incident again: its database, else the bundle; "" of standard input.
@@ -154,7 +154,7 @@ Result<Exit> run_ingest(const Arguments& arguments) {
     skipped += m.skipped;
     rejected += m.rejected;
     if (json)
-      out += nlohmann::ordered_json{{"path", m.path}, {"format", m.format}, {"lines", m.lines}, {"used", m.used}, {"skipped", m.skipped}, {"rejected", m.rejected}, {"complete", m.complete}}.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+      out += json_text(nlohmann::ordered_json{{"path", m.path}, {"format", m.format}, {"lines", m.lines}, {"used", m.used}, {"skipped", m.skipped}, {"rejected", m.rejected}, {"complete", m.complete}}, -1) + "\n";
     else
       out += fmt::format("{}  {}  {} lines = {} used + {} skipped + {} rejected{}\n", m.path, m.format, m.lines, m.used, m.skipped, m.rejected, m.complete ? "" : "  (incomplete)");
   }
@@ -176,7 +176,7 @@ Result<Exit> run_classify(const Arguments& arguments) {
   CULPRIT_TRY(conclusion, diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
   const auto d = nlohmann::json::parse(conclusion.document, nullptr, false);
   if (chosen_format(arguments) == "json") {
-    print(d["findings"].dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    print(json_text(d["findings"]) + "\n");
   } else {
     std::string out;
     for (const Finding& f : db.findings())

@@ -49,7 +49,7 @@ std::string json_of(const plan::StandbyParams& p, const plan::StandbyPlan& plan,
   for (const auto& c : plan.choices)
     out["choices"].push_back({{"standbys", c.standbys}, {"enough", c.enough}, {"mean_restart_s", c.mean_restart_s}, {"idle_gpu_hours_per_day", c.standbys * gpus * 24}});
   if (assumed) out["notes"] = {kAssumedGpus};
-  return out.dump(2) + "\n";
+  return json_text(out) + "\n";
 }
 
 Result<Exit> run_plan_standby(const Arguments& arguments) {
