@@ -1,3 +1,4 @@
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -71,19 +72,17 @@ std::string chosen_format(const Arguments& arguments) { return arguments.has("js
 // Written beside and renamed: a report is there whole or not at all.
 Result<> write_file(const std::filesystem::path& path, const std::string& text) {
   const std::filesystem::path part = path.string() + ".part";
+  std::error_code error, ignored;
   {
     std::ofstream file(part, std::ios::binary | std::ios::trunc);
     file.write(text.data(), static_cast<std::streamsize>(text.size()));
-    std::error_code ignored;
-    if (!file.flush()) {
-      std::filesystem::remove(part, ignored);
-      return fail("cannot write this file").at({path.string(), 0}).hint("is the disk full, the folder writable?");
-    }
+    file.close();   // some file systems tell only now that there is no room
+    if (!file) error = std::error_code(errno, std::generic_category());
   }
-  std::error_code error;
-  std::filesystem::rename(part, path, error);
-  if (error) return fail("cannot write this file: " + error.message()).at({path.string(), 0});
-  return {};
+  if (!error) std::filesystem::rename(part, path, error);
+  if (!error) return {};
+  std::filesystem::remove(part, ignored);
+  return fail("cannot write this file: " + error.message()).at({path.string(), 0}).hint("is the disk full, the folder writable?");
 }
 
 Result<Severity> gate_level(const Arguments& arguments) {
