@@ -145,9 +145,11 @@ std::string to_text(const std::string& document, const RenderOptions& options) {
   }
 
   if (!v["chain"].empty()) {
-    out += "\n" + p.heading("TIMELINE") + (date_of(v["chain"][0]["time"]).empty() ? "" : p.faint("  (UTC " + date_of(v["chain"][0]["time"]) + ")")) + "\n";
+    std::string date;
+    for (const json& c : v["chain"])
+      if (date = date_of(c["time"]); !date.empty()) break;
+    out += "\n" + p.heading("TIMELINE") + (date.empty() ? "" : p.faint("  (UTC " + date + ")")) + "\n";
     std::size_t n = 0;
-    std::string date = date_of(v["chain"][0]["time"]);
     for (const json& c : v["chain"]) {
       if (n++ >= (options.verbose ? 64u : 6u)) break;
       // Past midnight the times alone would run backwards.
