@@ -461,6 +461,9 @@ Result<Database> Database::open(const std::string& path, Access mode) {
   return Database(std::move(impl));
 }
 
+std::string sqlite_version() { return sqlite3_libversion(); }
+std::int64_t layout_version() { return kUserVersion; }
+
 std::optional<Error> unread() {
   if (last_failure.code == SQLITE_OK) return std::nullopt;
   return fail(fmt::format("cannot read the database: {}", last_failure.text)).hint("is the disk full, or broken? A copy of the database, or the bundle read anew, may help");

@@ -40,6 +40,10 @@ struct Resolution {
   std::span<const RankRow> ranks;
 };
 
+// Of the library that is linked in, and of the tables.
+std::string sqlite_version();
+std::int64_t layout_version();
+
 // Why rows could not be read since a database was opened, on this thread: then no answer may be given.
 std::optional<Error> unread();
 
