@@ -292,7 +292,7 @@ Result<ChangepointParams> changepoint_params(const Arguments& arguments) {
 
 void print_changepoints(const Arguments& arguments, const std::vector<NamedSeries>& series, bool multivariate, const std::string& name, const ChangepointParams& params) {
   const bool json = wants_json(arguments);
-  const auto dump = [](const Json& out) { print(out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); };
+  const auto dump = [](const Json& out) { print(json_text(out) + "\n"); };
   if (multivariate) {
     std::vector<std::vector<double>> scaled;
     for (const NamedSeries& s : series) scaled.push_back(analyze::standardised(s.values));

@@ -97,7 +97,7 @@ class CollectivesPrinter {
     for (const Finding& f : findings_)
       out["findings"].push_back({{"id", f.id}, {"outcome", name(f.outcome)}, {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}}, {"title", f.title}, {"confidence", f.confidence}, {"why", f.why}});
     out["notes"] = report_.notes;
-    return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_text(out) + "\n";
   }
 
  private:

@@ -1,3 +1,4 @@
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -52,19 +53,17 @@ std::string chosen_format(const Arguments& arguments) { return arguments.has("js
 // Written beside and renamed: a report is there whole or not at all.
 Result<> write_file(const std::filesystem::path& path, const std::string& text) {
   const std::filesystem::path part = path.string() + ".part";
+  std::error_code error, ignored;
   {
     std::ofstream file(part, std::ios::binary | std::ios::trunc);
     file.write(text.data(), static_cast<std::streamsize>(text.size()));
-    std::error_code ignored;
-    if (!file.flush()) {
-      std::filesystem::remove(part, ignored);
-      return fail("cannot write this file").at({path.string(), 0}).hint("is the disk full, the folder writable?");
-    }
+    file.close();   // some file systems tell only now that there is no room
+    if (!file) error = std::error_code(errno, std::generic_category());
   }
-  std::error_code error;
-  std::filesystem::rename(part, path, error);
-  if (error) return fail("cannot write this file: " + error.message()).at({path.string(), 0});
-  return {};
+  if (!error) std::filesystem::rename(part, path, error);
+  if (!error) return {};
+  std::filesystem::remove(part, ignored);
+  return fail("cannot write this file: " + error.message()).at({path.string(), 0}).hint("is the disk full, the folder writable?");
 }
 
 Result<Severity> gate_level(const Arguments& arguments) {
@@ -137,7 +136,7 @@ Result<Exit> run_ingest(const Arguments& arguments) {
     skipped += m.skipped;
     rejected += m.rejected;
     if (json)
-      out += nlohmann::ordered_json{{"path", m.path}, {"format", m.format}, {"lines", m.lines}, {"used", m.used}, {"skipped", m.skipped}, {"rejected", m.rejected}, {"complete", m.complete}}.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+      out += json_text(nlohmann::ordered_json{{"path", m.path}, {"format", m.format}, {"lines", m.lines}, {"used", m.used}, {"skipped", m.skipped}, {"rejected", m.rejected}, {"complete", m.complete}}, -1) + "\n";
     else
       out += fmt::format("{}  {}  {} lines = {} used + {} skipped + {} rejected{}\n", m.path, m.format, m.lines, m.used, m.skipped, m.rejected, m.complete ? "" : "  (incomplete)");
   }
@@ -159,7 +158,7 @@ Result<Exit> run_classify(const Arguments& arguments) {
   CULPRIT_TRY(conclusion, diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
   const auto d = nlohmann::json::parse(conclusion.document, nullptr, false);
   if (chosen_format(arguments) == "json") {
-    print(d["findings"].dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    print(json_text(d["findings"]) + "\n");
   } else {
     std::string out;
     for (const Finding& f : db.findings())

@@ -121,7 +121,7 @@ Result<Exit> run_drift(const Arguments& arguments) {
   const DriftReport report = analyze::compare_settings(facts, rules::DriftRules::built_in());
   auto findings = analyze::drift_findings(report, facts);
   CULPRIT_CHECK(db.save_findings(Analysis::drift, findings));
-  if (wants_json(arguments)) print(mark_incomplete(json_of(facts, report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n", incomplete));
+  if (wants_json(arguments)) print(mark_incomplete(json_text(json_of(facts, report)) + "\n", incomplete));
   else print(text(arguments, facts, report));
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }

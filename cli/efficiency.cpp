@@ -233,7 +233,7 @@ std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s,
   out["notes"] = Json::array();
   for (const auto* list : {&progress.notes, &e.notes, &s.notes})
     for (const std::string& n : *list) out["notes"].push_back(n);
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(out) + "\n";
 }
 
 Result<Exit> run_efficiency(const Arguments& arguments) {

@@ -1,6 +1,9 @@
 // formats, schema, version, help: commands that only print what is compiled in.
+#include <set>
+
 #include <fmt/format.h>
 
+#include "bundle/archive_stream.hpp"
 #include "command.hpp"
 #include "ingest/document.hpp"
 #include "ingest/record_text.hpp"
@@ -8,7 +11,9 @@
 #include "model/json.hpp"
 #include "pack.hpp"
 #include "rules/pack.hpp"
+#include "rules/search.hpp"
 #include "schema/schema.hpp"
+#include "store/database.hpp"
 
 namespace culprit::cli {
 
@@ -74,8 +79,23 @@ Result<Exit> run_schema(const Arguments& arguments) {
   return Exit::finished;
 }
 
-Result<Exit> run_version(const Arguments&) {
-  print(fmt::format("culprit {}\n", CULPRIT_VERSION));
+// The first line is for scripts; the others are for reports of bugs.
+Result<Exit> run_version(const Arguments& arguments) {
+  std::string out = fmt::format("culprit {}\n", CULPRIT_VERSION);
+  CULPRIT_TRY(pack, load_pack(arguments));
+  std::set<std::string_view> families;
+  for (const rules::Rule& rule : pack.rules()) families.insert(rule.family);
+  out += fmt::format("rules      {} in {} families, digest {}\n", pack.rules().size(), families.size(), pack.digest());
+  out += fmt::format("schemas    {} documents; database layout {}\n", embedded_schemas().size(), store::layout_version());
+  out += fmt::format("search     {}\n", rules::search_instructions());
+#ifdef CULPRIT_STATIC_BUILD
+  constexpr std::string_view kLinked = "static";
+#else
+  constexpr std::string_view kLinked = "shared";
+#endif
+  out += fmt::format("built      {}, libraries {}\n", CULPRIT_COMPILER, kLinked);
+  out += fmt::format("libraries  {}, SQLite {}, fmt {}.{}.{}\n", bundle::unpacking_libraries(), store::sqlite_version(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100);
+  print(out);
   return Exit::finished;
 }
 
@@ -116,7 +136,7 @@ constexpr OptionSpec kFormatsOptions[] = {
 extern const Command kFormats, kSchema, kVersion, kHelp;
 constinit const Command kFormats{"formats", "what can be read", "formats [--json]", "  culprit formats\n", kFormatsOptions, run_formats};
 constinit const Command kSchema{"schema", "print the schemas of our documents", "schema [NAME...]", "  culprit schema                    lists them\n  culprit schema diagnosis-v1.json  prints one\n", {}, run_schema};
-constinit const Command kVersion{"version", "print the version", "version", "  culprit version\n", {}, run_version};
+constinit const Command kVersion{"version", "print the version, and what it was built of", "version", "  culprit version\n", {}, run_version};
 constinit const Command kHelp{"help", "this list, or the help of a command", "help [COMMAND]", "  culprit help diagnose\n", {}, run_help};
 
 }  // namespace culprit::cli

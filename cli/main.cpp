@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
 #include <system_error>
 
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include "interrupt.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
+#include "store/database.hpp"
 
 namespace culprit::cli {
 
@@ -58,10 +60,11 @@ std::string help_of(const Command& command) {
 namespace {
 constexpr char kOurFault[] = "this is a fault of culprit, not of your input; please report it with the command line";
 int output_error = 0;   // errno of the first write to stdout that failed
+std::optional<Error> unread;   // an answer that was not printed, because rows of the database could not be read
 }
 
 void print(std::string_view text) {
-  if (output_error != 0) return;
+  if (output_error != 0 || unread || (unread = store::unread())) return;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) output_error = errno != 0 ? errno : EIO;
 }
 
@@ -162,6 +165,10 @@ void open_standard_streams() {
 // A part of an answer must not pass for the whole.
 int checked(int status) {
   if (std::fclose(stdout) != 0 && output_error == 0) output_error = errno;
+  if (unread) {
+    print_error(*unread);
+    return static_cast<int>(Exit::input);
+  }
   if (output_error == 0 || output_error == EPIPE) return status;
   print_error(fail("cannot write the answer: " + std::generic_category().message(output_error)).hint("what stands on standard output is not complete"));
   const bool failed_before = status == static_cast<int>(Exit::usage) || status == static_cast<int>(Exit::input) || status == static_cast<int>(Exit::internal);

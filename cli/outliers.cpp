@@ -112,7 +112,7 @@ class OutliersPrinter {
     out["entities"] = report_.entities;
     out["window_s"] = static_cast<double>(report_.window) / 1e9;
     out["bin_s"] = static_cast<double>(report_.bin) / 1e9;
-    return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_text(out) + "\n";
   }
 
  private:

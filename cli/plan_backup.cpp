@@ -72,7 +72,7 @@ std::string json_of(const JobShape& job, const plan::BackupPlan& plan, const std
   for (const auto& risk : risks) out["groups"].push_back({{"dimension", risk.dimension}, {"groups", risk.groups}, {"losing", risk.losing}});
   if (evicted) out["eviction"] = {{"evicted", to_ranges(survival.evicted)}, {"lost", to_ranges(survival.lost)}, {"from_copy", to_ranges(survival.from_copy)}, {"going_on", plan::name(blast.going_on)}, {"why", blast.why}, {"machines", blast.hosts.size()}, {"spares_missing", blast.spares_missing}, {"replicas", blast.replicas}, {"whole_replicas", blast.whole_replicas},
                                      {"out_gpu_hours", blast.out_gpu_h}, {"standstill_gpu_hours", blast.standstill_gpu_h}, {"needless_machines", blast.needless.size()}, {"needless_gpu_hours", blast.needless_gpu_h}};
-  return out.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(out, -1) + "\n";
 }
 
 Result<Exit> run_plan_backup(const Arguments& arguments) {

@@ -47,7 +47,7 @@ std::string json_of(const std::vector<plan::CheckStep>& steps, bool assumed) {
     out["checks"].push_back({{"phase", step.phase}, {"task", step.task}, {"minutes", step.minutes}, {"pass", step.pass}, {"note", step.note}, {"source", step.source}, {"items", std::move(items)}});
   }
   if (assumed) out["notes"] = {kAssumedGpus};
-  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(out) + "\n";
 }
 
 Result<Exit> run_plan_checks(const Arguments& arguments) {

@@ -78,7 +78,7 @@ std::string json_of(const plan::Comparison& c) {
     out["different"].push_back(std::move(one));
   }
   for (const plan::Missing& m : c.missing) out["missing"].push_back({{"item", m.item}, {"runs", m.runs}});
-  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(out) + "\n";
 }
 
 Result<Exit> run_plan_compare(const Arguments& arguments) {

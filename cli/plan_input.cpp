@@ -50,7 +50,7 @@ std::optional<double> real_of(const std::string& text) {
 // What stood there, for an error. Never a whole array: it may be nested deeper than the stack reaches.
 std::string shown(const json& value) {
   if (value.is_structured()) return value.is_array() ? "an array" : "an object";
-  return value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 60);
+  return json_text(value, -1).substr(0, 60);
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ std::string json_of(const IsolateState& state, const std::map<std::string, std::
   for (const plan::IsolateSet& set : state.active) out["active"].push_back({{"name", set.name}, {"hosts", names_of(state, set.hosts)}});
   for (const plan::IsolateRound& r : state.history) out["history"].push_back({{"round", r.round}, {"test", r.test}, {"failed", r.failed}, {"hosts", r.hosts}});
   for (const plan::IsolateHost& host : state.hosts) out["hosts"].push_back({{"name", host.name}, {"tor", host.tor}, {"pod", host.pod}});
-  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(out) + "\n";
 }
 
 // Every list of hosts in the file is by name, and a host is in one of them.

@@ -95,7 +95,7 @@ std::string json_of(const std::vector<Part>& parts, const std::vector<std::strin
     }
     out["topologies"].push_back({{"name", part.name}, {"passes", std::move(passes)}});
   }
-  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(out) + "\n";
 }
 
 Result<Exit> run_plan_links(const Arguments& arguments) {

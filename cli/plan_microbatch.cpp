@@ -62,7 +62,7 @@ std::string json_of(const Question& question, const plan::MicrobatchPlan& plan) 
   for (std::size_t i = 0; i < t.size(); ++i)
     out["groups"].push_back({{"group", i}, {"micro_batch_ms", t[i]}, {"before", plan.even[i]}, {"after", plan.counts[i]}, {"weight", static_cast<double>(plan.counts[i]) / static_cast<double>(all)}});
   if (!question.notes.empty()) out["notes"] = question.notes;
-  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(out) + "\n";
 }
 
 // Of an incident: the group of the one that stands out takes what steps took, the others what they took before.

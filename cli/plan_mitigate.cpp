@@ -71,7 +71,7 @@ std::string json_of(const plan::MitigationReplay& replay, const std::string& cau
     out["intervals"].push_back({{"start", one.interval.start}, {"end", one.interval.end}, {"slow_ms", one.interval.slow_ms}, {"healthy_ms", one.interval.healthy_ms}, {"ignored_ms", one.ignored_ms}, {"rule_ms", one.rule_ms}, {"best", one.best}, {"best_ms", one.best_ms}, {"taken", std::move(taken)}, {"at_once", outcomes(one.alone)}});
   }
   if (!notes.empty()) out["notes"] = notes;
-  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(out) + "\n";
 }
 
 // What the rule asks for in a slowdown that is not over: what is due, and what comes next.

@@ -64,7 +64,7 @@ Result<Exit> run_plan_replicas(const Arguments& arguments) {
     ordered_json out{{"plan", "replicas"}, {"version", 1}, {"mtbf_min", p.mtbf}, {"stall_min", p.stall}, {"repair_min", p.repair}, {"replicas", p.replicas}, {"synchronous", share.synchronous}, {"replicated", share.replicated}, {"synchronous_random", share.synchronous_random}, {"replicated_random", share.replicated_random},
                      {"simulated", failures > 0 ? ordered_json(simulated) : ordered_json(nullptr)}, {"enough_replicas", enough}, {"by_replicas", ordered_json::array()}};
     for (const Row& row : rows) out["by_replicas"].push_back({{"replicas", row.replicas}, {"replicated", row.share.replicated}, {"replicated_random", row.share.replicated_random}});
-    print(out.dump(2) + "\n");
+    print(json_text(out) + "\n");
     return Exit::finished;
   }
   std::string out = fmt::format("{} replicas train {:.0f} % of the time, a synchronous job {:.0f} %\n", p.replicas, share.replicated * 100, share.synchronous * 100);

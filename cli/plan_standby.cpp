@@ -78,7 +78,7 @@ std::string json_of(const plan::StandbyParams& p, const plan::StandbyPlan& plan,
     out["measured"] = {{"failures", measured->rate.failures}, {"machines", measured->rate.machines}, {"days", measured->rate.days}, {"rate", measured->rate.rate},
                        {"interval", {measured->rate.interval.low, measured->rate.interval.high}}, {"p99_failing_a_day", measured->down.p99_new}, {"most_failing_a_day", measured->down.most_new}};
   if (assumed) out["notes"] = {kAssumedGpus};
-  return out.dump(2) + "\n";
+  return json_text(out) + "\n";
 }
 
 Result<Exit> run_plan_standby(const Arguments& arguments) {

@@ -55,7 +55,7 @@ std::string json_of(const JobShape& job, const plan::TopologyPlan& plan) {
   if (plan.link_before) out["link"] = {{"dp_mb", {plan.link_before->dp_mb, plan.link_after->dp_mb}}, {"pp_mb", {plan.link_before->pp_mb, plan.link_after->pp_mb}}};
   out["moves"] = ordered_json::array();
   for (const auto& m : plan.moves) out["moves"].push_back({{"rank", m.rank}, {"place", m.place}});
-  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(out) + "\n";
 }
 
 Result<Exit> run_plan_topology(const Arguments& arguments) {

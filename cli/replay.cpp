@@ -22,7 +22,7 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kMostPrintedOfReplay = 24;   // groups of a phase; --all and JSON have all
 
-std::string indented(const ordered_json& value) { return value.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"; }
+std::string indented(const ordered_json& value) { return json_text(value) + "\n"; }
 const char* s(std::int64_t n) { return n == 1 ? "" : "s"; }
 
 std::string machines_of(const ReplayDocument& d, const std::vector<plan::MachineIndex>& machines) {

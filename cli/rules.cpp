@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string dump(const ordered_json& value) { return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n"; }
+std::string dump(const ordered_json& value) { return json_text(value, -1) + "\n"; }
 
 Result<Exit> list(const Arguments& arguments, const rules::RulePack& pack) {
   std::string out;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# sh cli/setup.sh build|test|ci|static: see to it that the Debian packages are there that building, testing, CI or a build
-# with -DCULPRIT_STATIC=ON needs.
+# sh cli/setup.sh build|test|ci|static|install: see to it that the Debian packages are there that building, testing, CI, a
+# build with -DCULPRIT_STATIC=ON or tests/install.sh needs.
 # With all of them in place it is silent and uses neither the network nor root. Exit 3: it may not install them.
 # `names` prints what another distribution calls the packages of a build.
 set -eu
@@ -9,18 +9,20 @@ build="g++ cmake ninja-build pkgconf libarchive-dev zlib1g-dev libboost-program-
   libsqlite3-dev libxxhash-dev nlohmann-json3-dev libcctz-dev tzdata"
 test="libgtest-dev librapidcheck-dev"
 ci="libbenchmark-dev mandoc"
-static="libacl1-dev libzstd-dev liblz4-dev libxml2-dev"
+static="libacl1-dev libzstd-dev liblz4-dev libxml2-dev libabsl-dev"
+install="debootstrap lintian"
 
 case "${1-}" in
   build) wanted=$build ;;
   test) wanted="$build $test" ;;
   ci) wanted="$build $test $ci" ;;
   static) wanted="$build $static" ;;
+  install) wanted="$build $static $install" ;;
   names) wanted= ;;
-  *) echo "usage: sh cli/setup.sh build|test|ci|static|names" >&2; exit 2 ;;
+  *) echo "usage: sh cli/setup.sh build|test|ci|static|install|names" >&2; exit 2 ;;
 esac
 
-dnf="dnf install gcc-c++ cmake ninja-build pkgconf-pkg-config libarchive-devel zlib-devel boost-devel fmt-devel re2-devel sqlite-devel xxhash-devel json-devel"
+dnf="dnf install gcc-c++ cmake ninja-build pkgconf-pkg-config libarchive-devel zlib-devel boost-devel fmt-devel re2-devel sqlite-devel xxhash-devel json-devel cctz-devel"
 if [ "$1" = names ]; then
   echo "setup: on Fedora, and on RHEL with EPEL and CRB: $dnf"
   exit 0

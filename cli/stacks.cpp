@@ -222,7 +222,7 @@ std::string to_json(const StacksPrinter& printer, const StackReport& report, con
     out["findings"].push_back({{"id", f.id}, {"outcome", name(f.outcome)}, {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}}, {"title", f.title}, {"confidence", f.confidence}, {"why", f.why}, {"evidence", std::move(evidence)}});
   }
   out["notes"] = report.notes;
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(out) + "\n";
 }
 
 Result<Exit> run_stacks(const Arguments& arguments) {

@@ -26,13 +26,6 @@ bool reads_state(const MemberRow* m) {
   return m != nullptr && (m->text_kind == "nvidia-smi" || m->text_kind == "rdma" || m->text_kind == "dcgm");
 }
 
-std::string driver_of(const Facts& facts, const std::optional<std::string>& host) {
-  if (!host) return {};
-  for (const HostRow& row : facts.hosts)
-    if (row.host == *host) return row.driver;
-  return {};
-}
-
 // What several copies of one event share. The message is part of it: two Xid 13 of one GPU are two events.
 std::string key_of(const EventRow& e) {
   const auto text = [](const auto& value) {
@@ -157,6 +150,24 @@ void widen(Signal& s, const std::optional<Nanoseconds>& start, const std::option
   if (start && !s.end) s.end = start;
 }
 
+// Xid 45 belongs to another Xid of its GPU.
+void name_owners_of_xid_45(std::vector<Signal>& signals) {
+  std::map<std::pair<std::string, std::string>, std::vector<const Signal*>> others;   // by host and GPU, in order
+  const auto part = [](const Signal& s) { return std::pair(s.host.value_or("\x1f"), s.gpu.value_or("\x1f")); };
+  for (const Signal& s : signals)
+    if (s.event_class.starts_with("gpu_xid/") && s.event_class != "gpu_xid/45" && s.start) others[part(s)].push_back(&s);
+  for (Signal& s : signals) {
+    if (s.event_class != "gpu_xid/45" || !s.start) continue;
+    const auto its = others.find(part(s));
+    if (its == others.end()) continue;
+    for (const Signal* other : its->second)
+      if (*other->start <= *s.end + kFoldWindow && *s.start <= *other->end + kFoldWindow) {
+        s.meaning.title += ", after " + other->event_class;
+        break;
+      }
+  }
+}
+
 }  // namespace
 
 std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& pack) {
@@ -174,6 +185,12 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
     if (!facts.counts(m) || e.role == Role::recovery || e.role == Role::advice) continue;
     groups[key_of(e) + (output.hearsay(e, pack) ? "\x1f" "hearsay" : "") + (before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty) ? "\x1f" "before" : "")].by_member[m->path].push_back(&e);
   }
+  std::map<std::string_view, std::string_view> drivers;   // by host
+  for (const HostRow& row : facts.hosts) drivers.emplace(row.host, row.driver);
+  const auto driver_of = [&](const std::optional<std::string>& host) {
+    const auto row = host ? drivers.find(*host) : drivers.end();
+    return row == drivers.end() ? std::string{} : std::string(row->second);
+  };
   for (const auto& [key, group] : groups) {
     Signal s;
     const EventRow* first = nullptr;
@@ -200,7 +217,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
     s.event_class = e.event_class;
     s.rule = e.rule;
     if (const rules::Rule* rule = pack.find(e.rule); rule != nullptr) {
-      s.meaning = rules::meaning_of(*rule, e.code, e.message, driver_of(facts, e.host));
+      s.meaning = rules::meaning_of(*rule, e.code, e.message, driver_of(e.host));
       s.origin = rule->origin;
     }
     // What the line itself printed (Fatal, Non-fatal) stands over the table, unless the driver branch gives the number another sense.
@@ -301,19 +318,12 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   for (Signal& s : out)
     s.before_job = before_job(facts, s.end, s.uncertainty);
 
-  // Xid 45 belongs to another Xid of its GPU.
-  for (Signal& s : out) {
-    if (s.event_class != "gpu_xid/45" || !s.start) continue;
-    for (const Signal& other : out)
-      if (&other != &s && other.event_class.rfind("gpu_xid/", 0) == 0 && other.event_class != "gpu_xid/45" && other.host == s.host && other.gpu == s.gpu && other.start &&
-          *other.start <= *s.end + kFoldWindow && *s.start <= *other.end + kFoldWindow) {
-        s.meaning.title += ", after " + other.event_class;
-        break;
-      }
-  }
-
+  name_owners_of_xid_45(out);
   std::sort(out.begin(), out.end(), [](const Signal& a, const Signal& b) {
-    const auto key = [](const Signal& s) { return std::tuple(!s.start.has_value(), s.start.value_or(0), s.event_class, s.host.value_or(""), s.rank.value_or(-1), s.gpu.value_or(""), s.message); };
+    const auto text = [](const std::optional<std::string>& t) { return t ? std::string_view(*t) : std::string_view(); };
+    const auto key = [&](const Signal& s) {
+      return std::tuple(!s.start.has_value(), s.start.value_or(0), std::string_view(s.event_class), text(s.host), s.rank.value_or(-1), text(s.gpu), std::string_view(s.message));
+    };
     return key(a) < key(b);
   });
   return out;

@@ -77,6 +77,8 @@ ArchiveEntry convert(archive_entry* raw) {
 
 }  // namespace
 
+std::string unpacking_libraries() { return archive_version_details(); }
+
 void CloseArchive::operator()(archive* handle) const noexcept { archive_read_free(handle); }
 
 Decompressed::Decompressed(ByteSource& source, Shape shape, Layer& layer, const Limits& limits)

@@ -17,6 +17,9 @@ struct archive;
 
 namespace culprit::bundle {
 
+// The libraries that unpack, with their versions.
+std::string unpacking_libraries();
+
 class Feed;  // feed.hpp: hands a ByteSource to libarchive
 
 struct CloseArchive { void operator()(archive* handle) const noexcept; };

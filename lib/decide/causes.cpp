@@ -1,8 +1,10 @@
 #include "decide/causes.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -13,8 +15,6 @@ namespace {
 constexpr Nanoseconds kSlack = 5 * kSecond;
 
 bool one_of(const std::string& word, std::initializer_list<std::string_view> words) { return std::find(words.begin(), words.end(), word) != words.end(); }
-
-bool contains(const std::vector<std::string>& words, const std::string& word) { return std::find(words.begin(), words.end(), word) != words.end(); }
 
 bool consequence(const Finding& f) { return f.role == Role::cascade || f.role == Role::teardown; }
 
@@ -29,31 +29,79 @@ std::string peer_of(const Finding& f) {
   return line == nullptr ? std::string() : line->peer.value_or("");
 }
 
-// One cause per kind and moment: the same fault on two hosts at once is one cause with two hosts.
-void add(std::vector<Cause>& causes, CauseKind kind, const Finding& f, const DecideParams& params) {
-  const bool machine = kind == CauseKind::machine || kind == CauseKind::network;
-  for (Cause& c : causes) {
-    if (c.kind != kind) continue;
-    const bool together = !c.start || !f.start || std::abs(*f.start - *c.start) <= (machine ? c.uncertainty + f.uncertainty + kSlack : params.same_moment);
-    const bool same_host = machine && f.host && contains(c.hosts, *f.host);
-    const bool same_class = std::any_of(c.findings.begin(), c.findings.end(), [&](const Finding* other) { return other->event_class == f.event_class; });
-    const bool near = !c.start || !f.start || std::abs(*f.start - *c.start) <= params.same_moment;
-    if (!(same_host || together || (same_class && near))) continue;
+// One cause per kind and moment: the same fault on two hosts at once is one cause with two hosts. Causes are found by
+// host and by moment, so that a hundred thousand hosts are no more work than their findings.
+class Gathering {
+ public:
+  Gathering(std::vector<Cause>& causes, const DecideParams& params) : causes_(causes), params_(params) {}
+
+  void add(CauseKind kind, const Finding& f) {
+    std::size_t i = home(kind, f);
+    const bool fresh = i == causes_.size();
+    if (fresh) {
+      Cause c;
+      c.kind = kind;
+      c.start = f.start;
+      c.uncertainty = f.uncertainty;
+      c.confidence = f.confidence;
+      causes_.push_back(std::move(c));
+      known_.emplace_back();
+      Kind& of = kinds_[kind];
+      of.first = std::min(of.first, i);
+      if (f.start) of.by_start.emplace(*f.start, i);
+      else of.undated = std::min(of.undated, i);
+      of.most_uncertain = std::max(of.most_uncertain, f.uncertainty);
+    }
+    Cause& c = causes_[i];
     c.findings.push_back(&f);
-    for (const auto& host : f.hosts)
-      if (!contains(c.hosts, host)) c.hosts.push_back(host);
+    known_[i].classes.insert(f.event_class);
+    for (const auto& host : f.hosts) {
+      if (fresh || known_[i].hosts.count(host) == 0) c.hosts.push_back(host);
+      known_[i].hosts.insert(host);
+      kinds_[kind].by_host.emplace(host, i);   // keeps the first
+    }
     c.confidence = std::max(c.confidence, f.confidence);
-    return;
   }
-  Cause c;
-  c.kind = kind;
-  c.findings = {&f};
-  c.hosts = f.hosts;
-  c.start = f.start;
-  c.uncertainty = f.uncertainty;
-  c.confidence = f.confidence;
-  causes.push_back(std::move(c));
-}
+
+ private:
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  struct Kind {
+    std::size_t first = kNone, undated = kNone;
+    Nanoseconds most_uncertain = 0;
+    std::multimap<Nanoseconds, std::size_t> by_start;
+    std::map<std::string, std::size_t> by_host;
+  };
+  struct Known {
+    std::set<std::string> hosts, classes;
+  };
+
+  // The first cause that the finding belongs to, or the number of causes.
+  std::size_t home(CauseKind kind, const Finding& f) const {
+    const auto at = kinds_.find(kind);
+    if (at == kinds_.end()) return causes_.size();
+    const Kind& of = at->second;
+    std::size_t best = std::min(of.undated, f.start ? kNone : of.first);
+    const bool machine = kind == CauseKind::machine || kind == CauseKind::network;
+    if (machine && f.host)
+      if (const auto own = of.by_host.find(*f.host); own != of.by_host.end()) best = std::min(best, own->second);
+    if (f.start) {
+      const Nanoseconds reach = std::max(params_.same_moment, of.most_uncertain + f.uncertainty + kSlack);
+      for (auto it = of.by_start.lower_bound(*f.start - reach); it != of.by_start.end() && it->first <= *f.start + reach; ++it) {
+        const Cause& c = causes_[it->second];
+        const Nanoseconds apart = std::abs(*f.start - *c.start);
+        const bool together = apart <= (machine ? c.uncertainty + f.uncertainty + kSlack : params_.same_moment);
+        const bool alike = apart <= params_.same_moment && known_[it->second].classes.count(f.event_class) != 0;
+        if (together || alike) best = std::min(best, it->second);
+      }
+    }
+    return std::min(best, causes_.size());
+  }
+
+  std::vector<Cause>& causes_;
+  const DecideParams& params_;
+  std::vector<Known> known_;   // beside causes_
+  std::map<CauseKind, Kind> kinds_;
+};
 
 // Sorts out, one reason after the other, what cannot have come first.
 class Sieve {
@@ -61,6 +109,7 @@ class Sieve {
   Sieve(const Case& incident, const DecideParams& params) : incident_(incident), params_(params) {}
 
   FirstFailure run() {
+    look_around();
     find_first_consequence();
     for (const Finding& f : incident_.findings) {
       if (f.transient) remember_transient(f);
@@ -68,8 +117,9 @@ class Sieve {
     }
     drop_known_consequences();
     find_first_trouble();
+    Gathering gathering(out_.causes, params_);
     for (const Finding* f : own_)
-      if (came_first(*f)) add(out_.causes, *kind_of(*f), *f, params_);
+      if (came_first(*f)) gathering.add(*kind_of(*f), *f);
     order();
     return std::move(out_);
   }
@@ -102,23 +152,39 @@ class Sieve {
       }
   }
 
-  // Its host is an end of something that broke, as far as ends are known.
-  bool touched(const Finding& f) const {
-    bool known = false;
-    for (const Finding& other : incident_.findings) {
-      if (other.analysis != Analysis::classify || other.outcome != Outcome::fired || other.role != Role::cascade || other.symptom == Symptom::job_hang) continue;
-      known = known || !other.hosts.empty();
-      if (f.host && (contains(other.hosts, *f.host) || peer_of(other) == *f.host)) return true;
+  // What single findings are held against, once: there may be as many of them as hosts.
+  void look_around() {
+    for (const Finding& f : incident_.findings) {
+      if (f.outcome != Outcome::fired) continue;
+      cuda_error_ = cuda_error_ || f.event_class.rfind("cuda_", 0) == 0;
+      const bool cascade = f.analysis == Analysis::classify && f.role == Role::cascade;
+      if (cascade && f.severity >= Severity::distributed && f.event_class.rfind("rdzv", 0) != 0) communication_failed_ = true;
+      if (cascade && f.symptom != Symptom::job_hang) {
+        ends_known_ = ends_known_ || !f.hosts.empty();
+        ends_.insert(f.hosts.begin(), f.hosts.end());
+        if (std::string peer = peer_of(f); !peer.empty()) ends_.insert(std::move(peer));
+      }
+      const bool of_program = f.analysis == Analysis::classify && f.origin == Origin::any && !f.hearsay && f.hosts.size() == 1 &&
+                              (f.event_class.rfind("cuda_", 0) == 0 || f.cause == CauseKind::machine || f.cause == CauseKind::crash || f.cause == CauseKind::device_or_program);
+      if (!of_program && f.analysis != Analysis::hang && f.analysis != Analysis::root_diag && f.analysis != Analysis::silence) continue;
+      for (const std::string& host : f.hosts)
+        if (auto& witnesses = witnesses_[host]; witnesses.size() < 2) witnesses.insert(&f);
     }
-    return !known;
+    for (const ExitFact& x : incident_.exits) {
+      if (x.host && (x.code == -9 || x.code == 137)) killed_.insert(*x.host);
+      if (x.host && (x.code == -11 || x.code == 139)) crashed_.insert(*x.host);
+    }
   }
+
+  // Its host is an end of something that broke, as far as ends are known.
+  bool touched(const Finding& f) const { return (f.host && ends_.count(*f.host) != 0) || !ends_known_; }
 
   bool passes(const Finding& f, CauseKind kind) {
     if (went_on(f)) return exclude(f, Exclusion::ran_on, fmt::format("the job completed steps for {} after it", human_duration(*incident_.last_progress - *f.end))), false;
     if (kind == CauseKind::shared && f.severity == Severity::warning && (f.hosts.size() < 2 || static_cast<double>(f.hosts.size()) < params_.shared_hosts * static_cast<double>(incident_.hosts)))
       return exclude(f, Exclusion::too_few, fmt::format("{} of {} hosts report it, and only as a warning", std::max<std::size_t>(1, f.hosts.size()), incident_.hosts)), false;
     const bool of_host = kind == CauseKind::machine || kind == CauseKind::network || (kind == CauseKind::resource && f.origin != Origin::any);
-    if (of_host && f.host && !incident_.job_hosts.empty() && !contains(incident_.job_hosts, *f.host))
+    if (of_host && f.host && !incident_.job_hosts.empty() && !std::binary_search(incident_.job_hosts.begin(), incident_.job_hosts.end(), *f.host))
       return exclude(f, Exclusion::not_of_job, fmt::format("no process of the job ran on {}", *f.host)), false;
     // To its peers a host that died looks like one that was never reached: of a job that made steps this is a consequence.
     if (kind == CauseKind::environment && one_of(f.event_class, {"no_route_to_host", "rendezvous_timeout", "node_unreachable_ssh"}) && incident_.last_iteration.value_or(0) > 0)
@@ -128,25 +194,15 @@ class Sieve {
                                                       : fmt::format("its time is known to {} only, so it may have come after the failure, and no other source confirms it", human_duration(f.uncertainty))), false;
     // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when it reports a CUDA
     // error, or when they fall into its last moments.
-    if (kind == CauseKind::device_or_program && f.event_class.rfind("gpu_xid/", 0) == 0 && incident_.any_training_output && !cuda_error() &&
+    if (kind == CauseKind::device_or_program && f.event_class.rfind("gpu_xid/", 0) == 0 && incident_.any_training_output && !cuda_error_ &&
         !(f.start && out_.first_consequence && std::abs(*out_.first_consequence - *f.start) < params_.same_moment))
       return exclude(f, Exclusion::unplaced, "no rank reports a CUDA error, and it cannot be placed near the failure"), false;
     return true;
   }
 
-  bool communication_failed() const {
-    return std::any_of(incident_.findings.begin(), incident_.findings.end(), [](const Finding& f) {
-      return f.outcome == Outcome::fired && f.analysis == Analysis::classify && f.role == Role::cascade && f.severity >= Severity::distributed && f.event_class.rfind("rdzv", 0) != 0;
-    });
-  }
-
   // Its clock is so uncertain that it may stand on either side of the first failure.
   bool vague(const Finding& f) const {
     return f.uncertainty > kSlack && out_.first_consequence && *f.start + f.uncertainty > *out_.first_consequence && *f.start - f.uncertainty <= *out_.first_consequence;
-  }
-
-  bool cuda_error() const {
-    return std::any_of(incident_.findings.begin(), incident_.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0; });
   }
 
   // A second source that is independent of the machine's own log names it: its ranks, or who waits for whom. Without
@@ -157,40 +213,72 @@ class Sieve {
     if (kind == CauseKind::shared) return f.hosts.size() >= 2 && 2 * f.hosts.size() >= incident_.hosts;
     if (!f.host) return false;
     // The process that the kernel killed or that crashed there.
-    for (const ExitFact& x : incident_.exits)
-      if (x.host == f.host && ((kind == CauseKind::resource && (x.code == -9 || x.code == 137)) || (kind == CauseKind::crash && (x.code == -11 || x.code == 139)))) return true;
-    for (const Finding& other : incident_.findings) {
-      if (&other == &f || other.outcome != Outcome::fired || !contains(other.hosts, *f.host)) continue;
-      if (other.analysis == Analysis::hang || other.analysis == Analysis::root_diag || other.analysis == Analysis::silence) return true;
-      const bool of_program = other.analysis == Analysis::classify && other.origin == Origin::any && !other.hearsay && other.hosts.size() == 1;
-      if (of_program && (other.event_class.rfind("cuda_", 0) == 0 || other.cause == CauseKind::machine || other.cause == CauseKind::crash || other.cause == CauseKind::device_or_program)) return true;
+    if ((kind == CauseKind::resource && killed_.count(*f.host) != 0) || (kind == CauseKind::crash && crashed_.count(*f.host) != 0)) return true;
+    const auto witnesses = witnesses_.find(*f.host);
+    return witnesses != witnesses_.end() && witnesses->second.size() > witnesses->second.count(&f);
+  }
+
+  // Candidates of one class that lead to the same, in order, and the earliest moment among the first so many.
+  struct Parents {
+    std::vector<std::pair<std::size_t, const Finding*>> list;   // with their place among all
+    std::vector<Nanoseconds> earliest;                          // running minimum; without a time: the least there is
+
+    void add(std::size_t place, const Finding& f) {
+      const Nanoseconds moment = f.start ? *f.start - f.uncertainty : std::numeric_limits<Nanoseconds>::min();
+      list.emplace_back(place, &f);
+      earliest.push_back(earliest.empty() ? moment : std::min(moment, earliest.back()));
     }
-    return false;
+  };
+  using Families = std::map<std::tuple<std::string, std::vector<std::string>, bool>, Parents>;
+  using Parent = std::pair<std::size_t, const Finding*>;
+
+  // The first of them that is a parent of `f`, if it stands before the best so far.
+  static void look(const Families& families, const Finding& f, Parent& best) {
+    const Nanoseconds latest = f.start ? *f.start + f.uncertainty : std::numeric_limits<Nanoseconds>::max();
+    for (const auto& [key, parents] : families) {
+      const Finding& any = *parents.list[0].second;
+      if (any.event_class == f.event_class || !(leads_to(any, f.event_class) || (gpu_fault(any) && by_gpu(f)))) continue;
+      const auto too_late = [&](Nanoseconds moment) { return moment > latest; };
+      const auto from = std::partition_point(parents.earliest.begin(), parents.earliest.end(), too_late);
+      for (auto at = parents.list.begin() + (from - parents.earliest.begin()); at != parents.list.end(); ++at) {
+        if (best.second != nullptr && at->first >= best.first) break;
+        if (is_parent(*at->second, f)) { best = *at; break; }
+      }
+    }
   }
 
   // A known consequence of another candidate that came before it on the same machine is none.
   void drop_known_consequences() {
-    std::map<std::string, std::vector<const Finding*>> parents;   // that lead to something, by host; "": of no host
+    std::map<std::string, std::vector<const Finding*>> by_host;   // that lead to something; "": of no host
     for (const Finding* f : candidates_)
-      if (!f->leads_to.empty() || gpu_fault(*f)) parents[f->host.value_or("")].push_back(f);
-    for (const Finding* f : candidates_) {
-      const Finding* parent = nullptr;
-      const auto look = [&](const std::vector<const Finding*>& list) {
-        for (const Finding* other : list)
-          if (parent == nullptr && is_parent(*other, *f)) parent = other;
-      };
-      if (f->host && !f->hosts.empty()) {
-        if (const auto own = parents.find(*f->host); own != parents.end()) look(own->second);
-        if (const auto free = parents.find(""); free != parents.end()) look(free->second);
-      } else {
-        for (const auto& [host, list] : parents) look(list);
+      if (!f->leads_to.empty() || gpu_fault(*f)) by_host[f->host.value_or("")].push_back(f);
+    std::map<std::string, Families> of_host;
+    Families all;   // that lead to something on other hosts, too: a GPU's fault reaches programs of its own host
+    std::size_t place = 0;
+    for (const auto& [host, list] : by_host)
+      for (const Finding* f : list) {
+        const std::tuple key(f->event_class, f->leads_to, gpu_fault(*f));
+        of_host[host][key].add(place, *f);
+        if (!f->leads_to.empty()) all[std::tuple(f->event_class, f->leads_to, false)].add(place, *f);
+        ++place;
       }
-      if (parent != nullptr) exclude(*f, Exclusion::led_to, fmt::format("{} on {} leads to it", parent->event_class, parent->subject.id));
+    for (const Finding* f : candidates_) {
+      Parent parent{0, nullptr};
+      const auto of = [&](const std::string& host) {
+        if (const auto own = of_host.find(host); own != of_host.end()) look(own->second, *f, parent);
+      };
+      if (f->host) of(*f->host);
+      if (!f->host || f->hosts.empty()) look(all, *f, parent);
+      else if (parent.second == nullptr) of("");
+      if (parent.second != nullptr) exclude(*f, Exclusion::led_to, fmt::format("{} on {} leads to it", parent.second->event_class, parent.second->subject.id));
       else own_.push_back(f);
     }
   }
 
   static bool gpu_fault(const Finding& f) { return kind_of(f) == CauseKind::machine && (f.symptom == Symptom::gpu_unavailable || f.symptom == Symptom::gpu_memory_error); }
+
+  // A program tells so of the GPU that it ran on.
+  static bool by_gpu(const Finding& f) { return f.host && (f.event_class.rfind("cuda_", 0) == 0 || one_of(f.event_class, {"gpu_xid/13", "gpu_xid/31"})); }
 
   static bool is_parent(const Finding& other, const Finding& f) {
     if (&other == &f || other.event_class == f.event_class) return false;
@@ -202,7 +290,7 @@ class Sieve {
     const bool first = mutual && (f.start && other.start && *f.start != *other.start ? *f.start < *other.start : f.id < other.id);
     if (leads_to(other, f.event_class) && !first) return true;
     // A device's fault reaches the program as a CUDA error or an exception on the same host.
-    return gpu_fault(other) && f.host && f.host == other.host && (f.event_class.rfind("cuda_", 0) == 0 || one_of(f.event_class, {"gpu_xid/13", "gpu_xid/31"}));
+    return gpu_fault(other) && by_gpu(f) && f.host == other.host;
   }
 
   // The earliest moment of trouble: a cause's, or the first consequence's.
@@ -216,7 +304,7 @@ class Sieve {
 
   bool came_first(const Finding& f) {
     // Whoever is asked to stop after others broke down is being cleaned up.
-    if (*kind_of(f) == CauseKind::outside && (f.start ? first_cascade_ && *f.start + f.uncertainty >= *first_cascade_ : communication_failed()))
+    if (*kind_of(f) == CauseKind::outside && (f.start ? first_cascade_ && *f.start + f.uncertainty >= *first_cascade_ : communication_failed_))
       return exclude(f, Exclusion::after_failure, "ranks reported failed communication before it, or it cannot be placed before that"), false;
     if (f.start && first_ && *f.start - f.uncertainty - first_uncertainty_ - kSlack > *first_)
       return exclude(f, Exclusion::after_failure, fmt::format("it came {} after the first {}", human_duration(*f.start - *first_), first_is_cause_ ? "failure" : "sign of failure on other ranks")), false;
@@ -242,6 +330,10 @@ class Sieve {
   std::optional<Nanoseconds> first_, first_cascade_;
   Nanoseconds first_uncertainty_ = 0;
   bool first_is_cause_ = false;
+  bool cuda_error_ = false, communication_failed_ = false, ends_known_ = false;
+  std::set<std::string> ends_;                 // hosts of connections that broke
+  std::set<std::string> killed_, crashed_;     // hosts on which a process ended so
+  std::map<std::string, std::set<const Finding*>> witnesses_;   // what may corroborate, by host; two are enough
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "model/utf8.hpp"
+
 namespace culprit::ingest {
 
 namespace {
@@ -230,12 +232,7 @@ class Reader {
         p = low_at;
       }
     }
-    if (code >= 0xD800 && code < 0xE000) code = 0xFFFD;
-    const auto add = [&](std::uint32_t byte) { made.push_back(static_cast<char>(byte)); };
-    if (code < 0x80) add(code);
-    else if (code < 0x800) add(0xC0 | code >> 6), add(0x80 | (code & 63));
-    else if (code < 0x10000) add(0xE0 | code >> 12), add(0x80 | (code >> 6 & 63)), add(0x80 | (code & 63));
-    else add(0xF0 | code >> 18), add(0x80 | (code >> 12 & 63)), add(0x80 | (code >> 6 & 63)), add(0x80 | (code & 63));
+    append_utf8(made, code);
   }
 
   const char* begin_;

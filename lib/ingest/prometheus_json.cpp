@@ -9,6 +9,7 @@
 #include "ingest/metric_labels.hpp"
 #include "ingest/metric_value.hpp"
 #include "ingest/series_book.hpp"
+#include "model/utf8.hpp"
 
 namespace culprit::ingest {
 
@@ -17,14 +18,6 @@ namespace {
 constexpr std::size_t kLongestString = 1u << 16;       // of a label or a value
 constexpr std::size_t kMostLabels = 256;
 constexpr std::size_t kMostRejects = 1'000;
-
-void append_utf8(std::string& out, unsigned code) {
-  const auto byte = [&](unsigned v) { out += static_cast<char>(v); };
-  if (code < 0x80) byte(code);
-  else if (code < 0x800) byte(0xC0 | code >> 6), byte(0x80 | (code & 0x3F));
-  else if (code < 0x10000) byte(0xE0 | code >> 12), byte(0x80 | (code >> 6 & 0x3F)), byte(0x80 | (code & 0x3F));
-  else byte(0xF0 | code >> 18), byte(0x80 | (code >> 12 & 0x3F)), byte(0x80 | (code >> 6 & 0x3F)), byte(0x80 | (code & 0x3F));
-}
 
 class Answer {
  public:
@@ -117,7 +110,7 @@ class Answer {
             if (!hex(low)) return broken("prometheus_json.syntax");
             code = low >= 0xDC00 && low < 0xE000 ? 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00) : 0xFFFD;
           }
-          append_utf8(out, code >= 0xD800 && code < 0xE000 ? 0xFFFD : code);
+          append_utf8(out, code);
           break;
         }
         default: out += bytes_[at_];

@@ -3,7 +3,12 @@
 #include <chrono>
 #include <limits>
 
+#ifdef CULPRIT_CCTZ_OF_ABSEIL
+#include <absl/time/internal/cctz/include/cctz/time_zone.h>
+namespace cctz = absl::time_internal::cctz;
+#else
 #include <cctz/time_zone.h>
+#endif
 
 #include "line/digit.hpp"
 

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/utf8.hpp"
+
 #define CULPRIT_JSON_INSTANCES(PREFIX)                                                                                        \
   PREFIX template class nlohmann::basic_json<>;                                                                               \
   PREFIX template class nlohmann::basic_json<nlohmann::ordered_map>;                                                          \
@@ -19,3 +21,14 @@
   PREFIX template class nlohmann::detail::parser<nlohmann::json, nlohmann::detail::iterator_input_adapter<std::string::const_iterator>>;
 
 CULPRIT_JSON_INSTANCES(extern)
+
+namespace culprit {
+
+// How every document is written: bytes that are not UTF-8 as U+FFFD, and characters that a terminal obeys as \u escapes.
+// An indent of -1 is one line.
+template <class Json>
+std::string json_text(const Json& value, int indent = 2) {
+  return without_unseen(value.dump(indent, ' ', false, Json::error_handler_t::replace));
+}
+
+}  // namespace culprit

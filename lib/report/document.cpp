@@ -131,7 +131,7 @@ std::string to_json(const Incident& incident) {
   for (const TimePart& part : incident.time)
     time.push_back({{"part", part.name}, {"seconds", std::round(static_cast<double>(part.time) / 1e6) / 1e3}});
   if (!time.empty()) document["time"] = std::move(time);
-  return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(document) + "\n";
 }
 
 }  // namespace culprit::report

@@ -19,7 +19,7 @@ std::string with_place(const std::string& document, const std::string& place) {
   for (const auto& [list, key] : {std::pair{"next", "text"}, std::pair{"steps", "why"}})
     if (d["verdict"].contains(list) && d["verdict"][list].is_array())
       for (auto& one : d["verdict"][list]) put(one, key);
-  return d.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(d, -1);
 }
 
 }  // namespace culprit::report

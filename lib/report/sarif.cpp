@@ -174,7 +174,7 @@ std::string to_sarif(const std::string& document, const RenderOptions&) {
   ordered whole = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                    {"version", "2.1.0"}};
   whole["runs"] = ordered::array({std::move(one)});
-  return whole.dump(2, ' ', false, ordered::error_handler_t::replace) + "\n";
+  return json_text(whole) + "\n";
 }
 
 }   // namespace

@@ -57,6 +57,8 @@ std::string clock(const json& value) {
   return iso.size() >= 19 ? iso.substr(11, 8) : iso;
 }
 
+std::string date_of(const json& time) { return time.is_string() ? time.get<std::string>().substr(0, 10) : std::string{}; }
+
 std::string shortened(const std::string& t, std::size_t width) {
   if (columns(t) <= width) return t;
   std::string out;
@@ -143,10 +145,18 @@ std::string to_text(const std::string& document, const RenderOptions& options) {
   }
 
   if (!v["chain"].empty()) {
-    out += "\n" + p.heading("TIMELINE") + (v["chain"][0]["time"].is_string() ? p.faint("  (UTC " + v["chain"][0]["time"].get<std::string>().substr(0, 10) + ")") : "") + "\n";
+    std::string date;
+    for (const json& c : v["chain"])
+      if (date = date_of(c["time"]); !date.empty()) break;
+    out += "\n" + p.heading("TIMELINE") + (date.empty() ? "" : p.faint("  (UTC " + date + ")")) + "\n";
     std::size_t n = 0;
     for (const json& c : v["chain"]) {
       if (n++ >= (options.verbose ? 64u : 6u)) break;
+      // Past midnight the times alone would run backwards.
+      if (const std::string day = date_of(c["time"]); !day.empty() && day != date) {
+        out += p.faint("  " + day) + "\n";
+        date = day;
+      }
       out += fmt::format("  {:<9} {:<26} {}\n", clock(c["time"]), shortened(printable(c, "who"), 26), shortened(printable(c, "what"), width - 40));
     }
     out += more(v["chain"].size(), options.verbose ? 64 : 6);

@@ -108,6 +108,13 @@ bool has_avx2() {
 
 }  // namespace
 
+std::string_view search_instructions() {
+#ifdef CULPRIT_SEARCH_AVX2
+  if (has_avx2()) return "AVX2";
+#endif
+  return "scalar";
+}
+
 WordSearch::WordSearch(std::vector<std::string> words, std::string_view ordinary) : words_(std::move(words)) {
   std::size_t least = 12;
   for (const std::string& word : words_) least = std::min(least, word.size());

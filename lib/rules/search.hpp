@@ -18,6 +18,9 @@
 
 namespace culprit::rules {
 
+// Which instructions the search uses on this processor: AVX2, or the plain ones.
+std::string_view search_instructions();
+
 class WordSearch {
  public:
   struct Hit {

@@ -379,7 +379,8 @@ struct Database::Impl {
   // Runs `body` in one transaction.
   template <class Body>
   Result<> transaction(const std::string& what, Body body) {
-    last_failure = {};
+    // Rows that could not be read before must not become an answer.
+    if (last_failure.code != SQLITE_OK) return trouble("cannot read the database");
     if (!execute("BEGIN IMMEDIATE")) return trouble(what);
     if (!body() || !execute("COMMIT")) {
       Error error = trouble(what);   // before anything else is executed
@@ -460,7 +461,31 @@ Result<Database> Database::open(const std::string& path, Access mode) {
   return Database(std::move(impl));
 }
 
+std::string sqlite_version() { return sqlite3_libversion(); }
+std::int64_t layout_version() { return kUserVersion; }
+
+std::optional<Error> unread() {
+  if (last_failure.code == SQLITE_OK) return std::nullopt;
+  return fail(fmt::format("cannot read the database: {}", last_failure.text)).hint("is the disk full, or broken? A copy of the database, or the bundle read anew, may help");
+}
+
+// What the disk refused last time it may give now: nothing of a run that met it is kept.
+Result<> Database::forget_unreadable() {
+  {
+    Statement any(impl_->db.get(), "SELECT 1 FROM problem WHERE code='bundle.unreadable' LIMIT 1");
+    if (!any.next()) return read_to_the_end();
+  }
+  return impl_->transaction("cannot empty the database", [&] {
+    std::vector<std::string> tables;
+    for (Statement table(impl_->db.get(), "SELECT name FROM sqlite_master WHERE type='table' AND name<>'meta' AND name NOT LIKE 'sqlite_%'"); table.next();) tables.push_back(table.text());
+    return impl_->execute("PRAGMA defer_foreign_keys=ON") && std::all_of(tables.begin(), tables.end(), [&](const std::string& name) {
+      return impl_->execute(fmt::format("DELETE FROM \"{}\"", name).c_str());
+    });
+  });
+}
+
 Result<> Database::begin_ingest() {
+  CULPRIT_CHECK(forget_unreadable());
   // The lock is kept: two that read bundles into one database would number each other's members. A log ahead of the file
   // spares a write to the disk for each member.
   if (!impl_->path.empty() && !impl_->execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")) return impl_->trouble("cannot write to the database");
@@ -493,7 +518,10 @@ Result<> Database::finish_ingest() {
                       "CREATE INDEX IF NOT EXISTS history_by_group ON collective_history(group_id);"
                       "CREATE INDEX IF NOT EXISTS chunk_by_series ON sample_chunk(series_id);"))
     return impl_->trouble("cannot index the database");
-  return set_meta("state", "ingested");
+  CULPRIT_CHECK(set_meta("state", "ingested"));
+  // Back into the one file, while a failure can still be told: what was left in a log beside it is not carried along.
+  if (!impl_->path.empty() && !impl_->execute("PRAGMA journal_mode=DELETE")) return impl_->trouble("cannot write to the database");
+  return {};
 }
 
 Result<> Database::set_meta(const std::string& key, const std::string& value) {

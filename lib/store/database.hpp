@@ -40,6 +40,13 @@ struct Resolution {
   std::span<const RankRow> ranks;
 };
 
+// Of the library that is linked in, and of the tables.
+std::string sqlite_version();
+std::int64_t layout_version();
+
+// Why rows could not be read since a database was opened, on this thread: then no answer may be given.
+std::optional<Error> unread();
+
 class Database {
  public:
   // path "" is a temporary database of this process: SQLite keeps it in memory while it is small, on disk beyond.
@@ -119,6 +126,7 @@ class Database {
  private:
   struct Impl;
   explicit Database(std::unique_ptr<Impl> impl);
+  Result<> forget_unreadable();
   std::unique_ptr<Impl> impl_;
 };
 

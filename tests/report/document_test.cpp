@@ -96,6 +96,17 @@ TEST(Text, ShowsControlBytesOfTheBundleAsEscapes) {
   EXPECT_NE(text.find("\\x1b"), std::string::npos) << text;
 }
 
+TEST(Text, TellsTheDateWhereATimeLinePassesMidnight) {
+  culprit::report::Incident incident;
+  constexpr culprit::Nanoseconds kMidnight = 1'795'046'400'000'000'000;   // 2026-11-19
+  for (const culprit::Nanoseconds offset : {-2, 1, 602})
+    incident.verdict.chain.push_back({kMidnight + offset * culprit::kSecond, "node-01", "something", "id"});
+  const std::string text = culprit::report::find_format("text")->render(culprit::report::to_json(incident), {});
+  EXPECT_NE(text.find("(UTC 2026-11-18)\n  23:59:58  node-01"), std::string::npos) << text;
+  EXPECT_NE(text.find("something\n  2026-11-19\n  00:00:01  node-01"), std::string::npos) << text;
+  EXPECT_EQ(text.find("2026-11-19", text.find("00:00:01")), std::string::npos) << text;
+}
+
 TEST(Markdown, EscapesWhatItQuotes) {
   culprit::report::Incident incident;
   incident.verdict.action = culprit::Action::isolate;

@@ -1,0 +1,22 @@
+# Run by cpack between installation and packing: what Debian's policy asks for beyond `cmake --install`.
+set(share ${CPACK_TEMPORARY_DIRECTORY}/usr/share)
+set(doc ${share}/doc/culprit)
+function(bring from to)
+  configure_file(${CPACK_CULPRIT_FOLDER}/${from} ${to} COPYONLY)
+  file(CHMOD ${to} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+endfunction()
+file(REMOVE ${doc}/LICENSE)   # the policy's copyright file names it instead
+bring(copyright ${doc}/copyright)
+bring(changelog ${doc}/changelog)
+file(MAKE_DIRECTORY ${share}/zsh/vendor-completions)   # where Debian's zsh looks
+file(RENAME ${share}/zsh/site-functions/_culprit ${share}/zsh/vendor-completions/_culprit)
+file(REMOVE_RECURSE ${share}/zsh/site-functions)
+file(GLOB pages ${share}/man/man*/*.[1-8])
+execute_process(COMMAND gzip -9n ${pages} ${doc}/changelog RESULT_VARIABLE trouble)
+if(trouble)
+  message(FATAL_ERROR "gzip: ${trouble}")
+endif()
+if(CPACK_CULPRIT_STATIC)
+  file(MAKE_DIRECTORY ${share}/lintian/overrides)
+  bring(lintian-overrides ${share}/lintian/overrides/culprit)
+endif()
