@@ -104,6 +104,10 @@ Verdict decide(const Case& given, const DecideParams& params) {
   }
   consider_history(incident, w.verdict);
   weigh_isolation(w.verdict);
+  if (std::string& summary = w.verdict.summary; !w.verdict.request.empty() && summary.ends_with('.')) {
+    summary.pop_back();
+    summary += fmt::format("; {}.", w.verdict.request);
+  }
   std::set<std::string> remarked;
   for (const auto& [finding, reason, why] : w.first.excluded) {
     w.verdict.steps.push_back({StepId::excluded, StepOutcome::ruled_out, fmt::format("{} on {}: {}", finding->event_class, finding->subject.id, why)});

@@ -336,8 +336,8 @@ Answer not_enough_evidence(Walk& w) {
     v.action = Action::checks;
     for (const Finding& f : w.incident.findings)
       if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom != Symptom::none) v.symptom = f.symptom;
-    v.summary = leads.empty() ? "Not enough evidence: the job crashed and no log names a cause; run stop-time checks before the next start."
-                              : "Not enough evidence: the job crashed and nothing proves the cause.";
+    v.summary = leads.empty() ? "Not enough evidence: the job crashed and no log names a cause." : "Not enough evidence: the job crashed and nothing proves the cause.";
+    if (leads.empty()) v.request = "run stop-time checks before the next start";
     if (w.incident.uses_gpus)
       next(v, NextKind::plan, "Stop-time checks on all machines of the job: dcgmi diag -r 3, all-to-all within each machine, all-gather between neighbours; evict what fails, else reattempt.");
   } else {

@@ -112,8 +112,7 @@ struct Judge {
         all.insert(all.end(), tried[r].begin(), tried[r].end());
       }
     const std::string where = ledger.progress_known ? " and the job got no further" : "";
-    // The advice that the summary ends with is what is replaced here.
-    if (const std::size_t cut = v.summary.find("; run stop-time checks"); cut != std::string::npos && (next_rung == kRungs.size() || kRungs[next_rung] != Measure::checks)) v.summary = v.summary.substr(0, cut) + ".";
+    if (next_rung == kRungs.size() || kRungs[next_rung] != Measure::checks) v.request.clear();
     std::string because = done.empty() ? "" : fmt::format("{} {} tried before ({}){}", list(done, 5), done.size() == 1 ? "was" : "were", attempts_of(all), where);
     if (!lead.empty()) because = because.empty() ? lead : lead + ", and " + because;
     std::string sentence = because;

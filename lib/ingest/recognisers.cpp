@@ -1,5 +1,9 @@
 #include "ingest/recogniser.hpp"
 
+#include <iterator>
+
+#include "ingest/recogniser_set.hpp"
+
 namespace culprit::ingest {
 
 extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode, kDebuggerSignal, kErrorLine;
@@ -23,7 +27,7 @@ constexpr const Recogniser* kAll[] = {
     &kFieldFigures, &kTitanFigures, &kSamplesPerSecond, &kStepTimes, &kMegatronTimers, &kMegatronStraggler,
     &kSmiSettings, &kRdmaSettings, &kSmiDmonBlock, &kErrorLine, &kClockLines, &kNameLines, &kScontrol, &kSacct, &kPodTable, &kPodDescription, &kHostBlocks,
 };
-static_assert(sizeof(kAll) / sizeof(kAll[0]) <= 64, "a candidate line names its recognisers in a 64-bit mask");
+static_assert(std::size(kAll) <= RecogniserSet::kMost);
 
 }  // namespace
 

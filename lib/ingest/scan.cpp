@@ -73,7 +73,7 @@ std::uint64_t count_newlines(std::string_view text) {
 }
 
 Scanner::Table Scanner::make_table(const rules::RulePack& pack) {
-  std::map<std::string, std::pair<bool, std::uint64_t>> words;
+  std::map<std::string, std::pair<bool, RecogniserSet>> words;
   // A rule's word that ordinary progress lines print ("number of nan iterations: ") would send each of them through the
   // whole pack; the recognisers of such lines ask the rules themselves when there is something to judge.
   const std::string ordinary = rules::fold(rules::ordinary_lines());
@@ -81,7 +81,7 @@ Scanner::Table Scanner::make_table(const rules::RulePack& pack) {
     if (ordinary.find(word) == std::string::npos) words[word].first = true;
   const auto list = recognisers();
   for (std::size_t i = 0; i < list.size(); ++i)
-    for (const std::string_view word : list[i]->words) words[rules::fold(word)].second |= 1ULL << i;
+    for (const std::string_view word : list[i]->words) words[rules::fold(word)].second.insert(i);
   Table table;
   for (const auto& [word, use] : words) {
     table.words.push_back(word);
@@ -96,7 +96,7 @@ Scanner::Scanner(const rules::RulePack& pack) : Scanner(pack, make_table(pack)) 
 Scanner::Scanner(const rules::RulePack& pack, Table table)
     : pack_(pack), recognisers_of_(std::move(table.recognisers)), rule_word_(std::move(table.rule)), search_(std::move(table.words), rules::ordinary_lines()) {
   for (std::size_t i = 0; i < recognisers().size(); ++i)
-    if (!recognisers()[i]->also.empty()) wants_more_ |= 1ULL << i;
+    if (!recognisers()[i]->also.empty()) wants_more_.insert(i);
 }
 
 std::size_t Scanner::count_lines_with_words(std::string_view block) const {
@@ -113,20 +113,20 @@ std::size_t Scanner::count_lines_with_words(std::string_view block) const {
 }
 
 // The recognisers whose second word is missing leave. Only a clean record shows that: a colour may stand inside a word.
-std::uint64_t Scanner::still_wanted(std::uint64_t wanted, std::string_view raw) const {
+RecogniserSet Scanner::still_wanted(RecogniserSet wanted, std::string_view raw) const {
   const auto list = recognisers();
-  for (std::uint64_t rest = wanted; rest != 0; rest &= rest - 1) {
-    const auto i = static_cast<std::size_t>(std::countr_zero(rest));
-    if (!list[i]->also.empty() && !mentions(raw, list[i]->also)) wanted &= ~(1ULL << i);
-  }
-  return wanted;
+  RecogniserSet out = wanted;
+  wanted.each([&](std::size_t i) {
+    if (!list[i]->also.empty() && !mentions(raw, list[i]->also)) out.erase(i);
+  });
+  return out;
 }
 
 BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line::Habit habit, bool rules) const {
   BlockScan out;
   struct Found {
     Bounds bounds;
-    std::uint64_t recognisers = 0;
+    RecogniserSet recognisers;
     bool rule = false;
   };
   std::vector<Found> found;
@@ -135,7 +135,7 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
   for (const auto& hit : hits) {
     if (found.empty() || hit.offset >= found.back().bounds.end) {
       // What is left of a record that was cut begins where it was cut.
-      found.push_back({record_around(block, hit.offset, found.empty() ? 0 : found.back().bounds.end), 0, false});
+      found.push_back({record_around(block, hit.offset, found.empty() ? 0 : found.back().bounds.end), {}, false});
     }
     found.back().recognisers |= recognisers_of_[hit.word];
     found.back().rule = found.back().rule || rule_word_[hit.word];
@@ -153,7 +153,7 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
       hits.clear();
       search_.find(text, hits);
       if (!hits.empty()) {
-        Found extra{bounds, 0, false};
+        Found extra{bounds, {}, false};
         for (const auto& hit : hits) { extra.recognisers |= recognisers_of_[hit.word]; extra.rule = extra.rule || rule_word_[hit.word]; }
         found.push_back(extra);
         cleaned_any = true;
@@ -181,9 +181,9 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
   for (Found& one : found) {
     const std::string_view raw = block.substr(one.bounds.begin, one.bounds.end - one.bounds.begin);
     const bool torn = line::may_hold_heads(raw);
-    if (!torn && (one.recognisers & wants_more_) != 0 && line::is_clean(raw)) {
+    if (!torn && one.recognisers.meets(wants_more_) && line::is_clean(raw)) {
       one.recognisers = still_wanted(one.recognisers, raw);
-      if (one.recognisers == 0 && !one.rule) continue;
+      if (one.recognisers.empty() && !one.rule) continue;
     }
     out.newlines += count_newlines(block.substr(counted_to, one.bounds.begin - counted_to));
     counted_to = one.bounds.begin;
@@ -196,7 +196,7 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
       c.newlines_before = out.newlines;
       c.recognisers = one.recognisers;
       if (heads.size() > 1) {  // each piece to those who know a word of it
-        c.recognisers = 0;
+        c.recognisers = {};
         hits.clear();
         const std::string piece = line::clean(raw.substr(heads[h], c.length));
         search_.find(piece, hits);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ingest/recogniser.hpp"
+#include "ingest/recogniser_set.hpp"
 #include "line/line.hpp"
 #include "rules/pack.hpp"
 #include "rules/search.hpp"
@@ -27,7 +28,7 @@ struct Candidate {
   std::size_t begin = 0;               // within the block
   std::size_t length = 0;              // without the line end; a '\r' ends a record too
   std::uint64_t newlines_before = 0;   // in the block
-  std::uint64_t recognisers = 0;       // bit i: recognisers()[i] wants to see it
+  RecogniserSet recognisers;           // that want to see it
   bool first = true;                   // of its record: the habit of the file holds for it
   std::unique_ptr<Judged> judged;      // if the rules had to see it
 };
@@ -53,17 +54,17 @@ class Scanner {
  private:
   struct Table {
     std::vector<std::string> words;
-    std::vector<std::uint64_t> recognisers;  // by word
+    std::vector<RecogniserSet> recognisers;  // by word
     std::vector<bool> rule;                  // by word
   };
   explicit Scanner(const rules::RulePack& pack, Table table);
   static Table make_table(const rules::RulePack& pack);
-  std::uint64_t still_wanted(std::uint64_t recognisers, std::string_view raw) const;
+  RecogniserSet still_wanted(RecogniserSet wanted, std::string_view raw) const;
 
   const rules::RulePack& pack_;
-  std::vector<std::uint64_t> recognisers_of_;
+  std::vector<RecogniserSet> recognisers_of_;
   std::vector<bool> rule_word_;
-  std::uint64_t wants_more_ = 0;           // recognisers with a second word
+  RecogniserSet wants_more_;               // recognisers with a second word
   rules::WordSearch search_;
 };
 

@@ -53,7 +53,7 @@ TextReader::TextReader(const Scanner& scanner, Sink& sink, MemberId member, std:
     : scanner_(scanner), reading_{sink, scanner.pack(), std::move(text_kind), {}, {}, std::move(path)}, member_(member), habit_(habit), rules_(rules) {
   const auto list = recognisers();
   for (std::size_t i = 0; i < list.size(); ++i)
-    if (!list[i]->whole_kind.empty() && list[i]->whole_kind == reading_.text_kind) every_line_.recognisers |= 1ULL << i;
+    if (!list[i]->whole_kind.empty() && list[i]->whole_kind == reading_.text_kind) every_line_.recognisers.insert(i);
 }
 
 void TextReader::mark_used(std::uint64_t line) {
@@ -176,21 +176,22 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
       return;
     }
   if (feed_assemblers(line)) {
-    for (std::uint64_t rest = candidate == nullptr ? 0 : candidate->recognisers; rest != 0; rest &= rest - 1)
-      if (const Recogniser* one = recognisers()[static_cast<std::size_t>(std::countr_zero(rest))]; one->beside) one->read(line, reading_);
+    if (candidate != nullptr)
+      candidate->recognisers.each([&](std::size_t i) {
+        if (const Recogniser* one = recognisers()[i]; one->beside) one->read(line, reading_);
+      });
     return;
   }
   if (candidate == nullptr) {
-    if (every_line_.recognisers == 0) return;
+    if (every_line_.recognisers.empty()) return;
     candidate = &every_line_;
   }
-  const std::uint64_t mask = candidate->recognisers | every_line_.recognisers;
+  const RecogniserSet wanted = candidate->recognisers | every_line_.recognisers;
   bool used = false;
   bool judge = false;
   bool speaks_of_error = false;
   const auto list = recognisers();
-  for (std::uint64_t rest = mask; rest != 0; rest &= rest - 1) {
-    const auto i = static_cast<std::size_t>(std::countr_zero(rest));
+  wanted.each([&](std::size_t i) {
     Outcome outcome = list[i]->read(line, reading_);
     used = used || outcome.used;
     judge = judge || outcome.judge;
@@ -204,7 +205,7 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
       running_.push_back({Stream(line.line.prefix), std::move(outcome.assembler), 0});
       used = true;
     }
-  }
+  });
   std::optional<rules::Match> asked;
   const bool judged = candidate->judged != nullptr && candidate->judged->match;
   if (judge && rules_ && !judged) asked = reading_.pack.match(line.line.message, reading_.text_kind);
@@ -237,7 +238,7 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
 
 // A rank that died prints no more: its traceback waits for a line that never comes, through gigabytes of others' lines.
 bool TextReader::only_ranks_run() const {
-  return every_line_.recognisers == 0 && partial_.empty() && waiting_.empty() && std::all_of(running_.begin(), running_.end(), [](const Running& one) { return one.stream.rank || one.stream.local_rank; });
+  return every_line_.recognisers.empty() && partial_.empty() && waiting_.empty() && std::all_of(running_.begin(), running_.end(), [](const Running& one) { return one.stream.rank || one.stream.local_rank; });
 }
 
 // The begin of the first line that may be of a rank whose assembler runs. Ranks are printed as "[rank12]:",

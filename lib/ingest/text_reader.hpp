@@ -34,7 +34,7 @@ class TextReader {
   bool judge_joined(const Partial& partial, std::uint64_t last_line);
   void look(const TextLine& line, const Candidate* candidate);
   bool feed_assemblers(const TextLine& line);
-  bool wants_every_line() const { return every_line_.recognisers != 0 || !running_.empty() || !partial_.empty() || !waiting_.empty(); }
+  bool wants_every_line() const { return !every_line_.recognisers.empty() || !running_.empty() || !partial_.empty() || !waiting_.empty(); }
   bool only_ranks_run() const;
   std::size_t next_of_ranks(std::string_view bytes, std::size_t from, std::size_t to) const;
   void settle_waiting(const TextLine& line);

@@ -110,6 +110,7 @@ struct Verdict {
   Symptom symptom = Symptom::none;
   std::optional<Nanoseconds> start, end;
   std::string summary;
+  std::string request;                      // what the summary ends with, a clause; the history may withdraw it
   std::vector<Step> steps;
   std::vector<NextStep> next;
   std::vector<ChainLink> chain;             // cause to consequence
