@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/call_period.hpp"
+#include "analyze/pace/call_period.hpp"
 
 using namespace culprit::analyze;
 

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "analyze/fail_slow.hpp"
-#include "analyze/run_length.hpp"
-#include "analyze/segmentation.hpp"
+#include "analyze/pace/fail_slow.hpp"
+#include "analyze/pace/run_length.hpp"
+#include "analyze/pace/segmentation.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "analyze/efficiency.hpp"
-#include "analyze/loss_signals.hpp"
+#include "analyze/pace/efficiency.hpp"
+#include "analyze/pace/loss_signals.hpp"
 
 using namespace culprit;
 using namespace culprit::analyze;

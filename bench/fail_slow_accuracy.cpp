@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/fail_slow.hpp"
+#include "analyze/pace/fail_slow.hpp"
 #include "iteration_traces.hpp"
 
 namespace {

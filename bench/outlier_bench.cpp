@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/outliers.hpp"
+#include "analyze/metrics/outliers.hpp"
 #include "outlier_scenarios.hpp"
 
 namespace {

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ingest/recogniser.hpp"
-#include "ingest/scan.hpp"
+#include "ingest/engine/recogniser.hpp"
+#include "ingest/engine/scan.hpp"
 #include "rules/literals.hpp"
 #include "rules/pack.hpp"
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include "analyze/stacks.hpp"
+#include "analyze/hang/stacks.hpp"
 
 using namespace culprit;
 using namespace culprit::analyze;

@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "analyze/templates.hpp"
+#include "analyze/compare/templates.hpp"
 #include "line/line.hpp"
 
 int main(int argc, char** argv) {

@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
-#include "analyze/attribution.hpp"
-#include "analyze/collectives.hpp"
+#include "analyze/facts/attribution.hpp"
+#include "analyze/hang/collectives.hpp"
 #include "store/database.hpp"
 
 namespace {

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "analyze/slow_what_if.hpp"
-#include "ingest/call_table.hpp"
-#include "ingest/table_times.hpp"
+#include "analyze/pace/slow_what_if.hpp"
+#include "ingest/table/call_table.hpp"
+#include "ingest/table/table_times.hpp"
 #include "diagnose/pace.hpp"
 #include "pack.hpp"
 #include "incident.hpp"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "analyze/fail_slow.hpp"
-#include "analyze/run_length.hpp"
+#include "analyze/pace/fail_slow.hpp"
+#include "analyze/pace/run_length.hpp"
 #include "command.hpp"
-#include "ingest/bare_table.hpp"
+#include "ingest/table/bare_table.hpp"
 
 namespace culprit::cli {
 

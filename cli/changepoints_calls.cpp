@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "analyze/call_period.hpp"
+#include "analyze/pace/call_period.hpp"
 #include "changepoints.hpp"
-#include "ingest/call_table.hpp"
+#include "ingest/table/call_table.hpp"
 #include "schema/schema.hpp"
 
 namespace culprit::cli {

@@ -1,10 +1,10 @@
-#include "analyze/collectives.hpp"
+#include "analyze/hang/collectives.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "analyze/topology.hpp"
+#include "analyze/facts/topology.hpp"
 #include "command.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"

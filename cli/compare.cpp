@@ -1,5 +1,5 @@
 // compare GOOD BAD: what changed since it worked.
-#include "analyze/compare_runs.hpp"
+#include "analyze/compare/compare_runs.hpp"
 
 #include <fmt/format.h>
 

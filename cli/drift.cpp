@@ -1,4 +1,4 @@
-#include "analyze/drift.hpp"
+#include "analyze/faults/drift.hpp"
 
 #include <algorithm>
 

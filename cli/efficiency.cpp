@@ -1,5 +1,5 @@
 // efficiency FILE: how much of a job was training, from its progress table.
-#include "analyze/efficiency.hpp"
+#include "analyze/pace/efficiency.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
-#include "analyze/loss_signals.hpp"
+#include "analyze/pace/loss_signals.hpp"
 #include "command.hpp"
 #include "model/json.hpp"
 #include "diagnose/pace.hpp"
 #include "pack.hpp"
 #include "incident.hpp"
-#include "ingest/table_times.hpp"
+#include "ingest/table/table_times.hpp"
 #include "report/terminal.hpp"
 #include "table_file.hpp"
 

@@ -5,9 +5,9 @@
 
 #include "bundle/archive_stream.hpp"
 #include "command.hpp"
-#include "ingest/document.hpp"
-#include "ingest/record_text.hpp"
-#include "ingest/recogniser.hpp"
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/record_text.hpp"
+#include "ingest/engine/recogniser.hpp"
 #include "model/json.hpp"
 #include "pack.hpp"
 #include "rules/pack.hpp"

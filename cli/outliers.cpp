@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "analyze/outlier_search.hpp"
+#include "analyze/metrics/outlier_search.hpp"
 #include "command.hpp"
-#include "ingest/metric_table.hpp"
+#include "ingest/table/metric_table.hpp"
 #include "model/json.hpp"
 #include "diagnose/pace.hpp"
 #include "pack.hpp"

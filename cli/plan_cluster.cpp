@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/topology.hpp"
+#include "analyze/facts/topology.hpp"
 #include "model/hostlist.hpp"
 #include "plan_incident.hpp"
 

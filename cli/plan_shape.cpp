@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/topology.hpp"
+#include "analyze/facts/topology.hpp"
 #include "model/ranges.hpp"
 #include "plan_incident.hpp"
 

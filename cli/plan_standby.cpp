@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/topology.hpp"
+#include "analyze/facts/topology.hpp"
 #include "command.hpp"
 #include "fleet/document.hpp"
 #include "model/json.hpp"

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
-#include "ingest/document.hpp"
-#include "ingest/events.hpp"
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/events.hpp"
 #include "line/line.hpp"
 #include "model/json.hpp"
 #include "pack.hpp"

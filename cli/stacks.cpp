@@ -1,12 +1,12 @@
-#include "analyze/stacks.hpp"
+#include "analyze/hang/stacks.hpp"
 
 #include <algorithm>
 #include <tuple>
 
 #include <fmt/format.h>
 
-#include "analyze/topology.hpp"
-#include "analyze/standstill.hpp"
+#include "analyze/facts/topology.hpp"
+#include "analyze/hang/standstill.hpp"
 #include "command.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"

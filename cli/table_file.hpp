@@ -4,7 +4,7 @@
 #include <string>
 
 #include "arguments.hpp"
-#include "ingest/bare_table.hpp"
+#include "ingest/table/bare_table.hpp"
 
 namespace culprit::cli {
 

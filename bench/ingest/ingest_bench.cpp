@@ -10,7 +10,7 @@
 #include <benchmark/benchmark.h>
 
 #include "../log.hpp"
-#include "ingest/ingest.hpp"
+#include "ingest/engine/ingest.hpp"
 #include "store/database.hpp"
 
 namespace {

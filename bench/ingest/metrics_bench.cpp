@@ -7,8 +7,8 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "ingest/document.hpp"
-#include "ingest/record_text.hpp"
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/record_text.hpp"
 #include "rules/pack.hpp"
 
 namespace {

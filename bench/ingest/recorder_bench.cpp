@@ -11,8 +11,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "ingest/document.hpp"
-#include "ingest/ingest.hpp"
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/ingest.hpp"
 #include "store/database.hpp"
 
 namespace {

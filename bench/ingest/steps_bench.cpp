@@ -5,8 +5,8 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "ingest/document.hpp"
-#include "ingest/record_text.hpp"
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/record_text.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <benchmark/benchmark.h>
 
 #include "../log.hpp"
-#include "ingest/scan.hpp"
+#include "ingest/engine/scan.hpp"
 #include "rules/literals.hpp"
 #include "rules/pack.hpp"
 #include "rules/search.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analyze/drift.hpp"
+#include "analyze/faults/drift.hpp"
 #include "diagnose/analyse.hpp"
 #include "diagnose/conclude.hpp"
 #include "diagnose/resolve.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "analyze/hang.hpp"
+#include "analyze/hang/hang.hpp"
 
 namespace culprit::diagnose {
 

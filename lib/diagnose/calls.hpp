@@ -3,11 +3,11 @@
 
 #include <vector>
 
-#include "analyze/collectives.hpp"
-#include "analyze/facts.hpp"
-#include "analyze/signal.hpp"
-#include "analyze/slow_ranks.hpp"
-#include "analyze/topology.hpp"
+#include "analyze/hang/collectives.hpp"
+#include "analyze/facts/facts.hpp"
+#include "analyze/facts/signal.hpp"
+#include "analyze/hang/slow_ranks.hpp"
+#include "analyze/facts/topology.hpp"
 #include "store/database.hpp"
 
 namespace culprit::diagnose {

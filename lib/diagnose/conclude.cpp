@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "analyze/identity.hpp"
-#include "analyze/job_life.hpp"
-#include "analyze/rank_map.hpp"
+#include "analyze/facts/identity.hpp"
+#include "analyze/facts/job_life.hpp"
+#include "analyze/facts/rank_map.hpp"
 #include "decide/decide.hpp"
 #include "isolation_cost.hpp"
 #include "read.hpp"

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "analyze/attempts.hpp"
+#include "analyze/pace/attempts.hpp"
 #include "decide/history.hpp"
-#include "ingest/manifest.hpp"
+#include "ingest/logs/manifest.hpp"
 #include "line/timestamp.hpp"
 #include "model/json.hpp"
 

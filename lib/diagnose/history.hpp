@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/facts.hpp"
+#include "analyze/facts/facts.hpp"
 #include "model/attempt.hpp"
 #include "model/result.hpp"
 #include "store/database.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analyze/topology.hpp"
+#include "analyze/facts/topology.hpp"
 #include "model/finding.hpp"
 
 namespace culprit::diagnose {

@@ -8,13 +8,13 @@
 
 #include <fmt/format.h>
 
-#include "analyze/incident_metrics.hpp"
-#include "analyze/job_calls.hpp"
-#include "analyze/metric_stalls.hpp"
-#include "analyze/slow_groups.hpp"
-#include "analyze/step_jobs.hpp"
-#include "analyze/topology.hpp"
-#include "ingest/name_moment.hpp"
+#include "analyze/metrics/incident_metrics.hpp"
+#include "analyze/pace/job_calls.hpp"
+#include "analyze/metrics/metric_stalls.hpp"
+#include "analyze/pace/slow_groups.hpp"
+#include "analyze/pace/step_jobs.hpp"
+#include "analyze/facts/topology.hpp"
+#include "ingest/engine/name_moment.hpp"
 
 namespace culprit::diagnose {
 

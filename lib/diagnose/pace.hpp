@@ -3,13 +3,13 @@
 
 #include <vector>
 
-#include "analyze/efficiency.hpp"
-#include "analyze/facts.hpp"
-#include "analyze/fail_slow.hpp"
-#include "analyze/incident_metrics.hpp"
-#include "analyze/job_steps.hpp"
-#include "analyze/outlier_search.hpp"
-#include "analyze/slow.hpp"
+#include "analyze/pace/efficiency.hpp"
+#include "analyze/facts/facts.hpp"
+#include "analyze/pace/fail_slow.hpp"
+#include "analyze/metrics/incident_metrics.hpp"
+#include "analyze/pace/job_steps.hpp"
+#include "analyze/metrics/outlier_search.hpp"
+#include "analyze/pace/slow.hpp"
 #include "model/picture.hpp"
 #include "store/database.hpp"
 

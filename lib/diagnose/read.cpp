@@ -8,7 +8,7 @@
 
 #include "bundle/bundle.hpp"
 #include "bundle/own_files.hpp"
-#include "ingest/manifest.hpp"
+#include "ingest/logs/manifest.hpp"
 #include "line/zone.hpp"
 #include "model/shell.hpp"
 

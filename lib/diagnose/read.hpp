@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ingest/ingest.hpp"
+#include "ingest/engine/ingest.hpp"
 #include "model/result.hpp"
 #include "rules/pack.hpp"
 #include "store/database.hpp"

@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "analyze/attribution.hpp"
-#include "analyze/clock.hpp"
-#include "analyze/identity.hpp"
-#include "analyze/process_tree.hpp"
-#include "analyze/standstill.hpp"
-#include "ingest/manifest.hpp"
+#include "analyze/facts/attribution.hpp"
+#include "analyze/facts/clock.hpp"
+#include "analyze/facts/identity.hpp"
+#include "analyze/facts/process_tree.hpp"
+#include "analyze/hang/standstill.hpp"
+#include "ingest/logs/manifest.hpp"
 #include "read.hpp"
 
 namespace culprit::diagnose {

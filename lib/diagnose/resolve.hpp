@@ -1,8 +1,8 @@
 // Facts of a database, with names and times made from them: the second pass.
 #pragma once
 
-#include "analyze/facts.hpp"
-#include "analyze/topology.hpp"
+#include "analyze/facts/facts.hpp"
+#include "analyze/facts/topology.hpp"
 #include "model/result.hpp"
 #include "store/database.hpp"
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <unordered_map>
 
-#include "ingest/document.hpp"
-#include "ingest/ingest.hpp"
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/ingest.hpp"
 #include "line/line.hpp"
 #include "pace.hpp"
 

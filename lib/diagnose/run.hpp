@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "analyze/compare_runs.hpp"
-#include "analyze/incident_metrics.hpp"
-#include "analyze/job_steps.hpp"
-#include "analyze/templates.hpp"
+#include "analyze/compare/compare_runs.hpp"
+#include "analyze/metrics/incident_metrics.hpp"
+#include "analyze/pace/job_steps.hpp"
+#include "analyze/compare/templates.hpp"
 #include "bundle/bundle.hpp"
 #include "resolve.hpp"
 #include "store/database.hpp"

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "ingest/ingest.hpp"
-#include "ingest/manifest.hpp"
+#include "ingest/engine/ingest.hpp"
+#include "ingest/logs/manifest.hpp"
 
 namespace culprit::diagnose {
 

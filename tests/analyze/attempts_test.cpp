@@ -1,4 +1,4 @@
-#include "analyze/attempts.hpp"
+#include "analyze/pace/attempts.hpp"
 
 #include <limits>
 

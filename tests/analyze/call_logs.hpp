@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/call_period.hpp"
+#include "analyze/pace/call_period.hpp"
 
 namespace culprit::analyze::simulated {
 

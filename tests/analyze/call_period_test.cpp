@@ -1,4 +1,4 @@
-#include "analyze/call_period.hpp"
+#include "analyze/pace/call_period.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

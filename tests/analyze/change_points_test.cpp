@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "analyze/run_length.hpp"
-#include "analyze/segmentation.hpp"
-#include "analyze/vector_math.hpp"
+#include "analyze/pace/run_length.hpp"
+#include "analyze/pace/segmentation.hpp"
+#include "analyze/facts/vector_math.hpp"
 
 namespace culprit::analyze {
 namespace {

@@ -1,4 +1,4 @@
-#include "analyze/clock.hpp"
+#include "analyze/facts/clock.hpp"
 
 #include <algorithm>
 

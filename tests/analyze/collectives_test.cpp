@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "analyze/collectives.hpp"
+#include "analyze/hang/collectives.hpp"
 
 namespace culprit::analyze {
 namespace {

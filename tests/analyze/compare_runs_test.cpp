@@ -1,4 +1,4 @@
-#include "analyze/compare_runs.hpp"
+#include "analyze/compare/compare_runs.hpp"
 
 #include <algorithm>
 

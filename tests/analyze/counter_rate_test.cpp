@@ -1,4 +1,4 @@
-#include "analyze/counter_rate.hpp"
+#include "analyze/metrics/counter_rate.hpp"
 
 #include <gtest/gtest.h>
 

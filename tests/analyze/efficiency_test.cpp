@@ -1,4 +1,4 @@
-#include "analyze/efficiency.hpp"
+#include "analyze/pace/efficiency.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-#include "analyze/fail_slow.hpp"
+#include "analyze/pace/fail_slow.hpp"
 
 #include <cmath>
 #include <fstream>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analyze/pauses.hpp"
+#include "analyze/pace/pauses.hpp"
 #include "iteration_traces.hpp"
 #include "model/json.hpp"
 

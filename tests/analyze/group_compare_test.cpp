@@ -1,4 +1,4 @@
-#include "analyze/group_compare.hpp"
+#include "analyze/metrics/group_compare.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

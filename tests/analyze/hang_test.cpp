@@ -1,8 +1,8 @@
 // The joined answer: what proves that nothing stood still, and what absence tells.
 #include <gtest/gtest.h>
 
-#include "analyze/hang.hpp"
-#include "analyze/silence.hpp"
+#include "analyze/hang/hang.hpp"
+#include "analyze/faults/silence.hpp"
 
 namespace culprit::analyze {
 namespace {

@@ -1,8 +1,8 @@
-#include "analyze/identity.hpp"
+#include "analyze/facts/identity.hpp"
 
 #include <gtest/gtest.h>
 
-#include "analyze/facts.hpp"
+#include "analyze/facts/facts.hpp"
 
 namespace culprit::analyze {
 namespace {

@@ -1,4 +1,4 @@
-#include "analyze/job_calls.hpp"
+#include "analyze/pace/job_calls.hpp"
 
 #include <cmath>
 

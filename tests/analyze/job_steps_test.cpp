@@ -1,4 +1,4 @@
-#include "analyze/job_steps.hpp"
+#include "analyze/pace/job_steps.hpp"
 
 #include <cmath>
 #include <limits>

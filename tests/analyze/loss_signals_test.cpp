@@ -1,4 +1,4 @@
-#include "analyze/loss_signals.hpp"
+#include "analyze/pace/loss_signals.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "analyze/counter_rate.hpp"
-#include "analyze/outlier_bins.hpp"
-#include "analyze/outliers.hpp"
+#include "analyze/metrics/counter_rate.hpp"
+#include "analyze/metrics/outlier_bins.hpp"
+#include "analyze/metrics/outliers.hpp"
 
 namespace culprit::analyze::simulated {
 

@@ -1,4 +1,4 @@
-#include "analyze/outliers.hpp"
+#include "analyze/metrics/outliers.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "analyze/crowd.hpp"
+#include "analyze/metrics/crowd.hpp"
 #include "outlier_scenarios.hpp"
 
 namespace culprit::analyze {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analyze/path_facts.hpp"
+#include "analyze/facts/path_facts.hpp"
 
 namespace culprit::analyze {
 namespace {

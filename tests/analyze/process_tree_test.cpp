@@ -1,4 +1,4 @@
-#include "analyze/process_tree.hpp"
+#include "analyze/facts/process_tree.hpp"
 
 #include <gtest/gtest.h>
 

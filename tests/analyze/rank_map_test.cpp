@@ -1,7 +1,7 @@
 // One state a rank: the worst that the findings say of it.
 #include <gtest/gtest.h>
 
-#include "analyze/rank_map.hpp"
+#include "analyze/facts/rank_map.hpp"
 
 namespace {
 

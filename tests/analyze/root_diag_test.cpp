@@ -1,7 +1,7 @@
 // Which connections broke first, and what a cascade hides.
 #include <gtest/gtest.h>
 
-#include "analyze/root_diag.hpp"
+#include "analyze/faults/root_diag.hpp"
 
 namespace culprit::analyze {
 namespace {

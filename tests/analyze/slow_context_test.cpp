@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "analyze/metric_stalls.hpp"
-#include "analyze/slow.hpp"
-#include "analyze/slow_groups.hpp"
-#include "analyze/slow_what_if.hpp"
+#include "analyze/metrics/metric_stalls.hpp"
+#include "analyze/pace/slow.hpp"
+#include "analyze/pace/slow_groups.hpp"
+#include "analyze/pace/slow_what_if.hpp"
 
 namespace culprit::analyze {
 namespace {

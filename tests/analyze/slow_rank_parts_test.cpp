@@ -1,4 +1,4 @@
-#include "analyze/slow_rank_parts.hpp"
+#include "analyze/pace/slow_rank_parts.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-#include "analyze/slow.hpp"
+#include "analyze/pace/slow.hpp"
 
 #include <cmath>
 #include <limits>

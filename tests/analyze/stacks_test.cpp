@@ -1,4 +1,4 @@
-#include "analyze/stacks.hpp"
+#include "analyze/hang/stacks.hpp"
 
 #include <algorithm>
 #include <functional>

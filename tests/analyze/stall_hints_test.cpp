@@ -1,10 +1,10 @@
-#include "analyze/stall_hints.hpp"
+#include "analyze/metrics/stall_hints.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "analyze/effective_time.hpp"
+#include "analyze/pace/effective_time.hpp"
 
 namespace culprit::analyze {
 namespace {

@@ -1,8 +1,8 @@
 // The age of dumps as the proof of a hang, and what is no proof.
 #include <gtest/gtest.h>
 
-#include "analyze/hang.hpp"
-#include "analyze/standstill.hpp"
+#include "analyze/hang/hang.hpp"
+#include "analyze/hang/standstill.hpp"
 
 namespace culprit::analyze {
 namespace {

@@ -1,8 +1,8 @@
-#include "analyze/step_jobs.hpp"
+#include "analyze/pace/step_jobs.hpp"
 
 #include <gtest/gtest.h>
 
-#include "analyze/fail_slow.hpp"
+#include "analyze/pace/fail_slow.hpp"
 
 namespace culprit::analyze {
 namespace {

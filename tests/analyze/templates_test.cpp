@@ -1,4 +1,4 @@
-#include "analyze/templates.hpp"
+#include "analyze/compare/templates.hpp"
 
 #include <algorithm>
 

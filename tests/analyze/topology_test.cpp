@@ -1,4 +1,4 @@
-#include "analyze/topology.hpp"
+#include "analyze/facts/topology.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-#include "analyze/what_if.hpp"
+#include "analyze/pace/what_if.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <random>
 
-#include "analyze/pipeline_step.hpp"
+#include "analyze/pace/pipeline_step.hpp"
 #include "model/json.hpp"
 
 namespace culprit::analyze {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "ingest/document.hpp"
-#include "ingest/record_text.hpp"
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/record_text.hpp"
 
 namespace {
 

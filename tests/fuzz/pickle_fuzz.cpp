@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "ingest/document.hpp"
+#include "ingest/engine/document.hpp"
 
 namespace {
 

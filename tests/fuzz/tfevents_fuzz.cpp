@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "ingest/crc32c.hpp"
-#include "ingest/document.hpp"
-#include "ingest/record_text.hpp"
+#include "ingest/engine/crc32c.hpp"
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/record_text.hpp"
 
 namespace {
 

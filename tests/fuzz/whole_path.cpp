@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "analyze/facts.hpp"
+#include "analyze/facts/facts.hpp"
 #include "bundle/bundle.hpp"
 #include "model/json.hpp"
 #include "diagnose/analyse.hpp"

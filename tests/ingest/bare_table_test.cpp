@@ -1,4 +1,4 @@
-#include "ingest/bare_table.hpp"
+#include "ingest/table/bare_table.hpp"
 
 #include <cmath>
 

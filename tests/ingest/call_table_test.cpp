@@ -1,4 +1,4 @@
-#include "ingest/call_table.hpp"
+#include "ingest/table/call_table.hpp"
 
 #include <gtest/gtest.h>
 

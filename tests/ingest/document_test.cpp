@@ -1,5 +1,5 @@
-#include "ingest/document.hpp"
-#include "ingest/record_text.hpp"
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/record_text.hpp"
 
 #include "kit.hpp"
 

@@ -1,9 +1,9 @@
-#include "ingest/flight_recorder.hpp"
+#include "ingest/collectives/flight_recorder.hpp"
 
 #include <fstream>
 #include <iterator>
 
-#include "ingest/document.hpp"
+#include "ingest/engine/document.hpp"
 #include "kit.hpp"
 #include "pickle_kit.hpp"
 

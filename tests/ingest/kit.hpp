@@ -15,11 +15,11 @@
 
 #include <fmt/format.h>
 
-#include "ingest/document.hpp"
-#include "ingest/ingest.hpp"
-#include "ingest/record_text.hpp"
-#include "ingest/scan.hpp"
-#include "ingest/text_reader.hpp"
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/ingest.hpp"
+#include "ingest/engine/record_text.hpp"
+#include "ingest/engine/scan.hpp"
+#include "ingest/engine/text_reader.hpp"
 #include "rules/pack.hpp"
 
 namespace culprit::ingest::test {

@@ -1,4 +1,4 @@
-#include "ingest/manifest.hpp"
+#include "ingest/logs/manifest.hpp"
 
 #include "kit.hpp"
 

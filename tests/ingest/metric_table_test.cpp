@@ -1,4 +1,4 @@
-#include "ingest/metric_table.hpp"
+#include "ingest/table/metric_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ingest/name_moment.hpp"
+#include "ingest/engine/name_moment.hpp"
 
 #include "metric_kit.hpp"
 

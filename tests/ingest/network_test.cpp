@@ -1,5 +1,5 @@
 // Descriptions of the network and of the job's shape.
-#include "ingest/document.hpp"
+#include "ingest/engine/document.hpp"
 
 #include "kit.hpp"
 

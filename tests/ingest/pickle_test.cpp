@@ -1,11 +1,11 @@
-#include "ingest/pickle.hpp"
+#include "ingest/collectives/pickle.hpp"
 
 #include <cmath>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ingest/lenient_json.hpp"
+#include "ingest/engine/lenient_json.hpp"
 #include "pickle_kit.hpp"
 
 namespace culprit::ingest {

@@ -1,4 +1,4 @@
-#include "ingest/queued_sink.hpp"
+#include "ingest/engine/queued_sink.hpp"
 
 #include <gtest/gtest.h>
 

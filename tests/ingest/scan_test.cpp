@@ -1,4 +1,4 @@
-#include "ingest/scan.hpp"
+#include "ingest/engine/scan.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ingest/series_book.hpp"
+#include "ingest/engine/series_book.hpp"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "ingest/step_names.hpp"
+#include "ingest/training/step_names.hpp"
 #include "kit.hpp"
 
 namespace culprit::ingest {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ingest/crc32c.hpp"
+#include "ingest/engine/crc32c.hpp"
 
 namespace culprit::ingest::test {
 

@@ -1,4 +1,4 @@
-#include "ingest/traceback.hpp"
+#include "ingest/logs/traceback.hpp"
 
 #include "kit.hpp"
 

@@ -1,0 +1,221 @@
+// Metrics of two runs: shifts of all machines, and machines that left their peers in the bad run only.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "analyze/compare/compare_runs.hpp"
+#include "analyze/metrics/counter_rate.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+constexpr double kMad = 1.4826;          // of normal values, the MAD in standard deviations
+constexpr std::size_t kLeastPeers = 4;   // machines, to say that one left the others
+constexpr double kFewMachines = 0.25;    // share of the machines up to which one speaks of machines that stand out
+
+struct Entity {
+  std::string host;
+  double middle = 0, spread = 0;
+};
+struct Measured {
+  const rules::Metric* metric = nullptr;
+  std::map<std::string, Entity> entities;
+};
+
+double median(std::vector<double> v) {
+  if (v.empty()) return 0;
+  const auto at = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+  std::nth_element(v.begin(), at, v.end());
+  return *at;
+}
+
+double spread(std::vector<double> v, double middle) {
+  for (double& x : v) x = std::abs(x - middle);
+  return kMad * median(std::move(v));
+}
+
+// A name that nobody knows: either side may be bad, and less than a fifth is no news.
+const rules::Metric& unknown_metric() {
+  static const rules::Metric kUnknown = [] {
+    rules::Metric m;
+    m.floor_relative = 0.2;
+    return m;
+  }();
+  return kUnknown;
+}
+
+// By the catalogue's name: another exporter spells it otherwise.
+std::map<std::string, Measured> measured(const ComparedRun& run, const rules::Catalogue& catalogue) {
+  std::map<std::string, Measured> out;
+  if (run.unknown != nullptr)
+    for (const MetricSeries& series : *run.unknown) {
+      Measured& one = out[series.name];
+      one.metric = &unknown_metric();
+      for (const auto& entity : series.entities) {
+        if (entity.values.empty()) continue;
+        const double middle = median(entity.values);
+        one.entities.emplace(entity.name, Entity{entity.host.empty() ? entity.name : entity.host, middle, spread(entity.values, middle)});
+      }
+    }
+  for (const MetricSeries& series : run.metrics->metrics) {
+    const auto match = catalogue.find(series.name, series.unit);
+    if (!match) continue;
+    Measured& one = out[match->metric->name];
+    one.metric = match->metric;
+    for (const auto& entity : series.entities) {
+      std::vector<double> values;
+      if (match->kind == rules::MetricKind::counter) values = counter_rate(entity.times, entity.values, match->metric->ceiling).rates;
+      else values = entity.values;
+      std::erase_if(values, [](double v) { return !std::isfinite(v); });
+      if (values.empty()) continue;
+      for (double& v : values) v *= match->scale;
+      const double middle = median(values);
+      one.entities.emplace(entity.name, Entity{entity.host.empty() ? entity.name : entity.host, middle, spread(std::move(values), middle)});
+    }
+  }
+  return out;
+}
+
+std::vector<double> middles(const Measured& m) {
+  std::vector<double> out;
+  for (const auto& [name, e] : m.entities) out.push_back(e.middle);
+  return out;
+}
+
+double typical_noise(const Measured& m) {
+  std::vector<double> out;
+  for (const auto& [name, e] : m.entities) out.push_back(e.spread);
+  return median(std::move(out));
+}
+
+std::string figure(double v) { return fmt::format("{:.4g}", v); }
+
+struct OddSeries {
+  std::string metric, host, entity, unit;
+  double value = 0, others = 0, z = 0;
+  bool bad_side = false;
+};
+
+bool on_bad_side(const rules::Metric& m, double difference) { return m.bad == rules::MetricSide::both || (m.bad == rules::MetricSide::high && difference > 0) || (m.bad == rules::MetricSide::low && difference < 0); }
+
+double weight_of(const rules::Metric& metric, double difference) {
+  if (&metric == &unknown_metric()) return 0.9;
+  return metric.bad == rules::MetricSide::none ? 0.5 : on_bad_side(metric, difference) ? 1 : 0.85;
+}
+
+// Grows from `from` at the threshold to nearly `to` far beyond it.
+double graded(double from, double to, double beyond, double scale) { return from + (to - from) * (1 - std::exp(-std::max(0.0, beyond) / scale)); }
+
+// The same, a number a machine.
+Measured by_machine(const Measured& m) {
+  std::map<std::string, std::vector<double>> hosts;
+  for (const auto& [name, e] : m.entities) hosts[e.host].push_back(e.middle);
+  Measured out{m.metric, {}};
+  for (auto& [host, values] : hosts) out.entities.emplace(host, Entity{host, median(std::move(values)), 0});
+  return out;
+}
+
+std::vector<OddSeries> left_peers(const Measured& now, const Measured* before, const CompareParams& params) {
+  std::vector<OddSeries> out;
+  if (now.entities.size() < kLeastPeers) return out;
+  const rules::Metric& metric = *now.metric;
+  const auto values = middles(now);
+  const double middle = median(values);
+  const double floor = std::max(metric.floor_absolute, metric.floor_relative * std::abs(middle));
+  const double noise = std::max({spread(values, middle), typical_noise(now), floor / params.outlier_spreads, 1e-12});
+  for (const auto& [entity, e] : now.entities) {
+    const double difference = e.middle - middle;
+    const double z = std::abs(difference) / noise;
+    if (std::abs(difference) <= floor || z < params.outlier_spreads) continue;
+    if (before != nullptr) {
+      // It was like that when all was well.
+      const auto same = before->entities.find(entity);
+      if (same != before->entities.end() && std::abs(e.middle - same->second.middle) < std::max(floor, 3 * noise)) continue;
+    }
+    out.push_back({"", e.host, entity, metric.unit, e.middle, middle, z, on_bad_side(metric, difference)});
+  }
+  if (static_cast<double>(out.size()) > std::max(1.0, kFewMachines * static_cast<double>(now.entities.size()))) out.clear();
+  return out;
+}
+
+}  // namespace
+
+std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& bad, const rules::Catalogue& catalogue, const CompareParams& params) {
+  const auto was = measured(good, catalogue), is = measured(bad, catalogue);
+  std::vector<Change> out;
+  std::map<std::string, std::vector<OddSeries>> by_host;
+  std::vector<std::pair<double, Change>> parts;      // of a step, by their difference in milliseconds
+  for (const auto& [metric_name, now] : is) {
+    if (now.entities.empty()) continue;
+    const auto before = was.find(metric_name);
+    const rules::Metric& metric = *now.metric;
+    const auto values = middles(now);
+    const double middle = median(values);
+    const double floor = std::max(metric.floor_absolute, metric.floor_relative * std::abs(middle));
+    const double noise = std::max({spread(values, middle), typical_noise(now), 1e-12});
+    if (before != was.end() && !before->second.entities.empty()) {
+      const auto old_values = middles(before->second);
+      const double old = median(old_values);
+      const double old_floor = std::max(metric.floor_absolute, metric.floor_relative * std::abs(old));
+      const double both = std::max({noise, spread(old_values, old), typical_noise(before->second), std::max(floor, old_floor) / params.shift_spreads});
+      const double shift = middle - old;
+      const double z = std::abs(shift) / both;
+      if (std::abs(shift) > std::max(floor, old_floor) && z >= params.shift_spreads) {
+        Change one;
+        one.kind = ChangeKind::metric;
+        one.what = metric_name;
+        one.good = figure(old) + " " + metric.unit;
+        one.bad = figure(middle) + " " + metric.unit;
+        one.effect = shift / both;
+        one.title = fmt::format("{} of all: {} instead of {} {} ({:+.1f} times their spread)", metric_name, figure(middle), figure(old), metric.unit, one.effect);
+        one.score = graded(0.6, 0.93, z - params.shift_spreads, 6) * weight_of(metric, shift);
+        if (metric.entity == "rank" && metric.unit == "ms") parts.emplace_back(std::abs(shift), std::move(one));
+        else out.push_back(std::move(one));
+      }
+    }
+    const Measured* past = before == was.end() ? nullptr : &before->second;
+    auto left = left_peers(now, past, params);
+    // Four warm GPUs of one machine are each within the spread of all GPUs, and their machine is not among machines.
+    const Measured hosts = by_machine(now), past_hosts = past == nullptr ? Measured{} : by_machine(*past);
+    if (hosts.entities.size() < now.entities.size())
+      for (OddSeries& outlier : left_peers(hosts, past == nullptr ? nullptr : &past_hosts, params))
+        if (std::none_of(left.begin(), left.end(), [&](const OddSeries& o) { return o.host == outlier.host; })) left.push_back(std::move(outlier));
+    for (OddSeries& outlier : left) {
+      outlier.metric = metric_name;
+      by_host[outlier.host].push_back(std::move(outlier));
+    }
+  }
+  // The parts of a step are one story: the largest is told, and the others by name.
+  if (!parts.empty()) {
+    std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    Change one = std::move(parts.front().second);
+    std::vector<std::string> others;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      others.push_back(parts[i].second.what);
+      one.score = std::max(one.score, parts[i].second.score);
+    }
+    if (!others.empty()) one.title += fmt::format("; also {}", named_some(others));
+    out.push_back(std::move(one));
+  }
+  for (auto& [host, outliers] : by_host) {
+    std::stable_sort(outliers.begin(), outliers.end(), [](const OddSeries& a, const OddSeries& b) { return std::tuple(!a.bad_side, -a.z) < std::tuple(!b.bad_side, -b.z); });
+    const OddSeries& first = outliers.front();
+    Change one;
+    one.kind = ChangeKind::machine;
+    one.what = host;
+    one.hosts = {host};
+    one.effect = first.z;
+    one.good = fmt::format("{} {} {} (the others)", first.metric, figure(first.others), first.unit);
+    one.bad = fmt::format("{} {} {}", first.metric, figure(first.value), first.unit);
+    one.title = fmt::format("{} left its peers: {} {} {} where they have {}{}", first.entity, first.metric, figure(first.value), first.unit, figure(first.others),
+                            outliers.size() > 1 ? fmt::format(" (and {} more metric{})", outliers.size() - 1, outliers.size() == 2 ? "" : "s") : "");
+    one.score = graded(0.62, 0.94, first.z - params.outlier_spreads + 2.0 * static_cast<double>(outliers.size() - 1), 8) * (first.bad_side ? 1 : 0.85);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace culprit::analyze

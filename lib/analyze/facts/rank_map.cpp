@@ -1,0 +1,88 @@
+#include "analyze/facts/rank_map.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+namespace culprit::analyze {
+
+namespace {
+
+bool about_waiting(const Finding& f) {
+  return f.analysis == Analysis::hang || f.analysis == Analysis::stacks || f.analysis == Analysis::collectives;
+}
+
+RankState state_of(const Finding& f, bool ground) {
+  if (f.analysis == Analysis::slow || f.event_class == "slow_rank")
+    return ground ? RankState::slow : RankState::quiet;
+  if (f.analysis == Analysis::silence) return RankState::silent;
+  if (about_waiting(f))
+    return ground && f.subject.kind != SubjectKind::group ? RankState::stopped : RankState::quiet;
+  if (ground && f.role == Role::root) return RankState::failed;
+  if (f.severity == Severity::info || f.severity == Severity::warning) return RankState::quiet;
+  if (f.role == Role::root) return RankState::error;
+  if (f.role == Role::cascade) return RankState::waiting;
+  return f.role == Role::advice ? RankState::quiet : RankState::ended;
+}
+
+std::optional<std::int64_t> number(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value)
+                                                                  : std::nullopt;
+}
+
+void mark(std::vector<RankState>& states, std::int64_t rank, RankState state) {
+  if (rank < 0 || rank >= static_cast<std::int64_t>(states.size())) return;
+  RankState& old = states[static_cast<std::size_t>(rank)];
+  old = std::min(old, state);
+}
+
+void place_on_hosts(const Facts& facts, const Topology& topology, std::int64_t total,
+                    RankMap& out) {
+  std::map<std::int64_t, std::string> host_of = topology.host_of;
+  for (const RankRow& r : facts.ranks)
+    if (r.host) host_of.emplace(r.rank, *r.host);
+  std::map<std::string, std::vector<std::int64_t>> by_host;
+  for (const auto& [rank, host] : host_of)
+    if (rank >= 0 && rank < total) by_host[host].push_back(rank);
+  out.hosts.assign(by_host.begin(), by_host.end());
+  std::sort(out.hosts.begin(), out.hosts.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second, a.first) < std::tie(b.second, b.first);
+  });
+}
+
+}   // namespace
+
+RankMap rank_map(const Facts& facts, const Topology& topology, std::span<const Finding> findings,
+                 const Verdict& verdict, std::int64_t most) {
+  std::int64_t total = std::max<std::int64_t>(0, facts.world_size);
+  for (const RankRow& r : facts.ranks) total = std::max(total, r.rank < most ? r.rank + 1 : 0);
+  RankMap out;
+  if (total == 0 || total > most) return out;
+  out.total = total;
+  if (topology.layout) {
+    out.tp = topology.layout->tp;
+    out.pp = topology.layout->pp;
+    out.dp = topology.layout->dp;
+  }
+  place_on_hosts(facts, topology, total, out);
+  std::vector<RankState> states(static_cast<std::size_t>(total), RankState::unseen);
+  for (const RankRow& r : facts.ranks) mark(states, r.rank, RankState::quiet);
+  std::set<std::string> grounds;
+  for (const Target& t : verdict.targets) grounds.insert(t.because.begin(), t.because.end());
+  for (const Finding& f : findings) {
+    if (f.outcome != Outcome::fired) continue;
+    const RankState state = state_of(f, grounds.count(f.id) != 0);
+    for (const std::int64_t r : f.ranks) mark(states, r, state);
+    if (f.subject.kind == SubjectKind::rank)
+      if (const auto r = number(f.subject.id)) mark(states, *r, state);
+  }
+  out.ranks.resize(kRankStates);
+  for (std::size_t r = 0; r < states.size(); ++r)
+    out.ranks[static_cast<std::size_t>(states[r])].push_back(static_cast<std::int64_t>(r));
+  return out;
+}
+
+}   // namespace culprit::analyze

@@ -1,0 +1,212 @@
+#include "analyze/faults/root_diag.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "model/confidence.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+struct Edge {
+  std::string reporter, peer;
+  std::optional<Nanoseconds> time;
+  const Signal* signal;
+};
+
+constexpr std::size_t kLeastOfBurst = 3;             // fewer have a host in common by chance
+constexpr double kLeastOrders = 20;                  // in which the first breaks might as well have come
+constexpr Nanoseconds kLeastPause = kSecond / 2;     // clocks of machines differ by some hundred milliseconds
+
+// Edges that broke together, and how many of them touch each host, the most first.
+struct Burst {
+  std::vector<const Edge*> edges;
+  std::vector<std::pair<std::size_t, std::string>> ranked;
+  std::size_t reporters = 0;
+  std::size_t second() const { return ranked.size() > 1 ? ranked[1].first : 0; }
+  double cover() const { return static_cast<double>(ranked.front().first) / static_cast<double>(edges.size()); }
+};
+
+Burst ranked_burst(std::vector<const Edge*> edges) {
+  Burst out;
+  std::map<std::string, std::size_t> touches;
+  std::set<std::string> reporters;
+  for (const Edge* e : edges) {
+    ++touches[e->reporter];
+    ++touches[e->peer];
+    reporters.insert(e->reporter);
+  }
+  for (const auto& [host, n] : touches) out.ranked.emplace_back(n, host);
+  std::sort(out.ranked.begin(), out.ranked.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  out.edges = std::move(edges);
+  out.reporters = reporters.size();
+  return out;
+}
+
+bool stands_out(const Burst& burst, const RootDiagParams& params) {
+  return burst.edges.size() >= kLeastOfBurst && burst.cover() >= params.cover && static_cast<double>(burst.second()) <= params.ahead * static_cast<double>(burst.ranked.front().first);
+}
+
+// What broke before the first pause that is long for these breaks: a cascade follows the cause within seconds, and counted
+// together with it hides it.
+std::vector<const Edge*> first_burst(const std::vector<Edge>& edges, const RootDiagParams& params) {
+  std::vector<const Edge*> dated;
+  for (const Edge& e : edges)
+    if (e.time) dated.push_back(&e);
+  std::stable_sort(dated.begin(), dated.end(), [](const Edge* a, const Edge* b) { return *a->time < *b->time; });
+  Nanoseconds longest = 0;
+  for (std::size_t i = 1; i < dated.size(); ++i) {
+    const Nanoseconds pause = *dated[i]->time - *dated[i - 1]->time;
+    const Nanoseconds unsure = dated[i]->signal->uncertainty + dated[i - 1]->signal->uncertainty;
+    const bool late = *dated[i]->time - *dated.front()->time > params.burst;
+    if (late || (i >= kLeastOfBurst && pause > std::max({kLeastPause, unsure, 3 * longest}))) { dated.resize(i); break; }
+    longest = std::max(longest, pause);
+  }
+  return dated;
+}
+
+// The breaks that come first as long as they have one host in common: the connections of a host that dies break together,
+// and those of the hosts that die of it come after them, however short the pause. Among hosts with as long a run the one
+// that reports nothing itself is ahead: a dead host is silent.
+std::vector<const Edge*> common_run(const std::vector<Edge>& edges, const RootDiagParams& params) {
+  std::vector<const Edge*> dated;
+  for (const Edge& e : edges)
+    if (e.time) dated.push_back(&e);
+  std::stable_sort(dated.begin(), dated.end(), [](const Edge* a, const Edge* b) { return *a->time < *b->time; });
+  while (!dated.empty() && *dated.back()->time - *dated.front()->time > params.burst) dated.pop_back();
+  std::set<std::string> ends, reporters;
+  for (const Edge* e : dated) {
+    ends.insert({e->reporter, e->peer});
+    reporters.insert(e->reporter);
+  }
+  std::size_t longest = 0, next = 0;
+  bool silent = false;
+  for (const std::string& host : ends) {
+    std::size_t run = 0;
+    while (run < dated.size() && (dated[run]->reporter == host || dated[run]->peer == host)) ++run;
+    const bool says_nothing = reporters.count(host) == 0;
+    if (run > longest || (run == longest && says_nothing && !silent)) next = longest, longest = run, silent = says_nothing;
+    else next = std::max(next, run);
+  }
+  // That these k of n come first by accident has the chance 1 : (n over k), however uncertain each single clock is.
+  double orders = 1;
+  for (std::size_t i = 0; i < longest; ++i) orders *= static_cast<double>(dated.size() - i) / static_cast<double>(longest - i);
+  if (longest < kLeastOfBurst || 2 * next > longest || (longest < dated.size() && orders < kLeastOrders)) return {};
+  dated.resize(longest);
+  return dated;
+}
+
+}  // namespace
+
+std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& signals, const RootDiagParams& params) {
+  std::vector<Edge> edges;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const Signal& s : signals) {
+    if (s.before_job || s.meaning.severity != Severity::distributed || s.meaning.role != Role::cascade || !s.host || !s.peer_host || *s.host == *s.peer_host) continue;
+    if (seen.insert({*s.host, *s.peer_host}).second) edges.push_back({*s.host, *s.peer_host, s.start, &s});
+  }
+  if (edges.empty()) return {};
+  std::optional<Nanoseconds> first;
+  for (const Edge& e : edges)
+    if (e.time && (!first || *e.time < *first)) first = e.time;
+  // The first group of breaks by their own pace; where that names nobody, all of the first seconds.
+  bool by_order = false;
+  Burst burst = ranked_burst(first_burst(edges, params));
+  if (burst.edges.size() < kLeastOfBurst || !stands_out(burst, params)) {
+    std::vector<const Edge*> all;
+    for (const Edge& e : edges)
+      if (!e.time || (first && *e.time - *first <= params.burst)) all.push_back(&e);
+    burst = ranked_burst(std::move(all));
+    if (!stands_out(burst, params))
+      if (auto run = common_run(edges, params); !run.empty()) {
+        burst = ranked_burst(std::move(run));
+        by_order = true;
+      }
+  }
+  const auto& ranked = burst.ranked;
+
+  Finding f;
+  f.analysis = Analysis::root_diag;
+  f.severity = Severity::distributed;
+  f.role = Role::root;
+  f.scope = Scope::host_local;
+  f.symptom = Symptom::infiniband_error;
+  f.event_class = "broken_connections";
+  f.start = first;
+  f.count = edges.size();
+  for (const Edge* e : burst.edges)
+    for (const Evidence& one : e->signal->evidence)
+      if (f.evidence.size() < 8) { f.evidence.push_back(one); break; }
+  f.figures = {{"edges", std::to_string(edges.size())}, {"edges_in_first_burst", std::to_string(burst.edges.size())}, {"reporters", std::to_string(burst.reporters)}};
+
+  const auto& best = ranked.front();
+  const std::size_t second = burst.second();
+  if (stands_out(burst, params)) {
+    const double cover = burst.cover();
+    f.id = "root_diag/host/" + best.second;
+    f.subject = {SubjectKind::host, best.second};
+    f.host = best.second;
+    f.hosts = {best.second};
+    f.confidence = by_order ? confidence::kFirstByOrder : 0.6 + 0.3 * cover;
+    f.title = "host whose connections broke first";
+    f.why = fmt::format("{} of the {} connections that broke first touch {}; the next host touches {}.", best.first, burst.edges.size(), best.second, second);
+    f.remedy = "isolate_node";
+    f.advice = fmt::format("Take {} out of the job; look at its NICs, its kernel log and its GPUs.", best.second);
+    return {f};
+  }
+
+  // NetDiag: a switch that every broken connection crosses.
+  if (facts.manifest)
+    for (const auto* level : {&facts.manifest->tor, &facts.manifest->pod}) {
+      std::map<std::string, std::string> of;
+      for (const auto& [name, hosts] : *level)
+        for (const auto& host : hosts) of[short_host(host)] = name;
+      std::map<std::string, std::size_t> crossed;
+      std::size_t known = 0;
+      for (const Edge* e : burst.edges) {
+        const auto a = of.find(e->reporter);
+        const auto b = of.find(e->peer);
+        if (a == of.end() || b == of.end()) continue;
+        ++known;
+        ++crossed[a->second];
+        if (b->second != a->second) ++crossed[b->second];
+      }
+      if (known < 3 || level->size() < 2) continue;
+      std::vector<std::pair<std::size_t, std::string>> order;
+      for (const auto& [name, n] : crossed) order.emplace_back(n, name);
+      std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+      const std::size_t next = order.size() > 1 ? order[1].first : 0;
+      if (static_cast<double>(order[0].first) < 0.95 * static_cast<double>(known) || static_cast<double>(next) > 0.8 * static_cast<double>(order[0].first)) continue;
+      f.id = "root_diag/switch/" + order[0].second;
+      f.subject = {SubjectKind::network_switch, order[0].second};
+      f.scope = Scope::shared;
+      f.symptom = Symptom::switch_fault;
+      f.confidence = 0.75;
+      f.title = "switch that every broken connection crosses";
+      f.why = fmt::format("{} of {} connections that broke first cross {}; no single host touches them all ({} touches {}).", order[0].first, known, order[0].second, best.second, best.first);
+      f.remedy = "check_switch";
+      f.advice = fmt::format("Look at {}: port errors, flaps, its uplinks. Leave the hosts in service.", order[0].second);
+      return {f};
+    }
+
+  f.id = "root_diag/none";
+  f.subject = {SubjectKind::job, "job"};
+  f.scope = Scope::job_wide;
+  // Two hosts that report each other are a pair (Aegis: at most two reporters); two reports of three hosts tell nothing.
+  const bool pair = burst.edges.size() == 2 && ranked.size() == 2;
+  f.outcome = burst.edges.size() < kLeastOfBurst && !pair ? Outcome::not_enough_evidence : Outcome::ruled_out;
+  f.confidence = 0.5;
+  f.title = "no host stands out among the broken connections";
+  f.why = burst.edges.size() == 2 && !pair ? fmt::format("Two connections only, and {} is an end of {} of them: too few to tell which end is at fault.", best.second, best.first)
+        : burst.edges.size() < 2 ? fmt::format("One connection only, {} to {}: either end may be at fault.", burst.edges.front()->reporter, burst.edges.front()->peer)
+                           : fmt::format("Of {} connections that broke first, {} touch {} and {} touch {}: nobody is clearly ahead.", burst.edges.size(), best.first, best.second, second, ranked.size() > 1 ? ranked[1].second : "no other");
+  for (const auto& [n, host] : ranked) f.hosts.push_back(host);
+  std::sort(f.hosts.begin(), f.hosts.end());
+  return {f};
+}
+
+}  // namespace culprit::analyze

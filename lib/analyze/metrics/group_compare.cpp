@@ -1,0 +1,90 @@
+#include "analyze/metrics/group_compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "analyze/metrics/crowd.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+using Against = GroupCluster::Against;
+
+void compare(std::vector<const GroupTime*> members, const GroupCompareParams& params, GroupComparison& out) {
+  GroupCluster cluster;
+  cluster.kind = members[0]->kind;
+  std::vector<double> volumes, times;
+  for (const GroupTime* g : members) {
+    cluster.groups.push_back(g->name);
+    volumes.push_back(g->volume);
+    times.push_back(g->time);
+  }
+  std::sort(cluster.groups.begin(), cluster.groups.end());
+  cluster.volume = median_in_place(volumes);
+  const double fastest = *std::min_element(times.begin(), times.end());
+  const auto slow = [&](const GroupTime& g, double reference, Against against) {
+    if (g.time > reference * params.factor) out.slow.push_back({g.name, g.kind, g.time, reference, g.time / reference, against});
+  };
+  const auto by_past = [&](const std::string& why) {
+    std::size_t known = 0;
+    for (const GroupTime* g : members)
+      if (g->past && std::isfinite(*g->past) && *g->past > 0) {
+        ++known;
+        slow(*g, *g->past, Against::past);
+      }
+    cluster.against = known > 0 ? Against::past : Against::nothing;
+    if (known < members.size()) cluster.why = fmt::format("{}; {} past time to compare with", why, known == 0 ? "and there is no" : fmt::format("{} of {} have no", members.size() - known, members.size()));
+  };
+  if (members.size() == 1) {
+    by_past("no other group moves as much");
+  } else if (members.size() == 2) {
+    cluster.against = Against::faster;
+    cluster.reference = fastest;
+    for (const GroupTime* g : members) slow(*g, fastest, Against::faster);
+  } else {
+    const double median = median_in_place(times);
+    // Slow ones within the median hide themselves. Of those that are well, half at least lie within the factor of the fastest.
+    std::size_t far = 0;
+    for (const GroupTime* g : members) far += g->time > fastest * params.factor;
+    if (2 * far >= members.size() && median > fastest * params.factor) {
+      by_past(fmt::format("{} of {} are slower than the fastest by more than {:.0f} %: the median is no reference", far, members.size(), 100 * (params.factor - 1)));
+      // Who stands out even against that median is slow whatever the reference.
+      if (cluster.against == Against::nothing)
+        for (const GroupTime* g : members) slow(*g, median, Against::median);
+    } else {
+      cluster.against = Against::median;
+      cluster.reference = median;
+      for (const GroupTime* g : members) slow(*g, median, Against::median);
+    }
+  }
+  out.clusters.push_back(std::move(cluster));
+}
+
+}  // namespace
+
+GroupComparison compare_groups(std::span<const GroupTime> groups, const GroupCompareParams& params) {
+  GroupComparison out;
+  std::vector<const GroupTime*> usable;
+  for (const GroupTime& g : groups) {
+    if (std::isfinite(g.time) && std::isfinite(g.volume) && g.time > 0 && g.volume > 0) usable.push_back(&g);
+    else out.unusable.push_back(g.name);
+  }
+  std::sort(out.unusable.begin(), out.unusable.end());
+  std::sort(usable.begin(), usable.end(), [](const GroupTime* a, const GroupTime* b) {
+    if (a->kind != b->kind) return a->kind < b->kind;
+    if (a->volume != b->volume) return a->volume < b->volume;
+    return a->name != b->name ? a->name < b->name : a->time < b->time;
+  });
+  for (std::size_t first = 0, last = 0; first < usable.size(); first = last) {
+    // From the smallest of a cluster on, so that a chain of small steps does not join what is not equal.
+    while (last < usable.size() && usable[last]->kind == usable[first]->kind && usable[last]->volume <= usable[first]->volume * (1 + params.volume_tolerance)) ++last;
+    compare({usable.begin() + static_cast<std::ptrdiff_t>(first), usable.begin() + static_cast<std::ptrdiff_t>(last)}, params, out);
+  }
+  std::sort(out.slow.begin(), out.slow.end(), [](const SlowGroup& a, const SlowGroup& b) { return a.factor != b.factor ? a.factor > b.factor : a.name < b.name; });
+  return out;
+}
+
+}  // namespace culprit::analyze

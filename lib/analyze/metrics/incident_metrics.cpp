@@ -1,0 +1,148 @@
+#include "analyze/metrics/incident_metrics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "analyze/metrics/counter_rate.hpp"
+
+namespace culprit::analyze {
+
+namespace {
+
+struct Samples {
+  std::vector<Nanoseconds> times;
+  std::vector<double> values;
+};
+
+void sort_by_time(Samples& s) {
+  if (!std::is_sorted(s.times.begin(), s.times.end())) {
+    std::vector<std::size_t> order(s.times.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return s.times[a] < s.times[b]; });
+    Samples sorted;
+    for (const std::size_t i : order) sorted.times.push_back(s.times[i]), sorted.values.push_back(s.values[i]);
+    s = std::move(sorted);
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < s.times.size(); ++i) {
+    if (kept > 0 && s.times[kept - 1] == s.times[i]) continue;
+    s.times[kept] = s.times[i];
+    s.values[kept++] = s.values[i];
+  }
+  s.times.resize(kept);
+  s.values.resize(kept);
+}
+
+// Seconds that each CPU of a host spent in one mode -> share of all of them, in percent.
+Samples mean_share(const std::vector<const Samples*>& cpus) {
+  std::map<Nanoseconds, std::pair<double, std::size_t>> sums;
+  for (const Samples* one : cpus) {
+    const CounterRate rate = counter_rate(one->times, one->values);
+    for (std::size_t i = 0; i < rate.times.size(); ++i) {
+      auto& [sum, n] = sums[rate.times[i]];
+      sum += rate.rates[i];
+      ++n;
+    }
+  }
+  Samples out;
+  for (const auto& [time, sum] : sums) out.times.push_back(time), out.values.push_back(100 * sum.first / static_cast<double>(sum.second));
+  return out;
+}
+
+}  // namespace
+
+std::string entity_name(const SeriesRow& s) {
+  const std::string host = s.host.value_or("");
+  if (s.gpu) return fmt::format("{}{}gpu{}", host, host.empty() ? "" : "/", *s.gpu);
+  if (s.nic) return fmt::format("{}{}{}", host, host.empty() ? "" : "/", *s.nic);
+  if (s.rank) return fmt::format("rank {}", *s.rank);
+  return host;
+}
+
+std::vector<Evidence> sample_evidence(const Facts& facts, const std::function<SeriesPoints(SeriesId)>& load, const std::string& metric, const std::string& entity, Nanoseconds start, Nanoseconds end, double value) {
+  std::vector<Evidence> out;
+  struct Found { Nanoseconds time; double value; Evidence evidence; };
+  std::optional<Found> first, nearest;
+  for (const SeriesRow& s : facts.series) {
+    const std::string whose = entity_name(s);
+    if (whose.empty() || !entity.starts_with(whose) || (entity != whose && entity != fmt::format("{} {}", whose, s.labels))) continue;
+    if (s.name != metric && !(s.name == "node_cpu_seconds_total" && s.labels.find("mode=" + metric) != std::string::npos)) continue;
+    const MemberRow* m = facts.member(s.member);
+    const auto offset = facts.clock_offset(s.member, s.clock);
+    if (!facts.counts(m) || !offset) continue;
+    const SeriesPoints points = load(s.id);
+    if (points.times.empty()) continue;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (points.times[i] == kNoValue) continue;
+      const Nanoseconds time = points.times[i] + *offset;
+      if (time < start || time > end) continue;
+      const bool earlier = !first || time < first->time, nearer = !nearest || (std::isnan(value) ? time > nearest->time : std::abs(points.values[i] - value) < std::abs(nearest->value - value));
+      if (!earlier && !nearer) continue;
+      const auto line = points.lines.empty() ? 0 : points.lines[i];
+      const Found found{time, points.values[i], facts.evidence({s.member, static_cast<std::uint64_t>(std::max<std::int64_t>(0, line)), points.offsets.empty() ? 0 : static_cast<std::uint64_t>(std::max<std::int64_t>(0, points.offsets[i])), 0}, fmt::format("{}", points.values[i]))};
+      if (earlier) first = found;
+      if (nearer) nearest = found;
+    }
+  }
+  if (nearest) out.push_back(nearest->evidence);
+  if (first && first->time != nearest->time) out.push_back(first->evidence);
+  return out;
+}
+
+IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& catalogue, const std::function<SeriesPoints(SeriesId)>& load) {
+  IncidentMetrics out;
+  struct Entity {
+    std::string host;
+    std::map<std::string, Samples> by_labels;
+  };
+  std::map<std::pair<std::string, std::string>, std::map<std::string, Entity>> metrics;   // name, unit -> entity
+  std::vector<const SeriesRow*> rows;
+  for (const SeriesRow& s : facts.series) rows.push_back(&s);
+  std::stable_sort(rows.begin(), rows.end(), [&](const SeriesRow* a, const SeriesRow* b) { return facts.order(a->member) < facts.order(b->member); });
+  for (const SeriesRow* row : rows) {
+    const SeriesRow& s = *row;
+    const MemberRow* m = facts.member(s.member);
+    if (!facts.counts(m)) continue;
+    std::string name = s.name, unit = s.unit;
+    if (s.name == "node_cpu_seconds_total")
+      for (const char* mode : {"steal", "iowait"})
+        if (s.labels.find(fmt::format("mode={}", mode)) != std::string::npos) name = mode, unit = "%";
+    if (!catalogue.find(name, unit)) { ++out.unknown; continue; }
+    const std::string entity = entity_name(s);
+    if (entity.empty()) { ++out.nameless; continue; }
+    const auto offset = facts.clock_offset(s.member, s.clock);
+    const SeriesPoints points = offset ? load(s.id) : SeriesPoints{};
+    if (points.times.empty()) { ++out.timeless; continue; }
+    Entity& to = metrics[{name, unit}][entity];
+    if (s.host) to.host = *s.host;
+    Samples& samples = to.by_labels[s.labels];
+    for (std::size_t i = 0; i < points.size(); ++i)
+      if (points.times[i] != kNoValue) samples.times.push_back(points.times[i] + *offset), samples.values.push_back(points.values[i]);
+  }
+  for (auto& [key, entities] : metrics) {
+    MetricSeries metric;
+    metric.name = key.first;
+    metric.unit = key.second;
+    const bool shares = key.first == "steal" || key.first == "iowait";
+    for (auto& [name, entity] : entities) {
+      for (auto& [labels, samples] : entity.by_labels) sort_by_time(samples);
+      if (shares && entity.by_labels.begin()->first.find("mode=") != std::string::npos) {
+        std::vector<const Samples*> cpus;
+        for (const auto& [labels, samples] : entity.by_labels) cpus.push_back(&samples);
+        Samples share = mean_share(cpus);
+        metric.entities.push_back({name, "", entity.host, std::move(share.times), std::move(share.values)});
+        continue;
+      }
+      for (auto& [labels, samples] : entity.by_labels)
+        metric.entities.push_back({labels.empty() || entity.by_labels.size() == 1 ? name : fmt::format("{} {}", name, labels), "", entity.host, std::move(samples.times), std::move(samples.values)});
+    }
+    out.metrics.push_back(std::move(metric));
+  }
+  return out;
+}
+
+}  // namespace culprit::analyze

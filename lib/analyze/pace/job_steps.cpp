@@ -1,0 +1,145 @@
+#include "analyze/pace/job_steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+namespace culprit::analyze {
+
+namespace {
+
+constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
+// A process that starts again loads code, data and weights: nobody does that within a few steps' time. Rows that step back
+// sooner are other ranks printing the same step.
+constexpr double kRestartSteps = 5;
+
+double upper_median(std::vector<double> values) {
+  if (values.empty()) return kNoTime;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+bool overlap(const ProgressSpan& a, const ProgressSpan& b) {
+  if (!a.first.time_ns || !a.last.time_ns || !b.first.time_ns || !b.last.time_ns) return true;
+  return *a.first.time_ns <= *b.last.time_ns && *b.first.time_ns <= *a.last.time_ns;
+}
+
+// The usual time from one reported step to the next, whoever prints it first, ns; NaN without times.
+double usual_gap(const StepTable& table) {
+  std::vector<double> gaps;
+  std::int64_t highest = kNoValue;
+  Nanoseconds last = kNoValue;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (table.iteration[i] <= highest || table.times[i] == kNoValue) continue;
+    highest = table.iteration[i];
+    if (last != kNoValue && table.times[i] > last) gaps.push_back(static_cast<double>(table.times[i] - last));
+    last = table.times[i];
+  }
+  return upper_median(std::move(gaps));
+}
+
+// Durations from the distance of lines, where the program prints none: only when the clock is fine enough to tell a tenth.
+void durations_from_times(JobSteps& steps) {
+  std::vector<double> found(steps.size(), kNoTime);
+  std::vector<double> all;
+  Nanoseconds grain = kSecond;
+  for (const Nanoseconds t : steps.time)
+    while (t != kNoValue && grain > 1 && t % grain != 0) grain /= 10;
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    if (steps.time[i] == kNoValue || steps.time[i - 1] == kNoValue || steps.attempt[i] != steps.attempt[i - 1]) continue;
+    std::int64_t n = 1;
+    if (steps.iteration[i] != kNoValue && steps.iteration[i - 1] != kNoValue) n = steps.iteration[i] - steps.iteration[i - 1];
+    if (n < 1 || steps.time[i] <= steps.time[i - 1]) continue;
+    found[i] = static_cast<double>(steps.time[i] - steps.time[i - 1]) / 1e6 / static_cast<double>(n);
+    all.push_back(found[i] * static_cast<double>(n));
+  }
+  const double usual = upper_median(std::move(all));
+  if (std::isnan(usual) || usual * 1e6 < 10 * static_cast<double>(grain)) return;
+  steps.ms = std::move(found);
+  steps.from_times = true;
+}
+
+}  // namespace
+
+std::vector<MemberId> step_logs(const Facts& facts) {
+  struct Candidate {
+    const ProgressSpan* span;
+    const MemberRow* member;
+  };
+  std::vector<Candidate> all;
+  for (const ProgressSpan& span : facts.progress) {
+    const MemberRow* m = facts.member(span.member);
+    if (!facts.counts(m) || span.rows < 2 || !span.last.iteration) continue;
+    all.push_back({&span, m});
+  }
+  // A log that says how long a step took is worth more than one that must be timed.
+  std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tuple(!a.span->last.iteration_ms, ~a.span->rows, a.member->rank.value_or(1'000'000'000), a.member->order) < std::tuple(!b.span->last.iteration_ms, ~b.span->rows, b.member->rank.value_or(1'000'000'000), b.member->order);
+  });
+  std::vector<Candidate> chosen;
+  for (const Candidate& c : all) {
+    const bool another_time = std::all_of(chosen.begin(), chosen.end(), [&](const Candidate& other) {
+      const bool timed = c.span->first.time_ns && other.span->first.time_ns;
+      return timed ? !overlap(*c.span, *other.span) : c.member->attempt && other.member->attempt && *c.member->attempt != *other.member->attempt;
+    });
+    if (another_time) chosen.push_back(c);
+  }
+  std::sort(chosen.begin(), chosen.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tuple(a.span->first.time_ns.value_or(0), a.member->attempt.value_or(0), a.member->order) < std::tuple(b.span->first.time_ns.value_or(0), b.member->attempt.value_or(0), b.member->order);
+  });
+  std::vector<MemberId> out;
+  for (const Candidate& c : chosen) out.push_back(c.member->id);
+  return out;
+}
+
+JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
+  JobSteps out;
+  std::size_t attempt = 0;
+  for (const StepTable& table : tables) {
+    if (table.size() == 0) continue;
+    const MemberRow* m = facts.member(table.member);
+    out.sources.push_back(m == nullptr ? "" : m->path);
+    const auto offset = table.clock == Clock::none ? std::nullopt : facts.clock_offset(table.member, table.clock);
+    const double gap = usual_gap(table);
+    std::int64_t highest = kNoValue;         // of this attempt
+    Nanoseconds last_time = kNoValue;
+    if (out.size() > 0) ++attempt;
+    // Beside lines that count the steps, those that do not (a dictionary of losses) tell of the same steps.
+    const bool counted = std::any_of(table.iteration.begin(), table.iteration.end(), [](std::int64_t it) { return it != kNoValue; });
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const std::int64_t it = table.iteration[i];
+      if (counted && it == kNoValue && std::isnan(table.iteration_ms[i])) {
+        ++out.repeated;
+        continue;
+      }
+      const Nanoseconds raw = table.times[i];
+      if (it != kNoValue && highest != kNoValue && it <= highest) {
+        const bool pause = raw == kNoValue || last_time == kNoValue || std::isnan(gap) || static_cast<double>(raw - last_time) > kRestartSteps * gap;
+        const bool back = it < highest || raw == kNoValue;
+        if (it == highest || !pause || !back) {
+          ++out.repeated;
+          continue;
+        }
+        ++attempt;
+        highest = it;
+      }
+      if (it != kNoValue) highest = highest == kNoValue ? it : std::max(highest, it);
+      if (raw != kNoValue) last_time = raw;
+      out.iteration.push_back(it);
+      out.time.push_back(raw != kNoValue && offset ? raw + *offset : kNoValue);
+      out.ms.push_back(table.iteration_ms[i] > 0 && std::isfinite(table.iteration_ms[i]) ? table.iteration_ms[i] : kNoTime);
+      out.loss.push_back(table.loss[i]);
+      out.grad_norm.push_back(table.grad_norm[i]);
+      out.not_a_number.push_back(table.not_a_number[i]);
+      out.attempt.push_back(attempt);
+      out.place.push_back({table.member, static_cast<std::uint64_t>(table.lines[i]), static_cast<std::uint64_t>(table.offsets[i]), 0});
+    }
+  }
+  const auto printed = static_cast<std::size_t>(std::count_if(out.ms.begin(), out.ms.end(), [](double v) { return !std::isnan(v); }));
+  if (printed * 2 < out.size()) durations_from_times(out);
+  return out;
+}
+
+}  // namespace culprit::analyze

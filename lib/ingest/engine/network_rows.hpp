@@ -1,0 +1,66 @@
+// What readers of network descriptions share.
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ingest/engine/document.hpp"
+
+namespace culprit::ingest {
+
+inline constexpr std::size_t kHostsPerSwitch = 1u << 16;
+inline constexpr std::size_t kHostsPerFile = 1u << 20;
+
+// Lines with their number and offset, without the end of the line.
+template <class Visit>
+void each_text_line(std::string_view bytes, Visit visit) {
+  std::uint64_t number = 1;
+  for (std::size_t at = 0; at < bytes.size(); ++number) {
+    const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
+    std::string_view line = bytes.substr(at, end - at);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    visit(line, number, at);
+    at = end + 1;
+  }
+}
+
+inline std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+  return text;
+}
+
+inline std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// Collects switches, expands their lists, computes levels, puts rows.
+class NetworkCollector {
+ public:
+  NetworkCollector(Sink& sink, MemberId member, const char* source) : sink_(sink), member_(member), source_(source) {}
+
+  void begin(std::string kind, std::uint64_t line, std::size_t offset, std::size_t length);
+  void kind(const char* kind) { if (open_) rows_.back().kind = kind; }
+  void name(std::string_view name) { if (open_) rows_.back().name = std::string(name.substr(0, 255)); }
+  void level(std::string_view digits);
+  void hosts(std::string_view list);
+  void children(std::string_view list);
+  std::size_t finish();   // rows put
+
+ private:
+  void expand(std::string_view list, std::vector<std::string>& out);
+  Sink& sink_;
+  MemberId member_;
+  const char* source_;
+  std::vector<NetworkRow> rows_;
+  std::vector<bool> has_level_;
+  std::size_t expanded_ = 0;
+  bool open_ = false;
+};
+
+}  // namespace culprit::ingest

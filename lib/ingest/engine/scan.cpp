@@ -1,0 +1,217 @@
+#include "ingest/engine/scan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "rules/literals.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+// A record longer than this around a hit is cut: a JSON file on one line, a megabyte of progress bar.
+constexpr std::size_t kReach = 32 * 1024;
+
+struct Bounds {
+  std::size_t begin, end;
+};
+
+// The last '\n' or '\r' before `at`, or the floor. Records are hundreds of bytes: worth two calls of the fast search.
+std::size_t record_begin(std::string_view block, std::size_t at, std::size_t floor) {
+  const void* newline = memrchr(block.data() + floor, '\n', at - floor);
+  if (newline != nullptr) floor = static_cast<std::size_t>(static_cast<const char*>(newline) - block.data()) + 1;
+  const void* carriage = memrchr(block.data() + floor, '\r', at - floor);
+  return carriage == nullptr ? floor : static_cast<std::size_t>(static_cast<const char*>(carriage) - block.data()) + 1;
+}
+
+// `floor`: where the record before ended.
+Bounds record_around(std::string_view block, std::size_t at, std::size_t floor = 0) {
+  return {record_begin(block, at, std::max(floor, at > kReach ? at - kReach : 0)), record_end(block, at, std::min(block.size(), at + kReach))};
+}
+
+// Whether the folded word stands in the text. No early exit: compilers turn this loop into vector code.
+bool mentions(std::string_view text, std::string_view word) {
+  unsigned char found = 0;
+  const std::size_t last = word.size() - 1;
+  // Its first two bytes and its last two: what passes is asked again.
+  for (std::size_t i = 0; i + word.size() <= text.size(); ++i)
+    found = static_cast<unsigned char>(found | (((text[i] | 0x20) == word[0]) & ((text[i + 1] | 0x20) == word[1]) & ((text[i + last - 1] | 0x20) == word[last - 1]) & ((text[i + last] | 0x20) == word[last])));
+  return found != 0 && (word.size() <= 4 || rules::fold(text).find(word) != std::string::npos);
+}
+
+}  // namespace
+
+std::size_t record_end(std::string_view block, std::size_t at, std::size_t ceiling) {
+  const void* newline = std::memchr(block.data() + at, '\n', ceiling - at);
+  if (newline != nullptr) ceiling = static_cast<std::size_t>(static_cast<const char*>(newline) - block.data());
+  const void* carriage = std::memchr(block.data() + at, '\r', ceiling - at);
+  return carriage == nullptr ? ceiling : static_cast<std::size_t>(static_cast<const char*>(carriage) - block.data());
+}
+
+std::uint64_t count_newlines(std::string_view text) {
+  std::uint64_t n = 0;
+  std::size_t i = 0;
+#if defined(__SSE2__)
+  const __m128i newline = _mm_set1_epi8('\n');
+  while (i + 16 <= text.size()) {
+    __m128i lanes = _mm_setzero_si128();
+    const std::size_t stop = std::min(i + 255 * 16, text.size() - (text.size() - i) % 16);
+    for (; i < stop; i += 16)
+      lanes = _mm_sub_epi8(lanes, _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + i)), newline));
+    const __m128i sums = _mm_sad_epu8(lanes, _mm_setzero_si128());
+    n += static_cast<std::uint64_t>(_mm_cvtsi128_si64(sums)) + static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_srli_si128(sums, 8)));
+  }
+#endif
+  for (; i < text.size(); ++i) n += text[i] == '\n';
+  return n;
+}
+
+Scanner::Table Scanner::make_table(const rules::RulePack& pack) {
+  std::map<std::string, std::pair<bool, RecogniserSet>> words;
+  // A rule's word that ordinary progress lines print ("number of nan iterations: ") would send each of them through the
+  // whole pack; the recognisers of such lines ask the rules themselves when there is something to judge.
+  const std::string ordinary = rules::fold(rules::ordinary_lines());
+  for (const std::string& word : pack.search_words())
+    if (ordinary.find(word) == std::string::npos) words[word].first = true;
+  const auto list = recognisers();
+  for (std::size_t i = 0; i < list.size(); ++i)
+    for (const std::string_view word : list[i]->words) words[rules::fold(word)].second.insert(i);
+  Table table;
+  for (const auto& [word, use] : words) {
+    table.words.push_back(word);
+    table.rule.push_back(use.first);
+    table.recognisers.push_back(use.second);
+  }
+  return table;
+}
+
+Scanner::Scanner(const rules::RulePack& pack) : Scanner(pack, make_table(pack)) {}
+
+Scanner::Scanner(const rules::RulePack& pack, Table table)
+    : pack_(pack), recognisers_of_(std::move(table.recognisers)), rule_word_(std::move(table.rule)), search_(std::move(table.words), rules::ordinary_lines()) {
+  for (std::size_t i = 0; i < recognisers().size(); ++i)
+    if (!recognisers()[i]->also.empty()) wants_more_.insert(i);
+}
+
+std::size_t Scanner::count_lines_with_words(std::string_view block) const {
+  std::vector<rules::WordSearch::Hit> hits;
+  search_.find(block, hits);
+  std::size_t lines = 0;
+  std::size_t past = 0;
+  for (const auto& hit : hits) {
+    if (hit.offset < past) continue;
+    ++lines;
+    past = record_around(block, hit.offset).end + 1;
+  }
+  return lines;
+}
+
+// The recognisers whose second word is missing leave. Only a clean record shows that: a colour may stand inside a word.
+RecogniserSet Scanner::still_wanted(RecogniserSet wanted, std::string_view raw) const {
+  const auto list = recognisers();
+  RecogniserSet out = wanted;
+  wanted.each([&](std::size_t i) {
+    if (!list[i]->also.empty() && !mentions(raw, list[i]->also)) out.erase(i);
+  });
+  return out;
+}
+
+BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line::Habit habit, bool rules) const {
+  BlockScan out;
+  struct Found {
+    Bounds bounds;
+    RecogniserSet recognisers;
+    bool rule = false;
+  };
+  std::vector<Found> found;
+  std::vector<rules::WordSearch::Hit> hits;
+  search_.find(block, hits);
+  for (const auto& hit : hits) {
+    if (found.empty() || hit.offset >= found.back().bounds.end) {
+      // What is left of a record that was cut begins where it was cut.
+      found.push_back({record_around(block, hit.offset, found.empty() ? 0 : found.back().bounds.end), {}, false});
+    }
+    found.back().recognisers |= recognisers_of_[hit.word];
+    found.back().rule = found.back().rule || rule_word_[hit.word];
+  }
+  // NULs and colours can stand inside a word; the records that hold them are searched again without.
+  bool cleaned_any = false;
+  for (const char hidden : {'\0', '\x1b'}) {
+    std::size_t at = 0;
+    while (at < block.size()) {
+      const void* p = std::memchr(block.data() + at, hidden, block.size() - at);
+      if (p == nullptr) break;
+      const auto offset = static_cast<std::size_t>(static_cast<const char*>(p) - block.data());
+      const Bounds bounds = record_around(block, offset);
+      const std::string text = line::clean(block.substr(bounds.begin, bounds.end - bounds.begin));
+      hits.clear();
+      search_.find(text, hits);
+      if (!hits.empty()) {
+        Found extra{bounds, {}, false};
+        for (const auto& hit : hits) { extra.recognisers |= recognisers_of_[hit.word]; extra.rule = extra.rule || rule_word_[hit.word]; }
+        found.push_back(extra);
+        cleaned_any = true;
+      }
+      at = bounds.end + 1;
+    }
+  }
+  if (cleaned_any) {
+    std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.bounds.begin < b.bounds.begin; });
+    std::vector<Found> merged;
+    for (const Found& one : found) {
+      if (!merged.empty() && one.bounds.begin < merged.back().bounds.end) {
+        merged.back().recognisers |= one.recognisers;
+        merged.back().rule = merged.back().rule || one.rule;
+        merged.back().bounds.end = std::max(merged.back().bounds.end, one.bounds.end);
+      } else {
+        merged.push_back(one);
+      }
+    }
+    found = std::move(merged);
+  }
+  std::size_t counted_to = 0;
+  std::vector<std::size_t> heads;
+  out.candidates.reserve(found.size());
+  for (Found& one : found) {
+    const std::string_view raw = block.substr(one.bounds.begin, one.bounds.end - one.bounds.begin);
+    const bool torn = line::may_hold_heads(raw);
+    if (!torn && one.recognisers.meets(wants_more_) && line::is_clean(raw)) {
+      one.recognisers = still_wanted(one.recognisers, raw);
+      if (one.recognisers.empty() && !one.rule) continue;
+    }
+    out.newlines += count_newlines(block.substr(counted_to, one.bounds.begin - counted_to));
+    counted_to = one.bounds.begin;
+    if (torn) heads = line::record_heads(raw);
+    else heads.assign(1, 0);
+    for (std::size_t h = 0; h < heads.size(); ++h) {
+      Candidate& c = out.candidates.emplace_back();
+      c.begin = one.bounds.begin + heads[h];
+      c.length = (h + 1 < heads.size() ? heads[h + 1] : raw.size()) - heads[h];
+      c.newlines_before = out.newlines;
+      c.recognisers = one.recognisers;
+      if (heads.size() > 1) {  // each piece to those who know a word of it
+        c.recognisers = {};
+        hits.clear();
+        const std::string piece = line::clean(raw.substr(heads[h], c.length));
+        search_.find(piece, hits);
+        for (const auto& hit : hits) c.recognisers |= recognisers_of_[hit.word];
+      }
+      c.first = h == 0;
+      if (rules && one.rule) {
+        c.judged = std::make_unique<Judged>();
+        line::peel(raw.substr(heads[h], c.length), h == 0 ? habit : line::Habit{}, c.judged->line);
+        c.judged->match = pack_.match(c.judged->line.message, text_kind);
+      }
+    }
+  }
+  out.newlines += count_newlines(block.substr(counted_to));
+  return out;
+}
+
+}  // namespace culprit::ingest

@@ -1,0 +1,75 @@
+// The fast half of reading text: a block of bytes in, the few lines that matter out, with all that can be said of a
+// line by itself. Pure, so that blocks can be scanned on several threads and consumed in order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ingest/engine/recogniser.hpp"
+#include "ingest/engine/recogniser_set.hpp"
+#include "line/line.hpp"
+#include "rules/pack.hpp"
+#include "rules/search.hpp"
+
+namespace culprit::ingest {
+
+// What only the lines that hold a rule's word need.
+struct Judged {
+  line::Line line;
+  std::optional<rules::Match> match;
+};
+
+// Small: logs of progress have thousands in a block. Most are for recognisers only, and are peeled by who reads them.
+struct Candidate {
+  std::size_t begin = 0;               // within the block
+  std::size_t length = 0;              // without the line end; a '\r' ends a record too
+  std::uint64_t newlines_before = 0;   // in the block
+  RecogniserSet recognisers;           // that want to see it
+  bool first = true;                   // of its record: the habit of the file holds for it
+  std::unique_ptr<Judged> judged;      // if the rules had to see it
+};
+
+struct BlockScan {
+  std::vector<Candidate> candidates;   // in order; torn lines give several
+  std::uint64_t newlines = 0;
+};
+
+class Scanner {
+ public:
+  explicit Scanner(const rules::RulePack& pack);
+
+  // rules: false for texts in which the words mean nothing (stack dumps, metrics).
+  BlockScan scan(std::string_view block, std::string_view text_kind, line::Habit habit, bool rules) const;
+
+  const rules::RulePack& pack() const { return pack_; }
+  std::size_t words() const { return search_.words().size(); }
+  std::size_t stride() const { return search_.stride(); }
+  // The search alone, for benchmarks: lines that hold a word.
+  std::size_t count_lines_with_words(std::string_view block) const;
+
+ private:
+  struct Table {
+    std::vector<std::string> words;
+    std::vector<RecogniserSet> recognisers;  // by word
+    std::vector<bool> rule;                  // by word
+  };
+  explicit Scanner(const rules::RulePack& pack, Table table);
+  static Table make_table(const rules::RulePack& pack);
+  RecogniserSet still_wanted(RecogniserSet wanted, std::string_view raw) const;
+
+  const rules::RulePack& pack_;
+  std::vector<RecogniserSet> recognisers_of_;
+  std::vector<bool> rule_word_;
+  RecogniserSet wants_more_;               // recognisers with a second word
+  rules::WordSearch search_;
+};
+
+std::uint64_t count_newlines(std::string_view text);
+// The first '\n' or '\r' at or after `at`, or the ceiling.
+std::size_t record_end(std::string_view block, std::size_t at, std::size_t ceiling);
+
+}  // namespace culprit::ingest

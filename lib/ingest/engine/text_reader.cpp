@@ -1,0 +1,374 @@
+#include "ingest/engine/text_reader.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kAssemblersAtOnce = 256;
+constexpr std::uint64_t kClocksPerMember = 4'096;
+constexpr std::size_t kPartialBytes = 64 * 1024;
+constexpr std::size_t kWaitingAtOnce = 64;
+constexpr int kLinesToWait = 8;
+constexpr std::size_t kTailBytes = 4'096;
+constexpr std::size_t kLookBytes = 4'096;
+
+// Records of one process: what tells its lines from those of others in the same pipe.
+std::string stream_of(const line::Prefix& prefix) {
+  std::string key;
+  if (prefix.rank) key += "r" + std::to_string(*prefix.rank);
+  if (prefix.local_rank) key += "l" + std::to_string(*prefix.local_rank);
+  if (prefix.task) key += "t" + std::to_string(*prefix.task);
+  if (prefix.pid) key += "p" + std::to_string(*prefix.pid);
+  if (prefix.address) key += "@" + *prefix.address;
+  if (!prefix.stream.empty()) key += "/" + prefix.stream;
+  return key;
+}
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+// Whether a prefix stands in these bytes as the line layer will see it: no colours or NULs to take out, nothing wrapped
+// in JSON. No early exit: compilers turn this loop into vector code.
+bool is_plain(std::string_view bytes) {
+  unsigned char special = 0;
+  for (std::size_t i = 0; i + 1 < bytes.size(); ++i) {
+    const char c = bytes[i];
+    special = static_cast<unsigned char>(special | (c == '\0') | (c == '\x1b') | (c == '^') | (c == '\\') | (c == '{') | ((c == '#') & (bytes[i + 1] == '0')));
+  }
+  return special == 0 && (bytes.empty() || std::strchr("\x1b^\\{", bytes.back()) == nullptr);
+}
+
+std::uint64_t hash_text(std::string_view text) {
+  std::uint64_t h = 0xcbf29ce484222325ULL;  // FNV-1a
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return h >> 1;  // SQLite's integers have a sign
+}
+
+}  // namespace
+
+TextReader::TextReader(const Scanner& scanner, Sink& sink, MemberId member, std::string text_kind, line::Habit habit, bool rules, std::string path)
+    : scanner_(scanner), reading_{sink, scanner.pack(), std::move(text_kind), {}, {}, std::move(path)}, member_(member), habit_(habit), rules_(rules) {
+  const auto list = recognisers();
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (!list[i]->whole_kind.empty() && list[i]->whole_kind == reading_.text_kind) every_line_.recognisers.insert(i);
+}
+
+void TextReader::mark_used(std::uint64_t line) {
+  if (line == last_used_line_) return;
+  last_used_line_ = line;
+  ++used_;
+  if (line == last_rejected_line_) { --rejected_; last_rejected_line_ = 0; }
+}
+
+void TextReader::reject(const TextLine& line, std::string_view reason) {
+  reading_.sink.put(RejectRow{line.place, std::string(reason), std::string(line.raw.substr(0, 200))});
+  if (line.place.line == last_used_line_ || line.place.line == last_rejected_line_) return;
+  last_rejected_line_ = line.place.line;
+  ++rejected_;
+}
+
+// Lines that can tie one clock to another: a kernel line with two times, or one whose twin may stand in another
+// member with the other clock.
+void TextReader::keep_clock(const TextLine& line) {
+  const line::Prefix& prefix = line.line.prefix;
+  if (!prefix.kernel || prefix.time.clock == Clock::none || prefix.time.clock == Clock::local_no_date || line.line.message.size() < 12) return;
+  if (clocks_kept_ >= kClocksPerMember) return;
+  ++clocks_kept_;
+  reading_.sink.put(ClockRow{line.place, prefix.time, prefix.boot, hash_text(line.line.message), reading_.host_of(prefix), "kernel"});
+}
+
+// When the log begins and ends: the frame of the job, and the moment a host fell silent.
+void TextReader::keep_edge_time(std::string_view bytes, bool first) {
+  Timestamp found;
+  std::size_t at = 0;
+  for (int n = 0; n < 200 && at < bytes.size(); ++n) {
+    const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
+    const line::Line line = line::peel(bytes.substr(at, std::min<std::size_t>(end - at, 1024)), habit_);
+    const Clock clock = line.prefix.time.clock;
+    if (clock == Clock::utc || clock == Clock::local || clock == Clock::local_no_year) {
+      found = line.prefix.time;
+      if (first) break;
+    }
+    at = end + 1;
+  }
+  if (found.clock == Clock::none) return;
+  reading_.sink.put(ClockRow{{member_, first ? 1 : lines_, first ? 0 : bytes_, 0}, found, {}, 0, {}, first ? "first" : "last"});
+}
+
+void TextReader::keep_first_clocks(std::string_view bytes) {
+  std::size_t at = 0;
+  for (std::uint64_t n = 1; n <= 64 && at < bytes.size(); ++n) {
+    const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
+    const std::string_view raw = bytes.substr(at, std::min<std::size_t>(end - at, 4096));
+    const line::Line line = line::peel(raw, habit_);
+    keep_clock({{member_, n, at, static_cast<std::uint32_t>(raw.size())}, raw, line});
+    at = end + 1;
+  }
+}
+
+bool TextReader::feed_assemblers(const TextLine& line) {
+  if (running_.empty()) return false;
+  bool took = false;
+  for (auto it = running_.begin(); it != running_.end();) {
+    if (!it->stream.is(line.line.prefix)) { ++it; continue; }
+    Assembler::Step step = it->assembler->feed(line, reading_);
+    if (step == Assembler::Step::watching && ++it->fed < it->assembler->most_lines()) { ++it; continue; }
+    if (step == Assembler::Step::watching) step = Assembler::Step::not_mine;
+    took = took || step != Assembler::Step::not_mine;
+    if (step != Assembler::Step::took || ++it->fed >= it->assembler->most_lines()) {
+      it->assembler->finish(reading_);
+      it = running_.erase(it);
+    } else {
+      ++it;
+    }
+    if (took) break;
+  }
+  if (took) mark_used(line.place.line);
+  return took;
+}
+
+// A message that came in several records stands where the first of them does.
+bool TextReader::judge_joined(const Partial& partial, std::uint64_t last_line) {
+  if (!rules_) return false;
+  const auto match = reading_.pack.match(partial.line.message, reading_.text_kind);
+  if (!match || !reading_.pack.is_event(*match)) return false;
+  EventRow row = make_event({partial.place, {}, partial.line}, *match, reading_);
+  row.last_line = last_line;
+  storms_.add(std::move(row), reading_.sink);
+  return true;
+}
+
+void TextReader::settle_waiting(const TextLine& line) {
+  const Timestamp& time = line.line.prefix.time;
+  const bool watchdog = time.clock != Clock::none && line.raw.find("ProcessGroupNCCL") != std::string_view::npos;
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    if (watchdog) it->row.time = it->row.last_time = {time.clock, time.ns, 2 * kSecond};
+    if (watchdog || --it->lines <= 0) {
+      storms_.add(std::move(it->row), reading_.sink);
+      it = waiting_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+void TextReader::look(const TextLine& line, const Candidate* candidate) {
+  if (!waiting_.empty()) settle_waiting(line);
+  if (line.line.prefix.partial) {  // CRI: join until the record that completes it
+    Partial& partial = partial_[stream_of(line.line.prefix)];
+    if (partial.line.message.empty()) {
+      partial = {line.place, line.line};
+      partial.line.prefix.partial = false;
+    } else if (partial.line.message.size() < kPartialBytes) {
+      partial.line.message += line.line.message;
+    }
+    mark_used(line.place.line);
+    return;
+  }
+  if (!partial_.empty())
+    if (const auto it = partial_.find(stream_of(line.line.prefix)); it != partial_.end()) {
+      it->second.line.message += line.line.message;
+      if (judge_joined(it->second, line.place.line)) mark_used(line.place.line);
+      partial_.erase(it);
+      return;
+    }
+  if (feed_assemblers(line)) {
+    if (candidate != nullptr)
+      candidate->recognisers.each([&](std::size_t i) {
+        if (const Recogniser* one = recognisers()[i]; one->beside) one->read(line, reading_);
+      });
+    return;
+  }
+  if (candidate == nullptr) {
+    if (every_line_.recognisers.empty()) return;
+    candidate = &every_line_;
+  }
+  const RecogniserSet wanted = candidate->recognisers | every_line_.recognisers;
+  bool used = false;
+  bool judge = false;
+  bool speaks_of_error = false;
+  const auto list = recognisers();
+  wanted.each([&](std::size_t i) {
+    Outcome outcome = list[i]->read(line, reading_);
+    used = used || outcome.used;
+    judge = judge || outcome.judge;
+    speaks_of_error = speaks_of_error || outcome.speaks_of_error;
+    if (!outcome.reject.empty()) reject(line, outcome.reject);
+    if (outcome.assembler != nullptr) {
+      if (running_.size() >= kAssemblersAtOnce) {
+        running_.front().assembler->finish(reading_);
+        running_.erase(running_.begin());
+      }
+      running_.push_back({Stream(line.line.prefix), std::move(outcome.assembler), 0});
+      used = true;
+    }
+  });
+  std::optional<rules::Match> asked;
+  const bool judged = candidate->judged != nullptr && candidate->judged->match;
+  if (judge && rules_ && !judged) asked = reading_.pack.match(line.line.message, reading_.text_kind);
+  const std::optional<rules::Match>& match = judged ? candidate->judged->match : asked;
+  if (match && reading_.pack.is_event(*match)) {
+    EventRow row = make_event(line, *match, reading_);
+    if (row.time.clock == Clock::none && row.peer && line.line.prefix.nccl && waiting_.size() < kWaitingAtOnce) waiting_.push_back({std::move(row), kLinesToWait});
+    else storms_.add(std::move(row), reading_.sink);
+    keep_clock(line);
+    used = true;
+  } else if (match && match->event_class == "log_suppressed") {
+    const auto it = match->captures.find("count");
+    // "(client.c:2141:ptlrpc_expire_one_request()) Skipped 24": the function tells which message was left out.
+    std::string_view like;
+    const std::string& message = line.line.message;
+    if (const std::size_t open = message.rfind('(', message.find("()")); open != std::string::npos && message.find("())") != std::string::npos) {
+      const std::size_t colon = message.rfind(':', message.find("()"));
+      like = std::string_view(message).substr(colon + 1, message.find("()") - colon - 1);
+    }
+    if (it != match->captures.end() && it->second.size() < 10 && storms_.add_repeats(std::strtoull(it->second.c_str(), nullptr, 10), like, line.place.line)) used = true;
+  } else if (speaks_of_error && rules_ && !used && !match) {
+    if (auto row = error_line(line, reading_)) {
+      storms_.add(std::move(*row), reading_.sink);
+      keep_clock(line);
+      used = true;
+    }
+  }
+  if (used) mark_used(line.place.line);
+}
+
+// A rank that died prints no more: its traceback waits for a line that never comes, through gigabytes of others' lines.
+bool TextReader::only_ranks_run() const {
+  return every_line_.recognisers.empty() && partial_.empty() && waiting_.empty() && std::all_of(running_.begin(), running_.end(), [](const Running& one) { return one.stream.rank || one.stream.local_rank; });
+}
+
+// The begin of the first line that may be of a rank whose assembler runs. Ranks are printed as "[rank12]:",
+// "[trainer7|12]:", "[1,12]<stdout>:" and local ones as "[default3]:"; without one of those there is nothing to feed.
+std::size_t TextReader::next_of_ranks(std::string_view bytes, std::size_t from, std::size_t to) const {
+  // Whole lines, a few KiB at a time.
+  const auto through_line = [&](std::size_t at) { return std::min(record_end(bytes, at, to) + 1, to); };
+  std::string_view text = bytes.substr(from, (to - from > kLookBytes ? through_line(from + kLookBytes) : to) - from);
+  if (!is_plain(text)) {
+    text = bytes.substr(from, through_line(from) - from);
+    if (!is_plain(text)) return from;
+  }
+  for (std::size_t close = text.find(']'); close != std::string_view::npos; close = text.find(']', close + 1)) {
+    std::size_t first = close;
+    while (first > 0 && digit(text[first - 1])) --first;
+    if (first == close || first == 0) continue;
+    std::int64_t value = 0;
+    for (const char c : text.substr(first, std::min<std::size_t>(close - first, 18))) value = value * 10 + (c - '0');
+    const char before = text[first - 1];
+    const char after = close + 1 < text.size() ? text[close + 1] : '\0';
+    const bool global = before == 'k' || (before == '|' && after == ':') || (before == ',' && after == '<');
+    const bool local = after == ':';
+    if (!global && !local) continue;
+    for (const Running& one : running_)
+      if ((global && one.stream.rank == value) || (local && one.stream.local_rank == value)) {
+        const std::size_t end = text.substr(0, first).find_last_of("\r\n");
+        return end == std::string_view::npos ? from : from + end + 1;
+      }
+  }
+  return from + text.size();
+}
+
+// All lines of a stretch, while an assembler wants to see them. Stops early when none is left.
+void TextReader::walk_lines(std::string_view bytes, std::size_t from, std::size_t to, std::uint64_t newlines_before) {
+  std::size_t at = from;
+  while (at < to && wants_every_line()) {
+    if (only_ranks_run()) {
+      const std::size_t next = next_of_ranks(bytes, at, to);
+      if (next > at) {
+        newlines_before += count_newlines(bytes.substr(at, next - at));
+        at = next;
+        continue;
+      }
+    }
+    const std::size_t end = record_end(bytes, at, to);
+    const std::string_view raw = bytes.substr(at, std::min<std::size_t>(end - at, 64 * 1024));
+    const bool line_end_of_dos = raw.empty() && at > 0 && bytes[at - 1] == '\r';
+    if (!line_end_of_dos && (!raw.empty() || bytes[std::min(end, bytes.size() - 1)] == '\n')) {
+      line::peel(raw, habit_, peeled_);
+      look({{member_, newlines_ + newlines_before + 1, bytes_ + at, static_cast<std::uint32_t>(raw.size())}, raw, peeled_}, nullptr);
+    }
+    if (end < to && bytes[end] == '\n') ++newlines_before;
+    at = end + 1;
+  }
+}
+
+void TextReader::block(std::string_view bytes, const BlockScan& scan) {
+  if (newlines_ == 0 && bytes_ == 0) {
+    if (reading_.text_kind == "kernel") keep_first_clocks(bytes);
+    else keep_edge_time(bytes, true);
+  }
+  std::size_t position = 0;
+  std::uint64_t seen = 0;
+  for (const Candidate& candidate : scan.candidates) {
+    if (wants_every_line()) walk_lines(bytes, position, candidate.begin, seen);
+    const std::string_view raw = bytes.substr(candidate.begin, candidate.length);
+    if (candidate.judged == nullptr) line::peel(raw, candidate.first ? habit_ : line::Habit{}, peeled_);
+    const line::Line& line = candidate.judged != nullptr ? candidate.judged->line : peeled_;
+    look({{member_, newlines_ + candidate.newlines_before + 1, bytes_ + candidate.begin, static_cast<std::uint32_t>(candidate.length)}, raw, line}, &candidate);
+    position = candidate.begin + candidate.length;
+    seen = candidate.newlines_before;
+    if (position < bytes.size() && (bytes[position] == '\n' || bytes[position] == '\r')) seen += bytes[position++] == '\n';
+  }
+  if (wants_every_line()) walk_lines(bytes, position, bytes.size(), seen);
+  if (reading_.text_kind != "kernel") {
+    tail_.append(bytes.substr(bytes.size() > kTailBytes ? bytes.size() - kTailBytes : 0));
+    if (tail_.size() > kTailBytes) tail_.erase(0, tail_.size() - kTailBytes);
+  }
+  bytes_ += bytes.size();
+  newlines_ += scan.newlines;
+  if (!bytes.empty()) open_line_ = bytes.back() != '\n';
+  lines_ = newlines_ + (open_line_ ? 1 : 0);
+}
+
+void TextReader::record(const Place& place, std::string_view text, const line::Prefix& told) {
+  ++lines_;
+  const auto complete = [&](line::Line& line) {
+    line::Prefix& prefix = line.prefix;
+    // Both are true; the record's has a date and a zone.
+    if (prefix.time.clock != Clock::utc) {
+      if (prefix.time.clock == Clock::boot && !prefix.boot) prefix.boot = prefix.time;
+      prefix.time = told.time;
+    }
+    if (!prefix.host) prefix.host = told.host;
+    if (prefix.stream.empty()) prefix.stream = told.stream;
+    prefix.kernel = prefix.kernel || told.kernel;
+    if (prefix.unit.empty()) prefix.unit = told.unit;
+  };
+  for (std::size_t at = 0; at <= text.size();) {   // a record may hold a whole traceback
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view raw = text.substr(at, std::min<std::size_t>(end - at, 64 * 1024));
+    at = end + 1;
+    if (raw.empty()) continue;
+    BlockScan scan = scanner_.scan(raw, reading_.text_kind, habit_, rules_);
+    for (Candidate& candidate : scan.candidates) {
+      const std::string_view piece = raw.substr(candidate.begin, candidate.length);
+      if (candidate.judged == nullptr) line::peel(piece, candidate.first ? habit_ : line::Habit{}, peeled_);
+      line::Line& line = candidate.judged != nullptr ? candidate.judged->line : peeled_;
+      complete(line);
+      look({place, piece, line}, &candidate);
+    }
+    if (scan.candidates.empty() && wants_every_line()) {
+      line::peel(raw, habit_, peeled_);
+      complete(peeled_);
+      look({place, raw, peeled_}, nullptr);
+    }
+  }
+}
+
+void TextReader::finish() {
+  if (!tail_.empty()) keep_edge_time(tail_, false);
+  for (Running& running : running_) running.assembler->finish(reading_);
+  running_.clear();
+  for (const auto& [stream, partial] : partial_) judge_joined(partial, partial.place.line);  // cut before its end
+  partial_.clear();
+  for (Waiting& waiting : waiting_) storms_.add(std::move(waiting.row), reading_.sink);
+  waiting_.clear();
+  for (const auto& kept : reading_.kept) kept->finish(reading_);
+  reading_.kept.clear();
+  storms_.flush(reading_.sink);
+}
+
+}  // namespace culprit::ingest

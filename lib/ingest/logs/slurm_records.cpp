@@ -1,0 +1,179 @@
+// Records of Slurm about its jobs and nodes: scontrol show job, scontrol show node, sacct. When the job began and ended and
+// with what, which addresses its nodes have and when they started.
+#include <algorithm>
+#include <map>
+
+#include <re2/re2.h>
+
+#include "ingest/engine/recogniser.hpp"
+#include "line/timestamp.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kMostColumns = 128;
+constexpr std::size_t kMostValue = 256;
+
+// "Unknown", "None", "(null)" and "N/A" say nothing.
+bool says_something(std::string_view value) { return !value.empty() && value != "Unknown" && value != "None" && value != "(null)" && value != "N/A"; }
+
+// What a record says of a job, under names of our own; the times are the controller's.
+void put_job(const Place& place, std::string_view id, std::string_view key, std::string_view value, Reading& reading) {
+  if (id.empty() || !says_something(value)) return;
+  reading.sink.put(ConfigRow{place, "slurm.job." + std::string(key), std::string(id.substr(0, 64)) + " " + std::string(value.substr(0, kMostValue)), {}, {}});
+}
+
+// KEY=value words; a value runs up to the next word that has an equals sign, for some hold spaces.
+template <class See>
+void each_pair(std::string_view text, See see) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    while (at < text.size() && text[at] == ' ') ++at;
+    const std::size_t equals = text.find('=', at);
+    if (equals == std::string_view::npos || text.substr(at, equals - at).find(' ') != std::string_view::npos) {
+      at = std::min(text.find(' ', at), text.size());
+      continue;
+    }
+    const std::size_t end = std::min(text.find(' ', equals), text.size());
+    see(text.substr(at, equals - at), text.substr(equals + 1, end - equals - 1));
+    at = end;
+  }
+}
+
+// The lines below "JobId=…" or "NodeName=…" belong to it, up to an empty one.
+class Record : public Assembler {
+ public:
+  Step feed(const TextLine& line, Reading& reading) override {
+    const std::string_view text = line.raw;
+    if (text.find_first_not_of(" \t\r") == std::string_view::npos) return Step::finished;
+    if (text.front() != ' ' && text.front() != '\t') return Step::not_mine;   // the next record, or something else
+    take(line.place, text, reading);
+    return Step::took;
+  }
+  void finish(Reading&) override {}
+  std::uint64_t most_lines() const override { return 80; }
+
+  void take(const Place& place, std::string_view text, Reading& reading) {
+    each_pair(text, [&](std::string_view key, std::string_view value) {
+      if (key == "JobId") job_ = std::string(value);
+      else if (key == "NodeName") node_ = std::string(value);
+      else if (!job_.empty()) of_job(place, key, value, reading);
+      else if (!node_.empty()) of_node(place, key, value, reading);
+    });
+  }
+
+ private:
+  void of_job(const Place& place, std::string_view key, std::string_view value, Reading& reading) {
+    if (key == "JobState") put_job(place, job_, "state", value, reading);
+    else if (key == "ExitCode") put_job(place, job_, "exit_code", value, reading);
+    else if (key == "StartTime") put_job(place, job_, "start", value, reading);
+    else if (key == "EndTime") put_job(place, job_, "end", value, reading);
+    else if (key == "NodeList") {
+      put_job(place, job_, "nodes", value, reading);
+      if (says_something(value)) reading.sink.put(ConfigRow{place, "slurm.nodelist", std::string(value), {}, {}});
+    }
+  }
+
+  void of_node(const Place& place, std::string_view key, std::string_view value, Reading& reading) {
+    if (!says_something(value)) return;
+    if (key == "NodeAddr" || key == "NodeHostName") {
+      if (value == node_) return;
+      IdentityRow row;
+      row.place = place;
+      row.source = "scontrol";
+      row.host = node_;
+      row.address = std::string(value);
+      reading.sink.put(row);
+    } else if (key == "State") {
+      reading.sink.put(ConfigRow{place, "slurm.node_state", std::string(value.substr(0, kMostValue)), node_, {}});
+    } else if (key == "BootTime") {
+      Timestamp stamp;
+      if (line::parse_iso(value, stamp) > 0) reading.sink.put(ClockRow{place, stamp, Timestamp{Clock::boot, 0, kSecond}, 0, node_, "boot_time"});
+    }
+  }
+
+  std::string job_, node_;
+};
+
+Outcome read_scontrol(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.raw;
+  const bool job = text.starts_with("JobId=");
+  if (!job && !text.starts_with("NodeName=")) return {};
+  if (job ? text.find(" JobName=") == std::string_view::npos : text.find(" Arch=") == std::string_view::npos && text.find(" CPUAlloc=") == std::string_view::npos && text.find(" NodeAddr=") == std::string_view::npos) return {};
+  auto record = std::make_unique<Record>();
+  record->take(line.place, text, reading);
+  return {true, std::move(record), {}};
+}
+
+// sacct's table, its columns as the heading has them: "JobID|State|ExitCode|Start|End" with -P, else under dashes.
+class Accounting : public Assembler {
+ public:
+  Accounting(std::vector<std::string> columns, bool bars) : columns_(std::move(columns)), bars_(bars) {}
+
+  Step feed(const TextLine& line, Reading& reading) override {
+    const std::string_view text = line.raw;
+    if (!bars_ && text.starts_with("---")) { read_widths(text); return Step::took; }
+    if (!bars_ && widths_.empty()) return Step::not_mine;
+    std::map<std::string_view, std::string_view> row;
+    std::size_t at = 0;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const std::size_t end = bars_ ? std::min(text.find('|', at), text.size()) : std::min(at + widths_[std::min(c, widths_.size() - 1)], text.size());
+      std::string_view cell = at <= text.size() ? text.substr(at, end - at) : std::string_view{};
+      while (!cell.empty() && cell.front() == ' ') cell.remove_prefix(1);
+      while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\r')) cell.remove_suffix(1);
+      row[columns_[c]] = cell;
+      at = end + 1;
+    }
+    const std::string_view id = row["jobid"];
+    if (id.empty() || id.front() < '0' || id.front() > '9') return Step::not_mine;
+    // "4711.batch" and "4711.0" are steps of job 4711, which has a row of its own.
+    if (id.find('.') == std::string_view::npos)
+      for (const auto& [column, key] : {std::pair{"state", "state"}, {"exitcode", "exit_code"}, {"start", "start"}, {"end", "end"}, {"nodelist", "nodes"}}) put_job(line.place, id, key, row[column], reading);
+    return Step::took;
+  }
+  void finish(Reading&) override {}
+
+ private:
+  void read_widths(std::string_view text) {
+    for (std::size_t at = 0; at < text.size() && widths_.size() < kMostColumns;) {
+      const std::size_t end = std::min(text.find(' ', at), text.size());
+      widths_.push_back(end - at);
+      at = end + 1;
+    }
+  }
+
+  std::vector<std::string> columns_;
+  std::vector<std::size_t> widths_;
+  bool bars_;
+};
+
+Outcome read_sacct(const TextLine& line, Reading&) {
+  const std::string_view text = line.raw.substr(0, 4096);
+  const bool bars = text.find('|') != std::string_view::npos;
+  std::vector<std::string> columns;
+  for (std::size_t at = 0; at < text.size() && columns.size() < kMostColumns;) {
+    const std::size_t begin = bars ? at : text.find_first_not_of(" \r", at);
+    if (begin == std::string_view::npos) break;
+    const std::size_t end = std::min(text.find(bars ? '|' : ' ', begin), text.size());
+    std::string name(text.substr(begin, end - begin));
+    while (!name.empty() && (name.back() == '\r' || name.back() == ' ')) name.pop_back();
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(tolower(c)); });
+    columns.push_back(std::move(name));
+    at = end + 1;
+  }
+  const auto has = [&](const char* name) { return std::find(columns.begin(), columns.end(), name) != columns.end(); };
+  if (!has("jobid") || !has("state") || !has("exitcode")) return {};
+  return {true, std::make_unique<Accounting>(std::move(columns), bars), {}};
+}
+
+constexpr std::string_view kScontrolWords[] = {"JobId=", "NodeName="};
+constexpr std::string_view kSacctWords[] = {"ExitCode"};
+
+}  // namespace
+
+extern const Recogniser kScontrol, kSacct;
+constinit const Recogniser kScontrol{"scontrol", "scontrol show job, scontrol show node: start and end of a job, addresses and states of nodes", kScontrolWords, read_scontrol};
+constinit const Recogniser kSacct{"sacct", "sacct: start, end, state and exit code of jobs", kSacctWords, read_sacct, {}, "jobid"};
+
+}  // namespace culprit::ingest

@@ -1,0 +1,118 @@
+// `ethtool -S DEVICE`: the driver's own counters of one interface. The output does not name the interface: the command does,
+// when it was echoed, or the file.
+#include <string>
+
+#include "ingest/metrics/metric_value.hpp"
+#include "ingest/engine/name_moment.hpp"
+#include "ingest/engine/record_text.hpp"
+#include "ingest/engine/series_book.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kLongestName = 128;
+
+// The word behind "ethtool -S" of a command, or of a file name in which a collector put other characters for the blanks:
+// ethtool_-S_eth0, ethtool-S-eth0.txt.
+std::string_view device_of(std::string_view text, bool file) {
+  const std::size_t tool = text.find("ethtool");
+  if (tool == std::string_view::npos) return {};
+  text.remove_prefix(tool + 7);
+  const std::string_view between = file ? " _-.+" : " \t";
+  const auto pass = [&] { text.remove_prefix(std::min(text.find_first_not_of(between), text.size())); };
+  pass();
+  if (text.starts_with("--statistics")) text.remove_prefix(12);
+  else if (text.starts_with("statistics")) text.remove_prefix(10);
+  else if (text.starts_with("-S")) text.remove_prefix(2);
+  else if (text.starts_with("S") && file) text.remove_prefix(1);
+  else return {};
+  if (text.empty() || between.find(text[0]) == std::string_view::npos) return {};
+  pass();
+  if (file)
+    for (const std::string_view ending : {".txt", ".log", ".out"})
+      if (text.ends_with(ending)) text.remove_suffix(ending.size());
+  const std::string_view device = text.substr(0, text.find_first_of(" \t\r|>;"));
+  return device.size() <= kLongestName ? device : std::string_view{};
+}
+
+bool heading(std::string_view text) { return without_blanks(text) == "NIC statistics:"; }
+
+class EthtoolStatistics final : public RecordReader {
+ public:
+  EthtoolStatistics(std::string_view device, std::string_view path) : device_(device), of_file_(device), of_name_(moment_of_name(path, time_)) {}
+
+  Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
+    const std::string_view text = without_blanks(raw);
+    if (text.empty()) return {};
+    if (heading(text)) {
+      if (in_block_ && !named_) device_.clear();       // a second interface, and nobody says which
+      in_block_ = true;
+      named_ = false;
+      return {};
+    }
+    if (const std::string_view device = device_of(text, false); !device.empty()) {
+      device_ = device;
+      named_ = true;
+      return {};
+    }
+    if (text == "no stats available" || text.starts_with("Cannot get ")) return {};
+    Timestamp moment;
+    if (raw[0] != ' ' && raw[0] != '\t' && moment_alone(text, moment)) {
+      time_ = moment;
+      of_name_ = false;
+      if (in_block_ && !named_) device_ = of_file_, in_block_ = false;   // the same interface, later
+      return {};
+    }
+    // "rx_prio3_pause: 12", "[0]: rx_ucast_packets: 5"
+    const std::size_t colon = text.rfind(": ");
+    if (!in_block_ || colon == std::string_view::npos || colon == 0 || colon > kLongestName) return {false, nullptr, "ethtool.line"};
+    const std::string_view number = without_blanks(text.substr(colon + 2));
+    double value = 0;
+    if (number == "N/A") return {};
+    if (read_number(number, value) != number.size()) return {false, nullptr, "ethtool.value"};
+    SeriesRow key;
+    key.name = text.substr(0, colon);
+    if (!device_.empty()) key.nic = device_;
+    key.clock = time_.clock;
+    if (of_name_) key.labels = kTimeOfName;
+    SeriesBook& book = reading.keep<SeriesBook>();
+    const auto series = book.series(key);
+    if (series == SeriesBook::kFull) return {false, nullptr, "series.too_many"};
+    book.add(series, kNoValue, time_.clock == Clock::none ? kNoValue : time_.ns, value, place, reading);
+    return {true, nullptr, {}};
+  }
+  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
+    return without_blanks(raw).empty() || heading(raw) ? read(raw, place, reading) : Outcome{false, nullptr, "ethtool.cut"};
+  }
+
+ private:
+  std::string device_;                                 // of the lines below; "" not known
+  const std::string of_file_;
+  bool in_block_ = false;
+  bool named_ = false;                                 // a command has been seen since the last heading
+  Timestamp time_;
+  bool of_name_ = false;                               // nothing in the file says when
+};
+
+bool sniff(const Head& head) {
+  std::string_view rest = head.bytes;
+  for (int lines = 0; !rest.empty() && lines < 4;) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view text = without_blanks(rest.substr(0, end));
+    rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+    if (text.empty()) continue;
+    ++lines;
+    if (heading(text)) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<RecordReader> make(const Head& head) { return std::make_unique<EthtoolStatistics>(device_of(head.base(), true), head.path); }
+
+}  // namespace
+
+extern const RecordText kEthtoolStatistics;
+constinit const RecordText kEthtoolStatistics{"ethtool-statistics", "ethtool -S", sniff, make};
+
+}  // namespace culprit::ingest

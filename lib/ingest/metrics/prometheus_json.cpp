@@ -1,0 +1,365 @@
+// Answers of the Prometheus HTTP API as people save them with curl: query_range (matrix), query (vector, scalar). Read by
+// hand, in one pass over the bytes: a library's tree of a day of samples takes twenty times their size.
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "ingest/engine/document.hpp"
+#include "ingest/metrics/metric_labels.hpp"
+#include "ingest/metrics/metric_value.hpp"
+#include "ingest/engine/series_book.hpp"
+#include "model/utf8.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kLongestString = 1u << 16;       // of a label or a value
+constexpr std::size_t kMostLabels = 256;
+constexpr std::size_t kMostRejects = 1'000;
+
+class Answer {
+ public:
+  Answer(std::string_view bytes, const MemberRow& member, Reading& reading) : bytes_(bytes), member_(member), reading_(reading), book_(reading.keep<SeriesBook>()) {}
+
+  // "" or the code of a reject.
+  std::string read() {
+    if (bytes_.starts_with("\xEF\xBB\xBF")) at_ = 3;
+    bool error = false;
+    bool any = false;
+    // Several queries of one loop, appended to one file, are several documents in a row.
+    for (blanks(); !done() && !broken_; blanks()) {
+      if (peek() != '{') { broken("prometheus_json.not_json"); break; }
+      any = true;
+      error = !document() || error;
+    }
+    if (!any) return "prometheus_json.not_json";
+    if (error && samples_ == 0) return "prometheus_json.error";
+    return samples_ == 0 && broken_ ? reason_ : "";
+  }
+
+ private:
+  bool done() const { return at_ >= bytes_.size(); }
+  char peek() const { return at_ < bytes_.size() ? bytes_[at_] : '\0'; }
+  void blanks() {
+    while (at_ < bytes_.size() && (bytes_[at_] == ' ' || bytes_[at_] == '\n' || bytes_[at_] == '\t' || bytes_[at_] == '\r')) ++at_;
+  }
+  bool take(char c) {
+    blanks();
+    if (peek() != c || done()) return false;
+    ++at_;
+    return true;
+  }
+
+  struct Line {
+    std::uint64_t number = 1;
+    std::size_t begin = 0, end = 0;                    // end 0: not looked for
+  };
+  Place place_at(std::size_t at, std::size_t length) {
+    if (at < line_.begin) line_ = {};
+    if (line_.end == 0) line_.end = bytes_.find('\n');
+    while (line_.end < at) {
+      ++line_.number;
+      line_.begin = line_.end + 1;
+      line_.end = bytes_.find('\n', line_.begin);
+    }
+    return {member_.id, line_.number, at, static_cast<std::uint32_t>(std::min<std::size_t>(length, 1u << 20))};
+  }
+  void reject(std::string_view code, std::size_t at) {
+    if (rejects_++ < kMostRejects) {
+      const std::string_view excerpt = bytes_.substr(std::min(at, bytes_.size()), 200);
+      reading_.sink.put(RejectRow{place_at(at, excerpt.size()), std::string(code), std::string(excerpt)});
+    }
+  }
+  // Not JSON from here on: what was read stays, the rest is told once.
+  bool broken(const char* code) {
+    if (broken_) return false;
+    broken_ = true;
+    reading_.cut = done();
+    reason_ = reading_.cut ? "prometheus_json.cut" : code;
+    if (samples_ > 0) {
+      const std::size_t from = std::min(at_, bytes_.size());
+      reject(reason_, from >= 40 ? from - 40 : 0);
+    }
+    return false;
+  }
+
+  // From the opening quote on.
+  bool string(std::string& out) {
+    out.clear();
+    if (peek() != '"') return broken("prometheus_json.syntax");
+    for (++at_; !done(); ++at_) {
+      const char c = bytes_[at_];
+      if (c == '"') return ++at_, true;
+      if (out.size() > kLongestString) return broken("prometheus_json.string_too_long");
+      if (c != '\\') { out += c; continue; }
+      if (++at_ >= bytes_.size()) break;
+      switch (bytes_[at_]) {
+        case 'n': out += '\n'; break;
+        case 't': out += '\t'; break;
+        case 'r': out += '\r'; break;
+        case 'b': out += '\b'; break;
+        case 'f': out += '\f'; break;
+        case 'u': {
+          unsigned code = 0;
+          if (!hex(code)) return broken("prometheus_json.syntax");
+          if (code >= 0xD800 && code < 0xDC00 && bytes_.substr(at_ + 1, 2) == "\\u") {
+            at_ += 2;
+            unsigned low = 0;
+            if (!hex(low)) return broken("prometheus_json.syntax");
+            code = low >= 0xDC00 && low < 0xE000 ? 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00) : 0xFFFD;
+          }
+          append_utf8(out, code);
+          break;
+        }
+        default: out += bytes_[at_];
+      }
+    }
+    return broken("prometheus_json.syntax");
+  }
+  bool hex(unsigned& code) {
+    code = 0;
+    for (int i = 0; i < 4; ++i) {
+      if (++at_ >= bytes_.size()) return false;
+      const char c = bytes_[at_];
+      const int v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      if (v < 0) return false;
+      code = code << 4 | static_cast<unsigned>(v);
+    }
+    return true;
+  }
+
+  // Any value, unread. Counts brackets instead of calling itself: nesting costs nothing.
+  bool skip() {
+    blanks();
+    std::size_t depth = 0;
+    do {
+      if (done()) return broken("prometheus_json.syntax");
+      const char c = bytes_[at_];
+      if (c == '"') {
+        for (++at_; !done() && bytes_[at_] != '"'; ++at_) at_ += bytes_[at_] == '\\';
+        if (done()) return broken("prometheus_json.syntax");
+        ++at_;
+      } else if (c == '{' || c == '[') {
+        ++depth, ++at_;
+      } else if (c == '}' || c == ']') {
+        if (depth == 0) return broken("prometheus_json.syntax");
+        --depth, ++at_;
+      } else if (depth > 0) {
+        ++at_;
+      } else {
+        const std::size_t begin = at_;
+        while (!done() && bytes_[at_] != ',' && bytes_[at_] != '}' && bytes_[at_] != ']' && bytes_[at_] != '\n' && bytes_[at_] != ' ') ++at_;
+        if (at_ == begin) return broken("prometheus_json.syntax");
+      }
+    } while (depth > 0);
+    return true;
+  }
+
+  // Calls member(key) for each member of the object that begins here; it must take the value.
+  template <class Member> bool object(Member member) {
+    if (!take('{')) return broken("prometheus_json.syntax");
+    if (take('}')) return true;
+    std::string key;
+    do {
+      blanks();
+      if (!string(key)) return false;
+      if (!take(':')) return broken("prometheus_json.syntax");
+      blanks();
+      if (!member(key)) return false;
+    } while (take(','));
+    return take('}') || broken("prometheus_json.syntax");
+  }
+  template <class Element> bool array(Element element) {
+    if (!take('[')) return broken("prometheus_json.syntax");
+    if (take(']')) return true;
+    do {
+      blanks();
+      if (!element()) return false;
+    } while (take(','));
+    return take(']') || broken("prometheus_json.syntax");
+  }
+
+  // False when the server answered with an error.
+  bool document() {
+    bool fine = true;
+    object([&](const std::string& key) {
+      if (key == "status" && peek() == '"') {
+        std::string status;
+        if (!string(status)) return false;
+        fine = status != "error";
+        return true;
+      }
+      if (key == "error" && peek() == '"') {
+        const std::size_t at = at_;
+        if (!skip()) return false;
+        reject("prometheus_json.error", at);
+        return true;
+      }
+      if (key != "data" || peek() != '{') return skip();
+      return object([&](const std::string& part) { return part == "result" && peek() == '[' ? result() : skip(); });
+    });
+    return fine;
+  }
+
+  bool result() {
+    // A scalar is one pair: [time, "value"].
+    std::size_t first = at_ + 1;
+    while (first < bytes_.size() && (bytes_[first] == ' ' || bytes_[first] == '\n' || bytes_[first] == '\t' || bytes_[first] == '\r')) ++first;
+    if (first < bytes_.size() && bytes_[first] != '{' && bytes_[first] != ']') {
+      labels_.clear();
+      name_.clear();
+      return pair(open_series());
+    }
+    return array([&] { return peek() == '{' ? element() : skip(); });
+  }
+
+  bool element() {
+    labels_.clear();
+    name_.clear();
+    bool named = false;
+    std::vector<std::pair<std::size_t, Line>> behind;  // sample arrays that stand before their labels
+    const std::size_t begin = at_;
+    const bool whole = object([&](const std::string& key) {
+      if (key == "metric" && peek() == '{') {
+        named = true;
+        return labels();
+      }
+      if ((key == "values" || key == "value") && peek() == '[') {
+        if (named) return samples(key == "values");
+        if (behind.size() < 2) place_at(at_, 0), behind.emplace_back(at_, line_);
+        return skip();
+      }
+      if (key == "histograms" || key == "histogram") reject("prometheus_json.native_histogram", at_);
+      return skip();
+    });
+    if (!whole) return false;
+    if (!named && behind.empty()) reject("prometheus_json.no_metric", begin);
+    const std::size_t end = at_;
+    for (const auto& [at, line] : behind) {
+      line_ = line;                                    // else the lines would be counted from the top again
+      at_ = at + 1;
+      blanks();
+      const bool many = peek() == '[' || peek() == ']';
+      at_ = at;
+      if (!samples(many)) return false;
+    }
+    at_ = end;
+    return true;
+  }
+
+  bool labels() {
+    std::string value;
+    return object([&](const std::string& key) {
+      if (peek() != '"') return skip();
+      if (!string(value)) return false;
+      if (key == "__name__") name_ = value;
+      else if (labels_.size() < kMostLabels) labels_.push_back({key, value});
+      return true;
+    });
+  }
+
+  SeriesBook::Index open_series() {
+    SeriesRow row;
+    row.clock = Clock::utc;
+    // rate(), sum() and the like drop the name; people name the file after what they asked for.
+    row.name = name_.empty() ? stem() : name_;
+    dcgm_ = name_.starts_with("DCGM_");
+    name_series(labels_, false, row);
+    return book_.series(row);
+  }
+  std::string stem() const {
+    std::string_view base = member_.path;
+    if (const std::size_t slash = base.rfind('/'); slash != std::string_view::npos) base.remove_prefix(slash + 1);
+    if (const std::size_t dot = base.find(".json"); dot != std::string_view::npos && dot > 0) base = base.substr(0, dot);
+    return std::string(base);
+  }
+
+  bool samples(bool many) {
+    const SeriesBook::Index series = open_series();
+    if (series == SeriesBook::kFull) {
+      reject("series.too_many", at_);
+      return skip();
+    }
+    if (!many) return pair(series);
+    return array([&] { return peek() == '[' ? pair(series) : skip(); });
+  }
+
+  // [1670324477.542,"1"]: seconds and a number in a text.
+  bool pair(SeriesBook::Index series) {
+    const std::size_t begin = at_;
+    if (!take('[')) return broken("prometheus_json.syntax");
+    blanks();
+    Nanoseconds ns = 0;
+    double value = 0;
+    const std::size_t digits = read_epoch_seconds(bytes_.substr(at_, 40), ns);
+    std::size_t used = 0;
+    std::size_t at = at_ + digits;
+    if (digits > 0) {
+      const auto pass_blanks = [&] { while (at < bytes_.size() && (bytes_[at] == ' ' || bytes_[at] == '\n' || bytes_[at] == '\t' || bytes_[at] == '\r')) ++at; };
+      pass_blanks();
+      if (at < bytes_.size() && bytes_[at] == ',') {
+        ++at;
+        pass_blanks();
+        const bool quoted = at < bytes_.size() && bytes_[at] == '"';
+        at += quoted;
+        used = read_number(bytes_.substr(std::min(at, bytes_.size()), 64), value);
+        at += used;
+        if (used > 0 && quoted) {
+          if (at < bytes_.size() && bytes_[at] == '"') ++at;
+          else used = 0;
+        }
+        pass_blanks();
+      }
+    }
+    if (used == 0 || at >= bytes_.size() || bytes_[at] != ']') {
+      at_ = begin;
+      if (!skip()) return false;                       // cut here
+      reject("prometheus_json.sample", begin);
+      return true;
+    }
+    at_ = at + 1;
+    if (dcgm_ && dcgm_blank(value)) return true;
+    ++samples_;
+    book_.add(series, kNoValue, ns, value, place_at(begin, at_ - begin), reading_);
+    return true;
+  }
+
+  const std::string_view bytes_;
+  const MemberRow& member_;
+  Reading& reading_;
+  SeriesBook& book_;
+  std::size_t at_ = 0;
+  Line line_;                                          // of the last place told
+  bool broken_ = false;
+  bool dcgm_ = false;
+  std::string reason_;
+  std::size_t samples_ = 0, rejects_ = 0;
+  std::string name_;
+  std::vector<MetricLabel> labels_;
+};
+
+bool sniff(const Head& head) {
+  std::string_view bytes = head.bytes;
+  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
+  const std::size_t open = bytes.find_first_not_of(" \r\n\t");
+  if (open == std::string_view::npos || bytes[open] != '{') return false;
+  const std::size_t key = bytes.find_first_not_of(" \r\n\t", open + 1);
+  if (key == std::string_view::npos) return false;
+  const std::string_view top = bytes.substr(key);
+  if (!top.starts_with("\"status\"") && !top.starts_with("\"data\"") && !top.starts_with("\"error")) return false;
+  const auto has = [&](std::string_view text) { return bytes.find(text) != std::string_view::npos; };
+  if (has("\"streams\"") && has("\"stream\"")) return false;   // log lines in the same envelope: log_export.cpp
+  // "resultType" comes last when a tool has sorted the keys, and may then be out of sight.
+  return has("\"resultType\"") || (has("\"status\"") && has("\"errorType\"")) || (has("\"result\"") && has("\"metric\"") && has("\"value"));
+}
+
+std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) { return Answer(bytes, member, reading).read(); }
+
+}  // namespace
+
+extern const Document kPrometheusJson;
+constinit const Document kPrometheusJson{"prometheus-json", "answers of the Prometheus HTTP API: matrix, vector, scalar", 512u << 20, sniff, read};
+
+}  // namespace culprit::ingest

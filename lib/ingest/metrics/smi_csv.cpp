@@ -1,0 +1,337 @@
+// nvidia-smi --query-gpu=... --format=csv, once or in a loop (-l, -lms): a header of fields with their units, a row a GPU.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "ingest/metrics/metric_value.hpp"
+#include "ingest/engine/record_text.hpp"
+#include "ingest/engine/series_book.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kMostColumns = 512;
+constexpr std::size_t kMostGpus = 4'096;               // of one file; a host has 16
+constexpr std::size_t kMostRowsATick = 64;
+
+// Splits at commas that no quotes enclose; false: more columns than any query has.
+bool split(std::string_view raw, std::vector<std::string_view>& cells) {
+  cells.clear();
+  for (std::size_t at = 0;;) {
+    std::size_t end = at;
+    while (end < raw.size() && (raw[end] == ' ' || raw[end] == '\t')) ++end;
+    if (end < raw.size() && raw[end] == '"') {
+      end = raw.find('"', end + 1);
+      end = end == std::string_view::npos ? raw.size() : end;
+    }
+    const void* comma = end < raw.size() ? std::memchr(raw.data() + end, ',', raw.size() - end) : nullptr;
+    end = comma == nullptr ? raw.size() : static_cast<std::size_t>(static_cast<const char*>(comma) - raw.data());
+    if (cells.size() >= kMostColumns) return false;
+    std::string_view cell = without_blanks(raw.substr(at, end - at));
+    if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"') cell = without_blanks(cell.substr(1, cell.size() - 2));
+    cells.push_back(cell);
+    if (end == raw.size()) return true;
+    at = end + 1;
+  }
+}
+
+enum class Field { number, time, index, uuid, pci, host, description };
+
+// Fields that tell no number, of `nvidia-smi --help-query-gpu`, under both of their names.
+constexpr std::string_view kDescriptions[] = {"name", "gpu_name", "driver_version", "count", "gpu_count", "serial", "gpu_serial", "vbios_version", "inforom.img", "inforom.image", "inforom.oem", "inforom.ecc", "inforom.pwr", "inforom.power", "pci.domain", "pci.bus", "pci.device", "pci.device_id", "pci.sub_device_id",
+                                              "compute_mode", "compute_cap", "driver_model.current", "driver_model.pending", "gom.current", "gom.pending", "fabric.clusterUuid", "fabric.cliqueId", "gpu_recovery_action", "product_name", "module_id"};
+
+// How a field of nvidia-smi begins. A table is taken for its output when one of its columns does.
+constexpr std::string_view kFamilies[] = {"utilization.", "memory.", "temperature.", "power.", "clocks.", "clocks_throttle_reasons.", "clocks_event_reasons.", "clocks_event_reasons_counters.", "ecc.", "pcie.", "retired_pages.", "remapped_rows.", "encoder.", "fan.speed", "pstate", "enforced.power.limit", "accounting.", "mig.mode.", "persistence_mode", "pci.bus_id", "gpu_bus_id", "gpu_uuid", "row_remapper."};
+
+Field field_of(std::string_view name) {
+  if (name == "timestamp") return Field::time;
+  if (name == "index") return Field::index;
+  if (name == "uuid" || name == "gpu_uuid") return Field::uuid;
+  if (name == "pci.bus_id" || name == "gpu_bus_id") return Field::pci;
+  if (name == "host" || name == "hostname" || name == "node") return Field::host;
+  return std::find(std::begin(kDescriptions), std::end(kDescriptions), name) == std::end(kDescriptions) ? Field::number : Field::description;
+}
+
+// "utilization.gpu [%]": the name; the unit to `unit`.
+std::string_view heading(std::string_view cell, std::string_view& unit) {
+  unit = {};
+  const std::size_t open = cell.rfind('[');
+  if (open == std::string_view::npos || cell.back() != ']') return cell;
+  unit = cell.substr(open + 1, cell.size() - open - 2);
+  return without_blanks(cell.substr(0, open));
+}
+
+bool is_header(const std::vector<std::string_view>& cells) {
+  bool family = false;
+  for (const std::string_view cell : cells) {
+    std::string_view unit;
+    const std::string_view name = heading(cell, unit);
+    if (name.empty() || name.size() > 128 || !((name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z'))) return false;
+    if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != std::string_view::npos) return false;
+    family = family || std::any_of(std::begin(kFamilies), std::end(kFamilies), [&](std::string_view f) { return name.starts_with(f); });
+  }
+  return family;
+}
+
+bool is_time(std::string_view cell) {
+  return cell.size() == 23 && cell[4] == '/' && cell[7] == '/' && cell[10] == ' ' && cell[13] == ':' && cell[16] == ':' && cell[19] == '.';
+}
+
+// A row without its header: two readings with the units that nvidia-smi prints, or its time and readings.
+bool is_row(const std::vector<std::string_view>& cells) {
+  bool time = false;
+  std::size_t units = 0, readings = 0;
+  for (const std::string_view cell : cells) {
+    if (is_time(cell)) { time = true; continue; }
+    double value = 0;
+    const std::size_t used = read_number(cell, value);
+    const std::string_view rest = without_blanks(cell.substr(used));
+    units += used > 0 && (rest == "%" || rest == "MiB" || rest == "W" || rest == "MHz");
+    readings += (used > 0 && rest.size() <= 5) || cell.starts_with("[");
+  }
+  return units >= 2 || (time && readings > 0 && readings * 2 + 1 >= cells.size());
+}
+
+struct Word {
+  std::string_view text;
+  double value;
+};
+constexpr Word kWords[] = {{"Active", 1}, {"Not Active", 0}, {"Enabled", 1}, {"Disabled", 0}, {"Yes", 1}, {"No", 0}};
+
+// A reading that is no plain number: a word for yes or no, the state P0 to P15, the bit mask of clock event reasons.
+bool word_value(std::string_view cell, double& value) {
+  for (const Word& word : kWords)
+    if (word.text == cell) return value = word.value, true;
+  if (cell.size() >= 2 && cell.size() <= 3 && cell[0] == 'P') return read_number(cell.substr(1), value) == cell.size() - 1;
+  if (cell.starts_with("0x")) {
+    std::uint64_t mask = 0;
+    const auto [end, error] = std::from_chars(cell.data() + 2, cell.data() + cell.size(), mask, 16);
+    if (error != std::errc() || end != cell.data() + cell.size()) return false;
+    value = static_cast<double>(mask);
+    return true;
+  }
+  return false;
+}
+
+class SmiCsv final : public RecordReader {
+ public:
+  Outcome read(std::string_view raw, const Place& place, Reading& reading) override { return row(raw, place, reading, false); }
+  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override { return row(raw, place, reading, true); }
+
+  void finish(Reading& reading) override { end_tick(reading); }
+
+ private:
+  struct Column {
+    Field field = Field::number;
+    std::string name, unit;
+    bool numeric = false;                              // it has given a number
+  };
+  struct Gpu {
+    std::string host, id;
+    std::int64_t tick = -1;
+    std::vector<SeriesBook::Index> series;             // by column
+  };
+  struct Waiting {                                     // a row of a tick whose GPU follows from how many rows it has
+    Place place;
+    std::vector<double> values;
+    std::vector<bool> given;
+  };
+
+  Outcome row(std::string_view raw, const Place& place, Reading& reading, bool cut) {
+    if (place.offset == 0 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
+    if (without_blanks(raw).empty()) return {};
+    if (!split(raw, cells_)) return {false, nullptr, "smi_csv.columns"};
+    if (is_header(cells_)) {
+      end_tick(reading);
+      return header();
+    }
+    if (raw.starts_with("Unable to determine the device handle") || raw.starts_with("No devices were found") || raw.starts_with("NVIDIA-SMI has failed") || raw.starts_with("Failed to initialize NVML")) return {false, nullptr, "smi_csv.device_lost"};
+    if (columns_.empty()) return {false, nullptr, "smi_csv.no_header"};
+    if (cells_.size() != columns_.size()) return {false, nullptr, cut ? "smi_csv.cut" : "smi_csv.columns"};
+
+    std::string_view index, uuid, pci, host;
+    Timestamp time;
+    std::string_view reject;
+    values_.assign(cells_.size(), 0);
+    given_.assign(cells_.size(), false);
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      const std::string_view cell = cells_[i];
+      const bool last = cut && i + 1 == cells_.size();
+      Column& column = columns_[i];
+      switch (column.field) {
+        case Field::time:
+          if (last || !days_.read(cell, time)) return {false, nullptr, last ? "smi_csv.cut" : "smi_csv.timestamp"};
+          break;
+        case Field::index: index = cell; break;
+        case Field::uuid: uuid = cell; break;
+        case Field::pci: pci = cell; break;
+        case Field::host: host = cell; break;
+        case Field::description: break;
+        case Field::number:
+          if (last) { reject = "smi_csv.cut"; break; }
+          if (std::string_view trouble = number(cell, column, i); !trouble.empty()) reject = trouble;
+      }
+    }
+    if (cut && reject.empty()) reject = "smi_csv.cut";   // the entity itself may be cut
+    if (cut && reject == "smi_csv.cut" && (columns_.back().field == Field::index || columns_.back().field == Field::uuid || columns_.back().field == Field::pci)) return {false, nullptr, reject};
+    const std::string_view id = usable(index) ? index : usable(uuid) ? uuid : pci;
+    if (timed_ && clock_ == Clock::none) clock_ = time.clock;
+    if (id.empty() && timed_) {
+      if (!waiting_.empty() && (time.ns != waiting_time_ || waiting_.size() >= kMostRowsATick)) end_tick(reading);
+      waiting_time_ = time.ns;
+      waiting_host_ = host;
+      waiting_.push_back({place, values_, given_});
+      return {true, nullptr, reject};
+    }
+    Gpu* gpu = gpu_of(host, id);
+    if (gpu == nullptr) return {false, nullptr, "series.too_many"};
+    if (!timed_) {
+      // The same GPU again: the next round of the loop.
+      if (gpu->tick == tick_) ++tick_;
+      gpu->tick = tick_;
+    }
+    const bool added = add(*gpu, values_, given_, timed_ ? kNoValue : tick_, timed_ ? time.ns : kNoValue, place, reading);
+    return {added, nullptr, reject};
+  }
+
+  static bool usable(std::string_view id) { return !id.empty() && id[0] != '['; }
+
+  Outcome header() {
+    columns_.clear();
+    gpus_.clear();
+    timed_ = false;
+    for (const std::string_view cell : cells_) {
+      std::string_view unit;
+      Column column;
+      const std::string_view name = heading(cell, unit);
+      column.field = field_of(name);
+      column.name = name;
+      column.unit = unit;
+      timed_ = timed_ || column.field == Field::time;
+      columns_.push_back(std::move(column));
+    }
+    return {};
+  }
+
+  // "" or the code of a reject.
+  std::string_view number(std::string_view cell, Column& column, std::size_t i) {
+    double value = 0;
+    std::size_t used = read_number(cell, value);
+    if (used > 0 && used < cell.size() && cell[used] != ' ') used = 0;
+    if (used > 0) {
+      const std::string_view unit = without_blanks(cell.substr(used));
+      if (column.unit.empty() && !column.numeric) column.unit = unit.substr(0, 32);
+      else if (!unit.empty() && unit != column.unit) return "smi_csv.unit";
+    } else if (!word_value(cell, value)) {
+      if (cell == "[Unknown Error]" || cell == "Unknown Error" || cell == "ERR!") return "smi_csv.unknown_error";
+      if (cell == "[GPU requires reset]" || cell == "GPU requires reset" || cell == "[Reset Required]") return "smi_csv.gpu_requires_reset";
+      if (cell == "[GPU is lost]" || cell == "GPU is lost") return "smi_csv.gpu_is_lost";
+      const bool missing = cell.empty() || cell == "-" || cell == "N/A" || (cell.front() == '[' && cell.back() == ']');
+      return column.numeric && !missing ? "smi_csv.value" : std::string_view{};
+    }
+    column.numeric = true;
+    values_[i] = value;
+    given_[i] = true;
+    return {};
+  }
+
+  Gpu* gpu_of(std::string_view host, std::string_view id) {
+    // The rows of a loop name the GPUs in turn.
+    for (std::size_t i = 0; i < std::min<std::size_t>(gpus_.size(), 4); ++i) {
+      next_gpu_ = next_gpu_ + 1 < gpus_.size() ? next_gpu_ + 1 : 0;
+      if (gpus_[next_gpu_].id == id && gpus_[next_gpu_].host == host) return &gpus_[next_gpu_];
+    }
+    for (std::size_t i = 0; i < gpus_.size(); ++i)
+      if (gpus_[i].id == id && gpus_[i].host == host) return next_gpu_ = i, &gpus_[i];
+    if (gpus_.size() >= kMostGpus) return nullptr;
+    gpus_.push_back({std::string(host), std::string(id), -1, std::vector<SeriesBook::Index>(columns_.size(), SeriesBook::kFull)});
+    next_gpu_ = gpus_.size() - 1;
+    return &gpus_.back();
+  }
+
+  bool add(Gpu& gpu, const std::vector<double>& values, const std::vector<bool>& given, std::int64_t step, std::int64_t time, const Place& place, Reading& reading) {
+    bool any = false;
+    if (book_ == nullptr) book_ = &reading.keep<SeriesBook>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!given[i]) continue;
+      if (gpu.series[i] == SeriesBook::kFull) {
+        SeriesRow key;
+        key.name = columns_[i].name;
+        key.unit = columns_[i].unit;
+        if (!gpu.host.empty()) key.host = gpu.host;
+        if (!gpu.id.empty()) key.gpu = gpu.id;
+        key.clock = timed_ ? clock_ : Clock::none;
+        gpu.series[i] = book_->series(key);
+        if (gpu.series[i] == SeriesBook::kFull) continue;
+      }
+      book_->add(gpu.series[i], step, time, values[i], place, reading);
+      any = true;
+    }
+    return any;
+  }
+
+  // Rows that name no GPU: those of one time are GPU 0, 1 ... as long as there are always as many. With one row at a time
+  // the file tells of one GPU, and not which. With fewer rows than before one is missing, and nobody can say which.
+  void end_tick(Reading& reading) {
+    if (waiting_.empty()) return;
+    if (rows_ == 0) rows_ = waiting_.size();
+    if (waiting_.size() != rows_) {
+      reading.sink.put(RejectRow{waiting_.front().place, waiting_.size() < rows_ ? "smi_csv.rows_missing" : "smi_csv.rows_added", ""});
+    } else {
+      for (std::size_t i = 0; i < waiting_.size(); ++i)
+        if (Gpu* gpu = gpu_of(waiting_host_, rows_ > 1 ? std::to_string(i) : std::string()); gpu != nullptr) add(*gpu, waiting_[i].values, waiting_[i].given, kNoValue, waiting_time_, waiting_[i].place, reading);
+    }
+    waiting_.clear();
+  }
+
+  std::vector<Column> columns_;
+  std::vector<Gpu> gpus_;
+  std::vector<std::string_view> cells_;
+  std::vector<double> values_;
+  std::vector<bool> given_;
+  std::vector<Waiting> waiting_;
+  Nanoseconds waiting_time_ = 0;
+  std::string waiting_host_;
+  std::size_t rows_ = 0;                               // of a tick
+  std::size_t next_gpu_ = 0;
+  std::int64_t tick_ = 0;
+  bool timed_ = false;
+  Clock clock_ = Clock::none;
+  DayCache days_;
+  SeriesBook* book_ = nullptr;
+};
+
+bool sniff(const Head& head) {
+  std::string_view rest = head.bytes;
+  if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
+  std::vector<std::string_view> cells;
+  int rows = 0;
+  for (int lines = 0; !rest.empty() && lines < 8;) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view raw = without_blanks(rest.substr(0, end));
+    rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+    if (raw.empty()) continue;
+    ++lines;
+    if (raw.size() > 8192 || !split(raw, cells)) return false;
+    if (cells.size() > 1 && is_header(cells)) return true;
+    // One column alone is a word; what stands below it must be readings.
+    if (cells.size() == 1 && is_header(cells) && raw.find(" [") != std::string_view::npos) return true;
+    if (!is_row(cells)) return false;
+    ++rows;
+  }
+  return rows >= 1;
+}
+
+std::unique_ptr<RecordReader> make(const Head&) { return std::make_unique<SmiCsv>(); }
+
+}  // namespace
+
+extern const RecordText kSmiCsv;
+constinit const RecordText kSmiCsv{"nvidia-smi-csv", "nvidia-smi --query-gpu --format=csv", sniff, make};
+
+}  // namespace culprit::ingest

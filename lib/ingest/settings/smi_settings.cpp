@@ -1,0 +1,98 @@
+// Settings and versions in nvidia-smi -q: what may differ between GPUs that ought to be the same. The report is indented;
+// a bare line heads the deeper ones below it ("ECC Mode" above "Current : Enabled"), and "GPU 00000000:3B:00.0" a device,
+// which stands behind the setting's name: "gpu.ecc_mode[0000:3b:00]".
+#include <array>
+
+#include "ingest/engine/network_rows.hpp"
+#include "ingest/engine/recogniser.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+struct Field {
+  std::string_view heading;   // the bare line right above in depth; "" = any
+  std::string_view key;
+  std::string_view name;
+  bool of_device;
+};
+
+// Names as drivers from R450 on print them; R530 put "GPU" in front of "Power Readings".
+constexpr Field kFields[] = {
+    {"", "CUDA Version", "cuda_version", false},
+    {"", "Attached GPUs", "gpu.count", false},
+    {"", "Product Name", "gpu.product", true},
+    {"", "VBIOS Version", "gpu.vbios", true},
+    {"Inforom Version", "Image Version", "gpu.inforom", true},
+    {"", "Persistence Mode", "gpu.persistence_mode", true},
+    {"", "Compute Mode", "gpu.compute_mode", true},
+    {"MIG Mode", "Current", "gpu.mig_mode", true},
+    {"ECC Mode", "Current", "gpu.ecc_mode", true},
+    {"GPU Power Readings", "Current Power Limit", "gpu.power_limit", true},
+    {"GPU Power Readings", "Requested Power Limit", "gpu.power_limit_requested", true},
+    {"Power Readings", "Power Limit", "gpu.power_limit", true},
+    {"Power Readings", "Enforced Power Limit", "gpu.power_limit_enforced", true},
+    {"Applications Clocks", "Graphics", "gpu.application_clock", true},
+    {"Max Clocks", "SM", "gpu.max_sm_clock", true},
+};
+
+// The headings that the line stands below, by depth.
+class Headings final : public Kept {
+ public:
+  void finish(Reading&) override {}
+  void set(std::size_t indent, std::string_view text) {
+    leave(indent);
+    if (depth_ < levels_.size()) levels_[depth_++] = {indent, std::string(text.substr(0, 64))};
+  }
+  std::string_view above(std::size_t indent) {
+    leave(indent);
+    return depth_ == 0 ? std::string_view{} : std::string_view(levels_[depth_ - 1].text);
+  }
+
+ private:
+  struct Level {
+    std::size_t indent = 0;
+    std::string text;
+  };
+  void leave(std::size_t indent) {
+    while (depth_ > 0 && levels_[depth_ - 1].indent >= indent) --depth_;
+  }
+  std::array<Level, 16> levels_;
+  std::size_t depth_ = 0;
+};
+
+Outcome read(const TextLine& line, Reading& reading) {
+  if (reading.text_kind != "nvidia-smi") return {};
+  const std::size_t indent = line.raw.find_first_not_of(' ');
+  if (indent == std::string_view::npos) return {};
+  const std::string_view text = trimmed(line.raw);
+  Headings& headings = reading.keep<Headings>();
+  const std::size_t colon = text.find(" : ");
+  if (colon == std::string_view::npos) {
+    if (text.find(':') == std::string_view::npos) headings.set(indent, text);
+    return {};
+  }
+  const std::string_view key = trimmed(text.substr(0, colon));
+  const std::string_view value = trimmed(text.substr(colon + 3));
+  const std::string_view heading = headings.above(indent);
+  if (value.empty() || value == "N/A" || value == "[N/A]") {
+    if (value.empty()) headings.set(indent, key);
+    return {};
+  }
+  for (const Field& field : kFields) {
+    if (key != field.key || (!field.heading.empty() && field.heading != heading)) continue;
+    if (field.of_device && reading.current_gpu.empty()) return {};
+    reading.sink.put(ConfigRow{line.place, std::string(field.name) + (field.of_device ? "[" + reading.current_gpu + "]" : ""), std::string(value.substr(0, 400)), {}, {}});
+    return {true, nullptr, {}};
+  }
+  return {};
+}
+
+constexpr std::string_view kWords[] = {"Persistence Mode", "VBIOS Version"};
+
+}  // namespace
+
+extern const Recogniser kSmiSettings;
+constinit const Recogniser kSmiSettings{"nvidia-smi-settings", "nvidia-smi -q: versions, modes and power limits of each GPU", kWords, read, "nvidia-smi"};
+
+}  // namespace culprit::ingest

@@ -1,0 +1,237 @@
+// ps, with whatever columns it was asked for. Threads (-L) are folded into their process; without a PPID column the
+// forest's indentation tells who the parent is.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <vector>
+
+#include "ingest/stacks/stack_text.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr int kForeignLines = 2;
+constexpr std::size_t kProcesses = 200'000;
+constexpr std::size_t kCommandBytes = 4'096;
+
+enum class Field { other, user, pid, parent, tid, threads, state, wait, clock, name, command };
+
+struct Column {
+  Field field = Field::other;
+  std::size_t begin = 0;       // of its heading
+};
+
+struct Known {
+  std::string_view heading;
+  Field field;
+};
+constexpr Known kKnown[] = {
+    {"PID", Field::pid}, {"TGID", Field::pid}, {"PPID", Field::parent}, {"TID", Field::tid}, {"LWP", Field::tid}, {"SPID", Field::tid}, {"NLWP", Field::threads}, {"THCNT", Field::threads},
+    {"STAT", Field::state}, {"S", Field::state}, {"STATE", Field::state}, {"WCHAN", Field::wait}, {"STARTED", Field::clock}, {"START", Field::clock}, {"LSTART", Field::clock}, {"STIME", Field::clock},
+    {"COMMAND", Field::command}, {"CMD", Field::command}, {"ARGS", Field::command}, {"COMM", Field::name}, {"UCMD", Field::name}, {"UCOMM", Field::name},
+    {"USER", Field::user}, {"UID", Field::user}, {"RUSER", Field::user}, {"EUSER", Field::user},
+};
+constexpr std::string_view kOthers[] = {"%CPU", "%MEM", "VSZ", "RSS", "SZ", "TTY", "TT", "TIME", "ELAPSED", "ETIME", "ETIMES", "C", "F", "PRI", "NI", "PSR", "CLS", "RTPRIO", "POL", "ADDR", "PGID", "PGRP", "SID", "SESS", "TPGID", "CPUID", "CP",
+                                        "SIZE", "MAJFLT", "MINFLT", "PENDING", "BLOCKED", "IGNORED", "CAUGHT", "GROUP", "GID", "EUID", "RUID", "LABEL", "CGROUP", "NUMA", "NS", "STACKP", "ESP", "EIP", "TRS", "DRS", "PPR", "SCH", "PSS", "USS"};
+
+std::optional<std::vector<Column>> columns_of(std::string_view text) {
+  std::vector<Column> columns;
+  bool pid = false;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == ' ' || text[at] == '\t') { ++at; continue; }
+    const std::size_t end = std::min(text.find_first_of(" \t\r", at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    Column column{Field::other, at};
+    const auto known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const Known& k) { return k.heading == word; });
+    if (known != std::end(kKnown)) column.field = known->field;
+    else if (std::find(std::begin(kOthers), std::end(kOthers), word) == std::end(kOthers)) return std::nullopt;
+    pid = pid || column.field == Field::pid;
+    columns.push_back(column);
+    at = end + 1;
+    if (columns.size() > 64) return std::nullopt;
+  }
+  if (!pid || columns.size() < 2) return std::nullopt;
+  const Field last = columns.back().field;
+  if (last != Field::command && last != Field::name) return std::nullopt;
+  // "comm,args" prints COMMAND twice: the one with a column after it is the name.
+  for (std::size_t i = 0; i + 1 < columns.size(); ++i)
+    if (columns[i].field == Field::command) columns[i].field = Field::name;
+  return columns;
+}
+
+struct Entry {
+  std::optional<std::int64_t> pid, parent, tid;
+  std::int64_t threads = 0;
+  std::string_view state, wait, name, command;
+  std::size_t indent = 0;      // of the command in the forest
+};
+
+bool weekday(std::string_view word) {
+  static constexpr std::array<std::string_view, 7> kDays{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
+  return std::find(kDays.begin(), kDays.end(), word) != kDays.end();
+}
+bool month(std::string_view word) {
+  static constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  return std::find(kMonths.begin(), kMonths.end(), word) != kMonths.end();
+}
+
+class Cursor {
+ public:
+  explicit Cursor(std::string_view text) : text_(text) {}
+  std::string_view word() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && text_[at_] != ' ') ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
+  std::string_view next() const { Cursor copy = *this; return copy.word(); }
+  void skip(std::size_t to) { at_ = std::min(to, text_.size()); }
+  std::size_t at() const { return at_; }
+  std::string_view rest() const { return text_.substr(at_); }
+
+ private:
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+std::optional<std::int64_t> whole_number(std::string_view word) {
+  const auto value = take_number(word);
+  return value && word.empty() ? value : std::nullopt;
+}
+
+bool state_letters(std::string_view word) {
+  return !word.empty() && word.size() <= 8 && std::string_view("DRSTtZXIWKP").find(word[0]) != std::string_view::npos && word.find_first_not_of("DRSTtZXIWKP<NLsl+VBE", 0) == std::string_view::npos;
+}
+
+std::optional<Entry> entry_of(std::string_view text, const std::vector<Column>& columns) {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
+  Entry entry;
+  Cursor cursor(text);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const Column& column = columns[i];
+    if (i + 1 == columns.size()) {
+      std::string_view rest = cursor.rest();
+      if (!rest.empty() && rest[0] == ' ') rest.remove_prefix(1);
+      // "|   \_ python3": the glyphs stand for levels.
+      std::size_t glyphs = 0;
+      while (glyphs < rest.size() && (rest[glyphs] == ' ' || rest[glyphs] == '|')) ++glyphs;
+      if (rest.substr(glyphs, 3) == "\\_ ") glyphs += 3;
+      entry.indent = glyphs;
+      (column.field == Field::name ? entry.name : entry.command) = trim(rest.substr(glyphs));
+      break;
+    }
+    // A thread's name may hold blanks: its column is as wide as the headings say, when the next one begins there.
+    if (column.field == Field::name) {
+      while (cursor.at() < text.size() && text[cursor.at()] == ' ') cursor.skip(cursor.at() + 1);
+      const std::size_t begin = cursor.at();
+      const std::size_t end = begin + (columns[i + 1].begin - column.begin);
+      if (i + 2 == columns.size() && end < text.size() && text[end - 1] == ' ' && text[end] != ' ') {
+        entry.name = trim(text.substr(begin, end - begin));
+        cursor.skip(end - 1);
+      } else {
+        entry.name = cursor.word();
+      }
+      continue;
+    }
+    const std::string_view word = cursor.word();
+    if (word.empty()) return std::nullopt;
+    switch (column.field) {
+      case Field::pid: entry.pid = whole_number(word); if (!entry.pid) return std::nullopt; break;
+      case Field::parent: entry.parent = whole_number(word); if (!entry.parent) return std::nullopt; break;
+      case Field::tid:
+        if (word == "-") break;   // -m: the line of the process
+        entry.tid = whole_number(word);
+        if (!entry.tid) return std::nullopt;
+        break;
+      case Field::threads: entry.threads = whole_number(word).value_or(0); break;
+      case Field::state: if (!state_letters(word)) return std::nullopt; entry.state = word; break;
+      case Field::wait: entry.wait = word == "-" || word == "0" || word == "*" ? std::string_view{} : word; break;
+      case Field::clock:
+        if (weekday(word)) for (int n = 0; n < 4; ++n) cursor.word();                                            // Sat Nov 21 03:34:37 2026
+        else if (month(word) && whole_number(cursor.next())) cursor.word();                                      // Nov 21
+        break;
+      default: break;
+    }
+  }
+  return entry.pid ? std::optional(entry) : std::nullopt;
+}
+
+class ProcessListAssembler final : public Assembler {
+ public:
+  explicit ProcessListAssembler(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  std::uint64_t most_lines() const override { return 4'000'000; }
+
+  Step feed(const TextLine& line, Reading& reading) override {
+    const std::string_view text = line.line.message;
+    if (trim(text).empty()) return Step::watching;
+    if (columns_of(text)) return Step::not_mine;   // the next list
+    const auto entry = entry_of(text, columns_);
+    if (!entry) return reading.text_kind == "process" && ++foreign_ <= kForeignLines ? Step::watching : Step::not_mine;
+    foreign_ = 0;
+    add(line, *entry);
+    return Step::took;
+  }
+
+  void finish(Reading& reading) override {
+    for (const ProcessRow& row : rows_) reading.sink.put(row);
+    rows_.clear();
+  }
+
+ private:
+  void add(const TextLine& line, const Entry& entry) {
+    const auto [it, fresh] = index_.try_emplace(*entry.pid, rows_.size());
+    if (fresh) {
+      if (rows_.size() >= kProcesses) { index_.erase(it); return; }
+      ProcessRow row = process_row(line, "ps");
+      row.pid = *entry.pid;
+      row.parent = entry.parent;
+      if (!row.parent) {
+        while (!above_.empty() && above_.back().first >= entry.indent) above_.pop_back();
+        if (!above_.empty()) row.parent = above_.back().second;
+        above_.push_back({entry.indent, row.pid});
+      }
+      rows_.push_back(std::move(row));
+    }
+    ProcessRow& row = rows_[it->second];
+    const bool main = !entry.tid || entry.tid == entry.pid;
+    const bool sleeps = !entry.state.empty() && entry.state[0] == 'D';
+    const bool slept = !row.state.empty() && row.state[0] == 'D';
+    if (fresh || (main && !slept) || (sleeps && !slept)) {
+      row.state = std::string(entry.state);
+      row.wait = std::string(entry.wait);
+      row.place = line.place;
+    }
+    if (fresh || main) {
+      row.name = std::string(entry.name.substr(0, 200));
+      row.command = std::string(entry.command.substr(0, kCommandBytes));
+    }
+    row.threads = std::max(entry.threads, entry.tid ? row.threads + 1 : entry.threads);
+    if (entry.threads > 0) row.threads = entry.threads;
+  }
+
+  std::vector<Column> columns_;
+  std::vector<ProcessRow> rows_;
+  std::map<std::int64_t, std::size_t> index_;
+  std::vector<std::pair<std::size_t, std::int64_t>> above_;   // indent, pid
+  int foreign_ = 0;
+};
+
+Outcome read(const TextLine& line, Reading&) {
+  auto columns = columns_of(line.line.message);
+  if (!columns) return {};
+  Outcome outcome;
+  outcome.assembler = std::make_unique<ProcessListAssembler>(std::move(*columns));
+  return outcome;
+}
+
+// The last column is the command: another follows this one. Five letters would slow the search for everybody's words.
+constexpr std::string_view kWords[] = {"  PID ", "  PID\t"};
+
+}  // namespace
+
+extern const Recogniser kProcessList;
+constinit const Recogniser kProcessList{"ps", "ps with any columns: processes, their states and parents, threads folded", kWords, read, "process"};
+
+}  // namespace culprit::ingest

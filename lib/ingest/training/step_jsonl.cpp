@@ -1,0 +1,60 @@
+// JSON lines of step metrics: what home-made loops write for each rank, and the history that wandb exports.
+#include "ingest/engine/record_text.hpp"
+#include "ingest/training/step_object.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr int kLinesLookedAt = 16;
+
+// Strict: a stream of log records in JSON has numbers and times too, and must reach the rules.
+bool sniff(const Head& head) {
+  std::string_view rest = head.bytes;
+  if (const std::size_t at = rest.find_first_not_of("\xEF\xBB\xBF \t\r\n"); at == std::string_view::npos || rest[at] != '{') return false;
+  else rest.remove_prefix(at);
+  if (head.base() == "wandb-summary.json") return false;
+  const bool named = head.base().ends_with(".jsonl") || head.base().ends_with(".ndjson");
+  int lines = 0, good = 0, stepped = 0, told = 0;
+  while (!rest.empty() && lines < kLinesLookedAt) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view text = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const bool cut = end == std::string_view::npos;
+    if (cut && lines > 0) break;                 // the head, or the file, ends within it
+    const ObjectGlance seen = glance(text);
+    ++lines;
+    if (seen.log || (seen.event && !seen.step)) return false;
+    const bool whole = seen.complete || (cut && !head.whole);
+    good += whole && seen.numbers > 0 && (seen.step || seen.time || seen.figure);
+    stepped += seen.step;
+    told += seen.time || seen.figure;
+  }
+  if (lines == 0 || good * 10 < lines * 8) return false;
+  return stepped > 0 || (told > 0 && (lines > 1 || named));
+}
+
+class Reader final : public RecordReader {
+ public:
+  explicit Reader(std::string_view framework) : objects_(framework) {}
+  Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
+    if (place.line == 1 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
+    return objects_.read(raw, place, reading);
+  }
+
+ private:
+  StepObjects objects_;
+};
+
+std::unique_ptr<RecordReader> make(const Head& head) {
+  const auto has = [&](std::string_view key) { return head.bytes.find(key) != std::string_view::npos; };
+  return std::make_unique<Reader>(has("\"_step\"") && (has("\"_runtime\"") || has("\"_timestamp\"")) ? "wandb" : "jsonl");
+}
+
+}  // namespace
+
+extern const RecordText kStepJsonl;
+constinit const RecordText kStepJsonl{"metrics-jsonl", "JSON lines of numbers by step or time, one record a line; wandb history", sniff, make};
+
+}  // namespace culprit::ingest

@@ -1,0 +1,137 @@
+#include "ingest/training/step_rows.hpp"
+
+#include <cmath>
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kMostSlots = 200'000;     // names in one member
+constexpr std::size_t kMostOwners = 1'000'000;
+constexpr int kVotes = 3;                       // records in a row that must agree on a unit
+
+}  // namespace
+
+void DeviceWords::name(StepOwner& owner) {
+  if (!device.empty() && of_gpu(device)) {
+    if (!owner.gpu) owner.gpu = device;
+  } else if (nic.empty()) {
+    nic = device;
+  }
+  if (!nic.empty()) owner.nic = port.empty() || nic.find('/') != std::string::npos ? nic : nic + "/" + port;
+  else if (!port.empty()) owner.labels = "port=" + port;
+}
+
+std::uint32_t StepRows::slot(std::string_view name, std::string_view unit, std::string_view labels) {
+  std::string key(name);
+  if (!unit.empty() || !labels.empty()) key.append(1, '\0').append(unit).append(1, '\0').append(labels);
+  if (const auto found = slot_of_.find(key); found != slot_of_.end()) return found->second;
+  if (slots_.size() >= kMostSlots) return kNoSlot;
+  Slot slot;
+  slot.key.name = name;
+  slot.key.unit = unit;
+  slot.key.labels = labels;
+  slot.figure = figure_of(name);
+  slots_.push_back(std::move(slot));
+  const auto id = static_cast<std::uint32_t>(slots_.size() - 1);
+  slot_of_.emplace(std::move(key), id);
+  return id;
+}
+
+std::uint32_t StepRows::owner_of(const StepRow& row) {
+  if (last_owner_id_ != 0xffffffff && last_clock_ == row.time.clock && last_owner_ == row.owner) return last_owner_id_;
+  auto found = owners_.find({row.owner, row.time.clock});
+  if (found == owners_.end()) {
+    if (owners_.size() >= kMostOwners) return 0xffffffff;
+    found = owners_.emplace(std::make_pair(row.owner, row.time.clock), static_cast<std::uint32_t>(owners_.size())).first;
+  }
+  last_owner_ = row.owner;
+  last_clock_ = row.time.clock;
+  return last_owner_id_ = found->second;
+}
+
+bool StepRows::put(const StepRow& row, const Place& place, Reading& reading) {
+  const std::uint32_t owner = owner_of(row);
+  if (owner == 0xffffffff) return false;
+  SeriesBook& book = reading.keep<SeriesBook>();
+  const std::int64_t time = row.time.clock == Clock::none ? kNoValue : row.time.ns;
+  for (const StepRow::Cell& cell : row.cells) {
+    Slot& slot = slots_[cell.slot];
+    if (slot.owner != owner) {
+      const std::uint64_t both = static_cast<std::uint64_t>(owner) << 32 | cell.slot;
+      auto found = indices_.find(both);
+      if (found == indices_.end()) {
+        SeriesRow key = slot.key;
+        key.rank = row.owner.rank;
+        key.local_rank = row.owner.local_rank;
+        key.host = row.owner.host;
+        key.gpu = row.owner.gpu;
+        key.nic = row.owner.nic;
+        if (!row.owner.labels.empty()) key.labels = key.labels.empty() ? row.owner.labels : key.labels + "," + row.owner.labels;
+        key.clock = row.time.clock;
+        const SeriesBook::Index index = book.series(key);
+        if (index == SeriesBook::kFull) return false;
+        found = indices_.emplace(both, index).first;
+      }
+      slot.owner = owner;
+      slot.index = found->second;
+    }
+    book.add(slot.index, row.step, time, cell.value, place, reading);
+  }
+  if (row.step != kNoValue && !framework_.empty()) progress(row, place, reading);
+  return true;
+}
+
+// "step_time": 0.41 or 410? Two records tell how long a step took. Three that agree settle it for the file; a value that fits
+// neither leaves it open. A wait between steps makes the difference longer than the value, never a thousand times shorter.
+double StepRows::unit_of(const StepRow& row, double iteration_time) {
+  if (to_ms_ == 0 && row.time.clock != Clock::none && time_before_.clock == row.time.clock && step_before_ != kNoValue && row.step > step_before_ && row.time.ns > time_before_.ns && iteration_time > 0) {
+    const double steps = static_cast<double>(row.step) - static_cast<double>(step_before_);
+    const double ratio = (static_cast<double>(row.time.ns) - static_cast<double>(time_before_.ns)) / 1e6 / steps / iteration_time;
+    double unit = 0;
+    for (const double one : {1e3, 1.0, 1e-3})
+      if (ratio > one * 0.3 && ratio < one * 30) unit = one;
+    votes_ = unit != 0 && unit == candidate_ ? votes_ + 1 : unit != 0;
+    candidate_ = unit;
+    if (votes_ >= kVotes) to_ms_ = unit;
+  }
+  return to_ms_;
+}
+
+void StepRows::progress(const StepRow& row, const Place& place, Reading& reading) {
+  const StepRow::Cell* best[4] = {};
+  int grade[4] = {};
+  for (const StepRow::Cell& cell : row.cells) {
+    const FigureMeaning& figure = slots_[cell.slot].figure;
+    const auto kind = static_cast<std::size_t>(figure.figure);
+    if (figure.figure == Figure::none || figure.grade <= grade[kind]) continue;
+    grade[kind] = figure.grade;
+    best[kind] = &cell;
+  }
+  const auto* loss = best[static_cast<std::size_t>(Figure::loss)];
+  const auto* norm = best[static_cast<std::size_t>(Figure::grad_norm)];
+  const auto* took = best[static_cast<std::size_t>(Figure::iteration_time)];
+  ProgressRow out;
+  if (took != nullptr) {
+    double to_ms = slots_[took->slot].figure.to_ms;
+    if (to_ms == 0) to_ms = unit_of(row, took->value);
+    if (to_ms != 0 && std::isfinite(took->value) && took->value >= 0) out.iteration_ms = took->value * to_ms;
+  }
+  step_before_ = row.step;
+  time_before_ = row.time;
+  if (loss == nullptr && took == nullptr) return;
+  out.place = place;
+  out.time = row.time;
+  out.framework = framework_;
+  out.iteration = row.step;
+  const auto figure = [](const StepRow::Cell* cell, std::optional<double>& value, bool& odd) {
+    if (cell == nullptr) return;
+    odd = !std::isfinite(cell->value);
+    if (!odd) value = cell->value;
+  };
+  figure(loss, out.loss, out.loss_nan);
+  figure(norm, out.grad_norm, out.grad_norm_nan);
+  reading.sink.put(out);
+}
+
+}  // namespace culprit::ingest

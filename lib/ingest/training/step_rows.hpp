@@ -1,0 +1,82 @@
+// Where readers of step metrics (one record: several named numbers at one step or time) write. Samples go into the member's
+// SeriesBook; a record with a step and a loss or an iteration time is a row of progress too.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ingest/engine/recogniser.hpp"
+#include "ingest/engine/series_book.hpp"
+#include "ingest/training/step_names.hpp"
+
+namespace culprit::ingest {
+
+// Whose numbers a record has, as far as it says so itself.
+struct StepOwner {
+  std::optional<std::int64_t> rank, local_rank;
+  std::optional<std::string> host, gpu, nic;
+  std::string labels;
+  auto operator<=>(const StepOwner&) const = default;
+};
+
+// What a record says of a device, gathered from its columns.
+struct DeviceWords {
+  std::string nic, port, device;
+  void clear() { nic.clear(), port.clear(), device.clear(); }
+  // Once the record is whole: "mlx5_0" and "1" are mlx5_0/1; a name that is neither a GPU's nor beside one is a card's.
+  void name(StepOwner& owner);
+};
+
+struct StepRow {
+  struct Cell { std::uint32_t slot; double value; };
+  std::int64_t step = kNoValue;
+  Timestamp time;                            // Clock::none: not given
+  StepOwner owner;
+  std::vector<Cell> cells;
+};
+
+class StepRows {
+ public:
+  static constexpr std::uint32_t kNoSlot = 0xffffffff;   // too many names: the record is to be rejected with 'series.too_many'
+
+  // framework: of the progress rows; "" = the records are no progress.
+  explicit StepRows(std::string_view framework) : framework_(framework) {}
+
+  // A name of numbers, to be asked for once a column.
+  std::uint32_t slot(std::string_view name, std::string_view unit = {}, std::string_view labels = {});
+  const std::string& name(std::uint32_t slot) const { return slots_[slot].key.name; }
+  // False: too many series; some samples of the row may have been kept.
+  bool put(const StepRow& row, const Place& place, Reading& reading);
+
+ private:
+  struct Slot {
+    SeriesRow key;
+    FigureMeaning figure;
+    std::uint32_t owner = 0xffffffff;        // the series found last is of this owner
+    SeriesBook::Index index = SeriesBook::kFull;
+  };
+  std::uint32_t owner_of(const StepRow& row);
+  void progress(const StepRow& row, const Place& place, Reading& reading);
+  double unit_of(const StepRow& row, double iteration_time);
+
+  std::string framework_;
+  std::vector<Slot> slots_;
+  std::unordered_map<std::string, std::uint32_t> slot_of_;       // by name, unit and labels
+  std::map<std::pair<StepOwner, Clock>, std::uint32_t> owners_;
+  StepOwner last_owner_;
+  Clock last_clock_ = Clock::none;
+  std::uint32_t last_owner_id_ = 0xffffffff;
+  std::unordered_map<std::uint64_t, SeriesBook::Index> indices_; // by owner and slot
+  // The unit of an iteration time whose name does not tell it: steps and times of the records do.
+  std::int64_t step_before_ = kNoValue;
+  Timestamp time_before_;
+  double to_ms_ = 0, candidate_ = 0;
+  int votes_ = 0;
+};
+
+}  // namespace culprit::ingest

@@ -1,0 +1,320 @@
+// CSV and TSV with a header: a column of steps or times, and columns of numbers. Three shapes: wide (a column is a metric),
+// long (the name of the metric stands in a column of its own; logs of collective calls are of this shape, with the operation for
+// a name), and wandb's exports, whose columns are "<run> - <metric>". wandb adds a column with __MIN and one with __MAX for each: of an export
+// that is not thinned out they repeat the value, and they are not read.
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+
+#include "ingest/engine/record_text.hpp"
+#include "ingest/training/step_rows.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kMostColumns = 100'000;
+constexpr std::size_t kLongestName = 512;
+constexpr std::string_view kBom = "\xEF\xBB\xBF";
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\r')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
+  return text;
+}
+
+// Cells as they stand; of a quoted one what is between its quotes (doubled quotes stay doubled: names with quotes are rare and
+// numbers have none). False: a quote is open at the end of the line.
+template <class Each> bool each_cell(std::string_view line, char separator, Each each) {
+  std::size_t column = 0;
+  while (true) {
+    std::string_view cell;
+    std::size_t blanks = 0;
+    while (blanks < line.size() && line[blanks] == ' ' && separator != ' ') ++blanks;
+    if (blanks < line.size() && line[blanks] == '"') {
+      std::size_t end = blanks + 1;
+      while (end < line.size() && (line[end] != '"' || (end + 1 < line.size() && line[end + 1] == '"'))) end += line[end] == '"' ? 2 : 1;
+      if (end >= line.size()) return false;
+      cell = line.substr(blanks + 1, end - blanks - 1);
+      const std::size_t next = line.find(separator, end);
+      each(column++, cell);
+      if (next == std::string_view::npos) return true;
+      line.remove_prefix(next + 1);
+      continue;
+    }
+    const std::size_t end = line.find(separator);
+    each(column++, line.substr(0, end));
+    if (end == std::string_view::npos) return true;
+    line.remove_prefix(end + 1);
+  }
+}
+
+// "%", "MiB"; what follows the first number of a date or a version is none.
+bool is_unit(std::string_view text) {
+  return text.size() <= 8 && text.find_first_of("0123456789:-") == std::string_view::npos;
+}
+
+std::size_t cells_of(std::string_view line, char separator) {
+  std::size_t count = 0;
+  return each_cell(line, separator, [&](std::size_t, std::string_view) { ++count; }) ? count : 0;
+}
+
+char separator_of(std::string_view header) {
+  char best = ',';
+  std::size_t most = 0;
+  for (const char c : {',', '\t', ';'})
+    if (const auto n = static_cast<std::size_t>(std::count(header.begin(), header.end(), c)); n > most) most = n, best = c;
+  return best;
+}
+
+struct Column {
+  enum class Kind : unsigned char { value, text, skipped };
+  KeyMeaning meaning;
+  Kind kind = Kind::value;
+  std::string name, labels;
+  std::uint32_t slot = StepRows::kNoSlot;      // for cells with this unit
+  std::string unit;
+};
+
+struct Layout {
+  char separator = ',';
+  std::vector<Column> columns;
+  std::size_t metric = kNone, amount = kNone, operation = kNone, bytes = kNone, group = kNone;
+  bool step = false, time = false, several_runs = false;
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  bool is_long() const { return metric != kNone && amount != kNone; }
+  bool calls() const { return operation != kNone && bytes != kNone && time; }
+};
+
+Layout layout_of(std::string_view header, std::string_view base) {
+  Layout out;
+  out.separator = separator_of(header);
+  std::string run;
+  each_cell(header, out.separator, [&](std::size_t i, std::string_view cell) {
+    if (i >= kMostColumns) return;
+    Column c;
+    std::string_view name = trim(cell);
+    name = name.substr(0, kLongestName);
+    c.meaning = meaning_of(name);
+    // TensorBoard downloads one tag a file: run-<run>-tag-<tag>.csv
+    if (c.meaning.role == KeyRole::amount)
+      if (const std::size_t tag = base.find("-tag-"); tag != std::string_view::npos) {
+        name = base.substr(tag + 5);
+        name = name.substr(0, name.rfind('.'));
+        c.meaning = {};
+      }
+    c.name = name;
+    if (const std::size_t dash = name.find(" - "); dash != std::string_view::npos && c.meaning.role == KeyRole::value) {
+      if (name.ends_with("__MIN") || name.ends_with("__MAX")) c.kind = Column::Kind::skipped;
+      c.name = name.substr(dash + 3);
+      c.labels = "run=" + std::string(name.substr(0, dash));
+      out.several_runs = out.several_runs || (!run.empty() && run != c.labels);
+      run = c.labels;
+      if (meaning_of(c.name).role == KeyRole::step) c.kind = Column::Kind::skipped;   // "<run> - _step"
+    }
+    const auto take = [&](std::size_t& column) { if (column == Layout::kNone) column = i; };
+    switch (c.meaning.role) {
+      case KeyRole::step: out.step = true; break;
+      case KeyRole::time: out.time = true; break;
+      case KeyRole::metric: take(out.metric); break;
+      case KeyRole::amount: take(out.amount); break;
+      case KeyRole::operation: take(out.operation); break;
+      case KeyRole::bytes: take(out.bytes); break;
+      case KeyRole::group: take(out.group); break;
+      default: break;
+    }
+    out.columns.push_back(std::move(c));
+  });
+  return out;
+}
+
+// nvidia-smi --query-gpu and its kind print the unit in brackets and dotted names: another reader's.
+bool of_nvidia_smi(std::string_view header, const Layout& layout) {
+  if (header.find(" [") != std::string_view::npos) return true;
+  for (const Column& column : layout.columns)
+    for (const std::string_view family : {"utilization.", "memory.", "temperature.", "power.", "clocks.", "clocks_", "ecc.", "pcie.", "pci.", "fan.speed", "pstate", "retired_pages.", "remapped_rows.", "row_remapper.", "encoder.", "enforced.", "mig.", "accounting."})
+      if (column.name.starts_with(family)) return true;
+  return false;
+}
+
+bool sniff(const Head& head) {
+  const std::string_view base = head.base();
+  if (!base.ends_with(".csv") && !base.ends_with(".tsv")) return false;
+  std::string_view rest = head.bytes;
+  if (rest.starts_with(kBom)) rest.remove_prefix(kBom.size());
+  const auto next = [&] {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+  };
+  const std::string_view header = next();
+  if (header.empty()) return false;
+  const Layout layout = layout_of(header, base);
+  if (layout.columns.size() < 2 || of_nvidia_smi(header, layout) || (!layout.step && !layout.time)) return false;
+  // A header is words.
+  for (const Column& column : layout.columns) {
+    double number = 0;
+    std::string_view unit;
+    if (!column.name.empty() && metric_number(column.name, number, unit)) return false;
+  }
+  int rows = 0, good = 0;
+  while (!rest.empty() && rows < 16) {
+    const bool cut = rest.find('\n') == std::string_view::npos;
+    const std::string_view line = next();
+    if (line.empty() || line == header || (cut && rows > 0)) continue;
+    ++rows;
+    bool axis = false, number = false;
+    const bool closed = each_cell(line, layout.separator, [&](std::size_t i, std::string_view cell) {
+      if (i >= layout.columns.size()) return;
+      const KeyRole role = layout.columns[i].meaning.role;
+      double value = 0;
+      std::string_view unit;
+      Timestamp time;
+      if (role == KeyRole::step) axis = axis || metric_number(cell, value, unit);
+      else if (role == KeyRole::time) axis = axis || moment(trim(cell), time);
+      else number = number || metric_number(cell, value, unit);
+    });
+    good += closed && axis && number && cells_of(line, layout.separator) == layout.columns.size();
+  }
+  return rows > 0 && good * 10 >= rows * 6;
+}
+
+class Reader final : public RecordReader {
+ public:
+  explicit Reader(std::string_view base) : base_(base) {}
+
+  Outcome read(std::string_view raw, const Place& place, Reading& reading) override { return line(raw, place, reading, false); }
+  // The last cell may be the half of a number.
+  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override { return line(raw, place, reading, true); }
+
+ private:
+  Outcome line(std::string_view raw, const Place& place, Reading& reading, bool cut) {
+    if (place.line == 1 && raw.starts_with(kBom)) raw.remove_prefix(kBom.size());
+    if (layout_.columns.empty()) return header(raw);
+    if (trim(raw).empty()) return {};
+    if (raw == header_) return {};                   // written again by a process that was started again
+    if (!row(raw, cut)) return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
+    if (row_.cells.empty()) return {};
+    if (!rows_.put(row_, place, reading)) return {false, nullptr, "series.too_many"};
+    return {true, nullptr, {}};
+  }
+
+  Outcome header(std::string_view raw) {
+    layout_ = layout_of(raw, base_);
+    header_ = raw;
+    if (layout_.several_runs) rows_ = StepRows("");  // steps of several runs are nobody's progress
+    text_.resize(layout_.columns.size());
+    for (Column& column : layout_.columns)
+      if (column.kind == Column::Kind::value) column.slot = rows_.slot(column.name, {}, column.labels);
+    return {true, nullptr, {}};
+  }
+
+  bool row(std::string_view raw, bool cut) {
+    row_.step = kNoValue;
+    row_.time = {};
+    row_.owner = {};
+    row_.cells.clear();
+    named_.clear();
+    group_.clear();
+    run_.clear();
+    devices_.clear();
+    problem_ = {};
+    step_grade_ = time_grade_ = rank_grade_ = host_grade_ = gpu_grade_ = 0;
+    std::size_t cells = 0;
+    const bool closed = each_cell(raw, layout_.separator, [&](std::size_t i, std::string_view cell) {
+      ++cells;
+      if (i + cut < layout_.columns.size()) take(i, cell);
+    });
+    if (!closed || cells != layout_.columns.size()) return false;
+    // The step of a record, or its name, may be what is missing.
+    if (cut && layout_.columns.back().meaning.role != KeyRole::value && layout_.columns.back().meaning.role != KeyRole::amount && layout_.columns.back().meaning.role != KeyRole::bytes) problem_ = "table.cut";
+    devices_.name(row_.owner);
+    for (const std::string& label : {group_, run_})
+      if (!label.empty()) row_.owner.labels += (row_.owner.labels.empty() ? "" : ",") + label;
+    if (layout_.calls()) rename(text_[layout_.operation], layout_.bytes, true);
+    else if (layout_.is_long()) rename(text_[layout_.metric], layout_.amount, false);
+    return problem_.empty();
+  }
+
+  void take(std::size_t i, std::string_view cell) {
+    Column& column = layout_.columns[i];
+    const int grade = column.meaning.grade;
+    double value = 0;
+    std::string_view unit;
+    switch (column.meaning.role) {
+      case KeyRole::value: break;
+      case KeyRole::step:
+        if (grade > step_grade_ && metric_number(cell, value, unit) && value > -9e15 && value < 9e15 && value == static_cast<double>(static_cast<std::int64_t>(value))) step_grade_ = grade, row_.step = static_cast<std::int64_t>(value);
+        return;
+      case KeyRole::time: {
+        Timestamp time;
+        if (moment(cell, time)) {
+          if (grade > time_grade_) time_grade_ = grade, row_.time = time;
+          return;
+        }
+        break;
+      }
+      case KeyRole::rank:
+      case KeyRole::local_rank: {
+        std::int64_t rank = 0;
+        const std::string_view text = trim(cell);
+        const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+        if (error != std::errc() || at != text.data() + text.size() || rank < 0 || rank > 10'000'000) return;
+        if (column.meaning.role == KeyRole::local_rank) row_.owner.local_rank = rank;
+        else if (grade > rank_grade_) rank_grade_ = grade, row_.owner.rank = rank;
+        return;
+      }
+      case KeyRole::host: if (grade > host_grade_ && !trim(cell).empty()) host_grade_ = grade, row_.owner.host = std::string(trim(cell).substr(0, kLongestName)); return;
+      case KeyRole::gpu: if (grade > gpu_grade_ && !trim(cell).empty()) gpu_grade_ = grade, row_.owner.gpu = std::string(trim(cell).substr(0, kLongestName)); return;
+      case KeyRole::nic: if (!trim(cell).empty()) devices_.nic = trim(cell).substr(0, kLongestName); return;
+      case KeyRole::port: devices_.port = trim(cell).substr(0, kLongestName); return;
+      case KeyRole::device: devices_.device = trim(cell).substr(0, kLongestName); return;
+      case KeyRole::run: run_ = column.name + "=" + std::string(trim(cell).substr(0, kLongestName)); return;
+      case KeyRole::metric: if (layout_.is_long() && i == layout_.metric) text_[i] = trim(cell).substr(0, kLongestName); return;
+      case KeyRole::operation: if (i == layout_.operation) text_[i] = trim(cell).substr(0, kLongestName); return;
+      case KeyRole::group: if (layout_.calls()) group_ = column.name + "=" + std::string(trim(cell).substr(0, kLongestName)); return;
+      case KeyRole::amount:
+      case KeyRole::bytes: break;
+    }
+    if (column.kind != Column::Kind::value || !metric_number(cell, value, unit) || !is_unit(unit)) return;
+    if (unit != column.unit) {
+      column.unit = unit;
+      column.slot = rows_.slot(column.name, unit, column.labels);
+    }
+    if (column.slot == StepRows::kNoSlot) { problem_ = "series.too_many"; return; }
+    row_.cells.push_back({column.slot, value});
+    if (layout_.calls() || layout_.is_long()) named_.push_back(i);
+  }
+
+  // Of a long table: the numbers are of what the row names. all: each of them, else `main` only.
+  void rename(const std::string& name, std::size_t main, bool all) {
+    for (std::size_t n = 0; n < named_.size(); ++n) {
+      const Column& column = layout_.columns[named_[n]];
+      if (named_[n] != main && !all) continue;
+      if (name.empty()) { problem_ = "table.no_name"; return; }
+      row_.cells[n].slot = rows_.slot(named_[n] == main ? name : name + "/" + column.name, column.unit);
+      if (row_.cells[n].slot == StepRows::kNoSlot) { problem_ = "series.too_many"; return; }
+    }
+  }
+
+  std::string base_, header_, group_, run_;
+  Layout layout_;
+  StepRows rows_{"csv"};
+  StepRow row_;
+  DeviceWords devices_;
+  std::vector<std::string> text_;
+  std::vector<std::size_t> named_;                   // the columns of the row's cells
+  std::string_view problem_;
+  int step_grade_ = 0, time_grade_ = 0, rank_grade_ = 0, host_grade_ = 0, gpu_grade_ = 0;
+};
+
+std::unique_ptr<RecordReader> make(const Head& head) { return std::make_unique<Reader>(head.base()); }
+
+}  // namespace
+
+extern const RecordText kStepTable;
+constinit const RecordText kStepTable{"metrics-table", "CSV and TSV of numbers by step or time: wide, long, wandb exports, logs of collective calls", sniff, make};
+
+}  // namespace culprit::ingest
