@@ -125,7 +125,7 @@ Result<Exit> run(const Arguments& arguments) {
   CULPRIT_TRY(good, open_side(arguments, arguments.positional()[0], pack));
   CULPRIT_TRY(bad, open_side(arguments, arguments.positional()[1], pack));
   CULPRIT_TRY(found, compare(good, bad, pack));
-  print(wants_json(arguments) ? json_of(found, good, bad).dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : text(arguments, found));
+  print(wants_json(arguments) ? json_text(json_of(found, good, bad)) + "\n" : text(arguments, found));
   return arguments.has("strict") && !(good.complete && bad.complete) ? Exit::incomplete : Exit::finished;
 }
 

@@ -80,7 +80,7 @@ Result<Exit> run_explain(const Arguments& arguments) {
   if (by_line) peeled = line::peel(std::string_view(query).substr(0, 1 << 20));
   const rules::Answer answer = peeled ? rules::explain_line(pack, peeled->message) : rules::explain(pack, query);
   if (wants_json(arguments)) {
-    print(json_of(query, peeled, answer).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    print(json_text(json_of(query, peeled, answer)) + "\n");
     return Exit::finished;
   }
   const std::size_t width = std::clamp<std::size_t>(terminal_width(), 50, 120);

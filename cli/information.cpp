@@ -37,7 +37,7 @@ Result<Exit> formats_as_json() {
   out["metrics"] = listed(ingest::record_texts(), pointed);
   out["lines"] = listed(ingest::recognisers(), pointed);
   out["text_kinds"] = listed(ingest::text_kinds(), [](const auto& one) { return std::pair(one.name, one.summary); });
-  print(out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  print(json_text(out) + "\n");
   return Exit::finished;
 }
 

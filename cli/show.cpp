@@ -137,7 +137,7 @@ Result<Exit> run_show(const Arguments& arguments) {
       }
     }
   }
-  print(json ? document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : out);
+  print(json ? json_text(document) + "\n" : out);
   return Exit::finished;
 }
 
