@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "decide/calibration.hpp"
 #include "decide/history.hpp"
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
@@ -97,13 +98,18 @@ Verdict decide(const Case& given, const DecideParams& params) {
     return a.analysis == b.analysis && a.analysis == Analysis::classify ? std::pair(key(a), a.id) < std::pair(key(b), b.id) : (a.analysis == Analysis::classify) > (b.analysis == Analysis::classify);
   });
   Walk w{incident, params, first_failure(incident, params), {}};
+  std::optional<StepId> taken;
   for (const Rung& rung : kLadder) {
     const Answer answer = rung.walk(w);
     w.verdict.steps.push_back({rung.step, answer.outcome, answer.why});
-    if (answer.outcome == StepOutcome::taken) break;
+    if (answer.outcome != StepOutcome::taken) continue;
+    taken = rung.step;
+    break;
   }
+  const Action answered = w.verdict.action;
   consider_history(incident, w.verdict);
   weigh_isolation(w.verdict);
+  if (w.verdict.action == answered && taken) calibrate(w.verdict, *taken);
   if (std::string& summary = w.verdict.summary; !w.verdict.request.empty() && summary.ends_with('.')) {
     summary.pop_back();
     summary += fmt::format("; {}.", w.verdict.request);

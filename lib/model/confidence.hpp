@@ -1,6 +1,5 @@
-// How sure a kind of evidence makes a claim: one table, so that a figure that is printed can be found and set. They were set
-// by hand; `bench/reliability.py` prints how often verdicts of each confidence are right over simulated incidents. By its
-// first run (124 incidents, README) those above 0.7 are too modest.
+// How much a kind of evidence weighs: one table, so that a weight can be found and set. They were set by hand, and order the
+// evidence; what is printed as "% sure" is calibrated (decide/calibration.hpp).
 #pragma once
 
 #include "model/rows.hpp"

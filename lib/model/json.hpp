@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/rows.hpp"
+#include "model/terms.hpp"
 #include "model/utf8.hpp"
 
 #define CULPRIT_JSON_INSTANCES(PREFIX)                                                                                        \
@@ -23,6 +25,20 @@
 CULPRIT_JSON_INSTANCES(extern)
 
 namespace culprit {
+
+// A term goes into a document by its name; the library would write the number of an enumeration.
+template <class Json> void to_json(Json& json, Action term) { json = std::string(name(term)); }
+template <class Json> void to_json(Json& json, SubjectKind term) { json = std::string(name(term)); }
+template <class Json> void to_json(Json& json, Precision term) { json = std::string(name(term)); }
+template <class Json> void to_json(Json& json, Symptom term) { json = std::string(name(term)); }
+template <class Json> void to_json(Json& json, Analysis term) { json = std::string(name(term)); }
+template <class Json> void to_json(Json& json, StopKind term) { json = std::string(name(term)); }
+template <class Json> void to_json(Json& json, StepId term) { json = std::string(name(term)); }
+template <class Json> void to_json(Json& json, StepOutcome term) { json = std::string(name(term)); }
+template <class Json> void to_json(Json& json, NextKind term) { json = std::string(name(term)); }
+template <class Json> void to_json(Json& json, Severity term) { json = std::string(name(term)); }
+template <class Json> void to_json(Json& json, Role term) { json = std::string(name(term)); }
+template <class Json> void to_json(Json& json, Scope term) { json = std::string(name(term)); }
 
 // How every document is written: bytes that are not UTF-8 as U+FFFD, and characters that a terminal obeys as \u escapes.
 // An indent of -1 is one line.
