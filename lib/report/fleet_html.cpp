@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -175,7 +176,7 @@ std::string weeks(const json& d) {
       else other += n;
     }
     part("others", other, "f-grey");
-    if (i % std::max<std::size_t>(1, rows.size() / 8) == 0)
+    if (i % std::max<std::size_t>(1, rows.size() / 8) == 0 && x < kWidth - 80)
       svg += fmt::format("<text class=\"dim\" x=\"{:.1f}\" y=\"{}\">{}</text>", x, kHeight + 10 + kBase, day);
     svg += "\n";
   }
@@ -216,8 +217,8 @@ std::string histogram(const json& o) {
   }
   svg += fmt::format("<line class=\"axis\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>", kLeft, kWidth - 10, kHeight + 20, kHeight + 20);
   return html_picture("counts-p", kWidth, kHeight + 44, "Machines by number of failures, and what chance would give", fmt::format("variance / mean {}", short_number(number(o, "dispersion"))), svg) +
-         "<p><span class=\"key\"><span class=\"swatch f-blue\"></span>machines with so many failures</span><span class=\"key\"><span class=\"swatch f-orange\"></span>expected, were all machines alike "
-         "(Poisson)</span></p>\n";
+         "<p><span class=\"key\"><span class=\"swatch f-blue\"></span>machines with so many failures</span><span class=\"swatch f-orange\"></span>expected, were all machines alike "
+         "(Poisson)</p>\n";
 }
 
 // Posterior rates as intervals, beside the fleet's mean.
@@ -246,7 +247,7 @@ std::string forest(const json& o, const std::vector<const json*>& rows) {
     }
   }
   return html_picture("rates-p", kWidth, static_cast<int>(n) * kRow + 6, "Rates of the machines that fail most", fmt::format("{} machines beyond chance", count(o, "beyond_chance")), svg) +
-         "<p><span class=\"key\"><span class=\"swatch f-red\"></span>beyond chance</span><span class=\"key\"><span class=\"swatch f-blue\"></span>could be chance</span><span class=\"key\">lines: 95 % "
+         "<p><span class=\"key\"><span class=\"swatch f-red\"></span>beyond chance</span><span class=\"key\"><span class=\"swatch f-blue\"></span>could be chance</span><span class=\"soft\">lines: 95 % "
          "intervals; dashed: mean of the fleet</span></p>\n";
 }
 
@@ -346,10 +347,16 @@ std::string time_budget(const json& d) {
   std::vector<BarPart> parts;
   for (const json& row : list(member(d, "time"), "parts")) {
     const std::string name = text(row, "part");
-    const char* colour = name == "training" ? "f-green" : parts.empty() ? "f-blue" : kColours[parts.size() % std::size(kColours)];
-    if (name != "training" && std::string_view(colour) == "f-green") colour = "f-grey";
-    parts.push_back({name, number(row, "hours"), colour, seconds_of(number(row, "hours") * 3600)});
+    parts.push_back({name, number(row, "hours"), name == "training" ? "f-green" : "", seconds_of(number(row, "hours") * 3600)});
   }
+  // Training first, then what cost most.
+  std::stable_sort(parts.begin(), parts.end(), [](const BarPart& a, const BarPart& b) {
+    return std::tuple(a.colour.empty(), -a.value) < std::tuple(b.colour.empty(), -b.value);
+  });
+  static constexpr const char* kLosses[] = {"f-red", "f-orange", "f-blue", "f-violet", "f-shade", "f-grey"};
+  std::size_t losses = 0;
+  for (BarPart& part : parts)
+    if (part.colour.empty()) part.colour = kLosses[std::min(losses++, std::size(kLosses) - 1)];
   const std::string bar = html_bar("time-p", "Time of the jobs", parts);
   if (bar.empty()) return "";
   return html_section("time", "Where the time of the jobs went", fmt::format("{} GPU hours were not training.", short_number(number(member(d, "time"), "unproductive_gpu_hours"))), bar);

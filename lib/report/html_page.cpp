@@ -26,6 +26,7 @@ main.broad{max-width:84rem}
 a{color:var(--blue)}
 [hidden]{display:none!important}
 th.keep{white-space:nowrap}
+#rows td:not(.n):not(.keep){overflow-wrap:anywhere}
 )";
 
 // Sorts by the header that is pressed and hides the rows that do not match. The page is whole
