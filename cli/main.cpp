@@ -20,10 +20,10 @@
 
 namespace culprit::cli {
 
-extern const Command kDiagnose, kBatch, kFleet, kCompare, kIngest, kClassify, kReport, kShow, kExplain, kStacks, kCollectives, kDrift, kOutliers, kChangepoints, kEfficiency, kReplay, kPlan, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
+extern const Command kDiagnose, kBatch, kFleet, kCompare, kIngest, kClassify, kReport, kShow, kExplain, kStacks, kCollectives, kDrift, kOutliers, kChangepoints, kEfficiency, kReplay, kRedact, kPlan, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
 
 namespace {
-constexpr const Command* kCommands[] = {&kDiagnose, &kBatch, &kFleet, &kCompare, &kIngest, &kClassify, &kReport, &kShow, &kExplain, &kStacks, &kCollectives, &kDrift, &kOutliers, &kChangepoints, &kEfficiency, &kReplay, &kPlan, &kRules, &kFormats, &kSchema, &kCompletion, &kVersion, &kHelp};
+constexpr const Command* kCommands[] = {&kDiagnose, &kBatch, &kFleet, &kCompare, &kIngest, &kClassify, &kReport, &kShow, &kExplain, &kStacks, &kCollectives, &kDrift, &kOutliers, &kChangepoints, &kEfficiency, &kReplay, &kRedact, &kPlan, &kRules, &kFormats, &kSchema, &kCompletion, &kVersion, &kHelp};
 }
 
 std::span<const Command* const> commands() { return kCommands; }
