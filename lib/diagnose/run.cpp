@@ -14,8 +14,8 @@ namespace culprit::diagnose {
 
 namespace {
 
-constexpr std::size_t kMostLine = 16u << 10;     // bytes of a line that are looked at
-constexpr std::size_t kHead = 64u << 10;         // of a file, to learn its habits from
+constexpr std::size_t kMostLineOfRun = 16u << 10;     // bytes of a line that are looked at
+constexpr std::size_t kHeadOfRun = 64u << 10;         // of a file, to learn its habits from
 
 // Logs. Data files differ in every line, and dumps of processes and stacks are compared by their own analyses.
 bool has_log_lines(const MemberRow& m) {
@@ -42,7 +42,7 @@ class LineVisitor : public bundle::Visitor {
   void data(std::string_view bytes) override {
     if (member_ == nullptr) return;
     buffer_.append(bytes);
-    if (!habit_known_ && buffer_.size() < kHead) return;
+    if (!habit_known_ && buffer_.size() < kHeadOfRun) return;
     drain(false);
   }
   void end(const bundle::MemberEnd&) override {
@@ -53,12 +53,12 @@ class LineVisitor : public bundle::Visitor {
 
  private:
   void drain(bool last) {
-    if (!habit_known_) habit_ = line::habit_of(std::string_view(buffer_).substr(0, kHead));
+    if (!habit_known_) habit_ = line::habit_of(std::string_view(buffer_).substr(0, kHeadOfRun));
     habit_known_ = true;
     std::size_t at = 0;
     for (std::size_t end; (end = buffer_.find('\n', at)) != std::string::npos; at = end + 1) tell(std::string_view(buffer_).substr(at, end - at), true);
     const std::string_view rest = std::string_view(buffer_).substr(at);
-    if (!rest.empty() && (last || rest.size() > kMostLine)) {
+    if (!rest.empty() && (last || rest.size() > kMostLineOfRun)) {
       tell(rest, false);
       at = buffer_.size();
     }
@@ -70,7 +70,7 @@ class LineVisitor : public bundle::Visitor {
       ++number_;
       while (!raw.empty() && raw.back() == '\r') raw.remove_suffix(1);
       if (const std::size_t bar = raw.rfind('\r'); bar != std::string_view::npos) raw.remove_prefix(bar + 1);   // a progress bar
-      line::peel(raw.substr(0, kMostLine), habit_, line_);
+      line::peel(raw.substr(0, kMostLineOfRun), habit_, line_);
       if (!line_.message.empty()) miner_.line(line_.message, number_);
     }
     skipping_ = !whole;

@@ -15,10 +15,10 @@ namespace culprit::store {
 
 namespace {
 
-struct Close {
+struct CloseRewritten {
   void operator()(sqlite3* db) const { sqlite3_close(db); }
 };
-using Handle = std::unique_ptr<sqlite3, Close>;
+using Handle = std::unique_ptr<sqlite3, CloseRewritten>;
 
 Result<Handle> open_raw(const std::string& path, int flags) {
   sqlite3* raw = nullptr;
