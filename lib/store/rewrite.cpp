@@ -18,12 +18,12 @@ namespace {
 struct CloseRewritten {
   void operator()(sqlite3* db) const { sqlite3_close(db); }
 };
-using Handle = std::unique_ptr<sqlite3, CloseRewritten>;
+using RewrittenHandle = std::unique_ptr<sqlite3, CloseRewritten>;
 
-Result<Handle> open_raw(const std::string& path, int flags) {
+Result<RewrittenHandle> open_raw(const std::string& path, int flags) {
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
-  Handle db(raw);
+  RewrittenHandle db(raw);
   if (code != SQLITE_OK) return fail(fmt::format("cannot open this database: {}", sqlite3_errstr(code))).at({path, 0});
   return db;
 }
