@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ingest/manifest.hpp"
+#include "ingest/logs/manifest.hpp"
 #include "rules/pack.hpp"
 #include "rules/rule.hpp"
 
