@@ -92,11 +92,23 @@ std::string taken_back(const std::vector<Alert>& alerts, int needed, Nanoseconds
   return fmt::format("It was taken back{}: {} within {} would count, {} seen.", after, needed, human_duration(window), alerts.size());
 }
 
+// What machines' own logs say, and of which machines there are any.
+struct Witnesses {
+  std::set<std::pair<std::string, std::string>> said;   // host and class
+  std::set<std::string> logs;                           // hosts with a kernel log
+
+  Witnesses(const Facts& facts, const std::vector<Signal>& signals) {
+    for (const Signal& s : signals)
+      if (!s.hearsay && s.host) said.emplace(*s.host, s.event_class);
+    for (const MemberRow& m : facts.members)
+      if (m.text_kind == "kernel" && m.host) logs.insert(*m.host);
+  }
+};
+
 // A program prints whatever it likes. What that machine's own kernel log of the hour does not have did not happen there.
-void judge_hearsay(const Facts& facts, const std::vector<Signal>& signals, const Signal& s, Finding& f) {
-  const bool proven = std::any_of(signals.begin(), signals.end(), [&](const Signal& other) { return !other.hearsay && other.event_class == s.event_class && other.host == s.host && s.host; });
-  bool own_log = false;
-  for (const MemberRow& m : facts.members) own_log = own_log || (m.text_kind == "kernel" && m.host && s.host && *m.host == *s.host);
+void judge_hearsay(const Witnesses& witnesses, const Signal& s, Finding& f) {
+  const bool proven = s.host && witnesses.said.count({*s.host, s.event_class}) != 0;
+  const bool own_log = s.host && witnesses.logs.count(*s.host) != 0;
   f.cause = CauseKind::none;
   f.role = Role::confirmation;
   f.severity = std::min(f.severity, Severity::warning);
@@ -214,7 +226,7 @@ void rule_out(Finding& f, double confidence, std::string why) {
   f.why = std::move(why);
 }
 
-void judge(const Facts& facts, const std::vector<Signal>& signals, const Occurrences& group, const std::vector<Nanoseconds>& times, const ClassifyParams& params, Finding& f) {
+void judge(const Facts& facts, const Witnesses& witnesses, const Occurrences& group, const std::vector<Nanoseconds>& times, const ClassifyParams& params, Finding& f) {
   const Signal& first = *group.signals.front();
   const Needed needed = needed_of(first, params);
   f.outcome = Outcome::fired;
@@ -224,7 +236,7 @@ void judge(const Facts& facts, const std::vector<Signal>& signals, const Occurre
     return rule_out(f, confidence::kRuledOutByTime, fmt::format("It ended {} before the job's first output: it belongs to an earlier run of this machine.", human_duration(*facts.job_start - *f.end)));
   if (first.hearsay) {
     f.hearsay = true;
-    return judge_hearsay(facts, signals, first, f);
+    return judge_hearsay(witnesses, first, f);
   }
   if (first.absent) return rule_out(f, confidence::kRuledOutByTime, "The machine is not among those of the last attempt.");
   if (!stands(first, params)) {
@@ -245,28 +257,44 @@ void judge(const Facts& facts, const std::vector<Signal>& signals, const Occurre
   }
 }
 
+// One link that flaps is a transient; the links of many hosts that fail in the same moment are a switch.
+void links_of_a_switch(std::vector<Finding>& findings, const ClassifyParams& params) {
+  constexpr Nanoseconds kTogether = 30 * kSecond;
+  std::map<std::string, std::vector<Finding*>> dated;   // by class, in order of time
+  for (Finding& f : findings)
+    if (f.start) dated[f.event_class].push_back(&f);
+  for (auto& [event_class, list] : dated) {
+    std::stable_sort(list.begin(), list.end(), [](const Finding* a, const Finding* b) { return *a->start < *b->start; });
+    std::map<std::string_view, std::size_t> together;   // hosts of those from `first` to before `last`
+    std::size_t first = 0, last = 0;
+    for (Finding* f : list) {
+      for (; last < list.size() && *list[last]->start - *f->start <= kTogether; ++last)
+        for (const std::string& host : list[last]->hosts) ++together[host];
+      for (; *f->start - *list[first]->start > kTogether; ++first)
+        for (const std::string& host : list[first]->hosts)
+          if (const auto its = together.find(host); --its->second == 0) together.erase(its);
+      const bool flap = f->outcome == Outcome::ruled_out && f->severity == Severity::warning && f->symptom == Symptom::infiniband_error && f->id.find("/before/") == std::string::npos;
+      if (!flap || together.size() < params.many_links) continue;
+      if (auto* line = std::get_if<LineFacts>(&f->facts)) line->hosts_at_once = together.size();
+      f->confidence = 0.7;
+      f->why = fmt::format("Links of {} hosts failed within half a minute: no flap of one cable.", together.size());
+      f->outcome = Outcome::fired;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& signals, const ClassifyParams& params) {
   std::vector<Finding> out;
+  const Witnesses witnesses(facts, signals);
   for (const auto& [key, group] : group_signals(signals, params)) {
     std::vector<Nanoseconds> times;
     Finding f = describe(key, group, times);
-    judge(facts, signals, group, times, params, f);
+    judge(facts, witnesses, group, times, params, f);
     out.push_back(std::move(f));
   }
-  // One link that flaps is a transient; the links of many hosts that fail in the same moment are a switch.
-  for (Finding& f : out) {
-    if (f.outcome != Outcome::ruled_out || f.severity != Severity::warning || f.symptom != Symptom::infiniband_error || !f.start || f.id.find("/before/") != std::string::npos) continue;
-    std::set<std::string> together;
-    for (const Finding& other : out)
-      if (other.event_class == f.event_class && other.start && std::abs(*other.start - *f.start) <= 30 * kSecond) together.insert(other.hosts.begin(), other.hosts.end());
-    if (together.size() < params.many_links) continue;
-    if (auto* line = std::get_if<LineFacts>(&f.facts)) line->hosts_at_once = together.size();
-    f.confidence = 0.7;
-    f.why = fmt::format("Links of {} hosts failed within half a minute: no flap of one cable.", together.size());
-    f.outcome = Outcome::fired;
-  }
+  links_of_a_switch(out, params);
   std::sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
     const auto key = [](const Finding& f) { return std::tuple(f.outcome != Outcome::fired, -static_cast<int>(f.severity), -static_cast<int>(f.role), !f.start.has_value(), f.start.value_or(0), f.id); };
     return key(a) < key(b);
