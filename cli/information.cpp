@@ -19,8 +19,9 @@ namespace culprit::cli {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 Result<Exit> formats_as_json() {
-  using Json = nlohmann::ordered_json;
   const auto listed = [](const auto& range, const auto& entry) {
     Json out = Json::array();
     for (const auto& one : range) {

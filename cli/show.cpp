@@ -113,7 +113,7 @@ Result<Exit> run_show(const Arguments& arguments) {
   CULPRIT_TRY(db, open_database(arguments, store::Access::read));
   const auto findings = db.findings();
   CULPRIT_CHECK(db.read_to_the_end());
-  const bool json = wants_json(arguments);
+  const bool as_json = wants_json(arguments);
   Json document;
   document["schema"] = "culprit.show/1";
   document["findings"] = Json::array();
@@ -121,7 +121,7 @@ Result<Exit> run_show(const Arguments& arguments) {
   if (arguments.positional().empty()) {
     for (const Finding& f : findings) {
       out += fmt::format("{:<19} {}\n", name(f.outcome), report::visible(f.id));
-      if (json) document["findings"].push_back(json_of(f, nullptr));
+      if (as_json) document["findings"].push_back(json_of(f, nullptr));
     }
     if (out.empty()) out = "this database has no findings\n";
   } else {
@@ -132,12 +132,12 @@ Result<Exit> run_show(const Arguments& arguments) {
     for (const std::string& wanted : arguments.positional()) {
       CULPRIT_TRY(found, find(findings, wanted));
       for (const Finding* f : found) {
-        if (json) document["findings"].push_back(json_of(*f, &lookup));
+        if (as_json) document["findings"].push_back(json_of(*f, &lookup));
         else out += text_of(*f, lookup);
       }
     }
   }
-  print(json ? json_text(document) + "\n" : out);
+  print(as_json ? json_text(document) + "\n" : out);
   return Exit::finished;
 }
 

@@ -19,6 +19,8 @@ namespace culprit::cli {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 using analyze::StackGroup;
 using analyze::StackReport;
 using analyze::StackTree;
@@ -175,7 +177,6 @@ nlohmann::ordered_json stage_json(const analyze::Stage& stage) {
 }
 
 std::string to_json(const StacksPrinter& printer, const StackReport& report, const std::vector<Finding>& findings, bool lacks) {
-  using Json = nlohmann::ordered_json;
   Json out;
   out["schema"] = "culprit.stacks/1";
   out["trainers"] = report.trainers;

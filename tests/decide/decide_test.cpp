@@ -101,7 +101,9 @@ TEST(Ladder, AnAlertThatWasTakenBackIsRetriedOnce) {
 TEST(Ladder, ASetUpFailureIsRepaired) {
   Finding busy = finding("address_in_use", Severity::critical, Role::root, Scope::host_local, "n01", {}, Symptom::none);
   busy.cause = CauseKind::environment;
-  busy.facts = LineFacts{.message = "bind: Address already in use (port 29500)"};
+  LineFacts line;
+  line.message = "bind: Address already in use (port 29500)";
+  busy.facts = line;
   const Verdict v = decide::decide(job({busy}));
   EXPECT_EQ(v.action, Action::repair);
   EXPECT_NE(v.summary.find("29500"), std::string::npos);
@@ -203,6 +205,14 @@ Finding undecided(std::string lead) {
   return f;
 }
 
+HangFacts in_all_gather(std::string group) {
+  HangFacts out;
+  out.kind = StopKind::network;
+  out.group = std::move(group);
+  out.operation = "all_gather";
+  return out;
+}
+
 Finding stuck_on(std::string host, bool standing, double confidence) {
   Finding f;
   f.analysis = Analysis::hang;
@@ -215,7 +225,11 @@ Finding stuck_on(std::string host, bool standing, double confidence) {
   f.ranks = {8, 9, 10, 11};
   f.confidence = confidence;
   f.why = "all 4 ranks are in it and none of them finishes";
-  f.facts = HangFacts{.kind = StopKind::network, .group = "TENSOR_MODEL_PARALLEL_GROUP 7", .operation = "all_gather", .ranks = "8-11", .standing = standing, .within = true};
+  HangFacts hang = in_all_gather("TENSOR_MODEL_PARALLEL_GROUP 7");
+  hang.ranks = "8-11";
+  hang.standing = standing;
+  hang.within = true;
+  f.facts = hang;
   return f;
 }
 
@@ -258,7 +272,9 @@ TEST(Ladder, AGroupThatStandsAndAnOddNetworkOfOneOfItsMachinesAreTwoSources) {
   group.subject = {SubjectKind::group, "DATA_PARALLEL_GROUP 2"};
   group.host.reset();
   group.hosts = {"n01", "n02", "n03"};
-  group.facts = HangFacts{.kind = StopKind::network, .group = "DATA_PARALLEL_GROUP 2", .operation = "all_gather", .standing = true};
+  HangFacts hang = in_all_gather("DATA_PARALLEL_GROUP 2");
+  hang.standing = true;
+  group.facts = hang;
   Case c;
   c.hosts = 8;
   c.has_recorder = true;

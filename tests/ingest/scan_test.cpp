@@ -24,7 +24,7 @@ TEST(Scanner, OnlyLinesWithARulesWordArePeeled) {
   ASSERT_EQ(scan.candidates.size(), 2u);
   EXPECT_EQ(scan.newlines, 3u);
   EXPECT_EQ(scan.candidates[0].judged, nullptr);
-  EXPECT_NE(scan.candidates[0].recognisers, 0u);
+  EXPECT_FALSE(scan.candidates[0].recognisers.empty());
   ASSERT_NE(scan.candidates[1].judged, nullptr);
   EXPECT_EQ(scan.candidates[1].newlines_before, 2u);
   EXPECT_EQ(scan.candidates[1].judged->line.prefix.rank, 3);
