@@ -24,9 +24,11 @@ constexpr std::size_t kMostBatchRows = 20;   // of a list on the terminal; the i
 
 constexpr OptionSpec kBatchOptions[] = {
     {"out,o", "DIR", "where the reports go; the same folder again reads only what has changed"},
-    {"list", "FILE", "a file with the path of a bundle on each line; - is standard input (may be repeated)"},
+    {"list", "FILE",
+     "a file with the path of a bundle on each line; - is standard input (may be repeated)"},
     {"jobs,j", "N", "bundles that are read at the same time (default: the machine's processors)"},
-    {"memory", "N", "most memory for all of them together, such as 2G (default: three quarters of what is free)"},
+    {"memory", "N",
+     "most memory for all of them together, such as 2G (default: three quarters of what is free)"},
     {"timeout", "SECONDS", "give up a bundle after this time (default: never)"},
     {"checksum", nullptr, "compare the bytes of bundles, not the times of their last change"},
     {"again", nullptr, "read every bundle again"},
@@ -35,9 +37,16 @@ constexpr OptionSpec kBatchOptions[] = {
     {"fleet", "FILE", "the fleet database that remembers the incidents (default: DIR/fleet.db)"},
     {"format", "FORMAT", "text or json, of the summary that is printed"},
     {"json", nullptr, "the same as --format json"},
-    {"fail-on", "LEVEL", "exit with 1 when a bundle has something at least this severe, or could not be diagnosed"},
+    {"fail-on", "LEVEL",
+     "exit with 1 when a bundle has something at least this severe, or could not be diagnosed"},
     {"strict", nullptr, "exit with 4 when a bundle, or something of one, could not be read"},
-    kReadOptions[0], kReadOptions[2], kReadOptions[4], kReadOptions[5], kReadOptions[6], kReadOptions[7], kReadOptions[8],
+    kReadOptions[0],
+    kReadOptions[2],
+    kReadOptions[4],
+    kReadOptions[5],
+    kReadOptions[6],
+    kReadOptions[7],
+    kReadOptions[8],
 };
 
 // How far the batch is, on a terminal only.
@@ -57,7 +66,8 @@ class BatchProgress {
     if (p.unchanged > 0) line += fmt::format(", {} unchanged", p.unchanged);
     if (p.failed > 0) line += fmt::format(", {} failed", p.failed);
     // Bundles differ in size, so bytes tell more than their number.
-    const double done = p.bytes > 0 ? static_cast<double>(p.bytes_finished) / static_cast<double>(p.bytes) : 0;
+    const double done =
+        p.bytes > 0 ? static_cast<double>(p.bytes_finished) / static_cast<double>(p.bytes) : 0;
     if (done > 0.02 && p.finished < all) line += ", " + left(seconds / done - seconds);
     complain("\r\x1b[K" + line);
     shown_ = true;
@@ -69,7 +79,8 @@ class BatchProgress {
   static std::string left(double seconds) {
     const auto s = static_cast<long>(seconds + 0.5);
     if (s < 90) return fmt::format("{} s left", s);
-    return s < 5400 ? fmt::format("{} min left", (s + 30) / 60) : fmt::format("{:.1f} h left", seconds / 3600);
+    return s < 5400 ? fmt::format("{} min left", (s + 30) / 60)
+                    : fmt::format("{:.1f} h left", seconds / 3600);
   }
 
   bool on_, shown_ = false;
@@ -80,8 +91,10 @@ class BatchProgress {
 // What besides the bundle decides on the answer.
 std::string batch_setup(const Arguments& arguments, const rules::RulePack& pack) {
   std::string all = batch::digest_of_file("/proc/self/exe") + "\n" + pack.digest() + "\n";
-  for (const char* option : {"timezone", "max-members", "max-member-bytes", "max-total-bytes", "max-expansion", "max-depth", "keep-db"})
-    all += fmt::format("{}={}{}\n", option, arguments.has(option) ? "+" : "", arguments.get(option));
+  for (const char* option : {"timezone", "max-members", "max-member-bytes", "max-total-bytes",
+                             "max-expansion", "max-depth", "keep-db"})
+    all +=
+        fmt::format("{}={}{}\n", option, arguments.has(option) ? "+" : "", arguments.get(option));
   return batch::digest(all);
 }
 
@@ -98,19 +111,22 @@ std::string names_acted_on(const nlohmann::ordered_json& targets) {
   return names.size() > 2 ? fmt::format("{} and {} more", out, names.size() - 2) : out;
 }
 
-std::string with_reasons(const nlohmann::ordered_json& d, const char* title, bool (*belongs)(const nlohmann::ordered_json& row)) {
+std::string with_reasons(const nlohmann::ordered_json& d, const char* title,
+                         bool (*belongs)(const nlohmann::ordered_json& row)) {
   std::string out;
   std::size_t shown = 0;
   for (const auto& row : d["entries"]) {
     if (!belongs(row) || ++shown > kMostBatchRows) continue;
-    out += fmt::format("  {}: {}\n", report::visible(row["name"].get<std::string>()), report::visible(row.value("reason", "")));
+    out += fmt::format("  {}: {}\n", report::visible(row["name"].get<std::string>()),
+                       report::visible(row.value("reason", "")));
   }
   if (out.empty()) return "";
   if (shown > kMostBatchRows) out += fmt::format("  and {} more\n", shown - kMostBatchRows);
   return fmt::format("\n{}\n", title) + out;
 }
 
-std::string batch_text(const std::string& document, const batch::Outcomes& outcomes, const std::string& folder) {
+std::string batch_text(const std::string& document, const batch::Outcomes& outcomes,
+                       const std::string& folder) {
   const auto d = nlohmann::ordered_json::parse(document, nullptr, false);
   const std::size_t bundles = d["entries"].size();
   std::string out = fmt::format("{} bundle{}", bundles, bundles == 1 ? "" : "s");
@@ -118,35 +134,55 @@ std::string batch_text(const std::string& document, const batch::Outcomes& outco
   out += "\n";
   for (const auto& [action, count] : d["actions"].items())
     out += fmt::format("  {:>5}  {}\n", count.get<std::int64_t>(), action);
-  if (d["not_diagnosed"] != 0) out += fmt::format("  {:>5}  not diagnosed\n", d["not_diagnosed"].get<std::int64_t>());
+  if (d["not_diagnosed"] != 0)
+    out += fmt::format("  {:>5}  not diagnosed\n", d["not_diagnosed"].get<std::int64_t>());
 
   std::string rows;
   std::size_t shown = 0, more = 0;
   for (const auto& row : d["entries"]) {
     const std::string action = row.value("action", "");
     if (action != "isolate" && action != "offline" && action != "repair") continue;
-    if (++shown > kMostBatchRows) { ++more; continue; }
-    rows += fmt::format("  {:<9} {:<28} {:>3.0f} %  {}\n", action, report::visible(names_acted_on(row["targets"])), row["confidence"].get<double>() * 100, report::visible(row["name"].get<std::string>()));
+    if (++shown > kMostBatchRows) {
+      ++more;
+      continue;
+    }
+    rows += fmt::format(
+        "  {:<9} {:<28} {:>3.0f} %  {}\n", action, report::visible(names_acted_on(row["targets"])),
+        row["confidence"].get<double>() * 100, report::visible(row["name"].get<std::string>()));
   }
-  if (!rows.empty()) out += "\nMACHINES AND SERVICES TO ACT ON\n" + rows + (more > 0 ? fmt::format("  and {} more\n", more) : "");
+  if (!rows.empty())
+    out += "\nMACHINES AND SERVICES TO ACT ON\n" + rows +
+           (more > 0 ? fmt::format("  and {} more\n", more) : "");
   if (const auto& again = d["repeated_hosts"]; !again.empty()) {
     out += "\nNAMED BY SEVERAL INCIDENTS\n";
     for (std::size_t i = 0; i < again.size() && i < kMostBatchRows; ++i)
-      out += fmt::format("  {:<28} {} incidents\n", report::visible(again[i]["host"].get<std::string>()), again[i]["count"].get<std::int64_t>());
-    if (again.size() > kMostBatchRows) out += fmt::format("  and {} more\n", again.size() - kMostBatchRows);
+      out += fmt::format("  {:<28} {} incidents\n",
+                         report::visible(again[i]["host"].get<std::string>()),
+                         again[i]["count"].get<std::int64_t>());
+    if (again.size() > kMostBatchRows)
+      out += fmt::format("  and {} more\n", again.size() - kMostBatchRows);
   }
-  out += with_reasons(d, "NOT DIAGNOSED", [](const nlohmann::ordered_json& row) { return row["status"] != "done"; });
-  out += with_reasons(d, "INCOMPLETE BUNDLES", [](const nlohmann::ordered_json& row) { return row["status"] == "done" && row["complete"] == false; });
+  out += with_reasons(d, "NOT DIAGNOSED",
+                      [](const nlohmann::ordered_json& row) { return row["status"] != "done"; });
+  out += with_reasons(d, "INCOMPLETE BUNDLES", [](const nlohmann::ordered_json& row) {
+    return row["status"] == "done" && row["complete"] == false;
+  });
   if (const auto& left = d["left_out"]; !left.empty())
-    out += fmt::format("\n{} file{} beside the bundles {} not read: {}{}\n", left.size(), left.size() == 1 ? "" : "s", left.size() == 1 ? "was" : "were", report::visible(left[0].get<std::string>()), left.size() > 1 ? " ..." : "");
-  return out + fmt::format("\n{}/index.html has all of them; culprit fleet -d {} the statistics\n", folder, shell_quoted(folder + "/fleet.db"));
+    out += fmt::format("\n{} file{} beside the bundles {} not read: {}{}\n", left.size(),
+                       left.size() == 1 ? "" : "s", left.size() == 1 ? "was" : "were",
+                       report::visible(left[0].get<std::string>()), left.size() > 1 ? " ..." : "");
+  return out + fmt::format("\n{}/index.html has all of them; culprit fleet -d {} the statistics\n",
+                           folder, shell_quoted(folder + "/fleet.db"));
 }
 
-Result<Exit> batch_exit(const Arguments& arguments, const batch::Outcomes& outcomes, const batch::Inputs& inputs) {
+Result<Exit> batch_exit(const Arguments& arguments, const batch::Outcomes& outcomes,
+                        const batch::Inputs& inputs) {
   bool incomplete = false, tripped = false;
-  const auto level = arguments.has("fail-on") ? severity_named(arguments.get("fail-on")) : std::nullopt;
+  const auto level =
+      arguments.has("fail-on") ? severity_named(arguments.get("fail-on")) : std::nullopt;
   for (const batch::Entry& e : outcomes.entries) {
-    const bool asked = std::any_of(inputs.bundles.begin(), inputs.bundles.end(), [&](const batch::Bundle& b) { return b.name == e.name; });
+    const bool asked = std::any_of(inputs.bundles.begin(), inputs.bundles.end(),
+                                   [&](const batch::Bundle& b) { return b.name == e.name; });
     if (!asked) continue;
     incomplete = incomplete || !e.done() || !e.incident->complete;
     const auto gate = severity_named(e.gate);
@@ -158,11 +194,16 @@ Result<Exit> batch_exit(const Arguments& arguments, const batch::Outcomes& outco
 
 Result<Exit> run_batch(const Arguments& arguments) {
   if (arguments.positional().empty() && !arguments.has("list"))
-    return usage_error("batch needs bundles: a folder of them, their names, or a list").hint("culprit batch incidents/ -o reports");
-  if (!arguments.has("out")) return usage_error("batch needs a folder for the reports").hint("culprit batch incidents/ -o reports");
+    return usage_error("batch needs bundles: a folder of them, their names, or a list")
+        .hint("culprit batch incidents/ -o reports");
+  if (!arguments.has("out"))
+    return usage_error("batch needs a folder for the reports")
+        .hint("culprit batch incidents/ -o reports");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   if (arguments.has("fail-on") && !severity_named(arguments.get("fail-on")))
-    return usage_error(fmt::format("--fail-on takes info, warning, distributed or critical, not '{}'", arguments.get("fail-on")));
+    return usage_error(
+        fmt::format("--fail-on takes info, warning, distributed or critical, not '{}'",
+                    arguments.get("fail-on")));
   const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
   CULPRIT_TRY(jobs, arguments.number("jobs", processors));
   CULPRIT_TRY(memory, arguments.number("memory", 0));
@@ -189,28 +230,36 @@ Result<Exit> run_batch(const Arguments& arguments) {
   work.request.options = std::move(read);
   work.request.options.threads = static_cast<int>(std::max<std::size_t>(1, processors / jobs));
 
-  CULPRIT_TRY(inputs, batch::find_bundles(arguments.positional(), arguments.all("list"), options.out.string(), batch::names_taken(options.out)));
+  CULPRIT_TRY(inputs, batch::find_bundles(arguments.positional(), arguments.all("list"),
+                                          options.out.string(), batch::names_taken(options.out)));
   const NotedSignals signals;
   options.interrupted = &signals.came();
   BatchProgress progress(isatty(STDERR_FILENO) == 1 && !arguments.has("quiet"));
-  CULPRIT_TRY(outcomes, batch::run(inputs, work, options, [&](const batch::Progress& p) { progress(p); }));
+  CULPRIT_TRY(outcomes,
+              batch::run(inputs, work, options, [&](const batch::Progress& p) { progress(p); }));
   if (outcomes.interrupted)
-    return fail(fmt::format("interrupted: {} of {} bundles are diagnosed", outcomes.unchanged + outcomes.read, inputs.bundles.size()))
+    return fail(fmt::format("interrupted: {} of {} bundles are diagnosed",
+                            outcomes.unchanged + outcomes.read, inputs.bundles.size()))
         .at({options.out.string(), 0})
         .hint("the same command goes on from there");
-  print(wants_json(arguments) ? outcomes.summary : batch_text(outcomes.summary, outcomes, options.out.string()));
+  print(wants_json(arguments) ? outcomes.summary
+                              : batch_text(outcomes.summary, outcomes, options.out.string()));
   return batch_exit(arguments, outcomes, inputs);
 }
 
-}  // namespace
+}   // namespace
 
 extern const Command kBatch;
-constinit const Command kBatch{"batch", "many bundles: a report each, an index, a summary", "batch DIR|BUNDLE... -o DIR [options]",
-                               "  culprit batch incidents/ -o reports\n"
-                               "  culprit batch week-47/*.tar.gz -o reports --jobs 4\n"
-                               "  find /data -name 'job-*' | culprit batch --list - -o reports\n\n"
-                               "  Each bundle is an incident of its own. Of one folder, every folder and archive in it is a\n"
-                               "  bundle. Can be stopped at any time; the same command goes on, and reads no bundle twice.\n",
-                               kBatchOptions, run_batch};
+constinit const Command kBatch{
+    "batch",
+    "many bundles: a report each, an index, a summary",
+    "batch DIR|BUNDLE... -o DIR [options]",
+    "  culprit batch incidents/ -o reports\n"
+    "  culprit batch week-47/*.tar.gz -o reports --jobs 4\n"
+    "  find /data -name 'job-*' | culprit batch --list - -o reports\n\n"
+    "  Each bundle is an incident of its own. Of one folder, every folder and archive in it is a\n"
+    "  bundle. Can be stopped at any time; the same command goes on, and reads no bundle twice.\n",
+    kBatchOptions,
+    run_batch};
 
-}  // namespace culprit::cli
+}   // namespace culprit::cli

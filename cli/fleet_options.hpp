@@ -7,13 +7,15 @@
 namespace culprit::cli {
 
 inline constexpr OptionSpec kFleetOptions[] = {
-    {"from", "TIME", "count from then on: 2026-11-01 or 2026-11-01T06:00:00Z (default: the first record)"},
+    {"from", "TIME",
+     "count from then on: 2026-11-01 or 2026-11-01T06:00:00Z (default: the first record)"},
     {"to", "TIME", "count until then (default: the last record)"},
     {"hosts", "N", "machines of the fleet (default: those that are named)"},
     {"gpus-per-host", "N", "GPUs of each machine (default: as the jobs say)"},
-    {"episode-hours", "N", "events of one class on one machine so close after each other are one failure (default 24)"},
+    {"episode-hours", "N",
+     "events of one class on one machine so close after each other are one failure (default 24)"},
 };
 
 Result<fleet::FailureParams> fleet_params(const Arguments& arguments);
 
-}  // namespace culprit::cli
+}   // namespace culprit::cli

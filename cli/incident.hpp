@@ -24,7 +24,7 @@ inline constexpr OptionSpec kReadOptions[] = {
     {"max-depth", "N", "most archives within archives (default 6)"},
 };
 
-inline constexpr OptionSpec kHistoryOption{"history", "FILE", "the database of an earlier incident of this job: what it answered is not answered again (may be repeated)"};
+inline constexpr OptionSpec kHistoryOption{"history", "FILE", "the database of an earlier incident of this job, or a fleet database: what was answered is not answered again (may be repeated)"};
 
 // What these options say; all but --rules, --manifest and --timezone.
 Result<ingest::Options> read_options(const Arguments& arguments);

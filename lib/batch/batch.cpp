@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 
 // Less than this and a usual bundle would not fit.
 constexpr std::uint64_t kLeastShare = 192ULL << 20;
-constexpr std::uint64_t kParent = 64ULL << 20;      // what this process itself takes
-constexpr std::uint64_t kStack = 8ULL << 20;        // of each thread, counted as data
+constexpr std::uint64_t kParent = 64ULL << 20;   // what this process itself takes
+constexpr std::uint64_t kStack = 8ULL << 20;     // of each thread, counted as data
 
 struct Lock {
   int fd = -1;
@@ -133,8 +133,9 @@ class Batch {
     std::vector<std::size_t> all(tasks_.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
     // The largest first, so that the end does not wait for one of them.
-    std::stable_sort(all.begin(), all.end(),
-                     [&](std::size_t a, std::size_t b) { return tasks_[a].bytes > tasks_[b].bytes; });
+    std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) {
+      return tasks_[a].bytes > tasks_[b].bytes;
+    });
     std::uint64_t memory = options_.memory > 0 ? options_.memory : free_memory() / 4 * 3;
     memory = memory > kParent ? memory - kParent : memory;
     PoolOptions pool;
@@ -159,7 +160,8 @@ class Batch {
     events.started = [&](std::size_t) { ++progress_.running, told_(progress_); };
     events.ended = [&](const Outcome& outcome) { ended(outcome, pool, may_repeat); };
     events.tick = [&] { told_(progress_); };
-    return run_pool(tasks, pool, [&](std::size_t task) { return child(tasks_[task]); }, events);
+    return run_pool(
+        tasks, pool, [&](std::size_t task) { return child(tasks_[task]); }, events);
   }
 
   // In the child.
@@ -177,9 +179,9 @@ class Batch {
   void ended(const Outcome& outcome, const PoolOptions& pool, bool may_repeat) {
     const Task& task = tasks_[outcome.task];
     --progress_.running;
-    const bool full = outcome.status == kOutOfMemory ||
-                      (!outcome.timed_out && outcome.status != 0 && pool.memory > 0 &&
-                       outcome.peak > pool.memory / 5 * 4);
+    const bool full =
+        outcome.status == kOutOfMemory || (!outcome.timed_out && outcome.status != 0 &&
+                                           pool.memory > 0 && outcome.peak > pool.memory / 5 * 4);
     // Other threads cannot hand an exception on: they abort.
     if (may_repeat && (full || outcome.signal == SIGABRT || outcome.signal == SIGKILL) &&
         !outcome.timed_out) {
@@ -189,9 +191,10 @@ class Batch {
     ++progress_.finished;
     progress_.bytes_finished += task.bytes;
     if (outcome.status == 3 && !failure_) {
-      failure_ = fail("cannot write the report of this bundle: " + last_line(outcome.said))
-                     .at({folder(*task.bundle).string(), 0})
-                     .hint("is the disk full, the folder writable? the same command goes on from there");
+      failure_ =
+          fail("cannot write the report of this bundle: " + last_line(outcome.said))
+              .at({folder(*task.bundle).string(), 0})
+              .hint("is the disk full, the folder writable? the same command goes on from there");
     } else if (outcome.status != 0) {
       ++progress_.failed;
       record(task, outcome, full, pool.memory);
@@ -264,7 +267,8 @@ class Batch {
       if (it->done()) {
         more.incidents.push_back(*it->incident);
         if (!beside)
-          more.incidents.back().report = fs::absolute(options_.out / it->incident->report).lexically_normal().string();
+          more.incidents.back().report =
+              fs::absolute(options_.out / it->incident->report).lexically_normal().string();
       }
     store::merge_fleet(record, std::move(more));
     return store::write_fleet(path.string(), record);

@@ -71,8 +71,7 @@ std::vector<Entry> read_entries(const fs::path& folder) {
     auto entry = entry_from_json(*document);
     if (entry && entry->name == it->path().filename().string()) out.push_back(std::move(*entry));
   }
-  std::sort(out.begin(), out.end(),
-            [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  std::sort(out.begin(), out.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
   return out;
 }
 

@@ -14,11 +14,11 @@ namespace culprit::batch {
 
 struct Entry {
   std::string name, source;
-  std::string fingerprint;   // of the bundle when it was read
-  std::string setup;         // digest of program, rules and options
-  std::string status;        // done; unreadable, crashed, timeout, memory: see reason
+  std::string fingerprint;           // of the bundle when it was read
+  std::string setup;                 // digest of program, rules and options
+  std::string status;                // done; unreadable, crashed, timeout, memory: see reason
   std::string reason, where, help;   // of a bundle without a verdict, or not read whole
-  std::string gate;          // the most severe --fail-on level that trips; none
+  std::string gate;                  // the most severe --fail-on level that trips; none
   std::uint64_t problems = 0;        // things of the bundle that could not be read
   std::optional<FleetIncident> incident;
 

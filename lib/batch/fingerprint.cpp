@@ -52,9 +52,8 @@ Fingerprint fingerprint(const std::string& path, bool contents) {
     if (regular) out.bytes += static_cast<std::uint64_t>(info.st_size);
     rows.push_back(fmt::format(
         "{}\t{:o}\t{}\t{}", name, info.st_mode & S_IFMT, regular ? info.st_size : 0,
-        contents && regular
-            ? digest_of_file(file.string())
-            : fmt::format("{}.{:09}", info.st_mtim.tv_sec, info.st_mtim.tv_nsec)));
+        contents && regular ? digest_of_file(file.string())
+                            : fmt::format("{}.{:09}", info.st_mtim.tv_sec, info.st_mtim.tv_nsec)));
   };
   // The bundle itself may be a link: it is what the user named.
   std::error_code error;

@@ -170,8 +170,8 @@ class Finder {
  private:
   Result<> folder(const std::string& path, bool alone) {
     CULPRIT_TRY(content, look_into(path));
-    const bool many = !content.manifest &&
-                      (alone ? !content.bundles.empty() : content.with_manifest >= 2);
+    const bool many =
+        !content.manifest && (alone ? !content.bundles.empty() : content.with_manifest >= 2);
     if (!many) {
       one(path);
       return {};
@@ -258,8 +258,9 @@ Result<Inputs> find_bundles(std::span<const std::string> words, std::span<const 
   if (finder.bundles.empty())
     return fail("there is no bundle here")
         .at({words.empty() ? lists.empty() ? "" : lists[0] : words[0], 0})
-        .hint("a bundle is a folder, an archive or a file; name a folder of bundles, the bundles "
-              "themselves, or a list of them");
+        .hint(
+            "a bundle is a folder, an archive or a file; name a folder of bundles, the bundles "
+            "themselves, or a list of them");
   const std::string results = absolute(out);
   for (const Bundle& b : finder.bundles)
     if (results.starts_with(b.source + "/"))

@@ -11,9 +11,9 @@
 namespace culprit::batch {
 
 struct Bundle {
-  std::string path;      // as given, or the folder's entry
-  std::string source;    // absolute: what tells it from other bundles
-  std::string name;      // of its folder in the results; unique
+  std::string path;     // as given, or the folder's entry
+  std::string source;   // absolute: what tells it from other bundles
+  std::string name;     // of its folder in the results; unique
 };
 
 struct Inputs {

@@ -25,20 +25,25 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kTickMs = 200;
-constexpr int kPatienceMs = 3000;       // for a child that was asked to stop
+constexpr int kPatienceMs = 3000;   // for a child that was asked to stop
 constexpr std::size_t kMostSaid = 2000;
 
 struct Child {
   std::size_t task = 0;
   pid_t pid = -1;
-  int alive = -1;     // read end of a pipe: closed when the child is gone
-  int said = -1;      // its standard error, a file in memory
+  int alive = -1;   // read end of a pipe: closed when the child is gone
+  int said = -1;    // its standard error, a file in memory
   Clock::time_point begin;
   bool timed_out = false;
 };
 
 // Shadow memory of the sanitizers counts as data.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CULPRIT_SHADOWED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(CULPRIT_SHADOWED)
 constexpr bool kBounded = false;
 #else
 constexpr bool kBounded = true;
@@ -110,7 +115,8 @@ Outcome reap(Child& child) {
   out.timed_out = child.timed_out;
   int status = 0;
   rusage used{};
-  while (wait4(child.pid, &status, 0, &used) < 0 && errno == EINTR) {}
+  while (wait4(child.pid, &status, 0, &used) < 0 && errno == EINTR) {
+  }
   out.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   out.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   out.peak = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
@@ -146,8 +152,9 @@ void stop(std::vector<Child>& children) {
 std::uint64_t number_in(const std::string& path, const std::string& key) {
   std::ifstream file(path);
   for (std::string word; file >> word;) {
-    if (key.empty()) return word == "max" ? std::numeric_limits<std::uint64_t>::max()
-                                          : std::strtoull(word.c_str(), nullptr, 10);
+    if (key.empty())
+      return word == "max" ? std::numeric_limits<std::uint64_t>::max()
+                           : std::strtoull(word.c_str(), nullptr, 10);
     if (word == key && file >> word) return std::strtoull(word.c_str(), nullptr, 10);
   }
   return 0;

@@ -20,11 +20,11 @@ struct PoolOptions {
 
 struct Outcome {
   std::size_t task = 0;
-  int status = 0;             // what the child returned; -1 when a signal ended it
+  int status = 0;   // what the child returned; -1 when a signal ended it
   int signal = 0;
   bool timed_out = false;
-  std::uint64_t peak = 0;     // bytes of memory, at most
-  std::string said;           // the end of what it wrote to standard error
+  std::uint64_t peak = 0;   // bytes of memory, at most
+  std::string said;         // the end of what it wrote to standard error
 };
 
 // What a child returns that ran out of memory where it could still say so.
@@ -36,8 +36,9 @@ struct PoolEvents {
   std::function<void()> tick = [] {};   // a few times a second
 };
 
-// Runs `work` for each task, in their order, each in a child of its own. To be called while this process
-// has one thread. False when interrupted: the children were stopped, and no `ended` came for them.
+// Runs `work` for each task, in their order, each in a child of its own. To be called while this
+// process has one thread. False when interrupted: the children were stopped, and no `ended` came
+// for them.
 bool run_pool(std::span<const std::size_t> tasks, const PoolOptions& options,
               const std::function<int(std::size_t task)>& work, const PoolEvents& events);
 

@@ -16,8 +16,8 @@ namespace {
 using nlohmann::ordered_json;
 
 // The actions as they stand in the summary: what needs hands first.
-constexpr std::string_view kActions[] = {"isolate",  "offline",  "repair", "replay",
-                                         "checks",   "rollback", "mitigate", "investigate",
+constexpr std::string_view kActions[] = {"isolate",   "offline",  "repair",   "replay",
+                                         "checks",    "rollback", "mitigate", "investigate",
                                          "reattempt", "none"};
 
 ordered_json time_or_null(const std::optional<Nanoseconds>& t) {
@@ -55,7 +55,8 @@ ordered_json row_of(const Entry& e, const std::map<std::string, std::string>& fi
     row["summary"] = i.summary;
     row["report"] = i.report;
     row["digest"] = i.id;
-    if (const auto it = first.find(i.id); it->second != e.name) row["same_contents_as"] = it->second;
+    if (const auto it = first.find(i.id); it->second != e.name)
+      row["same_contents_as"] = it->second;
   } else {
     row["gate"] = e.gate;
     row["reason"] = e.reason;
@@ -69,9 +70,9 @@ ordered_json row_of(const Entry& e, const std::map<std::string, std::string>& fi
 
 std::string summary_document(const std::vector<Entry>& entries,
                              const std::vector<std::string>& left_out) {
-  std::map<std::string, std::string> first;               // digest -> name of the first with it
+  std::map<std::string, std::string> first;   // digest -> name of the first with it
   std::map<std::string, std::int64_t> actions, statuses;
-  std::map<std::string, std::set<std::string>> named;     // host -> bundles whose verdict acts on it
+  std::map<std::string, std::set<std::string>> named;   // host -> bundles whose verdict acts on it
   for (const Entry& e : entries) {
     ++statuses[e.status];
     if (!e.incident) continue;
@@ -94,9 +95,8 @@ std::string summary_document(const std::vector<Entry>& entries,
   std::vector<std::pair<std::string, std::vector<std::string>>> hosts;
   for (const auto& [host, names] : named)
     if (names.size() > 1) hosts.emplace_back(host, std::vector(names.begin(), names.end()));
-  std::stable_sort(hosts.begin(), hosts.end(), [](const auto& a, const auto& b) {
-    return a.second.size() > b.second.size();
-  });
+  std::stable_sort(hosts.begin(), hosts.end(),
+                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
   ordered_json repeated = ordered_json::array();
   for (const auto& [host, names] : hosts)
     repeated.push_back({{"host", host}, {"count", names.size()}, {"bundles", names}});
@@ -120,9 +120,9 @@ std::string csv_cell(const std::string& text) {
 
 std::string summary_csv(const std::string& document) {
   static constexpr const char* kColumns[] = {
-      "name",  "status", "action",   "symptom", "targets", "precision", "confidence", "restart",
-      "class", "component", "job",   "job_id",  "start",   "end",       "hosts",      "gpus",
-      "complete", "gate",   "reason", "summary", "report",  "source"};
+      "name",     "status",    "action", "symptom", "targets", "precision", "confidence", "restart",
+      "class",    "component", "job",    "job_id",  "start",   "end",       "hosts",      "gpus",
+      "complete", "gate",      "reason", "summary", "report",  "source"};
   std::string out = fmt::format("{}\r\n", fmt::join(kColumns, ","));
   const auto d = nlohmann::json::parse(document, nullptr, false);
   if (!d.is_object() || !d.contains("entries")) return out;

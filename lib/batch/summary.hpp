@@ -1,4 +1,5 @@
-// The summary of a batch: a document (schemas/batch-v1.json) that index, CSV and terminal are made from.
+// The summary of a batch: a document (schemas/batch-v1.json) that index, CSV and terminal are made
+// from.
 #pragma once
 
 #include <string>

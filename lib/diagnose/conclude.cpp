@@ -99,8 +99,13 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved, std::
   const auto& [facts, topology] = resolved;
   decide::Case incident = case_of(resolved);
   incident.findings = std::move(findings);
-  if (!history.empty()) CULPRIT_CHECK(check_history(history, db, facts, decide::decide(incident).start));
-  incident.history = history_of(db, facts, history);
+  std::vector<PastIncident> earlier;
+  if (!history.empty()) {
+    const auto start = decide::decide(incident).start;
+    earlier = relevant_history(history, db, facts, start);
+    CULPRIT_CHECK(check_history(earlier, db, facts, start));
+  }
+  incident.history = history_of(db, facts, earlier);
 
   report::Incident out;
   out.verdict = decide::decide(incident);

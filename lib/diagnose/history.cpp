@@ -11,6 +11,7 @@
 #include "ingest/logs/manifest.hpp"
 #include "line/timestamp.hpp"
 #include "model/json.hpp"
+#include "store/fleet.hpp"
 
 namespace culprit::diagnose {
 
@@ -90,6 +91,45 @@ std::optional<std::int64_t> furthest_of(const store::Database& db) {
 
 }  // namespace
 
+namespace {
+
+// What a fleet remembers of its jobs. Incidents without a job or a time cannot be told to be earlier ones of this job.
+Result<> add_fleet(const std::string& path, std::vector<PastIncident>& out) {
+  CULPRIT_TRY(record, store::read_fleet(path));
+  for (const FleetIncident& i : record.incidents) {
+    if (i.job.empty() || !i.start) continue;
+    Verdict v;
+    v.action = term_named<Action>(i.action).value_or(Action::investigate);
+    v.symptom = term_named<Symptom>(i.symptom).value_or(Symptom::none);
+    std::vector<Subject> subjects;
+    for (const FleetTarget& t : i.targets)
+      if (const auto kind = term_named<SubjectKind>(t.kind)) {
+        subjects.push_back({*kind, t.id});
+        v.targets.push_back({subjects.back(), t.confidence, {"ground"}});
+      }
+    Finding ground;
+    ground.id = "ground";
+    ground.event_class = i.event_class;
+    PastIncident past;
+    past.path = path;
+    past.job = i.job;
+    past.sources = i.source + "\n";
+    past.from_fleet = true;
+    past.failure.name = "the incident " + i.name;
+    past.failure.start = i.start;
+    past.failure.end = i.end;
+    past.failure.ended_well = v.action == Action::none;
+    if (!past.failure.ended_well) past.failure.roots.push_back(decide::root_of(v, {ground}));
+    past.failure.answers = decide::answer_of(v.action, subjects);
+    for (Tried& t : past.failure.answers) t.advised = true;
+    past.failure.hosts = i.hosts;
+    out.push_back(std::move(past));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<PastIncident>> load_history(std::span<const std::string> databases) {
   std::vector<PastIncident> out;
   std::set<std::string> seen;
@@ -97,6 +137,10 @@ Result<std::vector<PastIncident>> load_history(std::span<const std::string> data
     std::error_code error;
     const auto whole = std::filesystem::weakly_canonical(path, error).string();
     if (!seen.insert(error ? path : whole).second) return usage_error("--history names this database twice").at({path, 0}).hint("each incident counts once");
+    if (store::is_fleet_database(path)) {
+      CULPRIT_CHECK(add_fleet(path, out));
+      continue;
+    }
     CULPRIT_TRY(db, store::Database::open(path, store::Access::read));
     const auto document = db.verdict();
     if (!document) return usage_error("this database has no verdict yet").at({path, 0}).hint("culprit classify -d " + path);
@@ -110,6 +154,17 @@ Result<std::vector<PastIncident>> load_history(std::span<const std::string> data
     past.failure = std::move(failure);
     past.failure.furthest = furthest_of(db);
     out.push_back(std::move(past));
+  }
+  return out;
+}
+
+std::vector<PastIncident> relevant_history(std::span<const PastIncident> past, const store::Database& db, const analyze::Facts& facts, std::optional<Nanoseconds> start) {
+  const std::string job = facts.manifest ? facts.manifest->job : "";
+  const std::string sources = db.meta("sources").value_or("");
+  std::vector<PastIncident> out;
+  for (const PastIncident& p : past) {
+    const bool earlier = start && p.failure.start && *p.failure.start < *start;
+    if (!p.from_fleet || (!job.empty() && p.job == job && p.sources != sources && earlier)) out.push_back(p);
   }
   return out;
 }

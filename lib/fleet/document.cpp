@@ -27,7 +27,9 @@ Json figure(double value) {
 }
 
 Json interval_of(const Interval& i) { return Json::array({figure(i.low), figure(i.high)}); }
-Json time_or_null(const std::optional<Nanoseconds>& t) { return t ? Json(iso_utc(*t)) : Json(nullptr); }
+Json time_or_null(const std::optional<Nanoseconds>& t) {
+  return t ? Json(iso_utc(*t)) : Json(nullptr);
+}
 Json maybe(const std::optional<double>& v) { return v ? figure(*v) : Json(nullptr); }
 
 // A count over an exposure, with the exact interval of the count.
@@ -43,7 +45,8 @@ Json mean_time(std::int64_t count, double exposure) {
   if (!(exposure > 0)) return nullptr;
   const Interval i = poisson_interval(count);
   return {{"days", count > 0 ? figure(exposure / static_cast<double>(count)) : Json(nullptr)},
-          {"interval", Json::array({figure(exposure / i.high), i.low > 0 ? figure(exposure / i.low) : Json(nullptr)})}};
+          {"interval", Json::array({figure(exposure / i.high),
+                                    i.low > 0 ? figure(exposure / i.low) : Json(nullptr)})}};
 }
 
 Json share_of(std::int64_t k, std::int64_t n) {
@@ -60,7 +63,8 @@ struct Row {
 std::vector<Row> sorted(const std::map<std::string, std::int64_t>& counts) {
   std::vector<Row> out;
   for (const auto& [name, count] : counts) out.push_back({name, count});
-  std::stable_sort(out.begin(), out.end(), [](const Row& a, const Row& b) { return a.count > b.count; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Row& a, const Row& b) { return a.count > b.count; });
   return out;
 }
 
@@ -85,14 +89,18 @@ class Statistics {
 
   Json document() const {
     Json out{{"schema", "culprit.fleet/1"}};
-    out["watched"] = {{"from", time_or_null(watched_.from)}, {"to", time_or_null(watched_.to)},
-                      {"days", figure(watched_.days)},       {"machines", watched_.hosts},
+    out["watched"] = {{"from", time_or_null(watched_.from)},
+                      {"to", time_or_null(watched_.to)},
+                      {"days", figure(watched_.days)},
+                      {"machines", watched_.hosts},
                       {"gpus", watched_.gpus}};
     out["incidents"] = incidents_.size();
     out["failed"] = failed_;
-    out["undecided"] = std::count_if(incidents_.begin(), incidents_.end(), [](const FleetIncident* i) { return undecided(*i); });
+    out["undecided"] = std::count_if(incidents_.begin(), incidents_.end(),
+                                     [](const FleetIncident* i) { return undecided(*i); });
     out["events"] = events_.size();
-    out["episodes"] = std::count_if(failures_.begin(), failures_.end(), [](const Failure& f) { return !f.system.empty(); });
+    out["episodes"] = std::count_if(failures_.begin(), failures_.end(),
+                                    [](const Failure& f) { return !f.system.empty(); });
     out["machine_failures"] = failures_.size();
     out["rates"] = rates();
     out["symptoms"] = symptoms();
@@ -132,7 +140,8 @@ class Statistics {
   Json symptoms() const {
     std::map<std::string, std::int64_t> counts;
     for (const FleetIncident* i : incidents_)
-      if (failed(*i)) ++counts[i->symptom.empty() || i->symptom == "None" ? "not known" : i->symptom];
+      if (failed(*i))
+        ++counts[i->symptom.empty() || i->symptom == "None" ? "not known" : i->symptom];
     Json out = Json::array();
     for (const Row& row : sorted(counts)) {
       Json published = nullptr;
@@ -197,7 +206,8 @@ class Statistics {
 
   // As the other systems name them, event by event: these counts are theirs.
   Json event_classes() const {
-    std::map<std::tuple<std::string, std::string, std::string>, std::map<std::string, std::int64_t>> counts;
+    std::map<std::tuple<std::string, std::string, std::string>, std::map<std::string, std::int64_t>>
+        counts;
     for (const FleetEvent* e : events_)
       ++counts[{e->system, e->level, e->event_class}][e->description];
     Json out = Json::array();
@@ -228,7 +238,10 @@ class Statistics {
       ++known;
       soon += *i->ran_s < kEarly_s ? 1 : 0;
     }
-    return {{"known", known}, {"count", soon}, {"share", share_of(soon, known)}, {"published", kPublishedEarly}};
+    return {{"known", known},
+            {"count", soon},
+            {"share", share_of(soon, known)},
+            {"published", kPublishedEarly}};
   }
 
   // From the first failure to the end of the job: what detection took.
@@ -236,7 +249,8 @@ class Statistics {
     std::map<std::string, std::vector<Duration>> of_symptom;
     for (const FleetIncident* i : incidents_)
       if (failed(*i) && i->start && i->end && *i->end >= *i->start)
-        of_symptom[i->symptom.empty() || i->symptom == "None" ? "not known" : i->symptom].push_back({static_cast<double>(*i->end - *i->start) / 1e9, false});
+        of_symptom[i->symptom.empty() || i->symptom == "None" ? "not known" : i->symptom].push_back(
+            {static_cast<double>(*i->end - *i->start) / 1e9, false});
     Json out = Json::array();
     for (auto& [symptom, durations] : of_symptom) out.push_back(durations_of(symptom, durations));
     return out;
@@ -244,8 +258,12 @@ class Statistics {
 
   static Json durations_of(const std::string& name, const std::vector<Duration>& durations) {
     const DurationSummary s = summarise(durations);
-    return {{"name", name},           {"count", s.count},        {"open", s.open},
-            {"mean_s", figure(s.mean)}, {"median_s", maybe(s.median)}, {"p90_s", maybe(s.p90)},
+    return {{"name", name},
+            {"count", s.count},
+            {"open", s.open},
+            {"mean_s", figure(s.mean)},
+            {"median_s", maybe(s.median)},
+            {"p90_s", maybe(s.p90)},
             {"longest_s", figure(s.longest)}};
   }
 
@@ -258,17 +276,20 @@ class Statistics {
         if (t.part != "training") gpu_hours += t.seconds * static_cast<double>(i->gpus) / 3600;
       }
     Json rows = Json::array();
-    for (const auto& [part, seconds] : parts) rows.push_back({{"part", part}, {"hours", figure(seconds / 3600)}});
+    for (const auto& [part, seconds] : parts)
+      rows.push_back({{"part", part}, {"hours", figure(seconds / 3600)}});
     return {{"parts", rows}, {"unproductive_gpu_hours", figure(gpu_hours)}};
   }
 
   Json repair_times() const {
     std::map<std::string, std::vector<Duration>> of_class;
-    const bool ends = std::any_of(failures_.begin(), failures_.end(), [](const Failure& f) { return !f.system.empty() && f.end; });
+    const bool ends = std::any_of(failures_.begin(), failures_.end(),
+                                  [](const Failure& f) { return !f.system.empty() && f.end; });
     for (const Failure& f : failures_) {
       if (f.system.empty() || !f.start || !ends) continue;
       const Nanoseconds until = f.end.value_or(watched_.to.value_or(*f.start));
-      const Duration d{static_cast<double>(std::max<Nanoseconds>(0, until - *f.start)) / 1e9, !f.end};
+      const Duration d{static_cast<double>(std::max<Nanoseconds>(0, until - *f.start)) / 1e9,
+                       !f.end};
       of_class[f.what].push_back(d);
       of_class[""].push_back(d);
     }
@@ -282,9 +303,13 @@ class Statistics {
 
   Json down() const {
     const DownSummary d = machines_down(failures_, watched_);
-    return {{"mean", figure(d.mean)},         {"median", d.median},   {"p99", d.p99},
-            {"most", d.most},                 {"new_a_day", figure(d.mean_new)},
-            {"p99_new_a_day", d.p99_new},     {"most_new_a_day", d.most_new}};
+    return {{"mean", figure(d.mean)},
+            {"median", d.median},
+            {"p99", d.p99},
+            {"most", d.most},
+            {"new_a_day", figure(d.mean_new)},
+            {"p99_new_a_day", d.p99_new},
+            {"most_new_a_day", d.most_new}};
   }
 
   Json offending() const {
@@ -300,20 +325,25 @@ class Statistics {
           last = std::max(last, f.start);
         }
       Json of = Json::array();
-      for (const Row& row : sorted(what)) of.push_back({{"component", row.name}, {"count", row.count}});
-      rows.push_back({{"machine", o.host},
-                      {"count", o.count},
-                      {"rate_a_day", figure(o.rate)},
-                      {"interval", interval_of(o.interval)},
-                      {"times_fleet", r.mean > 0 ? figure(o.rate * (watched_.days > 0 ? watched_.days : 1) / r.mean) : Json(nullptr)},
-                      {"probability_twice", figure(o.twice)},
-                      {"by_chance", figure(o.by_chance)},
-                      {"beyond_chance", o.beyond_chance},
-                      {"components", of},
-                      {"last", time_or_null(last)}});
+      for (const Row& row : sorted(what))
+        of.push_back({{"component", row.name}, {"count", row.count}});
+      rows.push_back(
+          {{"machine", o.host},
+           {"count", o.count},
+           {"rate_a_day", figure(o.rate)},
+           {"interval", interval_of(o.interval)},
+           {"times_fleet", r.mean > 0
+                               ? figure(o.rate * (watched_.days > 0 ? watched_.days : 1) / r.mean)
+                               : Json(nullptr)},
+           {"probability_twice", figure(o.twice)},
+           {"by_chance", figure(o.by_chance)},
+           {"beyond_chance", o.beyond_chance},
+           {"components", of},
+           {"last", time_or_null(last)}});
     }
     for (const CountRow& c : r.counts)
-      counts.push_back({{"failures", c.count}, {"machines", c.machines}, {"expected", figure(c.expected)}});
+      counts.push_back(
+          {{"failures", c.count}, {"machines", c.machines}, {"expected", figure(c.expected)}});
     return {{"mean", figure(r.mean)},
             {"dispersion", figure(r.dispersion)},
             {"beyond_chance", r.beyond},
@@ -328,23 +358,28 @@ class Statistics {
     std::map<std::pair<std::string, std::string>, std::set<std::string>> named;
     for (const FleetIncident* i : incidents_)
       for (const FleetTarget& t : i->targets)
-        if (t.blamed && (t.kind == "gpu" || t.kind == "nic" || t.kind == "switch" || t.kind == "link" || t.kind == "storage"))
+        if (t.blamed && (t.kind == "gpu" || t.kind == "nic" || t.kind == "switch" ||
+                         t.kind == "link" || t.kind == "storage"))
           named[{t.kind, t.id}].insert(i->id);
     for (const Failure& f : failures_)
       if (!f.system.empty() && !f.device.empty())
         named[{"part", f.host + "/" + f.device}].insert(std::to_string(f.start.value_or(0)));
     Json out = Json::array();
     for (const auto& [key, ids] : named)
-      if (ids.size() > 1) out.push_back({{"kind", key.first}, {"id", key.second}, {"count", ids.size()}});
-    std::stable_sort(out.begin(), out.end(), [](const Json& a, const Json& b) { return a["count"] > b["count"]; });
-    if (out.size() > params_.machines) out.erase(out.begin() + static_cast<std::ptrdiff_t>(params_.machines), out.end());
+      if (ids.size() > 1)
+        out.push_back({{"kind", key.first}, {"id", key.second}, {"count", ids.size()}});
+    std::stable_sort(out.begin(), out.end(),
+                     [](const Json& a, const Json& b) { return a["count"] > b["count"]; });
+    if (out.size() > params_.machines)
+      out.erase(out.begin() + static_cast<std::ptrdiff_t>(params_.machines), out.end());
     return out;
   }
 
   Json shared() const {
     // The last word about a machine counts; incidents in order of time.
     std::vector<const FleetIncident*> order = incidents_;
-    std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->start < b->start; });
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto* a, const auto* b) { return a->start < b->start; });
     std::map<std::string, std::map<std::string, std::string>> values;
     for (const FleetIncident* i : order)
       for (const FleetAttribute& a : i->attributes)
@@ -353,9 +388,12 @@ class Statistics {
     for (const GroupRow& g : groups(values, of_host_)) {
       if (out.size() >= params_.machines) break;
       if (g.failing == 0) continue;
-      out.push_back({{"name", g.name},         {"value", g.value},
-                     {"machines", g.hosts},    {"failing", g.failing},
-                     {"failures", g.failures}, {"expected", figure(g.expected)},
+      out.push_back({{"name", g.name},
+                     {"value", g.value},
+                     {"machines", g.hosts},
+                     {"failing", g.failing},
+                     {"failures", g.failures},
+                     {"expected", figure(g.expected)},
                      {"chance", figure(g.chance)}});
     }
     return out;
@@ -364,8 +402,12 @@ class Statistics {
   Json in_batches() const {
     Json out = Json::array();
     for (const Burst& b : bursts(failures_, watched_, params_.bursts))
-      out.push_back({{"component", b.component}, {"from", iso_utc(b.from)},   {"to", iso_utc(b.to)},
-                     {"count", b.count},         {"machines", b.hosts},       {"expected", figure(b.expected)},
+      out.push_back({{"component", b.component},
+                     {"from", iso_utc(b.from)},
+                     {"to", iso_utc(b.to)},
+                     {"count", b.count},
+                     {"machines", b.hosts},
+                     {"expected", figure(b.expected)},
                      {"chance", figure(b.chance)}});
     return out;
   }
@@ -374,9 +416,12 @@ class Statistics {
     Json out = Json::array();
     for (const Returning& r : returning(failures_, record_.events, params_.returns)) {
       if (out.size() >= params_.machines) break;
-      out.push_back({{"machine", r.host},          {"component", r.component},
-                     {"failures", r.failures},     {"first", iso_utc(r.first)},
-                     {"last", iso_utc(r.last)},    {"advice", r.repair ? "repair" : "reboot"}});
+      out.push_back({{"machine", r.host},
+                     {"component", r.component},
+                     {"failures", r.failures},
+                     {"first", iso_utc(r.first)},
+                     {"last", iso_utc(r.last)},
+                     {"advice", r.repair ? "repair" : "reboot"}});
     }
     return out;
   }
@@ -394,11 +439,13 @@ class Statistics {
       if (failed(*i)) see(i->start, component_of(*i));
     for (const Failure& f : failures_)
       if (!f.system.empty()) see(f.start, f.component);
-    const auto last = std::min<std::size_t>(kMostWeeks, static_cast<std::size_t>(watched_.days / 7) + 1);
+    const auto last =
+        std::min<std::size_t>(kMostWeeks, static_cast<std::size_t>(watched_.days / 7) + 1);
     for (std::size_t week = 0; week < last; ++week) {
       Json counts = Json::object();
       for (const auto& [what, count] : rows[week]) counts[what] = count;
-      out.push_back({{"from", iso_utc(*watched_.from + static_cast<Nanoseconds>(week) * kWeek)}, {"counts", counts}});
+      out.push_back({{"from", iso_utc(*watched_.from + static_cast<Nanoseconds>(week) * kWeek)},
+                     {"counts", counts}});
     }
     return out;
   }
@@ -417,7 +464,8 @@ class Statistics {
 }   // namespace
 
 std::string document(const FleetRecord& record, const DocumentParams& params) {
-  return Statistics(record, params).document().dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return Statistics(record, params).document().dump(2, ' ', false, Json::error_handler_t::replace) +
+         "\n";
 }
 
 MachineRate machine_rate(const FleetRecord& record, const FailureParams& params) {

@@ -1,4 +1,5 @@
-// The statistics of a fleet as a document (schemas/fleet-v1.json), which every format is printed from.
+// The statistics of a fleet as a document (schemas/fleet-v1.json), which every format is printed
+// from.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ struct DocumentParams {
   OffenderParams offenders;
   BurstParams bursts;
   ReturnParams returns;
-  std::size_t machines = 50;      // of lists; all beyond are counted
+  std::size_t machines = 50;   // of lists; all beyond are counted
 };
 
 std::string document(const FleetRecord& record, const DocumentParams& params = {});
@@ -24,7 +25,7 @@ std::string document(const FleetRecord& record, const DocumentParams& params = {
 struct MachineRate {
   std::int64_t failures = 0, machines = 0;
   double days = 0, rate = 0;
-  Interval interval;              // 95 %
+  Interval interval;   // 95 %
 };
 MachineRate machine_rate(const FleetRecord& record, const FailureParams& params = {});
 

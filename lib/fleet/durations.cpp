@@ -23,7 +23,8 @@ std::int64_t quantile(const std::map<std::int64_t, double>& weights, double p) {
 void by_day(const std::vector<Failure>& failures, const Watched& watched, DownSummary& out) {
   std::map<std::int64_t, std::set<std::string>> days;
   for (const Failure& f : failures)
-    if (f.start && *f.start >= *watched.from) days[(*f.start - *watched.from) / kDay].insert(f.host);
+    if (f.start && *f.start >= *watched.from)
+      days[(*f.start - *watched.from) / kDay].insert(f.host);
   out.days = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(watched.days)));
   std::map<std::int64_t, double> counts;
   std::int64_t sum = 0;
@@ -33,7 +34,8 @@ void by_day(const std::vector<Failure>& failures, const Watched& watched, DownSu
     sum += n;
     out.most_new = std::max(out.most_new, n);
   }
-  counts[0] += static_cast<double>(std::max<std::int64_t>(0, out.days - static_cast<std::int64_t>(days.size())));
+  counts[0] += static_cast<double>(
+      std::max<std::int64_t>(0, out.days - static_cast<std::int64_t>(days.size())));
   out.mean_new = static_cast<double>(sum) / static_cast<double>(out.days);
   out.p99_new = quantile(counts, 0.99);
 }
@@ -71,7 +73,8 @@ DownSummary machines_down(const std::vector<Failure>& failures, const Watched& w
   // A machine with two failures at a time is down once: intervals of a machine are joined first.
   std::map<std::string, std::vector<std::pair<Nanoseconds, Nanoseconds>>> of_host;
   for (const Failure& f : failures) {
-    if (!f.start || f.system.empty()) continue;   // a verdict does not tell when the machine came back
+    if (!f.start || f.system.empty())
+      continue;   // a verdict does not tell when the machine came back
     const Nanoseconds begin = std::max(*f.start, *watched.from);
     const Nanoseconds end = std::min(f.end.value_or(*watched.to), *watched.to);
     if (end > begin) of_host[f.host].emplace_back(begin, end);

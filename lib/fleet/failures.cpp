@@ -32,21 +32,24 @@ void episodes(const FleetRecord& record, const FailureParams& params, std::vecto
       const auto until = std::max(before.end.value_or(*e.start), before.start.value_or(*e.start));
       if (before.start && *e.start - until <= params.episode_gap) {
         ++before.events;
-        if (!e.end) before.end.reset();
-        else if (before.end) before.end = std::max(*before.end, *e.end);
+        if (!e.end)
+          before.end.reset();
+        else if (before.end)
+          before.end = std::max(*before.end, *e.end);
         continue;
       }
     }
     last[key] = out.size();
-    out.push_back({e.host, e.device, std::string(component_group(e.event_class, "")),
-                   e.event_class, e.system, e.start, e.end});
+    out.push_back({e.host, e.device, std::string(component_group(e.event_class, "")), e.event_class,
+                   e.system, e.start, e.end});
   }
 }
 
 }   // namespace
 
 bool undecided(const FleetIncident& i) {
-  return i.action == "investigate" && i.targets.empty() && (i.symptom.empty() || i.symptom == "None");
+  return i.action == "investigate" && i.targets.empty() &&
+         (i.symptom.empty() || i.symptom == "None");
 }
 
 bool failed(const FleetIncident& i) { return i.action != "none" && !undecided(i); }
@@ -71,7 +74,8 @@ Watched watched(const FleetRecord& record, const FailureParams& params) {
     if (i.end && inside(i.end, params)) widen(w, i.end);
     hosts.insert(i.hosts.begin(), i.hosts.end());
     const auto n = static_cast<std::int64_t>(i.hosts.size());
-    if (n > 0 && i.gpus >= n && i.gpus % n == 0) ++per_host[i.gpus / n];   // otherwise machines are missing
+    if (n > 0 && i.gpus >= n && i.gpus % n == 0)
+      ++per_host[i.gpus / n];   // otherwise machines are missing
   }
   for (const FleetEvent& e : record.events) {
     if (!inside(e.start, params)) continue;
@@ -96,10 +100,15 @@ Watched watched(const FleetRecord& record, const FailureParams& params) {
   if (!params.hosts && !known)
     w.notes.push_back(fmt::format(
         "{} machines are taken for the fleet, those that {}; --hosts N says how many there are",
-        seen, quiet ? "were seen (a machine without an event leaves no trace)" : "the bundles name"));
+        seen,
+        quiet ? "were seen (a machine without an event leaves no trace)" : "the bundles name"));
   if (!params.from || !params.to)
-    w.notes.push_back("the time watched is taken to run from the first record to the last; --from and --to say it");
-  const auto usual = std::max_element(per_host.begin(), per_host.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    w.notes.push_back(
+        "the time watched is taken to run from the first record to the last; --from and --to say "
+        "it");
+  const auto usual =
+      std::max_element(per_host.begin(), per_host.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   if (!gpus && usual != per_host.end()) gpus = usual->first;
   w.gpus = w.hosts * gpus.value_or(0);
   return w;
@@ -138,7 +147,8 @@ std::vector<Failure> failures(const FleetRecord& record, const FailureParams& pa
   for (std::size_t i = 0; i < out.size(); ++i)
     if (same.count(i) == 0) own.push_back(std::move(out[i]));
   std::sort(own.begin(), own.end(), [](const Failure& a, const Failure& b) {
-    return std::tie(a.start, a.host, a.what, a.device) < std::tie(b.start, b.host, b.what, b.device);
+    return std::tie(a.start, a.host, a.what, a.device) <
+           std::tie(b.start, b.host, b.what, b.device);
   });
   return own;
 }

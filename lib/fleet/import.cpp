@@ -18,53 +18,110 @@ struct Name {
 
 // The first of a field that a table has is taken.
 constexpr Name kNames[] = {
-    {"host", Field::host},          {"hostname", Field::host},     {"node", Field::host},
-    {"nodeid", Field::host},        {"nodename", Field::host},     {"machine", Field::host},
-    {"machineid", Field::host},     {"server", Field::host},       {"serverid", Field::host},
-    {"instance", Field::host},      {"labelsinstance", Field::host},
-    {"device", Field::device},      {"gpu", Field::device},        {"gpuid", Field::device},
-    {"gpuuuid", Field::device},     {"gpuserial", Field::device},  {"serial", Field::device},
-    {"serialnumber", Field::device}, {"nic", Field::device},       {"port", Field::device},
+    {"host", Field::host},
+    {"hostname", Field::host},
+    {"node", Field::host},
+    {"nodeid", Field::host},
+    {"nodename", Field::host},
+    {"machine", Field::host},
+    {"machineid", Field::host},
+    {"server", Field::host},
+    {"serverid", Field::host},
+    {"instance", Field::host},
+    {"labelsinstance", Field::host},
+    {"device", Field::device},
+    {"gpu", Field::device},
+    {"gpuid", Field::device},
+    {"gpuuuid", Field::device},
+    {"gpuserial", Field::device},
+    {"serial", Field::device},
+    {"serialnumber", Field::device},
+    {"nic", Field::device},
+    {"port", Field::device},
     {"part", Field::device},
-    {"start", Field::start},        {"starttime", Field::start},   {"startsat", Field::start},
-    {"begin", Field::start},        {"began", Field::start},       {"opened", Field::start},
-    {"openedat", Field::start},     {"faultstart", Field::start},  {"createdat", Field::start},
-    {"created", Field::start},      {"from", Field::start},
-    {"end", Field::end},            {"endtime", Field::end},       {"endsat", Field::end},
-    {"ended", Field::end},          {"closed", Field::end},        {"closedat", Field::end},
-    {"resolved", Field::end},       {"resolvedat", Field::end},    {"cleared", Field::end},
-    {"faultend", Field::end},       {"to", Field::end},
-    {"duration", Field::duration},  {"durations", Field::duration}, {"durationseconds", Field::duration},
-    {"time", Field::time},          {"timestamp", Field::time},    {"eventtime", Field::time},
-    {"ts", Field::time},            {"date", Field::time},         {"when", Field::time},
-    {"eventtype", Field::kind},     {"kind", Field::kind},         {"event", Field::kind},
-    {"status", Field::kind},        {"state", Field::kind},        {"action", Field::kind},
-    {"level", Field::level},        {"severity", Field::level},    {"faulttypelevel", Field::level},
+    {"start", Field::start},
+    {"starttime", Field::start},
+    {"startsat", Field::start},
+    {"begin", Field::start},
+    {"began", Field::start},
+    {"opened", Field::start},
+    {"openedat", Field::start},
+    {"faultstart", Field::start},
+    {"createdat", Field::start},
+    {"created", Field::start},
+    {"from", Field::start},
+    {"end", Field::end},
+    {"endtime", Field::end},
+    {"endsat", Field::end},
+    {"ended", Field::end},
+    {"closed", Field::end},
+    {"closedat", Field::end},
+    {"resolved", Field::end},
+    {"resolvedat", Field::end},
+    {"cleared", Field::end},
+    {"faultend", Field::end},
+    {"to", Field::end},
+    {"duration", Field::duration},
+    {"durations", Field::duration},
+    {"durationseconds", Field::duration},
+    {"time", Field::time},
+    {"timestamp", Field::time},
+    {"eventtime", Field::time},
+    {"ts", Field::time},
+    {"date", Field::time},
+    {"when", Field::time},
+    {"eventtype", Field::kind},
+    {"kind", Field::kind},
+    {"event", Field::kind},
+    {"status", Field::kind},
+    {"state", Field::kind},
+    {"action", Field::kind},
+    {"level", Field::level},
+    {"severity", Field::level},
+    {"faulttypelevel", Field::level},
     {"labelsseverity", Field::level},
-    {"class", Field::event_class},  {"faulttypeclass", Field::event_class}, {"faultclass", Field::event_class},
-    {"faulttype", Field::event_class}, {"component", Field::event_class}, {"category", Field::event_class},
-    {"type", Field::event_class},   {"errortype", Field::event_class}, {"alertname", Field::event_class},
-    {"labelsalertname", Field::event_class}, {"reason", Field::event_class}, {"error", Field::event_class},
-    {"desc", Field::description},   {"description", Field::description}, {"faulttypedesc", Field::description},
-    {"message", Field::description}, {"detail", Field::description}, {"details", Field::description},
-    {"summary", Field::description}, {"annotationssummary", Field::description},
+    {"class", Field::event_class},
+    {"faulttypeclass", Field::event_class},
+    {"faultclass", Field::event_class},
+    {"faulttype", Field::event_class},
+    {"component", Field::event_class},
+    {"category", Field::event_class},
+    {"type", Field::event_class},
+    {"errortype", Field::event_class},
+    {"alertname", Field::event_class},
+    {"labelsalertname", Field::event_class},
+    {"reason", Field::event_class},
+    {"error", Field::event_class},
+    {"desc", Field::description},
+    {"description", Field::description},
+    {"faulttypedesc", Field::description},
+    {"message", Field::description},
+    {"detail", Field::description},
+    {"details", Field::description},
+    {"summary", Field::description},
+    {"annotationssummary", Field::description},
 };
 
 constexpr std::pair<std::string_view, Field> kFields[] = {
-    {"host", Field::host},   {"device", Field::device}, {"time", Field::time},   {"start", Field::start},
-    {"end", Field::end},     {"duration", Field::duration}, {"kind", Field::kind}, {"level", Field::level},
+    {"host", Field::host},         {"device", Field::device},
+    {"time", Field::time},         {"start", Field::start},
+    {"end", Field::end},           {"duration", Field::duration},
+    {"kind", Field::kind},         {"level", Field::level},
     {"class", Field::event_class}, {"description", Field::description}};
 
-constexpr std::string_view kEnds[] = {"end", "ended", "faultend", "failureend", "resolved", "closed", "cleared",
-                                      "recovered", "ok", "up", "inactive", "close", "recovery", "stop"};
+constexpr std::string_view kEnds[] = {"end",      "ended",   "faultend",  "failureend", "resolved",
+                                      "closed",   "cleared", "recovered", "ok",         "up",
+                                      "inactive", "close",   "recovery",  "stop"};
 constexpr std::string_view kRepairs[] = {"repair", "repaired", "replaced", "rma", "replacement"};
 constexpr std::string_view kReboots[] = {"reboot", "rebooted", "restart", "reset", "powercycle"};
 
 std::string folded(std::string_view name) {
   std::string out;
   for (const char c : name) {
-    if (c >= 'A' && c <= 'Z') out += static_cast<char>(c - 'A' + 'a');
-    else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) out += c;
+    if (c >= 'A' && c <= 'Z')
+      out += static_cast<char>(c - 'A' + 'a');
+    else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+      out += c;
   }
   return out;
 }
@@ -77,7 +134,8 @@ bool one_of(const std::string& word, const std::string_view (&words)[N]) {
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
   return value;
 }
 
@@ -105,8 +163,10 @@ class Import {
     for (std::size_t row = 0; row < table_.rows; ++row) {
       FleetEvent e;
       bool ends = false;
-      if (const std::string why = read(row, e, ends); !why.empty()) out_.rejects.emplace_back(row + 1, why);
-      else lines.push_back({row, std::move(e), ends});
+      if (const std::string why = read(row, e, ends); !why.empty())
+        out_.rejects.emplace_back(row + 1, why);
+      else
+        lines.push_back({row, std::move(e), ends});
     }
     // An end that comes before its beginning in the file is no less its end.
     std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
@@ -114,8 +174,9 @@ class Import {
     });
     std::map<std::string, std::deque<std::size_t>> open;
     for (Line& line : lines) {
-      const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}", line.event.kind, line.event.host, line.event.device,
-                                          line.event.event_class, line.event.description);
+      const std::string key =
+          fmt::format("{}\n{}\n{}\n{}\n{}", line.event.kind, line.event.host, line.event.device,
+                      line.event.event_class, line.event.description);
       if (line.ends) {
         auto& waiting = open[key];
         if (waiting.empty()) {
@@ -148,25 +209,33 @@ class Import {
         }
     }
     for (const auto& [field, column] : params_.columns) {
-      const auto known = std::find_if(std::begin(kFields), std::end(kFields), [&](const auto& f) { return f.first == field; });
+      const auto known = std::find_if(std::begin(kFields), std::end(kFields),
+                                      [&](const auto& f) { return f.first == field; });
       if (known == std::end(kFields))
-        return usage_error(fmt::format("--column knows no '{}'", field)).hint("host, device, time, start, end, duration, kind, level, class, description");
+        return usage_error(fmt::format("--column knows no '{}'", field))
+            .hint("host, device, time, start, end, duration, kind, level, class, description");
       const auto at = std::find(table_.columns.begin(), table_.columns.end(), column);
       if (at == table_.columns.end())
-        return usage_error(fmt::format("the table has no column '{}'", column)).hint(fmt::format("it has {}", fmt::join(table_.columns, ", ")));
+        return usage_error(fmt::format("the table has no column '{}'", column))
+            .hint(fmt::format("it has {}", fmt::join(table_.columns, ", ")));
       column_[known->second] = static_cast<std::size_t>(at - table_.columns.begin());
     }
     if (column_.count(Field::start) == 0 && column_.count(Field::time) > 0) {
       column_[Field::start] = column_[Field::time];
     }
     if (column_.count(Field::host) == 0 || column_.count(Field::start) == 0)
-      return usage_error(column_.count(Field::host) == 0 ? "no column names the machine" : "no column is the time")
+      return usage_error(column_.count(Field::host) == 0 ? "no column names the machine"
+                                                         : "no column is the time")
           .at({params_.file, 0})
-          .hint(fmt::format("--column {} says which; the table has {}", column_.count(Field::host) == 0 ? "host=NAME" : "time=NAME", fmt::join(table_.columns, ", ")));
+          .hint(fmt::format("--column {} says which; the table has {}",
+                            column_.count(Field::host) == 0 ? "host=NAME" : "time=NAME",
+                            fmt::join(table_.columns, ", ")));
     column_.erase(Field::time);
     for (const auto& [name, field] : kFields)
-      if (const auto it = column_.find(field); it != column_.end()) out_.columns[std::string(name)] = table_.columns[it->second];
-    for (std::size_t row = 0; row < table_.rows && !paired_; ++row) paired_ = one_of(folded(cell(Field::kind, row)), kEnds);
+      if (const auto it = column_.find(field); it != column_.end())
+        out_.columns[std::string(name)] = table_.columns[it->second];
+    for (std::size_t row = 0; row < table_.rows && !paired_; ++row)
+      paired_ = one_of(folded(cell(Field::kind, row)), kEnds);
     return {};
   }
 
@@ -186,7 +255,8 @@ class Import {
     const double ns = *number * unit * 1e9 + static_cast<double>(params_.epoch.value_or(0));
     if (!(std::abs(ns) < 9e18)) return std::nullopt;
     // Whole microseconds: what a decimal fraction of days cannot tell apart would only look exact.
-    return static_cast<Nanoseconds>(std::llround(*number * unit * 1e6)) * 1000 + params_.epoch.value_or(0);
+    return static_cast<Nanoseconds>(std::llround(*number * unit * 1e6)) * 1000 +
+           params_.epoch.value_or(0);
   }
 
   // Why the row is none; "".
@@ -208,7 +278,8 @@ class Import {
       if (!e.end) return "not a time: " + end.substr(0, 40);
     } else if (const std::string d = cell(Field::duration, row); !d.empty()) {
       const auto seconds = number_of(d);
-      if (!seconds || *seconds < 0 || *seconds > 1e10) return "not a duration in seconds: " + d.substr(0, 40);
+      if (!seconds || *seconds < 0 || *seconds > 1e10)
+        return "not a duration in seconds: " + d.substr(0, 40);
       e.end = *e.start + static_cast<Nanoseconds>(*seconds * 1e9);
     }
     // Alertmanager writes the year 1 for "not yet".
@@ -227,8 +298,9 @@ class Import {
   void identify() {
     std::map<std::string, int> seen;
     for (FleetEvent& e : out_.events) {
-      const std::string text = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", e.system, e.kind, e.host, e.device, e.level,
-                                           e.event_class, e.description, e.start.value_or(0));
+      const std::string text =
+          fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", e.system, e.kind, e.host, e.device, e.level,
+                      e.event_class, e.description, e.start.value_or(0));
       const int again = seen[text]++;
       e.id = fmt::format("{:016x}{:016x}", hash(text), hash(fmt::format("{}\n{}", again, text)));
     }
@@ -238,7 +310,7 @@ class Import {
   const ImportParams& params_;
   std::optional<Nanoseconds> (*parse_time_)(std::string_view);
   std::map<Field, std::size_t> column_;
-  bool paired_ = false;     // some rows end what others began
+  bool paired_ = false;   // some rows end what others began
   Imported out_;
 };
 

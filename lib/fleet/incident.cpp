@@ -41,8 +41,8 @@ json time_or_null(const std::optional<Nanoseconds>& t) {
 
 // The verdict asks somebody to act on what it names; otherwise its targets are where to look.
 bool acts(const std::string& action, const std::string& precision) {
-  return precision == "exact" && (action == "isolate" || action == "offline" ||
-                                  action == "repair" || action == "mitigate");
+  return precision == "exact" &&
+         (action == "isolate" || action == "offline" || action == "repair" || action == "mitigate");
 }
 
 class Hosts {

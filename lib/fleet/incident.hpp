@@ -11,14 +11,16 @@
 
 namespace culprit::fleet {
 
-// component_of: the component of a class of events, as the rules have it. Nothing when the document is no such report. Name,
-// source, job and attributes stand in no report: the caller adds them. job_start: of the last attempt, where it is known.
+// component_of: the component of a class of events, as the rules have it. Nothing when the document
+// is no such report. Name, source, job and attributes stand in no report: the caller adds them.
+// job_start: of the last attempt, where it is known.
 std::optional<FleetIncident> incident_of(
     const nlohmann::json& document,
     const std::function<std::string(const std::string& event_class)>& component_of,
     std::optional<Nanoseconds> job_start);
 
-// As JSON and back, for the record that `batch` keeps beside each report. Anything may be missing of what comes back.
+// As JSON and back, for the record that `batch` keeps beside each report. Anything may be missing
+// of what comes back.
 nlohmann::ordered_json to_json(const FleetIncident& incident);
 std::optional<FleetIncident> from_json(const nlohmann::json& value);
 

@@ -8,7 +8,8 @@ namespace culprit::fleet {
 
 namespace {
 
-constexpr double kAlike = 1e6;   // shape of the prior when the counts differ no more than chance has them differ
+constexpr double kAlike =
+    1e6;   // shape of the prior when the counts differ no more than chance has them differ
 
 void fit(OffenderReport& out, const std::map<std::string, std::int64_t>& counts, double machines,
          double days) {
@@ -36,8 +37,8 @@ void histogram(OffenderReport& out, const std::map<std::string, std::int64_t>& c
   rows[0] = machines - named;
   const std::int64_t most = std::min<std::int64_t>(rows.rbegin()->first, 1000);
   for (std::int64_t k = 0; k <= most; ++k) {
-    const double expected = static_cast<double>(machines) *
-                            (poisson_tail(k, out.mean) - poisson_tail(k + 1, out.mean));
+    const double expected =
+        static_cast<double>(machines) * (poisson_tail(k, out.mean) - poisson_tail(k + 1, out.mean));
     out.counts.push_back({k, rows.count(k) > 0 ? rows[k] : 0, expected});
   }
 }
@@ -65,11 +66,13 @@ OffenderReport offenders(const std::map<std::string, std::int64_t>& counts, std:
   std::sort(out.machines.begin(), out.machines.end(), [](const Offender& a, const Offender& b) {
     return std::tie(b.count, a.host) < std::tie(a.count, b.host);
   });
-  // Step up: the largest number of machines at whose count chance gives no more than the allowed share of them.
+  // Step up: the largest number of machines at whose count chance gives no more than the allowed
+  // share of them.
   for (std::size_t i = 0; i < out.machines.size(); ++i) {
-    const bool last = i + 1 == out.machines.size() ||
-                      out.machines[i + 1].count != out.machines[i].count;
-    if (last && out.machines[i].by_chance <= params.false_discoveries * static_cast<double>(i + 1)) {
+    const bool last =
+        i + 1 == out.machines.size() || out.machines[i + 1].count != out.machines[i].count;
+    if (last &&
+        out.machines[i].by_chance <= params.false_discoveries * static_cast<double>(i + 1)) {
       out.beyond = static_cast<std::int64_t>(i + 1);
       out.expected_beyond = out.machines[i].by_chance;
     }
@@ -92,8 +95,7 @@ std::vector<Burst> bursts(std::span<const Failure> failures, const Watched& watc
   std::map<std::string, std::map<std::size_t, Bin>> of_class;
   for (const Failure& f : failures) {
     if (!f.start || *f.start < *watched.from) continue;
-    const auto at =
-        static_cast<std::size_t>(static_cast<double>(*f.start - *watched.from) / width);
+    const auto at = static_cast<std::size_t>(static_cast<double>(*f.start - *watched.from) / width);
     if (at >= bins) continue;
     Bin& bin = of_class[f.component][at];
     ++bin.count;
@@ -109,8 +111,7 @@ std::vector<Burst> bursts(std::span<const Failure> failures, const Watched& watc
         const double shape = static_cast<double>(before) + 0.5;
         const double chance = predictive_tail(bin.count, shape, past, 1) * looks;
         if (chance <= params.level)
-          out.push_back({component,
-                         *watched.from + static_cast<Nanoseconds>(past * width),
+          out.push_back({component, *watched.from + static_cast<Nanoseconds>(past * width),
                          *watched.from + static_cast<Nanoseconds>((past + 1) * width), bin.count,
                          static_cast<std::int64_t>(bin.hosts.size()),
                          static_cast<double>(before) / past, chance});
@@ -145,8 +146,8 @@ std::vector<GroupRow> groups(
     for (auto& [value, row] : rows) {
       const double share = static_cast<double>(row.hosts) / static_cast<double>(hosts);
       row.expected = share * static_cast<double>(failing);
-      row.chance = std::min(1.0, binomial_tail(row.failing, failing, share) *
-                                     static_cast<double>(rows.size()));
+      row.chance = std::min(
+          1.0, binomial_tail(row.failing, failing, share) * static_cast<double>(rows.size()));
       out.push_back(row);
     }
   }

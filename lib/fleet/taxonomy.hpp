@@ -1,4 +1,5 @@
-// The classes in which published statistics count incidents, so that a fleet's own numbers can stand beside them.
+// The classes in which published statistics count incidents, so that a fleet's own numbers can
+// stand beside them.
 #pragma once
 
 #include <span>
@@ -9,18 +10,20 @@ namespace culprit::fleet {
 
 struct Share {
   std::string_view name;
-  double percent;       // of the publication
+  double percent;   // of the publication
   int count;
 };
 
-// ByteRobust table 1: 778,135 jobs of three months. Symptom -> explicit, implicit, manual; "none" where nothing failed.
+// ByteRobust table 1: 778,135 jobs of three months. Symptom -> explicit, implicit, manual; "none"
+// where nothing failed.
 std::span<const Share> published_symptoms();
 std::string_view category_of(std::string_view symptom);
 
-// FT-HSDP table 1: interruptions of a job on 32K GPUs. Our names for its components, and some that it has none of.
+// FT-HSDP table 1: interruptions of a job on 32K GPUs. Our names for its components, and some that
+// it has none of.
 std::span<const Share> published_components();
-// A rule's component and the symptom ("gpu memory", "nic port"), or another system's class ("Power Supply") -> one of the
-// names above, or nvlink, nic, power, cpu, remote storage, setup, other.
+// A rule's component and the symptom ("gpu memory", "nic port"), or another system's class ("Power
+// Supply") -> one of the names above, or nvlink, nic, power, cpu, remote storage, setup, other.
 std::string_view component_group(std::string_view component, std::string_view symptom);
 // True for components that are parts of a GPU.
 bool is_gpu(std::string_view group);
@@ -29,11 +32,12 @@ bool is_gpu(std::string_view group);
 std::string_view mechanism_of(std::string_view action, std::string_view symptom);
 struct Mechanism {
   std::string_view name;
-  double dense, moe;    // percent of ByteRobust's two jobs
+  double dense, moe;   // percent of ByteRobust's two jobs
 };
 std::span<const Mechanism> published_mechanisms();
 
-// 2.3 interruptions per 1,000 servers and day (FT-HSDP 2.2); 73 % of failed tasks fail in the first ten minutes (Aegis 6).
+// 2.3 interruptions per 1,000 servers and day (FT-HSDP 2.2); 73 % of failed tasks fail in the first
+// ten minutes (Aegis 6).
 inline constexpr double kPublishedRate = 2.3;
 inline constexpr double kPublishedEarly = 0.73;
 

@@ -46,11 +46,13 @@ std::string row_of(const json& row) {
   const std::string action = action_of(row), name = text(row, "name");
   const std::string word = action.empty() ? "not diagnosed" : action;
   const std::string report = text(row, "report");
-  std::string out = fmt::format("<tr data-kind=\"{}\"><th scope=\"row\" class=\"{}\">", escaped(word), name_class(name));
+  std::string out = fmt::format("<tr data-kind=\"{}\"><th scope=\"row\" class=\"{}\">",
+                                escaped(word), name_class(name));
   out += report.empty() ? escaped(name)
                         : fmt::format("<a href=\"{}\">{}</a>", escaped(report), escaped(name));
-  out += fmt::format("</th><td class=\"keep\" data-key=\"{}\"><span class=\"tag {}\">{}</span></td>",
-                     place_of(action), colour_of_action(action), escaped(word));
+  out +=
+      fmt::format("</th><td class=\"keep\" data-key=\"{}\"><span class=\"tag {}\">{}</span></td>",
+                  place_of(action), colour_of_action(action), escaped(word));
   if (action.empty()) {
     out += fmt::format("<td colspan=\"1\">{}</td><td></td><td class=\"n\" data-key=\"-1\"></td>",
                        html_text(row, "reason"));
@@ -58,10 +60,12 @@ std::string row_of(const json& row) {
     return out + "</tr>\n";
   }
   const std::string same = text(row, "same_contents_as");
-  out += "<td>" + who(row) +
-         (same.empty() ? "" : " <span class=\"soft\">(same contents as " + escaped(same) + ")</span>") +
-         (member(row, "complete") == false ? " <span class=\"soft\">(incomplete bundle)</span>" : "") +
-         "</td>";
+  out +=
+      "<td>" + who(row) +
+      (same.empty() ? ""
+                    : " <span class=\"soft\">(same contents as " + escaped(same) + ")</span>") +
+      (member(row, "complete") == false ? " <span class=\"soft\">(incomplete bundle)</span>" : "") +
+      "</td>";
   const std::string symptom = text(row, "symptom");
   out += "<td>" + (symptom == "None" ? "" : escaped(symptom)) + "</td>";
   const double sure = number(row, "confidence") * 100;
@@ -100,7 +104,8 @@ std::string table(const json& d) {
          "<table id=\"rows\" class=\"stack\"><thead><tr><th scope=\"col\">bundle</th>"
          "<th scope=\"col\">verdict</th><th scope=\"col\">what it names</th><th scope=\"col\">"
          "symptom</th><th scope=\"col\" class=\"n\">confidence</th><th scope=\"col\">first failure "
-         "(UTC)</th><th scope=\"col\">job</th><th scope=\"col\" class=\"n\">hosts</th></tr></thead>\n"
+         "(UTC)</th><th scope=\"col\">job</th><th scope=\"col\" "
+         "class=\"n\">hosts</th></tr></thead>\n"
          "<tbody>\n" +
          body + "</tbody></table></div>\n</section>\n";
 }
@@ -110,15 +115,19 @@ std::string repeated(const json& d) {
   std::size_t shown = 0;
   for (const json& row : list(d, "repeated_hosts")) {
     std::string names;
-    for (const json& name : list(row, "bundles")) names += (names.empty() ? "" : ", ") + escaped(visible_text(name));
+    for (const json& name : list(row, "bundles"))
+      names += (names.empty() ? "" : ", ") + escaped(visible_text(name));
     std::string& rows = ++shown <= kMostRepeated ? body : others;
-    rows += fmt::format("<tr><th scope=\"row\" class=\"{}\">{}</th><td class=\"n\">{}</td><td>{}</td></tr>\n",
-                        name_class(text(row, "host")), html_text(row, "host"), count(row, "count"), names);
+    rows += fmt::format(
+        "<tr><th scope=\"row\" class=\"{}\">{}</th><td class=\"n\">{}</td><td>{}</td></tr>\n",
+        name_class(text(row, "host")), html_text(row, "host"), count(row, "count"), names);
   }
   if (body.empty()) return "";
   const auto table = [](const std::string& rows) {
-    return "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Machines\"><table><thead><tr>"
-           "<th scope=\"col\">machine</th><th scope=\"col\" class=\"n\">incidents</th><th scope=\"col\">"
+    return "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
+           "aria-label=\"Machines\"><table><thead><tr>"
+           "<th scope=\"col\">machine</th><th scope=\"col\" class=\"n\">incidents</th><th "
+           "scope=\"col\">"
            "bundles</th></tr></thead><tbody>\n" +
            rows + "</tbody></table></div>\n";
   };
@@ -140,7 +149,8 @@ std::string left_out(const json& d) {
   if (files.size() > kMostLeftOut)
     body += fmt::format("<li>and {} more</li>\n", files.size() - kMostLeftOut);
   return html_section("left-out", "Files that are not bundles",
-                      "They lie beside the bundles and were not read.", "<ul>\n" + body + "</ul>\n");
+                      "They lie beside the bundles and were not read.",
+                      "<ul>\n" + body + "</ul>\n");
 }
 
 }   // namespace
@@ -153,8 +163,8 @@ std::string batch_index(const std::string& summary) {
   for (const std::string_view action : kOrder) {
     const auto n = action.empty() ? missing : count(actions, std::string(action).c_str());
     static constexpr std::pair<std::string_view, const char*> kColours[] = {
-        {"", "f-grey"},           {"isolate", "f-red"},     {"offline", "f-red"},
-        {"none", "f-green"},      {"investigate", "f-blue"}, {"reattempt", "f-violet"},
+        {"", "f-grey"},         {"isolate", "f-red"},      {"offline", "f-red"},
+        {"none", "f-green"},    {"investigate", "f-blue"}, {"reattempt", "f-violet"},
         {"mitigate", "f-shade"}};
     const auto it = std::find_if(std::begin(kColours), std::end(kColours),
                                  [&](const auto& c) { return c.first == action; });
@@ -165,11 +175,13 @@ std::string batch_index(const std::string& summary) {
   body += fmt::format("<h1>{} bundle{}</h1>\n", bundles, bundles == 1 ? "" : "s");
   body += html_bar("verdicts", "Verdicts", parts);
   if (missing > 0)
-    body += fmt::format("<p>{} could not be diagnosed: the reason stands in the table.</p>\n", missing);
+    body +=
+        fmt::format("<p>{} could not be diagnosed: the reason stands in the table.</p>\n", missing);
   body += repeated(d) + table(d) + left_out(d);
-  body += "</main>\n<footer><small>Written by culprit. Nothing here was loaded from elsewhere; "
-          "<code>summary.json</code>, <code>summary.csv</code> and <code>fleet.db</code> beside this "
-          "page hold the same.</small></footer>\n";
+  body +=
+      "</main>\n<footer><small>Written by culprit. Nothing here was loaded from elsewhere; "
+      "<code>summary.json</code>, <code>summary.csv</code> and <code>fleet.db</code> beside this "
+      "page hold the same.</small></footer>\n";
   return html_page(fmt::format("{} bundles", bundles), body, &kTableScript);
 }
 

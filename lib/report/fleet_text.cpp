@@ -32,8 +32,8 @@ std::string published(const json& value) {
 std::string shares(const json& rows) {
   std::string out;
   for (std::size_t i = 0; i < rows.size() && i < kMostRows; ++i)
-    out += fmt::format("  {:<26} {:>6}  {:<24} {}\n", text(rows[i], "name"), count(rows[i], "count"),
-                       with_interval(member(rows[i], "share"), true),
+    out += fmt::format("  {:<26} {:>6}  {:<24} {}\n", text(rows[i], "name"),
+                       count(rows[i], "count"), with_interval(member(rows[i], "share"), true),
                        published(member(rows[i], "published")));
   return out + rest(rows.size());
 }
@@ -75,13 +75,15 @@ std::string offenders(const json& d) {
     if (member(row, "beyond_chance") != true) continue;
     std::string what;
     for (const json& c : list(row, "components"))
-      what += fmt::format("{}{} {}", what.empty() ? "" : ", ", count(c, "count"), text(c, "component"));
+      what +=
+          fmt::format("{}{} {}", what.empty() ? "" : ", ", count(c, "count"), text(c, "component"));
     table += fmt::format("  {:<38} {:>4}  {:>5} x fleet  {:>9}  {}\n", text(row, "machine"),
                          count(row, "count"), short_number(number(row, "times_fleet")),
                          short_number(number(row, "by_chance")), what);
   }
   if (!table.empty())
-    out += fmt::format("  {:<38} {:>4}  {:>13}  {:>9}\n", "machine", "n", "rate", "by chance") + table;
+    out +=
+        fmt::format("  {:<38} {:>4}  {:>13}  {:>9}\n", "machine", "n", "rate", "by chance") + table;
   out += fmt::format("  failures of a machine: variance / mean {} (1: all machines are alike)\n",
                      short_number(number(o, "dispersion")));
   out += "    failures  machines  expected by chance\n";
@@ -103,8 +105,9 @@ std::string returning(const json& d) {
                        count(row, "failures"), text(row, "component"));
   }
   if (out.empty()) return "";
-  return heading("REBOOT OR REPAIR", "three reboots passed, and it failed again (Aegis, appendix B)") + out +
-         rest(shown);
+  return heading("REBOOT OR REPAIR",
+                 "three reboots passed, and it failed again (Aegis, appendix B)") +
+         out + rest(shown);
 }
 
 std::string groups(const json& d) {
@@ -112,8 +115,9 @@ std::string groups(const json& d) {
   for (const json& row : list(d, "groups")) {
     if (number(row, "chance") > 0.05) continue;
     out += fmt::format("  {:<16} {:<24} {} of its {} machines failed, {} expected (chance {})\n",
-                       text(row, "name"), text(row, "value"), count(row, "failing"), count(row, "machines"),
-                       short_number(number(row, "expected")), short_number(number(row, "chance")));
+                       text(row, "name"), text(row, "value"), count(row, "failing"),
+                       count(row, "machines"), short_number(number(row, "expected")),
+                       short_number(number(row, "chance")));
   }
   return out.empty() ? "" : heading("SHARED BY FAILING MACHINES") + out;
 }
@@ -136,22 +140,25 @@ std::string bursts(const json& d) {
                        text(rows[i], "component"), counted(count(rows[i], "count"), "failure"),
                        counted(count(rows[i], "machines"), "machine"),
                        short_number(number(rows[i], "expected")));
-  return out.empty() ? "" : heading("BATCHES", "weeks with more failures of a class than its own past explains") + out + rest(rows.size());
+  return out.empty() ? ""
+                     : heading("BATCHES",
+                               "weeks with more failures of a class than its own past explains") +
+                           out + rest(rows.size());
 }
 
 std::string durations(const json& rows, std::string_view title, std::string_view more) {
   if (rows.empty()) return "";
   std::string out = heading(title, more);
-  out += fmt::format("  {:<26} {:>5} {:>5} {:>10} {:>10} {:>10} {:>10}\n", "", "n", "open", "median", "mean",
-                     "90 %", "longest");
+  out += fmt::format("  {:<26} {:>5} {:>5} {:>10} {:>10} {:>10} {:>10}\n", "", "n", "open",
+                     "median", "mean", "90 %", "longest");
   const auto cell = [](const json& row, const char* key) {
     return member(row, key).is_number() ? seconds_of(number(row, key)) : std::string("-");
   };
   for (std::size_t i = 0; i < rows.size() && i < kMostRows; ++i)
     out += fmt::format("  {:<26} {:>5} {:>5} {:>10} {:>10} {:>10} {:>10}\n",
-                       text(rows[i], "name").empty() ? "all" : text(rows[i], "name"), count(rows[i], "count"),
-                       count(rows[i], "open"), cell(rows[i], "median_s"), cell(rows[i], "mean_s"),
-                       cell(rows[i], "p90_s"), cell(rows[i], "longest_s"));
+                       text(rows[i], "name").empty() ? "all" : text(rows[i], "name"),
+                       count(rows[i], "count"), count(rows[i], "open"), cell(rows[i], "median_s"),
+                       cell(rows[i], "mean_s"), cell(rows[i], "p90_s"), cell(rows[i], "longest_s"));
   return out + rest(rows.size());
 }
 
@@ -159,19 +166,26 @@ std::string classes(const json& d) {
   const json& rows = list(d, "event_classes");
   std::string out;
   for (std::size_t i = 0; i < rows.size() && i < kMostRows; ++i)
-    out += fmt::format("  {:<20} {:<26} {:>5}  {}\n", text(rows[i], "level"), text(rows[i], "class"),
-                       count(rows[i], "count"), with_interval(member(rows[i], "rate"), false));
-  return out.empty() ? "" : heading("EVENTS OF OTHER SYSTEMS", "as they name them; a day and 1,000 machines") + out + rest(rows.size());
+    out +=
+        fmt::format("  {:<20} {:<26} {:>5}  {}\n", text(rows[i], "level"), text(rows[i], "class"),
+                    count(rows[i], "count"), with_interval(member(rows[i], "rate"), false));
+  return out.empty()
+             ? ""
+             : heading("EVENTS OF OTHER SYSTEMS", "as they name them; a day and 1,000 machines") +
+                   out + rest(rows.size());
 }
 
 std::string down(const json& d) {
   const json& v = member(d, "down");
   std::string out = heading("MACHINES DOWN");
   out += fmt::format("  failing on a day: mean {}, 99 % of days at most {}, at most {}\n",
-                     short_number(number(v, "new_a_day")), count(v, "p99_new_a_day"), count(v, "most_new_a_day"));
+                     short_number(number(v, "new_a_day")), count(v, "p99_new_a_day"),
+                     count(v, "most_new_a_day"));
   if (number(v, "mean") > 0)
-    out += fmt::format("  down at the same time: mean {}, half of the time at most {}, 99 % of it at most {}, at most {}\n",
-                       short_number(number(v, "mean")), count(v, "median"), count(v, "p99"), count(v, "most"));
+    out += fmt::format(
+        "  down at the same time: mean {}, half of the time at most {}, 99 % of it at most {}, at "
+        "most {}\n",
+        short_number(number(v, "mean")), count(v, "median"), count(v, "p99"), count(v, "most"));
   return out;
 }
 
@@ -183,9 +197,11 @@ std::string time_budget(const json& d) {
   for (const json& row : rows) all += number(row, "hours");
   std::string out = heading("WHERE THE TIME OF THE JOBS WENT");
   for (const json& row : rows)
-    out += fmt::format("  {:<26} {:>10}  {}\n", text(row, "part"), seconds_of(number(row, "hours") * 3600),
+    out += fmt::format("  {:<26} {:>10}  {}\n", text(row, "part"),
+                       seconds_of(number(row, "hours") * 3600),
                        percent(all > 0 ? number(row, "hours") / all : 0));
-  return out + fmt::format("  unproductive: {} GPU hours\n", short_number(number(t, "unproductive_gpu_hours")));
+  return out + fmt::format("  unproductive: {} GPU hours\n",
+                           short_number(number(t, "unproductive_gpu_hours")));
 }
 
 std::string render(const json& d) {
@@ -197,27 +213,43 @@ std::string render(const json& d) {
                        text(w, "to").substr(0, 10));
   out += "\n";
   if (count(d, "incidents") > 0)
-    out += fmt::format("  {}, {} of them failed jobs{}\n", counted(count(d, "incidents"), "incident"), count(d, "failed"),
-                       count(d, "undecided") > 0 ? fmt::format(", {} without an answer", count(d, "undecided")) : "");
+    out += fmt::format("  {}, {} of them failed jobs{}\n",
+                       counted(count(d, "incidents"), "incident"), count(d, "failed"),
+                       count(d, "undecided") > 0
+                           ? fmt::format(", {} without an answer", count(d, "undecided"))
+                           : "");
   if (count(d, "events") > 0)
-    out += fmt::format("  {} of other systems, in {}\n", counted(count(d, "events"), "event"), counted(count(d, "episodes"), "episode"));
-  if (count(d, "incidents") + count(d, "events") == 0) return out + "  nothing is recorded in this time\n";
+    out += fmt::format("  {} of other systems, in {}\n", counted(count(d, "events"), "event"),
+                       counted(count(d, "episodes"), "episode"));
+  if (count(d, "incidents") + count(d, "events") == 0)
+    return out + "  nothing is recorded in this time\n";
   out += rates(d) + offenders(d) + returning(d);
-  if (!list(d, "symptoms").empty()) out += heading("SYMPTOMS", "share; ByteRobust table 1") + shares(list(d, "symptoms"));
+  if (!list(d, "symptoms").empty())
+    out += heading("SYMPTOMS", "share; ByteRobust table 1") + shares(list(d, "symptoms"));
   out += heading("COMPONENTS", "share; FT-HSDP table 1") + shares(list(d, "components"));
-  if (!list(d, "mechanisms").empty()) out += heading("MECHANISMS", "share; ByteRobust table 4: dense, MoE") + shares(list(d, "mechanisms"));
+  if (!list(d, "mechanisms").empty())
+    out += heading("MECHANISMS", "share; ByteRobust table 4: dense, MoE") +
+           shares(list(d, "mechanisms"));
   if (const json& early = member(d, "early"); count(early, "known") > 0)
-    out += heading("FIRST TEN MINUTES") + fmt::format("  {} of {} jobs failed in them: {} (Aegis: {})\n", count(early, "count"), count(early, "known"),
-                                                      with_interval(member(early, "share"), true), percent(number(early, "published")));
+    out += heading("FIRST TEN MINUTES") +
+           fmt::format("  {} of {} jobs failed in them: {} (Aegis: {})\n", count(early, "count"),
+                       count(early, "known"), with_interval(member(early, "share"), true),
+                       percent(number(early, "published")));
   out += parts(d) + groups(d) + bursts(d) + classes(d);
-  out += durations(list(d, "repair_times"), "REPAIR TIMES", "from the beginning to the end of an episode");
-  out += durations(list(d, "resolution"), "FROM THE FIRST FAILURE TO THE END OF THE JOB", "by symptom");
+  out += durations(list(d, "repair_times"), "REPAIR TIMES",
+                   "from the beginning to the end of an episode");
+  out += durations(list(d, "resolution"), "FROM THE FIRST FAILURE TO THE END OF THE JOB",
+                   "by symptom");
   out += down(d) + time_budget(d);
-  for (const json& note : list(d, "notes")) out += fmt::format("{}note: {}\n", &note == &list(d, "notes")[0] ? "\n" : "", visible_text(note));
+  for (const json& note : list(d, "notes"))
+    out +=
+        fmt::format("{}note: {}\n", &note == &list(d, "notes")[0] ? "\n" : "", visible_text(note));
   return out;
 }
 
-std::string as_json(const json& d) { return d.dump(2, ' ', false, json::error_handler_t::replace) + "\n"; }
+std::string as_json(const json& d) {
+  return d.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
 
 }   // namespace
 
@@ -251,8 +283,11 @@ std::string days_of(const json& mtbf) {
 std::string with_interval(const json& rate, bool percents) {
   const json& interval = list(rate, "interval");
   if (!member(rate, "value").is_number() || interval.size() != 2) return "";
-  const auto one = [&](const json& v) { return percents ? fmt::format("{:.1f}", v.get<double>() * 100) : short_number(v.get<double>()); };
-  return fmt::format("{}{} [{}, {}]", one(member(rate, "value")), percents ? " %" : "", one(interval[0]), one(interval[1]));
+  const auto one = [&](const json& v) {
+    return percents ? fmt::format("{:.1f}", v.get<double>() * 100) : short_number(v.get<double>());
+  };
+  return fmt::format("{}{} [{}, {}]", one(member(rate, "value")), percents ? " %" : "",
+                     one(interval[0]), one(interval[1]));
 }
 
 extern const FleetFormat kFleetText, kFleetJson, kFleetCsv, kFleetHtml, kFleetMetrics;
@@ -260,13 +295,15 @@ constinit const FleetFormat kFleetText{"text", "fleet.txt", render};
 constinit const FleetFormat kFleetJson{"json", "fleet.json", as_json};
 
 namespace {
-constexpr const FleetFormat* kFleetFormats[] = {&kFleetText, &kFleetJson, &kFleetCsv, &kFleetHtml, &kFleetMetrics};
+constexpr const FleetFormat* kFleetFormats[] = {&kFleetText, &kFleetJson, &kFleetCsv, &kFleetHtml,
+                                                &kFleetMetrics};
 }
 
 std::span<const FleetFormat* const> fleet_formats() { return kFleetFormats; }
 
 const FleetFormat* find_fleet_format(std::string_view name) {
-  const auto it = std::find_if(std::begin(kFleetFormats), std::end(kFleetFormats), [&](const FleetFormat* f) { return f->name == name; });
+  const auto it = std::find_if(std::begin(kFleetFormats), std::end(kFleetFormats),
+                               [&](const FleetFormat* f) { return f->name == name; });
   return it == std::end(kFleetFormats) ? nullptr : *it;
 }
 

@@ -28,7 +28,9 @@ struct BarPart {
 std::string html_bar(const char* id, const std::string& title, const std::vector<BarPart>& parts);
 
 // The class of a cell that holds a name: on one line unless it is very long.
-inline const char* name_class(const std::string& name) { return name.size() <= 40 ? "keep" : "mono"; }
+inline const char* name_class(const std::string& name) {
+  return name.size() <= 40 ? "keep" : "mono";
+}
 
 extern const PageScript kTableScript;
 

@@ -121,8 +121,8 @@ bool read_events(sqlite3* db, FleetRecord& record) {
     e.place = event.text();
     record.events.push_back(std::move(e));
   }
-  Statement scope(
-      db, "SELECT system, from_ns, to_ns, hosts, gpus_per_host FROM scope ORDER BY system");
+  Statement scope(db,
+                  "SELECT system, from_ns, to_ns, hosts, gpus_per_host FROM scope ORDER BY system");
   while (scope.next()) {
     FleetScope s;
     s.system = scope.text();
@@ -152,11 +152,11 @@ bool write_incidents(sqlite3* db, const std::vector<FleetIncident>& incidents) {
   Statement part(db, "INSERT OR REPLACE INTO time_part VALUES (?,?,?)");
   if (!incident || !target || !host || !attribute || !part) return false;
   for (const FleetIncident& i : incidents) {
-    if (!incident.run(valid_utf8(i.id), valid_utf8(i.name), valid_utf8(i.source),
-                      valid_utf8(i.job), valid_utf8(i.job_id), i.start, i.end, i.ran_s, i.symptom,
-                      i.action, i.precision, i.restart, valid_utf8(i.event_class),
-                      valid_utf8(i.component), i.confidence, i.gpus, i.complete,
-                      valid_utf8(i.summary), valid_utf8(i.report)))
+    if (!incident.run(valid_utf8(i.id), valid_utf8(i.name), valid_utf8(i.source), valid_utf8(i.job),
+                      valid_utf8(i.job_id), i.start, i.end, i.ran_s, i.symptom, i.action,
+                      i.precision, i.restart, valid_utf8(i.event_class), valid_utf8(i.component),
+                      i.confidence, i.gpus, i.complete, valid_utf8(i.summary),
+                      valid_utf8(i.report)))
       return false;
     std::int64_t position = 0;
     for (const FleetTarget& t : i.targets)
@@ -220,7 +220,9 @@ Result<FleetRecord> read_fleet(const std::string& path) {
   if (!std::filesystem::exists(path, none))
     return fail("there is no such fleet database")
         .at({path, 0})
-        .hint("`culprit batch DIR -o OUT` makes OUT/fleet.db, `culprit fleet import FILE -d FILE` one of events");
+        .hint(
+            "`culprit batch DIR -o OUT` makes OUT/fleet.db, `culprit fleet import FILE -d FILE` "
+            "one of events");
   CULPRIT_TRY(handle, connect(path, SQLITE_OPEN_READONLY));
   sqlite3* db = handle.get();
   last_failure = {};

@@ -1,6 +1,6 @@
-// fleet.db (schemas/fleet.sql): read as a whole, written as a whole. It is small beside what it was made from (some
-// kilobytes an incident), so a new file takes the place of the old one: the same record gives the same bytes whatever was
-// written before, and a kill leaves the old file.
+// fleet.db (schemas/fleet.sql): read as a whole, written as a whole. It is small beside what it was
+// made from (some kilobytes an incident), so a new file takes the place of the old one: the same
+// record gives the same bytes whatever was written before, and a kill leaves the old file.
 #pragma once
 
 #include <string>

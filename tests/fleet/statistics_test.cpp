@@ -18,7 +18,8 @@ namespace {
 constexpr Nanoseconds kDay = 86400 * kSecond;
 constexpr Nanoseconds kStart = 1'767'225'600 * kSecond;   // 2026-01-01
 
-FleetEvent event(const std::string& host, double day, double days, const std::string& what = "GPU") {
+FleetEvent event(const std::string& host, double day, double days,
+                 const std::string& what = "GPU") {
   FleetEvent e;
   e.system = "test";
   e.kind = "failure";
@@ -30,8 +31,8 @@ FleetEvent event(const std::string& host, double day, double days, const std::st
   return e;
 }
 
-FleetIncident incident(const std::string& id, const std::string& action, const std::string& symptom, double day,
-                       const std::string& host) {
+FleetIncident incident(const std::string& id, const std::string& action, const std::string& symptom,
+                       double day, const std::string& host) {
   FleetIncident i;
   i.id = id;
   i.action = action;
@@ -65,7 +66,8 @@ TEST(Intervals, TailsAreSums) {
   for (const double mean : {0.1, 1.46, 30.0})
     for (const int k : {0, 1, 3, 8, 40}) {
       double below = 0;
-      for (int i = 0; i < k; ++i) below += std::exp(i * std::log(mean) - mean - std::lgamma(i + 1.0));
+      for (int i = 0; i < k; ++i)
+        below += std::exp(i * std::log(mean) - mean - std::lgamma(i + 1.0));
       EXPECT_NEAR(poisson_tail(k, mean), 1 - below, 1e-12) << k << " of " << mean;
     }
   EXPECT_NEAR(binomial_tail(2, 3, 0.5), 0.5, 1e-12);
@@ -171,7 +173,8 @@ TEST(Returning, ThreeRebootsAndARepair) {
   for (const Returning& r : returning(all, events)) EXPECT_FALSE(r.repair);
   // Months apart they are two stories.
   std::vector<Failure> rare = all;
-  for (std::size_t i = 0; i < rare.size(); ++i) rare[i].start = kStart + static_cast<Nanoseconds>(i) * 60 * kDay;
+  for (std::size_t i = 0; i < rare.size(); ++i)
+    rare[i].start = kStart + static_cast<Nanoseconds>(i) * 60 * kDay;
   EXPECT_TRUE(returning(rare, {}).empty());
 }
 
@@ -202,18 +205,24 @@ TEST(Down, AMachineIsDownOnce) {
 
 TEST(Failures, FlappingIsOneEpisodeAndAVerdictIsNotCountedTwice) {
   FleetRecord record;
-  record.events = {event("a", 1.0, 0.1, "Link"), event("a", 1.3, 0.1, "Link"), event("a", 1.5, 0.1, "GPU"), event("a", 9, 1, "Link"), event("b", 20, 1)};
+  record.events = {event("a", 1.0, 0.1, "Link"), event("a", 1.3, 0.1, "Link"),
+                   event("a", 1.5, 0.1, "GPU"), event("a", 9, 1, "Link"), event("b", 20, 1)};
   EXPECT_EQ(failures(record, {}).size(), 4u);
   FailureParams each;
   each.episode_gap = 0;
   EXPECT_EQ(failures(record, each).size(), 5u);
-  record.incidents = {incident("1", "isolate", "CUDA Error", 20, "b"), incident("2", "checks", "NaN value", 30, "a"), incident("3", "none", "None", 40, "")};
-  EXPECT_EQ(failures(record, {}).size(), 4u);   // b's event is the incident's, a candidate is not counted
+  record.incidents = {incident("1", "isolate", "CUDA Error", 20, "b"),
+                      incident("2", "checks", "NaN value", 30, "a"),
+                      incident("3", "none", "None", 40, "")};
+  EXPECT_EQ(failures(record, {}).size(),
+            4u);   // b's event is the incident's, a candidate is not counted
 }
 
 TEST(Document, IsWhatOneCountsByHand) {
   FleetRecord record;
-  for (int i = 0; i < 6; ++i) record.incidents.push_back(incident("x" + std::to_string(i), "isolate", "CUDA Error", i * 2, i < 5 ? "a" : "b"));
+  for (int i = 0; i < 6; ++i)
+    record.incidents.push_back(
+        incident("x" + std::to_string(i), "isolate", "CUDA Error", i * 2, i < 5 ? "a" : "b"));
   record.incidents.push_back(incident("y", "rollback", "Code/Data Adjustment", 13, ""));
   record.incidents.push_back(incident("z", "none", "None", 14, ""));
   record.incidents.push_back(incident("w", "investigate", "None", 15, ""));
@@ -230,7 +239,8 @@ TEST(Document, IsWhatOneCountsByHand) {
   EXPECT_EQ(d["machine_failures"], 6);
   EXPECT_EQ(d["rates"]["interruptions_per_1000_machines_a_day"]["value"], 3.5);   // 7 / (0.1 * 20)
   EXPECT_NEAR(d["rates"]["machine_mtbf"]["days"].get<double>(), 2000.0 / 6, 1e-2);
-  EXPECT_EQ(d["rates"]["gpu_mtbf"]["days"].get<double>(), std::round(100 * 8 * 20 / 6.0 * 100) / 100);
+  EXPECT_EQ(d["rates"]["gpu_mtbf"]["days"].get<double>(),
+            std::round(100 * 8 * 20 / 6.0 * 100) / 100);
   EXPECT_EQ(d["symptoms"][0]["count"], 6);
   EXPECT_EQ(d["mechanisms"][0]["name"], "eviction, explicit error");
   EXPECT_EQ(d["early"]["known"], 2);
@@ -266,7 +276,8 @@ TEST(Taxonomy, WordsOfRulesAndOfOtherSystems) {
 
 std::optional<Nanoseconds> parse(std::string_view text) { return parse_utc(std::string(text)); }
 
-ImportTable table(std::vector<std::string> columns, const std::vector<std::vector<std::string_view>>& rows) {
+ImportTable table(std::vector<std::string> columns,
+                  const std::vector<std::vector<std::string_view>>& rows) {
   ImportTable t;
   t.columns = std::move(columns);
   t.cells.resize(t.columns.size());
@@ -277,9 +288,15 @@ ImportTable table(std::vector<std::string> columns, const std::vector<std::vecto
 }
 
 TEST(Import, BeginningsAndEndsAreMatched) {
-  const ImportTable t = table({"node_id", "event_time", "event_type", "fault_type.Class", "fault_type.Desc"},
-                              {{"n1", "0.5", "fault_start", "GPU", "lost"}, {"n2", "0.75", "fault_start", "NIC", "down"}, {"n1", "1.5", "fault_end", "GPU", "lost"},
-                               {"n1", "2", "fault_start", "GPU", "lost"}, {"n3", "3", "fault_end", "GPU", "lost"}, {"", "3", "fault_start", "GPU", ""}, {"n4", "soon", "fault_start", "GPU", ""}});
+  const ImportTable t =
+      table({"node_id", "event_time", "event_type", "fault_type.Class", "fault_type.Desc"},
+            {{"n1", "0.5", "fault_start", "GPU", "lost"},
+             {"n2", "0.75", "fault_start", "NIC", "down"},
+             {"n1", "1.5", "fault_end", "GPU", "lost"},
+             {"n1", "2", "fault_start", "GPU", "lost"},
+             {"n3", "3", "fault_end", "GPU", "lost"},
+             {"", "3", "fault_start", "GPU", ""},
+             {"n4", "soon", "fault_start", "GPU", ""}});
   ImportParams params;
   params.system = "trace";
   params.file = "trace.json";
@@ -300,7 +317,10 @@ TEST(Import, BeginningsAndEndsAreMatched) {
 
 TEST(Import, WholeEventsWithTimesOfSeveralKinds) {
   const ImportTable t = table({"hostname", "start", "duration", "kind", "class"},
-                              {{"h", "2026-01-02T00:00:00Z", "3600", "", "NIC"}, {"h", "1767225600", "60", "repair", ""}, {"h", "1767225600123", "", "", "GPU"}, {"h", "2026-01-02T00:00:00Z", "-5", "", "NIC"}});
+                              {{"h", "2026-01-02T00:00:00Z", "3600", "", "NIC"},
+                               {"h", "1767225600", "60", "repair", ""},
+                               {"h", "1767225600123", "", "", "GPU"},
+                               {"h", "2026-01-02T00:00:00Z", "-5", "", "NIC"}});
   ImportParams params;
   params.file = "x.csv";
   const auto got = import_events(t, params, parse);
@@ -333,7 +353,9 @@ TEST(Incident, OfAReport) {
     "findings": [{"id": "f1", "class": "gpu_xid/79"}],
     "rank_map": {"hosts": [{"host": "n2", "ranks": "8-15"}]},
     "time": [{"part": "training", "seconds": 100.5}, {"part": "after the last step", "seconds": 50}]})");
-  const auto got = incident_of(document, [](const std::string& c) { return c == "gpu_xid/79" ? "gpu" : "?"; }, kStart - 100 * kSecond);
+  const auto got = incident_of(
+      document, [](const std::string& c) { return c == "gpu_xid/79" ? "gpu" : "?"; },
+      kStart - 100 * kSecond);
   ASSERT_TRUE(got);
   EXPECT_EQ(got->component, "gpu");
   EXPECT_EQ(got->start, kStart + kSecond / 2);

@@ -25,7 +25,8 @@ class FleetDocuments : public testing::Test {
     if (!folder.empty()) fs::remove_all(folder);
   }
   std::string run(const std::string& arguments) const {
-    const auto out = culprit::test::printed("cd " + folder.string() + " && " + std::string(CULPRIT_BINARY) + " " + arguments + " -q");
+    const auto out = culprit::test::printed("cd " + folder.string() + " && " +
+                                            std::string(CULPRIT_BINARY) + " " + arguments + " -q");
     EXPECT_EQ(out.status, 0) << arguments;
     return out.text;
   }
@@ -33,7 +34,8 @@ class FleetDocuments : public testing::Test {
     const json document = json::parse(text, nullptr, false);
     ASSERT_TRUE(document.is_object());
     const json rules = json::parse(culprit::schema::text(schema));
-    for (const auto& violation : culprit::schema::validate(document, rules)) ADD_FAILURE() << schema << " " << violation.path << ": " << violation.reason;
+    for (const auto& violation : culprit::schema::validate(document, rules))
+      ADD_FAILURE() << schema << " " << violation.path << ": " << violation.reason;
     json broken = document;
     broken["nobody_knows_this_key"] = 1;
     EXPECT_FALSE(culprit::schema::validate(broken, rules).empty()) << schema << " forbids nothing";
@@ -43,16 +45,22 @@ class FleetDocuments : public testing::Test {
 
 TEST_F(FleetDocuments, Batch) {
   const std::string samples = CULPRIT_SAMPLES_DIR;
-  check(run("batch " + samples + "/gpu-off-bus " + samples + "/crash-one-rank " + samples + "/clean-run -o out --json"), "batch-v1.json");
+  check(run("batch " + samples + "/gpu-off-bus " + samples + "/crash-one-rank " + samples +
+            "/clean-run -o out --json"),
+        "batch-v1.json");
   check(run("fleet -d out/fleet.db --json"), "fleet-v1.json");
-  check(run("fleet -d out/fleet.db --json --hosts 500 --gpus-per-host 8 --from 2026-10-01 --to 2026-12-01"), "fleet-v1.json");
+  check(run("fleet -d out/fleet.db --json --hosts 500 --gpus-per-host 8 --from 2026-10-01 --to "
+            "2026-12-01"),
+        "fleet-v1.json");
 }
 
 TEST_F(FleetDocuments, Events) {
   std::ofstream file(folder / "faults.csv");
   file << "host,start,end,class,description,kind\n";
   for (int i = 0; i < 60; ++i)
-    file << "node-" << (i % 7 == 0 ? 3 : i) << "," << 1'767'225'600 + i * 86'400 << "," << (i % 9 == 0 ? "" : std::to_string(1'767'225'600 + i * 86'400 + 5'000)) << ",GPU,lost," << (i == 30 ? "repair" : "") << "\n";
+    file << "node-" << (i % 7 == 0 ? 3 : i) << "," << 1'767'225'600 + i * 86'400 << ","
+         << (i % 9 == 0 ? "" : std::to_string(1'767'225'600 + i * 86'400 + 5'000)) << ",GPU,lost,"
+         << (i == 30 ? "repair" : "") << "\n";
   file.close();
   run("fleet import faults.csv -d fleet.db --hosts 100 --gpus-per-host 8");
   check(run("fleet -d fleet.db --json"), "fleet-v1.json");
@@ -62,4 +70,4 @@ TEST_F(FleetDocuments, Events) {
   check(run("fleet -d fleet2.db --json --from 2030-01-01 --to 2030-02-01"), "fleet-v1.json");
 }
 
-}  // namespace
+}   // namespace

@@ -1,4 +1,5 @@
-// fleet.db: what goes in comes out, the same record gives the same bytes, and what is not one is refused.
+// fleet.db: what goes in comes out, the same record gives the same bytes, and what is not one is
+// refused.
 #include "store/fleet.hpp"
 
 #include <cstdlib>
@@ -110,7 +111,8 @@ TEST_F(Fleet, MergingReplacesWhatIsKnown) {
 }
 
 TEST_F(Fleet, OtherFilesAreRefusedAndLeftAlone) {
-  std::ofstream(folder / "text") << "not a database, and long enough to be looked at: " << std::string(200, 'x');
+  std::ofstream(folder / "text") << "not a database, and long enough to be looked at: "
+                                 << std::string(200, 'x');
   const std::string before = bytes("text");
   EXPECT_FALSE(read_fleet(path("text")));
   FleetRecord r = record();
