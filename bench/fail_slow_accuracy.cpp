@@ -1,6 +1,7 @@
 // How often is the verdict on a job right? fail_slow_accuracy [JOBS] [SEED] [--show]
-// Labelled traces of tests/analyze/iteration_traces.hpp; seeds below 1,000,000 are for development, from there on held out.
-// Beside it a strong simple rule: the median of 30 iterations against the median of the 400 before, 10 %.
+// Labelled traces of tests/analyze/iteration_traces.hpp; seeds below 1,000,000 are for development,
+// from there on held out. Beside it a strong simple rule: the median of 30 iterations against the
+// median of the 400 before, 10 %.
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -15,7 +16,9 @@ namespace {
 
 using namespace culprit::analyze;
 
-struct Stretch { std::size_t start, end; };
+struct Stretch {
+  std::size_t start, end;
+};
 
 double median(std::vector<double> v) {
   std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
@@ -28,19 +31,28 @@ std::vector<Stretch> running_median_rule(const std::vector<double>& x) {
     const std::size_t from = i - 30;
     const std::size_t before = std::max<std::size_t>(60, from > 400 ? from - 400 : 0);
     if (before >= from) continue;
-    const double now = median({x.begin() + static_cast<std::ptrdiff_t>(from), x.begin() + static_cast<std::ptrdiff_t>(i)});
-    const double past = median({x.begin() + static_cast<std::ptrdiff_t>(before), x.begin() + static_cast<std::ptrdiff_t>(from)});
+    const double now = median({x.begin() + static_cast<std::ptrdiff_t>(from),
+                               x.begin() + static_cast<std::ptrdiff_t>(i)});
+    const double past = median({x.begin() + static_cast<std::ptrdiff_t>(before),
+                                x.begin() + static_cast<std::ptrdiff_t>(from)});
     if (now <= 1.1 * past) continue;
-    if (!out.empty() && out.back().end + 1 >= from + 15) out.back().end = i - 15;
-    else out.push_back({i - 15, i - 15 + 1});
+    if (!out.empty() && out.back().end + 1 >= from + 15)
+      out.back().end = i - 15;
+    else
+      out.push_back({i - 15, i - 15 + 1});
   }
   return out;
 }
 
 void tell(const char* name, const TraceScore& s, double seconds) {
-  fmt::print("{:<16} jobs {} right {} ({:.2f} %)  slow {} missed {}  accused {}  misplaced {}  events {} found {} (recall {:.4f})  onset off by {:.1f}  {:.2f} ms a job\n", name, s.jobs, s.right,
-             100.0 * static_cast<double>(s.right) / static_cast<double>(s.jobs), s.slow, s.missed, s.accused, s.misplaced, s.events, s.found, static_cast<double>(s.found) / static_cast<double>(std::max<std::size_t>(1, s.events)),
-             static_cast<double>(s.onset_error) / static_cast<double>(std::max<std::size_t>(1, s.onsets)), 1e3 * seconds / static_cast<double>(s.jobs));
+  fmt::print(
+      "{:<16} jobs {} right {} ({:.2f} %)  slow {} missed {}  accused {}  misplaced {}  events {} "
+      "found {} (recall {:.4f})  onset off by {:.1f}  {:.2f} ms a job\n",
+      name, s.jobs, s.right, 100.0 * static_cast<double>(s.right) / static_cast<double>(s.jobs),
+      s.slow, s.missed, s.accused, s.misplaced, s.events, s.found,
+      static_cast<double>(s.found) / static_cast<double>(std::max<std::size_t>(1, s.events)),
+      static_cast<double>(s.onset_error) / static_cast<double>(std::max<std::size_t>(1, s.onsets)),
+      1e3 * seconds / static_cast<double>(s.jobs));
 }
 
 double cpu() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -62,12 +74,19 @@ int main(int argc, char** argv) {
     spent += cpu() - start;
     kinds[trace.kind].add(trace, verdict.intervals);
     if (!ours.add(trace, verdict.intervals) && show) {
-      fmt::print("seed {} {} n {} noise {:.3f} wander {:.3f} required {:.3f}\n", seed + i, trace.kind, trace.time.size(), verdict.attempts[0].noise, verdict.attempts[0].wander, verdict.attempts[0].required);
-      for (const auto& e : trace.events) fmt::print("   event {}..{} x{:.3f}\n", e.start, e.end, e.factor);
-      for (const auto& s : verdict.intervals) fmt::print("   found {}..{} x{:.3f}\n", s.start, s.end, s.factor);
-      for (const auto& s : verdict.regimes) fmt::print("     regime {}..{} x{:.3f}\n", s.start, s.end, s.factor);
-      for (const auto& p : verdict.pauses) fmt::print("     pause period {} length {} count {}\n", p.period, p.length, p.count);
-      for (const auto& s : verdict.warm_ups) fmt::print("     warm-up {}..{} x{:.3f}\n", s.start, s.end, s.factor);
+      fmt::print("seed {} {} n {} noise {:.3f} wander {:.3f} required {:.3f}\n", seed + i,
+                 trace.kind, trace.time.size(), verdict.attempts[0].noise,
+                 verdict.attempts[0].wander, verdict.attempts[0].required);
+      for (const auto& e : trace.events)
+        fmt::print("   event {}..{} x{:.3f}\n", e.start, e.end, e.factor);
+      for (const auto& s : verdict.intervals)
+        fmt::print("   found {}..{} x{:.3f}\n", s.start, s.end, s.factor);
+      for (const auto& s : verdict.regimes)
+        fmt::print("     regime {}..{} x{:.3f}\n", s.start, s.end, s.factor);
+      for (const auto& p : verdict.pauses)
+        fmt::print("     pause period {} length {} count {}\n", p.period, p.length, p.count);
+      for (const auto& s : verdict.warm_ups)
+        fmt::print("     warm-up {}..{} x{:.3f}\n", s.start, s.end, s.factor);
     }
     start = cpu();
     simple.add(trace, running_median_rule(trace.time));

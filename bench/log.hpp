@@ -13,7 +13,8 @@ inline std::string generated_log(int megabytes) {
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return log;
   std::string block(1 << 20, '\0');
-  while (const std::size_t n = std::fread(block.data(), 1, block.size(), pipe)) log.append(block, 0, n);
+  while (const std::size_t n = std::fread(block.data(), 1, block.size(), pipe))
+    log.append(block, 0, n);
   if (pclose(pipe) != 0) log.clear();
   return log;
 }

@@ -1,5 +1,6 @@
-// The outlier search over many metrics of many hosts, by default 1000 hosts x 100 metrics x 1000 samples, and the plain form of the
-// same rule (a map from bin to values, two sorts a bin) on one of them. Making the values is not timed. The answer is checked.
+// The outlier search over many metrics of many hosts, by default 1000 hosts x 100 metrics x 1000
+// samples, and the plain form of the same rule (a map from bin to values, two sorts a bin) on one
+// of them. Making the values is not timed. The answer is checked.
 //   outlier_bench [HOSTS METRICS SAMPLES]
 #include <time.h>
 
@@ -42,9 +43,12 @@ void fill(Data& data, std::size_t hosts, std::size_t samples, std::uint64_t seed
     data.times[h].resize(samples);
     data.values[h].resize(samples);
     for (std::size_t i = 0; i < samples; ++i) {
-      data.times[h][i] = 1'795'000'000 * kSecond + static_cast<Nanoseconds>((static_cast<double>(i) * 30 + phase) * 1e9);
+      data.times[h][i] = 1'795'000'000 * kSecond +
+                         static_cast<Nanoseconds>((static_cast<double>(i) * 30 + phase) * 1e9);
       // Sums of uniform numbers: cheaper than Gaussian ones, and near enough.
-      data.values[h][i] = base + 2 * (random.uniform() + random.uniform() + random.uniform() - 1.5) + (h == bad && i > samples / 3 && i < 2 * samples / 3 ? 25 : 0);
+      data.values[h][i] = base +
+                          2 * (random.uniform() + random.uniform() + random.uniform() - 1.5) +
+                          (h == bad && i > samples / 3 && i < 2 * samples / 3 ? 25 : 0);
     }
     data.series.push_back({fmt::format("node-{:05}", h), "", data.times[h], data.values[h]});
   }
@@ -52,10 +56,14 @@ void fill(Data& data, std::size_t hosts, std::size_t samples, std::uint64_t seed
 
 // What one would write first.
 std::vector<std::string> plain(const Data& data, double threshold) {
-  const auto median = [](std::vector<double> v) { std::sort(v.begin(), v.end()); return (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2; };
+  const auto median = [](std::vector<double> v) {
+    std::sort(v.begin(), v.end());
+    return (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2;
+  };
   std::map<std::int64_t, std::map<std::size_t, double>> bins;
   for (std::size_t h = 0; h < data.series.size(); ++h)
-    for (std::size_t i = 0; i < data.times[h].size(); ++i) bins[data.times[h][i] / (30 * kSecond)][h] = data.values[h][i];
+    for (std::size_t i = 0; i < data.times[h].size(); ++i)
+      bins[data.times[h][i] / (30 * kSecond)][h] = data.values[h][i];
   std::vector<std::size_t> run(data.series.size(), 0);
   std::vector<std::string> out;
   for (const auto& [bin, values] : bins) {
@@ -65,7 +73,10 @@ std::vector<std::string> plain(const Data& data, double threshold) {
     for (const double v : all) deviations.push_back(std::fabs(v - middle));
     const double scale = 1.4826 * median(deviations);
     for (const auto& [h, v] : values) {
-      run[h] = std::fabs(v - middle) > threshold * scale && std::fabs(v - middle) > 0.1 * std::fabs(middle) ? run[h] + 1 : 0;
+      run[h] = std::fabs(v - middle) > threshold * scale &&
+                       std::fabs(v - middle) > 0.1 * std::fabs(middle)
+                   ? run[h] + 1
+                   : 0;
       if (run[h] == 20) out.push_back(data.series[h].entity);
     }
   }
@@ -91,14 +102,20 @@ int main(int argc, char** argv) {
     double begin = cpu_seconds();
     const auto result = find_outliers(data.series, {}, params);
     searched += cpu_seconds() - begin;
-    good = good && result.outliers.size() == 1 && result.outliers[0].entity == data.series[bad].entity;
+    good =
+        good && result.outliers.size() == 1 && result.outliers[0].entity == data.series[bad].entity;
     if (m > 0) continue;
     begin = cpu_seconds();
     const auto named = plain(data, 5.5);
     naive = cpu_seconds() - begin;
     good = good && named == std::vector<std::string>{data.series[bad].entity};
   }
-  const double total = static_cast<double>(hosts * metrics * samples), ns = searched / total * 1e9, plain_ns = naive / static_cast<double>(hosts * samples) * 1e9;
-  fmt::print("{} hosts x {} metrics x {} samples = {:.0e}: searched in {:.2f} s of one core, {:.1f} ns a sample; the plain form {:.0f} ns, {:.0f} times as long; {}\n", hosts, metrics, samples, total, searched, ns, plain_ns, plain_ns / ns, good ? "right" : "WRONG");
+  const double total = static_cast<double>(hosts * metrics * samples), ns = searched / total * 1e9,
+               plain_ns = naive / static_cast<double>(hosts * samples) * 1e9;
+  fmt::print(
+      "{} hosts x {} metrics x {} samples = {:.0e}: searched in {:.2f} s of one core, {:.1f} ns a "
+      "sample; the plain form {:.0f} ns, {:.0f} times as long; {}\n",
+      hosts, metrics, samples, total, searched, ns, plain_ns, plain_ns / ns,
+      good ? "right" : "WRONG");
   return good ? 0 : 1;
 }

@@ -1,6 +1,7 @@
-// print_words [scan FILE | search FILE]: without arguments the words that our search looks for, one a line, for
-// `rg -F -i -f`. With them, how fast that search, or the whole scan with rules, goes through a file in memory: best of
-// three after a warm-up, in MB/s by the clock and of processor time, and what it found.
+// print_words [scan FILE | search FILE]: without arguments the words that our search looks for, one
+// a line, for `rg -F -i -f`. With them, how fast that search, or the whole scan with rules, goes
+// through a file in memory: best of three after a warm-up, in MB/s by the clock and of processor
+// time, and what it found.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -34,8 +35,10 @@ int main(int argc, char** argv) {
     words.erase(std::unique(words.begin(), words.end()), words.end());
     for (std::string word : words) {
       // Folding puts a few signs onto others; rg gets the likelier one back.
-      for (char& c : word) c = c == 0x7f ? '_' : c == '{' ? '[' : c == '}' ? ']' : c == '`' ? '@' : c;
-      if (std::all_of(word.begin(), word.end(), [](char c) { return c >= 32 && c < 127; })) std::printf("%s\n", word.c_str());
+      for (char& c : word)
+        c = c == 0x7f ? '_' : c == '{' ? '[' : c == '}' ? ']' : c == '`' ? '@' : c;
+      if (std::all_of(word.begin(), word.end(), [](char c) { return c >= 32 && c < 127; }))
+        std::printf("%s\n", word.c_str());
     }
     return 0;
   }
@@ -55,7 +58,8 @@ int main(int argc, char** argv) {
     const auto begin = std::chrono::steady_clock::now();
     const std::clock_t processor = std::clock();
     while (true) {
-      const ssize_t n = read(fd, block.data() + have, block.size() - have);   // the same way that ingest gets its bytes
+      const ssize_t n = read(fd, block.data() + have,
+                             block.size() - have);  // the same way that ingest gets its bytes
       if (n < 0) return std::perror(argv[2]), 1;
       have += static_cast<std::size_t>(n);
       const std::string_view text(block.data(), have);
@@ -71,11 +75,16 @@ int main(int argc, char** argv) {
       std::memmove(block.data(), block.data() + newline, have - newline);
       have -= newline;
     }
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (round == 0) continue;
     best = std::min(best, seconds);
-    best_processor = std::min(best_processor, static_cast<double>(std::clock() - processor) / CLOCKS_PER_SEC);
+    best_processor =
+        std::min(best_processor, static_cast<double>(std::clock() - processor) / CLOCKS_PER_SEC);
   }
   close(fd);
-  std::printf("%.0f MB/s, %.0f MB/s of processor time, %zu lines %zu matches (%zu words, stride %zu)\n", static_cast<double>(size) / 1e6 / best, static_cast<double>(size) / 1e6 / best_processor, found, rows, scanner.words(), scanner.stride());
+  std::printf(
+      "%.0f MB/s, %.0f MB/s of processor time, %zu lines %zu matches (%zu words, stride %zu)\n",
+      static_cast<double>(size) / 1e6 / best, static_cast<double>(size) / 1e6 / best_processor,
+      found, rows, scanner.words(), scanner.stride());
 }

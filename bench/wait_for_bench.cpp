@@ -1,5 +1,6 @@
-// Whom everybody waits for, from a database of N ranks: tp 8, pp 8, dp the rest, every rank in three process
-// groups, one rank stopped. Reading and analysing are timed apart; the answer is checked.
+// Whom everybody waits for, from a database of N ranks: tp 8, pp 8, dp the rest, every rank in
+// three process groups, one rank stopped. Reading and analysing are timed apart; the answer is
+// checked.
 //   wait_for_bench [RANKS...]     (default 32768 100352)
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,13 +24,17 @@ using namespace culprit;
 
 constexpr std::int64_t kTp = 8, kPp = 8;
 
-double seconds_since(std::chrono::steady_clock::time_point begin) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 void fill(store::Database& db, std::int64_t world, std::int64_t culprit) {
   if (!db.begin_ingest()) std::abort();
   MemberSink& sink = db.sink();
   const std::int64_t dp = world / (kTp * kPp);
-  const auto rank_of = [&](std::int64_t t, std::int64_t d, std::int64_t p) { return t + kTp * (d + dp * p); };
+  const auto rank_of = [&](std::int64_t t, std::int64_t d, std::int64_t p) {
+    return t + kTp * (d + dp * p);
+  };
   std::vector<GroupRow> tp_groups, dp_groups;
   for (std::int64_t p = 0; p < kPp; ++p)
     for (std::int64_t d = 0; d < dp; ++d) {
@@ -43,7 +48,7 @@ void fill(store::Database& db, std::int64_t world, std::int64_t culprit) {
       for (std::int64_t d = 0; d < dp; ++d) g.ranks.push_back(rank_of(t, d, p));
       dp_groups.push_back(std::move(g));
     }
-  std::vector<GroupRow> mp_groups;   // the same place in every stage
+  std::vector<GroupRow> mp_groups;  // the same place in every stage
   for (std::int64_t d = 0; d < dp; ++d)
     for (std::int64_t t = 0; t < kTp; ++t) {
       GroupRow g{fmt::format("mp{}", mp_groups.size()), "MODEL_PARALLEL_GROUP", {}, kPp};
@@ -71,8 +76,9 @@ void fill(store::Database& db, std::int64_t world, std::int64_t culprit) {
     dump.entries = 2000;
     dump.has_status = true;
     sink.put(dump);
-    // Its tensor group waits for the culprit in operation 5000; its stage waits for that group in the gradients, operation
-    // 300; the other stages have those behind them and wait for that stage in the norm, operation 50.
+    // Its tensor group waits for the culprit in operation 5000; its stage waits for that group in
+    // the gradients, operation 300; the other stages have those behind them and wait for that stage
+    // in the norm, operation 50.
     const bool beside = rest == tp_of_culprit, stage = p == tp_of_culprit / dp;
     const auto frontier = [&](GroupId group, std::int64_t enqueued, std::int64_t completed) {
       FrontierRow f;
@@ -84,7 +90,8 @@ void fill(store::Database& db, std::int64_t world, std::int64_t culprit) {
       f.completed = completed;
       sink.put(f);
     };
-    const auto pending = [&](GroupId group, std::int64_t sequence, const char* operation, std::int64_t record) {
+    const auto pending = [&](GroupId group, std::int64_t sequence, const char* operation,
+                             std::int64_t record) {
       CollectiveRow c;
       c.place.member = m.id;
       c.source = "recorder";
@@ -96,20 +103,30 @@ void fill(store::Database& db, std::int64_t world, std::int64_t culprit) {
       c.state = "scheduled";
       sink.put(c);
     };
-    frontier(tp_id[static_cast<std::size_t>(rest)], r == culprit ? 4999 : beside ? 5001 : 5010, beside ? 4999 : 5010);
+    frontier(tp_id[static_cast<std::size_t>(rest)],
+             r == culprit ? 4999
+             : beside     ? 5001
+                          : 5010,
+             beside ? 4999 : 5010);
     frontier(dp_id[static_cast<std::size_t>(p * kTp + t)], beside ? 299 : 300, stage ? 299 : 300);
     frontier(mp_id[static_cast<std::size_t>(d * kTp + t)], stage ? 49 : 50, 49);
-    if (r == culprit) {}
-    else if (beside) { pending(tp_id[static_cast<std::size_t>(rest)], 5000, "all_reduce", 1); pending(tp_id[static_cast<std::size_t>(rest)], 5001, "all_reduce", 2); }
-    else if (!stage) { pending(mp_id[static_cast<std::size_t>(d * kTp + t)], 50, "all_reduce", 1); }
-    else { pending(dp_id[static_cast<std::size_t>(p * kTp + t)], 300, "_reduce_scatter_base", 1); }
+    if (r == culprit) {
+    } else if (beside) {
+      pending(tp_id[static_cast<std::size_t>(rest)], 5000, "all_reduce", 1);
+      pending(tp_id[static_cast<std::size_t>(rest)], 5001, "all_reduce", 2);
+    } else if (!stage) {
+      pending(mp_id[static_cast<std::size_t>(d * kTp + t)], 50, "all_reduce", 1);
+    } else {
+      pending(dp_id[static_cast<std::size_t>(p * kTp + t)], 300, "_reduce_scatter_base", 1);
+    }
     sink.end_member(m);
   }
 }
 
 bool run(std::int64_t world) {
   world -= world % (kTp * kPp);
-  const auto path = std::filesystem::temp_directory_path() / fmt::format("wait_for_bench_{}.db", ::getpid());
+  const auto path =
+      std::filesystem::temp_directory_path() / fmt::format("wait_for_bench_{}.db", ::getpid());
   std::filesystem::remove(path);
   const std::int64_t culprit = world / 3;
   {
@@ -124,7 +141,8 @@ bool run(std::int64_t world) {
   const auto begin = std::chrono::steady_clock::now();
   analyze::Facts facts;
   facts.members = db->members();
-  for (std::size_t i = 0; i < facts.members.size(); ++i) facts.members[i].order = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < facts.members.size(); ++i)
+    facts.members[i].order = static_cast<std::int64_t>(i);
   facts.groups = db->groups();
   facts.frontiers = db->frontiers();
   facts.recorders = db->recorders();
@@ -136,9 +154,14 @@ bool run(std::int64_t world) {
   const double analysed = seconds_since(middle);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const bool right = report.leaves.size() == 1 && report.leaves[0].ranks == std::vector<std::int64_t>{culprit};
-  fmt::print("{} ranks, {} groups, {} rows: read {:.2f} s, analysed {:.3f} s, {} wait, peak memory {} MB, {}\n", world, facts.groups.size(), facts.frontiers.size() + facts.collectives.size() + facts.recorders.size(), read, analysed,
-             right ? report.leaves[0].waiting : 0, usage.ru_maxrss / 1024, right ? "right" : "WRONG");
+  const bool right =
+      report.leaves.size() == 1 && report.leaves[0].ranks == std::vector<std::int64_t>{culprit};
+  fmt::print(
+      "{} ranks, {} groups, {} rows: read {:.2f} s, analysed {:.3f} s, {} wait, peak memory {} MB, "
+      "{}\n",
+      world, facts.groups.size(),
+      facts.frontiers.size() + facts.collectives.size() + facts.recorders.size(), read, analysed,
+      right ? report.leaves[0].waiting : 0, usage.ru_maxrss / 1024, right ? "right" : "WRONG");
   std::filesystem::remove(path);
   return right;
 }

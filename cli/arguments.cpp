@@ -27,14 +27,20 @@ std::string long_name(const OptionSpec& option) {
 
 std::span<const OptionSpec> shared_options() { return kShared; }
 
-Result<Arguments> Arguments::parse(std::string_view command, std::span<const OptionSpec> table, const std::vector<std::string>& words) {
+Result<Arguments> Arguments::parse(std::string_view command, std::span<const OptionSpec> table,
+                                   const std::vector<std::string>& words) {
   po::options_description description;
   std::vector<std::string> names;
   for (const auto options : {table, std::span<const OptionSpec>(kShared)})
     for (const OptionSpec& option : options) {
       names.push_back("--" + long_name(option));
-      if (option.value != nullptr) description.add_options()(option.name, po::value<std::vector<std::string>>()->composing(), option.help);
-      else description.add_options()(option.name, po::value<std::vector<std::string>>()->zero_tokens()->composing(), option.help);
+      if (option.value != nullptr)
+        description.add_options()(option.name, po::value<std::vector<std::string>>()->composing(),
+                                  option.help);
+      else
+        description.add_options()(option.name,
+                                  po::value<std::vector<std::string>>()->zero_tokens()->composing(),
+                                  option.help);
     }
   Arguments out;
   try {
@@ -43,7 +49,9 @@ Result<Arguments> Arguments::parse(std::string_view command, std::span<const Opt
     const auto negative_number = [](std::vector<std::string>& rest) {
       std::vector<po::option> found;
       const std::string& word = rest.front();
-      if (word.size() < 2 || word[0] != '-' || word.find_first_not_of("0123456789", 1) != std::string::npos) return found;
+      if (word.size() < 2 || word[0] != '-' ||
+          word.find_first_not_of("0123456789", 1) != std::string::npos)
+        return found;
       po::option option;
       option.value = {word};
       option.original_tokens = {word};
@@ -51,27 +59,34 @@ Result<Arguments> Arguments::parse(std::string_view command, std::span<const Opt
       rest.erase(rest.begin());
       return found;
     };
-    const auto parsed = po::command_line_parser(words)
-                            .options(description)
-                            .style((po::command_line_style::unix_style & ~po::command_line_style::allow_guessing))
-                            .extra_style_parser(negative_number)
-                            .run();
+    const auto parsed =
+        po::command_line_parser(words)
+            .options(description)
+            .style((po::command_line_style::unix_style & ~po::command_line_style::allow_guessing))
+            .extra_style_parser(negative_number)
+            .run();
     for (const auto& option : parsed.options) {
       if (option.position_key >= 0 || option.string_key.empty()) {
         out.positional_.insert(out.positional_.end(), option.value.begin(), option.value.end());
         continue;
       }
       auto& values = out.values_[option.string_key];
-      if (option.value.empty()) values.emplace_back();
-      else values.insert(values.end(), option.value.begin(), option.value.end());
+      if (option.value.empty())
+        values.emplace_back();
+      else
+        values.insert(values.end(), option.value.begin(), option.value.end());
     }
   } catch (const po::unknown_option& error) {
     const std::string near = schema::nearest(error.get_option_name(), names);
-    return usage_error(fmt::format("{} has no option {}", command, error.get_option_name())).hint(near.empty() ? fmt::format("`culprit {} --help` lists them", command) : fmt::format("did you mean {}?", near));
+    return usage_error(fmt::format("{} has no option {}", command, error.get_option_name()))
+        .hint(near.empty() ? fmt::format("`culprit {} --help` lists them", command)
+                           : fmt::format("did you mean {}?", near));
   } catch (const po::error& error) {
-    return usage_error(fmt::format("{}: {}", command, error.what())).hint(fmt::format("`culprit {} --help` shows how", command));
+    return usage_error(fmt::format("{}: {}", command, error.what()))
+        .hint(fmt::format("`culprit {} --help` shows how", command));
   }
-  if (const std::string when = out.get("color", "auto"); when != "auto" && when != "always" && when != "never")
+  if (const std::string when = out.get("color", "auto");
+      when != "auto" && when != "always" && when != "never")
     return usage_error(fmt::format("--color takes auto, always or never, not '{}'", when));
   return out;
 }
@@ -91,14 +106,20 @@ Result<std::uint64_t> Arguments::number(const std::string& name, std::uint64_t o
   const std::string text = get(name);
   std::uint64_t value = 0;
   std::size_t at = 0;
-  for (; at < text.size() && text[at] >= '0' && text[at] <= '9' && value < (1ULL << 56); ++at) value = value * 10 + static_cast<std::uint64_t>(text[at] - '0');
+  for (; at < text.size() && text[at] >= '0' && text[at] <= '9' && value < (1ULL << 56); ++at)
+    value = value * 10 + static_cast<std::uint64_t>(text[at] - '0');
   unsigned shift = 0;
   if (at > 0 && at + 1 == text.size()) {
     constexpr std::string_view kSuffixes = "KMGT";
-    const std::size_t i = kSuffixes.find(static_cast<char>(toupper(static_cast<unsigned char>(text[at]))));
-    if (i != std::string_view::npos) { shift = 10 * (static_cast<unsigned>(i) + 1); ++at; }
+    const std::size_t i =
+        kSuffixes.find(static_cast<char>(toupper(static_cast<unsigned char>(text[at]))));
+    if (i != std::string_view::npos) {
+      shift = 10 * (static_cast<unsigned>(i) + 1);
+      ++at;
+    }
   }
-  if (at == 0 || at != text.size() || (shift > 0 && value >= (1ULL << (63 - shift)))) return usage_error(fmt::format("--{} takes a number such as 100 or 64M, not '{}'", name, text));
+  if (at == 0 || at != text.size() || (shift > 0 && value >= (1ULL << (63 - shift))))
+    return usage_error(fmt::format("--{} takes a number such as 100 or 64M, not '{}'", name, text));
   return value << shift;
 }
 
@@ -107,7 +128,9 @@ std::string option_help(std::span<const OptionSpec> table) {
   for (const OptionSpec& option : table) {
     const std::string name = option.name;
     const std::size_t comma = name.find(',');
-    std::string left = comma == std::string::npos ? "    --" + name : "-" + name.substr(comma + 1) + ", --" + name.substr(0, comma);
+    std::string left = comma == std::string::npos
+                           ? "    --" + name
+                           : "-" + name.substr(comma + 1) + ", --" + name.substr(0, comma);
     if (option.value != nullptr) left += std::string(" ") + option.value;
     out += fmt::format("  {:<28} {}\n", left, option.help);
   }

@@ -1,4 +1,5 @@
-// Options of the commands. Each command has a table of them; parsing, help and completion are made from it.
+// Options of the commands. Each command has a table of them; parsing, help and completion are made
+// from it.
 #pragma once
 
 #include <map>
@@ -12,15 +13,17 @@
 namespace culprit::cli {
 
 struct OptionSpec {
-  const char* name;     // "db,d": long name, short letter
-  const char* value;    // what it takes, for help; nullptr for a flag
+  const char* name;   // "db,d": long name, short letter
+  const char* value;  // what it takes, for help; nullptr for a flag
   const char* help;
 };
 
 class Arguments {
  public:
-  // The table of a command and the options all commands share. Errors are usage errors with a suggestion.
-  static Result<Arguments> parse(std::string_view command, std::span<const OptionSpec> table, const std::vector<std::string>& words);
+  // The table of a command and the options all commands share. Errors are usage errors with a
+  // suggestion.
+  static Result<Arguments> parse(std::string_view command, std::span<const OptionSpec> table,
+                                 const std::vector<std::string>& words);
 
   bool has(const std::string& name) const { return values_.count(name) > 0; }
   std::string get(const std::string& name, const std::string& otherwise = "") const;

@@ -20,7 +20,7 @@ namespace culprit::cli {
 
 namespace {
 
-constexpr std::size_t kMostBatchRows = 20;   // of a list on the terminal; the index has all
+constexpr std::size_t kMostBatchRows = 20;  // of a list on the terminal; the index has all
 
 constexpr OptionSpec kBatchOptions[] = {
     {"out,o", "DIR", "where the reports go; the same folder again reads only what has changed"},
@@ -247,7 +247,7 @@ Result<Exit> run_batch(const Arguments& arguments) {
   return batch_exit(arguments, outcomes, inputs);
 }
 
-}   // namespace
+}  // namespace
 
 extern const Command kBatch;
 constinit const Command kBatch{
@@ -262,4 +262,4 @@ constinit const Command kBatch{
     kBatchOptions,
     run_batch};
 
-}   // namespace culprit::cli
+}  // namespace culprit::cli

@@ -36,8 +36,13 @@ std::string stem(const std::string& path) {
 bool no_time(const std::string& name) {
   std::string low;
   for (const char c : name) low.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c);
-  constexpr std::array<std::string_view, 20> kWords{"loss", "norm", "learning", "throughput", "flop", "token", "mem", "util", "temp", "accuracy", "scale", "byte", "zeros", "sample", "power", "clock", "bandwidth", "count", "error", "per_s"};
-  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return low.find(word) != std::string::npos; }) || low == "lr";
+  constexpr std::array<std::string_view, 20> kWords{
+      "loss",  "norm",  "learning",  "throughput", "flop",  "token", "mem",
+      "util",  "temp",  "accuracy",  "scale",      "byte",  "zeros", "sample",
+      "power", "clock", "bandwidth", "count",      "error", "per_s"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return low.find(word) != std::string::npos; }) ||
+         low == "lr";
 }
 
 // When the rows were, in ms; nothing when that is not known.
@@ -53,24 +58,30 @@ std::vector<double> clock_of(const TableColumn* column) {
   return out;
 }
 
-Result<const TableColumn*> named(const BareTable& table, const std::string& name, const std::string& path) {
+Result<const TableColumn*> named(const BareTable& table, const std::string& name,
+                                 const std::string& path) {
   if (const TableColumn* found = table.find(name)) return found;
   std::vector<std::string> names;
   for (const TableColumn& c : table.columns) names.push_back(c.name);
   const std::string near = schema::nearest(name, names);
   std::string some;
   for (std::size_t i = 0; i < names.size() && i < 12; ++i) some += (i ? ", " : "") + names[i];
-  return usage_error(fmt::format("there is no column '{}'", name)).at({path, table.header ? 1u : 0u}).hint(near.empty() ? fmt::format("columns: {}{}", some, names.size() > 12 ? ", ..." : "") : fmt::format("did you mean '{}'?", near));
+  return usage_error(fmt::format("there is no column '{}'", name))
+      .at({path, table.header ? 1u : 0u})
+      .hint(near.empty() ? fmt::format("columns: {}{}", some, names.size() > 12 ? ", ..." : "")
+                         : fmt::format("did you mean '{}'?", near));
 }
 
 template <class T>
 std::vector<T> picked(const std::vector<T>& all, const std::vector<std::size_t>& rows) {
   std::vector<T> out;
-  for (const std::size_t r : rows) if (r < all.size()) out.push_back(all[r]);
+  for (const std::size_t r : rows)
+    if (r < all.size()) out.push_back(all[r]);
   return out;
 }
 
-Result<std::vector<NamedSeries>> series_of(const Arguments& arguments, const BareTable& table, const std::string& path) {
+Result<std::vector<NamedSeries>> series_of(const Arguments& arguments, const BareTable& table,
+                                           const std::string& path) {
   std::vector<const TableColumn*> columns;
   const bool asked = arguments.has("column");
   for (const std::string& name : arguments.all("column")) {
@@ -79,15 +90,26 @@ Result<std::vector<NamedSeries>> series_of(const Arguments& arguments, const Bar
   }
   const TableColumn* iteration = table.first(Use::iteration);
   if (iteration == nullptr) iteration = table.first(Use::index);
-  if (arguments.has("iteration-column")) { CULPRIT_TRY(column, named(table, arguments.get("iteration-column"), path)); iteration = column; }
+  if (arguments.has("iteration-column")) {
+    CULPRIT_TRY(column, named(table, arguments.get("iteration-column"), path));
+    iteration = column;
+  }
   const TableColumn* by = nullptr;
-  if (arguments.has("by")) { CULPRIT_TRY(column, named(table, arguments.get("by"), path)); by = column; }
+  if (arguments.has("by")) {
+    CULPRIT_TRY(column, named(table, arguments.get("by"), path));
+    by = column;
+  }
   if (!asked)
     for (const TableColumn& c : table.columns)
       if (c.use == Use::series && &c != iteration && &c != by) columns.push_back(&c);
-  if (columns.empty()) return fail("no column of it is a series of numbers").at({path, 0}).hint("--column NAME says which one to read; a log is read with -d FILE, the database that keeps what it says");
+  if (columns.empty())
+    return fail("no column of it is a series of numbers")
+        .at({path, 0})
+        .hint(
+            "--column NAME says which one to read; a log is read with -d FILE, the database that "
+            "keeps what it says");
 
-  std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;   // rows
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;  // rows
   if (by == nullptr) {
     groups.emplace_back();
     for (std::size_t r = 0; r < table.rows; ++r) groups[0].second.push_back(r);
@@ -105,8 +127,11 @@ Result<std::vector<NamedSeries>> series_of(const Arguments& arguments, const Bar
     for (const TableColumn* column : columns) {
       NamedSeries s;
       s.name = column->name;
-      if (!table.name.empty() && columns.size() == 1 && !asked) s.name = table.name;
-      else if (!table.header && columns.size() == 1 && column->name.starts_with(table.columns.size() == 1 ? "value" : "column ")) s.name = stem(path);
+      if (!table.name.empty() && columns.size() == 1 && !asked)
+        s.name = table.name;
+      else if (!table.header && columns.size() == 1 &&
+               column->name.starts_with(table.columns.size() == 1 ? "value" : "column "))
+        s.name = stem(path);
       if (by != nullptr) s.name += fmt::format(" of {} {}", by->name, group);
       s.values = picked(column->values, rows);
       if (iteration != nullptr) {
@@ -116,19 +141,24 @@ Result<std::vector<NamedSeries>> series_of(const Arguments& arguments, const Bar
         // Several ranks in one table look like a restart at every row.
         if (back * 10 > s.number.size()) {
           s.number.clear();
-          s.notes.push_back(fmt::format("the numbers in '{}' repeat or go back too often to be iterations of one series and are not used; --by COLUMN parts the table, by rank for instance", iteration->name));
+          s.notes.push_back(fmt::format(
+              "the numbers in '{}' repeat or go back too often to be iterations of one series and "
+              "are not used; --by COLUMN parts the table, by rank for instance",
+              iteration->name));
         }
       }
       s.clock = picked(clock, rows);
       std::size_t numbers = 0;
       std::size_t positive = 0;
-      for (const double v : s.values) numbers += std::isfinite(v), positive += std::isfinite(v) && v > 0;
+      for (const double v : s.values)
+        numbers += std::isfinite(v), positive += std::isfinite(v) && v > 0;
       if (!asked && columns.size() > 1 && no_time(column->name)) {
         s.as_time = false;
         s.notes.push_back("not read as iteration times, by its name; --column reads it so");
       } else if (positive * 10 < numbers * 9) {
         s.as_time = false;
-        s.notes.push_back(fmt::format("not read as iteration times: {} of {} values are 0 or less", numbers - positive, numbers));
+        s.notes.push_back(fmt::format("not read as iteration times: {} of {} values are 0 or less",
+                                      numbers - positive, numbers));
       }
       out.push_back(std::move(s));
     }
@@ -141,42 +171,65 @@ Result<Exit> of_incident(const Arguments& arguments) {
   CULPRIT_TRY(params, changepoint_params(arguments));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(incident, open_incident(arguments, pack));
-  const diagnose::Pace pace = diagnose::pace_of(incident.db, incident.resolved.facts, params.fail_slow);
+  const diagnose::Pace pace =
+      diagnose::pace_of(incident.db, incident.resolved.facts, params.fail_slow);
   const analyze::JobSteps& steps = pace.steps;
   NamedSeries series;
   series.name = "iteration time (ms)";
   series.job = pace.jobs;
   if (steps.size() == 0)
-    series.notes.push_back("none of the files reports steps with their times: looked for step lines of Megatron, DeepSpeed, NeMo, torchtitan, Hugging Face and others, metrics of steps (JSON lines, CSV, TensorBoard, wandb), and communication calls with their times (NCCL_DEBUG_SUBSYS=COLL, Inspector, flight recorder)");
+    series.notes.push_back(
+        "none of the files reports steps with their times: looked for step lines of Megatron, "
+        "DeepSpeed, NeMo, torchtitan, Hugging Face and others, metrics of steps (JSON lines, CSV, "
+        "TensorBoard, wandb), and communication calls with their times (NCCL_DEBUG_SUBSYS=COLL, "
+        "Inspector, flight recorder)");
   series.values = steps.ms;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    series.number.push_back(steps.iteration[i] == kNoValue ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(steps.iteration[i]));
-    series.clock.push_back(steps.time[i] == kNoValue ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(steps.time[i]) / 1e6);
+    series.number.push_back(steps.iteration[i] == kNoValue
+                                ? std::numeric_limits<double>::quiet_NaN()
+                                : static_cast<double>(steps.iteration[i]));
+    series.clock.push_back(steps.time[i] == kNoValue ? std::numeric_limits<double>::quiet_NaN()
+                                                     : static_cast<double>(steps.time[i]) / 1e6);
   }
-  const auto unknown = [](const std::vector<double>& column) { return std::any_of(column.begin(), column.end(), [](double v) { return std::isnan(v); }); };
+  const auto unknown = [](const std::vector<double>& column) {
+    return std::any_of(column.begin(), column.end(), [](double v) { return std::isnan(v); });
+  };
   if (unknown(series.number)) series.number.clear();
   if (unknown(series.clock)) series.clock.clear();
-  if (incident.db.partial()) series.notes.push_back("the database is partial: reading its bundle was cut off");
-  for (const std::string& path : steps.sources) series.notes.push_back("steps are those of " + path);
+  if (incident.db.partial())
+    series.notes.push_back("the database is partial: reading its bundle was cut off");
+  for (const std::string& path : steps.sources)
+    series.notes.push_back("steps are those of " + path);
   if (!steps.from_calls.empty()) series.notes.push_back(steps.from_calls);
-  if (steps.from_times) series.notes.push_back("no step times are printed: they are the distances of the lines' times");
-  for (const Finding& f : analyze::what_if_findings(incident.resolved.facts, incident.resolved.topology, steps, pace.report, pace.iterations, pace.series))
-    if (f.outcome == Outcome::fired) series.notes.push_back(fmt::format("from iteration {}: {}", f.id.substr(f.id.rfind('/') + 1), f.title));
+  if (steps.from_times)
+    series.notes.push_back("no step times are printed: they are the distances of the lines' times");
+  for (const Finding& f :
+       analyze::what_if_findings(incident.resolved.facts, incident.resolved.topology, steps,
+                                 pace.report, pace.iterations, pace.series))
+    if (f.outcome == Outcome::fired)
+      series.notes.push_back(
+          fmt::format("from iteration {}: {}", f.id.substr(f.id.rfind('/') + 1), f.title));
   print_changepoints(arguments, {series}, false, series.name, params);
   return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
 Result<Exit> run_changepoints(const Arguments& arguments) {
   if (names_incident(arguments)) return of_incident(arguments);
-  if (arguments.positional().size() != 1) return usage_error(fmt::format("changepoints takes one table, not {}", arguments.positional().size())).hint("culprit changepoints iterations.csv; `-` reads standard input");
+  if (arguments.positional().size() != 1)
+    return usage_error(
+               fmt::format("changepoints takes one table, not {}", arguments.positional().size()))
+        .hint("culprit changepoints iterations.csv; `-` reads standard input");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(params, changepoint_params(arguments));
   const std::string path = arguments.positional()[0];
   CULPRIT_TRY(table, read_table_file(arguments, path));
-  const bool calls = !arguments.has("column") && (arguments.has("anchor") || ingest::is_call_table(table));
-  CULPRIT_TRY(series, calls ? series_of_calls(arguments, table, path) : series_of(arguments, table, path));
+  const bool calls =
+      !arguments.has("column") && (arguments.has("anchor") || ingest::is_call_table(table));
+  CULPRIT_TRY(series,
+              calls ? series_of_calls(arguments, table, path) : series_of(arguments, table, path));
   const bool multivariate = table.multivariate && !arguments.has("column");
-  print_changepoints(arguments, series, multivariate, table.name.empty() ? stem(path) : table.name, params);
+  print_changepoints(arguments, series, multivariate, table.name.empty() ? stem(path) : table.name,
+                     params);
   return table.rejected > 0 && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
@@ -187,27 +240,42 @@ constexpr OptionSpec kChangepointsOptions[] = {
     {"column", "NAME", "only this column, read as iteration times; may be repeated"},
     {"iteration-column", "NAME", "the iteration numbers; by default found by name"},
     {"by", "NAME", "one series for each value of this column, such as rank"},
-    {"anchor", "CALL", "of a call log: the operation that comes once an iteration, such as all_reduce@dp"},
+    {"anchor", "CALL",
+     "of a call log: the operation that comes once an iteration, such as all_reduce@dp"},
     {"min-change", "SHARE", "smallest slow-down, 10% by default"},
     {"min-regime", "N", "fewest iterations of a slow interval, 15 by default"},
     {"lambda", "N", "kernel: samples between changes, 100 by default"},
     {"threshold", "P", "kernel: probability of a change, 0.9 by default"},
     {"strict", nullptr, "exit with 4 when a line or cell could not be read"},
-    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6], kReadOptions[7], kReadOptions[8],
+    kReadOptions[0],
+    kReadOptions[1],
+    kReadOptions[2],
+    kReadOptions[3],
+    kReadOptions[4],
+    kReadOptions[5],
+    kReadOptions[6],
+    kReadOptions[7],
+    kReadOptions[8],
 };
 
 }  // namespace
 
 extern const Command kChangepoints;
-constinit const Command kChangepoints{"changepoints", "since when is it slow: change points and slow intervals of iteration times", "changepoints [BUNDLE...|TABLE] [-d FILE] [options]",
-                                      "  culprit changepoints -d incident.db\n"
-                                      "  culprit changepoints iterations.csv\n"
-                                      "  culprit changepoints metrics.jsonl --column iter_ms --format json\n"
-                                      "  culprit changepoints all-ranks.csv --by rank\n"
-                                      "  culprit changepoints calls.csv\n\n"
-                                      "  A table is CSV, TSV, JSON or JSON lines. One with the columns time and operation (rank, communicator,\n"
-                                      "  elements) is a log of communication calls: iterations are told from them. Pauses that recur and the\n"
-                                      "  warm-up are set aside and told.\n",
-                                      kChangepointsOptions, run_changepoints};
+constinit const Command kChangepoints{
+    "changepoints",
+    "since when is it slow: change points and slow intervals of iteration times",
+    "changepoints [BUNDLE...|TABLE] [-d FILE] [options]",
+    "  culprit changepoints -d incident.db\n"
+    "  culprit changepoints iterations.csv\n"
+    "  culprit changepoints metrics.jsonl --column iter_ms --format json\n"
+    "  culprit changepoints all-ranks.csv --by rank\n"
+    "  culprit changepoints calls.csv\n\n"
+    "  A table is CSV, TSV, JSON or JSON lines. One with the columns time and operation (rank, "
+    "communicator,\n"
+    "  elements) is a log of communication calls: iterations are told from them. Pauses that recur "
+    "and the\n"
+    "  warm-up are set aside and told.\n",
+    kChangepointsOptions,
+    run_changepoints};
 
 }  // namespace culprit::cli

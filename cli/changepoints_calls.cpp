@@ -1,4 +1,5 @@
-// changepoints of a call log: iterations are told from the calls first (GREYHOUND §4.2), then judged like any others.
+// changepoints of a call log: iterations are told from the calls first (GREYHOUND §4.2), then
+// judged like any others.
 #include <algorithm>
 #include <limits>
 
@@ -14,18 +15,32 @@ namespace culprit::cli {
 namespace {
 
 std::string symbol_words(const ingest::CallTable& table, const analyze::CallSymbol& symbol) {
-  const std::string& communicator = table.communicators[static_cast<std::size_t>(symbol.communicator)];
-  return fmt::format("{}{}{}", table.operations[symbol.operation], symbol.elements && *symbol.elements > 0 ? fmt::format(" of {}", *symbol.elements) : "", communicator.empty() ? "" : " on " + communicator);
+  const std::string& communicator =
+      table.communicators[static_cast<std::size_t>(symbol.communicator)];
+  return fmt::format(
+      "{}{}{}", table.operations[symbol.operation],
+      symbol.elements && *symbol.elements > 0 ? fmt::format(" of {}", *symbol.elements) : "",
+      communicator.empty() ? "" : " on " + communicator);
 }
 
 // "all_reduce", or "all_reduce@dp" where several communicators have it.
-Result<analyze::CallSymbol> anchor_of(const ingest::CallTable& table, const std::string& text, const std::string& path) {
+Result<analyze::CallSymbol> anchor_of(const ingest::CallTable& table, const std::string& text,
+                                      const std::string& path) {
   const std::size_t at = text.find('@');
   const std::string operation = text.substr(0, at);
   const auto op = std::find(table.operations.begin(), table.operations.end(), operation);
   if (op == table.operations.end()) {
     const std::string near = schema::nearest(operation, table.operations);
-    return usage_error(fmt::format("no call is '{}'", operation)).at({path, 0}).hint(near.empty() ? fmt::format("calls: {}", fmt::join(table.operations.begin(), table.operations.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(12, table.operations.size())), ", ")) : fmt::format("did you mean '{}'?", near));
+    return usage_error(fmt::format("no call is '{}'", operation))
+        .at({path, 0})
+        .hint(near.empty()
+                  ? fmt::format("calls: {}",
+                                fmt::join(table.operations.begin(),
+                                          table.operations.begin() +
+                                              static_cast<std::ptrdiff_t>(std::min<std::size_t>(
+                                                  12, table.operations.size())),
+                                          ", "))
+                  : fmt::format("did you mean '{}'?", near));
   }
   const auto number = static_cast<std::uint32_t>(op - table.operations.begin());
   std::vector<std::string> on;
@@ -33,19 +48,33 @@ Result<analyze::CallSymbol> anchor_of(const ingest::CallTable& table, const std:
   for (const auto& caller : table.callers)
     for (const auto& call : caller.calls) {
       const std::string& name = table.communicators[call.communicator];
-      if (call.operation != number || (at != std::string::npos && name != text.substr(at + 1)) || std::find(on.begin(), on.end(), name) != on.end()) continue;
+      if (call.operation != number || (at != std::string::npos && name != text.substr(at + 1)) ||
+          std::find(on.begin(), on.end(), name) != on.end())
+        continue;
       on.push_back(name);
       chosen = call.communicator;
       if (on.size() > 12) break;
     }
   if (on.size() == 1) return analyze::CallSymbol{number, *chosen, {}};
-  if (on.empty()) return usage_error(fmt::format("no call is '{}'", text)).at({path, 0}).hint(fmt::format("communicators: {}", fmt::join(table.communicators.begin(), table.communicators.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(12, table.communicators.size())), ", ")));
-  return usage_error(fmt::format("'{}' is called on several communicators", operation)).at({path, 0}).hint(fmt::format("say which: --anchor {}@{}", operation, on.front()));
+  if (on.empty())
+    return usage_error(fmt::format("no call is '{}'", text))
+        .at({path, 0})
+        .hint(fmt::format("communicators: {}",
+                          fmt::join(table.communicators.begin(),
+                                    table.communicators.begin() +
+                                        static_cast<std::ptrdiff_t>(
+                                            std::min<std::size_t>(12, table.communicators.size())),
+                                    ", ")));
+  return usage_error(fmt::format("'{}' is called on several communicators", operation))
+      .at({path, 0})
+      .hint(fmt::format("say which: --anchor {}@{}", operation, on.front()));
 }
 
 }  // namespace
 
-Result<std::vector<NamedSeries>> series_of_calls(const Arguments& arguments, const ingest::BareTable& table, const std::string& path) {
+Result<std::vector<NamedSeries>> series_of_calls(const Arguments& arguments,
+                                                 const ingest::BareTable& table,
+                                                 const std::string& path) {
   CULPRIT_TRY(log, ingest::read_call_table(table, path));
   analyze::CallPeriodParams params;
   if (arguments.has("anchor")) {
@@ -55,12 +84,16 @@ Result<std::vector<NamedSeries>> series_of_calls(const Arguments& arguments, con
   std::vector<NamedSeries> out;
   for (const auto& caller : log.callers) {
     std::vector<analyze::Call> calls;
-    for (const auto& row : caller.calls) calls.push_back({row.time, row.operation, row.communicator, row.size});
+    for (const auto& row : caller.calls)
+      calls.push_back({row.time, row.operation, row.communicator, row.size});
     // A table may be written newest first, or a communicator after the other.
-    std::stable_sort(calls.begin(), calls.end(), [](const analyze::Call& a, const analyze::Call& b) { return a.time < b.time; });
+    std::stable_sort(
+        calls.begin(), calls.end(),
+        [](const analyze::Call& a, const analyze::Call& b) { return a.time < b.time; });
     const analyze::CallPeriod period = analyze::call_period(calls, params);
     NamedSeries series;
-    series.name = caller.name.empty() ? "iteration time (ms)" : fmt::format("iteration time (ms) of {}", caller.name);
+    series.name = caller.name.empty() ? "iteration time (ms)"
+                                      : fmt::format("iteration time (ms) of {}", caller.name);
     CallReading reading;
     reading.calls = calls.size();
     reading.method = analyze::name(period.method);
@@ -73,22 +106,41 @@ Result<std::vector<NamedSeries>> series_of_calls(const Arguments& arguments, con
     for (std::size_t i = 0; i < period.times.size(); ++i) {
       const bool ordinary = period.ordinary[i] != 0 && period.times[i] > 0;
       odd += !ordinary;
-      series.values.push_back(ordinary ? static_cast<double>(period.times[i]) / 1e6 : std::numeric_limits<double>::quiet_NaN());
+      series.values.push_back(ordinary ? static_cast<double>(period.times[i]) / 1e6
+                                       : std::numeric_limits<double>::quiet_NaN());
       series.number.push_back(static_cast<double>(i));
-      if (!log.since_start) series.clock.push_back(static_cast<double>(calls[period.starts[i + 1]].time) / 1e6);
+      if (!log.since_start)
+        series.clock.push_back(static_cast<double>(calls[period.starts[i + 1]].time) / 1e6);
     }
     if (period.method == analyze::PeriodMethod::none) {
-      series.notes.push_back(fmt::format("{} calls show no iterations: {}", calls.size(), period.why));
+      series.notes.push_back(
+          fmt::format("{} calls show no iterations: {}", calls.size(), period.why));
     } else {
-      series.notes.push_back(fmt::format("iterations are told from {} calls: {} calls each, {} ms{}; counted from 0, the first that is whole in the log", calls.size(), period.period, fmt::format("{:.4g}", reading.median_ms),
-                                         reading.anchor.empty() ? fmt::format(", by their {}", reading.method == "acf" ? "autocorrelation" : "repetition") : fmt::format(", each from {}{} to the next", period.burst ? "a burst of " : "one ", reading.anchor)));
-      if (period.ambiguous) series.notes.push_back("they may be micro-batches: the calls alone cannot tell. --anchor OPERATION names the call that ends an iteration");
-      if (odd > 0) series.notes.push_back(fmt::format("{} of {} iterations have more or fewer calls than the others (evaluation, checkpoint, lost records): their times are not used", odd, period.times.size()));
+      series.notes.push_back(
+          fmt::format("iterations are told from {} calls: {} calls each, {} ms{}; counted from 0, "
+                      "the first that is whole in the log",
+                      calls.size(), period.period, fmt::format("{:.4g}", reading.median_ms),
+                      reading.anchor.empty()
+                          ? fmt::format(", by their {}",
+                                        reading.method == "acf" ? "autocorrelation" : "repetition")
+                          : fmt::format(", each from {}{} to the next",
+                                        period.burst ? "a burst of " : "one ", reading.anchor)));
+      if (period.ambiguous)
+        series.notes.push_back(
+            "they may be micro-batches: the calls alone cannot tell. --anchor OPERATION names the "
+            "call that ends an iteration");
+      if (odd > 0)
+        series.notes.push_back(
+            fmt::format("{} of {} iterations have more or fewer calls than the others (evaluation, "
+                        "checkpoint, lost records): their times are not used",
+                        odd, period.times.size()));
     }
     series.from_calls = std::move(reading);
     out.push_back(std::move(series));
   }
-  if (log.left_out > 0) out.front().notes.push_back(fmt::format("{} rows without a time, a caller or an operation were left out", log.left_out));
+  if (log.left_out > 0)
+    out.front().notes.push_back(fmt::format(
+        "{} rows without a time, a caller or an operation were left out", log.left_out));
   return out;
 }
 

@@ -21,36 +21,65 @@ namespace {
 using analyze::CollectiveReport;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostGroups = 40;   // printed; JSON has all
+constexpr std::size_t kMostGroups = 40;  // printed; JSON has all
 
 class CollectivesPrinter {
  public:
-  CollectivesPrinter(const Arguments& arguments, const analyze::Facts& facts, const analyze::Topology& topology, const CollectiveReport& report, const std::vector<Finding>& findings)
-      : facts_(facts), topology_(topology), report_(report), findings_(findings), color_(use_color(arguments)), all_(arguments.has("all")), width_(std::max<std::size_t>(40, terminal_width())) {}
+  CollectivesPrinter(const Arguments& arguments, const analyze::Facts& facts,
+                     const analyze::Topology& topology, const CollectiveReport& report,
+                     const std::vector<Finding>& findings)
+      : facts_(facts),
+        topology_(topology),
+        report_(report),
+        findings_(findings),
+        color_(use_color(arguments)),
+        all_(arguments.has("all")),
+        width_(std::max<std::size_t>(40, terminal_width())) {}
 
   std::string text() const {
     std::string out;
     for (const Finding& f : findings_) {
       if (f.event_class == "slow_rank") continue;
-      out += f.outcome == Outcome::fired ? bold(fmt::format("{} {}: {} ({:.0f} % sure)", name(f.subject.kind), report::visible(f.subject.id), f.title, 100 * f.confidence)) + "\n" : bold(fmt::format("No verdict: {}", f.title)) + "\n";
+      out += f.outcome == Outcome::fired
+                 ? bold(fmt::format("{} {}: {} ({:.0f} % sure)", name(f.subject.kind),
+                                    report::visible(f.subject.id), f.title, 100 * f.confidence)) +
+                       "\n"
+                 : bold(fmt::format("No verdict: {}", f.title)) + "\n";
       out += "  " + report::wrapped(report::visible(f.why), width_, 2, 2) + "\n";
     }
     if (!report_.chain.empty()) {
       out += "\n" + bold("Who waits for whom") + "\n";
       for (const analyze::Wait& w : report_.chain)
-        out += "  " + report::wrapped(fmt::format("{} is in {} {} of {}, which {} {}", report::visible(topology_.where(w.from)), w.operation.empty() ? "operation" : report::visible(w.operation), w.sequence, report::visible(group(w.group)),
-                           report::visible(topology_.where(w.to)), w.because), width_ - 4, 4) + "\n";
+        out += "  " +
+               report::wrapped(
+                   fmt::format("{} is in {} {} of {}, which {} {}",
+                               report::visible(topology_.where(w.from)),
+                               w.operation.empty() ? "operation" : report::visible(w.operation),
+                               w.sequence, report::visible(group(w.group)),
+                               report::visible(topology_.where(w.to)), w.because),
+                   width_ - 4, 4) +
+               "\n";
     }
-    if (!report_.groups.empty()) out += "\n" + bold("Groups with something unfinished") + dim("   completed / enqueued, lowest..highest") + "\n";
+    if (!report_.groups.empty())
+      out += "\n" + bold("Groups with something unfinished") +
+             dim("   completed / enqueued, lowest..highest") + "\n";
     std::size_t shown = 0;
     for (const analyze::GroupFrontier& g : report_.groups) {
-      if (!all_ && shown++ >= kMostGroups) { out += fmt::format("  {} more; --all shows them\n", report_.groups.size() - kMostGroups); break; }
+      if (!all_ && shown++ >= kMostGroups) {
+        out += fmt::format("  {} more; --all shows them\n", report_.groups.size() - kMostGroups);
+        break;
+      }
       const std::string who = report::visible(group(g.group));
-      const std::string where = fmt::format("{}..{} / {}..{}  at {} {}", number(g.completed_low), number(g.completed_high), number(g.enqueued_low), number(g.enqueued_high), g.operation.empty() ? "operation" : report::visible(g.operation), g.sequence);
-      out += "  " + who + (report::columns(who) + 4 + where.size() > width_ ? "\n      " : "  ") + where + "\n";
+      const std::string where =
+          fmt::format("{}..{} / {}..{}  at {} {}", number(g.completed_low),
+                      number(g.completed_high), number(g.enqueued_low), number(g.enqueued_high),
+                      g.operation.empty() ? "operation" : report::visible(g.operation), g.sequence);
+      out += "  " + who + (report::columns(who) + 4 + where.size() > width_ ? "\n      " : "  ") +
+             where + "\n";
       out += "      inside " + listed(g.pending);
       std::size_t used = 13 + listed(g.pending).size();
-      for (const auto& [what, ranks] : {std::pair{"never came ", &g.missing}, std::pair{"behind ", &g.behind}}) {
+      for (const auto& [what, ranks] :
+           {std::pair{"never came ", &g.missing}, std::pair{"behind ", &g.behind}}) {
         if (ranks->empty()) continue;
         const std::string text = listed(*ranks);
         const bool room = used + 13 + text.size() <= width_;
@@ -64,11 +93,26 @@ class CollectivesPrinter {
       if (f.event_class != "slow_rank") continue;
       if (first) out += "\n" + bold("Ranks that join last") + "\n";
       first = false;
-      out += "  " + report::wrapped(fmt::format("rank {}: {}", f.subject.id, report::visible(f.why)), width_, 4, 2) + "\n";
+      out += "  " +
+             report::wrapped(fmt::format("rank {}: {}", f.subject.id, report::visible(f.why)),
+                             width_, 4, 2) +
+             "\n";
     }
-    out += "\n" + dim(report::wrapped(fmt::format("from {}: {} ranks seen{}{}; {} unfinished operations{}", source(), report_.seen.size(), report_.unseen.empty() ? "" : fmt::format(", {} not ({})", report_.unseen.size(), listed(report_.unseen)),
-                           report_.cut.empty() ? "" : fmt::format(", dumps cut of {}", listed(report_.cut)), report_.pending, report_.timed_out == 0 ? "" : fmt::format(", {} timed out", report_.timed_out)), width_ - 2, 2)) + "\n";
-    for (const std::string& note : report_.notes) out += dim("note: " + report::wrapped(report::visible(note), width_, 6, 6)) + "\n";
+    out += "\n" +
+           dim(report::wrapped(
+               fmt::format(
+                   "from {}: {} ranks seen{}{}; {} unfinished operations{}", source(),
+                   report_.seen.size(),
+                   report_.unseen.empty() ? ""
+                                          : fmt::format(", {} not ({})", report_.unseen.size(),
+                                                        listed(report_.unseen)),
+                   report_.cut.empty() ? "" : fmt::format(", dumps cut of {}", listed(report_.cut)),
+                   report_.pending,
+                   report_.timed_out == 0 ? "" : fmt::format(", {} timed out", report_.timed_out)),
+               width_ - 2, 2)) +
+           "\n";
+    for (const std::string& note : report_.notes)
+      out += dim("note: " + report::wrapped(report::visible(note), width_, 6, 6)) + "\n";
     return out;
   }
 
@@ -84,32 +128,67 @@ class CollectivesPrinter {
     out["timed_out"] = report_.timed_out;
     out["leaves"] = Json::array();
     for (const analyze::Leaf& l : report_.leaves)
-      out["leaves"].push_back({{"kind", name(l.kind)}, {"ranks", l.ranks}, {"against", l.against}, {"group", group(l.group)}, {"sequence", l.sequence}, {"operation", l.operation}, {"waiting", l.waiting}, {"tie", l.tie},
-                               {"confidence", l.confidence}, {"why", l.why}});
+      out["leaves"].push_back({{"kind", name(l.kind)},
+                               {"ranks", l.ranks},
+                               {"against", l.against},
+                               {"group", group(l.group)},
+                               {"sequence", l.sequence},
+                               {"operation", l.operation},
+                               {"waiting", l.waiting},
+                               {"tie", l.tie},
+                               {"confidence", l.confidence},
+                               {"why", l.why}});
     out["chain"] = Json::array();
     for (const analyze::Wait& w : report_.chain)
-      out["chain"].push_back({{"from", w.from}, {"to", w.to}, {"group", group(w.group)}, {"sequence", w.sequence}, {"operation", w.operation}, {"because", w.because}});
+      out["chain"].push_back({{"from", w.from},
+                              {"to", w.to},
+                              {"group", group(w.group)},
+                              {"sequence", w.sequence},
+                              {"operation", w.operation},
+                              {"because", w.because}});
     out["groups"] = Json::array();
     for (const analyze::GroupFrontier& g : report_.groups)
-      out["groups"].push_back({{"group", group(g.group)}, {"completed", {g.completed_low, g.completed_high}}, {"enqueued", {g.enqueued_low, g.enqueued_high}}, {"sequence", g.sequence}, {"operation", g.operation},
-                               {"inside", to_ranges(g.pending)}, {"missing", to_ranges(g.missing)}, {"behind", to_ranges(g.behind)}});
+      out["groups"].push_back({{"group", group(g.group)},
+                               {"completed", {g.completed_low, g.completed_high}},
+                               {"enqueued", {g.enqueued_low, g.enqueued_high}},
+                               {"sequence", g.sequence},
+                               {"operation", g.operation},
+                               {"inside", to_ranges(g.pending)},
+                               {"missing", to_ranges(g.missing)},
+                               {"behind", to_ranges(g.behind)}});
     out["findings"] = Json::array();
     for (const Finding& f : findings_)
-      out["findings"].push_back({{"id", f.id}, {"outcome", name(f.outcome)}, {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}}, {"title", f.title}, {"confidence", f.confidence}, {"why", f.why}});
+      out["findings"].push_back({{"id", f.id},
+                                 {"outcome", name(f.outcome)},
+                                 {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}},
+                                 {"title", f.title},
+                                 {"confidence", f.confidence},
+                                 {"why", f.why}});
     out["notes"] = report_.notes;
     return json_text(out) + "\n";
   }
 
  private:
-  std::string paint(const char* code, const std::string& text) const { return color_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text; }
+  std::string paint(const char* code, const std::string& text) const {
+    return color_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+  }
   std::string bold(const std::string& text) const { return paint("1", text); }
   std::string dim(const std::string& text) const { return paint("2", text); }
-  static std::string number(std::int64_t sequence) { return sequence < 0 ? "-" : std::to_string(sequence); }
-  std::string source() const { return report_.source == "recorder" ? "flight recorders" : report_.source == "watchdog" ? "watchdog lines" : report_.source == "ras" ? "NCCL RAS" : "NCCL call lines"; }
+  static std::string number(std::int64_t sequence) {
+    return sequence < 0 ? "-" : std::to_string(sequence);
+  }
+  std::string source() const {
+    return report_.source == "recorder"   ? "flight recorders"
+           : report_.source == "watchdog" ? "watchdog lines"
+           : report_.source == "ras"      ? "NCCL RAS"
+                                          : "NCCL call lines";
+  }
   static std::string listed(const std::vector<std::int64_t>& ranks) {
     const std::string text = to_ranges(ranks);
     if (text.empty()) return "nobody";
-    return text.size() > 60 ? text.substr(0, text.rfind(',', 60)) + fmt::format(",... ({} ranks)", ranks.size()) : text;
+    return text.size() > 60
+               ? text.substr(0, text.rfind(',', 60)) + fmt::format(",... ({} ranks)", ranks.size())
+               : text;
   }
   std::string group(GroupId id) const {
     if (id < 1 || static_cast<std::size_t>(id) > facts_.groups.size()) return "?";
@@ -128,19 +207,28 @@ class CollectivesPrinter {
 };
 
 Result<Exit> run_collectives(const Arguments& arguments) {
-  if (arguments.positional().empty() && !arguments.has("db")) return usage_error("collectives needs a database or a bundle").hint("culprit collectives -d incident.db");
+  if (arguments.positional().empty() && !arguments.has("db"))
+    return usage_error("collectives needs a database or a bundle")
+        .hint("culprit collectives -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(incident, open_incident(arguments, pack));
   auto& [db, resolved, incomplete] = incident;
   const auto& [facts, topology] = resolved;
-  const auto report = diagnose::collectives_of(facts, topology, analyze::collect_signals(facts, pack));
-  auto findings = analyze::collective_findings(report, diagnose::slow_ranks_of(db, facts), facts, topology);
+  const auto report =
+      diagnose::collectives_of(facts, topology, analyze::collect_signals(facts, pack));
+  auto findings =
+      analyze::collective_findings(report, diagnose::slow_ranks_of(db, facts), facts, topology);
   CULPRIT_CHECK(db.save_findings(Analysis::collectives, findings));
   const CollectivesPrinter printer(arguments, facts, topology, report, findings);
-  if (wants_json(arguments)) print(mark_incomplete(printer.json(), incomplete));
-  else if (report.source.empty() && findings.empty()) remark(arguments, "there are no counters of collectives in it: no flight recorder, no watchdog line, no NCCL call log, no RAS");
-  else print(printer.text());
+  if (wants_json(arguments))
+    print(mark_incomplete(printer.json(), incomplete));
+  else if (report.source.empty() && findings.empty())
+    remark(arguments,
+           "there are no counters of collectives in it: no flight recorder, no watchdog line, no "
+           "NCCL call log, no RAS");
+  else
+    print(printer.text());
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
@@ -150,17 +238,30 @@ constexpr OptionSpec kCollectivesOptions[] = {
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
-    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6], kReadOptions[7], kReadOptions[8],
+    kReadOptions[0],
+    kReadOptions[1],
+    kReadOptions[2],
+    kReadOptions[3],
+    kReadOptions[4],
+    kReadOptions[5],
+    kReadOptions[6],
+    kReadOptions[7],
+    kReadOptions[8],
 };
 
 }  // namespace
 
 extern const Command kCollectives;
-constinit const Command kCollectives{"collectives", "who waits for whom: counters of collectives, mismatches, ranks that join last", "collectives [BUNDLE...] -d FILE [options]",
-                                     "  culprit collectives -d incident.db\n"
-                                     "  culprit collectives dumps/\n\n"
-                                     "  From flight recorders, watchdog lines, NCCL call logs or RAS: how far every rank has come in every\n"
-                                     "  process group, which rank the others wait for in the end, and how it stopped.\n",
-                                     kCollectivesOptions, run_collectives};
+constinit const Command kCollectives{
+    "collectives",
+    "who waits for whom: counters of collectives, mismatches, ranks that join last",
+    "collectives [BUNDLE...] -d FILE [options]",
+    "  culprit collectives -d incident.db\n"
+    "  culprit collectives dumps/\n\n"
+    "  From flight recorders, watchdog lines, NCCL call logs or RAS: how far every rank has come "
+    "in every\n"
+    "  process group, which rank the others wait for in the end, and how it stopped.\n",
+    kCollectivesOptions,
+    run_collectives};
 
 }  // namespace culprit::cli

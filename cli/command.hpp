@@ -14,22 +14,23 @@ namespace culprit::cli {
 
 // The exit status of every command; the table in culprit(1).
 enum class Exit : int {
-  finished = 0,     // whatever was found
-  gate = 1,         // --fail-on tripped
-  usage = 2,        // arguments, configuration, rules
-  input = 3,        // input unreadable
-  incomplete = 4,   // --strict, and something could not be read
-  internal = 70,    // our own fault
+  finished = 0,    // whatever was found
+  gate = 1,        // --fail-on tripped
+  usage = 2,       // arguments, configuration, rules
+  input = 3,       // input unreadable
+  incomplete = 4,  // --strict, and something could not be read
+  internal = 70,   // our own fault
 };
 
 struct Command {
   std::string_view name;
   std::string_view summary;
-  std::string_view usage;       // "diagnose BUNDLE... [options]"
-  std::string_view text;        // examples first, then what it does
+  std::string_view usage;  // "diagnose BUNDLE... [options]"
+  std::string_view text;   // examples first, then what it does
   std::span<const OptionSpec> options;
   Result<Exit> (*run)(const Arguments& arguments);
-  // Commands of its own, each with its own table of options: `culprit plan standby`. Their names begin with ours
+  // Commands of its own, each with its own table of options: `culprit plan standby`. Their names
+  // begin with ours
   // ("plan standby"). `run` is then what happens without one of them.
   std::span<const Command* const> subcommands{};
 };
@@ -47,7 +48,8 @@ inline void complain(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }
-// stdout. What cannot be written is told once, at the end of the program; a reader that went away is no error.
+// stdout. What cannot be written is told once, at the end of the program; a reader that went away
+// is no error.
 void print(std::string_view text);
 // A remark on stderr, "culprit: " in front, control bytes made visible; nothing with -q.
 void remark(const Arguments& arguments, std::string_view text);

@@ -28,7 +28,8 @@ struct Side {
   bool complete = true;
 };
 
-Result<Side> open_side(const Arguments& arguments, const std::string& path, const rules::RulePack& pack) {
+Result<Side> open_side(const Arguments& arguments, const std::string& path,
+                       const rules::RulePack& pack) {
   if (path != "-" && bundle::own_file(path) == bundle::OwnFile::database) {
     CULPRIT_TRY(db, store::Database::open(path, store::Access::read));
     const bool complete = !db.partial();
@@ -51,22 +52,34 @@ Result<Comparison> compare(Side& good, Side& bad, const rules::RulePack& pack) {
   const bool lines = !good.run.sources.empty() && !bad.run.sources.empty();
   std::size_t index = 0;
   for (Side* side : {&good, &bad}) {
-    if (lines) CULPRIT_CHECK(diagnose::mine_lines(side->run, index, {}, miner));
-    else diagnose::mine_exceptions(side->run, index, miner);
+    if (lines)
+      CULPRIT_CHECK(diagnose::mine_lines(side->run, index, {}, miner));
+    else
+      diagnose::mine_exceptions(side->run, index, miner);
     ++index;
   }
   const std::size_t kept = miner.words_kept();
-  Comparison out = analyze::compare_runs(good.run.view(), bad.run.view(), miner.templates(), pack, rules::DriftRules::built_in(), rules::Catalogue::built_in());
-  if (!lines) out.notes.push_back("only lines that a rule knows and exceptions are compared: the bundle of a database cannot be read any more");
-  if (kept > 0) out.notes.push_back(fmt::format("there are very many kinds of lines: they are told apart by their first {} words", kept));
+  Comparison out =
+      analyze::compare_runs(good.run.view(), bad.run.view(), miner.templates(), pack,
+                            rules::DriftRules::built_in(), rules::Catalogue::built_in());
+  if (!lines)
+    out.notes.push_back(
+        "only lines that a rule knows and exceptions are compared: the bundle of a database cannot "
+        "be read any more");
+  if (kept > 0)
+    out.notes.push_back(fmt::format(
+        "there are very many kinds of lines: they are told apart by their first {} words", kept));
   for (const Side* side : {&good, &bad})
-    if (!side->complete) out.notes.push_back(fmt::format("{} was not read to its end: what is missing looks like a change", side->path));
+    if (!side->complete)
+      out.notes.push_back(fmt::format(
+          "{} was not read to its end: what is missing looks like a change", side->path));
   return out;
 }
 
 std::string answer(const Comparison& c) {
   if (c.changes.empty()) return "Nothing that is known of both runs changed.";
-  return fmt::format("{} change{} since it worked; the most telling: {}.", c.changes.size(), c.changes.size() == 1 ? "" : "s", c.changes.front().title);
+  return fmt::format("{} change{} since it worked; the most telling: {}.", c.changes.size(),
+                     c.changes.size() == 1 ? "" : "s", c.changes.front().title);
 }
 
 std::string_view heading(analyze::ChangeKind kind) {
@@ -89,16 +102,24 @@ std::string text(const Arguments& arguments, const Comparison& c) {
   const bool color = use_color(arguments);
   const std::string first = report::wrapped(report::visible(answer(c)), width - 2, 0);
   std::string out = (color ? fmt::format("\x1b[1m{}\x1b[0m", first) : first) + "\n";
-  const std::size_t most = arguments.has("all") ? c.changes.size() : std::min(kShown, c.changes.size());
+  const std::size_t most =
+      arguments.has("all") ? c.changes.size() : std::min(kShown, c.changes.size());
   for (std::size_t i = 0; i < most; ++i) {
     const Change& change = c.changes[i];
-    out += fmt::format("\n{:>3}. {:<9} {}\n", i + 1, heading(change.kind), report::wrapped(report::visible(change.title), width, 15, 15));
-    if (!change.hosts.empty()) out += fmt::format("               on {}\n", report::visible(analyze::named_some(change.hosts, 8)));
-    for (const auto& p : change.places) out += fmt::format("               {} {}:{}\n", p.in_bad ? "bad " : "good", report::visible(p.path), p.line);
+    out += fmt::format("\n{:>3}. {:<9} {}\n", i + 1, heading(change.kind),
+                       report::wrapped(report::visible(change.title), width, 15, 15));
+    if (!change.hosts.empty())
+      out += fmt::format("               on {}\n",
+                         report::visible(analyze::named_some(change.hosts, 8)));
+    for (const auto& p : change.places)
+      out += fmt::format("               {} {}:{}\n", p.in_bad ? "bad " : "good",
+                         report::visible(p.path), p.line);
   }
-  if (most < c.changes.size()) out += fmt::format("\n{} more with --all\n", c.changes.size() - most);
+  if (most < c.changes.size())
+    out += fmt::format("\n{} more with --all\n", c.changes.size() - most);
   if (!c.notes.empty()) out += "\n";
-  for (const std::string& note : c.notes) out += "note: " + report::wrapped(report::visible(note), width, 6, 6) + "\n";
+  for (const std::string& note : c.notes)
+    out += "note: " + report::wrapped(report::visible(note), width, 6, 6) + "\n";
   return out;
 }
 
@@ -106,27 +127,51 @@ Json json_of(const Comparison& c, const Side& good, const Side& bad) {
   const auto side = [](const Side& s) {
     Json hosts = Json::array();
     for (const HostRow& h : s.run.resolved.facts.hosts) hosts.push_back(h.host);
-    return Json{{"path", s.path}, {"complete", s.complete}, {"members", s.run.resolved.facts.members.size()}, {"steps", s.run.steps.size()}, {"hosts", hosts}};
+    return Json{{"path", s.path},
+                {"complete", s.complete},
+                {"members", s.run.resolved.facts.members.size()},
+                {"steps", s.run.steps.size()},
+                {"hosts", hosts}};
   };
-  Json out = {{"schema", "culprit.compare/1"}, {"answer", answer(c)}, {"good", side(good)}, {"bad", side(bad)}, {"changes", Json::array()}, {"notes", c.notes}};
+  Json out = {{"schema", "culprit.compare/1"},
+              {"answer", answer(c)},
+              {"good", side(good)},
+              {"bad", side(bad)},
+              {"changes", Json::array()},
+              {"notes", c.notes}};
   for (const Change& change : c.changes) {
     Json places = Json::array();
-    for (const auto& p : change.places) places.push_back({{"run", p.in_bad ? "bad" : "good"}, {"path", p.path}, {"line", p.line}});
-    out["changes"].push_back({{"kind", name(change.kind)}, {"score", std::round(change.score * 1000) / 1000}, {"what", change.what}, {"title", change.title}, {"good", change.good}, {"bad", change.bad},
-                              {"effect", std::isfinite(change.effect) ? Json(std::round(change.effect * 1000) / 1000) : Json(nullptr)}, {"class", change.event_class}, {"hosts", change.hosts}, {"places", places}});
+    for (const auto& p : change.places)
+      places.push_back({{"run", p.in_bad ? "bad" : "good"}, {"path", p.path}, {"line", p.line}});
+    out["changes"].push_back(
+        {{"kind", name(change.kind)},
+         {"score", std::round(change.score * 1000) / 1000},
+         {"what", change.what},
+         {"title", change.title},
+         {"good", change.good},
+         {"bad", change.bad},
+         {"effect", std::isfinite(change.effect) ? Json(std::round(change.effect * 1000) / 1000)
+                                                 : Json(nullptr)},
+         {"class", change.event_class},
+         {"hosts", change.hosts},
+         {"places", places}});
   }
   return out;
 }
 
 Result<Exit> run(const Arguments& arguments) {
-  if (arguments.positional().size() != 2) return usage_error("compare needs two: a run that worked and one that did not").hint("culprit compare good.tar.gz bad.tar.gz");
+  if (arguments.positional().size() != 2)
+    return usage_error("compare needs two: a run that worked and one that did not")
+        .hint("culprit compare good.tar.gz bad.tar.gz");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(good, open_side(arguments, arguments.positional()[0], pack));
   CULPRIT_TRY(bad, open_side(arguments, arguments.positional()[1], pack));
   CULPRIT_TRY(found, compare(good, bad, pack));
-  print(wants_json(arguments) ? json_text(json_of(found, good, bad)) + "\n" : text(arguments, found));
-  return arguments.has("strict") && !(good.complete && bad.complete) ? Exit::incomplete : Exit::finished;
+  print(wants_json(arguments) ? json_text(json_of(found, good, bad)) + "\n"
+                              : text(arguments, found));
+  return arguments.has("strict") && !(good.complete && bad.complete) ? Exit::incomplete
+                                                                     : Exit::finished;
 }
 
 constexpr OptionSpec kOptions[] = {
@@ -134,17 +179,29 @@ constexpr OptionSpec kOptions[] = {
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
     {"strict", nullptr, "exit with 4 when something of a bundle could not be read"},
-    kReadOptions[0], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6], kReadOptions[7], kReadOptions[8],
+    kReadOptions[0],
+    kReadOptions[2],
+    kReadOptions[3],
+    kReadOptions[4],
+    kReadOptions[5],
+    kReadOptions[6],
+    kReadOptions[7],
+    kReadOptions[8],
 };
 
 }  // namespace
 
 extern const Command kCompare;
-constinit const Command kCompare{"compare", "what changed between a run that worked and one that did not", "compare GOOD BAD [options]",
+constinit const Command kCompare{"compare",
+                                 "what changed between a run that worked and one that did not",
+                                 "compare GOOD BAD [options]",
                                  "  culprit compare monday.tar.gz tuesday.tar.gz\n"
                                  "  culprit compare good/incident.db bad/incident.db --json\n\n"
-                                 "  GOOD and BAD are bundles or databases. Versions and settings, kinds of log lines that are new, gone or\n"
-                                 "  more frequent, metrics, step time and hosts; the most telling change first. No change accuses anybody.\n",
-                                 kOptions, run};
+                                 "  GOOD and BAD are bundles or databases. Versions and settings, "
+                                 "kinds of log lines that are new, gone or\n"
+                                 "  more frequent, metrics, step time and hosts; the most telling "
+                                 "change first. No change accuses anybody.\n",
+                                 kOptions,
+                                 run};
 
 }  // namespace culprit::cli

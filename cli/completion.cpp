@@ -1,4 +1,5 @@
-// Completion for shells, made from the commands and their option tables: what --help shows can be completed.
+// Completion for shells, made from the commands and their option tables: what --help shows can be
+// completed.
 #include <algorithm>
 #include <array>
 
@@ -19,7 +20,9 @@ std::string letter(const OptionSpec& option) {
   return comma == std::string_view::npos ? "" : std::string(name.substr(comma + 1));
 }
 
-bool repeatable(const OptionSpec& option) { return std::string_view(option.help).find("may be repeated") != std::string_view::npos; }
+bool repeatable(const OptionSpec& option) {
+  return std::string_view(option.help).find("may be repeated") != std::string_view::npos;
+}
 
 std::vector<OptionSpec> options_of(const Command& command) {
   std::vector<OptionSpec> out(command.options.begin(), command.options.end());
@@ -37,7 +40,8 @@ std::vector<Door> doors() {
   std::vector<Door> out;
   for (const Command* one : commands()) {
     out.push_back({std::string(one->name), one});
-    for (const Command* sub : one->subcommands) out.push_back({fmt::format("{}-{}", one->name, last_word(sub->name)), sub});
+    for (const Command* sub : one->subcommands)
+      out.push_back({fmt::format("{}-{}", one->name, last_word(sub->name)), sub});
   }
   return out;
 }
@@ -78,7 +82,8 @@ Place place_of(const OptionSpec& option) {
   return value.empty() ? Place::none : Place::anything;
 }
 
-// Usage is "rules list|show|check [ARGUMENT...]": what the first argument can be, and whether arguments are files.
+// Usage is "rules list|show|check [ARGUMENT...]": what the first argument can be, and whether
+// arguments are files.
 struct Positional {
   Words first;
   bool files = false;
@@ -110,14 +115,18 @@ Positional positional_of(const Command& command) {
 std::string in_quotes(std::string_view text, bool fish = false) {
   std::string out = "'";
   for (const char c : text) {
-    if (c == '\'') out += fish ? "\\'" : "'\\''";
-    else if (c == '\\' && fish) out += "\\\\";
-    else out += c;
+    if (c == '\'')
+      out += fish ? "\\'" : "'\\''";
+    else if (c == '\\' && fish)
+      out += "\\\\";
+    else
+      out += c;
   }
   return out + "'";
 }
 
-// --- bash -----------------------------------------------------------------------------------------------------------
+// --- bash
+// -----------------------------------------------------------------------------------------------------------
 
 std::string bash() {
   Words names;
@@ -125,9 +134,11 @@ std::string bash() {
   std::string out = fmt::format(
       "# culprit(1) completion for bash: eval \"$(culprit completion bash)\"\n"
       "_culprit() {{\n"
-      "  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}} command=${{COMP_WORDS[1]}} words=\n"
+      "  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}} "
+      "command=${{COMP_WORDS[1]}} words=\n"
       "  COMPREPLY=()\n"
-      "  if [[ $cur == = ]]; then cur=; elif [[ $prev == = ]]; then prev=${{COMP_WORDS[COMP_CWORD-2]}}; fi\n"
+      "  if [[ $cur == = ]]; then cur=; elif [[ $prev == = ]]; then "
+      "prev=${{COMP_WORDS[COMP_CWORD-2]}}; fi\n"
       "  if (( COMP_CWORD == 1 )); then\n"
       "    COMPREPLY=($(compgen -W {} -- \"$cur\"))\n"
       "    return\n"
@@ -136,17 +147,24 @@ std::string bash() {
       in_quotes(fmt::format("{} --help --version", fmt::join(names, " "))), fmt::join(names, "|"));
   for (const Command* one : commands())
     if (!one->subcommands.empty())
-      out += fmt::format("  if [[ $command == {} ]] && (( COMP_CWORD > 2 )); then\n    case ${{COMP_WORDS[2]}} in {}) command={}-${{COMP_WORDS[2]}} ;; esac\n  fi\n", one->name, subcommand_names(*one, "|"), one->name);
+      out += fmt::format(
+          "  if [[ $command == {} ]] && (( COMP_CWORD > 2 )); then\n    case ${{COMP_WORDS[2]}} in "
+          "{}) command={}-${{COMP_WORDS[2]}} ;; esac\n  fi\n",
+          one->name, subcommand_names(*one, "|"), one->name);
   out += "  case $command:$prev in\n";
   for (const auto& [key, one] : doors())
     for (const OptionSpec& option : options_of(*one)) {
       if (option.value == nullptr) continue;
       out += fmt::format("    {}:--{}", key, long_name(option));
       if (!letter(option).empty()) out += fmt::format("|{}:-{}", key, letter(option));
-      if (const Words values = values_of(option); !values.empty()) out += fmt::format(") words={} ;;\n", in_quotes(fmt::format("{}", fmt::join(values, " "))));
-      else if (place_of(option) == Place::folder) out += ") compopt +o default -o dirnames 2>/dev/null; return ;;\n";
-      else if (place_of(option) == Place::file) out += ") return ;;\n";
-      else out += ") compopt +o default 2>/dev/null; return ;;\n";
+      if (const Words values = values_of(option); !values.empty())
+        out += fmt::format(") words={} ;;\n", in_quotes(fmt::format("{}", fmt::join(values, " "))));
+      else if (place_of(option) == Place::folder)
+        out += ") compopt +o default -o dirnames 2>/dev/null; return ;;\n";
+      else if (place_of(option) == Place::file)
+        out += ") return ;;\n";
+      else
+        out += ") compopt +o default 2>/dev/null; return ;;\n";
     }
   out += "    *)\n      case $command:$cur in\n";
   for (const auto& [key, one] : doors()) {
@@ -155,14 +173,19 @@ std::string bash() {
       all.push_back("--" + long_name(option));
       if (!letter(option).empty()) all.push_back("-" + letter(option));
     }
-    out += fmt::format("        {}:-*) words={} ;;\n", key, in_quotes(fmt::format("{}", fmt::join(all, " "))));
+    out += fmt::format("        {}:-*) words={} ;;\n", key,
+                       in_quotes(fmt::format("{}", fmt::join(all, " "))));
   }
   for (const auto& [key, one] : doors()) {
     const Positional positional = positional_of(*one);
     if (positional.files && positional.first.empty()) continue;
     out += fmt::format("        {}:*)", key);
-    if (!positional.first.empty()) out += fmt::format(" (( COMP_CWORD == 2 )) && words={}", in_quotes(fmt::format("{}", fmt::join(positional.first, " "))));
-    if (!positional.files) out += positional.first.empty() ? " compopt +o default 2>/dev/null" : "; compopt +o default 2>/dev/null";
+    if (!positional.first.empty())
+      out += fmt::format(" (( COMP_CWORD == 2 )) && words={}",
+                         in_quotes(fmt::format("{}", fmt::join(positional.first, " "))));
+    if (!positional.files)
+      out += positional.first.empty() ? " compopt +o default 2>/dev/null"
+                                      : "; compopt +o default 2>/dev/null";
     out += " ;;\n";
   }
   out +=
@@ -174,7 +197,8 @@ std::string bash() {
   return out;
 }
 
-// --- zsh ------------------------------------------------------------------------------------------------------------
+// --- zsh
+// ------------------------------------------------------------------------------------------------------------
 
 // Help between the brackets of an _arguments specification.
 std::string zsh_help(std::string_view text) {
@@ -190,21 +214,27 @@ std::string zsh_value(const OptionSpec& option) {
   if (option.value == nullptr) return "";
   const Words values = values_of(option);
   std::string action = " ";
-  if (!values.empty()) action = fmt::format("({})", fmt::join(values, " "));
-  else if (place_of(option) == Place::folder) action = "_files -/";
-  else if (place_of(option) == Place::file) action = "_files";
+  if (!values.empty())
+    action = fmt::format("({})", fmt::join(values, " "));
+  else if (place_of(option) == Place::folder)
+    action = "_files -/";
+  else if (place_of(option) == Place::file)
+    action = "_files";
   return fmt::format(":{}:{}", option.value, action);
 }
 
 std::string zsh() {
   std::string out =
       "#compdef culprit\n"
-      "# culprit(1) completion for zsh: in a folder of $fpath as _culprit, or eval \"$(culprit completion zsh)\"\n"
+      "# culprit(1) completion for zsh: in a folder of $fpath as _culprit, or eval \"$(culprit "
+      "completion zsh)\"\n"
       "_culprit() {\n"
       "  if (( CURRENT == 2 )); then\n"
       "    local -a commands\n"
       "    commands=(\n";
-  for (const Command* one : commands()) out += fmt::format("      {}\n", in_quotes(fmt::format("{}:{}", one->name, zsh_help(one->summary))));
+  for (const Command* one : commands())
+    out += fmt::format("      {}\n",
+                       in_quotes(fmt::format("{}:{}", one->name, zsh_help(one->summary))));
   out +=
       "    )\n"
       "    _describe -t commands command commands\n"
@@ -216,64 +246,87 @@ std::string zsh() {
       "  (( CURRENT-- ))\n";
   for (const Command* one : commands())
     if (!one->subcommands.empty())
-      out += fmt::format("  if [[ $command == {} && CURRENT -gt 2 && $words[2] == ({}) ]]; then\n    command={}-$words[2]\n    shift words\n    (( CURRENT-- ))\n  fi\n", one->name, subcommand_names(*one, "|"), one->name);
+      out += fmt::format(
+          "  if [[ $command == {} && CURRENT -gt 2 && $words[2] == ({}) ]]; then\n    "
+          "command={}-$words[2]\n    shift words\n    (( CURRENT-- ))\n  fi\n",
+          one->name, subcommand_names(*one, "|"), one->name);
   out += "  case $command in\n";
   // A bare bundle is diagnosed, so diagnose comes last and takes what is no command.
   std::vector<Door> order = doors();
-  std::stable_partition(order.begin(), order.end(), [](const Door& door) { return door.key != "diagnose"; });
+  std::stable_partition(order.begin(), order.end(),
+                        [](const Door& door) { return door.key != "diagnose"; });
   for (const auto& [key, one] : order) {
     out += fmt::format("    {})\n      _arguments -s", key == "diagnose" ? "*" : key);
     for (const OptionSpec& option : options_of(*one)) {
       const std::string name = "--" + long_name(option) + (option.value == nullptr ? "" : "=");
       const std::string rest = in_quotes("[" + zsh_help(option.help) + "]" + zsh_value(option));
       const std::string star = repeatable(option) ? "'*'" : "";
-      if (letter(option).empty()) out += fmt::format(" \\\n        {}{}{}", star, name, rest);
-      else out += fmt::format(" \\\n        '(-{0} --{1})'{{-{0}{2},{3}}}{4}", letter(option), long_name(option), option.value == nullptr ? "" : "+", name, rest);
+      if (letter(option).empty())
+        out += fmt::format(" \\\n        {}{}{}", star, name, rest);
+      else
+        out += fmt::format(" \\\n        '(-{0} --{1})'{{-{0}{2},{3}}}{4}", letter(option),
+                           long_name(option), option.value == nullptr ? "" : "+", name, rest);
     }
     const Positional positional = positional_of(*one);
-    if (!positional.first.empty()) out += fmt::format(" \\\n        '1: :({})'", fmt::join(positional.first, " "));
+    if (!positional.first.empty())
+      out += fmt::format(" \\\n        '1: :({})'", fmt::join(positional.first, " "));
     if (positional.files) out += " \\\n        '*:file:_files'";
     out += " ;;\n";
   }
   out +=
       "  esac\n"
       "}\n"
-      "if [ \"$funcstack[1]\" = _culprit ]; then _culprit \"$@\"; else compdef _culprit culprit; fi\n";
+      "if [ \"$funcstack[1]\" = _culprit ]; then _culprit \"$@\"; else compdef _culprit culprit; "
+      "fi\n";
   return out;
 }
 
-// --- fish -----------------------------------------------------------------------------------------------------------
+// --- fish
+// -----------------------------------------------------------------------------------------------------------
 
 std::string fish() {
   std::string out =
-      "# culprit(1) completion for fish: culprit completion fish > ~/.config/fish/completions/culprit.fish\n"
+      "# culprit(1) completion for fish: culprit completion fish > "
+      "~/.config/fish/completions/culprit.fish\n"
       "function __culprit_in\n"
       "    set -l words (commandline -opc)\n"
       "    test (count $words) -ge 2; and contains -- $words[2] $argv\n"
       "end\n"
       "function __culprit_sub\n"
       "    set -l words (commandline -opc)\n"
-      "    test (count $words) -ge 3; and test $words[2] = $argv[1]; and test $words[3] = $argv[2]\n"
+      "    test (count $words) -ge 3; and test $words[2] = $argv[1]; and test $words[3] = "
+      "$argv[2]\n"
       "end\n"
       "function __culprit_first\n"
       "    test (count (commandline -opc)) -eq $argv[1]\n"
       "end\n";
-  for (const Command* one : commands()) out += fmt::format("complete -c culprit -n '__culprit_first 1' -a {} -d {}\n", one->name, in_quotes(one->summary, true));
+  for (const Command* one : commands())
+    out += fmt::format("complete -c culprit -n '__culprit_first 1' -a {} -d {}\n", one->name,
+                       in_quotes(one->summary, true));
   for (const auto& [key, one] : doors()) {
     const std::size_t space = one->name.find(' ');
-    const std::string in = space == std::string_view::npos ? fmt::format("complete -c culprit -n '__culprit_in {}'", one->name) : fmt::format("complete -c culprit -n '__culprit_sub {}'", one->name);
+    const std::string in =
+        space == std::string_view::npos
+            ? fmt::format("complete -c culprit -n '__culprit_in {}'", one->name)
+            : fmt::format("complete -c culprit -n '__culprit_sub {}'", one->name);
     for (const OptionSpec& option : options_of(*one)) {
       out += fmt::format("{} -l {}", in, long_name(option));
       if (!letter(option).empty()) out += " -s " + letter(option);
-      if (const Words values = values_of(option); !values.empty()) out += fmt::format(" -x -a {}", in_quotes(fmt::format("{}", fmt::join(values, " "))));
-      else if (place_of(option) == Place::folder) out += " -x -a '(__fish_complete_directories (commandline -ct))'";
-      else if (place_of(option) == Place::file) out += " -r -F";
-      else if (place_of(option) == Place::anything) out += " -x";
+      if (const Words values = values_of(option); !values.empty())
+        out += fmt::format(" -x -a {}", in_quotes(fmt::format("{}", fmt::join(values, " "))));
+      else if (place_of(option) == Place::folder)
+        out += " -x -a '(__fish_complete_directories (commandline -ct))'";
+      else if (place_of(option) == Place::file)
+        out += " -r -F";
+      else if (place_of(option) == Place::anything)
+        out += " -x";
       out += fmt::format(" -d {}\n", in_quotes(option.help, true));
     }
     const Positional positional = positional_of(*one);
     if (!positional.files) out += in + " -f\n";
-    if (!positional.first.empty()) out += fmt::format("complete -c culprit -n '__culprit_in {}; and __culprit_first 2' -a {}\n", one->name, in_quotes(fmt::format("{}", fmt::join(positional.first, " "))));
+    if (!positional.first.empty())
+      out += fmt::format("complete -c culprit -n '__culprit_in {}; and __culprit_first 2' -a {}\n",
+                         one->name, in_quotes(fmt::format("{}", fmt::join(positional.first, " "))));
   }
   return out;
 }
@@ -285,7 +338,9 @@ struct Shell {
 constexpr std::array<Shell, 3> kShells{{{"bash", bash}, {"zsh", zsh}, {"fish", fish}}};
 
 Result<Exit> run_completion(const Arguments& arguments) {
-  if (arguments.positional().size() != 1) return usage_error("completion needs one of bash, zsh, fish").hint("eval \"$(culprit completion bash)\"");
+  if (arguments.positional().size() != 1)
+    return usage_error("completion needs one of bash, zsh, fish")
+        .hint("eval \"$(culprit completion bash)\"");
   const std::string& wanted = arguments.positional()[0];
   Words names;
   for (const Shell& shell : kShells) {
@@ -296,16 +351,21 @@ Result<Exit> run_completion(const Arguments& arguments) {
     names.emplace_back(shell.name);
   }
   const std::string near = schema::nearest(wanted, names);
-  return usage_error(fmt::format("completion knows bash, zsh and fish, not '{}'", wanted)).hint(near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+  return usage_error(fmt::format("completion knows bash, zsh and fish, not '{}'", wanted))
+      .hint(near.empty() ? "" : fmt::format("did you mean '{}'?", near));
 }
 
 }  // namespace
 
 extern const Command kCompletion;
-constinit const Command kCompletion{"completion", "completion of commands and options for a shell", "completion bash|zsh|fish",
-                                    "  eval \"$(culprit completion bash)\"                          in ~/.bashrc\n"
-                                    "  culprit completion zsh > ~/.zfunc/_culprit                 in a folder of $fpath\n"
-                                    "  culprit completion fish > ~/.config/fish/completions/culprit.fish\n",
-                                    {}, run_completion};
+constinit const Command kCompletion{
+    "completion",
+    "completion of commands and options for a shell",
+    "completion bash|zsh|fish",
+    "  eval \"$(culprit completion bash)\"                          in ~/.bashrc\n"
+    "  culprit completion zsh > ~/.zfunc/_culprit                 in a folder of $fpath\n"
+    "  culprit completion fish > ~/.config/fish/completions/culprit.fish\n",
+    {},
+    run_completion};
 
 }  // namespace culprit::cli

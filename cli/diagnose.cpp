@@ -22,9 +22,12 @@ namespace culprit::cli {
 
 namespace {
 
-// What a later command is given to find this incident again: its database, else the bundle; "" of standard input.
+// What a later command is given to find this incident again: its database, else the bundle; "" of
+// standard input.
 std::string place_of(const Arguments& arguments, const std::string& database) {
-  const auto word = [](const std::string& path) { return shell_quoted(path.starts_with('-') ? "./" + path : path); };
+  const auto word = [](const std::string& path) {
+    return shell_quoted(path.starts_with('-') ? "./" + path : path);
+  };
   if (!database.empty()) return "-d " + word(database);
   std::string out;
   for (const std::string& path : arguments.positional()) {
@@ -34,12 +37,16 @@ std::string place_of(const Arguments& arguments, const std::string& database) {
   return out;
 }
 
-std::string rendered(const Arguments& arguments, const std::string& whole, const std::string& format, const std::string& database) {
+std::string rendered(const Arguments& arguments, const std::string& whole,
+                     const std::string& format, const std::string& database) {
   const report::Format& chosen = *report::find_format(format);
   // JSON is for programs: the same bytes wherever the bundle lies.
-  const std::string document = chosen.name == "json" ? whole : report::with_place(whole, place_of(arguments, database));
-  return chosen.render(document, {use_color(arguments), arguments.has("explain"), arguments.has("verbose"), terminal_width(),
-                                  database.empty() ? "-d incident.db" : place_of(arguments, database)});
+  const std::string document =
+      chosen.name == "json" ? whole : report::with_place(whole, place_of(arguments, database));
+  return chosen.render(
+      document,
+      {use_color(arguments), arguments.has("explain"), arguments.has("verbose"), terminal_width(),
+       database.empty() ? "-d incident.db" : place_of(arguments, database)});
 }
 
 Result<> check_report_format(const Arguments& arguments) {
@@ -48,7 +55,9 @@ Result<> check_report_format(const Arguments& arguments) {
   return check_format(arguments, names);
 }
 
-std::string chosen_format(const Arguments& arguments) { return arguments.has("json") ? "json" : arguments.get("format", "text"); }
+std::string chosen_format(const Arguments& arguments) {
+  return arguments.has("json") ? "json" : arguments.get("format", "text");
+}
 
 // Written beside and renamed: a report is there whole or not at all.
 Result<> write_file(const std::filesystem::path& path, const std::string& text) {
@@ -57,22 +66,26 @@ Result<> write_file(const std::filesystem::path& path, const std::string& text) 
   {
     std::ofstream file(part, std::ios::binary | std::ios::trunc);
     file.write(text.data(), static_cast<std::streamsize>(text.size()));
-    file.close();   // some file systems tell only now that there is no room
+    file.close();  // some file systems tell only now that there is no room
     if (!file) error = std::error_code(errno, std::generic_category());
   }
   if (!error) std::filesystem::rename(part, path, error);
   if (!error) return {};
   std::filesystem::remove(part, ignored);
-  return fail("cannot write this file: " + error.message()).at({path.string(), 0}).hint("is the disk full, the folder writable?");
+  return fail("cannot write this file: " + error.message())
+      .at({path.string(), 0})
+      .hint("is the disk full, the folder writable?");
 }
 
 Result<Severity> gate_level(const Arguments& arguments) {
   const std::string level = arguments.get("fail-on", "critical");
   if (const auto asked = severity_named(level)) return *asked;
-  return usage_error(fmt::format("--fail-on takes info, warning, distributed or critical, not '{}'", level));
+  return usage_error(
+      fmt::format("--fail-on takes info, warning, distributed or critical, not '{}'", level));
 }
 
-Result<Exit> finish(const Arguments& arguments, Action action, std::span<const Finding> findings, bool incomplete) {
+Result<Exit> finish(const Arguments& arguments, Action action, std::span<const Finding> findings,
+                    bool incomplete) {
   bool tripped = false;
   if (arguments.has("fail-on")) {
     CULPRIT_TRY(level, gate_level(arguments));
@@ -83,7 +96,10 @@ Result<Exit> finish(const Arguments& arguments, Action action, std::span<const F
 }
 
 Result<Exit> run_diagnose(const Arguments& arguments) {
-  if (arguments.positional().empty()) return usage_error("diagnose needs a bundle: a folder, an archive, a file, or - for standard input").hint("culprit diagnose job.tar.gz");
+  if (arguments.positional().empty())
+    return usage_error(
+               "diagnose needs a bundle: a folder, an archive, a file, or - for standard input")
+        .hint("culprit diagnose job.tar.gz");
   CULPRIT_CHECK(check_report_format(arguments));
   CULPRIT_CHECK(gate_level(arguments));
   CULPRIT_TRY(pack, load_pack(arguments));
@@ -94,31 +110,43 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
     folder = arguments.get("out");
     std::error_code error;
     std::filesystem::create_directories(folder, error);
-    if (error) return fail("cannot make this folder: " + error.message()).at({folder.string(), 0}).hint("name a folder that you may write to with -o");
+    if (error)
+      return fail("cannot make this folder: " + error.message())
+          .at({folder.string(), 0})
+          .hint("name a folder that you may write to with -o");
     if (path.empty()) path = (folder / "incident.db").string();
   }
   CULPRIT_TRY(db, open_new(arguments, path));
   CULPRIT_TRY(read, read_bundles(arguments, pack, db));
   CULPRIT_TRY(incident, diagnose::resolve(db, true));
   if (const std::string several = diagnose::several_incidents(db, incident); !several.empty())
-    remark(arguments, fmt::format("this looks like several incidents, taken for one: {}; `culprit batch` diagnoses each by itself", several));
+    remark(arguments, fmt::format("this looks like several incidents, taken for one: {}; `culprit "
+                                  "batch` diagnoses each by itself",
+                                  several));
   diagnose::Pictures pictures;
   CULPRIT_TRY(findings, diagnose::analyse(db, incident, pack, &pictures));
-  CULPRIT_TRY(conclusion, diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
+  CULPRIT_TRY(conclusion,
+              diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
   const std::string& document = conclusion.document;
   if (!folder.empty()) {
     const std::string placed = report::with_place(document, place_of(arguments, path));
     for (const report::Format* f : report::formats())
-      CULPRIT_CHECK(write_file(folder / f->file, f->render(f->name == "json" ? document : placed, {false, true, true, 120, place_of(arguments, path)})));
+      CULPRIT_CHECK(write_file(folder / f->file,
+                               f->render(f->name == "json" ? document : placed,
+                                         {false, true, true, 120, place_of(arguments, path)})));
   }
   print(rendered(arguments, document, chosen_format(arguments), path));
-  if (!folder.empty()) remark(arguments, fmt::format("database and reports are in {}", folder.string()));
+  if (!folder.empty())
+    remark(arguments, fmt::format("database and reports are in {}", folder.string()));
   return finish(arguments, conclusion.verdict.action, conclusion.findings, read.incomplete);
 }
 
 Result<Exit> run_ingest(const Arguments& arguments) {
-  if (arguments.positional().empty()) return usage_error("ingest needs a bundle").hint("culprit ingest job.tar.gz -d incident.db");
-  if (!arguments.has("db")) return usage_error("ingest needs a database to write to").hint("culprit ingest job.tar.gz -d incident.db");
+  if (arguments.positional().empty())
+    return usage_error("ingest needs a bundle").hint("culprit ingest job.tar.gz -d incident.db");
+  if (!arguments.has("db"))
+    return usage_error("ingest needs a database to write to")
+        .hint("culprit ingest job.tar.gz -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(db, open_new(arguments, arguments.get("db")));
@@ -127,7 +155,9 @@ Result<Exit> run_ingest(const Arguments& arguments) {
   CULPRIT_CHECK(db.set_meta("state", "done"));
   std::string out;
   auto members = db.members();
-  std::sort(members.begin(), members.end(), [](const MemberRow& a, const MemberRow& b) { return std::tie(a.path, a.id) < std::tie(b.path, b.id); });
+  std::sort(members.begin(), members.end(), [](const MemberRow& a, const MemberRow& b) {
+    return std::tie(a.path, a.id) < std::tie(b.path, b.id);
+  });
   std::uint64_t lines = 0, used = 0, skipped = 0, rejected = 0;
   const bool json = chosen_format(arguments) == "json";
   for (const MemberRow& m : members) {
@@ -136,18 +166,32 @@ Result<Exit> run_ingest(const Arguments& arguments) {
     skipped += m.skipped;
     rejected += m.rejected;
     if (json)
-      out += json_text(nlohmann::ordered_json{{"path", m.path}, {"format", m.format}, {"lines", m.lines}, {"used", m.used}, {"skipped", m.skipped}, {"rejected", m.rejected}, {"complete", m.complete}}, -1) + "\n";
+      out += json_text(nlohmann::ordered_json{{"path", m.path},
+                                              {"format", m.format},
+                                              {"lines", m.lines},
+                                              {"used", m.used},
+                                              {"skipped", m.skipped},
+                                              {"rejected", m.rejected},
+                                              {"complete", m.complete}},
+                       -1) +
+             "\n";
     else
-      out += fmt::format("{}  {}  {} lines = {} used + {} skipped + {} rejected{}\n", m.path, m.format, m.lines, m.used, m.skipped, m.rejected, m.complete ? "" : "  (incomplete)");
+      out +=
+          fmt::format("{}  {}  {} lines = {} used + {} skipped + {} rejected{}\n", m.path, m.format,
+                      m.lines, m.used, m.skipped, m.rejected, m.complete ? "" : "  (incomplete)");
   }
-  if (!json) out += fmt::format("{} files, {} lines = {} used + {} skipped + {} rejected\n", members.size(), lines, used, skipped, rejected);
+  if (!json)
+    out += fmt::format("{} files, {} lines = {} used + {} skipped + {} rejected\n", members.size(),
+                       lines, used, skipped, rejected);
   print(out);
-  for (const ProblemRow& problem : db.problems()) remark(arguments, fmt::format("{}: {} ({})", problem.path, problem.reason, problem.code));
+  for (const ProblemRow& problem : db.problems())
+    remark(arguments, fmt::format("{}: {} ({})", problem.path, problem.reason, problem.code));
   return read.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
 Result<Exit> run_classify(const Arguments& arguments) {
-  if (!arguments.has("db")) return usage_error("classify needs a database").hint("culprit classify -d incident.db");
+  if (!arguments.has("db"))
+    return usage_error("classify needs a database").hint("culprit classify -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(history, diagnose::load_history(arguments.all("history")));
@@ -155,27 +199,36 @@ Result<Exit> run_classify(const Arguments& arguments) {
   CULPRIT_TRY(incident, diagnose::resolve(db, true));
   diagnose::Pictures pictures;
   CULPRIT_TRY(findings, diagnose::analyse(db, incident, pack, &pictures));
-  CULPRIT_TRY(conclusion, diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
+  CULPRIT_TRY(conclusion,
+              diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
   const auto d = nlohmann::json::parse(conclusion.document, nullptr, false);
   if (chosen_format(arguments) == "json") {
     print(json_text(d["findings"]) + "\n");
   } else {
     std::string out;
     for (const Finding& f : db.findings())
-      out += fmt::format("{:<19} {:<11} {:<12} {}\n                    {} {} ({} line{}){}\n", name(f.outcome), name(f.severity), name(f.role), f.id, name(f.subject.kind), f.subject.id, f.count, f.count == 1 ? "" : "s", f.outcome == Outcome::fired ? "" : "\n                    " + f.why);
+      out += fmt::format("{:<19} {:<11} {:<12} {}\n                    {} {} ({} line{}){}\n",
+                         name(f.outcome), name(f.severity), name(f.role), f.id,
+                         name(f.subject.kind), f.subject.id, f.count, f.count == 1 ? "" : "s",
+                         f.outcome == Outcome::fired ? "" : "\n                    " + f.why);
     print(out);
   }
   return db.partial() && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
 Result<Exit> run_report(const Arguments& arguments) {
-  if (!arguments.has("db")) return usage_error("report needs a database").hint("culprit report -d incident.db --format md");
+  if (!arguments.has("db"))
+    return usage_error("report needs a database").hint("culprit report -d incident.db --format md");
   CULPRIT_CHECK(check_report_format(arguments));
   CULPRIT_TRY(db, open_database(arguments, store::Access::read));
   const auto document = db.verdict();
-  if (!document) return usage_error("this database has no verdict yet").at({arguments.get("db"), 0}).hint("culprit classify -d " + arguments.get("db"));
+  if (!document)
+    return usage_error("this database has no verdict yet")
+        .at({arguments.get("db"), 0})
+        .hint("culprit classify -d " + arguments.get("db"));
   print(rendered(arguments, *document, chosen_format(arguments), arguments.get("db")));
-  return finish(arguments, db.verdict_action().value_or(Action::investigate), db.findings(), db.partial());
+  return finish(arguments, db.verdict_action().value_or(Action::investigate), db.findings(),
+                db.partial());
 }
 
 constexpr OptionSpec kOutput[] = {
@@ -190,20 +243,41 @@ constexpr OptionSpec kDiagnoseOptions[] = {
     {"json", nullptr, "the same as --format json"},
     {"explain", nullptr, "show the walk down the ladder of decisions"},
     kHistoryOption,
-    {"fail-on", "LEVEL", "exit with 1 when something at least this severe was found (info, warning, distributed, critical)"},
+    {"fail-on", "LEVEL",
+     "exit with 1 when something at least this severe was found (info, warning, distributed, "
+     "critical)"},
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
-    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6], kReadOptions[7], kReadOptions[8],
+    kReadOptions[0],
+    kReadOptions[1],
+    kReadOptions[2],
+    kReadOptions[3],
+    kReadOptions[4],
+    kReadOptions[5],
+    kReadOptions[6],
+    kReadOptions[7],
+    kReadOptions[8],
 };
 constexpr OptionSpec kIngestOptions[] = {
     {"db,d", "FILE", "the database; made when missing, continued when an earlier run was cut off"},
-    kOutput[0], kOutput[1],
+    kOutput[0],
+    kOutput[1],
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
-    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6], kReadOptions[7], kReadOptions[8],
+    kReadOptions[0],
+    kReadOptions[1],
+    kReadOptions[2],
+    kReadOptions[3],
+    kReadOptions[4],
+    kReadOptions[5],
+    kReadOptions[6],
+    kReadOptions[7],
+    kReadOptions[8],
 };
 constexpr OptionSpec kClassifyOptions[] = {
     {"db,d", "FILE", "the database that `ingest` made"},
     kHistoryOption,
-    kOutput[0], kOutput[1], kReadOptions[0],
+    kOutput[0],
+    kOutput[1],
+    kReadOptions[0],
 };
 constexpr OptionSpec kReportOptions[] = {
     {"db,d", "FILE", "the database that `diagnose` or `classify` left"},
@@ -216,17 +290,37 @@ constexpr OptionSpec kReportOptions[] = {
 }  // namespace
 
 extern const Command kDiagnose, kIngest, kClassify, kReport;
-constinit const Command kDiagnose{"diagnose", "who did it, how one can check that, what to do next", "diagnose BUNDLE... [options]",
-                                  "  culprit diagnose job.tar.gz\n"
-                                  "  culprit diagnose logs/ -o report/ --explain\n"
-                                  "  culprit diagnose node-*.tar.gz --format json\n"
-                                  "  tar c logs | culprit diagnose -\n\n"
-                                  "  BUNDLE is a folder, .tar, .tar.gz, .tar.zst, .tar.xz, .zip, one file, or - (standard input).\n"
-                                  "  Several bundles of one call are one incident. Nothing is unpacked to disk.\n",
-                                  kDiagnoseOptions, run_diagnose};
-constinit const Command kIngest{"ingest", "a bundle into a database, with a ledger of every line", "ingest BUNDLE... -d FILE [options]",
-                                "  culprit ingest job.tar.gz -d incident.db\n\n  Can be stopped at any time; the same command goes on where it was.\n", kIngestOptions, run_ingest};
-constinit const Command kClassify{"classify", "facts of a database into findings", "classify -d FILE [options]", "  culprit classify -d incident.db\n", kClassifyOptions, run_classify};
-constinit const Command kReport{"report", "the verdict of a database again, in any format", "report -d FILE [options]", "  culprit report -d incident.db --format md\n", kReportOptions, run_report};
+constinit const Command kDiagnose{
+    "diagnose",
+    "who did it, how one can check that, what to do next",
+    "diagnose BUNDLE... [options]",
+    "  culprit diagnose job.tar.gz\n"
+    "  culprit diagnose logs/ -o report/ --explain\n"
+    "  culprit diagnose node-*.tar.gz --format json\n"
+    "  tar c logs | culprit diagnose -\n\n"
+    "  BUNDLE is a folder, .tar, .tar.gz, .tar.zst, .tar.xz, .zip, one file, or - (standard "
+    "input).\n"
+    "  Several bundles of one call are one incident. Nothing is unpacked to disk.\n",
+    kDiagnoseOptions,
+    run_diagnose};
+constinit const Command kIngest{"ingest",
+                                "a bundle into a database, with a ledger of every line",
+                                "ingest BUNDLE... -d FILE [options]",
+                                "  culprit ingest job.tar.gz -d incident.db\n\n  Can be stopped at "
+                                "any time; the same command goes on where it was.\n",
+                                kIngestOptions,
+                                run_ingest};
+constinit const Command kClassify{"classify",
+                                  "facts of a database into findings",
+                                  "classify -d FILE [options]",
+                                  "  culprit classify -d incident.db\n",
+                                  kClassifyOptions,
+                                  run_classify};
+constinit const Command kReport{"report",
+                                "the verdict of a database again, in any format",
+                                "report -d FILE [options]",
+                                "  culprit report -d incident.db --format md\n",
+                                kReportOptions,
+                                run_report};
 
 }  // namespace culprit::cli

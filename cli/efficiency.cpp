@@ -27,14 +27,17 @@ constexpr std::size_t kWidth = 78;
 
 // A slow interval as `changepoints` and `diagnose` tell it.
 struct SlowStretch {
-  std::int64_t first = 0, last = 0;      // iterations
+  std::int64_t first = 0, last = 0;  // iterations
   double factor = 1, cost_ms = 0;
   bool relieved = false;
 };
 
-std::vector<SlowStretch> stretches_of(const analyze::FailSlow& report, const std::function<std::int64_t(std::size_t)>& iteration, const std::function<double(const analyze::SlowInterval&)>& cost) {
+std::vector<SlowStretch> stretches_of(
+    const analyze::FailSlow& report, const std::function<std::int64_t(std::size_t)>& iteration,
+    const std::function<double(const analyze::SlowInterval&)>& cost) {
   std::vector<SlowStretch> out;
-  for (const analyze::SlowInterval& s : report.intervals) out.push_back({iteration(s.start), iteration(s.end - 1), s.factor, cost(s), s.relieved});
+  for (const analyze::SlowInterval& s : report.intervals)
+    out.push_back({iteration(s.start), iteration(s.end - 1), s.factor, cost(s), s.relieved});
   return out;
 }
 
@@ -45,7 +48,7 @@ struct Progress {
   std::vector<std::int64_t> checkpoints;
   std::vector<std::string> notes;
   std::vector<SlowStretch> slow;
-  std::vector<Finding> hints;            // that the machines stood still at the end
+  std::vector<Finding> hints;  // that the machines stood still at the end
 };
 
 std::optional<std::int64_t> whole(double v) {
@@ -59,19 +62,32 @@ std::optional<double> value_of(const ingest::TableColumn* c, std::size_t row) {
   if (!std::isnan(c->values[row])) return c->values[row];
   const std::string word = ingest::folded_name(c->cells[row]);
   if (word == "nan") return std::nan("");
-  if (word == "inf" || word == "infinity") return c->cells[row].starts_with('-') ? -HUGE_VAL : HUGE_VAL;
+  if (word == "inf" || word == "infinity")
+    return c->cells[row].starts_with('-') ? -HUGE_VAL : HUGE_VAL;
   return std::nullopt;
 }
 
 Result<Progress> from_table(const ingest::BareTable& table, const std::string& path) {
   const auto* iteration = table.named({"iteration", "iter", "globalstep", "step", "it"});
   if (!iteration) iteration = table.first(ingest::TableColumn::Use::iteration);
-  if (!iteration) return fail("the table has no column of iterations").at({path, 1}).hint("name it iteration or step");
-  const auto* time = table.named({"endtime", "end", "ts", "timestamp", "time", "datetime", "date", "walltime", "tsns", "timens"});
+  if (!iteration)
+    return fail("the table has no column of iterations")
+        .at({path, 1})
+        .hint("name it iteration or step");
+  const auto* time = table.named({"endtime", "end", "ts", "timestamp", "time", "datetime", "date",
+                                  "walltime", "tsns", "timens"});
   if (!time) time = table.first(ingest::TableColumn::Use::time);
-  const auto* ms = table.named({"iterms", "iterationms", "stepms", "itertimems", "iterationtimems", "steptimems", "elapsedtimeperiterationms", "elapsedms", "durationms"});
-  const auto* seconds = ms ? nullptr : table.named({"iters", "itertime", "iterationtime", "steptime", "duration", "elapsed", "steptimes", "itertimes", "stepseconds"});
-  if (!time && !ms && !seconds) return fail("the table has neither times nor durations").at({path, 1}).hint("name the column of times time, that of durations iter_ms");
+  const auto* ms =
+      table.named({"iterms", "iterationms", "stepms", "itertimems", "iterationtimems", "steptimems",
+                   "elapsedtimeperiterationms", "elapsedms", "durationms"});
+  const auto* seconds =
+      ms ? nullptr
+         : table.named({"iters", "itertime", "iterationtime", "steptime", "duration", "elapsed",
+                        "steptimes", "itertimes", "stepseconds"});
+  if (!time && !ms && !seconds)
+    return fail("the table has neither times nor durations")
+        .at({path, 1})
+        .hint("name the column of times time, that of durations iter_ms");
   const auto* loss = table.named({"loss", "lmloss", "trainloss"});
   const auto* norm = table.named({"gradnorm", "gradientnorm"});
   const auto* attempt = table.named({"attempt", "run", "restart"});
@@ -86,20 +102,29 @@ Result<Progress> from_table(const ingest::BareTable& table, const std::string& p
         several = several || (only && *only != *r);
         only = only ? std::min(*only, *r) : *r;
       }
-    if (several) out.notes.push_back(fmt::format("several ranks are in the table: rank {} is taken", *only));
+    if (several)
+      out.notes.push_back(fmt::format("several ranks are in the table: rank {} is taken", *only));
   }
   const ingest::TableTimes times = time ? ingest::table_times(*time) : ingest::TableTimes{};
   std::size_t without = 0, others = 0;
   for (std::size_t row = 0; row < table.rows; ++row) {
-    if (only && whole(rank->values[row]) != only) { ++others; continue; }
+    if (only && whole(rank->values[row]) != only) {
+      ++others;
+      continue;
+    }
     const auto i = whole(iteration->values[row]);
-    if (!i) { ++without; continue; }
+    if (!i) {
+      ++without;
+      continue;
+    }
     analyze::StepRecord s;
     s.iteration = *i;
     if (attempt) s.attempt = whole(attempt->values[row]).value_or(0);
     if (time && times.times[row] != kNoValue) s.end = times.times[row];
-    if (ms) s.ms = ms->values[row];
-    else if (seconds) s.ms = seconds->values[row] * 1000;
+    if (ms)
+      s.ms = ms->values[row];
+    else if (seconds)
+      s.ms = seconds->values[row] * 1000;
     out.job.steps.push_back(s);
     if (loss || norm) out.losses.push_back({*i, value_of(loss, row), value_of(norm, row)});
   }
@@ -111,9 +136,13 @@ Result<Progress> from_table(const ingest::BareTable& table, const std::string& p
       if (s.end) clock.push_back(static_cast<double>(*s.end) / 1e6);
     }
     if (clock.size() != durations.size()) clock.clear();
-    out.slow = stretches_of(analyze::find_fail_slow({durations, numbers, clock}), [&](std::size_t i) { return out.job.steps[i].iteration; }, [](const analyze::SlowInterval& s) { return s.cost; });
+    out.slow = stretches_of(
+        analyze::find_fail_slow({durations, numbers, clock}),
+        [&](std::size_t i) { return out.job.steps[i].iteration; },
+        [](const analyze::SlowInterval& s) { return s.cost; });
   }
-  if (without) out.notes.push_back(fmt::format("{} rows have no iteration and were left out", without));
+  if (without)
+    out.notes.push_back(fmt::format("{} rows have no iteration and were left out", without));
   if (others) out.notes.push_back(fmt::format("{} rows of other ranks were left out", others));
   return out;
 }
@@ -122,8 +151,14 @@ Progress from_incident(const Incident& incident) {
   const diagnose::Pace pace = diagnose::pace_of(incident.db, incident.resolved.facts);
   const analyze::JobSteps& steps = pace.steps;
   Progress out;
-  out.slow = stretches_of(pace.report, [&](std::size_t i) { return steps.iteration[i] == kNoValue ? static_cast<std::int64_t>(i) : steps.iteration[i]; }, [&](const analyze::SlowInterval& s) { return analyze::interval_cost_ms(steps, s); });
-  for (Finding& f : diagnose::stalls_of(incident.db, incident.resolved.facts, diagnose::metrics_of(incident.db, incident.resolved.facts)))
+  out.slow = stretches_of(
+      pace.report,
+      [&](std::size_t i) {
+        return steps.iteration[i] == kNoValue ? static_cast<std::int64_t>(i) : steps.iteration[i];
+      },
+      [&](const analyze::SlowInterval& s) { return analyze::interval_cost_ms(steps, s); });
+  for (Finding& f : diagnose::stalls_of(incident.db, incident.resolved.facts,
+                                        diagnose::metrics_of(incident.db, incident.resolved.facts)))
     if (f.outcome == Outcome::fired) out.hints.push_back(std::move(f));
   out.job = diagnose::job_times(incident.resolved.facts, steps);
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -138,31 +173,48 @@ Progress from_incident(const Incident& incident) {
     if (record.loss || record.grad_norm) out.losses.push_back(record);
   }
   for (const std::string& path : steps.sources) out.notes.push_back("steps are those of " + path);
-  if (!steps.from_calls.empty()) out.notes.push_back(steps.from_calls + "; without their numbers no share of the time can be told");
-  if (steps.from_times) out.notes.push_back("no step times are printed: they are the distances of the lines' times");
+  if (!steps.from_calls.empty())
+    out.notes.push_back(steps.from_calls +
+                        "; without their numbers no share of the time can be told");
+  if (steps.from_times)
+    out.notes.push_back("no step times are printed: they are the distances of the lines' times");
   return out;
 }
 
 std::vector<std::pair<const char*, Nanoseconds>> parts_of(const analyze::TimeParts& p) {
-  return {{"training", p.productive}, {"slow steps", p.slow}, {"recomputation", p.recomputation}, {"detection", p.detection}, {"localisation", p.localisation}, {"restart", p.restart},
-          {"unexplained", p.unexplained}, {"start-up", p.start_up}, {"between steps", p.between_steps}, {"after the last step", p.after}};
+  return {{"training", p.productive},         {"slow steps", p.slow},
+          {"recomputation", p.recomputation}, {"detection", p.detection},
+          {"localisation", p.localisation},   {"restart", p.restart},
+          {"unexplained", p.unexplained},     {"start-up", p.start_up},
+          {"between steps", p.between_steps}, {"after the last step", p.after}};
 }
 
-std::string duration_ms(double ms) { return human_duration(static_cast<Nanoseconds>(std::clamp(ms, 0.0, 9e12) * 1e6)); }
+std::string duration_ms(double ms) {
+  return human_duration(static_cast<Nanoseconds>(std::clamp(ms, 0.0, 9e12) * 1e6));
+}
 
-std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s, const Progress& progress) {
-  const auto wrapped = [](const std::string& text) { return report::wrapped(report::visible(text), kWidth, 2) + "\n"; };
+std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s,
+                    const Progress& progress) {
+  const auto wrapped = [](const std::string& text) {
+    return report::wrapped(report::visible(text), kWidth, 2) + "\n";
+  };
   std::string out;
   if (e.enough) {
-    out += fmt::format("Effective training time (ETTR) {:.1f} %: {} iterations in {}\n", e.ettr * 100, e.steps, human_duration(e.end - e.start));
+    out += fmt::format("Effective training time (ETTR) {:.1f} %: {} iterations in {}\n",
+                       e.ettr * 100, e.steps, human_duration(e.end - e.start));
     out += "  the share of the time in which steps were done for the first time, slow or not\n";
-    if (e.sliding_lowest) out += fmt::format("  lowest hour {:.1f} %, until {}\n", e.sliding_lowest->value * 100, iso_utc(e.sliding_lowest->time));
-    out += fmt::format("  {} run{}, {} iterations computed again\n\nWhere the time went\n", e.runs.size(), e.runs.size() == 1 ? "" : "s", e.recomputed_steps);
+    if (e.sliding_lowest)
+      out += fmt::format("  lowest hour {:.1f} %, until {}\n", e.sliding_lowest->value * 100,
+                         iso_utc(e.sliding_lowest->time));
+    out += fmt::format("  {} run{}, {} iterations computed again\n\nWhere the time went\n",
+                       e.runs.size(), e.runs.size() == 1 ? "" : "s", e.recomputed_steps);
     const double wall = std::max(1.0, static_cast<double>(e.end - e.start));
     for (const auto& [name, part] : parts_of(e.parts)) {
-      if (part < 1'000'000) continue;   // rounding of the times
-      out += fmt::format("  {:<20} {:>10}  {:>5.1f} %", name, human_duration(part), static_cast<double>(part) / wall * 100);
-      if (const auto hours = analyze::gpu_hours(part, e.gpus)) out += fmt::format("  {:>10.1f} GPU-hours", *hours);
+      if (part < 1'000'000) continue;  // rounding of the times
+      out += fmt::format("  {:<20} {:>10}  {:>5.1f} %", name, human_duration(part),
+                         static_cast<double>(part) / wall * 100);
+      if (const auto hours = analyze::gpu_hours(part, e.gpus))
+        out += fmt::format("  {:>10.1f} GPU-hours", *hours);
       out += "\n";
     }
   } else {
@@ -170,22 +222,42 @@ std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s,
   }
   if (e.degradation) {
     const auto& d = *e.degradation;
-    out += fmt::format("\nSlow steps: {} above {:.1f} ms (1.2 times the mean of {:.1f});\n  degradation {:.2f} %, against 1.2 times the median ({:.1f} ms) {:.2f} %\n", d.slow_steps, d.threshold_ms, d.mean_ms, d.share * 100, d.median_ms, d.robust_share * 100);
+    out += fmt::format(
+        "\nSlow steps: {} above {:.1f} ms (1.2 times the mean of {:.1f});\n  degradation {:.2f} %, "
+        "against 1.2 times the median ({:.1f} ms) {:.2f} %\n",
+        d.slow_steps, d.threshold_ms, d.mean_ms, d.share * 100, d.median_ms, d.robust_share * 100);
   }
   for (const SlowStretch& slow : progress.slow)
-    out += wrapped(fmt::format("Slow interval: iterations {} to {} took {:.2f} times as long{}; lost {}{}", slow.first, slow.last, slow.factor, slow.relieved ? "" : ", and it lasts", duration_ms(slow.cost_ms),
-                               analyze::gpu_hours(static_cast<Nanoseconds>(std::clamp(slow.cost_ms, 0.0, 9e12) * 1e6), e.gpus) ? fmt::format(" ({:.1f} GPU-hours)", *analyze::gpu_hours(static_cast<Nanoseconds>(std::clamp(slow.cost_ms, 0.0, 9e12) * 1e6), e.gpus)) : ""));
-  for (const Finding& hint : progress.hints) out += wrapped(fmt::format("Hint of a hang: {}; {}", hint.title, hint.why));
-  if (e.mfu) out += fmt::format("Relative MFU: best stretch {:.2f} times the worst; the last {:.2f}\n", e.mfu->highest, e.mfu->last);
+    out += wrapped(fmt::format(
+        "Slow interval: iterations {} to {} took {:.2f} times as long{}; lost {}{}", slow.first,
+        slow.last, slow.factor, slow.relieved ? "" : ", and it lasts", duration_ms(slow.cost_ms),
+        analyze::gpu_hours(static_cast<Nanoseconds>(std::clamp(slow.cost_ms, 0.0, 9e12) * 1e6),
+                           e.gpus)
+            ? fmt::format(
+                  " ({:.1f} GPU-hours)",
+                  *analyze::gpu_hours(
+                      static_cast<Nanoseconds>(std::clamp(slow.cost_ms, 0.0, 9e12) * 1e6), e.gpus))
+            : ""));
+  for (const Finding& hint : progress.hints)
+    out += wrapped(fmt::format("Hint of a hang: {}; {}", hint.title, hint.why));
+  if (e.mfu)
+    out += fmt::format("Relative MFU: best stretch {:.2f} times the worst; the last {:.2f}\n",
+                       e.mfu->highest, e.mfu->last);
   for (const auto& spike : s.spikes)
-    out += fmt::format("{} spike: iteration {}{}, {:.4g}, usually {:.4g}\n", spike.metric == "loss" ? "Loss" : "Gradient norm", spike.first, spike.last == spike.first ? "" : fmt::format(" to {}", spike.last), spike.peak, spike.usual);
+    out += fmt::format("{} spike: iteration {}{}, {:.4g}, usually {:.4g}\n",
+                       spike.metric == "loss" ? "Loss" : "Gradient norm", spike.first,
+                       spike.last == spike.first ? "" : fmt::format(" to {}", spike.last),
+                       spike.peak, spike.usual);
   if (s.first_bad) {
-    out += wrapped(fmt::format("{} is {} first at iteration {}; last good iteration {}{}", s.bad_metric, s.bad_value, *s.first_bad, s.last_good ? fmt::format("{}", *s.last_good) : "unknown",
-                               s.checkpoint ? fmt::format("; last checkpoint before it {}", *s.checkpoint) : ""));
+    out += wrapped(fmt::format(
+        "{} is {} first at iteration {}; last good iteration {}{}", s.bad_metric, s.bad_value,
+        *s.first_bad, s.last_good ? fmt::format("{}", *s.last_good) : "unknown",
+        s.checkpoint ? fmt::format("; last checkpoint before it {}", *s.checkpoint) : ""));
   }
   std::string remarks;
   for (const auto* list : {&progress.notes, &e.notes, &s.notes})
-    for (const std::string& n : *list) remarks += "  " + report::wrapped(report::visible(n), kWidth - 2, 2) + "\n";
+    for (const std::string& n : *list)
+      remarks += "  " + report::wrapped(report::visible(n), kWidth - 2, 2) + "\n";
   if (!remarks.empty()) out += "\nNotes\n" + remarks;
   return out;
 }
@@ -196,7 +268,8 @@ Json curve_json(const std::vector<analyze::CurvePoint>& curve) {
   return out;
 }
 
-std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s, const Progress& progress) {
+std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s,
+                    const Progress& progress) {
   const auto maybe = [](const auto& v) { return v ? Json(*v) : Json(nullptr); };
   const auto number = [](double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); };
   Json out;
@@ -207,29 +280,67 @@ std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s,
     out["start_ns"] = e.start;
     out["end_ns"] = e.end;
     out["ettr"] = e.ettr;
-    out["sliding_lowest"] = e.sliding_lowest ? Json{{"time_ns", e.sliding_lowest->time}, {"value", e.sliding_lowest->value}} : Json(nullptr);
+    out["sliding_lowest"] = e.sliding_lowest ? Json{{"time_ns", e.sliding_lowest->time},
+                                                    {"value", e.sliding_lowest->value}}
+                                             : Json(nullptr);
     out["iterations"] = e.steps;
     out["recomputed"] = e.recomputed_steps;
     Json parts = Json::object();
-    for (const auto& [name, part] : parts_of(e.parts)) parts[name] = {{"ns", part}, {"gpu_hours", maybe(analyze::gpu_hours(part, e.gpus))}};
+    for (const auto& [name, part] : parts_of(e.parts))
+      parts[name] = {{"ns", part}, {"gpu_hours", maybe(analyze::gpu_hours(part, e.gpus))}};
     out["parts"] = std::move(parts);
     out["runs"] = Json::array();
-    for (const auto& r : e.runs) out["runs"].push_back({{"attempt", r.attempt}, {"first", r.first}, {"last", r.last}, {"begin_ns", r.begin}, {"end_ns", r.end}, {"recomputed_ns", r.recomputed}});
+    for (const auto& r : e.runs)
+      out["runs"].push_back({{"attempt", r.attempt},
+                             {"first", r.first},
+                             {"last", r.last},
+                             {"begin_ns", r.begin},
+                             {"end_ns", r.end},
+                             {"recomputed_ns", r.recomputed}});
     out["cumulative"] = curve_json(e.cumulative);
     out["sliding"] = curve_json(e.sliding);
   }
   if (e.degradation) {
     const auto& d = *e.degradation;
-    out["degradation"] = {{"mean_ms", d.mean_ms}, {"median_ms", d.median_ms}, {"threshold_ms", d.threshold_ms}, {"slow_steps", d.slow_steps}, {"share", d.share}, {"robust_threshold_ms", d.robust_threshold_ms}, {"robust_share", d.robust_share}};
+    out["degradation"] = {{"mean_ms", d.mean_ms},
+                          {"median_ms", d.median_ms},
+                          {"threshold_ms", d.threshold_ms},
+                          {"slow_steps", d.slow_steps},
+                          {"share", d.share},
+                          {"robust_threshold_ms", d.robust_threshold_ms},
+                          {"robust_share", d.robust_share}};
   }
-  if (e.mfu) out["relative_mfu"] = {{"highest", e.mfu->highest}, {"last", e.mfu->last}, {"worst_of_best", e.mfu->worst_of_best}, {"curve", curve_json(e.mfu->curve)}};
+  if (e.mfu)
+    out["relative_mfu"] = {{"highest", e.mfu->highest},
+                           {"last", e.mfu->last},
+                           {"worst_of_best", e.mfu->worst_of_best},
+                           {"curve", curve_json(e.mfu->curve)}};
   out["spikes"] = Json::array();
-  for (const auto& k : s.spikes) out["spikes"].push_back({{"metric", k.metric}, {"first", k.first}, {"last", k.last}, {"peak", number(k.peak)}, {"usual", number(k.usual)}});
-  out["not_finite"] = s.first_bad ? Json{{"metric", s.bad_metric}, {"value", s.bad_value}, {"iteration", *s.first_bad}, {"rows", s.bad_rows}, {"recovered", s.recovered}, {"last_good", maybe(s.last_good)}, {"checkpoint", maybe(s.checkpoint)}} : Json(nullptr);
+  for (const auto& k : s.spikes)
+    out["spikes"].push_back({{"metric", k.metric},
+                             {"first", k.first},
+                             {"last", k.last},
+                             {"peak", number(k.peak)},
+                             {"usual", number(k.usual)}});
+  out["not_finite"] =
+      s.first_bad ? Json{{"metric", s.bad_metric},           {"value", s.bad_value},
+                         {"iteration", *s.first_bad},        {"rows", s.bad_rows},
+                         {"recovered", s.recovered},         {"last_good", maybe(s.last_good)},
+                         {"checkpoint", maybe(s.checkpoint)}}
+                  : Json(nullptr);
   out["slow_intervals"] = Json::array();
-  for (const SlowStretch& slow : progress.slow) out["slow_intervals"].push_back({{"first", slow.first}, {"last", slow.last}, {"factor", number(slow.factor)}, {"cost_ms", number(slow.cost_ms)}, {"relieved", slow.relieved}});
+  for (const SlowStretch& slow : progress.slow)
+    out["slow_intervals"].push_back({{"first", slow.first},
+                                     {"last", slow.last},
+                                     {"factor", number(slow.factor)},
+                                     {"cost_ms", number(slow.cost_ms)},
+                                     {"relieved", slow.relieved}});
   out["hints"] = Json::array();
-  for (const Finding& hint : progress.hints) out["hints"].push_back({{"what", hint.title}, {"start_ns", maybe(hint.start)}, {"end_ns", maybe(hint.end)}, {"why", hint.why}});
+  for (const Finding& hint : progress.hints)
+    out["hints"].push_back({{"what", hint.title},
+                            {"start_ns", maybe(hint.start)},
+                            {"end_ns", maybe(hint.end)},
+                            {"why", hint.why}});
   out["notes"] = Json::array();
   for (const auto* list : {&progress.notes, &e.notes, &s.notes})
     for (const std::string& n : *list) out["notes"].push_back(n);
@@ -238,7 +349,9 @@ std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s,
 
 Result<Exit> run_efficiency(const Arguments& arguments) {
   const bool whole_incident = names_incident(arguments);
-  if (!whole_incident && arguments.positional().size() != 1) return usage_error("efficiency needs a database, a bundle or one table").hint("culprit efficiency -d incident.db, culprit efficiency steps.csv");
+  if (!whole_incident && arguments.positional().size() != 1)
+    return usage_error("efficiency needs a database, a bundle or one table")
+        .hint("culprit efficiency -d incident.db, culprit efficiency steps.csv");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(gpus, arguments.number("gpus", 0));
   Progress progress;
@@ -257,12 +370,14 @@ Result<Exit> run_efficiency(const Arguments& arguments) {
   if (gpus > 0) progress.job.gpus = static_cast<double>(gpus);
   for (const std::string& c : arguments.all("checkpoint")) {
     double v = 0;
-    if (!ingest::cell_number(c, v) || !whole(v)) return usage_error(fmt::format("--checkpoint takes an iteration, not '{}'", c));
+    if (!ingest::cell_number(c, v) || !whole(v))
+      return usage_error(fmt::format("--checkpoint takes an iteration, not '{}'", c));
     progress.checkpoints.push_back(*whole(v));
   }
   const auto result = analyze::efficiency(progress.job);
   auto signals = analyze::loss_signals(progress.losses, progress.checkpoints);
-  print(wants_json(arguments) ? mark_incomplete(to_json(result, signals, progress), incomplete) : to_text(result, signals, progress));
+  print(wants_json(arguments) ? mark_incomplete(to_json(result, signals, progress), incomplete)
+                              : to_text(result, signals, progress));
   return Exit::finished;
 }
 
@@ -272,18 +387,30 @@ constexpr OptionSpec kEfficiencyOptions[] = {
     {"json", nullptr, "the same as --format json"},
     {"gpus", "N", "GPUs of the job, to tell GPU-hours"},
     {"checkpoint", "N", "iteration of which a checkpoint exists (may be repeated)"},
-    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6], kReadOptions[7], kReadOptions[8],
+    kReadOptions[0],
+    kReadOptions[1],
+    kReadOptions[2],
+    kReadOptions[3],
+    kReadOptions[4],
+    kReadOptions[5],
+    kReadOptions[6],
+    kReadOptions[7],
+    kReadOptions[8],
 };
 
 }  // namespace
 
 extern const Command kEfficiency;
-constinit const Command kEfficiency{"efficiency", "how much of the time was training", "efficiency [BUNDLE...|TABLE] [-d FILE] [options]",
+constinit const Command kEfficiency{"efficiency",
+                                    "how much of the time was training",
+                                    "efficiency [BUNDLE...|TABLE] [-d FILE] [options]",
                                     "  culprit efficiency -d incident.db\n"
                                     "  culprit efficiency steps.csv --gpus 1024\n"
                                     "  culprit efficiency metrics/rank_0.jsonl --format json\n\n"
-                                    "  A table has a row for each step (CSV, JSON, JSON lines; - is standard input) with columns such as\n"
+                                    "  A table has a row for each step (CSV, JSON, JSON lines; - "
+                                    "is standard input) with columns such as\n"
                                     "  iteration, time, iter_ms, loss, grad_norm, attempt.\n",
-                                    kEfficiencyOptions, run_efficiency};
+                                    kEfficiencyOptions,
+                                    run_efficiency};
 
 }  // namespace culprit::cli

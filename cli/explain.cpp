@@ -17,7 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json json_of(const std::string& query, const std::optional<line::Line>& peeled, const rules::Answer& answer) {
+Json json_of(const std::string& query, const std::optional<line::Line>& peeled,
+             const rules::Answer& answer) {
   Json out;
   out["schema"] = "culprit.explain/1";
   out["query"] = query;
@@ -32,13 +33,23 @@ Json json_of(const std::string& query, const std::optional<line::Line>& peeled, 
   out["found"] = Json::array();
   for (const rules::Explanation& e : answer.found) {
     Json alike = Json::array(), properties = Json::array();
-    for (const auto& one : e.look_alikes) alike.push_back({{"id", one.id}, {"title", one.title}, {"line", one.line}});
-    for (const auto& [name, value] : e.properties) properties.push_back({{"name", name}, {"value", value}});
-    out["found"].push_back({{"kind", e.kind}, {"id", e.id}, {"title", e.title}, {"means", e.means}, {"not", e.is_not},
-                            {"look_alikes", alike}, {"do", e.advice}, {"source", e.source}, {"properties", properties}});
+    for (const auto& one : e.look_alikes)
+      alike.push_back({{"id", one.id}, {"title", one.title}, {"line", one.line}});
+    for (const auto& [name, value] : e.properties)
+      properties.push_back({{"name", name}, {"value", value}});
+    out["found"].push_back({{"kind", e.kind},
+                            {"id", e.id},
+                            {"title", e.title},
+                            {"means", e.means},
+                            {"not", e.is_not},
+                            {"look_alikes", alike},
+                            {"do", e.advice},
+                            {"source", e.source},
+                            {"properties", properties}});
   }
   out["also"] = Json::array();
-  for (const auto& one : answer.also) out["also"].push_back({{"kind", one.kind}, {"id", one.id}, {"title", one.title}});
+  for (const auto& one : answer.also)
+    out["also"].push_back({{"kind", one.kind}, {"id", one.id}, {"title", one.title}});
   return out;
 }
 
@@ -46,22 +57,30 @@ std::string text_of(const rules::Explanation& e, std::size_t width, bool color) 
   const std::string head = fmt::format("{}: {}", report::visible(e.id), report::visible(e.title));
   std::string out = (color ? fmt::format("\x1b[1m{}\x1b[0m", head) : head) + "\n";
   const auto paragraph = [&](const char* label, const std::string& text) {
-    if (!text.empty()) out += fmt::format("  {:<10} {}\n", label, report::wrapped(report::visible(text), width, 13, 13));
+    if (!text.empty())
+      out += fmt::format("  {:<10} {}\n", label,
+                         report::wrapped(report::visible(text), width, 13, 13));
   };
   paragraph("means", e.means);
   paragraph("not", e.is_not);
   for (std::size_t i = 0; i < e.look_alikes.size() && i < 4; ++i)
-    paragraph(i == 0 ? "look-alike" : "", fmt::format("{} ({})", e.look_alikes[i].id, e.look_alikes[i].title));
+    paragraph(i == 0 ? "look-alike" : "",
+              fmt::format("{} ({})", e.look_alikes[i].id, e.look_alikes[i].title));
   paragraph("do", e.advice);
-  std::string short_ones;   // severity root · role …: on one line
+  std::string short_ones;  // severity root · role …: on one line
   for (const auto& [name, value] : e.properties) {
-    const bool is_short = name == "severity" || name == "role" || name == "scope" || name == "cause" || name == "unit" || name == "of" || name == "kind" || name == "number";
+    const bool is_short = name == "severity" || name == "role" || name == "scope" ||
+                          name == "cause" || name == "unit" || name == "of" || name == "kind" ||
+                          name == "number";
     if (is_short) short_ones += (short_ones.empty() ? "" : ", ") + name + " " + value;
   }
   paragraph("class", short_ones);
   for (const auto& [name, value] : e.properties) {
-    if (name == "symptom" || name == "component" || name == "rule" || name == "tolerance" || name == "numbers") paragraph(name.c_str(), value);
-    else if (name == "leads to" || name == "can follow from" || name == "taken back by" || name == "older drivers" || name == "exit codes" || name.starts_with("severity of"))
+    if (name == "symptom" || name == "component" || name == "rule" || name == "tolerance" ||
+        name == "numbers")
+      paragraph(name.c_str(), value);
+    else if (name == "leads to" || name == "can follow from" || name == "taken back by" ||
+             name == "older drivers" || name == "exit codes" || name.starts_with("severity of"))
       paragraph("", fmt::format("{}: {}", name, value));
   }
   paragraph("source", e.source);
@@ -71,14 +90,17 @@ std::string text_of(const rules::Explanation& e, std::size_t width, bool color) 
 Result<Exit> run_explain(const Arguments& arguments) {
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   const bool by_line = arguments.has("line");
-  const std::string query = by_line ? arguments.get("line") : fmt::format("{}", fmt::join(arguments.positional(), " "));
+  const std::string query =
+      by_line ? arguments.get("line") : fmt::format("{}", fmt::join(arguments.positional(), " "));
   if (query.find_first_not_of(" \t\r\n") == std::string::npos)
     return usage_error("explain needs a number, a word or a line").hint("culprit explain xid 79");
-  if (by_line && !arguments.positional().empty()) return usage_error("explain takes words or --line, not both");
+  if (by_line && !arguments.positional().empty())
+    return usage_error("explain takes words or --line, not both");
   CULPRIT_TRY(pack, load_pack(arguments));
   std::optional<line::Line> peeled;
   if (by_line) peeled = line::peel(std::string_view(query).substr(0, 1 << 20));
-  const rules::Answer answer = peeled ? rules::explain_line(pack, peeled->message) : rules::explain(pack, query);
+  const rules::Answer answer =
+      peeled ? rules::explain_line(pack, peeled->message) : rules::explain(pack, query);
   if (wants_json(arguments)) {
     print(json_text(json_of(query, peeled, answer)) + "\n");
     return Exit::finished;
@@ -86,13 +108,19 @@ Result<Exit> run_explain(const Arguments& arguments) {
   const std::size_t width = std::clamp<std::size_t>(terminal_width(), 50, 120);
   std::string out;
   if (peeled && (peeled->prefix.host || peeled->prefix.rank))
-    out += fmt::format("printed by{}{}\n", peeled->prefix.host ? " " + report::visible(*peeled->prefix.host) : "",
+    out += fmt::format("printed by{}{}\n",
+                       peeled->prefix.host ? " " + report::visible(*peeled->prefix.host) : "",
                        peeled->prefix.rank ? fmt::format(" rank {}", *peeled->prefix.rank) : "");
-  if (answer.found.empty()) out += fmt::format("no rule knows {}\n", by_line ? "this line" : "'" + report::visible(query) + "'");
-  else if (!answer.exact) out += fmt::format("nothing is called '{}'; the nearest:\n", report::visible(query));
-  for (const rules::Explanation& e : answer.found) out += (out.empty() ? "" : "\n") + text_of(e, width, use_color(arguments));
+  if (answer.found.empty())
+    out += fmt::format("no rule knows {}\n",
+                       by_line ? "this line" : "'" + report::visible(query) + "'");
+  else if (!answer.exact)
+    out += fmt::format("nothing is called '{}'; the nearest:\n", report::visible(query));
+  for (const rules::Explanation& e : answer.found)
+    out += (out.empty() ? "" : "\n") + text_of(e, width, use_color(arguments));
   if (!answer.also.empty()) out += answer.found.empty() ? "\nperhaps:\n" : "\nsee also:\n";
-  for (const auto& one : answer.also) out += fmt::format("  {:<34} {}\n", report::visible(one.id), report::visible(one.title));
+  for (const auto& one : answer.also)
+    out += fmt::format("  {:<34} {}\n", report::visible(one.id), report::visible(one.title));
   print(out);
   return Exit::finished;
 }
@@ -107,13 +135,18 @@ constexpr OptionSpec kExplainOptions[] = {
 }  // namespace
 
 extern const Command kExplain;
-constinit const Command kExplain{"explain", "what an error number, a word or a log line means", "explain CODE... | --line LINE [options]",
-                                 "  culprit explain xid 79\n"
-                                 "  culprit explain exit -9\n"
-                                 "  culprit explain nccl remote error\n"
-                                 "  culprit explain --line 'NVRM: Xid (PCI:0000:3b:00): 63, Row remapping event'\n\n"
-                                 "  CODE: a number with its kind (xid, sxid, exit, signal), the id or class of a rule, a step of the\n"
-                                 "  ladder, a cause or action, the name of a metric or setting, or words of a message.\n",
-                                 kExplainOptions, run_explain};
+constinit const Command kExplain{
+    "explain",
+    "what an error number, a word or a log line means",
+    "explain CODE... | --line LINE [options]",
+    "  culprit explain xid 79\n"
+    "  culprit explain exit -9\n"
+    "  culprit explain nccl remote error\n"
+    "  culprit explain --line 'NVRM: Xid (PCI:0000:3b:00): 63, Row remapping event'\n\n"
+    "  CODE: a number with its kind (xid, sxid, exit, signal), the id or class of a rule, a step "
+    "of the\n"
+    "  ladder, a cause or action, the name of a metric or setting, or words of a message.\n",
+    kExplainOptions,
+    run_explain};
 
 }  // namespace culprit::cli

@@ -223,7 +223,7 @@ Result<Exit> run_import(const Arguments& arguments) {
   return Exit::finished;
 }
 
-}   // namespace
+}  // namespace
 
 Result<fleet::FailureParams> fleet_params(const Arguments& arguments) {
   fleet::FailureParams params;
@@ -270,4 +270,4 @@ constinit const Command kFleet{
     run_fleet,
     kFleetSubcommands};
 
-}   // namespace culprit::cli
+}  // namespace culprit::cli

@@ -18,4 +18,4 @@ inline constexpr OptionSpec kFleetOptions[] = {
 
 Result<fleet::FailureParams> fleet_params(const Arguments& arguments);
 
-}   // namespace culprit::cli
+}  // namespace culprit::cli

@@ -16,7 +16,8 @@ namespace culprit::cli {
 
 namespace {
 
-constexpr std::string_view kArchiveEndings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".zip"};
+constexpr std::string_view kArchiveEndings[] = {
+    ".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".zip"};
 
 // How far the reading is, on a terminal only.
 class ReadProgress {
@@ -24,11 +25,14 @@ class ReadProgress {
   explicit ReadProgress(bool on) : on_(on), begin_(std::chrono::steady_clock::now()) {}
   void operator()(std::uint64_t bytes, const std::string& path) {
     if (!on_) return;
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
     if (seconds - last_ < 0.2) return;
     last_ = seconds;
     const std::string name = report::visible(path);
-    complain(fmt::format("\r\x1b[K{:.1f} GB, {:.0f} MB/s  {}", static_cast<double>(bytes) / 1e9, static_cast<double>(bytes) / 1e6 / seconds, name.size() > 60 ? "…" + name.substr(name.size() - 58) : name));
+    complain(fmt::format("\r\x1b[K{:.1f} GB, {:.0f} MB/s  {}", static_cast<double>(bytes) / 1e9,
+                         static_cast<double>(bytes) / 1e6 / seconds,
+                         name.size() > 60 ? "…" + name.substr(name.size() - 58) : name));
     shown_ = true;
   }
   ~ReadProgress() {
@@ -46,14 +50,16 @@ class ReadProgress {
 
 Result<ingest::Options> read_options(const Arguments& arguments) {
   ingest::Options options;
-  CULPRIT_TRY(threads, arguments.number("threads", std::max(1u, std::thread::hardware_concurrency())));
+  CULPRIT_TRY(threads,
+              arguments.number("threads", std::max(1u, std::thread::hardware_concurrency())));
   if (threads < 1 || threads > 1024) return usage_error("--threads takes a number from 1 to 1024");
   options.threads = static_cast<int>(threads);
   CULPRIT_TRY(members, arguments.number("max-members", options.limits.members));
   CULPRIT_TRY(member_bytes, arguments.number("max-member-bytes", options.limits.member_bytes));
   CULPRIT_TRY(total_bytes, arguments.number("max-total-bytes", options.limits.total_bytes));
   CULPRIT_TRY(expansion, arguments.number("max-expansion", options.limits.expansion));
-  CULPRIT_TRY(depth, arguments.number("max-depth", static_cast<std::uint64_t>(options.limits.depth)));
+  CULPRIT_TRY(depth,
+              arguments.number("max-depth", static_cast<std::uint64_t>(options.limits.depth)));
   options.limits.members = members;
   options.limits.member_bytes = member_bytes;
   options.limits.total_bytes = total_bytes;
@@ -62,18 +68,27 @@ Result<ingest::Options> read_options(const Arguments& arguments) {
   return options;
 }
 
-Result<store::Database> open_new(const Arguments& arguments, const std::string& path) { return diagnose::open_new(arguments.positional(), path); }
+Result<store::Database> open_new(const Arguments& arguments, const std::string& path) {
+  return diagnose::open_new(arguments.positional(), path);
+}
 
 Result<store::Database> open_database(const Arguments& arguments, store::Access access) {
   CULPRIT_TRY(db, store::Database::open(arguments.get("db"), access));
-  if (db.partial()) remark(arguments, std::string("this database is partial: ") + diagnose::kPartial);
-  if (access == store::Access::write && db.read_only()) remark(arguments, "this database cannot be written: the answer is not kept in it");
+  if (db.partial())
+    remark(arguments, std::string("this database is partial: ") + diagnose::kPartial);
+  if (access == store::Access::write && db.read_only())
+    remark(arguments, "this database cannot be written: the answer is not kept in it");
   return db;
 }
 
-Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db) { return read_sources(arguments, arguments.positional(), pack, db); }
+Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack,
+                                           store::Database& db) {
+  return read_sources(arguments, arguments.positional(), pack, db);
+}
 
-Result<diagnose::ReadOutcome> read_sources(const Arguments& arguments, const std::vector<std::string>& sources, const rules::RulePack& pack, store::Database& db) {
+Result<diagnose::ReadOutcome> read_sources(const Arguments& arguments,
+                                           const std::vector<std::string>& sources,
+                                           const rules::RulePack& pack, store::Database& db) {
   diagnose::ReadRequest request;
   request.sources = sources;
   request.manifest = arguments.get("manifest");
@@ -83,18 +98,22 @@ Result<diagnose::ReadOutcome> read_sources(const Arguments& arguments, const std
   request.options = std::move(options);
   request.remark = [&](std::string_view text) { remark(arguments, text); };
   ReadProgress progress(isatty(STDERR_FILENO) == 1 && !arguments.has("quiet"));
-  request.options.progress = [&progress](std::uint64_t bytes, const std::string& path) { progress(bytes, path); };
+  request.options.progress = [&progress](std::uint64_t bytes, const std::string& path) {
+    progress(bytes, path);
+  };
   const NotedSignals signals;
   request.options.interrupted = &signals.came();
   CULPRIT_TRY(outcome, diagnose::read_bundles(request, pack, db));
   if (arguments.has("verbose"))
-    for (const ProblemRow& problem : db.problems()) remark(arguments, fmt::format("{}: {} ({})", problem.path, problem.reason, problem.code));
+    for (const ProblemRow& problem : db.problems())
+      remark(arguments, fmt::format("{}: {} ({})", problem.path, problem.reason, problem.code));
   return outcome;
 }
 
 Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack& pack) {
   const bool bundle = !arguments.positional().empty();
-  CULPRIT_TRY(db, bundle ? open_new(arguments, arguments.get("db")) : open_database(arguments, store::Access::write));
+  CULPRIT_TRY(db, bundle ? open_new(arguments, arguments.get("db"))
+                         : open_database(arguments, store::Access::write));
   bool incomplete = db.partial();
   if (bundle) {
     CULPRIT_TRY(read, read_bundles(arguments, pack, db));
@@ -106,17 +125,20 @@ Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack
 
 std::string mark_incomplete(std::string json, bool incomplete) {
   const std::size_t schema = json.find("\n  \"schema\": ");
-  if (incomplete && schema != std::string::npos) json.insert(json.find('\n', schema + 1), "\n  \"complete\": false,");
+  if (incomplete && schema != std::string::npos)
+    json.insert(json.find('\n', schema + 1), "\n  \"complete\": false,");
   return json;
 }
 
 bool names_incident(const Arguments& arguments) {
   if (arguments.has("db")) return true;
-  return std::any_of(arguments.positional().begin(), arguments.positional().end(), [](const std::string& path) {
-    std::error_code error;
-    if (std::filesystem::is_directory(path, error)) return true;
-    return std::any_of(std::begin(kArchiveEndings), std::end(kArchiveEndings), [&](std::string_view ending) { return path.ends_with(ending); });
-  });
+  return std::any_of(
+      arguments.positional().begin(), arguments.positional().end(), [](const std::string& path) {
+        std::error_code error;
+        if (std::filesystem::is_directory(path, error)) return true;
+        return std::any_of(std::begin(kArchiveEndings), std::end(kArchiveEndings),
+                           [&](std::string_view ending) { return path.ends_with(ending); });
+      });
 }
 
 }  // namespace culprit::cli

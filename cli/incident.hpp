@@ -1,4 +1,5 @@
-// The incident that a command works on: a bundle that is read for it, or the database of an earlier call.
+// The incident that a command works on: a bundle that is read for it, or the database of an earlier
+// call.
 #pragma once
 
 #include <string>
@@ -14,9 +15,12 @@ namespace culprit::cli {
 // Options that say how a bundle is read.
 inline constexpr OptionSpec kReadOptions[] = {
     {"rules", "DIR", "your own rules, besides ours; the same id replaces ours (may be repeated)"},
-    {"manifest", "FILE", "the manifest (job.json), where none can be put into the bundle; it counts before the bundle's own"},
+    {"manifest", "FILE",
+     "the manifest (job.json), where none can be put into the bundle; it counts before the "
+     "bundle's own"},
     {"timezone", "ZONE", "zone of times that print none: UTC, +08:00, Asia/Singapore"},
-    {"threads", "N", "threads that scan (default: the machine's); the answer does not depend on it"},
+    {"threads", "N",
+     "threads that scan (default: the machine's); the answer does not depend on it"},
     {"max-members", "N", "most files of a bundle (default 2M)"},
     {"max-member-bytes", "N", "most bytes of one file, decompressed (default 1T)"},
     {"max-total-bytes", "N", "most bytes of a bundle, decompressed (default 4T)"},
@@ -24,22 +28,30 @@ inline constexpr OptionSpec kReadOptions[] = {
     {"max-depth", "N", "most archives within archives (default 6)"},
 };
 
-inline constexpr OptionSpec kHistoryOption{"history", "FILE", "the database of an earlier incident of this job, or a fleet database: what was answered is not answered again (may be repeated)"};
+inline constexpr OptionSpec kHistoryOption{
+    "history", "FILE",
+    "the database of an earlier incident of this job, or a fleet database: what was answered is "
+    "not answered again (may be repeated)"};
 
 // What these options say; all but --rules, --manifest and --timezone.
 Result<ingest::Options> read_options(const Arguments& arguments);
 
 // The database to read the bundles into; none is made for bundles that cannot be opened.
 Result<store::Database> open_new(const Arguments& arguments, const std::string& path);
-// The database that -d names; a remark when members are missing in it, or when it cannot be written.
+// The database that -d names; a remark when members are missing in it, or when it cannot be
+// written.
 Result<store::Database> open_database(const Arguments& arguments, store::Access access);
-// Bundle(s) -> facts, in the database. A remark for what could not be read; SIGINT and SIGTERM stop it.
-Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack, store::Database& db);
+// Bundle(s) -> facts, in the database. A remark for what could not be read; SIGINT and SIGTERM stop
+// it.
+Result<diagnose::ReadOutcome> read_bundles(const Arguments& arguments, const rules::RulePack& pack,
+                                           store::Database& db);
 // The same of other bundles than those on the command line.
-Result<diagnose::ReadOutcome> read_sources(const Arguments& arguments, const std::vector<std::string>& sources, const rules::RulePack& pack, store::Database& db);
+Result<diagnose::ReadOutcome> read_sources(const Arguments& arguments,
+                                           const std::vector<std::string>& sources,
+                                           const rules::RulePack& pack, store::Database& db);
 
-// What a command of one analysis works on: the facts of the database that -d names, or of the bundles on the command line
-// (then -d is where to keep them).
+// What a command of one analysis works on: the facts of the database that -d names, or of the
+// bundles on the command line (then -d is where to keep them).
 struct Incident {
   store::Database db;
   diagnose::Resolved resolved;
@@ -48,7 +60,8 @@ struct Incident {
 Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack& pack);
 // A JSON answer that rests on a part of the bundle: "complete": false stands behind its schema.
 std::string mark_incomplete(std::string json, bool incomplete);
-// True when an incident is meant, not a bare table: -d is given, or a word is a folder or an archive.
+// True when an incident is meant, not a bare table: -d is given, or a word is a folder or an
+// archive.
 bool names_incident(const Arguments& arguments);
 
 }  // namespace culprit::cli

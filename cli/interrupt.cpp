@@ -21,7 +21,8 @@ void on_signal(int signal) {
 
 void catch_signals() {
   struct sigaction action {};
-  action.sa_handler = on_signal;   // without SA_RESTART: a pipe on which nothing arrives is left, too
+  action.sa_handler =
+      on_signal;  // without SA_RESTART: a pipe on which nothing arrives is left, too
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
@@ -40,7 +41,7 @@ void end_by(int signal) {
   sigaddset(&mask, signal);
   sigprocmask(SIG_UNBLOCK, &mask, nullptr);
   raise(signal);
-  _exit(128 + signal);   // the first process of a container is not ended by a signal of its own
+  _exit(128 + signal);  // the first process of a container is not ended by a signal of its own
 }
 
 }  // namespace culprit::cli

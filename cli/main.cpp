@@ -20,10 +20,16 @@
 
 namespace culprit::cli {
 
-extern const Command kDiagnose, kBatch, kFleet, kCompare, kIngest, kClassify, kReport, kShow, kExplain, kStacks, kCollectives, kDrift, kOutliers, kChangepoints, kEfficiency, kReplay, kRedact, kPlan, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
+extern const Command kDiagnose, kBatch, kFleet, kCompare, kIngest, kClassify, kReport, kShow,
+    kExplain, kStacks, kCollectives, kDrift, kOutliers, kChangepoints, kEfficiency, kReplay,
+    kRedact, kPlan, kRules, kFormats, kSchema, kCompletion, kVersion, kHelp;
 
 namespace {
-constexpr const Command* kCommands[] = {&kDiagnose, &kBatch, &kFleet, &kCompare, &kIngest, &kClassify, &kReport, &kShow, &kExplain, &kStacks, &kCollectives, &kDrift, &kOutliers, &kChangepoints, &kEfficiency, &kReplay, &kRedact, &kPlan, &kRules, &kFormats, &kSchema, &kCompletion, &kVersion, &kHelp};
+constexpr const Command* kCommands[] = {
+    &kDiagnose, &kBatch,        &kFleet,      &kCompare,    &kIngest,      &kClassify,
+    &kReport,   &kShow,         &kExplain,    &kStacks,     &kCollectives, &kDrift,
+    &kOutliers, &kChangepoints, &kEfficiency, &kReplay,     &kRedact,      &kPlan,
+    &kRules,    &kFormats,      &kSchema,     &kCompletion, &kVersion,     &kHelp};
 }
 
 std::span<const Command* const> commands() { return kCommands; }
@@ -43,14 +49,18 @@ Result<const Command*> find_subcommand(const Command& command, const std::string
     names.emplace_back(last_word(one->name));
   }
   const std::string near = schema::nearest(word, names);
-  return usage_error(fmt::format("{} has no '{}'", command.name, word)).hint(near.empty() ? fmt::format("{}", fmt::join(names, ", ")) : fmt::format("did you mean `culprit {} {}`?", command.name, near));
+  return usage_error(fmt::format("{} has no '{}'", command.name, word))
+      .hint(near.empty() ? fmt::format("{}", fmt::join(names, ", "))
+                         : fmt::format("did you mean `culprit {} {}`?", command.name, near));
 }
 
 std::string help_of(const Command& command) {
-  std::string out = fmt::format("culprit {}: {}\n\nusage: culprit {}\n\n{}", command.name, command.summary, command.usage, command.text);
+  std::string out = fmt::format("culprit {}: {}\n\nusage: culprit {}\n\n{}", command.name,
+                                command.summary, command.usage, command.text);
   if (!command.subcommands.empty()) {
     out += "\nsubcommands:\n";
-    for (const Command* one : command.subcommands) out += fmt::format("  {:<11} {}\n", last_word(one->name), one->summary);
+    for (const Command* one : command.subcommands)
+      out += fmt::format("  {:<11} {}\n", last_word(one->name), one->summary);
     out += fmt::format("\n`culprit help {} NAME` tells more of one.\n", command.name);
   }
   out += "\noptions:\n" + option_help(command.options) + option_help(shared_options());
@@ -58,14 +68,17 @@ std::string help_of(const Command& command) {
 }
 
 namespace {
-constexpr char kOurFault[] = "this is a fault of culprit, not of your input; please report it with the command line";
-int output_error = 0;   // errno of the first write to stdout that failed
-std::optional<Error> unread;   // an answer that was not printed, because rows of the database could not be read
-}
+constexpr char kOurFault[] =
+    "this is a fault of culprit, not of your input; please report it with the command line";
+int output_error = 0;  // errno of the first write to stdout that failed
+std::optional<Error>
+    unread;  // an answer that was not printed, because rows of the database could not be read
+}  // namespace
 
 void print(std::string_view text) {
   if (output_error != 0 || unread || (unread = store::unread())) return;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) output_error = errno != 0 ? errno : EIO;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    output_error = errno != 0 ? errno : EIO;
 }
 
 void remark(const Arguments& arguments, std::string_view text) {
@@ -75,8 +88,10 @@ void remark(const Arguments& arguments, std::string_view text) {
 void print_error(const Error& error) {
   std::string text = fmt::format("culprit: error: {}\n", report::visible(error.what));
   if (error.where && !error.where->file.empty()) {
-    if (error.where->line > 0) text += fmt::format(" --> {}:{}\n", report::visible(error.where->file), error.where->line);
-    else text += fmt::format(" --> {}\n", report::visible(error.where->file));
+    if (error.where->line > 0)
+      text += fmt::format(" --> {}:{}\n", report::visible(error.where->file), error.where->line);
+    else
+      text += fmt::format(" --> {}\n", report::visible(error.where->file));
   }
   if (!error.help.empty()) text += fmt::format("  = help: {}\n", report::visible(error.help));
   complain(text);
@@ -84,7 +99,8 @@ void print_error(const Error& error) {
 
 namespace {
 
-// Something that is there, or that can only be meant as a path. Of a word that is neither a command can be misspelt.
+// Something that is there, or that can only be meant as a path. Of a word that is neither a command
+// can be misspelt.
 bool names_file(const std::string& word) {
   if (access(word.c_str(), F_OK) == 0 || word.find('/') != std::string::npos) return true;
   return word.find('.') != std::string::npos;
@@ -105,7 +121,9 @@ int run(const std::vector<std::string>& words) {
     if (name.starts_with('-') || names_file(name)) {
       command = &kDiagnose;
       rest = words;
-      const auto named = std::find_if(words.begin(), words.end(), [](const std::string& word) { return find_command(word) != nullptr && access(word.c_str(), F_OK) != 0; });
+      const auto named = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+        return find_command(word) != nullptr && access(word.c_str(), F_OK) != 0;
+      });
       if (name.starts_with('-') && name != "-" && named != words.end()) {
         command = find_command(*named);
         rest.erase(rest.begin() + (named - words.begin()));
@@ -114,7 +132,9 @@ int run(const std::vector<std::string>& words) {
       std::vector<std::string> names;
       for (const Command* one : commands()) names.emplace_back(one->name);
       const std::string near = schema::nearest(name, names);
-      print_error(usage_error(fmt::format("'{}' is neither a command nor a file", name)).hint(near.empty() ? "`culprit help` lists the commands" : fmt::format("did you mean `culprit {}`?", near)));
+      print_error(usage_error(fmt::format("'{}' is neither a command nor a file", name))
+                      .hint(near.empty() ? "`culprit help` lists the commands"
+                                         : fmt::format("did you mean `culprit {}`?", near)));
       return static_cast<int>(Exit::usage);
     }
   }
@@ -143,8 +163,10 @@ int run(const std::vector<std::string>& words) {
       end_by(signal);
     }
     // No error without a remedy.
-    if (outcome.error().kind == ErrorKind::internal && outcome.error().help.empty()) outcome.error().help = kOurFault;
-    if (outcome.error().kind == ErrorKind::usage && outcome.error().help.empty()) outcome.error().help = fmt::format("`culprit help {}` tells what it takes", command->name);
+    if (outcome.error().kind == ErrorKind::internal && outcome.error().help.empty())
+      outcome.error().help = kOurFault;
+    if (outcome.error().kind == ErrorKind::usage && outcome.error().help.empty())
+      outcome.error().help = fmt::format("`culprit help {}` tells what it takes", command->name);
     print_error(outcome.error());
     switch (outcome.error().kind) {
       case ErrorKind::usage: return static_cast<int>(Exit::usage);
@@ -155,11 +177,16 @@ int run(const std::vector<std::string>& words) {
   return static_cast<int>(*outcome);
 }
 
-// A descriptor that is closed would be given to the next file that is opened: a report would go into the database.
-// Standard input and output are opened the wrong way round, so that whoever uses them is told.
+// A descriptor that is closed would be given to the next file that is opened: a report would go
+// into the database. Standard input and output are opened the wrong way round, so that whoever uses
+// them is told.
 void open_standard_streams() {
   for (const int fd : {0, 1, 2})
-    if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", fd == 0 ? O_WRONLY : fd == 1 ? O_RDONLY : O_RDWR) != fd) _exit(static_cast<int>(Exit::internal));
+    if (fcntl(fd, F_GETFD) == -1 && errno == EBADF &&
+        open("/dev/null", fd == 0   ? O_WRONLY
+                          : fd == 1 ? O_RDONLY
+                                    : O_RDWR) != fd)
+      _exit(static_cast<int>(Exit::internal));
 }
 
 // A part of an answer must not pass for the whole.
@@ -170,8 +197,11 @@ int checked(int status) {
     return static_cast<int>(Exit::input);
   }
   if (output_error == 0 || output_error == EPIPE) return status;
-  print_error(fail("cannot write the answer: " + std::generic_category().message(output_error)).hint("what stands on standard output is not complete"));
-  const bool failed_before = status == static_cast<int>(Exit::usage) || status == static_cast<int>(Exit::input) || status == static_cast<int>(Exit::internal);
+  print_error(fail("cannot write the answer: " + std::generic_category().message(output_error))
+                  .hint("what stands on standard output is not complete"));
+  const bool failed_before = status == static_cast<int>(Exit::usage) ||
+                             status == static_cast<int>(Exit::input) ||
+                             status == static_cast<int>(Exit::internal);
   return failed_before ? status : static_cast<int>(Exit::input);
 }
 
@@ -180,18 +210,22 @@ int checked(int status) {
 }  // namespace culprit::cli
 
 int main(int argc, char** argv) {
-  // Member names of archives are UTF-8 whatever the user's locale; only character types are affected.
+  // Member names of archives are UTF-8 whatever the user's locale; only character types are
+  // affected.
   if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) std::setlocale(LC_CTYPE, "");
   culprit::cli::open_standard_streams();
   std::signal(SIGPIPE, SIG_DFL);
-  std::signal(SIGXFSZ, SIG_IGN);   // `ulimit -f`: a write that fails, and is told as such
+  std::signal(SIGXFSZ, SIG_IGN);  // `ulimit -f`: a write that fails, and is told as such
   culprit::cli::catch_signals();
   try {
-    return culprit::cli::checked(culprit::cli::run(std::vector<std::string>(argv + 1, argv + argc)));
+    return culprit::cli::checked(
+        culprit::cli::run(std::vector<std::string>(argv + 1, argv + argc)));
   } catch (const std::bad_alloc&) {
-    culprit::cli::complain("culprit: error: out of memory\n  = help: give it more memory, or a part of the bundle\n");
+    culprit::cli::complain(
+        "culprit: error: out of memory\n  = help: give it more memory, or a part of the bundle\n");
   } catch (const std::exception& error) {
-    culprit::cli::complain(std::string("culprit: internal error: ") + error.what() + "\n  = help: " + culprit::cli::kOurFault + "\n");
+    culprit::cli::complain(std::string("culprit: internal error: ") + error.what() +
+                           "\n  = help: " + culprit::cli::kOurFault + "\n");
   }
   return static_cast<int>(culprit::cli::Exit::internal);
 }

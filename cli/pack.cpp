@@ -12,7 +12,8 @@ namespace culprit::cli {
 Result<rules::RulePack> load_pack(const Arguments& arguments, bool refuse_failing) {
   auto loaded = rules::load_rules(arguments.all("rules"));
   if (!loaded) {
-    loaded.error().kind = ErrorKind::usage;  // a rule that cannot be used is a matter of configuration
+    loaded.error().kind =
+        ErrorKind::usage;  // a rule that cannot be used is a matter of configuration
     return std::move(loaded).error();
   }
   auto list = std::move(loaded).value();
@@ -28,7 +29,10 @@ Result<rules::RulePack> load_pack(const Arguments& arguments, bool refuse_failin
     if (!files.empty())
       if (const auto failures = rules::check_samples(*pack, files); !failures.empty()) {
         const auto& first = failures.front();
-        return usage_error(fmt::format("{} of '{}' {}: {}", first.key, first.rule, first.reason, first.line)).at({first.file, 0}).hint("`culprit rules check --rules DIR` shows every failing sample");
+        return usage_error(fmt::format("{} of '{}' {}: {}", first.key, first.rule, first.reason,
+                                       first.line))
+            .at({first.file, 0})
+            .hint("`culprit rules check --rules DIR` shows every failing sample");
       }
   }
   return pack;
@@ -40,9 +44,12 @@ Result<> check_format(const Arguments& arguments, std::span<const std::string_vi
   if (std::find(formats.begin(), formats.end(), format) != formats.end()) return {};
   std::vector<std::string> names(formats.begin(), formats.end());
   const std::string near = schema::nearest(format, names);
-  return usage_error(fmt::format("--format takes {}, not '{}'", fmt::join(names, ", "), format)).hint(near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+  return usage_error(fmt::format("--format takes {}, not '{}'", fmt::join(names, ", "), format))
+      .hint(near.empty() ? "" : fmt::format("did you mean '{}'?", near));
 }
 
-bool wants_json(const Arguments& arguments) { return arguments.has("json") || arguments.get("format", "text") == "json"; }
+bool wants_json(const Arguments& arguments) {
+  return arguments.has("json") || arguments.get("format", "text") == "json";
+}
 
 }  // namespace culprit::cli

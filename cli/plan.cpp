@@ -1,22 +1,32 @@
-// culprit plan: what to do next, and what it will cost. Each plan is a subcommand in a file of its own.
+// culprit plan: what to do next, and what it will cost. Each plan is a subcommand in a file of its
+// own.
 #include "command.hpp"
 
 namespace culprit::cli {
 
-extern const Command kPlanBackup, kPlanChecks, kPlanCompare, kPlanIsolate, kPlanLinks, kPlanMicrobatch, kPlanMitigate, kPlanReplicas, kPlanStandby, kPlanTopology;
+extern const Command kPlanBackup, kPlanChecks, kPlanCompare, kPlanIsolate, kPlanLinks,
+    kPlanMicrobatch, kPlanMitigate, kPlanReplicas, kPlanStandby, kPlanTopology;
 
 namespace {
 
-constexpr const Command* kPlans[] = {&kPlanBackup, &kPlanChecks, &kPlanCompare, &kPlanIsolate, &kPlanLinks, &kPlanMicrobatch, &kPlanMitigate, &kPlanReplicas, &kPlanStandby, &kPlanTopology};
+constexpr const Command* kPlans[] = {
+    &kPlanBackup,     &kPlanChecks,   &kPlanCompare,  &kPlanIsolate, &kPlanLinks,
+    &kPlanMicrobatch, &kPlanMitigate, &kPlanReplicas, &kPlanStandby, &kPlanTopology};
 
-Result<Exit> run_plan(const Arguments&) { return usage_error("plan needs the name of a plan").hint("`culprit help plan` lists them"); }
+Result<Exit> run_plan(const Arguments&) {
+  return usage_error("plan needs the name of a plan").hint("`culprit help plan` lists them");
+}
 
 }  // namespace
 
 extern const Command kPlan;
-constinit const Command kPlan{"plan", "plans for the recovery, and what they cost", "plan NAME [options]",
+constinit const Command kPlan{"plan",
+                              "plans for the recovery, and what they cost",
+                              "plan NAME [options]",
                               "  culprit plan standby --machines 1024\n"
                               "  culprit plan standby -d incident.db --format json\n",
-                              {}, run_plan, kPlans};
+                              {},
+                              run_plan,
+                              kPlans};
 
 }  // namespace culprit::cli

@@ -14,7 +14,7 @@ namespace culprit::cli {
 
 namespace {
 
-using Places = std::map<std::string, std::set<std::string>>;   // host -> names of what it hangs on
+using Places = std::map<std::string, std::set<std::string>>;  // host -> names of what it hangs on
 
 std::string joined(const std::set<std::string>& names) {
   std::string out;
@@ -26,13 +26,19 @@ Result<> from_options(const PlanInput& input, const char* option, Places& places
   CULPRIT_TRY(given, input.pairs(option, kMostHosts));
   for (const auto& [name, list] : given) {
     const Hostlist hosts = expand_hostlist(list, kMostHosts);
-    if (hosts.broken || hosts.capped) return input.complaint(option, fmt::format("takes NAME=LIST with hosts such as a1,node[01-04], not '{}'", list.substr(0, 60))).hint(fmt::format("--{} t1=node[01-04]", option));
+    if (hosts.broken || hosts.capped)
+      return input
+          .complaint(option,
+                     fmt::format("takes NAME=LIST with hosts such as a1,node[01-04], not '{}'",
+                                 list.substr(0, 60)))
+          .hint(fmt::format("--{} t1=node[01-04]", option));
     for (const std::string& host : hosts.hosts) places[host].insert(name);
   }
   return {};
 }
 
-Result<> from_database(const Arguments& arguments, bool want_hosts, Cluster& out, Places& tors, Places& pods) {
+Result<> from_database(const Arguments& arguments, bool want_hosts, Cluster& out, Places& tors,
+                       Places& pods) {
   CULPRIT_TRY(incident, open_plan_incident(arguments));
   const analyze::Facts& facts = incident.resolved.facts;
   const analyze::Topology& topology = incident.resolved.topology;
@@ -43,18 +49,22 @@ Result<> from_database(const Arguments& arguments, bool want_hosts, Cluster& out
     for (const auto& [rank, host] : topology.host_of) first_rank.emplace(host, rank);
     const auto place = [&](const HostRow& h) {
       const auto it = first_rank.find(h.host);
-      return std::tuple(!h.node_rank.has_value(), h.node_rank.value_or(0), it == first_rank.end(), it == first_rank.end() ? 0 : it->second, h.host);
+      return std::tuple(!h.node_rank.has_value(), h.node_rank.value_or(0), it == first_rank.end(),
+                        it == first_rank.end() ? 0 : it->second, h.host);
     };
-    std::sort(hosts.begin(), hosts.end(), [&](const HostRow& a, const HostRow& b) { return place(a) < place(b); });
+    std::sort(hosts.begin(), hosts.end(),
+              [&](const HostRow& a, const HostRow& b) { return place(a) < place(b); });
     bool ordered = true;
     for (const HostRow& h : hosts) {
       out.hosts.push_back(h.host);
       ordered = ordered && (h.node_rank || first_rank.count(h.host) > 0);
     }
-    if (!ordered && !hosts.empty()) out.notes.push_back("the order of node ranks is not known: hosts stand by name");
+    if (!ordered && !hosts.empty())
+      out.notes.push_back("the order of node ranks is not known: hosts stand by name");
   }
   const auto hosts = static_cast<std::int64_t>(facts.hosts.size());
-  if (hosts > 0 && facts.world_size > 0 && facts.world_size % hosts == 0) out.gpus = facts.world_size / hosts;
+  if (hosts > 0 && facts.world_size > 0 && facts.world_size % hosts == 0)
+    out.gpus = facts.world_size / hosts;
   if (facts.manifest && facts.manifest->gpus_per_node) out.gpus = facts.manifest->gpus_per_node;
   if (topology.layout) {
     out.tp = topology.layout->tp;
@@ -64,7 +74,8 @@ Result<> from_database(const Arguments& arguments, bool want_hosts, Cluster& out
   }
   for (const analyze::Switch& s : topology.switches) {
     const bool pod = s.kind == "pod";
-    if (!pod && (s.level != 0 || s.kind == "rack")) continue;   // a rack shares no cable, and a spine is above everybody
+    if (!pod && (s.level != 0 || s.kind == "rack"))
+      continue;  // a rack shares no cable, and a spine is above everybody
     Places& places = pod ? pods : tors;
     for (const std::string& host : s.hosts) places[host].insert(s.name);
   }
@@ -81,14 +92,24 @@ Result<Cluster> read_cluster(const PlanInput& input, const Arguments& arguments)
   CULPRIT_CHECK(from_options(input, "tor", tors));
   CULPRIT_CHECK(from_options(input, "pod", pods));
   const bool named = !out.hosts.empty();
-  if (names_plan_incident(arguments)) CULPRIT_CHECK(from_database(arguments, !named, out, known_tors, known_pods));
+  if (names_plan_incident(arguments))
+    CULPRIT_CHECK(from_database(arguments, !named, out, known_tors, known_pods));
   std::set<std::string> seen;
   for (const std::string& host : out.hosts)
-    if (!seen.insert(host).second) return input.complaint("hosts", fmt::format("names {} twice", host)).hint("each host once; a machine that counts twice would be its own witness");
-  if (out.hosts.size() > kMostHosts) return usage_error(fmt::format("{} hosts are more than {}", out.hosts.size(), kMostHosts)).hint("plan for a part of them");
-  for (const auto& [option, places] : {std::pair<const char*, const Places*>{"tor", &tors}, {"pod", &pods}})
+    if (!seen.insert(host).second)
+      return input.complaint("hosts", fmt::format("names {} twice", host))
+          .hint("each host once; a machine that counts twice would be its own witness");
+  if (out.hosts.size() > kMostHosts)
+    return usage_error(fmt::format("{} hosts are more than {}", out.hosts.size(), kMostHosts))
+        .hint("plan for a part of them");
+  for (const auto& [option, places] :
+       {std::pair<const char*, const Places*>{"tor", &tors}, {"pod", &pods}})
     for (const auto& [host, names] : *places)
-      if (seen.count(host) == 0) return input.complaint(option, fmt::format("{} has the host {}, which is none of the hosts", joined(names), host)).hint("--hosts names them all");
+      if (seen.count(host) == 0)
+        return input
+            .complaint(option, fmt::format("{} has the host {}, which is none of the hosts",
+                                           joined(names), host))
+            .hint("--hosts names them all");
   const auto of = [](const Places& given, const Places& known, const std::string& host) {
     const Places& places = given.empty() ? known : given;
     const auto it = places.find(host);

@@ -1,4 +1,5 @@
-// The incident that a plan takes its numbers from: the database of -d, or a bundle that is read for it.
+// The incident that a plan takes its numbers from: the database of -d, or a bundle that is read for
+// it.
 #pragma once
 
 #include <optional>
@@ -17,8 +18,8 @@ namespace culprit::cli {
 struct PlanIncident {
   store::Database db;
   diagnose::Resolved resolved;
-  std::string path;                  // for people and errors
-  std::optional<rules::RulePack> pack;   // of a bundle, whose lines it has read
+  std::string path;                     // for people and errors
+  std::optional<rules::RulePack> pack;  // of a bundle, whose lines it has read
 };
 
 bool names_plan_incident(const Arguments& arguments);

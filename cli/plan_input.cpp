@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostBytes = 64u << 20;   // a row for each of 100,000 ranks is about 10 MiB
+constexpr std::size_t kMostBytes = 64u << 20;  // a row for each of 100,000 ranks is about 10 MiB
 
 std::string key_of(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
@@ -43,11 +43,13 @@ std::vector<std::string> split(const std::string& text) {
 std::optional<double> real_of(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
   return value;
 }
 
-// What stood there, for an error. Never a whole array: it may be nested deeper than the stack reaches.
+// What stood there, for an error. Never a whole array: it may be nested deeper than the stack
+// reaches.
 std::string shown(const json& value) {
   if (value.is_structured()) return value.is_array() ? "an array" : "an object";
   return json_text(value, -1).substr(0, 60);
@@ -59,24 +61,38 @@ Result<std::string> read_plan_file(const std::string& path) {
   std::ifstream file;
   if (path != "-") {
     std::error_code error;
-    if (std::filesystem::is_directory(path, error)) return usage_error("this is a folder, not a file").at({path, 0}).hint("name the file in it, or - for standard input");
+    if (std::filesystem::is_directory(path, error))
+      return usage_error("this is a folder, not a file")
+          .at({path, 0})
+          .hint("name the file in it, or - for standard input");
     file.open(path, std::ios::binary);
-    if (!file) return usage_error("cannot read this file").at({path, 0}).hint("is the name right, and may you read it? - is standard input");
+    if (!file)
+      return usage_error("cannot read this file")
+          .at({path, 0})
+          .hint("is the name right, and may you read it? - is standard input");
   }
   std::istream& stream = path == "-" ? std::cin : file;
   std::string out;
   char block[1 << 16];
   while (stream.read(block, sizeof block) || stream.gcount() > 0) {
     out.append(block, static_cast<std::size_t>(stream.gcount()));
-    if (out.size() > kMostBytes) return usage_error("the input of a plan has 64 MiB at most").at({path, 0}).hint("is it the right file?");
+    if (out.size() > kMostBytes)
+      return usage_error("the input of a plan has 64 MiB at most")
+          .at({path, 0})
+          .hint("is it the right file?");
   }
-  if (stream.bad() || (path != "-" && !stream.eof())) return fail("cannot read this file").at({path, 0}).hint("it was there, and reading it failed: look at the disk or the file system");
+  if (stream.bad() || (path != "-" && !stream.eof()))
+    return fail("cannot read this file")
+        .at({path, 0})
+        .hint("it was there, and reading it failed: look at the disk or the file system");
   return out;
 }
 
-Result<json> parse_plan_json(const std::string& text, const std::string& path, const std::string& what) {
+Result<json> parse_plan_json(const std::string& text, const std::string& path,
+                             const std::string& what) {
   const std::string hint = "it is " + what;
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos) return usage_error("this file is empty").at({path, 0}).hint(hint);
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+    return usage_error("this file is empty").at({path, 0}).hint(hint);
   auto parsed = schema::parse_strict(text, path);
   if (parsed) return std::move(parsed).value();
   Error error = std::move(parsed).error();
@@ -86,12 +102,20 @@ Result<json> parse_plan_json(const std::string& text, const std::string& path, c
 }
 
 Result<PlanInput> PlanInput::read(const Arguments& arguments, std::span<const OptionSpec> table) {
-  const bool incident = std::any_of(table.begin(), table.end(), [](const OptionSpec& option) { return long_name(option) == "db"; });
-  if (!arguments.positional().empty() && !incident) return usage_error(fmt::format("this plan takes no argument '{}'", arguments.positional()[0])).hint("give values as options: `culprit help plan NAME` lists them");
+  const bool incident = std::any_of(table.begin(), table.end(), [](const OptionSpec& option) {
+    return long_name(option) == "db";
+  });
+  if (!arguments.positional().empty() && !incident)
+    return usage_error(fmt::format("this plan takes no argument '{}'", arguments.positional()[0]))
+        .hint("give values as options: `culprit help plan NAME` lists them");
   // A bundle, for plans that can be told by one. A number in its place is a forgotten option.
   for (const std::string& path : arguments.positional()) {
     std::error_code error;
-    if (path != "-" && !std::filesystem::exists(path, error)) return usage_error(fmt::format("'{}' is neither an option nor a bundle", path)).hint("values are options, `culprit help plan NAME` lists them; a bundle is a folder or archive of logs");
+    if (path != "-" && !std::filesystem::exists(path, error))
+      return usage_error(fmt::format("'{}' is neither an option nor a bundle", path))
+          .hint(
+              "values are options, `culprit help plan NAME` lists them; a bundle is a folder or "
+              "archive of logs");
   }
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   PlanInput out;
@@ -101,15 +125,24 @@ Result<PlanInput> PlanInput::read(const Arguments& arguments, std::span<const Op
   if (!arguments.has("input")) return out;
   out.path_ = arguments.get("input");
   CULPRIT_TRY(bytes, read_plan_file(out.path_));
-  CULPRIT_TRY(parsed, parse_plan_json(bytes, out.path_, "an object with the options as keys: {\"machines\": 24}"));
-  if (!parsed.is_object()) return usage_error("the input of a plan is one JSON object").at({out.path_, 0}).hint("its keys are the options: {\"machines\": 24}");
+  CULPRIT_TRY(parsed, parse_plan_json(bytes, out.path_,
+                                      "an object with the options as keys: {\"machines\": 24}"));
+  if (!parsed.is_object())
+    return usage_error("the input of a plan is one JSON object")
+        .at({out.path_, 0})
+        .hint("its keys are the options: {\"machines\": 24}");
   std::vector<std::string> keys;
   for (const OptionSpec& option : table)
-    if (const std::string name = long_name(option); name != "input" && name != "format" && name != "json" && name != "db") keys.push_back(key_of(name));
+    if (const std::string name = long_name(option);
+        name != "input" && name != "format" && name != "json" && name != "db")
+      keys.push_back(key_of(name));
   for (const auto& [key, value] : parsed.items()) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
     const std::string near = schema::nearest(key, keys);
-    return usage_error(fmt::format("unknown key '{}'", key)).at({out.path_, 0}).hint(near.empty() ? fmt::format("the keys are {}", fmt::join(keys, ", ")) : fmt::format("did you mean '{}'?", near));
+    return usage_error(fmt::format("unknown key '{}'", key))
+        .at({out.path_, 0})
+        .hint(near.empty() ? fmt::format("the keys are {}", fmt::join(keys, ", "))
+                           : fmt::format("did you mean '{}'?", near));
   }
   out.file_ = std::make_shared<const json>(std::move(parsed));
   return out;
@@ -121,9 +154,13 @@ const json* PlanInput::node(const std::string& name) const {
   return it == file_->end() ? nullptr : &*it;
 }
 
-bool PlanInput::has(const std::string& name) const { return arguments_->has(name) || node(name) != nullptr; }
+bool PlanInput::has(const std::string& name) const {
+  return arguments_->has(name) || node(name) != nullptr;
+}
 
-std::string PlanInput::spelled(const std::string& name) const { return node(name) == nullptr ? "--" + name : fmt::format("the key '{}'", key_of(name)); }
+std::string PlanInput::spelled(const std::string& name) const {
+  return node(name) == nullptr ? "--" + name : fmt::format("the key '{}'", key_of(name));
+}
 
 Error PlanInput::complaint(const std::string& name, const std::string& what) const {
   Error error = usage_error(fmt::format("{} {}", spelled(name), what));
@@ -134,25 +171,31 @@ Error PlanInput::complaint(const std::string& name, const std::string& what) con
   return error;
 }
 
-Result<std::int64_t> PlanInput::integer(const std::string& name, std::int64_t otherwise, std::int64_t low, std::int64_t high) const {
+Result<std::int64_t> PlanInput::integer(const std::string& name, std::int64_t otherwise,
+                                        std::int64_t low, std::int64_t high) const {
   if (!has(name)) return otherwise;
   const std::string range = fmt::format("takes a whole number from {} to {}", low, high);
   std::int64_t value = 0;
   if (const json* n = node(name)) {
     // An unsigned number beyond int64 wraps when it is read as one.
-    if (!n->is_number_integer() || (n->is_number_unsigned() && n->get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())))
+    if (!n->is_number_integer() ||
+        (n->is_number_unsigned() &&
+         n->get<std::uint64_t>() >
+             static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())))
       return complaint(name, fmt::format("{}, not {}", range, shown(*n)));
     value = n->get<std::int64_t>();
   } else {
     const std::string text = arguments_->get(name);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return complaint(name, fmt::format("{}, not '{}'", range, text));
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size())
+      return complaint(name, fmt::format("{}, not '{}'", range, text));
   }
   if (value < low || value > high) return complaint(name, fmt::format("{}, not {}", range, value));
   return value;
 }
 
-Result<double> PlanInput::real(const std::string& name, double otherwise, double low, double high) const {
+Result<double> PlanInput::real(const std::string& name, double otherwise, double low,
+                               double high) const {
   if (!has(name)) return otherwise;
   const std::string range = fmt::format("takes a number from {} to {}", low, high);
   double value = 0;
@@ -164,7 +207,8 @@ Result<double> PlanInput::real(const std::string& name, double otherwise, double
     if (!read) return complaint(name, fmt::format("{}, not '{}'", range, arguments_->get(name)));
     value = *read;
   }
-  if (!(value >= low && value <= high)) return complaint(name, fmt::format("{}, not {}", range, value));
+  if (!(value >= low && value <= high))
+    return complaint(name, fmt::format("{}, not {}", range, value));
   return value;
 }
 
@@ -176,12 +220,14 @@ Result<std::string> PlanInput::text(const std::string& name, const std::string& 
   return arguments_->get(name, otherwise);
 }
 
-Result<std::vector<double>> PlanInput::reals(const std::string& name, double low, double high, std::size_t most) const {
+Result<std::vector<double>> PlanInput::reals(const std::string& name, double low, double high,
+                                             std::size_t most) const {
   std::vector<double> out;
   if (!has(name)) return out;
   const std::string range = fmt::format("takes numbers from {} to {}", low, high);
   if (const json* n = node(name)) {
-    if (!n->is_array()) return complaint(name, fmt::format("is an array of numbers, not {}", shown(*n)));
+    if (!n->is_array())
+      return complaint(name, fmt::format("is an array of numbers, not {}", shown(*n)));
     for (const json& one : *n) {
       if (!one.is_number()) return complaint(name, fmt::format("{}, not {}", range, shown(one)));
       out.push_back(one.get<double>());
@@ -190,13 +236,15 @@ Result<std::vector<double>> PlanInput::reals(const std::string& name, double low
   } else {
     for (const std::string& word : split(arguments_->get(name))) {
       const auto value = real_of(word);
-      if (!value) return complaint(name, fmt::format("{} with commas between, not '{}'", range, word));
+      if (!value)
+        return complaint(name, fmt::format("{} with commas between, not '{}'", range, word));
       out.push_back(*value);
     }
   }
   if (out.size() > most) return complaint(name, fmt::format("has {} numbers at most", most));
   for (const double value : out)
-    if (!(value >= low && value <= high)) return complaint(name, fmt::format("{}, not {}", range, value));
+    if (!(value >= low && value <= high))
+      return complaint(name, fmt::format("{}, not {}", range, value));
   return out;
 }
 
@@ -212,14 +260,19 @@ Result<std::vector<std::string>> PlanInput::names(const std::string& name, std::
     }
     return out;
   }
-  if (n != nullptr && !n->is_string()) return complaint(name, fmt::format("takes names, not {}", shown(*n)));
-  Hostlist list = expand_hostlist(n == nullptr ? arguments_->get(name) : n->get<std::string>(), most);
+  if (n != nullptr && !n->is_string())
+    return complaint(name, fmt::format("takes names, not {}", shown(*n)));
+  Hostlist list =
+      expand_hostlist(n == nullptr ? arguments_->get(name) : n->get<std::string>(), most);
   if (list.broken) return complaint(name, "is no list of names such as a1,node[01-04]");
   if (list.capped) return complaint(name, fmt::format("has {} names at most", most));
   return std::move(list.hosts);
 }
 
-Result<std::vector<std::vector<double>>> PlanInput::table(const std::string& name, std::span<const char* const> columns, double low, double high, std::size_t most) const {
+Result<std::vector<std::vector<double>>> PlanInput::table(const std::string& name,
+                                                          std::span<const char* const> columns,
+                                                          double low, double high,
+                                                          std::size_t most) const {
   std::vector<std::vector<double>> out;
   const std::string range = fmt::format("takes numbers from {} to {}", low, high);
   if (const json* n = node(name)) {
@@ -228,24 +281,32 @@ Result<std::vector<std::vector<double>>> PlanInput::table(const std::string& nam
     for (const json& one : *n) {
       const std::string which = fmt::format("[{}]", out.size());
       if (out.size() == most) return complaint(name, fmt::format("has {} rows at most", most));
-      if (!one.is_object()) return complaint(name, fmt::format("{} is no object with the keys {}", which, fmt::join(keys, ", ")));
+      if (!one.is_object())
+        return complaint(
+            name, fmt::format("{} is no object with the keys {}", which, fmt::join(keys, ", ")));
       std::vector<double> row;
       for (const std::string& key : keys) {
         const auto it = one.find(key);
-        if (it == one.end()) return complaint(name, fmt::format("{} lacks the key '{}'", which, key));
-        if (!it->is_number()) return complaint(name, fmt::format("{}.{} {}, not {}", which, key, range, shown(*it)));
+        if (it == one.end())
+          return complaint(name, fmt::format("{} lacks the key '{}'", which, key));
+        if (!it->is_number())
+          return complaint(name, fmt::format("{}.{} {}, not {}", which, key, range, shown(*it)));
         row.push_back(it->get<double>());
       }
       if (one.size() != keys.size())
         for (const auto& [key, value] : one.items())
-          if (std::find(keys.begin(), keys.end(), key) == keys.end()) return complaint(name, fmt::format("{} has the unknown key '{}'", which, key)).hint(fmt::format("the keys are {}", fmt::join(keys, ", ")));
+          if (std::find(keys.begin(), keys.end(), key) == keys.end())
+            return complaint(name, fmt::format("{} has the unknown key '{}'", which, key))
+                .hint(fmt::format("the keys are {}", fmt::join(keys, ", ")));
       out.push_back(std::move(row));
     }
   } else {
     for (const std::string& text : arguments_->all(name)) {
       const auto words = split(text);
-      if (out.size() == most) return complaint(name, fmt::format("is given {} times at most", most));
-      if (words.size() != columns.size()) return complaint(name, fmt::format("takes {}, not '{}'", fmt::join(columns, ","), text));
+      if (out.size() == most)
+        return complaint(name, fmt::format("is given {} times at most", most));
+      if (words.size() != columns.size())
+        return complaint(name, fmt::format("takes {}, not '{}'", fmt::join(columns, ","), text));
       std::vector<double> row;
       for (const std::string& word : words) {
         const auto value = real_of(word);
@@ -257,27 +318,32 @@ Result<std::vector<std::vector<double>>> PlanInput::table(const std::string& nam
   }
   for (const auto& row : out)
     for (const double value : row)
-      if (!(value >= low && value <= high)) return complaint(name, fmt::format("{}, not {}", range, value));
+      if (!(value >= low && value <= high))
+        return complaint(name, fmt::format("{}, not {}", range, value));
   return out;
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> PlanInput::pairs(const std::string& name, std::size_t most) const {
+Result<std::vector<std::pair<std::string, std::string>>> PlanInput::pairs(const std::string& name,
+                                                                          std::size_t most) const {
   std::vector<std::pair<std::string, std::string>> out;
   if (!has(name)) return out;
   if (const json* n = node(name)) {
-    if (!n->is_object()) return complaint(name, fmt::format("is an object of texts, not {}", shown(*n)));
+    if (!n->is_object())
+      return complaint(name, fmt::format("is an object of texts, not {}", shown(*n)));
     for (const auto& [key, value] : n->items()) {
       if (out.size() == most) return complaint(name, fmt::format("has {} keys at most", most));
       std::string text;
       if (value.is_array()) {
         for (const json& one : value) {
-          if (!one.is_string()) return complaint(name, fmt::format("['{}'] takes texts, not {}", key, shown(one)));
+          if (!one.is_string())
+            return complaint(name, fmt::format("['{}'] takes texts, not {}", key, shown(one)));
           text += (text.empty() ? "" : ",") + one.get<std::string>();
         }
       } else if (value.is_string()) {
         text = value.get<std::string>();
       } else {
-        return complaint(name, fmt::format("['{}'] takes a text or an array of them, not {}", key, shown(value)));
+        return complaint(name, fmt::format("['{}'] takes a text or an array of them, not {}", key,
+                                           shown(value)));
       }
       out.emplace_back(key, std::move(text));
     }
@@ -286,7 +352,8 @@ Result<std::vector<std::pair<std::string, std::string>>> PlanInput::pairs(const 
   for (const std::string& text : arguments_->all(name)) {
     if (out.size() == most) return complaint(name, fmt::format("is given {} times at most", most));
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) return complaint(name, fmt::format("takes NAME=VALUE, not '{}'", text));
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+      return complaint(name, fmt::format("takes NAME=VALUE, not '{}'", text));
     out.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   return out;

@@ -17,18 +17,22 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kMostLinesOfPlanMicrobatch = 32;   // of groups, for people
+constexpr std::size_t kMostLinesOfPlanMicrobatch = 32;  // of groups, for people
 
 constexpr OptionSpec kPlanMicrobatchOptions[] = {
     {"times", "T,T,...", "milliseconds of one micro-batch, for each data-parallel group"},
     {"micro-batches", "N", "micro-batches of a step, over all groups"},
-    {"pp", "N", "pipeline stages: every group's number is a multiple (1F1B; default 1, or the job's)"},
-    kPlanDatabase, kPlanInput, kPlanFormat, kPlanJson,
+    {"pp", "N",
+     "pipeline stages: every group's number is a multiple (1F1B; default 1, or the job's)"},
+    kPlanDatabase,
+    kPlanInput,
+    kPlanFormat,
+    kPlanJson,
 };
 
 // What the plan is made of, and where each part is from.
 struct Question {
-  std::vector<double> times;         // ms of a micro-batch, by group
+  std::vector<double> times;  // ms of a micro-batch, by group
   std::int64_t all = 0, pp = 1;
   std::vector<std::string> notes;
 };
@@ -37,57 +41,99 @@ std::string text_of(const Question& question, const plan::MicrobatchPlan& plan) 
   const auto& t = question.times;
   const std::int64_t all = question.all;
   std::string out;
-  if (plan.best_ms < plan.even_ms) out = fmt::format("A step takes {:.1f} ms instead of {:.1f} ms: {:.2f} times as fast\n", plan.best_ms, plan.even_ms, plan.even_ms / plan.best_ms);
-  else out = fmt::format("Leave them spread evenly: no other distribution is below {:.1f} ms\n", plan.best_ms);
-  out += fmt::format("  {} micro-batches over {} groups; with fractions of them it would be {:.1f} ms\n\n", all, t.size(), plan.bound_ms);
-  out += fmt::format("  {:>6}  {:>10}  {:>7}  {:>7}  {:>10}  {:>8}\n", "group", "each", "before", "after", "done after", "weight");
+  if (plan.best_ms < plan.even_ms)
+    out = fmt::format("A step takes {:.1f} ms instead of {:.1f} ms: {:.2f} times as fast\n",
+                      plan.best_ms, plan.even_ms, plan.even_ms / plan.best_ms);
+  else
+    out = fmt::format("Leave them spread evenly: no other distribution is below {:.1f} ms\n",
+                      plan.best_ms);
+  out += fmt::format(
+      "  {} micro-batches over {} groups; with fractions of them it would be {:.1f} ms\n\n", all,
+      t.size(), plan.bound_ms);
+  out += fmt::format("  {:>6}  {:>10}  {:>7}  {:>7}  {:>10}  {:>8}\n", "group", "each", "before",
+                     "after", "done after", "weight");
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < t.size(); ++i) order.push_back(i);
   // Those that differ from the rest are what a reader looks for.
-  if (t.size() > kMostLinesOfPlanMicrobatch) std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::abs(plan.counts[a] - plan.even[a]) > std::abs(plan.counts[b] - plan.even[b]); });
+  if (t.size() > kMostLinesOfPlanMicrobatch)
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::abs(plan.counts[a] - plan.even[a]) > std::abs(plan.counts[b] - plan.even[b]);
+    });
   for (std::size_t i = 0; i < std::min(kMostLinesOfPlanMicrobatch, order.size()); ++i) {
     const std::size_t g = order[i];
-    out += fmt::format("  {:>6}  {:>7.1f} ms  {:>7}  {:>7}  {:>7.1f} ms  {:>8.6f}\n", g, t[g], plan.even[g], plan.counts[g], static_cast<double>(plan.counts[g]) * t[g], static_cast<double>(plan.counts[g]) / static_cast<double>(all));
+    out += fmt::format("  {:>6}  {:>7.1f} ms  {:>7}  {:>7}  {:>7.1f} ms  {:>8.6f}\n", g, t[g],
+                       plan.even[g], plan.counts[g], static_cast<double>(plan.counts[g]) * t[g],
+                       static_cast<double>(plan.counts[g]) / static_cast<double>(all));
   }
-  if (order.size() > kMostLinesOfPlanMicrobatch) out += fmt::format("  and {} more groups, of which the numbers change less: --format json has all\n", order.size() - kMostLinesOfPlanMicrobatch);
-  out += "\n  A group's mean gradient counts with its weight (its part of the\n  micro-batches), else the loss changes.\n";
-  for (const std::string& note : question.notes) out += "note: " + report::wrapped(report::visible(note), 74, 6) + "\n";
+  if (order.size() > kMostLinesOfPlanMicrobatch)
+    out += fmt::format(
+        "  and {} more groups, of which the numbers change less: --format json has all\n",
+        order.size() - kMostLinesOfPlanMicrobatch);
+  out +=
+      "\n  A group's mean gradient counts with its weight (its part of the\n  micro-batches), else "
+      "the loss changes.\n";
+  for (const std::string& note : question.notes)
+    out += "note: " + report::wrapped(report::visible(note), 74, 6) + "\n";
   return out;
 }
 
 std::string json_of(const Question& question, const plan::MicrobatchPlan& plan) {
   const auto& t = question.times;
   const std::int64_t all = question.all;
-  ordered_json out{{"plan", "microbatch"}, {"version", 1}, {"micro_batches", all}, {"before_ms", plan.even_ms}, {"after_ms", plan.best_ms}, {"bound_ms", plan.bound_ms}, {"groups", ordered_json::array()}};
+  ordered_json out{{"plan", "microbatch"},           {"version", 1},
+                   {"micro_batches", all},           {"before_ms", plan.even_ms},
+                   {"after_ms", plan.best_ms},       {"bound_ms", plan.bound_ms},
+                   {"groups", ordered_json::array()}};
   for (std::size_t i = 0; i < t.size(); ++i)
-    out["groups"].push_back({{"group", i}, {"micro_batch_ms", t[i]}, {"before", plan.even[i]}, {"after", plan.counts[i]}, {"weight", static_cast<double>(plan.counts[i]) / static_cast<double>(all)}});
+    out["groups"].push_back(
+        {{"group", i},
+         {"micro_batch_ms", t[i]},
+         {"before", plan.even[i]},
+         {"after", plan.counts[i]},
+         {"weight", static_cast<double>(plan.counts[i]) / static_cast<double>(all)}});
   if (!question.notes.empty()) out["notes"] = question.notes;
   return json_text(out) + "\n";
 }
 
-// Of an incident: the group of the one that stands out takes what steps took, the others what they took before.
+// Of an incident: the group of the one that stands out takes what steps took, the others what they
+// took before.
 Result<> from_incident(const Arguments& arguments, const PlanInput& input, Question& out) {
   CULPRIT_TRY(incident, open_plan_incident(arguments));
   const analyze::Topology& topology = incident.resolved.topology;
   if (topology.layout && !input.has("pp")) out.pp = topology.layout->pp;
   if (!out.times.empty()) return {};
   const char* kGive = "give the time of a micro-batch for each group: --times 100,100,100,170";
-  if (!topology.layout) return usage_error("the parallel layout of the job is not known, so nothing tells its data-parallel groups").at({incident.path, 0}).hint(std::string(kGive) + "; a job.json with \"parallelism\" or the trainer's printed arguments tell the layout");
+  if (!topology.layout)
+    return usage_error(
+               "the parallel layout of the job is not known, so nothing tells its data-parallel "
+               "groups")
+        .at({incident.path, 0})
+        .hint(
+            std::string(kGive) +
+            "; a job.json with \"parallelism\" or the trainer's printed arguments tell the layout");
   const analyze::Layout& l = *topology.layout;
-  if (l.dp < 2) return usage_error("the job has one data-parallel group: there is nobody to give the work to").at({incident.path, 0}).hint(kGive);
+  if (l.dp < 2)
+    return usage_error("the job has one data-parallel group: there is nobody to give the work to")
+        .at({incident.path, 0})
+        .hint(kGive);
   CULPRIT_TRY(slow, slow_spells(incident));
-  const std::vector<plan::Dimension> sizes{{"tp", l.tp}, {"cp", l.cp}, {"ep", 1}, {"dp", l.dp}, {"pp", l.pp}};
+  const std::vector<plan::Dimension> sizes{
+      {"tp", l.tp}, {"cp", l.cp}, {"ep", 1}, {"dp", l.dp}, {"pp", l.pp}};
   CULPRIT_TRY(shape, plan::make_shape(l.order, sizes, 1));
   std::size_t dp = 0;
   while (dp < shape.dimensions.size() && shape.dimensions[dp].name != "dp") ++dp;
   // Who is slow now; when all of it is over, what would have helped then.
-  const bool now = std::any_of(slow.spells.begin(), slow.spells.end(), [](const diagnose::SlowSpell& s) { return !s.over; });
+  const bool now = std::any_of(slow.spells.begin(), slow.spells.end(),
+                               [](const diagnose::SlowSpell& s) { return !s.over; });
   std::map<std::int64_t, const diagnose::SlowSpell*> group;
   double healthy = 0;
   bool nobody = false;
   for (const diagnose::SlowSpell& s : slow.spells) {
     if (now && s.over) continue;
-    if (s.ranks.empty()) { nobody = true; continue; }
+    if (s.ranks.empty()) {
+      nobody = true;
+      continue;
+    }
     for (const std::int64_t rank : s.ranks) {
       if (rank >= shape.ranks()) continue;
       const diagnose::SlowSpell*& worst = group[shape.coordinate(rank, dp)];
@@ -95,22 +141,40 @@ Result<> from_incident(const Arguments& arguments, const PlanInput& input, Quest
     }
     healthy = healthy == 0 ? s.healthy_ms : std::min(healthy, s.healthy_ms);
   }
-  if (group.empty()) return usage_error(slow.spells.empty() ? "the job was not slow for long: " + slow.why : nobody ? std::string("the job was slow, and nothing ties that to one rank") : std::string("the slow ranks are not in the layout of the job")).at({incident.path, 0}).hint(kGive);
-  if (static_cast<std::int64_t>(group.size()) == l.dp) return usage_error("every data-parallel group holds a slow rank: there is nobody to give the work to").at({incident.path, 0}).hint("culprit plan topology brings slow ranks together");
+  if (group.empty())
+    return usage_error(slow.spells.empty() ? "the job was not slow for long: " + slow.why
+                       : nobody ? std::string("the job was slow, and nothing ties that to one rank")
+                                : std::string("the slow ranks are not in the layout of the job"))
+        .at({incident.path, 0})
+        .hint(kGive);
+  if (static_cast<std::int64_t>(group.size()) == l.dp)
+    return usage_error(
+               "every data-parallel group holds a slow rank: there is nobody to give the work to")
+        .at({incident.path, 0})
+        .hint("culprit plan topology brings slow ranks together");
   if (!input.has("micro-batches")) {
     constexpr std::int64_t kEach = 16;
-    if (l.dp > 1'000'000'000 / (kEach * out.pp)) return usage_error("the layout has too many groups").at({incident.path, 0}).hint(kGive);
+    if (l.dp > 1'000'000'000 / (kEach * out.pp))
+      return usage_error("the layout has too many groups").at({incident.path, 0}).hint(kGive);
     out.all = l.dp * out.pp * kEach;
-    out.notes.push_back(fmt::format("{} micro-batches a step are assumed, {} for each group: --micro-batches takes those of the job", out.all, kEach * out.pp));
+    out.notes.push_back(
+        fmt::format("{} micro-batches a step are assumed, {} for each group: --micro-batches takes "
+                    "those of the job",
+                    out.all, kEach * out.pp));
   }
-  // A step is what a group's micro-batches take one after the other, as far as the step's time tells.
+  // A step is what a group's micro-batches take one after the other, as far as the step's time
+  // tells.
   const double each = static_cast<double>(out.all) / static_cast<double>(l.dp);
   out.times.assign(static_cast<std::size_t>(l.dp), healthy / each);
   std::size_t told = 0;
   for (const auto& [g, s] : group) {
     out.times[static_cast<std::size_t>(g)] = s->level_ms / each;
     if (++told > 8) continue;
-    out.notes.push_back(fmt::format("group {} is slow because of {} {}: steps took {:.2f} times as long, {} iteration {}{}", g, name(s->subject.kind), s->subject.id, s->level_ms / s->healthy_ms, s->over ? "from" : "since", s->first, s->over ? fmt::format(" to {}; it is over", s->last) : ""));
+    out.notes.push_back(fmt::format(
+        "group {} is slow because of {} {}: steps took {:.2f} times as long, {} iteration {}{}", g,
+        name(s->subject.kind), s->subject.id, s->level_ms / s->healthy_ms,
+        s->over ? "from" : "since", s->first,
+        s->over ? fmt::format(" to {}; it is over", s->last) : ""));
   }
   if (told > 8) out.notes.push_back(fmt::format("and {} more slow groups", told - 8));
   return {};
@@ -121,12 +185,18 @@ Result<Exit> run_plan_microbatch(const Arguments& arguments) {
   Question question;
   CULPRIT_TRY(t, input.reals("times", 1e-9, 1e12, 10'000'000));
   question.times = std::move(t);
-  CULPRIT_TRY(all, input.integer("micro-batches", 0, 1 - !input.has("micro-batches"), 1'000'000'000'000));
+  CULPRIT_TRY(
+      all, input.integer("micro-batches", 0, 1 - !input.has("micro-batches"), 1'000'000'000'000));
   CULPRIT_TRY(pp, input.integer("pp", 1, 1, 1'000'000));
   question.all = all, question.pp = pp;
   if (names_plan_incident(arguments)) CULPRIT_CHECK(from_incident(arguments, input, question));
-  if (question.times.empty()) return usage_error("plan microbatch needs the time of a micro-batch for each group").hint("--times 100,100,100,170 --micro-batches 64, or -d incident.db of a job that was slow");
-  if (question.all == 0) return usage_error("plan microbatch needs the number of micro-batches of a step").hint("--micro-batches 64");
+  if (question.times.empty())
+    return usage_error("plan microbatch needs the time of a micro-batch for each group")
+        .hint(
+            "--times 100,100,100,170 --micro-batches 64, or -d incident.db of a job that was slow");
+  if (question.all == 0)
+    return usage_error("plan microbatch needs the number of micro-batches of a step")
+        .hint("--micro-batches 64");
   CULPRIT_TRY(plan, plan::plan_microbatches(question.times, question.all, question.pp));
   print(input.wants_json() ? json_of(question, plan) : text_of(question, plan));
   return Exit::finished;
@@ -135,10 +205,15 @@ Result<Exit> run_plan_microbatch(const Arguments& arguments) {
 }  // namespace
 
 extern const Command kPlanMicrobatch;
-constinit const Command kPlanMicrobatch{"plan microbatch", "how to spread micro-batches over groups of unequal speed", "plan microbatch [BUNDLE...] [options]",
-                                        "  culprit plan microbatch --times 100,100,100,170 --micro-batches 64\n"
-                                        "  culprit plan microbatch -d incident.db --micro-batches 64\n\n"
-                                        "  The distribution with the earliest end of the slowest data-parallel group: none is better.\n",
-                                        kPlanMicrobatchOptions, run_plan_microbatch};
+constinit const Command kPlanMicrobatch{
+    "plan microbatch",
+    "how to spread micro-batches over groups of unequal speed",
+    "plan microbatch [BUNDLE...] [options]",
+    "  culprit plan microbatch --times 100,100,100,170 --micro-batches 64\n"
+    "  culprit plan microbatch -d incident.db --micro-batches 64\n\n"
+    "  The distribution with the earliest end of the slowest data-parallel group: none is "
+    "better.\n",
+    kPlanMicrobatchOptions,
+    run_plan_microbatch};
 
 }  // namespace culprit::cli

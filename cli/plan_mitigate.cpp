@@ -17,47 +17,102 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kMostLinesOfPlanMitigate = 24;   // of intervals, for people
+constexpr std::size_t kMostLinesOfPlanMitigate = 24;  // of intervals, for people
 constexpr double kMostMs = 1e12;
 
 constexpr OptionSpec kPlanMitigateOptions[] = {
-    {"interval", "START,END,SLOW,HEALTHY", "iterations START to END took SLOW ms instead of HEALTHY (may be repeated); in a file objects with the keys start, end, slow_ms, healthy_ms"},
-    {"cause", "CAUSE", "computation, communication or unknown (default, or what the incident tells)"},
+    {"interval", "START,END,SLOW,HEALTHY",
+     "iterations START to END took SLOW ms instead of HEALTHY (may be repeated); in a file objects "
+     "with the keys start, end, slow_ms, healthy_ms"},
+    {"cause", "CAUSE",
+     "computation, communication or unknown (default, or what the incident tells)"},
     {"microbatch-cost-ms", "MS", "price of new micro-batches, S2 (default 5000)"},
     {"microbatch-helps", "P", "the share of slow computation they remove (default 0.7)"},
     {"topology-cost-ms", "MS", "price of a new topology, S3 (default 60000)"},
-    {"topology-helps", "P", "the share it removes of slow communication (default 0.5), and of slow computation"},
+    {"topology-helps", "P",
+     "the share it removes of slow communication (default 0.5), and of slow computation"},
     {"restart-cost-ms", "MS", "price of checkpoint and restart, S4 (default 600000)"},
-    kPlanDatabase, kPlanInput, kPlanFormat, kPlanJson,
+    kPlanDatabase,
+    kPlanInput,
+    kPlanFormat,
+    kPlanJson,
 };
 
-std::string time(double ms) { return ms < 1000 ? fmt::format("{:.0f} ms", ms) : ms < 600'000 ? fmt::format("{:.1f} s", ms / 1000) : fmt::format("{:.1f} min", ms / 60'000); }
+std::string time(double ms) {
+  return ms < 1000      ? fmt::format("{:.0f} ms", ms)
+         : ms < 600'000 ? fmt::format("{:.1f} s", ms / 1000)
+                        : fmt::format("{:.1f} min", ms / 60'000);
+}
 
 std::string text_of(const plan::MitigationReplay& replay, const std::vector<std::string>& notes) {
   std::string out;
-  if (replay.rule_ms < replay.ignored_ms) out = fmt::format("The rule would have saved {} of {} lost\n", time(replay.ignored_ms - replay.rule_ms), time(replay.ignored_ms));
-  else if (replay.rule_ms > replay.ignored_ms) out = fmt::format("The rule would have cost {} on top of {} lost: the slowdowns ended soon after it acted\n", time(replay.rule_ms - replay.ignored_ms), time(replay.ignored_ms));
-  else out = fmt::format("The rule would have done nothing: the slowdowns cost {}, less than any strategy that helps\n", time(replay.ignored_ms));
-  out += fmt::format("  The rule bears a slowdown until it has cost as much as the next strategy:\n  {}\n", replay.ladder.empty() ? "none helps" : fmt::format("{}", fmt::join(replay.ladder, ", then ")));
-  if (!replay.passed_over.empty()) out += fmt::format("  passed over, since cheaper ones do as much against this cause:\n  {}\n", fmt::join(replay.passed_over, ", "));
+  if (replay.rule_ms < replay.ignored_ms)
+    out = fmt::format("The rule would have saved {} of {} lost\n",
+                      time(replay.ignored_ms - replay.rule_ms), time(replay.ignored_ms));
+  else if (replay.rule_ms > replay.ignored_ms)
+    out = fmt::format(
+        "The rule would have cost {} on top of {} lost: the slowdowns ended soon after it acted\n",
+        time(replay.rule_ms - replay.ignored_ms), time(replay.ignored_ms));
+  else
+    out = fmt::format(
+        "The rule would have done nothing: the slowdowns cost {}, less than any strategy that "
+        "helps\n",
+        time(replay.ignored_ms));
+  out += fmt::format(
+      "  The rule bears a slowdown until it has cost as much as the next strategy:\n  {}\n",
+      replay.ladder.empty() ? "none helps"
+                            : fmt::format("{}", fmt::join(replay.ladder, ", then ")));
+  if (!replay.passed_over.empty())
+    out += fmt::format("  passed over, since cheaper ones do as much against this cause:\n  {}\n",
+                       fmt::join(replay.passed_over, ", "));
   out += fmt::format("\n  {:<28} {:>12}  {:>12}\n", "strategy", "time lost", "saved");
-  for (const auto& one : replay.alone) out += fmt::format("  {:<28} {:>12}  {:>12}\n", one.name == "ignore" ? "ignore" : one.name + " at once", time(one.lost_ms), one.name == "ignore" ? "-" : one.lost_ms <= replay.ignored_ms ? time(replay.ignored_ms - one.lost_ms) : "-" + time(one.lost_ms - replay.ignored_ms));
-  out += fmt::format("  {:<28} {:>12}\n  {:<28} {:>12}\n", "the rule", time(replay.rule_ms), "the best, for each interval", time(replay.best_ms));
-  if (replay.best_ms > 0) out += fmt::format("\n  The rule lost {:.2f} times what somebody who knew the ends would have lost.\n  Whatever the slowdowns are, that is at most {:.2f} times, counting one slow\n  iteration more for each.\n", replay.rule_ms / replay.best_ms, replay.bound);
+  for (const auto& one : replay.alone)
+    out += fmt::format("  {:<28} {:>12}  {:>12}\n",
+                       one.name == "ignore" ? "ignore" : one.name + " at once", time(one.lost_ms),
+                       one.name == "ignore" ? "-"
+                       : one.lost_ms <= replay.ignored_ms
+                           ? time(replay.ignored_ms - one.lost_ms)
+                           : "-" + time(one.lost_ms - replay.ignored_ms));
+  out += fmt::format("  {:<28} {:>12}\n  {:<28} {:>12}\n", "the rule", time(replay.rule_ms),
+                     "the best, for each interval", time(replay.best_ms));
+  if (replay.best_ms > 0)
+    out += fmt::format(
+        "\n  The rule lost {:.2f} times what somebody who knew the ends would have lost.\n  "
+        "Whatever the slowdowns are, that is at most {:.2f} times, counting one slow\n  iteration "
+        "more for each.\n",
+        replay.rule_ms / replay.best_ms, replay.bound);
   out += "\n";
   std::size_t lines = 0;
   for (const auto& one : replay.intervals) {
     if (++lines > kMostLinesOfPlanMitigate) break;
-    out += fmt::format("  iterations {} to {}: {:g} ms instead of {:g} ms, {} lost; best: {}\n", one.interval.start, one.interval.end, one.interval.slow_ms, one.interval.healthy_ms, time(one.ignored_ms), one.best);
-    for (const auto& taken : one.taken) out += fmt::format("    {} before iteration {}, when {} were lost\n", taken.strategy, taken.iteration, time(taken.lost_ms));
+    out += fmt::format("  iterations {} to {}: {:g} ms instead of {:g} ms, {} lost; best: {}\n",
+                       one.interval.start, one.interval.end, one.interval.slow_ms,
+                       one.interval.healthy_ms, time(one.ignored_ms), one.best);
+    for (const auto& taken : one.taken)
+      out += fmt::format("    {} before iteration {}, when {} were lost\n", taken.strategy,
+                         taken.iteration, time(taken.lost_ms));
   }
-  if (replay.intervals.size() > kMostLinesOfPlanMitigate) out += fmt::format("  and {} more intervals: --format json has all\n", replay.intervals.size() - kMostLinesOfPlanMitigate);
-  for (const std::string& note : notes) out += "note: " + report::wrapped(report::visible(note), 74, 6) + "\n";
+  if (replay.intervals.size() > kMostLinesOfPlanMitigate)
+    out += fmt::format("  and {} more intervals: --format json has all\n",
+                       replay.intervals.size() - kMostLinesOfPlanMitigate);
+  for (const std::string& note : notes)
+    out += "note: " + report::wrapped(report::visible(note), 74, 6) + "\n";
   return out;
 }
 
-std::string json_of(const plan::MitigationReplay& replay, const std::string& cause, const std::vector<std::string>& notes) {
-  ordered_json out{{"plan", "mitigate"}, {"version", 1}, {"cause", cause}, {"ignored_ms", replay.ignored_ms}, {"rule_ms", replay.rule_ms}, {"best_ms", replay.best_ms}, {"ratio", replay.best_ms > 0 ? ordered_json(replay.rule_ms / replay.best_ms) : ordered_json(nullptr)}, {"bound", replay.bound}, {"ladder", replay.ladder}, {"passed_over", replay.passed_over}};
+std::string json_of(const plan::MitigationReplay& replay, const std::string& cause,
+                    const std::vector<std::string>& notes) {
+  ordered_json out{{"plan", "mitigate"},
+                   {"version", 1},
+                   {"cause", cause},
+                   {"ignored_ms", replay.ignored_ms},
+                   {"rule_ms", replay.rule_ms},
+                   {"best_ms", replay.best_ms},
+                   {"ratio", replay.best_ms > 0 ? ordered_json(replay.rule_ms / replay.best_ms)
+                                                : ordered_json(nullptr)},
+                   {"bound", replay.bound},
+                   {"ladder", replay.ladder},
+                   {"passed_over", replay.passed_over}};
   const auto outcomes = [](const std::vector<plan::Outcome>& list) {
     ordered_json all = ordered_json::array();
     for (const auto& one : list) all.push_back({{"strategy", one.name}, {"lost_ms", one.lost_ms}});
@@ -67,20 +122,38 @@ std::string json_of(const plan::MitigationReplay& replay, const std::string& cau
   out["intervals"] = ordered_json::array();
   for (const auto& one : replay.intervals) {
     ordered_json taken = ordered_json::array();
-    for (const auto& t : one.taken) taken.push_back({{"strategy", t.strategy}, {"iteration", t.iteration}, {"lost_ms", t.lost_ms}});
-    out["intervals"].push_back({{"start", one.interval.start}, {"end", one.interval.end}, {"slow_ms", one.interval.slow_ms}, {"healthy_ms", one.interval.healthy_ms}, {"ignored_ms", one.ignored_ms}, {"rule_ms", one.rule_ms}, {"best", one.best}, {"best_ms", one.best_ms}, {"taken", std::move(taken)}, {"at_once", outcomes(one.alone)}});
+    for (const auto& t : one.taken)
+      taken.push_back(
+          {{"strategy", t.strategy}, {"iteration", t.iteration}, {"lost_ms", t.lost_ms}});
+    out["intervals"].push_back({{"start", one.interval.start},
+                                {"end", one.interval.end},
+                                {"slow_ms", one.interval.slow_ms},
+                                {"healthy_ms", one.interval.healthy_ms},
+                                {"ignored_ms", one.ignored_ms},
+                                {"rule_ms", one.rule_ms},
+                                {"best", one.best},
+                                {"best_ms", one.best_ms},
+                                {"taken", std::move(taken)},
+                                {"at_once", outcomes(one.alone)}});
   }
   if (!notes.empty()) out["notes"] = notes;
   return json_text(out) + "\n";
 }
 
 // What the rule asks for in a slowdown that is not over: what is due, and what comes next.
-std::string due_now(const plan::IntervalReplay& one, const std::vector<std::string>& ladder, std::span<const plan::Strategy> strategies) {
-  std::string out = one.taken.empty() ? fmt::format("now: nothing is due yet, {} are lost", time(one.ignored_ms)) : fmt::format("now: {}, due since iteration {}", one.taken.back().strategy, one.taken.back().iteration);
+std::string due_now(const plan::IntervalReplay& one, const std::vector<std::string>& ladder,
+                    std::span<const plan::Strategy> strategies) {
+  std::string out = one.taken.empty()
+                        ? fmt::format("now: nothing is due yet, {} are lost", time(one.ignored_ms))
+                        : fmt::format("now: {}, due since iteration {}", one.taken.back().strategy,
+                                      one.taken.back().iteration);
   if (one.taken.size() >= ladder.size()) return out;
   const std::string& name = ladder[one.taken.size()];
-  const auto next = std::find_if(strategies.begin(), strategies.end(), [&](const plan::Strategy& s) { return s.name == name; });
-  return out + (next == strategies.end() ? "" : fmt::format("; if it goes on, {} when {} are lost", name, time(next->cost_ms)));
+  const auto next = std::find_if(strategies.begin(), strategies.end(),
+                                 [&](const plan::Strategy& s) { return s.name == name; });
+  return out + (next == strategies.end() ? ""
+                                         : fmt::format("; if it goes on, {} when {} are lost", name,
+                                                       time(next->cost_ms)));
 }
 
 Result<Exit> run_plan_mitigate(const Arguments& arguments) {
@@ -90,12 +163,17 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
   std::vector<plan::SlowInterval> intervals;
   for (const auto& row : rows) {
     for (const double whole : {row[0], row[1]})
-      if (whole != static_cast<double>(static_cast<std::int64_t>(whole))) return input.complaint("interval", fmt::format("counts iterations in whole numbers, not {}", whole)).hint("--interval 120,480,1500,1000: iterations 120 to 480 took 1500 ms instead of 1000");
-    intervals.push_back({static_cast<std::int64_t>(row[0]), static_cast<std::int64_t>(row[1]), row[2], row[3]});
+      if (whole != static_cast<double>(static_cast<std::int64_t>(whole)))
+        return input
+            .complaint("interval", fmt::format("counts iterations in whole numbers, not {}", whole))
+            .hint(
+                "--interval 120,480,1500,1000: iterations 120 to 480 took 1500 ms instead of 1000");
+    intervals.push_back(
+        {static_cast<std::int64_t>(row[0]), static_cast<std::int64_t>(row[1]), row[2], row[3]});
   }
   std::vector<std::string> notes;
   std::string known_cause = "unknown";
-  std::vector<std::size_t> going_on;   // intervals that are not over
+  std::vector<std::size_t> going_on;  // intervals that are not over
   if (intervals.empty() && names_plan_incident(arguments)) {
     CULPRIT_TRY(incident, open_plan_incident(arguments));
     CULPRIT_TRY(slow, slow_spells(incident));
@@ -103,40 +181,62 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
     for (const diagnose::SlowSpell& s : slow.spells) {
       if (!s.over) going_on.push_back(intervals.size());
       intervals.push_back({s.first, s.last + 1, s.mean_ms, s.healthy_ms});
-      kinds.insert(s.subject.kind == SubjectKind::rank || s.subject.kind == SubjectKind::gpu ? "computation" : s.subject.kind == SubjectKind::nic || s.subject.kind == SubjectKind::network_switch ? "communication" : "unknown");
-      notes.push_back(fmt::format("{} iteration {}{}: {}", s.over ? "from" : "since", s.first, s.over ? fmt::format(" to {}", s.last) : "", s.subject.kind == SubjectKind::job ? std::string("nobody stands out") : fmt::format("because of {} {}", name(s.subject.kind), s.subject.id)));
+      kinds.insert(
+          s.subject.kind == SubjectKind::rank || s.subject.kind == SubjectKind::gpu ? "computation"
+          : s.subject.kind == SubjectKind::nic || s.subject.kind == SubjectKind::network_switch
+              ? "communication"
+              : "unknown");
+      notes.push_back(
+          fmt::format("{} iteration {}{}: {}", s.over ? "from" : "since", s.first,
+                      s.over ? fmt::format(" to {}", s.last) : "",
+                      s.subject.kind == SubjectKind::job
+                          ? std::string("nobody stands out")
+                          : fmt::format("because of {} {}", name(s.subject.kind), s.subject.id)));
     }
     if (kinds.size() == 1) known_cause = *kinds.begin();
     if (intervals.empty()) notes.push_back("no slow interval in this incident: " + slow.why);
     if (notes.size() > kMostLinesOfPlanMitigate) notes.resize(kMostLinesOfPlanMitigate);
   } else if (intervals.empty()) {
-    return usage_error("plan mitigate needs the intervals that were slow").hint("--interval 120,480,1500,1000: iterations 120 to 480 took 1500 ms instead of 1000; or -d incident.db");
+    return usage_error("plan mitigate needs the intervals that were slow")
+        .hint(
+            "--interval 120,480,1500,1000: iterations 120 to 480 took 1500 ms instead of 1000; or "
+            "-d incident.db");
   }
   CULPRIT_TRY(cause_name, input.text("cause", known_cause));
   const std::vector<std::string> causes{"computation", "communication", "unknown"};
   const auto cause = std::find(causes.begin(), causes.end(), cause_name);
   if (cause == causes.end()) {
     const std::string near = schema::nearest(cause_name, causes);
-    return input.complaint("cause", fmt::format("takes computation, communication or unknown, not '{}'", cause_name)).hint(near.empty() ? "unknown is always right" : fmt::format("did you mean '{}'?", near));
+    return input
+        .complaint("cause",
+                   fmt::format("takes computation, communication or unknown, not '{}'", cause_name))
+        .hint(near.empty() ? "unknown is always right" : fmt::format("did you mean '{}'?", near));
   }
   auto strategies = plan::default_strategies();
   CULPRIT_TRY(micro_cost, input.real("microbatch-cost-ms", strategies[0].cost_ms, 0, kMostMs));
   CULPRIT_TRY(micro_helps, input.real("microbatch-helps", strategies[0].helps_computation, 0, 1));
   CULPRIT_TRY(topology_cost, input.real("topology-cost-ms", strategies[1].cost_ms, 0, kMostMs));
-  CULPRIT_TRY(topology_computation, input.real("topology-helps", strategies[1].helps_computation, 0, 1));
-  CULPRIT_TRY(topology_communication, input.real("topology-helps", strategies[1].helps_communication, 0, 1));
+  CULPRIT_TRY(topology_computation,
+              input.real("topology-helps", strategies[1].helps_computation, 0, 1));
+  CULPRIT_TRY(topology_communication,
+              input.real("topology-helps", strategies[1].helps_communication, 0, 1));
   CULPRIT_TRY(restart_cost, input.real("restart-cost-ms", strategies[2].cost_ms, 0, kMostMs));
   strategies[0].cost_ms = micro_cost, strategies[0].helps_computation = micro_helps;
-  strategies[1].cost_ms = topology_cost, strategies[1].helps_computation = topology_computation, strategies[1].helps_communication = topology_communication;
+  strategies[1].cost_ms = topology_cost, strategies[1].helps_computation = topology_computation,
+  strategies[1].helps_communication = topology_communication;
   strategies[2].cost_ms = restart_cost;
-  CULPRIT_TRY(replay, plan::replay_mitigation(intervals, strategies, static_cast<plan::SlowCause>(cause - causes.begin())));
+  CULPRIT_TRY(replay,
+              plan::replay_mitigation(intervals, strategies,
+                                      static_cast<plan::SlowCause>(cause - causes.begin())));
   if (intervals.empty() && !input.wants_json()) {
     print("Nothing to act on: " + report::wrapped(report::visible(notes.front()), 76, 2) + "\n");
     return Exit::finished;
   }
-  if (names_plan_incident(arguments) && !input.has("cause") && known_cause != "unknown") notes.push_back(fmt::format("taken for slow {}, by who stands out (--cause)", known_cause));
+  if (names_plan_incident(arguments) && !input.has("cause") && known_cause != "unknown")
+    notes.push_back(fmt::format("taken for slow {}, by who stands out (--cause)", known_cause));
   for (const std::size_t i : going_on)
-    if (i < replay.intervals.size()) notes.insert(notes.begin(), due_now(replay.intervals[i], replay.ladder, strategies));
+    if (i < replay.intervals.size())
+      notes.insert(notes.begin(), due_now(replay.intervals[i], replay.ladder, strategies));
   print(input.wants_json() ? json_of(replay, cause_name, notes) : text_of(replay, notes));
   return Exit::finished;
 }
@@ -144,11 +244,16 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
 }  // namespace
 
 extern const Command kPlanMitigate;
-constinit const Command kPlanMitigate{"plan mitigate", "when acting on a slowdown would have paid", "plan mitigate [BUNDLE...] [options]",
-                                      "  culprit plan mitigate --interval 120,4800,1500,1000 --cause computation\n"
-                                      "  culprit plan mitigate -d incident.db --restart-cost-ms 900000\n\n"
-                                      "  Micro-batches, topology and restart, each taken when the slowdown has cost its price; against\n"
-                                      "  each at once, nothing at all, and what was best.\n",
-                                      kPlanMitigateOptions, run_plan_mitigate};
+constinit const Command kPlanMitigate{
+    "plan mitigate",
+    "when acting on a slowdown would have paid",
+    "plan mitigate [BUNDLE...] [options]",
+    "  culprit plan mitigate --interval 120,4800,1500,1000 --cause computation\n"
+    "  culprit plan mitigate -d incident.db --restart-cost-ms 900000\n\n"
+    "  Micro-batches, topology and restart, each taken when the slowdown has cost its price; "
+    "against\n"
+    "  each at once, nothing at all, and what was best.\n",
+    kPlanMitigateOptions,
+    run_plan_mitigate};
 
 }  // namespace culprit::cli

@@ -18,14 +18,17 @@ std::int64_t JobShape::size(std::string_view dimension) const {
 }
 
 std::string JobShape::host_of(std::int64_t rank) const {
-  const auto h = static_cast<std::size_t>(shape.host.empty() ? rank : shape.host[static_cast<std::size_t>(rank)]);
+  const auto h = static_cast<std::size_t>(
+      shape.host.empty() ? rank : shape.host[static_cast<std::size_t>(rank)]);
   return h < hosts.size() ? hosts[h] : fmt::format("host{}", h);
 }
 
 std::string JobShape::place_of(std::int64_t rank) const {
   std::string out;
   for (std::size_t d = 0; d < shape.dimensions.size(); ++d)
-    if (shape.dimensions[d].size > 1) out += fmt::format("{}{}{}", out.empty() ? "" : " ", shape.dimensions[d].name, shape.coordinate(rank, d));
+    if (shape.dimensions[d].size > 1)
+      out += fmt::format("{}{}{}", out.empty() ? "" : " ", shape.dimensions[d].name,
+                         shape.coordinate(rank, d));
   return out.empty() ? "alone" : out;
 }
 
@@ -42,10 +45,16 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
     CULPRIT_TRY(incident, open_plan_incident(arguments));
     const analyze::Facts& facts = incident.resolved.facts;
     const auto machines = static_cast<std::int64_t>(facts.hosts.size());
-    if (machines > 0 && facts.world_size > 0 && facts.world_size % machines == 0) known_gpus = facts.world_size / machines;
+    if (machines > 0 && facts.world_size > 0 && facts.world_size % machines == 0)
+      known_gpus = facts.world_size / machines;
     if (facts.manifest && facts.manifest->gpus_per_node) known_gpus = facts.manifest->gpus_per_node;
     const analyze::Topology& topology = incident.resolved.topology;
-    if (!topology.layout) return usage_error("the incident does not tell the parallel layout of the job").at({incident.path, 0}).hint("give --tp, --pp and --dp; a manifest or flight-recorder dumps in the bundle would have told them");
+    if (!topology.layout)
+      return usage_error("the incident does not tell the parallel layout of the job")
+          .at({incident.path, 0})
+          .hint(
+              "give --tp, --pp and --dp; a manifest or flight-recorder dumps in the bundle would "
+              "have told them");
     const analyze::Layout& l = *topology.layout;
     sizes = {{"tp", l.tp}, {"cp", l.cp}, {"ep", 1}, {"dp", l.dp}, {"pp", l.pp}};
     order = l.order;
@@ -60,12 +69,17 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
     for (std::int64_t r = 0; r < ranks; ++r) {
       const auto it = topology.host_of.find(r);
       if (it == topology.host_of.end()) break;
-      host.push_back(static_cast<std::int32_t>(std::lower_bound(names.begin(), names.end(), it->second) - names.begin()));
+      host.push_back(static_cast<std::int32_t>(
+          std::lower_bound(names.begin(), names.end(), it->second) - names.begin()));
     }
-    if (static_cast<std::int64_t>(host.size()) == ranks) out.hosts = std::move(names);
-    else host.clear(), out.source += "; which host a rank is on is not known, so they are taken in order";
+    if (static_cast<std::int64_t>(host.size()) == ranks)
+      out.hosts = std::move(names);
+    else
+      host.clear(),
+          out.source += "; which host a rank is on is not known, so they are taken in order";
   } else if (!flags) {
-    return usage_error("this plan needs the shape of the job").hint("--tp 8 --pp 4 --dp 16, or -d incident.db");
+    return usage_error("this plan needs the shape of the job")
+        .hint("--tp 8 --pp 4 --dp 16, or -d incident.db");
   } else {
     out.source = "as given";
     for (plan::Dimension& d : sizes) {
@@ -79,22 +93,32 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
   CULPRIT_TRY(shape, plan::make_shape(wanted, sizes, per_host));
   out.shape = std::move(shape);
   const bool placed = !host.empty() && !input.has("gpus-per-host");
-  if (placed) out.shape.host = std::move(host);
-  else out.hosts.clear();
-  if (!placed && !input.has("gpus-per-host") && !known_gpus) out.source += "; 8 GPUs a host are assumed (--gpus-per-host)";
+  if (placed)
+    out.shape.host = std::move(host);
+  else
+    out.hosts.clear();
+  if (!placed && !input.has("gpus-per-host") && !known_gpus)
+    out.source += "; 8 GPUs a host are assumed (--gpus-per-host)";
   return out;
 }
 
-Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std::string& option, const JobShape& job) {
+Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std::string& option,
+                                              const JobShape& job) {
   std::vector<std::int64_t> out;
   const std::int64_t ranks = job.shape.ranks();
   CULPRIT_TRY(words, input.names(option, 1u << 20));
   // A variable of a script that is empty would otherwise get the answer to another question.
-  if (words.empty() && input.has(option)) return input.complaint(option, "names nobody").hint("ranks are numbers, groups are written as pp/3, hosts by their name or as host3");
+  if (words.empty() && input.has(option))
+    return input.complaint(option, "names nobody")
+        .hint("ranks are numbers, groups are written as pp/3, hosts by their name or as host3");
   for (const std::string& word : words) {
     if (!word.empty() && word.find_first_not_of("0123456789-") == std::string::npos) {
       const auto some = from_ranges(word, 1u << 24);
-      if (some.empty() || some.back() >= ranks) return input.complaint(option, fmt::format("names rank {}, but the job has ranks 0 to {}", word, ranks - 1)).hint("ranks are counted over the whole job, from 0");
+      if (some.empty() || some.back() >= ranks)
+        return input
+            .complaint(option,
+                       fmt::format("names rank {}, but the job has ranks 0 to {}", word, ranks - 1))
+            .hint("ranks are counted over the whole job, from 0");
       out.insert(out.end(), some.begin(), some.end());
       continue;
     }
@@ -102,17 +126,24 @@ Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std:
     if (const std::size_t slash = word.find('/'); slash != std::string::npos) {
       // Groups are numbered by their first rank, as parallel_groups() does.
       std::int64_t wanted = -1, stride = 1;
-      const auto [end, error] = std::from_chars(word.data() + slash + 1, word.data() + word.size(), wanted);
+      const auto [end, error] =
+          std::from_chars(word.data() + slash + 1, word.data() + word.size(), wanted);
       for (const plan::Dimension& d : job.shape.dimensions) {
-        if (d.name == word.substr(0, slash) && error == std::errc{} && end == word.data() + word.size() && wanted >= 0 && wanted < ranks / d.size)
-          for (std::int64_t i = 0; i < d.size; ++i) out.push_back(wanted / stride * stride * d.size + wanted % stride + i * stride);
+        if (d.name == word.substr(0, slash) && error == std::errc{} &&
+            end == word.data() + word.size() && wanted >= 0 && wanted < ranks / d.size)
+          for (std::int64_t i = 0; i < d.size; ++i)
+            out.push_back(wanted / stride * stride * d.size + wanted % stride + i * stride);
         stride *= d.size;
       }
     } else {
       for (std::int64_t r = 0; r < ranks; ++r)
         if (job.host_of(r) == word) out.push_back(r);
     }
-    if (out.size() == before) return input.complaint(option, fmt::format("names '{}', which is no rank, host or group of the job", word)).hint("ranks are numbers, groups are written as pp/3, hosts by their name or as host3");
+    if (out.size() == before)
+      return input
+          .complaint(option,
+                     fmt::format("names '{}', which is no rank, host or group of the job", word))
+          .hint("ranks are numbers, groups are written as pp/3, hosts by their name or as host3");
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());

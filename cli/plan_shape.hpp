@@ -1,4 +1,5 @@
-// The shape of the job that a plan is about: from --tp, --pp, --dp, --cp, or from the database of an incident.
+// The shape of the job that a plan is about: from --tp, --pp, --dp, --cp, or from the database of
+// an incident.
 #pragma once
 
 #include <string>
@@ -12,24 +13,29 @@ namespace culprit::cli {
 
 struct JobShape {
   plan::Shape shape;
-  std::vector<std::string> hosts;   // names of the numbers in shape.host, or of the ranks when that is empty
-  std::string source;               // for people: where it is from
-  std::int64_t size(std::string_view dimension) const;          // 1 when there is none
+  std::vector<std::string>
+      hosts;           // names of the numbers in shape.host, or of the ranks when that is empty
+  std::string source;  // for people: where it is from
+  std::int64_t size(std::string_view dimension) const;  // 1 when there is none
   std::string host_of(std::int64_t rank) const;
-  std::string place_of(std::int64_t rank) const;                // "tp1 pp0 dp3"
+  std::string place_of(std::int64_t rank) const;  // "tp1 pp0 dp3"
 };
 
 // A flag wins over the database. Errors: neither is given, or the database knows no layout.
 Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments);
 
-// Ranks that words name: ranks ("12", "0-7"), hosts ("node-07", "host3") and groups ("pp/3", as the reports number them).
-Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std::string& option, const JobShape& job);
+// Ranks that words name: ranks ("12", "0-7"), hosts ("node-07", "host3") and groups ("pp/3", as the
+// reports number them).
+Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std::string& option,
+                                              const JobShape& job);
 
 inline constexpr OptionSpec kShapeTp{"tp", "N", "size of the tensor-parallel groups (default 1)"};
 inline constexpr OptionSpec kShapePp{"pp", "N", "pipeline stages (default 1)"};
 inline constexpr OptionSpec kShapeDp{"dp", "N", "data-parallel replicas (default 1)"};
 inline constexpr OptionSpec kShapeCp{"cp", "N", "size of the context-parallel groups (default 1)"};
-inline constexpr OptionSpec kShapeOrder{"order", "ORDER", "how ranks run through the dimensions, fastest first (default tp-cp-dp-pp)"};
-inline constexpr OptionSpec kShapeHost{"gpus-per-host", "N", "ranks of one host, which are consecutive (default 8)"};
+inline constexpr OptionSpec kShapeOrder{
+    "order", "ORDER", "how ranks run through the dimensions, fastest first (default tp-cp-dp-pp)"};
+inline constexpr OptionSpec kShapeHost{"gpus-per-host", "N",
+                                       "ranks of one host, which are consecutive (default 8)"};
 
 }  // namespace culprit::cli

@@ -38,7 +38,11 @@ Result<std::string> read_small(const std::string& path) {
 // For the owner alone: whoever has the map has the names.
 Result<> write_map(const std::string& path, const std::string& text) {
   const std::string part = path + ".part";
-  const auto failed = [&] { return fail(fmt::format("cannot write the map: {}", std::strerror(errno))).at({path, 0}).hint("name a file that you may write to with --map"); };
+  const auto failed = [&] {
+    return fail(fmt::format("cannot write the map: {}", std::strerror(errno)))
+        .at({path, 0})
+        .hint("name a file that you may write to with --map");
+  };
   const int fd = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return failed();
   std::size_t at = 0;
@@ -71,15 +75,24 @@ Result<Exit> run_redact(const Arguments& arguments) {
     CULPRIT_TRY(document, read_small(map));
     CULPRIT_CHECK(names.load(document, map));
   } else if (arguments.has("reveal")) {
-    return usage_error("there is no map").at({map, 0}).hint("name the file that `culprit redact --map` wrote");
+    return usage_error("there is no map")
+        .at({map, 0})
+        .hint("name the file that `culprit redact --map` wrote");
   }
   if (arguments.has("reveal")) return reveal(arguments, names);
   const std::string out = arguments.get("out");
-  if (out.empty()) return usage_error("redact needs a file to write to").hint("culprit redact -d incident.db -o shared.db");
+  if (out.empty())
+    return usage_error("redact needs a file to write to")
+        .hint("culprit redact -d incident.db -o shared.db");
   const bool bundle = arguments.has("bundle");
-  if (bundle == arguments.has("db") || !arguments.positional().empty()) return usage_error("redact takes a database or a bundle").hint("culprit redact -d incident.db -o shared.db, or culprit redact --bundle job.tar.gz -o shared.tar.gz");
+  if (bundle == arguments.has("db") || !arguments.positional().empty())
+    return usage_error("redact takes a database or a bundle")
+        .hint(
+            "culprit redact -d incident.db -o shared.db, or culprit redact --bundle job.tar.gz -o "
+            "shared.tar.gz");
   const std::string from = bundle ? arguments.get("bundle") : arguments.get("db");
-  if (std::filesystem::equivalent(from, out, error)) return usage_error("-o is what is to be redacted").at({out, 0});
+  if (std::filesystem::equivalent(from, out, error))
+    return usage_error("-o is what is to be redacted").at({out, 0});
   for (const std::string& word : arguments.all("name")) names.add_word(word);
   std::size_t members = 0;
   if (bundle) {
@@ -90,7 +103,12 @@ Result<Exit> run_redact(const Arguments& arguments) {
     diagnose::name_known(resolved.facts, names);
     CULPRIT_TRY(written, diagnose::redact_bundle(from, out, {}, names));
     members = written.members;
-    for (const std::string& path : written.left_out) remark(arguments, fmt::format("{}: left out, because it is no text; a redacted database has what was read from it", path));
+    for (const std::string& path : written.left_out)
+      remark(
+          arguments,
+          fmt::format(
+              "{}: left out, because it is no text; a redacted database has what was read from it",
+              path));
   } else {
     CULPRIT_TRY(db, store::Database::open(from, store::Access::read));
     CULPRIT_TRY(resolved, diagnose::resolve(db, false));
@@ -101,8 +119,11 @@ Result<Exit> run_redact(const Arguments& arguments) {
   std::map<std::string_view, std::size_t> count;
   for (const auto& pair : names.pairs()) ++count[name(pair.kind)];
   std::string said;
-  for (const auto& [kind, n] : count) said += fmt::format("{}{} {}{}", said.empty() ? "" : ", ", n, kind, n == 1 ? "" : "s");
-  print(fmt::format("{}{}\nnames replaced: {}\nmap, not to be given away: {}\n", report::visible(out), bundle ? fmt::format(" ({} files)", members) : "", said.empty() ? "none" : said, report::visible(map)));
+  for (const auto& [kind, n] : count)
+    said += fmt::format("{}{} {}{}", said.empty() ? "" : ", ", n, kind, n == 1 ? "" : "s");
+  print(fmt::format("{}{}\nnames replaced: {}\nmap, not to be given away: {}\n",
+                    report::visible(out), bundle ? fmt::format(" ({} files)", members) : "",
+                    said.empty() ? "none" : said, report::visible(map)));
   return Exit::finished;
 }
 
@@ -110,21 +131,34 @@ constexpr OptionSpec kRedactOptions[] = {
     {"db,d", "FILE", "the database to redact"},
     {"bundle", "BUNDLE", "the bundle to redact"},
     {"out,o", "FILE", "the redacted database, or archive (.tar, .tar.gz, .tar.zst, .tar.xz)"},
-    {"map", "FILE", "where the names are kept (default redaction-map.json); one that exists is continued"},
+    {"map", "FILE",
+     "where the names are kept (default redaction-map.json); one that exists is continued"},
     {"name", "WORD", "another word to replace, wherever it stands (may be repeated)"},
     {"reveal", "FILE", "print a text with the names of the map put back"},
-    kReadOptions[0], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6], kReadOptions[7], kReadOptions[8],
+    kReadOptions[0],
+    kReadOptions[2],
+    kReadOptions[3],
+    kReadOptions[4],
+    kReadOptions[5],
+    kReadOptions[6],
+    kReadOptions[7],
+    kReadOptions[8],
 };
 
 }  // namespace
 
 extern const Command kRedact;
-constinit const Command kRedact{"redact", "the same incident under pseudonyms, to be given away", "redact -d FILE | --bundle BUNDLE -o FILE [--map FILE]",
-                                "  culprit redact -d incident.db -o shared.db\n"
-                                "  culprit redact --bundle job.tar.gz -o shared.tar.gz --map ours.json\n"
-                                "  culprit redact --reveal answer.txt --map ours.json\n\n"
-                                "  Hosts, addresses, users, private folders, job names, serial numbers and secrets get pseudonyms, the same\n"
-                                "  everywhere. Look through the result before you give it away: no program knows every name.\n",
-                                kRedactOptions, run_redact};
+constinit const Command kRedact{
+    "redact",
+    "the same incident under pseudonyms, to be given away",
+    "redact -d FILE | --bundle BUNDLE -o FILE [--map FILE]",
+    "  culprit redact -d incident.db -o shared.db\n"
+    "  culprit redact --bundle job.tar.gz -o shared.tar.gz --map ours.json\n"
+    "  culprit redact --reveal answer.txt --map ours.json\n\n"
+    "  Hosts, addresses, users, private folders, job names, serial numbers and secrets get "
+    "pseudonyms, the same\n"
+    "  everywhere. Look through the result before you give it away: no program knows every name.\n",
+    kRedactOptions,
+    run_redact};
 
 }  // namespace culprit::cli

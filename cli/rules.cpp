@@ -26,10 +26,17 @@ Result<Exit> list(const Arguments& arguments, const rules::RulePack& pack) {
   std::string out;
   for (const rules::Rule& rule : pack.rules()) {
     if (wants_json(arguments)) {
-      out += dump({{"id", rule.id}, {"class", rule.event_class}, {"severity", name(rule.meaning.severity)}, {"role", name(rule.meaning.role)}, {"scope", name(rule.meaning.scope)},
-                   {"title", rule.meaning.title}, {"codes", rule.codes.size()}, {"file", rule.file}});
+      out += dump({{"id", rule.id},
+                   {"class", rule.event_class},
+                   {"severity", name(rule.meaning.severity)},
+                   {"role", name(rule.meaning.role)},
+                   {"scope", name(rule.meaning.scope)},
+                   {"title", rule.meaning.title},
+                   {"codes", rule.codes.size()},
+                   {"file", rule.file}});
     } else {
-      out += fmt::format("{:<34} {:<12} {:<13} {}{}\n", rule.id, name(rule.meaning.severity), name(rule.meaning.role), rule.meaning.title,
+      out += fmt::format("{:<34} {:<12} {:<13} {}{}\n", rule.id, name(rule.meaning.severity),
+                         name(rule.meaning.role), rule.meaning.title,
                          rule.codes.empty() ? "" : fmt::format(" ({} numbers)", rule.codes.size()));
     }
   }
@@ -38,29 +45,42 @@ Result<Exit> list(const Arguments& arguments, const rules::RulePack& pack) {
 }
 
 Result<Exit> show(const rules::RulePack& pack, const std::vector<std::string>& words) {
-  if (words.empty()) return usage_error("rules show needs a rule id or a class such as gpu_xid/79").hint("`culprit rules list` prints the ids");
+  if (words.empty())
+    return usage_error("rules show needs a rule id or a class such as gpu_xid/79")
+        .hint("`culprit rules list` prints the ids");
   std::string out;
   for (const std::string& word : words) {
     const rules::Rule* rule = pack.find(word);
     std::optional<std::int64_t> code;
     if (rule == nullptr) {
       rule = pack.of_class(word);
-      if (const std::size_t slash = word.find('/'); rule != nullptr && slash != std::string::npos) code = std::strtoll(word.c_str() + slash + 1, nullptr, 10);
+      if (const std::size_t slash = word.find('/'); rule != nullptr && slash != std::string::npos)
+        code = std::strtoll(word.c_str() + slash + 1, nullptr, 10);
     }
     if (rule == nullptr) {
       std::vector<std::string> ids;
-      for (const auto& one : pack.rules()) { ids.push_back(one.id); ids.push_back(one.event_class); }
+      for (const auto& one : pack.rules()) {
+        ids.push_back(one.id);
+        ids.push_back(one.event_class);
+      }
       const std::string near = schema::nearest(word, ids);
-      return usage_error(fmt::format("there is no rule or class '{}'", word)).hint(near.empty() ? "`culprit rules list` prints them" : fmt::format("did you mean '{}'?", near));
+      return usage_error(fmt::format("there is no rule or class '{}'", word))
+          .hint(near.empty() ? "`culprit rules list` prints them"
+                             : fmt::format("did you mean '{}'?", near));
     }
     const rules::Meaning& m = rules::meaning_of(*rule, code);
-    out += fmt::format("{}  ({})\n  class      {}\n  severity   {}\n  role       {}\n  scope      {}\n", rule->id, m.title, code ? word : rule->event_class, name(m.severity), name(m.role), name(m.scope));
+    out += fmt::format(
+        "{}  ({})\n  class      {}\n  severity   {}\n  role       {}\n  scope      {}\n", rule->id,
+        m.title, code ? word : rule->event_class, name(m.severity), name(m.role), name(m.scope));
     if (!m.component.empty()) out += fmt::format("  component  {}\n", m.component);
     out += fmt::format("  symptom    {}\n", name(m.symptom));
-    if (m.tolerance) out += fmt::format("  tolerance  counts from {} within {} s\n", m.tolerance->count, m.tolerance->window_s);
+    if (m.tolerance)
+      out += fmt::format("  tolerance  counts from {} within {} s\n", m.tolerance->count,
+                         m.tolerance->window_s);
     if (!m.leads_to.empty()) out += fmt::format("  leads to   {}\n", fmt::join(m.leads_to, ", "));
     if (!m.action.empty()) out += fmt::format("  action     {}\n", m.action);
-    for (const auto& old : m.history) out += fmt::format("  before     from driver {}: {}\n", old.from, old.title);
+    for (const auto& old : m.history)
+      out += fmt::format("  before     from driver {}: {}\n", old.from, old.title);
     out += fmt::format("  why        {}\n", m.why);
     if (!m.advice.empty()) out += fmt::format("  advice     {}\n", m.advice);
     out += fmt::format("  source     {}\n  file       {}\n", rule->source, rule->file);
@@ -68,11 +88,15 @@ Result<Exit> show(const rules::RulePack& pack, const std::vector<std::string>& w
     for (const auto& pattern : rule->unless) out += fmt::format("  unless     {}\n", pattern);
     if (!code && !rule->codes.empty()) {
       out += fmt::format("  numbers    {}", rule->codes.size());
-      if (const std::size_t open = rule->event_class.find('{'); open != std::string::npos) out += fmt::format(": `culprit rules show {}{}` shows one", rule->event_class.substr(0, open), rule->codes.begin()->first);
+      if (const std::size_t open = rule->event_class.find('{'); open != std::string::npos)
+        out += fmt::format(": `culprit rules show {}{}` shows one",
+                           rule->event_class.substr(0, open), rule->codes.begin()->first);
       out += "\n";
     }
-    for (const auto& sample : rule->fires) out += fmt::format("  fires      {}\n", report::visible(sample));
-    for (const auto& sample : rule->silent) out += fmt::format("  silent     {}\n", report::visible(sample));
+    for (const auto& sample : rule->fires)
+      out += fmt::format("  fires      {}\n", report::visible(sample));
+    for (const auto& sample : rule->silent)
+      out += fmt::format("  silent     {}\n", report::visible(sample));
   }
   print(out);
   return Exit::finished;
@@ -86,25 +110,29 @@ Result<Exit> check(const Arguments& arguments, const rules::RulePack& pack, bool
       if (rule.file.rfind("rules/", 0) != 0) files.push_back(rule.file);
   const auto failures = rules::check_samples(pack, files);
   for (const auto& failure : failures) {
-    Error error = usage_error(fmt::format("{} of '{}' {}: {}", failure.key, failure.rule, failure.reason, failure.line));
+    Error error = usage_error(
+        fmt::format("{} of '{}' {}: {}", failure.key, failure.rule, failure.reason, failure.line));
     error.where = Where{failure.file, 0};
     print_error(error);
   }
   std::size_t samples = 0;
   for (const auto& rule : pack.rules()) samples += rule.fires.size() + rule.silent.size();
-  print(fmt::format("{} rules, {} sample lines, {} failed\n", pack.rules().size(), samples, failures.size()));
+  print(fmt::format("{} rules, {} sample lines, {} failed\n", pack.rules().size(), samples,
+                    failures.size()));
   return failures.empty() ? Exit::finished : Exit::usage;
 }
 
 // What the pack says of each line of each file, for rule authors.
-Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack, const std::vector<std::string>& files) {
+Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack,
+                   const std::vector<std::string>& files) {
   if (files.empty()) return usage_error("rules match needs a file, or - for standard input");
   const bool as_json = wants_json(arguments);
   for (const std::string& path : files) {
     std::ifstream file;
     if (path != "-") {
       file.open(path, std::ios::binary);
-      if (!file) return fail(fmt::format("cannot read this file: {}", std::strerror(errno))).at({path, 0});
+      if (!file)
+        return fail(fmt::format("cannot read this file: {}", std::strerror(errno))).at({path, 0});
     }
     std::istream& stream = path == "-" ? std::cin : file;
     std::string text;
@@ -123,8 +151,14 @@ Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack, cons
         event = ingest::make_event({{0, number, 0, 0}, text, line}, *found, reading);
       }
       if (as_json) {
-        ordered_json row = {{"file", path}, {"line", number}, {"class", nullptr}, {"severity", nullptr}, {"role", nullptr}, {"host", nullptr}, {"gpu", nullptr}, {"rank", nullptr}};
-        if (found) { row["class"] = found->event_class; row["severity"] = name(found->severity); row["role"] = name(found->role); }
+        ordered_json row = {{"file", path},        {"line", number},  {"class", nullptr},
+                            {"severity", nullptr}, {"role", nullptr}, {"host", nullptr},
+                            {"gpu", nullptr},      {"rank", nullptr}};
+        if (found) {
+          row["class"] = found->event_class;
+          row["severity"] = name(found->severity);
+          row["role"] = name(found->role);
+        }
         const auto& host = event && event->host ? event->host : line.prefix.host;
         if (host) row["host"] = *host;
         if (event && event->gpu) row["gpu"] = *event->gpu;
@@ -132,9 +166,13 @@ Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack, cons
         if (rank) row["rank"] = *rank;
         out += dump(row);
       } else if (found) {
-        out += fmt::format("{}:{}: {:<12} {:<30} {}\n", path, number, name(found->severity), found->event_class, report::visible(line.message.substr(0, 120)));
+        out += fmt::format("{}:{}: {:<12} {:<30} {}\n", path, number, name(found->severity),
+                           found->event_class, report::visible(line.message.substr(0, 120)));
       }
-      if (out.size() > (1 << 16)) { print(out); out.clear(); }
+      if (out.size() > (1 << 16)) {
+        print(out);
+        out.clear();
+      }
     }
     print(out);
   }
@@ -150,15 +188,20 @@ constexpr OptionSpec kRulesOptions[] = {
 Result<Exit> run_rules(const Arguments& arguments) {
   std::vector<std::string> words = arguments.positional();
   static const std::vector<std::string> kVerbs{"list", "show", "check", "test", "match"};
-  if (words.empty()) return usage_error("rules needs one of list, show, check, test, match").hint("`culprit help rules` has examples");
+  if (words.empty())
+    return usage_error("rules needs one of list, show, check, test, match")
+        .hint("`culprit help rules` has examples");
   const std::string verb = words[0];
   words.erase(words.begin());
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   if (std::find(kVerbs.begin(), kVerbs.end(), verb) == kVerbs.end()) {
     const std::string near = schema::nearest(verb, kVerbs);
-    return usage_error(fmt::format("rules has no '{}'", verb)).hint(near.empty() ? "list, show, check, test, match" : fmt::format("did you mean '{}'?", near));
+    return usage_error(fmt::format("rules has no '{}'", verb))
+        .hint(near.empty() ? "list, show, check, test, match"
+                           : fmt::format("did you mean '{}'?", near));
   }
-  // check reports every failing sample itself; the others refuse a pack that has one in the user's part.
+  // check reports every failing sample itself; the others refuse a pack that has one in the user's
+  // part.
   CULPRIT_TRY(pack, load_pack(arguments, verb != "check" && verb != "test"));
   if (verb == "list") return list(arguments, pack);
   if (verb == "show") return show(pack, words);
@@ -170,12 +213,18 @@ Result<Exit> run_rules(const Arguments& arguments) {
 }  // namespace
 
 extern const Command kRules;
-constinit const Command kRules{"rules", "the rule pack and your own rules", "rules list|show|check|test|match [ARGUMENT...] [options]",
-                               "  culprit rules list\n"
-                               "  culprit rules show gpu_xid/79\n"
-                               "  culprit rules check --rules my-rules/        are my rules well-formed, do their samples hold?\n"
-                               "  culprit rules test --rules my-rules/         do all samples, ours too, hold with mine beside them?\n"
-                               "  culprit rules match dmesg.txt --format json  what does the pack say of each line?\n",
-                               kRulesOptions, run_rules};
+constinit const Command kRules{
+    "rules",
+    "the rule pack and your own rules",
+    "rules list|show|check|test|match [ARGUMENT...] [options]",
+    "  culprit rules list\n"
+    "  culprit rules show gpu_xid/79\n"
+    "  culprit rules check --rules my-rules/        are my rules well-formed, do their samples "
+    "hold?\n"
+    "  culprit rules test --rules my-rules/         do all samples, ours too, hold with mine "
+    "beside them?\n"
+    "  culprit rules match dmesg.txt --format json  what does the pack say of each line?\n",
+    kRulesOptions,
+    run_rules};
 
 }  // namespace culprit::cli

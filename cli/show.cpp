@@ -21,8 +21,8 @@ constexpr std::size_t kMostLineBytes = 400;
 // A piece of evidence with the lines of the bundle around it, where the bundle is at hand.
 struct Shown {
   const Evidence* evidence = nullptr;
-  std::vector<std::string> lines;   // the first is the line named
-  bool missing = false;             // a bundle was given, and it is not in it
+  std::vector<std::string> lines;  // the first is the line named
+  bool missing = false;            // a bundle was given, and it is not in it
 };
 
 struct Lookup {
@@ -33,15 +33,20 @@ struct Lookup {
 
 Shown shown(const Evidence& e, const Lookup& lookup) {
   Shown out{&e, {}, false};
-  if (e.line == 0) return out;   // a record of a binary file: its bytes tell a reader nothing
+  if (e.line == 0) return out;  // a record of a binary file: its bytes tell a reader nothing
   std::string stored = e.path;
   for (const MemberRow& m : lookup.members)
     if (m.id == e.member) stored = m.stored_path;
   std::string bytes;
   for (const std::string& bundle : lookup.bundles) {
     // A few lines more than the claim needs, so that one can judge it.
-    auto range = bundle::read_range(bundle, stored, e.offset, std::min<std::uint64_t>(e.length + 200 * (lookup.context + 1), 1 << 16), {});
-    if (range) { bytes = std::move(*range); break; }
+    auto range = bundle::read_range(
+        bundle, stored, e.offset,
+        std::min<std::uint64_t>(e.length + 200 * (lookup.context + 1), 1 << 16), {});
+    if (range) {
+      bytes = std::move(*range);
+      break;
+    }
   }
   out.missing = bytes.empty() && !lookup.bundles.empty();
   std::size_t at = 0;
@@ -54,46 +59,78 @@ Shown shown(const Evidence& e, const Lookup& lookup) {
 }
 
 std::string text_of(const Finding& f, const Lookup& lookup) {
-  std::string out = fmt::format("{}\n  {}: {} {} ({}, {}, {:.0f} % sure)\n  {}\n", report::visible(f.id), name(f.outcome), name(f.subject.kind), report::visible(f.subject.id), name(f.severity), name(f.role), f.confidence * 100, report::visible(f.title));
+  std::string out =
+      fmt::format("{}\n  {}: {} {} ({}, {}, {:.0f} % sure)\n  {}\n", report::visible(f.id),
+                  name(f.outcome), name(f.subject.kind), report::visible(f.subject.id),
+                  name(f.severity), name(f.role), f.confidence * 100, report::visible(f.title));
   out += "  " + report::wrapped(report::visible(f.why), 96, 2) + "\n";
-  if (f.start) out += fmt::format("  from {}{} (to within {})\n", iso_utc(*f.start), f.end ? " to " + iso_utc(*f.end) : "", human_duration(f.uncertainty));
+  if (f.start)
+    out += fmt::format("  from {}{} (to within {})\n", iso_utc(*f.start),
+                       f.end ? " to " + iso_utc(*f.end) : "", human_duration(f.uncertainty));
   for (const auto& [key, value] : numbers_of(f))
     if (!value.empty()) out += fmt::format("  {} = {}\n", key, report::visible(value));
   for (const Evidence& e : f.evidence) {
     const Shown one = shown(e, lookup);
-    if (e.line == 0) out += fmt::format("\n  {} at byte {}, {} bytes\n", report::visible(e.path), e.offset, e.length);
-    else out += fmt::format("\n  {}:{} (byte {})\n", report::visible(e.path), e.line, e.offset);
+    if (e.line == 0)
+      out +=
+          fmt::format("\n  {} at byte {}, {} bytes\n", report::visible(e.path), e.offset, e.length);
+    else
+      out += fmt::format("\n  {}:{} (byte {})\n", report::visible(e.path), e.line, e.offset);
     if (one.lines.empty()) {
       if (!e.excerpt.empty()) out += "    " + report::visible(e.excerpt) + "\n";
-      if (one.missing) out += fmt::format("    (not in {}: was the database made from another bundle?)\n", fmt::join(lookup.bundles, ", "));
+      if (one.missing)
+        out += fmt::format("    (not in {}: was the database made from another bundle?)\n",
+                           fmt::join(lookup.bundles, ", "));
       continue;
     }
     for (std::size_t n = 0; n < one.lines.size(); ++n)
-      out += fmt::format("  {} {:>7}  {}\n", n == 0 ? ">" : " ", e.line + n, report::visible(one.lines[n]));
+      out += fmt::format("  {} {:>7}  {}\n", n == 0 ? ">" : " ", e.line + n,
+                         report::visible(one.lines[n]));
   }
   return out + "\n";
 }
 
-Json time_of(const std::optional<Nanoseconds>& time) { return time ? Json(iso_utc(*time)) : Json(nullptr); }
+Json time_of(const std::optional<Nanoseconds>& time) {
+  return time ? Json(iso_utc(*time)) : Json(nullptr);
+}
 
 Json json_of(const Finding& f, const Lookup* lookup) {
-  Json out = {{"id", f.id}, {"analysis", f.analysis}, {"outcome", name(f.outcome)}, {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}},
-              {"class", f.event_class}, {"symptom", f.symptom}, {"severity", name(f.severity)}, {"role", name(f.role)}, {"scope", name(f.scope)},
-              {"confidence", f.confidence}, {"title", f.title}, {"why", f.why}, {"advice", f.advice},
-              {"interval", {{"start", time_of(f.start)}, {"end", time_of(f.end)}, {"uncertainty_ns", f.uncertainty}}}, {"count", f.count}};
+  Json out = {
+      {"id", f.id},
+      {"analysis", f.analysis},
+      {"outcome", name(f.outcome)},
+      {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}},
+      {"class", f.event_class},
+      {"symptom", f.symptom},
+      {"severity", name(f.severity)},
+      {"role", name(f.role)},
+      {"scope", name(f.scope)},
+      {"confidence", f.confidence},
+      {"title", f.title},
+      {"why", f.why},
+      {"advice", f.advice},
+      {"interval",
+       {{"start", time_of(f.start)}, {"end", time_of(f.end)}, {"uncertainty_ns", f.uncertainty}}},
+      {"count", f.count}};
   out["numbers"] = Json::object();
   for (const auto& [key, value] : numbers_of(f)) out["numbers"][key] = value;
   if (lookup == nullptr) return out;
   out["evidence"] = Json::array();
   for (const Evidence& e : f.evidence) {
     const Shown one = shown(e, *lookup);
-    out["evidence"].push_back({{"path", e.path}, {"line", e.line}, {"byte_offset", e.offset}, {"length", e.length}, {"excerpt", e.excerpt}, {"lines", one.lines}});
+    out["evidence"].push_back({{"path", e.path},
+                               {"line", e.line},
+                               {"byte_offset", e.offset},
+                               {"length", e.length},
+                               {"excerpt", e.excerpt},
+                               {"lines", one.lines}});
   }
   return out;
 }
 
 // By id, else by a part of the id or the class. A usage error when there is none.
-Result<std::vector<const Finding*>> find(const std::vector<Finding>& findings, const std::string& wanted) {
+Result<std::vector<const Finding*>> find(const std::vector<Finding>& findings,
+                                         const std::string& wanted) {
   std::vector<const Finding*> found;
   for (const Finding& f : findings)
     if (f.id == wanted) found = {&f};
@@ -104,11 +141,14 @@ Result<std::vector<const Finding*>> find(const std::vector<Finding>& findings, c
   std::vector<std::string> names;
   for (const Finding& f : findings) names.push_back(f.id);
   const std::string near = schema::nearest(wanted, names);
-  return usage_error(fmt::format("there is no finding '{}'", wanted)).hint(near.empty() ? "`culprit show -d FILE` lists them" : fmt::format("did you mean '{}'?", near));
+  return usage_error(fmt::format("there is no finding '{}'", wanted))
+      .hint(near.empty() ? "`culprit show -d FILE` lists them"
+                         : fmt::format("did you mean '{}'?", near));
 }
 
 Result<Exit> run_show(const Arguments& arguments) {
-  if (!arguments.has("db")) return usage_error("show needs a database").hint("culprit show FINDING -d incident.db");
+  if (!arguments.has("db"))
+    return usage_error("show needs a database").hint("culprit show FINDING -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(db, open_database(arguments, store::Access::read));
   const auto findings = db.findings();
@@ -132,8 +172,10 @@ Result<Exit> run_show(const Arguments& arguments) {
     for (const std::string& wanted : arguments.positional()) {
       CULPRIT_TRY(found, find(findings, wanted));
       for (const Finding* f : found) {
-        if (as_json) document["findings"].push_back(json_of(*f, &lookup));
-        else out += text_of(*f, lookup);
+        if (as_json)
+          document["findings"].push_back(json_of(*f, &lookup));
+        else
+          out += text_of(*f, lookup);
       }
     }
   }
@@ -143,7 +185,9 @@ Result<Exit> run_show(const Arguments& arguments) {
 
 constexpr OptionSpec kShowOptions[] = {
     {"db,d", "FILE", "the database"},
-    {"bundle", "BUNDLE", "the bundle it was read from: shows the raw lines, not only the kept excerpts (may be repeated)"},
+    {"bundle", "BUNDLE",
+     "the bundle it was read from: shows the raw lines, not only the kept excerpts (may be "
+     "repeated)"},
     {"context", "N", "raw lines after the one named (default 2)"},
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
@@ -152,9 +196,13 @@ constexpr OptionSpec kShowOptions[] = {
 }  // namespace
 
 extern const Command kShow;
-constinit const Command kShow{"show", "a finding, down to the raw lines", "show [FINDING...] -d FILE [--bundle BUNDLE]",
-                              "  culprit show -d incident.db                               lists the findings\n"
-                              "  culprit show gpu_xid/79 -d incident.db --bundle job.tar.gz\n",
-                              kShowOptions, run_show};
+constinit const Command kShow{
+    "show",
+    "a finding, down to the raw lines",
+    "show [FINDING...] -d FILE [--bundle BUNDLE]",
+    "  culprit show -d incident.db                               lists the findings\n"
+    "  culprit show gpu_xid/79 -d incident.db --bundle job.tar.gz\n",
+    kShowOptions,
+    run_show};
 
 }  // namespace culprit::cli

@@ -25,11 +25,18 @@ using analyze::StackGroup;
 using analyze::StackReport;
 using analyze::StackTree;
 
-constexpr std::size_t kMostLinesOfStacks = 400;   // of a tree; a terminal is no place for more
+constexpr std::size_t kMostLinesOfStacks = 400;  // of a tree; a terminal is no place for more
 
 class StacksPrinter {
  public:
-  StacksPrinter(const Arguments& arguments, const StackReport& report, const std::vector<Finding>& findings) : report_(report), findings_(findings), color_(use_color(arguments)), lacks_(arguments.has("lacks")), width_(std::max<std::size_t>(40, terminal_width())), role_(arguments.get("role", "trainer")) {}
+  StacksPrinter(const Arguments& arguments, const StackReport& report,
+                const std::vector<Finding>& findings)
+      : report_(report),
+        findings_(findings),
+        color_(use_color(arguments)),
+        lacks_(arguments.has("lacks")),
+        width_(std::max<std::size_t>(40, terminal_width())),
+        role_(arguments.get("role", "trainer")) {}
 
   bool shown(const std::string& role) const { return role_ == "all" || role == role_; }
 
@@ -63,7 +70,9 @@ class StacksPrinter {
   }
 
  private:
-  std::string paint(const char* code, const std::string& text) const { return color_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text; }
+  std::string paint(const char* code, const std::string& text) const {
+    return color_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+  }
   std::string bold(const std::string& text) const { return paint("1", text); }
   std::string dim(const std::string& text) const { return paint("2", text); }
 
@@ -80,21 +89,46 @@ class StacksPrinter {
     std::vector<const Finding*> order;
     for (const Finding& f : findings_) order.push_back(&f);
     std::stable_sort(order.begin(), order.end(), [](const Finding* a, const Finding* b) {
-      const auto key = [](const Finding* f) { return std::tuple(f->outcome != Outcome::fired, f->role != Role::root, -f->confidence); };
+      const auto key = [](const Finding* f) {
+        return std::tuple(f->outcome != Outcome::fired, f->role != Role::root, -f->confidence);
+      };
       return key(a) < key(b);
     });
     if (order.empty()) return "";
     const Finding& f = *order.front();
     std::string out;
     if (f.outcome == Outcome::fired) {
-      out = paint("1;31", fmt::format("{} {}: {}", name(f.subject.kind), report::visible(f.subject.id), f.title)) + fmt::format(" ({:.0f} % sure)\n", f.confidence * 100);
+      out = paint("1;31", fmt::format("{} {}: {}", name(f.subject.kind),
+                                      report::visible(f.subject.id), f.title)) +
+            fmt::format(" ({:.0f} % sure)\n", f.confidence * 100);
     } else {
-      out = bold(f.outcome == Outcome::ruled_out ? "No hang: " + f.title : "No verdict: " + f.title) + "\n";
+      out =
+          bold(f.outcome == Outcome::ruled_out ? "No hang: " + f.title : "No verdict: " + f.title) +
+          "\n";
     }
     out += "  " + report::wrapped(report::visible(f.why), width_, 2, 2) + "\n";
     for (std::size_t i = 1; i < order.size(); ++i)
-      if (order[i]->outcome == Outcome::fired) out += "  " + report::wrapped(fmt::format("{} {}: {}", name(order[i]->subject.kind), report::visible(order[i]->subject.id), order[i]->title), width_, 2, 2) + "\n";
-    if (report_.cover && report_.hang && !report_.outliers.empty()) out += "  " + report::wrapped(fmt::format("exceptional: {}{}{}", to_ranges(report_.outliers), report_.cover->shared ? fmt::format("; covered by {}", report::visible(fmt::format("{}", fmt::join(report_.cover->groups, ", ")))) : "", report_.cover->hosts.empty() ? "" : " on " + report::visible(fmt::format("{}", fmt::join(report_.cover->hosts, ", ")))), width_, 2, 2) + "\n";
+      if (order[i]->outcome == Outcome::fired)
+        out += "  " +
+               report::wrapped(fmt::format("{} {}: {}", name(order[i]->subject.kind),
+                                           report::visible(order[i]->subject.id), order[i]->title),
+                               width_, 2, 2) +
+               "\n";
+    if (report_.cover && report_.hang && !report_.outliers.empty())
+      out += "  " +
+             report::wrapped(
+                 fmt::format("exceptional: {}{}{}", to_ranges(report_.outliers),
+                             report_.cover->shared
+                                 ? fmt::format("; covered by {}",
+                                               report::visible(fmt::format(
+                                                   "{}", fmt::join(report_.cover->groups, ", "))))
+                                 : "",
+                             report_.cover->hosts.empty()
+                                 ? ""
+                                 : " on " + report::visible(fmt::format(
+                                                "{}", fmt::join(report_.cover->hosts, ", ")))),
+                 width_, 2, 2) +
+             "\n";
     return out;
   }
 
@@ -103,8 +137,19 @@ class StacksPrinter {
     std::string out = "\n" + bold("Who waits for whom") + "\n";
     std::size_t lines = 0;
     for (const analyze::StackWait& w : report_.waits) {
-      if (++lines > kMostLinesOfStacks / 4) { out += "  and more: --format json has them all\n"; break; }
-      out += "  " + report::wrapped(fmt::format("{} {} in {}{} for {}", w.from.size() == 1 ? "rank" : "ranks", to_ranges(w.from) + (w.from.size() == 1 ? " waits" : " wait"), w.operation, w.group.empty() ? "" : " of " + report::visible(w.group), fmt::format("{} {}", w.to.size() == 1 ? "rank" : "ranks", to_ranges(w.to))), width_, 2, 2) + "\n";
+      if (++lines > kMostLinesOfStacks / 4) {
+        out += "  and more: --format json has them all\n";
+        break;
+      }
+      out += "  " +
+             report::wrapped(
+                 fmt::format(
+                     "{} {} in {}{} for {}", w.from.size() == 1 ? "rank" : "ranks",
+                     to_ranges(w.from) + (w.from.size() == 1 ? " waits" : " wait"), w.operation,
+                     w.group.empty() ? "" : " of " + report::visible(w.group),
+                     fmt::format("{} {}", w.to.size() == 1 ? "rank" : "ranks", to_ranges(w.to))),
+                 width_, 2, 2) +
+             "\n";
     }
     return out;
   }
@@ -114,25 +159,43 @@ class StacksPrinter {
     std::size_t lines = 0;
     for (const StackGroup& g : report_.groups) {
       if (!shown(g.role)) continue;
-      if (++lines > kMostLinesOfStacks / 4) { out += "  and more: --format json has them all\n"; break; }
-      const std::string hosts = g.hosts.size() > 3 ? fmt::format("{} hosts", g.hosts.size()) : report::visible(fmt::format("{}", fmt::join(g.hosts, ",")));
-      const std::string head = cut(fmt::format("{:>6}  {} {}  {}", g.processes, g.role == "trainer" ? "ranks" : g.role + " of ranks", g.ranks.empty() ? "?" : to_ranges(g.ranks), hosts), width_ / 2 + 10);
-      out += fmt::format("{}  {}{}\n", g.dominant ? head : paint("33", head), analyze::describe(g.stage), g.dominant && g.role == "trainer" ? dim(" (" + g.why + ")") : "");
+      if (++lines > kMostLinesOfStacks / 4) {
+        out += "  and more: --format json has them all\n";
+        break;
+      }
+      const std::string hosts = g.hosts.size() > 3
+                                    ? fmt::format("{} hosts", g.hosts.size())
+                                    : report::visible(fmt::format("{}", fmt::join(g.hosts, ",")));
+      const std::string head = cut(fmt::format("{:>6}  {} {}  {}", g.processes,
+                                               g.role == "trainer" ? "ranks" : g.role + " of ranks",
+                                               g.ranks.empty() ? "?" : to_ranges(g.ranks), hosts),
+                                   width_ / 2 + 10);
+      out += fmt::format("{}  {}{}\n", g.dominant ? head : paint("33", head),
+                         analyze::describe(g.stage),
+                         g.dominant && g.role == "trainer" ? dim(" (" + g.why + ")") : "");
       const auto& stack = report_.normal.stacks[g.stack];
       std::string inner;
-      for (std::size_t i = 0; i < std::min<std::size_t>(3, stack.size()); ++i) inner += (i == 0 ? "" : " < ") + report_.normal.names[stack[stack.size() - 1 - i]];
+      for (std::size_t i = 0; i < std::min<std::size_t>(3, stack.size()); ++i)
+        inner += (i == 0 ? "" : " < ") + report_.normal.names[stack[stack.size() - 1 - i]];
       out += "        " + dim(cut(report::visible(inner), width_ - 8)) + "\n";
     }
     return out;
   }
 
-  // Frames that all share stand under each other without a branch; only where ways part the tree is indented.
+  // Frames that all share stand under each other without a branch; only where ways part the tree is
+  // indented.
   std::string draw(const StackTree& tree) const {
     std::string out;
-    struct Work { std::uint32_t node; std::string before; bool last, branch; };
+    struct Work {
+      std::uint32_t node;
+      std::string before;
+      bool last, branch;
+    };
     const auto children = [&](std::uint32_t node) {
       std::vector<std::uint32_t> list;
-      for (std::uint32_t child = node + 1; child < tree.nodes()[node].end; child = tree.nodes()[child].end) list.push_back(child);
+      for (std::uint32_t child = node + 1; child < tree.nodes()[node].end;
+           child = tree.nodes()[child].end)
+        list.push_back(child);
       return list;
     };
     std::vector<Work> work;
@@ -140,26 +203,43 @@ class StacksPrinter {
     const auto push = [&](std::uint32_t node, const std::string& indent) {
       const auto list = children(node);
       const bool branch = list.size() > 1 || (!list.empty() && node > 0 && tree.ends_here(node));
-      for (auto child = list.rbegin(); child != list.rend(); ++child) work.push_back({*child, indent, child == list.rbegin(), branch});
+      for (auto child = list.rbegin(); child != list.rend(); ++child)
+        work.push_back({*child, indent, child == list.rbegin(), branch});
     };
     push(0, "");
     std::string last_ranks;
     while (!work.empty()) {
       const Work at = work.back();
       work.pop_back();
-      if (++lines > kMostLinesOfStacks) { out += "  and more: --format folded has them all\n"; break; }
+      if (++lines > kMostLinesOfStacks) {
+        out += "  and more: --format folded has them all\n";
+        break;
+      }
       const std::string lead = at.before + (at.branch ? at.last ? "└─ " : "├─ " : "");
       const std::size_t columns = 2 + report::columns(lead);
       const auto ranks = tree.ranks(at.node);
-      std::string tail = ranks.empty() ? fmt::format("{} process{}", tree.processes(at.node), tree.processes(at.node) == 1 ? "" : "es") : fmt::format("[{}]", to_ranges(ranks));
+      std::string tail = ranks.empty() ? fmt::format("{} process{}", tree.processes(at.node),
+                                                     tree.processes(at.node) == 1 ? "" : "es")
+                                       : fmt::format("[{}]", to_ranges(ranks));
       if (lacks_)
-        if (const auto lacking = tree.lacking(at.node); !lacking.empty()) tail += fmt::format(" lacks [{}]", to_ranges(lacking));
+        if (const auto lacking = tree.lacking(at.node); !lacking.empty())
+          tail += fmt::format(" lacks [{}]", to_ranges(lacking));
       // A chain has the same ranks all along: told once.
-      if (!at.branch && tail == last_ranks) tail.clear();
-      else last_ranks = tail;
+      if (!at.branch && tail == last_ranks)
+        tail.clear();
+      else
+        last_ranks = tail;
       const std::size_t room = width_ > columns + 20 ? width_ - columns : 20;
-      const std::string name = cut(report::visible(report_.normal.names[tree.nodes()[at.node].frame]), tail.empty() ? room : room - std::min(room / 2, tail.size() + 2));
-      out += "  " + lead + name + (tail.empty() ? "" : "  " + dim(cut(tail, room > name.size() + 2 ? std::max<std::size_t>(8, room - name.size() - 2) : 8))) + "\n";
+      const std::string name =
+          cut(report::visible(report_.normal.names[tree.nodes()[at.node].frame]),
+              tail.empty() ? room : room - std::min(room / 2, tail.size() + 2));
+      out += "  " + lead + name +
+             (tail.empty()
+                  ? ""
+                  : "  " + dim(cut(tail, room > name.size() + 2
+                                             ? std::max<std::size_t>(8, room - name.size() - 2)
+                                             : 8))) +
+             "\n";
       push(at.node, at.branch ? at.before + (at.last ? "   " : "│  ") : at.before);
     }
     return out;
@@ -173,44 +253,83 @@ class StacksPrinter {
 };
 
 nlohmann::ordered_json stage_json(const analyze::Stage& stage) {
-  return {{"doing", name(stage.doing)}, {"operation", stage.operation}, {"dimension", stage.dimension}};
+  return {
+      {"doing", name(stage.doing)}, {"operation", stage.operation}, {"dimension", stage.dimension}};
 }
 
-std::string to_json(const StacksPrinter& printer, const StackReport& report, const std::vector<Finding>& findings, bool lacks) {
+std::string to_json(const StacksPrinter& printer, const StackReport& report,
+                    const std::vector<Finding>& findings, bool lacks) {
   Json out;
   out["schema"] = "culprit.stacks/1";
   out["trainers"] = report.trainers;
   out["hang"] = report.hang;
   out["hang_why"] = report.hang_why;
-  out["motion"] = report.motion == analyze::Motion::standing ? "standing" : report.motion == analyze::Motion::moving ? "moving" : "unknown";
+  out["motion"] = report.motion == analyze::Motion::standing ? "standing"
+                  : report.motion == analyze::Motion::moving ? "moving"
+                                                             : "unknown";
   out["motion_why"] = report.motion_why;
   out["confidence"] = report.confidence;
   out["outliers"] = to_ranges(report.outliers);
   out["unheard"] = to_ranges(report.unheard);
-  if (report.cover) out["cover"] = {{"shared", report.cover->shared}, {"groups", report.cover->groups}, {"hosts", report.cover->hosts}, {"ranks", to_ranges(report.cover->ranks)}};
+  if (report.cover)
+    out["cover"] = {{"shared", report.cover->shared},
+                    {"groups", report.cover->groups},
+                    {"hosts", report.cover->hosts},
+                    {"ranks", to_ranges(report.cover->ranks)}};
   out["sinks"] = Json::array();
   for (const auto& s : report.sinks)
-    out["sinks"].push_back({{"ranks", to_ranges(s.ranks)}, {"hosts", s.hosts}, {"role", s.role}, {"stage", stage_json(s.stage)}, {"function", s.function}, {"file", s.file}, {"line", s.line}, {"native", s.native_reason}, {"waiting", s.waiting}, {"in_collective", !s.elsewhere}, {"has_stack", !s.unheard}});
+    out["sinks"].push_back({{"ranks", to_ranges(s.ranks)},
+                            {"hosts", s.hosts},
+                            {"role", s.role},
+                            {"stage", stage_json(s.stage)},
+                            {"function", s.function},
+                            {"file", s.file},
+                            {"line", s.line},
+                            {"native", s.native_reason},
+                            {"waiting", s.waiting},
+                            {"in_collective", !s.elsewhere},
+                            {"has_stack", !s.unheard}});
   out["waits"] = Json::array();
-  for (const auto& w : report.waits) out["waits"].push_back({{"group", w.group}, {"operation", w.operation}, {"from", to_ranges(w.from)}, {"for", to_ranges(w.to)}});
-  if (!report.storage.empty()) out["storage"] = {{"call", report.storage}, {"hosts", report.storage_hosts}};
+  for (const auto& w : report.waits)
+    out["waits"].push_back({{"group", w.group},
+                            {"operation", w.operation},
+                            {"from", to_ranges(w.from)},
+                            {"for", to_ranges(w.to)}});
+  if (!report.storage.empty())
+    out["storage"] = {{"call", report.storage}, {"hosts", report.storage_hosts}};
   out["rounds"] = Json::array();
-  for (const auto& r : report.rounds) out["rounds"].push_back({{"name", r.name}, {"time", r.time ? Json(iso_utc(*r.time)) : Json(nullptr)}, {"outliers", to_ranges(r.outliers)}, {"flagged", r.flagged}});
-  if (!report.degrader.empty()) out["degrader"] = {{"group", report.degrader}, {"flags", report.degrader_flags}};
+  for (const auto& r : report.rounds)
+    out["rounds"].push_back({{"name", r.name},
+                             {"time", r.time ? Json(iso_utc(*r.time)) : Json(nullptr)},
+                             {"outliers", to_ranges(r.outliers)},
+                             {"flagged", r.flagged}});
+  if (!report.degrader.empty())
+    out["degrader"] = {{"group", report.degrader}, {"flags", report.degrader_flags}};
   out["groups"] = Json::array();
   for (const auto& g : report.groups) {
     if (!printer.shown(g.role)) continue;
     Json frames = Json::array();
     const auto& stack = report.normal.stacks[g.stack];
-    for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) frames.push_back(report.normal.names[*frame]);
-    out["groups"].push_back({{"role", g.role}, {"processes", g.processes}, {"ranks", to_ranges(g.ranks)}, {"hosts", g.hosts}, {"dominant", g.dominant}, {"why", g.why}, {"stage", stage_json(g.stage)}, {"frames", std::move(frames)}});
+    for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame)
+      frames.push_back(report.normal.names[*frame]);
+    out["groups"].push_back({{"role", g.role},
+                             {"processes", g.processes},
+                             {"ranks", to_ranges(g.ranks)},
+                             {"hosts", g.hosts},
+                             {"dominant", g.dominant},
+                             {"why", g.why},
+                             {"stage", stage_json(g.stage)},
+                             {"frames", std::move(frames)}});
   }
   out["trees"] = Json::object();
   for (const auto& [role, tree] : report.trees) {
     if (!printer.shown(role)) continue;
     Json nodes = Json::array();
     for (std::uint32_t i = 1; i < tree.nodes().size(); ++i) {
-      Json node{{"depth", tree.nodes()[i].depth}, {"frame", report.normal.names[tree.nodes()[i].frame]}, {"processes", tree.processes(i)}, {"ranks", to_ranges(tree.ranks(i))}};
+      Json node{{"depth", tree.nodes()[i].depth},
+                {"frame", report.normal.names[tree.nodes()[i].frame]},
+                {"processes", tree.processes(i)},
+                {"ranks", to_ranges(tree.ranks(i))}};
       if (lacks) node["lacks"] = to_ranges(tree.lacking(i));
       nodes.push_back(std::move(node));
     }
@@ -219,35 +338,51 @@ std::string to_json(const StacksPrinter& printer, const StackReport& report, con
   out["findings"] = Json::array();
   for (const Finding& f : findings) {
     Json evidence = Json::array();
-    for (const Evidence& e : f.evidence) evidence.push_back({{"path", e.path}, {"line", e.line}, {"excerpt", e.excerpt}});
-    out["findings"].push_back({{"id", f.id}, {"outcome", name(f.outcome)}, {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}}, {"title", f.title}, {"confidence", f.confidence}, {"why", f.why}, {"evidence", std::move(evidence)}});
+    for (const Evidence& e : f.evidence)
+      evidence.push_back({{"path", e.path}, {"line", e.line}, {"excerpt", e.excerpt}});
+    out["findings"].push_back({{"id", f.id},
+                               {"outcome", name(f.outcome)},
+                               {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}},
+                               {"title", f.title},
+                               {"confidence", f.confidence},
+                               {"why", f.why},
+                               {"evidence", std::move(evidence)}});
   }
   out["notes"] = report.notes;
   return json_text(out) + "\n";
 }
 
 Result<Exit> run_stacks(const Arguments& arguments) {
-  if (arguments.positional().empty() && !arguments.has("db")) return usage_error("stacks needs a database or a bundle").hint("culprit stacks -d incident.db");
+  if (arguments.positional().empty() && !arguments.has("db"))
+    return usage_error("stacks needs a database or a bundle").hint("culprit stacks -d incident.db");
   const std::string format = arguments.has("json") ? "json" : arguments.get("format", "text");
-  if (format != "text" && format != "json" && format != "folded") return usage_error(fmt::format("--format takes text, json or folded, not '{}'", format));
+  if (format != "text" && format != "json" && format != "folded")
+    return usage_error(fmt::format("--format takes text, json or folded, not '{}'", format));
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(incident, open_incident(arguments, pack));
   auto& [db, resolved, incomplete] = incident;
   const auto& [facts, topology] = resolved;
   analyze::StackParams params;
   params.keep_lines = arguments.has("lines");
-  const auto report = analyze::aggregate_stacks(facts, topology, analyze::hang_known(facts, analyze::collect_signals(facts, pack)), params);
+  const auto report = analyze::aggregate_stacks(
+      facts, topology, analyze::hang_known(facts, analyze::collect_signals(facts, pack)), params);
   auto findings = analyze::stack_findings(report, facts, topology);
   CULPRIT_CHECK(db.save_findings(Analysis::stacks, findings));
   const StacksPrinter printer(arguments, report, findings);
-  if (const std::string role = arguments.get("role", "trainer"); role != "all" && !report.trees.empty() && !report.trees.contains(role) && arguments.has("role")) {
+  if (const std::string role = arguments.get("role", "trainer");
+      role != "all" && !report.trees.empty() && !report.trees.contains(role) &&
+      arguments.has("role")) {
     std::string roles;
     for (const auto& [one, tree] : report.trees) roles += (roles.empty() ? "" : ", ") + one;
-    return usage_error(fmt::format("there is no process of role '{}'", role)).hint("there are: " + roles);
+    return usage_error(fmt::format("there is no process of role '{}'", role))
+        .hint("there are: " + roles);
   }
-  if (format == "json") print(mark_incomplete(to_json(printer, report, findings, arguments.has("lacks")), incomplete));
-  else if (report.processes.empty()) remark(arguments, "there are no stacks of processes in it");
-  else print(format == "folded" ? printer.folded() : printer.text());
+  if (format == "json")
+    print(mark_incomplete(to_json(printer, report, findings, arguments.has("lacks")), incomplete));
+  else if (report.processes.empty())
+    remark(arguments, "there are no stacks of processes in it");
+  else
+    print(format == "folded" ? printer.folded() : printer.text());
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
@@ -259,18 +394,31 @@ constexpr OptionSpec kStacksOptions[] = {
     {"format", "FORMAT", "text, json or folded"},
     {"json", nullptr, "the same as --format json"},
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
-    kReadOptions[0], kReadOptions[1], kReadOptions[2], kReadOptions[3], kReadOptions[4], kReadOptions[5], kReadOptions[6], kReadOptions[7], kReadOptions[8],
+    kReadOptions[0],
+    kReadOptions[1],
+    kReadOptions[2],
+    kReadOptions[3],
+    kReadOptions[4],
+    kReadOptions[5],
+    kReadOptions[6],
+    kReadOptions[7],
+    kReadOptions[8],
 };
 
 }  // namespace
 
 extern const Command kStacks;
-constinit const Command kStacks{"stacks", "who stands where: stacks in groups, a tree, and who waits for whom", "stacks [BUNDLE...] -d FILE [options]",
-                                "  culprit stacks -d incident.db\n"
-                                "  culprit stacks dumps/ --lacks\n"
-                                "  culprit stacks -d incident.db --format folded | flamegraph.pl > stacks.svg\n\n"
-                                "  Equal stacks make a group; the exceptions, the parallel groups that cover them and the rank that\n"
-                                "  the others wait for come first. One snapshot alone shows no hang.\n",
-                                kStacksOptions, run_stacks};
+constinit const Command kStacks{
+    "stacks",
+    "who stands where: stacks in groups, a tree, and who waits for whom",
+    "stacks [BUNDLE...] -d FILE [options]",
+    "  culprit stacks -d incident.db\n"
+    "  culprit stacks dumps/ --lacks\n"
+    "  culprit stacks -d incident.db --format folded | flamegraph.pl > stacks.svg\n\n"
+    "  Equal stacks make a group; the exceptions, the parallel groups that cover them and the rank "
+    "that\n"
+    "  the others wait for come first. One snapshot alone shows no hang.\n",
+    kStacksOptions,
+    run_stacks};
 
 }  // namespace culprit::cli

@@ -8,7 +8,8 @@
 
 namespace culprit::cli {
 
-// The table of a file; "-" is standard input. What could not be read is remarked, the first lines one by one.
+// The table of a file; "-" is standard input. What could not be read is remarked, the first lines
+// one by one.
 Result<ingest::BareTable> read_table_file(const Arguments& arguments, const std::string& path);
 
 }  // namespace culprit::cli

@@ -46,14 +46,27 @@ void ingest_log(benchmark::State& state) {
   std::size_t events = 0;
   for (auto _ : state) {
     auto db = store::Database::open("", store::Access::create);
-    if (!db || !db->begin_ingest()) { state.SkipWithError("no database"); return; }
+    if (!db || !db->begin_ingest()) {
+      state.SkipWithError("no database");
+      return;
+    }
     const auto summary = ingest::ingest({{log.path, ""}}, pack, db->sink(), options);
-    if (!summary || !db->finish_ingest()) { state.SkipWithError("ingest failed"); return; }
+    if (!summary || !db->finish_ingest()) {
+      state.SkipWithError("ingest failed");
+      return;
+    }
     state.PauseTiming();
     const auto members = db->members();
-    if (members.size() != 1 || members[0].lines != log.lines || members[0].used + members[0].skipped + members[0].rejected != log.lines) { state.SkipWithError("the ledger is wrong"); return; }
+    if (members.size() != 1 || members[0].lines != log.lines ||
+        members[0].used + members[0].skipped + members[0].rejected != log.lines) {
+      state.SkipWithError("the ledger is wrong");
+      return;
+    }
     events = db->events().size();
-    if (events == 0 || (events_before != 0 && events != events_before)) { state.SkipWithError("the events depend on the threads"); return; }
+    if (events == 0 || (events_before != 0 && events != events_before)) {
+      state.SkipWithError("the events depend on the threads");
+      return;
+    }
     events_before = events;
     state.ResumeTiming();
   }

@@ -1,5 +1,6 @@
-// How fast metric exports become packed series: ten million samples of each format through its reader, one thread, into a
-// sink that counts. The texts are a node with 8 GPUs, as dcgm-exporter, Prometheus and nvidia-smi print them.
+// How fast metric exports become packed series: ten million samples of each format through its
+// reader, one thread, into a sink that counts. The texts are a node with 8 GPUs, as dcgm-exporter,
+// Prometheus and nvidia-smi print them.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -39,22 +40,38 @@ Text prometheus_text() {
   for (int scrape = 0; out.bytes.size() < (48u << 20); ++scrape) {
     out.bytes += fmt::format("# {}\n", 1'732'190'000 + scrape * 15);
     for (int metric = 0; metric < 25; ++metric) {
-      out.bytes += fmt::format("# HELP DCGM_FI_DEV_METRIC_{0} What the metric says (in units).\n# TYPE DCGM_FI_DEV_METRIC_{0} gauge\n", metric);
+      out.bytes += fmt::format(
+          "# HELP DCGM_FI_DEV_METRIC_{0} What the metric says (in units).\n# TYPE "
+          "DCGM_FI_DEV_METRIC_{0} gauge\n",
+          metric);
       for (int gpu = 0; gpu < kGpus; ++gpu, ++out.samples)
-        out.bytes += fmt::format("DCGM_FI_DEV_METRIC_{}{{gpu=\"{}\",UUID=\"GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e5{}\",pci_bus_id=\"00000000:{}B:00.0\",device=\"nvidia{}\",modelName=\"NVIDIA H100 80GB HBM3\",Hostname=\"node-017\",container=\"train\",namespace=\"ml\","
-                                 "pod=\"llm-worker-17\"}} {}\n", metric, gpu, gpu, gpu, gpu, metric % 3 == 0 ? fmt::format("{}.{:03}", noise(590, 40), noise(0, 1000)) : std::to_string(noise(1900, 90)));
+        out.bytes += fmt::format(
+            "DCGM_FI_DEV_METRIC_{}{{gpu=\"{}\",UUID=\"GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e5{}\","
+            "pci_bus_id=\"00000000:{}B:00.0\",device=\"nvidia{}\",modelName=\"NVIDIA H100 80GB "
+            "HBM3\",Hostname=\"node-017\",container=\"train\",namespace=\"ml\","
+            "pod=\"llm-worker-17\"}} {}\n",
+            metric, gpu, gpu, gpu, gpu,
+            metric % 3 == 0 ? fmt::format("{}.{:03}", noise(590, 40), noise(0, 1000))
+                            : std::to_string(noise(1900, 90)));
     }
   }
   return out;
 }
 
 Text smi_csv() {
-  Text out{"timestamp, index, utilization.gpu [%], utilization.memory [%], temperature.gpu, power.draw [W], clocks.current.sm [MHz], memory.used [MiB], pstate, clocks_event_reasons.active\n", 0};
+  Text out{
+      "timestamp, index, utilization.gpu [%], utilization.memory [%], temperature.gpu, power.draw "
+      "[W], clocks.current.sm [MHz], memory.used [MiB], pstate, clocks_event_reasons.active\n",
+      0};
   Noise noise;
   for (int second = 0; out.bytes.size() < (48u << 20); second = (second + 1) % 86'400)
     for (int gpu = 0; gpu < kGpus; ++gpu, out.samples += 8)
-      out.bytes += fmt::format("2024/09/08 {:02}:{:02}:{:02}.00{}, {}, {} %, {} %, {}, {}.{:02} W, {} MHz, {} MiB, P0, 0x000000000000000{}\n", second / 3600, second / 60 % 60, second % 60, gpu, gpu, noise(60, 40), noise(20, 30), noise(50, 20), noise(590, 90), noise(0, 100),
-                               noise(1700, 280), noise(70'000, 9'000), noise(0, 4));
+      out.bytes += fmt::format(
+          "2024/09/08 {:02}:{:02}:{:02}.00{}, {}, {} %, {} %, {}, {}.{:02} W, {} MHz, {} MiB, P0, "
+          "0x000000000000000{}\n",
+          second / 3600, second / 60 % 60, second % 60, gpu, gpu, noise(60, 40), noise(20, 30),
+          noise(50, 20), noise(590, 90), noise(0, 100), noise(1700, 280), noise(70'000, 9'000),
+          noise(0, 4));
   return out;
 }
 
@@ -62,8 +79,12 @@ Text api_matrix() {
   Text out{R"({"status":"success","data":{"resultType":"matrix","result":[)", 0};
   Noise noise;
   for (int series = 0; out.bytes.size() < (48u << 20); ++series) {
-    out.bytes += fmt::format(R"({}{{"metric":{{"__name__":"DCGM_FI_DEV_POWER_USAGE","Hostname":"node-{}","gpu":"{}","modelName":"H100"}},"values":[)", series == 0 ? "" : ",", series / 8, series % 8);
-    for (int i = 0; i < 5'760; ++i, ++out.samples) out.bytes += fmt::format("{}[{}.542,\"{}.{}\"]", i == 0 ? "" : ",", 1'732'190'000 + i * 15, noise(590, 90), noise(0, 10));
+    out.bytes += fmt::format(
+        R"({}{{"metric":{{"__name__":"DCGM_FI_DEV_POWER_USAGE","Hostname":"node-{}","gpu":"{}","modelName":"H100"}},"values":[)",
+        series == 0 ? "" : ",", series / 8, series % 8);
+    for (int i = 0; i < 5'760; ++i, ++out.samples)
+      out.bytes += fmt::format("{}[{}.542,\"{}.{}\"]", i == 0 ? "" : ",", 1'732'190'000 + i * 15,
+                               noise(590, 90), noise(0, 10));
     out.bytes += "]}";
   }
   out.bytes += "]}}";
@@ -85,11 +106,13 @@ const rules::RulePack& pack() {
   return the;
 }
 
-void finish(benchmark::State& state, const Counting& sink, std::int64_t samples, std::int64_t bytes) {
+void finish(benchmark::State& state, const Counting& sink, std::int64_t samples,
+            std::int64_t bytes) {
   if (sink.samples != samples || sink.rejects != 0) state.SkipWithError("the answer is wrong");
   state.SetBytesProcessed(bytes * state.iterations());
   state.SetItemsProcessed(samples * state.iterations());
-  state.counters["packed B/sample"] = static_cast<double>(sink.packed) / static_cast<double>(sink.samples);
+  state.counters["packed B/sample"] =
+      static_cast<double>(sink.packed) / static_cast<double>(sink.samples);
 }
 
 void records(benchmark::State& state, const Text& text, const char* path) {
@@ -100,9 +123,11 @@ void records(benchmark::State& state, const Text& text, const char* path) {
   Counting sink;
   for (auto _ : state) {
     sink = {};
-    ingest::RecordTextReader reader(detected.records->make(head), ingest::Reading{sink, pack(), "data", {}, {}, path}, 1);
+    ingest::RecordTextReader reader(detected.records->make(head),
+                                    ingest::Reading{sink, pack(), "data", {}, {}, path}, 1);
     for (std::int64_t i = 0; i < rounds; ++i)
-      for (std::size_t at = 0; at < text.bytes.size(); at += 1u << 20) reader.block(std::string_view(text.bytes).substr(at, 1u << 20));
+      for (std::size_t at = 0; at < text.bytes.size(); at += 1u << 20)
+        reader.block(std::string_view(text.bytes).substr(at, 1u << 20));
     reader.finish();
   }
   finish(state, sink, text.samples * rounds, static_cast<std::int64_t>(text.bytes.size()) * rounds);
@@ -113,7 +138,8 @@ void SmiCsv(benchmark::State& state) { records(state, smi_csv(), "smi.csv"); }
 
 void PrometheusMatrix(benchmark::State& state) {
   const Text text = api_matrix();
-  const ingest::Detected detected = ingest::detect({"range.json", std::string_view(text.bytes).substr(0, 65'536), false});
+  const ingest::Detected detected =
+      ingest::detect({"range.json", std::string_view(text.bytes).substr(0, 65'536), false});
   if (detected.document == nullptr) return state.SkipWithError("not recognised");
   const std::int64_t rounds = (kSamples + text.samples - 1) / text.samples;
   Counting sink;
@@ -124,7 +150,8 @@ void PrometheusMatrix(benchmark::State& state) {
       member.id = 1;
       member.path = "range.json";
       ingest::Reading reading{sink, pack(), "", {}, {}, member.path};
-      if (!detected.document->read(text.bytes, member, reading).empty()) state.SkipWithError("not read");
+      if (!detected.document->read(text.bytes, member, reading).empty())
+        state.SkipWithError("not read");
       for (const auto& kept : reading.kept) kept->finish(reading);
     }
   }

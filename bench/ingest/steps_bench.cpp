@@ -1,4 +1,5 @@
-// How fast step metrics become packed series, read from memory: JSON lines of one rank, and a wide CSV.
+// How fast step metrics become packed series, read from memory: JSON lines of one rank, and a wide
+// CSV.
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,9 @@ struct Counting final : NullSink {
   SeriesId many = 0;
   std::int64_t samples = 0, steps = 0, bytes = 0;
   SeriesId series(const SeriesRow&) override { return ++many; }
-  void put(const ChunkRow& row) override { samples += row.samples, bytes += static_cast<std::int64_t>(row.data.size()); }
+  void put(const ChunkRow& row) override {
+    samples += row.samples, bytes += static_cast<std::int64_t>(row.data.size());
+  }
   void put(const ProgressRow&) override { ++steps; }
 };
 
@@ -26,17 +29,26 @@ const rules::RulePack& pack() {
   return the;
 }
 
-void read_records(benchmark::State& state, const char* path, const std::string& text, std::int64_t samples) {
+void read_records(benchmark::State& state, const char* path, const std::string& text,
+                  std::int64_t samples) {
   const ingest::Head head{path, std::string_view(text).substr(0, 64 << 10), false};
   const auto found = ingest::detect(head);
-  if (found.records == nullptr) { state.SkipWithError("not recognised"); return; }
+  if (found.records == nullptr) {
+    state.SkipWithError("not recognised");
+    return;
+  }
   double packed = 0;
   for (auto _ : state) {
     Counting sink;
-    ingest::RecordTextReader reader(found.records->make(head), ingest::Reading{sink, pack(), "data", "", "", path}, 1);
-    for (std::size_t at = 0; at < text.size(); at += 1 << 20) reader.block(std::string_view(text).substr(at, 1 << 20));
+    ingest::RecordTextReader reader(found.records->make(head),
+                                    ingest::Reading{sink, pack(), "data", "", "", path}, 1);
+    for (std::size_t at = 0; at < text.size(); at += 1 << 20)
+      reader.block(std::string_view(text).substr(at, 1 << 20));
     reader.finish();
-    if (sink.samples != samples || reader.rejected() != 0) { state.SkipWithError("samples are missing"); return; }
+    if (sink.samples != samples || reader.rejected() != 0) {
+      state.SkipWithError("samples are missing");
+      return;
+    }
     packed = static_cast<double>(sink.bytes) / static_cast<double>(sink.samples);
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
@@ -56,9 +68,15 @@ void jsonl(benchmark::State& state) {
     std::string out;
     std::uint64_t seed = 1;
     for (int i = 1; i <= 100'000; ++i)
-      out += fmt::format("{{\"ts\": {}.{:06}, \"rank\": 6, \"iteration\": {}, \"iter_ms\": {}.{:03}, \"data_ms\": {}.{:03}, \"compute_ms\": 2{}.{:03}, \"fwd_bwd_ms\": 2{}.{:03}, \"grad_sync_ms\": 3{}.{:03}, \"loss\": 0.41{:015}, \"grad_norm\": 0.19{:015}}}\n",
-                         1795232510 + i / 10, noise(seed) % 1'000'000, i, 75 + noise(seed) % 50, noise(seed) % 1000, noise(seed) % 13, noise(seed) % 1000, noise(seed) % 10, noise(seed) % 1000, noise(seed) % 10, noise(seed) % 1000,
-                         noise(seed) % 10, noise(seed) % 1000, noise(seed) % 1'000'000'000'000'000, noise(seed) % 1'000'000'000'000'000);
+      out += fmt::format(
+          "{{\"ts\": {}.{:06}, \"rank\": 6, \"iteration\": {}, \"iter_ms\": {}.{:03}, \"data_ms\": "
+          "{}.{:03}, \"compute_ms\": 2{}.{:03}, \"fwd_bwd_ms\": 2{}.{:03}, \"grad_sync_ms\": "
+          "3{}.{:03}, \"loss\": 0.41{:015}, \"grad_norm\": 0.19{:015}}}\n",
+          1795232510 + i / 10, noise(seed) % 1'000'000, i, 75 + noise(seed) % 50,
+          noise(seed) % 1000, noise(seed) % 13, noise(seed) % 1000, noise(seed) % 10,
+          noise(seed) % 1000, noise(seed) % 10, noise(seed) % 1000, noise(seed) % 10,
+          noise(seed) % 1000, noise(seed) % 1'000'000'000'000'000,
+          noise(seed) % 1'000'000'000'000'000);
     return out;
   }();
   read_records(state, "metrics/rank_6.jsonl", text, 700'000);
@@ -72,7 +90,8 @@ void csv(benchmark::State& state) {
     std::uint64_t seed = 1;
     for (int i = 1; i <= 50'000; ++i) {
       out += fmt::format("{},{}.{:03}", i, 1795232510 + i, i % 1000);
-      for (int c = 0; c < 16; ++c) out += fmt::format(",{}.{}", noise(seed) % 100, noise(seed) % 10);
+      for (int c = 0; c < 16; ++c)
+        out += fmt::format(",{}.{}", noise(seed) % 100, noise(seed) % 10);
       out += '\n';
     }
     return out;

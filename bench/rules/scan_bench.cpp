@@ -1,4 +1,5 @@
-// How fast a log is searched for the pack's words, and scanned with the pack's rules; on one core, from memory.
+// How fast a log is searched for the pack's words, and scanned with the pack's rules; on one core,
+// from memory.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -31,7 +32,8 @@ const std::vector<std::string_view>& blocks() {
     std::vector<std::string_view> out;
     std::string_view rest = log;
     while (!rest.empty()) {
-      const std::size_t end = rest.size() <= (1 << 20) ? rest.size() : rest.rfind('\n', 1 << 20) + 1;
+      const std::size_t end =
+          rest.size() <= (1 << 20) ? rest.size() : rest.rfind('\n', 1 << 20) + 1;
       out.push_back(rest.substr(0, end));
       rest.remove_prefix(end);
     }
@@ -61,8 +63,11 @@ void search_only(benchmark::State& state) {
   const std::string folded = rules::fold(blocks().front());
   std::size_t expected = 0;
   for (const std::string& word : search.words())
-    for (std::size_t at = folded.find(word); at != std::string::npos; at = folded.find(word, at + 1)) ++expected;
-  if (hits.size() != expected || expected == 0) state.SkipWithError("the search finds something else than std::string::find");
+    for (std::size_t at = folded.find(word); at != std::string::npos;
+         at = folded.find(word, at + 1))
+      ++expected;
+  if (hits.size() != expected || expected == 0)
+    state.SkipWithError("the search finds something else than std::string::find");
   state.counters["hits"] = static_cast<double>(hits.size());
 }
 
@@ -75,16 +80,21 @@ void scan_with_rules(benchmark::State& state) {
     for (const auto block : blocks()) {
       const auto scan = scanner.scan(block, "", {}, true);
       newlines += scan.newlines;
-      for (const auto& c : scan.candidates) matches += c.judged != nullptr && c.judged->match && c.judged->match->role != rules::Match{}.role;
+      for (const auto& c : scan.candidates)
+        matches +=
+            c.judged != nullptr && c.judged->match && c.judged->match->role != rules::Match{}.role;
     }
   }
   state.SetBytesProcessed(state.iterations() * bytes());
   std::uint64_t lines = 0;
-  std::size_t errors = 0;   // generate_log writes one of these in 10,000 lines
+  std::size_t errors = 0;  // generate_log writes one of these in 10,000 lines
   for (const auto block : blocks()) {
     lines += static_cast<std::uint64_t>(std::count(block.begin(), block.end(), '\n'));
-    for (const std::string_view sign : {"torch.OutOfMemoryError", "NVRM: Xid", "Watchdog caught", "NCCL WARN", "an illegal memory access", "srun: error"})
-      for (std::size_t at = block.find(sign); at != std::string_view::npos; at = block.find(sign, at + 1)) ++errors;
+    for (const std::string_view sign : {"torch.OutOfMemoryError", "NVRM: Xid", "Watchdog caught",
+                                        "NCCL WARN", "an illegal memory access", "srun: error"})
+      for (std::size_t at = block.find(sign); at != std::string_view::npos;
+           at = block.find(sign, at + 1))
+        ++errors;
   }
   if (newlines != lines) state.SkipWithError("it counts the lines wrong");
   if (matches < errors || errors == 0) state.SkipWithError("it misses errors");

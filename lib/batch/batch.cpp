@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 
 // Less than this and a usual bundle would not fit.
 constexpr std::uint64_t kLeastShare = 192ULL << 20;
-constexpr std::uint64_t kParent = 64ULL << 20;   // what this process itself takes
-constexpr std::uint64_t kStack = 8ULL << 20;     // of each thread, counted as data
+constexpr std::uint64_t kParent = 64ULL << 20;  // what this process itself takes
+constexpr std::uint64_t kStack = 8ULL << 20;    // of each thread, counted as data
 
 struct Lock {
   int fd = -1;
@@ -263,7 +263,7 @@ class Batch {
     std::erase_if(record.incidents,
                   [&](const FleetIncident& i) { return sources.count(i.source) > 0; });
     FleetRecord more;
-    for (auto it = entries.rbegin(); it != entries.rend(); ++it)   // of copies the first name stays
+    for (auto it = entries.rbegin(); it != entries.rend(); ++it)  // of copies the first name stays
       if (it->done()) {
         more.incidents.push_back(*it->incident);
         if (!beside)
@@ -285,7 +285,7 @@ class Batch {
   std::optional<Error> failure_;
 };
 
-}   // namespace
+}  // namespace
 
 Result<Outcomes> run(const Inputs& inputs, const Work& work, const Options& options,
                      const std::function<void(const Progress&)>& progress) {
@@ -298,4 +298,4 @@ std::vector<std::pair<std::string, std::string>> names_taken(const fs::path& out
   return names;
 }
 
-}   // namespace culprit::batch
+}  // namespace culprit::batch

@@ -21,7 +21,7 @@ std::string text(const json& object, const char* key) {
   return it != object.end() && it->is_string() ? it->get<std::string>() : "";
 }
 
-}   // namespace
+}  // namespace
 
 std::string to_json(const Entry& e) {
   const ordered_json out{
@@ -106,4 +106,4 @@ Result<std::string> read_file(const fs::path& path, std::size_t most) {
   return out;
 }
 
-}   // namespace culprit::batch
+}  // namespace culprit::batch

@@ -14,12 +14,12 @@ namespace culprit::batch {
 
 struct Entry {
   std::string name, source;
-  std::string fingerprint;           // of the bundle when it was read
-  std::string setup;                 // digest of program, rules and options
-  std::string status;                // done; unreadable, crashed, timeout, memory: see reason
-  std::string reason, where, help;   // of a bundle without a verdict, or not read whole
-  std::string gate;                  // the most severe --fail-on level that trips; none
-  std::uint64_t problems = 0;        // things of the bundle that could not be read
+  std::string fingerprint;          // of the bundle when it was read
+  std::string setup;                // digest of program, rules and options
+  std::string status;               // done; unreadable, crashed, timeout, memory: see reason
+  std::string reason, where, help;  // of a bundle without a verdict, or not read whole
+  std::string gate;                 // the most severe --fail-on level that trips; none
+  std::uint64_t problems = 0;       // things of the bundle that could not be read
   std::optional<FleetIncident> incident;
 
   bool done() const { return status == "done" && incident.has_value(); }
@@ -35,4 +35,4 @@ std::vector<Entry> read_entries(const std::filesystem::path& folder);
 Result<> write_file(const std::filesystem::path& path, const std::string& text);
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t most);
 
-}   // namespace culprit::batch
+}  // namespace culprit::batch

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 std::string hex(XXH128_hash_t h) { return fmt::format("{:016x}{:016x}", h.high64, h.low64); }
 
-}   // namespace
+}  // namespace
 
 std::string digest(std::string_view bytes) { return hex(XXH3_128bits(bytes.data(), bytes.size())); }
 
@@ -74,4 +74,4 @@ Fingerprint fingerprint(const std::string& path, bool contents) {
   return out;
 }
 
-}   // namespace culprit::batch
+}  // namespace culprit::batch

@@ -14,7 +14,7 @@ std::string digest_of_file(const std::string& path);
 
 struct Fingerprint {
   std::string digest;
-  std::uint64_t bytes = 0;   // of all files, as they lie there
+  std::uint64_t bytes = 0;  // of all files, as they lie there
 };
 
 // Of all files below: path, size and time of the last change; with `contents` their bytes in place
@@ -22,4 +22,4 @@ struct Fingerprint {
 // read has one, too.
 Fingerprint fingerprint(const std::string& path, bool contents);
 
-}   // namespace culprit::batch
+}  // namespace culprit::batch

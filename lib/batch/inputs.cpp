@@ -49,7 +49,7 @@ std::string absolute(const std::string& path) {
 }
 
 struct Folder {
-  std::vector<std::string> bundles, files;   // names, sorted
+  std::vector<std::string> bundles, files;  // names, sorted
   std::size_t with_manifest = 0;
   bool manifest = false;
 };
@@ -207,7 +207,7 @@ std::string name_of(const std::string& source, int parts) {
 
 void give_names(std::vector<Bundle>& bundles,
                 const std::vector<std::pair<std::string, std::string>>& taken) {
-  std::map<std::string, std::string> owner, earlier;   // name -> source, source -> name
+  std::map<std::string, std::string> owner, earlier;  // name -> source, source -> name
   for (const auto& [source, name] : taken) {
     owner[name] = source;
     earlier[source] = name;
@@ -231,7 +231,7 @@ void give_names(std::vector<Bundle>& bundles,
     if (b.name.empty()) b.name = name_of(b.source, 1) + "-" + digest(b.source).substr(0, 12);
 }
 
-}   // namespace
+}  // namespace
 
 std::string plain_name(const std::string& path) {
   std::string name = fs::path(path).filename().string();
@@ -276,4 +276,4 @@ Result<Inputs> find_bundles(std::span<const std::string> words, std::span<const 
   return Inputs{std::move(finder.bundles), std::move(finder.left_out)};
 }
 
-}   // namespace culprit::batch
+}  // namespace culprit::batch

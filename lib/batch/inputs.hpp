@@ -11,14 +11,14 @@
 namespace culprit::batch {
 
 struct Bundle {
-  std::string path;     // as given, or the folder's entry
-  std::string source;   // absolute: what tells it from other bundles
-  std::string name;     // of its folder in the results; unique
+  std::string path;    // as given, or the folder's entry
+  std::string source;  // absolute: what tells it from other bundles
+  std::string name;    // of its folder in the results; unique
 };
 
 struct Inputs {
-  std::vector<Bundle> bundles;         // by name
-  std::vector<std::string> left_out;   // files beside bundles that are not bundles themselves
+  std::vector<Bundle> bundles;        // by name
+  std::vector<std::string> left_out;  // files beside bundles that are not bundles themselves
 };
 
 // words: what the user typed.
@@ -38,4 +38,4 @@ Result<Inputs> find_bundles(std::span<const std::string> words, std::span<const 
 // archive's ending is left out.
 std::string plain_name(const std::string& path);
 
-}   // namespace culprit::batch
+}  // namespace culprit::batch

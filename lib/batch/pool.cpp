@@ -25,14 +25,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kTickMs = 200;
-constexpr int kPatienceMs = 3000;   // for a child that was asked to stop
+constexpr int kPatienceMs = 3000;  // for a child that was asked to stop
 constexpr std::size_t kMostSaid = 2000;
 
 struct Child {
   std::size_t task = 0;
   pid_t pid = -1;
-  int alive = -1;   // read end of a pipe: closed when the child is gone
-  int said = -1;    // its standard error, a file in memory
+  int alive = -1;  // read end of a pipe: closed when the child is gone
+  int said = -1;   // its standard error, a file in memory
   Clock::time_point begin;
   bool timed_out = false;
 };
@@ -53,7 +53,7 @@ constexpr bool kBounded = true;
                            const std::function<int(std::size_t)>& work) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(0);
-  setpgid(0, 0);   // Ctrl-C is for the parent, which stops its children itself
+  setpgid(0, 0);  // Ctrl-C is for the parent, which stops its children itself
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
   sigset_t none;
@@ -75,9 +75,7 @@ constexpr bool kBounded = true;
   int status = 70;
   try {
     status = work(self.task);
-  } catch (const std::bad_alloc&) {
-    status = kOutOfMemory;
-  } catch (const std::exception& error) {
+  } catch (const std::bad_alloc&) { status = kOutOfMemory; } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
   }
   _exit(status);
@@ -115,8 +113,7 @@ Outcome reap(Child& child) {
   out.timed_out = child.timed_out;
   int status = 0;
   rusage used{};
-  while (wait4(child.pid, &status, 0, &used) < 0 && errno == EINTR) {
-  }
+  while (wait4(child.pid, &status, 0, &used) < 0 && errno == EINTR) {}
   out.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   out.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   out.peak = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
@@ -160,7 +157,7 @@ std::uint64_t number_in(const std::string& path, const std::string& key) {
   return 0;
 }
 
-}   // namespace
+}  // namespace
 
 bool run_pool(std::span<const std::size_t> tasks, const PoolOptions& options,
               const std::function<int(std::size_t task)>& work, const PoolEvents& events) {
@@ -172,7 +169,7 @@ bool run_pool(std::span<const std::size_t> tasks, const PoolOptions& options,
   while (next < tasks.size() || !children.empty()) {
     while (!interrupted() && next < tasks.size() && children.size() < jobs) {
       Child child = start(tasks[next], options, work);
-      if (child.pid < 0) {   // too many processes: with one of ours gone there is room again
+      if (child.pid < 0) {  // too many processes: with one of ours gone there is room again
         if (child.alive >= 0) close(child.alive);
         if (child.said >= 0) close(child.said);
         if (!children.empty()) break;
@@ -213,4 +210,4 @@ std::uint64_t free_memory() {
   return out;
 }
 
-}   // namespace culprit::batch
+}  // namespace culprit::batch

@@ -13,18 +13,18 @@ namespace culprit::batch {
 
 struct PoolOptions {
   std::size_t jobs = 1;
-  std::uint64_t memory = 0;   // bytes of data a child may have; 0 = no bound
-  double timeout_s = 0;       // of one child; 0 = none
+  std::uint64_t memory = 0;  // bytes of data a child may have; 0 = no bound
+  double timeout_s = 0;      // of one child; 0 = none
   const std::atomic<bool>* interrupted = nullptr;
 };
 
 struct Outcome {
   std::size_t task = 0;
-  int status = 0;   // what the child returned; -1 when a signal ended it
+  int status = 0;  // what the child returned; -1 when a signal ended it
   int signal = 0;
   bool timed_out = false;
-  std::uint64_t peak = 0;   // bytes of memory, at most
-  std::string said;         // the end of what it wrote to standard error
+  std::uint64_t peak = 0;  // bytes of memory, at most
+  std::string said;        // the end of what it wrote to standard error
 };
 
 // What a child returns that ran out of memory where it could still say so.
@@ -33,7 +33,7 @@ inline constexpr int kOutOfMemory = 71;
 struct PoolEvents {
   std::function<void(std::size_t task)> started = [](std::size_t) {};
   std::function<void(const Outcome&)> ended = [](const Outcome&) {};
-  std::function<void()> tick = [] {};   // a few times a second
+  std::function<void()> tick = [] {};  // a few times a second
 };
 
 // Runs `work` for each task, in their order, each in a child of its own. To be called while this
@@ -45,4 +45,4 @@ bool run_pool(std::span<const std::size_t> tasks, const PoolOptions& options,
 // Memory that this machine, or the control group it is confined to, has left.
 std::uint64_t free_memory();
 
-}   // namespace culprit::batch
+}  // namespace culprit::batch

@@ -66,13 +66,13 @@ ordered_json row_of(const Entry& e, const std::map<std::string, std::string>& fi
   return row;
 }
 
-}   // namespace
+}  // namespace
 
 std::string summary_document(const std::vector<Entry>& entries,
                              const std::vector<std::string>& left_out) {
-  std::map<std::string, std::string> first;   // digest -> name of the first with it
+  std::map<std::string, std::string> first;  // digest -> name of the first with it
   std::map<std::string, std::int64_t> actions, statuses;
-  std::map<std::string, std::set<std::string>> named;   // host -> bundles whose verdict acts on it
+  std::map<std::string, std::set<std::string>> named;  // host -> bundles whose verdict acts on it
   for (const Entry& e : entries) {
     ++statuses[e.status];
     if (!e.incident) continue;
@@ -147,4 +147,4 @@ std::string summary_csv(const std::string& document) {
   return out;
 }
 
-}   // namespace culprit::batch
+}  // namespace culprit::batch

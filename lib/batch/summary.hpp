@@ -19,4 +19,4 @@ std::string summary_csv(const std::string& document);
 // A cell of CSV (RFC 4180). What a spreadsheet would take for a formula gets an apostrophe.
 std::string csv_cell(const std::string& text);
 
-}   // namespace culprit::batch
+}  // namespace culprit::batch

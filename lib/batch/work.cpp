@@ -20,10 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // What machines may have in common when they fail.
-constexpr std::string_view kShared[] = {"driver_version", "cuda_version", "kernel_version",
-                                        "os_release",     "nccl_version", "gpu.product",
-                                        "gpu.vbios",      "gpu.serial",   "nic.firmware",
-                                        "nic.type",       "bios_version"};
+constexpr std::string_view kShared[] = {
+    "driver_version", "cuda_version", "kernel_version", "os_release", "nccl_version", "gpu.product",
+    "gpu.vbios",      "gpu.serial",   "nic.firmware",   "nic.type",   "bios_version"};
 constexpr Severity kLevels[] = {Severity::critical, Severity::distributed, Severity::warning,
                                 Severity::info};
 
@@ -31,7 +30,7 @@ struct Diagnosis {
   diagnose::Conclusion conclusion;
   FleetIncident incident;
   std::uint64_t problems = 0;
-  ProblemRow first_loss;      // the first problem by which input was lost; "" when none was
+  ProblemRow first_loss;  // the first problem by which input was lost; "" when none was
 };
 
 std::map<std::string, std::string> components_of(const analyze::Facts& facts,
@@ -52,16 +51,14 @@ std::vector<FleetAttribute> attributes_of(const diagnose::Resolved& incident) {
   for (const analyze::Switch& s : incident.topology.switches)
     for (const std::string& host : s.hosts)
       if (s.level == 0) out.push_back({host, "", "switch", s.name});
-  const auto settings =
-      analyze::compare_settings(incident.facts, rules::DriftRules::built_in());
+  const auto settings = analyze::compare_settings(incident.facts, rules::DriftRules::built_in());
   for (const analyze::DriftItem& item : settings.items) {
     if (std::find(std::begin(kShared), std::end(kShared), item.name) == std::end(kShared)) continue;
     for (const analyze::DriftValue& value : item.values)
       for (const std::string& host : value.hosts) out.push_back({host, "", item.name, value.value});
   }
   const auto key = [](const FleetAttribute& a) { return std::tie(a.host, a.name, a.value); };
-  std::sort(out.begin(), out.end(),
-            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  std::sort(out.begin(), out.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   out.erase(std::unique(out.begin(), out.end(),
                         [&](const auto& a, const auto& b) { return key(a) == key(b); }),
             out.end());
@@ -76,14 +73,16 @@ Result<Diagnosis> diagnosed(const Bundle& bundle, const Work& work, const std::s
   CULPRIT_TRY(incident, diagnose::resolve(db, true));
   diagnose::Pictures pictures;
   CULPRIT_TRY(findings, diagnose::analyse(db, incident, *work.pack, &pictures));
-  CULPRIT_TRY(conclusion, diagnose::conclude(db, incident, std::move(findings), {}, std::move(pictures)));
+  CULPRIT_TRY(conclusion,
+              diagnose::conclude(db, incident, std::move(findings), {}, std::move(pictures)));
   const auto components = components_of(incident.facts, *work.pack);
   const auto component = [&](const std::string& event_class) {
     const auto it = components.find(event_class);
     return it == components.end() ? std::string() : it->second;
   };
   const auto& manifest = incident.facts.manifest;
-  // Without the manifest's word the job's start is the first line that may be its own, and that may be the boot of a machine.
+  // Without the manifest's word the job's start is the first line that may be its own, and that may
+  // be the boot of a machine.
   const bool known = incident.facts.start_is_known;
   const auto job_start = known ? incident.facts.job_start : std::nullopt;
   const auto document = nlohmann::json::parse(conclusion.document, nullptr, false);
@@ -97,12 +96,13 @@ Result<Diagnosis> diagnosed(const Bundle& bundle, const Work& work, const std::s
     out.incident.job = manifest->job;
     out.incident.job_id = manifest->job_id;
   }
-  if (!known) std::erase_if(out.incident.time, [](const FleetTime& t) { return t.part == "start-up"; });
+  if (!known)
+    std::erase_if(out.incident.time, [](const FleetTime& t) { return t.part == "start-up"; });
   out.incident.attributes = attributes_of(incident);
   return out;
 }
 
-}   // namespace
+}  // namespace
 
 Result<Entry> diagnose_bundle(const Bundle& bundle, const Work& work, const fs::path& folder) {
   Entry entry;
@@ -123,20 +123,22 @@ Result<Entry> diagnose_bundle(const Bundle& bundle, const Work& work, const fs::
     entry.gate = "critical";
     return entry;
   }
-  const std::string place = work.keep_database ? "-d " + shell_quoted(database.string())
-                                               : shell_quoted(bundle.path);
+  const std::string place =
+      work.keep_database ? "-d " + shell_quoted(database.string()) : shell_quoted(bundle.path);
   const std::string& document = diagnosis->conclusion.document;
   const std::string placed = report::with_place(document, place);
   for (const char* name : {"json", "html"}) {
     const report::Format* format = report::find_format(name);
     const bool json = format->name == "json";
-    CULPRIT_CHECK(write_file(folder / format->file, format->render(json ? document : placed,
-                                                                   {false, true, true, 120, place})));
+    CULPRIT_CHECK(
+        write_file(folder / format->file,
+                   format->render(json ? document : placed, {false, true, true, 120, place})));
   }
   entry.status = "done";
   entry.gate = "none";
   for (const Severity level : kLevels)
-    if (diagnose::fails(diagnosis->conclusion.verdict.action, diagnosis->conclusion.findings, level)) {
+    if (diagnose::fails(diagnosis->conclusion.verdict.action, diagnosis->conclusion.findings,
+                        level)) {
       entry.gate = name(level);
       break;
     }
@@ -150,4 +152,4 @@ Result<Entry> diagnose_bundle(const Bundle& bundle, const Work& work, const fs::
   return entry;
 }
 
-}   // namespace culprit::batch
+}  // namespace culprit::batch

@@ -13,13 +13,13 @@ namespace culprit::batch {
 
 struct Work {
   const rules::RulePack* pack = nullptr;
-  diagnose::ReadRequest request;      // without its sources
-  bool keep_database = false;         // incident.db beside the reports
+  diagnose::ReadRequest request;  // without its sources
+  bool keep_database = false;     // incident.db beside the reports
 };
 
-// Reads and judges the bundle and leaves its reports in `folder`, which exists. A bundle that cannot be
-// read is an entry with its reason; an error is a report that cannot be written.
+// Reads and judges the bundle and leaves its reports in `folder`, which exists. A bundle that
+// cannot be read is an entry with its reason; an error is a report that cannot be written.
 Result<Entry> diagnose_bundle(const Bundle& bundle, const Work& work,
                               const std::filesystem::path& folder);
 
-}   // namespace culprit::batch
+}  // namespace culprit::batch

@@ -11,7 +11,8 @@
 namespace culprit::bundle {
 namespace {
 
-// A damaged tar header is skipped block by block until a good one is found: at most half a gibibyte.
+// A damaged tar header is skipped block by block until a good one is found: at most half a
+// gibibyte.
 constexpr int kMaxRetries = 1 << 20;
 constexpr int kMaxWarnings = 64;
 constexpr std::size_t kZeroBytes = 64 << 10;
@@ -47,7 +48,8 @@ std::string words_of(archive* handle) {
 
 ArchiveEntry::Type type_of(archive_entry* entry) {
   // A hard link may carry the bytes itself (pax); then it is as good as a file.
-  if (archive_entry_hardlink(entry) && !(archive_entry_size_is_set(entry) && archive_entry_size(entry) > 0))
+  if (archive_entry_hardlink(entry) &&
+      !(archive_entry_size_is_set(entry) && archive_entry_size(entry) > 0))
     return ArchiveEntry::Type::link;
   switch (archive_entry_filetype(entry)) {
     case AE_IFDIR: return ArchiveEntry::Type::directory;
@@ -82,16 +84,21 @@ std::string unpacking_libraries() { return archive_version_details(); }
 void CloseArchive::operator()(archive* handle) const noexcept { archive_read_free(handle); }
 
 Decompressed::Decompressed(ByteSource& source, Shape shape, Layer& layer, const Limits& limits)
-    : shape_(shape), layer_(layer), limits_(limits), feed_(std::make_unique<Feed>(source, layer)),
+    : shape_(shape),
+      layer_(layer),
+      limits_(limits),
+      feed_(std::make_unique<Feed>(source, layer)),
       archive_(archive_read_new()) {
   archive* handle = archive_.get();
   archive_read_support_format_raw(handle);
   archive_read_support_format_empty(handle);
-  // Exactly one filter: left to choose, libarchive peels gzip within gzip up to 25 times, past our depth limit.
+  // Exactly one filter: left to choose, libarchive peels gzip within gzip up to 25 times, past our
+  // depth limit.
   archive_entry* entry = nullptr;
   int code = archive_read_append_filter(handle, filter_code(shape));
   if (!failed(code)) code = feed_->open(handle, false);
-  // Damage in the first bytes looks like an empty stream to libarchive; only the error tells them apart.
+  // Damage in the first bytes looks like an empty stream to libarchive; only the error tells them
+  // apart.
   const bool opened_well = !failed(code) && !archive_error_string(handle);
   if (opened_well) code = archive_read_next_header(handle, &entry);
   if (code == ARCHIVE_EOF && !archive_error_string(handle)) {
@@ -99,7 +106,8 @@ Decompressed::Decompressed(ByteSource& source, Shape shape, Layer& layer, const 
   } else if (failed(code) || !opened_well) {
     trouble_ = source.trouble().any()
                    ? source.trouble()
-                   : Trouble{"bundle.damaged", std::string("damaged ") + name_of(shape) + " data: " + words_of(handle)};
+                   : Trouble{"bundle.damaged", std::string("damaged ") + name_of(shape) +
+                                                   " data: " + words_of(handle)};
     ended_ = true;
   }
 }
@@ -116,11 +124,12 @@ std::string_view Decompressed::next() {
       finish();
     } else if (failed(code) || ++warnings > kMaxWarnings) {
       ended_ = true;
-      trouble_ = feed_->source().trouble().any()
-                     ? feed_->source().trouble()
-                     : Trouble{"bundle.damaged", std::string("damaged ") + name_of(shape_) + " data after " +
-                                                     std::to_string(layer_.out) + " decompressed bytes: " +
-                                                     words_of(archive_.get())};
+      trouble_ =
+          feed_->source().trouble().any()
+              ? feed_->source().trouble()
+              : Trouble{"bundle.damaged", std::string("damaged ") + name_of(shape_) +
+                                              " data after " + std::to_string(layer_.out) +
+                                              " decompressed bytes: " + words_of(archive_.get())};
     } else if (size > 0) {
       layer_.out += size;
       if (layer_.burst(limits_)) {
@@ -139,28 +148,34 @@ void Decompressed::finish() {
     trouble_ = feed_->source().trouble();
     return;
   }
-  // bzip2 and lz4 end quietly at the first byte that begins no further member; zeros are padding, as for gzip(1).
-  // The other filters reject such bytes themselves.
+  // bzip2 and lz4 end quietly at the first byte that begins no further member; zeros are padding,
+  // as for gzip(1). The other filters reject such bytes themselves.
   if (shape_ != Shape::bzip2 && shape_ != Shape::lz4) return;
   const auto consumed = static_cast<std::uint64_t>(archive_filter_bytes(archive_.get(), -1));
   if (feed_->anything_after(consumed))
-    trouble_ = {"bundle.damaged", std::string("the compressed data ends after ") + std::to_string(consumed) +
-                                      " bytes and is followed by others that are no " + name_of(shape_) +
-                                      " data; those were not read"};
+    trouble_ = {"bundle.damaged", std::string("the compressed data ends after ") +
+                                      std::to_string(consumed) +
+                                      " bytes and is followed by others that are no " +
+                                      name_of(shape_) + " data; those were not read"};
 }
 
 ArchiveReader::ArchiveReader(ByteSource& source, Shape shape, Layer& layer, const Limits& limits)
-    : shape_(shape), layer_(layer), limits_(limits), feed_(std::make_unique<Feed>(source, layer)),
+    : shape_(shape),
+      layer_(layer),
+      limits_(limits),
+      feed_(std::make_unique<Feed>(source, layer)),
       archive_(archive_read_new()) {
   archive* handle = archive_.get();
   archive_read_support_filter_none(handle);
   if (shape == Shape::zip) {
-    // With a directory at the end (seek) names, modes and links are certain; without it a zip still streams.
+    // With a directory at the end (seek) names, modes and links are certain; without it a zip still
+    // streams.
     archive_read_support_format_zip_streamable(handle);
     if (source.has_size()) archive_read_support_format_zip_seekable(handle);
   } else {
     archive_read_support_format_tar(handle);
-    // What stands behind the end mark is read, too: `cat a.tar b.tar`, or rubbish that is then told as such.
+    // What stands behind the end mark is read, too: `cat a.tar b.tar`, or rubbish that is then told
+    // as such.
     archive_read_set_options(handle, "tar:read_concatenated_archives");
   }
   if (source.has_size()) layer.in_most = source.size();
@@ -176,10 +191,13 @@ ArchiveReader::~ArchiveReader() { archive_.reset(); }
 Trouble ArchiveReader::reason(int code) const {
   if (feed_->source().trouble().any()) return feed_->source().trouble();
   const std::string words = words_of(archive_.get());
-  if (code == ARCHIVE_FAILED && (words.find("ncrypt") != std::string::npos || words.find("assphrase") != std::string::npos))
+  if (code == ARCHIVE_FAILED &&
+      (words.find("ncrypt") != std::string::npos || words.find("assphrase") != std::string::npos))
     return {"bundle.encrypted", "encrypted: unpack it with its password and give the result"};
-  if (words.find("nsupported") != std::string::npos || words.find("not supported") != std::string::npos)
-    return {"bundle.unsupported", "stored in a way that cannot be read here (" + words + "): unpack it and give the result"};
+  if (words.find("nsupported") != std::string::npos ||
+      words.find("not supported") != std::string::npos)
+    return {"bundle.unsupported", "stored in a way that cannot be read here (" + words +
+                                      "): unpack it and give the result"};
   return {"bundle.damaged", std::string("damaged ") + name_of(shape_) + " archive: " + words};
 }
 
@@ -192,10 +210,12 @@ ArchiveReader::Step ArchiveReader::next(ArchiveEntry& entry) {
       return Step::entry;
     }
     if (code == ARCHIVE_EOF) {
-      if (feed_->source().trouble().any() || (shape_ == Shape::tar && feed_->ended() && !feed_->ends_with_zeros())) {
+      if (feed_->source().trouble().any() ||
+          (shape_ == Shape::tar && feed_->ended() && !feed_->ends_with_zeros())) {
         trouble_ = feed_->source().trouble();
         if (!trouble_.any())
-          trouble_ = {"bundle.damaged", "the tar archive has no end mark: it was cut, and members may be missing"};
+          trouble_ = {"bundle.damaged",
+                      "the tar archive has no end mark: it was cut, and members may be missing"};
         dead_ = true;
         return Step::trouble;
       }
@@ -214,7 +234,9 @@ ArchiveReader::Step ArchiveReader::next(ArchiveEntry& entry) {
   return Step::trouble;
 }
 
-std::optional<Trouble> ArchiveReader::take_warning() { return std::exchange(warning_, std::nullopt); }
+std::optional<Trouble> ArchiveReader::take_warning() {
+  return std::exchange(warning_, std::nullopt);
+}
 
 std::string_view ArchiveReader::Data::count(std::string_view block) {
   position_ += block.size();

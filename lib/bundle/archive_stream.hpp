@@ -1,5 +1,5 @@
-// libarchive as pull streams: a decompressor and an archive reader over any ByteSource, so that they nest.
-// libarchive itself is seen by archive_stream.cpp and feed.hpp alone.
+// libarchive as pull streams: a decompressor and an archive reader over any ByteSource, so that
+// they nest. libarchive itself is seen by archive_stream.cpp and feed.hpp alone.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,17 @@ std::string unpacking_libraries();
 
 class Feed;  // feed.hpp: hands a ByteSource to libarchive
 
-struct CloseArchive { void operator()(archive* handle) const noexcept; };
+struct CloseArchive {
+  void operator()(archive* handle) const noexcept;
+};
 using ArchiveHandle = std::unique_ptr<archive, CloseArchive>;
 
-// The decompressed bytes of one zstd, xz, bzip2 or lz4 stream, over all of its members or frames (gzip: inflated.hpp).
+// The decompressed bytes of one zstd, xz, bzip2 or lz4 stream, over all of its members or frames
+// (gzip: inflated.hpp).
 class Decompressed : public ByteSource {
  public:
-  Decompressed(ByteSource& source, Shape shape, Layer& layer, const Limits& limits);  // all three are kept
+  Decompressed(ByteSource& source, Shape shape, Layer& layer,
+               const Limits& limits);  // all three are kept
   ~Decompressed() override;
   std::string_view next() override;
 
@@ -45,8 +49,8 @@ class Decompressed : public ByteSource {
 
 struct ArchiveEntry {
   enum class Type { file, directory, link, device, other };
-  std::string name;          // as stored
-  bool named = true;         // false: no name could be read at all
+  std::string name;   // as stored
+  bool named = true;  // false: no name could be read at all
   Type type = Type::file;
   std::string link_target;
   std::int64_t mtime_s = 0;
@@ -57,12 +61,13 @@ class ArchiveReader {
  public:
   enum class Step { entry, end, trouble };
 
-  ArchiveReader(ByteSource& source, Shape shape, Layer& layer, const Limits& limits);  // all three are kept
+  ArchiveReader(ByteSource& source, Shape shape, Layer& layer,
+                const Limits& limits);  // all three are kept
   ~ArchiveReader();
   Step next(ArchiveEntry& entry);
   const Trouble& trouble() const { return trouble_; }
-  bool dead() const { return dead_; }         // the archive cannot be read any further
-  std::optional<Trouble> take_warning();      // a part was left out before the entry that next() gave
+  bool dead() const { return dead_; }     // the archive cannot be read any further
+  std::optional<Trouble> take_warning();  // a part was left out before the entry that next() gave
 
   // The bytes of the entry that next() gave last; holes are filled with zeros.
   class Data : public ByteSource {
@@ -75,8 +80,8 @@ class ArchiveReader {
 
     ArchiveReader& reader_;
     std::uint64_t position_ = 0;
-    std::uint64_t hole_ = 0;               // zeros still to give ...
-    std::string_view after_hole_;          // ... before this
+    std::uint64_t hole_ = 0;       // zeros still to give ...
+    std::string_view after_hole_;  // ... before this
     bool ended_ = false;
     int warnings_ = 0;
   };

@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::uint64_t kMaxRange = 1 << 20;
 
-// libarchive turns the UTF-8 names of pax and zip into the locale's characters, and loses them in the C locale.
-// For this thread and this walk the locale is set here, whatever the program did.
+// libarchive turns the UTF-8 names of pax and zip into the locale's characters, and loses them in
+// the C locale. For this thread and this walk the locale is set here, whatever the program did.
 class Utf8Names {
  public:
   Utf8Names() : locale_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
@@ -41,19 +41,28 @@ class Utf8Names {
 struct File {
   int fd = -1;
   bool ours = true;
-  ~File() { if (ours && fd >= 0) ::close(fd); }
+  ~File() {
+    if (ours && fd >= 0) ::close(fd);
+  }
 };
 
 Error cannot_open(const std::string& path, int error) {
-  const char* remedy = error == ENOENT || error == ENOTDIR ? "is the path right? A bundle is a folder, an archive, a file, or - for standard input"
-                       : error == EACCES || error == EPERM ? "you may not read it: ask its owner, or copy it as a user who may"
-                                                           : "can it be read with other programs?";
-  return fail("cannot open this bundle: " + std::generic_category().message(error)).at({path, 0}).hint(remedy);
+  const char* remedy =
+      error == ENOENT || error == ENOTDIR
+          ? "is the path right? A bundle is a folder, an archive, a file, or - for standard input"
+      : error == EACCES || error == EPERM
+          ? "you may not read it: ask its owner, or copy it as a user who may"
+          : "can it be read with other programs?";
+  return fail("cannot open this bundle: " + std::generic_category().message(error))
+      .at({path, 0})
+      .hint(remedy);
 }
 
 Result<> check_kind(const std::string& path, const struct stat& info) {
   if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode) || S_ISFIFO(info.st_mode)) return {};
-  return fail("this is not a folder, a file or a pipe").at({path, 0}).hint("name a folder or a file of logs");
+  return fail("this is not a folder, a file or a pipe")
+      .at({path, 0})
+      .hint("name a folder or a file of logs");
 }
 
 Result<> walk_with(const std::string& path, Walker& walker) {
@@ -61,13 +70,14 @@ Result<> walk_with(const std::string& path, Walker& walker) {
   Place place;
   place.top = true;
   File file;
-  struct stat info{};
+  struct stat info {};
   if (path == "-") {
     file.fd = STDIN_FILENO;
     file.ours = false;
     place.path = "stdin";
     if (fstat(file.fd, &info) != 0) return cannot_open(path, errno);
-    if (S_ISDIR(info.st_mode)) return fail("standard input is a folder").hint("name the folder in the place of -");
+    if (S_ISDIR(info.st_mode))
+      return fail("standard input is a folder").hint("name the folder in the place of -");
   } else {
     // What the user typed may be a link, or a pipe such as <(tar c ...); a pipe is waited for.
     if (stat(path.c_str(), &info) != 0) return cannot_open(path, errno);
@@ -96,7 +106,8 @@ class Range : public Visitor {
 
   bool begin(const MemberHead& head) override { return inside_ = !found_ && head.path == member_; }
   void data(std::string_view bytes) override {
-    const std::uint64_t skipped = std::min<std::uint64_t>(bytes.size(), offset_ - std::min(offset_, position_));
+    const std::uint64_t skipped =
+        std::min<std::uint64_t>(bytes.size(), offset_ - std::min(offset_, position_));
     position_ += bytes.size();
     bytes.remove_prefix(skipped);
     bytes_.append(bytes.substr(0, length_ - bytes_.size()));
@@ -125,8 +136,9 @@ class Range : public Visitor {
 
 Result<> check_readable(const std::string& path) {
   if (path == "-") return {};
-  struct stat info{};
-  if (stat(path.c_str(), &info) != 0 || access(path.c_str(), R_OK) != 0) return cannot_open(path, errno);
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0 || access(path.c_str(), R_OK) != 0)
+    return cannot_open(path, errno);
   return check_kind(path, info);
 }
 
@@ -137,8 +149,9 @@ Result<> walk(const std::string& path, const Limits& limits, Visitor& visitor) t
   return internal_error(std::string("reading the bundle failed: ") + problem.what());
 }
 
-Result<std::string> read_range(const std::string& path, const std::string& member, std::uint64_t offset,
-                               std::uint64_t length, const Limits& limits) try {
+Result<std::string> read_range(const std::string& path, const std::string& member,
+                               std::uint64_t offset, std::uint64_t length,
+                               const Limits& limits) try {
   Range range(member, offset, length);
   Walker walker(limits, range);
   walker.only(member);

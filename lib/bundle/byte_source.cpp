@@ -12,12 +12,14 @@
 
 namespace culprit::bundle {
 
-FdSource::FdSource(int fd, std::string& buffer, std::function<bool()> over) : fd_(fd), buffer_(buffer), over_(std::move(over)) {
+FdSource::FdSource(int fd, std::string& buffer, std::function<bool()> over)
+    : fd_(fd), buffer_(buffer), over_(std::move(over)) {
   if (buffer_.size() < kBlockBytes) buffer_.resize(kBlockBytes);
-  struct stat info{};
+  struct stat info {};
   if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
     const off_t here = lseek(fd, 0, SEEK_CUR);
-    // Standard input may be a file that somebody else has read a part of: then it is treated as a pipe.
+    // Standard input may be a file that somebody else has read a part of: then it is treated as a
+    // pipe.
     regular_ = here == 0;
     size_ = static_cast<std::uint64_t>(info.st_size);
     posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -44,8 +46,8 @@ std::string_view FdSource::next() {
         continue;
       }
     }
-    trouble_ = {"bundle.unreadable", "reading failed after " + std::to_string(position_) + " bytes: " +
-                                         std::generic_category().message(errno)};
+    trouble_ = {"bundle.unreadable", "reading failed after " + std::to_string(position_) +
+                                         " bytes: " + std::generic_category().message(errno)};
     return {};
   }
 }
@@ -58,7 +60,8 @@ std::uint64_t FdSource::skip(std::uint64_t bytes) {
 }
 
 bool FdSource::seek(std::uint64_t position) {
-  if (!regular_ || position > size_ || lseek(fd_, static_cast<off_t>(position), SEEK_SET) < 0) return false;
+  if (!regular_ || position > size_ || lseek(fd_, static_cast<off_t>(position), SEEK_SET) < 0)
+    return false;
   position_ = position;
   return true;
 }
@@ -99,7 +102,9 @@ std::string_view Peeked::next() {
   return block;
 }
 
-std::uint64_t Peeked::skip(std::uint64_t bytes) { return given_ && !ended_ ? source_.skip(bytes) : 0; }
+std::uint64_t Peeked::skip(std::uint64_t bytes) {
+  return given_ && !ended_ ? source_.skip(bytes) : 0;
+}
 
 bool Peeked::seek(std::uint64_t position) {
   if (!source_.seek(position)) return false;

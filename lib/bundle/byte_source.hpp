@@ -1,4 +1,5 @@
-// A stream of bytes that is pulled block by block: a file, a pipe, a member of an archive, a decompressed stream.
+// A stream of bytes that is pulled block by block: a file, a pipe, a member of an archive, a
+// decompressed stream.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@ namespace culprit::bundle {
 
 // Why a stream ended before its end. An empty code means that it did not.
 struct Trouble {
-  std::string code;    // as in Problem::code
+  std::string code;  // as in Problem::code
   std::string reason;
   bool any() const { return !code.empty(); }
 };
@@ -34,8 +35,8 @@ class ByteSource {
   Trouble trouble_;
 };
 
-// Reads a descriptor that somebody else closes, through a buffer that somebody else keeps. When a signal arrives while it
-// waits for bytes, `over` says whether it goes on waiting.
+// Reads a descriptor that somebody else closes, through a buffer that somebody else keeps. When a
+// signal arrives while it waits for bytes, `over` says whether it goes on waiting.
 class FdSource : public ByteSource {
  public:
   FdSource(int fd, std::string& buffer, std::function<bool()> over = {});
@@ -58,7 +59,7 @@ class FdSource : public ByteSource {
 class Peeked : public ByteSource {
  public:
   explicit Peeked(ByteSource& source) : source_(source) {}
-  std::string_view head();             // up to kPeekBytes or more; alive until next()
+  std::string_view head();  // up to kPeekBytes or more; alive until next()
   std::string_view next() override;
   std::uint64_t skip(std::uint64_t bytes) override;
   bool has_size() const override { return source_.has_size(); }

@@ -7,8 +7,8 @@
 namespace culprit::bundle {
 namespace {
 
-// Compressed bytes count as taken when libarchive gets them. In small slices, so that one block of a bomb does not
-// entitle it to a gigabyte before the expansion is looked at.
+// Compressed bytes count as taken when libarchive gets them. In small slices, so that one block of
+// a bomb does not entitle it to a gigabyte before the expansion is looked at.
 constexpr std::size_t kSliceBytes = 256 << 10;
 constexpr std::size_t kTailBytes = 512;  // a tar block
 
@@ -57,32 +57,32 @@ la_int64_t Feed::on_skip(archive*, void* self, la_int64_t bytes) noexcept {
   Feed& feed = *static_cast<Feed*>(self);
   if (bytes <= 0) return 0;
   try {
-    std::uint64_t done = std::min<std::uint64_t>(static_cast<std::uint64_t>(bytes), feed.rest_.size());
+    std::uint64_t done =
+        std::min<std::uint64_t>(static_cast<std::uint64_t>(bytes), feed.rest_.size());
     feed.rest_.remove_prefix(done);
     if (feed.rest_.empty()) done += feed.source_.skip(static_cast<std::uint64_t>(bytes) - done);
     if (done > 0) feed.tail_.clear();
     feed.position_ += done;
     feed.layer_.in += done;
     return static_cast<la_int64_t>(done);
-  } catch (...) {
-    return 0;
-  }
+  } catch (...) { return 0; }
 }
 
 la_int64_t Feed::on_seek(archive*, void* self, la_int64_t offset, int whence) noexcept {
   Feed& feed = *static_cast<Feed*>(self);
   try {
     const auto size = static_cast<la_int64_t>(feed.source_.size());
-    const la_int64_t from = whence == SEEK_SET ? 0 : whence == SEEK_END ? size : static_cast<la_int64_t>(feed.position_);
+    const la_int64_t from = whence == SEEK_SET   ? 0
+                            : whence == SEEK_END ? size
+                                                 : static_cast<la_int64_t>(feed.position_);
     la_int64_t target = 0;
-    if (__builtin_add_overflow(from, offset, &target) || target < 0 || target > size) return ARCHIVE_FATAL;
+    if (__builtin_add_overflow(from, offset, &target) || target < 0 || target > size)
+      return ARCHIVE_FATAL;
     if (!feed.source_.seek(static_cast<std::uint64_t>(target))) return ARCHIVE_FATAL;
     feed.rest_ = {};
     feed.position_ = static_cast<std::uint64_t>(target);
     return target;
-  } catch (...) {
-    return ARCHIVE_FATAL;
-  }
+  } catch (...) { return ARCHIVE_FATAL; }
 }
 
 bool Feed::anything_after(std::uint64_t consumed) {
@@ -92,7 +92,8 @@ bool Feed::anything_after(std::uint64_t consumed) {
   if (consumed < position_) {
     const std::uint64_t left = position_ - consumed;
     const std::string_view seen = last_.empty() ? std::string_view(tail_) : last_;
-    if (more_than_zeros(seen.substr(seen.size() - std::min<std::uint64_t>(left, seen.size())))) return true;
+    if (more_than_zeros(seen.substr(seen.size() - std::min<std::uint64_t>(left, seen.size()))))
+      return true;
   }
   if (more_than_zeros(rest_)) return true;
   rest_ = {};

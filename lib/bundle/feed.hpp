@@ -20,7 +20,8 @@ class Feed {
   bool ended() const { return ended_; }
   std::uint64_t position() const { return position_; }
   bool ends_with_zeros() const { return tail_.find_first_not_of('\0') == std::string::npos; }
-  // Whether more than zeros stands behind `consumed`; reads the source to its end or until that is known.
+  // Whether more than zeros stands behind `consumed`; reads the source to its end or until that is
+  // known.
   bool anything_after(std::uint64_t consumed);
 
  private:
@@ -31,9 +32,9 @@ class Feed {
 
   ByteSource& source_;
   Layer& layer_;
-  std::string_view rest_;     // of the source's last block, not handed on yet
-  std::string_view last_;     // what was handed on last
-  std::string tail_;          // the last bytes that were handed on
+  std::string_view rest_;  // of the source's last block, not handed on yet
+  std::string_view last_;  // what was handed on last
+  std::string tail_;       // the last bytes that were handed on
   std::uint64_t position_ = 0;
   bool ended_ = false;
 };

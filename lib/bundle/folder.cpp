@@ -21,7 +21,9 @@ namespace {
 constexpr int kMaxFolderDepth = 256;
 constexpr std::size_t kMaxLinkBytes = 64 << 10;
 
-struct CloseFolder { void operator()(DIR* folder) const noexcept { closedir(folder); } };
+struct CloseFolder {
+  void operator()(DIR* folder) const noexcept { closedir(folder); }
+};
 
 void keep_first(std::vector<std::string>& names, std::uint64_t count) {
   const auto last = names.begin() + static_cast<std::ptrdiff_t>(count);
@@ -45,7 +47,8 @@ std::string link_target(int folder_fd, const std::string& name) {
 }  // namespace
 
 void Walker::unreadable(const std::string& path, const char* what, int error) {
-  teller_.problem(path, {"bundle.unreadable", std::string(what) + ": " + std::generic_category().message(error)});
+  teller_.problem(path, {"bundle.unreadable",
+                         std::string(what) + ": " + std::generic_category().message(error)});
 }
 
 void Walker::folder(int fd, const std::string& prefix, int depth) {
@@ -64,11 +67,12 @@ void Walker::folder(int fd, const std::string& prefix, int depth) {
     if (!item) break;
     const std::string_view name = item->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
-    // More names than the walk may tell: only the first ones in order matter, however the disk lists them.
+    // More names than the walk may tell: only the first ones in order matter, however the disk
+    // lists them.
     if (names.size() / 2 > limits_.members) keep_first(names, limits_.members + 1);
   }
   if (errno != 0) unreadable(shown, "cannot list all of this folder", errno);
-  std::sort(names.begin(), names.end());   // std::string compares as unsigned bytes
+  std::sort(names.begin(), names.end());  // std::string compares as unsigned bytes
   const std::vector<std::string> own = own_files(fd, names);
   for (const std::string& name : names) {
     if (teller_.over()) return;
@@ -80,23 +84,29 @@ void Walker::folder(int fd, const std::string& prefix, int depth) {
   }
 }
 
-void Walker::folder_item(int folder_fd, const std::string& name, const std::string& path, int depth) {
+void Walker::folder_item(int folder_fd, const std::string& name, const std::string& path,
+                         int depth) {
   if (!may_hold(path)) {
     teller_.count(path);
     return;
   }
-  struct stat info{};
+  struct stat info {};
   if (fstatat(folder_fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
     return unreadable(path_for(path), "cannot look at this file", errno);
 
   if (S_ISDIR(info.st_mode)) {
     if (!teller_.count(path)) return;
-    // /proc, /sys and a share of terabytes are mounted in folders that people name without thinking of them.
+    // /proc, /sys and a share of terabytes are mounted in folders that people name without thinking
+    // of them.
     if (device_ && info.st_dev != *device_)
-      return teller_.problem(path_for(path), {"bundle.other_device", "not opened: another file system is mounted here; if it belongs to the bundle, name it besides"});
+      return teller_.problem(path_for(path), {"bundle.other_device",
+                                              "not opened: another file system is mounted here; if "
+                                              "it belongs to the bundle, name it besides"});
     if (depth >= kMaxFolderDepth)
-      return teller_.problem(path_for(path), {"bundle.depth", "not opened: more than " + std::to_string(kMaxFolderDepth) +
-                                                        " folders stand within each other; give this folder itself"});
+      return teller_.problem(
+          path_for(path),
+          {"bundle.depth", "not opened: more than " + std::to_string(kMaxFolderDepth) +
+                               " folders stand within each other; give this folder itself"});
     const int fd = openat(folder_fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return unreadable(path_for(path), "cannot open this folder", errno);
     return folder(fd, path + "/", depth + 1);
@@ -110,17 +120,21 @@ void Walker::folder_item(int folder_fd, const std::string& name, const std::stri
     MemberHead head;
     head.path = place.path;
     head.mtime_s = place.mtime_s;
-    head.kind = S_ISLNK(info.st_mode)                                ? MemberKind::link
+    head.kind = S_ISLNK(info.st_mode)                            ? MemberKind::link
                 : S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode) ? MemberKind::device
-                                                                     : MemberKind::other;
+                                                                 : MemberKind::other;
     if (head.kind == MemberKind::link) head.link_target = link_target(folder_fd, name);
     return teller_.note(head);
   }
   // Somebody may have put a link or a device here since: O_NOFOLLOW, O_NONBLOCK and a second look.
-  const Descriptor file{openat(folder_fd, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
-  if (file.fd < 0) return unread(place, {"bundle.unreadable", "cannot open this file: " + std::generic_category().message(errno)});
+  const Descriptor file{
+      openat(folder_fd, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+  if (file.fd < 0)
+    return unread(place, {"bundle.unreadable",
+                          "cannot open this file: " + std::generic_category().message(errno)});
   if (fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode))
-    return unread(place, {"bundle.unreadable", "changed into something else while it was being opened"});
+    return unread(place,
+                  {"bundle.unreadable", "changed into something else while it was being opened"});
   FdSource source(file.fd, file_buffer_, [this] { return teller_.over(); });
   stream(source, place);
 }

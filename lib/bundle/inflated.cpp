@@ -5,16 +5,21 @@
 namespace culprit::bundle {
 namespace {
 
-// Compressed bytes count as taken in small slices, so that one block of a bomb does not entitle it to a gigabyte before
-// the expansion is looked at.
+// Compressed bytes count as taken in small slices, so that one block of a bomb does not entitle it
+// to a gigabyte before the expansion is looked at.
 constexpr std::size_t kInflatedBytes = 64 << 10;
 constexpr std::size_t kOutBytes = 256 << 10;
-constexpr int kGzipOnly = 15 + 16;     // windowBits of inflateInit2: largest window, gzip header and checksum
+constexpr int kGzipOnly =
+    15 + 16;  // windowBits of inflateInit2: largest window, gzip header and checksum
 
 }  // namespace
 
 Inflated::Inflated(ByteSource& source, Layer& layer, const Limits& limits)
-    : source_(source), layer_(layer), limits_(limits), stream_(std::make_unique<z_stream_s>()), out_(kOutBytes, '\0') {
+    : source_(source),
+      layer_(layer),
+      limits_(limits),
+      stream_(std::make_unique<z_stream_s>()),
+      out_(kOutBytes, '\0') {
   stream_->avail_out = kOutBytes;
   if (inflateInit2(stream_.get(), kGzipOnly) != Z_OK) damaged("out of memory");
 }
@@ -23,10 +28,12 @@ Inflated::~Inflated() { inflateEnd(stream_.get()); }
 
 void Inflated::damaged(const std::string& reason) {
   ended_ = true;
-  trouble_ = source_.trouble().any() ? source_.trouble()
-                                     : Trouble{"bundle.damaged", "damaged gzip data after " +
-                                                                     std::to_string(layer_.out + out_.size() - stream_->avail_out) +
-                                                                     " decompressed bytes: " + reason};
+  trouble_ = source_.trouble().any()
+                 ? source_.trouble()
+                 : Trouble{"bundle.damaged",
+                           "damaged gzip data after " +
+                               std::to_string(layer_.out + out_.size() - stream_->avail_out) +
+                               " decompressed bytes: " + reason};
 }
 
 bool Inflated::refill() {
@@ -52,7 +59,8 @@ bool Inflated::next_member() {
     }
     if (stream_->avail_in == 0) continue;
     if (*stream_->next_in != 0x1f) {
-      damaged("the compressed data is followed by bytes that are no gzip data; those were not read");
+      damaged(
+          "the compressed data is followed by bytes that are no gzip data; those were not read");
       return false;
     }
     if (inflateReset(stream_.get()) == Z_OK) return within_ = true;
@@ -74,9 +82,12 @@ std::string_view Inflated::next() {
       // At the end of the source zlib may still hold bytes that had no room before.
       const bool more = refill();
       const int code = inflate(stream_.get(), Z_NO_FLUSH);
-      if (code == Z_STREAM_END) within_ = false;
-      else if (!more && (code == Z_BUF_ERROR || (code == Z_OK && stream_->avail_out > 0))) damaged("truncated");
-      else if (code != Z_OK) damaged(stream_->msg != nullptr ? stream_->msg : "the data cannot be understood");
+      if (code == Z_STREAM_END)
+        within_ = false;
+      else if (!more && (code == Z_BUF_ERROR || (code == Z_OK && stream_->avail_out > 0)))
+        damaged("truncated");
+      else if (code != Z_OK)
+        damaged(stream_->msg != nullptr ? stream_->msg : "the data cannot be understood");
     }
     if (const std::size_t size = made(); size > 0) {
       layer_.out += size;

@@ -23,9 +23,10 @@ const Layer* burst_layer(const Layer* innermost, const Limits& limits) {
 }
 
 Trouble expansion_trouble(const Layer& layer, const Limits& limits) {
-  return {"bundle.expansion", "not read to its end: '" + layer.path + "' grows to more than " +
-                                  std::to_string(limits.expansion) + " times its compressed size, beyond " +
-                                  std::to_string(limits.expansion_free_bytes) + " bytes" + raises("--max-expansion")};
+  return {"bundle.expansion",
+          "not read to its end: '" + layer.path + "' grows to more than " +
+              std::to_string(limits.expansion) + " times its compressed size, beyond " +
+              std::to_string(limits.expansion_free_bytes) + " bytes" + raises("--max-expansion")};
 }
 
 void count_leaf(Layer* innermost, std::uint64_t bytes) {
@@ -44,9 +45,9 @@ bool Teller::count(const std::string& path) {
     return true;
   }
   over_ = true;
-  problem(path, {"bundle.too_many_members", "this and all that follows is not read: the bundle has more than " +
-                                                std::to_string(limits_.members) + " entries" +
-                                                raises("--max-members")});
+  problem(path, {"bundle.too_many_members",
+                 "this and all that follows is not read: the bundle has more than " +
+                     std::to_string(limits_.members) + " entries" + raises("--max-members")});
   return false;
 }
 
@@ -63,7 +64,8 @@ bool Teller::data(std::string_view bytes) {
   if (!open_ || cut_ || over_) return false;
   const std::uint64_t member_left = limits_.member_bytes - member_bytes_;
   const std::uint64_t total_left = limits_.total_bytes - total_bytes_;
-  const std::string_view part = bytes.substr(0, std::min({std::uint64_t{bytes.size()}, member_left, total_left}));
+  const std::string_view part =
+      bytes.substr(0, std::min({std::uint64_t{bytes.size()}, member_left, total_left}));
   member_bytes_ += part.size();
   total_bytes_ += part.size();
   if (!part.empty()) visitor_.data(part);
@@ -71,13 +73,16 @@ bool Teller::data(std::string_view bytes) {
   cut_ = true;
   if (total_left <= member_left) {
     over_ = true;
-    problem(path_, {"bundle.total_too_large", "the rest of this member and all that follows is not read: the bundle has "
-                                              "more than " + std::to_string(limits_.total_bytes) +
-                                                  " bytes when decompressed" + raises("--max-total-bytes")});
+    problem(path_, {"bundle.total_too_large",
+                    "the rest of this member and all that follows is not read: the bundle has "
+                    "more than " +
+                        std::to_string(limits_.total_bytes) + " bytes when decompressed" +
+                        raises("--max-total-bytes")});
   } else {
-    problem(path_, {"bundle.member_too_large", "the rest of this member is not read: it has more than " +
-                                                   std::to_string(limits_.member_bytes) + " bytes" +
-                                                   raises("--max-member-bytes")});
+    problem(path_,
+            {"bundle.member_too_large", "the rest of this member is not read: it has more than " +
+                                            std::to_string(limits_.member_bytes) + " bytes" +
+                                            raises("--max-member-bytes")});
   }
   return false;
 }

@@ -10,20 +10,22 @@
 
 namespace culprit::bundle {
 
-// One compressed file or archive that is being read. Bytes that reach the visitor count for every layer around
-// them: a bomb of many harmless layers (42.zip) bursts the outermost one.
+// One compressed file or archive that is being read. Bytes that reach the visitor count for every
+// layer around them: a bomb of many harmless layers (42.zip) bursts the outermost one.
 struct Layer {
   Layer* parent = nullptr;
   std::string path;
-  std::uint64_t in = 0;                 // compressed bytes that were taken ...
-  std::uint64_t in_most = UINT64_MAX;   // ... of so many there are: a zip may have its bytes read again and again
-  std::uint64_t out = 0;                // bytes this layer made of them
-  std::uint64_t leaf = 0;               // bytes that came out at the innermost end
+  std::uint64_t in = 0;  // compressed bytes that were taken ...
+  std::uint64_t in_most =
+      UINT64_MAX;         // ... of so many there are: a zip may have its bytes read again and again
+  std::uint64_t out = 0;  // bytes this layer made of them
+  std::uint64_t leaf = 0;  // bytes that came out at the innermost end
 
   bool burst(const Limits& limits) const;
 };
 
-const Layer* burst_layer(const Layer* innermost, const Limits& limits);  // the outermost one that burst, or nullptr
+const Layer* burst_layer(const Layer* innermost,
+                         const Limits& limits);  // the outermost one that burst, or nullptr
 Trouble expansion_trouble(const Layer& layer, const Limits& limits);
 void count_leaf(Layer* innermost, std::uint64_t bytes);
 
@@ -32,7 +34,7 @@ class Teller {
  public:
   Teller(const Limits& limits, Visitor& visitor) : limits_(limits), visitor_(visitor) {}
 
-  bool over();                          // the caller wants no more, or a limit of the whole walk is hit
+  bool over();  // the caller wants no more, or a limit of the whole walk is hit
   bool count(const std::string& path);  // one entry; false when there are too many of them
   bool begin(const MemberHead& head);   // true: the bytes are wanted
   bool data(std::string_view bytes);    // false: the member has to end here; the reason was told

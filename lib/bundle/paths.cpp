@@ -39,7 +39,8 @@ SafeName safe_name(std::string_view stored) {
 std::string shorten(std::string_view path, std::size_t most) {
   constexpr std::size_t kHashBytes = 17;  // "~" and 16 digits
   if (path.size() <= most) return std::string(path);
-  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a: stable over runs and machines, which std::hash is not
+  std::uint64_t hash =
+      14695981039346656037ULL;  // FNV-1a: stable over runs and machines, which std::hash is not
   for (const char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
   std::string result(path.substr(0, most > kHashBytes ? most - kHashBytes : 0));
   while (!result.empty() && result.back() == '/') result.pop_back();
@@ -62,7 +63,8 @@ bool named_like_archive(std::string_view path) {
 
 bool named_like_tar_or_zip(std::string_view path) {
   static constexpr std::array<std::string_view, 11> kSuffixes = {
-      ".zip", ".tar", ".tgz", ".txz", ".tbz2", ".tzst", ".tar.gz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar.lz4"};
+      ".zip",    ".tar",     ".tgz",    ".txz",     ".tbz2",   ".tzst",
+      ".tar.gz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar.lz4"};
   return ends_with_any(path, kSuffixes);
 }
 

@@ -8,8 +8,8 @@
 namespace culprit::bundle {
 
 struct SafeName {
-  std::string name;       // relative, without empty, "." or ".." components; empty for "/" and the like
-  bool changed = false;   // a ".." was there and is now "__"
+  std::string name;  // relative, without empty, "." or ".." components; empty for "/" and the like
+  bool changed = false;  // a ".." was there and is now "__"
 };
 
 // Leading "/" and "./" go silently: tar and zip programs do the same. All other bytes are kept.
@@ -20,7 +20,7 @@ std::string shorten(std::string_view path, std::size_t most);
 
 std::string_view last_component(std::string_view path);
 
-bool named_like_archive(std::string_view path);   // .zip .tar .tgz .gz ...: a zip inside is opened
+bool named_like_archive(std::string_view path);  // .zip .tar .tgz .gz ...: a zip inside is opened
 bool named_like_tar_or_zip(std::string_view path);
 
 }  // namespace culprit::bundle

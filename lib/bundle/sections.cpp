@@ -10,19 +10,23 @@ namespace {
 
 constexpr std::string_view kStart = "==== START logs for container ";
 constexpr std::string_view kClose = " ====";
-constexpr std::size_t kMaxSections = 65'536;   // later ones stay in the last: no bytes are lost, memory is bounded
+constexpr std::size_t kMaxSections =
+    65'536;  // later ones stay in the last: no bytes are lost, memory is bounded
 constexpr std::size_t kNameBytes = 512;
-constexpr std::size_t kMarkBytes = 1'024;      // an END mark has at most 450 bytes
+constexpr std::size_t kMarkBytes = 1'024;  // an END mark has at most 450 bytes
 
 std::string_view without_cr(std::string_view text) {
   if (text.ends_with('\r')) text.remove_suffix(1);
   return text;
 }
 
-bool blank(std::string_view text) { return text.find_first_not_of(" \t\r") == std::string_view::npos; }
+bool blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r") == std::string_view::npos;
+}
 
 std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
+    text.remove_suffix(1);
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   return text;
 }
@@ -36,11 +40,13 @@ std::string section_name(std::string_view text) {
 }  // namespace
 
 bool looks_like_bug_report(std::string_view head) {
-  return head.substr(0, 8'192).find("Start of NVIDIA bug report log file") != std::string_view::npos;
+  return head.substr(0, 8'192).find("Start of NVIDIA bug report log file") !=
+         std::string_view::npos;
 }
 
 bool looks_like_kubectl_dump(std::string_view head) {
-  for (std::size_t at = head.find(kStart); at != std::string_view::npos; at = head.find(kStart, at + 1))
+  for (std::size_t at = head.find(kStart); at != std::string_view::npos;
+       at = head.find(kStart, at + 1))
     if (at == 0 || head[at - 1] == '\n') return true;
   return false;
 }
@@ -51,7 +57,8 @@ void Splitter::open(const std::string& name) {
   std::string unique = name;
   if (times > 1) {
     // "a~2" may be the name of another section already.
-    for (std::uint32_t n = times; names_.contains(unique = name + "~" + std::to_string(n));) n = ++names_[name];
+    for (std::uint32_t n = times; names_.contains(unique = name + "~" + std::to_string(n));)
+      n = ++names_[name];
     names_[unique] = 1;
   }
   any_ = true;
@@ -82,7 +89,8 @@ void Splitter::judge(std::string_view text, std::string_view raw) {
 }
 
 void Splitter::feed(std::string_view block) {
-  std::size_t plain = 0;   // block[plain, at) is content that nobody wants to see: given in one piece
+  std::size_t plain =
+      0;  // block[plain, at) is content that nobody wants to see: given in one piece
   std::size_t at = 0;
   const auto flush = [&](std::size_t upto) {
     content(block.substr(plain, upto - plain));
@@ -101,7 +109,8 @@ void Splitter::feed(std::string_view block) {
         if (whole) line_end(without_cr(std::string_view(tail_).substr(0, tail_.size() - 1)));
       }
       if (whole) long_line_ = false;
-    } else if (carry_.empty() && !wants_line(piece.front()) && held_.empty() && (whole || !wants_ends())) {
+    } else if (carry_.empty() && !wants_line(piece.front()) && held_.empty() &&
+               (whole || !wants_ends())) {
       if (whole && wants_ends()) line_end(without_cr(piece.substr(0, piece.size() - 1)));
       long_line_ = !whole;
       tail_.clear();
@@ -121,7 +130,8 @@ void Splitter::feed(std::string_view block) {
       const std::string_view text = without_cr(whole ? raw.substr(0, raw.size() - 1) : raw);
       judge(text.substr(0, kLineBytes), raw);
       long_line_ = !whole;
-      tail_.assign(!whole ? raw.substr(raw.size() - std::min(raw.size(), kMarkBytes)) : std::string_view{});
+      tail_.assign(!whole ? raw.substr(raw.size() - std::min(raw.size(), kMarkBytes))
+                          : std::string_view{});
       if (whole && wants_ends()) line_end(text);
     }
     at = stop;
@@ -136,13 +146,14 @@ void Splitter::finish() {
     if (wants_ends()) line_end(without_cr(last));
   }
   release();
-  if (!any_) open("preamble");   // an empty file is still told
+  if (!any_) open("preamble");  // an empty file is still told
 }
 
 Splitter::Verdict BugReportSplitter::line(std::string_view text) {
   constexpr std::size_t kLeastBar = 40, kScriptBar = 44;
   const std::string_view bar = trimmed(text);
-  if (bar.size() >= kLeastBar && bar.size() < 256 && bar.find_first_not_of('_') == std::string_view::npos) {
+  if (bar.size() >= kLeastBar && bar.size() < 256 &&
+      bar.find_first_not_of('_') == std::string_view::npos) {
     release();
     state_ = State::after_bar;
     exact_bar_ = text.size() == kScriptBar;
@@ -159,9 +170,11 @@ Splitter::Verdict BugReportSplitter::line(std::string_view text) {
     for (const std::string_view remark : {" does not exist", " not found"})
       if (title.ends_with(remark)) title.remove_suffix(remark.size());
   } else if (!title.starts_with('/')) {
-    // "acpidump", "Scanning kernel log files ...", "End of NVIDIA bug report log file." come with the very bar and
-    // the one empty line that the script prints; in content such a line is no more than a line.
-    if (!exact_bar_ || blanks_ != 1 || title.starts_with("Start of NVIDIA bug report log file")) return Verdict::content;
+    // "acpidump", "Scanning kernel log files ...", "End of NVIDIA bug report log file." come with
+    // the very bar and the one empty line that the script prints; in content such a line is no more
+    // than a line.
+    if (!exact_bar_ || blanks_ != 1 || title.starts_with("Start of NVIDIA bug report log file"))
+      return Verdict::content;
   }
   if (title.empty()) return Verdict::content;
   open(section_name(title));
@@ -170,13 +183,15 @@ Splitter::Verdict BugReportSplitter::line(std::string_view text) {
 
 Splitter::Verdict KubectlSplitter::line(std::string_view text) {
   if (text.starts_with(kStart) && text.ends_with(kClose)) {
-    const std::string_view names = text.substr(kStart.size(), text.size() - kStart.size() - kClose.size());
+    const std::string_view names =
+        text.substr(kStart.size(), text.size() - kStart.size() - kClose.size());
     constexpr std::string_view kOfPod = " of pod ";
     const std::size_t of = names.find(kOfPod);
     if (of != std::string_view::npos && of > 0) {
       const std::string container(names.substr(0, of));
       const std::string pod(names.substr(of + kOfPod.size()));
-      end_mark_ = "==== END logs for container " + container + " of pod " + pod + std::string(kClose);
+      end_mark_ =
+          "==== END logs for container " + container + " of pod " + pod + std::string(kClose);
       state_ = State::inside;
       open(section_name(pod + "/" + container));
       return Verdict::content;

@@ -5,10 +5,12 @@
 //     content ...
 // and `kubectl logs` of a dump is, for each container,
 //     ==== START logs for container c of pod ns/p ====
-//     content ...==== END logs for container c of pod ns/p ====        (glued when the log has no last newline)
-// Every byte of the file goes to exactly one section; lines that separate belong to the section they begin, END
-// lines to the one they end. What stands before the first section is "preamble", what stands between two containers
-// is "rest". Lines may be of any length; what is held back is bounded.
+//     content ...==== END logs for container c of pod ns/p ====        (glued when the log has no
+//     last newline)
+// Every byte of the file goes to exactly one section; lines that separate belong to the section
+// they begin, END lines to the one they end. What stands before the first section is "preamble",
+// what stands between two containers is "rest". Lines may be of any length; what is held back is
+// bounded.
 #pragma once
 
 #include <cstdint>
@@ -43,11 +45,12 @@ class Splitter {
   virtual Verdict line(std::string_view text) = 0;
   // The last bytes of a line that was content, whether it was longer or not.
   virtual void line_end(std::string_view) {}
-  virtual bool wants_line(char first) const = 0;   // false: a line that begins so is content, unseen
+  virtual bool wants_line(char first) const = 0;  // false: a line that begins so is content, unseen
   virtual bool wants_ends() const { return false; }
 
-  void open(const std::string& name);   // a section that begins with what is held, or with the line at hand
-  void release();                       // what is held is content after all
+  void open(const std::string&
+                name);  // a section that begins with what is held, or with the line at hand
+  void release();       // what is held is content after all
 
   static constexpr std::size_t kLineBytes = 2048;
 
@@ -57,13 +60,13 @@ class Splitter {
 
   SectionSink& sink_;
   std::unordered_map<std::string, std::uint32_t> names_;
-  std::string carry_;             // beginning of a line whose end has not come
-  std::string tail_;              // last bytes of a long line
-  std::string held_;              // lines that may begin a section
-  std::uint64_t offset_ = 0;      // of the first byte that is not given to the sink yet
-  std::uint64_t line_ = 0;        // lines before it
-  bool long_line_ = false;        // the beginning of the line was judged, the rest is content
-  bool any_ = false;              // a section is open
+  std::string carry_;         // beginning of a line whose end has not come
+  std::string tail_;          // last bytes of a long line
+  std::string held_;          // lines that may begin a section
+  std::uint64_t offset_ = 0;  // of the first byte that is not given to the sink yet
+  std::uint64_t line_ = 0;    // lines before it
+  bool long_line_ = false;    // the beginning of the line was judged, the rest is content
+  bool any_ = false;          // a section is open
 };
 
 class BugReportSplitter : public Splitter {
@@ -76,7 +79,7 @@ class BugReportSplitter : public Splitter {
 
   enum class State { outside, after_bar, after_blank };
   State state_ = State::outside;
-  bool exact_bar_ = false;   // 44 underscores: what the script prints
+  bool exact_bar_ = false;  // 44 underscores: what the script prints
   int blanks_ = 0;
 };
 

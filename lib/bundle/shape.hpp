@@ -7,14 +7,14 @@ namespace culprit::bundle {
 
 enum class Shape { plain, gzip, zstd, xz, bzip2, lz4, tar, zip, empty_tar, bug_report, kubectl };
 
-// path: a .pt, .whl or .docx is a zip, too, and stays a plain member; `top` (what the user typed) is opened all
-// the same. libarchive is never asked to guess: with tar and raw both allowed it takes a stream that starts with
-// NULs for an empty tar.
+// path: a .pt, .whl or .docx is a zip, too, and stays a plain member; `top` (what the user typed)
+// is opened all the same. libarchive is never asked to guess: with tar and raw both allowed it
+// takes a stream that starts with NULs for an empty tar.
 Shape recognise(std::string_view head, std::string_view path, bool top);
 
 inline bool is_compressed(Shape shape) {
-  return shape == Shape::gzip || shape == Shape::zstd || shape == Shape::xz || shape == Shape::bzip2 ||
-         shape == Shape::lz4;
+  return shape == Shape::gzip || shape == Shape::zstd || shape == Shape::xz ||
+         shape == Shape::bzip2 || shape == Shape::lz4;
 }
 
 }  // namespace culprit::bundle

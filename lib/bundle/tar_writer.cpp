@@ -16,7 +16,12 @@ struct TarWriter::Impl {
     std::error_code ignored;
     std::filesystem::remove(part, ignored);
   }
-  Error failed() const { return fail(std::string("cannot write this archive: ") + (archive_error_string(out) == nullptr ? "" : archive_error_string(out))).at({path, 0}).hint("is the disk full, the folder writable?"); }
+  Error failed() const {
+    return fail(std::string("cannot write this archive: ") +
+                (archive_error_string(out) == nullptr ? "" : archive_error_string(out)))
+        .at({path, 0})
+        .hint("is the disk full, the folder writable?");
+  }
 };
 
 TarWriter::TarWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -32,18 +37,21 @@ Result<TarWriter> TarWriter::create(const std::string& path) {
   archive_write_set_format_pax_restricted(impl->out);
   if (path.ends_with("gz")) {
     archive_write_add_filter_gzip(impl->out);
-    archive_write_set_filter_option(impl->out, "gzip", "timestamp", nullptr);     // the same bytes tomorrow
+    archive_write_set_filter_option(impl->out, "gzip", "timestamp",
+                                    nullptr);  // the same bytes tomorrow
   } else if (path.ends_with("zst")) {
     archive_write_add_filter_zstd(impl->out);
   } else if (path.ends_with("xz")) {
     archive_write_add_filter_xz(impl->out);
   }
-  if (archive_write_open_filename(impl->out, impl->part.c_str()) != ARCHIVE_OK) return impl->failed();
+  if (archive_write_open_filename(impl->out, impl->part.c_str()) != ARCHIVE_OK)
+    return impl->failed();
   return TarWriter(std::move(impl));
 }
 
 Result<> TarWriter::add(const std::string& name, std::int64_t mtime_s, std::uint64_t size) {
-  const std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(archive_entry_new(), archive_entry_free);
+  const std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(archive_entry_new(),
+                                                                       archive_entry_free);
   archive_entry_set_pathname(entry.get(), name.c_str());
   archive_entry_set_size(entry.get(), static_cast<la_int64_t>(size));
   archive_entry_set_filetype(entry.get(), AE_IFREG);

@@ -19,7 +19,7 @@ class TarWriter {
   ~TarWriter();
 
   Result<> add(const std::string& name, std::int64_t mtime_s, std::uint64_t size);
-  Result<> data(std::string_view bytes);          // of the member added last; as many as were promised
+  Result<> data(std::string_view bytes);  // of the member added last; as many as were promised
   Result<> finish();
 
  private:

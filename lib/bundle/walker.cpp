@@ -35,9 +35,12 @@ bool Walker::may_hold(std::string_view path) const {
 std::string Walker::path_for(std::string path) {
   if (path.size() <= limits_.path_bytes) return path;
   std::string shortened = shorten(path, limits_.path_bytes);
-  teller_.problem(shortened, {"bundle.path_too_long", "the path has " + std::to_string(path.size()) + " bytes, more than " +
-                                                          std::to_string(limits_.path_bytes) +
-                                                          ": it is shown shortened; the contents are read"}, false);
+  teller_.problem(
+      shortened,
+      {"bundle.path_too_long", "the path has " + std::to_string(path.size()) +
+                                   " bytes, more than " + std::to_string(limits_.path_bytes) +
+                                   ": it is shown shortened; the contents are read"},
+      false);
   return shortened;
 }
 
@@ -66,12 +69,16 @@ void Walker::stream(ByteSource& source, const Place& place) {
         const std::string_view block = peeked.next();
         if (block.empty() || !goes_on(block.size(), place, place.path, complete)) break;
         if ((zeros += block.size()) > std::min(limits_.member_bytes, limits_.total_bytes)) {
-          teller_.problem(place.path, {"bundle.member_too_large", "the tar archive has more than " + std::to_string(zeros) + " bytes of nothing; what follows them was not read"});
+          teller_.problem(place.path, {"bundle.member_too_large",
+                                       "the tar archive has more than " + std::to_string(zeros) +
+                                           " bytes of nothing; what follows them was not read"});
           break;
         }
         if (block.find_first_not_of('\0') == std::string_view::npos) continue;
-        teller_.problem(place.path, {"bundle.damaged", "the tar archive begins with empty blocks; what follows them was "
-                                                       "not read"});
+        teller_.problem(place.path,
+                        {"bundle.damaged",
+                         "the tar archive begins with empty blocks; what follows them was "
+                         "not read"});
         break;
       }
       if (peeked.trouble().any()) teller_.problem(place.path, peeked.trouble());
@@ -82,10 +89,13 @@ void Walker::stream(ByteSource& source, const Place& place) {
     case Shape::plain: break;
   }
   if (named_like_tar_or_zip(place.path) && !peeked.trouble().any())
-    teller_.problem(place.path, {head.empty() ? "bundle.damaged" : "bundle.no_archive",
-                                 head.empty() ? "named like an archive, but empty"
-                                              : "named like an archive, but it does not begin like one; read as an "
-                                                "ordinary file"}, head.empty());
+    teller_.problem(
+        place.path,
+        {head.empty() ? "bundle.damaged" : "bundle.no_archive",
+         head.empty() ? "named like an archive, but empty"
+                      : "named like an archive, but it does not begin like one; read as an "
+                        "ordinary file"},
+        head.empty());
   plain(peeked, place);
 }
 
@@ -101,8 +111,9 @@ void Walker::compressed(Peeked& source, Shape shape, const Place& place) {
   inner.depth = place.depth + 1;
   inner.within_compressed = true;
   if (inner.depth > limits_.depth)
-    return unread(place, {"bundle.depth", "not opened: more than " + std::to_string(limits_.depth) +
-                                              " archives stand within each other; --max-depth raises this limit"});
+    return unread(place, {"bundle.depth",
+                          "not opened: more than " + std::to_string(limits_.depth) +
+                              " archives stand within each other; --max-depth raises this limit"});
   Layer layer;
   layer.parent = place.layer;
   layer.path = place.path;
@@ -118,8 +129,9 @@ void Walker::compressed(Peeked& source, Shape shape, const Place& place) {
 void Walker::archive(ByteSource& source, Shape shape, const Place& place) {
   const int depth = place.depth + (place.within_compressed ? 0 : 1);
   if (depth > limits_.depth)
-    return unread(place, {"bundle.depth", "not opened: more than " + std::to_string(limits_.depth) +
-                                              " archives stand within each other; --max-depth raises this limit"});
+    return unread(place, {"bundle.depth",
+                          "not opened: more than " + std::to_string(limits_.depth) +
+                              " archives stand within each other; --max-depth raises this limit"});
   Layer layer;
   layer.parent = place.layer;
   layer.path = place.path;
@@ -139,7 +151,7 @@ void Walker::archive(ByteSource& source, Shape shape, const Place& place) {
     }
     const std::uint64_t out = layer.out, leaf = layer.leaf;
     entry(reader, item, around, layer, names);
-    if (reader.dead()) break;   // told with the member
+    if (reader.dead()) break;  // told with the member
     if (burst_layer(layer.parent, limits_)) break;
     if (layer.burst(limits_)) {
       if (++bursts == kMaxBurstMembers) {
@@ -165,7 +177,8 @@ void Walker::archive(ByteSource& source, Shape shape, const Place& place) {
   }
 }
 
-void Walker::entry(ArchiveReader& reader, const ArchiveEntry& entry, const Place& around, Layer& layer, Names& names) {
+void Walker::entry(ArchiveReader& reader, const ArchiveEntry& entry, const Place& around,
+                   Layer& layer, Names& names) {
   SafeName safe = safe_name(entry.name);
   if (entry.type == ArchiveEntry::Type::directory) {
     teller_.count(around.prefix + safe.name);
@@ -174,18 +187,24 @@ void Walker::entry(ArchiveReader& reader, const ArchiveEntry& entry, const Place
   const bool nameless = safe.name.empty();
   if (nameless) safe.name = "__";
   Place place;
-  // tar appends a file anew when it is updated: two members of one name must be told apart in evidence.
-  const auto count = [&](const std::string& name) -> std::uint32_t& { return names[std::hash<std::string>{}(name)]; };
+  // tar appends a file anew when it is updated: two members of one name must be told apart in
+  // evidence.
+  const auto count = [&](const std::string& name) -> std::uint32_t& {
+    return names[std::hash<std::string>{}(name)];
+  };
   if (std::uint32_t& before = count(safe.name); ++before > 1) {
     std::string next;
-    do next = safe.name + "~" + std::to_string(before); while (count(next)++ > 0 && ++before > 0);
+    do next = safe.name + "~" + std::to_string(before);
+    while (count(next)++ > 0 && ++before > 0);
     safe.name = next;
   }
   place.path = path_for(around.prefix + safe.name);
   if (safe.changed || nameless)
-    teller_.problem(place.path, {"bundle.path_unsafe", nameless ? "stored without a usable name: shown as '__'"
-                                                                : "stored with '..' in its name: shown with '__' instead"},
-                    false);
+    teller_.problem(
+        place.path,
+        {"bundle.path_unsafe", nameless ? "stored without a usable name: shown as '__'"
+                                        : "stored with '..' in its name: shown with '__' instead"},
+        false);
   place.prefix = place.path + "/";
   place.container = around.top ? "" : around.path;
   place.mtime_s = entry.mtime_s;
@@ -201,13 +220,15 @@ void Walker::entry(ArchiveReader& reader, const ArchiveEntry& entry, const Place
     return teller_.note(head);
   }
   if (entry.encrypted)
-    return unread(place, {"bundle.encrypted", "encrypted: unpack it with its password and give the result"});
+    return unread(
+        place, {"bundle.encrypted", "encrypted: unpack it with its password and give the result"});
   ArchiveReader::Data data(reader);
   stream(data, place);
 }
 
 // After each block: false when the member has to end here.
-bool Walker::goes_on(std::uint64_t bytes, const Place& place, const std::string& told_path, bool& complete) {
+bool Walker::goes_on(std::uint64_t bytes, const Place& place, const std::string& told_path,
+                     bool& complete) {
   count_leaf(place.layer, bytes);
   if (const Layer* burst = burst_layer(place.layer, limits_)) {
     teller_.problem(told_path, expansion_trouble(*burst, limits_));

@@ -14,31 +14,32 @@ struct ExitFact {
   std::string source = {};
   std::int64_t code = 0;
   Evidence evidence = {};
-  std::optional<Nanoseconds> time = {};     // UTC
+  std::optional<Nanoseconds> time = {};  // UTC
   std::optional<std::string> host = {};
   std::optional<std::int64_t> rank = {};
-  bool blamed = false;                      // its parent calls it the first to fail
+  bool blamed = false;  // its parent calls it the first to fail
 };
 
 struct Case {
-  std::vector<Finding> findings;            // of all analyses, in report order
+  std::vector<Finding> findings;  // of all analyses, in report order
   std::vector<ExitFact> exits;
-  std::size_t hosts = 0;                    // that the bundle names
-  std::vector<std::string> job_hosts;       // on which the job ran, sorted; empty: not known
-  bool completed = false;                   // a closing line of the framework or the scheduler's COMPLETED
-  std::size_t hosts_with_output = 0;        // of which it holds training output
-  std::size_t ranks = 0;                    // world size, or the ranks named
-  bool has_rank_map = false;                // ranks are tied to hosts
+  std::size_t hosts = 0;               // that the bundle names
+  std::vector<std::string> job_hosts;  // on which the job ran, sorted; empty: not known
+  bool completed = false;  // a closing line of the framework or the scheduler's COMPLETED
+  std::size_t hosts_with_output = 0;  // of which it holds training output
+  std::size_t ranks = 0;              // world size, or the ranks named
+  bool has_rank_map = false;          // ranks are tied to hosts
   std::optional<Nanoseconds> job_start, job_end;
-  std::optional<Nanoseconds> last_progress; // the last completed step that a log reports
+  std::optional<Nanoseconds> last_progress;  // the last completed step that a log reports
   std::optional<std::int64_t> last_iteration;
   std::optional<std::int64_t> planned_iterations;  // of a job that says so
-  Nanoseconds step_time = 0;                // the usual one; 0: not known
-  bool uses_gpus = true;                    // false: no line speaks of a GPU, CUDA or NCCL
+  Nanoseconds step_time = 0;                       // the usual one; 0: not known
+  bool uses_gpus = true;                           // false: no line speaks of a GPU, CUDA or NCCL
   bool has_stacks = false, has_recorder = false;
   bool any_training_output = false;
-  std::vector<std::pair<std::string, std::vector<std::string>>> switches;  // what hosts hang on, and pods, with the hosts of this incident
-  AttemptHistory history;                   // without failures: the first run, or nobody knows of others
+  std::vector<std::pair<std::string, std::vector<std::string>>>
+      switches;            // what hosts hang on, and pods, with the hosts of this incident
+  AttemptHistory history;  // without failures: the first run, or nobody knows of others
   // Of the parallel layout, for the plan of a replay; not known: nullopt.
   std::optional<std::int64_t> tp, pp, dp, gpus_per_host;
 };

@@ -14,13 +14,17 @@ namespace {
 
 constexpr Nanoseconds kSlack = 5 * kSecond;
 
-bool one_of(const std::string& word, std::initializer_list<std::string_view> words) { return std::find(words.begin(), words.end(), word) != words.end(); }
+bool one_of(const std::string& word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
 
 bool consequence(const Finding& f) { return f.role == Role::cascade || f.role == Role::teardown; }
 
 bool leads_to(const Finding& cause, const std::string& event_class) {
   for (const std::string& one : cause.leads_to)
-    if (one == event_class || (one.find('{') == std::string::npos && event_class.rfind(one + "/", 0) == 0)) return true;
+    if (one == event_class ||
+        (one.find('{') == std::string::npos && event_class.rfind(one + "/", 0) == 0))
+      return true;
   return false;
 }
 
@@ -29,11 +33,13 @@ std::string peer_of(const Finding& f) {
   return line == nullptr ? std::string() : line->peer.value_or("");
 }
 
-// One cause per kind and moment: the same fault on two hosts at once is one cause with two hosts. Causes are found by
-// host and by moment, so that a hundred thousand hosts are no more work than their findings.
+// One cause per kind and moment: the same fault on two hosts at once is one cause with two hosts.
+// Causes are found by host and by moment, so that a hundred thousand hosts are no more work than
+// their findings.
 class Gathering {
  public:
-  Gathering(std::vector<Cause>& causes, const DecideParams& params) : causes_(causes), params_(params) {}
+  Gathering(std::vector<Cause>& causes, const DecideParams& params)
+      : causes_(causes), params_(params) {}
 
   void add(CauseKind kind, const Finding& f) {
     std::size_t i = home(kind, f);
@@ -48,8 +54,10 @@ class Gathering {
       known_.emplace_back();
       Kind& of = kinds_[kind];
       of.first = std::min(of.first, i);
-      if (f.start) of.by_start.emplace(*f.start, i);
-      else of.undated = std::min(of.undated, i);
+      if (f.start)
+        of.by_start.emplace(*f.start, i);
+      else
+        of.undated = std::min(of.undated, i);
       of.most_uncertain = std::max(of.most_uncertain, f.uncertainty);
     }
     Cause& c = causes_[i];
@@ -58,7 +66,7 @@ class Gathering {
     for (const auto& host : f.hosts) {
       if (fresh || known_[i].hosts.count(host) == 0) c.hosts.push_back(host);
       known_[i].hosts.insert(host);
-      kinds_[kind].by_host.emplace(host, i);   // keeps the first
+      kinds_[kind].by_host.emplace(host, i);  // keeps the first
     }
     c.confidence = std::max(c.confidence, f.confidence);
   }
@@ -83,14 +91,19 @@ class Gathering {
     std::size_t best = std::min(of.undated, f.start ? kNone : of.first);
     const bool machine = kind == CauseKind::machine || kind == CauseKind::network;
     if (machine && f.host)
-      if (const auto own = of.by_host.find(*f.host); own != of.by_host.end()) best = std::min(best, own->second);
+      if (const auto own = of.by_host.find(*f.host); own != of.by_host.end())
+        best = std::min(best, own->second);
     if (f.start) {
-      const Nanoseconds reach = std::max(params_.same_moment, of.most_uncertain + f.uncertainty + kSlack);
-      for (auto it = of.by_start.lower_bound(*f.start - reach); it != of.by_start.end() && it->first <= *f.start + reach; ++it) {
+      const Nanoseconds reach =
+          std::max(params_.same_moment, of.most_uncertain + f.uncertainty + kSlack);
+      for (auto it = of.by_start.lower_bound(*f.start - reach);
+           it != of.by_start.end() && it->first <= *f.start + reach; ++it) {
         const Cause& c = causes_[it->second];
         const Nanoseconds apart = std::abs(*f.start - *c.start);
-        const bool together = apart <= (machine ? c.uncertainty + f.uncertainty + kSlack : params_.same_moment);
-        const bool alike = apart <= params_.same_moment && known_[it->second].classes.count(f.event_class) != 0;
+        const bool together =
+            apart <= (machine ? c.uncertainty + f.uncertainty + kSlack : params_.same_moment);
+        const bool alike =
+            apart <= params_.same_moment && known_[it->second].classes.count(f.event_class) != 0;
         if (together || alike) best = std::min(best, it->second);
       }
     }
@@ -99,7 +112,7 @@ class Gathering {
 
   std::vector<Cause>& causes_;
   const DecideParams& params_;
-  std::vector<Known> known_;   // beside causes_
+  std::vector<Known> known_;  // beside causes_
   std::map<CauseKind, Kind> kinds_;
 };
 
@@ -112,8 +125,10 @@ class Sieve {
     look_around();
     find_first_consequence();
     for (const Finding& f : incident_.findings) {
-      if (f.transient) remember_transient(f);
-      else if (const auto kind = kind_of(f); kind && passes(f, *kind)) candidates_.push_back(&f);
+      if (f.transient)
+        remember_transient(f);
+      else if (const auto kind = kind_of(f); kind && passes(f, *kind))
+        candidates_.push_back(&f);
     }
     drop_known_consequences();
     find_first_trouble();
@@ -125,28 +140,48 @@ class Sieve {
   }
 
  private:
-  void exclude(const Finding& f, Exclusion reason, std::string why) { out_.excluded.push_back({&f, reason, std::move(why)}); }
+  void exclude(const Finding& f, Exclusion reason, std::string why) {
+    out_.excluded.push_back({&f, reason, std::move(why)});
+  }
 
-  bool went_on(const Finding& f) const { return f.end && incident_.last_progress && *f.end + f.uncertainty + params_.went_on < *incident_.last_progress; }
+  bool went_on(const Finding& f) const {
+    return f.end && incident_.last_progress &&
+           *f.end + f.uncertainty + params_.went_on < *incident_.last_progress;
+  }
 
-  // When others began to notice. Noise of a healthy phase (a reset connection an hour before) does not count.
+  // When others began to notice. Noise of a healthy phase (a reset connection an hour before) does
+  // not count.
   void find_first_consequence() {
     for (const Finding& f : incident_.findings) {
-      if (f.outcome != Outcome::fired || !consequence(f) || !f.start || f.analysis != Analysis::classify || f.subject.kind != SubjectKind::job) continue;
-      // The scheduler's word is a decision; what failed before it is another question (user_request).
-      if (went_on(f) || one_of(f.event_class, {"scheduler_teardown", "scheduler_time_limit", "k8s_teardown"})) continue;
-      const Nanoseconds begin = incident_.last_progress ? std::max(*f.start, std::min(*incident_.last_progress, f.end.value_or(*f.start))) : *f.start;
-      if (!out_.first_consequence || begin < *out_.first_consequence) out_.first_consequence = begin;
-      if (f.role == Role::cascade && (!first_cascade_ || begin < *first_cascade_)) first_cascade_ = begin;
+      if (f.outcome != Outcome::fired || !consequence(f) || !f.start ||
+          f.analysis != Analysis::classify || f.subject.kind != SubjectKind::job)
+        continue;
+      // The scheduler's word is a decision; what failed before it is another question
+      // (user_request).
+      if (went_on(f) ||
+          one_of(f.event_class, {"scheduler_teardown", "scheduler_time_limit", "k8s_teardown"}))
+        continue;
+      const Nanoseconds begin =
+          incident_.last_progress
+              ? std::max(*f.start, std::min(*incident_.last_progress, f.end.value_or(*f.start)))
+              : *f.start;
+      if (!out_.first_consequence || begin < *out_.first_consequence)
+        out_.first_consequence = begin;
+      if (f.role == Role::cascade && (!first_cascade_ || begin < *first_cascade_))
+        first_cascade_ = begin;
     }
   }
 
   // What was taken back is a cause only when something broke while it lasted.
   void remember_transient(const Finding& f) {
-    // Only what carries the traffic that broke: a server's hiccup breaks no connection between ranks.
-    if (!out_.first_consequence || went_on(f) || f.scope != Scope::host_local || f.symptom != Symptom::infiniband_error || !touched(f)) return;
+    // Only what carries the traffic that broke: a server's hiccup breaks no connection between
+    // ranks.
+    if (!out_.first_consequence || went_on(f) || f.scope != Scope::host_local ||
+        f.symptom != Symptom::infiniband_error || !touched(f))
+      return;
     for (const Alert& a : f.alerts)
-      if (a.begin && a.end && *a.begin - f.uncertainty - kSlack <= *out_.first_consequence && *out_.first_consequence <= *a.end + f.uncertainty + params_.after_alert) {
+      if (a.begin && a.end && *a.begin - f.uncertainty - kSlack <= *out_.first_consequence &&
+          *out_.first_consequence <= *a.end + f.uncertainty + params_.after_alert) {
         out_.transients.push_back(&f);
         return;
       }
@@ -158,15 +193,21 @@ class Sieve {
       if (f.outcome != Outcome::fired) continue;
       cuda_error_ = cuda_error_ || f.event_class.rfind("cuda_", 0) == 0;
       const bool cascade = f.analysis == Analysis::classify && f.role == Role::cascade;
-      if (cascade && f.severity >= Severity::distributed && f.event_class.rfind("rdzv", 0) != 0) communication_failed_ = true;
+      if (cascade && f.severity >= Severity::distributed && f.event_class.rfind("rdzv", 0) != 0)
+        communication_failed_ = true;
       if (cascade && f.symptom != Symptom::job_hang) {
         ends_known_ = ends_known_ || !f.hosts.empty();
         ends_.insert(f.hosts.begin(), f.hosts.end());
         if (std::string peer = peer_of(f); !peer.empty()) ends_.insert(std::move(peer));
       }
-      const bool of_program = f.analysis == Analysis::classify && f.origin == Origin::any && !f.hearsay && f.hosts.size() == 1 &&
-                              (f.event_class.rfind("cuda_", 0) == 0 || f.cause == CauseKind::machine || f.cause == CauseKind::crash || f.cause == CauseKind::device_or_program);
-      if (!of_program && f.analysis != Analysis::hang && f.analysis != Analysis::root_diag && f.analysis != Analysis::silence) continue;
+      const bool of_program =
+          f.analysis == Analysis::classify && f.origin == Origin::any && !f.hearsay &&
+          f.hosts.size() == 1 &&
+          (f.event_class.rfind("cuda_", 0) == 0 || f.cause == CauseKind::machine ||
+           f.cause == CauseKind::crash || f.cause == CauseKind::device_or_program);
+      if (!of_program && f.analysis != Analysis::hang && f.analysis != Analysis::root_diag &&
+          f.analysis != Analysis::silence)
+        continue;
       for (const std::string& host : f.hosts)
         if (auto& witnesses = witnesses_[host]; witnesses.size() < 2) witnesses.insert(&f);
     }
@@ -177,54 +218,90 @@ class Sieve {
   }
 
   // Its host is an end of something that broke, as far as ends are known.
-  bool touched(const Finding& f) const { return (f.host && ends_.count(*f.host) != 0) || !ends_known_; }
+  bool touched(const Finding& f) const {
+    return (f.host && ends_.count(*f.host) != 0) || !ends_known_;
+  }
 
   bool passes(const Finding& f, CauseKind kind) {
-    if (went_on(f)) return exclude(f, Exclusion::ran_on, fmt::format("the job completed steps for {} after it", human_duration(*incident_.last_progress - *f.end))), false;
-    if (kind == CauseKind::shared && f.severity == Severity::warning && (f.hosts.size() < 2 || static_cast<double>(f.hosts.size()) < params_.shared_hosts * static_cast<double>(incident_.hosts)))
-      return exclude(f, Exclusion::too_few, fmt::format("{} of {} hosts report it, and only as a warning", std::max<std::size_t>(1, f.hosts.size()), incident_.hosts)), false;
-    const bool of_host = kind == CauseKind::machine || kind == CauseKind::network || (kind == CauseKind::resource && f.origin != Origin::any);
-    if (of_host && f.host && !incident_.job_hosts.empty() && !std::binary_search(incident_.job_hosts.begin(), incident_.job_hosts.end(), *f.host))
-      return exclude(f, Exclusion::not_of_job, fmt::format("no process of the job ran on {}", *f.host)), false;
-    // To its peers a host that died looks like one that was never reached: of a job that made steps this is a consequence.
-    if (kind == CauseKind::environment && one_of(f.event_class, {"no_route_to_host", "rendezvous_timeout", "node_unreachable_ssh"}) && incident_.last_iteration.value_or(0) > 0)
-      return exclude(f, Exclusion::after_failure, "the job had completed steps: its peers were reachable then"), false;
+    if (went_on(f))
+      return exclude(f, Exclusion::ran_on,
+                     fmt::format("the job completed steps for {} after it",
+                                 human_duration(*incident_.last_progress - *f.end))),
+             false;
+    if (kind == CauseKind::shared && f.severity == Severity::warning &&
+        (f.hosts.size() < 2 || static_cast<double>(f.hosts.size()) <
+                                   params_.shared_hosts * static_cast<double>(incident_.hosts)))
+      return exclude(f, Exclusion::too_few,
+                     fmt::format("{} of {} hosts report it, and only as a warning",
+                                 std::max<std::size_t>(1, f.hosts.size()), incident_.hosts)),
+             false;
+    const bool of_host = kind == CauseKind::machine || kind == CauseKind::network ||
+                         (kind == CauseKind::resource && f.origin != Origin::any);
+    if (of_host && f.host && !incident_.job_hosts.empty() &&
+        !std::binary_search(incident_.job_hosts.begin(), incident_.job_hosts.end(), *f.host))
+      return exclude(f, Exclusion::not_of_job,
+                     fmt::format("no process of the job ran on {}", *f.host)),
+             false;
+    // To its peers a host that died looks like one that was never reached: of a job that made steps
+    // this is a consequence.
+    if (kind == CauseKind::environment &&
+        one_of(f.event_class, {"no_route_to_host", "rendezvous_timeout", "node_unreachable_ssh"}) &&
+        incident_.last_iteration.value_or(0) > 0)
+      return exclude(f, Exclusion::after_failure,
+                     "the job had completed steps: its peers were reachable then"),
+             false;
     if ((!f.start || vague(f)) && !corroborated(f, kind))
-      return exclude(f, Exclusion::unplaced, !f.start ? "nothing tells when it was, and no other source confirms it"
-                                                      : fmt::format("its time is known to {} only, so it may have come after the failure, and no other source confirms it", human_duration(f.uncertainty))), false;
-    // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when it reports a CUDA
-    // error, or when they fall into its last moments.
-    if (kind == CauseKind::device_or_program && f.event_class.rfind("gpu_xid/", 0) == 0 && incident_.any_training_output && !cuda_error_ &&
-        !(f.start && out_.first_consequence && std::abs(*out_.first_consequence - *f.start) < params_.same_moment))
-      return exclude(f, Exclusion::unplaced, "no rank reports a CUDA error, and it cannot be placed near the failure"), false;
+      return exclude(f, Exclusion::unplaced,
+                     !f.start ? "nothing tells when it was, and no other source confirms it"
+                              : fmt::format("its time is known to {} only, so it may have come "
+                                            "after the failure, and no other source confirms it",
+                                            human_duration(f.uncertainty))),
+             false;
+    // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when
+    // it reports a CUDA error, or when they fall into its last moments.
+    if (kind == CauseKind::device_or_program && f.event_class.rfind("gpu_xid/", 0) == 0 &&
+        incident_.any_training_output && !cuda_error_ &&
+        !(f.start && out_.first_consequence &&
+          std::abs(*out_.first_consequence - *f.start) < params_.same_moment))
+      return exclude(f, Exclusion::unplaced,
+                     "no rank reports a CUDA error, and it cannot be placed near the failure"),
+             false;
     return true;
   }
 
   // Its clock is so uncertain that it may stand on either side of the first failure.
   bool vague(const Finding& f) const {
-    return f.uncertainty > kSlack && out_.first_consequence && *f.start + f.uncertainty > *out_.first_consequence && *f.start - f.uncertainty <= *out_.first_consequence;
+    return f.uncertainty > kSlack && out_.first_consequence &&
+           *f.start + f.uncertainty > *out_.first_consequence &&
+           *f.start - f.uncertainty <= *out_.first_consequence;
   }
 
-  // A second source that is independent of the machine's own log names it: its ranks, or who waits for whom. Without
-  // any output of the job there is no story in which it could have another place.
+  // A second source that is independent of the machine's own log names it: its ranks, or who waits
+  // for whom. Without any output of the job there is no story in which it could have another place.
   bool corroborated(const Finding& f, CauseKind kind) const {
     if (f.origin == Origin::any || !incident_.any_training_output) return true;
-    // What most hosts of the job report, and no line takes back, they report of one thing that they share.
-    if (kind == CauseKind::shared) return f.hosts.size() >= 2 && 2 * f.hosts.size() >= incident_.hosts;
+    // What most hosts of the job report, and no line takes back, they report of one thing that they
+    // share.
+    if (kind == CauseKind::shared)
+      return f.hosts.size() >= 2 && 2 * f.hosts.size() >= incident_.hosts;
     if (!f.host) return false;
     // The process that the kernel killed or that crashed there.
-    if ((kind == CauseKind::resource && killed_.count(*f.host) != 0) || (kind == CauseKind::crash && crashed_.count(*f.host) != 0)) return true;
+    if ((kind == CauseKind::resource && killed_.count(*f.host) != 0) ||
+        (kind == CauseKind::crash && crashed_.count(*f.host) != 0))
+      return true;
     const auto witnesses = witnesses_.find(*f.host);
     return witnesses != witnesses_.end() && witnesses->second.size() > witnesses->second.count(&f);
   }
 
-  // Candidates of one class that lead to the same, in order, and the earliest moment among the first so many.
+  // Candidates of one class that lead to the same, in order, and the earliest moment among the
+  // first so many.
   struct Parents {
-    std::vector<std::pair<std::size_t, const Finding*>> list;   // with their place among all
-    std::vector<Nanoseconds> earliest;                          // running minimum; without a time: the least there is
+    std::vector<std::pair<std::size_t, const Finding*>> list;  // with their place among all
+    std::vector<Nanoseconds> earliest;  // running minimum; without a time: the least there is
 
     void add(std::size_t place, const Finding& f) {
-      const Nanoseconds moment = f.start ? *f.start - f.uncertainty : std::numeric_limits<Nanoseconds>::min();
+      const Nanoseconds moment =
+          f.start ? *f.start - f.uncertainty : std::numeric_limits<Nanoseconds>::min();
       list.emplace_back(place, &f);
       earliest.push_back(earliest.empty() ? moment : std::min(moment, earliest.back()));
     }
@@ -234,60 +311,88 @@ class Sieve {
 
   // The first of them that is a parent of `f`, if it stands before the best so far.
   static void look(const Families& families, const Finding& f, Parent& best) {
-    const Nanoseconds latest = f.start ? *f.start + f.uncertainty : std::numeric_limits<Nanoseconds>::max();
+    const Nanoseconds latest =
+        f.start ? *f.start + f.uncertainty : std::numeric_limits<Nanoseconds>::max();
     for (const auto& [key, parents] : families) {
       const Finding& any = *parents.list[0].second;
-      if (any.event_class == f.event_class || !(leads_to(any, f.event_class) || (gpu_fault(any) && by_gpu(f)))) continue;
+      if (any.event_class == f.event_class ||
+          !(leads_to(any, f.event_class) || (gpu_fault(any) && by_gpu(f))))
+        continue;
       const auto too_late = [&](Nanoseconds moment) { return moment > latest; };
-      const auto from = std::partition_point(parents.earliest.begin(), parents.earliest.end(), too_late);
-      for (auto at = parents.list.begin() + (from - parents.earliest.begin()); at != parents.list.end(); ++at) {
+      const auto from =
+          std::partition_point(parents.earliest.begin(), parents.earliest.end(), too_late);
+      for (auto at = parents.list.begin() + (from - parents.earliest.begin());
+           at != parents.list.end(); ++at) {
         if (best.second != nullptr && at->first >= best.first) break;
-        if (is_parent(*at->second, f)) { best = *at; break; }
+        if (is_parent(*at->second, f)) {
+          best = *at;
+          break;
+        }
       }
     }
   }
 
   // A known consequence of another candidate that came before it on the same machine is none.
   void drop_known_consequences() {
-    std::map<std::string, std::vector<const Finding*>> by_host;   // that lead to something; "": of no host
+    std::map<std::string, std::vector<const Finding*>>
+        by_host;  // that lead to something; "": of no host
     for (const Finding* f : candidates_)
       if (!f->leads_to.empty() || gpu_fault(*f)) by_host[f->host.value_or("")].push_back(f);
     std::map<std::string, Families> of_host;
-    Families all;   // that lead to something on other hosts, too: a GPU's fault reaches programs of its own host
+    Families all;  // that lead to something on other hosts, too: a GPU's fault reaches programs of
+                   // its own host
     std::size_t place = 0;
     for (const auto& [host, list] : by_host)
       for (const Finding* f : list) {
         const std::tuple key(f->event_class, f->leads_to, gpu_fault(*f));
         of_host[host][key].add(place, *f);
-        if (!f->leads_to.empty()) all[std::tuple(f->event_class, f->leads_to, false)].add(place, *f);
+        if (!f->leads_to.empty())
+          all[std::tuple(f->event_class, f->leads_to, false)].add(place, *f);
         ++place;
       }
     for (const Finding* f : candidates_) {
       Parent parent{0, nullptr};
       const auto of = [&](const std::string& host) {
-        if (const auto own = of_host.find(host); own != of_host.end()) look(own->second, *f, parent);
+        if (const auto own = of_host.find(host); own != of_host.end())
+          look(own->second, *f, parent);
       };
       if (f->host) of(*f->host);
-      if (!f->host || f->hosts.empty()) look(all, *f, parent);
-      else if (parent.second == nullptr) of("");
-      if (parent.second != nullptr) exclude(*f, Exclusion::led_to, fmt::format("{} on {} leads to it", parent.second->event_class, parent.second->subject.id));
-      else own_.push_back(f);
+      if (!f->host || f->hosts.empty())
+        look(all, *f, parent);
+      else if (parent.second == nullptr)
+        of("");
+      if (parent.second != nullptr)
+        exclude(*f, Exclusion::led_to,
+                fmt::format("{} on {} leads to it", parent.second->event_class,
+                            parent.second->subject.id));
+      else
+        own_.push_back(f);
     }
   }
 
-  static bool gpu_fault(const Finding& f) { return kind_of(f) == CauseKind::machine && (f.symptom == Symptom::gpu_unavailable || f.symptom == Symptom::gpu_memory_error); }
+  static bool gpu_fault(const Finding& f) {
+    return kind_of(f) == CauseKind::machine &&
+           (f.symptom == Symptom::gpu_unavailable || f.symptom == Symptom::gpu_memory_error);
+  }
 
   // A program tells so of the GPU that it ran on.
-  static bool by_gpu(const Finding& f) { return f.host && (f.event_class.rfind("cuda_", 0) == 0 || one_of(f.event_class, {"gpu_xid/13", "gpu_xid/31"})); }
+  static bool by_gpu(const Finding& f) {
+    return f.host && (f.event_class.rfind("cuda_", 0) == 0 ||
+                      one_of(f.event_class, {"gpu_xid/13", "gpu_xid/31"}));
+  }
 
   static bool is_parent(const Finding& other, const Finding& f) {
     if (&other == &f || other.event_class == f.event_class) return false;
-    const bool before = !f.start || !other.start || *other.start <= *f.start + other.uncertainty + f.uncertainty;
-    const bool after = f.start && other.start && *f.start + f.uncertainty + other.uncertainty < *other.start;
+    const bool before =
+        !f.start || !other.start || *other.start <= *f.start + other.uncertainty + f.uncertainty;
+    const bool after =
+        f.start && other.start && *f.start + f.uncertainty + other.uncertainty < *other.start;
     if (!before || after) return false;
     // Of two that lead to each other the earlier is the parent, or the first by name.
     const bool mutual = leads_to(f, other.event_class);
-    const bool first = mutual && (f.start && other.start && *f.start != *other.start ? *f.start < *other.start : f.id < other.id);
+    const bool first =
+        mutual && (f.start && other.start && *f.start != *other.start ? *f.start < *other.start
+                                                                      : f.id < other.id);
     if (leads_to(other, f.event_class) && !first) return true;
     // A device's fault reaches the program as a CUDA error or an exception on the same host.
     return gpu_fault(other) && by_gpu(f) && f.host == other.host;
@@ -297,28 +402,50 @@ class Sieve {
   void find_first_trouble() {
     first_ = out_.first_consequence;
     for (const Finding* f : own_) {
-      if (*kind_of(*f) == CauseKind::network || *kind_of(*f) == CauseKind::device_or_program) continue;
-      if (f->start && (!first_ || *f->start < *first_)) { first_ = f->start; first_uncertainty_ = f->uncertainty; first_is_cause_ = true; }
+      if (*kind_of(*f) == CauseKind::network || *kind_of(*f) == CauseKind::device_or_program)
+        continue;
+      if (f->start && (!first_ || *f->start < *first_)) {
+        first_ = f->start;
+        first_uncertainty_ = f->uncertainty;
+        first_is_cause_ = true;
+      }
     }
   }
 
   bool came_first(const Finding& f) {
     // Whoever is asked to stop after others broke down is being cleaned up.
-    if (*kind_of(f) == CauseKind::outside && (f.start ? first_cascade_ && *f.start + f.uncertainty >= *first_cascade_ : communication_failed_))
-      return exclude(f, Exclusion::after_failure, "ranks reported failed communication before it, or it cannot be placed before that"), false;
+    if (*kind_of(f) == CauseKind::outside &&
+        (f.start ? first_cascade_ && *f.start + f.uncertainty >= *first_cascade_
+                 : communication_failed_))
+      return exclude(f, Exclusion::after_failure,
+                     "ranks reported failed communication before it, or it cannot be placed before "
+                     "that"),
+             false;
     if (f.start && first_ && *f.start - f.uncertainty - first_uncertainty_ - kSlack > *first_)
-      return exclude(f, Exclusion::after_failure, fmt::format("it came {} after the first {}", human_duration(*f.start - *first_), first_is_cause_ ? "failure" : "sign of failure on other ranks")), false;
-    if (*kind_of(f) == CauseKind::network && f.start && out_.first_consequence && *out_.first_consequence - f.end.value_or(*f.start) > params_.network_lead)
-      return exclude(f, Exclusion::over_before, fmt::format("it ended {} before the first broken connection", human_duration(*out_.first_consequence - f.end.value_or(*f.start)))), false;
+      return exclude(
+                 f, Exclusion::after_failure,
+                 fmt::format("it came {} after the first {}", human_duration(*f.start - *first_),
+                             first_is_cause_ ? "failure" : "sign of failure on other ranks")),
+             false;
+    if (*kind_of(f) == CauseKind::network && f.start && out_.first_consequence &&
+        *out_.first_consequence - f.end.value_or(*f.start) > params_.network_lead)
+      return exclude(
+                 f, Exclusion::over_before,
+                 fmt::format("it ended {} before the first broken connection",
+                             human_duration(*out_.first_consequence - f.end.value_or(*f.start)))),
+             false;
     return true;
   }
 
-  // A moment that can be placed before the trouble is better than one that cannot; then the kind; then the earlier. A
-  // reading of a counter must not stand before an exception with a moment.
+  // A moment that can be placed before the trouble is better than one that cannot; then the kind;
+  // then the earlier. A reading of a counter must not stand before an exception with a moment.
   void order() {
     for (Cause& c : out_.causes) std::sort(c.hosts.begin(), c.hosts.end());
     std::stable_sort(out_.causes.begin(), out_.causes.end(), [](const Cause& a, const Cause& b) {
-      const auto key = [](const Cause& c) { return std::tuple(c.confidence < 0.6, static_cast<int>(c.kind), !c.start.has_value(), c.start.value_or(0)); };
+      const auto key = [](const Cause& c) {
+        return std::tuple(c.confidence < 0.6, static_cast<int>(c.kind), !c.start.has_value(),
+                          c.start.value_or(0));
+      };
       return key(a) < key(b);
     });
   }
@@ -331,21 +458,25 @@ class Sieve {
   Nanoseconds first_uncertainty_ = 0;
   bool first_is_cause_ = false;
   bool cuda_error_ = false, communication_failed_ = false, ends_known_ = false;
-  std::set<std::string> ends_;                 // hosts of connections that broke
-  std::set<std::string> killed_, crashed_;     // hosts on which a process ended so
-  std::map<std::string, std::set<const Finding*>> witnesses_;   // what may corroborate, by host; two are enough
+  std::set<std::string> ends_;              // hosts of connections that broke
+  std::set<std::string> killed_, crashed_;  // hosts on which a process ended so
+  std::map<std::string, std::set<const Finding*>>
+      witnesses_;  // what may corroborate, by host; two are enough
 };
 
 }  // namespace
 
 std::optional<CauseKind> kind_of(const Finding& f) {
-  if (f.analysis != Analysis::classify || f.outcome != Outcome::fired || f.hearsay) return std::nullopt;
+  if (f.analysis != Analysis::classify || f.outcome != Outcome::fired || f.hearsay)
+    return std::nullopt;
   // A confirmation of a machine's fault stands for it when the fault itself left no line.
-  const bool confirms = f.role == Role::confirmation && f.severity == Severity::critical && f.scope == Scope::host_local;
+  const bool confirms = f.role == Role::confirmation && f.severity == Severity::critical &&
+                        f.scope == Scope::host_local;
   if (f.role != Role::root && !confirms) return std::nullopt;
   switch (f.cause) {
     case CauseKind::none: return std::nullopt;
-    // A warning of these is a cause by its place in the story; a warning of a machine or the program never ends a job.
+    // A warning of these is a cause by its place in the story; a warning of a machine or the
+    // program never ends a job.
     case CauseKind::network:
     case CauseKind::shared:
     case CauseKind::numerics:
@@ -356,6 +487,8 @@ std::optional<CauseKind> kind_of(const Finding& f) {
   }
 }
 
-FirstFailure first_failure(const Case& incident, const DecideParams& params) { return Sieve(incident, params).run(); }
+FirstFailure first_failure(const Case& incident, const DecideParams& params) {
+  return Sieve(incident, params).run();
+}
 
 }  // namespace culprit::decide

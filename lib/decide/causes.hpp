@@ -1,4 +1,5 @@
-// From findings to possible causes: what could have ended the job, of which kind, when; and which of them came first.
+// From findings to possible causes: what could have ended the job, of which kind, when; and which
+// of them came first.
 #pragma once
 
 #include <string>
@@ -10,12 +11,12 @@ namespace culprit::decide {
 
 struct Cause {
   CauseKind kind = CauseKind::machine;
-  std::vector<const Finding*> findings;     // the first one is the earliest
-  std::vector<std::string> hosts;           // sorted
+  std::vector<const Finding*> findings;  // the first one is the earliest
+  std::vector<std::string> hosts;        // sorted
   std::optional<Nanoseconds> start;
   Nanoseconds uncertainty = 0;
   double confidence = 0;
-  bool state = false;                       // a reading without a moment
+  bool state = false;  // a reading without a moment
 };
 
 // What a finding would be as a cause; nullopt for consequences, remarks and everything ruled out.
@@ -31,9 +32,10 @@ struct Excluded {
 };
 
 struct FirstFailure {
-  std::vector<Cause> causes;                // that can have come first, best first
+  std::vector<Cause> causes;  // that can have come first, best first
   std::vector<Excluded> excluded;
-  std::vector<const Finding*> transients;   // taken back, below their tolerance, and something broke while they lasted
+  std::vector<const Finding*>
+      transients;  // taken back, below their tolerance, and something broke while they lasted
   std::optional<Nanoseconds> first_consequence;
 };
 

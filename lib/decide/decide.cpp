@@ -21,43 +21,65 @@ struct Rung {
 };
 constexpr Rung kLadder[] = {
     {StepId::bundle_empty, bundle_empty},  // an empty bundle proves nothing
-    {StepId::gpu_throttled, gpu_throttled},                      // no failure, but a GPU slowed by its own hardware -> mitigate
-    {StepId::slow_job, slow_job},                        // no failure, but slower than it could be -> mitigate, isolate, or it is over
-    {StepId::job_finished, job_finished},                // exit code 0 and no trouble
-    {StepId::dumps_only, dumps_only},                    // a moment's dumps and nothing else -> look again
-    {StepId::no_failure, no_failure},                    // nothing failed as far as the logs go
-    {StepId::user_request, user_request},                // time limit, scancel, preemption: nobody's fault
-    {StepId::critical_errors, critical_errors},          // Aegis CriticalError: a machine's own fault, first in time -> isolate
-    {StepId::shared_cause, shared_cause},                // one storage, service, switch seen by many -> repair that
-    {StepId::resources, resources},                      // memory, disk, shared memory, limits -> repair
-    {StepId::setup_failure, setup_failure},              // a wrong address, library, device, permission -> repair the setting
-    {StepId::user_code, user_code},                      // ByteRobust: user-space error with a module -> rollback
-    {StepId::illegal_access, illegal_access},            // illegal access: many GPUs the program, one GPU again and again the device
-    {StepId::process_crash, process_crash},              // a segfault once -> reattempt
-    {StepId::stopped_rank, stopped_rank},                // FT-HSDP, ByteRobust: whom everybody waits for -> isolate; mismatch -> rollback
-    {StepId::network_alerts, network_alerts},            // flaps beyond their tolerance before the first broken connection
-    {StepId::transient_alert, transient_alert},          // ByteRobust: one alert below its tolerance, taken back -> reattempt
-    {StepId::ended_outside, ended_outside},              // somebody asked the launcher to stop: nobody's fault
-    {StepId::numerics, numerics},                        // NaN without a culprit -> bit-wise checks
-    {StepId::root_diag, root_diag},                 // Aegis RootDiag, NetDiag
-    {StepId::config_check, config_check},                // Aegis ConfigCheck
-    {StepId::stuck_group, stuck_group},                  // all are in one collective and none finishes -> checks on that group
-    {StepId::silent_rank, silent_rank},                  // everybody waits, one does not
-    {StepId::distributed_errors, distributed_errors},         // Aegis DistError: at most two hosts report -> isolate those
-    {StepId::process_ended, process_ended},              // exit codes and signals that nothing explains
-    {StepId::not_enough_evidence, not_enough_evidence},             // ByteRobust: crash without a culprit -> stop-time checks; hang -> collect
+    {StepId::gpu_throttled,
+     gpu_throttled},  // no failure, but a GPU slowed by its own hardware -> mitigate
+    {StepId::slow_job,
+     slow_job},  // no failure, but slower than it could be -> mitigate, isolate, or it is over
+    {StepId::job_finished, job_finished},  // exit code 0 and no trouble
+    {StepId::dumps_only, dumps_only},      // a moment's dumps and nothing else -> look again
+    {StepId::no_failure, no_failure},      // nothing failed as far as the logs go
+    {StepId::user_request, user_request},  // time limit, scancel, preemption: nobody's fault
+    {StepId::critical_errors,
+     critical_errors},  // Aegis CriticalError: a machine's own fault, first in time -> isolate
+    {StepId::shared_cause,
+     shared_cause},                  // one storage, service, switch seen by many -> repair that
+    {StepId::resources, resources},  // memory, disk, shared memory, limits -> repair
+    {StepId::setup_failure,
+     setup_failure},  // a wrong address, library, device, permission -> repair the setting
+    {StepId::user_code, user_code},  // ByteRobust: user-space error with a module -> rollback
+    {StepId::illegal_access,
+     illegal_access},  // illegal access: many GPUs the program, one GPU again and again the device
+    {StepId::process_crash, process_crash},  // a segfault once -> reattempt
+    {StepId::stopped_rank, stopped_rank},    // FT-HSDP, ByteRobust: whom everybody waits for ->
+                                             // isolate; mismatch -> rollback
+    {StepId::network_alerts,
+     network_alerts},  // flaps beyond their tolerance before the first broken connection
+    {StepId::transient_alert,
+     transient_alert},  // ByteRobust: one alert below its tolerance, taken back -> reattempt
+    {StepId::ended_outside, ended_outside},  // somebody asked the launcher to stop: nobody's fault
+    {StepId::numerics, numerics},            // NaN without a culprit -> bit-wise checks
+    {StepId::root_diag, root_diag},          // Aegis RootDiag, NetDiag
+    {StepId::config_check, config_check},    // Aegis ConfigCheck
+    {StepId::stuck_group,
+     stuck_group},  // all are in one collective and none finishes -> checks on that group
+    {StepId::silent_rank, silent_rank},  // everybody waits, one does not
+    {StepId::distributed_errors,
+     distributed_errors},  // Aegis DistError: at most two hosts report -> isolate those
+    {StepId::process_ended, process_ended},  // exit codes and signals that nothing explains
+    {StepId::not_enough_evidence, not_enough_evidence},  // ByteRobust: crash without a culprit ->
+                                                         // stop-time checks; hang -> collect
 };
 
 void tell_chain(Walk& w) {
   std::vector<const Finding*> told;
   if (w.best() != nullptr && w.verdict.action != Action::none)
-    for (const Finding* f : w.best()->findings)  // a fault that shows in three ways on one machine is one link
-      if (told.size() < 4 && std::none_of(told.begin(), told.end(), [&](const Finding* other) { return f->host && other->host == f->host; })) told.push_back(f);
+    for (const Finding* f :
+         w.best()->findings)  // a fault that shows in three ways on one machine is one link
+      if (told.size() < 4 && std::none_of(told.begin(), told.end(), [&](const Finding* other) {
+            return f->host && other->host == f->host;
+          }))
+        told.push_back(f);
   std::vector<const Finding*> effects;
   for (const Finding& f : w.incident.findings)
-    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired && (f.role == Role::cascade || f.role == Role::teardown)) effects.push_back(&f);
-  std::stable_sort(effects.begin(), effects.end(), [](const Finding* a, const Finding* b) { return std::tuple(!a->start.has_value(), a->start.value_or(0), a->role == Role::teardown) < std::tuple(!b->start.has_value(), b->start.value_or(0), b->role == Role::teardown); });
-  // One line a kind: the same clean-up on eight GPUs is told once. What is over before the cause is another story.
+    if (f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
+        (f.role == Role::cascade || f.role == Role::teardown))
+      effects.push_back(&f);
+  std::stable_sort(effects.begin(), effects.end(), [](const Finding* a, const Finding* b) {
+    return std::tuple(!a->start.has_value(), a->start.value_or(0), a->role == Role::teardown) <
+           std::tuple(!b->start.has_value(), b->start.value_or(0), b->role == Role::teardown);
+  });
+  // One line a kind: the same clean-up on eight GPUs is told once. What is over before the cause is
+  // another story.
   std::optional<Nanoseconds> from;
   if (!told.empty()) from = told.front()->start;
   std::set<std::string> kinds;
@@ -67,13 +89,23 @@ void tell_chain(Walk& w) {
   }
   if (told.size() < 2) return;
   for (const Finding* f : told) {
-    std::string who = f->subject.kind == SubjectKind::job ? (f->ranks.size() > 1 ? fmt::format("{} ranks", f->ranks.size()) : f->ranks.size() == 1 ? fmt::format("rank {}", f->ranks[0]) : f->hosts.size() > 1 ? fmt::format("{} hosts", f->hosts.size()) : f->hosts.size() == 1 ? f->hosts[0] : "the job")
-                      : f->subject.kind == SubjectKind::code && f->ranks.size() == 1 ? fmt::format("rank {}", f->ranks[0]) : f->subject.kind == SubjectKind::code && f->ranks.size() > 1 ? fmt::format("{} ranks", f->ranks.size()) : f->subject.id;
+    std::string who = f->subject.kind == SubjectKind::job
+                          ? (f->ranks.size() > 1    ? fmt::format("{} ranks", f->ranks.size())
+                             : f->ranks.size() == 1 ? fmt::format("rank {}", f->ranks[0])
+                             : f->hosts.size() > 1  ? fmt::format("{} hosts", f->hosts.size())
+                             : f->hosts.size() == 1 ? f->hosts[0]
+                                                    : "the job")
+                      : f->subject.kind == SubjectKind::code && f->ranks.size() == 1
+                          ? fmt::format("rank {}", f->ranks[0])
+                      : f->subject.kind == SubjectKind::code && f->ranks.size() > 1
+                          ? fmt::format("{} ranks", f->ranks.size())
+                          : f->subject.id;
     w.verdict.chain.push_back({f->start, std::move(who), f->title, f->id});
   }
 }
 
-// An isolation that is less sure than that is a suspicion: the machine is checked, and stays in service until it fails.
+// An isolation that is less sure than that is a suspicion: the machine is checked, and stays in
+// service until it fails.
 void weigh_isolation(Verdict& v) {
   if (v.action != Action::isolate || v.targets.empty()) return;
   double most = 0;
@@ -91,12 +123,19 @@ void weigh_isolation(Verdict& v) {
 }  // namespace
 
 Verdict decide(const Case& given, const DecideParams& params) {
-  // The order in which findings come says nothing: where two are as good, the one that sorts first is taken.
+  // The order in which findings come says nothing: where two are as good, the one that sorts first
+  // is taken.
   Case incident = given;
-  std::stable_sort(incident.findings.begin(), incident.findings.end(), [](const Finding& a, const Finding& b) {
-    const auto key = [](const Finding& f) { return std::tuple(-static_cast<int>(f.severity), -static_cast<int>(f.role), !f.start.has_value(), f.start.value_or(0)); };
-    return a.analysis == b.analysis && a.analysis == Analysis::classify ? std::pair(key(a), a.id) < std::pair(key(b), b.id) : (a.analysis == Analysis::classify) > (b.analysis == Analysis::classify);
-  });
+  std::stable_sort(
+      incident.findings.begin(), incident.findings.end(), [](const Finding& a, const Finding& b) {
+        const auto key = [](const Finding& f) {
+          return std::tuple(-static_cast<int>(f.severity), -static_cast<int>(f.role),
+                            !f.start.has_value(), f.start.value_or(0));
+        };
+        return a.analysis == b.analysis && a.analysis == Analysis::classify
+                   ? std::pair(key(a), a.id) < std::pair(key(b), b.id)
+                   : (a.analysis == Analysis::classify) > (b.analysis == Analysis::classify);
+      });
   Walk w{incident, params, first_failure(incident, params), {}};
   std::optional<StepId> taken;
   for (const Rung& rung : kLadder) {
@@ -110,15 +149,22 @@ Verdict decide(const Case& given, const DecideParams& params) {
   consider_history(incident, w.verdict);
   weigh_isolation(w.verdict);
   if (w.verdict.action == answered && taken) calibrate(w.verdict, *taken);
-  if (std::string& summary = w.verdict.summary; !w.verdict.request.empty() && summary.ends_with('.')) {
+  if (std::string& summary = w.verdict.summary;
+      !w.verdict.request.empty() && summary.ends_with('.')) {
     summary.pop_back();
     summary += fmt::format("; {}.", w.verdict.request);
   }
   std::set<std::string> remarked;
   for (const auto& [finding, reason, why] : w.first.excluded) {
-    w.verdict.steps.push_back({StepId::excluded, StepOutcome::ruled_out, fmt::format("{} on {}: {}", finding->event_class, finding->subject.id, why)});
-    if (kind_of(*finding) == CauseKind::machine && finding->host && w.verdict.next.size() < 8 && reason != Exclusion::led_to && remarked.insert(*finding->host).second)
-      next(w.verdict, NextKind::plan, fmt::format("{} also showed {}, which is not what ended the job ({}): check it before the next start.", *finding->host, finding->event_class, why));
+    w.verdict.steps.push_back(
+        {StepId::excluded, StepOutcome::ruled_out,
+         fmt::format("{} on {}: {}", finding->event_class, finding->subject.id, why)});
+    if (kind_of(*finding) == CauseKind::machine && finding->host && w.verdict.next.size() < 8 &&
+        reason != Exclusion::led_to && remarked.insert(*finding->host).second)
+      next(w.verdict, NextKind::plan,
+           fmt::format("{} also showed {}, which is not what ended the job ({}): check it before "
+                       "the next start.",
+                       *finding->host, finding->event_class, why));
   }
   w.verdict.end = incident.job_end;
   if (!w.verdict.start) w.verdict.start = w.first.first_consequence;

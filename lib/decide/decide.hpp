@@ -1,9 +1,10 @@
-// Findings become a verdict. One explicit ladder (the table at the end of decide.cpp), walked from the top; each step
-// says whether it was taken and why, and the first that is taken decides.
+// Findings become a verdict. One explicit ladder (the table at the end of decide.cpp), walked from
+// the top; each step says whether it was taken and why, and the first that is taken decides.
 //
-// Sources: Aegis algorithm 1 (critical errors, distributed errors, RootDiag, ConfigCheck/NetDiag, offline diagnosis);
-// ByteRobust section 4.2 and figure 5 (evict, stop-time checks, reattempt, rollback, replay). Ours: causality before
-// severity (what comes after the first failure on another host is a consequence), shared causes, "not enough evidence".
+// Sources: Aegis algorithm 1 (critical errors, distributed errors, RootDiag, ConfigCheck/NetDiag,
+// offline diagnosis); ByteRobust section 4.2 and figure 5 (evict, stop-time checks, reattempt,
+// rollback, replay). Ours: causality before severity (what comes after the first failure on another
+// host is a consequence), shared causes, "not enough evidence".
 #pragma once
 
 #include "decide/case.hpp"
@@ -11,17 +12,19 @@
 namespace culprit::decide {
 
 struct DecideParams {
-  // The same kind of error on this many hosts at once has one cause, which they share; with three hosts already when
-  // those are more than this share of all.
+  // The same kind of error on this many hosts at once has one cause, which they share; with three
+  // hosts already when those are more than this share of all.
   std::size_t many_hosts = 4;
   double shared_hosts = 0.25;
   // Errors of the same kind on several hosts this close together have one cause.
   Nanoseconds same_moment = 300 * kSecond;
-  // Xid 13 and 31 on one GPU at moments further apart than this are separate runs into the same fault, not one burst.
+  // Xid 13 and 31 on one GPU at moments further apart than this are separate runs into the same
+  // fault, not one burst.
   Nanoseconds same_burst = 180 * kSecond;
   // Work that went on for this long after an event says that the event did not end the job.
   Nanoseconds went_on = 120 * kSecond;
-  // An alert that was taken back explains what broke until this long after its end: retries give up late.
+  // An alert that was taken back explains what broke until this long after its end: retries give up
+  // late.
   Nanoseconds after_alert = 60 * kSecond;
   // Network warnings this long before the first broken connection may have broken it.
   Nanoseconds network_lead = 900 * kSecond;

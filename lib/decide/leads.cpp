@@ -12,26 +12,33 @@ namespace {
 
 constexpr std::size_t kMostLeads = 3;
 
-// How much a finding says of a cause, most first; 0: nothing. What was ruled out by its time or its place is no lead.
+// How much a finding says of a cause, most first; 0: nothing. What was ruled out by its time or its
+// place is no lead.
 int weight(const Finding& f) {
   if (f.analysis == Analysis::leads) return f.outcome == Outcome::ruled_out ? 0 : 2;
-  if (f.analysis != Analysis::classify || f.outcome == Outcome::ruled_out || f.role == Role::advice) return 0;
+  if (f.analysis != Analysis::classify || f.outcome == Outcome::ruled_out || f.role == Role::advice)
+    return 0;
   if (f.hearsay) return 0;
-  if (f.role == Role::root) return f.severity == Severity::critical ? 6 : f.origin == Origin::any ? 4 : 1;
+  if (f.role == Role::root)
+    return f.severity == Severity::critical ? 6 : f.origin == Origin::any ? 4 : 1;
   if (f.role == Role::confirmation) return 3;
   return f.role == Role::cascade ? 3 : 1;
 }
 
 bool unplaced(const Walk& w, const Finding& f) {
-  return std::any_of(w.first.excluded.begin(), w.first.excluded.end(), [&](const Excluded& e) { return e.finding == &f && e.reason == Exclusion::unplaced; });
+  return std::any_of(w.first.excluded.begin(), w.first.excluded.end(), [&](const Excluded& e) {
+    return e.finding == &f && e.reason == Exclusion::unplaced;
+  });
 }
 
 bool excluded(const Walk& w, const Finding& f) {
-  return std::any_of(w.first.excluded.begin(), w.first.excluded.end(), [&](const Excluded& e) { return e.finding == &f; });
+  return std::any_of(w.first.excluded.begin(), w.first.excluded.end(),
+                     [&](const Excluded& e) { return e.finding == &f; });
 }
 
 std::string who(const Finding& f) {
-  if (f.host) return f.ranks.size() == 1 ? fmt::format("rank {} on {}", f.ranks[0], *f.host) : *f.host;
+  if (f.host)
+    return f.ranks.size() == 1 ? fmt::format("rank {} on {}", f.ranks[0], *f.host) : *f.host;
   if (f.ranks.size() == 1) return fmt::format("rank {}", f.ranks[0]);
   if (f.ranks.size() > 1) return fmt::format("{} ranks", f.ranks.size());
   return "";
@@ -42,7 +49,9 @@ std::string who(const Finding& f) {
 std::string quoted(const std::string& text, std::size_t most) {
   if (text.size() <= most) return text;
   // The reason of a message stands at its end, its kind at its beginning.
-  const auto is_part = [&](std::size_t at) { return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; };
+  const auto is_part = [&](std::size_t at) {
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+  };
   std::size_t head = most / 2, tail = text.size() - most / 2;
   while (head > 0 && is_part(head)) --head;
   while (is_part(tail)) ++tail;
@@ -54,11 +63,15 @@ std::vector<const Finding*> strongest_leads(const Walk& w) {
   for (const Finding& f : w.incident.findings)
     if (weight(f) > 1 && (!excluded(w, f) || unplaced(w, f))) out.push_back(&f);
   std::stable_sort(out.begin(), out.end(), [&](const Finding* a, const Finding* b) {
-    const auto key = [&](const Finding* f) { return std::tuple(unplaced(w, *f), -weight(*f), !f->start.has_value(), f->start.value_or(0)); };
+    const auto key = [&](const Finding* f) {
+      return std::tuple(unplaced(w, *f), -weight(*f), !f->start.has_value(), f->start.value_or(0));
+    };
     return key(a) < key(b);
   });
   std::set<std::string> kinds;
-  std::erase_if(out, [&](const Finding* f) { return !kinds.insert(f->analysis == Analysis::leads ? f->id : f->event_class).second; });
+  std::erase_if(out, [&](const Finding* f) {
+    return !kinds.insert(f->analysis == Analysis::leads ? f->id : f->event_class).second;
+  });
   if (out.size() > kMostLeads) out.resize(kMostLeads);
   return out;
 }
@@ -69,13 +82,25 @@ void quote_leads(Walk& w, const std::vector<const Finding*>& leads) {
   for (const Finding* f : leads) {
     const std::string message = message_of(*f);
     const std::string from = who(*f);
-    const std::string words = f->analysis == Analysis::leads || f->title.empty() ? fmt::format("\"{}\"", quoted(message, 200))
-                            : message.empty() ? f->title : fmt::format("{}: \"{}\"", f->title, quoted(message, 200));
-    if (first) v.summary += fmt::format(" First known trouble, not proven to be the cause{}{}: {}.", from.empty() ? "" : " (" + from + ")", at(f->start), words);
-    else next(v, NextKind::plan, fmt::format("Also look at{}: {}.", from.empty() ? "" : " " + from, words));
-    if (first) target(v, f->host && f->cause != CauseKind::none ? Subject{SubjectKind::host, *f->host} : Subject{SubjectKind::job, "job"}, 0.3, ids(leads));
+    const std::string words = f->analysis == Analysis::leads || f->title.empty()
+                                  ? fmt::format("\"{}\"", quoted(message, 200))
+                              : message.empty()
+                                  ? f->title
+                                  : fmt::format("{}: \"{}\"", f->title, quoted(message, 200));
+    if (first)
+      v.summary += fmt::format(" First known trouble, not proven to be the cause{}{}: {}.",
+                               from.empty() ? "" : " (" + from + ")", at(f->start), words);
+    else
+      next(v, NextKind::plan,
+           fmt::format("Also look at{}: {}.", from.empty() ? "" : " " + from, words));
+    if (first)
+      target(v,
+             f->host && f->cause != CauseKind::none ? Subject{SubjectKind::host, *f->host}
+                                                    : Subject{SubjectKind::job, "job"},
+             0.3, ids(leads));
     first = false;
-    if (!f->advice.empty() && f->advice.find("{") == std::string::npos) next(v, NextKind::plan, f->advice);
+    if (!f->advice.empty() && f->advice.find("{") == std::string::npos)
+      next(v, NextKind::plan, f->advice);
   }
 }
 

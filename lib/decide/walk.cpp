@@ -35,7 +35,10 @@ std::vector<std::string> ids(const std::vector<const Finding*>& findings) {
 
 void target(Verdict& v, Subject subject, double confidence, std::vector<std::string> because) {
   for (Target& t : v.targets)
-    if (t.subject == subject) { t.confidence = std::max(t.confidence, confidence); return; }
+    if (t.subject == subject) {
+      t.confidence = std::max(t.confidence, confidence);
+      return;
+    }
   v.targets.push_back({std::move(subject), confidence, std::move(because)});
 }
 
@@ -60,27 +63,37 @@ const HangFacts& hang_of(const Finding& f) { return facts_of<HangFacts>(f); }
 const SlowFacts& slow_of(const Finding& f) { return facts_of<SlowFacts>(f); }
 const LineFacts& line_of(const Finding& f) { return facts_of<LineFacts>(f); }
 const std::string& message_of(const Finding& f) {
-  return std::holds_alternative<LeadFacts>(f.facts) ? facts_of<LeadFacts>(f).message : line_of(f).message;
+  return std::holds_alternative<LeadFacts>(f.facts) ? facts_of<LeadFacts>(f).message
+                                                    : line_of(f).message;
 }
 
-std::string at(const std::optional<Nanoseconds>& t) { return t ? " at " + iso_utc(*t / kSecond * kSecond) : ""; }
+std::string at(const std::optional<Nanoseconds>& t) {
+  return t ? " at " + iso_utc(*t / kSecond * kSecond) : "";
+}
 
 void advise(Verdict& v, const Cause& cause) {
   std::set<std::string> said;
   for (const Finding* f : cause.findings)
-    if (!f->advice.empty() && said.size() < 4 && said.insert(f->advice).second) next(v, NextKind::plan, f->advice);
+    if (!f->advice.empty() && said.size() < 4 && said.insert(f->advice).second)
+      next(v, NextKind::plan, f->advice);
 }
 
 std::string lower_first(std::string text) {
-  static const std::set<std::string> kProperNames{"Ceph", "Ethernet", "Gloo", "Horovod", "Kubernetes", "Lustre", "Python", "Ray", "Slurm"};
+  static const std::set<std::string> kProperNames{
+      "Ceph", "Ethernet", "Gloo", "Horovod", "Kubernetes", "Lustre", "Python", "Ray", "Slurm"};
   const std::string first = text.substr(0, text.find(' '));
-  const auto capitals = std::count_if(first.begin(), first.end(), [](unsigned char c) { return isupper(c); });
-  if (capitals == 1 && isupper(static_cast<unsigned char>(first[0])) && first.size() > 1 && kProperNames.count(first) == 0) text[0] = static_cast<char>(tolower(text[0]));
+  const auto capitals =
+      std::count_if(first.begin(), first.end(), [](unsigned char c) { return isupper(c); });
+  if (capitals == 1 && isupper(static_cast<unsigned char>(first[0])) && first.size() > 1 &&
+      kProperNames.count(first) == 0)
+    text[0] = static_cast<char>(tolower(text[0]));
   return text;
 }
 
 bool shared_by(const Walk& w, std::size_t hosts, std::size_t all) {
-  return hosts >= w.params.many_hosts || (hosts >= 3 && static_cast<double>(hosts) > w.params.shared_hosts * static_cast<double>(all));
+  return hosts >= w.params.many_hosts ||
+         (hosts >= 3 &&
+          static_cast<double>(hosts) > w.params.shared_hosts * static_cast<double>(all));
 }
 
 std::string switch_of(const Walk& w, const std::set<std::string>& hosts) {
@@ -88,7 +101,9 @@ std::string switch_of(const Walk& w, const std::set<std::string>& hosts) {
   std::size_t best_size = 0;
   for (const auto& [name, members] : w.incident.switches) {
     std::size_t inside = 0;
-    for (const auto& member : members) inside += hosts.count(member.substr(0, member.find('.'))) + (member.find('.') != std::string::npos ? hosts.count(member) : 0);
+    for (const auto& member : members)
+      inside += hosts.count(member.substr(0, member.find('.'))) +
+                (member.find('.') != std::string::npos ? hosts.count(member) : 0);
     if (inside * 10 < hosts.size() * 9 || (best_size > 0 && members.size() >= best_size)) continue;
     best = name;
     best_size = members.size();
@@ -107,13 +122,16 @@ std::string switch_below_which_all(const Walk& w, const std::set<std::string>& h
 }
 
 bool scheduler_word(const Finding& f) {
-  return f.outcome == Outcome::fired && (f.event_class == "scheduler_time_limit" || f.event_class == "scheduler_teardown" || f.event_class == "k8s_teardown" || f.event_class == "node_preempted");
+  return f.outcome == Outcome::fired &&
+         (f.event_class == "scheduler_time_limit" || f.event_class == "scheduler_teardown" ||
+          f.event_class == "k8s_teardown" || f.event_class == "node_preempted");
 }
 
 bool timed_out(const Walk& w) {
   bool terminated = false, broke = false;
   for (const Finding& f : w.incident.findings) {
-    if (f.outcome != Outcome::fired || f.analysis != Analysis::classify || f.role != Role::cascade) continue;
+    if (f.outcome != Outcome::fired || f.analysis != Analysis::classify || f.role != Role::cascade)
+      continue;
     if (f.symptom == Symptom::job_hang && f.event_class != "nccl_watchdog_terminate") return true;
     terminated = terminated || f.event_class == "nccl_watchdog_terminate";
     broke = broke || (f.symptom != Symptom::job_hang && f.severity >= Severity::distributed);
@@ -122,10 +140,18 @@ bool timed_out(const Walk& w) {
 }
 
 bool after_effects(const Walk& w) {
-  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) { return f.outcome == Outcome::fired && f.role == Role::cascade; });
+  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
+    return f.outcome == Outcome::fired && f.role == Role::cascade;
+  });
 }
 
-std::string checks_of(const std::vector<std::string>& hosts) { return "culprit plan checks --hosts " + shell_quoted(fmt::format("{}", fmt::join(hosts, ","))); }
-void drain(Verdict& v, const std::string& host, std::string_view reason) { next(v, NextKind::command, fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", shell_quoted(host), reason)); }
+std::string checks_of(const std::vector<std::string>& hosts) {
+  return "culprit plan checks --hosts " + shell_quoted(fmt::format("{}", fmt::join(hosts, ",")));
+}
+void drain(Verdict& v, const std::string& host, std::string_view reason) {
+  next(v, NextKind::command,
+       fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", shell_quoted(host),
+                   reason));
+}
 
 }  // namespace culprit::decide

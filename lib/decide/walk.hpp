@@ -20,7 +20,9 @@ struct Walk {
   Verdict verdict;
 
   const Cause* best() const { return first.causes.empty() ? nullptr : &first.causes.front(); }
-  const Cause* best(CauseKind kind) const { return best() != nullptr && best()->kind == kind ? best() : nullptr; }
+  const Cause* best(CauseKind kind) const {
+    return best() != nullptr && best()->kind == kind ? best() : nullptr;
+  }
 };
 
 struct Answer {
@@ -42,7 +44,8 @@ std::string lower_first(std::string text);
 void target(Verdict& v, Subject subject, double confidence, std::vector<std::string> because);
 void next(Verdict& v, NextKind kind, std::string text);
 // What dumps the stacks of all ranks of a machine.
-inline constexpr std::string_view kDumpStacks = "for p in $(pgrep -f train); do py-spy dump --native --pid $p; done";
+inline constexpr std::string_view kDumpStacks =
+    "for p in $(pgrep -f train); do py-spy dump --native --pid $p; done";
 // The command that prints the checks of these hosts.
 std::string checks_of(const std::vector<std::string>& hosts);
 // The command that takes a host out of service.
@@ -67,14 +70,16 @@ const std::string& message_of(const Finding& f);
 bool shared_by(const Walk& w, std::size_t hosts, std::size_t all);
 // The switch that (nearly) all of these hosts hang on, and few others do.
 std::string switch_of(const Walk& w, const std::set<std::string>& hosts);
-// The switch of which these are all the hosts in the job, two at least, while others hang elsewhere.
+// The switch of which these are all the hosts in the job, two at least, while others hang
+// elsewhere.
 std::string switch_below_which_all(const Walk& w, const std::set<std::string>& hosts);
 // The scheduler said that it ends the job: time limit, cancelled, preempted.
 bool scheduler_word(const Finding& f);
 // Ranks report failed communication.
 bool after_effects(const Walk& w);
 
-// Ranks waited longer than a collective may take. A watchdog that ends its process after a broken connection says no such thing.
+// Ranks waited longer than a collective may take. A watchdog that ends its process after a broken
+// connection says no such thing.
 bool timed_out(const Walk& w);
 
 // Proof of success: the job's own exit code, a closing line, or the last planned step. ends.cpp

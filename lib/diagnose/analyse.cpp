@@ -28,16 +28,19 @@ std::vector<TimePart> time_parts(const analyze::Facts& facts, const Pace& pace) 
   const analyze::Efficiency known = analyze::efficiency(job_times(facts, pace.steps));
   if (!known.enough) return {};
   const analyze::TimeParts& p = known.parts;
-  std::vector<TimePart> out = {{"training", p.productive}, {"slow", p.slow}, {"recomputation", p.recomputation}, {"detection", p.detection},
-                               {"localisation", p.localisation}, {"restart", p.restart}, {"between steps", p.between_steps},
-                               {"start-up", p.start_up}, {"after the last step", p.after}, {"unexplained", p.unexplained}};
+  std::vector<TimePart> out = {{"training", p.productive},         {"slow", p.slow},
+                               {"recomputation", p.recomputation}, {"detection", p.detection},
+                               {"localisation", p.localisation},   {"restart", p.restart},
+                               {"between steps", p.between_steps}, {"start-up", p.start_up},
+                               {"after the last step", p.after},   {"unexplained", p.unexplained}};
   std::erase_if(out, [](const TimePart& part) { return part.time <= 0; });
   return out;
 }
 
 }  // namespace
 
-Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incident, const rules::RulePack& pack, Pictures* pictures) {
+Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incident,
+                                     const rules::RulePack& pack, Pictures* pictures) {
   const analyze::Facts& facts = incident.facts;
   const analyze::Topology& topology = incident.topology;
   const auto signals = analyze::collect_signals(facts, pack);
@@ -59,22 +62,33 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   CULPRIT_CHECK(keep(Analysis::silence, analyze::silence(facts, signals)));
   // Who waits for whom: by counters, by stacks, and one answer from both.
   const analyze::CollectiveReport collectives = collectives_of(facts, topology, signals);
-  CULPRIT_CHECK(keep(Analysis::collectives, analyze::collective_findings(collectives, slow_ranks_of(db, facts), facts, topology)));
-  const analyze::StackReport stacks = analyze::aggregate_stacks(facts, topology, analyze::hang_known(facts, signals));
+  CULPRIT_CHECK(
+      keep(Analysis::collectives,
+           analyze::collective_findings(collectives, slow_ranks_of(db, facts), facts, topology)));
+  const analyze::StackReport stacks =
+      analyze::aggregate_stacks(facts, topology, analyze::hang_known(facts, signals));
   CULPRIT_CHECK(keep(Analysis::stacks, analyze::stack_findings(stacks, facts, topology)));
-  CULPRIT_CHECK(keep(Analysis::hang, analyze::hang(facts, topology, signals, collectives, stacks, all)));
-  CULPRIT_CHECK(keep(Analysis::drift, analyze::drift_findings(analyze::compare_settings(facts, rules::DriftRules::built_in()), facts)));
+  CULPRIT_CHECK(
+      keep(Analysis::hang, analyze::hang(facts, topology, signals, collectives, stacks, all)));
+  CULPRIT_CHECK(keep(Analysis::drift,
+                     analyze::drift_findings(
+                         analyze::compare_settings(facts, rules::DriftRules::built_in()), facts)));
   // Was it slow, since when, and because of whom.
   const Pace pace = pace_of(db, facts);
   if (pictures != nullptr) *pictures = {chart_of(pace), time_parts(facts, pace)};
   const analyze::IncidentMetrics metrics = metrics_of(db, facts);
   const analyze::OutlierReport outliers = outliers_of(db, facts, metrics, fitting(pace));
-  if (!outliers.searched.empty()) CULPRIT_CHECK(keep(Analysis::outliers, analyze::outlier_findings(outliers)));
+  if (!outliers.searched.empty())
+    CULPRIT_CHECK(keep(Analysis::outliers, analyze::outlier_findings(outliers)));
   CULPRIT_CHECK(keep(Analysis::stall, stalls_of(db, facts, metrics)));
   CULPRIT_CHECK(keep(Analysis::slow_group, slow_groups_of(db, facts)));
-  CULPRIT_CHECK(keep(Analysis::what_if, analyze::what_if_findings(facts, topology, pace.steps, pace.report, pace.iterations, pace.series)));
+  CULPRIT_CHECK(
+      keep(Analysis::what_if, analyze::what_if_findings(facts, topology, pace.steps, pace.report,
+                                                        pace.iterations, pace.series)));
   // A pace that was counted from calls is no news before there is enough of it.
-  if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough)) CULPRIT_CHECK(keep(Analysis::slow, analyze::slow_findings(facts, pace.steps, pace.report, pace.parts, outliers, all)));
+  if (pace.steps.size() > 0 && (pace.steps.from_calls.empty() || pace.report.enough))
+    CULPRIT_CHECK(keep(Analysis::slow, analyze::slow_findings(facts, pace.steps, pace.report,
+                                                              pace.parts, outliers, all)));
   return all;
 }
 

@@ -18,6 +18,7 @@ struct Pictures {
 };
 
 // Findings are stored, too. Errors: a database that cannot be read or written.
-Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incident, const rules::RulePack& pack, Pictures* pictures = nullptr);
+Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incident,
+                                     const rules::RulePack& pack, Pictures* pictures = nullptr);
 
 }  // namespace culprit::diagnose

@@ -7,25 +7,35 @@
 
 namespace culprit::diagnose {
 
-std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db, const analyze::Facts& facts) {
+std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db,
+                                             const analyze::Facts& facts) {
   std::vector<analyze::SlowRank> out;
   for (std::size_t i = 0; i < facts.groups.size(); ++i) {
     const GroupRow& g = facts.groups[i];
-    if (std::max<std::size_t>(g.ranks.size(), static_cast<std::size_t>(std::max<std::int64_t>(0, g.size))) < 3) continue;
+    if (std::max<std::size_t>(g.ranks.size(),
+                              static_cast<std::size_t>(std::max<std::int64_t>(0, g.size))) < 3)
+      continue;
     auto histories = db.histories(static_cast<GroupId>(i) + 1);
-    std::erase_if(histories, [&](const HistoryRow& h) { return !facts.counts(facts.member(h.member)); });
+    std::erase_if(histories,
+                  [&](const HistoryRow& h) { return !facts.counts(facts.member(h.member)); });
     for (HistoryRow& h : histories)
       if (!h.rank) h.rank = facts.member(h.member)->rank;
-    std::sort(histories.begin(), histories.end(), [&](const HistoryRow& a, const HistoryRow& b) { return std::tuple(a.rank, facts.order(a.member)) < std::tuple(b.rank, facts.order(b.member)); });
-    for (const auto& slow : analyze::slow_ranks(static_cast<GroupId>(i) + 1, histories)) out.push_back(slow);
+    std::sort(histories.begin(), histories.end(), [&](const HistoryRow& a, const HistoryRow& b) {
+      return std::tuple(a.rank, facts.order(a.member)) < std::tuple(b.rank, facts.order(b.member));
+    });
+    for (const auto& slow : analyze::slow_ranks(static_cast<GroupId>(i) + 1, histories))
+      out.push_back(slow);
   }
   std::sort(out.begin(), out.end(), [&](const auto& a, const auto& b) {
-    return std::tie(a.rank, facts.groups[static_cast<std::size_t>(a.group) - 1]) < std::tie(b.rank, facts.groups[static_cast<std::size_t>(b.group) - 1]);
+    return std::tie(a.rank, facts.groups[static_cast<std::size_t>(a.group) - 1]) <
+           std::tie(b.rank, facts.groups[static_cast<std::size_t>(b.group) - 1]);
   });
   return out;
 }
 
-analyze::CollectiveReport collectives_of(const analyze::Facts& facts, const analyze::Topology& topology, const std::vector<analyze::Signal>& signals) {
+analyze::CollectiveReport collectives_of(const analyze::Facts& facts,
+                                         const analyze::Topology& topology,
+                                         const std::vector<analyze::Signal>& signals) {
   analyze::CollectiveReport out = analyze::wait_for(facts, topology);
   if (out.moving) return out;
   out.moving_why = analyze::went_on(facts, out, analyze::hang_reported(signals));

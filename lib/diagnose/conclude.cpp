@@ -22,7 +22,9 @@ std::vector<decide::ExitFact> exits_of(const analyze::Facts& facts) {
   std::vector<decide::ExitFact> out;
   for (const ExitRow& x : facts.exits) {
     const MemberRow* m = facts.member(x.place.member);
-    const Evidence evidence{x.place.member, m == nullptr ? "" : m->path, x.place.line, x.place.offset, x.place.length, ""};
+    const Evidence evidence{x.place.member, m == nullptr ? "" : m->path,
+                            x.place.line,   x.place.offset,
+                            x.place.length, ""};
     out.push_back({x.source, x.code, evidence, x.time_ns, x.host, x.rank, x.blamed});
   }
   return out;
@@ -32,7 +34,8 @@ std::vector<decide::ExitFact> exits_of(const analyze::Facts& facts) {
 void see_progress(const analyze::Facts& facts, decide::Case& incident) {
   for (const ProgressSpan& p : facts.progress) {
     if (p.framework == "tqdm") continue;
-    if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress)) incident.last_progress = p.last.time_ns;
+    if (p.last.time_ns && (!incident.last_progress || *p.last.time_ns > *incident.last_progress))
+      incident.last_progress = p.last.time_ns;
     if (p.last.iteration && *p.last.iteration >= incident.last_iteration.value_or(0)) {
       incident.last_iteration = p.last.iteration;
       if (p.last.total) incident.planned_iterations = p.last.total;
@@ -49,17 +52,21 @@ decide::Case case_of(const Resolved& resolved) {
   incident.job_hosts = analyze::hosts_of_job(facts);
   incident.completed = analyze::job_completed(facts);
   incident.uses_gpus = analyze::uses_gpus(facts);
-  incident.ranks = std::max<std::size_t>(facts.ranks.size(), static_cast<std::size_t>(facts.world_size));
-  incident.has_rank_map = std::any_of(facts.ranks.begin(), facts.ranks.end(), [](const RankRow& r) { return r.host.has_value(); });
+  incident.ranks =
+      std::max<std::size_t>(facts.ranks.size(), static_cast<std::size_t>(facts.world_size));
+  incident.has_rank_map = std::any_of(facts.ranks.begin(), facts.ranks.end(),
+                                      [](const RankRow& r) { return r.host.has_value(); });
   // What hosts hang on, and pods: a spine would have all of them below it, a rack shares no cable.
   for (const analyze::Switch& s : topology.switches)
-    if ((s.level == 0 && s.kind != "rack" && s.kind != "rail") || s.kind == "pod") incident.switches.emplace_back(s.name, s.hosts);
+    if ((s.level == 0 && s.kind != "rack" && s.kind != "rail") || s.kind == "pod")
+      incident.switches.emplace_back(s.name, s.hosts);
   incident.has_stacks = !facts.samples.empty();
   incident.has_recorder = !facts.recorders.empty();
   incident.job_start = facts.job_start;
   incident.job_end = facts.job_end;
-  incident.any_training_output = !facts.progress.empty() || !facts.tracebacks.empty() || !facts.exits.empty() ||
-                                 std::any_of(facts.identities.begin(), facts.identities.end(), analyze::tells_of_job);
+  incident.any_training_output =
+      !facts.progress.empty() || !facts.tracebacks.empty() || !facts.exits.empty() ||
+      std::any_of(facts.identities.begin(), facts.identities.end(), analyze::tells_of_job);
   see_progress(facts, incident);
   if (topology.layout) {
     incident.tp = topology.layout->tp;
@@ -75,27 +82,42 @@ std::vector<std::string> notes_of(const store::Database& db, const Resolved& res
   const auto& [facts, topology] = resolved;
   std::vector<std::string> out = facts.notes;
   if (const std::string several = several_incidents(db, resolved); !several.empty())
-    out.insert(out.begin(), fmt::format("this looks like several incidents, taken for one: {}; `culprit batch` diagnoses each by itself", several));
+    out.insert(out.begin(), fmt::format("this looks like several incidents, taken for one: {}; "
+                                        "`culprit batch` diagnoses each by itself",
+                                        several));
   out.insert(out.end(), topology.notes.begin(), topology.notes.end());
-  if (!facts.zone_known) out.push_back("UTC is assumed for times without a zone; set \"timezone\" in job.json, or --timezone");
-  const auto unread = std::count_if(facts.members.begin(), facts.members.end(), [](const MemberRow& m) { return m.format == "metrics"; });
-  if (unread > 0) out.push_back(fmt::format("{} metrics file{} recognised and not looked into: this verdict does not rest on them", unread, unread == 1 ? " was" : "s were"));
+  if (!facts.zone_known)
+    out.push_back(
+        "UTC is assumed for times without a zone; set \"timezone\" in job.json, or --timezone");
+  const auto unread = std::count_if(facts.members.begin(), facts.members.end(),
+                                    [](const MemberRow& m) { return m.format == "metrics"; });
+  if (unread > 0)
+    out.push_back(fmt::format(
+        "{} metrics file{} recognised and not looked into: this verdict does not rest on them",
+        unread, unread == 1 ? " was" : "s were"));
   std::vector<std::string> others;
   for (const MemberRow& m : facts.members)
     if (m.kind == "file" && facts.foreign(m)) others.push_back(m.path);
   if (!others.empty()) {
     const auto shown = static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, others.size()));
-    const std::string rest = others.size() > 3 ? fmt::format(" and {} more are", others.size() - 3) : others.size() == 1 ? " is" : " are";
-    out.push_back(fmt::format("{}{} of another job than the manifest's and {} not looked at", fmt::join(others.begin(), others.begin() + shown, ", "), rest, others.size() == 1 ? "was" : "were"));
+    const std::string rest = others.size() > 3 ? fmt::format(" and {} more are", others.size() - 3)
+                             : others.size() == 1 ? " is"
+                                                  : " are";
+    out.push_back(fmt::format("{}{} of another job than the manifest's and {} not looked at",
+                              fmt::join(others.begin(), others.begin() + shown, ", "), rest,
+                              others.size() == 1 ? "was" : "were"));
   }
   for (const RejectRow& reject : db.rejects())
-    if (reject.reason == "manifest.not_json") out.push_back("job.json was not used: " + reject.excerpt);
+    if (reject.reason == "manifest.not_json")
+      out.push_back("job.json was not used: " + reject.excerpt);
   return out;
 }
 
 }  // namespace
 
-Result<Conclusion> conclude(store::Database& db, const Resolved& resolved, std::vector<Finding> findings, std::span<const PastIncident> history, Pictures pictures) {
+Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
+                            std::vector<Finding> findings, std::span<const PastIncident> history,
+                            Pictures pictures) {
   const auto& [facts, topology] = resolved;
   decide::Case incident = case_of(resolved);
   incident.findings = std::move(findings);
@@ -109,7 +131,8 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved, std::
 
   report::Incident out;
   out.verdict = decide::decide(incident);
-  if (const std::string cost = isolation_cost(out.verdict, facts, topology); !cost.empty()) out.verdict.next.push_back({NextKind::plan, cost});
+  if (const std::string cost = isolation_cost(out.verdict, facts, topology); !cost.empty())
+    out.verdict.next.push_back({NextKind::plan, cost});
   out.findings = std::move(incident.findings);
   out.map = analyze::rank_map(facts, topology, out.findings, out.verdict);
   out.steps = std::move(pictures.steps);
@@ -120,7 +143,8 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved, std::
   out.ranks = facts.ranks;
   out.notes = notes_of(db, resolved);
   out.world_size = facts.world_size;
-  out.complete = std::none_of(out.problems.begin(), out.problems.end(), loses_input) && !db.partial();
+  out.complete =
+      std::none_of(out.problems.begin(), out.problems.end(), loses_input) && !db.partial();
   std::string document = report::to_json(out);
   CULPRIT_CHECK(db.save_verdict(out.verdict.action, out.verdict.summary, document));
   if (!db.partial()) CULPRIT_CHECK(db.set_meta("state", "done"));
@@ -129,7 +153,9 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved, std::
 
 bool fails(Action action, std::span<const Finding> findings, Severity level) {
   if (action == Action::none) return false;
-  const auto severe = [&](const Finding& f) { return f.outcome == Outcome::fired && f.severity >= level; };
+  const auto severe = [&](const Finding& f) {
+    return f.outcome == Outcome::fired && f.severity >= level;
+  };
   return std::any_of(findings.begin(), findings.end(), severe) || action != Action::mitigate;
 }
 

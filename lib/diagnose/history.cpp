@@ -21,7 +21,9 @@ using nlohmann::json;
 
 std::optional<Nanoseconds> time_of(const json& value) {
   Timestamp stamp;
-  if (!value.is_string() || line::parse_iso(value.get_ref<const std::string&>(), stamp) == 0 || stamp.clock != Clock::utc) return std::nullopt;
+  if (!value.is_string() || line::parse_iso(value.get_ref<const std::string&>(), stamp) == 0 ||
+      stamp.clock != Clock::utc)
+    return std::nullopt;
   return stamp.ns;
 }
 
@@ -32,9 +34,15 @@ std::string text_of(const json& object, const char* key) {
 
 // The document is our own, but the file is the user's: anything may be missing or of another type.
 Result<PastFailure> failure_of(const std::string& document, const std::string& path) {
-  const auto broken = [&] { return usage_error("the verdict of this database cannot be read").at({path, 0}).hint("culprit classify -d " + path); };
+  const auto broken = [&] {
+    return usage_error("the verdict of this database cannot be read")
+        .at({path, 0})
+        .hint("culprit classify -d " + path);
+  };
   const json d = json::parse(document, nullptr, false);
-  if (!d.is_object() || !d.contains("verdict") || !d.contains("incident") || !d["verdict"].is_object() || !d["incident"].is_object()) return broken();
+  if (!d.is_object() || !d.contains("verdict") || !d.contains("incident") ||
+      !d["verdict"].is_object() || !d["incident"].is_object())
+    return broken();
   const json& verdict = d["verdict"];
   const json& incident = d["incident"];
   Verdict v;
@@ -47,7 +55,9 @@ Result<PastFailure> failure_of(const std::string& document, const std::string& p
       const auto kind = term_named<SubjectKind>(text_of(t, "kind"));
       if (!kind) return broken();
       Target target{{*kind, text_of(t, "id")}, 0, {}};
-      if (const auto b = t.find("because"); b != t.end() && b->is_array() && !b->empty() && b->front().is_string()) target.because.push_back(b->front().get<std::string>());
+      if (const auto b = t.find("because");
+          b != t.end() && b->is_array() && !b->empty() && b->front().is_string())
+        target.because.push_back(b->front().get<std::string>());
       subjects.push_back(target.subject);
       v.targets.push_back(std::move(target));
     }
@@ -68,7 +78,8 @@ Result<PastFailure> failure_of(const std::string& document, const std::string& p
   if (!out.ended_well) out.roots.push_back(decide::root_of(v, findings));
   out.answers = decide::answer_of(v.action, subjects);
   for (Tried& t : out.answers) t.advised = true;
-  if (const auto b = d.find("bundle"); b != d.end() && b->is_object() && b->contains("hosts") && (*b)["hosts"].is_array())
+  if (const auto b = d.find("bundle");
+      b != d.end() && b->is_object() && b->contains("hosts") && (*b)["hosts"].is_array())
     for (const json& host : (*b)["hosts"])
       if (host.is_string()) out.hosts.push_back(host.get<std::string>());
   std::sort(out.hosts.begin(), out.hosts.end());
@@ -78,10 +89,11 @@ Result<PastFailure> failure_of(const std::string& document, const std::string& p
 std::optional<std::int64_t> furthest_of(const store::Database& db) {
   std::optional<std::int64_t> out;
   const auto see = [&](const std::optional<ProgressRow>& row) {
-    if (row && row->iteration && !row->loss_nan && !row->grad_norm_nan) out = std::max(out.value_or(*row->iteration), *row->iteration);
+    if (row && row->iteration && !row->loss_nan && !row->grad_norm_nan)
+      out = std::max(out.value_or(*row->iteration), *row->iteration);
   };
   for (const ProgressSpan& span : db.progress()) {
-    if (span.framework == "tqdm") continue;   // a bar may be any loop's
+    if (span.framework == "tqdm") continue;  // a bar may be any loop's
     see(span.first);
     see(span.last);
     see(span.last_good);
@@ -93,7 +105,8 @@ std::optional<std::int64_t> furthest_of(const store::Database& db) {
 
 namespace {
 
-// What a fleet remembers of its jobs. Incidents without a job or a time cannot be told to be earlier ones of this job.
+// What a fleet remembers of its jobs. Incidents without a job or a time cannot be told to be
+// earlier ones of this job.
 Result<> add_fleet(const std::string& path, std::vector<PastIncident>& out) {
   CULPRIT_TRY(record, store::read_fleet(path));
   for (const FleetIncident& i : record.incidents) {
@@ -136,20 +149,28 @@ Result<std::vector<PastIncident>> load_history(std::span<const std::string> data
   for (const std::string& path : databases) {
     std::error_code error;
     const auto whole = std::filesystem::weakly_canonical(path, error).string();
-    if (!seen.insert(error ? path : whole).second) return usage_error("--history names this database twice").at({path, 0}).hint("each incident counts once");
+    if (!seen.insert(error ? path : whole).second)
+      return usage_error("--history names this database twice")
+          .at({path, 0})
+          .hint("each incident counts once");
     if (store::is_fleet_database(path)) {
       CULPRIT_CHECK(add_fleet(path, out));
       continue;
     }
     CULPRIT_TRY(db, store::Database::open(path, store::Access::read));
     const auto document = db.verdict();
-    if (!document) return usage_error("this database has no verdict yet").at({path, 0}).hint("culprit classify -d " + path);
+    if (!document)
+      return usage_error("this database has no verdict yet")
+          .at({path, 0})
+          .hint("culprit classify -d " + path);
     PastIncident past;
     past.path = path;
     past.sources = db.meta("sources").value_or("");
-    std::vector<std::string> notes;   // they stand in that incident's own report
+    std::vector<std::string> notes;  // they stand in that incident's own report
     if (const auto stored = db.manifests(); !stored.empty())
-      if (const auto manifest = ingest::parse_manifest(stored.front().document, stored.front().path, notes)) past.job = manifest->job;
+      if (const auto manifest =
+              ingest::parse_manifest(stored.front().document, stored.front().path, notes))
+        past.job = manifest->job;
     CULPRIT_TRY(failure, failure_of(*document, path));
     past.failure = std::move(failure);
     past.failure.furthest = furthest_of(db);
@@ -158,29 +179,44 @@ Result<std::vector<PastIncident>> load_history(std::span<const std::string> data
   return out;
 }
 
-std::vector<PastIncident> relevant_history(std::span<const PastIncident> past, const store::Database& db, const analyze::Facts& facts, std::optional<Nanoseconds> start) {
+std::vector<PastIncident> relevant_history(std::span<const PastIncident> past,
+                                           const store::Database& db, const analyze::Facts& facts,
+                                           std::optional<Nanoseconds> start) {
   const std::string job = facts.manifest ? facts.manifest->job : "";
   const std::string sources = db.meta("sources").value_or("");
   std::vector<PastIncident> out;
   for (const PastIncident& p : past) {
     const bool earlier = start && p.failure.start && *p.failure.start < *start;
-    if (!p.from_fleet || (!job.empty() && p.job == job && p.sources != sources && earlier)) out.push_back(p);
+    if (!p.from_fleet || (!job.empty() && p.job == job && p.sources != sources && earlier))
+      out.push_back(p);
   }
   return out;
 }
 
-Result<> check_history(std::span<const PastIncident> past, const store::Database& db, const analyze::Facts& facts, std::optional<Nanoseconds> start) {
+Result<> check_history(std::span<const PastIncident> past, const store::Database& db,
+                       const analyze::Facts& facts, std::optional<Nanoseconds> start) {
   const std::string job = facts.manifest ? facts.manifest->job : "";
   const std::string sources = db.meta("sources").value_or("");
   for (const PastIncident& p : past) {
-    if (!job.empty() && !p.job.empty() && job != p.job) return usage_error(fmt::format("this is an incident of job {}, not of job {}", p.job, job)).at({p.path, 0}).hint("--history takes earlier incidents of the same job");
-    if (!sources.empty() && sources == p.sources) return usage_error("this is the incident itself, not an earlier one").at({p.path, 0}).hint("--history takes earlier incidents of the same job");
-    if (start && p.failure.start && *p.failure.start >= *start) return usage_error(fmt::format("this incident began at {}, not before this one ({})", iso_utc(*p.failure.start), iso_utc(*start))).at({p.path, 0}).hint("--history takes earlier incidents of the same job");
+    if (!job.empty() && !p.job.empty() && job != p.job)
+      return usage_error(fmt::format("this is an incident of job {}, not of job {}", p.job, job))
+          .at({p.path, 0})
+          .hint("--history takes earlier incidents of the same job");
+    if (!sources.empty() && sources == p.sources)
+      return usage_error("this is the incident itself, not an earlier one")
+          .at({p.path, 0})
+          .hint("--history takes earlier incidents of the same job");
+    if (start && p.failure.start && *p.failure.start >= *start)
+      return usage_error(fmt::format("this incident began at {}, not before this one ({})",
+                                     iso_utc(*p.failure.start), iso_utc(*start)))
+          .at({p.path, 0})
+          .hint("--history takes earlier incidents of the same job");
   }
   return {};
 }
 
-AttemptHistory history_of(const store::Database& db, const analyze::Facts& facts, std::span<const PastIncident> past) {
+AttemptHistory history_of(const store::Database& db, const analyze::Facts& facts,
+                          std::span<const PastIncident> past) {
   std::vector<StepTable> tables;
   for (const MemberId member : analyze::step_logs(facts)) tables.push_back(db.steps(member));
   const auto attempts = analyze::attempts(facts, analyze::job_steps(facts, tables));

@@ -23,7 +23,8 @@ namespace {
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 bool ends_with(std::string_view text, std::initializer_list<std::string_view> endings) {
-  return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) { return text.ends_with(e); });
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](std::string_view e) { return text.ends_with(e); });
 }
 
 // Milliseconds in one of the series' units; 0 when it does not measure time.
@@ -34,16 +35,21 @@ double in_ms(const SeriesRow& s) {
   return 0;
 }
 
-std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analyze::Facts& facts, const std::vector<std::int64_t>& iterations) {
+std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analyze::Facts& facts,
+                                          const std::vector<std::int64_t>& iterations) {
   std::unordered_map<std::int64_t, std::size_t> index;
   for (std::size_t i = 0; i < iterations.size(); ++i) index.emplace(iterations[i], i);
   std::map<std::pair<std::int64_t, std::string>, analyze::PartSeries> found;
   std::vector<const SeriesRow*> rows;
   for (const SeriesRow& s : facts.series) rows.push_back(&s);
-  std::stable_sort(rows.begin(), rows.end(), [&](const SeriesRow* a, const SeriesRow* b) { return facts.order(a->member) < facts.order(b->member); });
+  std::stable_sort(rows.begin(), rows.end(), [&](const SeriesRow* a, const SeriesRow* b) {
+    return facts.order(a->member) < facts.order(b->member);
+  });
   for (const SeriesRow* s : rows) {
     const MemberRow* m = facts.member(s->member);
-    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || !s->rank || in_ms(*s) == 0 || analyze::part_kind(s->name) == analyze::PartKind::mixed) continue;
+    if (m == nullptr || m->duplicate_of != 0 || facts.foreign(*m) || !s->rank || in_ms(*s) == 0 ||
+        analyze::part_kind(s->name) == analyze::PartKind::mixed)
+      continue;
     const SeriesPoints points = db.points(s->id);
     if (points.steps.empty()) continue;
     analyze::PartSeries& part = found[{*s->rank, s->name}];
@@ -53,7 +59,8 @@ std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analy
       part.ms.assign(iterations.size(), kMissing);
     }
     for (std::size_t i = 0; i < points.size(); ++i)
-      if (const auto at = index.find(points.steps[i]); at != index.end()) part.ms[at->second] = points.values[i] * in_ms(*s);
+      if (const auto at = index.find(points.steps[i]); at != index.end())
+        part.ms[at->second] = points.values[i] * in_ms(*s);
   }
   std::vector<analyze::PartSeries> out;
   for (auto& [key, part] : found) out.push_back(std::move(part));
@@ -61,14 +68,19 @@ std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analy
 }
 
 // The lines in which a rank tells of its first and last step of the interval.
-void tell_places(const store::Database& db, const analyze::Facts& facts, std::int64_t rank, const std::string& part, std::int64_t first, std::int64_t last, std::vector<Evidence>& out) {
+void tell_places(const store::Database& db, const analyze::Facts& facts, std::int64_t rank,
+                 const std::string& part, std::int64_t first, std::int64_t last,
+                 std::vector<Evidence>& out) {
   for (const SeriesRow& s : facts.series) {
     const MemberRow* m = facts.member(s.member);
     if (s.rank != rank || s.name != part || m == nullptr || m->duplicate_of != 0) continue;
     const SeriesPoints points = db.points(s.id);
     for (std::size_t i = 0; i < points.steps.size(); ++i)
-      if ((points.steps[i] == first || points.steps[i] == last) && !points.lines.empty() && points.lines[i] > 0)
-        out.push_back(facts.evidence({s.member, static_cast<std::uint64_t>(points.lines[i]), static_cast<std::uint64_t>(points.offsets[i]), 0}, fmt::format("{}", points.values[i])));
+      if ((points.steps[i] == first || points.steps[i] == last) && !points.lines.empty() &&
+          points.lines[i] > 0)
+        out.push_back(facts.evidence({s.member, static_cast<std::uint64_t>(points.lines[i]),
+                                      static_cast<std::uint64_t>(points.offsets[i]), 0},
+                                     fmt::format("{}", points.values[i])));
   }
 }
 
@@ -77,12 +89,17 @@ analyze::JobSteps steps_from_calls(const store::Database& db, const analyze::Fac
   std::map<MemberId, std::size_t> timed;
   for (std::size_t i = 0; i < facts.groups.size(); ++i)
     for (const HistoryRow& h : db.histories(static_cast<GroupId>(i) + 1))
-      timed[h.member] += static_cast<std::size_t>(std::count_if(h.entries.begin(), h.entries.end(), [](const HistoryEntry& e) { return e.created_ns != 0; }));
+      timed[h.member] += static_cast<std::size_t>(
+          std::count_if(h.entries.begin(), h.entries.end(),
+                        [](const HistoryEntry& e) { return e.created_ns != 0; }));
   std::vector<MemberId> members;
   for (const auto& [member, n] : timed)
     if (n > 0 && facts.counts(facts.member(member))) members.push_back(member);
   if (members.empty()) return {};
-  const MemberId most = *std::max_element(members.begin(), members.end(), [&](MemberId a, MemberId b) { return std::tuple(timed[a], -facts.order(a)) < std::tuple(timed[b], -facts.order(b)); });
+  const MemberId most =
+      *std::max_element(members.begin(), members.end(), [&](MemberId a, MemberId b) {
+        return std::tuple(timed[a], -facts.order(a)) < std::tuple(timed[b], -facts.order(b));
+      });
   std::vector<HistoryRow> histories;
   for (std::size_t i = 0; i < facts.groups.size(); ++i)
     for (HistoryRow& h : db.histories(static_cast<GroupId>(i) + 1))
@@ -93,24 +110,35 @@ analyze::JobSteps steps_from_calls(const store::Database& db, const analyze::Fac
 
 }  // namespace
 
-Pace pace_of(const store::Database& db, const analyze::Facts& facts, const analyze::FailSlowParams& params) {
+Pace pace_of(const store::Database& db, const analyze::Facts& facts,
+             const analyze::FailSlowParams& params) {
   Pace out;
   std::vector<StepTable> tables;
   for (const MemberId member : analyze::step_logs(facts)) tables.push_back(db.steps(member));
   out.steps = analyze::job_steps(facts, tables);
   tables.clear();
-  const bool silent = std::all_of(out.steps.ms.begin(), out.steps.ms.end(), [](double v) { return std::isnan(v); });
+  const bool silent =
+      std::all_of(out.steps.ms.begin(), out.steps.ms.end(), [](double v) { return std::isnan(v); });
   if (silent)
-    if (analyze::JobSteps counted = steps_from_calls(db, facts); counted.size() > 0) out.steps = std::move(counted);
+    if (analyze::JobSteps counted = steps_from_calls(db, facts); counted.size() > 0)
+      out.steps = std::move(counted);
   std::vector<double> numbers, clock;
   for (std::size_t i = 0; i < out.steps.size(); ++i) {
-    numbers.push_back(out.steps.iteration[i] == kNoValue ? kMissing : static_cast<double>(out.steps.iteration[i]));
-    clock.push_back(out.steps.time[i] == kNoValue ? kMissing : static_cast<double>(out.steps.time[i]) / 1e6);
+    numbers.push_back(out.steps.iteration[i] == kNoValue
+                          ? kMissing
+                          : static_cast<double>(out.steps.iteration[i]));
+    clock.push_back(out.steps.time[i] == kNoValue ? kMissing
+                                                  : static_cast<double>(out.steps.time[i]) / 1e6);
   }
-  const bool numbered = std::none_of(numbers.begin(), numbers.end(), [](double v) { return std::isnan(v); });
-  const bool timed = std::none_of(clock.begin(), clock.end(), [](double v) { return std::isnan(v); });
+  const bool numbered =
+      std::none_of(numbers.begin(), numbers.end(), [](double v) { return std::isnan(v); });
+  const bool timed =
+      std::none_of(clock.begin(), clock.end(), [](double v) { return std::isnan(v); });
   out.jobs = analyze::step_jobs(facts, out.steps, [&](SeriesId id) { return db.points(id); });
-  out.report = analyze::find_fail_slow({out.steps.ms, numbered ? std::span<const double>(numbers) : std::span<const double>{}, timed ? std::span<const double>(clock) : std::span<const double>{}, out.jobs}, params);
+  out.report = analyze::find_fail_slow(
+      {out.steps.ms, numbered ? std::span<const double>(numbers) : std::span<const double>{},
+       timed ? std::span<const double>(clock) : std::span<const double>{}, out.jobs},
+      params);
   if (out.report.intervals.empty() || !numbered) return out;
   // A step that was done twice is judged as it was done the last time.
   std::vector<std::int64_t> iterations = out.steps.iteration;
@@ -120,12 +148,17 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts, const analy
   const auto& parts = out.series;
   if (parts.empty()) return out;
   std::vector<double> whole(iterations.size(), kMissing);
-  for (std::size_t i = 0; i < out.steps.size(); ++i) whole[static_cast<std::size_t>(std::lower_bound(iterations.begin(), iterations.end(), out.steps.iteration[i]) - iterations.begin())] = out.steps.ms[i];
+  for (std::size_t i = 0; i < out.steps.size(); ++i)
+    whole[static_cast<std::size_t>(
+        std::lower_bound(iterations.begin(), iterations.end(), out.steps.iteration[i]) -
+        iterations.begin())] = out.steps.ms[i];
   for (const analyze::SlowInterval& interval : out.report.intervals) {
-    const std::int64_t first = out.steps.iteration[interval.start], last = out.steps.iteration[interval.end - 1];
+    const std::int64_t first = out.steps.iteration[interval.start],
+                       last = out.steps.iteration[interval.end - 1];
     analyze::OwnWork own{analyze::slow_rank_parts({iterations, parts, whole, first, last}), {}};
     for (const std::int64_t rank : own.parts.ranks)
-      if (own.evidence.size() < 4) tell_places(db, facts, rank, own.parts.part, first, last, own.evidence);
+      if (own.evidence.size() < 4)
+        tell_places(db, facts, rank, own.parts.part, first, last, own.evidence);
     out.parts.push_back(std::move(own));
   }
   out.iterations = std::move(iterations);
@@ -133,10 +166,11 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts, const analy
 }
 
 analyze::OutlierParams fitting(const Pace& pace) {
-  constexpr Nanoseconds kShortest = 60 * kSecond;   // fewer than a handful of scrapes prove nothing
+  constexpr Nanoseconds kShortest = 60 * kSecond;  // fewer than a handful of scrapes prove nothing
   analyze::OutlierParams params;
   for (const analyze::SlowInterval& interval : pace.report.intervals) {
-    const Nanoseconds first = interval.start == 0 ? kNoValue : pace.steps.time[interval.start - 1], last = pace.steps.time[interval.end - 1];
+    const Nanoseconds first = interval.start == 0 ? kNoValue : pace.steps.time[interval.start - 1],
+                      last = pace.steps.time[interval.end - 1];
     if (first == kNoValue || last == kNoValue || last <= first) continue;
     params.window = std::min(params.window, std::max(kShortest, (last - first) * 2 / 3));
     params.longest = params.longest == 0 ? last - first : std::min(params.longest, last - first);
@@ -145,42 +179,73 @@ analyze::OutlierParams fitting(const Pace& pace) {
 }
 
 analyze::IncidentMetrics metrics_of(const store::Database& db, const analyze::Facts& facts) {
-  return analyze::incident_metrics(facts, rules::Catalogue::built_in(), [&](SeriesId id) { return db.points(id); });
+  return analyze::incident_metrics(facts, rules::Catalogue::built_in(),
+                                   [&](SeriesId id) { return db.points(id); });
 }
 
-analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Facts& facts, const analyze::IncidentMetrics& metrics, const analyze::OutlierParams& params) {
-  constexpr std::size_t kCited = 64;   // outliers: each reads its series again
+analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Facts& facts,
+                                   const analyze::IncidentMetrics& metrics,
+                                   const analyze::OutlierParams& params) {
+  constexpr std::size_t kCited = 64;  // outliers: each reads its series again
   analyze::OutlierReport out;
-  if (!metrics.metrics.empty()) out = analyze::search_outliers(metrics.metrics, rules::Catalogue::built_in(), params);
+  if (!metrics.metrics.empty())
+    out = analyze::search_outliers(metrics.metrics, rules::Catalogue::built_in(), params);
   for (std::size_t i = 0; i < out.outliers.size() && i < kCited; ++i) {
     analyze::MetricOutlier& o = out.outliers[i];
-    const bool counter = o.known != nullptr && o.known->kind == rules::MetricKind::counter;   // its height is not what stood out
-    o.evidence = analyze::sample_evidence(facts, [&](SeriesId id) { return db.points(id); }, o.printed, o.outlier.entity, o.outlier.start, o.outlier.end, counter ? kMissing : o.outlier.value);
+    const bool counter =
+        o.known != nullptr &&
+        o.known->kind == rules::MetricKind::counter;  // its height is not what stood out
+    o.evidence = analyze::sample_evidence(
+        facts, [&](SeriesId id) { return db.points(id); }, o.printed, o.outlier.entity,
+        o.outlier.start, o.outlier.end, counter ? kMissing : o.outlier.value);
   }
-  const auto named = std::count_if(facts.series.begin(), facts.series.end(), [](const SeriesRow& s) { return s.labels == ingest::kTimeOfName; });
-  if (named > 0) out.notes.push_back(fmt::format("{} series take their time from the name of their file: nothing else says when they were read", named));
-  if (metrics.unknown > 0) out.notes.push_back(fmt::format("{} series left out: the catalogue does not know which side of them is bad", metrics.unknown));
-  if (metrics.nameless > 0) out.notes.push_back(fmt::format("{} series left out: nothing says whose they are", metrics.nameless));
-  if (metrics.timeless > 0) out.notes.push_back(fmt::format("{} series left out: no time that can be compared with those of other machines", metrics.timeless));
+  const auto named =
+      std::count_if(facts.series.begin(), facts.series.end(),
+                    [](const SeriesRow& s) { return s.labels == ingest::kTimeOfName; });
+  if (named > 0)
+    out.notes.push_back(
+        fmt::format("{} series take their time from the name of their file: nothing else says when "
+                    "they were read",
+                    named));
+  if (metrics.unknown > 0)
+    out.notes.push_back(
+        fmt::format("{} series left out: the catalogue does not know which side of them is bad",
+                    metrics.unknown));
+  if (metrics.nameless > 0)
+    out.notes.push_back(
+        fmt::format("{} series left out: nothing says whose they are", metrics.nameless));
+  if (metrics.timeless > 0)
+    out.notes.push_back(
+        fmt::format("{} series left out: no time that can be compared with those of other machines",
+                    metrics.timeless));
   return out;
 }
 
-std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& facts, const analyze::IncidentMetrics& metrics) {
-  return analyze::stall_findings(facts, metrics, rules::Catalogue::built_in(), [&](SeriesId id) { return db.points(id); });
+std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& facts,
+                               const analyze::IncidentMetrics& metrics) {
+  return analyze::stall_findings(facts, metrics, rules::Catalogue::built_in(),
+                                 [&](SeriesId id) { return db.points(id); });
 }
 
 std::vector<Finding> slow_groups_of(const store::Database& db, const analyze::Facts& facts) {
   // Groups without their like need not be read: that of all ranks has the longest histories.
   std::map<std::pair<std::string, std::int64_t>, std::size_t> like;
-  const auto kind = [](const GroupRow& g) { return std::pair(analyze::dimension_of(g.description), std::max<std::int64_t>(g.size, static_cast<std::int64_t>(g.ranks.size()))); };
+  const auto kind = [](const GroupRow& g) {
+    return std::pair(analyze::dimension_of(g.description),
+                     std::max<std::int64_t>(g.size, static_cast<std::int64_t>(g.ranks.size())));
+  };
   for (const GroupRow& g : facts.groups) ++like[kind(g)];
   std::vector<analyze::GroupTime> times;
   for (std::size_t i = 0; i < facts.groups.size(); ++i) {
     const auto id = static_cast<GroupId>(i) + 1;
     if (like[kind(facts.groups[i])] < analyze::SlowGroupParams{}.least_groups) continue;
     auto histories = db.histories(id);
-    std::erase_if(histories, [&](const HistoryRow& h) { const MemberRow* m = facts.member(h.member); return m == nullptr || m->duplicate_of != 0 || facts.foreign(*m); });
-    for (analyze::GroupTime& g : analyze::group_times(facts, id, histories)) times.push_back(std::move(g));
+    std::erase_if(histories, [&](const HistoryRow& h) {
+      const MemberRow* m = facts.member(h.member);
+      return m == nullptr || m->duplicate_of != 0 || facts.foreign(*m);
+    });
+    for (analyze::GroupTime& g : analyze::group_times(facts, id, histories))
+      times.push_back(std::move(g));
   }
   return analyze::slow_group_findings(facts, times);
 }
@@ -207,14 +272,18 @@ StepChart chart_of(const Pace& pace) {
   StepChart out;
   const std::vector<double>& ms = pace.steps.ms;
   out.rows = ms.size();
-  if (out.rows < kFewest || std::none_of(ms.begin(), ms.end(), [](double v) { return std::isfinite(v); })) return {};
+  if (out.rows < kFewest ||
+      std::none_of(ms.begin(), ms.end(), [](double v) { return std::isfinite(v); }))
+    return {};
   out.bucket = (out.rows + kMost - 1) / kMost;
   for (std::size_t begin = 0; begin < out.rows; begin += out.bucket) {
     std::vector<double> values;
     for (std::size_t i = begin; i < std::min(begin + out.bucket, out.rows); ++i)
       if (std::isfinite(ms[i])) values.push_back(ms[i]);
     std::sort(values.begin(), values.end());
-    out.iteration.push_back(pace.steps.iteration[begin] == kNoValue ? static_cast<std::int64_t>(begin) : pace.steps.iteration[begin]);
+    out.iteration.push_back(pace.steps.iteration[begin] == kNoValue
+                                ? static_cast<std::int64_t>(begin)
+                                : pace.steps.iteration[begin]);
     out.ms.push_back(values.empty() ? kMissing : values[values.size() / 2]);
     if (out.bucket > 1) out.high.push_back(values.empty() ? kMissing : values.back());
   }
@@ -226,10 +295,12 @@ StepChart chart_of(const Pace& pace) {
   };
   for (const analyze::SlowInterval& s : pace.report.intervals) {
     if (s.start >= s.end || s.end > out.rows) continue;
-    out.slow.push_back({s.start / out.bucket, (s.end + out.bucket - 1) / out.bucket, iteration(s.start), iteration(s.end - 1), s.factor, !s.relieved});
+    out.slow.push_back({s.start / out.bucket, (s.end + out.bucket - 1) / out.bucket,
+                        iteration(s.start), iteration(s.end - 1), s.factor, !s.relieved});
     out.baseline = s.baseline;
   }
-  if (out.baseline == 0 && !pace.report.attempts.empty()) out.baseline = pace.report.attempts.back().baseline;
+  if (out.baseline == 0 && !pace.report.attempts.empty())
+    out.baseline = pace.report.attempts.back().baseline;
   return out;
 }
 

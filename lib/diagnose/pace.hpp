@@ -17,30 +17,38 @@ namespace culprit::diagnose {
 
 struct Pace {
   analyze::JobSteps steps;
-  std::vector<std::uint32_t> jobs;           // of each step; empty: all of one job
+  std::vector<std::uint32_t> jobs;  // of each step; empty: all of one job
   analyze::FailSlow report;
-  std::vector<analyze::OwnWork> parts;       // of each interval; empty when no rank reports the parts of its steps
-  std::vector<std::int64_t> iterations;      // sorted, and what each rank says of each of them; empty without intervals
+  std::vector<analyze::OwnWork>
+      parts;  // of each interval; empty when no rank reports the parts of its steps
+  std::vector<std::int64_t>
+      iterations;  // sorted, and what each rank says of each of them; empty without intervals
   std::vector<analyze::PartSeries> series;
 };
 
-Pace pace_of(const store::Database& db, const analyze::Facts& facts, const analyze::FailSlowParams& params = {});
+Pace pace_of(const store::Database& db, const analyze::Facts& facts,
+             const analyze::FailSlowParams& params = {});
 
-// The steps for a picture, thinned to some hundred points; empty when too few steps are known to draw.
+// The steps for a picture, thinned to some hundred points; empty when too few steps are known to
+// draw.
 StepChart chart_of(const Pace& pace);
 
-// Aegis's ten minutes, or less when the job was slow for a shorter time: a metric that left the crowd for as long as that
-// could not be seen otherwise.
+// Aegis's ten minutes, or less when the job was slow for a shorter time: a metric that left the
+// crowd for as long as that could not be seen otherwise.
 analyze::OutlierParams fitting(const Pace& pace);
 
 // Samples of machines, put together for comparison.
 analyze::IncidentMetrics metrics_of(const store::Database& db, const analyze::Facts& facts);
 
-// Metrics of machines against each other; `searched` is empty when the bundle holds none that can be compared.
-analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Facts& facts, const analyze::IncidentMetrics& metrics, const analyze::OutlierParams& params = {});
+// Metrics of machines against each other; `searched` is empty when the bundle holds none that can
+// be compared.
+analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Facts& facts,
+                                   const analyze::IncidentMetrics& metrics,
+                                   const analyze::OutlierParams& params = {});
 
 // Hints that the machines stood still at the end.
-std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& facts, const analyze::IncidentMetrics& metrics);
+std::vector<Finding> stalls_of(const store::Database& db, const analyze::Facts& facts,
+                               const analyze::IncidentMetrics& metrics);
 
 // Process groups that move the same bytes more slowly than their like.
 std::vector<Finding> slow_groups_of(const store::Database& db, const analyze::Facts& facts);

@@ -15,7 +15,8 @@
 namespace culprit::diagnose {
 
 bool loses_input(const ProblemRow& problem) {
-  return problem.code != "bundle.path_unsafe" && problem.code != "bundle.path_too_long" && problem.code != "bundle.no_archive";
+  return problem.code != "bundle.path_unsafe" && problem.code != "bundle.path_too_long" &&
+         problem.code != "bundle.no_archive";
 }
 
 Result<store::Database> open_new(std::span<const std::string> sources, const std::string& path) {
@@ -23,11 +24,19 @@ Result<store::Database> open_new(std::span<const std::string> sources, const std
     CULPRIT_CHECK(bundle::check_readable(bundle));
     switch (bundle::own_file(bundle)) {
       case bundle::OwnFile::none: break;
-      case bundle::OwnFile::database: return usage_error("this is a database that culprit made, not a bundle").at({bundle, 0}).hint("culprit report -d " + shell_quoted(bundle));
+      case bundle::OwnFile::database:
+        return usage_error("this is a database that culprit made, not a bundle")
+            .at({bundle, 0})
+            .hint("culprit report -d " + shell_quoted(bundle));
       case bundle::OwnFile::report: {
         const auto beside = std::filesystem::path(bundle).parent_path() / "incident.db";
         std::error_code error;
-        return usage_error("this is a report that culprit wrote, not a bundle").at({bundle, 0}).hint("culprit report -d " + (std::filesystem::exists(beside, error) ? shell_quoted(beside.string()) : "incident.db, of the database that it was made from"));
+        return usage_error("this is a report that culprit wrote, not a bundle")
+            .at({bundle, 0})
+            .hint("culprit report -d " +
+                  (std::filesystem::exists(beside, error)
+                       ? shell_quoted(beside.string())
+                       : "incident.db, of the database that it was made from"));
       }
     }
   }
@@ -38,7 +47,8 @@ namespace {
 
 constexpr std::size_t kMostManifestBytes = 16u << 20;
 
-// What the user says of the bundle on the command line; kept with the facts, so that a later look at them knows it, too.
+// What the user says of the bundle on the command line; kept with the facts, so that a later look
+// at them knows it, too.
 Result<> keep_word_of_user(const ReadRequest& request, store::Database& db) {
   if (const std::string& path = request.manifest; !path.empty()) {
     std::ifstream file(path, std::ios::binary);
@@ -48,14 +58,19 @@ Result<> keep_word_of_user(const ReadRequest& request, store::Database& db) {
       file.read(buffer, sizeof buffer);
       document.append(buffer, static_cast<std::size_t>(file.gcount()));
     }
-    if (!file.eof()) return fail(document.size() > kMostManifestBytes ? "the manifest is too large" : "the manifest cannot be read").at({path, 0});
+    if (!file.eof())
+      return fail(document.size() > kMostManifestBytes ? "the manifest is too large"
+                                                       : "the manifest cannot be read")
+          .at({path, 0});
     std::vector<std::string> notes;
     CULPRIT_TRY(manifest, ingest::parse_manifest(document, path, notes));
     CULPRIT_CHECK(db.set_meta("manifest_path", path));
     CULPRIT_CHECK(db.set_meta("manifest", manifest.document));
   }
   if (const std::string& zone = request.timezone; !zone.empty()) {
-    if (!line::Zone::named(zone)) return usage_error("this system knows no time zone '" + zone + "'").hint("UTC, an offset such as +08:00, or a name such as Asia/Singapore");
+    if (!line::Zone::named(zone))
+      return usage_error("this system knows no time zone '" + zone + "'")
+          .hint("UTC, an offset such as +08:00, or a name such as Asia/Singapore");
     CULPRIT_CHECK(db.set_meta("timezone", zone));
   }
   return {};
@@ -63,20 +78,27 @@ Result<> keep_word_of_user(const ReadRequest& request, store::Database& db) {
 
 }  // namespace
 
-Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePack& pack, store::Database& db) {
+Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePack& pack,
+                                 store::Database& db) {
   if (const auto before = db.meta("rules"); before && *before != pack.digest())
-    return usage_error("this database was read with other rules").hint("read the bundle into a new database: its events are what the rules made of the lines");
-  // A database holds one incident: another bundle's facts among them would accuse the wrong machine.
+    return usage_error("this database was read with other rules")
+        .hint(
+            "read the bundle into a new database: its events are what the rules made of the lines");
+  // A database holds one incident: another bundle's facts among them would accuse the wrong
+  // machine.
   std::string sources;
   for (const std::string& path : request.sources) {
     std::error_code error;
-    const auto whole = path == "-" ? std::filesystem::path("-") : std::filesystem::weakly_canonical(path, error);
+    const auto whole =
+        path == "-" ? std::filesystem::path("-") : std::filesystem::weakly_canonical(path, error);
     sources += (error ? path : whole.string()) + "\n";
   }
   if (auto before = db.meta("sources"); before && *before != sources) {
     while (before->ends_with('\n')) before->pop_back();
-    for (std::size_t at; (at = before->find('\n')) != std::string::npos;) before->replace(at, 1, ", ");
-    return usage_error("this database holds another bundle: " + *before).hint("one database, one incident: name a new file with -d or a new folder with -o");
+    for (std::size_t at; (at = before->find('\n')) != std::string::npos;)
+      before->replace(at, 1, ", ");
+    return usage_error("this database holds another bundle: " + *before)
+        .hint("one database, one incident: name a new file with -d or a new folder with -o");
   }
   CULPRIT_CHECK(db.begin_ingest());
   CULPRIT_CHECK(db.set_meta("tool", request.tool));
@@ -90,8 +112,13 @@ Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePa
     CULPRIT_CHECK(db.health());
     if (options.interrupted == nullptr || !*options.interrupted) return read;
     const std::string place = db.path();
-    if (place.empty()) return fail("interrupted, so there is no answer").hint("with -d or -o what was read is kept, and the same command goes on from there");
-    return fail("interrupted, so there is no answer").at({place, 0}).hint("the files that were read to their end are kept: the same command goes on from there");
+    if (place.empty())
+      return fail("interrupted, so there is no answer")
+          .hint("with -d or -o what was read is kept, and the same command goes on from there");
+    return fail("interrupted, so there is no answer")
+        .at({place, 0})
+        .hint(
+            "the files that were read to their end are kept: the same command goes on from there");
   };
   CULPRIT_TRY(summary, ingest());
   const std::string own = fmt::format("{}", fmt::join(summary.own_databases, ", "));

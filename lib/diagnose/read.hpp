@@ -15,29 +15,33 @@
 namespace culprit::diagnose {
 
 struct ReadRequest {
-  std::vector<std::string> sources;   // folders, archives, files, "-"
-  std::string manifest;               // a file that counts before the bundle's own manifest; "" = none
-  std::string timezone;               // of times that print none; "" = not said
-  std::string tool;                   // name and version, kept in the database
-  ingest::Options options;            // sink_failed is set by read_bundles
+  std::vector<std::string> sources;  // folders, archives, files, "-"
+  std::string manifest;     // a file that counts before the bundle's own manifest; "" = none
+  std::string timezone;     // of times that print none; "" = not said
+  std::string tool;         // name and version, kept in the database
+  ingest::Options options;  // sink_failed is set by read_bundles
   std::function<void(std::string_view)> remark = [](std::string_view) {};
 };
 
 struct ReadOutcome {
   ingest::Summary summary;
-  bool incomplete = false;            // some input could not be read
+  bool incomplete = false;  // some input could not be read
 };
 
-inline constexpr char kLeftOut[] = "left out, because culprit wrote them: databases, with the reports beside them: ";
+inline constexpr char kLeftOut[] =
+    "left out, because culprit wrote them: databases, with the reports beside them: ";
 // What a partial database says of itself.
-inline constexpr char kPartial[] = "reading its bundle was cut off; `culprit ingest`, with the same bundle, reads the rest";
+inline constexpr char kPartial[] =
+    "reading its bundle was cut off; `culprit ingest`, with the same bundle, reads the rest";
 
-// The database to read the bundles into. Errors: bundles that cannot be opened, or that culprit wrote (usage).
+// The database to read the bundles into. Errors: bundles that cannot be opened, or that culprit
+// wrote (usage).
 Result<store::Database> open_new(std::span<const std::string> sources, const std::string& path);
 
-// Bundles -> facts, in the database. Errors: other rules or another bundle than the database was made with (usage), a
-// manifest or zone that cannot be used, an interruption, a full disk.
-Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePack& pack, store::Database& db);
+// Bundles -> facts, in the database. Errors: other rules or another bundle than the database was
+// made with (usage), a manifest or zone that cannot be used, an interruption, a full disk.
+Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePack& pack,
+                                 store::Database& db);
 
 // Whether a problem means that input was lost; some are about files that were read to their end.
 bool loses_input(const ProblemRow& problem);

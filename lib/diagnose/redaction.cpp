@@ -17,9 +17,9 @@ namespace culprit::diagnose {
 
 namespace {
 
-constexpr std::size_t kMostLine = 1u << 20;     // bytes of a line that are changed at a time
+constexpr std::size_t kMostLine = 1u << 20;  // bytes of a line that are changed at a time
 constexpr std::size_t kMostPickle = 256u << 20;
-constexpr std::size_t kHead = 64u << 10;        // of a file, to tell whether it is text
+constexpr std::size_t kHead = 64u << 10;  // of a file, to tell whether it is text
 
 // Lines of a text as they come, each with its end.
 class Lines {
@@ -28,7 +28,8 @@ class Lines {
   void add(std::string_view bytes) {
     rest_.append(bytes);
     std::size_t at = 0;
-    for (std::size_t end; (end = rest_.find('\n', at)) != std::string::npos; at = end + 1) tell_(std::string_view(rest_).substr(at, end + 1 - at));
+    for (std::size_t end; (end = rest_.find('\n', at)) != std::string::npos; at = end + 1)
+      tell_(std::string_view(rest_).substr(at, end + 1 - at));
     rest_.erase(0, at);
     if (rest_.size() > kMostLine) finish();
   }
@@ -43,10 +44,14 @@ class Lines {
 };
 
 // A pickle without a NUL in its head is one all the same.
-bool is_binary(std::string_view head) { return (!head.empty() && head[0] == '\x80') || head.substr(0, kHead).find('\0') != std::string_view::npos; }
+bool is_binary(std::string_view head) {
+  return (!head.empty() && head[0] == '\x80') ||
+         head.substr(0, kHead).find('\0') != std::string_view::npos;
+}
 
-// A pickle of numbers and names as JSON, which the readers of pickles take as well: names in it can change their length. A
-// container may stand in many places: what would be far longer than the pickle is none.
+// A pickle of numbers and names as JSON, which the readers of pickles take as well: names in it can
+// change their length. A container may stand in many places: what would be far longer than the
+// pickle is none.
 class AsJson {
  public:
   AsJson(const ingest::Tree& tree, std::size_t most) : tree_(tree), most_(most) {}
@@ -87,9 +92,12 @@ class AsJson {
         tree_.each_pair(v, [&](const ingest::Value& key, const ingest::Value& value) {
           if (!first) out_ += ", ";
           first = false;
-          if (key.kind == Kind::text) text(key.text());
-          else if (key.kind == Kind::integer) text(std::to_string(key.integer));
-          else good_ = false;
+          if (key.kind == Kind::text)
+            text(key.text());
+          else if (key.kind == Kind::integer)
+            text(std::to_string(key.integer));
+          else
+            good_ = false;
           out_ += ": ";
           put(value, depth + 1);
           return good_;
@@ -99,7 +107,9 @@ class AsJson {
       }
     }
   }
-  void text(std::string_view text) { out_ += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+  void text(std::string_view text) {
+    out_ += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
 
   const ingest::Tree& tree_;
   std::size_t most_;
@@ -110,7 +120,8 @@ class AsJson {
 std::optional<std::string> pickle_as_json(std::string_view bytes) {
   ingest::Tree tree;
   ingest::read_pickle(bytes, tree);
-  if (tree.truncated || !tree.problem.empty() || !(tree.root.is_dict() || tree.root.is_list())) return std::nullopt;
+  if (tree.truncated || !tree.problem.empty() || !(tree.root.is_dict() || tree.root.is_list()))
+    return std::nullopt;
   return AsJson(tree, 64 * bytes.size() + 4096)();
 }
 
@@ -132,8 +143,10 @@ class Walker : public bundle::Visitor {
   }
   void data(std::string_view bytes) override {
     if (known_) {
-      if (!binary_) text(bytes);
-      else if (!pickle_.empty() && pickle_.size() < kMostPickle) pickle_.append(bytes);
+      if (!binary_)
+        text(bytes);
+      else if (!pickle_.empty() && pickle_.size() < kMostPickle)
+        pickle_.append(bytes);
       return;
     }
     head_.append(bytes);
@@ -176,7 +189,8 @@ class Walker : public bundle::Visitor {
 
 class Collector : public Walker {
  public:
-  explicit Collector(redact::Pseudonyms& names) : names_(names), lines_([this](std::string_view line) { names_.collect(line); }) {}
+  explicit Collector(redact::Pseudonyms& names)
+      : names_(names), lines_([this](std::string_view line) { names_.collect(line); }) {}
 
  protected:
   void start(const std::string& path, std::int64_t) override { names_.collect(path); }
@@ -188,16 +202,23 @@ class Collector : public Walker {
   Lines lines_;
 };
 
-// How long a member becomes is known when it has been changed: it waits in a file of its own until then.
+// How long a member becomes is known when it has been changed: it waits in a file of its own until
+// then.
 class Writer : public Walker {
  public:
   Writer(const redact::Pseudonyms& names, bundle::TarWriter& tar, RedactedBundle& out)
       : names_(names), tar_(tar), out_(out), lines_([this](std::string_view line) {
           const std::string changed = names_.text(line);
-          if (spool_ && std::fwrite(changed.data(), 1, changed.size(), spool_.get()) != changed.size()) fault("cannot write a temporary file");
+          if (spool_ &&
+              std::fwrite(changed.data(), 1, changed.size(), spool_.get()) != changed.size())
+            fault("cannot write a temporary file");
           size_ += changed.size();
         }) {}
-  Result<> health() const { return fault_.empty() ? Result<>{} : Result<>(fail(fault_).hint("is there room in the folder of temporary files (TMPDIR)?")); }
+  Result<> health() const {
+    return fault_.empty() ? Result<>{}
+                          : Result<>(fail(fault_).hint(
+                                "is there room in the folder of temporary files (TMPDIR)?"));
+  }
   bool stop() override { return !fault_.empty(); }
 
  protected:
@@ -262,14 +283,21 @@ void name_known(const analyze::Facts& facts, redact::Pseudonyms& names) {
   for (const ConfigRow& row : facts.configs) names.collect_setting(row.name, row.value);
 }
 
-Result<> redact_database(const std::string& from, const std::string& to, redact::Pseudonyms& names) {
-  CULPRIT_CHECK(store::visit_texts(from, [&](const store::StoredText& t) { names.collect_setting(t.name, t.text); }));
+Result<> redact_database(const std::string& from, const std::string& to,
+                         redact::Pseudonyms& names) {
+  CULPRIT_CHECK(store::visit_texts(
+      from, [&](const store::StoredText& t) { names.collect_setting(t.name, t.text); }));
   names.seal();
-  return store::copy_changed(from, to, [&](const store::StoredText& t) { return t.name.empty() ? names.text(t.text) : names.setting(t.name, t.text); });
+  return store::copy_changed(from, to, [&](const store::StoredText& t) {
+    return t.name.empty() ? names.text(t.text) : names.setting(t.name, t.text);
+  });
 }
 
-Result<RedactedBundle> redact_bundle(const std::string& from, const std::string& to, const bundle::Limits& limits, redact::Pseudonyms& names) {
-  if (from == "-") return usage_error("standard input cannot be redacted: a bundle is read twice").hint("name a file or a folder");
+Result<RedactedBundle> redact_bundle(const std::string& from, const std::string& to,
+                                     const bundle::Limits& limits, redact::Pseudonyms& names) {
+  if (from == "-")
+    return usage_error("standard input cannot be redacted: a bundle is read twice")
+        .hint("name a file or a folder");
   Collector collector(names);
   CULPRIT_CHECK(bundle::walk(from, limits, collector));
   collector.close();

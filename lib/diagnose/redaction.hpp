@@ -1,4 +1,5 @@
-// Databases and bundles under pseudonyms: what is known of names goes into the pseudonyms, and texts come out changed.
+// Databases and bundles under pseudonyms: what is known of names goes into the pseudonyms, and
+// texts come out changed.
 #pragma once
 
 #include <string>
@@ -19,9 +20,11 @@ Result<> redact_database(const std::string& from, const std::string& to, redact:
 
 struct RedactedBundle {
   std::size_t members = 0;
-  std::vector<std::string> left_out;      // binary files: their names cannot be changed in place
+  std::vector<std::string> left_out;  // binary files: their names cannot be changed in place
 };
-// A bundle: two walks. Seals the names. Errors: a bundle that cannot be opened, standard input (it cannot be read twice).
-Result<RedactedBundle> redact_bundle(const std::string& from, const std::string& to, const bundle::Limits& limits, redact::Pseudonyms& names);
+// A bundle: two walks. Seals the names. Errors: a bundle that cannot be opened, standard input (it
+// cannot be read twice).
+Result<RedactedBundle> redact_bundle(const std::string& from, const std::string& to,
+                                     const bundle::Limits& limits, redact::Pseudonyms& names);
 
 }  // namespace culprit::diagnose

@@ -39,9 +39,17 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   facts.clocks = db.clocks();
   facts.stacks.frames = db.frames();
   facts.stacks.stacks = db.stack_frames();
-  const auto index = [](const store::Database::WithStack& row) { return row.stack_id ? static_cast<std::int32_t>(*row.stack_id - 1) : -1; };
-  for (auto& sample : db.samples()) { const std::int32_t stack = index(sample); facts.samples.push_back({std::move(sample.row), stack, {}}); }
-  for (auto& launch : db.launches()) { const std::int32_t stack = index(launch); facts.collectives.push_back({std::move(launch.row), stack}); }
+  const auto index = [](const store::Database::WithStack& row) {
+    return row.stack_id ? static_cast<std::int32_t>(*row.stack_id - 1) : -1;
+  };
+  for (auto& sample : db.samples()) {
+    const std::int32_t stack = index(sample);
+    facts.samples.push_back({std::move(sample.row), stack, {}});
+  }
+  for (auto& launch : db.launches()) {
+    const std::int32_t stack = index(launch);
+    facts.collectives.push_back({std::move(launch.row), stack});
+  }
   facts.processes = db.processes();
   facts.groups = db.groups();
   facts.frontiers = db.frontiers();
@@ -50,15 +58,21 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   facts.series = db.series();
   CULPRIT_CHECK(db.read_to_the_end());
   if (db.partial()) facts.notes.push_back(std::string("the database is partial: ") + kPartial);
-  if (const auto own = db.meta("own_databases"); own && !own->empty()) facts.notes.push_back(kLeftOut + *own);
+  if (const auto own = db.meta("own_databases"); own && !own->empty())
+    facts.notes.push_back(kLeftOut + *own);
   for (const store::StoredManifest& stored : db.manifests()) {
     std::vector<std::string> notes;
     CULPRIT_TRY(manifest, ingest::parse_manifest(stored.document, stored.path, notes));
     if (!facts.manifest) {
       facts.manifest = std::move(manifest);
-      for (const std::string& note : notes) facts.notes.push_back(fmt::format("{}: {}", stored.path, note));
-    } else if (manifest.job != facts.manifest->job && !manifest.job.empty() && !facts.manifest->job.empty()) {
-      facts.notes.push_back(fmt::format("{} is of another job ({}) than the first job.json ({}), which counts: if these are two incidents, diagnose each by itself", stored.path, manifest.job, facts.manifest->job));
+      for (const std::string& note : notes)
+        facts.notes.push_back(fmt::format("{}: {}", stored.path, note));
+    } else if (manifest.job != facts.manifest->job && !manifest.job.empty() &&
+               !facts.manifest->job.empty()) {
+      facts.notes.push_back(
+          fmt::format("{} is of another job ({}) than the first job.json ({}), which counts: if "
+                      "these are two incidents, diagnose each by itself",
+                      stored.path, manifest.job, facts.manifest->job));
     }
   }
   if (const auto zone = db.meta("timezone")) {
@@ -76,12 +90,19 @@ Result<Resolved> resolve(store::Database& db, bool keep) {
   analyze::resolve_clocks(facts);
   analyze::put_in_order(facts);
   // Whoever asks for the last one means the time, not the order of the files in an archive.
-  const auto moment = [&](const ExitRow& x) { return std::tuple(x.time_ns.has_value(), x.time_ns.value_or(0), facts.order(x.place.member), x.place.line, x.place.offset); };
-  std::stable_sort(facts.exits.begin(), facts.exits.end(), [&](const ExitRow& a, const ExitRow& b) { return moment(a) < moment(b); });
+  const auto moment = [&](const ExitRow& x) {
+    return std::tuple(x.time_ns.has_value(), x.time_ns.value_or(0), facts.order(x.place.member),
+                      x.place.line, x.place.offset);
+  };
+  std::stable_sort(facts.exits.begin(), facts.exits.end(),
+                   [&](const ExitRow& a, const ExitRow& b) { return moment(a) < moment(b); });
   analyze::attribute_dumps(facts);
   analyze::assign_roles(facts);
   analyze::guess_trainers(facts);
-  if (keep) CULPRIT_CHECK(db.save_resolution({facts.members, facts.events, facts.tracebacks, facts.exits, facts.processes, facts.member_clocks, facts.hosts, facts.ranks}));
+  if (keep)
+    CULPRIT_CHECK(
+        db.save_resolution({facts.members, facts.events, facts.tracebacks, facts.exits,
+                            facts.processes, facts.member_clocks, facts.hosts, facts.ranks}));
   analyze::Topology topology = analyze::make_topology(facts);
   return Resolved{std::move(facts), std::move(topology)};
 }

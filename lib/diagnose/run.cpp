@@ -14,19 +14,26 @@ namespace culprit::diagnose {
 
 namespace {
 
-constexpr std::size_t kMostLineOfRun = 16u << 10;     // bytes of a line that are looked at
-constexpr std::size_t kHeadOfRun = 64u << 10;         // of a file, to learn its habits from
+constexpr std::size_t kMostLineOfRun = 16u << 10;  // bytes of a line that are looked at
+constexpr std::size_t kHeadOfRun = 64u << 10;      // of a file, to learn its habits from
 
-// Logs. Data files differ in every line, and dumps of processes and stacks are compared by their own analyses.
+// Logs. Data files differ in every line, and dumps of processes and stacks are compared by their
+// own analyses.
 bool has_log_lines(const MemberRow& m) {
-  if (m.kind != "file" || m.text_kind == "data" || m.text_kind == "stack" || m.text_kind == "process" || m.text_kind == "source") return false;
+  if (m.kind != "file" || m.text_kind == "data" || m.text_kind == "stack" ||
+      m.text_kind == "process" || m.text_kind == "source")
+    return false;
   const auto kinds = ingest::text_kinds();
-  return m.format == "text" || std::any_of(kinds.begin(), kinds.end(), [&](const ingest::TextKind& kind) { return kind.name == m.format; });
+  return m.format == "text" ||
+         std::any_of(kinds.begin(), kinds.end(),
+                     [&](const ingest::TextKind& kind) { return kind.name == m.format; });
 }
 
 class LineVisitor : public bundle::Visitor {
  public:
-  LineVisitor(std::size_t run, std::string label, const std::unordered_map<std::string, const MemberRow*>& wanted, analyze::TemplateMiner& miner)
+  LineVisitor(std::size_t run, std::string label,
+              const std::unordered_map<std::string, const MemberRow*>& wanted,
+              analyze::TemplateMiner& miner)
       : run_(run), label_(std::move(label)), wanted_(wanted), miner_(miner) {}
 
   bool begin(const bundle::MemberHead& head) override {
@@ -56,7 +63,8 @@ class LineVisitor : public bundle::Visitor {
     if (!habit_known_) habit_ = line::habit_of(std::string_view(buffer_).substr(0, kHeadOfRun));
     habit_known_ = true;
     std::size_t at = 0;
-    for (std::size_t end; (end = buffer_.find('\n', at)) != std::string::npos; at = end + 1) tell(std::string_view(buffer_).substr(at, end - at), true);
+    for (std::size_t end; (end = buffer_.find('\n', at)) != std::string::npos; at = end + 1)
+      tell(std::string_view(buffer_).substr(at, end - at), true);
     const std::string_view rest = std::string_view(buffer_).substr(at);
     if (!rest.empty() && (last || rest.size() > kMostLineOfRun)) {
       tell(rest, false);
@@ -69,7 +77,8 @@ class LineVisitor : public bundle::Visitor {
     if (!skipping_) {
       ++number_;
       while (!raw.empty() && raw.back() == '\r') raw.remove_suffix(1);
-      if (const std::size_t bar = raw.rfind('\r'); bar != std::string_view::npos) raw.remove_prefix(bar + 1);   // a progress bar
+      if (const std::size_t bar = raw.rfind('\r'); bar != std::string_view::npos)
+        raw.remove_prefix(bar + 1);  // a progress bar
       line::peel(raw.substr(0, kMostLineOfRun), habit_, line_);
       if (!line_.message.empty()) miner_.line(line_.message, number_);
     }
@@ -88,7 +97,8 @@ class LineVisitor : public bundle::Visitor {
   std::uint64_t number_ = 0;
 };
 
-// Two runs can be compared in numbers that nobody has a name for. What only rises counts something: its steps are told.
+// Two runs can be compared in numbers that nobody has a name for. What only rises counts something:
+// its steps are told.
 std::vector<MetricSeries> unknown_metrics(const store::Database& db, const analyze::Facts& facts) {
   std::map<std::string, std::map<std::string, MetricSeries::Entity>> all;
   const rules::Catalogue& catalogue = rules::Catalogue::built_in();
@@ -102,7 +112,8 @@ std::vector<MetricSeries> unknown_metrics(const store::Database& db, const analy
     SeriesPoints points = db.points(row.id);
     std::vector<double>& values = points.values;
     std::erase_if(values, [](double v) { return !std::isfinite(v); });
-    if (values.size() > 3 && values.back() > values.front() && std::is_sorted(values.begin(), values.end())) {
+    if (values.size() > 3 && values.back() > values.front() &&
+        std::is_sorted(values.begin(), values.end())) {
       for (std::size_t i = values.size() - 1; i > 0; --i) values[i] -= values[i - 1];
       values.erase(values.begin());
     }
@@ -136,14 +147,25 @@ Result<LoadedRun> load_run(store::Database db) {
     sources.push_back(said.substr(at, end - at));
     at = end + 1;
   }
-  if (std::any_of(sources.begin(), sources.end(), [](const std::string& path) { return path == "-" || !bundle::check_readable(path); })) sources.clear();
-  LoadedRun run{std::move(db), std::move(resolved), std::move(steps), std::move(metrics), std::move(unknown), std::move(sources), {}};
+  if (std::any_of(sources.begin(), sources.end(), [](const std::string& path) {
+        return path == "-" || !bundle::check_readable(path);
+      }))
+    sources.clear();
+  LoadedRun run{std::move(db),
+                std::move(resolved),
+                std::move(steps),
+                std::move(metrics),
+                std::move(unknown),
+                std::move(sources),
+                {}};
   for (const MemberRow& m : run.resolved.facts.members)
-    if (has_log_lines(m) && run.resolved.facts.counts(&m) && m.lines > 0) run.text_kinds.insert(m.text_kind);
+    if (has_log_lines(m) && run.resolved.facts.counts(&m) && m.lines > 0)
+      run.text_kinds.insert(m.text_kind);
   return run;
 }
 
-Result<> mine_lines(const LoadedRun& run, std::size_t index, const bundle::Limits& limits, analyze::TemplateMiner& miner) {
+Result<> mine_lines(const LoadedRun& run, std::size_t index, const bundle::Limits& limits,
+                    analyze::TemplateMiner& miner) {
   std::unordered_map<std::string, const MemberRow*> wanted;
   for (const MemberRow& m : run.resolved.facts.members)
     if (has_log_lines(m) && run.resolved.facts.counts(&m)) wanted.emplace(m.stored_path, &m);

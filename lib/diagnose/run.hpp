@@ -1,4 +1,5 @@
-// A run as `compare` looks at it: facts of a database, its pace and metrics, and the lines of the bundle it was read from.
+// A run as `compare` looks at it: facts of a database, its pace and metrics, and the lines of the
+// bundle it was read from.
 #pragma once
 
 #include <set>
@@ -20,18 +21,24 @@ struct LoadedRun {
   Resolved resolved;
   analyze::JobSteps steps;
   analyze::IncidentMetrics metrics;
-  std::vector<MetricSeries> unknown;      // metrics that the catalogue does not have: nobody knows which side is bad
-  std::vector<std::string> sources;       // what the database was read from, where that can still be read
-  std::set<std::string> text_kinds;       // of the files whose lines count
+  std::vector<MetricSeries>
+      unknown;  // metrics that the catalogue does not have: nobody knows which side is bad
+  std::vector<std::string>
+      sources;  // what the database was read from, where that can still be read
+  std::set<std::string> text_kinds;  // of the files whose lines count
 
-  analyze::ComparedRun view() const { return {&resolved.facts, &steps, &metrics, &unknown, text_kinds}; }
+  analyze::ComparedRun view() const {
+    return {&resolved.facts, &steps, &metrics, &unknown, text_kinds};
+  }
 };
 
 // Errors: a damaged database.
 Result<LoadedRun> load_run(store::Database db);
 
-// The lines of all logs of the run, read again from its sources. Errors: a bundle that cannot be opened.
-Result<> mine_lines(const LoadedRun& run, std::size_t index, const bundle::Limits& limits, analyze::TemplateMiner& miner);
+// The lines of all logs of the run, read again from its sources. Errors: a bundle that cannot be
+// opened.
+Result<> mine_lines(const LoadedRun& run, std::size_t index, const bundle::Limits& limits,
+                    analyze::TemplateMiner& miner);
 // What the database keeps of lines that no rule knows: exceptions.
 void mine_exceptions(const LoadedRun& run, std::size_t index, analyze::TemplateMiner& miner);
 

@@ -22,7 +22,8 @@ std::string listed(const std::set<std::string>& names) {
     if (++n > kMostNamed) break;
     out += (out.empty() ? "" : ", ") + name;
   }
-  return names.size() > kMostNamed ? out + fmt::format(" and {} more", names.size() - kMostNamed) : out;
+  return names.size() > kMostNamed ? out + fmt::format(" and {} more", names.size() - kMostNamed)
+                                   : out;
 }
 
 std::set<std::string> jobs_of(const store::Database& db) {
@@ -37,7 +38,7 @@ std::set<std::string> jobs_of(const store::Database& db) {
   return jobs;
 }
 
-}   // namespace
+}  // namespace
 
 std::string several_incidents(const store::Database& db, const Resolved& incident) {
   if (const auto jobs = jobs_of(db); jobs.size() > 1)
@@ -51,7 +52,7 @@ std::string several_incidents(const store::Database& db, const Resolved& inciden
   }
   if (sources.size() < 2) return "";
   // A job has one rank 0 at a time; one that moved to another machine has another attempt.
-  std::map<std::string, std::set<std::string>> hosts_of_zero;   // label of the bundle -> hosts
+  std::map<std::string, std::set<std::string>> hosts_of_zero;  // label of the bundle -> hosts
   const auto labels = ingest::label_sources(sources);
   for (const MemberRow& m : incident.facts.members) {
     if (m.rank != 0 || !m.host || m.duplicate_of != 0 || m.attempt.value_or(0) != 0) continue;
@@ -65,7 +66,8 @@ std::string several_incidents(const store::Database& db, const Resolved& inciden
     bundles.insert(label);
   }
   if (bundles.size() < 2) return "";
-  return fmt::format("{} bundles with a rank 0 each, on different machines ({})", bundles.size(), listed(bundles));
+  return fmt::format("{} bundles with a rank 0 each, on different machines ({})", bundles.size(),
+                     listed(bundles));
 }
 
-}   // namespace culprit::diagnose
+}  // namespace culprit::diagnose

@@ -8,8 +8,8 @@
 
 namespace culprit::diagnose {
 
-// "2 jobs (llama, moe)", or "2 bundles with a rank 0 each, on different machines (a, b)"; "" when all of it may be one job.
-// Attempts of a job are one job, and so are bundles of one host each.
+// "2 jobs (llama, moe)", or "2 bundles with a rank 0 each, on different machines (a, b)"; "" when
+// all of it may be one job. Attempts of a job are one job, and so are bundles of one host each.
 std::string several_incidents(const store::Database& db, const Resolved& incident);
 
-}   // namespace culprit::diagnose
+}  // namespace culprit::diagnose

@@ -14,20 +14,26 @@ bool whole(const std::string& text, std::int64_t& value) {
   return error == std::errc{} && end == text.data() + text.size() && value >= 0;
 }
 
-// Whom a finding is about, in ranks. A GPU whose rank is not known stands for none: its neighbours are not slow.
+// Whom a finding is about, in ranks. A GPU whose rank is not known stands for none: its neighbours
+// are not slow.
 std::vector<std::int64_t> ranks_of(const Subject& s, const Resolved& incident) {
   std::vector<std::int64_t> out;
   std::int64_t one = 0;
   if (s.kind == SubjectKind::rank && whole(s.id, one)) out.push_back(one);
-  if (s.kind == SubjectKind::group && s.id.rfind("ranks ", 0) == 0) out = from_ranges(s.id.substr(6), 1u << 20);
+  if (s.kind == SubjectKind::group && s.id.rfind("ranks ", 0) == 0)
+    out = from_ranges(s.id.substr(6), 1u << 20);
   const std::size_t slash = s.id.find('/');
   const std::string host = s.id.substr(0, slash);
-  const bool gpu = s.kind == SubjectKind::gpu && slash != std::string::npos && s.id.rfind("gpu", slash + 1) == slash + 1 && whole(s.id.substr(slash + 4), one);
+  const bool gpu = s.kind == SubjectKind::gpu && slash != std::string::npos &&
+                   s.id.rfind("gpu", slash + 1) == slash + 1 && whole(s.id.substr(slash + 4), one);
   if (s.kind == SubjectKind::host || s.kind == SubjectKind::nic || gpu)
     for (const auto& [rank, name] : incident.topology.host_of) {
       if (name != host) continue;
-      const auto row = std::find_if(incident.facts.ranks.begin(), incident.facts.ranks.end(), [&, r = rank](const RankRow& known) { return known.rank == r; });
-      if (!gpu || (row != incident.facts.ranks.end() && row->local_rank == one)) out.push_back(rank);
+      const auto row =
+          std::find_if(incident.facts.ranks.begin(), incident.facts.ranks.end(),
+                       [&, r = rank](const RankRow& known) { return known.rank == r; });
+      if (!gpu || (row != incident.facts.ranks.end() && row->local_rank == one))
+        out.push_back(rank);
     }
   std::sort(out.begin(), out.end());
   return out;
@@ -44,19 +50,24 @@ SlowSpells slow_spells(const std::vector<Finding>& findings, const Resolved& inc
       continue;
     }
     const auto* slow = std::get_if<SlowFacts>(&f.facts);
-    if (slow == nullptr || slow->first < 0 || slow->last < slow->first || !(slow->baseline_ms > 0) || !(slow->level_ms > slow->baseline_ms)) continue;
+    if (slow == nullptr || slow->first < 0 || slow->last < slow->first ||
+        !(slow->baseline_ms > 0) || !(slow->level_ms > slow->baseline_ms))
+      continue;
     SlowSpell s;
     s.first = slow->first;
     s.last = slow->last;
     s.healthy_ms = slow->baseline_ms;
     s.level_ms = slow->level_ms;
-    s.mean_ms = std::max(s.healthy_ms, s.healthy_ms + slow->cost_s * 1e3 / static_cast<double>(s.last - s.first + 1));
+    s.mean_ms =
+        std::max(s.healthy_ms,
+                 s.healthy_ms + slow->cost_s * 1e3 / static_cast<double>(s.last - s.first + 1));
     s.over = slow->over;
     s.subject = f.subject;
     s.ranks = ranks_of(f.subject, incident);
     out.spells.push_back(std::move(s));
   }
-  std::stable_sort(out.spells.begin(), out.spells.end(), [](const SlowSpell& a, const SlowSpell& b) { return a.first < b.first; });
+  std::stable_sort(out.spells.begin(), out.spells.end(),
+                   [](const SlowSpell& a, const SlowSpell& b) { return a.first < b.first; });
   if (out.spells.empty() && out.why.empty()) out.why = "no log reports how long its steps took";
   return out;
 }

@@ -13,15 +13,15 @@ namespace culprit::diagnose {
 struct SlowSpell {
   std::int64_t first = 0, last = 0;  // iterations, both included
   double healthy_ms = 0, level_ms = 0;
-  double mean_ms = 0;                // what makes the cost of the verdict; level_ms is a median
+  double mean_ms = 0;  // what makes the cost of the verdict; level_ms is a median
   bool over = false;
-  Subject subject;                   // the job when no rank, host or device is an outlier
-  std::vector<std::int64_t> ranks;   // of the subject, sorted; empty when nothing ties it to ranks
+  Subject subject;                  // the job when no rank, host or device is an outlier
+  std::vector<std::int64_t> ranks;  // of the subject, sorted; empty when nothing ties it to ranks
 };
 
 struct SlowSpells {
-  std::vector<SlowSpell> spells;     // in the order of time
-  std::string why;                   // when there is none
+  std::vector<SlowSpell> spells;  // in the order of time
+  std::string why;                // when there is none
 };
 
 SlowSpells slow_spells(const std::vector<Finding>& findings, const Resolved& incident);

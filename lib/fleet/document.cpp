@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kEarly_s = 600;   // Aegis section 6: the first ten minutes
+constexpr double kEarly_s = 600;  // Aegis section 6: the first ten minutes
 constexpr Nanoseconds kWeek = 7LL * 86400 * kSecond;
 constexpr std::size_t kMostWeeks = 520;
 
@@ -461,7 +461,7 @@ class Statistics {
   double machine_days_ = 0;
 };
 
-}   // namespace
+}  // namespace
 
 std::string document(const FleetRecord& record, const DocumentParams& params) {
   return Statistics(record, params).document().dump(2, ' ', false, Json::error_handler_t::replace) +
@@ -482,4 +482,4 @@ MachineRate machine_rate(const FleetRecord& record, const FailureParams& params)
   return out;
 }
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

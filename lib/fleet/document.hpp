@@ -16,7 +16,7 @@ struct DocumentParams {
   OffenderParams offenders;
   BurstParams bursts;
   ReturnParams returns;
-  std::size_t machines = 50;   // of lists; all beyond are counted
+  std::size_t machines = 50;  // of lists; all beyond are counted
 };
 
 std::string document(const FleetRecord& record, const DocumentParams& params = {});
@@ -25,8 +25,8 @@ std::string document(const FleetRecord& record, const DocumentParams& params = {
 struct MachineRate {
   std::int64_t failures = 0, machines = 0;
   double days = 0, rate = 0;
-  Interval interval;   // 95 %
+  Interval interval;  // 95 %
 };
 MachineRate machine_rate(const FleetRecord& record, const FailureParams& params = {});
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

@@ -40,7 +40,7 @@ void by_day(const std::vector<Failure>& failures, const Watched& watched, DownSu
   out.p99_new = quantile(counts, 0.99);
 }
 
-}   // namespace
+}  // namespace
 
 DurationSummary summarise(std::vector<Duration> durations) {
   DurationSummary out;
@@ -74,7 +74,7 @@ DownSummary machines_down(const std::vector<Failure>& failures, const Watched& w
   std::map<std::string, std::vector<std::pair<Nanoseconds, Nanoseconds>>> of_host;
   for (const Failure& f : failures) {
     if (!f.start || f.system.empty())
-      continue;   // a verdict does not tell when the machine came back
+      continue;  // a verdict does not tell when the machine came back
     const Nanoseconds begin = std::max(*f.start, *watched.from);
     const Nanoseconds end = std::min(f.end.value_or(*watched.to), *watched.to);
     if (end > begin) of_host[f.host].emplace_back(begin, end);
@@ -108,4 +108,4 @@ DownSummary machines_down(const std::vector<Failure>& failures, const Watched& w
   return out;
 }
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

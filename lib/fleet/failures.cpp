@@ -23,7 +23,7 @@ void widen(Watched& w, const std::optional<Nanoseconds>& t) {
 
 void episodes(const FleetRecord& record, const FailureParams& params, std::vector<Failure>& out) {
   std::map<std::tuple<std::string, std::string, std::string>, std::size_t> last;
-  for (const FleetEvent& e : record.events) {   // sorted by start
+  for (const FleetEvent& e : record.events) {  // sorted by start
     if (e.kind != "failure" || !inside(e.start, params)) continue;
     const auto key = std::tuple(e.system, e.host, e.event_class);
     const auto it = last.find(key);
@@ -45,7 +45,7 @@ void episodes(const FleetRecord& record, const FailureParams& params, std::vecto
   }
 }
 
-}   // namespace
+}  // namespace
 
 bool undecided(const FleetIncident& i) {
   return i.action == "investigate" && i.targets.empty() &&
@@ -66,7 +66,7 @@ bool inside(const std::optional<Nanoseconds>& start, const FailureParams& params
 Watched watched(const FleetRecord& record, const FailureParams& params) {
   Watched w;
   std::set<std::string> hosts;
-  std::map<std::int64_t, std::int64_t> per_host;   // GPUs of a machine -> jobs that say so
+  std::map<std::int64_t, std::int64_t> per_host;  // GPUs of a machine -> jobs that say so
   bool quiet = false;
   for (const FleetIncident& i : record.incidents) {
     if (!inside(i.start, params)) continue;
@@ -75,7 +75,7 @@ Watched watched(const FleetRecord& record, const FailureParams& params) {
     hosts.insert(i.hosts.begin(), i.hosts.end());
     const auto n = static_cast<std::int64_t>(i.hosts.size());
     if (n > 0 && i.gpus >= n && i.gpus % n == 0)
-      ++per_host[i.gpus / n];   // otherwise machines are missing
+      ++per_host[i.gpus / n];  // otherwise machines are missing
   }
   for (const FleetEvent& e : record.events) {
     if (!inside(e.start, params)) continue;
@@ -153,4 +153,4 @@ std::vector<Failure> failures(const FleetRecord& record, const FailureParams& pa
   return own;
 }
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

@@ -14,15 +14,15 @@ namespace culprit::fleet {
 // A failure of one machine: a verdict that acts on it, or an episode of events of another system.
 struct Failure {
   std::string host, device;
-  std::string component;   // component_group()
-  std::string what;        // class or symptom
-  std::string system;      // "" = a verdict of ours
+  std::string component;  // component_group()
+  std::string what;       // class or symptom
+  std::string system;     // "" = a verdict of ours
   std::optional<Nanoseconds> start, end;
-  std::size_t events = 1;   // of the episode
+  std::size_t events = 1;  // of the episode
 };
 
 struct FailureParams {
-  std::optional<Nanoseconds> from, to;   // [from, to)
+  std::optional<Nanoseconds> from, to;  // [from, to)
   std::optional<std::int64_t> hosts, gpus_per_host;
   // Events of one class on one machine belong to one episode when the next begins within this time
   // after the last ended: a link that flaps ten times in an hour is one failure. Verdicts are never
@@ -32,9 +32,9 @@ struct FailureParams {
 
 struct Watched {
   std::optional<Nanoseconds> from, to;
-  double days = 0;                    // 0: no two times
-  std::int64_t hosts = 0, gpus = 0;   // gpus 0: not known
-  std::vector<std::string> notes;     // what was taken for granted
+  double days = 0;                   // 0: no two times
+  std::int64_t hosts = 0, gpus = 0;  // gpus 0: not known
+  std::vector<std::string> notes;    // what was taken for granted
 };
 
 // Something went wrong: the verdict says what, or asks somebody to look for it. Of an incident that
@@ -52,4 +52,4 @@ Watched watched(const FleetRecord& record, const FailureParams& params);
 // time is one failure.
 std::vector<Failure> failures(const FleetRecord& record, const FailureParams& params);
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

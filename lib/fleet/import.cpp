@@ -12,7 +12,7 @@ namespace culprit::fleet {
 namespace {
 
 struct Name {
-  std::string_view column;   // folded: small letters and digits
+  std::string_view column;  // folded: small letters and digits
   Field field;
 };
 
@@ -139,7 +139,7 @@ std::optional<double> number_of(std::string_view text) {
   return value;
 }
 
-std::uint64_t hash(std::string_view text) {   // FNV-1a
+std::uint64_t hash(std::string_view text) {  // FNV-1a
   std::uint64_t h = 0xcbf29ce484222325ULL;
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   return h;
@@ -248,7 +248,7 @@ class Import {
     const auto number = number_of(text);
     if (!number) return parse_time_(text);
     double unit = params_.unit_s;
-    if (unit <= 0) {   // seconds since 1970 have ten digits, milliseconds thirteen ...
+    if (unit <= 0) {  // seconds since 1970 have ten digits, milliseconds thirteen ...
       const double size = std::abs(*number);
       unit = params_.epoch || size < 1e11 ? 1 : size < 1e14 ? 1e-3 : size < 1e17 ? 1e-6 : 1e-9;
     }
@@ -290,7 +290,7 @@ class Import {
     const std::string kind = folded(cell(Field::kind, row));
     ends = one_of(kind, kEnds);
     e.kind = one_of(kind, kRepairs) ? "repair" : one_of(kind, kReboots) ? "reboot" : "failure";
-    if (ends && e.end) ends = false;   // a whole event in its last state
+    if (ends && e.end) ends = false;  // a whole event in its last state
     return "";
   }
 
@@ -310,11 +310,11 @@ class Import {
   const ImportParams& params_;
   std::optional<Nanoseconds> (*parse_time_)(std::string_view);
   std::map<Field, std::size_t> column_;
-  bool paired_ = false;   // some rows end what others began
+  bool paired_ = false;  // some rows end what others began
   Imported out_;
 };
 
-}   // namespace
+}  // namespace
 
 Field field_named(std::string_view name) {
   const std::string word = folded(name);
@@ -328,4 +328,4 @@ Result<Imported> import_events(const ImportTable& table, const ImportParams& par
   return Import(table, params, parse_time).run();
 }
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

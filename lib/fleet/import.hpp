@@ -43,22 +43,22 @@ struct ImportTable {
 };
 
 struct ImportParams {
-  std::string system;                           // who recorded it
-  std::string file;                             // for the place of each event
-  std::map<std::string, std::string> columns;   // field name -> column, where the names are others
-  std::optional<Nanoseconds> epoch;             // of numbers; without it they are Unix times
-  double unit_s = 0;                            // of numbers; 0: by their size, s ms us or ns
+  std::string system;                          // who recorded it
+  std::string file;                            // for the place of each event
+  std::map<std::string, std::string> columns;  // field name -> column, where the names are others
+  std::optional<Nanoseconds> epoch;            // of numbers; without it they are Unix times
+  double unit_s = 0;                           // of numbers; 0: by their size, s ms us or ns
 };
 
 struct Imported {
   std::vector<FleetEvent> events;
-  std::size_t rows = 0, used = 0;                             // used: gave an event, or ended one
-  std::vector<std::pair<std::size_t, std::string>> rejects;   // row (from 1) and why
-  std::map<std::string, std::string> columns;                 // field -> column that was taken
+  std::size_t rows = 0, used = 0;                            // used: gave an event, or ended one
+  std::vector<std::pair<std::size_t, std::string>> rejects;  // row (from 1) and why
+  std::map<std::string, std::string> columns;                // field -> column that was taken
 };
 
 // Errors (usage): no column names a machine or a time, or a named column is not there.
 Result<Imported> import_events(const ImportTable& table, const ImportParams& params,
                                std::optional<Nanoseconds> (*parse_time)(std::string_view));
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

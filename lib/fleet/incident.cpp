@@ -81,7 +81,7 @@ std::string class_behind(const json& document, const json& targets) {
   return "";
 }
 
-}   // namespace
+}  // namespace
 
 std::optional<Nanoseconds> parse_utc(const std::string& text) {
   long year = 0;
@@ -211,4 +211,4 @@ std::optional<FleetIncident> from_json(const json& v) {
   return i;
 }
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

@@ -27,4 +27,4 @@ std::optional<FleetIncident> from_json(const nlohmann::json& value);
 // "2026-11-21T03:19:38.5Z" -> nanoseconds; nothing of any other form.
 std::optional<Nanoseconds> parse_utc(const std::string& text);
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

@@ -55,7 +55,7 @@ double normal_quantile(double p) {
   return (low + high) / 2;
 }
 
-}   // namespace
+}  // namespace
 
 double gamma_cumulative(double shape, double x) {
   if (!(x > 0)) return 0;
@@ -127,4 +127,4 @@ double predictive_tail(std::int64_t k, double shape, double rate, double exposur
   return std::min(1.0, sum);
 }
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

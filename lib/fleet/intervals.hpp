@@ -31,4 +31,4 @@ double binomial_tail(std::int64_t k, std::int64_t n, double p);
 // negative binomial.
 double predictive_tail(std::int64_t k, double shape, double rate, double exposure);
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

@@ -9,7 +9,7 @@ namespace culprit::fleet {
 namespace {
 
 constexpr double kAlike =
-    1e6;   // shape of the prior when the counts differ no more than chance has them differ
+    1e6;  // shape of the prior when the counts differ no more than chance has them differ
 
 void fit(OffenderReport& out, const std::map<std::string, std::int64_t>& counts, double machines,
          double days) {
@@ -43,7 +43,7 @@ void histogram(OffenderReport& out, const std::map<std::string, std::int64_t>& c
   }
 }
 
-}   // namespace
+}  // namespace
 
 OffenderReport offenders(const std::map<std::string, std::int64_t>& counts, std::int64_t machines,
                          double days, const OffenderParams& params) {
@@ -170,7 +170,7 @@ std::vector<Returning> returning(std::span<const Failure> failures,
   const auto keep = [&](const Returning& row) {
     if (row.failures >= 2) out.push_back(row);
   };
-  for (const Failure& f : failures) {   // in the order of time
+  for (const Failure& f : failures) {  // in the order of time
     if (!f.start || f.host.empty()) continue;
     const auto key = std::pair(f.host, f.component);
     const auto it = rows.find(key);
@@ -198,4 +198,4 @@ std::vector<Returning> returning(std::span<const Failure> failures,
   return out;
 }
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

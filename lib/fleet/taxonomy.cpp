@@ -150,7 +150,7 @@ constexpr Mechanism kMechanisms[] = {
     {"hot update", 11.4, 24.8},
 };
 
-}   // namespace
+}  // namespace
 
 std::span<const Share> published_symptoms() { return kSymptoms; }
 std::span<const Share> published_components() { return kComponents; }
@@ -189,4 +189,4 @@ std::string_view mechanism_of(std::string_view action, std::string_view symptom)
   return "open";
 }
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

@@ -10,7 +10,7 @@ namespace culprit::fleet {
 
 struct Share {
   std::string_view name;
-  double percent;   // of the publication
+  double percent;  // of the publication
   int count;
 };
 
@@ -32,7 +32,7 @@ bool is_gpu(std::string_view group);
 std::string_view mechanism_of(std::string_view action, std::string_view symptom);
 struct Mechanism {
   std::string_view name;
-  double dense, moe;   // percent of ByteRobust's two jobs
+  double dense, moe;  // percent of ByteRobust's two jobs
 };
 std::span<const Mechanism> published_mechanisms();
 
@@ -41,4 +41,4 @@ std::span<const Mechanism> published_mechanisms();
 inline constexpr double kPublishedRate = 2.3;
 inline constexpr double kPublishedEarly = 0.73;
 
-}   // namespace culprit::fleet
+}  // namespace culprit::fleet

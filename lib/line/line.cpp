@@ -22,7 +22,8 @@ namespace {
 bool alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool host_char(char c) { return alpha(c) || digit(c) || c == '-' || c == '.' || c == '_'; }
 
-// Reads from the left; every peeler either takes its prefix whole or leaves the cursor where it was.
+// Reads from the left; every peeler either takes its prefix whole or leaves the cursor where it
+// was.
 struct Cursor {
   std::string_view text;
   std::size_t at = 0;
@@ -31,11 +32,14 @@ struct Cursor {
   bool done() const { return at >= text.size(); }
   char peek() const { return done() ? '\0' : text[at]; }
   bool take(std::string_view word) {
-    if (done() || text[at] != word[0] || text.substr(at, word.size()) != word) return false;  // the first byte decides nearly always
+    if (done() || text[at] != word[0] || text.substr(at, word.size()) != word)
+      return false;  // the first byte decides nearly always
     at += word.size();
     return true;
   }
-  void spaces() { while (peek() == ' ') ++at; }
+  void spaces() {
+    while (peek() == ' ') ++at;
+  }
   std::optional<std::int64_t> number() {
     std::size_t used = 0;
     std::int64_t value = 0;
@@ -68,11 +72,13 @@ void keep_time(Prefix& prefix, const Timestamp& stamp) {
     return;
   }
   if (prefix.time.clock == Clock::boot) prefix.boot = prefix.time;
-  // The outermost record was written by the collector of the line; an inner time of the same worth is nearer to the event.
+  // The outermost record was written by the collector of the line; an inner time of the same worth
+  // is nearer to the event.
   if (worth(stamp.clock) >= worth(prefix.time.clock)) prefix.time = stamp;
 }
 
-// [  123.456789] and the forms beside it. Three decimals are Xorg's clock, which starts elsewhere: not ours to take.
+// [  123.456789] and the forms beside it. Three decimals are Xorg's clock, which starts elsewhere:
+// not ours to take.
 bool peel_boot_time(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (!p.take("[")) return false;
@@ -99,9 +105,11 @@ bool peel_boot_time(Cursor& c, Prefix& prefix) {
     q.spaces();
     if ((q.take("T") || q.take("C")) && q.number() && q.take("]")) p = q;
   }
-  if (stamp.clock == Clock::none && ((fractional && !relative) || (!p.done() && p.peek() != ' '))) return false;
+  if (stamp.clock == Clock::none && ((fractional && !relative) || (!p.done() && p.peek() != ' ')))
+    return false;
   p.take(" ");
-  if (stamp.clock == Clock::boot || relative) prefix.kernel = true;  // dmesg -d prints what passed since the line before
+  if (stamp.clock == Clock::boot || relative)
+    prefix.kernel = true;  // dmesg -d prints what passed since the line before
   keep_time(prefix, stamp);
   c = p;
   return true;
@@ -170,17 +178,25 @@ bool peel_launcher_bracket(Cursor& c, Prefix& prefix) {
   return true;
 }
 
-// [2026-11-21 03:19:38,601] · [Fri Aug 30 11:43:09 2024] · [Jul 23 2024 07:53:55] · [15:58:29] · [NeMo W 2025-...]
+// [2026-11-21 03:19:38,601] · [Fri Aug 30 11:43:09 2024] · [Jul 23 2024 07:53:55] · [15:58:29] ·
+// [NeMo W 2025-...]
 bool peel_bracketed_date(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (!p.take("[")) return false;
-  if (p.take("NeMo ")) { p.word(alpha); p.take(" "); }
+  if (p.take("NeMo ")) {
+    p.word(alpha);
+    p.take(" ");
+  }
   Timestamp stamp;
   std::size_t used = parse_iso(p.rest(), stamp);
   if (used == 0) {
     used = parse_calendar(p.rest(), stamp);
     // "[Fri Aug 30 11:43:09 2024]", with the day of the week, is dmesg -T and nothing else.
-    if (used > 0 && alpha(p.peek()) && stamp.clock == Clock::local && p.rest().size() > 4 && p.rest()[3] == ' ' && alpha(p.rest()[4])) { prefix.kernel = true; prefix.unit = "kernel"; }
+    if (used > 0 && alpha(p.peek()) && stamp.clock == Clock::local && p.rest().size() > 4 &&
+        p.rest()[3] == ' ' && alpha(p.rest()[4])) {
+      prefix.kernel = true;
+      prefix.unit = "kernel";
+    }
   }
   if (used == 0) used = parse_time_of_day(p.rest(), stamp);
   if (used == 0) return false;
@@ -206,7 +222,8 @@ bool peel_logger_field(Cursor& c, Prefix& prefix) {
     if (!p.number()) return false;
   } else {
     const std::string_view level = p.word(alpha);
-    static constexpr std::array<std::string_view, 9> kLevels{"INFO", "WARNING", "WARN", "ERROR", "DEBUG", "CRITICAL", "FATAL", "NOTICE", "TRACE"};
+    static constexpr std::array<std::string_view, 9> kLevels{
+        "INFO", "WARNING", "WARN", "ERROR", "DEBUG", "CRITICAL", "FATAL", "NOTICE", "TRACE"};
     if (std::find(kLevels.begin(), kLevels.end(), level) == kLevels.end()) return false;
   }
   if (!p.take("] ")) return false;
@@ -214,12 +231,14 @@ bool peel_logger_field(Cursor& c, Prefix& prefix) {
   return true;
 }
 
-// [E621 06:24:44.903881913 ProcessGroupNCCL.cpp:616] · [E ProcessGroupNCCL.cpp:458] · E0611 02:50:04.977 3766697 api.py:914]
+// [E621 06:24:44.903881913 ProcessGroupNCCL.cpp:616] · [E ProcessGroupNCCL.cpp:458] · E0611
+// 02:50:04.977 3766697 api.py:914]
 bool peel_glog(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   const bool bracket = p.take("[");
   const char level = p.peek();
-  if (level != 'I' && level != 'W' && level != 'E' && level != 'F' && level != 'C' && level != 'V') return false;
+  if (level != 'I' && level != 'W' && level != 'E' && level != 'F' && level != 'C' && level != 'V')
+    return false;
   ++p.at;
   Timestamp stamp;
   if (digit(p.peek())) {
@@ -231,9 +250,11 @@ bool peel_glog(Cursor& c, Prefix& prefix) {
   }
   const std::size_t close = p.text.find(']', p.at);
   if (close == std::string_view::npos || close - p.at > 160) return false;
-  const std::string_view middle = p.text.substr(p.at, close - p.at);  // " 3766697 torch/.../api.py:914"
+  const std::string_view middle =
+      p.text.substr(p.at, close - p.at);  // " 3766697 torch/.../api.py:914"
   const std::size_t colon = middle.rfind(':');
-  if (colon == std::string_view::npos || colon + 1 >= middle.size() || !digit(middle[colon + 1])) return false;
+  if (colon == std::string_view::npos || colon + 1 >= middle.size() || !digit(middle[colon + 1]))
+    return false;
   if (middle.find_first_of("()\"'{}") != std::string_view::npos) return false;
   p.at = close + 1;
   p.take(" ");
@@ -246,7 +267,9 @@ bool peel_glog(Cursor& c, Prefix& prefix) {
 bool peel_ray_daemon(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (p.take("(raylet")) {
-    if (p.take(", ip=")) prefix.address = std::string(p.word([](char ch) { return digit(ch) || alpha(ch) || ch == '.' || ch == ':'; }));
+    if (p.take(", ip="))
+      prefix.address = std::string(
+          p.word([](char ch) { return digit(ch) || alpha(ch) || ch == '.' || ch == ':'; }));
   } else if (p.take("(autoscaler +")) {
     p.word([](char ch) { return digit(ch) || alpha(ch); });
   } else {
@@ -257,7 +280,8 @@ bool peel_ray_daemon(Cursor& c, Prefix& prefix) {
   return true;
 }
 
-// (RayTrainWorker pid=615, ip=10.72.7.6) · (pid=615) · (EngineCore_DP0 pid=81) · (VllmWorker rank=3 pid=84) of vLLM
+// (RayTrainWorker pid=615, ip=10.72.7.6) · (pid=615) · (EngineCore_DP0 pid=81) · (VllmWorker rank=3
+// pid=84) of vLLM
 bool peel_ray(Cursor& c, Prefix& prefix) {
   if (peel_ray_daemon(c, prefix)) return true;
   Cursor p = c;
@@ -274,7 +298,8 @@ bool peel_ray(Cursor& c, Prefix& prefix) {
   if (!pid) return false;
   if (rank) prefix.rank = rank;
   if (p.take(", ip=")) {
-    const std::string_view ip = p.word([](char ch) { return digit(ch) || alpha(ch) || ch == '.' || ch == ':'; });
+    const std::string_view ip =
+        p.word([](char ch) { return digit(ch) || alpha(ch) || ch == '.' || ch == ':'; });
     prefix.address = std::string(ip);
   }
   if (!p.take(")")) return false;
@@ -287,15 +312,21 @@ bool peel_ray(Cursor& c, Prefix& prefix) {
 // "kern  :warn  : " (dmesg -x)
 bool peel_facility(Cursor& c, Prefix& prefix) {
   Cursor p = c;
-  static constexpr std::array<std::string_view, 12> kFacilities{"kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp"};
+  static constexpr std::array<std::string_view, 12> kFacilities{
+      "kern", "user", "mail", "daemon", "auth",     "syslog",
+      "lpr",  "news", "uucp", "cron",   "authpriv", "ftp"};
   const std::string_view facility = p.word(alpha);
-  if (std::find(kFacilities.begin(), kFacilities.end(), facility) == kFacilities.end()) return false;
+  if (std::find(kFacilities.begin(), kFacilities.end(), facility) == kFacilities.end())
+    return false;
   p.spaces();
   if (!p.take(":") || p.word(alpha).empty()) return false;
   p.spaces();
   if (!p.take(":")) return false;
   p.take(" ");
-  if (facility == "kern") { prefix.kernel = true; prefix.unit = "kernel"; }
+  if (facility == "kern") {
+    prefix.kernel = true;
+    prefix.unit = "kernel";
+  }
   c = p;
   return true;
 }
@@ -350,7 +381,8 @@ void peel_syslog_source(Cursor& c, Prefix& prefix) {
     if (token == 0 && !no_host) {
       if (!std::all_of(word.begin(), word.end(), host_char)) return;
       host = word;
-    } else if (!std::all_of(word.begin(), word.end(), [](char ch) { return ch >= 'A' && ch <= 'Z'; })) {
+    } else if (!std::all_of(word.begin(), word.end(),
+                            [](char ch) { return ch >= 'A' && ch <= 'Z'; })) {
       return;
     }
     p.spaces();
@@ -364,7 +396,8 @@ bool peel_syslog(Cursor& c, Prefix& prefix) {
   if (used == 0) return false;
   p.at += used;
   // "Wed Mar 20 14:55:03 2019[1,3]<stderr>:" is mpirun's, with its time stamps.
-  if (Cursor q = p; stamp.clock == Clock::local_no_year && q.take(" ") && q.number() && q.peek() == '[' && q.at - p.at == 5) {
+  if (Cursor q = p; stamp.clock == Clock::local_no_year && q.take(" ") && q.number() &&
+                    q.peek() == '[' && q.at - p.at == 5) {
     const std::string dated(c.text.substr(c.at, q.at - c.at));
     if (Timestamp whole; parse_calendar(dated, whole) == dated.size()) {
       keep_time(prefix, whole);
@@ -379,7 +412,8 @@ bool peel_syslog(Cursor& c, Prefix& prefix) {
   return true;
 }
 
-// Date first. A Kubernetes record names its stream, a modern syslog its host and tag; a logger neither.
+// Date first. A Kubernetes record names its stream, a modern syslog its host and tag; a logger
+// neither.
 bool peel_iso(Cursor& c, Prefix& prefix) {
   Timestamp stamp;
   Cursor p = c;
@@ -388,27 +422,36 @@ bool peel_iso(Cursor& c, Prefix& prefix) {
   p.at += used;
   if (!p.done() && !p.take(" ") && !p.take(",") && !p.take(":")) return false;
   keep_time(prefix, stamp);
-  // dmesg --time-format iso: microseconds after a comma, and a zone. Nothing but the message follows.
+  // dmesg --time-format iso: microseconds after a comma, and a zone. Nothing but the message
+  // follows.
   if (stamp.clock == Clock::utc && stamp.precision == 1'000 && c.text[c.at + 19] == ',') {
     prefix.kernel = true;
     prefix.unit = "kernel";
   }
-  if (prefix.unit == "kernel") { c = p; return true; }
+  if (prefix.unit == "kernel") {
+    c = p;
+    return true;
+  }
   Cursor q = p;
   const std::string_view stream = q.rest().substr(0, 6);
   if ((q.take("stdout ") || q.take("stderr ")) && (q.peek() == 'F' || q.peek() == 'P')) {
     prefix.partial = q.peek() == 'P';
     prefix.stream = std::string(stream);
     ++q.at;
-    if (q.done() || q.take(" ")) { c = q; return true; }
+    if (q.done() || q.take(" ")) {
+      c = q;
+      return true;
+    }
   }
-  // A comma before the fraction is a Python logger's: "2026-11-21 03:19:38,601 trainer ERROR: ..." names no host.
+  // A comma before the fraction is a Python logger's: "2026-11-21 03:19:38,601 trainer ERROR: ..."
+  // names no host.
   if (c.text.substr(c.at + 19, 1) != ",") peel_syslog_source(p, prefix);
   c = p;
   return true;
 }
 
-// <4> before a kernel line or a syslog record; "<34>1 time host app pid msgid [data] msg" is RFC 5424.
+// <4> before a kernel line or a syslog record; "<34>1 time host app pid msgid [data] msg" is RFC
+// 5424.
 bool peel_priority(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (!p.take("<")) return false;
@@ -422,7 +465,10 @@ bool peel_priority(Cursor& c, Prefix& prefix) {
       std::array<std::string_view, 4> field;  // host, app, procid, msgid
       bool whole = true;
       for (std::string_view& f : field) {
-        if (!q.take(" ")) { whole = false; break; }
+        if (!q.take(" ")) {
+          whole = false;
+          break;
+        }
         f = q.word([](char ch) { return ch != ' '; });
         whole = whole && !f.empty();
       }
@@ -432,9 +478,12 @@ bool peel_priority(Cursor& c, Prefix& prefix) {
           while (!q.done()) {
             const char ch = q.peek();
             ++q.at;
-            if (ch == '\\' && quoted) ++q.at;
-            else if (ch == '"') quoted = !quoted;
-            else if (ch == ']' && !quoted && q.peek() != '[') break;
+            if (ch == '\\' && quoted)
+              ++q.at;
+            else if (ch == '"')
+              quoted = !quoted;
+            else if (ch == ']' && !quoted && q.peek() != '[')
+              break;
           }
           q.at = std::min(q.at, q.text.size());
         } else {
@@ -457,7 +506,9 @@ bool peel_priority(Cursor& c, Prefix& prefix) {
 }
 
 bool is_level(std::string_view word) {
-  static constexpr std::array<std::string_view, 10> kLevels{"INFO", "WARNING", "WARN", "ERROR", "DEBUG", "CRITICAL", "FATAL", "SUCCESS", "TRACE", "NOTICE"};
+  static constexpr std::array<std::string_view, 10> kLevels{"INFO",  "WARNING",  "WARN",  "ERROR",
+                                                            "DEBUG", "CRITICAL", "FATAL", "SUCCESS",
+                                                            "TRACE", "NOTICE"};
   return std::find(kLevels.begin(), kLevels.end(), word) != kLevels.end();
 }
 
@@ -468,15 +519,19 @@ bool peel_level_date(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (!is_level(p.word(alpha)) || !p.take(" ")) return false;
   Timestamp stamp;
-  const std::string_view date = p.rest().substr(0, 14);   // no year is printed
-  if (date.size() < 14 || !digit(date[0]) || date[2] != '-' || parse_iso("2000-" + std::string(date), stamp) == 0) return false;
+  const std::string_view date = p.rest().substr(0, 14);  // no year is printed
+  if (date.size() < 14 || !digit(date[0]) || date[2] != '-' ||
+      parse_iso("2000-" + std::string(date), stamp) == 0)
+    return false;
   p.at += date.size();
   if (!p.take(" ")) return false;
   const std::size_t close = p.text.find("] ", p.at);
-  const std::size_t end = close == std::string_view::npos && p.text.ends_with("]") ? p.text.size() - 1 : close;
+  const std::size_t end =
+      close == std::string_view::npos && p.text.ends_with("]") ? p.text.size() - 1 : close;
   if (end == std::string_view::npos || end - p.at > 100) return false;
   const std::string_view source = p.text.substr(p.at, end - p.at);
-  if (source.find(':') == std::string_view::npos || source.find(' ') != std::string_view::npos) return false;
+  if (source.find(':') == std::string_view::npos || source.find(' ') != std::string_view::npos)
+    return false;
   p.at = end + 1;
   p.take(" ");
   stamp.clock = Clock::local_no_year;
@@ -495,7 +550,9 @@ bool peel_after_date(Cursor& c, Prefix& prefix) {
     p.spaces();
     if (!is_level(level) || !p.take("| ")) return false;
     const std::size_t dash = p.text.find(" - ", p.at);
-    if (dash == std::string_view::npos || dash - p.at > 200 || p.text.substr(p.at, dash - p.at).find(':') == std::string_view::npos) return false;
+    if (dash == std::string_view::npos || dash - p.at > 200 ||
+        p.text.substr(p.at, dash - p.at).find(':') == std::string_view::npos)
+      return false;
     p.at = dash + 3;
     c = p;
     return true;
@@ -518,15 +575,30 @@ bool peel_after_date(Cursor& c, Prefix& prefix) {
 // "stderr: " · "  3: " (srun -l) · "retraining/0 " (torchx) · "kernel: "
 bool peel_words(Cursor& c, Prefix& prefix) {
   Cursor p = c;
-  if (p.take("stderr: ") || p.take("stdout: ")) { c = p; return true; }
-  if (p.take("kernel: ")) { prefix.kernel = true; prefix.unit = "kernel"; c = p; return true; }
+  if (p.take("stderr: ") || p.take("stdout: ")) {
+    c = p;
+    return true;
+  }
+  if (p.take("kernel: ")) {
+    prefix.kernel = true;
+    prefix.unit = "kernel";
+    c = p;
+    return true;
+  }
   if (const auto label = p.number()) {
-    if (*label < 1'000'000 && p.take(": ")) { prefix.task = *label; c = p; return true; }
+    if (*label < 1'000'000 && p.take(": ")) {
+      prefix.task = *label;
+      c = p;
+      return true;
+    }
     return false;
   }
   if (!alpha(p.peek())) return false;
   p.word(host_char);
-  if (p.take("/") && p.number() && p.take(" ") && p.peek() == '[') { c = p; return true; }
+  if (p.take("/") && p.number() && p.take(" ") && p.peek() == '[') {
+    c = p;
+    return true;
+  }
   return false;
 }
 
@@ -559,7 +631,7 @@ bool peel_stern(Cursor& c, Prefix& prefix) {
   if (pod.empty() || !p.take(" ")) return false;
   const std::string_view container = p.word(host_char);
   if (container.empty() || !(p.take(" ") || p.done())) return false;
-  p.take("\xE2\x80\xBA ");   // an older layout draws a mark
+  p.take("\xE2\x80\xBA ");  // an older layout draws a mark
   prefix.host = std::string(pod);
   prefix.stream = std::string(pod) + "/" + std::string(container);
   c = p;
@@ -567,11 +639,13 @@ bool peel_stern(Cursor& c, Prefix& prefix) {
 }
 
 bool peel_habit(Cursor& c, Habit habit, Prefix& prefix) {
-  return (habit.host_prefix && peel_host(c, prefix)) || (habit.compose_prefix && peel_compose(c, prefix)) || (habit.stern_prefix && peel_stern(c, prefix));
+  return (habit.host_prefix && peel_host(c, prefix)) ||
+         (habit.compose_prefix && peel_compose(c, prefix)) ||
+         (habit.stern_prefix && peel_stern(c, prefix));
 }
 
-// Characters other than `stop` and a newline, at most 400 of them, and then `stop`: where that ends, or npos. Bars are
-// drawn with characters of several bytes; a torn one belongs to no bar.
+// Characters other than `stop` and a newline, at most 400 of them, and then `stop`: where that
+// ends, or npos. Bars are drawn with characters of several bytes; a torn one belongs to no bar.
 std::size_t up_to(std::string_view text, std::size_t at, char stop) {
   for (int n = 0; at < text.size(); ++n) {
     const auto lead = static_cast<unsigned char>(text[at]);
@@ -583,14 +657,17 @@ std::size_t up_to(std::string_view text, std::size_t at, char stop) {
       more = lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
     }
     for (++at; more > 0; --more, ++at)
-      if (at >= text.size() || (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80) return std::string_view::npos;
+      if (at >= text.size() || (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80)
+        return std::string_view::npos;
   }
   return std::string_view::npos;
 }
 
 // The rest of a bar, after its per cent sign.
 std::size_t bar_after(std::string_view text, std::size_t at) {
-  const auto count = [](char c) { return digit(c) || c == '.' || c == ',' || c == 'k' || c == 'M' || c == 'G'; };
+  const auto count = [](char c) {
+    return digit(c) || c == '.' || c == ',' || c == 'k' || c == 'M' || c == 'G';
+  };
   Cursor c{text, at};
   if (c.take("|") && (c.at = up_to(text, c.at, '|')) == std::string_view::npos) return c.at;
   c.spaces();
@@ -602,19 +679,24 @@ std::size_t bar_after(std::string_view text, std::size_t at) {
 }
 
 std::size_t bar_end(std::string_view text) {
-  // 3%|###   | 12/345 [00:07<06:50,  1.23s/it]   or, when the tool had no room for the bar,   50% 1/2 [00:49<00:49, 49.97s/it]
+  // 3%|###   | 12/345 [00:07<06:50,  1.23s/it]   or, when the tool had no room for the bar,   50%
+  // 1/2 [00:49<00:49, 49.97s/it]
   std::size_t end = 0;
   for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
     if (at == end || !digit(text[at - 1])) continue;
     const std::size_t found = bar_after(text, at + 1);
-    if (found != std::string_view::npos) { end = found; at = found - 1; }
+    if (found != std::string_view::npos) {
+      end = found;
+      at = found - 1;
+    }
   }
   return end;
 }
 
-// "gpu-a:615:18953 [2] NCCL INFO " at the start: the head of nearly every line of NCCL_DEBUG, of which a log may have
-// millions. Returns where it ends, or 0.
-std::size_t plain_nccl_head(std::string_view text, std::string_view& host, std::int64_t& pid, std::int64_t& device) {
+// "gpu-a:615:18953 [2] NCCL INFO " at the start: the head of nearly every line of NCCL_DEBUG, of
+// which a log may have millions. Returns where it ends, or 0.
+std::size_t plain_nccl_head(std::string_view text, std::string_view& host, std::int64_t& pid,
+                            std::int64_t& device) {
   Cursor c{text};
   host = c.word(host_char);
   if (host.empty() || !c.take(":")) return 0;
@@ -628,7 +710,8 @@ std::size_t plain_nccl_head(std::string_view text, std::string_view& host, std::
 }
 
 void read_nccl_head(std::string_view message, Prefix& prefix) {
-  static const re2::RE2 kHead(R"(([^\s:()\[\]]+):(\d+):(\d+) \[(\d+)\] (?:\S+ ){0,3}?(?:\(\w+\) )?NCCL (?:INFO|WARN|TRACE))");
+  static const re2::RE2 kHead(
+      R"(([^\s:()\[\]]+):(\d+):(\d+) \[(\d+)\] (?:\S+ ){0,3}?(?:\(\w+\) )?NCCL (?:INFO|WARN|TRACE))");
   std::string host;
   std::string_view plain;
   std::int64_t pid = 0;
@@ -636,7 +719,8 @@ void read_nccl_head(std::string_view message, Prefix& prefix) {
   std::int64_t device = 0;
   const bool at_start = plain_nccl_head(message, plain, pid, device) > 0;
   if (at_start) host = plain;
-  if (at_start || re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kHead, &host, &pid, &tid, &device)) {
+  if (at_start || re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kHead,
+                                         &host, &pid, &tid, &device)) {
     prefix.host = host;
     prefix.pid = pid;
     prefix.device = device;
@@ -648,7 +732,8 @@ void read_nccl_head(std::string_view message, Prefix& prefix) {
 bool wrapped(std::string_view raw) {
   const std::size_t at = raw.find_first_not_of(' ');
   return at != std::string_view::npos && raw.substr(at, 2) == "{\"" &&
-         (raw.find("\"log\"") != std::string_view::npos || raw.find("\"MESSAGE\"") != std::string_view::npos);
+         (raw.find("\"log\"") != std::string_view::npos ||
+          raw.find("\"MESSAGE\"") != std::string_view::npos);
 }
 
 std::string_view without_returns(std::string_view raw) {
@@ -662,12 +747,17 @@ std::string_view without_returns(std::string_view raw) {
 // compilers turn into vector code.
 bool is_clean(std::string_view raw) {
   unsigned char suspicious = 0;
-  for (const char c : raw) suspicious = static_cast<unsigned char>(suspicious | (c == '\0') | (c == '\x1b') | (c == '^') | (c == '\\') | (c == '#'));
+  for (const char c : raw)
+    suspicious = static_cast<unsigned char>(suspicious | (c == '\0') | (c == '\x1b') | (c == '^') |
+                                            (c == '\\') | (c == '#'));
   return suspicious == 0;
 }
 
 bool may_hold_heads(std::string_view raw) {
-  const auto is_head = [&](std::size_t at) { return raw.compare(at, 5, "[rank") == 0 || raw.compare(at, 8, "[default") == 0 || raw.compare(at, 5, "NCCL ") == 0; };
+  const auto is_head = [&](std::size_t at) {
+    return raw.compare(at, 5, "[rank") == 0 || raw.compare(at, 8, "[default") == 0 ||
+           raw.compare(at, 5, "NCCL ") == 0;
+  };
   std::size_t i = 0;
 #if defined(__SSE2__)
   // The first two bytes of a head, sixteen places at once.
@@ -675,9 +765,11 @@ bool may_hold_heads(std::string_view raw) {
   for (; i + 17 <= raw.size(); i += 16) {
     const __m128i one = _mm_loadu_si128(reinterpret_cast<const __m128i*>(raw.data() + i));
     const __m128i two = _mm_loadu_si128(reinterpret_cast<const __m128i*>(raw.data() + i + 1));
-    const __m128i launcher = _mm_and_si128(equals(one, '['), _mm_or_si128(equals(two, 'r'), equals(two, 'd')));
+    const __m128i launcher =
+        _mm_and_si128(equals(one, '['), _mm_or_si128(equals(two, 'r'), equals(two, 'd')));
     const __m128i nccl = _mm_and_si128(equals(one, 'N'), equals(two, 'C'));
-    for (auto places = static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(launcher, nccl))); places != 0; places &= places - 1)
+    for (auto places = static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(launcher, nccl)));
+         places != 0; places &= places - 1)
       if (is_head(i + static_cast<std::size_t>(std::countr_zero(places)))) return true;
   }
 #endif
@@ -696,20 +788,27 @@ std::string clean(std::string_view raw) {
   out.reserve(raw.size());
   for (std::size_t i = 0; i < raw.size();) {
     const char c = raw[i];
-    if (c == '\0') { ++i; continue; }
+    if (c == '\0') {
+      ++i;
+      continue;
+    }
     std::size_t sequence = 0;  // bytes that stand for ESC
-    if (c == '\x1b') sequence = 1;
-    else if (c == '^' && raw.substr(i, 3) == "^[[") sequence = 2;
+    if (c == '\x1b')
+      sequence = 1;
+    else if (c == '^' && raw.substr(i, 3) == "^[[")
+      sequence = 2;
     else if (c == '\\') {  // as JSON, Python and shells write it
       for (const std::string_view spelt : {"\\u001b", "\\u001B", "\\x1b", "\\x1B", "\\033", "\\e"})
-        if (raw.substr(i, spelt.size()) == spelt && raw.substr(i + spelt.size(), 1) == "[") sequence = spelt.size();
-    }
-    else if (c == '#' && raw.substr(i, 5) == "#033[") sequence = 4;  // rsyslog writes control bytes in octal
+        if (raw.substr(i, spelt.size()) == spelt && raw.substr(i + spelt.size(), 1) == "[")
+          sequence = spelt.size();
+    } else if (c == '#' && raw.substr(i, 5) == "#033[")
+      sequence = 4;  // rsyslog writes control bytes in octal
     if (sequence > 0) {
       std::size_t p = i + sequence;
       if (p < raw.size() && raw[p] == '[') {
         ++p;
-        while (p < raw.size() && (digit(raw[p]) || raw[p] == ';' || raw[p] == ':' || raw[p] == '?')) ++p;
+        while (p < raw.size() && (digit(raw[p]) || raw[p] == ';' || raw[p] == ':' || raw[p] == '?'))
+          ++p;
         i = p < raw.size() && alpha(raw[p]) ? p + 1 : p;
         continue;
       }
@@ -719,7 +818,10 @@ std::string clean(std::string_view raw) {
         i = end < raw.size() && raw[end] == '\a' ? end + 1 : std::min(end + 2, raw.size());
         continue;
       }
-      if (c == '\x1b') { i = std::min(p + 1, raw.size()); continue; }
+      if (c == '\x1b') {
+        i = std::min(p + 1, raw.size());
+        continue;
+      }
     }
     out.push_back(c);
     ++i;
@@ -740,7 +842,9 @@ void peel(std::string_view raw, Habit habit, Line& line) {
   std::string owned;
   std::string_view text = without_returns(raw);
   if (!is_clean(raw)) text = owned = clean(raw);
-  if (const std::size_t bar = bar_end(text); bar > 0 && text.find_first_not_of(" ,:", bar) != std::string::npos) text.remove_prefix(bar);
+  if (const std::size_t bar = bar_end(text);
+      bar > 0 && text.find_first_not_of(" ,:", bar) != std::string::npos)
+    text.remove_prefix(bar);
   Cursor c{text};
   for (int depth = 0; depth < 12; ++depth) {
     if (c.peek() == '{') {
@@ -758,17 +862,25 @@ void peel(std::string_view raw, Habit habit, Line& line) {
     bool peeled = false;
     switch (p.peek()) {
       case '[':
-        peeled = peel_launcher_bracket(p, line.prefix) || peel_pod(p, line.prefix) || peel_bracketed_date(p, line.prefix) || peel_boot_time(p, line.prefix) ||
+        peeled = peel_launcher_bracket(p, line.prefix) || peel_pod(p, line.prefix) ||
+                 peel_bracketed_date(p, line.prefix) || peel_boot_time(p, line.prefix) ||
                  peel_logger_field(p, line.prefix) || peel_glog(p, line.prefix);
         break;
       case '<': peeled = peel_priority(p, line.prefix); break;
       case '(': peeled = peel_ray(p, line.prefix); break;
       case '|': peeled = peel_after_date(p, line.prefix); break;
       default:
-        if (digit(p.peek())) peeled = peel_iso(p, line.prefix) || peel_kmsg(p, line.prefix) || peel_syslog(p, line.prefix) || peel_after_date(p, line.prefix) || peel_words(p, line.prefix);
-        else if (indented && line.prefix.kernel) peeled = false;  // the indentation of a call trace
-        else peeled = peel_glog(p, line.prefix) || peel_level_date(p, line.prefix) || peel_after_date(p, line.prefix) || peel_facility(p, line.prefix) || peel_syslog(p, line.prefix) || peel_words(p, line.prefix) ||
-                      (depth == 0 && peel_habit(p, habit, line.prefix));
+        if (digit(p.peek()))
+          peeled = peel_iso(p, line.prefix) || peel_kmsg(p, line.prefix) ||
+                   peel_syslog(p, line.prefix) || peel_after_date(p, line.prefix) ||
+                   peel_words(p, line.prefix);
+        else if (indented && line.prefix.kernel)
+          peeled = false;  // the indentation of a call trace
+        else
+          peeled = peel_glog(p, line.prefix) || peel_level_date(p, line.prefix) ||
+                   peel_after_date(p, line.prefix) || peel_facility(p, line.prefix) ||
+                   peel_syslog(p, line.prefix) || peel_words(p, line.prefix) ||
+                   (depth == 0 && peel_habit(p, habit, line.prefix));
     }
     if (!peeled) break;
     c = p;
@@ -779,7 +891,8 @@ void peel(std::string_view raw, Habit habit, Line& line) {
 
 std::vector<std::size_t> record_heads(std::string_view raw) {
   // A launcher prefix or an NCCL head in the middle of a line is another process's record.
-  static const re2::RE2 kInner(R"((\[rank\d+\]:|\[default\d+\]:|[A-Za-z0-9][\w.-]*:\d+:\d+ \[\d+\] (?:\S+ )?NCCL (?:INFO|WARN)))");
+  static const re2::RE2 kInner(
+      R"((\[rank\d+\]:|\[default\d+\]:|[A-Za-z0-9][\w.-]*:\d+:\d+ \[\d+\] (?:\S+ )?NCCL (?:INFO|WARN)))");
   std::vector<std::size_t> heads{0};
   if (!may_hold_heads(raw)) return heads;
   {  // one head, where it should be
@@ -787,18 +900,26 @@ std::vector<std::size_t> record_heads(std::string_view raw) {
     std::int64_t pid = 0;
     std::int64_t device = 0;
     const std::size_t end = plain_nccl_head(raw, host, pid, device);
-    if (end > 0 && raw.find("NCCL ", end) == std::string_view::npos && raw.find("[rank") == std::string_view::npos && raw.find("[default") == std::string_view::npos) return heads;
+    if (end > 0 && raw.find("NCCL ", end) == std::string_view::npos &&
+        raw.find("[rank") == std::string_view::npos &&
+        raw.find("[default") == std::string_view::npos)
+      return heads;
   }
   const re2::StringPiece input(raw.data(), raw.size());
   re2::StringPiece match;
   std::size_t at = 0;
   bool first = true;
-  while (heads.size() < 64 && at < raw.size() && kInner.Match(input, at, raw.size(), re2::RE2::UNANCHORED, &match, 1)) {
+  while (heads.size() < 64 && at < raw.size() &&
+         kInner.Match(input, at, raw.size(), re2::RE2::UNANCHORED, &match, 1)) {
     const auto begin = static_cast<std::size_t>(match.data() - raw.data());
     // Nothing but prefixes before it: the head is the line's own.
     if (first && begin > 0 && wrapped(raw)) return heads;
-    const bool prefix_stack = first && begin > 0 && peel(raw.substr(0, begin + 1)).message.size() <= 1;
-    const bool stacked = begin > 0 && (raw[begin - 1] == ':' || (raw[begin - 1] == ' ' && begin > 1 && (raw[begin - 2] == ']' || raw[begin - 2] == ')' || raw[begin - 2] == ':')));
+    const bool prefix_stack =
+        first && begin > 0 && peel(raw.substr(0, begin + 1)).message.size() <= 1;
+    const bool stacked =
+        begin > 0 && (raw[begin - 1] == ':' ||
+                      (raw[begin - 1] == ' ' && begin > 1 &&
+                       (raw[begin - 2] == ']' || raw[begin - 2] == ')' || raw[begin - 2] == ':')));
     if (begin > 0 && !prefix_stack && !stacked) heads.push_back(begin);
     first = false;
     at = begin + match.size();
@@ -811,7 +932,7 @@ Habit habit_of(std::string_view head) {
   int lines = 0;
   int prefixed = 0;
   int composed = 0;
-  std::map<std::string_view, int> pods, containers;   // the first two words
+  std::map<std::string_view, int> pods, containers;  // the first two words
   std::string_view rest = head;
   while (!rest.empty() && lines < 200) {
     const std::size_t end = rest.find('\n');
@@ -821,13 +942,18 @@ Habit habit_of(std::string_view head) {
     ++lines;
     Cursor c{text};
     const std::string_view host = c.word(host_char);
-    const bool numbered = std::any_of(host.begin(), host.end(), digit) && !host.empty() && alpha(host[0]);
+    const bool numbered =
+        std::any_of(host.begin(), host.end(), digit) && !host.empty() && alpha(host[0]);
     if (Cursor q = c; !host.empty() && q.peek() == ' ') {
       q.spaces();
-      if (q.take("|") && (q.done() || q.peek() == ' ')) ++composed;
+      if (q.take("|") && (q.done() || q.peek() == ' '))
+        ++composed;
       else if (numbered && host.find('-') != std::string_view::npos && c.take(" ")) {
         const std::string_view container = c.word(host_char);
-        if (!container.empty() && alpha(container[0]) && (c.done() || c.peek() == ' ')) { ++pods[host]; ++containers[container]; }
+        if (!container.empty() && alpha(container[0]) && (c.done() || c.peek() == ' ')) {
+          ++pods[host];
+          ++containers[container];
+        }
       }
     }
     if (numbered && (c.take(": ") || (c.take(":") && c.done()))) ++prefixed;
@@ -835,10 +961,12 @@ Habit habit_of(std::string_view head) {
   // A kernel's device names look alike ("nvme0: ", "eth0: "), but never on every line of a file.
   habit.host_prefix = lines >= 3 && prefixed * 100 >= lines * 95;
   habit.compose_prefix = lines >= 3 && composed * 100 >= lines * 95;
-  // One container on every line, and fewer pods than lines: "step-1 loss 3.2" has as many first words as lines.
+  // One container on every line, and fewer pods than lines: "step-1 loss 3.2" has as many first
+  // words as lines.
   int most = 0;
   for (const auto& [container, count] : containers) most = std::max(most, count);
-  habit.stern_prefix = lines >= 6 && most * 100 >= lines * 95 && pods.size() * 2 <= static_cast<std::size_t>(lines);
+  habit.stern_prefix =
+      lines >= 6 && most * 100 >= lines * 95 && pods.size() * 2 <= static_cast<std::size_t>(lines);
   return habit;
 }
 

@@ -9,7 +9,6 @@ namespace culprit::line {
 
 namespace {
 
-
 // Exactly `width` digits at the start of text, or -1.
 int fixed(std::string_view text, std::size_t at, std::size_t width) {
   if (at + width > text.size()) return -1;
@@ -63,8 +62,11 @@ std::size_t zone(std::string_view text, Nanoseconds& offset) {
   std::size_t next = at + 3;
   int m = 0;
   if (next < text.size() && text[next] == ':') ++next;
-  if (fixed(text, next, 2) >= 0) { m = fixed(text, next, 2); next += 2; }
-  else if (at == 1) return 0;
+  if (fixed(text, next, 2) >= 0) {
+    m = fixed(text, next, 2);
+    next += 2;
+  } else if (at == 1)
+    return 0;
   if (m > 59) return 0;
   offset = (text[at] == '-' ? -1 : 1) * (h * 3600LL + m * 60LL) * kSecond;
   return next;
@@ -73,23 +75,104 @@ std::size_t zone(std::string_view text, Nanoseconds& offset) {
 bool valid_date(int month, int day) { return month >= 1 && month <= 12 && day >= 1 && day <= 31; }
 
 Nanoseconds at_date(int year, int month, int day) {
-  return days_from_civil(year, static_cast<unsigned>(month), static_cast<unsigned>(day)) * 86400 * kSecond;
+  return days_from_civil(year, static_cast<unsigned>(month), static_cast<unsigned>(day)) * 86400 *
+         kSecond;
 }
 
-// Years outside this range are numbers that only look like a date; they would also leave int64 nanoseconds.
+// Years outside this range are numbers that only look like a date; they would also leave int64
+// nanoseconds.
 bool plausible_year(int year) { return year >= 1970 && year <= 2200; }
 
 constexpr std::pair<std::string_view, int> kMonths[] = {
-    {"jan", 1}, {"feb", 2}, {"mar", 3}, {"apr", 4}, {"may", 5}, {"jun", 6}, {"jul", 7}, {"aug", 8}, {"sep", 9}, {"oct", 10}, {"nov", 11}, {"dec", 12},
+    {"jan", 1},
+    {"feb", 2},
+    {"mar", 3},
+    {"apr", 4},
+    {"may", 5},
+    {"jun", 6},
+    {"jul", 7},
+    {"aug", 8},
+    {"sep", 9},
+    {"oct", 10},
+    {"nov", 11},
+    {"dec", 12},
     // What journald and syslog print in other locales (glibc's abmon).
-    {"mrz", 3}, {"m\xc3\xa4r", 3}, {"mai", 5}, {"okt", 10}, {"dez", 12},                                             // de
-    {"janv", 1}, {"f\xc3\xa9" "vr", 2}, {"mars", 3}, {"avril", 4}, {"juin", 6}, {"juil", 7}, {"ao\xc3\xbb" "t", 8}, {"sept", 9}, {"d\xc3\xa9" "c", 12},  // fr
-    {"ene", 1}, {"abr", 4}, {"ago", 8}, {"dic", 12}, {"gen", 1}, {"mag", 5}, {"giu", 6}, {"lug", 7}, {"set", 9}, {"ott", 10},                   // es it
-    {"fev", 2}, {"out", 10}, {"mrt", 3}, {"mei", 5}, {"maj", 5}, {"avr", 4}, {"juni", 6}, {"juli", 7},               // pt nl sv
-    {"sty", 1}, {"lut", 2}, {"kwi", 4}, {"cze", 6}, {"lip", 7}, {"sie", 8}, {"wrz", 9}, {"pa\xc5\xba", 10}, {"lis", 11}, {"gru", 12},           // pl
-    {"led", 1}, {"\xc3\xba" "no", 2}, {"b\xc5\x99" "e", 3}, {"dub", 4}, {"kv\xc4\x9b", 5}, {"\xc4\x8d" "en", 6}, {"srp", 8}, {"z\xc3\xa1\xc5\x99", 9}, {"\xc5\x99\xc3\xadj", 10}, {"pro", 12},  // cs
-    {"\xd1\x8f\xd0\xbd\xd0\xb2", 1}, {"\xd1\x84\xd0\xb5\xd0\xb2", 2}, {"\xd0\xbc\xd0\xb0\xd1\x80", 3}, {"\xd0\xb0\xd0\xbf\xd1\x80", 4}, {"\xd0\xbc\xd0\xb0\xd1\x8f", 5}, {"\xd0\xb8\xd1\x8e\xd0\xbd", 6},
-    {"\xd0\xb8\xd1\x8e\xd0\xbb", 7}, {"\xd0\xb0\xd0\xb2\xd0\xb3", 8}, {"\xd1\x81\xd0\xb5\xd0\xbd", 9}, {"\xd0\xbe\xd0\xba\xd1\x82", 10}, {"\xd0\xbd\xd0\xbe\xd1\x8f", 11}, {"\xd0\xb4\xd0\xb5\xd0\xba", 12},  // ru
+    {"mrz", 3},
+    {"m\xc3\xa4r", 3},
+    {"mai", 5},
+    {"okt", 10},
+    {"dez", 12},  // de
+    {"janv", 1},
+    {"f\xc3\xa9"
+     "vr",
+     2},
+    {"mars", 3},
+    {"avril", 4},
+    {"juin", 6},
+    {"juil", 7},
+    {"ao\xc3\xbb"
+     "t",
+     8},
+    {"sept", 9},
+    {"d\xc3\xa9"
+     "c",
+     12},  // fr
+    {"ene", 1},
+    {"abr", 4},
+    {"ago", 8},
+    {"dic", 12},
+    {"gen", 1},
+    {"mag", 5},
+    {"giu", 6},
+    {"lug", 7},
+    {"set", 9},
+    {"ott", 10},  // es it
+    {"fev", 2},
+    {"out", 10},
+    {"mrt", 3},
+    {"mei", 5},
+    {"maj", 5},
+    {"avr", 4},
+    {"juni", 6},
+    {"juli", 7},  // pt nl sv
+    {"sty", 1},
+    {"lut", 2},
+    {"kwi", 4},
+    {"cze", 6},
+    {"lip", 7},
+    {"sie", 8},
+    {"wrz", 9},
+    {"pa\xc5\xba", 10},
+    {"lis", 11},
+    {"gru", 12},  // pl
+    {"led", 1},
+    {"\xc3\xba"
+     "no",
+     2},
+    {"b\xc5\x99"
+     "e",
+     3},
+    {"dub", 4},
+    {"kv\xc4\x9b", 5},
+    {"\xc4\x8d"
+     "en",
+     6},
+    {"srp", 8},
+    {"z\xc3\xa1\xc5\x99", 9},
+    {"\xc5\x99\xc3\xadj", 10},
+    {"pro", 12},  // cs
+    {"\xd1\x8f\xd0\xbd\xd0\xb2", 1},
+    {"\xd1\x84\xd0\xb5\xd0\xb2", 2},
+    {"\xd0\xbc\xd0\xb0\xd1\x80", 3},
+    {"\xd0\xb0\xd0\xbf\xd1\x80", 4},
+    {"\xd0\xbc\xd0\xb0\xd1\x8f", 5},
+    {"\xd0\xb8\xd1\x8e\xd0\xbd", 6},
+    {"\xd0\xb8\xd1\x8e\xd0\xbb", 7},
+    {"\xd0\xb0\xd0\xb2\xd0\xb3", 8},
+    {"\xd1\x81\xd0\xb5\xd0\xbd", 9},
+    {"\xd0\xbe\xd0\xba\xd1\x82", 10},
+    {"\xd0\xbd\xd0\xbe\xd1\x8f", 11},
+    {"\xd0\xb4\xd0\xb5\xd0\xba", 12},  // ru
 };
 
 // 1-12; 0: a word that could be a month of some language; -1: no word of that kind.
@@ -104,12 +187,16 @@ int month_of(std::string_view word) {
   }
   std::string lower(word);
   for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-    else if (!(c >= 'a' && c <= 'z') && static_cast<unsigned char>(c) < 0x80) return -1;
+    if (c >= 'A' && c <= 'Z')
+      c = static_cast<char>(c + 32);
+    else if (!(c >= 'a' && c <= 'z') && static_cast<unsigned char>(c) < 0x80)
+      return -1;
   }
   for (const auto& [text, month] : kMonths)
     if (lower == text) return month;
-  static constexpr std::string_view kLong[] = {"january", "february", "march", "april", "june", "july", "august", "september", "october", "november", "december"};
+  static constexpr std::string_view kLong[] = {"january", "february", "march",   "april",
+                                               "june",    "july",     "august",  "september",
+                                               "october", "november", "december"};
   for (std::string_view full : kLong)
     if (lower == full) return month_of(full.substr(0, 3));
   return lower.size() <= 8 ? 0 : -1;
@@ -118,7 +205,9 @@ int month_of(std::string_view word) {
 // Whether a colon at or after `colon`, the first one, can be the first of hh:mm:ss.
 bool has_time_of_day(std::string_view text, std::size_t colon) {
   for (; colon != std::string_view::npos; colon = text.find(':', colon + 1))
-    if (colon + 3 < text.size() && text[colon + 3] == ':' && digit(text[colon + 1]) && colon >= 2 && digit(text[colon - 1]) && digit(text[colon - 2])) return true;
+    if (colon + 3 < text.size() && text[colon + 3] == ':' && digit(text[colon + 1]) && colon >= 2 &&
+        digit(text[colon - 1]) && digit(text[colon - 2]))
+      return true;
   return false;
 }
 
@@ -159,7 +248,8 @@ bool parse_digits(std::string_view text, std::size_t& used, std::int64_t& value)
 
 std::size_t parse_iso(std::string_view text, Timestamp& stamp) {
   const int year = fixed(text, 0, 4);
-  if (year < 0 || text.size() < 19 || (text[4] != '-' && text[4] != '/') || text[7] != text[4]) return 0;
+  if (year < 0 || text.size() < 19 || (text[4] != '-' && text[4] != '/') || text[7] != text[4])
+    return 0;
   const int month = fixed(text, 5, 2);
   const int day = fixed(text, 8, 2);
   if (!plausible_year(year) || !valid_date(month, day)) return 0;
@@ -169,20 +259,25 @@ std::size_t parse_iso(std::string_view text, Timestamp& stamp) {
   std::size_t used = 11 + tod.used;
   Nanoseconds offset = 0;
   const std::size_t zoned = zone(text.substr(used), offset);
-  stamp = {zoned > 0 ? Clock::utc : Clock::local, at_date(year, month, day) + tod.ns - offset, tod.precision};
+  stamp = {zoned > 0 ? Clock::utc : Clock::local, at_date(year, month, day) + tod.ns - offset,
+           tod.precision};
   return used + zoned;
 }
 
 std::size_t parse_calendar(std::string_view text, Timestamp& stamp) {
   if (text.size() < 12) return 0;
   Words words{text.substr(0, 48)};
-  // Every form has its time of day within these: two colons, two digits apart. Most words that could be a month are not.
+  // Every form has its time of day within these: two colons, two digits apart. Most words that
+  // could be a month are not.
   const std::size_t colon = words.text.find(':');
   if (colon == std::string_view::npos || !has_time_of_day(words.text, colon)) return 0;
   std::string_view word = words.next();
   if (weekday(word)) word = words.next();
   int year = -1;
-  if (word.size() == 4 && number_of(word, 4) > 0) { year = number_of(word, 4); word = words.next(); }
+  if (word.size() == 4 && number_of(word, 4) > 0) {
+    year = number_of(word, 4);
+    word = words.next();
+  }
   int month = 0;
   int day = 0;
   if (const int first = number_of(word, 2); first > 0) {  // 04 Aug, 14:03:32
@@ -197,7 +292,10 @@ std::size_t parse_calendar(std::string_view text, Timestamp& stamp) {
   }
   if (month < 0 || day < 1 || day > 31) return 0;
   word = words.next();
-  if (year < 0 && word.size() == 4 && number_of(word, 4) > 0) { year = number_of(word, 4); word = words.next(); }
+  if (year < 0 && word.size() == 4 && number_of(word, 4) > 0) {
+    year = number_of(word, 4);
+    word = words.next();
+  }
   const TimeOfDay tod = time_of_day(word);
   if (tod.used == 0 || tod.used != word.size()) {
     if (tod.used == 0) return 0;
@@ -208,30 +306,57 @@ std::size_t parse_calendar(std::string_view text, Timestamp& stamp) {
   Nanoseconds time = tod.ns;
   std::size_t end = words.at;
   word = words.next();
-  if ((word == "AM" || word == "PM") && time / (3600 * kSecond) >= 1 && time / (3600 * kSecond) <= 12) {   // what `date` prints in the United States
+  if ((word == "AM" || word == "PM") && time / (3600 * kSecond) >= 1 &&
+      time / (3600 * kSecond) <= 12) {  // what `date` prints in the United States
     time = time % (12 * 3600 * kSecond) + (word == "PM" ? 12 * 3600 * kSecond : 0);
     end = words.at;
     word = words.next();
   }
-  if (const std::size_t zoned = zone(word, offset); zoned > 1 && zoned == word.size() && year < 0) {   // "+08 2026": a zone without a name
+  if (const std::size_t zoned = zone(word, offset);
+      zoned > 1 && zoned == word.size() && year < 0) {  // "+08 2026": a zone without a name
     const std::size_t keep = words.at;
     const std::string_view maybe_year = words.next();
-    if (maybe_year.size() == 4 && number_of(maybe_year, 4) > 0) { utc = true; word = maybe_year; } else { words.at = keep; offset = 0; }
+    if (maybe_year.size() == 4 && number_of(maybe_year, 4) > 0) {
+      utc = true;
+      word = maybe_year;
+    } else {
+      words.at = keep;
+      offset = 0;
+    }
   } else {
     offset = 0;
   }
-  if (word == "UTC" || word == "GMT") { utc = true; end = words.at; word = words.next(); }
-  else if (word.size() >= 3 && word.size() <= 5 && word[0] >= 'A' && word[0] <= 'Z') {  // CET, PDT: a zone we do not resolve
+  if (word == "UTC" || word == "GMT") {
+    utc = true;
+    end = words.at;
+    word = words.next();
+  } else if (word.size() >= 3 && word.size() <= 5 && word[0] >= 'A' &&
+             word[0] <= 'Z') {  // CET, PDT: a zone we do not resolve
     const std::size_t keep = words.at;
     const std::string_view maybe_year = words.next();
-    if (maybe_year.size() == 4 && number_of(maybe_year, 4) > 0) word = maybe_year; else { words.at = keep; word = {}; }
+    if (maybe_year.size() == 4 && number_of(maybe_year, 4) > 0)
+      word = maybe_year;
+    else {
+      words.at = keep;
+      word = {};
+    }
   }
-  if (year < 0 && word.size() == 4 && plausible_year(number_of(word, 4))) { year = number_of(word, 4); end = words.at; }
+  if (year < 0 && word.size() == 4 && plausible_year(number_of(word, 4))) {
+    year = number_of(word, 4);
+    end = words.at;
+  }
   if (!utc && year > 0)
-    if (const std::size_t zoned = zone(text.substr(end), offset); zoned > 0) { utc = true; end += zoned; }
-  if (month == 0) stamp = {Clock::local_no_date, time, tod.precision};
-  else if (year < 0 || !plausible_year(year)) stamp = {Clock::local_no_year, at_date(2000, month, day) + time, tod.precision};
-  else stamp = {utc ? Clock::utc : Clock::local, at_date(year, month, day) + time - offset, tod.precision};
+    if (const std::size_t zoned = zone(text.substr(end), offset); zoned > 0) {
+      utc = true;
+      end += zoned;
+    }
+  if (month == 0)
+    stamp = {Clock::local_no_date, time, tod.precision};
+  else if (year < 0 || !plausible_year(year))
+    stamp = {Clock::local_no_year, at_date(2000, month, day) + time, tod.precision};
+  else
+    stamp = {utc ? Clock::utc : Clock::local, at_date(year, month, day) + time - offset,
+             tod.precision};
   return end;
 }
 
@@ -248,10 +373,16 @@ std::size_t parse_glog(std::string_view text, Timestamp& stamp) {
   int year = 2000;
   int month = 0;
   Clock clock = Clock::local_no_year;
-  if (width == 8) { year = fixed(text, 0, 4); month = fixed(text, 4, 2); clock = Clock::local; }
-  else if (width == 4) month = fixed(text, 0, 2);
-  else if (width == 3) month = fixed(text, 0, 1);  // torch's C++ logger does not pad the month
-  else return 0;
+  if (width == 8) {
+    year = fixed(text, 0, 4);
+    month = fixed(text, 4, 2);
+    clock = Clock::local;
+  } else if (width == 4)
+    month = fixed(text, 0, 2);
+  else if (width == 3)
+    month = fixed(text, 0, 1);  // torch's C++ logger does not pad the month
+  else
+    return 0;
   const int day = fixed(text, width - 2, 2);
   if (!plausible_year(year) || !valid_date(month, day)) return 0;
   const TimeOfDay tod = time_of_day(text.substr(width + 1));

@@ -1,6 +1,6 @@
-// Every way a log line was seen to begin with a time. Each parser looks at the start of the text, returns how many
-// bytes it took (0: not this form) and fills the stamp. Hand-written for fixed layouts: an order of magnitude faster
-// than strptime, and no locale decides what a month is.
+// Every way a log line was seen to begin with a time. Each parser looks at the start of the text,
+// returns how many bytes it took (0: not this form) and fills the stamp. Hand-written for fixed
+// layouts: an order of magnitude faster than strptime, and no locale decides what a month is.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,14 @@
 
 namespace culprit::line {
 
-// 2026-11-21 03:19:38,601 · 2026-11-21T03:19:38.601234Z · 2025-01-21T04:41:44,285060+00:00 · 2024/09/08 13:03:31.000
-// · 2026-11-21_03:19:39 (torchrun's failure block). A trailing " UTC" counts as a zone.
+// 2026-11-21 03:19:38,601 · 2026-11-21T03:19:38.601234Z · 2025-01-21T04:41:44,285060+00:00 ·
+// 2024/09/08 13:03:31.000 · 2026-11-21_03:19:39 (torchrun's failure block). A trailing " UTC"
+// counts as a zone.
 std::size_t parse_iso(std::string_view text, Timestamp& stamp);
 
-// Nov 21 03:19:38[.frac] · Feb 25 2025 13:59:45 · 2025 Jul  2 06:56:57.749644 · 04 Aug, 14:03:32 · kwi 15 07:56:59
-// · 11月 15 14:15:47 · Fri Aug 30 11:43:09 2024 · Sat Nov 21 03:26:24 UTC 2026. A month in a language we do not know
-// gives the time of day only.
+// Nov 21 03:19:38[.frac] · Feb 25 2025 13:59:45 · 2025 Jul  2 06:56:57.749644 · 04 Aug, 14:03:32 ·
+// kwi 15 07:56:59 · 11月 15 14:15:47 · Fri Aug 30 11:43:09 2024 · Sat Nov 21 03:26:24 UTC 2026. A
+// month in a language we do not know gives the time of day only.
 std::size_t parse_calendar(std::string_view text, Timestamp& stamp);
 
 // 03:19:38[.frac]

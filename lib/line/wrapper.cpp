@@ -44,17 +44,22 @@ const nlohmann::json* at_path(const nlohmann::json& object, std::string_view pat
   return it == object.end() ? nullptr : at_path(*it, path.substr(dot + 1));
 }
 
-template <std::size_t N> std::string first_text(const nlohmann::json& object, const std::string_view (&paths)[N]) {
+template <std::size_t N>
+std::string first_text(const nlohmann::json& object, const std::string_view (&paths)[N]) {
   for (const std::string_view path : paths)
-    if (const nlohmann::json* found = at_path(object, path); found != nullptr && found->is_string() && !found->get_ref<const std::string&>().empty()) return found->get<std::string>();
+    if (const nlohmann::json* found = at_path(object, path);
+        found != nullptr && found->is_string() && !found->get_ref<const std::string&>().empty())
+      return found->get<std::string>();
   return {};
 }
 
-// Seconds, milliseconds, microseconds or nanoseconds since 1970: their sizes tell them apart until the year 5138.
+// Seconds, milliseconds, microseconds or nanoseconds since 1970: their sizes tell them apart until
+// the year 5138.
 Timestamp of_epoch(double value) {
   if (!(value >= 1e8) || value >= 9.2e18) return {};
   const double unit = value < 1e11 ? 1e9 : value < 1e14 ? 1e6 : value < 1e17 ? 1e3 : 1;
-  return {Clock::utc, static_cast<Nanoseconds>(value * unit), unit >= 1e9 ? kSecond : static_cast<Nanoseconds>(unit)};
+  return {Clock::utc, static_cast<Nanoseconds>(value * unit),
+          unit >= 1e9 ? kSecond : static_cast<Nanoseconds>(unit)};
 }
 
 Timestamp of_digits(std::string_view text) {
@@ -62,20 +67,34 @@ Timestamp of_digits(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 100'000'000) return {};
   std::int64_t unit = 1;
-  if (value < 100'000'000'000) unit = kSecond;
-  else if (value < 100'000'000'000'000) unit = 1'000'000;
-  else if (value < 100'000'000'000'000'000) unit = 1'000;
+  if (value < 100'000'000'000)
+    unit = kSecond;
+  else if (value < 100'000'000'000'000)
+    unit = 1'000'000;
+  else if (value < 100'000'000'000'000'000)
+    unit = 1'000;
   return {Clock::utc, value * unit, unit};
 }
 
 Timestamp export_time(const nlohmann::json& object) {
-  static constexpr std::string_view kTimes[] = {"timestamp", "@timestamp", "time", "ts", "Timestamp", "date", "_source.@timestamp", "_source.timestamp", "attributes.timestamp", "receiveTimestamp"};
+  static constexpr std::string_view kTimes[] = {"timestamp",
+                                                "@timestamp",
+                                                "time",
+                                                "ts",
+                                                "Timestamp",
+                                                "date",
+                                                "_source.@timestamp",
+                                                "_source.timestamp",
+                                                "attributes.timestamp",
+                                                "receiveTimestamp"};
   for (const std::string_view path : kTimes) {
     const nlohmann::json* found = at_path(object, path);
     if (found == nullptr) continue;
     Timestamp stamp;
-    if (found->is_number_integer()) stamp = of_digits(std::to_string(found->get<std::int64_t>()));
-    else if (found->is_number_float()) stamp = of_epoch(found->get<double>());
+    if (found->is_number_integer())
+      stamp = of_digits(std::to_string(found->get<std::int64_t>()));
+    else if (found->is_number_float())
+      stamp = of_epoch(found->get<double>());
     else if (found->is_string()) {
       const std::string& text = found->get_ref<const std::string&>();
       stamp = of_digits(text);
@@ -86,15 +105,86 @@ Timestamp export_time(const nlohmann::json& object) {
   return {};
 }
 
-// One record of a log store's export: Loki, CloudWatch, Cloud Logging, Elasticsearch, Fluent Bit, Vector, Datadog, or a
-// program that logs in JSON. There must be a text and a time.
+// One record of a log store's export: Loki, CloudWatch, Cloud Logging, Elasticsearch, Fluent Bit,
+// Vector, Datadog, or a program that logs in JSON. There must be a text and a time.
 std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& prefix) {
-  static constexpr std::string_view kTexts[] = {"line", "textPayload", "jsonPayload.message", "jsonPayload.MESSAGE", "jsonPayload.log", "@message", "message", "log", "msg", "body", "_source.message", "_source.log", "attributes.message", "content.message"};
-  static constexpr std::string_view kHosts[] = {"resource.labels.node_name", "labels.compute.googleapis.com/resource_name", "labels.k8s.io/node-name", "kubernetes.node.name", "kubernetes.node_name", "kubernetes.host", "labels.node_name", "labels.node", "labels.hostname", "labels.host",
-      "stream.node_name", "stream.node", "stream.hostname", "stream.host", "_source.kubernetes.node.name", "_source.host.name", "_source.host.hostname", "_source.hostname", "_source.agent.hostname", "host.name", "host.hostname", "hostname", "host", "agent.hostname", "attributes.host", "jsonPayload._HOSTNAME", "node", "labels.instance", "stream.instance"};
-  static constexpr std::string_view kPods[] = {"resource.labels.pod_name", "kubernetes.pod.name", "kubernetes.pod_name", "labels.pod", "labels.pod_name", "stream.pod", "stream.pod_name", "_source.kubernetes.pod.name", "pod"};
-  static constexpr std::string_view kStreams[] = {"resource.labels.container_name", "kubernetes.container.name", "kubernetes.container_name", "labels.container", "stream.container", "labels.filename", "stream.filename", "log.file.path", "_source.log.file.path", "logStreamName", "@logStream", "logName", "stream"};
-  static constexpr std::string_view kUnits[] = {"jsonPayload.SYSLOG_IDENTIFIER", "syslog.identifier", "syslog.appname", "process.name", "labels.unit", "stream.unit", "labels.transport", "stream.transport", "journald.transport", "_source.journald.transport", "labels.job", "stream.job"};
+  static constexpr std::string_view kTexts[] = {"line",
+                                                "textPayload",
+                                                "jsonPayload.message",
+                                                "jsonPayload.MESSAGE",
+                                                "jsonPayload.log",
+                                                "@message",
+                                                "message",
+                                                "log",
+                                                "msg",
+                                                "body",
+                                                "_source.message",
+                                                "_source.log",
+                                                "attributes.message",
+                                                "content.message"};
+  static constexpr std::string_view kHosts[] = {"resource.labels.node_name",
+                                                "labels.compute.googleapis.com/resource_name",
+                                                "labels.k8s.io/node-name",
+                                                "kubernetes.node.name",
+                                                "kubernetes.node_name",
+                                                "kubernetes.host",
+                                                "labels.node_name",
+                                                "labels.node",
+                                                "labels.hostname",
+                                                "labels.host",
+                                                "stream.node_name",
+                                                "stream.node",
+                                                "stream.hostname",
+                                                "stream.host",
+                                                "_source.kubernetes.node.name",
+                                                "_source.host.name",
+                                                "_source.host.hostname",
+                                                "_source.hostname",
+                                                "_source.agent.hostname",
+                                                "host.name",
+                                                "host.hostname",
+                                                "hostname",
+                                                "host",
+                                                "agent.hostname",
+                                                "attributes.host",
+                                                "jsonPayload._HOSTNAME",
+                                                "node",
+                                                "labels.instance",
+                                                "stream.instance"};
+  static constexpr std::string_view kPods[] = {"resource.labels.pod_name",
+                                               "kubernetes.pod.name",
+                                               "kubernetes.pod_name",
+                                               "labels.pod",
+                                               "labels.pod_name",
+                                               "stream.pod",
+                                               "stream.pod_name",
+                                               "_source.kubernetes.pod.name",
+                                               "pod"};
+  static constexpr std::string_view kStreams[] = {"resource.labels.container_name",
+                                                  "kubernetes.container.name",
+                                                  "kubernetes.container_name",
+                                                  "labels.container",
+                                                  "stream.container",
+                                                  "labels.filename",
+                                                  "stream.filename",
+                                                  "log.file.path",
+                                                  "_source.log.file.path",
+                                                  "logStreamName",
+                                                  "@logStream",
+                                                  "logName",
+                                                  "stream"};
+  static constexpr std::string_view kUnits[] = {"jsonPayload.SYSLOG_IDENTIFIER",
+                                                "syslog.identifier",
+                                                "syslog.appname",
+                                                "process.name",
+                                                "labels.unit",
+                                                "stream.unit",
+                                                "labels.transport",
+                                                "stream.transport",
+                                                "journald.transport",
+                                                "_source.journald.transport",
+                                                "labels.job",
+                                                "stream.job"};
   static constexpr std::string_view kLogStreams[] = {"logStreamName", "@logStream"};
   std::string message = first_text(object, kTexts);
   const Timestamp time = export_time(object);
@@ -102,16 +192,24 @@ std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& p
   prefix.time = time;
   const std::string pod = first_text(object, kPods);
   std::string host = first_text(object, kHosts);
-  if (const std::size_t colon = host.rfind(':'); colon != std::string::npos && host.find(':') == colon) host.resize(colon);   // "10.0.0.7:9100" of an instance
+  if (const std::size_t colon = host.rfind(':');
+      colon != std::string::npos && host.find(':') == colon)
+    host.resize(colon);  // "10.0.0.7:9100" of an instance
   if (host.empty()) host = pod;
   if (host.empty()) {
-    const std::string stream = first_text(object, kLogStreams);   // of CloudWatch's agent: the machine, unless it was told otherwise
-    if (stream.size() <= 64 && stream.find_first_of("/ []") == std::string::npos && stream.find_first_of("0123456789") != std::string::npos) host = stream;
+    const std::string stream = first_text(
+        object, kLogStreams);  // of CloudWatch's agent: the machine, unless it was told otherwise
+    if (stream.size() <= 64 && stream.find_first_of("/ []") == std::string::npos &&
+        stream.find_first_of("0123456789") != std::string::npos)
+      host = stream;
   }
   if (!host.empty() && host.size() <= 253) prefix.host = host;
   prefix.stream = (pod.empty() ? host : pod) + "/" + first_text(object, kStreams);
   const std::string unit = first_text(object, kUnits);
-  if (unit == "kernel" || unit == "kern" || unit == "dmesg") { prefix.kernel = true; prefix.unit = "kernel"; }
+  if (unit == "kernel" || unit == "kern" || unit == "dmesg") {
+    prefix.kernel = true;
+    prefix.unit = "kernel";
+  }
   return message;
 }
 
@@ -119,12 +217,14 @@ std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& p
 
 bool may_be_export(std::string_view text) {
   const auto has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
-  return (has("\"message\"") || has("\"line\"") || has("\"textPayload\"") || has("\"log\"") || has("\"msg\"") || has("Payload\"") || has("\"@message\"") || has("\"body\"")) &&
+  return (has("\"message\"") || has("\"line\"") || has("\"textPayload\"") || has("\"log\"") ||
+          has("\"msg\"") || has("Payload\"") || has("\"@message\"") || has("\"body\"")) &&
          (has("time") || has("\"ts\"") || has("\"date\"") || has("Time"));
 }
 
 std::optional<std::string> unwrap(std::string_view text, Prefix& prefix) {
-  const bool docker = text.find("\"log\"") != std::string_view::npos && text.find("\"stream\"") != std::string_view::npos;
+  const bool docker = text.find("\"log\"") != std::string_view::npos &&
+                      text.find("\"stream\"") != std::string_view::npos;
   const bool journald = !docker && text.find("\"MESSAGE\"") != std::string_view::npos;
   if (!docker && !journald && !may_be_export(text)) return std::nullopt;
   const nlohmann::json object = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
@@ -132,9 +232,11 @@ std::optional<std::string> unwrap(std::string_view text, Prefix& prefix) {
   if (!docker && (!journald || !object.contains("MESSAGE"))) return unwrap_export(object, prefix);
   if (docker) {
     auto log = text_of(object, "log");
-    if (auto stream = text_of(object, "stream"); stream && stream->size() <= 16) prefix.stream = std::move(*stream);
+    if (auto stream = text_of(object, "stream"); stream && stream->size() <= 16)
+      prefix.stream = std::move(*stream);
     Timestamp stamp;
-    if (const auto time = text_of(object, "time"); time && parse_iso(*time, stamp) > 0) prefix.time = stamp;
+    if (const auto time = text_of(object, "time"); time && parse_iso(*time, stamp) > 0)
+      prefix.time = stamp;
     return log;
   }
   auto message = text_of(object, "MESSAGE");
@@ -143,9 +245,11 @@ std::optional<std::string> unwrap(std::string_view text, Prefix& prefix) {
   auto us = integer_of(object, "_SOURCE_REALTIME_TIMESTAMP");
   if (!us) us = integer_of(object, "__REALTIME_TIMESTAMP");
   if (us && *us < 9'000'000'000'000'000LL) prefix.time = {Clock::utc, *us * 1'000, 1'000};
-  if (const auto boot = integer_of(object, "_SOURCE_MONOTONIC_TIMESTAMP"); boot && *boot < 9'000'000'000'000'000LL)
+  if (const auto boot = integer_of(object, "_SOURCE_MONOTONIC_TIMESTAMP");
+      boot && *boot < 9'000'000'000'000'000LL)
     prefix.boot = Timestamp{Clock::boot, *boot * 1'000, 1'000};
-  if (auto host = text_of(object, "_HOSTNAME"); host && !host->empty()) prefix.host = std::move(*host);
+  if (auto host = text_of(object, "_HOSTNAME"); host && !host->empty())
+    prefix.host = std::move(*host);
   if (auto pid = integer_of(object, "_PID")) prefix.pid = *pid;
   if (auto unit = text_of(object, "SYSLOG_IDENTIFIER")) prefix.unit = std::move(*unit);
   if (auto transport = text_of(object, "_TRANSPORT")) prefix.kernel = *transport == "kernel";

@@ -1,4 +1,5 @@
-// Records that carry a log line inside: docker's json-file driver, journald's JSON export, and what log stores export.
+// Records that carry a log line inside: docker's json-file driver, journald's JSON export, and what
+// log stores export.
 #pragma once
 
 #include <optional>

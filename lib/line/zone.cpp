@@ -23,8 +23,6 @@ namespace {
 using Seconds = std::chrono::duration<std::int64_t>;
 using Moment = cctz::time_point<cctz::seconds>;
 
-
-
 // "+08:00", "-0330", "+8", "+08"
 std::optional<Nanoseconds> offset_of(std::string_view text) {
   if (text.size() < 2 || (text[0] != '+' && text[0] != '-')) return std::nullopt;
@@ -32,22 +30,30 @@ std::optional<Nanoseconds> offset_of(std::string_view text) {
   std::size_t digits[2] = {0, 0};
   std::size_t part = 0;
   for (const char c : text.substr(1)) {
-    if (c == ':' && part == 0 && digits[0] > 0) { part = 1; continue; }
+    if (c == ':' && part == 0 && digits[0] > 0) {
+      part = 1;
+      continue;
+    }
     if (!digit(c)) return std::nullopt;
-    if (part == 0 && digits[0] == 2) part = 1;   // 0330
+    if (part == 0 && digits[0] == 2) part = 1;  // 0330
     if (++digits[part] > 2) return std::nullopt;
     numbers[part] = numbers[part] * 10 + (c - '0');
   }
-  if (digits[0] == 0 || (part == 1 && digits[1] != 2) || numbers[0] > 15 || numbers[1] > 59) return std::nullopt;
+  if (digits[0] == 0 || (part == 1 && digits[1] != 2) || numbers[0] > 15 || numbers[1] > 59)
+    return std::nullopt;
   const Nanoseconds value = (numbers[0] * 60 + numbers[1]) * kMinute;
   return text[0] == '-' ? -value : value;
 }
 
 // A name only: the text may come from a bundle, and the library would open any path.
 bool name_of_zone(std::string_view text) {
-  if (text.empty() || text.size() > 64 || text.front() == '/' || text.find("..") != std::string_view::npos) return false;
+  if (text.empty() || text.size() > 64 || text.front() == '/' ||
+      text.find("..") != std::string_view::npos)
+    return false;
   for (const char c : text)
-    if (!digit(c) && !(c >= 'A' && c <= 'Z') && !(c >= 'a' && c <= 'z') && c != '/' && c != '_' && c != '-' && c != '+') return false;
+    if (!digit(c) && !(c >= 'A' && c <= 'Z') && !(c >= 'a' && c <= 'z') && c != '/' && c != '_' &&
+        c != '-' && c != '+')
+      return false;
   return (text.front() >= 'A' && text.front() <= 'Z') && text.back() != '/';
 }
 
@@ -83,7 +89,8 @@ namespace {
 // So near to what 64 bits hold that an offset would leave it: no clock shows such a time.
 bool at_the_edge(Nanoseconds t) {
   constexpr Nanoseconds kMargin = 3 * 86'400 * kSecond;
-  return t < std::numeric_limits<Nanoseconds>::min() + kMargin || t > std::numeric_limits<Nanoseconds>::max() - kMargin;
+  return t < std::numeric_limits<Nanoseconds>::min() + kMargin ||
+         t > std::numeric_limits<Nanoseconds>::max() - kMargin;
 }
 
 }  // namespace
@@ -96,7 +103,8 @@ Nanoseconds Zone::utc(Nanoseconds local, Nanoseconds& uncertainty) const {
   const cctz::civil_second civil = cctz::civil_second() + whole / kSecond;
   const auto found = rules_->zone.lookup(civil);
   const auto ns = [](const Moment& t) { return t.time_since_epoch().count() * kSecond; };
-  if (found.kind == cctz::time_zone::civil_lookup::REPEATED) uncertainty += ns(found.post) - ns(found.pre);
+  if (found.kind == cctz::time_zone::civil_lookup::REPEATED)
+    uncertainty += ns(found.post) - ns(found.pre);
   return ns(found.pre) + (local - whole);
 }
 

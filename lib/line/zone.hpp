@@ -1,5 +1,5 @@
-// Time zones as people and machines name them: UTC, an offset, or a name of the IANA database (Asia/Singapore), whose
-// rules are those of the system's zoneinfo.
+// Time zones as people and machines name them: UTC, an offset, or a name of the IANA database
+// (Asia/Singapore), whose rules are those of the system's zoneinfo.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,12 @@ class Zone {
   Zone() = default;
   static Zone fixed(Nanoseconds offset);
 
-  // "UTC", "Z", "GMT", "+08:00", "-0330", "+8", "UTC+8", "Europe/Berlin"; nullopt when this system knows no such zone.
+  // "UTC", "Z", "GMT", "+08:00", "-0330", "+8", "UTC+8", "Europe/Berlin"; nullopt when this system
+  // knows no such zone.
   static std::optional<Zone> named(std::string_view text);
 
-  // Of a date and time that this zone's clocks show. An hour that comes twice (daylight saving ends) is taken for the
-  // first of the two, and `uncertainty` grows by what lies between them.
+  // Of a date and time that this zone's clocks show. An hour that comes twice (daylight saving
+  // ends) is taken for the first of the two, and `uncertainty` grows by what lies between them.
   Nanoseconds utc(Nanoseconds local, Nanoseconds& uncertainty) const;
   Nanoseconds utc(Nanoseconds local) const;
   // What this zone's clocks show, less UTC.
@@ -30,7 +31,7 @@ class Zone {
  private:
   struct Rules;
   Nanoseconds offset_ = 0;
-  std::shared_ptr<const Rules> rules_;   // null: offset_ is all
+  std::shared_ptr<const Rules> rules_;  // null: offset_ is all
 };
 
 }  // namespace culprit::line

@@ -1,5 +1,6 @@
-// What ranks have enqueued and completed on their process groups, from whatever told: flight recorder, watchdog lines,
-// NCCL call logs, RAS, Inspector. One struct per fact table of schemas/store.sql.
+// What ranks have enqueued and completed on their process groups, from whatever told: flight
+// recorder, watchdog lines, NCCL call logs, RAS, Inspector. One struct per fact table of
+// schemas/store.sql.
 #pragma once
 
 #include <cstdint>
@@ -18,113 +19,122 @@ using GroupId = std::int64_t;
 inline constexpr std::int64_t kUnknownSequence = -2;
 inline constexpr std::int64_t kNoSequence = -1;
 
-// A process group or communicator. The same name can stand for different ranks: (name, ranks) is the key. The
-// name "" with a description is a group that a log speaks of without naming it.
+// A process group or communicator. The same name can stand for different ranks: (name, ranks) is
+// the key. The name "" with a description is a group that a log speaks of without naming it.
 struct GroupRow {
-  std::string name;            // of torch ("43"), commId, "0x55d0c0de8000@31446" for a pointer of one process
-  std::string description;     // TENSOR_MODEL_PARALLEL_GROUP, default_pg, mesh_dp_shard ...
+  std::string name;  // of torch ("43"), commId, "0x55d0c0de8000@31446" for a pointer of one process
+  std::string description;          // TENSOR_MODEL_PARALLEL_GROUP, default_pg, mesh_dp_shard ...
   std::vector<std::int64_t> ranks;  // global, sorted; empty = not known
-  std::int64_t size = 0;       // 0 = not known
+  std::int64_t size = 0;            // 0 = not known
   auto operator<=>(const GroupRow&) const = default;
 };
 
-// How far one rank has come on one group: what it has launched and what has finished. Sequence numbers compare
-// within a group only. Point-to-point launches of a rank are counted in their own row (p2p): they do not compare between
-// ranks at all (peers, trap 4).
+// How far one rank has come on one group: what it has launched and what has finished. Sequence
+// numbers compare within a group only. Point-to-point launches of a rank are counted in their own
+// row (p2p): they do not compare between ranks at all (peers, trap 4).
 struct FrontierRow {
   Place place;
-  Timestamp time;              // when the source looked
-  std::string source;          // recorder watchdog desync nccl-call ras inspector
+  Timestamp time;      // when the source looked
+  std::string source;  // recorder watchdog desync nccl-call ras inspector
   std::optional<std::string> host;
-  std::optional<std::int64_t> rank;         // global
+  std::optional<std::int64_t> rank;  // global
   std::optional<std::int64_t> local_rank;
   std::optional<std::int64_t> pid;
-  std::int64_t group_rank = kUnknownSequence;  // rank within the group, where the source gives only that
+  std::int64_t group_rank =
+      kUnknownSequence;  // rank within the group, where the source gives only that
   GroupId group = 0;
   bool p2p = false;
   std::int64_t enqueued = kUnknownSequence;
   std::int64_t started = kUnknownSequence;
   std::int64_t completed = kUnknownSequence;
-  std::string operation;       // what it counts, when counters are kept per operation (RAS): all_reduce ...; "" = all
+  std::string operation;  // what it counts, when counters are kept per operation (RAS): all_reduce
+                          // ...; "" = all
 };
 
 // One operation on a group: those not known to be completed, and the last few that are.
 struct CollectiveRow {
   Place place;
-  Timestamp time;              // when the host enqueued it (recorder), or when the line was printed
+  Timestamp time;  // when the host enqueued it (recorder), or when the line was printed
   std::string source;
   std::optional<std::string> host;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> local_rank;
   std::optional<std::int64_t> pid;
   GroupId group = 0;
-  std::int64_t record = kUnknownSequence;      // order of launch within one process; never compares across processes
-  std::int64_t sequence = kUnknownSequence;    // within the group: of the collective, or of the p2p launch when p2p
-  std::string operation;       // lower case, without backend: all_reduce, _all_gather_base, send, recv, all_to_all, coalesced
-  std::string backend;         // nccl gloo ncclx xccl ...
+  std::int64_t record =
+      kUnknownSequence;  // order of launch within one process; never compares across processes
+  std::int64_t sequence =
+      kUnknownSequence;   // within the group: of the collective, or of the p2p launch when p2p
+  std::string operation;  // lower case, without backend: all_reduce, _all_gather_base, send, recv,
+                          // all_to_all, coalesced
+  std::string backend;    // nccl gloo ncclx xccl ...
   bool p2p = false;
-  std::int64_t peer = kUnknownSequence;        // global rank of the other end of send and receive; not known when the members of the group are not
-  std::string state;           // scheduled started completed; timeout for a line that says so
-  bool retired = false;        // the watchdog let go of it: retired and not completed = timed out
-  std::string sizes;           // "in [[4096, 1, 5120]] out [[8192, 1, 5120]]"; "" not known
-  std::string types;           // "BFloat16 -> BFloat16"; "" not known
-  std::optional<std::int64_t> bytes;           // of the input, when sizes and types say so
+  std::int64_t peer = kUnknownSequence;  // global rank of the other end of send and receive; not
+                                         // known when the members of the group are not
+  std::string state;     // scheduled started completed; timeout for a line that says so
+  bool retired = false;  // the watchdog let go of it: retired and not completed = timed out
+  std::string sizes;     // "in [[4096, 1, 5120]] out [[8192, 1, 5120]]"; "" not known
+  std::string types;     // "BFloat16 -> BFloat16"; "" not known
+  std::optional<std::int64_t> bytes;                    // of the input, when sizes and types say so
   std::optional<Nanoseconds> started_ns, completed_ns;  // UTC; when the watchdog noticed: late
   std::optional<double> duration_ms;
   std::optional<std::int64_t> timeout_ms;
   std::string thread;
-  std::vector<Frame> frames;   // innermost first, of the launch
+  std::vector<Frame> frames;  // innermost first, of the launch
 };
 
-// All operations of one rank on one group, packed: what `collectives` needs to compare the past, at 40 bytes each.
+// All operations of one rank on one group, packed: what `collectives` needs to compare the past, at
+// 40 bytes each.
 struct HistoryEntry {
   std::int64_t sequence = 0;
-  Nanoseconds created_ns = 0, completed_ns = 0;   // 0 = not known; on `clock`
-  float duration_ms = -1;                         // < 0 = not known
-  std::uint32_t signature = 0;                    // hash of operation, sizes and types: equal on all ranks, mostly
-  std::uint32_t operation = 0;                    // hash of the operation's name
-  std::uint8_t state = 0;                         // 0 scheduled, 1 started, 2 completed
+  Nanoseconds created_ns = 0, completed_ns = 0;  // 0 = not known; on `clock`
+  float duration_ms = -1;                        // < 0 = not known
+  std::uint32_t signature = 0;  // hash of operation, sizes and types: equal on all ranks, mostly
+  std::uint32_t operation = 0;  // hash of the operation's name
+  std::uint8_t state = 0;       // 0 scheduled, 1 started, 2 completed
   std::uint8_t p2p = 0;
-  std::uint8_t size_class = 0;                    // 1 + 4 log2(bytes, or elements where types are not told), rounded; 0 = not known
-  std::uint8_t clock = 0;                         // 0 = UTC; else a Clock of the member's
+  std::uint8_t size_class =
+      0;  // 1 + 4 log2(bytes, or elements where types are not told), rounded; 0 = not known
+  std::uint8_t clock = 0;  // 0 = UTC; else a Clock of the member's
 };
 // Sizes 19 % apart are one class: enough to tell gradients from scalars.
 std::uint8_t size_class(std::int64_t bytes);
-double size_of_class(std::uint8_t size_class);    // 0 for 0
+double size_of_class(std::uint8_t size_class);  // 0 for 0
 
 struct HistoryRow {
   MemberId member = 0;
   std::optional<std::int64_t> rank;
   GroupId group = 0;
-  std::vector<HistoryEntry> entries;             // in order of launch
+  std::vector<HistoryEntry> entries;  // in order of launch
 };
 
-// One flight-recorder dump (or RAS snapshot of one process), so that a rank without one, or with an empty one, shows.
+// One flight-recorder dump (or RAS snapshot of one process), so that a rank without one, or with an
+// empty one, shows.
 struct RecorderRow {
   Place place;
-  Timestamp time;              // collection, when known
-  std::string source;          // recorder ras inspector
-  std::string encoding;        // pickle json
-  std::string version;         // "2.9"
-  std::string library;         // NCCL version
+  Timestamp time;        // collection, when known
+  std::string source;    // recorder ras inspector
+  std::string encoding;  // pickle json
+  std::string version;   // "2.9"
+  std::string library;   // NCCL version
   std::optional<std::string> host;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> pid;
-  std::int64_t entries = 0;    // read
-  std::int64_t pending = 0;    // of which not completed
-  bool has_status = false;     // pg_status stood in it
-  bool only_active = false;    // holds what is not completed, and nothing else
-  bool truncated = false;      // cut: what parses was kept
-  bool unresponsive = false;   // RAS: this rank does not answer
+  std::int64_t entries = 0;   // read
+  std::int64_t pending = 0;   // of which not completed
+  bool has_status = false;    // pg_status stood in it
+  bool only_active = false;   // holds what is not completed, and nothing else
+  bool truncated = false;     // cut: what parses was kept
+  bool unresponsive = false;  // RAS: this rank does not answer
 };
 
 // A node of the network as a file describes it: a switch, a block, a pod.
 struct NetworkRow {
   Place place;
-  std::string source;          // slurm hostfile table manifest
-  std::string kind;            // switch block pod rail
+  std::string source;  // slurm hostfile table manifest
+  std::string kind;    // switch block pod rail
   std::string name;
-  std::int64_t level = 0;      // 0 = hosts hang on it
+  std::int64_t level = 0;             // 0 = hosts hang on it
   std::vector<std::string> hosts;     // expanded
   std::vector<std::string> children;  // switches below
 };

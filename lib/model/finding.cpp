@@ -23,7 +23,9 @@ namespace {
 using Numbers = std::map<std::string, std::string>;
 
 std::string flag(bool value) { return value ? "1" : "0"; }
-std::string milliseconds(double value) { return std::abs(value) >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value); }
+std::string milliseconds(double value) {
+  return std::abs(value) >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
 
 struct Spell {
   Numbers& out;
@@ -52,9 +54,19 @@ struct Spell {
     out["world_size"] = std::to_string(f.world_size);
   }
   void operator()(const HangFacts& f) {
-    out = {{"code", f.code}, {"group", f.group}, {"kind", std::string(name(f.kind))}, {"operation", f.operation}, {"ranks", f.ranks},
-           {"reason", f.reason}, {"role", f.role}, {"sources", fmt::format("{}", fmt::join(f.sources, ","))}, {"standing", flag(f.standing)},
-           {"state", f.state}, {"tie", flag(f.tie)}, {"waiting", std::to_string(f.waiting)}, {"within", flag(f.within)}};
+    out = {{"code", f.code},
+           {"group", f.group},
+           {"kind", std::string(name(f.kind))},
+           {"operation", f.operation},
+           {"ranks", f.ranks},
+           {"reason", f.reason},
+           {"role", f.role},
+           {"sources", fmt::format("{}", fmt::join(f.sources, ","))},
+           {"standing", flag(f.standing)},
+           {"state", f.state},
+           {"tie", flag(f.tie)},
+           {"waiting", std::to_string(f.waiting)},
+           {"within", flag(f.within)}};
   }
   void operator()(const UndecidedHangFacts& f) {
     if (!f.lead.empty()) out["lead"] = f.lead;
@@ -104,7 +116,9 @@ FindingFacts facts_named(Analysis analysis, const std::map<std::string, std::str
   };
   const auto real = [&](const char* key) { return std::strtod(text(key).c_str(), nullptr); };
   SlowFacts out;
-  if (analysis != Analysis::slow || !whole("first_iteration", out.first) || !whole("last_iteration", out.last)) return {};
+  if (analysis != Analysis::slow || !whole("first_iteration", out.first) ||
+      !whole("last_iteration", out.last))
+    return {};
   out.baseline_ms = real("baseline_ms");
   out.level_ms = real("level_ms");
   out.factor = real("factor");

@@ -29,19 +29,22 @@ struct Evidence {
 
 struct Subject {
   SubjectKind kind = SubjectKind::job;
-  std::string id;     // node-07 · node-07/gpu 0000:3b:00 · node-07/mlx5_2 · 12 · model/attention.py:212
+  std::string
+      id;  // node-07 · node-07/gpu 0000:3b:00 · node-07/mlx5_2 · 12 · model/attention.py:212
   auto operator<=>(const Subject&) const = default;
 };
 
-// From the line that reports a trouble to the one that takes it back; no end: still open. Without times nullopt.
+// From the line that reports a trouble to the one that takes it back; no end: still open. Without
+// times nullopt.
 struct Alert {
-  std::optional<Nanoseconds> begin, end;    // UTC
-  std::optional<Nanoseconds> begin_boot;    // on the machine's own boot clock: distances hold although the date is unknown
+  std::optional<Nanoseconds> begin, end;  // UTC
+  std::optional<Nanoseconds>
+      begin_boot;  // on the machine's own boot clock: distances hold although the date is unknown
   bool closed = false;
 };
 
 struct Finding {
-  std::string id;               // analysis/what/where, the same in every run
+  std::string id;  // analysis/what/where, the same in every run
   Analysis analysis = Analysis::none;
   Outcome outcome = Outcome::fired;
   Subject subject;
@@ -50,13 +53,13 @@ struct Finding {
   Severity severity = Severity::info;
   Role role = Role::advice;
   Scope scope = Scope::host_local;
-  CauseKind cause = CauseKind::none;    // what it would be if it came first
-  Origin origin = Origin::any;          // who prints it
-  double confidence = 0;        // 0 to 1
-  std::string why;              // the reason of the confidence, a sentence
-  std::string title;            // a noun phrase
+  CauseKind cause = CauseKind::none;  // what it would be if it came first
+  Origin origin = Origin::any;        // who prints it
+  double confidence = 0;              // 0 to 1
+  std::string why;                    // the reason of the confidence, a sentence
+  std::string title;                  // a noun phrase
   std::string advice;
-  std::string remedy;           // of the rule, a short word for machines; decides nothing
+  std::string remedy;                     // of the rule, a short word for machines; decides nothing
   std::optional<Nanoseconds> start, end;  // UTC
   Nanoseconds uncertainty = 0;
   std::uint64_t count = 0;
@@ -66,23 +69,25 @@ struct Finding {
 
   // Not stored: what the decision orders by.
   std::optional<std::string> host;
-  std::vector<std::string> hosts;           // all hosts it was seen on, sorted
-  std::vector<std::int64_t> ranks;          // all ranks, sorted
+  std::vector<std::string> hosts;   // all hosts it was seen on, sorted
+  std::vector<std::int64_t> ranks;  // all ranks, sorted
   std::vector<std::string> leads_to;
-  std::vector<Alert> alerts;                // of a class that can be taken back, in order
-  bool hearsay = false;                     // a program's output quotes it: it accuses nobody
-  bool transient = false;                   // taken back each time, and below its tolerance
+  std::vector<Alert> alerts;  // of a class that can be taken back, in order
+  bool hearsay = false;       // a program's output quotes it: it accuses nobody
+  bool transient = false;     // taken back each time, and below its tolerance
 };
 
-// Facts and figures of a finding as words, by name: what reports, database and `show` print of them.
+// Facts and figures of a finding as words, by name: what reports, database and `show` print of
+// them.
 std::map<std::string, std::string> numbers_of(const Finding& finding);
-// Facts of a stored finding, from its numbers; of slow stretches only, which plans ask a database for.
+// Facts of a stored finding, from its numbers; of slow stretches only, which plans ask a database
+// for.
 FindingFacts facts_named(Analysis analysis, const std::map<std::string, std::string>& numbers);
 
 struct Target {
   Subject subject;
   double confidence = 0;
-  std::vector<std::string> because;         // finding ids
+  std::vector<std::string> because;  // finding ids
 };
 
 struct Step {
@@ -110,10 +115,10 @@ struct Verdict {
   Symptom symptom = Symptom::none;
   std::optional<Nanoseconds> start, end;
   std::string summary;
-  std::string request;                      // what the summary ends with, a clause; the history may withdraw it
+  std::string request;  // what the summary ends with, a clause; the history may withdraw it
   std::vector<Step> steps;
   std::vector<NextStep> next;
-  std::vector<ChainLink> chain;             // cause to consequence
+  std::vector<ChainLink> chain;  // cause to consequence
 };
 
 }  // namespace culprit

@@ -1,5 +1,6 @@
-// What an analysis knows of its finding beyond what all findings have. The decision reads these; the figures that people,
-// the database and programs see are made from them (numbers_of in finding.hpp).
+// What an analysis knows of its finding beyond what all findings have. The decision reads these;
+// the figures that people, the database and programs see are made from them (numbers_of in
+// finding.hpp).
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,12 @@ namespace culprit {
 
 // Lines that a rule knows.
 struct LineFacts {
-  std::string exception, function;      // of a traceback
-  std::string message;                  // the first line's, cut
+  std::string exception, function;  // of a traceback
+  std::string message;              // the first line's, cut
   std::optional<std::int64_t> code;
-  std::optional<std::string> peer;      // the host at the other end of what broke
-  std::size_t hosts = 0, ranks = 0;     // that print it
-  std::size_t hosts_at_once = 0;        // within half a minute; 0: not counted
+  std::optional<std::string> peer;   // the host at the other end of what broke
+  std::size_t hosts = 0, ranks = 0;  // that print it
+  std::size_t hosts_at_once = 0;     // within half a minute; 0: not counted
 };
 
 // Error lines that no rule knows.
@@ -31,59 +32,60 @@ struct LeadFacts {
 // A rank of which no report of a time-out came.
 struct SilenceFacts {
   std::size_t reported = 0, silent = 0;
-  bool no_output = false;               // nothing of it was collected at all
+  bool no_output = false;  // nothing of it was collected at all
   std::int64_t world_size = 0;
 };
 
 // Whom everybody waits for, or the collective in which all are.
 struct HangFacts {
   StopKind kind = StopKind::host_stopped;
-  std::string code;                     // file:line of the call
-  std::string group, operation;         // that the others wait in
-  std::string role;                     // of the process: trainer, dataloader, checkpoint ...
-  std::string reason;                   // what its stack or its state says
-  std::string state;                    // of the process: R S D T Z
-  std::string ranks;                    // as ranges
-  std::vector<std::string> sources;     // stacks, collectives, silence, processes; sorted
-  std::int64_t waiting = 0;             // ranks that wait for it
-  bool standing = false;                // that the job stood still is proven
-  bool tie = false;                     // others are as likely
-  bool within = false;                  // all of it runs on one machine
+  std::string code;                  // file:line of the call
+  std::string group, operation;      // that the others wait in
+  std::string role;                  // of the process: trainer, dataloader, checkpoint ...
+  std::string reason;                // what its stack or its state says
+  std::string state;                 // of the process: R S D T Z
+  std::string ranks;                 // as ranges
+  std::vector<std::string> sources;  // stacks, collectives, silence, processes; sorted
+  std::int64_t waiting = 0;          // ranks that wait for it
+  bool standing = false;             // that the job stood still is proven
+  bool tie = false;                  // others are as likely
+  bool within = false;               // all of it runs on one machine
 };
 
 // Dumps of one moment, that leave open whether the job stood still.
 struct UndecidedHangFacts {
-  std::string lead;                     // who would be looked at first
+  std::string lead;  // who would be looked at first
 };
 
 // A stretch of steps that took longer.
 struct SlowFacts {
-  std::int64_t first = 0, last = 0;     // iterations, both included
+  std::int64_t first = 0, last = 0;  // iterations, both included
   double baseline_ms = 0, level_ms = 0;
   double factor = 1;
   double cost_s = 0;
-  double share = 0;                     // of the whole time
+  double share = 0;  // of the whole time
   std::optional<double> gpu_hours;
   bool over = false;
-  bool transient = false;               // over, and too short to matter
+  bool transient = false;  // over, and too short to matter
   bool from_start = false;
   std::string shape;
-  std::string from_calls;               // how steps were counted without a log of them
+  std::string from_calls;  // how steps were counted without a log of them
   // Of the rank, host or device that stands out, when one does:
   std::string reason;
-  std::optional<bool> hardware;         // a metric or an event of the machine agrees
+  std::optional<bool> hardware;  // a metric or an event of the machine agrees
 };
 
 // Ranks whose stacks are the exception in most looks at a job that runs.
 struct OddStackFacts {
-  std::int64_t flags = 0, rounds = 0;   // looks in which they stood out, of all
+  std::int64_t flags = 0, rounds = 0;  // looks in which they stood out, of all
 };
 
 // A setting that differs between hosts, or a comparison of all of them.
 struct SettingFacts {
-  std::string explains;                 // communication, speed, other
+  std::string explains;  // communication, speed, other
 };
 
-using FindingFacts = std::variant<std::monostate, LineFacts, LeadFacts, SilenceFacts, HangFacts, UndecidedHangFacts, SlowFacts, OddStackFacts, SettingFacts>;
+using FindingFacts = std::variant<std::monostate, LineFacts, LeadFacts, SilenceFacts, HangFacts,
+                                  UndecidedHangFacts, SlowFacts, OddStackFacts, SettingFacts>;
 
 }  // namespace culprit

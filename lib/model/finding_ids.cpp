@@ -7,7 +7,7 @@
 namespace culprit {
 
 void make_ids_unique(std::vector<Finding>& findings) {
-  std::unordered_set<std::string> given;      // by the analysis: those are left to whoever has them
+  std::unordered_set<std::string> given;  // by the analysis: those are left to whoever has them
   for (const Finding& f : findings) given.insert(f.id);
   std::unordered_map<std::string, std::size_t> seen;
   for (Finding& f : findings) {

@@ -7,7 +7,8 @@
 
 namespace culprit {
 
-// Two findings of one id: the second becomes "id+2", the third "id+3", in the order in which they stand.
+// Two findings of one id: the second becomes "id+2", the third "id+3", in the order in which they
+// stand.
 void make_ids_unique(std::vector<Finding>& findings);
 
 }  // namespace culprit

@@ -10,14 +10,14 @@ namespace culprit {
 
 struct MetricSeries {
   struct Entity {
-    std::string name;                   // node-07 · node-07/gpu3 · node-07/mlx5_2 · rank 12
-    std::string role;                   // "" = not known
-    std::string host;                   // it sits in; "" = not known
-    std::vector<Nanoseconds> times;     // UTC
-    std::vector<double> values;         // as printed; counters as counters
+    std::string name;                // node-07 · node-07/gpu3 · node-07/mlx5_2 · rank 12
+    std::string role;                // "" = not known
+    std::string host;                // it sits in; "" = not known
+    std::vector<Nanoseconds> times;  // UTC
+    std::vector<double> values;      // as printed; counters as counters
   };
-  std::string name;                     // as printed: DCGM_FI_DEV_GPU_TEMP, power.draw [W]
-  std::string unit;                     // "" = as the catalogue has it, or in brackets behind the name
+  std::string name;  // as printed: DCGM_FI_DEV_GPU_TEMP, power.draw [W]
+  std::string unit;  // "" = as the catalogue has it, or in brackets behind the name
   std::vector<Entity> entities;
 };
 

@@ -9,4 +9,4 @@ std::string_view name(RankState state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-}   // namespace culprit
+}  // namespace culprit

@@ -38,7 +38,9 @@ std::vector<std::int64_t> from_ranges(std::string_view text, std::size_t most) {
       ++at;
       if (!number(last)) return {};
     }
-    if (last < first || static_cast<std::uint64_t>(last - first) >= most || out.size() + static_cast<std::size_t>(last - first) >= most) return {};
+    if (last < first || static_cast<std::uint64_t>(last - first) >= most ||
+        out.size() + static_cast<std::size_t>(last - first) >= most)
+      return {};
     for (std::int64_t r = first; r <= last; ++r) out.push_back(r);
     while (at < end && (*at == ',' || *at == ' ')) ++at;
   }

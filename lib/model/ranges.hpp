@@ -11,7 +11,8 @@ namespace culprit {
 
 // Sorted, unique ranks to "0-3,6". "" for none.
 std::string to_ranges(const std::vector<std::int64_t>& ranks);
-// The inverse; also takes "[0, 1, 2]" and "[0-3,6]". Empty for anything else, and for more than `most` ranks.
+// The inverse; also takes "[0, 1, 2]" and "[0-3,6]". Empty for anything else, and for more than
+// `most` ranks.
 std::vector<std::int64_t> from_ranges(std::string_view text, std::size_t most = 1u << 20);
 
 }  // namespace culprit

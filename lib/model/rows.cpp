@@ -7,11 +7,13 @@ namespace culprit {
 namespace {
 
 constexpr std::array<std::string_view, 4> kSeverities{"info", "warning", "distributed", "critical"};
-constexpr std::array<std::string_view, 6> kRoles{"advice", "recovery", "teardown", "confirmation", "cascade", "root"};
+constexpr std::array<std::string_view, 6> kRoles{"advice",       "recovery", "teardown",
+                                                 "confirmation", "cascade",  "root"};
 constexpr std::array<std::string_view, 4> kScopes{"host-local", "shared", "user-code", "job-wide"};
 constexpr std::array<std::string_view, 4> kOrigins{"any", "kernel", "bmc", "scheduler"};
-constexpr std::array<std::string_view, 11> kCauses{"none", "machine", "network", "shared", "environment", "resource", "program",
-                                                   "crash", "device_or_program", "numerics", "outside"};
+constexpr std::array<std::string_view, 11> kCauses{
+    "none",    "machine", "network",           "shared",   "environment", "resource",
+    "program", "crash",   "device_or_program", "numerics", "outside"};
 
 template <class Enum, std::size_t N>
 std::optional<Enum> find(const std::array<std::string_view, N>& names, std::string_view text) {
@@ -27,10 +29,14 @@ std::string_view name(Role role) { return kRoles[static_cast<std::size_t>(role)]
 std::string_view name(Scope scope) { return kScopes[static_cast<std::size_t>(scope)]; }
 std::string_view name(CauseKind cause) { return kCauses[static_cast<std::size_t>(cause)]; }
 std::string_view name(Origin origin) { return kOrigins[static_cast<std::size_t>(origin)]; }
-std::optional<Severity> severity_named(std::string_view text) { return find<Severity>(kSeverities, text); }
+std::optional<Severity> severity_named(std::string_view text) {
+  return find<Severity>(kSeverities, text);
+}
 std::optional<Role> role_named(std::string_view text) { return find<Role>(kRoles, text); }
 std::optional<Scope> scope_named(std::string_view text) { return find<Scope>(kScopes, text); }
-std::optional<CauseKind> cause_named(std::string_view text) { return find<CauseKind>(kCauses, text); }
+std::optional<CauseKind> cause_named(std::string_view text) {
+  return find<CauseKind>(kCauses, text);
+}
 std::optional<Origin> origin_named(std::string_view text) { return find<Origin>(kOrigins, text); }
 
 }  // namespace culprit

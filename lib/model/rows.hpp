@@ -1,5 +1,5 @@
-// One struct per fact table of schemas/store.sql: the same names, the same order. Optional means NULL. Strings are
-// UTF-8 only when they leave the program: rows keep the bytes as they were read.
+// One struct per fact table of schemas/store.sql: the same names, the same order. Optional means
+// NULL. Strings are UTF-8 only when they leave the program: rows keep the bytes as they were read.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,25 @@ using MemberId = std::int64_t;
 enum class Severity { info, warning, distributed, critical };
 // recovery: a line that takes an alert back, or says that the job ended well.
 enum class Role { advice, recovery, teardown, confirmation, cascade, root };
-// Who prints such a line. A kernel's line inside a program's output is hearsay: a program prints whatever it likes.
+// Who prints such a line. A kernel's line inside a program's output is hearsay: a program prints
+// whatever it likes.
 enum class Origin { any, kernel, bmc, scheduler };
 enum class Scope { host_local, shared, user_code, job_wide };
-// What kind of cause a fault would be, in the order in which kinds are preferred when time cannot tell. none: no cause.
-enum class CauseKind { none, machine, network, shared, environment, resource, program, crash, device_or_program, numerics, outside };
+// What kind of cause a fault would be, in the order in which kinds are preferred when time cannot
+// tell. none: no cause.
+enum class CauseKind {
+  none,
+  machine,
+  network,
+  shared,
+  environment,
+  resource,
+  program,
+  crash,
+  device_or_program,
+  numerics,
+  outside
+};
 
 std::string_view name(Severity severity);
 std::string_view name(Role role);
@@ -33,8 +47,8 @@ std::optional<Scope> scope_named(std::string_view text);
 std::optional<CauseKind> cause_named(std::string_view text);
 std::optional<Origin> origin_named(std::string_view text);
 
-// Where a fact stands in the bundle. line is 1-based and counts '\n' only, as an editor does; offset and length are
-// bytes of the member as it was read (decompressed).
+// Where a fact stands in the bundle. line is 1-based and counts '\n' only, as an editor does;
+// offset and length are bytes of the member as it was read (decompressed).
 struct Place {
   MemberId member = 0;
   std::uint64_t line = 0;
@@ -45,22 +59,23 @@ struct Place {
 // One file, archive entry or section of the bundle.
 struct MemberRow {
   MemberId id = 0;
-  std::string path;            // as shown: without a folder that an archive wraps around everything
-  std::string stored_path;     // as read
-  bool in_archive = false;     // of an archive or a stream that may wrap one folder around everything
-  std::string kind = "file";   // file link device other
-  std::string format;          // what `culprit formats` calls it
-  std::string text_kind;       // kernel training nccl scheduler ... data stack process source; "" = not known
-  std::string container;       // enclosing archive or file
+  std::string path;         // as shown: without a folder that an archive wraps around everything
+  std::string stored_path;  // as read
+  bool in_archive = false;  // of an archive or a stream that may wrap one folder around everything
+  std::string kind = "file";  // file link device other
+  std::string format;         // what `culprit formats` calls it
+  std::string
+      text_kind;  // kernel training nccl scheduler ... data stack process source; "" = not known
+  std::string container;  // enclosing archive or file
   std::uint64_t origin_offset = 0;
   std::uint64_t origin_line = 0;
   std::string link_target;
   std::uint64_t size = 0;
-  std::string digest;          // XXH3-128 of the bytes, hexadecimal, as xxh128sum prints it
+  std::string digest;  // XXH3-128 of the bytes, hexadecimal, as xxh128sum prints it
   std::int64_t mtime_s = 0;
   bool complete = true;
-  bool tail_truncated = false; // the last line has no line end
-  std::uint64_t lines = 0;     // lines = used + skipped + rejected
+  bool tail_truncated = false;  // the last line has no line end
+  std::uint64_t lines = 0;      // lines = used + skipped + rejected
   std::uint64_t used = 0;
   std::uint64_t skipped = 0;
   std::uint64_t rejected = 0;
@@ -69,39 +84,40 @@ struct MemberRow {
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> local_rank;
   std::optional<std::int64_t> attempt;
-  std::string attribution;     // why: "path", "content", "manifest" ...
-  std::int64_t order = 0;      // of its path among all: the order of reading is the container's and says nothing
-  MemberId duplicate_of = 0;   // the same bytes, the same owner: counted there; 0 = none
+  std::string attribution;  // why: "path", "content", "manifest" ...
+  std::int64_t order =
+      0;  // of its path among all: the order of reading is the container's and says nothing
+  MemberId duplicate_of = 0;  // the same bytes, the same owner: counted there; 0 = none
 };
 
 struct EventRow {
   std::int64_t id = 0;
   Place place;
-  Timestamp time;                            // as printed
-  std::optional<Timestamp> boot;             // a second, boot-relative time on the same line
-  std::optional<Nanoseconds> time_ns;        // UTC; filled by the clock map
+  Timestamp time;                      // as printed
+  std::optional<Timestamp> boot;       // a second, boot-relative time on the same line
+  std::optional<Nanoseconds> time_ns;  // UTC; filled by the clock map
   Nanoseconds uncertainty = 0;
   std::string rule;
   std::string event_class;
   Severity severity = Severity::info;
   Role role = Role::advice;
   Scope scope = Scope::host_local;
-  std::optional<std::string> host;           // printed on the line or, later, from the member
+  std::optional<std::string> host;  // printed on the line or, later, from the member
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> local_rank;
   std::optional<std::int64_t> pid;
-  std::optional<std::int64_t> task;          // srun -l label: a rank with one task a GPU, else a node
-  std::optional<std::string> gpu;            // PCI address 0000:3b:00 or an index, as printed
+  std::optional<std::int64_t> task;  // srun -l label: a rank with one task a GPU, else a node
+  std::optional<std::string> gpu;    // PCI address 0000:3b:00 or an index, as printed
   std::optional<std::string> nic;
-  std::optional<std::string> peer;           // as printed: name, address, "rank 3"
-  std::optional<std::string> peer_host;      // resolved
-  std::optional<std::int64_t> code;          // Xid, completion status, exit code ...
-  std::string detail;                        // other captures, "name=value" joined by '\n', sorted
-  std::uint64_t count = 1;                   // lines of one storm, with the repeats that the logger left out
+  std::optional<std::string> peer;       // as printed: name, address, "rank 3"
+  std::optional<std::string> peer_host;  // resolved
+  std::optional<std::int64_t> code;      // Xid, completion status, exit code ...
+  std::string detail;                    // other captures, "name=value" joined by '\n', sorted
+  std::uint64_t count = 1;  // lines of one storm, with the repeats that the logger left out
   std::uint64_t last_line = 0;
   Timestamp last_time;
   std::optional<Nanoseconds> last_time_ns;
-  std::string message;                       // without prefixes, at most 1,024 bytes
+  std::string message;  // without prefixes, at most 1,024 bytes
 };
 
 // A Python exception with its stack, from a log, an error.json or a torchrun report.
@@ -111,13 +127,13 @@ struct TracebackRow {
   Timestamp time;
   std::optional<Nanoseconds> time_ns;
   Nanoseconds uncertainty = 0;
-  std::string source;                        // log, error.json, torchrun
-  std::string type;                          // TypeError
+  std::string source;  // log, error.json, torchrun
+  std::string type;    // TypeError
   std::string message;
-  std::string file;                          // innermost frame that is not in a library; else the innermost
+  std::string file;  // innermost frame that is not in a library; else the innermost
   std::int64_t file_line = 0;
   std::string function;
-  std::string event_class;                   // what the rules say of "type: message"; "" = nothing
+  std::string event_class;  // what the rules say of "type: message"; "" = nothing
   std::string rule;
   std::optional<std::string> host;
   std::optional<std::int64_t> rank;
@@ -133,13 +149,13 @@ struct ExitRow {
   Place place;
   Timestamp time;
   std::optional<Nanoseconds> time_ns;
-  std::string source;                        // torchrun, srun, shell, kubernetes
-  std::int64_t code = 0;                     // negative: the signal
+  std::string source;     // torchrun, srun, shell, kubernetes
+  std::int64_t code = 0;  // negative: the signal
   std::optional<std::string> host;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> local_rank;
   std::optional<std::int64_t> pid;
-  bool blamed = false;                       // the parent calls it the root cause: a claim, not a fact
+  bool blamed = false;  // the parent calls it the root cause: a claim, not a fact
 };
 
 // A training-progress line: a completed step.
@@ -147,24 +163,25 @@ struct ProgressRow {
   Place place;
   Timestamp time;
   std::optional<Nanoseconds> time_ns;
-  std::string framework;                     // megatron deepspeed nemo torchtitan huggingface jsonl
+  std::string framework;  // megatron deepspeed nemo torchtitan huggingface jsonl
   std::optional<std::int64_t> iteration;
   std::optional<std::int64_t> total;
   std::optional<double> iteration_ms;
-  std::optional<double> loss;                // NULL with loss_nan = 1: not a number; NULL with 0: not printed
+  std::optional<double> loss;  // NULL with loss_nan = 1: not a number; NULL with 0: not printed
   bool loss_nan = false;
   std::optional<double> grad_norm;
   bool grad_norm_nan = false;
 };
 
-// The progress that one member reports, summed up: first and last step, and the first that was not a number.
+// The progress that one member reports, summed up: first and last step, and the first that was not
+// a number.
 struct ProgressSpan {
   MemberId member = 0;
   std::string framework;
   std::uint64_t rows = 0;
   ProgressRow first, last;
   std::optional<ProgressRow> first_nan;
-  std::optional<ProgressRow> last_good;      // the last before first_nan
+  std::optional<ProgressRow> last_good;  // the last before first_nan
 };
 
 // What to add to a member's own clock to get UTC.
@@ -177,25 +194,25 @@ struct MemberClock {
 // One observation that ties names together. The identity table is made from all of them.
 struct IdentityRow {
   Place place;
-  std::string source;                        // nccl-init, torchrun, environment, ps, prefix, manifest ...
+  std::string source;  // nccl-init, torchrun, environment, ps, prefix, manifest ...
   std::optional<std::string> host;
-  std::optional<std::string> address;        // IP
+  std::optional<std::string> address;  // IP
   std::optional<std::int64_t> pid;
-  std::optional<std::int64_t> task;          // srun -l label of the line
+  std::optional<std::int64_t> task;  // srun -l label of the line
   std::optional<std::int64_t> local_rank;
-  std::optional<std::int64_t> rank;          // in the job; in `communicator` when that is set
-  std::optional<std::int64_t> world_size;    // of the job, or of the communicator
+  std::optional<std::int64_t> rank;        // in the job; in `communicator` when that is set
+  std::optional<std::int64_t> world_size;  // of the job, or of the communicator
   std::optional<std::int64_t> node_rank;
-  std::optional<std::string> gpu;            // PCI address
-  std::optional<std::int64_t> device;        // CUDA ordinal
+  std::optional<std::string> gpu;      // PCI address
+  std::optional<std::int64_t> device;  // CUDA ordinal
   std::optional<std::string> nic;
-  std::optional<std::string> communicator;   // NCCL commId
+  std::optional<std::string> communicator;  // NCCL commId
 };
 
 // A configuration fact: driver version, NCCL version, environment setting.
 struct ConfigRow {
   Place place;
-  std::string name;                          // driver_version nccl_version env.NCCL_IB_HCA ...
+  std::string name;  // driver_version nccl_version env.NCCL_IB_HCA ...
   std::string value;
   std::optional<std::string> host;
   std::optional<std::int64_t> rank;
@@ -205,17 +222,17 @@ struct ConfigRow {
 struct ClockRow {
   Place place;
   Timestamp time;
-  std::optional<Timestamp> boot;             // set when the line has both
-  std::uint64_t text_hash = 0;               // of the message; joins twins such as dmesg and dmesg -T
+  std::optional<Timestamp> boot;  // set when the line has both
+  std::uint64_t text_hash = 0;    // of the message; joins twins such as dmesg and dmesg -T
   std::optional<std::string> host;
-  std::string kind;                          // kernel, collected, boot_time, zone
+  std::string kind;  // kernel, collected, boot_time, zone
 };
 
 // Input that could not be turned into a fact.
 struct RejectRow {
   Place place;
-  std::string reason;                        // stable code
-  std::string excerpt;                       // first 200 bytes, as read
+  std::string reason;   // stable code
+  std::string excerpt;  // first 200 bytes, as read
 };
 
 // Something of the bundle that could not be read.
@@ -253,15 +270,16 @@ struct ManifestAttempt {
   std::vector<std::string> hosts;
 };
 struct Manifest {
-  std::string document;                      // as it stands in the bundle
+  std::string document;  // as it stands in the bundle
   std::string job, job_id;
   std::optional<std::int64_t> world_size, gpus_per_node;
   std::vector<std::string> hosts;
-  std::vector<std::pair<std::string, std::vector<std::string>>> addresses;   // host -> its IPs
-  std::string timezone;                      // of times that print none
-  std::vector<std::pair<std::string, std::string>> timezones;   // host, path or kind of text -> its own zone
+  std::vector<std::pair<std::string, std::vector<std::string>>> addresses;  // host -> its IPs
+  std::string timezone;  // of times that print none
+  std::vector<std::pair<std::string, std::string>>
+      timezones;  // host, path or kind of text -> its own zone
   std::optional<std::int64_t> year;
-  std::string parallelism;                   // as JSON; read by the analyses that need it
+  std::string parallelism;  // as JSON; read by the analyses that need it
   std::vector<std::pair<std::string, std::vector<std::string>>> tor, pod;
   std::vector<ManifestAttempt> attempts;
   std::vector<std::pair<std::string, std::string>> boot_times;

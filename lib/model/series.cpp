@@ -8,14 +8,16 @@ namespace culprit {
 
 namespace {
 
-constexpr std::uint64_t kMostSamples = 1u << 20;   // of one chunk: what a damaged count may ask for
-constexpr int kMostDecimals = 6;                     // after the point, of values kept as decimals
+constexpr std::uint64_t kMostSamples = 1u << 20;  // of one chunk: what a damaged count may ask for
+constexpr int kMostDecimals = 6;                  // after the point, of values kept as decimals
 constexpr std::array<double, kMostDecimals + 1> kPower = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
-constexpr std::array<std::int64_t, 10> kScale = {1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
+constexpr std::array<std::int64_t, 10> kScale = {
+    1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
 
 enum Column : unsigned char { kSteps = 1, kTimes = 2, kLines = 4, kOffsets = 8, kDecimal = 16 };
 
-// Columns are written through a pointer into room for the longest varints: a push_back each costs several times as much.
+// Columns are written through a pointer into room for the longest varints: a push_back each costs
+// several times as much.
 constexpr std::size_t kLongestVarint = 10;
 
 char* put_varint(char* at, std::uint64_t v) {
@@ -28,7 +30,8 @@ char* put_varint(char* at, std::uint64_t v) {
 }
 
 // Lets `write` put up to `most` numbers behind what is there.
-template <class Write> void put_varints(std::string& out, std::size_t most, Write write) {
+template <class Write>
+void put_varints(std::string& out, std::size_t most, Write write) {
   const std::size_t before = out.size();
   out.resize(before + most * kLongestVarint);
   const char* const end = write(out.data() + before);
@@ -85,12 +88,16 @@ bool get_integers(std::string_view& in, std::size_t n, std::vector<std::int64_t>
   return true;
 }
 
-// The fewest digits after the point with which every value comes back bit by bit; -1: no number of digits does.
+// The fewest digits after the point with which every value comes back bit by bit; -1: no number of
+// digits does.
 int decimal_digits(const std::vector<double>& values) {
   int digits = 0;
   for (const double v : values) {
     if (!(std::abs(v) < 1e9) || (v == 0 && std::signbit(v))) return -1;
-    while (digits <= kMostDecimals && std::nearbyint(v * kPower[static_cast<std::size_t>(digits)]) / kPower[static_cast<std::size_t>(digits)] != v) ++digits;
+    while (digits <= kMostDecimals && std::nearbyint(v * kPower[static_cast<std::size_t>(digits)]) /
+                                              kPower[static_cast<std::size_t>(digits)] !=
+                                          v)
+      ++digits;
     if (digits > kMostDecimals) return -1;
   }
   return digits;
@@ -117,7 +124,8 @@ std::string pack(const SeriesPoints& points) {
     put_varints(out, points.size(), [&](char* at) {
       std::uint64_t last = 0;
       for (const double v : points.values) {
-        const auto scaled = static_cast<std::uint64_t>(std::llrint(v * kPower[static_cast<std::size_t>(digits)]));
+        const auto scaled =
+            static_cast<std::uint64_t>(std::llrint(v * kPower[static_cast<std::size_t>(digits)]));
         at = put_varint(at, zigzag(scaled - last));
         last = scaled;
       }
@@ -139,12 +147,17 @@ bool unpack(std::string_view in, SeriesPoints& points) {
   const auto columns = static_cast<unsigned char>(in.front());
   in.remove_prefix(1);
   SeriesPoints more;
-  const std::array<std::pair<unsigned char, std::vector<std::int64_t>*>, 4> integers = {{{kSteps, &more.steps}, {kTimes, &more.times}, {kLines, &more.lines}, {kOffsets, &more.offsets}}};
+  const std::array<std::pair<unsigned char, std::vector<std::int64_t>*>, 4> integers = {
+      {{kSteps, &more.steps},
+       {kTimes, &more.times},
+       {kLines, &more.lines},
+       {kOffsets, &more.offsets}}};
   for (const auto& [bit, column] : integers)
     if ((columns & bit) != 0 && (n > in.size() || !get_integers(in, n, *column))) return false;
   more.values.reserve(n);
   if ((columns & kDecimal) != 0) {
-    if (in.empty() || static_cast<unsigned char>(in.front()) > kMostDecimals || n > in.size()) return false;
+    if (in.empty() || static_cast<unsigned char>(in.front()) > kMostDecimals || n > in.size())
+      return false;
     const double power = kPower[static_cast<unsigned char>(in.front())];
     in.remove_prefix(1);
     std::uint64_t last = 0;
@@ -158,7 +171,10 @@ bool unpack(std::string_view in, SeriesPoints& points) {
     if (in.size() != n * 8) return false;
     for (std::uint64_t i = 0; i < n; ++i) {
       std::uint64_t bits = 0;
-      for (int b = 0; b < 8; ++b) bits |= static_cast<std::uint64_t>(static_cast<unsigned char>(in[i * 8 + static_cast<std::size_t>(b)])) << (8 * b);
+      for (int b = 0; b < 8; ++b)
+        bits |= static_cast<std::uint64_t>(
+                    static_cast<unsigned char>(in[i * 8 + static_cast<std::size_t>(b)]))
+                << (8 * b);
       double v = 0;
       std::memcpy(&v, &bits, sizeof v);
       more.values.push_back(v);
@@ -172,7 +188,8 @@ bool unpack(std::string_view in, SeriesPoints& points) {
 
 void append(SeriesPoints& points, const SeriesPoints& more) {
   const std::size_t before = points.size();
-  const auto add = [&](std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from, std::int64_t none) {
+  const auto add = [&](std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from,
+                       std::int64_t none) {
     if (to.empty() && from.empty()) return;
     to.resize(before, none);
     to.insert(to.end(), from.begin(), from.end());

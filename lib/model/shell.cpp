@@ -6,7 +6,11 @@ namespace culprit {
 
 namespace {
 
-bool plain(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == ',' || c == ':' || c == '/' || c == '=' || c == '@' || c == '+' || c == '%'; }
+bool plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == '.' || c == ',' || c == ':' || c == '/' || c == '=' || c == '@' ||
+         c == '+' || c == '%';
+}
 
 }  // namespace
 

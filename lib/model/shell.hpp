@@ -1,4 +1,5 @@
-// Words of commands that people are to paste. Names come out of logs and paths, which anybody may have written.
+// Words of commands that people are to paste. Names come out of logs and paths, which anybody may
+// have written.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Where readers put what they find. A reader has never heard of SQLite: its tests collect into vectors.
+// Where readers put what they find. A reader has never heard of SQLite: its tests collect into
+// vectors.
 #pragma once
 
 #include <optional>
@@ -25,13 +26,14 @@ class Sink {
   virtual void put(const Manifest& manifest, const Place& place) = 0;
   virtual void put(const StackRow& row) = 0;
   virtual void put(const ProcessRow& row) = 0;
-  virtual GroupId group(const GroupRow& row) = 0;   // the id that equal rows share, in the whole incident
+  virtual GroupId group(
+      const GroupRow& row) = 0;  // the id that equal rows share, in the whole incident
   virtual void put(const FrontierRow& row) = 0;
   virtual void put(const CollectiveRow& row) = 0;
   virtual void put(const HistoryRow& row) = 0;
   virtual void put(const RecorderRow& row) = 0;
   virtual void put(const NetworkRow& row) = 0;
-  virtual SeriesId series(const SeriesRow& row) = 0;   // a new id: two members never share a series
+  virtual SeriesId series(const SeriesRow& row) = 0;  // a new id: two members never share a series
   virtual void put(const ChunkRow& row) = 0;
 };
 
@@ -64,11 +66,14 @@ class MemberSink : public Sink {
  public:
   // The digest of the member of this path when an earlier run finished it.
   virtual std::optional<std::string> finished(const std::string& path) = 0;
-  virtual MemberId begin_member(const MemberRow& row) = 0;   // the id that the facts of the member carry
-  // All facts of the member are in; counts and digest are set. After this the member survives a kill.
+  virtual MemberId begin_member(
+      const MemberRow& row) = 0;  // the id that the facts of the member carry
+  // All facts of the member are in; counts and digest are set. After this the member survives a
+  // kill.
   virtual void end_member(const MemberRow& row) = 0;
   // Something of the bundle could not be read: path, stable code, sentence.
-  virtual void problem(const std::string& path, const std::string& code, const std::string& reason) = 0;
+  virtual void problem(const std::string& path, const std::string& code,
+                       const std::string& reason) = 0;
 };
 
 }  // namespace culprit

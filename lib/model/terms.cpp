@@ -7,30 +7,62 @@ namespace culprit {
 
 namespace {
 
-constexpr std::string_view kActions[] = {"none", "isolate", "reattempt", "rollback", "repair", "checks", "replay", "offline", "mitigate", "investigate"};
-constexpr std::string_view kSubjectKinds[] = {"code", "config", "gpu", "group", "host", "job", "link", "nic", "rank", "storage", "switch"};
+constexpr std::string_view kActions[] = {"none",     "isolate",    "reattempt", "rollback",
+                                         "repair",   "checks",     "replay",    "offline",
+                                         "mitigate", "investigate"};
+constexpr std::string_view kSubjectKinds[] = {"code", "config", "gpu",  "group",   "host",  "job",
+                                              "link", "nic",    "rank", "storage", "switch"};
 constexpr std::string_view kPrecisions[] = {"exact", "group", "candidates"};
-constexpr std::string_view kSymptoms[] = {
-    "None", "CUDA Error", "CPU Overload", "CPU OOM", "Insufficient Disk Space", "Infiniband Error", "Filesystem Mount", "HDFS Error",
-    "Container Error", "OS Kernel Panic", "GPU Memory Error", "External Service Error", "GPU Unavailable", "Disk Fault", "Job Hang",
-    "MFU Decline", "NaN value", "Code/Data Adjustment", "Network Congestion", "Switch Fault", "Thermal", "Collective Mismatch"};
-constexpr std::string_view kAnalyses[] = {"", "classify", "leads", "root_diag", "silence", "collectives", "stacks", "hang",
-                                          "drift", "outliers", "stall", "slow_group", "what_if", "slow"};
-constexpr std::string_view kStopKinds[] = {"host stopped", "device stopped", "network", "mismatch", "left early", "no dump", "storage"};
+constexpr std::string_view kSymptoms[] = {"None",
+                                          "CUDA Error",
+                                          "CPU Overload",
+                                          "CPU OOM",
+                                          "Insufficient Disk Space",
+                                          "Infiniband Error",
+                                          "Filesystem Mount",
+                                          "HDFS Error",
+                                          "Container Error",
+                                          "OS Kernel Panic",
+                                          "GPU Memory Error",
+                                          "External Service Error",
+                                          "GPU Unavailable",
+                                          "Disk Fault",
+                                          "Job Hang",
+                                          "MFU Decline",
+                                          "NaN value",
+                                          "Code/Data Adjustment",
+                                          "Network Congestion",
+                                          "Switch Fault",
+                                          "Thermal",
+                                          "Collective Mismatch"};
+constexpr std::string_view kAnalyses[] = {
+    "",     "classify", "leads",    "root_diag", "silence",    "collectives", "stacks",
+    "hang", "drift",    "outliers", "stall",     "slow_group", "what_if",     "slow"};
+constexpr std::string_view kStopKinds[] = {"host stopped", "device stopped", "network", "mismatch",
+                                           "left early",   "no dump",        "storage"};
 constexpr std::string_view kStepIds[] = {
-    "bundle_empty", "gpu_throttled", "slow_job", "job_finished", "dumps_only", "no_failure", "user_request", "critical_errors", "shared_cause",
-    "resources", "setup_failure", "user_code", "illegal_access", "process_crash", "stopped_rank", "network_alerts", "transient_alert",
-    "ended_outside", "numerics", "root_diag", "config_check", "stuck_group", "silent_rank", "distributed_errors", "process_ended",
-    "not_enough_evidence", "history", "excluded"};
+    "bundle_empty",    "gpu_throttled",       "slow_job",      "job_finished",
+    "dumps_only",      "no_failure",          "user_request",  "critical_errors",
+    "shared_cause",    "resources",           "setup_failure", "user_code",
+    "illegal_access",  "process_crash",       "stopped_rank",  "network_alerts",
+    "transient_alert", "ended_outside",       "numerics",      "root_diag",
+    "config_check",    "stuck_group",         "silent_rank",   "distributed_errors",
+    "process_ended",   "not_enough_evidence", "history",       "excluded"};
 constexpr std::string_view kStepOutcomes[] = {"taken", "ruled_out", "not_enough_evidence"};
 constexpr std::string_view kNextKinds[] = {"command", "collect", "plan"};
 
 template <auto last, std::size_t N>
-constexpr bool complete(const std::string_view (&)[N]) { return N == static_cast<std::size_t>(last) + 1; }
-static_assert(complete<Action::investigate>(kActions) && complete<SubjectKind::network_switch>(kSubjectKinds) && complete<Precision::candidates>(kPrecisions));
-static_assert(complete<Symptom::collective_mismatch>(kSymptoms) && complete<Analysis::slow>(kAnalyses) && complete<StepId::excluded>(kStepIds));
+constexpr bool complete(const std::string_view (&)[N]) {
+  return N == static_cast<std::size_t>(last) + 1;
+}
+static_assert(complete<Action::investigate>(kActions) &&
+              complete<SubjectKind::network_switch>(kSubjectKinds) &&
+              complete<Precision::candidates>(kPrecisions));
+static_assert(complete<Symptom::collective_mismatch>(kSymptoms) &&
+              complete<Analysis::slow>(kAnalyses) && complete<StepId::excluded>(kStepIds));
 static_assert(complete<StopKind::storage>(kStopKinds));
-static_assert(complete<StepOutcome::not_enough_evidence>(kStepOutcomes) && complete<NextKind::plan>(kNextKinds));
+static_assert(complete<StepOutcome::not_enough_evidence>(kStepOutcomes) &&
+              complete<NextKind::plan>(kNextKinds));
 
 template <class Term, std::size_t N>
 std::optional<Term> find(const std::string_view (&names)[N], std::string_view name) {
@@ -43,17 +75,33 @@ std::optional<Term> find(const std::string_view (&names)[N], std::string_view na
 
 std::string_view name(Action action) { return kActions[static_cast<std::size_t>(action)]; }
 std::string_view name(SubjectKind kind) { return kSubjectKinds[static_cast<std::size_t>(kind)]; }
-std::string_view name(Precision precision) { return kPrecisions[static_cast<std::size_t>(precision)]; }
+std::string_view name(Precision precision) {
+  return kPrecisions[static_cast<std::size_t>(precision)];
+}
 std::string_view name(Symptom symptom) { return kSymptoms[static_cast<std::size_t>(symptom)]; }
 std::string_view name(Analysis analysis) { return kAnalyses[static_cast<std::size_t>(analysis)]; }
 std::string_view name(StopKind kind) { return kStopKinds[static_cast<std::size_t>(kind)]; }
 std::string_view name(StepId step) { return kStepIds[static_cast<std::size_t>(step)]; }
-std::string_view name(StepOutcome outcome) { return kStepOutcomes[static_cast<std::size_t>(outcome)]; }
+std::string_view name(StepOutcome outcome) {
+  return kStepOutcomes[static_cast<std::size_t>(outcome)];
+}
 std::string_view name(NextKind kind) { return kNextKinds[static_cast<std::size_t>(kind)]; }
 
-template <> std::optional<Action> term_named<Action>(std::string_view name) { return find<Action>(kActions, name); }
-template <> std::optional<SubjectKind> term_named<SubjectKind>(std::string_view name) { return find<SubjectKind>(kSubjectKinds, name); }
-template <> std::optional<Symptom> term_named<Symptom>(std::string_view name) { return find<Symptom>(kSymptoms, name); }
-template <> std::optional<Analysis> term_named<Analysis>(std::string_view name) { return find<Analysis>(kAnalyses, name); }
+template <>
+std::optional<Action> term_named<Action>(std::string_view name) {
+  return find<Action>(kActions, name);
+}
+template <>
+std::optional<SubjectKind> term_named<SubjectKind>(std::string_view name) {
+  return find<SubjectKind>(kSubjectKinds, name);
+}
+template <>
+std::optional<Symptom> term_named<Symptom>(std::string_view name) {
+  return find<Symptom>(kSymptoms, name);
+}
+template <>
+std::optional<Analysis> term_named<Analysis>(std::string_view name) {
+  return find<Analysis>(kAnalyses, name);
+}
 
 }  // namespace culprit

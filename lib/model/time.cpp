@@ -8,7 +8,8 @@
 namespace culprit {
 
 namespace {
-constexpr std::array<std::string_view, 6> kClockNames{"none", "utc", "local", "local-no-year", "local-no-date", "boot"};
+constexpr std::array<std::string_view, 6> kClockNames{"none",          "utc",           "local",
+                                                      "local-no-year", "local-no-date", "boot"};
 }
 
 std::string_view name(Clock clock) { return kClockNames[static_cast<std::size_t>(clock)]; }
@@ -44,13 +45,19 @@ CivilDate civil_from_days(std::int64_t z) {
 std::string iso_utc(Nanoseconds ns) {
   std::int64_t seconds = ns / kSecond;
   std::int64_t fraction = ns % kSecond;
-  if (fraction < 0) { fraction += kSecond; --seconds; }
+  if (fraction < 0) {
+    fraction += kSecond;
+    --seconds;
+  }
   std::int64_t days = seconds / 86400;
   std::int64_t of_day = seconds % 86400;
-  if (of_day < 0) { of_day += 86400; --days; }
+  if (of_day < 0) {
+    of_day += 86400;
+    --days;
+  }
   const CivilDate date = civil_from_days(days);
-  std::string text = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", date.year, date.month, date.day, of_day / 3600,
-                                 of_day / 60 % 60, of_day % 60);
+  std::string text = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", date.year, date.month,
+                                 date.day, of_day / 3600, of_day / 60 % 60, of_day % 60);
   if (fraction % 1'000'000 == 0) {
     if (fraction != 0) text += fmt::format(".{:03}", fraction / 1'000'000);
   } else if (fraction % 1'000 == 0) {

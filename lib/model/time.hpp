@@ -1,5 +1,5 @@
-// Times as logs write them, and what is known about them. A source's own clock is not wall time: it becomes wall
-// time only through a clock map (analyze/clock.hpp), which carries its uncertainty.
+// Times as logs write them, and what is known about them. A source's own clock is not wall time: it
+// becomes wall time only through a clock map (analyze/clock.hpp), which carries its uncertainty.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,14 @@ struct Timestamp {
   Nanoseconds precision = 0;  // what the printed digits can tell apart
 };
 
-// Days since 1970-01-01 of a proleptic Gregorian date (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+// Days since 1970-01-01 of a proleptic Gregorian date (Hinnant, "chrono-Compatible Low-Level Date
+// Algorithms").
 std::int64_t days_from_civil(std::int64_t year, unsigned month, unsigned day);
-struct CivilDate { std::int64_t year; unsigned month; unsigned day; };
+struct CivilDate {
+  std::int64_t year;
+  unsigned month;
+  unsigned day;
+};
 CivilDate civil_from_days(std::int64_t days);
 
 // "2026-11-21T03:19:38.601Z"; fractional digits: 0, 3, 6 or 9, as few as lose nothing.

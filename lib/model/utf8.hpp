@@ -1,4 +1,5 @@
-// UTF-8 (RFC 3629: no overlong forms, no surrogates), and which characters must not be sent to a terminal as they are.
+// UTF-8 (RFC 3629: no overlong forms, no surrogates), and which characters must not be sent to a
+// terminal as they are.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,8 @@ void append_utf8(std::string& out, char32_t character);
 // C0 other than tab, DEL, C1, zero width, bidirectional controls, and what is not a character.
 bool unseen(char32_t character);
 
-// JSON text with such characters as \u escapes: the same values, and nothing that moves a cursor. Line feeds stay, which
-// stand between values only.
+// JSON text with such characters as \u escapes: the same values, and nothing that moves a cursor.
+// Line feeds stay, which stand between values only.
 std::string without_unseen(std::string json);
 
 }  // namespace culprit

@@ -11,14 +11,18 @@ namespace culprit::plan {
 namespace {
 
 constexpr std::int64_t kMostRanks = 1 << 24;
-constexpr std::size_t kMostMatched = 1024;    // ranks up to which the exact search runs; it is cubic at the worst
+constexpr std::size_t kMostMatched =
+    1024;  // ranks up to which the exact search runs; it is cubic at the worst
 
 // Strides and sizes of a shape, so that coordinates cost one division.
 struct Grid {
   explicit Grid(const Shape& shape) : host(shape.host) {
     std::int64_t stride = 1;
     for (const Dimension& d : shape.dimensions) {
-      if (d.size > 1) { size.push_back(d.size); strides.push_back(stride); }
+      if (d.size > 1) {
+        size.push_back(d.size);
+        strides.push_back(stride);
+      }
       stride *= d.size;
     }
     ranks = stride;
@@ -30,7 +34,9 @@ struct Grid {
     for (std::size_t d = 0; d < size.size() && differ < 2; ++d) differ += at(a, d) != at(b, d);
     return differ >= 2;
   }
-  bool other_host(std::int64_t a, std::int64_t b) const { return host.empty() || host[static_cast<std::size_t>(a)] != host[static_cast<std::size_t>(b)]; }
+  bool other_host(std::int64_t a, std::int64_t b) const {
+    return host.empty() || host[static_cast<std::size_t>(a)] != host[static_cast<std::size_t>(b)];
+  }
   bool good(std::int64_t a, std::int64_t b) const { return other_host(a, b) && apart(a, b); }
 
   std::vector<std::int64_t> size, strides;
@@ -39,16 +45,23 @@ struct Grid {
 };
 
 // Every coordinate moves and comes back: two ranks exchange their copies where the size is even.
-std::int64_t next_of(std::int64_t c, std::int64_t size) { return size % 2 == 0 ? c ^ 1 : (c + 1) % size; }
-std::int64_t far_of(std::int64_t c, std::int64_t size) { return (c + std::max<std::int64_t>(1, size / 2)) % size; }
+std::int64_t next_of(std::int64_t c, std::int64_t size) {
+  return size % 2 == 0 ? c ^ 1 : (c + 1) % size;
+}
+std::int64_t far_of(std::int64_t c, std::int64_t size) {
+  return (c + std::max<std::int64_t>(1, size / 2)) % size;
+}
 
-// A step in two dimensions: half-way around the outer one, to machines far away, and to the neighbour in the inner one.
-// With TP=2, PP=4, DP=2 this exchanges ranks 8, 9 with 2, 3 (figure 9), whether pp or dp runs faster.
+// A step in two dimensions: half-way around the outer one, to machines far away, and to the
+// neighbour in the inner one. With TP=2, PP=4, DP=2 this exchanges ranks 8, 9 with 2, 3 (figure 9),
+// whether pp or dp runs faster.
 std::vector<std::int32_t> stepped(const Grid& grid, std::size_t inner, std::size_t outer) {
   std::vector<std::int32_t> keeper(static_cast<std::size_t>(grid.ranks));
   for (std::int64_t r = 0; r < grid.ranks; ++r) {
     const std::int64_t a = grid.at(r, inner), b = grid.at(r, outer);
-    keeper[static_cast<std::size_t>(r)] = static_cast<std::int32_t>(r + (next_of(a, grid.size[inner]) - a) * grid.strides[inner] + (far_of(b, grid.size[outer]) - b) * grid.strides[outer]);
+    keeper[static_cast<std::size_t>(r)] =
+        static_cast<std::int32_t>(r + (next_of(a, grid.size[inner]) - a) * grid.strides[inner] +
+                                  (far_of(b, grid.size[outer]) - b) * grid.strides[outer]);
   }
   return keeper;
 }
@@ -60,28 +73,34 @@ std::vector<std::int64_t> on_own_host(const Grid& grid, const std::vector<std::i
   return out;
 }
 
-// Two ranks change keepers where this leaves both well placed. Most jobs have such a partner for everybody.
-void exchange(const Grid& grid, std::vector<std::int32_t>& keeper, const std::vector<std::int64_t>& bad, std::size_t budget) {
+// Two ranks change keepers where this leaves both well placed. Most jobs have such a partner for
+// everybody.
+void exchange(const Grid& grid, std::vector<std::int32_t>& keeper,
+              const std::vector<std::int64_t>& bad, std::size_t budget) {
   for (const std::int64_t r : bad) {
     std::int32_t& mine = keeper[static_cast<std::size_t>(r)];
     if (grid.other_host(r, mine)) continue;
     for (std::int64_t step = 1; step < grid.ranks && budget > 0; ++step, --budget) {
       const std::int64_t s = (r + step) % grid.ranks;
       std::int32_t& theirs = keeper[static_cast<std::size_t>(s)];
-      if (!grid.good(r, theirs) || !grid.apart(s, mine) || (!grid.other_host(s, mine) && grid.other_host(s, theirs))) continue;
+      if (!grid.good(r, theirs) || !grid.apart(s, mine) ||
+          (!grid.other_host(s, mine) && grid.other_host(s, theirs)))
+        continue;
       std::swap(mine, theirs);
       break;
     }
   }
 }
 
-// Augmenting paths (Kuhn) over the ranks that suit as keepers: all can be placed well if this places all. Else what is
-// left over keeps the copies of what is left over, when groups allow it.
+// Augmenting paths (Kuhn) over the ranks that suit as keepers: all can be placed well if this
+// places all. Else what is left over keeps the copies of what is left over, when groups allow it.
 class Matching {
  public:
-  Matching(const Grid& grid, std::vector<std::int32_t>& keeper) : grid_(grid), keeper_(keeper), rank_of_(keeper.size(), -1), seen_(keeper.size(), 0) {
+  Matching(const Grid& grid, std::vector<std::int32_t>& keeper)
+      : grid_(grid), keeper_(keeper), rank_of_(keeper.size(), -1), seen_(keeper.size(), 0) {
     for (std::size_t r = 0; r < keeper.size(); ++r)
-      if (grid.other_host(static_cast<std::int64_t>(r), keeper[r])) rank_of_[static_cast<std::size_t>(keeper[r])] = static_cast<std::int32_t>(r);
+      if (grid.other_host(static_cast<std::int64_t>(r), keeper[r]))
+        rank_of_[static_cast<std::size_t>(keeper[r])] = static_cast<std::int32_t>(r);
   }
 
   // True when every rank got one; the keepers are as they were otherwise.
@@ -89,7 +108,10 @@ class Matching {
     const std::vector<std::int32_t> before = keeper_;
     for (const std::int64_t r : bad) {
       ++round_;
-      if (!augment(static_cast<std::int32_t>(r))) { keeper_ = before; return false; }
+      if (!augment(static_cast<std::int32_t>(r))) {
+        keeper_ = before;
+        return false;
+      }
     }
     return true;
   }
@@ -97,7 +119,10 @@ class Matching {
  private:
   // A stack of our own: a path may be as long as the job has ranks.
   bool augment(std::int32_t root) {
-    struct Step { std::int32_t rank; std::int32_t next; };
+    struct Step {
+      std::int32_t rank;
+      std::int32_t next;
+    };
     std::vector<Step> path{{root, 0}};
     const auto all = static_cast<std::int32_t>(keeper_.size());
     while (!path.empty()) {
@@ -128,27 +153,35 @@ class Matching {
 
   const Grid& grid_;
   std::vector<std::int32_t>& keeper_;
-  std::vector<std::int32_t> rank_of_;   // of a keeper: whose copy it keeps
+  std::vector<std::int32_t> rank_of_;  // of a keeper: whose copy it keeps
   std::vector<std::uint32_t> seen_;
   std::uint32_t round_ = 0;
 };
 
 std::vector<std::int32_t> next_machine(const Grid& grid) {
-  // Ranks in the order of their hosts, each host as often as it comes; a step as long as the largest host leaves it.
+  // Ranks in the order of their hosts, each host as often as it comes; a step as long as the
+  // largest host leaves it.
   std::vector<std::int32_t> order(static_cast<std::size_t>(grid.ranks));
   std::iota(order.begin(), order.end(), 0);
   std::int64_t largest = 1;
   if (!grid.host.empty()) {
-    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return grid.host[static_cast<std::size_t>(a)] < grid.host[static_cast<std::size_t>(b)]; });
+    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+      return grid.host[static_cast<std::size_t>(a)] < grid.host[static_cast<std::size_t>(b)];
+    });
     std::int64_t run = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
-      run = i > 0 && grid.host[static_cast<std::size_t>(order[i])] == grid.host[static_cast<std::size_t>(order[i - 1])] ? run + 1 : 1;
+      run = i > 0 && grid.host[static_cast<std::size_t>(order[i])] ==
+                         grid.host[static_cast<std::size_t>(order[i - 1])]
+                ? run + 1
+                : 1;
       largest = std::max(largest, run);
     }
   }
   if (largest >= grid.ranks) largest = 1;
   std::vector<std::int32_t> keeper(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) keeper[static_cast<std::size_t>(order[i])] = order[(i + static_cast<std::size_t>(largest)) % order.size()];
+  for (std::size_t i = 0; i < order.size(); ++i)
+    keeper[static_cast<std::size_t>(order[i])] =
+        order[(i + static_cast<std::size_t>(largest)) % order.size()];
   return keeper;
 }
 
@@ -174,29 +207,42 @@ std::int64_t Shape::coordinate(std::int64_t rank, std::size_t dimension) const {
   return rank % dimensions[dimension].size;
 }
 
-Result<Shape> make_shape(const std::string& order, const std::vector<Dimension>& sizes, std::int64_t ranks_per_host) {
+Result<Shape> make_shape(const std::string& order, const std::vector<Dimension>& sizes,
+                         std::int64_t ranks_per_host) {
   Shape out;
   std::int64_t ranks = 1;
   for (const Dimension& d : sizes) {
-    if (d.size < 1 || d.size > kMostRanks || (ranks *= d.size) > kMostRanks) return usage_error(fmt::format("a job has 1 to {} ranks; {} = {} is out of that range", kMostRanks, d.name, d.size));
+    if (d.size < 1 || d.size > kMostRanks || (ranks *= d.size) > kMostRanks)
+      return usage_error(fmt::format("a job has 1 to {} ranks; {} = {} is out of that range",
+                                     kMostRanks, d.name, d.size));
   }
-  if (ranks_per_host < 1 || ranks_per_host > kMostRanks) return usage_error(fmt::format("a host has 1 to {} ranks, not {}", kMostRanks, ranks_per_host));
+  if (ranks_per_host < 1 || ranks_per_host > kMostRanks)
+    return usage_error(fmt::format("a host has 1 to {} ranks, not {}", kMostRanks, ranks_per_host));
   std::size_t at = 0;
   while (at <= order.size()) {
     const std::size_t end = std::min(order.find('-', at), order.size());
     const std::string word = order.substr(at, end - at);
-    const auto it = std::find_if(sizes.begin(), sizes.end(), [&](const Dimension& d) { return d.name == word; });
-    if (it == sizes.end()) return usage_error(fmt::format("the order '{}' names '{}', which is no dimension of the job", order, word)).hint("an order is written as tp-dp-pp, fastest first");
-    if (std::any_of(out.dimensions.begin(), out.dimensions.end(), [&](const Dimension& d) { return d.name == word; })) return usage_error(fmt::format("the order '{}' names '{}' twice", order, word));
+    const auto it = std::find_if(sizes.begin(), sizes.end(),
+                                 [&](const Dimension& d) { return d.name == word; });
+    if (it == sizes.end())
+      return usage_error(fmt::format("the order '{}' names '{}', which is no dimension of the job",
+                                     order, word))
+          .hint("an order is written as tp-dp-pp, fastest first");
+    if (std::any_of(out.dimensions.begin(), out.dimensions.end(),
+                    [&](const Dimension& d) { return d.name == word; }))
+      return usage_error(fmt::format("the order '{}' names '{}' twice", order, word));
     out.dimensions.push_back(*it);
     at = end + 1;
   }
   for (const Dimension& d : sizes)
-    if (d.size > 1 && std::none_of(out.dimensions.begin(), out.dimensions.end(), [&](const Dimension& known) { return known.name == d.name; }))
-      return usage_error(fmt::format("the order '{}' lacks '{}', which has size {}", order, d.name, d.size));
+    if (d.size > 1 && std::none_of(out.dimensions.begin(), out.dimensions.end(),
+                                   [&](const Dimension& known) { return known.name == d.name; }))
+      return usage_error(
+          fmt::format("the order '{}' lacks '{}', which has size {}", order, d.name, d.size));
   if (ranks_per_host > 1) {
     out.host.resize(static_cast<std::size_t>(ranks));
-    for (std::int64_t r = 0; r < ranks; ++r) out.host[static_cast<std::size_t>(r)] = static_cast<std::int32_t>(r / ranks_per_host);
+    for (std::int64_t r = 0; r < ranks; ++r)
+      out.host[static_cast<std::size_t>(r)] = static_cast<std::int32_t>(r / ranks_per_host);
   }
   return out;
 }
@@ -204,8 +250,10 @@ Result<Shape> make_shape(const std::string& order, const std::vector<Dimension>&
 Result<BackupPlan> plan_backup(const Shape& shape) {
   std::int64_t ranks = 1;
   for (const Dimension& d : shape.dimensions)
-    if (d.size < 1 || d.size > kMostRanks || (ranks *= d.size) > kMostRanks) return usage_error(fmt::format("a job has 1 to {} ranks", kMostRanks));
-  if (!shape.host.empty() && shape.host.size() != static_cast<std::size_t>(ranks)) return usage_error(fmt::format("{} hosts are told for {} ranks", shape.host.size(), ranks));
+    if (d.size < 1 || d.size > kMostRanks || (ranks *= d.size) > kMostRanks)
+      return usage_error(fmt::format("a job has 1 to {} ranks", kMostRanks));
+  if (!shape.host.empty() && shape.host.size() != static_cast<std::size_t>(ranks))
+    return usage_error(fmt::format("{} hosts are told for {} ranks", shape.host.size(), ranks));
   const Grid grid(shape);
   BackupPlan out;
   if (grid.ranks == 1) {
@@ -216,8 +264,13 @@ Result<BackupPlan> plan_backup(const Shape& shape) {
     out.placement = Placement::neighbours;
     out.keeper = next_machine(grid);
     out.same_host = on_own_host(grid, out.keeper);
-    out.why = "all ranks are in one parallel group, so no rank is outside of it: copies go to the next machine, and evicting the whole group loses them";
-    if (!out.same_host.empty()) out.why += fmt::format("; {} of {} stay on their own machine, since one machine has more than half of the ranks", out.same_host.size(), grid.ranks);
+    out.why =
+        "all ranks are in one parallel group, so no rank is outside of it: copies go to the next "
+        "machine, and evicting the whole group loses them";
+    if (!out.same_host.empty())
+      out.why += fmt::format(
+          "; {} of {} stay on their own machine, since one machine has more than half of the ranks",
+          out.same_host.size(), grid.ranks);
     return out;
   }
   out.placement = Placement::cross_group;
@@ -241,13 +294,23 @@ Result<BackupPlan> plan_backup(const Shape& shape) {
     Matching matching(grid, out.keeper);
     if (matching.run(out.same_host)) out.same_host.clear();
   }
-  if (out.same_host.empty()) out.why = "a step in two dimensions, with exchanges where it stayed on one machine";
-  else if (out.keeper.size() <= kMostMatched) out.why = fmt::format("no group is shared, but {} of {} copies stay on their own machine: no placement has all of them elsewhere", out.same_host.size(), grid.ranks);
-  else out.why = fmt::format("no group is shared, but {} of {} copies stay on their own machine: exchanges of two found no better", out.same_host.size(), grid.ranks);
+  if (out.same_host.empty())
+    out.why = "a step in two dimensions, with exchanges where it stayed on one machine";
+  else if (out.keeper.size() <= kMostMatched)
+    out.why = fmt::format(
+        "no group is shared, but {} of {} copies stay on their own machine: no placement has all "
+        "of them elsewhere",
+        out.same_host.size(), grid.ranks);
+  else
+    out.why = fmt::format(
+        "no group is shared, but {} of {} copies stay on their own machine: exchanges of two found "
+        "no better",
+        out.same_host.size(), grid.ranks);
   return out;
 }
 
-Survival after_eviction(const Shape& shape, const BackupPlan& plan, std::span<const std::int64_t> evicted) {
+Survival after_eviction(const Shape& shape, const BackupPlan& plan,
+                        std::span<const std::int64_t> evicted) {
   Survival out;
   const auto ranks = static_cast<std::size_t>(shape.ranks());
   std::vector<char> gone(ranks, 0);
@@ -280,29 +343,40 @@ std::vector<GroupRisk> group_risks(const Shape& shape, const BackupPlan& plan) {
     std::vector<std::int32_t> names = shape.host;
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
-    for (std::size_t r = 0; r < host.size(); ++r) host[r] = static_cast<std::int32_t>(std::lower_bound(names.begin(), names.end(), shape.host[r]) - names.begin());
+    for (std::size_t r = 0; r < host.size(); ++r)
+      host[r] = static_cast<std::int32_t>(
+          std::lower_bound(names.begin(), names.end(), shape.host[r]) - names.begin());
   }
-  std::vector<std::vector<std::int32_t>> ranks_of(host.empty() ? 0 : static_cast<std::size_t>(*std::max_element(host.begin(), host.end())) + 1);
-  for (std::size_t r = 0; r < host.size(); ++r) ranks_of[static_cast<std::size_t>(host[r])].push_back(static_cast<std::int32_t>(r));
+  std::vector<std::vector<std::int32_t>> ranks_of(
+      host.empty() ? 0 : static_cast<std::size_t>(*std::max_element(host.begin(), host.end())) + 1);
+  for (std::size_t r = 0; r < host.size(); ++r)
+    ranks_of[static_cast<std::size_t>(host[r])].push_back(static_cast<std::int32_t>(r));
 
   std::int64_t stride = 1;
   for (const Dimension& d : shape.dimensions) {
     if (d.size > 1) {
       GroupRisk risk{d.name, ranks / d.size, 0};
-      std::vector<std::int64_t> taken(ranks_of.size(), -1);   // the group that took this host last
+      std::vector<std::int64_t> taken(ranks_of.size(), -1);  // the group that took this host last
       std::vector<std::int32_t> hosts;
       for (std::int64_t g = 0; g < risk.groups; ++g) {
         const std::int64_t first = g / stride * stride * d.size + g % stride;
         hosts.clear();
         for (std::int64_t i = 0; i < d.size; ++i) {
           const std::int32_t h = host[static_cast<std::size_t>(first + i * stride)];
-          if (taken[static_cast<std::size_t>(h)] != g) { taken[static_cast<std::size_t>(h)] = g; hosts.push_back(h); }
+          if (taken[static_cast<std::size_t>(h)] != g) {
+            taken[static_cast<std::size_t>(h)] = g;
+            hosts.push_back(h);
+          }
         }
-        const bool loses = plan.keeper.empty() || std::any_of(hosts.begin(), hosts.end(), [&](std::int32_t h) {
-          return std::any_of(ranks_of[static_cast<std::size_t>(h)].begin(), ranks_of[static_cast<std::size_t>(h)].end(), [&](std::int32_t r) {
-            return taken[static_cast<std::size_t>(host[static_cast<std::size_t>(plan.keeper[static_cast<std::size_t>(r)])])] == g;
-          });
-        });
+        const bool loses =
+            plan.keeper.empty() || std::any_of(hosts.begin(), hosts.end(), [&](std::int32_t h) {
+              return std::any_of(
+                  ranks_of[static_cast<std::size_t>(h)].begin(),
+                  ranks_of[static_cast<std::size_t>(h)].end(), [&](std::int32_t r) {
+                    return taken[static_cast<std::size_t>(host[static_cast<std::size_t>(
+                               plan.keeper[static_cast<std::size_t>(r)])])] == g;
+                  });
+            });
         risk.losing += loses ? 1 : 0;
       }
       out.push_back(std::move(risk));

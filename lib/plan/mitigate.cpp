@@ -9,27 +9,41 @@ namespace culprit::plan {
 
 namespace {
 
-constexpr double kMostMs = 1e12;                       // thirty years
+constexpr double kMostMs = 1e12;  // thirty years
 constexpr std::int64_t kMostIteration = 1'000'000'000'000;
 
 Result<> check(std::span<const SlowInterval> intervals, std::span<const Strategy> strategies) {
   for (const SlowInterval& i : intervals) {
-    if (i.start < 0 || i.end > kMostIteration || i.end <= i.start) return usage_error(fmt::format("iterations {} to {} are no interval: the end comes after the start, both from 0 to {}", i.start, i.end, kMostIteration));
-    if (!(i.healthy_ms > 0 && i.slow_ms >= i.healthy_ms && i.slow_ms <= kMostMs)) return usage_error(fmt::format("an iteration takes {} ms instead of {} ms: the slow time is not below the healthy one, and both are more than 0", i.slow_ms, i.healthy_ms));
+    if (i.start < 0 || i.end > kMostIteration || i.end <= i.start)
+      return usage_error(fmt::format(
+          "iterations {} to {} are no interval: the end comes after the start, both from 0 to {}",
+          i.start, i.end, kMostIteration));
+    if (!(i.healthy_ms > 0 && i.slow_ms >= i.healthy_ms && i.slow_ms <= kMostMs))
+      return usage_error(
+          fmt::format("an iteration takes {} ms instead of {} ms: the slow time is not below the "
+                      "healthy one, and both are more than 0",
+                      i.slow_ms, i.healthy_ms));
   }
   for (std::size_t s = 0; s < strategies.size(); ++s) {
     const Strategy& one = strategies[s];
     const auto share = [](double v) { return v >= 0 && v <= 1; };
     if (one.name.empty()) return usage_error("a strategy has a name");
     for (std::size_t o = 0; o < s; ++o)
-      if (strategies[o].name == one.name) return usage_error(fmt::format("there are two strategies '{}'", one.name));
-    if (!(one.cost_ms >= 0 && one.cost_ms <= kMostMs)) return usage_error(fmt::format("{} costs {} ms: a price lies between 0 and {:g}", one.name, one.cost_ms, kMostMs));
-    if (!share(one.helps_computation) || !share(one.helps_communication)) return usage_error(fmt::format("{} removes a share of the excess between 0 and 1, not {} and {}", one.name, one.helps_computation, one.helps_communication));
+      if (strategies[o].name == one.name)
+        return usage_error(fmt::format("there are two strategies '{}'", one.name));
+    if (!(one.cost_ms >= 0 && one.cost_ms <= kMostMs))
+      return usage_error(fmt::format("{} costs {} ms: a price lies between 0 and {:g}", one.name,
+                                     one.cost_ms, kMostMs));
+    if (!share(one.helps_computation) || !share(one.helps_communication))
+      return usage_error(
+          fmt::format("{} removes a share of the excess between 0 and 1, not {} and {}", one.name,
+                      one.helps_computation, one.helps_communication));
   }
   return {};
 }
 
-IntervalReplay replay(const SlowInterval& interval, const std::vector<Strategy>& ladder, std::span<const Strategy> strategies, SlowCause cause) {
+IntervalReplay replay(const SlowInterval& interval, const std::vector<Strategy>& ladder,
+                      std::span<const Strategy> strategies, SlowCause cause) {
   IntervalReplay out;
   out.interval = interval;
   const double excess = interval.slow_ms - interval.healthy_ms;
@@ -43,7 +57,8 @@ IntervalReplay replay(const SlowInterval& interval, const std::vector<Strategy>&
     if (lost < next.cost_ms) {
       if (!(per > 0)) break;
       const double wait = std::ceil((next.cost_ms - lost) / per);
-      if (wait >= static_cast<double>(interval.end - at)) break;   // it ended first, or with the last iteration
+      if (wait >= static_cast<double>(interval.end - at))
+        break;  // it ended first, or with the last iteration
       at += static_cast<std::int64_t>(wait);
       lost += wait * per;
     }
@@ -61,7 +76,10 @@ IntervalReplay replay(const SlowInterval& interval, const std::vector<Strategy>&
   for (const Strategy& s : strategies) {
     const double total = s.cost_ms + excess * (1 - s.helps(cause)) * all;
     out.alone.push_back({s.name, total});
-    if (total < out.best_ms) { out.best_ms = total; out.best = s.name; }
+    if (total < out.best_ms) {
+      out.best_ms = total;
+      out.best = s.name;
+    }
   }
   return out;
 }
@@ -78,14 +96,19 @@ double Strategy::helps(SlowCause cause) const {
 }
 
 std::vector<Strategy> default_strategies() {
-  return {{"micro-batches", 5'000, 0.7, 0}, {"topology", 60'000, 0.54, 0.5}, {"restart", 600'000, 1, 1}};
+  return {{"micro-batches", 5'000, 0.7, 0},
+          {"topology", 60'000, 0.54, 0.5},
+          {"restart", 600'000, 1, 1}};
 }
 
-Result<MitigationReplay> replay_mitigation(std::span<const SlowInterval> intervals, std::span<const Strategy> strategies, SlowCause cause) {
+Result<MitigationReplay> replay_mitigation(std::span<const SlowInterval> intervals,
+                                           std::span<const Strategy> strategies, SlowCause cause) {
   CULPRIT_CHECK(check(intervals, strategies));
   MitigationReplay out;
   std::vector<Strategy> ladder(strategies.begin(), strategies.end());
-  std::stable_sort(ladder.begin(), ladder.end(), [&](const Strategy& a, const Strategy& b) { return a.cost_ms != b.cost_ms ? a.cost_ms < b.cost_ms : a.helps(cause) > b.helps(cause); });
+  std::stable_sort(ladder.begin(), ladder.end(), [&](const Strategy& a, const Strategy& b) {
+    return a.cost_ms != b.cost_ms ? a.cost_ms < b.cost_ms : a.helps(cause) > b.helps(cause);
+  });
   std::vector<Strategy> useful;
   double helps = 0;
   for (const Strategy& s : ladder) {

@@ -13,10 +13,20 @@ constexpr double kMostMinutes = 1e9;
 constexpr std::int64_t kMostReplicas = 1'000'000;
 
 Result<> check(const ReplicaParams& p) {
-  if (!(p.mtbf > 0 && p.mtbf <= kMostMinutes)) return usage_error(fmt::format("the time between failures is more than 0 and at most {:g} minutes, not {}", kMostMinutes, p.mtbf));
-  if (!(p.stall >= 0 && p.stall <= kMostMinutes)) return usage_error(fmt::format("a stall takes 0 to {:g} minutes, not {}", kMostMinutes, p.stall));
-  if (!(p.repair >= p.stall && p.repair <= kMostMinutes)) return usage_error(fmt::format("a repair takes {} minutes, but it is no shorter than the stall of {} and at most {:g}", p.repair, p.stall, kMostMinutes));
-  if (p.replicas < 1 || p.replicas > kMostReplicas) return usage_error(fmt::format("there are 1 to {} replicas, not {}", kMostReplicas, p.replicas));
+  if (!(p.mtbf > 0 && p.mtbf <= kMostMinutes))
+    return usage_error(
+        fmt::format("the time between failures is more than 0 and at most {:g} minutes, not {}",
+                    kMostMinutes, p.mtbf));
+  if (!(p.stall >= 0 && p.stall <= kMostMinutes))
+    return usage_error(
+        fmt::format("a stall takes 0 to {:g} minutes, not {}", kMostMinutes, p.stall));
+  if (!(p.repair >= p.stall && p.repair <= kMostMinutes))
+    return usage_error(fmt::format(
+        "a repair takes {} minutes, but it is no shorter than the stall of {} and at most {:g}",
+        p.repair, p.stall, kMostMinutes));
+  if (p.replicas < 1 || p.replicas > kMostReplicas)
+    return usage_error(
+        fmt::format("there are 1 to {} replicas, not {}", kMostReplicas, p.replicas));
   return {};
 }
 
@@ -34,7 +44,7 @@ class SplitMix {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);
   }
-  double unit() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }   // never 0 or 1
+  double unit() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }  // never 0 or 1
 
  private:
   std::uint64_t state_;
@@ -55,23 +65,32 @@ Result<EffectiveTime> effective_time(const ReplicaParams& p) {
 
 Result<std::int64_t> enough_replicas(const ReplicaParams& p, double margin) {
   CULPRIT_CHECK(check(p));
-  if (!(margin > 0 && margin < 1)) return usage_error(fmt::format("a margin lies between 0 and 1, not at {}", margin));
+  if (!(margin > 0 && margin < 1))
+    return usage_error(fmt::format("a margin lies between 0 and 1, not at {}", margin));
   const double wanted = std::exp(-p.stall / p.mtbf) * (1 - margin);
   std::int64_t low = 1, high = kMostReplicas;
   while (low < high) {
     const std::int64_t middle = low + (high - low) / 2;
-    if (at_random(p, middle, p.stall) >= wanted) high = middle;
-    else low = middle + 1;
+    if (at_random(p, middle, p.stall) >= wanted)
+      high = middle;
+    else
+      low = middle + 1;
   }
   return low;
 }
 
-Result<double> simulate_replicas(const ReplicaParams& p, std::int64_t failures, std::uint64_t seed) {
+Result<double> simulate_replicas(const ReplicaParams& p, std::int64_t failures,
+                                 std::uint64_t seed) {
   CULPRIT_CHECK(check(p));
-  if (failures < 1 || failures > 100'000'000) return usage_error(fmt::format("a simulation has 1 to 100000000 failures, not {}", failures));
+  if (failures < 1 || failures > 100'000'000)
+    return usage_error(fmt::format("a simulation has 1 to 100000000 failures, not {}", failures));
   SplitMix random(seed);
-  struct Back { double time; std::size_t replica; };
-  // Repairs take equally long, so replicas come back in the order of their failures: a queue, no heap.
+  struct Back {
+    double time;
+    std::size_t replica;
+  };
+  // Repairs take equally long, so replicas come back in the order of their failures: a queue, no
+  // heap.
   std::vector<double> away_until(static_cast<std::size_t>(p.replicas), -1.0);
   std::vector<Back> queue;
   std::size_t head = 0;
@@ -86,7 +105,8 @@ Result<double> simulate_replicas(const ReplicaParams& p, std::int64_t failures, 
     const double next = now - p.mtbf * std::log(random.unit());
     while (head < queue.size() && queue[head].time <= next) {
       const Back back = queue[head++];
-      if (away_until[back.replica] > back.time) continue;   // it failed again meanwhile, and its repair began anew
+      if (away_until[back.replica] > back.time)
+        continue;  // it failed again meanwhile, and its repair began anew
       go_to(back.time);
       --away;
     }
@@ -95,7 +115,8 @@ Result<double> simulate_replicas(const ReplicaParams& p, std::int64_t failures, 
       head = 0;
     }
     go_to(next);
-    const auto replica = static_cast<std::size_t>(random.next() % static_cast<std::uint64_t>(p.replicas));
+    const auto replica =
+        static_cast<std::size_t>(random.next() % static_cast<std::uint64_t>(p.replicas));
     if (away_until[replica] <= now) ++away;
     away_until[replica] = now + p.repair;
     stalled_until = now + p.stall;

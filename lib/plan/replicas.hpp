@@ -1,5 +1,5 @@
-// How much of the time a large job trains, when everybody waits for a failed machine and when only its replica does
-// (FT-HSDP §6.1): 44 % and 80 % at one failure in 18 minutes.
+// How much of the time a large job trains, when everybody waits for a failed machine and when only
+// its replica does (FT-HSDP §6.1): 44 % and 80 % at one failure in 18 minutes.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,36 @@
 
 namespace culprit::plan {
 
-// Minutes. A failure stalls everybody for `stall`; its replica is away for `repair` in all, and the others go on without.
+// Minutes. A failure stalls everybody for `stall`; its replica is away for `repair` in all, and the
+// others go on without.
 struct ReplicaParams {
-  double mtbf = 18;             // between failures of the whole job; FT-HSDP §1, at 100,000 GPUs
-  double stall = 3;             // §6.1
-  double repair = 10;           // §6.1; a synchronous job stalls for all of it
-  std::int64_t replicas = 12;   // §6.1
+  double mtbf = 18;            // between failures of the whole job; FT-HSDP §1, at 100,000 GPUs
+  double stall = 3;            // §6.1
+  double repair = 10;          // §6.1; a synchronous job stalls for all of it
+  std::int64_t replicas = 12;  // §6.1
 };
 
 struct EffectiveTime {
   // Shares of the time, weighted by the replicas that train.
-  double synchronous = 0, replicated = 0;          // failures at even distances, as the paper reckons
-  double synchronous_random = 0, replicated_random = 0;   // failures at random (Poisson), in closed form
+  double synchronous = 0, replicated = 0;  // failures at even distances, as the paper reckons
+  double synchronous_random = 0,
+         replicated_random = 0;  // failures at random (Poisson), in closed form
 };
 
-// Even: (mtbf - stall - (repair - stall) / n) / mtbf, none below 0. Random: a moment counts when there was no failure
-// within the last `stall`, and for each replica none of its own within `repair`: exp(-(stall + (repair - stall) / n) / mtbf).
-// Errors (usage): numbers out of range, a repair shorter than the stall.
+// Even: (mtbf - stall - (repair - stall) / n) / mtbf, none below 0. Random: a moment counts when
+// there was no failure within the last `stall`, and for each replica none of its own within
+// `repair`: exp(-(stall + (repair - stall) / n) / mtbf). Errors (usage): numbers out of range, a
+// repair shorter than the stall.
 Result<EffectiveTime> effective_time(const ReplicaParams& params);
 
-// The fewest replicas that come within `margin` of what any number of them reaches (failures at random).
+// The fewest replicas that come within `margin` of what any number of them reaches (failures at
+// random).
 Result<std::int64_t> enough_replicas(const ReplicaParams& params, double margin = 0.01);
 
-// The same job lived through, failure by failure, with splitmix64 from `seed`: the share of the time, as above. Agrees
-// with the closed form within 0.5 percentage points over 200,000 failures. Synchronous: one replica, stall = repair.
-Result<double> simulate_replicas(const ReplicaParams& params, std::int64_t failures, std::uint64_t seed);
+// The same job lived through, failure by failure, with splitmix64 from `seed`: the share of the
+// time, as above. Agrees with the closed form within 0.5 percentage points over 200,000 failures.
+// Synchronous: one replica, stall = repair.
+Result<double> simulate_replicas(const ReplicaParams& params, std::int64_t failures,
+                                 std::uint64_t seed);
 
 }  // namespace culprit::plan

@@ -13,7 +13,9 @@ namespace culprit::plan {
 
 namespace {
 
-struct Axis { std::int64_t size = 1, stride = 1; };
+struct Axis {
+  std::int64_t size = 1, stride = 1;
+};
 
 Axis axis_of(const Shape& shape, std::string_view name) {
   Axis out;
@@ -25,13 +27,22 @@ Axis axis_of(const Shape& shape, std::string_view name) {
   return out;
 }
 
-std::int64_t coordinate(const Axis& axis, std::int64_t rank) { return rank / axis.stride % axis.size; }
+std::int64_t coordinate(const Axis& axis, std::int64_t rank) {
+  return rank / axis.stride % axis.size;
+}
 
 // Who stands where, and what follows from it.
 class Arrangement {
  public:
   Arrangement(const Shape& shape, std::span<const SlowRank> slow, const TopologyParams& params)
-      : tp_(axis_of(shape, "tp")), pp_(axis_of(shape, "pp")), dp_(axis_of(shape, "dp")), cp_(axis_of(shape, "cp")), host_(shape.host), params_(params), place_(static_cast<std::size_t>(shape.ranks())), at_(place_.size()) {
+      : tp_(axis_of(shape, "tp")),
+        pp_(axis_of(shape, "pp")),
+        dp_(axis_of(shape, "dp")),
+        cp_(axis_of(shape, "cp")),
+        host_(shape.host),
+        params_(params),
+        place_(static_cast<std::size_t>(shape.ranks())),
+        at_(place_.size()) {
     std::iota(place_.begin(), place_.end(), 0);
     std::iota(at_.begin(), at_.end(), 0);
     for (const SlowRank& s : slow) slow_[s.rank] = std::max(slow_[s.rank], s.slowdown);
@@ -43,10 +54,16 @@ class Arrangement {
   std::int64_t ranks_of_stage() const { return ranks() / pp_.size; }
   std::int64_t place(std::int64_t rank) const { return place_[static_cast<std::size_t>(rank)]; }
   std::int64_t stage(std::int64_t place) const { return coordinate(pp_, place); }
-  std::int64_t group(std::int64_t place) const { return place - coordinate(tp_, place) * tp_.stride; }   // its first place
+  std::int64_t group(std::int64_t place) const {
+    return place - coordinate(tp_, place) * tp_.stride;
+  }  // its first place
   // Places of equal coordinates but the stage belong to one pipeline.
-  std::int64_t pipeline(std::int64_t place) const { return group(place) - stage(place) * pp_.stride; }
-  std::int32_t host(std::int64_t rank) const { return host_.empty() ? static_cast<std::int32_t>(rank) : host_[static_cast<std::size_t>(rank)]; }
+  std::int64_t pipeline(std::int64_t place) const {
+    return group(place) - stage(place) * pp_.stride;
+  }
+  std::int32_t host(std::int64_t rank) const {
+    return host_.empty() ? static_cast<std::int32_t>(rank) : host_[static_cast<std::size_t>(rank)];
+  }
   std::int64_t slow_ranks() const { return static_cast<std::int64_t>(slow_.size()); }
 
   void exchange(std::int64_t place_a, std::int64_t place_b) {
@@ -98,7 +115,8 @@ class Arrangement {
   }
   double replica_step() const {
     std::map<std::int64_t, std::map<std::int64_t, double>> pipelines;
-    for (const auto& [first, factor] : slow_groups()) pipelines[pipeline(first)][stage(first)] = factor;
+    for (const auto& [first, factor] : slow_groups())
+      pipelines[pipeline(first)][stage(first)] = factor;
     double most = 1;
     for (const auto& [first, factors] : pipelines) most = std::max(most, step(factors));
     return most;
@@ -113,7 +131,7 @@ class Arrangement {
       for (const int step : {-1, 1}) {
         std::int64_t to = c + step;
         if (ring) {
-          if (axis.size == 2 && step < 0) continue;   // one neighbour, not two
+          if (axis.size == 2 && step < 0) continue;  // one neighbour, not two
           to = (to + axis.size) % axis.size;
         }
         if (to < 0 || to >= axis.size) continue;
@@ -132,19 +150,21 @@ class Arrangement {
   Axis tp_, pp_, dp_, cp_;
   std::span<const std::int32_t> host_;
   TopologyParams params_;
-  std::vector<std::int64_t> place_, at_;   // by rank: its place; by place: the rank there
+  std::vector<std::int64_t> place_, at_;  // by rank: its place; by place: the rank there
   std::map<std::int64_t, double> slow_;
 };
 
 std::int64_t at_the_ends(const std::vector<std::int64_t>& stages, std::int64_t all) {
-  return std::count_if(stages.begin(), stages.end(), [&](std::int64_t s) { return s == 0 || s == all - 1; });
+  return std::count_if(stages.begin(), stages.end(),
+                       [&](std::int64_t s) { return s == 0 || s == all - 1; });
 }
 
-// The slowest together, once the slow groups are in the fewest stages: the sum of each stage's slowest is then least.
+// The slowest together, once the slow groups are in the fewest stages: the sum of each stage's
+// slowest is then least.
 Arrangement sorted_by_slowness(Arrangement now) {
   const auto slow = now.slow_groups();
-  std::vector<std::pair<double, std::int64_t>> order;   // slowest first
-  std::map<std::int64_t, double> worst;                 // of each stage
+  std::vector<std::pair<double, std::int64_t>> order;  // slowest first
+  std::map<std::int64_t, double> worst;                // of each stage
   for (const auto& [first, factor] : slow) {
     order.emplace_back(-factor, first);
     double& one = worst[now.stage(first)];
@@ -154,10 +174,13 @@ Arrangement sorted_by_slowness(Arrangement now) {
   std::vector<std::int64_t> stages;
   for (const auto& [stage, factor] : worst) stages.push_back(stage);
   const auto end = [&](std::int64_t s) { return s == 0 || s == now.stages() - 1; };
-  std::stable_sort(stages.begin(), stages.end(), [&](std::int64_t a, std::int64_t b) { return std::pair(end(a), -worst.at(a)) < std::pair(end(b), -worst.at(b)); });
+  std::stable_sort(stages.begin(), stages.end(), [&](std::int64_t a, std::int64_t b) {
+    return std::pair(end(a), -worst.at(a)) < std::pair(end(b), -worst.at(b));
+  });
   const auto room = static_cast<std::size_t>(now.groups_of_stage());
-  std::map<std::int64_t, std::int64_t> wanted;          // stage of each slow group
-  for (std::size_t i = 0; i < order.size(); ++i) wanted[order[i].second] = stages[std::min(i / room, stages.size() - 1)];
+  std::map<std::int64_t, std::int64_t> wanted;  // stage of each slow group
+  for (std::size_t i = 0; i < order.size(); ++i)
+    wanted[order[i].second] = stages[std::min(i / room, stages.size() - 1)];
 
   // Who stands on each place of those stages; groups by the place they had, -1 for a healthy one.
   std::map<std::int64_t, std::int64_t> at;
@@ -189,11 +212,14 @@ Arrangement consolidated(Arrangement now, std::int64_t needed) {
   std::iota(order.begin(), order.end(), 0);
   const auto end = [&](std::int64_t s) { return s == 0 || s == now.stages() - 1; };
   // Interior first; of those where most are already, fewest have to move.
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return std::pair(end(a), -count[static_cast<std::size_t>(a)]) < std::pair(end(b), -count[static_cast<std::size_t>(b)]); });
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return std::pair(end(a), -count[static_cast<std::size_t>(a)]) <
+           std::pair(end(b), -count[static_cast<std::size_t>(b)]);
+  });
   order.resize(static_cast<std::size_t>(needed));
   const std::set<std::int64_t> chosen(order.begin(), order.end());
 
-  std::vector<std::int64_t> free;   // healthy groups in the chosen stages, in the order of places
+  std::vector<std::int64_t> free;  // healthy groups in the chosen stages, in the order of places
   std::set<std::int64_t> taken;
   for (std::int64_t p = 0; p < now.ranks(); ++p)
     if (now.group(p) == p && chosen.contains(now.stage(p)) && !slow.contains(p)) free.push_back(p);
@@ -204,7 +230,8 @@ Arrangement consolidated(Arrangement now, std::int64_t needed) {
     if (chosen.contains(now.stage(first))) continue;
     std::int64_t partner = -1;
     // Within its own pipeline when that has room: its data stays with the same replica.
-    for (auto [it, last] = by_pipeline.equal_range(now.pipeline(first)); it != last && partner < 0; ++it)
+    for (auto [it, last] = by_pipeline.equal_range(now.pipeline(first)); it != last && partner < 0;
+         ++it)
       if (!taken.contains(it->second)) partner = it->second;
     while (partner < 0 && next < free.size()) {
       if (!taken.contains(free[next])) partner = free[next];
@@ -218,8 +245,8 @@ Arrangement consolidated(Arrangement now, std::int64_t needed) {
 }
 
 struct Hosts {
-  std::vector<std::int32_t> names;                  // sorted
-  std::vector<std::vector<std::int64_t>> members;   // sorted ranks
+  std::vector<std::int32_t> names;                 // sorted
+  std::vector<std::vector<std::int64_t>> members;  // sorted ranks
 };
 
 Hosts hosts_of(const Arrangement& now) {
@@ -228,16 +255,21 @@ Hosts hosts_of(const Arrangement& now) {
   std::sort(out.names.begin(), out.names.end());
   out.names.erase(std::unique(out.names.begin(), out.names.end()), out.names.end());
   out.members.resize(out.names.size());
-  for (std::int64_t r = 0; r < now.ranks(); ++r) out.members[static_cast<std::size_t>(std::lower_bound(out.names.begin(), out.names.end(), now.host(r)) - out.names.begin())].push_back(r);
+  for (std::int64_t r = 0; r < now.ranks(); ++r)
+    out
+        .members[static_cast<std::size_t>(
+            std::lower_bound(out.names.begin(), out.names.end(), now.host(r)) - out.names.begin())]
+        .push_back(r);
   return out;
 }
 
-void exchange_hosts(Arrangement& now, const std::vector<std::int64_t>& x, const std::vector<std::int64_t>& y) {
+void exchange_hosts(Arrangement& now, const std::vector<std::int64_t>& x,
+                    const std::vector<std::int64_t>& y) {
   for (std::size_t i = 0; i < x.size(); ++i) now.exchange(now.place(x[i]), now.place(y[i]));
 }
 
-// The exchange of one end of the link with another host that leaves it the least of the rings; then the nearest host, as
-// that is most likely below the same switch. Nothing slow may spread by it.
+// The exchange of one end of the link with another host that leaves it the least of the rings; then
+// the nearest host, as that is most likely below the same switch. Nothing slow may spread by it.
 bool relieve(Arrangement& now, const Hosts& hosts, std::size_t a, std::size_t b) {
   const LinkTraffic before = now.traffic(hosts.members[a], hosts.names[b]);
   const double step = now.stage_step();
@@ -261,27 +293,42 @@ bool relieve(Arrangement& now, const Hosts& hosts, std::size_t a, std::size_t b)
 
 Result<> check(const Shape& shape, std::span<const SlowRank> slow, const TopologyParams& p) {
   const std::int64_t ranks = shape.ranks();
-  if (ranks < 1 || ranks > (1 << 24)) return usage_error(fmt::format("a job has 1 to {} ranks", 1 << 24));
-  if (!shape.host.empty() && static_cast<std::int64_t>(shape.host.size()) != ranks) return usage_error(fmt::format("{} hosts are told for {} ranks", shape.host.size(), ranks));
+  if (ranks < 1 || ranks > (1 << 24))
+    return usage_error(fmt::format("a job has 1 to {} ranks", 1 << 24));
+  if (!shape.host.empty() && static_cast<std::int64_t>(shape.host.size()) != ranks)
+    return usage_error(fmt::format("{} hosts are told for {} ranks", shape.host.size(), ranks));
   for (const SlowRank& s : slow) {
-    if (s.rank < 0 || s.rank >= ranks) return usage_error(fmt::format("rank {} is slow, but the job has ranks 0 to {}", s.rank, ranks - 1));
-    if (!(s.slowdown >= 1 && s.slowdown <= 1e6)) return usage_error(fmt::format("rank {} is slower by a factor from 1 to 1e6, not {}", s.rank, s.slowdown));
+    if (s.rank < 0 || s.rank >= ranks)
+      return usage_error(
+          fmt::format("rank {} is slow, but the job has ranks 0 to {}", s.rank, ranks - 1));
+    if (!(s.slowdown >= 1 && s.slowdown <= 1e6))
+      return usage_error(
+          fmt::format("rank {} is slower by a factor from 1 to 1e6, not {}", s.rank, s.slowdown));
   }
-  if (p.micro_batches < 1 || p.micro_batches > 1'000'000'000) return usage_error(fmt::format("a step has 1 to 1000000000 micro-batches, not {}", p.micro_batches));
-  if (!(p.end_load >= 0.01 && p.end_load <= 100)) return usage_error(fmt::format("the load of the end stages is a factor from 0.01 to 100, not {}", p.end_load));
-  if (!(p.dp_mb >= 0 && p.dp_mb <= 1e12) || !(p.pp_mb >= 0 && p.pp_mb <= 1e12)) return usage_error("traffic of a step is 0 to 1e12 MB");
+  if (p.micro_batches < 1 || p.micro_batches > 1'000'000'000)
+    return usage_error(
+        fmt::format("a step has 1 to 1000000000 micro-batches, not {}", p.micro_batches));
+  if (!(p.end_load >= 0.01 && p.end_load <= 100))
+    return usage_error(
+        fmt::format("the load of the end stages is a factor from 0.01 to 100, not {}", p.end_load));
+  if (!(p.dp_mb >= 0 && p.dp_mb <= 1e12) || !(p.pp_mb >= 0 && p.pp_mb <= 1e12))
+    return usage_error("traffic of a step is 0 to 1e12 MB");
   return {};
 }
 
 }  // namespace
 
-Result<TopologyPlan> plan_topology(const Shape& shape, std::span<const SlowRank> slow_given, const std::optional<CongestedLink>& link, const TopologyParams& params) {
+Result<TopologyPlan> plan_topology(const Shape& shape, std::span<const SlowRank> slow_given,
+                                   const std::optional<CongestedLink>& link,
+                                   const TopologyParams& params) {
   CULPRIT_CHECK(check(shape, slow_given, params));
   std::vector<SlowRank> slow;
   for (const SlowRank& s : slow_given)
     if (s.slowdown > 1) slow.push_back(s);
   Arrangement now(shape, slow, params);
-  if (!slow.empty() && now.stages() < 2) return usage_error("slow ranks go into few pipeline stages, but the job has one only").hint("`culprit plan microbatch` gives slow replicas less to do");
+  if (!slow.empty() && now.stages() < 2)
+    return usage_error("slow ranks go into few pipeline stages, but the job has one only")
+        .hint("`culprit plan microbatch` gives slow replicas less to do");
   TopologyPlan out;
   out.stages_before = now.slow_stages();
   out.stage_before = now.stage_step();
@@ -293,29 +340,43 @@ Result<TopologyPlan> plan_topology(const Shape& shape, std::span<const SlowRank>
     out.needed_stages = (groups + now.groups_of_stage() - 1) / now.groups_of_stage();
     Arrangement then = consolidated(now, out.needed_stages);
     // Only where it pays: it moves groups that are in a chosen stage already.
-    if (Arrangement sorted = sorted_by_slowness(then); sorted.stage_step() < then.stage_step() - 1e-12) then = std::move(sorted);
+    if (Arrangement sorted = sorted_by_slowness(then);
+        sorted.stage_step() < then.stage_step() - 1e-12)
+      then = std::move(sorted);
     const auto stages = then.slow_stages();
     if (then.stage_step() < out.stage_before - 1e-12) {
       now = std::move(then);
-      out.why = fmt::format("{} tensor-parallel group{} with slow ranks fit into {} stage{} of {}", groups, groups == 1 ? "" : "s", out.needed_stages, out.needed_stages == 1 ? "" : "s", now.stages());
+      out.why = fmt::format("{} tensor-parallel group{} with slow ranks fit into {} stage{} of {}",
+                            groups, groups == 1 ? "" : "s", out.needed_stages,
+                            out.needed_stages == 1 ? "" : "s", now.stages());
     } else if (at_the_ends(out.stages_before, now.stages()) > at_the_ends(stages, now.stages())) {
-      out.why = "they are in the fewest stages already; away from the ends they would cost less only if the end stages have more to do (--end-load)";
+      out.why =
+          "they are in the fewest stages already; away from the ends they would cost less only if "
+          "the end stages have more to do (--end-load)";
     } else {
       out.why = "they are in the fewest stages already";
     }
   }
   if (link) {
     const Hosts hosts = hosts_of(now);
-    const auto find = [&](std::int32_t name) { return static_cast<std::size_t>(std::lower_bound(hosts.names.begin(), hosts.names.end(), name) - hosts.names.begin()); };
+    const auto find = [&](std::int32_t name) {
+      return static_cast<std::size_t>(
+          std::lower_bound(hosts.names.begin(), hosts.names.end(), name) - hosts.names.begin());
+    };
     const std::size_t a = find(link->a), b = find(link->b);
-    if (a >= hosts.names.size() || hosts.names[a] != link->a || b >= hosts.names.size() || hosts.names[b] != link->b || a == b) return usage_error("a congested link is between two different hosts of the job");
+    if (a >= hosts.names.size() || hosts.names[a] != link->a || b >= hosts.names.size() ||
+        hosts.names[b] != link->b || a == b)
+      return usage_error("a congested link is between two different hosts of the job");
     out.link_before = now.traffic(hosts.members[a], hosts.names[b]);
     const bool moved = out.link_before->dp_mb > 0 && relieve(now, hosts, a, b);
     out.link_after = now.traffic(hosts.members[a], hosts.names[b]);
     out.why += out.why.empty() ? "" : "; ";
-    if (moved) out.why += "an end of the link changes places with another host";
-    else if (out.link_before->dp_mb > 0) out.why += "no exchange of one host takes traffic of data parallelism off the link";
-    else out.why += "the link carries no traffic of data parallelism";
+    if (moved)
+      out.why += "an end of the link changes places with another host";
+    else if (out.link_before->dp_mb > 0)
+      out.why += "no exchange of one host takes traffic of data parallelism off the link";
+    else
+      out.why += "the link carries no traffic of data parallelism";
   }
   if (slow.empty() && !link) out.why = "there is nothing slow and no congested link";
   out.stages_after = now.slow_stages();

@@ -14,9 +14,11 @@ namespace culprit::redact {
 
 namespace {
 
-constexpr std::size_t kLeastSecret = 8;     // bytes of a value after PASSWORD=; shorter ones are on, true, 0
-constexpr std::size_t kMostName = 256;      // bytes of a name, a key or a value: nothing is looked for beyond
-constexpr std::size_t kMostHostlist = 4096; // names of one list
+constexpr std::size_t kLeastSecret =
+    8;  // bytes of a value after PASSWORD=; shorter ones are on, true, 0
+constexpr std::size_t kMostName =
+    256;  // bytes of a name, a key or a value: nothing is looked for beyond
+constexpr std::size_t kMostHostlist = 4096;  // names of one list
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 bool alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
@@ -30,52 +32,124 @@ std::string lowered(std::string_view text) {
 }
 
 template <std::size_t N>
-bool one_of(std::string_view word, const std::string_view (&list)[N]) { return std::find(std::begin(list), std::end(list), word) != std::end(list); }
+bool one_of(std::string_view word, const std::string_view (&list)[N]) {
+  return std::find(std::begin(list), std::end(list), word) != std::end(list);
+}
 
 // Not names although they stand where names stand.
 bool everyday(std::string_view word) {
   static constexpr std::string_view kWords[] = {
-      "localhost", "localdomain", "host", "hosts", "node", "nodes", "master", "worker", "head", "login", "server", "client", "gpu", "cpu", "main", "default", "unknown", "none", "null", "all", "root", "admin",
-      "user", "users", "nobody", "daemon", "slurm", "ubuntu", "centos", "debian", "ec2-user", "syslog", "messagebus", "systemd", "kernel", "python", "train", "training", "trainer", "data", "test", "model",
-      "models", "job", "jobs", "run", "runs", "log", "logs", "rank", "torch", "ray", "megatron", "nemo", "deepspeed", "vllm", "home", "work", "workspace", "app", "opt", "tmp", "var", "usr", "share", "public",
-      "true", "false", "yes", "info", "error", "warning", "debug", "local", "remote", "cluster", "vm", "pod", "container", "service"};
+      "localhost", "localdomain", "host",      "hosts",    "node",       "nodes",     "master",
+      "worker",    "head",        "login",     "server",   "client",     "gpu",       "cpu",
+      "main",      "default",     "unknown",   "none",     "null",       "all",       "root",
+      "admin",     "user",        "users",     "nobody",   "daemon",     "slurm",     "ubuntu",
+      "centos",    "debian",      "ec2-user",  "syslog",   "messagebus", "systemd",   "kernel",
+      "python",    "train",       "training",  "trainer",  "data",       "test",      "model",
+      "models",    "job",         "jobs",      "run",      "runs",       "log",       "logs",
+      "rank",      "torch",       "ray",       "megatron", "nemo",       "deepspeed", "vllm",
+      "home",      "work",        "workspace", "app",      "opt",        "tmp",       "var",
+      "usr",       "share",       "public",    "true",     "false",      "yes",       "info",
+      "error",     "warning",     "debug",     "local",    "remote",     "cluster",   "vm",
+      "pod",       "container",   "service"};
   return one_of(lowered(word), kWords);
 }
 
 // Folders whose name tells nothing of whose they are.
 bool common_folder(std::string_view word) {
-  static constexpr std::string_view kWords[] = {
-      "bin", "sbin", "lib", "lib64", "lib32", "libexec", "include", "share", "etc", "src", "usr", "var", "opt", "local", "tmp", "log", "logs", "run", "proc", "sys", "dev", "data", "datasets", "dataset", "models",
-      "model", "checkpoints", "checkpoint", "ckpt", "ckpts", "output", "outputs", "results", "cache", ".cache", "site-packages", "dist-packages", "envs", "env", "venv", ".venv", "conda", "miniconda3", "anaconda3",
-      "micromamba", "home", "root", "mnt", "scripts", "tools", "tests", "config", "configs", "train", "training", "core", "utils", "workspace", "code", "repo", "repos", "git", "projects", "project", "users",
-      "torch", "distributed", "megatron", "deepspeed", "transformers", "accelerate", "nemo", "lightning", "pytorch_lightning", "apex", "flash_attn", "vllm", "ray", "triton", "numpy", "tokenizers", "nccl", "cuda",
-      "nvidia", "huggingface", "hub", "wandb", "tensorboard", "slurm", "kubernetes", "pods", "attempt", "default", "global", "shm", "spool", "slurmd"};
+  static constexpr std::string_view kWords[] = {"bin",           "sbin",
+                                                "lib",           "lib64",
+                                                "lib32",         "libexec",
+                                                "include",       "share",
+                                                "etc",           "src",
+                                                "usr",           "var",
+                                                "opt",           "local",
+                                                "tmp",           "log",
+                                                "logs",          "run",
+                                                "proc",          "sys",
+                                                "dev",           "data",
+                                                "datasets",      "dataset",
+                                                "models",        "model",
+                                                "checkpoints",   "checkpoint",
+                                                "ckpt",          "ckpts",
+                                                "output",        "outputs",
+                                                "results",       "cache",
+                                                ".cache",        "site-packages",
+                                                "dist-packages", "envs",
+                                                "env",           "venv",
+                                                ".venv",         "conda",
+                                                "miniconda3",    "anaconda3",
+                                                "micromamba",    "home",
+                                                "root",          "mnt",
+                                                "scripts",       "tools",
+                                                "tests",         "config",
+                                                "configs",       "train",
+                                                "training",      "core",
+                                                "utils",         "workspace",
+                                                "code",          "repo",
+                                                "repos",         "git",
+                                                "projects",      "project",
+                                                "users",         "torch",
+                                                "distributed",   "megatron",
+                                                "deepspeed",     "transformers",
+                                                "accelerate",    "nemo",
+                                                "lightning",     "pytorch_lightning",
+                                                "apex",          "flash_attn",
+                                                "vllm",          "ray",
+                                                "triton",        "numpy",
+                                                "tokenizers",    "nccl",
+                                                "cuda",          "nvidia",
+                                                "huggingface",   "hub",
+                                                "wandb",         "tensorboard",
+                                                "slurm",         "kubernetes",
+                                                "pods",          "attempt",
+                                                "default",       "global",
+                                                "shm",           "spool",
+                                                "slurmd"};
   if (one_of(lowered(word), kWords)) return true;
-  if (word.starts_with("python3") || word.starts_with("cuda-") || word.find('-') == std::string_view::npos) {
+  if (word.starts_with("python3") || word.starts_with("cuda-") ||
+      word.find('-') == std::string_view::npos) {
     // python3.10, rank_3, attempt_0, 12: numbers behind a common word
     std::string_view stem = word;
-    while (!stem.empty() && (digit(stem.back()) || stem.back() == '_' || stem.back() == '.')) stem.remove_suffix(1);
-    if (stem.empty() || stem == "python" || stem == "cuda" || stem == "rank" || stem == "attempt" || stem == "step" || stem == "iter" || stem == "iter_" || stem == "epoch" || stem == "gpu" || stem == "pid" || stem == "job") return true;
+    while (!stem.empty() && (digit(stem.back()) || stem.back() == '_' || stem.back() == '.'))
+      stem.remove_suffix(1);
+    if (stem.empty() || stem == "python" || stem == "cuda" || stem == "rank" || stem == "attempt" ||
+        stem == "step" || stem == "iter" || stem == "iter_" || stem == "epoch" || stem == "gpu" ||
+        stem == "pid" || stem == "job")
+      return true;
   }
   return false;
 }
 
 // Below these stand people's own folders.
 bool private_root(std::string_view word) {
-  static constexpr std::string_view kRoots[] = {"home", "Users", "mnt", "data", "scratch", "lustre", "gpfs", "nfs", "fsx", "efs", "shared", "share", "projects", "project", "work", "workspace", "u", "users", "beegfs", "wekafs",
-                                                "weka", "ceph", "storage", "vol", "volumes", "private", "experiments", "exp"};
-  return one_of(word, kRoots) || (word.size() > 4 && (word.starts_with("data") || word.starts_with("scratch") || word.starts_with("lustre"))) || word.ends_with("fs");
+  static constexpr std::string_view kRoots[] = {
+      "home", "Users",     "mnt", "data",    "scratch", "lustre",      "gpfs",
+      "nfs",  "fsx",       "efs", "shared",  "share",   "projects",    "project",
+      "work", "workspace", "u",   "users",   "beegfs",  "wekafs",      "weka",
+      "ceph", "storage",   "vol", "volumes", "private", "experiments", "exp"};
+  return one_of(word, kRoots) ||
+         (word.size() > 4 && (word.starts_with("data") || word.starts_with("scratch") ||
+                              word.starts_with("lustre"))) ||
+         word.ends_with("fs");
 }
 
-bool holds_users(std::string_view word) { return word == "home" || word == "Users" || word == "u" || word == "users"; }
+bool holds_users(std::string_view word) {
+  return word == "home" || word == "Users" || word == "u" || word == "users";
+}
 
 // "a.py", "events.out.tfevents.1": a file, whose name says what it is.
 bool is_file(std::string_view word) {
   const std::size_t dot = word.rfind('.');
-  return dot != std::string_view::npos && dot > 0 && dot + 1 < word.size() && word.size() - dot <= 12 && std::any_of(word.begin() + static_cast<std::ptrdiff_t>(dot) + 1, word.end(), [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; });
+  return dot != std::string_view::npos && dot > 0 && dot + 1 < word.size() &&
+         word.size() - dot <= 12 &&
+         std::any_of(word.begin() + static_cast<std::ptrdiff_t>(dot) + 1, word.end(),
+                     [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; });
 }
 
-bool in_path(char c) { return alnum(c) || c == '_' || c == '.' || c == '-' || c == '+' || c == '=' || c == '@' || c == '%' || c == '~'; }
+bool in_path(char c) {
+  return alnum(c) || c == '_' || c == '.' || c == '-' || c == '+' || c == '=' || c == '@' ||
+         c == '%' || c == '~';
+}
 
 // "GPU-6f2a01be-0000-..." and its like: the end of it, or `at`.
 std::size_t uuid_end(std::string_view text, std::size_t at) {
@@ -102,16 +176,22 @@ std::size_t ipv4_end(std::string_view text, std::size_t at) {
     }
     int value = 0;
     std::size_t n = 0;
-    while (n < 3 && i < text.size() && digit(text[i])) value = value * 10 + (text[i] - '0'), ++i, ++n;
+    while (n < 3 && i < text.size() && digit(text[i]))
+      value = value * 10 + (text[i] - '0'), ++i, ++n;
     if (n == 0 || value > 255) return at;
   }
   if (i < text.size() && (alnum(text[i]) || text[i] == '_')) return at;
-  if (i + 1 < text.size() && text[i] == '.' && digit(text[i + 1])) return at;   // five numbers: a version
+  if (i + 1 < text.size() && text[i] == '.' && digit(text[i + 1]))
+    return at;  // five numbers: a version
   return i;
 }
 
 // Addresses that are the same everywhere.
-bool public_ipv4(std::string_view a) { return a.starts_with("127.") || a.starts_with("255.") || a == "0.0.0.0" || a.starts_with("0.") || a.starts_with("224.") || a.starts_with("239.") || a == "169.254.169.254" || a == "8.8.8.8" || a == "1.1.1.1"; }
+bool public_ipv4(std::string_view a) {
+  return a.starts_with("127.") || a.starts_with("255.") || a == "0.0.0.0" || a.starts_with("0.") ||
+         a.starts_with("224.") || a.starts_with("239.") || a == "169.254.169.254" ||
+         a == "8.8.8.8" || a == "1.1.1.1";
+}
 
 std::size_t mac_end(std::string_view text, std::size_t at) {
   std::size_t i = at;
@@ -119,10 +199,13 @@ std::size_t mac_end(std::string_view text, std::size_t at) {
   while (i + 1 < text.size() && hexdigit(text[i]) && hexdigit(text[i + 1])) {
     i += 2;
     if (++groups > 20) return at;
-    if (i + 1 < text.size() && text[i] == ':' && hexdigit(text[i + 1])) ++i;
-    else break;
+    if (i + 1 < text.size() && text[i] == ':' && hexdigit(text[i + 1]))
+      ++i;
+    else
+      break;
   }
-  return (groups == 6 || groups == 8 || groups == 20) && (i >= text.size() || !alnum(text[i])) ? i : at;
+  return (groups == 6 || groups == 8 || groups == 20) && (i >= text.size() || !alnum(text[i])) ? i
+                                                                                               : at;
 }
 
 // Eight groups, or fewer around "::". Times and PCI addresses have fewer and no "::".
@@ -146,16 +229,22 @@ std::size_t ipv6_end(std::string_view text, std::size_t at) {
     if (i + 1 >= text.size() || !hexdigit(text[i + 1])) break;
     ++i;
   }
-  if (i < text.size() && (alnum(text[i]) || (text[i] == '.' && i + 1 < text.size() && digit(text[i + 1])))) return at;
+  if (i < text.size() &&
+      (alnum(text[i]) || (text[i] == '.' && i + 1 < text.size() && digit(text[i + 1]))))
+    return at;
   return groups == 8 || (doubled && groups >= 3 && groups < 8) ? i : at;
 }
 
 bool starts_secret(std::string_view text, std::size_t at, std::size_t& end) {
-  static constexpr std::string_view kPrefixes[] = {"hf_", "sk-", "ghp_", "gho_", "github_pat_", "glpat-", "AKIA", "ASIA", "xoxb-", "xoxp-", "eyJ", "nvapi-", "pypi-"};
+  static constexpr std::string_view kPrefixes[] = {
+      "hf_",  "sk-",   "ghp_",  "gho_", "github_pat_", "glpat-", "AKIA",
+      "ASIA", "xoxb-", "xoxp-", "eyJ",  "nvapi-",      "pypi-"};
   for (const std::string_view prefix : kPrefixes) {
     if (!text.substr(at).starts_with(prefix)) continue;
     end = at + prefix.size();
-    while (end < text.size() && (alnum(text[end]) || text[end] == '_' || text[end] == '-' || text[end] == '.')) ++end;
+    while (end < text.size() &&
+           (alnum(text[end]) || text[end] == '_' || text[end] == '-' || text[end] == '.'))
+      ++end;
     while (end > at && text[end - 1] == '.') --end;
     if (end - at >= prefix.size() + 16) return true;
   }
@@ -184,12 +273,18 @@ std::string_view name(Kind kind) {
 
 bool names_secret(std::string_view name) {
   const std::string l = lowered(name.substr(0, 200));
-  for (const std::string_view word : {"password", "passwd", "secret", "token", "api_key", "apikey", "access_key", "private_key", "credential", "license_key", "auth_key"})
-    if (l.find(word) != std::string::npos && l.find("tokenizer") == std::string::npos && l.find("tokens") == std::string::npos) return true;
+  for (const std::string_view word :
+       {"password", "passwd", "secret", "token", "api_key", "apikey", "access_key", "private_key",
+        "credential", "license_key", "auth_key"})
+    if (l.find(word) != std::string::npos && l.find("tokenizer") == std::string::npos &&
+        l.find("tokens") == std::string::npos)
+      return true;
   return false;
 }
 
-void Pseudonyms::note(Kind kind, std::string_view name) { names_[static_cast<std::size_t>(kind)].try_emplace(std::string(name)); }
+void Pseudonyms::note(Kind kind, std::string_view name) {
+  names_[static_cast<std::size_t>(kind)].try_emplace(std::string(name));
+}
 
 void Pseudonyms::index_word(std::string_view word, Kind kind) {
   if (words_.try_emplace(std::string(word), kind).second) lengths_.insert(word.size());
@@ -197,20 +292,29 @@ void Pseudonyms::index_word(std::string_view word, Kind kind) {
 
 void Pseudonyms::add_host(std::string_view name) {
   name = name.substr(0, name.find('.'));
-  if (name.size() < 2 || name.size() > 255 || everyday(name) || !alnum(name.front()) || std::all_of(name.begin(), name.end(), digit)) return;
+  if (name.size() < 2 || name.size() > 255 || everyday(name) || !alnum(name.front()) ||
+      std::all_of(name.begin(), name.end(), digit))
+    return;
   note(Kind::host, name);
   index_word(name, Kind::host);
 }
 
 void Pseudonyms::add_user(std::string_view name) {
-  if (name.size() < 2 || name.size() > 64 || everyday(name) || std::all_of(name.begin(), name.end(), digit) || name.find('/') != std::string_view::npos) return;
+  if (name.size() < 2 || name.size() > 64 || everyday(name) ||
+      std::all_of(name.begin(), name.end(), digit) || name.find('/') != std::string_view::npos)
+    return;
   note(Kind::user, name);
-  if (name.size() >= 4) index_word(name, Kind::user);     // shorter ones only where a user's name stands
+  if (name.size() >= 4)
+    index_word(name, Kind::user);  // shorter ones only where a user's name stands
 }
 
 void Pseudonyms::add_job(std::string_view name) {
-  const bool telling = name.size() >= 8 || std::any_of(name.begin(), name.end(), [](char c) { return digit(c) || c == '-' || c == '_'; });
-  if (name.size() < 4 || name.size() > 255 || !telling || everyday(name) || std::all_of(name.begin(), name.end(), digit)) return;
+  const bool telling = name.size() >= 8 || std::any_of(name.begin(), name.end(), [](char c) {
+                         return digit(c) || c == '-' || c == '_';
+                       });
+  if (name.size() < 4 || name.size() > 255 || !telling || everyday(name) ||
+      std::all_of(name.begin(), name.end(), digit))
+    return;
   note(Kind::job, name);
   index_word(name, Kind::job);
 }
@@ -224,14 +328,19 @@ void Pseudonyms::add_word(std::string_view word) {
 // The longest known name that begins here and ends at the end of a word; 0: none.
 std::size_t Pseudonyms::dictionary_word(std::string_view text, std::size_t at, Kind& kind) const {
   for (const std::size_t length : lengths_) {
-    if (at + length > text.size() || (at + length < text.size() && is_word_char(text[at + length]) && is_word_char(text[at + length - 1]) && text[at + length] != '_')) continue;
+    if (at + length > text.size() ||
+        (at + length < text.size() && is_word_char(text[at + length]) &&
+         is_word_char(text[at + length - 1]) && text[at + length] != '_'))
+      continue;
     const auto it = words_.find(text.substr(at, length));
     if (it == words_.end()) continue;
     // A name without digits that is a part of a longer word is that word: "ada" in "ada-lovelace".
     const std::string_view word = text.substr(at, length);
-    if (it->second == Kind::user || (it->second == Kind::host && std::none_of(word.begin(), word.end(), digit))) {
+    if (it->second == Kind::user ||
+        (it->second == Kind::host && std::none_of(word.begin(), word.end(), digit))) {
       const auto joins = [](char c) { return c == '-' || c == '_'; };
-      if ((at > 0 && joins(text[at - 1])) || (at + length < text.size() && joins(text[at + length]))) {
+      if ((at > 0 && joins(text[at - 1])) ||
+          (at + length < text.size() && joins(text[at + length]))) {
         continue;
       }
     }
@@ -242,18 +351,25 @@ std::size_t Pseudonyms::dictionary_word(std::string_view text, std::size_t at, K
 }
 
 // "node[001-004,7]": its end and the names, when one of them is known; 0: none.
-std::size_t Pseudonyms::hostlist(std::string_view text, std::size_t at, std::vector<std::string>& names) const {
+std::size_t Pseudonyms::hostlist(std::string_view text, std::size_t at,
+                                 std::vector<std::string>& names) const {
   std::size_t open = at;
-  while (open < text.size() && open - at < kMostName && (is_word_char(text[open]) || text[open] == '-')) ++open;
+  while (open < text.size() && open - at < kMostName &&
+         (is_word_char(text[open]) || text[open] == '-'))
+    ++open;
   if (open == at || open >= text.size() || text[open] != '[') return 0;
   std::size_t end = open + 1;
-  while (end < text.size() && end - open < kMostHostlist && (alnum(text[end]) || text[end] == '-' || text[end] == ',')) ++end;
+  while (end < text.size() && end - open < kMostHostlist &&
+         (alnum(text[end]) || text[end] == '-' || text[end] == ','))
+    ++end;
   if (end >= text.size() || text[end] != ']' || end == open + 1) return 0;
   ++end;
   const Hostlist list = expand_hostlist(text.substr(at, end - at), kMostHostlist);
   if (list.broken || list.hosts.empty() || list.capped) return 0;
   const auto& known = names_[static_cast<std::size_t>(Kind::host)];
-  if (std::none_of(list.hosts.begin(), list.hosts.end(), [&](const std::string& host) { return known.contains(host); })) return 0;
+  if (std::none_of(list.hosts.begin(), list.hosts.end(),
+                   [&](const std::string& host) { return known.contains(host); }))
+    return 0;
   names = list.hosts;
   return end;
 }
@@ -268,7 +384,8 @@ std::size_t Pseudonyms::scan_path(std::string_view text, std::size_t at, const F
     const std::size_t begin = ++i;
     while (i < text.size() && in_path(text[i])) ++i;
     std::size_t stop = i;
-    while (stop > begin && (text[stop - 1] == '.' || text[stop - 1] == '=')) --stop;      // the end of a sentence
+    while (stop > begin && (text[stop - 1] == '.' || text[stop - 1] == '='))
+      --stop;  // the end of a sentence
     const std::string_view part = text.substr(begin, stop - begin);
     if (part.empty()) break;
     const bool last = i >= text.size() || text[i] != '/';
@@ -282,7 +399,8 @@ std::size_t Pseudonyms::scan_path(std::string_view text, std::size_t at, const F
       if (named || !is_private || packages || common_folder(part) || (last && is_file(part))) {
         for (std::size_t w = begin; w < stop; ++w) {
           if (w > begin && is_word_char(text[w - 1]) && text[w - 1] != '_') continue;
-          if (const std::size_t length = dictionary_word(text, w, known); length > 0 && w + length <= stop) {
+          if (const std::size_t length = dictionary_word(text, w, known);
+              length > 0 && w + length <= stop) {
             found(w, w + length, known);
             w += length - 1;
           }
@@ -302,19 +420,29 @@ void Pseudonyms::scan(std::string_view text, const Found& found) const {
   // What stands behind a key: to the next blank or separator, or to the quote that closes it.
   const auto value_after = [&](std::size_t at, std::size_t& begin, std::size_t& end) {
     begin = at;
-    while (begin < text.size() && begin - at <= 40 && (text[begin] == '"' || text[begin] == '\'' || text[begin] == ' ' || text[begin] == ':' || text[begin] == '=' || text[begin] == '\\')) ++begin;
+    while (begin < text.size() && begin - at <= 40 &&
+           (text[begin] == '"' || text[begin] == '\'' || text[begin] == ' ' || text[begin] == ':' ||
+            text[begin] == '=' || text[begin] == '\\'))
+      ++begin;
     end = begin;
     if (begin > at && (text[begin - 1] == '"' || text[begin - 1] == '\'')) {
-      const std::size_t close = text.substr(0, std::min(text.size(), begin + kMostName)).find(text[begin - 1], begin);
+      const std::size_t close =
+          text.substr(0, std::min(text.size(), begin + kMostName)).find(text[begin - 1], begin);
       if (close != std::string_view::npos) return (end = close) > begin;
     }
-    while (end < text.size() && end - begin < kMostName && !std::isspace(static_cast<unsigned char>(text[end])) && text[end] != '"' && text[end] != '\'' && text[end] != ',' && text[end] != ';' && text[end] != '\\' && text[end] != '}' && text[end] != '&') ++end;
+    while (end < text.size() && end - begin < kMostName &&
+           !std::isspace(static_cast<unsigned char>(text[end])) && text[end] != '"' &&
+           text[end] != '\'' && text[end] != ',' && text[end] != ';' && text[end] != '\\' &&
+           text[end] != '}' && text[end] != '&')
+      ++end;
     return end > begin && begin - at <= 40;
   };
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
     const bool head = i == 0 || !is_word_char(text[i - 1]) || (text[i - 1] == '_' && alnum(c));
-    if (c == '/' && i + 1 < text.size() && in_path(text[i + 1]) && (i == 0 || (!in_path(text[i - 1]) && text[i - 1] != '/') || text[i - 1] == '=' || text[i - 1] == '@')) {
+    if (c == '/' && i + 1 < text.size() && in_path(text[i + 1]) &&
+        (i == 0 || (!in_path(text[i - 1]) && text[i - 1] != '/') || text[i - 1] == '=' ||
+         text[i - 1] == '@')) {
       i = std::max(scan_path(text, i, found), i + 1);
       continue;
     }
@@ -335,7 +463,9 @@ void Pseudonyms::scan(std::string_view text, const Found& found) const {
       i = end;
       continue;
     }
-    if (const std::string_view rest = text.substr(i); (rest.starts_with("GPU-") || rest.starts_with("MIG-")) && (end = uuid_end(text, i + 4)) > i + 4) {
+    if (const std::string_view rest = text.substr(i);
+        (rest.starts_with("GPU-") || rest.starts_with("MIG-")) &&
+        (end = uuid_end(text, i + 4)) > i + 4) {
       found(i, end, Kind::serial);
       i = end;
       continue;
@@ -351,7 +481,9 @@ void Pseudonyms::scan(std::string_view text, const Found& found) const {
         i = end;
         continue;
       }
-      const bool version = i >= 2 && (text.substr(i - 2, 2) == "==" || (text[i - 1] == '-' && alnum(text[i - 2])) || text[i - 1] == '.');
+      const bool version =
+          i >= 2 && (text.substr(i - 2, 2) == "==" || (text[i - 1] == '-' && alnum(text[i - 2])) ||
+                     text[i - 1] == '.');
       if (digit(c) && !version && (end = ipv4_end(text, i)) > i) {
         if (!public_ipv4(text.substr(i, end - i))) found(i, end, Kind::ipv4);
         i = end;
@@ -360,35 +492,56 @@ void Pseudonyms::scan(std::string_view text, const Found& found) const {
     }
     // Where a word stands that says what follows it.
     std::size_t word_end = i;
-    while (word_end < text.size() && word_end - i < kMostName && (is_word_char(text[word_end]) || text[word_end] == '-')) ++word_end;
+    while (word_end < text.size() && word_end - i < kMostName &&
+           (is_word_char(text[word_end]) || text[word_end] == '-'))
+      ++word_end;
     const std::string_view word = text.substr(i, word_end - i);
     std::size_t begin = 0;
-    if (word_end < text.size() && (text[word_end] == '=' || text[word_end] == ':' || text[word_end] == '"' || text[word_end] == '\'' || text[word_end] == ' ' || text[word_end] == '\\')) {
-      const bool assigned = text[word_end] == '=' || text[word_end] == ':' || text[word_end] == '"' || text[word_end] == '\'' || text[word_end] == '\\';
+    if (word_end < text.size() &&
+        (text[word_end] == '=' || text[word_end] == ':' || text[word_end] == '"' ||
+         text[word_end] == '\'' || text[word_end] == ' ' || text[word_end] == '\\')) {
+      const bool assigned = text[word_end] == '=' || text[word_end] == ':' ||
+                            text[word_end] == '"' || text[word_end] == '\'' ||
+                            text[word_end] == '\\';
       const std::string l = word.size() <= 64 ? lowered(word) : "";
-      if (assigned && word.size() <= 64 && names_secret(word) && value_after(word_end, begin, end) && end - begin >= kLeastSecret) {
+      if (assigned && word.size() <= 64 && names_secret(word) &&
+          value_after(word_end, begin, end) && end - begin >= kLeastSecret) {
         found(begin, end, Kind::secret);
         i = end;
         continue;
       }
-      if (assigned && (l == "user" || l == "username" || l == "logname" || l == "sudo_user" || l == "userid" || l == "slurm_job_user") && value_after(word_end, begin, end)) {
-        const std::string_view whole = text.substr(begin, end - begin), value = whole.substr(0, whole.find_first_of("()/@"));
-        if (value.size() >= 2 && !everyday(value) && std::all_of(value.begin(), value.end(), [](char x) { return is_word_char(x) || x == '.' || x == '-'; }) && !std::all_of(value.begin(), value.end(), digit)) {
+      if (assigned &&
+          (l == "user" || l == "username" || l == "logname" || l == "sudo_user" || l == "userid" ||
+           l == "slurm_job_user") &&
+          value_after(word_end, begin, end)) {
+        const std::string_view whole = text.substr(begin, end - begin),
+                               value = whole.substr(0, whole.find_first_of("()/@"));
+        if (value.size() >= 2 && !everyday(value) &&
+            std::all_of(value.begin(), value.end(),
+                        [](char x) { return is_word_char(x) || x == '.' || x == '-'; }) &&
+            !std::all_of(value.begin(), value.end(), digit)) {
           found(begin, begin + value.size(), Kind::user);
           i = begin + value.size();
           continue;
         }
       }
-      if (assigned && (l == "jobname" || l == "job_name" || l == "slurm_job_name") && value_after(word_end, begin, end) && end - begin >= 3 && !everyday(text.substr(begin, end - begin))) {
+      if (assigned && (l == "jobname" || l == "job_name" || l == "slurm_job_name") &&
+          value_after(word_end, begin, end) && end - begin >= 3 &&
+          !everyday(text.substr(begin, end - begin))) {
         found(begin, end, Kind::job);
         i = end;
         continue;
       }
-      if ((l == "serial" || l == "serialnumber" || l == "serial_number" || l == "guid" || l == "node_guid" || l == "sys_image_guid" || l == "sn")) {
+      if ((l == "serial" || l == "serialnumber" || l == "serial_number" || l == "guid" ||
+           l == "node_guid" || l == "sys_image_guid" || l == "sn")) {
         std::size_t from = word_end;
-        if (text.substr(from).starts_with(" Number") || text.substr(from).starts_with(" number")) from += 7;
+        if (text.substr(from).starts_with(" Number") || text.substr(from).starts_with(" number"))
+          from += 7;
         while (from < text.size() && (text[from] == ' ' || text[from] == '\t')) ++from;
-        if (from < text.size() && (text[from] == ':' || text[from] == '=' || text[from] == '"') && value_after(from, begin, end) && end - begin >= 5 && std::any_of(text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(end), digit)) {
+        if (from < text.size() && (text[from] == ':' || text[from] == '=' || text[from] == '"') &&
+            value_after(from, begin, end) && end - begin >= 5 &&
+            std::any_of(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                        text.begin() + static_cast<std::ptrdiff_t>(end), digit)) {
           found(begin, end, Kind::serial);
           i = end;
           continue;
@@ -398,11 +551,16 @@ void Pseudonyms::scan(std::string_view text, const Found& found) const {
     // user@host, user@mail.example.com
     {
       std::size_t at = i;
-      while (at < text.size() && at - i < kMostName && (is_word_char(text[at]) || text[at] == '.' || text[at] == '-')) ++at;
-      if (at > i && std::isalpha(static_cast<unsigned char>(c)) != 0 && at + 1 < text.size() && text[at] == '@' && std::isalpha(static_cast<unsigned char>(text[at + 1])) != 0) {
+      while (at < text.size() && at - i < kMostName &&
+             (is_word_char(text[at]) || text[at] == '.' || text[at] == '-'))
+        ++at;
+      if (at > i && std::isalpha(static_cast<unsigned char>(c)) != 0 && at + 1 < text.size() &&
+          text[at] == '@' && std::isalpha(static_cast<unsigned char>(text[at + 1])) != 0) {
         Kind kind;
         std::size_t domain = at + 1;
-        while (domain < text.size() && domain - at < kMostName && (alnum(text[domain]) || text[domain] == '.' || text[domain] == '-')) ++domain;
+        while (domain < text.size() && domain - at < kMostName &&
+               (alnum(text[domain]) || text[domain] == '.' || text[domain] == '-'))
+          ++domain;
         while (domain > at + 1 && !alnum(text[domain - 1])) --domain;
         const std::string_view where = text.substr(at + 1, domain - at - 1);
         const bool host = dictionary_word(text, at + 1, kind) > 0 && kind == Kind::host;
@@ -425,11 +583,18 @@ void Pseudonyms::scan(std::string_view text, const Found& found) const {
       found(i, i + length, kind);
       i += length;
       // node-07.cluster.example.com: what follows is the domain, unless it is the ending of a file.
-      if (kind == Kind::host && i + 1 < text.size() && text[i] == '.' && std::isalpha(static_cast<unsigned char>(text[i + 1])) != 0) {
+      if (kind == Kind::host && i + 1 < text.size() && text[i] == '.' &&
+          std::isalpha(static_cast<unsigned char>(text[i + 1])) != 0) {
         std::size_t stop = i + 1;
-        while (stop < text.size() && stop - i < kMostName && (alnum(text[stop]) || text[stop] == '-' || (text[stop] == '.' && stop + 1 < text.size() && alnum(text[stop + 1])))) ++stop;
+        while (stop < text.size() && stop - i < kMostName &&
+               (alnum(text[stop]) || text[stop] == '-' ||
+                (text[stop] == '.' && stop + 1 < text.size() && alnum(text[stop + 1]))))
+          ++stop;
         const std::string_view domain = text.substr(i + 1, stop - i - 1);
-        if (domain.find('.') != std::string_view::npos && domain.find("gz") == std::string_view::npos && domain.find("log") == std::string_view::npos && domain.find("txt") == std::string_view::npos) {
+        if (domain.find('.') != std::string_view::npos &&
+            domain.find("gz") == std::string_view::npos &&
+            domain.find("log") == std::string_view::npos &&
+            domain.find("txt") == std::string_view::npos) {
           found(i + 1, stop, Kind::domain);
           i = stop;
         }
@@ -459,26 +624,40 @@ void Pseudonyms::collect(std::string_view text) {
 
 void Pseudonyms::collect_setting(std::string_view name, std::string_view value) {
   const std::string l = lowered(name);
-  if (names_secret(name) && value.size() >= kLeastSecret) note(Kind::secret, value);
-  else if (l.ends_with("user") || l.ends_with("username") || l.ends_with("logname")) add_user(value);
-  else if (l.ends_with("hostname")) add_host(value);
-  else if (l.ends_with("job_name")) add_job(value);
-  else if ((l.find("serial") != std::string::npos || l.find("guid") != std::string::npos) && value.size() >= 5) note(Kind::serial, value);
+  if (names_secret(name) && value.size() >= kLeastSecret)
+    note(Kind::secret, value);
+  else if (l.ends_with("user") || l.ends_with("username") || l.ends_with("logname"))
+    add_user(value);
+  else if (l.ends_with("hostname"))
+    add_host(value);
+  else if (l.ends_with("job_name"))
+    add_job(value);
+  else if ((l.find("serial") != std::string::npos || l.find("guid") != std::string::npos) &&
+           value.size() >= 5)
+    note(Kind::serial, value);
   collect(value);
 }
 
-std::string Pseudonyms::made(Kind kind, std::size_t index, std::size_t width, std::string_view original) {
-  const auto padded = [&](std::string_view stem) { return fmt::format("{}-{:0{}}", stem, index, std::max<std::size_t>(2, width)); };
+std::string Pseudonyms::made(Kind kind, std::size_t index, std::size_t width,
+                             std::string_view original) {
+  const auto padded = [&](std::string_view stem) {
+    return fmt::format("{}-{:0{}}", stem, index, std::max<std::size_t>(2, width));
+  };
   switch (kind) {
     case Kind::host: return padded("host");
     case Kind::domain: return fmt::format("domain{}.example", index);
     // Numbers of three digits: addresses are sorted as texts.
-    case Kind::ipv4: return fmt::format("10.{}.{}.{}", 100 + index / 156 / 156 % 156, 100 + index / 156 % 156, 100 + index % 156);
+    case Kind::ipv4:
+      return fmt::format("10.{}.{}.{}", 100 + index / 156 / 156 % 156, 100 + index / 156 % 156,
+                         100 + index % 156);
     case Kind::ipv6:
-      if (original.find("::") == std::string_view::npos) return fmt::format("fd00:0000:0000:0000:0000:0000:{:04x}:{:04x}", index >> 16 & 0xffff, index & 0xffff);
+      if (original.find("::") == std::string_view::npos)
+        return fmt::format("fd00:0000:0000:0000:0000:0000:{:04x}:{:04x}", index >> 16 & 0xffff,
+                           index & 0xffff);
       return fmt::format("fd00::{:x}:{:x}", index >> 16 & 0xffff, index & 0xffff);
     case Kind::mac: {
-      std::string out = fmt::format("02:00:{:02x}:{:02x}:{:02x}:{:02x}", index >> 24 & 255, index >> 16 & 255, index >> 8 & 255, index & 255);
+      std::string out = fmt::format("02:00:{:02x}:{:02x}:{:02x}:{:02x}", index >> 24 & 255,
+                                    index >> 16 & 255, index >> 8 & 255, index & 255);
       while (out.size() < original.size()) out += ":00";
       return out;
     }
@@ -489,7 +668,11 @@ std::string Pseudonyms::made(Kind kind, std::size_t index, std::size_t width, st
       return padded("folder") + (is_file(original) ? std::string(original.substr(dot)) : "");
     }
     case Kind::job: return padded("job-name");
-    case Kind::serial: return original.starts_with("GPU-") || original.starts_with("MIG-") ? fmt::format("{}{:08x}-0000-0000-0000-{:012x}", original.substr(0, 4), index, index) : padded("serial");
+    case Kind::serial:
+      return original.starts_with("GPU-") || original.starts_with("MIG-")
+                 ? fmt::format("{}{:08x}-0000-0000-0000-{:012x}", original.substr(0, 4), index,
+                               index)
+                 : padded("serial");
     case Kind::secret: return padded("secret");
   }
   return "";
@@ -502,8 +685,10 @@ void Pseudonyms::seal() {
     std::set<std::string> taken;
     std::vector<std::map<std::string, std::string, std::less<>>::iterator> open;
     for (auto it = names.begin(); it != names.end(); ++it) {
-      if (it->second.empty()) open.push_back(it);
-      else taken.insert(it->second);
+      if (it->second.empty())
+        open.push_back(it);
+      else
+        taken.insert(it->second);
     }
     const auto kind = static_cast<Kind>(k);
     const std::size_t width = std::to_string(open.size() + taken.size()).size();
@@ -515,7 +700,8 @@ void Pseudonyms::seal() {
   }
   for (const Kind kind : {Kind::job, Kind::host, Kind::serial, Kind::secret})
     for (const auto& [original, pseudonym] : names_[static_cast<std::size_t>(kind)])
-      if (kind == Kind::job || kind == Kind::host || original.size() >= 8) index_word(original, kind);
+      if (kind == Kind::job || kind == Kind::host || original.size() >= 8)
+        index_word(original, kind);
 }
 
 std::string Pseudonyms::pseudonym_of(Kind kind, std::string_view name) const {
@@ -547,7 +733,11 @@ std::string Pseudonyms::text(std::string_view text) const {
 std::string Pseudonyms::setting(std::string_view name, std::string_view value) const {
   for (const Kind kind : {Kind::secret, Kind::user, Kind::serial, Kind::job}) {
     const auto& names = names_[static_cast<std::size_t>(kind)];
-    const bool whole = kind == Kind::secret ? names_secret(name) : kind == Kind::user ? lowered(name).ends_with("user") || lowered(name).ends_with("username") || lowered(name).ends_with("logname") : true;
+    const bool whole = kind == Kind::secret ? names_secret(name)
+                       : kind == Kind::user ? lowered(name).ends_with("user") ||
+                                                  lowered(name).ends_with("username") ||
+                                                  lowered(name).ends_with("logname")
+                                            : true;
     if (!whole) continue;
     if (const auto it = names.find(value); it != names.end()) return it->second;
   }
@@ -567,7 +757,8 @@ std::string Pseudonyms::reveal(std::string_view text) const {
     bool replaced = false;
     if (alnum(text[i]) && (i == 0 || !alnum(text[i - 1]))) {
       for (const std::size_t length : lengths) {
-        if (i + length > text.size() || (i + length < text.size() && alnum(text[i + length]))) continue;
+        if (i + length > text.size() || (i + length < text.size() && alnum(text[i + length])))
+          continue;
         const auto it = back.find(text.substr(i, length));
         if (it == back.end()) continue;
         out += it->second;
@@ -584,29 +775,43 @@ std::string Pseudonyms::reveal(std::string_view text) const {
 std::vector<Pair> Pseudonyms::pairs() const {
   std::vector<Pair> out;
   for (std::size_t k = 0; k < kKinds; ++k)
-    for (const auto& [original, pseudonym] : names_[k]) out.push_back({static_cast<Kind>(k), original, pseudonym});
+    for (const auto& [original, pseudonym] : names_[k])
+      out.push_back({static_cast<Kind>(k), original, pseudonym});
   return out;
 }
 
 std::string Pseudonyms::map_document() const {
-  nlohmann::ordered_json out = {{"schema", "culprit.redaction-map/1"}, {"names", nlohmann::ordered_json::array()}};
-  for (const Pair& pair : pairs()) out["names"].push_back({{"kind", name(pair.kind)}, {"original", pair.original}, {"pseudonym", pair.pseudonym}});
+  nlohmann::ordered_json out = {{"schema", "culprit.redaction-map/1"},
+                                {"names", nlohmann::ordered_json::array()}};
+  for (const Pair& pair : pairs())
+    out["names"].push_back(
+        {{"kind", name(pair.kind)}, {"original", pair.original}, {"pseudonym", pair.pseudonym}});
   return json_text(out, 1) + "\n";
 }
 
 Result<> Pseudonyms::load(std::string_view map_document, const std::string& file) {
   const auto d = nlohmann::json::parse(map_document, nullptr, false);
-  const auto no_map = [&] { return usage_error("this is no map of a redaction").at({file, 0}).hint("name the file that `culprit redact --map` wrote"); };
-  if (!d.is_object() || d.value("schema", nlohmann::json()) != "culprit.redaction-map/1" || !d.contains("names") || !d["names"].is_array()) return no_map();
+  const auto no_map = [&] {
+    return usage_error("this is no map of a redaction")
+        .at({file, 0})
+        .hint("name the file that `culprit redact --map` wrote");
+  };
+  if (!d.is_object() || d.value("schema", nlohmann::json()) != "culprit.redaction-map/1" ||
+      !d.contains("names") || !d["names"].is_array())
+    return no_map();
   for (const auto& one : d["names"]) {
-    if (!one.is_object() || !one.contains("kind") || !one.contains("original") || !one.contains("pseudonym") || !one["kind"].is_string() || !one["original"].is_string() || !one["pseudonym"].is_string()) return no_map();
+    if (!one.is_object() || !one.contains("kind") || !one.contains("original") ||
+        !one.contains("pseudonym") || !one["kind"].is_string() || !one["original"].is_string() ||
+        !one["pseudonym"].is_string())
+      return no_map();
     std::size_t k = 0;
     while (k < kKinds && name(static_cast<Kind>(k)) != one["kind"].get<std::string>()) ++k;
     const std::string original = one["original"], pseudonym = one["pseudonym"];
     if (k == kKinds || original.empty() || pseudonym.empty()) return no_map();
     names_[k][original] = pseudonym;
     const auto kind = static_cast<Kind>(k);
-    if (kind == Kind::host || kind == Kind::job || (kind == Kind::user && original.size() >= 4)) index_word(original, kind);
+    if (kind == Kind::host || kind == Kind::job || (kind == Kind::user && original.size() >= 4))
+      index_word(original, kind);
   }
   return {};
 }

@@ -1,6 +1,7 @@
-// Pseudonyms for what a bundle should not tell strangers: machines, addresses, users, folders, jobs, serial numbers, secrets.
-// The same name has the same pseudonym everywhere, so that a verdict stays the verdict. Pseudonyms are given in the order of
-// the names: what was sorted by name stays sorted. Two passes: collect() over all texts, seal(), then text() of each.
+// Pseudonyms for what a bundle should not tell strangers: machines, addresses, users, folders,
+// jobs, serial numbers, secrets. The same name has the same pseudonym everywhere, so that a verdict
+// stays the verdict. Pseudonyms are given in the order of the names: what was sorted by name stays
+// sorted. Two passes: collect() over all texts, seal(), then text() of each.
 #pragma once
 
 #include <array>
@@ -28,12 +29,14 @@ struct Pair {
 
 class Pseudonyms {
  public:
-  // Names that are known from elsewhere. Words that stand in every log (node, train, root) are not taken for names.
+  // Names that are known from elsewhere. Words that stand in every log (node, train, root) are not
+  // taken for names.
   void add_host(std::string_view name);
   void add_user(std::string_view name);
   void add_job(std::string_view name);
-  void add_word(std::string_view word);          // the user's own: replaced wherever it stands
-  // From an earlier redaction: the same names keep their pseudonyms. Errors: what is no map of ours.
+  void add_word(std::string_view word);  // the user's own: replaced wherever it stands
+  // From an earlier redaction: the same names keep their pseudonyms. Errors: what is no map of
+  // ours.
   Result<> load(std::string_view map_document, const std::string& file);
 
   void collect(std::string_view text);
@@ -46,27 +49,33 @@ class Pseudonyms {
   // The other way round: an answer about a redacted bundle, for those who have the map.
   std::string reveal(std::string_view text) const;
 
-  std::vector<Pair> pairs() const;               // by kind, then by original
-  std::string map_document() const;              // schemas/redaction-map-v1.json
+  std::vector<Pair> pairs() const;   // by kind, then by original
+  std::string map_document() const;  // schemas/redaction-map-v1.json
 
  private:
   struct Hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
   };
-  using Found = std::function<void(std::size_t, std::size_t, Kind)>;   // begin, end, what it is
+  using Found = std::function<void(std::size_t, std::size_t, Kind)>;  // begin, end, what it is
   void scan(std::string_view text, const Found& found) const;
   std::size_t dictionary_word(std::string_view text, std::size_t at, Kind& kind) const;
-  std::size_t hostlist(std::string_view text, std::size_t at, std::vector<std::string>& names) const;
+  std::size_t hostlist(std::string_view text, std::size_t at,
+                       std::vector<std::string>& names) const;
   std::size_t scan_path(std::string_view text, std::size_t at, const Found& found) const;
   void note(Kind kind, std::string_view name);
   std::string pseudonym_of(Kind kind, std::string_view name) const;
   void index_word(std::string_view word, Kind kind);
-  static std::string made(Kind kind, std::size_t index, std::size_t width, std::string_view original);
+  static std::string made(Kind kind, std::size_t index, std::size_t width,
+                          std::string_view original);
 
-  std::array<std::map<std::string, std::string, std::less<>>, kKinds> names_;       // original -> pseudonym; "" until sealed
-  std::unordered_map<std::string, Kind, Hash, std::equal_to<>> words_;              // what is looked for at every word
-  std::set<std::size_t, std::greater<>> lengths_;                                   // of those words
+  std::array<std::map<std::string, std::string, std::less<>>, kKinds>
+      names_;  // original -> pseudonym; "" until sealed
+  std::unordered_map<std::string, Kind, Hash, std::equal_to<>>
+      words_;                                      // what is looked for at every word
+  std::set<std::size_t, std::greater<>> lengths_;  // of those words
 };
 
 // The name of a setting whose value is a secret, a user, or a serial number.

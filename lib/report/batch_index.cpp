@@ -153,7 +153,7 @@ std::string left_out(const json& d) {
                       "<ul>\n" + body + "</ul>\n");
 }
 
-}   // namespace
+}  // namespace
 
 std::string batch_index(const std::string& summary) {
   const json d = json::parse(summary, nullptr, false);
@@ -185,4 +185,4 @@ std::string batch_index(const std::string& summary) {
   return html_page(fmt::format("{} bundles", bundles), body, &kTableScript);
 }
 
-}   // namespace culprit::report
+}  // namespace culprit::report

@@ -14,10 +14,14 @@ namespace {
 
 using nlohmann::json;
 
-json time_or_null(const std::optional<Nanoseconds>& t) { return t ? json(iso_utc(*t)) : json(nullptr); }
+json time_or_null(const std::optional<Nanoseconds>& t) {
+  return t ? json(iso_utc(*t)) : json(nullptr);
+}
 
 // Two decimals: a confidence is a judgement, not a measurement.
-double rounded(double value) { return static_cast<double>(static_cast<int>(value * 100 + 0.5)) / 100.0; }
+double rounded(double value) {
+  return static_cast<double>(static_cast<int>(value * 100 + 0.5)) / 100.0;
+}
 
 json subject(const Subject& s) { return {{"kind", name(s.kind)}, {"id", s.id}}; }
 
@@ -30,10 +34,26 @@ json finding(const Finding& f) {
   for (const auto& [key, value] : numbers_of(f)) numbers[key] = value;
   json places = json::array();
   for (const Evidence& e : f.evidence) places.push_back(evidence(e));
-  json out = {{"id", f.id}, {"analysis", name(f.analysis)}, {"outcome", name(f.outcome)}, {"subject", subject(f.subject)}, {"class", f.event_class}, {"symptom", name(f.symptom)},
-          {"severity", name(f.severity)}, {"role", name(f.role)}, {"scope", name(f.scope)}, {"confidence", rounded(f.confidence)}, {"why", f.why}, {"title", f.title},
-          {"advice", f.advice}, {"interval", {{"start", time_or_null(f.start)}, {"end", time_or_null(f.end)}, {"uncertainty_ns", f.uncertainty}}}, {"count", f.count},
-          {"numbers", numbers}, {"evidence", places}};
+  json out = {{"id", f.id},
+              {"analysis", name(f.analysis)},
+              {"outcome", name(f.outcome)},
+              {"subject", subject(f.subject)},
+              {"class", f.event_class},
+              {"symptom", name(f.symptom)},
+              {"severity", name(f.severity)},
+              {"role", name(f.role)},
+              {"scope", name(f.scope)},
+              {"confidence", rounded(f.confidence)},
+              {"why", f.why},
+              {"title", f.title},
+              {"advice", f.advice},
+              {"interval",
+               {{"start", time_or_null(f.start)},
+                {"end", time_or_null(f.end)},
+                {"uncertainty_ns", f.uncertainty}}},
+              {"count", f.count},
+              {"numbers", numbers},
+              {"evidence", places}};
   if (!f.hosts.empty()) out["hosts"] = fold_hostlist(f.hosts);
   if (!f.ranks.empty()) out["ranks"] = to_ranges(f.ranks);
   return out;
@@ -42,9 +62,11 @@ json finding(const Finding& f) {
 json rank_map(const RankMap& map) {
   json states = json::object();
   for (std::size_t i = 0; i < map.ranks.size(); ++i)
-    if (!map.ranks[i].empty()) states[std::string(name(static_cast<RankState>(i)))] = to_ranges(map.ranks[i]);
+    if (!map.ranks[i].empty())
+      states[std::string(name(static_cast<RankState>(i)))] = to_ranges(map.ranks[i]);
   json hosts = json::array();
-  for (const auto& [host, ranks] : map.hosts) hosts.push_back({{"host", host}, {"ranks", to_ranges(ranks)}});
+  for (const auto& [host, ranks] : map.hosts)
+    hosts.push_back({{"host", host}, {"ranks", to_ranges(ranks)}});
   json out = {{"total", map.total}, {"hosts", hosts}, {"states", states}};
   if (map.tp != 0) out["layout"] = {{"tp", map.tp}, {"pp", map.pp}, {"dp", map.dp}};
   return out;
@@ -53,25 +75,33 @@ json rank_map(const RankMap& map) {
 // Microseconds are finer than any log's clock of steps.
 json milliseconds(const std::vector<double>& values) {
   json out = json::array();
-  for (const double v : values) out.push_back(std::isfinite(v) ? json(std::round(v * 1000) / 1000) : json(nullptr));
+  for (const double v : values)
+    out.push_back(std::isfinite(v) ? json(std::round(v * 1000) / 1000) : json(nullptr));
   return out;
 }
 
 json step_chart(const StepChart& chart) {
   json slow = json::array();
   for (const StepChart::Slow& s : chart.slow)
-    slow.push_back({{"begin", s.begin}, {"end", s.end}, {"first", s.first}, {"last", s.last},
-                    {"factor", std::round(s.factor * 1000) / 1000}, {"open", s.open}});
-  json out = {{"rows", chart.rows}, {"bucket", chart.bucket}, {"iteration", chart.iteration},
-              {"ms", milliseconds(chart.ms)}, {"restarts", chart.restarts}, {"slow", slow}};
+    slow.push_back({{"begin", s.begin},
+                    {"end", s.end},
+                    {"first", s.first},
+                    {"last", s.last},
+                    {"factor", std::round(s.factor * 1000) / 1000},
+                    {"open", s.open}});
+  json out = {{"rows", chart.rows},           {"bucket", chart.bucket},
+              {"iteration", chart.iteration}, {"ms", milliseconds(chart.ms)},
+              {"restarts", chart.restarts},   {"slow", slow}};
   if (!chart.high.empty()) out["high_ms"] = milliseconds(chart.high);
   if (chart.baseline > 0) out["baseline_ms"] = std::round(chart.baseline * 1000) / 1000;
   return out;
 }
 
-// What a program that restarts jobs needs to know: as it is, only after what the verdict asks for, or not at all.
+// What a program that restarts jobs needs to know: as it is, only after what the verdict asks for,
+// or not at all.
 const char* restart_after(const Verdict& v) {
-  if (v.action == Action::none || v.action == Action::reattempt || v.action == Action::mitigate) return "yes";
+  if (v.action == Action::none || v.action == Action::reattempt || v.action == Action::mitigate)
+    return "yes";
   if (v.action == Action::offline || v.action == Action::investigate) return "no";
   return "after_repair";
 }
@@ -83,11 +113,15 @@ std::string to_json(const Incident& incident) {
   json document;
   document["schema"] = "culprit.diagnosis/1";
 
-  // The bundle is named by its contents: the same files as a folder or in an archive are the same bundle.
+  // The bundle is named by its contents: the same files as a folder or in an archive are the same
+  // bundle.
   std::vector<const MemberRow*> members;
   for (const MemberRow& m : incident.members) members.push_back(&m);
-  std::sort(members.begin(), members.end(), [](const MemberRow* a, const MemberRow* b) { return std::tie(a->path, a->digest, a->id) < std::tie(b->path, b->digest, b->id); });
-  std::uint64_t bytes = 0, lines = 0, used = 0, skipped = 0, rejected = 0, digest = 0xcbf29ce484222325ULL;
+  std::sort(members.begin(), members.end(), [](const MemberRow* a, const MemberRow* b) {
+    return std::tie(a->path, a->digest, a->id) < std::tie(b->path, b->digest, b->id);
+  });
+  std::uint64_t bytes = 0, lines = 0, used = 0, skipped = 0, rejected = 0,
+                digest = 0xcbf29ce484222325ULL;
   json ledger = json::array();
   std::map<MemberId, std::string> path_of;
   for (const MemberRow* m : members) path_of[m->id] = m->path;
@@ -97,30 +131,57 @@ std::string to_json(const Incident& incident) {
     used += m->used;
     skipped += m->skipped;
     rejected += m->rejected;
-    for (const char c : m->path + '\0' + m->digest + '\0') digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-    json row = {{"path", m->path}, {"kind", m->kind}, {"format", m->format}, {"size", m->size}, {"digest", m->digest}, {"lines", m->lines}, {"used", m->used}, {"skipped", m->skipped}, {"rejected", m->rejected}, {"complete", m->complete}};
+    for (const char c : m->path + '\0' + m->digest + '\0')
+      digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    json row = {{"path", m->path},        {"kind", m->kind},       {"format", m->format},
+                {"size", m->size},        {"digest", m->digest},   {"lines", m->lines},
+                {"used", m->used},        {"skipped", m->skipped}, {"rejected", m->rejected},
+                {"complete", m->complete}};
     if (m->host) row["host"] = *m->host;
     if (m->rank) row["rank"] = *m->rank;
     if (m->duplicate_of != 0) row["duplicate_of"] = path_of[m->duplicate_of];
     ledger.push_back(std::move(row));
   }
   json problems = json::array();
-  for (const ProblemRow& p : incident.problems) problems.push_back({{"path", p.path}, {"code", p.code}, {"reason", p.reason}});
+  for (const ProblemRow& p : incident.problems)
+    problems.push_back({{"path", p.path}, {"code", p.code}, {"reason", p.reason}});
   json hosts = json::array();
   for (const HostRow& h : incident.hosts) hosts.push_back(h.host);
-  document["bundle"] = {{"digest", fmt::format("{:016x}", digest)}, {"members", members.size()}, {"bytes", bytes}, {"lines", lines}, {"used", used}, {"skipped", skipped}, {"rejected", rejected},
-                        {"complete", incident.complete}, {"problems", problems}, {"hosts", hosts}, {"ranks", incident.ranks.size()}, {"world_size", incident.world_size}, {"notes", incident.notes}};
+  document["bundle"] = {{"digest", fmt::format("{:016x}", digest)},
+                        {"members", members.size()},
+                        {"bytes", bytes},
+                        {"lines", lines},
+                        {"used", used},
+                        {"skipped", skipped},
+                        {"rejected", rejected},
+                        {"complete", incident.complete},
+                        {"problems", problems},
+                        {"hosts", hosts},
+                        {"ranks", incident.ranks.size()},
+                        {"world_size", incident.world_size},
+                        {"notes", incident.notes}};
 
-  document["incident"] = {{"symptom", name(v.symptom)}, {"start", time_or_null(v.start)}, {"end", time_or_null(v.end)}};
+  document["incident"] = {
+      {"symptom", name(v.symptom)}, {"start", time_or_null(v.start)}, {"end", time_or_null(v.end)}};
   json targets = json::array();
-  for (const Target& t : v.targets) targets.push_back({{"kind", name(t.subject.kind)}, {"id", t.subject.id}, {"confidence", rounded(t.confidence)}, {"because", t.because}});
+  for (const Target& t : v.targets)
+    targets.push_back({{"kind", name(t.subject.kind)},
+                       {"id", t.subject.id},
+                       {"confidence", rounded(t.confidence)},
+                       {"because", t.because}});
   json steps = json::array();
-  for (const Step& s : v.steps) steps.push_back({{"step", name(s.step)}, {"outcome", name(s.outcome)}, {"why", s.why}});
+  for (const Step& s : v.steps)
+    steps.push_back({{"step", name(s.step)}, {"outcome", name(s.outcome)}, {"why", s.why}});
   json following = json::array();
   for (const NextStep& n : v.next) following.push_back({{"kind", name(n.kind)}, {"text", n.text}});
   json chain = json::array();
-  for (const ChainLink& c : v.chain) chain.push_back({{"time", time_or_null(c.time)}, {"who", c.who}, {"what", c.what}, {"finding", c.finding}});
-  document["verdict"] = {{"action", name(v.action)}, {"restart", restart_after(v)}, {"targets", targets}, {"precision", name(v.precision)}, {"summary", v.summary}, {"steps", steps}, {"next", following}, {"chain", chain}};
+  for (const ChainLink& c : v.chain)
+    chain.push_back(
+        {{"time", time_or_null(c.time)}, {"who", c.who}, {"what", c.what}, {"finding", c.finding}});
+  document["verdict"] = {{"action", name(v.action)}, {"restart", restart_after(v)},
+                         {"targets", targets},       {"precision", name(v.precision)},
+                         {"summary", v.summary},     {"steps", steps},
+                         {"next", following},        {"chain", chain}};
   json findings = json::array();
   for (const Finding& f : incident.findings) findings.push_back(finding(f));
   document["findings"] = std::move(findings);
@@ -129,7 +190,8 @@ std::string to_json(const Incident& incident) {
   if (!incident.steps.ms.empty()) document["steps"] = step_chart(incident.steps);
   json time = json::array();
   for (const TimePart& part : incident.time)
-    time.push_back({{"part", part.name}, {"seconds", std::round(static_cast<double>(part.time) / 1e6) / 1e3}});
+    time.push_back(
+        {{"part", part.name}, {"seconds", std::round(static_cast<double>(part.time) / 1e6) / 1e3}});
   if (!time.empty()) document["time"] = std::move(time);
   return json_text(document) + "\n";
 }

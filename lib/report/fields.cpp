@@ -22,7 +22,7 @@ constexpr Word kHeadlines[] = {
     {"mitigate", "MITIGATE"}, {"replay", "REPLAY"},       {"investigate", "INVESTIGATE"},
 };
 
-}   // namespace
+}  // namespace
 
 const json& member(const json& object, const char* key) {
   static const json nothing;
@@ -92,12 +92,18 @@ std::string escaped(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (const char c : text) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&quot;";
-    else if (c == '\'') out += "&#39;";
-    else out += c;
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (c == '\'')
+      out += "&#39;";
+    else
+      out += c;
   }
   return out;
 }
@@ -108,4 +114,4 @@ std::string fingerprint(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
-}   // namespace culprit::report
+}  // namespace culprit::report

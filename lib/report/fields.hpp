@@ -21,7 +21,7 @@ std::string visible_text(const nlohmann::json& value);
 std::uint64_t count(const nlohmann::json& object, const char* key);
 double number(const nlohmann::json& object, const char* key);
 
-std::string counted(std::uint64_t n, std::string_view what);   // "1 line", "2 lines"
+std::string counted(std::uint64_t n, std::string_view what);  // "1 line", "2 lines"
 // "path:12", or "path at byte 99" of a binary file.
 std::string place(const nlohmann::json& evidence);
 // The headline of an action: "ISOLATE"; step: the one of the ladder that gave the answer.
@@ -35,4 +35,4 @@ std::string escaped(std::string_view text);
 // FNV-1a, 16 hexadecimal digits.
 std::string fingerprint(std::string_view text);
 
-}   // namespace culprit::report
+}  // namespace culprit::report

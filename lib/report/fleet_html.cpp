@@ -43,7 +43,7 @@ std::string table_of(const std::string& head, const std::string& rows, const cha
 }
 
 std::string head_cells(
-    std::initializer_list<const char*> names) {   // a leading # makes a column of numbers
+    std::initializer_list<const char*> names) {  // a leading # makes a column of numbers
   std::string out;
   for (const char* name : names)
     out += *name == '#' ? fmt::format("<th scope=\"col\" class=\"n\">{}</th>", name + 1)
@@ -553,9 +553,9 @@ std::string render(const json& d) {
       fmt::format("Fleet: {}", counted(count(member(d, "watched"), "machines"), "machine")), body);
 }
 
-}   // namespace
+}  // namespace
 
 extern const FleetFormat kFleetHtml;
 constinit const FleetFormat kFleetHtml{"html", "fleet.html", render};
 
-}   // namespace culprit::report
+}  // namespace culprit::report

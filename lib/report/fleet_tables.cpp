@@ -194,10 +194,10 @@ std::string metrics(const json& d) {
   return m.out_ + "# EOF\n";
 }
 
-}   // namespace
+}  // namespace
 
 extern const FleetFormat kFleetCsv, kFleetMetrics;
 constinit const FleetFormat kFleetCsv{"csv", "fleet.csv", csv};
 constinit const FleetFormat kFleetMetrics{"openmetrics", "fleet.prom", metrics};
 
-}   // namespace culprit::report
+}  // namespace culprit::report

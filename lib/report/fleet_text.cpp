@@ -251,7 +251,7 @@ std::string as_json(const json& d) {
   return d.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-}   // namespace
+}  // namespace
 
 std::string short_number(double value) {
   if (value == 0 || !std::isfinite(value)) return "0";
@@ -307,4 +307,4 @@ const FleetFormat* find_fleet_format(std::string_view name) {
   return it == std::end(kFleetFormats) ? nullptr : *it;
 }
 
-}   // namespace culprit::report
+}  // namespace culprit::report

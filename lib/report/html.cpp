@@ -92,7 +92,7 @@ std::string title_of(const json& d) {
   return out;
 }
 
-}   // namespace
+}  // namespace
 
 std::string html_section(const char* id, const std::string& title, const std::string& lead,
                          const std::string& body) {
@@ -175,9 +175,9 @@ std::string to_html(const std::string& document, const RenderOptions& options) {
   return out;
 }
 
-}   // namespace
+}  // namespace
 
 extern const Format kHtml;
 constinit const Format kHtml{"html", "report.html", to_html};
 
-}   // namespace culprit::report
+}  // namespace culprit::report

@@ -40,4 +40,4 @@ std::string html_notes(const nlohmann::json& document);
 
 extern const char kHtmlStyle[];
 
-}   // namespace culprit::report
+}  // namespace culprit::report

@@ -14,8 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kFirstPlaces = 4;   // shown at once
-constexpr std::size_t kMostPlaces = 24;   // of one finding
+constexpr std::size_t kFirstPlaces = 4;  // shown at once
+constexpr std::size_t kMostPlaces = 24;  // of one finding
 constexpr std::size_t kMostGrounds = 40;
 constexpr std::size_t kMostOthers = 120;
 constexpr std::size_t kMostFiles = 400;
@@ -98,7 +98,7 @@ const char* outcome_words(const std::string& outcome, bool nothing_to_do) {
   return outcome == "ruled_out" ? "ruled out" : "open";
 }
 
-}   // namespace
+}  // namespace
 
 std::string html_evidence(const json& d, const RenderOptions& options) {
   std::map<std::string, const json*> by_id;
@@ -223,4 +223,4 @@ std::string html_notes(const json& d) {
                       items.empty() ? "" : "<ul class=\"next\">\n" + items + "</ul>\n");
 }
 
-}   // namespace culprit::report
+}  // namespace culprit::report

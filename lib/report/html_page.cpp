@@ -82,7 +82,7 @@ constexpr const char kScript[] = R"(
 })();
 )";
 
-}   // namespace
+}  // namespace
 
 constinit const PageScript kTableScript{kScript, "TxN8gMhXVh/HxDhjijXBF3Dt8LZtAMS65sZp+hZwbZs="};
 
@@ -132,4 +132,4 @@ std::string html_bar(const char* id, const std::string& title, const std::vector
       kWidth, id, id, escaped(title), escaped(said), bar, key);
 }
 
-}   // namespace culprit::report
+}  // namespace culprit::report

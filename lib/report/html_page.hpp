@@ -10,7 +10,7 @@ namespace culprit::report {
 // A script that a page may run: its text, and the digest of it that the page's policy names, so
 // that nothing else can run there.
 struct PageScript {
-  std::string_view text, sha256;   // base64; tests compare them
+  std::string_view text, sha256;  // base64; tests compare them
 };
 
 std::string html_page(const std::string& title, const std::string& body,
@@ -23,7 +23,7 @@ std::string_view colour_of_action(std::string_view action);
 struct BarPart {
   std::string name;
   double value = 0;
-  std::string colour, shown;   // shown: the value as text
+  std::string colour, shown;  // shown: the value as text
 };
 std::string html_bar(const char* id, const std::string& title, const std::vector<BarPart>& parts);
 
@@ -34,4 +34,4 @@ inline const char* name_class(const std::string& name) {
 
 extern const PageScript kTableScript;
 
-}   // namespace culprit::report
+}  // namespace culprit::report

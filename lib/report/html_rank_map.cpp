@@ -17,12 +17,12 @@ namespace {
 using nlohmann::json;
 
 constexpr int kWidth = 960;
-constexpr std::size_t kRowOfCells = 64;   // when a cell is several ranks
+constexpr std::size_t kRowOfCells = 64;  // when a cell is several ranks
 constexpr double kLabelWidth = 96, kLetterWidth = 7;
 constexpr std::size_t kMostCells = 4096;
-constexpr std::size_t kNumbered = 256;     // cells with the rank in them
-constexpr std::size_t kLabelled = 1024;    // cells in boxes with the host's name above
-constexpr std::size_t kMostTitles = 512;   // boxes that tell their host when pointed at
+constexpr std::size_t kNumbered = 256;    // cells with the rank in them
+constexpr std::size_t kLabelled = 1024;   // cells in boxes with the host's name above
+constexpr std::size_t kMostTitles = 512;  // boxes that tell their host when pointed at
 constexpr std::size_t kMostRanks = 1u << 20;
 
 struct Look {
@@ -41,14 +41,14 @@ constexpr Look kLooks[kRankStates] = {{"red", "failed: the verdict rests on it"}
                                       {"none", "nothing of it was collected"}};
 
 struct Box {
-  std::string name;   // of the host; "" when it is not known
+  std::string name;  // of the host; "" when it is not known
   std::vector<std::int64_t> ranks;
   bool target = false;
 };
 
 struct Grid {
   std::int64_t total = 0;
-  std::vector<std::uint8_t> state;   // of each rank
+  std::vector<std::uint8_t> state;  // of each rank
   std::vector<Box> boxes;
   std::size_t per_cell = 1;
 };
@@ -61,7 +61,7 @@ std::string ranks_in(const json& map, std::size_t state) {
 void read_states(const json& map, Grid& grid) {
   grid.state.assign(static_cast<std::size_t>(grid.total),
                     static_cast<std::uint8_t>(RankState::unseen));
-  for (std::size_t s = kRankStates; s-- > 0;)   // the worst last: it holds
+  for (std::size_t s = kRankStates; s-- > 0;)  // the worst last: it holds
     for (const std::int64_t r : from_ranges(ranks_in(map, s), kMostRanks))
       if (r >= 0 && r < grid.total)
         grid.state[static_cast<std::size_t>(r)] = static_cast<std::uint8_t>(s);
@@ -134,10 +134,10 @@ enum class Label { above, beside, none };
 
 // How large everything is drawn.
 struct Style {
-  std::size_t columns = 8;       // of a box
-  double size = 26;              // of a cell
-  double pitch = 0, gap = 8;     // from box to box
-  double left = 4, above = 16;   // room for labels
+  std::size_t columns = 8;      // of a box
+  double size = 26;             // of a cell
+  double pitch = 0, gap = 8;    // from box to box
+  double left = 4, above = 16;  // room for labels
   Label label = Label::above;
   bool numbered = false, titled = true;
 };
@@ -163,7 +163,7 @@ Style style_of(const Grid& grid) {
 }
 
 struct Canvas {
-  std::array<std::string, kRankStates> cells;   // one path a state
+  std::array<std::string, kRankStates> cells;  // one path a state
   std::string boxes, labels, numbers;
   double height = 0;
 };
@@ -242,7 +242,7 @@ std::string table(const json& map) {
          rows + "</tbody></table>\n";
 }
 
-}   // namespace
+}  // namespace
 
 std::string html_rank_map(const json& d) {
   const json& map = member(d, "rank_map");
@@ -283,4 +283,4 @@ std::string html_rank_map(const json& d) {
           table(map));
 }
 
-}   // namespace culprit::report
+}  // namespace culprit::report

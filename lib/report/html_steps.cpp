@@ -164,7 +164,7 @@ std::string span_text(double seconds) {
   return fmt::format("{:.1f} s", seconds);
 }
 
-}   // namespace
+}  // namespace
 
 std::string html_steps(const json& d) {
   const json& steps = member(d, "steps");
@@ -243,4 +243,4 @@ std::string html_time(const json& d) {
           rows + "</tbody></table>\n");
 }
 
-}   // namespace culprit::report
+}  // namespace culprit::report

@@ -2,8 +2,10 @@
 
 namespace culprit::report {
 
-// Colours are pairs for light and dark; text on its ground has a contrast of 4.5 and more, marks of 3.
-constexpr const char kHtmlStyle[] = R"(:root{color-scheme:light dark;--ground:#fff;--panel:#f6f7f9;--ink:#1b1f24;--soft:#57606a;--line:#d5dae0;
+// Colours are pairs for light and dark; text on its ground has a contrast of 4.5 and more, marks
+// of 3.
+constexpr const char kHtmlStyle[] =
+    R"(:root{color-scheme:light dark;--ground:#fff;--panel:#f6f7f9;--ink:#1b1f24;--soft:#57606a;--line:#d5dae0;
 --red:#c4242d;--orange:#b35300;--blue:#1860b8;--green:#1a7436;--violet:#7a3fb5;--grey:#6b7480;--pale:#e3e7ec;--shade:#fbe3c4}
 @media(prefers-color-scheme:dark){:root{--ground:#12161b;--panel:#1b2128;--ink:#e5e9ee;--soft:#a0a9b4;--line:#353d47;
 --red:#ff7b77;--orange:#f4a250;--blue:#74b2ff;--green:#5fcf84;--violet:#c79bf5;--grey:#939daa;--pale:#303841;--shade:#4a3717}}

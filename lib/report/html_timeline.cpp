@@ -18,11 +18,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kLaneWidth = 960, kLaneLeft = 190, kLaneRight = 925, kLaneTop = 34, kRow = 22, kAlone = 60;
-constexpr std::size_t kMostLanes = 16;   // in the picture; the others stand in the lists below
-constexpr std::size_t kMostHosts = 3;    // what more hosts report is the job's
+constexpr int kLaneWidth = 960, kLaneLeft = 190, kLaneRight = 925, kLaneTop = 34, kRow = 22,
+              kAlone = 60;
+constexpr std::size_t kMostLanes = 16;  // in the picture; the others stand in the lists below
+constexpr std::size_t kMostHosts = 3;   // what more hosts report is the job's
 constexpr std::size_t kMostMarks = 300;
-constexpr std::size_t kMostRows = 8;   // of one lane, for marks at the same time
+constexpr std::size_t kMostRows = 8;  // of one lane, for marks at the same time
 constexpr std::size_t kMostLists = 40, kMostLines = 40;
 constexpr double kMinute = 60, kDay = 86400;
 
@@ -58,7 +59,7 @@ struct Mark {
   std::string lane;
   double begin = 0, end = 0, doubt = 0;
   bool ground = false;
-  std::size_t number = 0;   // in the chain; 0: not in it
+  std::size_t number = 0;  // in the chain; 0: not in it
 };
 
 // Where a moment stands: gaps count by their logarithm.
@@ -72,7 +73,7 @@ class Axis {
     }
     for (double& x : x_)
       x = sum > 0 ? kLaneLeft + x / sum * (kLaneRight - kLaneLeft)
-                  : kLaneLeft + kAlone;   // one moment: in sight on a narrow page, too
+                  : kLaneLeft + kAlone;  // one moment: in sight on a narrow page, too
   }
   double operator()(double t) const {
     const auto it = std::lower_bound(at_.begin(), at_.end(), t);
@@ -320,7 +321,7 @@ std::string lane_lists(const std::vector<Lane>& all) {
   return out;
 }
 
-}   // namespace
+}  // namespace
 
 std::string html_timeline(const json& d) {
   const std::vector<Mark> marks = marks_of(d);
@@ -344,4 +345,4 @@ std::string html_timeline(const json& d) {
       drawn_marks.empty() ? chain : drawn_marks + legend() + chain + lane_lists(all));
 }
 
-}   // namespace culprit::report
+}  // namespace culprit::report

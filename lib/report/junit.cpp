@@ -15,14 +15,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostFindings = 2000;   // beyond them the cases repeat themselves
-constexpr std::size_t kPlacesPerCase = 16;       // of one finding
+constexpr std::size_t kMostFindings = 2000;  // beyond them the cases repeat themselves
+constexpr std::size_t kPlacesPerCase = 16;   // of one finding
 constexpr char kNoTime[] = "1970-01-01T00:00:00";
 
 struct Suite {
   std::size_t tests = 0, failures = 0, skipped = 0;
   std::string cases;
-  std::string output;   // what fired and fails nobody
+  std::string output;  // what fired and fails nobody
 
   void open(const std::string& group, const std::string& name) {
     ++tests;
@@ -74,8 +74,10 @@ void ladder(const json& verdict, Suite& suite) {
     const std::string outcome = text(s, "outcome");
     if (outcome == "taken" && action != "none")
       suite.fail(action, text(verdict, "summary"), text(s, "why") + "\n" + verdict_body(verdict));
-    else if (outcome == "not_enough_evidence") suite.skip(text(s, "why"));
-    else suite.pass();
+    else if (outcome == "not_enough_evidence")
+      suite.skip(text(s, "why"));
+    else
+      suite.pass();
   }
 }
 
@@ -127,7 +129,7 @@ std::string to_junit(const std::string& document, const RenderOptions&) {
   std::string when =
       text(incident, "start").empty() ? text(incident, "end") : text(incident, "start");
   when = when.size() < 19 ? kNoTime
-                          : when.substr(0, 19);   // the dialects know neither zones nor fractions
+                          : when.substr(0, 19);  // the dialects know neither zones nor fractions
   const std::pair<const char*, std::string> properties[] = {
       {"action", text(member(d, "verdict"), "action")},
       {"symptom", text(incident, "symptom")},
@@ -151,9 +153,9 @@ std::string to_junit(const std::string& document, const RenderOptions&) {
   return out;
 }
 
-}   // namespace
+}  // namespace
 
 extern const Format kJunit;
 constinit const Format kJunit{"junit", "report.junit.xml", to_junit};
 
-}   // namespace culprit::report
+}  // namespace culprit::report

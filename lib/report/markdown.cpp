@@ -28,7 +28,10 @@ std::string code(const std::string& text) {
   const std::string shown = visible(text);
   std::size_t run = 0;
   std::size_t longest = 0;
-  for (const char c : shown) { run = c == '`' ? run + 1 : 0; longest = std::max(longest, run); }
+  for (const char c : shown) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
   const std::string fence(longest + 1, '`');
   const bool pad = !shown.empty() && (shown.front() == '`' || shown.back() == '`');
   return fence + (pad ? " " : "") + shown + (pad ? " " : "") + fence;
@@ -47,40 +50,73 @@ std::string to_markdown(const std::string& document, const RenderOptions& option
   const json d = json::parse(document, nullptr, false);
   if (!d.is_object()) return "";
   const json& v = d["verdict"];
-  const bool nobody = v["targets"].empty();   // then there is nothing exact or not
-  std::string out = fmt::format("# {}\n\n**Action: {}**{} · symptom: {} · {} to {}\n", md_escaped(plain(v, "summary")), md_escaped(plain(v, "action")), nobody ? "" : fmt::format(" ({})", md_escaped(plain(v, "precision"))), md_escaped(plain(d["incident"], "symptom")),
-                                d["incident"]["start"].is_string() ? d["incident"]["start"].get<std::string>() : "unknown", d["incident"]["end"].is_string() ? d["incident"]["end"].get<std::string>() : "unknown");
-  if (!d["bundle"].value("complete", true)) out += "\n**INCOMPLETE BUNDLE**: not all of it was read; what is missing stands at the end.\n";
+  const bool nobody = v["targets"].empty();  // then there is nothing exact or not
+  std::string out = fmt::format(
+      "# {}\n\n**Action: {}**{} · symptom: {} · {} to {}\n", md_escaped(plain(v, "summary")),
+      md_escaped(plain(v, "action")),
+      nobody ? "" : fmt::format(" ({})", md_escaped(plain(v, "precision"))),
+      md_escaped(plain(d["incident"], "symptom")),
+      d["incident"]["start"].is_string() ? d["incident"]["start"].get<std::string>() : "unknown",
+      d["incident"]["end"].is_string() ? d["incident"]["end"].get<std::string>() : "unknown");
+  if (!d["bundle"].value("complete", true))
+    out += "\n**INCOMPLETE BUNDLE**: not all of it was read; what is missing stands at the end.\n";
   if (!v["targets"].empty()) {
     out += "\n## Who\n\n| kind | id | confidence |\n|---|---|---|\n";
-    for (const json& t : v["targets"]) out += fmt::format("| {} | {} | {:.0f} % |\n", md_escaped(plain(t, "kind")), md_escaped(plain(t, "id")), t["confidence"].get<double>() * 100);
+    for (const json& t : v["targets"])
+      out += fmt::format("| {} | {} | {:.0f} % |\n", md_escaped(plain(t, "kind")),
+                         md_escaped(plain(t, "id")), t["confidence"].get<double>() * 100);
   }
   std::vector<std::string> because;
   for (const json& t : v["targets"])
     for (const json& id : t["because"])
-      if (std::find(because.begin(), because.end(), id.get<std::string>()) == because.end()) because.push_back(id.get<std::string>());
+      if (std::find(because.begin(), because.end(), id.get<std::string>()) == because.end())
+        because.push_back(id.get<std::string>());
   if (!because.empty()) out += "\n## Evidence\n\n";
   for (const std::string& id : because)
     for (const json& f : d["findings"]) {
       if (f["id"] != id) continue;
-      out += fmt::format("- **{}** ({}{}): {}\n", md_escaped(plain(f, "title")), md_escaped(plain(f, "class")), f["count"] == 0 ? "" : f["count"] == 1 ? ", 1 line" : fmt::format(", {} lines", f["count"].get<std::uint64_t>()), md_escaped(plain(f, "why")));
-      for (const json& e : f["evidence"]) out += fmt::format("  - {} {}\n", code(e["line"] == 0 ? fmt::format("{} at byte {}", plain(e, "path"), e["byte_offset"].get<std::uint64_t>()) : fmt::format("{}:{}", plain(e, "path"), e["line"].get<std::uint64_t>())), plain(e, "excerpt").empty() ? "" : code(plain(e, "excerpt")));
+      out += fmt::format(
+          "- **{}** ({}{}): {}\n", md_escaped(plain(f, "title")), md_escaped(plain(f, "class")),
+          f["count"] == 0   ? ""
+          : f["count"] == 1 ? ", 1 line"
+                            : fmt::format(", {} lines", f["count"].get<std::uint64_t>()),
+          md_escaped(plain(f, "why")));
+      for (const json& e : f["evidence"])
+        out += fmt::format("  - {} {}\n",
+                           code(e["line"] == 0 ? fmt::format("{} at byte {}", plain(e, "path"),
+                                                             e["byte_offset"].get<std::uint64_t>())
+                                               : fmt::format("{}:{}", plain(e, "path"),
+                                                             e["line"].get<std::uint64_t>())),
+                           plain(e, "excerpt").empty() ? "" : code(plain(e, "excerpt")));
     }
   if (!v["chain"].empty()) {
     out += "\n## What happened\n\n| time (UTC) | who | what |\n|---|---|---|\n";
-    for (const json& c : v["chain"]) out += fmt::format("| {} | {} | {} |\n", c["time"].is_string() ? c["time"].get<std::string>() : "", md_escaped(plain(c, "who")), md_escaped(plain(c, "what")));
+    for (const json& c : v["chain"])
+      out += fmt::format("| {} | {} | {} |\n",
+                         c["time"].is_string() ? c["time"].get<std::string>() : "",
+                         md_escaped(plain(c, "who")), md_escaped(plain(c, "what")));
   }
   if (!v["next"].empty()) {
     out += "\n## What to do next\n\n";
-    for (const json& n : v["next"]) out += fmt::format("- {}{}\n", plain(n, "kind") == "collect" ? "collect: " : "", plain(n, "kind") == "command" ? code(plain(n, "text")) : md_escaped(plain(n, "text")));
+    for (const json& n : v["next"])
+      out += fmt::format(
+          "- {}{}\n", plain(n, "kind") == "collect" ? "collect: " : "",
+          plain(n, "kind") == "command" ? code(plain(n, "text")) : md_escaped(plain(n, "text")));
   }
   if (options.explain) {
     out += "\n## How the verdict was reached\n\n| step | outcome | why |\n|---|---|---|\n";
-    for (const json& s : v["steps"]) out += fmt::format("| {} | {} | {} |\n", md_escaped(plain(s, "step")), md_escaped(plain(s, "outcome")), md_escaped(plain(s, "why")));
+    for (const json& s : v["steps"])
+      out += fmt::format("| {} | {} | {} |\n", md_escaped(plain(s, "step")),
+                         md_escaped(plain(s, "outcome")), md_escaped(plain(s, "why")));
   }
   const json& b = d["bundle"];
-  out += fmt::format("\n---\nRead {} files, {} lines: {} used, {} skipped, {} rejected.\n", b["members"].get<std::uint64_t>(), b["lines"].get<std::uint64_t>(), b["used"].get<std::uint64_t>(), b["skipped"].get<std::uint64_t>(), b["rejected"].get<std::uint64_t>());
-  for (const json& problem : b["problems"]) out += fmt::format("\nNot read: {}: {}\n", code(plain(problem, "path")), md_escaped(plain(problem, "reason")));
+  out += fmt::format("\n---\nRead {} files, {} lines: {} used, {} skipped, {} rejected.\n",
+                     b["members"].get<std::uint64_t>(), b["lines"].get<std::uint64_t>(),
+                     b["used"].get<std::uint64_t>(), b["skipped"].get<std::uint64_t>(),
+                     b["rejected"].get<std::uint64_t>());
+  for (const json& problem : b["problems"])
+    out += fmt::format("\nNot read: {}: {}\n", code(plain(problem, "path")),
+                       md_escaped(plain(problem, "reason")));
   return out;
 }
 

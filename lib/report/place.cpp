@@ -12,7 +12,9 @@ std::string with_place(const std::string& document, const std::string& place) {
   const auto put = [&](nlohmann::ordered_json& object, const char* key) {
     if (!object.is_object() || !object.contains(key) || !object[key].is_string()) return;
     std::string text = object[key];
-    for (std::size_t at = text.find(kWord); at != std::string::npos; at = text.find(kWord, at + place.size())) text.replace(at, kWord.size(), place);
+    for (std::size_t at = text.find(kWord); at != std::string::npos;
+         at = text.find(kWord, at + place.size()))
+      text.replace(at, kWord.size(), place);
     object[key] = std::move(text);
   };
   if (!d.is_object() || !d.contains("verdict") || !d["verdict"].is_object()) return document;

@@ -1,5 +1,5 @@
-// Reports. The verdict is put into one JSON document once (schemas/diagnosis-v1.json), stored, and every format is
-// made from that document: no two reports can disagree, and none computes a number.
+// Reports. The verdict is put into one JSON document once (schemas/diagnosis-v1.json), stored, and
+// every format is made from that document: no two reports can disagree, and none computes a number.
 #pragma once
 
 #include <span>
@@ -22,36 +22,39 @@ struct Incident {
   std::vector<RankRow> ranks;
   std::vector<std::string> notes;
   std::int64_t world_size = 0;
-  bool complete = true;          // the whole bundle was read
+  bool complete = true;  // the whole bundle was read
   RankMap map;
   StepChart steps;
-  std::vector<TimePart> time;    // where the job's time went
+  std::vector<TimePart> time;  // where the job's time went
 };
 
-// The document, indented, keys sorted, a line end at its end. The same incident gives the same bytes.
+// The document, indented, keys sorted, a line end at its end. The same incident gives the same
+// bytes.
 std::string to_json(const Incident& incident);
 
 struct RenderOptions {
   bool color = false;
-  bool explain = false;          // the walk down the ladder
-  bool verbose = false;          // every finding, the whole ledger
+  bool explain = false;  // the walk down the ladder
+  bool verbose = false;  // every finding, the whole ledger
   std::size_t width = 100;
-  std::string place = "-d incident.db";   // how commands name the database
+  std::string place = "-d incident.db";  // how commands name the database
 };
 
-// A form of the report, made from the document alone. Adding one is one file that ends with a Format, named in formats.cpp.
+// A form of the report, made from the document alone. Adding one is one file that ends with a
+// Format, named in formats.cpp.
 struct Format {
-  std::string_view name;         // of --format
-  std::string_view file;         // what `-o` calls it
+  std::string_view name;  // of --format
+  std::string_view file;  // what `-o` calls it
   std::string (*render)(const std::string& document, const RenderOptions& options);
 };
 
-// The document is the same wherever the bundle lies, so its commands say "-d incident.db". For people they name the
-// database, or the bundle when none is kept, so that they can be copied: `place` takes its place. "" changes nothing.
+// The document is the same wherever the bundle lies, so its commands say "-d incident.db". For
+// people they name the database, or the bundle when none is kept, so that they can be copied:
+// `place` takes its place. "" changes nothing.
 std::string with_place(const std::string& document, const std::string& place);
 
-// The index page of a batch, made from its summary (schemas/batch-v1.json). It sorts and filters with a script of its own
-// and is whole without it.
+// The index page of a batch, made from its summary (schemas/batch-v1.json). It sorts and filters
+// with a script of its own and is whole without it.
 std::string batch_index(const std::string& summary);
 
 // In the order in which help lists them; the first is what a terminal gets.

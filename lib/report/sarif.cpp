@@ -16,8 +16,8 @@ namespace {
 using nlohmann::json;
 using ordered = nlohmann::ordered_json;
 
-constexpr std::size_t kMostResults = 5000;   // what code-scanning services take of one run
-constexpr std::size_t kMostLocations = 10;   // of one result
+constexpr std::size_t kMostResults = 5000;  // what code-scanning services take of one run
+constexpr std::size_t kMostLocations = 10;  // of one result
 constexpr char kVerdictRule[] = "culprit/verdict";
 
 // A path as a relative reference: whatever is not plain stands as %XX, a name cannot begin a
@@ -27,8 +27,10 @@ std::string uri(const std::string& path) {
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
   std::string out;
   for (const char c : path) {
-    if (kPlain.find(c) != std::string_view::npos) out += c;
-    else out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    if (kPlain.find(c) != std::string_view::npos)
+      out += c;
+    else
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   while (out.starts_with('/')) out.erase(0, 1);
   return out;
@@ -177,9 +179,9 @@ std::string to_sarif(const std::string& document, const RenderOptions&) {
   return json_text(whole) + "\n";
 }
 
-}   // namespace
+}  // namespace
 
 extern const Format kSarif;
 constinit const Format kSarif{"sarif", "report.sarif", to_sarif};
 
-}   // namespace culprit::report
+}  // namespace culprit::report

@@ -11,9 +11,16 @@ std::string visible(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     char32_t c = 0;
     const std::size_t n = decode_utf8(text, at, c);
-    if (n == 0) { out += "\xEF\xBF\xBD"; ++at; continue; }
-    if (unseen(c)) out += c < 0x100 ? fmt::format("\\x{:02x}", static_cast<unsigned>(c)) : fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else out.append(text, at, n);
+    if (n == 0) {
+      out += "\xEF\xBF\xBD";
+      ++at;
+      continue;
+    }
+    if (unseen(c))
+      out += c < 0x100 ? fmt::format("\\x{:02x}", static_cast<unsigned>(c))
+                       : fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      out.append(text, at, n);
     at += n;
   }
   return out;
@@ -26,12 +33,17 @@ std::size_t columns(std::string_view text) {
     const std::size_t bytes = decode_utf8(text, at, c);
     at += bytes == 0 ? 1 : bytes;
     if (c >= 0x300 && c < 0x370) continue;
-    n += (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) || (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFF00 && c <= 0xFF60) || c >= 0x1F300 ? 2 : 1;
+    n += (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
+                 (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) ||
+                 (c >= 0xFF00 && c <= 0xFF60) || c >= 0x1F300
+             ? 2
+             : 1;
   }
   return n;
 }
 
-std::string wrapped(std::string_view text, std::size_t width, std::size_t indent, std::size_t begin) {
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent,
+                    std::size_t begin) {
   std::string out;
   std::size_t used = begin;
   for (std::size_t at = 0; at < text.size();) {

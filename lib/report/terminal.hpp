@@ -1,4 +1,5 @@
-// What a terminal can show: text of logs and archives may hold bytes that would move the cursor or worse.
+// What a terminal can show: text of logs and archives may hold bytes that would move the cursor or
+// worse.
 #pragma once
 
 #include <string>
@@ -6,14 +7,16 @@
 
 namespace culprit::report {
 
-// Control bytes (also C1, bidirectional overrides and what is no character) as visible escapes, invalid UTF-8 as U+FFFD; tabs stay.
+// Control bytes (also C1, bidirectional overrides and what is no character) as visible escapes,
+// invalid UTF-8 as U+FFFD; tabs stay.
 std::string visible(std::string_view text);
 
 // Columns a terminal needs for the text: one for each character, none for combining ones.
 std::size_t columns(std::string_view text);
 
-// The text broken at spaces into lines of at most `width` columns; later lines begin with `indent` spaces. The first begins
-// in column `begin`: what the caller has printed there already.
-std::string wrapped(std::string_view text, std::size_t width, std::size_t indent, std::size_t begin = 0);
+// The text broken at spaces into lines of at most `width` columns; later lines begin with `indent`
+// spaces. The first begins in column `begin`: what the caller has printed there already.
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent,
+                    std::size_t begin = 0);
 
 }  // namespace culprit::report

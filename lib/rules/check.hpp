@@ -1,4 +1,5 @@
-// The proof that a rule carries with it: its sample lines pass through the line layer and the whole pack.
+// The proof that a rule carries with it: its sample lines pass through the line layer and the whole
+// pack.
 #pragma once
 
 #include <string>
@@ -10,13 +11,15 @@ namespace culprit::rules {
 
 struct SampleFailure {
   std::string rule, file;
-  std::string key;       // samples.fires[1]
+  std::string key;  // samples.fires[1]
   std::string line;
-  std::string reason;    // "is taken by 'gpu-xid' (gpu_xid/79)"
+  std::string reason;  // "is taken by 'gpu-xid' (gpu_xid/79)"
 };
 
-// Every `fires` line must end with its rule, without another rule of the same severity beside it that neither stands
-// over the other; every `silent` line must not. Only rules whose file is in `files` are checked; empty = all.
-std::vector<SampleFailure> check_samples(const RulePack& pack, const std::vector<std::string>& files = {});
+// Every `fires` line must end with its rule, without another rule of the same severity beside it
+// that neither stands over the other; every `silent` line must not. Only rules whose file is in
+// `files` are checked; empty = all.
+std::vector<SampleFailure> check_samples(const RulePack& pack,
+                                         const std::vector<std::string>& files = {});
 
 }  // namespace culprit::rules

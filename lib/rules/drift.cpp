@@ -25,7 +25,10 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
   static const json kSchema = json::parse(schema::text("drift-v1.json"));
   const auto violations = schema::validate(document, kSchema);
   if (!violations.empty())
-    return fail((violations[0].path.empty() ? "" : violations[0].path + ": ") + violations[0].reason).at({file, 0}).hint("`culprit schema drift-v1.json` prints what the table may hold");
+    return fail((violations[0].path.empty() ? "" : violations[0].path + ": ") +
+                violations[0].reason)
+        .at({file, 0})
+        .hint("`culprit schema drift-v1.json` prints what the table may hold");
   DriftRules out;
   std::size_t index = 0;
   for (const json& object : document["settings"]) {
@@ -35,20 +38,28 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
     rule.label = object.value("label", "");
     rule.ignored = level == "ignored";
     rule.severity = severity_named(level).value_or(Severity::info);
-    rule.compare = compare == "version" ? DriftCompare::version : compare == "number" ? DriftCompare::number : DriftCompare::exact;
+    rule.compare = compare == "version"  ? DriftCompare::version
+                   : compare == "number" ? DriftCompare::number
+                                         : DriftCompare::exact;
     rule.explains = object.value("explains", "other");
     rule.entity = object.value("entity", "host");
     rule.advice = object.value("advice", "");
     for (const json& name : object["names"]) {
       rule.pattern = name.get<std::string>();
-      if (std::any_of(out.rules_.begin(), out.rules_.end(), [&](const DriftRule& other) { return other.pattern == rule.pattern; }))
-        return fail(fmt::format("settings[{}].names: '{}' stands twice", index, rule.pattern)).at({file, 0});
+      if (std::any_of(out.rules_.begin(), out.rules_.end(),
+                      [&](const DriftRule& other) { return other.pattern == rule.pattern; }))
+        return fail(fmt::format("settings[{}].names: '{}' stands twice", index, rule.pattern))
+            .at({file, 0});
       out.rules_.push_back(rule);
     }
     ++index;
   }
-  const auto fixed = [](const DriftRule& r) { return r.pattern.size() - static_cast<std::size_t>(std::count(r.pattern.begin(), r.pattern.end(), '*')); };
-  std::stable_sort(out.rules_.begin(), out.rules_.end(), [&](const DriftRule& a, const DriftRule& b) { return fixed(a) > fixed(b); });
+  const auto fixed = [](const DriftRule& r) {
+    return r.pattern.size() -
+           static_cast<std::size_t>(std::count(r.pattern.begin(), r.pattern.end(), '*'));
+  };
+  std::stable_sort(out.rules_.begin(), out.rules_.end(),
+                   [&](const DriftRule& a, const DriftRule& b) { return fixed(a) > fixed(b); });
   out.other_.explains = "other";
   return out;
 }
@@ -57,7 +68,8 @@ const DriftRules& DriftRules::built_in() {
   static const DriftRules kBuiltIn = [] {
     for (const EmbeddedFile& file : embedded_rules())
       if (std::string_view(file.name) == "tables/drift.json")
-        if (auto parsed = parse(file.text(), "rules/tables/drift.json")) return std::move(parsed).value();
+        if (auto parsed = parse(file.text(), "rules/tables/drift.json"))
+          return std::move(parsed).value();
     return DriftRules{};
   }();
   return kBuiltIn;
@@ -73,12 +85,17 @@ std::string drift_key(std::string_view value, DriftCompare compare) {
   if (compare == DriftCompare::version) {
     std::size_t end = value.empty() || value[0] != 'v' ? 0 : 1;
     const std::size_t begin = end;
-    while (end < value.size() && (digit(value[end]) || (value[end] == '.' && end + 1 < value.size() && digit(value[end + 1])))) ++end;
+    while (end < value.size() &&
+           (digit(value[end]) ||
+            (value[end] == '.' && end + 1 < value.size() && digit(value[end + 1]))))
+      ++end;
     if (end > begin) return std::string(value.substr(begin, end - begin));
   } else if (compare == DriftCompare::number) {
     double number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error == std::errc{} && std::isfinite(number)) return fmt::format("{}{}", number, value.substr(static_cast<std::size_t>(end - value.data())));
+    if (error == std::errc{} && std::isfinite(number))
+      return fmt::format("{}{}", number,
+                         value.substr(static_cast<std::size_t>(end - value.data())));
   }
   return std::string(value);
 }

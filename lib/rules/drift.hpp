@@ -1,6 +1,6 @@
-// What a difference of a version or setting between hosts means: the data is rules/tables/drift.json, its manual
-// schemas/drift-v1.json. Aegis ("Evolution of Aegis", NSDI 2025, section 4.1) compares configurations of the hosts of a
-// task when no error names a machine.
+// What a difference of a version or setting between hosts means: the data is
+// rules/tables/drift.json, its manual schemas/drift-v1.json. Aegis ("Evolution of Aegis", NSDI
+// 2025, section 4.1) compares configurations of the hosts of a task when no error names a machine.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ namespace culprit::rules {
 enum class DriftCompare { exact, version, number };
 
 struct DriftRule {
-  std::string pattern;            // of the setting's name; * stands for any run
-  std::string label;              // what people call it: "driver"; "" = the name itself
+  std::string pattern;  // of the setting's name; * stands for any run
+  std::string label;    // what people call it: "driver"; "" = the name itself
   Severity severity = Severity::info;
-  bool ignored = false;           // hosts differ in it by right: names, addresses, serial numbers
+  bool ignored = false;  // hosts differ in it by right: names, addresses, serial numbers
   DriftCompare compare = DriftCompare::exact;
-  std::string explains;           // communication performance numerics memory other
-  std::string entity = "host";    // host gpu nic rank: whose it is
+  std::string explains;         // communication performance numerics memory other
+  std::string entity = "host";  // host gpu nic rank: whose it is
   std::string advice;
 };
 
@@ -31,8 +31,8 @@ class DriftRules {
   static Result<DriftRules> parse(std::string_view text, const std::string& file);
   static const DriftRules& built_in();
 
-  // Never fails: a name that no pattern takes is compared exactly, and is worth a remark only. Of several patterns the
-  // one with most fixed characters.
+  // Never fails: a name that no pattern takes is compared exactly, and is worth a remark only. Of
+  // several patterns the one with most fixed characters.
   const DriftRule& find(std::string_view name) const;
 
  private:
@@ -40,7 +40,8 @@ class DriftRules {
   DriftRule other_;
 };
 
-// Two spellings of one value have one key: "2.19.3+cuda12.3" and "2.19.3" as versions, "700.00 W" and "700 W" as numbers.
+// Two spellings of one value have one key: "2.19.3+cuda12.3" and "2.19.3" as versions, "700.00 W"
+// and "700 W" as numbers.
 std::string drift_key(std::string_view value, DriftCompare compare);
 
 }  // namespace culprit::rules

@@ -21,9 +21,10 @@ namespace culprit::rules {
 namespace {
 
 constexpr std::size_t kMostAlso = 8;
-constexpr std::size_t kMostQuery = 1000;      // bytes that words are made of
-constexpr double kTogether = 3;               // words that stand together in a sample or pattern tell more than scattered ones
-constexpr double kCloseScore = 0.5;           // share of the best score below which nothing is worth naming
+constexpr std::size_t kMostQuery = 1000;  // bytes that words are made of
+constexpr double kTogether =
+    3;  // words that stand together in a sample or pattern tell more than scattered ones
+constexpr double kCloseScore = 0.5;  // share of the best score below which nothing is worth naming
 
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
@@ -33,7 +34,8 @@ std::string lowered(std::string_view text) {
   return out;
 }
 
-// Runs of letters and of digits, in lower case; ncclRemoteError and NCCL_IB_HCA are three words each.
+// Runs of letters and of digits, in lower case; ncclRemoteError and NCCL_IB_HCA are three words
+// each.
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> out;
   std::string word;
@@ -49,8 +51,9 @@ std::vector<std::string> words_of(std::string_view text) {
       continue;
     }
     const bool before_lower = i > 0 && std::islower(static_cast<unsigned char>(text[i - 1])) != 0;
-    const bool turns = !word.empty() && (std::isdigit(c) != 0) !=
-                                            (std::isdigit(static_cast<unsigned char>(word.back())) != 0);
+    const bool turns =
+        !word.empty() &&
+        (std::isdigit(c) != 0) != (std::isdigit(static_cast<unsigned char>(word.back())) != 0);
     if ((std::isupper(c) != 0 && before_lower) || turns) end();
     word += lower(text[i]);
   }
@@ -62,7 +65,8 @@ std::optional<std::int64_t> number_in(std::string_view text) {
   std::int64_t value = 0;
   if (text.starts_with('+')) text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value)
+                                                                  : std::nullopt;
 }
 
 std::vector<std::string> split(std::string_view text) {
@@ -114,7 +118,8 @@ std::vector<std::string> causes_of(const RulePack& pack, const std::string& even
     return std::find(m.leads_to.begin(), m.leads_to.end(), event_class) != m.leads_to.end();
   };
   for (const Rule& rule : pack.rules()) {
-    if (leads(rule.meaning) && rule.event_class.find('{') == std::string::npos) out.insert(rule.event_class);
+    if (leads(rule.meaning) && rule.event_class.find('{') == std::string::npos)
+      out.insert(rule.event_class);
     for (const auto& [code, meaning] : rule.codes)
       if (leads(meaning) && rule.event_class.find("{code}") != std::string::npos)
         out.insert(fill_class(rule.event_class, {{"code", std::to_string(code)}}));
@@ -124,7 +129,8 @@ std::vector<std::string> causes_of(const RulePack& pack, const std::string& even
 
 // "a, b, c and 4 more"
 std::string listed(const std::vector<std::string>& names, std::size_t most = 8) {
-  std::vector<std::string> shown(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
+  std::vector<std::string> shown(
+      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
   return fmt::format("{}", fmt::join(shown, ", ")) +
          (names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
 }
@@ -136,7 +142,8 @@ Explanation of_rule(const RulePack& pack, const Rule& rule, std::optional<std::i
   Explanation out;
   out.kind = "rule";
   out.id = fill_class(rule.event_class, captures);
-  if (!code && !rule.codes.empty() && rule.event_class.find("{code}") != std::string::npos) out.id = rule.id;
+  if (!code && !rule.codes.empty() && rule.event_class.find("{code}") != std::string::npos)
+    out.id = rule.id;
   out.title = m.title;
   out.means = m.why;
   out.advice = filled(m.advice, captures);
@@ -153,12 +160,15 @@ Explanation of_rule(const RulePack& pack, const Rule& rule, std::optional<std::i
   if (m.cause != CauseKind::none) put("cause", std::string(name(m.cause)));
   put("component", m.component);
   if (m.symptom != Symptom::none) put("symptom", std::string(name(m.symptom)));
-  if (m.tolerance) put("tolerance", fmt::format("counts from {} within {} s", m.tolerance->count, m.tolerance->window_s));
+  if (m.tolerance)
+    put("tolerance",
+        fmt::format("counts from {} within {} s", m.tolerance->count, m.tolerance->window_s));
   put("taken back by", listed(m.cleared_by));
   put("leads to", listed(m.leads_to));
   put("can follow from", listed(causes_of(pack, out.id), 5));
   for (const OldMeaning& old : m.history)
-    put("older drivers", fmt::format("from {}{}: {}", old.from, old.before.empty() ? "" : " before " + old.before, old.title));
+    put("older drivers", fmt::format("from {}{}: {}", old.from,
+                                     old.before.empty() ? "" : " before " + old.before, old.title));
   if (m.role == Role::cascade || m.role == Role::teardown || m.role == Role::confirmation) {
     const auto roles = Glossary::built_in().named(name(m.role), "role");
     if (!roles.empty()) out.is_not = fmt::format("Not a first cause: {}.", roles.front()->title);
@@ -169,7 +179,8 @@ Explanation of_rule(const RulePack& pack, const Rule& rule, std::optional<std::i
 Explanation of_entry(const GlossaryEntry& entry) {
   Explanation out;
   out.kind = entry.kind;
-  out.id = entry.kind == "exit_code" ? fmt::format("exit {}", entry.number.value_or(0)) : entry.names.front();
+  out.id = entry.kind == "exit_code" ? fmt::format("exit {}", entry.number.value_or(0))
+                                     : entry.names.front();
   out.title = entry.title;
   out.means = entry.means;
   out.is_not = entry.is_not;
@@ -177,7 +188,9 @@ Explanation of_entry(const GlossaryEntry& entry) {
   out.source = entry.source;
   if (entry.kind == "signal") {
     out.properties.emplace_back("number", std::to_string(*entry.number));
-    out.properties.emplace_back("exit codes", fmt::format("-{} (Python, torchrun), {} (shells, containers)", *entry.number, 128 + *entry.number));
+    out.properties.emplace_back(
+        "exit codes", fmt::format("-{} (Python, torchrun), {} (shells, containers)", *entry.number,
+                                  128 + *entry.number));
   }
   return out;
 }
@@ -188,7 +201,8 @@ void also_see(const RulePack& pack, const GlossaryEntry& entry, Answer& answer) 
       answer.also.push_back({"rule", event_class, rule->meaning.title});
 }
 
-// "xid 79", "gpu_xid/79", "completion error 12": the words before the number all stand in the class of a rule that has numbers.
+// "xid 79", "gpu_xid/79", "completion error 12": the words before the number all stand in the class
+// of a rule that has numbers.
 bool numbers(const RulePack& pack, const std::vector<std::string>& words, Answer& answer) {
   if (words.size() < 2) return false;
   const auto code = number_in(words.back());
@@ -215,7 +229,8 @@ bool numbers(const RulePack& pack, const std::vector<std::string>& words, Answer
     // What the number means when a line says more, such as gpu_xid/{code}-fatal.
     const std::string stem = fill_class(rule.event_class, {{"code", std::to_string(*code)}});
     for (const Rule& other : pack.rules())
-      if (&other != &rule && fill_class(other.event_class, {{"code", std::to_string(*code)}}).starts_with(stem + "-"))
+      if (&other != &rule &&
+          fill_class(other.event_class, {{"code", std::to_string(*code)}}).starts_with(stem + "-"))
         answer.also.push_back({"rule", other.id, other.meaning.title});
   }
   return !answer.found.empty();
@@ -229,18 +244,28 @@ bool process_end(const RulePack& pack, const std::vector<std::string>& words, An
   std::string other;
   for (const std::string& word : words) {
     const std::string w = lowered(word);
-    if (w == "exit" || w == "exitcode" || w == "exited" || w == "rc" || w == "returncode" || w == "return") exit = true;
-    else if (w == "signal" || w == "sig") signal = true;
-    else if (w == "code" || w == "status" || w == "with" || w == "by") continue;
-    else if (const auto n = number_in(w); n && !number) number = n;
-    else other = w;
+    if (w == "exit" || w == "exitcode" || w == "exited" || w == "rc" || w == "returncode" ||
+        w == "return")
+      exit = true;
+    else if (w == "signal" || w == "sig")
+      signal = true;
+    else if (w == "code" || w == "status" || w == "with" || w == "by")
+      continue;
+    else if (const auto n = number_in(w); n && !number)
+      number = n;
+    else
+      other = w;
   }
   if (!other.empty()) return false;
   if (!number || (!exit && !signal && (words.size() != 1 || *number >= 0))) return false;
   const bool by_signal = signal || *number < 0 || (*number > 128 && *number < 128 + 65);
-  const std::int64_t n = !by_signal ? *number : *number < 0 ? -*number : signal ? *number : *number - 128;
+  const std::int64_t n = !by_signal    ? *number
+                         : *number < 0 ? -*number
+                         : signal      ? *number
+                                       : *number - 128;
   // 255 and its like are codes although they are above 128.
-  const GlossaryEntry* entry = by_signal ? glossary.numbered("signal", n) : glossary.numbered("exit_code", n);
+  const GlossaryEntry* entry =
+      by_signal ? glossary.numbered("signal", n) : glossary.numbered("exit_code", n);
   if (entry != nullptr) {
     answer.found.push_back(of_entry(*entry));
     also_see(pack, *entry, answer);
@@ -250,10 +275,14 @@ bool process_end(const RulePack& pack, const std::vector<std::string>& words, An
   Explanation one;
   one.kind = by_signal ? "signal" : "exit_code";
   one.id = by_signal ? fmt::format("signal {}", n) : fmt::format("exit {}", n);
-  one.title = by_signal ? "a signal that training jobs seldom see" : "an exit code of the program's own";
-  one.means = by_signal ? "The process was ended by this signal. signal(7) has its name and default action."
-                        : "No shell, launcher or scheduler has a fixed meaning for it: the program chose it.";
-  one.advice = by_signal ? "Look for who sent it." : "Read the program's standard error, or its manual.";
+  one.title =
+      by_signal ? "a signal that training jobs seldom see" : "an exit code of the program's own";
+  one.means =
+      by_signal
+          ? "The process was ended by this signal. signal(7) has its name and default action."
+          : "No shell, launcher or scheduler has a fixed meaning for it: the program chose it.";
+  one.advice =
+      by_signal ? "Look for who sent it." : "Read the program's standard error, or its manual.";
   one.source = "signal(7); exit(3)";
   answer.found.push_back(std::move(one));
   return true;
@@ -264,15 +293,17 @@ bool names(const RulePack& pack, std::string_view query, Answer& answer) {
   std::optional<std::int64_t> code;
   const Rule* rule = pack.find(word);
   if (rule == nullptr && (rule = pack.of_class(word)) != nullptr)
-    if (const std::size_t slash = word.find('/'); slash != std::string::npos) code = number_in(word.substr(slash + 1));
+    if (const std::size_t slash = word.find('/'); slash != std::string::npos)
+      code = number_in(word.substr(slash + 1));
   if (rule != nullptr) answer.found.push_back(of_rule(pack, *rule, code));
   std::string joined = word;
-  std::replace_if(joined.begin(), joined.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
+  std::replace_if(
+      joined.begin(), joined.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
   for (const std::string& name : {word, joined})
     for (const GlossaryEntry* entry : Glossary::built_in().named(name)) {
-      const bool there = std::any_of(answer.found.begin(), answer.found.end(), [&](const Explanation& e) {
-        return e.kind == entry->kind && e.title == entry->title;
-      });
+      const bool there = std::any_of(
+          answer.found.begin(), answer.found.end(),
+          [&](const Explanation& e) { return e.kind == entry->kind && e.title == entry->title; });
       if (there) continue;
       answer.found.push_back(of_entry(*entry));
       also_see(pack, *entry, answer);
@@ -288,13 +319,18 @@ bool catalogues(std::string_view query, Answer& answer) {
     one.kind = "metric";
     one.id = m.name;
     one.title = m.meaning.empty() ? m.name : m.meaning;
-    one.means = m.bad == MetricSide::none ? "Neither side is bad by itself."
-                                          : fmt::format("A value on the {} side of what the other machines show points to: {}.",
-                                                        m.bad == MetricSide::both ? "high or low" : name(m.bad), m.points_to);
-    if (m.zero_above) one.means += fmt::format(" Healthy machines stay at or below {}.", *m.zero_above);
+    one.means =
+        m.bad == MetricSide::none
+            ? "Neither side is bad by itself."
+            : fmt::format("A value on the {} side of what the other machines show points to: {}.",
+                          m.bad == MetricSide::both ? "high or low" : name(m.bad), m.points_to);
+    if (m.zero_above)
+      one.means += fmt::format(" Healthy machines stay at or below {}.", *m.zero_above);
     one.advice = m.advice;
     one.source = m.source;
-    one.properties = {{"unit", m.unit}, {"of", m.entity}, {"kind", m.kind == MetricKind::counter ? "counter" : "gauge"}};
+    one.properties = {{"unit", m.unit},
+                      {"of", m.entity},
+                      {"kind", m.kind == MetricKind::counter ? "counter" : "gauge"}};
     if (m.symptom != Symptom::none) one.properties.emplace_back("symptom", name(m.symptom));
     answer.found.push_back(std::move(one));
     return true;
@@ -305,24 +341,32 @@ bool catalogues(std::string_view query, Answer& answer) {
   one.kind = "setting";
   one.id = std::string(query);
   one.title = setting.label.empty() ? "a setting of a host" : setting.label;
-  one.means = setting.ignored ? "Hosts differ in it by right; it is not compared."
-                              : fmt::format("It ought to be the same on all hosts of a job; a difference can explain: {}.", setting.explains);
+  one.means =
+      setting.ignored
+          ? "Hosts differ in it by right; it is not compared."
+          : fmt::format(
+                "It ought to be the same on all hosts of a job; a difference can explain: {}.",
+                setting.explains);
   one.advice = filled(setting.advice, {});
   one.source = "rules/tables/drift.json";
-  one.properties = {{"severity of a difference", setting.ignored ? "none" : std::string(name(setting.severity))}};
+  one.properties = {
+      {"severity of a difference", setting.ignored ? "none" : std::string(name(setting.severity))}};
   answer.found.push_back(std::move(one));
   return true;
 }
 
-std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, "")); }
+std::string joined(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, ""));
+}
 
 // What can be found by its words, and how much each word tells: a word of few rules tells most.
 struct Text {
   std::string kind, id, title;
   const Rule* rule = nullptr;
   const GlossaryEntry* entry = nullptr;
-  std::set<std::string> head, body;    // of names and title; of the rest
-  std::string letters;                 // all of it, without blanks and case: ncclRemoteError is "nccl remote error"
+  std::set<std::string> head, body;  // of names and title; of the rest
+  std::string
+      letters;  // all of it, without blanks and case: ncclRemoteError is "nccl remote error"
 };
 
 std::vector<Text> searchable(const RulePack& pack) {
@@ -331,7 +375,14 @@ std::vector<Text> searchable(const RulePack& pack) {
     for (std::string& word : words_of(text)) into.insert(std::move(word));
   };
   for (const Rule& rule : pack.rules()) {
-    Text one{"rule", rule.event_class.find('{') == std::string::npos ? rule.event_class : rule.id, rule.meaning.title, &rule, nullptr, {}, {}, {}};
+    Text one{"rule",
+             rule.event_class.find('{') == std::string::npos ? rule.event_class : rule.id,
+             rule.meaning.title,
+             &rule,
+             nullptr,
+             {},
+             {},
+             {}};
     put(one.head, rule.id);
     put(one.head, rule.event_class);
     put(one.head, rule.meaning.title);
@@ -362,13 +413,16 @@ void by_words(const RulePack& pack, std::string_view query, Answer& answer) {
   const auto texts = searchable(pack);
   std::map<std::string, double> weight;
   for (const std::string& word : asked) {
-    const auto n = std::count_if(texts.begin(), texts.end(), [&](const Text& t) { return t.head.contains(word) || t.body.contains(word); });
-    weight[word] = n == 0 ? 0 : std::log(1 + static_cast<double>(texts.size()) / static_cast<double>(n));
+    const auto n = std::count_if(texts.begin(), texts.end(), [&](const Text& t) {
+      return t.head.contains(word) || t.body.contains(word);
+    });
+    weight[word] =
+        n == 0 ? 0 : std::log(1 + static_cast<double>(texts.size()) / static_cast<double>(n));
   }
   struct Hit {
     double score;
     const Text* text;
-    bool exact;          // all words in its names, or together in one of its lines
+    bool exact;  // all words in its names, or together in one of its lines
   };
   std::vector<Hit> hits;
   for (const Text& text : texts) {
@@ -394,11 +448,15 @@ void by_words(const RulePack& pack, std::string_view query, Answer& answer) {
     if (hit.score < close || answer.also.size() >= kMostAlso) break;
     if (!taken && answer.found.empty()) {
       answer.exact = hit.exact;
-      answer.found.push_back(hit.text->rule != nullptr ? of_rule(pack, *hit.text->rule, std::nullopt) : of_entry(*hit.text->entry));
+      answer.found.push_back(hit.text->rule != nullptr
+                                 ? of_rule(pack, *hit.text->rule, std::nullopt)
+                                 : of_entry(*hit.text->entry));
       continue;
     }
-    const bool there = std::any_of(answer.found.begin(), answer.found.end(), [&](const Explanation& e) { return e.id == hit.text->id; }) ||
-                       std::any_of(answer.also.begin(), answer.also.end(), [&](const Related& r) { return r.id == hit.text->id; });
+    const bool there = std::any_of(answer.found.begin(), answer.found.end(),
+                                   [&](const Explanation& e) { return e.id == hit.text->id; }) ||
+                       std::any_of(answer.also.begin(), answer.also.end(),
+                                   [&](const Related& r) { return r.id == hit.text->id; });
     if (!there) answer.also.push_back({hit.text->kind, hit.text->id, hit.text->title});
   }
 }
@@ -410,7 +468,8 @@ Result<Glossary> Glossary::parse(std::string_view text, const std::string& file)
   CULPRIT_TRY(document, schema::parse_strict(text, file));
   static const json kSchema = json::parse(schema::text("glossary-v1.json"));
   if (const auto violations = schema::validate(document, kSchema); !violations.empty())
-    return fail((violations[0].path.empty() ? "" : violations[0].path + ": ") + violations[0].reason)
+    return fail((violations[0].path.empty() ? "" : violations[0].path + ": ") +
+                violations[0].reason)
         .at({file, 0})
         .hint("`culprit schema glossary-v1.json` prints what the table may hold");
   Glossary out;
@@ -436,7 +495,8 @@ const Glossary& Glossary::built_in() {
   static const Glossary kBuiltIn = [] {
     for (const EmbeddedFile& file : embedded_rules())
       if (std::string_view(file.name) == "tables/glossary.json")
-        if (auto parsed = parse(file.text(), "rules/tables/glossary.json")) return std::move(parsed).value();
+        if (auto parsed = parse(file.text(), "rules/tables/glossary.json"))
+          return std::move(parsed).value();
     return Glossary{};
   }();
   return kBuiltIn;
@@ -448,12 +508,14 @@ const GlossaryEntry* Glossary::numbered(std::string_view kind, std::int64_t numb
   return nullptr;
 }
 
-std::vector<const GlossaryEntry*> Glossary::named(std::string_view name, std::string_view kind) const {
+std::vector<const GlossaryEntry*> Glossary::named(std::string_view name,
+                                                  std::string_view kind) const {
   std::vector<const GlossaryEntry*> out;
   const std::string wanted = lowered(name);
   for (const GlossaryEntry& entry : entries_)
     if ((kind.empty() || entry.kind == kind) &&
-        std::any_of(entry.names.begin(), entry.names.end(), [&](const std::string& one) { return lowered(one) == wanted; }))
+        std::any_of(entry.names.begin(), entry.names.end(),
+                    [&](const std::string& one) { return lowered(one) == wanted; }))
       out.push_back(&entry);
   return out;
 }
@@ -465,7 +527,8 @@ Answer explain_line(const RulePack& pack, std::string_view message) {
     answer.exact = false;
     by_words(pack, message, answer);
     // The nearest by its words is a guess, not what the line means.
-    for (const Explanation& e : answer.found) answer.also.insert(answer.also.begin(), {e.kind, e.id, e.title});
+    for (const Explanation& e : answer.found)
+      answer.also.insert(answer.also.begin(), {e.kind, e.id, e.title});
     answer.found.clear();
     return answer;
   }
@@ -474,7 +537,8 @@ Answer explain_line(const RulePack& pack, std::string_view message) {
   const Meaning meaning = meaning_of(*match->rule, match->code, std::string(message), "");
   one.title = meaning.title;
   for (auto& [key, value] : one.properties) {
-    if (key == "severity") value = std::string(name(match->severity));   // the printed word beats the number
+    if (key == "severity")
+      value = std::string(name(match->severity));  // the printed word beats the number
     if (key == "role") value = std::string(name(match->role));
   }
   answer.found.push_back(std::move(one));
@@ -485,13 +549,18 @@ Answer explain_line(const RulePack& pack, std::string_view message) {
 }
 
 Answer explain(const RulePack& pack, std::string_view query) {
-  while (!query.empty() && std::isspace(static_cast<unsigned char>(query.front())) != 0) query.remove_prefix(1);
-  while (!query.empty() && std::isspace(static_cast<unsigned char>(query.back())) != 0) query.remove_suffix(1);
+  while (!query.empty() && std::isspace(static_cast<unsigned char>(query.front())) != 0)
+    query.remove_prefix(1);
+  while (!query.empty() && std::isspace(static_cast<unsigned char>(query.back())) != 0)
+    query.remove_suffix(1);
   Answer answer;
   const auto words = split(query);
-  if (process_end(pack, words, answer) || names(pack, query, answer) || numbers(pack, words, answer) || catalogues(query, answer)) return answer;
+  if (process_end(pack, words, answer) || names(pack, query, answer) ||
+      numbers(pack, words, answer) || catalogues(query, answer))
+    return answer;
   // A piece of a log line that a rule takes is as good as the line.
-  if (const auto match = pack.match(query); match && !match->rule->fallback) return explain_line(pack, query);
+  if (const auto match = pack.match(query); match && !match->rule->fallback)
+    return explain_line(pack, query);
   answer.exact = false;
   by_words(pack, query, answer);
   return answer;

@@ -1,5 +1,5 @@
-// What is known of a word, a number or a line: out of the rules, the glossary and the catalogues of metrics and settings. A
-// new rule or table entry is explained without a change here.
+// What is known of a word, a number or a line: out of the rules, the glossary and the catalogues of
+// metrics and settings. A new rule or table entry is explained without a change here.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,14 @@
 
 namespace culprit::rules {
 
-// A word that no rule defines: a signal, an exit code, a step of the ladder. Data: rules/tables/glossary.json.
+// A word that no rule defines: a signal, an exit code, a step of the ladder. Data:
+// rules/tables/glossary.json.
 struct GlossaryEntry {
-  std::string kind;                       // signal exit_code ladder_step cause action role
+  std::string kind;  // signal exit_code ladder_step cause action role
   std::optional<std::int64_t> number;
   std::vector<std::string> names;
   std::string title, means, is_not, advice, source;
-  std::vector<std::string> see;           // classes of rules that read it in a log
+  std::vector<std::string> see;  // classes of rules that read it in a log
 };
 
 class Glossary {
@@ -37,12 +38,12 @@ class Glossary {
 };
 
 struct LookAlike {
-  std::string id, title, line;            // line: a sample that the other rule takes
+  std::string id, title, line;  // line: a sample that the other rule takes
 };
 
 struct Explanation {
-  std::string kind;                       // rule, metric, setting, or a kind of the glossary
-  std::string id;                         // of a rule its class, the number filled in
+  std::string kind;  // rule, metric, setting, or a kind of the glossary
+  std::string id;    // of a rule its class, the number filled in
   std::string title, means, is_not, advice, source;
   std::vector<LookAlike> look_alikes;
   std::vector<std::pair<std::string, std::string>> properties;
@@ -53,12 +54,13 @@ struct Related {
 };
 
 struct Answer {
-  bool exact = true;                      // false: the nearest that is known
+  bool exact = true;  // false: the nearest that is known
   std::vector<Explanation> found;
-  std::vector<Related> also;              // best first
+  std::vector<Related> also;  // best first
 };
 
-// `query`: "xid 79", "exit -9", "SIGBUS", a rule's id or class, "nccl remote error", the name of a metric or setting.
+// `query`: "xid 79", "exit -9", "SIGBUS", a rule's id or class, "nccl remote error", the name of a
+// metric or setting.
 Answer explain(const RulePack& pack, std::string_view query);
 // A message without its prefixes, as line::peel leaves it.
 Answer explain_line(const RulePack& pack, std::string_view message);

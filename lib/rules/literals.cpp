@@ -28,17 +28,19 @@ std::size_t gram_hash(const char* p) {
   return (gram * 0x9E3779B1u) >> 17;
 }
 
-// What is known of a piece of pattern: the complete list of its texts, or words that one of must appear.
+// What is known of a piece of pattern: the complete list of its texts, or words that one of must
+// appear.
 struct Piece {
   std::optional<Words> exact;
   Words required;
-  Words prefix{""};   // not exact: one of these is how it begins
-  Words suffix{""};   // and ends
+  Words prefix{""};  // not exact: one of these is how it begins
+  Words suffix{""};  // and ends
 };
 
 class Parser {
  public:
-  Parser(std::string_view pattern, const OrdinaryText& ordinary) : text_(pattern), ordinary_(ordinary) {}
+  Parser(std::string_view pattern, const OrdinaryText& ordinary)
+      : text_(pattern), ordinary_(ordinary) {}
 
   Words run() {
     const Piece piece = alternation(0);
@@ -50,16 +52,20 @@ class Parser {
   double score(const Words& words) const {
     if (words.empty() || shortest(words) == 0) return -1;
     const double length = static_cast<double>(std::min<std::size_t>(shortest(words), 14));
-    // Words that are too short to search for are a last resort, common ones a poor choice and still better than those.
+    // Words that are too short to search for are a last resort, common ones a poor choice and still
+    // better than those.
     if (length < kUsable) return 0.001 * length;
     double common = 0;
     for (const auto& word : words) common += static_cast<double>(ordinary_.occurrences(word));
-    return std::max(length - 0.15 * static_cast<double>(words.size()) - 4.0 * common, 0.1 + 0.001 * length);
+    return std::max(length - 0.15 * static_cast<double>(words.size()) - 4.0 * common,
+                    0.1 + 0.001 * length);
   }
 
   const Words& better(const Words& a, const Words& b) const { return score(b) > score(a) ? b : a; }
 
-  Words best_of(const Piece& piece) const { return piece.exact ? (shortest(*piece.exact) > 0 ? *piece.exact : Words{}) : piece.required; }
+  Words best_of(const Piece& piece) const {
+    return piece.exact ? (shortest(*piece.exact) > 0 ? *piece.exact : Words{}) : piece.required;
+  }
 
   static Piece anything() { return {}; }
   static Piece nothing_wide() { return {Words{""}, {}, {""}, {""}}; }  // anchors
@@ -72,8 +78,12 @@ class Parser {
     words.erase(std::unique(words.begin(), words.end()), words.end());
   }
 
-  static const Words& head_of(const Piece& piece) { return piece.exact ? *piece.exact : piece.prefix; }
-  static const Words& tail_of(const Piece& piece) { return piece.exact ? *piece.exact : piece.suffix; }
+  static const Words& head_of(const Piece& piece) {
+    return piece.exact ? *piece.exact : piece.prefix;
+  }
+  static const Words& tail_of(const Piece& piece) {
+    return piece.exact ? *piece.exact : piece.suffix;
+  }
 
   // Every text of `left` followed by every text of `right`; empty when that is too much.
   static Words product(const Words& left, const Words& right) {
@@ -121,7 +131,7 @@ class Parser {
   }
 
   Piece concatenation(int depth) {
-    Words run{""};   // the texts that can stand since the last piece of unknown text
+    Words run{""};  // the texts that can stand since the last piece of unknown text
     Words best;
     Words head;
     bool whole = true;
@@ -136,7 +146,8 @@ class Parser {
           run = std::move(longer);
           continue;
         }
-      // The run ends within this piece: as far as the piece's beginnings are known, they belong to it.
+      // The run ends within this piece: as far as the piece's beginnings are known, they belong to
+      // it.
       Words end = product(run, head_of(piece));
       if (end.empty()) end = run;
       consider(end);
@@ -156,13 +167,22 @@ class Parser {
       int least = 1;
       bool once = true;
       const char c = peek();
-      if (c == '*') { least = 0; once = false; ++at_; }
-      else if (c == '+') { once = false; ++at_; }
-      else if (c == '?') { least = 0; ++at_; }
-      else if (c == '{') {
+      if (c == '*') {
+        least = 0;
+        once = false;
+        ++at_;
+      } else if (c == '+') {
+        once = false;
+        ++at_;
+      } else if (c == '?') {
+        least = 0;
+        ++at_;
+      } else if (c == '{') {
         std::size_t p = at_ + 1;
         const std::size_t begin = p;
-        while (p < text_.size() && (isdigit(static_cast<unsigned char>(text_[p])) || text_[p] == ',')) ++p;
+        while (p < text_.size() &&
+               (isdigit(static_cast<unsigned char>(text_[p])) || text_[p] == ','))
+          ++p;
         if (p >= text_.size() || text_[p] != '}' || p == begin) break;  // a literal brace
         const std::string_view inside = text_.substr(begin, p - begin);
         least = inside[0] == ',' ? 0 : std::atoi(std::string(inside).c_str());
@@ -174,8 +194,10 @@ class Parser {
       }
       if (more() && peek() == '?') ++at_;  // lazy
       if (least == 0 && once) {            // x?
-        if (piece.exact && piece.exact->size() < kMaxWords) piece.exact->push_back("");
-        else piece = anything();
+        if (piece.exact && piece.exact->size() < kMaxWords)
+          piece.exact->push_back("");
+        else
+          piece = anything();
       } else if (least == 0) {
         piece = anything();
       } else if (!once) {
@@ -195,7 +217,8 @@ class Parser {
     const char c = text_[at_++];
     switch (c) {
       case '.': return anything();
-      case '^': case '$': return nothing_wide();
+      case '^':
+      case '$': return nothing_wide();
       case '[': return char_class();
       case '(': return group(depth);
       case '\\': return escape();
@@ -204,24 +227,43 @@ class Parser {
   }
 
   Piece escape() {
-    if (!more()) { broken_ = true; return anything(); }
+    if (!more()) {
+      broken_ = true;
+      return anything();
+    }
     const char c = text_[at_++];
     switch (c) {
-      case 'b': case 'B': case 'A': case 'z': return nothing_wide();
-      case 'd': case 'D': case 'w': case 'W': case 's': case 'S': case 'C': return anything();
+      case 'b':
+      case 'B':
+      case 'A':
+      case 'z': return nothing_wide();
+      case 'd':
+      case 'D':
+      case 'w':
+      case 'W':
+      case 's':
+      case 'S':
+      case 'C': return anything();
       case 'n': return literal('\n');
       case 't': return literal('\t');
       case 'r': return literal('\r');
       default: break;
     }
-    if (isalnum(static_cast<unsigned char>(c))) { broken_ = isdigit(static_cast<unsigned char>(c)) || c == 'Q' || c == 'p' || c == 'P' || c == 'x'; return anything(); }  // octal takes more digits
+    if (isalnum(static_cast<unsigned char>(c))) {
+      broken_ =
+          isdigit(static_cast<unsigned char>(c)) || c == 'Q' || c == 'p' || c == 'P' || c == 'x';
+      return anything();
+    }  // octal takes more digits
     return literal(c);
   }
 
   Piece char_class() {
     std::string members;
     bool wide = false;
-    if (peek() == '^') { wide = true; ++at_; }
+    if (peek() == '^') {
+      wide = true;
+      ++at_;
+    }
     bool first = true;
     while (more() && (peek() != ']' || first)) {
       first = false;
@@ -229,13 +271,19 @@ class Parser {
       if (c == '[' && peek() == ':') {
         wide = true;
         const std::size_t close = text_.find(":]", at_);
-        if (close == std::string_view::npos) { broken_ = true; return anything(); }
+        if (close == std::string_view::npos) {
+          broken_ = true;
+          return anything();
+        }
         at_ = close + 2;
         continue;
       }
       if (c == '\\' && more()) {
         c = text_[at_++];
-        if (isalnum(static_cast<unsigned char>(c))) { wide = true; continue; }
+        if (isalnum(static_cast<unsigned char>(c))) {
+          wide = true;
+          continue;
+        }
       }
       if (peek() == '-' && at_ + 1 < text_.size() && text_[at_ + 1] != ']') {
         wide = true;
@@ -245,7 +293,10 @@ class Parser {
       }
       members.push_back(c);
     }
-    if (!more()) { broken_ = true; return anything(); }
+    if (!more()) {
+      broken_ = true;
+      return anything();
+    }
     ++at_;
     if (wide) return anything();
     Words words;
@@ -258,21 +309,34 @@ class Parser {
   }
 
   Piece group(int depth) {
-    if (depth > 50) { broken_ = true; return anything(); }
+    if (depth > 50) {
+      broken_ = true;
+      return anything();
+    }
     if (peek() == '?') {
       ++at_;
       if (peek() == 'P' || peek() == '<') {
         const std::size_t close = text_.find('>', at_);
-        if (close == std::string_view::npos) { broken_ = true; return anything(); }
+        if (close == std::string_view::npos) {
+          broken_ = true;
+          return anything();
+        }
         at_ = close + 1;
       } else {
-        while (more() && peek() != ':' && peek() != ')') ++at_;  // flags: folding makes (?i) harmless
-        if (!more()) { broken_ = true; return anything(); }
+        while (more() && peek() != ':' && peek() != ')')
+          ++at_;  // flags: folding makes (?i) harmless
+        if (!more()) {
+          broken_ = true;
+          return anything();
+        }
         if (text_[at_++] == ')') return nothing_wide();
       }
     }
     Piece inside = alternation(depth + 1);
-    if (!more() || text_[at_] != ')') { broken_ = true; return anything(); }
+    if (!more() || text_[at_] != ')') {
+      broken_ = true;
+      return anything();
+    }
     ++at_;
     return inside;
   }
@@ -292,14 +356,17 @@ std::string fold(std::string_view text) {
 }
 
 OrdinaryText::OrdinaryText(std::string_view text) : folded_(fold(text)), grams_(kGrams) {
-  for (std::size_t i = 0; i + 4 <= folded_.size(); ++i) grams_[gram_hash(folded_.data() + i)] = true;
+  for (std::size_t i = 0; i + 4 <= folded_.size(); ++i)
+    grams_[gram_hash(folded_.data() + i)] = true;
 }
 
 std::size_t OrdinaryText::occurrences(std::string_view word) const {
   for (std::size_t i = 0; i + 4 <= word.size(); ++i)
     if (!grams_[gram_hash(word.data() + i)]) return 0;
   std::size_t n = 0;
-  for (std::size_t at = folded_.find(word); at != std::string::npos; at = folded_.find(word, at + 1)) ++n;
+  for (std::size_t at = folded_.find(word); at != std::string::npos;
+       at = folded_.find(word, at + 1))
+    ++n;
   return n;
 }
 
@@ -311,6 +378,8 @@ std::vector<std::string> required_words(std::string_view pattern, const Ordinary
   return words;
 }
 
-std::vector<std::string> required_words(std::string_view pattern, std::string_view ordinary) { return required_words(pattern, OrdinaryText(ordinary)); }
+std::vector<std::string> required_words(std::string_view pattern, std::string_view ordinary) {
+  return required_words(pattern, OrdinaryText(ordinary));
+}
 
 }  // namespace culprit::rules

@@ -36,14 +36,17 @@ Meaning read_meaning(const json& object, Meaning base) {
   text("action", base.action);
   text("why", base.why);
   text("advice", base.advice);
-  if (object.contains("symptom")) base.symptom = *term_named<Symptom>(object["symptom"].get<std::string>());
-  if (object.contains("severity")) base.severity = *severity_named(object["severity"].get<std::string>());
+  if (object.contains("symptom"))
+    base.symptom = *term_named<Symptom>(object["symptom"].get<std::string>());
+  if (object.contains("severity"))
+    base.severity = *severity_named(object["severity"].get<std::string>());
   if (object.contains("role")) base.role = *role_named(object["role"].get<std::string>());
   if (object.contains("scope")) base.scope = *scope_named(object["scope"].get<std::string>());
   if (object.contains("cause")) base.cause = *cause_named(object["cause"].get<std::string>());
   if (object.contains("cleared_by")) base.cleared_by = strings(object, "cleared_by");
   if (object.contains("leads_to")) base.leads_to = strings(object, "leads_to");
-  if (const auto it = object.find("tolerance"); it != object.end()) base.tolerance = Tolerance{(*it)["count"].get<int>(), (*it)["window_s"].get<int>()};
+  if (const auto it = object.find("tolerance"); it != object.end())
+    base.tolerance = Tolerance{(*it)["count"].get<int>(), (*it)["window_s"].get<int>()};
   if (const auto it = object.find("history"); it != object.end()) {
     base.history.clear();
     for (const auto& old : *it) {
@@ -53,7 +56,8 @@ Meaning read_meaning(const json& object, Meaning base) {
       entry.title = old.value("title", "");
       entry.text = old.value("text", "");
       entry.action = old.value("action", "");
-      if (old.contains("severity")) entry.severity = severity_named(old["severity"].get<std::string>());
+      if (old.contains("severity"))
+        entry.severity = severity_named(old["severity"].get<std::string>());
       if (old.contains("role")) entry.role = role_named(old["role"].get<std::string>());
       base.history.push_back(std::move(entry));
     }
@@ -61,33 +65,45 @@ Meaning read_meaning(const json& object, Meaning base) {
   return base;
 }
 
-Result<> check_pattern(const std::string& pattern, const std::string& file, const std::string& key) {
+Result<> check_pattern(const std::string& pattern, const std::string& file,
+                       const std::string& key) {
   re2::RE2::Options options;
   options.set_log_errors(false);
   options.set_encoding(re2::RE2::Options::EncodingLatin1);
   const re2::RE2 compiled(pattern, options);
   if (!compiled.ok())
-    return fail(fmt::format("{}: bad pattern: {}", key, compiled.error())).at({file, 0}).hint("patterns are RE2: no look-around, no back-references; a backslash is written twice in JSON");
+    return fail(fmt::format("{}: bad pattern: {}", key, compiled.error()))
+        .at({file, 0})
+        .hint(
+            "patterns are RE2: no look-around, no back-references; a backslash is written twice in "
+            "JSON");
   return {};
 }
 
 // A misspelt placeholder would stand in the advice as it is: "Drain hots".
 Result<> check_advice(const std::string& advice, const std::string& file, const std::string& key) {
-  static const std::vector<std::string> kNames = {"code", "device", "gpu", "host", "nic", "path", "pci", "peer", "rank"};
+  static const std::vector<std::string> kNames = {"code", "device", "gpu",  "host", "nic",
+                                                  "path", "pci",    "peer", "rank"};
   for (std::size_t at = 0; (at = advice.find('{', at)) != std::string::npos; ++at) {
     const std::size_t close = std::min(advice.find('}', at), advice.size());
     const std::string name = advice.substr(at + 1, close - at - 1);
-    if (close < advice.size() && std::find(kNames.begin(), kNames.end(), name) != kNames.end()) continue;
+    if (close < advice.size() && std::find(kNames.begin(), kNames.end(), name) != kNames.end())
+      continue;
     const std::string near = schema::nearest(name, kNames);
-    return fail(fmt::format("{}: there is no placeholder '{}'", key, advice.substr(at, close + 1 - at))).at({file, 0})
-        .hint(near.empty() ? fmt::format("an advice may name {{{}}}", fmt::join(kNames, "}, {")) : fmt::format("did you mean {{{}}}?", near));
+    return fail(fmt::format("{}: there is no placeholder '{}'", key,
+                            advice.substr(at, close + 1 - at)))
+        .at({file, 0})
+        .hint(near.empty() ? fmt::format("an advice may name {{{}}}", fmt::join(kNames, "}, {"))
+                           : fmt::format("did you mean {{{}}}?", near));
   }
   return {};
 }
 
-Rule read_rule(const json& object, const std::string& family, Origin origin, const std::string& file) {
+Rule read_rule(const json& object, const std::string& family, Origin origin,
+               const std::string& file) {
   Rule rule;
-  rule.origin = object.contains("origin") ? *origin_named(object["origin"].get<std::string>()) : origin;
+  rule.origin =
+      object.contains("origin") ? *origin_named(object["origin"].get<std::string>()) : origin;
   rule.id = object["id"].get<std::string>();
   rule.event_class = object["class"].get<std::string>();
   rule.family = family;
@@ -100,12 +116,16 @@ Rule read_rule(const json& object, const std::string& family, Origin origin, con
   rule.over = strings(object, "over");
   rule.fallback = object.value("fallback", false);
   if (const auto it = object.find("codes"); it != object.end())
-    for (const auto& [code, meaning] : it->items()) rule.codes.emplace(std::strtoll(code.c_str(), nullptr, 10), read_meaning(meaning, rule.meaning));
+    for (const auto& [code, meaning] : it->items())
+      rule.codes.emplace(std::strtoll(code.c_str(), nullptr, 10),
+                         read_meaning(meaning, rule.meaning));
   if (const auto it = object.find("words"); it != object.end())
     for (const auto& [word, effect] : it->items()) {
       WordEffect e;
-      if (effect.contains("severity")) e.severity = severity_named(effect["severity"].get<std::string>());
-      if (effect.contains("at_most")) e.at_most = severity_named(effect["at_most"].get<std::string>());
+      if (effect.contains("severity"))
+        e.severity = severity_named(effect["severity"].get<std::string>());
+      if (effect.contains("at_most"))
+        e.at_most = severity_named(effect["at_most"].get<std::string>());
       rule.words.emplace(word, e);
     }
   rule.fires = strings(object["samples"], "fires");
@@ -113,47 +133,66 @@ Rule read_rule(const json& object, const std::string& family, Origin origin, con
   return rule;
 }
 
-// What a fault is decides whether a machine is taken out of service: nobody guesses it from other keys.
-Result<> cause_named_where_needed(const json& object, const Rule& rule, std::size_t index, const std::string& file) {
-  const bool confirms = rule.meaning.role == Role::confirmation && rule.meaning.severity == Severity::critical;
+// What a fault is decides whether a machine is taken out of service: nobody guesses it from other
+// keys.
+Result<> cause_named_where_needed(const json& object, const Rule& rule, std::size_t index,
+                                  const std::string& file) {
+  const bool confirms =
+      rule.meaning.role == Role::confirmation && rule.meaning.severity == Severity::critical;
   if (object.contains("cause") || !(rule.meaning.role == Role::root || confirms)) return {};
-  return fail(fmt::format("rules[{}].cause of '{}' is missing: a rule of role {} says what kind of cause it is", index, rule.id, name(rule.meaning.role)))
-      .at({file, 0}).hint("\"cause\": \"machine\" leads to an isolated host; \"none\" accuses nobody; `culprit schema rule-v1.json` explains each");
+  return fail(fmt::format("rules[{}].cause of '{}' is missing: a rule of role {} says what kind of "
+                          "cause it is",
+                          index, rule.id, name(rule.meaning.role)))
+      .at({file, 0})
+      .hint(
+          "\"cause\": \"machine\" leads to an isolated host; \"none\" accuses nobody; `culprit "
+          "schema rule-v1.json` explains each");
 }
 
 Result<> refuse_duplicates(const std::vector<Rule>& rules) {
   std::map<std::string, std::string> seen;
   for (const Rule& rule : rules)
     if (const auto [it, fresh] = seen.emplace(rule.id, rule.file); !fresh)
-      return fail(fmt::format("id: the rule '{}' stands twice, also in {}", rule.id, it->second)).at({rule.file, 0}).hint("give one of them another id");
+      return fail(fmt::format("id: the rule '{}' stands twice, also in {}", rule.id, it->second))
+          .at({rule.file, 0})
+          .hint("give one of them another id");
   return {};
 }
 
 }  // namespace
 
-Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::string& file, bool trusted) {
+Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::string& file,
+                                         bool trusted) {
   CULPRIT_TRY(document, schema::parse_strict(text, file));
   static const json kSchema = json::parse(schema::text("rule-v1.json"));
-  const auto violations = trusted ? std::vector<schema::Violation>{} : schema::validate(document, kSchema);
+  const auto violations =
+      trusted ? std::vector<schema::Violation>{} : schema::validate(document, kSchema);
   if (!violations.empty()) {
-    std::string what = (violations[0].path.empty() ? "" : violations[0].path + ": ") + violations[0].reason;
+    std::string what =
+        (violations[0].path.empty() ? "" : violations[0].path + ": ") + violations[0].reason;
     if (violations.size() > 1) what += fmt::format(" (and {} more)", violations.size() - 1);
     // "rules[3]" tells less than the id of the rule.
     if (const auto& path = violations[0].path; path.rfind("rules[", 0) == 0) {
       const std::size_t index = std::strtoul(path.c_str() + 6, nullptr, 10);
-      if (document["rules"][index].is_object() && document["rules"][index].contains("id") && document["rules"][index]["id"].is_string())
+      if (document["rules"][index].is_object() && document["rules"][index].contains("id") &&
+          document["rules"][index]["id"].is_string())
         what += fmt::format(", in rule '{}'", document["rules"][index]["id"].get<std::string>());
     }
-    return fail(what).at({file, 0}).hint("`culprit schema rule-v1.json` prints what a rule file may hold");
+    return fail(what).at({file, 0}).hint(
+        "`culprit schema rule-v1.json` prints what a rule file may hold");
   }
   std::vector<Rule> rules;
   const std::string family = document["family"].get<std::string>();
-  const Origin origin = document.contains("origin") ? *origin_named(document["origin"].get<std::string>()) : Origin::any;
+  const Origin origin = document.contains("origin")
+                            ? *origin_named(document["origin"].get<std::string>())
+                            : Origin::any;
   std::size_t index = 0;
   for (const auto& object : document["rules"]) {
     Rule rule = read_rule(object, family, origin, file);
     const auto patterns = [&](const std::vector<std::string>& list, const char* key) -> Result<> {
-      for (std::size_t i = 0; i < list.size(); ++i) CULPRIT_CHECK(check_pattern(list[i], file, fmt::format("rules[{}].{}[{}] of '{}'", index, key, i, rule.id)));
+      for (std::size_t i = 0; i < list.size(); ++i)
+        CULPRIT_CHECK(check_pattern(
+            list[i], file, fmt::format("rules[{}].{}[{}] of '{}'", index, key, i, rule.id)));
       return {};
     };
     if (trusted) {
@@ -164,18 +203,27 @@ Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::strin
     CULPRIT_CHECK(patterns(rule.match, "match"));
     CULPRIT_CHECK(patterns(rule.unless, "unless"));
     const auto old_texts = [&](const Meaning& meaning, const std::string& key) -> Result<> {
-      for (std::size_t i = 0; i < meaning.history.size(); ++i) CULPRIT_CHECK(check_pattern(meaning.history[i].text, file, fmt::format("rules[{}].{}[{}].text of '{}'", index, key, i, rule.id)));
+      for (std::size_t i = 0; i < meaning.history.size(); ++i)
+        CULPRIT_CHECK(
+            check_pattern(meaning.history[i].text, file,
+                          fmt::format("rules[{}].{}[{}].text of '{}'", index, key, i, rule.id)));
       return {};
     };
     CULPRIT_CHECK(old_texts(rule.meaning, "history"));
-    CULPRIT_CHECK(check_advice(rule.meaning.advice, file, fmt::format("rules[{}].advice of '{}'", index, rule.id)));
+    CULPRIT_CHECK(check_advice(rule.meaning.advice, file,
+                               fmt::format("rules[{}].advice of '{}'", index, rule.id)));
     if (const auto it = object.find("codes"); it != object.end())
       for (const auto& [code, meaning] : it->items()) {
-        if (code.empty() || code.size() > 18 || code.find_first_not_of("0123456789") != std::string::npos)
-          return fail(fmt::format("rules[{}].codes of '{}': '{}' is no decimal number", index, rule.id, code)).at({file, 0});
+        if (code.empty() || code.size() > 18 ||
+            code.find_first_not_of("0123456789") != std::string::npos)
+          return fail(fmt::format("rules[{}].codes of '{}': '{}' is no decimal number", index,
+                                  rule.id, code))
+              .at({file, 0});
         const Meaning& of_code = rule.codes.at(std::strtoll(code.c_str(), nullptr, 10));
         CULPRIT_CHECK(old_texts(of_code, "codes." + code + ".history"));
-        CULPRIT_CHECK(check_advice(of_code.advice, file, fmt::format("rules[{}].codes.{}.advice of '{}'", index, code, rule.id)));
+        CULPRIT_CHECK(
+            check_advice(of_code.advice, file,
+                         fmt::format("rules[{}].codes.{}.advice of '{}'", index, code, rule.id)));
       }
     rules.push_back(std::move(rule));
     ++index;
@@ -188,7 +236,9 @@ Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folder
   std::vector<Rule> rules;
   for (const EmbeddedFile& file : embedded_rules()) {
     const std::string_view name = file.name;
-    if (name.find('/') != std::string_view::npos || name.size() < 5 || name.substr(name.size() - 5) != ".json") continue;
+    if (name.find('/') != std::string_view::npos || name.size() < 5 ||
+        name.substr(name.size() - 5) != ".json")
+      continue;
     CULPRIT_TRY(some, read_rule_file(file.text(), "rules/" + std::string(name), true));
     std::move(some.begin(), some.end(), std::back_inserter(rules));
   }
@@ -198,9 +248,12 @@ Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folder
   for (const std::string& folder : user_folders) {
     std::error_code error;
     std::vector<std::string> paths;
-    if (std::filesystem::is_regular_file(folder, error)) paths.push_back(folder);
-    else for (auto it = std::filesystem::directory_iterator(folder, error); !error && it != std::filesystem::directory_iterator(); it.increment(error))
-      if (it->path().extension() == ".json") paths.push_back(it->path().string());
+    if (std::filesystem::is_regular_file(folder, error))
+      paths.push_back(folder);
+    else
+      for (auto it = std::filesystem::directory_iterator(folder, error);
+           !error && it != std::filesystem::directory_iterator(); it.increment(error))
+        if (it->path().extension() == ".json") paths.push_back(it->path().string());
     if (error) {
       Error trouble = usage_error("cannot read the rule folder: " + error.message());
       trouble.where = Where{folder, 0};
@@ -212,7 +265,9 @@ Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folder
       std::ifstream stream(path, std::ios::binary);
       std::ostringstream bytes;
       bytes << stream.rdbuf();
-      if (!stream) return usage_error(fmt::format("cannot read the rule file: {}", std::strerror(errno))).at({path, 0});
+      if (!stream)
+        return usage_error(fmt::format("cannot read the rule file: {}", std::strerror(errno)))
+            .at({path, 0});
       CULPRIT_TRY(some, read_rule_file(bytes.str(), path));
       std::move(some.begin(), some.end(), std::back_inserter(theirs));
     }

@@ -28,16 +28,53 @@ struct NamedUnit {
 };
 
 constexpr NamedUnit kUnits[] = {
-    {"1", {Quantity::count, 1}}, {"", {Quantity::count, 1}}, {"K", {Quantity::count, 1e3}}, {"M", {Quantity::count, 1e6}}, {"G", {Quantity::count, 1e9}}, {"T", {Quantity::count, 1e12}},
-    {"ns", {Quantity::time, 1e-9}}, {"us", {Quantity::time, 1e-6}}, {"\xC2\xB5s", {Quantity::time, 1e-6}}, {"ms", {Quantity::time, 1e-3}}, {"s", {Quantity::time, 1}}, {"sec", {Quantity::time, 1}}, {"min", {Quantity::time, 60}},
-    {"B", {Quantity::bytes, 1}}, {"bytes", {Quantity::bytes, 1}}, {"word", {Quantity::bytes, 4}}, {"KB", {Quantity::bytes, 1e3}}, {"kB", {Quantity::bytes, 1e3}}, {"MB", {Quantity::bytes, 1e6}}, {"GB", {Quantity::bytes, 1e9}}, {"TB", {Quantity::bytes, 1e12}},
-    {"KiB", {Quantity::bytes, 1024}}, {"MiB", {Quantity::bytes, 1048576}}, {"GiB", {Quantity::bytes, 1073741824}},
-    {"bit", {Quantity::bytes, 0.125}}, {"Kbit", {Quantity::bytes, 125}}, {"Mbit", {Quantity::bytes, 125e3}}, {"Gbit", {Quantity::bytes, 125e6}},
-    {"ratio", {Quantity::share, 1}}, {"%", {Quantity::share, 0.01}}, {"percent", {Quantity::share, 0.01}},
-    {"Hz", {Quantity::frequency, 1}}, {"kHz", {Quantity::frequency, 1e3}}, {"MHz", {Quantity::frequency, 1e6}}, {"GHz", {Quantity::frequency, 1e9}},
-    {"mW", {Quantity::power, 1e-3}}, {"W", {Quantity::power, 1}}, {"kW", {Quantity::power, 1e3}},
-    {"mJ", {Quantity::energy, 1e-3}}, {"J", {Quantity::energy, 1}},
-    {"C", {Quantity::temperature, 1}}, {"\xC2\xB0""C", {Quantity::temperature, 1}}, {"1/min", {Quantity::turns, 1}}, {"rpm", {Quantity::turns, 1}}, {"RPM", {Quantity::turns, 1}},
+    {"1", {Quantity::count, 1}},
+    {"", {Quantity::count, 1}},
+    {"K", {Quantity::count, 1e3}},
+    {"M", {Quantity::count, 1e6}},
+    {"G", {Quantity::count, 1e9}},
+    {"T", {Quantity::count, 1e12}},
+    {"ns", {Quantity::time, 1e-9}},
+    {"us", {Quantity::time, 1e-6}},
+    {"\xC2\xB5s", {Quantity::time, 1e-6}},
+    {"ms", {Quantity::time, 1e-3}},
+    {"s", {Quantity::time, 1}},
+    {"sec", {Quantity::time, 1}},
+    {"min", {Quantity::time, 60}},
+    {"B", {Quantity::bytes, 1}},
+    {"bytes", {Quantity::bytes, 1}},
+    {"word", {Quantity::bytes, 4}},
+    {"KB", {Quantity::bytes, 1e3}},
+    {"kB", {Quantity::bytes, 1e3}},
+    {"MB", {Quantity::bytes, 1e6}},
+    {"GB", {Quantity::bytes, 1e9}},
+    {"TB", {Quantity::bytes, 1e12}},
+    {"KiB", {Quantity::bytes, 1024}},
+    {"MiB", {Quantity::bytes, 1048576}},
+    {"GiB", {Quantity::bytes, 1073741824}},
+    {"bit", {Quantity::bytes, 0.125}},
+    {"Kbit", {Quantity::bytes, 125}},
+    {"Mbit", {Quantity::bytes, 125e3}},
+    {"Gbit", {Quantity::bytes, 125e6}},
+    {"ratio", {Quantity::share, 1}},
+    {"%", {Quantity::share, 0.01}},
+    {"percent", {Quantity::share, 0.01}},
+    {"Hz", {Quantity::frequency, 1}},
+    {"kHz", {Quantity::frequency, 1e3}},
+    {"MHz", {Quantity::frequency, 1e6}},
+    {"GHz", {Quantity::frequency, 1e9}},
+    {"mW", {Quantity::power, 1e-3}},
+    {"W", {Quantity::power, 1}},
+    {"kW", {Quantity::power, 1e3}},
+    {"mJ", {Quantity::energy, 1e-3}},
+    {"J", {Quantity::energy, 1}},
+    {"C", {Quantity::temperature, 1}},
+    {"\xC2\xB0"
+     "C",
+     {Quantity::temperature, 1}},
+    {"1/min", {Quantity::turns, 1}},
+    {"rpm", {Quantity::turns, 1}},
+    {"RPM", {Quantity::turns, 1}},
 };
 
 struct Measure {
@@ -57,15 +94,20 @@ std::optional<Measure> read_unit(std::string_view text) {
   for (const NamedUnit& one : kUnits)
     if (rate && one.name == text) {
       // Seconds a second are a share, joules a second are watts.
-      if (one.unit.quantity == Quantity::time) return Measure{Quantity::share, one.unit.factor, false};
-      if (one.unit.quantity == Quantity::energy) return Measure{Quantity::power, one.unit.factor, false};
+      if (one.unit.quantity == Quantity::time)
+        return Measure{Quantity::share, one.unit.factor, false};
+      if (one.unit.quantity == Quantity::energy)
+        return Measure{Quantity::power, one.unit.factor, false};
       return Measure{one.unit.quantity, one.unit.factor, true};
     }
   return std::nullopt;
 }
 
 MetricSide side_named(const std::string& text) {
-  return text == "high" ? MetricSide::high : text == "low" ? MetricSide::low : text == "none" ? MetricSide::none : MetricSide::both;
+  return text == "high"   ? MetricSide::high
+         : text == "low"  ? MetricSide::low
+         : text == "none" ? MetricSide::none
+                          : MetricSide::both;
 }
 
 Metric read_metric(const json& object) {
@@ -94,7 +136,9 @@ Metric read_metric(const json& object) {
 
 std::string raw_unit(const Metric& metric, MetricKind kind) {
   // What a counter counts, from the unit of its rate.
-  if (kind == MetricKind::counter && metric.unit.size() > 1 && metric.unit.substr(metric.unit.size() - 2) == "/s") return metric.unit == "/s" ? "1" : metric.unit.substr(0, metric.unit.size() - 2);
+  if (kind == MetricKind::counter && metric.unit.size() > 1 &&
+      metric.unit.substr(metric.unit.size() - 2) == "/s")
+    return metric.unit == "/s" ? "1" : metric.unit.substr(0, metric.unit.size() - 2);
   return metric.unit;
 }
 
@@ -103,7 +147,9 @@ std::string joined(std::string name) {
   return name;
 }
 
-std::string rate_of(const std::string& unit, MetricKind kind) { return kind == MetricKind::counter ? (unit == "1" ? "" : unit) + "/s" : unit; }
+std::string rate_of(const std::string& unit, MetricKind kind) {
+  return kind == MetricKind::counter ? (unit == "1" ? "" : unit) + "/s" : unit;
+}
 
 }  // namespace
 
@@ -124,7 +170,8 @@ std::optional<double> unit_factor(std::string_view from, std::string_view to) {
 }
 
 std::string normal_metric_name(std::string_view metric, std::string* unit) {
-  while (!metric.empty() && (metric.back() == ' ' || metric.back() == '\t')) metric.remove_suffix(1);
+  while (!metric.empty() && (metric.back() == ' ' || metric.back() == '\t'))
+    metric.remove_suffix(1);
   if (!metric.empty() && (metric.back() == ']' || metric.back() == ')')) {
     const char open = metric.back() == ']' ? '[' : '(';
     if (const std::size_t at = metric.rfind(open); at != std::string_view::npos && at > 0) {
@@ -135,9 +182,12 @@ std::string normal_metric_name(std::string_view metric, std::string* unit) {
   std::string out;
   for (const char c : metric) {
     const bool word = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '*';
-    if (c >= 'A' && c <= 'Z') out += static_cast<char>(c - 'A' + 'a');
-    else if (word) out += c;
-    else if (!out.empty() && out.back() != '_') out += '_';
+    if (c >= 'A' && c <= 'Z')
+      out += static_cast<char>(c - 'A' + 'a');
+    else if (word)
+      out += c;
+    else if (!out.empty() && out.back() != '_')
+      out += '_';
   }
   while (!out.empty() && out.back() == '_') out.pop_back();
   if (out.size() > 6 && out.compare(out.size() - 6, 6, "_total") == 0) out.resize(out.size() - 6);
@@ -149,9 +199,11 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
   static const json kSchema = json::parse(schema::text("metrics-v1.json"));
   const auto violations = schema::validate(document, kSchema);
   if (!violations.empty()) {
-    std::string what = (violations[0].path.empty() ? "" : violations[0].path + ": ") + violations[0].reason;
+    std::string what =
+        (violations[0].path.empty() ? "" : violations[0].path + ": ") + violations[0].reason;
     if (violations.size() > 1) what += fmt::format(" (and {} more)", violations.size() - 1);
-    return fail(what).at({file, 0}).hint("`culprit schema metrics-v1.json` prints what a catalogue may hold");
+    return fail(what).at({file, 0}).hint(
+        "`culprit schema metrics-v1.json` prints what a catalogue may hold");
   }
   Catalogue out;
   std::map<std::string, std::string> names;
@@ -159,17 +211,30 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
   for (const json& object : document["metrics"]) {
     out.metrics_.push_back(read_metric(object));
     const Metric& metric = out.metrics_.back();
-    const auto wrong = [&](const std::string& key, const std::string& reason) { return fail(fmt::format("metrics[{}].{} of '{}': {}", index, key, metric.name, reason)).at({file, 0}); };
+    const auto wrong = [&](const std::string& key, const std::string& reason) {
+      return fail(fmt::format("metrics[{}].{} of '{}': {}", index, key, metric.name, reason))
+          .at({file, 0});
+    };
     if (!read_unit(metric.unit)) return wrong("unit", fmt::format("'{}' is no unit", metric.unit));
     if (!names.emplace(metric.name, metric.name).second) return wrong("name", "it stands twice");
     // A counter's own name is that of its rate.
     std::vector<Alias> aliases{{metric.name, index, metric.kind, raw_unit(metric, metric.kind)}};
     std::size_t n = 0;
     for (const json& one : object["aliases"]) {
-      Alias alias{one.is_string() ? one.get<std::string>() : one["name"].get<std::string>(), index, metric.kind, {}};
-      if (one.is_object() && one.contains("kind")) alias.kind = one["kind"].get<std::string>() == "counter" ? MetricKind::counter : MetricKind::gauge;
-      alias.unit = one.is_object() && one.contains("unit") ? one["unit"].get<std::string>() : raw_unit(metric, alias.kind);
-      if (!unit_factor(rate_of(alias.unit, alias.kind), metric.unit)) return wrong(fmt::format("aliases[{}]", n), fmt::format("'{}' of a {} does not become '{}'", alias.unit, alias.kind == MetricKind::counter ? "counter" : "gauge", metric.unit));
+      Alias alias{one.is_string() ? one.get<std::string>() : one["name"].get<std::string>(),
+                  index,
+                  metric.kind,
+                  {}};
+      if (one.is_object() && one.contains("kind"))
+        alias.kind =
+            one["kind"].get<std::string>() == "counter" ? MetricKind::counter : MetricKind::gauge;
+      alias.unit = one.is_object() && one.contains("unit") ? one["unit"].get<std::string>()
+                                                           : raw_unit(metric, alias.kind);
+      if (!unit_factor(rate_of(alias.unit, alias.kind), metric.unit))
+        return wrong(
+            fmt::format("aliases[{}]", n),
+            fmt::format("'{}' of a {} does not become '{}'", alias.unit,
+                        alias.kind == MetricKind::counter ? "counter" : "gauge", metric.unit));
       aliases.push_back(std::move(alias));
       ++n;
     }
@@ -177,13 +242,17 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
       Alias& alias = aliases[i];
       alias.name = normal_metric_name(alias.name);
       const std::string key = i == 0 ? "name" : fmt::format("aliases[{}]", i - 1);
-      if (alias.name.find_first_not_of('*') == std::string::npos) return wrong(key, "it would match any name");
+      if (alias.name.find_first_not_of('*') == std::string::npos)
+        return wrong(key, "it would match any name");
       if (alias.name.find('*') != std::string::npos) {
         for (const Alias& other : out.patterns_)
-          if (other.name == alias.name) return wrong(key, fmt::format("'{}' stands twice, also in '{}'", alias.name, out.metrics_[other.metric].name));
+          if (other.name == alias.name)
+            return wrong(key, fmt::format("'{}' stands twice, also in '{}'", alias.name,
+                                          out.metrics_[other.metric].name));
         out.patterns_.push_back(alias);
       } else if (const auto [it, fresh] = out.exact_.emplace(alias.name, alias); !fresh) {
-        return wrong(key, fmt::format("'{}' stands twice, also in '{}'", alias.name, out.metrics_[it->second.metric].name));
+        return wrong(key, fmt::format("'{}' stands twice, also in '{}'", alias.name,
+                                      out.metrics_[it->second.metric].name));
       }
     }
     ++index;
@@ -192,8 +261,11 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
   for (const auto& [exact, alias] : out.exact_) ++ways[joined(exact)];
   for (const auto& [exact, alias] : out.exact_)
     if (ways[joined(exact)] == 1) out.joined_.emplace(joined(exact), alias);
-  const auto fixed = [](const Alias& a) { return a.name.size() - static_cast<std::size_t>(std::count(a.name.begin(), a.name.end(), '*')); };
-  std::stable_sort(out.patterns_.begin(), out.patterns_.end(), [&](const Alias& a, const Alias& b) { return fixed(a) > fixed(b); });
+  const auto fixed = [](const Alias& a) {
+    return a.name.size() - static_cast<std::size_t>(std::count(a.name.begin(), a.name.end(), '*'));
+  };
+  std::stable_sort(out.patterns_.begin(), out.patterns_.end(),
+                   [&](const Alias& a, const Alias& b) { return fixed(a) > fixed(b); });
   return out;
 }
 
@@ -201,7 +273,8 @@ const Catalogue& Catalogue::built_in() {
   static const Catalogue kBuiltIn = [] {
     for (const EmbeddedFile& file : embedded_rules())
       if (std::string_view(file.name) == "tables/metrics.json")
-        if (auto parsed = parse(file.text(), "rules/tables/metrics.json")) return std::move(parsed).value();
+        if (auto parsed = parse(file.text(), "rules/tables/metrics.json"))
+          return std::move(parsed).value();
     return Catalogue{};
   }();
   return kBuiltIn;
@@ -211,10 +284,14 @@ std::optional<MetricMatch> Catalogue::find(std::string_view metric, std::string_
   std::string printed;
   const std::string normal = normal_metric_name(metric, &printed);
   const Alias* alias = nullptr;
-  if (const auto it = exact_.find(normal); it != exact_.end()) alias = &it->second;
+  if (const auto it = exact_.find(normal); it != exact_.end())
+    alias = &it->second;
   else
     for (const Alias& one : patterns_)
-      if (glob(one.name, normal)) { alias = &one; break; }
+      if (glob(one.name, normal)) {
+        alias = &one;
+        break;
+      }
   if (alias == nullptr)
     if (const auto it = joined_.find(joined(normal)); it != joined_.end()) alias = &it->second;
   if (alias == nullptr) return std::nullopt;
@@ -225,7 +302,8 @@ std::optional<MetricMatch> Catalogue::find(std::string_view metric, std::string_
   if (told.empty()) told = alias->unit;
   auto scale = unit_factor(rate_of(told, alias->kind), known.unit);
   MetricKind kind = alias->kind;
-  if (!scale && kind == MetricKind::counter) {   // somebody has made a rate of it already: "rx_bytes [MB/s]"
+  if (!scale &&
+      kind == MetricKind::counter) {  // somebody has made a rate of it already: "rx_bytes [MB/s]"
     scale = unit_factor(told, known.unit);
     kind = MetricKind::gauge;
   }

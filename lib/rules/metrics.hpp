@@ -1,5 +1,5 @@
-// The catalogue of metrics: what programs call a number, its unit, and what a high or a low one says about a machine.
-// The data is rules/tables/metrics.json, its manual schemas/metrics-v1.json.
+// The catalogue of metrics: what programs call a number, its unit, and what a high or a low one
+// says about a machine. The data is rules/tables/metrics.json, its manual schemas/metrics-v1.json.
 #pragma once
 
 #include <cstdint>
@@ -15,61 +15,66 @@
 namespace culprit::rules {
 
 enum class MetricKind { gauge, counter };
-enum class MetricSide { high, low, both, none };   // which side of the crowd is bad
+enum class MetricSide { high, low, both, none };  // which side of the crowd is bad
 std::string_view name(MetricSide side);
 
 struct Metric {
-  std::string name;              // ours: gpu_temperature
-  std::string unit;              // of the values that are compared; of a counter that of its rate
+  std::string name;  // ours: gpu_temperature
+  std::string unit;  // of the values that are compared; of a counter that of its rate
   MetricKind kind = MetricKind::gauge;
   MetricSide bad = MetricSide::both;
-  std::string entity;            // host gpu nic rank
-  std::string points_to;         // gpu nic network cpu memory storage thermal power host
+  std::string entity;     // host gpu nic rank
+  std::string points_to;  // gpu nic network cpu memory storage thermal power host
   Symptom symptom = Symptom::none;
-  double floor_absolute = 0;     // the least difference that matters, in `unit`
-  double floor_relative = 0.10;  // the same as a share of the crowd's value; GREYHOUND §4.2 takes 10 % for jitter
-  std::optional<double> zero_above;   // healthy machines stay at or below it
-  bool zero_once = false;        // one sample above is enough
-  double ceiling = 0;            // where the counter sticks; 0: nowhere
+  double floor_absolute = 0;  // the least difference that matters, in `unit`
+  double floor_relative =
+      0.10;  // the same as a share of the crowd's value; GREYHOUND §4.2 takes 10 % for jitter
+  std::optional<double> zero_above;  // healthy machines stay at or below it
+  bool zero_once = false;            // one sample above is enough
+  double ceiling = 0;                // where the counter sticks; 0: nowhere
   std::string meaning, advice, source;
 };
 
 // A name that was found, and how its values become those of the metric.
 struct MetricMatch {
-  const Metric* metric = nullptr;     // lives as long as the catalogue
+  const Metric* metric = nullptr;  // lives as long as the catalogue
   MetricKind kind = MetricKind::gauge;
-  double scale = 1;                   // value (of a counter: rate) x scale is in metric->unit
+  double scale = 1;  // value (of a counter: rate) x scale is in metric->unit
 };
 
 class Catalogue {
  public:
-  // Errors name file, key and reason: an unknown key, a name or alias that stands twice, units that do not go together.
+  // Errors name file, key and reason: an unknown key, a name or alias that stands twice, units that
+  // do not go together.
   static Result<Catalogue> parse(std::string_view text, const std::string& file);
   static const Catalogue& built_in();
 
-  // `metric` as a program prints it; a unit in brackets behind it ("power.draw [W]") counts when `unit` is "".
-  // A unit that does not fit the metric is as if the name were not known. Exact names win over patterns, and of patterns
-  // the one with most fixed characters. A name that only differs in where words are cut is known, too.
+  // `metric` as a program prints it; a unit in brackets behind it ("power.draw [W]") counts when
+  // `unit` is "". A unit that does not fit the metric is as if the name were not known. Exact names
+  // win over patterns, and of patterns the one with most fixed characters. A name that only differs
+  // in where words are cut is known, too.
   std::optional<MetricMatch> find(std::string_view metric, std::string_view unit = {}) const;
   const std::vector<Metric>& metrics() const { return metrics_; }
 
  private:
   struct Alias {
-    std::string name;                 // normal form
+    std::string name;  // normal form
     std::size_t metric = 0;
     MetricKind kind = MetricKind::gauge;
     std::string unit;
   };
   std::vector<Metric> metrics_;
   std::map<std::string, Alias, std::less<>> exact_;
-  std::map<std::string, Alias, std::less<>> joined_;   // without '_': Tcp_RetransSegs and tcp_retrans_segs; those that stay unique
-  std::vector<Alias> patterns_;       // most fixed characters first
+  std::map<std::string, Alias, std::less<>>
+      joined_;  // without '_': Tcp_RetransSegs and tcp_retrans_segs; those that stay unique
+  std::vector<Alias> patterns_;  // most fixed characters first
 };
 
 // "MiB/s" to "B/s" is 1048576; none when they do not measure the same. "s/s" is a ratio.
 std::optional<double> unit_factor(std::string_view from, std::string_view to);
 
-// "DCGM_FI_DEV_GPU_TEMP", "utilization.gpu [%]" -> "dcgm_fi_dev_gpu_temp", "utilization_gpu" and the unit "%".
+// "DCGM_FI_DEV_GPU_TEMP", "utilization.gpu [%]" -> "dcgm_fi_dev_gpu_temp", "utilization_gpu" and
+// the unit "%".
 std::string normal_metric_name(std::string_view metric, std::string* unit = nullptr);
 
 }  // namespace culprit::rules

@@ -32,8 +32,15 @@ std::vector<Row> load() {
       row.v1 = one.value("intrinfo_v1", "");
       row.v2 = one.value("intrinfo_v2", "");
       row.status = one.value("errorstatus", 0u);
-      row.decode = {row.unit, one.value("severity", ""), one.value("action", ""), one.value("followup", ""), one.value("origin", ""),
-                    one.value("ends_user_process", false), one.value("leads_to_xid48", false), one.value("packet_loss_local", false), one.value("packet_loss_remote", false)};
+      row.decode = {row.unit,
+                    one.value("severity", ""),
+                    one.value("action", ""),
+                    one.value("followup", ""),
+                    one.value("origin", ""),
+                    one.value("ends_user_process", false),
+                    one.value("leads_to_xid48", false),
+                    one.value("packet_loss_local", false),
+                    one.value("packet_loss_remote", false)};
       rows.push_back(std::move(row));
     }
   }
@@ -61,18 +68,23 @@ bool same_unit(const std::string& table, const std::string& printed) {
 
 }  // namespace
 
-std::optional<NvlinkDecode> decode_nvlink5(std::int64_t xid, std::string_view message, const std::string& driver_version) {
+std::optional<NvlinkDecode> decode_nvlink5(std::int64_t xid, std::string_view message,
+                                           const std::string& driver_version) {
   static const std::vector<Row> kRows = load();
-  static const re2::RE2 kWords(R"((?:, ?|\d |: )(?:([A-Z][A-Z0-9_]*)\s+)?(?i:(?:Link[ -])?Fatal|Non-?fatal)\b.*\((0x[0-9a-fA-F]{1,8}) (0x[0-9a-fA-F]{1,8}) 0x)");
+  static const re2::RE2 kWords(
+      R"((?:, ?|\d |: )(?:([A-Z][A-Z0-9_]*)\s+)?(?i:(?:Link[ -])?Fatal|Non-?fatal)\b.*\((0x[0-9a-fA-F]{1,8}) (0x[0-9a-fA-F]{1,8}) 0x)");
   std::string unit, intrinfo, status;
-  if (!re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kWords, &unit, &intrinfo, &status)) return std::nullopt;
+  if (!re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kWords, &unit,
+                              &intrinfo, &status))
+    return std::nullopt;
   const auto info_word = static_cast<std::uint32_t>(std::strtoul(intrinfo.c_str(), nullptr, 16));
   const auto status_word = static_cast<std::uint32_t>(std::strtoul(status.c_str(), nullptr, 16));
   const bool known = !driver_version.empty();
   const bool newer = known && compare_versions(driver_version, "575") >= 0;
   const auto look = [&](bool v2, bool exact) -> std::optional<NvlinkDecode> {
     for (const Row& row : kRows) {
-      if (row.xid != xid || !same_unit(row.unit, unit) || !fits(v2 ? row.v2 : row.v1, info_word)) continue;
+      if (row.xid != xid || !same_unit(row.unit, unit) || !fits(v2 ? row.v2 : row.v1, info_word))
+        continue;
       if (exact ? row.status == status_word : (row.status & status_word) != 0) return row.decode;
     }
     return std::nullopt;

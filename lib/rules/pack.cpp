@@ -20,7 +20,8 @@ namespace {
 re2::RE2::Options options() {
   re2::RE2::Options o;
   o.set_log_errors(false);
-  o.set_encoding(re2::RE2::Options::EncodingLatin1);  // logs are bytes; a torn character must not stop a match
+  o.set_encoding(
+      re2::RE2::Options::EncodingLatin1);  // logs are bytes; a torn character must not stop a match
   return o;
 }
 
@@ -39,20 +40,22 @@ struct RulePack::Compiled {
     mutable std::unique_ptr<re2::RE2> compiled;
   };
   std::vector<Rule> rules;
-  std::deque<Pattern> patterns;                              // by rule
-  std::unique_ptr<WordSearch> search;                        // of the words below: which patterns a message can match
-  std::vector<std::vector<std::uint32_t>> patterns_of;       // by word
-  std::vector<std::uint32_t> wordless;                       // advice of a few letters: asked of every message
-  std::vector<std::deque<Pattern>> unless;                    // by rule
-  std::vector<std::set<std::size_t>> over;                    // by rule: rules that give way to it
-  std::set<std::string> clearing;                             // classes that some rule's `cleared_by` names
+  std::deque<Pattern> patterns;        // by rule
+  std::unique_ptr<WordSearch> search;  // of the words below: which patterns a message can match
+  std::vector<std::vector<std::uint32_t>> patterns_of;  // by word
+  std::vector<std::uint32_t> wordless;      // advice of a few letters: asked of every message
+  std::vector<std::deque<Pattern>> unless;  // by rule
+  std::vector<std::set<std::size_t>> over;  // by rule: rules that give way to it
+  std::set<std::string> clearing;           // classes that some rule's `cleared_by` names
   std::vector<std::string> words;
 
-  std::vector<std::pair<std::size_t, std::size_t>> candidates(std::string_view message, std::string_view kind) const {
+  std::vector<std::pair<std::size_t, std::size_t>> candidates(std::string_view message,
+                                                              std::string_view kind) const {
     std::vector<WordSearch::Hit> words_hit;
     search->find(message, words_hit);
     std::vector<std::uint32_t> able = wordless;
-    for (const auto& hit : words_hit) able.insert(able.end(), patterns_of[hit.word].begin(), patterns_of[hit.word].end());
+    for (const auto& hit : words_hit)
+      able.insert(able.end(), patterns_of[hit.word].begin(), patterns_of[hit.word].end());
     std::sort(able.begin(), able.end());
     able.erase(std::unique(able.begin(), able.end()), able.end());
     std::vector<std::pair<std::size_t, std::size_t>> out;  // rule, pattern
@@ -61,8 +64,12 @@ struct RulePack::Compiled {
       const std::size_t r = patterns[p].rule;
       if (!out.empty() && out.back().first == r) continue;
       if (!re2::RE2::PartialMatch(text, patterns[p].expression())) continue;
-      if (!kind.empty() && !rules[r].where.empty() && std::find(rules[r].where.begin(), rules[r].where.end(), kind) == rules[r].where.end()) continue;
-      if (std::any_of(unless[r].begin(), unless[r].end(), [&](const auto& e) { return re2::RE2::PartialMatch(text, e.expression()); })) continue;
+      if (!kind.empty() && !rules[r].where.empty() &&
+          std::find(rules[r].where.begin(), rules[r].where.end(), kind) == rules[r].where.end())
+        continue;
+      if (std::any_of(unless[r].begin(), unless[r].end(),
+                      [&](const auto& e) { return re2::RE2::PartialMatch(text, e.expression()); }))
+        continue;
       out.emplace_back(r, p);
     }
     return out;
@@ -89,7 +96,8 @@ Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
   for (std::size_t r = 0; r < c->rules.size(); ++r) by_id.emplace(c->rules[r].id, r);
   for (const Rule& rule : c->rules) {
     c->clearing.insert(rule.meaning.cleared_by.begin(), rule.meaning.cleared_by.end());
-    for (const auto& [code, meaning] : rule.codes) c->clearing.insert(meaning.cleared_by.begin(), meaning.cleared_by.end());
+    for (const auto& [code, meaning] : rule.codes)
+      c->clearing.insert(meaning.cleared_by.begin(), meaning.cleared_by.end());
   }
   std::set<std::string> words;
   std::map<std::string, std::vector<std::uint32_t>> patterns_of;
@@ -97,8 +105,10 @@ Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
   for (std::size_t r = 0; r < c->rules.size(); ++r) {
     const Rule& rule = c->rules[r];
     // What a logger left out is no event, and the scan must see it: it counts for the event before.
-    bool raises_event = rule.meaning.role != Role::advice || rule.event_class == "log_suppressed" || c->clearing.count(rule.event_class) > 0;
-    for (const auto& [code, meaning] : rule.codes) raises_event = raises_event || meaning.role != Role::advice;
+    bool raises_event = rule.meaning.role != Role::advice || rule.event_class == "log_suppressed" ||
+                        c->clearing.count(rule.event_class) > 0;
+    for (const auto& [code, meaning] : rule.codes)
+      raises_event = raises_event || meaning.role != Role::advice;
     for (std::size_t i = 0; i < rule.match.size(); ++i) {
       Compiled::Pattern& pattern = c->patterns.emplace_back();
       pattern.rule = r;
@@ -107,12 +117,19 @@ Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
       std::size_t least = needed.empty() ? 0 : needed[0].size();
       for (const auto& word : needed) least = std::min(least, word.size());
       const auto p = static_cast<std::uint32_t>(c->patterns.size() - 1);
-      if (least < 5) c->wordless.push_back(p);
+      if (least < 5)
+        c->wordless.push_back(p);
       else
         for (const auto& word : needed) patterns_of[word].push_back(p);
       if (!raises_event) continue;
       if (least < 5)  // the scan probes four bytes at a time
-        return fail(fmt::format("match[{}] of '{}' has no fixed text of at least 5 characters that every match contains", i, rule.id)).at({rule.file, 0}).hint("name more of the words that the program prints; patterns that can match almost any line would slow every scan");
+        return fail(fmt::format("match[{}] of '{}' has no fixed text of at least 5 characters that "
+                                "every match contains",
+                                i, rule.id))
+            .at({rule.file, 0})
+            .hint(
+                "name more of the words that the program prints; patterns that can match almost "
+                "any line would slow every scan");
       words.insert(needed.begin(), needed.end());
     }
     for (const std::string& text : rule.unless) {
@@ -122,13 +139,18 @@ Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
     }
     for (const std::string& id : rule.over) {
       const auto it = by_id.find(id);
-      if (it == by_id.end()) return fail(fmt::format("over: '{}' names the rule '{}', which does not exist", rule.id, id)).at({rule.file, 0}).hint("`culprit rules list` prints the ids");
+      if (it == by_id.end())
+        return fail(
+                   fmt::format("over: '{}' names the rule '{}', which does not exist", rule.id, id))
+            .at({rule.file, 0})
+            .hint("`culprit rules list` prints the ids");
       c->over[r].insert(it->second);
     }
   }
   // Rules that stand over each other in a circle would silence a line that all of them match.
   std::vector<int> state(c->rules.size(), 0);  // 1: on the way, 2: done
-  const std::function<std::optional<std::size_t>(std::size_t)> circle = [&](std::size_t r) -> std::optional<std::size_t> {
+  const std::function<std::optional<std::size_t>(std::size_t)> circle =
+      [&](std::size_t r) -> std::optional<std::size_t> {
     state[r] = 1;
     for (const std::size_t next : c->over[r]) {
       if (state[next] == 1) return r;
@@ -140,7 +162,10 @@ Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
   };
   for (std::size_t r = 0; r < c->rules.size(); ++r)
     if (state[r] == 0)
-      if (const auto found = circle(r)) return fail(fmt::format("over: '{}' stands over a rule that stands over it", c->rules[*found].id)).at({c->rules[*found].file, 0});
+      if (const auto found = circle(r))
+        return fail(fmt::format("over: '{}' stands over a rule that stands over it",
+                                c->rules[*found].id))
+            .at({c->rules[*found].file, 0});
   std::vector<std::string> all;
   for (auto& [word, list] : patterns_of) {
     all.push_back(word);
@@ -151,10 +176,14 @@ Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
   return RulePack(std::move(c));
 }
 
-std::string fill_class(const std::string& pattern, const std::map<std::string, std::string>& captures) {
+std::string fill_class(const std::string& pattern,
+                       const std::map<std::string, std::string>& captures) {
   std::string out;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] != '{') { out.push_back(pattern[i]); continue; }
+    if (pattern[i] != '{') {
+      out.push_back(pattern[i]);
+      continue;
+    }
     const std::size_t close = pattern.find('}', i);
     if (close == std::string::npos) break;
     const auto it = captures.find(pattern.substr(i + 1, close - i - 1));
@@ -174,35 +203,49 @@ std::string fill_class(const std::string& pattern, const std::map<std::string, s
   return out;
 }
 
-std::vector<const Rule*> RulePack::all_matches(std::string_view message, std::string_view kind) const {
+std::vector<const Rule*> RulePack::all_matches(std::string_view message,
+                                               std::string_view kind) const {
   std::vector<const Rule*> out;
-  for (const auto& [rule, pattern] : compiled_->candidates(message, kind)) out.push_back(&compiled_->rules[rule]);
+  for (const auto& [rule, pattern] : compiled_->candidates(message, kind))
+    out.push_back(&compiled_->rules[rule]);
   return out;
 }
 
-bool RulePack::is_event(const Match& match) const { return match.role != Role::advice || compiled_->clearing.count(match.event_class) > 0; }
+bool RulePack::is_event(const Match& match) const {
+  return match.role != Role::advice || compiled_->clearing.count(match.event_class) > 0;
+}
 
 std::optional<Match> RulePack::match(std::string_view message, std::string_view kind) const {
   const auto hits = compiled_->candidates(message, kind);
   if (hits.empty()) return std::nullopt;
-  const bool known = std::any_of(hits.begin(), hits.end(), [&](const auto& hit) { return !compiled_->rules[hit.first].fallback; });
+  const bool known = std::any_of(hits.begin(), hits.end(), [&](const auto& hit) {
+    return !compiled_->rules[hit.first].fallback;
+  });
   std::optional<Match> best;
   for (const auto& [r, p] : hits) {
     if (known && compiled_->rules[r].fallback) continue;
     // A rule that another match stands over is out of the race, whatever their severities.
-    if (std::any_of(hits.begin(), hits.end(), [&, rule_index = r](const auto& other) { return compiled_->over[other.first].count(rule_index) > 0; })) continue;
+    if (std::any_of(hits.begin(), hits.end(), [&, rule_index = r](const auto& other) {
+          return compiled_->over[other.first].count(rule_index) > 0;
+        }))
+      continue;
     const Rule& rule = compiled_->rules[r];
     Match m;
     m.rule = &rule;
     const re2::RE2& expression = compiled_->patterns[p].expression();
     const auto& names = expression.CapturingGroupNames();
     if (!names.empty()) {
-      std::vector<re2::StringPiece> groups(static_cast<std::size_t>(expression.NumberOfCapturingGroups()) + 1);
-      expression.Match(re2::StringPiece(message.data(), message.size()), 0, message.size(), re2::RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()));
+      std::vector<re2::StringPiece> groups(
+          static_cast<std::size_t>(expression.NumberOfCapturingGroups()) + 1);
+      expression.Match(re2::StringPiece(message.data(), message.size()), 0, message.size(),
+                       re2::RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()));
       for (const auto& [index, name] : names)
-        if (const auto& group = groups[static_cast<std::size_t>(index)]; !group.empty()) m.captures.emplace(name, std::string(group.data(), group.size()));
+        if (const auto& group = groups[static_cast<std::size_t>(index)]; !group.empty())
+          m.captures.emplace(name, std::string(group.data(), group.size()));
     }
-    if (const auto it = m.captures.find("code"); it != m.captures.end() && it->second.size() < 10 && it->second.find_first_not_of("-0123456789") == std::string::npos)
+    if (const auto it = m.captures.find("code");
+        it != m.captures.end() && it->second.size() < 10 &&
+        it->second.find_first_not_of("-0123456789") == std::string::npos)
       m.code = std::strtoll(it->second.c_str(), nullptr, 10);
     const Meaning meaning = meaning_of(rule, m.code, std::string(message), {});
     m.severity = meaning.severity;
@@ -210,14 +253,17 @@ std::optional<Match> RulePack::match(std::string_view message, std::string_view 
     m.scope = meaning.scope;
     if (const auto it = m.captures.find("word"); it != m.captures.end()) {
       std::string word = it->second;
-      std::transform(word.begin(), word.end(), word.begin(), [](unsigned char ch) { return static_cast<char>(tolower(ch)); });
+      std::transform(word.begin(), word.end(), word.begin(),
+                     [](unsigned char ch) { return static_cast<char>(tolower(ch)); });
       if (const auto effect = rule.words.find(word); effect != rule.words.end()) {
         if (effect->second.severity) m.severity = *effect->second.severity;
         if (effect->second.at_most) m.severity = std::min(m.severity, *effect->second.at_most);
       }
     }
     m.event_class = fill_class(rule.event_class, m.captures);
-    if (!best || m.severity > best->severity || (m.severity == best->severity && rule.id < best->rule->id)) best = std::move(m);
+    if (!best || m.severity > best->severity ||
+        (m.severity == best->severity && rule.id < best->rule->id))
+      best = std::move(m);
   }
   return best;
 }
@@ -236,28 +282,37 @@ const Rule* RulePack::of_class(std::string_view event_class) const {
     if (rule.event_class == event_class) return &rule;
   for (const Rule& rule : compiled_->rules) {
     const std::size_t brace = rule.event_class.find('{');
-    if (brace != std::string::npos && event_class.substr(0, brace) == std::string_view(rule.event_class).substr(0, brace)) return &rule;
+    if (brace != std::string::npos &&
+        event_class.substr(0, brace) == std::string_view(rule.event_class).substr(0, brace))
+      return &rule;
   }
   return nullptr;
 }
 
 std::string RulePack::digest() const {
-  std::uint64_t h = 0xcbf29ce484222325ULL;  // FNV-1a: identity of a small text, no security asked of it
+  std::uint64_t h =
+      0xcbf29ce484222325ULL;  // FNV-1a: identity of a small text, no security asked of it
   const auto mix = [&](std::string_view text) {
     for (const char ch : text) h = (h ^ static_cast<unsigned char>(ch)) * 0x100000001b3ULL;
     h = (h ^ 0xff) * 0x100000001b3ULL;
   };
   const auto mix_meaning = [&](const Meaning& meaning) {
-    for (const std::string_view text : {std::string_view(meaning.title), std::string_view(meaning.component), name(meaning.symptom), std::string_view(meaning.action), std::string_view(meaning.why), std::string_view(meaning.advice)}) mix(text);
+    for (const std::string_view text :
+         {std::string_view(meaning.title), std::string_view(meaning.component),
+          name(meaning.symptom), std::string_view(meaning.action), std::string_view(meaning.why),
+          std::string_view(meaning.advice)})
+      mix(text);
     mix(name(meaning.severity));
     mix(name(meaning.role));
     mix(name(meaning.scope));
-    if (meaning.tolerance) mix(fmt::format("{} in {}", meaning.tolerance->count, meaning.tolerance->window_s));
+    if (meaning.tolerance)
+      mix(fmt::format("{} in {}", meaning.tolerance->count, meaning.tolerance->window_s));
     mix(name(meaning.cause));
     for (const auto& one : meaning.leads_to) mix(one);
     for (const auto& one : meaning.cleared_by) mix(one);
     for (const auto& old : meaning.history) {
-      for (const std::string* text : {&old.from, &old.before, &old.title, &old.text, &old.action}) mix(*text);
+      for (const std::string* text : {&old.from, &old.before, &old.title, &old.text, &old.action})
+        mix(*text);
       if (old.severity) mix(name(*old.severity));
       if (old.role) mix(name(*old.role));
     }
@@ -271,11 +326,17 @@ std::string RulePack::digest() const {
     if (rule.fallback) mix("fallback");
     for (const auto& p : rule.where) mix(p);
     mix_meaning(rule.meaning);
-    for (const auto& [code, meaning] : rule.codes) { mix(std::to_string(code)); mix_meaning(meaning); }
+    for (const auto& [code, meaning] : rule.codes) {
+      mix(std::to_string(code));
+      mix_meaning(meaning);
+    }
     for (const auto& [word, effect] : rule.words) {
       mix(word);
       if (effect.severity) mix(name(*effect.severity));
-      if (effect.at_most) { mix("at most"); mix(name(*effect.at_most)); }
+      if (effect.at_most) {
+        mix("at most");
+        mix(name(*effect.at_most));
+      }
     }
   }
   return fmt::format("{:016x}", h);

@@ -27,13 +27,18 @@ int compare_versions(const std::string& a, const std::string& b) {
   return 0;
 }
 
-Meaning meaning_of(const Rule& rule, std::optional<std::int64_t> code, const std::string& message, const std::string& driver) {
+Meaning meaning_of(const Rule& rule, std::optional<std::int64_t> code, const std::string& message,
+                   const std::string& driver) {
   Meaning meaning = meaning_of(rule, code);
   const OldMeaning* chosen = nullptr;
   for (const OldMeaning& old : meaning.history) {
     // The text decides before the number does: it is printed by the driver that was running.
-    if (!old.text.empty() && re2::RE2::PartialMatch(message, old.text)) { chosen = &old; break; }
-    if (!driver.empty() && old.text.empty() && compare_versions(driver, old.from) >= 0 && (old.before.empty() || compare_versions(driver, old.before) < 0))
+    if (!old.text.empty() && re2::RE2::PartialMatch(message, old.text)) {
+      chosen = &old;
+      break;
+    }
+    if (!driver.empty() && old.text.empty() && compare_versions(driver, old.from) >= 0 &&
+        (old.before.empty() || compare_versions(driver, old.before) < 0))
       chosen = &old;
   }
   if (chosen != nullptr) {

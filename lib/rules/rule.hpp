@@ -1,4 +1,5 @@
-// What a rule is (schemas/rule-v1.json is its manual): a family of log lines, what they mean, and how to tell.
+// What a rule is (schemas/rule-v1.json is its manual): a family of log lines, what they mean, and
+// how to tell.
 #pragma once
 
 #include <map>
@@ -35,7 +36,7 @@ struct Meaning {
   Symptom symptom = Symptom::none;
   std::optional<Tolerance> tolerance;
   std::vector<std::string> leads_to;
-  std::vector<std::string> cleared_by;      // classes of lines that take it back
+  std::vector<std::string> cleared_by;  // classes of lines that take it back
   std::string action;
   std::string why;
   std::string advice;
@@ -49,9 +50,9 @@ struct WordEffect {
 
 struct Rule {
   std::string id;
-  std::string event_class;     // may hold {captures}
+  std::string event_class;  // may hold {captures}
   std::string family;
-  std::string file;            // where it was read from
+  std::string file;  // where it was read from
   std::string source;
   Origin origin = Origin::any;
   Meaning meaning;
@@ -59,24 +60,28 @@ struct Rule {
   std::vector<std::string> match;
   std::vector<std::string> unless;
   std::vector<std::string> over;
-  bool fallback = false;       // gives way to every other rule
+  bool fallback = false;  // gives way to every other rule
   std::map<std::int64_t, Meaning> codes;
   std::map<std::string, WordEffect> words;
   std::vector<std::string> fires;
   std::vector<std::string> silent;
 };
 
-// The meaning of a code under a driver version ("" = not known: the newest). Versions compare number by number.
+// The meaning of a code under a driver version ("" = not known: the newest). Versions compare
+// number by number.
 const Meaning& meaning_of(const Rule& rule, std::optional<std::int64_t> code);
-Meaning meaning_of(const Rule& rule, std::optional<std::int64_t> code, const std::string& message, const std::string& driver);
+Meaning meaning_of(const Rule& rule, std::optional<std::int64_t> code, const std::string& message,
+                   const std::string& driver);
 int compare_versions(const std::string& a, const std::string& b);
 
 // The rules of one file. Every complaint names the file and the key.
-// trusted: our own files, which the tests hold against the schema; a start of the program need not repeat that.
-Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::string& file, bool trusted = false);
+// trusted: our own files, which the tests hold against the schema; a start of the program need not
+// repeat that.
+Result<std::vector<Rule>> read_rule_file(std::string_view text, const std::string& file,
+                                         bool trusted = false);
 
-// The rules that are compiled in, followed by those of the user's folders; a user's rule replaces ours of the same id.
-// Two rules of one id within ours, or within one user's, are an error.
+// The rules that are compiled in, followed by those of the user's folders; a user's rule replaces
+// ours of the same id. Two rules of one id within ours, or within one user's, are an error.
 Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folders);
 
 }  // namespace culprit::rules

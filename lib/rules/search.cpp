@@ -44,9 +44,11 @@ bool is_marked(const std::uint32_t* marked, const char* p) {
   return ((marked[h >> 5] >> (h & 31)) & 1) != 0;
 }
 
-// Writes down which of the `turns` * 8 probes from `text` on, `step` bytes apart, are marked: their distances from `text`.
-// `met` has room for all of them. Probes of a turn run side by side: without a branch, their loads and multiplications overlap.
-std::size_t meet(const std::uint32_t* marked, const char* text, std::size_t turns, std::size_t step, std::uint32_t* met) {
+// Writes down which of the `turns` * 8 probes from `text` on, `step` bytes apart, are marked: their
+// distances from `text`. `met` has room for all of them. Probes of a turn run side by side: without
+// a branch, their loads and multiplications overlap.
+std::size_t meet(const std::uint32_t* marked, const char* text, std::size_t turns, std::size_t step,
+                 std::uint32_t* met) {
   std::size_t n = 0;
   std::size_t at = 0;
   for (std::size_t i = 0; i < turns; ++i)
@@ -68,13 +70,16 @@ constexpr std::array<std::uint64_t, 256> kChosen = [] {
   return out;
 }();
 
-// The same, eight probes at once: their grams by a shuffle of two halves, their marks by a gather. Steps of 2, 3 and 4: four
-// grams must lie within 16 bytes. Reads up to 15 bytes from the fifth probe of a turn on. Of `met`, up to eight places past
-// the last one are overwritten.
-__attribute__((target("avx2"))) std::size_t meet_avx2(const std::uint32_t* marked, const char* text, std::size_t turns, std::size_t step, std::uint32_t* met) {
+// The same, eight probes at once: their grams by a shuffle of two halves, their marks by a gather.
+// Steps of 2, 3 and 4: four grams must lie within 16 bytes. Reads up to 15 bytes from the fifth
+// probe of a turn on. Of `met`, up to eight places past the last one are overwritten.
+__attribute__((target("avx2"))) std::size_t meet_avx2(const std::uint32_t* marked, const char* text,
+                                                      std::size_t turns, std::size_t step,
+                                                      std::uint32_t* met) {
   alignas(32) std::uint8_t order[32];
   alignas(32) std::uint32_t distances[8];
-  for (unsigned k = 0; k < 32; ++k) order[k] = static_cast<std::uint8_t>((k % 16 / 4) * step + k % 4);
+  for (unsigned k = 0; k < 32; ++k)
+    order[k] = static_cast<std::uint8_t>((k % 16 / 4) * step + k % 4);
   for (unsigned k = 0; k < 8; ++k) distances[k] = static_cast<std::uint32_t>(k * step);
   const __m256i shuffle = _mm256_load_si256(reinterpret_cast<const __m256i*>(order));
   const __m256i forward = _mm256_set1_epi32(static_cast<int>(8 * step));
@@ -86,13 +91,20 @@ __attribute__((target("avx2"))) std::size_t meet_avx2(const std::uint32_t* marke
   for (std::size_t i = 0; i < turns; ++i, text += 8 * step) {
     const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text));
     const __m128i second = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + 4 * step));
-    const __m256i grams = _mm256_or_si256(_mm256_shuffle_epi8(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1), shuffle), fold);
+    const __m256i grams = _mm256_or_si256(
+        _mm256_shuffle_epi8(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1),
+                            shuffle),
+        fold);
     const __m256i hash = _mm256_srli_epi32(_mm256_mullo_epi32(grams, factor), 32 - kBits);
-    const __m256i words = _mm256_i32gather_epi32(reinterpret_cast<const int*>(marked), _mm256_srli_epi32(hash, 5), 4);
-    const __m256i marks = _mm256_sllv_epi32(words, _mm256_andnot_si256(hash, low));   // the bit of each into its sign
+    const __m256i words =
+        _mm256_i32gather_epi32(reinterpret_cast<const int*>(marked), _mm256_srli_epi32(hash, 5), 4);
+    const __m256i marks =
+        _mm256_sllv_epi32(words, _mm256_andnot_si256(hash, low));  // the bit of each into its sign
     const auto mask = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(marks)));
-    const __m256i chosen = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(kChosen[mask])));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(met + n), _mm256_permutevar8x32_epi32(at, chosen));
+    const __m256i chosen =
+        _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(kChosen[mask])));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(met + n),
+                        _mm256_permutevar8x32_epi32(at, chosen));
     n += static_cast<std::size_t>(std::popcount(mask));
     at = _mm256_add_epi32(at, forward);
   }
@@ -115,7 +127,8 @@ std::string_view search_instructions() {
   return "scalar";
 }
 
-WordSearch::WordSearch(std::vector<std::string> words, std::string_view ordinary) : words_(std::move(words)) {
+WordSearch::WordSearch(std::vector<std::string> words, std::string_view ordinary)
+    : words_(std::move(words)) {
   std::size_t least = 12;
   for (const std::string& word : words_) least = std::min(least, word.size());
   stride_ = std::clamp<std::size_t>(least >= 4 ? least - 3 : 1, 1, 8);
@@ -131,8 +144,12 @@ WordSearch::WordSearch(std::vector<std::string> words, std::string_view ordinary
     for (std::size_t start = 0; start < windows; ++start) {
       long seen = 0;
       for (std::size_t k = 0; k < stride_; ++k)
-        if (const auto it = common.find(gram_at(word.data() + start + k)); it != common.end()) seen += it->second;
-      if (least_seen < 0 || seen < least_seen) { least_seen = seen; chosen = start; }
+        if (const auto it = common.find(gram_at(word.data() + start + k)); it != common.end())
+          seen += it->second;
+      if (least_seen < 0 || seen < least_seen) {
+        least_seen = seen;
+        chosen = start;
+      }
     }
     for (std::size_t k = 0; k < stride_; ++k) {
       const std::size_t offset = chosen + k;
@@ -142,7 +159,12 @@ WordSearch::WordSearch(std::vector<std::string> words, std::string_view ordinary
       char mask[8] = {};
       std::memcpy(bytes, word.data() + begin, known);
       std::memset(mask, 0xff, known);
-      Entry entry{0, 0, gram_at(word.data() + offset), w, static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(offset - begin)};
+      Entry entry{0,
+                  0,
+                  gram_at(word.data() + offset),
+                  w,
+                  static_cast<std::uint32_t>(offset),
+                  static_cast<std::uint32_t>(offset - begin)};
       std::memcpy(&entry.context, bytes, 8);
       std::memcpy(&entry.mask, mask, 8);
       entries_.push_back(entry);
@@ -174,9 +196,11 @@ bool WordSearch::is_at(std::string_view text, std::size_t at, const Entry& entry
   if (begin + word.size() > text.size()) return false;
   std::size_t i = 0;
   for (; i + 8 <= word.size(); i += 8)
-    if (eight_at(text.data() + begin + i) != eight_at(word.data() + i)) return false;   // words are folded: folding them again changes nothing
+    if (eight_at(text.data() + begin + i) != eight_at(word.data() + i))
+      return false;  // words are folded: folding them again changes nothing
   for (; i < word.size(); ++i)
-    if (static_cast<char>(static_cast<unsigned char>(text[begin + i]) | 0x20) != word[i]) return false;
+    if (static_cast<char>(static_cast<unsigned char>(text[begin + i]) | 0x20) != word[i])
+      return false;
   return true;
 }
 
@@ -185,7 +209,8 @@ void WordSearch::probe(std::string_view text, std::size_t at, std::vector<Hit>& 
   const std::uint32_t gram = gram_at(text.data() + at);
   const std::uint32_t h = hash_of(gram);
   for (std::uint32_t e = first_[h]; e < first_[h + 1]; ++e)
-    if (const Entry& entry = entries_[e]; entry.gram == gram && is_at(text, at, entry)) hits.push_back({at - entry.offset, entry.word});
+    if (const Entry& entry = entries_[e]; entry.gram == gram && is_at(text, at, entry))
+      hits.push_back({at - entry.offset, entry.word});
 }
 
 // The same, where at least eight bytes stand before `at` and after it.
@@ -193,7 +218,9 @@ void WordSearch::check(std::string_view text, std::size_t at, std::vector<Hit>& 
   const std::uint32_t h = hash_of(gram_at(text.data() + at));
   for (std::uint32_t e = first_[h]; e < first_[h + 1]; ++e) {
     const Entry& entry = entries_[e];
-    if (((eight_at(text.data() + at - entry.back) ^ entry.context) & entry.mask) == 0 && is_at(text, at, entry)) hits.push_back({at - entry.offset, entry.word});
+    if (((eight_at(text.data() + at - entry.back) ^ entry.context) & entry.mask) == 0 &&
+        is_at(text, at, entry))
+      hits.push_back({at - entry.offset, entry.word});
   }
 }
 
@@ -207,13 +234,14 @@ void WordSearch::find(std::string_view text, std::vector<Hit>& hits) const {
   std::size_t at = 0;
   for (; at < end && at < 8; at += step)
     if (is_marked(marked, base + at)) probe(text, at, hits);
-  std::uint32_t met[kRound + 8];   // relative to where the round began
+  std::uint32_t met[kRound + 8];  // relative to where the round began
   while (at + 8 + 8 * step < end) {
     const std::size_t begin = at;
     const std::size_t turns = std::min((end - 8 - at) / (8 * step), kRound / 8);
     std::size_t n = 0;
 #ifdef CULPRIT_SEARCH_AVX2
-    if (step >= 2 && step <= 4 && has_avx2()) n = meet_avx2(marked, base + begin, turns, step, met);
+    if (step >= 2 && step <= 4 && has_avx2())
+      n = meet_avx2(marked, base + begin, turns, step, met);
     else
 #endif
       n = meet(marked, base + begin, turns, step, met);
@@ -223,18 +251,24 @@ void WordSearch::find(std::string_view text, std::vector<Hit>& hits) const {
       const std::size_t place = begin + met[i];
       const Sides& sides = sides_[hash_of(gram_at(base + place))];
       met[left] = met[i];
-      left += static_cast<std::size_t>((sides.before & side(base[place - 1])) != 0) & static_cast<std::size_t>((sides.after & side(base[place + 4])) != 0);
+      left += static_cast<std::size_t>((sides.before & side(base[place - 1])) != 0) &
+              static_cast<std::size_t>((sides.after & side(base[place + 4])) != 0);
     }
     for (std::size_t i = 0; i < left; ++i) check(text, begin + met[i], hits);
   }
   for (; at < end; at += step)
     if (is_marked(marked, base + at)) probe(text, at, hits);
   // A word is met up to its length late, so that the hits are nearly in order.
-  const auto less = [](const Hit& x, const Hit& y) { return x.offset != y.offset ? x.offset < y.offset : x.word < y.word; };
+  const auto less = [](const Hit& x, const Hit& y) {
+    return x.offset != y.offset ? x.offset < y.offset : x.word < y.word;
+  };
   for (std::size_t i = before + 1; i < hits.size(); ++i)
-    for (std::size_t k = i; k > before && less(hits[k], hits[k - 1]); --k) std::swap(hits[k], hits[k - 1]);
+    for (std::size_t k = i; k > before && less(hits[k], hits[k - 1]); --k)
+      std::swap(hits[k], hits[k - 1]);
   hits.erase(std::unique(hits.begin() + static_cast<std::ptrdiff_t>(before), hits.end(),
-                         [](const Hit& x, const Hit& y) { return x.offset == y.offset && x.word == y.word; }),
+                         [](const Hit& x, const Hit& y) {
+                           return x.offset == y.offset && x.word == y.word;
+                         }),
              hits.end());
 }
 

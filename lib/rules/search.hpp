@@ -1,14 +1,17 @@
-// Finds any of hundreds of words in a block of text, at a good part of the speed at which memory can be read.
+// Finds any of hundreds of words in a block of text, at a good part of the speed at which memory
+// can be read.
 //
-// Design (reference: Wu & Manber 1994, "A fast algorithm for multi-pattern searching", with the shift fixed to a
-// stride): the 4-byte grams of every word at `stride` neighbouring offsets are marked in a bitmap; the text is probed
-// every `stride` bytes only, so that whichever way a word lies under the probes, one of its marked grams is met. A
-// probe that hits looks the gram up and compares the word. Text without a marked gram is touched once per stride and
-// never split into lines. Among the windows of a word the one whose grams are rarest in ordinary logs is taken.
+// Design (reference: Wu & Manber 1994, "A fast algorithm for multi-pattern searching", with the
+// shift fixed to a stride): the 4-byte grams of every word at `stride` neighbouring offsets are
+// marked in a bitmap; the text is probed every `stride` bytes only, so that whichever way a word
+// lies under the probes, one of its marked grams is met. A probe that hits looks the gram up and
+// compares the word. Text without a marked gram is touched once per stride and never split into
+// lines. Among the windows of a word the one whose grams are rarest in ordinary logs is taken.
 //
-// Marked grams are still met all the time ("iter", "step", "http"), too irregularly for a branch predictor. So the
-// places are first written down without a branch, a stretch of text at a time, and thinned out in the same way by the
-// bytes before and after the gram; then eight bytes around each are compared at once, which few that are no word survive.
+// Marked grams are still met all the time ("iter", "step", "http"), too irregularly for a branch
+// predictor. So the places are first written down without a branch, a stretch of text at a time,
+// and thinned out in the same way by the bytes before and after the gram; then eight bytes around
+// each are compared at once, which few that are no word survive.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +27,8 @@ std::string_view search_instructions();
 class WordSearch {
  public:
   struct Hit {
-    std::size_t offset;      // of the word's first byte
-    std::uint32_t word;      // index into the words given
+    std::size_t offset;  // of the word's first byte
+    std::uint32_t word;  // index into the words given
   };
 
   // REQUIRES: words folded (literals.hpp), each at least 4 bytes long.
@@ -43,8 +46,8 @@ class WordSearch {
     std::uint64_t mask;     // which of them
     std::uint32_t gram;
     std::uint32_t word;
-    std::uint32_t offset;   // of the gram in the word
-    std::uint32_t back;     // from the gram to the first byte of the context
+    std::uint32_t offset;  // of the gram in the word
+    std::uint32_t back;    // from the gram to the first byte of the context
   };
 
   // What may stand before and after a gram: one bit for each value of the lowest six bits.
@@ -58,10 +61,10 @@ class WordSearch {
 
   std::vector<std::string> words_;
   std::size_t stride_ = 1;
-  std::vector<std::uint32_t> marked_;      // one bit a hash
-  std::vector<Entry> entries_;             // ordered by hash
-  std::vector<Sides> sides_;               // by hash
-  std::vector<std::uint32_t> first_;       // hash -> first entry
+  std::vector<std::uint32_t> marked_;  // one bit a hash
+  std::vector<Entry> entries_;         // ordered by hash
+  std::vector<Sides> sides_;           // by hash
+  std::vector<std::uint32_t> first_;   // hash -> first entry
 };
 
 }  // namespace culprit::rules

@@ -8,7 +8,7 @@
 namespace culprit {
 
 struct EmbeddedFile {
-  const char* name;    // relative to its folder: "rule-v1.json", "tables/nvlink5.json"
+  const char* name;  // relative to its folder: "rule-v1.json", "tables/nvlink5.json"
   const char* bytes;
   std::size_t size;
   std::string_view text() const { return {bytes, size}; }

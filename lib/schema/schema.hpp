@@ -1,5 +1,6 @@
-// The schemas of our own documents, and the check of a document against one. The subset of JSON Schema (draft
-// 2020-12) that our schemas use; a keyword outside it is an error of ours, found by the tests.
+// The schemas of our own documents, and the check of a document against one. The subset of JSON
+// Schema (draft 2020-12) that our schemas use; a keyword outside it is an error of ours, found by
+// the tests.
 #pragma once
 
 #include <string>
@@ -24,8 +25,8 @@ struct Violation {
 // All violations, in document order. Unsupported keywords in the schema are violations too.
 std::vector<Violation> validate(const nlohmann::json& document, const nlohmann::json& schema);
 
-// JSON with comments allowed and duplicate keys refused (libraries keep the first or the last of them, silently).
-// The error names the line.
+// JSON with comments allowed and duplicate keys refused (libraries keep the first or the last of
+// them, silently). The error names the line.
 Result<nlohmann::json> parse_strict(std::string_view text, const std::string& file);
 
 // The nearest of the candidates to a misspelt word, or "" when none is near.

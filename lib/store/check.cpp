@@ -15,7 +15,11 @@ struct Key {
   const char* column;
 };
 // Each is counted from 1 without a gap.
-constexpr Key kKeys[] = {{"member", "member_id"}, {"process_group", "group_id"}, {"frame", "frame_id"}, {"stack", "stack_id"}, {"series", "series_id"}};
+constexpr Key kKeys[] = {{"member", "member_id"},
+                         {"process_group", "group_id"},
+                         {"frame", "frame_id"},
+                         {"stack", "stack_id"},
+                         {"series", "series_id"}};
 
 struct Reference {
   const char* table;
@@ -56,7 +60,9 @@ constexpr Reference kReferences[] = {
 std::optional<std::string> broken_reference(sqlite3* db) {
   std::map<std::string, std::int64_t> rows;
   for (const Key& key : kKeys) {
-    Statement s(db, fmt::format("SELECT COUNT(*), COALESCE(MIN({0}), 1), COALESCE(MAX({0}), 0) FROM {1}", key.column, key.table));
+    Statement s(
+        db, fmt::format("SELECT COUNT(*), COALESCE(MIN({0}), 1), COALESCE(MAX({0}), 0) FROM {1}",
+                        key.column, key.table));
     if (!s.next()) return fmt::format("{}.{}", key.table, key.column);
     const std::int64_t count = s.integer(), first = s.integer(), last = s.integer();
     if (first != 1 || last != count) return fmt::format("{}.{}", key.table, key.column);
@@ -64,12 +70,15 @@ std::optional<std::string> broken_reference(sqlite3* db) {
   }
   for (const Reference& reference : kReferences) {
     // A value that is no integer sorts behind all integers; typeof tells.
-    Statement s(db, fmt::format("SELECT COALESCE(MIN({0}), 1), COALESCE(MAX({0}), 1), typeof(COALESCE(MAX({0}), 1)), COUNT({0}) FROM {1}", reference.column, reference.table));
+    Statement s(db, fmt::format("SELECT COALESCE(MIN({0}), 1), COALESCE(MAX({0}), 1), "
+                                "typeof(COALESCE(MAX({0}), 1)), COUNT({0}) FROM {1}",
+                                reference.column, reference.table));
     if (!s.next()) return fmt::format("{}.{}", reference.table, reference.column);
     const std::int64_t first = s.integer(), last = s.integer();
     const bool integers = s.text() == "integer";
     if (s.integer() == 0) continue;
-    if (!integers || first < 1 || last > rows[reference.to]) return fmt::format("{}.{}", reference.table, reference.column);
+    if (!integers || first < 1 || last > rows[reference.to])
+      return fmt::format("{}.{}", reference.table, reference.column);
   }
   Statement s(db, "SELECT COUNT(DISTINCT stack_id) FROM stack_frame");
   if (!s.next() || s.integer() != rows["stack"]) return "stack_frame.stack_id";

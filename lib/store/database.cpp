@@ -34,9 +34,14 @@ constexpr std::int64_t kApplicationId = 1129661516;
 constexpr std::int64_t kUserVersion = 3;
 constexpr char kIngestAgain[] = "ingest the bundle again into a new database";
 
-std::optional<std::string> clean(const std::optional<std::string>& text) { return text ? std::optional(valid_utf8(*text)) : std::nullopt; }
+std::optional<std::string> clean(const std::optional<std::string>& text) {
+  return text ? std::optional(valid_utf8(*text)) : std::nullopt;
+}
 
-Place read_place(Statement& s) { return {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())}; }
+Place read_place(Statement& s) {
+  return {s.integer(), static_cast<std::uint64_t>(s.integer()),
+          static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())};
+}
 
 Timestamp read_time(Statement& s) {
   const Nanoseconds raw = s.integer();
@@ -63,36 +68,44 @@ Frame read_frame(Statement& s) {
   return f;
 }
 
-// Room for the rows of a table: growing would move large rows many times. What the file says of itself is believed up to a bound.
+// Room for the rows of a table: growing would move large rows many times. What the file says of
+// itself is believed up to a bound.
 template <class Row>
 std::vector<Row> room_for(sqlite3* db, const char* table) {
   constexpr std::int64_t kMost = 1 << 17;
   std::vector<Row> out;
   Statement last(db, fmt::format("SELECT MAX(rowid) FROM {}", table));
-  if (last.next()) out.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(last.integer(), 0, kMost)));
+  if (last.next())
+    out.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(last.integer(), 0, kMost)));
   return out;
 }
 
 bool may_be_written(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  return access(path.c_str(), W_OK) == 0 && access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
+  return access(path.c_str(), W_OK) == 0 &&
+         access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
 }
 
 std::string uri_escaped(const std::string& path) {
   std::string out;
   for (const char c : path) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::strchr("/._-", c) != nullptr;
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::strchr("/._-", c) != nullptr;
     out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return out;
 }
 
-std::optional<std::int64_t> boot_raw(const std::optional<Timestamp>& boot) { return boot ? std::optional(boot->ns) : std::nullopt; }
+std::optional<std::int64_t> boot_raw(const std::optional<Timestamp>& boot) {
+  return boot ? std::optional(boot->ns) : std::nullopt;
+}
 
 }  // namespace
 
 struct Database::Impl {
-  struct Close { void operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); } };
+  struct Close {
+    void operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }
+  };
 
   class Writer final : public MemberSink {
    public:
@@ -100,11 +113,22 @@ struct Database::Impl {
 
     void prepare() {
       sqlite3* db = impl_.db.get();
-      member_ = Statement(db, "INSERT INTO member VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,NULL,NULL,NULL,'',NULL)");
-      member_end_ = Statement(db, "UPDATE member SET format=?, size=?, digest=?, complete=?, tail_truncated=?, lines=?, used=?, skipped=?, rejected=?, done=1 WHERE member_id=?");
+      member_ =
+          Statement(db,
+                    "INSERT INTO member VALUES "
+                    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,NULL,NULL,NULL,'',NULL)");
+      member_end_ =
+          Statement(db,
+                    "UPDATE member SET format=?, size=?, digest=?, complete=?, tail_truncated=?, "
+                    "lines=?, used=?, skipped=?, rejected=?, done=1 WHERE member_id=?");
       problem_ = Statement(db, "INSERT OR IGNORE INTO problem VALUES (?,?,?)");
-      event_ = Statement(db, "INSERT INTO event VALUES (NULL,?,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,NULL,?,?,?,?,?,NULL,?,?,?)");
-      traceback_ = Statement(db, "INSERT INTO traceback VALUES (NULL,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      event_ = Statement(
+          db,
+          "INSERT INTO event VALUES "
+          "(NULL,?,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,NULL,?,?,?,?,?,NULL,?,?,?)");
+      traceback_ = Statement(db,
+                             "INSERT INTO traceback VALUES "
+                             "(NULL,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       exit_ = Statement(db, "INSERT INTO exit_status VALUES (?,?,?,?,?,?,NULL,?,?,?,?,?,?,?,?,?)");
       iteration_ = Statement(db, "INSERT INTO iteration VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       identity_ = Statement(db, "INSERT INTO identity VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
@@ -112,13 +136,19 @@ struct Database::Impl {
       clock_ = Statement(db, "INSERT INTO clock_anchor VALUES (?,?,?,?,?,?,?,?,?,?)");
       reject_ = Statement(db, "INSERT INTO reject VALUES (?,?,?,?,?)");
       manifest_ = Statement(db, "INSERT INTO manifest VALUES (?,?)");
-      sample_ = Statement(db, "INSERT INTO stack_sample VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-      process_ = Statement(db, "INSERT INTO process VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      sample_ = Statement(
+          db, "INSERT INTO stack_sample VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      process_ =
+          Statement(db, "INSERT INTO process VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       group_ = Statement(db, "INSERT INTO process_group VALUES (?,?,?,?,?)");
-      frontier_ = Statement(db, "INSERT INTO frontier VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-      collective_ = Statement(db, "INSERT INTO collective VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      frontier_ =
+          Statement(db, "INSERT INTO frontier VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      collective_ = Statement(db,
+                              "INSERT INTO collective VALUES "
+                              "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       history_ = Statement(db, "INSERT INTO collective_history VALUES (?,?,?,?,?)");
-      recorder_ = Statement(db, "INSERT INTO recorder VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      recorder_ =
+          Statement(db, "INSERT INTO recorder VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
       network_ = Statement(db, "INSERT INTO network_node VALUES (?,?,?,?,?,?,?,?,?,?)");
       series_ = Statement(db, "INSERT INTO series VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
       chunk_ = Statement(db, "INSERT INTO sample_chunk VALUES (?,?,?,?,?,?,?,?,?,?,?)");
@@ -139,9 +169,15 @@ struct Database::Impl {
         frames_.emplace(read_frame(frames), id);
       }
       Statement stacks(db, "SELECT stack_id, digest FROM stack");
-      while (stacks.next()) { const std::int64_t id = stacks.integer(); stacks_.emplace(stacks.text(), id); }
+      while (stacks.next()) {
+        const std::int64_t id = stacks.integer();
+        stacks_.emplace(stacks.text(), id);
+      }
       Statement known(db, "SELECT stored_path, digest FROM member WHERE done=1 ORDER BY member_id");
-      while (known.next()) { const std::string path = known.text(); finished_[path].push_back(known.text()); }
+      while (known.next()) {
+        const std::string path = known.text();
+        finished_[path].push_back(known.text());
+      }
       Statement last(db, "SELECT COALESCE(MAX(member_id), 0) FROM member");
       if (last.next()) next_id_ = last.integer() + 1;
       Statement last_series(db, "SELECT COALESCE(MAX(series_id), 0) FROM series");
@@ -159,54 +195,78 @@ struct Database::Impl {
     MemberId begin_member(const MemberRow& m) override {
       const MemberId id = next_id_++;
       if (trouble.code == SQLITE_OK && !impl_.execute("BEGIN IMMEDIATE")) fail_with(last_failure);
-      write(member_, id, valid_utf8(m.path), valid_utf8(m.path), m.in_archive, m.kind, m.format, m.text_kind, valid_utf8(m.container), m.origin_offset, m.origin_line, valid_utf8(m.link_target), m.size, m.digest,
-                        m.mtime_s, m.complete, m.tail_truncated, m.lines, m.used, m.skipped, m.rejected);
+      write(member_, id, valid_utf8(m.path), valid_utf8(m.path), m.in_archive, m.kind, m.format,
+            m.text_kind, valid_utf8(m.container), m.origin_offset, m.origin_line,
+            valid_utf8(m.link_target), m.size, m.digest, m.mtime_s, m.complete, m.tail_truncated,
+            m.lines, m.used, m.skipped, m.rejected);
       return id;
     }
 
     void end_member(const MemberRow& m) override {
-      write(member_end_, m.format, m.size, m.digest, m.complete, m.tail_truncated, m.lines, m.used, m.skipped, m.rejected, m.id);
+      write(member_end_, m.format, m.size, m.digest, m.complete, m.tail_truncated, m.lines, m.used,
+            m.skipped, m.rejected, m.id);
       if (trouble.code == SQLITE_OK && !impl_.execute("COMMIT")) fail_with(last_failure);
     }
 
-    void problem(const std::string& path, const std::string& code, const std::string& reason) override { write(problem_, valid_utf8(path), code, valid_utf8(reason)); }
+    void problem(const std::string& path, const std::string& code,
+                 const std::string& reason) override {
+      write(problem_, valid_utf8(path), code, valid_utf8(reason));
+    }
 
     void put(const EventRow& e) override {
-      write(event_, e.place.member, e.place.line, e.place.offset, e.place.length, e.time.ns, name(e.time.clock), e.time.precision, boot_raw(e.boot), e.rule, e.event_class, name(e.severity),
-                       name(e.role), name(e.scope), clean(e.host), e.rank, e.local_rank, e.pid, e.task, clean(e.gpu), clean(e.nic), clean(e.peer), e.code, valid_utf8(e.detail), e.count, e.last_line,
-                       e.last_time.ns, valid_utf8(e.message), clean(e.host), e.rank);
+      write(event_, e.place.member, e.place.line, e.place.offset, e.place.length, e.time.ns,
+            name(e.time.clock), e.time.precision, boot_raw(e.boot), e.rule, e.event_class,
+            name(e.severity), name(e.role), name(e.scope), clean(e.host), e.rank, e.local_rank,
+            e.pid, e.task, clean(e.gpu), clean(e.nic), clean(e.peer), e.code, valid_utf8(e.detail),
+            e.count, e.last_line, e.last_time.ns, valid_utf8(e.message), clean(e.host), e.rank);
     }
     void put(const TracebackRow& t) override {
-      write(traceback_, t.place.member, t.place.line, t.place.offset, t.place.length, t.time.ns, name(t.time.clock), t.time.precision, t.source, valid_utf8(t.type), valid_utf8(t.message),
-                           valid_utf8(t.file), t.file_line, valid_utf8(t.function), t.event_class, t.rule, clean(t.host), t.rank, t.local_rank, t.task, t.pid, t.last_line, clean(t.host), t.rank);
+      write(traceback_, t.place.member, t.place.line, t.place.offset, t.place.length, t.time.ns,
+            name(t.time.clock), t.time.precision, t.source, valid_utf8(t.type),
+            valid_utf8(t.message), valid_utf8(t.file), t.file_line, valid_utf8(t.function),
+            t.event_class, t.rule, clean(t.host), t.rank, t.local_rank, t.task, t.pid, t.last_line,
+            clean(t.host), t.rank);
     }
     void put(const ExitRow& x) override {
-      write(exit_, x.place.member, x.place.line, x.place.offset, x.place.length, x.time.ns, name(x.time.clock), x.source, x.code, clean(x.host), x.rank, x.local_rank, x.pid, x.blamed, clean(x.host), x.rank);
+      write(exit_, x.place.member, x.place.line, x.place.offset, x.place.length, x.time.ns,
+            name(x.time.clock), x.source, x.code, clean(x.host), x.rank, x.local_rank, x.pid,
+            x.blamed, clean(x.host), x.rank);
     }
     void put(const ProgressRow& p) override {
-      // A time on the calendar is most often UTC or taken for it: there is nothing left to write when that is known.
+      // A time on the calendar is most often UTC or taken for it: there is nothing left to write
+      // when that is known.
       const bool calendar = p.time.clock == Clock::utc || p.time.clock == Clock::local;
-      write(iteration_, p.place.member, p.place.line, p.place.offset, p.time.ns, name(p.time.clock), calendar ? std::optional(p.time.ns) : std::nullopt, p.framework, p.iteration, p.total, p.iteration_ms, p.loss, p.loss_nan, p.grad_norm,
-                           p.grad_norm_nan);
+      write(iteration_, p.place.member, p.place.line, p.place.offset, p.time.ns, name(p.time.clock),
+            calendar ? std::optional(p.time.ns) : std::nullopt, p.framework, p.iteration, p.total,
+            p.iteration_ms, p.loss, p.loss_nan, p.grad_norm, p.grad_norm_nan);
     }
     void put(const IdentityRow& i) override {
-      write(identity_, i.place.member, i.place.line, i.place.offset, i.place.length, i.source, clean(i.host), clean(i.address), i.pid, i.task, i.local_rank, i.rank, i.world_size, i.node_rank,
-                          clean(i.gpu), i.device, clean(i.nic), clean(i.communicator));
+      write(identity_, i.place.member, i.place.line, i.place.offset, i.place.length, i.source,
+            clean(i.host), clean(i.address), i.pid, i.task, i.local_rank, i.rank, i.world_size,
+            i.node_rank, clean(i.gpu), i.device, clean(i.nic), clean(i.communicator));
     }
     void put(const ConfigRow& c) override {
-      write(config_, c.place.member, c.place.line, c.place.offset, c.place.length, valid_utf8(c.name), valid_utf8(c.value), clean(c.host), c.rank);
+      write(config_, c.place.member, c.place.line, c.place.offset, c.place.length,
+            valid_utf8(c.name), valid_utf8(c.value), clean(c.host), c.rank);
     }
     void put(const ClockRow& c) override {
-      write(clock_, c.place.member, c.place.line, c.place.offset, c.time.ns, name(c.time.clock), c.time.precision, boot_raw(c.boot), c.text_hash, clean(c.host), c.kind);
+      write(clock_, c.place.member, c.place.line, c.place.offset, c.time.ns, name(c.time.clock),
+            c.time.precision, boot_raw(c.boot), c.text_hash, clean(c.host), c.kind);
     }
-    void put(const RejectRow& r) override { write(reject_, r.place.member, r.place.line, r.place.offset, r.reason, valid_utf8(r.excerpt)); }
+    void put(const RejectRow& r) override {
+      write(reject_, r.place.member, r.place.line, r.place.offset, r.reason, valid_utf8(r.excerpt));
+    }
     void put(const StackRow& r) override {
-      write(sample_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.tid, valid_utf8(r.thread_id),
-                        valid_utf8(r.thread), valid_utf8(r.state), valid_utf8(r.command), r.main, r.ranks, valid_utf8(r.problem), stack(r.frames));
+      write(sample_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns,
+            name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.tid,
+            valid_utf8(r.thread_id), valid_utf8(r.thread), valid_utf8(r.state),
+            valid_utf8(r.command), r.main, r.ranks, valid_utf8(r.problem), stack(r.frames));
     }
     void put(const ProcessRow& r) override {
-      write(process_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.parent, valid_utf8(r.state),
-                         valid_utf8(r.wait), valid_utf8(r.kernel_stack), valid_utf8(r.name), valid_utf8(r.command), r.threads, r.role);
+      write(process_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns,
+            name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.parent,
+            valid_utf8(r.state), valid_utf8(r.wait), valid_utf8(r.kernel_stack), valid_utf8(r.name),
+            valid_utf8(r.command), r.threads, r.role);
     }
     GroupId group(const GroupRow& r) override {
       const auto known = groups_.find(r);
@@ -217,37 +277,52 @@ struct Database::Impl {
       return id;
     }
     void put(const FrontierRow& r) override {
-      write(frontier_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.group_rank, r.group, r.p2p, r.enqueued,
-                          r.started, r.completed, valid_utf8(r.operation));
+      write(frontier_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns,
+            name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.group_rank,
+            r.group, r.p2p, r.enqueued, r.started, r.completed, valid_utf8(r.operation));
     }
     void put(const CollectiveRow& r) override {
-      write(collective_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.group, r.record, r.sequence,
-                            valid_utf8(r.operation), valid_utf8(r.backend), r.p2p, r.peer, valid_utf8(r.state), r.retired, valid_utf8(r.sizes), valid_utf8(r.types), r.bytes, r.started_ns, r.completed_ns,
-                            r.duration_ms, r.timeout_ms, valid_utf8(r.thread), stack(r.frames));
+      write(collective_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns,
+            name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.group,
+            r.record, r.sequence, valid_utf8(r.operation), valid_utf8(r.backend), r.p2p, r.peer,
+            valid_utf8(r.state), r.retired, valid_utf8(r.sizes), valid_utf8(r.types), r.bytes,
+            r.started_ns, r.completed_ns, r.duration_ms, r.timeout_ms, valid_utf8(r.thread),
+            stack(r.frames));
     }
     void put(const HistoryRow& r) override {
       static_assert(sizeof(HistoryEntry) == 40);
-      write(history_, r.member, r.rank, r.group, static_cast<std::int64_t>(r.entries.size()), Blob{r.entries.data(), r.entries.size() * sizeof(HistoryEntry)});
+      write(history_, r.member, r.rank, r.group, static_cast<std::int64_t>(r.entries.size()),
+            Blob{r.entries.data(), r.entries.size() * sizeof(HistoryEntry)});
     }
     void put(const RecorderRow& r) override {
-      write(recorder_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns, name(r.time.clock), r.source, r.encoding, valid_utf8(r.version), valid_utf8(r.library), clean(r.host), r.rank, r.pid,
-                          r.entries, r.pending, r.has_status, r.only_active, r.truncated, r.unresponsive);
+      write(recorder_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns,
+            name(r.time.clock), r.source, r.encoding, valid_utf8(r.version), valid_utf8(r.library),
+            clean(r.host), r.rank, r.pid, r.entries, r.pending, r.has_status, r.only_active,
+            r.truncated, r.unresponsive);
     }
     void put(const NetworkRow& r) override {
-      write(network_, r.place.member, r.place.line, r.place.offset, r.place.length, r.source, r.kind, valid_utf8(r.name), r.level, valid_utf8(fmt::format("{}", fmt::join(r.hosts, ","))),
-                         valid_utf8(fmt::format("{}", fmt::join(r.children, ","))));
+      write(network_, r.place.member, r.place.line, r.place.offset, r.place.length, r.source,
+            r.kind, valid_utf8(r.name), r.level,
+            valid_utf8(fmt::format("{}", fmt::join(r.hosts, ","))),
+            valid_utf8(fmt::format("{}", fmt::join(r.children, ","))));
     }
     SeriesId series(const SeriesRow& r) override {
       const SeriesId id = next_series_++;
-      write(series_, id, r.member, valid_utf8(r.name), valid_utf8(r.unit), r.kind, clean(r.host), clean(r.gpu), clean(r.nic), r.rank, r.local_rank, valid_utf8(r.labels), name(r.clock));
+      write(series_, id, r.member, valid_utf8(r.name), valid_utf8(r.unit), r.kind, clean(r.host),
+            clean(r.gpu), clean(r.nic), r.rank, r.local_rank, valid_utf8(r.labels), name(r.clock));
       return id;
     }
     void put(const ChunkRow& r) override {
-      const auto given = [](std::int64_t v) { return v == kNoValue ? std::nullopt : std::optional(v); };
-      write(chunk_, r.series, r.place.member, r.place.line, r.place.offset, r.place.length, r.samples, given(r.first_step), given(r.last_step), given(r.first_time), given(r.last_time),
-                       Blob{r.data.data(), r.data.size()});
+      const auto given = [](std::int64_t v) {
+        return v == kNoValue ? std::nullopt : std::optional(v);
+      };
+      write(chunk_, r.series, r.place.member, r.place.line, r.place.offset, r.place.length,
+            r.samples, given(r.first_step), given(r.last_step), given(r.first_time),
+            given(r.last_time), Blob{r.data.data(), r.data.size()});
     }
-    void put(const Manifest& m, const Place& place) override { write(manifest_, place.member, valid_utf8(m.document)); }
+    void put(const Manifest& m, const Place& place) override {
+      write(manifest_, place.member, valid_utf8(m.document));
+    }
 
     Failure trouble;
 
@@ -261,21 +336,29 @@ struct Database::Impl {
         cleaned.function = valid_utf8(f.function);
         cleaned.file = valid_utf8(f.file);
         cleaned.module = valid_utf8(f.module);
-        const auto [it, fresh] = frames_.try_emplace(std::move(cleaned), static_cast<std::int64_t>(frames_.size()) + 1);
-        if (fresh) write(frame_, it->second, it->first.function, it->first.file, it->first.line, it->first.module, it->first.native);
+        const auto [it, fresh] =
+            frames_.try_emplace(std::move(cleaned), static_cast<std::int64_t>(frames_.size()) + 1);
+        if (fresh)
+          write(frame_, it->second, it->first.function, it->first.file, it->first.line,
+                it->first.module, it->first.native);
         ids_.push_back(it->second);
       }
       const XXH128_hash_t hash = XXH3_128bits(ids_.data(), ids_.size() * sizeof(std::int64_t));
-      const auto [it, fresh] = stacks_.try_emplace(fmt::format("{:016x}{:016x}", hash.high64, hash.low64), static_cast<std::int64_t>(stacks_.size()) + 1);
+      const auto [it, fresh] =
+          stacks_.try_emplace(fmt::format("{:016x}{:016x}", hash.high64, hash.low64),
+                              static_cast<std::int64_t>(stacks_.size()) + 1);
       if (fresh) {
         write(stack_, it->second, static_cast<std::int64_t>(ids_.size()), it->first);
-        for (std::size_t i = 0; i < ids_.size(); ++i) write(stack_frame_, it->second, static_cast<std::int64_t>(i), ids_[i]);
+        for (std::size_t i = 0; i < ids_.size(); ++i)
+          write(stack_frame_, it->second, static_cast<std::int64_t>(i), ids_[i]);
       }
       return it->second;
     }
-    // After the first failure nothing more is written. SQLite may have undone the transaction then, and rows would go in
-    // one by one that belong to no member; and a member of which a row is missing must not be committed.
-    template <class... Values> void write(Statement& statement, const Values&... values) {
+    // After the first failure nothing more is written. SQLite may have undone the transaction then,
+    // and rows would go in one by one that belong to no member; and a member of which a row is
+    // missing must not be committed.
+    template <class... Values>
+    void write(Statement& statement, const Values&... values) {
       if (trouble.code == SQLITE_OK && !statement.run(values...)) fail_with(last_failure);
     }
     void fail_with(const Failure& failure) {
@@ -283,8 +366,10 @@ struct Database::Impl {
       impl_.failed = true;
     }
     Impl& impl_;
-    Statement member_, member_end_, problem_, event_, traceback_, exit_, iteration_, identity_, config_, clock_, reject_, manifest_;
-    Statement sample_, process_, group_, frontier_, collective_, history_, recorder_, network_, series_, chunk_, stack_, frame_, stack_frame_;
+    Statement member_, member_end_, problem_, event_, traceback_, exit_, iteration_, identity_,
+        config_, clock_, reject_, manifest_;
+    Statement sample_, process_, group_, frontier_, collective_, history_, recorder_, network_,
+        series_, chunk_, stack_, frame_, stack_frame_;
     std::map<GroupRow, GroupId> groups_;
     std::map<Frame, std::int64_t> frames_;
     std::unordered_map<std::string, std::int64_t> stacks_;
@@ -295,9 +380,10 @@ struct Database::Impl {
   };
 
   ~Impl() {
-    writer.reset();   // its statements hold the connection
+    writer.reset();  // its statements hold the connection
     if (db == nullptr || path.empty() || read_only) return;
-    // A member that was begun and not ended is undone. What stays is one plain file, that media which cannot be written hold as well.
+    // A member that was begun and not ended is undone. What stays is one plain file, that media
+    // which cannot be written hold as well.
     sqlite3_busy_timeout(db.get(), 0);
     if (sqlite3_get_autocommit(db.get()) == 0) execute("ROLLBACK");
     execute("PRAGMA journal_mode=DELETE");
@@ -311,10 +397,20 @@ struct Database::Impl {
   // Of the last failure.
   Error trouble(const std::string& what) const { return trouble(what, last_failure); }
   Error trouble(const std::string& what, const Failure& failure) const {
-    Error error = fail(fmt::format("{}: {}", what, failure.text)).at({path.empty() ? "(temporary database)" : path, 0});
+    Error error = fail(fmt::format("{}: {}", what, failure.text))
+                      .at({path.empty() ? "(temporary database)" : path, 0});
     switch (failure.code & 0xff) {
-      case SQLITE_FULL: error.help = path.empty() ? "the disk is full: free space, or name a folder on another disk in TMPDIR" : "the disk is full: free space, or name another place with -d"; break;
-      case SQLITE_IOERR: error.help = "reading or writing the disk failed: is it full, or broken? Another place can be named with -d"; break;
+      case SQLITE_FULL:
+        error.help =
+            path.empty()
+                ? "the disk is full: free space, or name a folder on another disk in TMPDIR"
+                : "the disk is full: free space, or name another place with -d";
+        break;
+      case SQLITE_IOERR:
+        error.help =
+            "reading or writing the disk failed: is it full, or broken? Another place can be named "
+            "with -d";
+        break;
       case SQLITE_READONLY:
       case SQLITE_PERM:
       case SQLITE_CANTOPEN: error.help = "name a place you may write to with -d"; break;
@@ -346,30 +442,48 @@ struct Database::Impl {
       if (code == SQLITE_OK) sqlite3_busy_timeout(raw, 2000);
       return code == SQLITE_OK;
     };
-    if (!opened(path, read_only ? SQLITE_OPEN_READONLY : create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE)) return trouble("cannot open the database");
+    if (!opened(path, read_only ? SQLITE_OPEN_READONLY
+                      : create  ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                                : SQLITE_OPEN_READWRITE))
+      return trouble("cannot open the database");
     if (!read_only) return {};
-    // SQLite reads a database in WAL mode only where it may make files beside it, or is promised that nothing changes.
+    // SQLite reads a database in WAL mode only where it may make files beside it, or is promised
+    // that nothing changes.
     if (Statement first(raw, "SELECT COUNT(*) FROM sqlite_master"); first.next()) return {};
-    if (const int code = last_failure.code & 0xff; code != SQLITE_CANTOPEN && code != SQLITE_READONLY) return {};   // told by whoever reads it
+    if (const int code = last_failure.code & 0xff;
+        code != SQLITE_CANTOPEN && code != SQLITE_READONLY)
+      return {};  // told by whoever reads it
     std::error_code error;
     for (const char* ending : {"-wal", "-journal"})
       if (std::filesystem::file_size(path + ending, error) > 0 && !error)
-        return fail("this database was cut off while it was written, and cannot be mended where it is").at({path, 0}).hint("copy it with its " + std::string(ending) + " file to a place you may write to");
-    if (!opened("file:" + uri_escaped(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)) return trouble("cannot open the database");
+        return fail(
+                   "this database was cut off while it was written, and cannot be mended where it "
+                   "is")
+            .at({path, 0})
+            .hint("copy it with its " + std::string(ending) + " file to a place you may write to");
+    if (!opened("file:" + uri_escaped(path) + "?immutable=1",
+                SQLITE_OPEN_READONLY | SQLITE_OPEN_URI))
+      return trouble("cannot open the database");
     return {};
   }
 
   // The same content in a temporary database: there it can be worked on.
   Result<> copy_into_memory() {
     sqlite3* raw = nullptr;
-    const int code = sqlite3_open_v2("", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+    const int code = sqlite3_open_v2(
+        "", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
     std::unique_ptr<sqlite3, Close> copy(raw);
-    sqlite3_backup* backup = code == SQLITE_OK ? sqlite3_backup_init(raw, "main", db.get(), "main") : nullptr;
+    sqlite3_backup* backup =
+        code == SQLITE_OK ? sqlite3_backup_init(raw, "main", db.get(), "main") : nullptr;
     const int copied = backup == nullptr ? sqlite3_errcode(raw) : sqlite3_backup_step(backup, -1);
     sqlite3_backup_finish(backup);
     if (copied != SQLITE_DONE) {
       last_failure = {copied, sqlite3_errstr(copied)};
-      return (copied & 0xff) == SQLITE_NOTADB ? fail("this file is no database").at({path, 0}).hint("-d takes a file that `culprit ingest` made") : trouble("cannot read the database");
+      return (copied & 0xff) == SQLITE_NOTADB
+                 ? fail("this file is no database")
+                       .at({path, 0})
+                       .hint("-d takes a file that `culprit ingest` made")
+                 : trouble("cannot read the database");
     }
     db = std::move(copy);
     execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF");
@@ -383,7 +497,7 @@ struct Database::Impl {
     if (last_failure.code != SQLITE_OK) return trouble("cannot read the database");
     if (!execute("BEGIN IMMEDIATE")) return trouble(what);
     if (!body() || !execute("COMMIT")) {
-      Error error = trouble(what);   // before anything else is executed
+      Error error = trouble(what);  // before anything else is executed
       execute("ROLLBACK");
       return error;
     }
@@ -392,8 +506,8 @@ struct Database::Impl {
 
   std::string path;
   bool read_only = false;
-  bool fresh = false;       // made by this process
-  std::atomic<bool> failed{false};   // the writer has trouble; asked by other threads
+  bool fresh = false;               // made by this process
+  std::atomic<bool> failed{false};  // the writer has trouble; asked by other threads
   std::unique_ptr<sqlite3, Close> db;
   std::unique_ptr<Writer> writer;
 };
@@ -410,7 +524,9 @@ Result<> Database::check() const {
   last_failure = {};
   if (impl_->fresh) return {};
   if (const auto broken = broken_reference(impl_->db.get()))
-    return fail(fmt::format("this database is damaged ({})", *broken)).at({impl_->path, 0}).hint(kIngestAgain);
+    return fail(fmt::format("this database is damaged ({})", *broken))
+        .at({impl_->path, 0})
+        .hint(kIngestAgain);
   return {};
 }
 
@@ -427,36 +543,59 @@ Result<Database> Database::open(const std::string& path, Access mode) {
   // SQLite says "disk I/O error" of a folder.
   std::error_code no_folder;
   if (!path.empty() && std::filesystem::is_directory(path, no_folder))
-    return usage_error("this is a folder, not a database").at({path, 0}).hint(std::filesystem::exists(std::filesystem::path(path) / "incident.db", no_folder) ? "-d " + (std::filesystem::path(path) / "incident.db").string() : "-d takes a file; `culprit ingest " + path + " -d incident.db` makes one of a folder of logs");
+    return usage_error("this is a folder, not a database")
+        .at({path, 0})
+        .hint(std::filesystem::exists(std::filesystem::path(path) / "incident.db", no_folder)
+                  ? "-d " + (std::filesystem::path(path) / "incident.db").string()
+                  : "-d takes a file; `culprit ingest " + path +
+                        " -d incident.db` makes one of a folder of logs");
   if (mode != Access::create) {
     // SQLite would take a missing file for an empty database.
-    if (std::FILE* file = std::fopen(path.c_str(), "rb")) std::fclose(file);
-    else return fail(errno == ENOENT ? "there is no such database" : "cannot open this database: " + std::generic_category().message(errno)).at({path, 0}).hint("`culprit ingest BUNDLE -d FILE` makes one");
+    if (std::FILE* file = std::fopen(path.c_str(), "rb"))
+      std::fclose(file);
+    else
+      return fail(errno == ENOENT
+                      ? "there is no such database"
+                      : "cannot open this database: " + std::generic_category().message(errno))
+          .at({path, 0})
+          .hint("`culprit ingest BUNDLE -d FILE` makes one");
   }
   impl->read_only = mode == Access::read || (mode == Access::write && !may_be_written(path));
   CULPRIT_CHECK(impl->connect(mode == Access::create));
   if (mode == Access::write && impl->read_only) CULPRIT_CHECK(impl->copy_into_memory());
   sqlite3* raw = impl->db.get();
   const auto number = [&](const char* sql) {
-    if (last_failure.code != SQLITE_OK) return std::optional<std::int64_t>{};   // each would wait for a lock anew
+    if (last_failure.code != SQLITE_OK)
+      return std::optional<std::int64_t>{};  // each would wait for a lock anew
     Statement s(raw, sql);
     return s.next() ? std::optional(s.integer()) : std::nullopt;
   };
   last_failure = {};
-  const auto application = number("PRAGMA application_id"), version = number("PRAGMA user_version"), tables = number("SELECT COUNT(*) FROM sqlite_master");
+  const auto application = number("PRAGMA application_id"), version = number("PRAGMA user_version"),
+             tables = number("SELECT COUNT(*) FROM sqlite_master");
   if (!application || !version || !tables) {
-    if ((last_failure.code & 0xff) != SQLITE_NOTADB) return impl->trouble("cannot read the database");
-    return fail("this is not a database").at({path, 0}).hint("-d takes a file that `culprit ingest` made");
+    if ((last_failure.code & 0xff) != SQLITE_NOTADB)
+      return impl->trouble("cannot read the database");
+    return fail("this is not a database")
+        .at({path, 0})
+        .hint("-d takes a file that `culprit ingest` made");
   }
   if (mode == Access::create && *tables == 0) {
     impl->fresh = true;
-    if (path.empty()) impl->execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536");
+    if (path.empty())
+      impl->execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536");
     const std::string sql(schema::text("store.sql"));
-    if (!impl->execute(("BEGIN IMMEDIATE;" + sql + ";COMMIT").c_str())) return impl->trouble("cannot lay out the database");
+    if (!impl->execute(("BEGIN IMMEDIATE;" + sql + ";COMMIT").c_str()))
+      return impl->trouble("cannot lay out the database");
   } else if (*application != kApplicationId) {
-    return fail("this database was not made by culprit").at({path, 0}).hint("-d takes a file that `culprit ingest` made, or one that does not exist yet");
+    return fail("this database was not made by culprit")
+        .at({path, 0})
+        .hint("-d takes a file that `culprit ingest` made, or one that does not exist yet");
   } else if (*version != kUserVersion) {
-    return fail(fmt::format("this database has layout {}, this program reads layout {}", *version, kUserVersion)).at({path, 0}).hint("it is derived from the bundle: ingest again into a new file");
+    return fail(fmt::format("this database has layout {}, this program reads layout {}", *version,
+                            kUserVersion))
+        .at({path, 0})
+        .hint("it is derived from the bundle: ingest again into a new file");
   }
   return Database(std::move(impl));
 }
@@ -466,7 +605,9 @@ std::int64_t layout_version() { return kUserVersion; }
 
 std::optional<Error> unread() {
   if (last_failure.code == SQLITE_OK) return std::nullopt;
-  return fail(fmt::format("cannot read the database: {}", last_failure.text)).hint("is the disk full, or broken? A copy of the database, or the bundle read anew, may help");
+  return fail(fmt::format("cannot read the database: {}", last_failure.text))
+      .hint(
+          "is the disk full, or broken? A copy of the database, or the bundle read anew, may help");
 }
 
 // What the disk refused last time it may give now: nothing of a run that met it is kept.
@@ -477,18 +618,26 @@ Result<> Database::forget_unreadable() {
   }
   return impl_->transaction("cannot empty the database", [&] {
     std::vector<std::string> tables;
-    for (Statement table(impl_->db.get(), "SELECT name FROM sqlite_master WHERE type='table' AND name<>'meta' AND name NOT LIKE 'sqlite_%'"); table.next();) tables.push_back(table.text());
-    return impl_->execute("PRAGMA defer_foreign_keys=ON") && std::all_of(tables.begin(), tables.end(), [&](const std::string& name) {
-      return impl_->execute(fmt::format("DELETE FROM \"{}\"", name).c_str());
-    });
+    for (Statement table(impl_->db.get(),
+                         "SELECT name FROM sqlite_master WHERE type='table' AND name<>'meta' AND "
+                         "name NOT LIKE 'sqlite_%'");
+         table.next();)
+      tables.push_back(table.text());
+    return impl_->execute("PRAGMA defer_foreign_keys=ON") &&
+           std::all_of(tables.begin(), tables.end(), [&](const std::string& name) {
+             return impl_->execute(fmt::format("DELETE FROM \"{}\"", name).c_str());
+           });
   });
 }
 
 Result<> Database::begin_ingest() {
   CULPRIT_CHECK(forget_unreadable());
-  // The lock is kept: two that read bundles into one database would number each other's members. A log ahead of the file
-  // spares a write to the disk for each member.
-  if (!impl_->path.empty() && !impl_->execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")) return impl_->trouble("cannot write to the database");
+  // The lock is kept: two that read bundles into one database would number each other's members. A
+  // log ahead of the file spares a write to the disk for each member.
+  if (!impl_->path.empty() &&
+      !impl_->execute(
+          "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL"))
+    return impl_->trouble("cannot write to the database");
   return set_meta("state", "ingesting");
 }
 
@@ -505,7 +654,9 @@ const std::atomic<bool>& Database::failed() const { return impl_->failed; }
 Result<> Database::health() const {
   if (impl_->writer == nullptr || impl_->writer->trouble.code == SQLITE_OK) return {};
   Error error = impl_->trouble("cannot write to the database", impl_->writer->trouble);
-  if (error.kind == ErrorKind::input && !impl_->path.empty()) error.help += (error.help.empty() ? "" : "; ") + std::string("the same command then goes on where it stopped");
+  if (error.kind == ErrorKind::input && !impl_->path.empty())
+    error.help += (error.help.empty() ? "" : "; ") +
+                  std::string("the same command then goes on where it stopped");
   return error;
 }
 
@@ -519,13 +670,16 @@ Result<> Database::finish_ingest() {
                       "CREATE INDEX IF NOT EXISTS chunk_by_series ON sample_chunk(series_id);"))
     return impl_->trouble("cannot index the database");
   CULPRIT_CHECK(set_meta("state", "ingested"));
-  // Back into the one file, while a failure can still be told: what was left in a log beside it is not carried along.
-  if (!impl_->path.empty() && !impl_->execute("PRAGMA journal_mode=DELETE")) return impl_->trouble("cannot write to the database");
+  // Back into the one file, while a failure can still be told: what was left in a log beside it is
+  // not carried along.
+  if (!impl_->path.empty() && !impl_->execute("PRAGMA journal_mode=DELETE"))
+    return impl_->trouble("cannot write to the database");
   return {};
 }
 
 Result<> Database::set_meta(const std::string& key, const std::string& value) {
-  Statement s(impl_->db.get(), "INSERT INTO meta VALUES (?,?) ON CONFLICT(key) DO UPDATE SET value=excluded.value");
+  Statement s(impl_->db.get(),
+              "INSERT INTO meta VALUES (?,?) ON CONFLICT(key) DO UPDATE SET value=excluded.value");
   if (!s || !s.run(key, valid_utf8(value))) return impl_->trouble("cannot write to the database");
   return {};
 }
@@ -607,7 +761,8 @@ std::vector<EventRow> Database::events() const {
     e.last_time = {clock, s.integer(), e.time.precision};
     e.last_time_ns = s.maybe_integer();
     e.message = s.text();
-    e.host = s.maybe_text();  // as printed: names are made anew each time, and must come out the same
+    e.host =
+        s.maybe_text();  // as printed: names are made anew each time, and must come out the same
     e.rank = s.maybe_integer();
     out.push_back(std::move(e));
   }
@@ -676,11 +831,12 @@ namespace {
 // The rows of one member.
 struct Range {
   MemberId member = 0;
-  std::int64_t first = 0, last = 0;   // rowids
+  std::int64_t first = 0, last = 0;  // rowids
 };
 
-// Rows of a table by member. Members are written one after another and nothing is deleted, so their rows stand together
-// and in order: an index over millions of rows would say no more. The ends are found by ever longer steps.
+// Rows of a table by member. Members are written one after another and nothing is deleted, so their
+// rows stand together and in order: an index over millions of rows would say no more. The ends are
+// found by ever longer steps.
 std::vector<Range> ranges(sqlite3* db, const std::string& table) {
   std::vector<Range> out;
   Statement ends(db, "SELECT MIN(rowid), MAX(rowid) FROM " + table);
@@ -697,9 +853,13 @@ std::vector<Range> ranges(sqlite3* db, const std::string& table) {
   while (at > 0 && at <= last) {
     Range range{member_of(at), at, at};
     std::int64_t step = 1;
-    while (range.last + step <= last && member_of(range.last + step) == range.member) { range.last += step; step *= 2; }
+    while (range.last + step <= last && member_of(range.last + step) == range.member) {
+      range.last += step;
+      step *= 2;
+    }
     for (; step > 0; step /= 2)
-      if (range.last + step <= last && member_of(range.last + step) == range.member) range.last += step;
+      if (range.last + step <= last && member_of(range.last + step) == range.member)
+        range.last += step;
     out.push_back(range);
     at = range.last + 1;
   }
@@ -708,7 +868,8 @@ std::vector<Range> ranges(sqlite3* db, const std::string& table) {
 
 ProgressRow read_progress(Statement& s) {
   ProgressRow p;
-  p.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), 0};
+  p.place = {s.integer(), static_cast<std::uint64_t>(s.integer()),
+             static_cast<std::uint64_t>(s.integer()), 0};
   const Nanoseconds raw = s.integer();
   p.time = {clock_named(s.text()), raw, 1'000'000};
   p.time_ns = s.maybe_integer();
@@ -728,9 +889,13 @@ ProgressRow read_progress(Statement& s) {
 std::vector<ProgressSpan> Database::progress() const {
   std::vector<ProgressSpan> out;
   sqlite3* db = impl_->db.get();
-  Statement span_of(db, "SELECT MIN(framework), COUNT(*), MIN(CASE WHEN loss_nan OR grad_norm_nan THEN rowid END) FROM iteration WHERE rowid BETWEEN ? AND ?");
+  Statement span_of(db,
+                    "SELECT MIN(framework), COUNT(*), MIN(CASE WHEN loss_nan OR grad_norm_nan THEN "
+                    "rowid END) FROM iteration WHERE rowid BETWEEN ? AND ?");
   Statement one(db, "SELECT * FROM iteration WHERE rowid=?");
-  Statement good(db, "SELECT * FROM iteration WHERE rowid>=? AND rowid<? AND NOT loss_nan AND NOT grad_norm_nan ORDER BY rowid DESC LIMIT 1");
+  Statement good(db,
+                 "SELECT * FROM iteration WHERE rowid>=? AND rowid<? AND NOT loss_nan AND NOT "
+                 "grad_norm_nan ORDER BY rowid DESC LIMIT 1");
   const auto row = [&](std::int64_t id) {
     one.bind(id);
     ProgressRow p;
@@ -803,7 +968,8 @@ std::vector<ClockRow> Database::clocks() const {
   Statement s(impl_->db.get(), "SELECT * FROM clock_anchor ORDER BY rowid");
   while (s.next()) {
     ClockRow c;
-    c.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), 0};
+    c.place = {s.integer(), static_cast<std::uint64_t>(s.integer()),
+               static_cast<std::uint64_t>(s.integer()), 0};
     const Nanoseconds raw = s.integer();
     const Clock clock = clock_named(s.text());
     c.time = {clock, raw, s.integer()};
@@ -821,7 +987,8 @@ std::vector<RejectRow> Database::rejects() const {
   Statement s(impl_->db.get(), "SELECT * FROM reject ORDER BY rowid");
   while (s.next()) {
     RejectRow r;
-    r.place = {s.integer(), static_cast<std::uint64_t>(s.integer()), static_cast<std::uint64_t>(s.integer()), 0};
+    r.place = {s.integer(), static_cast<std::uint64_t>(s.integer()),
+               static_cast<std::uint64_t>(s.integer()), 0};
     r.reason = s.text();
     r.excerpt = s.text();
     out.push_back(std::move(r));
@@ -831,7 +998,8 @@ std::vector<RejectRow> Database::rejects() const {
 
 std::vector<ProblemRow> Database::problems() const {
   std::vector<ProblemRow> out;
-  Statement s(impl_->db.get(), "SELECT path, code, reason FROM problem ORDER BY path, code, reason");
+  Statement s(impl_->db.get(),
+              "SELECT path, code, reason FROM problem ORDER BY path, code, reason");
   while (s.next()) {
     ProblemRow p;
     p.path = s.text();
@@ -877,10 +1045,12 @@ std::vector<RankRow> Database::ranks() const {
 }
 
 std::vector<StoredManifest> Database::manifests() const {
-  Statement s(impl_->db.get(), "SELECT path, document FROM manifest JOIN member USING (member_id) ORDER BY path");
+  Statement s(impl_->db.get(),
+              "SELECT path, document FROM manifest JOIN member USING (member_id) ORDER BY path");
   std::vector<StoredManifest> out;
   // What was given beside the bundle counts first.
-  if (auto given = meta("manifest")) out.push_back({meta("manifest_path").value_or("job.json"), std::move(*given)});
+  if (auto given = meta("manifest"))
+    out.push_back({meta("manifest_path").value_or("job.json"), std::move(*given)});
   while (s.next()) {
     StoredManifest& m = out.emplace_back();
     m.path = s.text();
@@ -891,14 +1061,16 @@ std::vector<StoredManifest> Database::manifests() const {
 
 std::vector<Frame> Database::frames() const {
   std::vector<Frame> out;
-  Statement s(impl_->db.get(), "SELECT function, file, line, module, native FROM frame ORDER BY frame_id");
+  Statement s(impl_->db.get(),
+              "SELECT function, file, line, module, native FROM frame ORDER BY frame_id");
   while (s.next()) out.push_back(read_frame(s));
   return out;
 }
 
 std::vector<std::vector<std::uint32_t>> Database::stack_frames() const {
   std::vector<std::vector<std::uint32_t>> out;
-  Statement s(impl_->db.get(), "SELECT stack_id, frame_id FROM stack_frame ORDER BY stack_id, depth");
+  Statement s(impl_->db.get(),
+              "SELECT stack_id, frame_id FROM stack_frame ORDER BY stack_id, depth");
   while (s.next()) {
     out.resize(std::max(out.size(), static_cast<std::size_t>(s.integer())));
     out.back().push_back(static_cast<std::uint32_t>(s.integer() - 1));
@@ -961,7 +1133,8 @@ std::vector<ProcessRow> Database::processes() const {
 
 std::vector<GroupRow> Database::groups() const {
   std::vector<GroupRow> out;
-  Statement s(impl_->db.get(), "SELECT name, description, ranks, size FROM process_group ORDER BY group_id");
+  Statement s(impl_->db.get(),
+              "SELECT name, description, ranks, size FROM process_group ORDER BY group_id");
   while (s.next()) {
     GroupRow r;
     r.name = s.text();
@@ -1035,7 +1208,9 @@ std::vector<Database::Launch> Database::launches() const {
 
 std::vector<HistoryRow> Database::histories(GroupId group) const {
   std::vector<HistoryRow> out;
-  Statement s(impl_->db.get(), "SELECT member_id, rank, entries, data FROM collective_history WHERE group_id=? ORDER BY rowid");
+  Statement s(impl_->db.get(),
+              "SELECT member_id, rank, entries, data FROM collective_history WHERE group_id=? "
+              "ORDER BY rowid");
   s.bind(group);
   while (s.next()) {
     HistoryRow r;
@@ -1045,7 +1220,8 @@ std::vector<HistoryRow> Database::histories(GroupId group) const {
     s.integer();
     const std::string bytes = s.text();
     r.entries.resize(bytes.size() / sizeof(HistoryEntry));
-    if (!r.entries.empty()) std::memcpy(r.entries.data(), bytes.data(), r.entries.size() * sizeof(HistoryEntry));
+    if (!r.entries.empty())
+      std::memcpy(r.entries.data(), bytes.data(), r.entries.size() * sizeof(HistoryEntry));
     out.push_back(std::move(r));
   }
   return out;
@@ -1097,7 +1273,10 @@ StepTable Database::steps(MemberId member) const {
   StepTable out;
   out.member = member;
   sqlite3* db = impl_->db.get();
-  Statement s(db, "SELECT line, byte_offset, time_raw, clock, framework, iteration, iteration_ms, loss, loss_nan, grad_norm, grad_norm_nan FROM iteration WHERE rowid BETWEEN ? AND ? ORDER BY rowid");
+  Statement s(db,
+              "SELECT line, byte_offset, time_raw, clock, framework, iteration, iteration_ms, "
+              "loss, loss_nan, grad_norm, grad_norm_nan FROM iteration WHERE rowid BETWEEN ? AND ? "
+              "ORDER BY rowid");
   for (const Range& range : ranges(db, "iteration")) {
     if (range.member != member) continue;
     s.bind(range.first, range.last);
@@ -1116,7 +1295,8 @@ StepTable Database::steps(MemberId member) const {
       out.loss.push_back(s.maybe_real().value_or(missing));
       const bool loss_nan = s.integer() != 0;
       out.grad_norm.push_back(s.maybe_real().value_or(missing));
-      out.not_a_number.push_back(static_cast<std::uint8_t>((loss_nan ? 1 : 0) | (s.integer() != 0 ? 2 : 0)));
+      out.not_a_number.push_back(
+          static_cast<std::uint8_t>((loss_nan ? 1 : 0) | (s.integer() != 0 ? 2 : 0)));
     }
     s.reset();
   }
@@ -1160,31 +1340,51 @@ Result<> Database::save_resolution(const Resolution& resolution) {
   sqlite3* db = impl_->db.get();
   return impl_->transaction("cannot store whose files these are", [&] {
     bool good = impl_->execute("DELETE FROM host; DELETE FROM rank");
-    Statement m(db, "UPDATE member SET path=?, container=?, host=?, rank=?, local_rank=?, attempt=?, attribution=?, duplicate_of=? WHERE member_id=?");
+    Statement m(db,
+                "UPDATE member SET path=?, container=?, host=?, rank=?, local_rank=?, attempt=?, "
+                "attribution=?, duplicate_of=? WHERE member_id=?");
     for (const MemberRow& r : resolution.members)
-      good = good && m.run(r.path, r.container, clean(r.host), r.rank, r.local_rank, r.attempt, r.attribution, r.duplicate_of == 0 ? std::nullopt : std::optional(r.duplicate_of), r.id);
-    Statement e(db, "UPDATE event SET time_ns=?, uncertainty_ns=?, severity=?, role=?, host=?, rank=?, gpu=?, peer_host=?, last_ns=? WHERE event_id=?");
+      good =
+          good &&
+          m.run(r.path, r.container, clean(r.host), r.rank, r.local_rank, r.attempt, r.attribution,
+                r.duplicate_of == 0 ? std::nullopt : std::optional(r.duplicate_of), r.id);
+    Statement e(db,
+                "UPDATE event SET time_ns=?, uncertainty_ns=?, severity=?, role=?, host=?, rank=?, "
+                "gpu=?, peer_host=?, last_ns=? WHERE event_id=?");
     for (const EventRow& r : resolution.events)
-      good = good && e.run(r.time_ns, r.uncertainty, name(r.severity), name(r.role), clean(r.host), r.rank, clean(r.gpu), clean(r.peer_host), r.last_time_ns, r.id);
-    Statement t(db, "UPDATE traceback SET time_ns=?, uncertainty_ns=?, host=?, rank=? WHERE traceback_id=?");
-    for (const TracebackRow& r : resolution.tracebacks) good = good && t.run(r.time_ns, r.uncertainty, clean(r.host), r.rank, r.id);
+      good = good && e.run(r.time_ns, r.uncertainty, name(r.severity), name(r.role), clean(r.host),
+                           r.rank, clean(r.gpu), clean(r.peer_host), r.last_time_ns, r.id);
+    Statement t(
+        db,
+        "UPDATE traceback SET time_ns=?, uncertainty_ns=?, host=?, rank=? WHERE traceback_id=?");
+    for (const TracebackRow& r : resolution.tracebacks)
+      good = good && t.run(r.time_ns, r.uncertainty, clean(r.host), r.rank, r.id);
     Statement x(db, "UPDATE exit_status SET time_ns=?, host=?, rank=? WHERE rowid=?");
-    for (const ExitRow& r : resolution.exits) good = good && x.run(r.time_ns, clean(r.host), r.rank, r.id);
+    for (const ExitRow& r : resolution.exits)
+      good = good && x.run(r.time_ns, clean(r.host), r.rank, r.id);
     Statement p(db, "UPDATE process SET role=? WHERE rowid=? AND role IS NOT ?1");
     for (const ProcessRow& r : resolution.processes) good = good && p.run(r.role, r.id);
     // Rows are millions: those that have their time already are not written again.
-    Statement i(db, "UPDATE iteration SET time_ns=CASE WHEN clock=?3 THEN time_raw+?4 END WHERE rowid BETWEEN ?1 AND ?2 AND time_ns IS NOT CASE WHEN clock=?3 THEN time_raw+?4 END");
+    Statement i(db,
+                "UPDATE iteration SET time_ns=CASE WHEN clock=?3 THEN time_raw+?4 END WHERE rowid "
+                "BETWEEN ?1 AND ?2 AND time_ns IS NOT CASE WHEN clock=?3 THEN time_raw+?4 END");
     std::map<MemberId, const MemberClock*> clock_of;
     for (const MemberClock& c : resolution.clocks) clock_of[c.member] = &c;
     for (const Range& range : ranges(db, "iteration")) {
       const auto clock = clock_of.find(range.member);
-      good = good && (clock != clock_of.end() ? i.run(range.first, range.last, name(clock->second->clock), clock->second->offset) : i.run(range.first, range.last, "", 0));
+      good = good &&
+             (clock != clock_of.end() ? i.run(range.first, range.last, name(clock->second->clock),
+                                              clock->second->offset)
+                                      : i.run(range.first, range.last, "", 0));
     }
     Statement h(db, "INSERT INTO host VALUES (?,?,?,?,?,?,?,?)");
     for (const HostRow& r : resolution.hosts)
-      good = good && h.run(valid_utf8(r.host), r.node_rank, fmt::format("{}", fmt::join(r.addresses, ",")), r.boot_ns, r.boot_source, r.boot_uncertainty, r.driver, r.has_log);
+      good = good &&
+             h.run(valid_utf8(r.host), r.node_rank, fmt::format("{}", fmt::join(r.addresses, ",")),
+                   r.boot_ns, r.boot_source, r.boot_uncertainty, r.driver, r.has_log);
     Statement k(db, "INSERT INTO rank VALUES (?,?,?,?,?,?)");
-    for (const RankRow& r : resolution.ranks) good = good && k.run(r.rank, clean(r.host), r.local_rank, r.pid, clean(r.gpu), r.source);
+    for (const RankRow& r : resolution.ranks)
+      good = good && k.run(r.rank, clean(r.host), r.local_rank, r.pid, clean(r.gpu), r.source);
     return good;
   });
 }
@@ -1193,28 +1393,37 @@ Result<> Database::save_findings(Analysis analysis, std::vector<Finding>& findin
   make_ids_unique(findings);
   sqlite3* db = impl_->db.get();
   return impl_->transaction("cannot store the findings", [&] {
-    Statement forget(db, "DELETE FROM evidence WHERE finding_id IN (SELECT finding_id FROM finding WHERE analysis=?)");
+    Statement forget(db,
+                     "DELETE FROM evidence WHERE finding_id IN (SELECT finding_id FROM finding "
+                     "WHERE analysis=?)");
     Statement forget2(db, "DELETE FROM finding WHERE analysis=?");
     bool good = forget.run(name(analysis)) && forget2.run(name(analysis));
     Statement f(db, "INSERT INTO finding VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     Statement v(db, "INSERT INTO evidence VALUES (?,?,?,?,?,?,?,?)");
     // In a damaged database a row of this id may belong to anybody.
-    Statement clear(db, "DELETE FROM finding WHERE finding_id=?"), clear2(db, "DELETE FROM evidence WHERE finding_id=?");
+    Statement clear(db, "DELETE FROM finding WHERE finding_id=?"),
+        clear2(db, "DELETE FROM evidence WHERE finding_id=?");
     std::int64_t position = 0;
     for (const Finding& r : findings) {
       good = good && clear.run(r.id) && clear2.run(r.id);
       nlohmann::json numbers = nlohmann::json::object();
       for (const auto& [key, value] : numbers_of(r)) numbers[key] = value;
-      good = good && f.run(r.id, ++position, name(r.analysis), name(r.outcome), name(r.subject.kind), r.subject.id, r.event_class, name(r.symptom), name(r.severity), name(r.role), name(r.scope), r.confidence,
-                           r.why, r.title, r.advice, r.remedy, r.start, r.end, r.uncertainty, r.count, numbers.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      good = good && f.run(r.id, ++position, name(r.analysis), name(r.outcome),
+                           name(r.subject.kind), r.subject.id, r.event_class, name(r.symptom),
+                           name(r.severity), name(r.role), name(r.scope), r.confidence, r.why,
+                           r.title, r.advice, r.remedy, r.start, r.end, r.uncertainty, r.count,
+                           numbers.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
       std::int64_t n = 0;
-      for (const Evidence& one : r.evidence) good = good && v.run(r.id, ++n, one.member, valid_utf8(one.path), one.line, one.offset, one.length, valid_utf8(one.excerpt));
+      for (const Evidence& one : r.evidence)
+        good = good && v.run(r.id, ++n, one.member, valid_utf8(one.path), one.line, one.offset,
+                             one.length, valid_utf8(one.excerpt));
     }
     return good;
   });
 }
 
-Result<> Database::save_verdict(Action action, const std::string& summary, const std::string& document) {
+Result<> Database::save_verdict(Action action, const std::string& summary,
+                                const std::string& document) {
   return impl_->transaction("cannot store the verdict", [&] {
     Statement s(impl_->db.get(), "INSERT OR REPLACE INTO verdict VALUES (1,?,?,?)");
     return s.run(name(action), valid_utf8(summary), document);
@@ -1224,14 +1433,21 @@ Result<> Database::save_verdict(Action action, const std::string& summary, const
 std::vector<Finding> Database::findings() const {
   std::vector<Finding> out;
   sqlite3* db = impl_->db.get();
-  Statement s(db, "SELECT finding_id, analysis, outcome, subject_kind, subject, class, symptom, severity, role, scope, confidence, why, title, advice, action, start_ns, end_ns, uncertainty_ns, count, numbers FROM finding ORDER BY position");
-  Statement v(db, "SELECT member_id, path, line, byte_offset, length, excerpt FROM evidence WHERE finding_id=? ORDER BY position");
+  Statement s(db,
+              "SELECT finding_id, analysis, outcome, subject_kind, subject, class, symptom, "
+              "severity, role, scope, confidence, why, title, advice, action, start_ns, end_ns, "
+              "uncertainty_ns, count, numbers FROM finding ORDER BY position");
+  Statement v(db,
+              "SELECT member_id, path, line, byte_offset, length, excerpt FROM evidence WHERE "
+              "finding_id=? ORDER BY position");
   while (s.next()) {
     Finding f;
     f.id = s.text();
     f.analysis = term_named<Analysis>(s.text()).value_or(Analysis::none);
     const std::string outcome = s.text();
-    f.outcome = outcome == "fired" ? Outcome::fired : outcome == "ruled_out" ? Outcome::ruled_out : Outcome::not_enough_evidence;
+    f.outcome = outcome == "fired"       ? Outcome::fired
+                : outcome == "ruled_out" ? Outcome::ruled_out
+                                         : Outcome::not_enough_evidence;
     f.subject.kind = term_named<SubjectKind>(s.text()).value_or(SubjectKind::job);
     f.subject.id = s.text();
     f.event_class = s.text();
@@ -1251,7 +1467,8 @@ std::vector<Finding> Database::findings() const {
     std::map<std::string, std::string> words;
     const auto numbers = nlohmann::json::parse(s.text(), nullptr, false);
     if (numbers.is_object())
-      for (const auto& [key, value] : numbers.items()) words.emplace(key, value.is_string() ? value.get<std::string>() : value.dump());
+      for (const auto& [key, value] : numbers.items())
+        words.emplace(key, value.is_string() ? value.get<std::string>() : value.dump());
     f.facts = facts_named(f.analysis, words);
     f.figures.assign(words.begin(), words.end());
     v.bind(f.id);

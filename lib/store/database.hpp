@@ -1,9 +1,10 @@
 // incident.db (schemas/store.sql). The only room that knows SQLite.
 //
-// Safety: facts are written one transaction a member; a kill at any moment leaves a database that opens, holding the
-// members that were finished, and the same command continues after them. Member ids follow the order of reading, so a
-// continued ingest ends with the same content as one that was never interrupted. Results (attribution, findings,
-// verdict) are derived: they are replaced as a whole, in one transaction.
+// Safety: facts are written one transaction a member; a kill at any moment leaves a database that
+// opens, holding the members that were finished, and the same command continues after them. Member
+// ids follow the order of reading, so a continued ingest ends with the same content as one that was
+// never interrupted. Results (attribution, findings, verdict) are derived: they are replaced as a
+// whole, in one transaction.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,8 @@
 
 namespace culprit::store {
 
-// create: makes the file when it is missing. write: of a file that cannot be written, a copy in memory.
+// create: makes the file when it is missing. write: of a file that cannot be written, a copy in
+// memory.
 enum class Access { create, read, write };
 
 struct StoredManifest {
@@ -44,32 +46,38 @@ struct Resolution {
 std::string sqlite_version();
 std::int64_t layout_version();
 
-// Why rows could not be read since a database was opened, on this thread: then no answer may be given.
+// Why rows could not be read since a database was opened, on this thread: then no answer may be
+// given.
 std::optional<Error> unread();
 
 class Database {
  public:
-  // path "" is a temporary database of this process: SQLite keeps it in memory while it is small, on disk beyond.
+  // path "" is a temporary database of this process: SQLite keeps it in memory while it is small,
+  // on disk beyond.
   static Result<Database> open(const std::string& path, Access access);
   Database(Database&&) noexcept;
   Database& operator=(Database&&) noexcept;
   ~Database();
 
-  const std::string& path() const;   // "" of a temporary one
+  const std::string& path() const;  // "" of a temporary one
   // True while an ingest was begun and not finished: members are missing.
   bool partial() const;
 
-  // True when the file cannot be written: what is stored meanwhile is kept in memory and lost with this object.
+  // True when the file cannot be written: what is stored meanwhile is kept in memory and lost with
+  // this object.
   bool read_only() const;
-  // Whether the ids of the rows lead somewhere. The rows of a database that somebody handed over come after this.
+  // Whether the ids of the rows lead somewhere. The rows of a database that somebody handed over
+  // come after this.
   Result<> check() const;
   // The first failure of reading rows since check(), if any: what was read before it is not all.
   Result<> read_to_the_end() const;
 
-  // Facts in. begin_ingest() comes first: from then on nobody else can use the database until it is closed. The sink lives as long as the database.
+  // Facts in. begin_ingest() comes first: from then on nobody else can use the database until it is
+  // closed. The sink lives as long as the database.
   Result<> begin_ingest();
   MemberSink& sink();
-  // The first failure of the sink (a full disk), if any. Nothing is written after it. failed() may be asked by any thread.
+  // The first failure of the sink (a full disk), if any. Nothing is written after it. failed() may
+  // be asked by any thread.
   Result<> health() const;
   const std::atomic<bool>& failed() const;
   // Makes the indexes: all members are in.
@@ -78,7 +86,8 @@ class Database {
   Result<> set_meta(const std::string& key, const std::string& value);
   std::optional<std::string> meta(const std::string& key) const;
 
-  // Facts out, in order of id (member by member, line by line). Hosts and ranks of rows as they were printed.
+  // Facts out, in order of id (member by member, line by line). Hosts and ranks of rows as they
+  // were printed.
   std::vector<MemberRow> members() const;
   std::vector<EventRow> events() const;
   std::vector<TracebackRow> tracebacks() const;
@@ -92,26 +101,33 @@ class Database {
   std::vector<ProblemRow> problems() const;
   std::vector<HostRow> hosts() const;
   std::vector<RankRow> ranks() const;
-  std::vector<StoredManifest> manifests() const;   // the one given with --manifest, then by path
-  // Stacks and frames are stored once: a row's `frames` are indexes, through `stack_id`, into what frames() and
-  // stack_frames() give (ids count from 1).
-  struct WithStack { std::optional<std::int64_t> stack_id; };
-  struct Sample : WithStack { StackRow row; };
-  struct Launch : WithStack { CollectiveRow row; };
-  std::vector<Frame> frames() const;                                 // of id i at index i - 1
-  std::vector<std::vector<std::uint32_t>> stack_frames() const;      // of stack id i at index i - 1; indexes into frames()
+  std::vector<StoredManifest> manifests() const;  // the one given with --manifest, then by path
+  // Stacks and frames are stored once: a row's `frames` are indexes, through `stack_id`, into what
+  // frames() and stack_frames() give (ids count from 1).
+  struct WithStack {
+    std::optional<std::int64_t> stack_id;
+  };
+  struct Sample : WithStack {
+    StackRow row;
+  };
+  struct Launch : WithStack {
+    CollectiveRow row;
+  };
+  std::vector<Frame> frames() const;  // of id i at index i - 1
+  std::vector<std::vector<std::uint32_t>> stack_frames()
+      const;  // of stack id i at index i - 1; indexes into frames()
   std::vector<Sample> samples() const;
   std::vector<ProcessRow> processes() const;
-  std::vector<GroupRow> groups() const;                              // of id i at index i - 1
+  std::vector<GroupRow> groups() const;  // of id i at index i - 1
   std::vector<FrontierRow> frontiers() const;
   std::vector<Launch> launches() const;
-  std::vector<HistoryRow> histories(GroupId group) const;            // large: one group at a time
+  std::vector<HistoryRow> histories(GroupId group) const;  // large: one group at a time
   std::vector<RecorderRow> recorders() const;
   std::vector<NetworkRow> networks() const;
 
-  StepTable steps(MemberId member) const;                            // all completed steps that one log reports
-  std::vector<SeriesRow> series() const;                             // without their samples
-  SeriesPoints points(SeriesId series) const;                        // all samples of one, in the order of the member
+  StepTable steps(MemberId member) const;      // all completed steps that one log reports
+  std::vector<SeriesRow> series() const;       // without their samples
+  SeriesPoints points(SeriesId series) const;  // all samples of one, in the order of the member
 
   // Results in.
   Result<> save_resolution(const Resolution& resolution);

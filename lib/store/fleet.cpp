@@ -203,7 +203,7 @@ void flush(const std::string& path) {
   close(fd);
 }
 
-}   // namespace
+}  // namespace
 
 bool is_fleet_database(const std::string& path) {
   char head[72] = {};
@@ -304,7 +304,7 @@ void merge_rows(std::vector<Row>& rows, std::vector<Row>&& more, Key key) {
   for (auto& [name, row] : all) rows.push_back(std::move(row));
 }
 
-}   // namespace
+}  // namespace
 
 void merge_fleet(FleetRecord& record, FleetRecord&& more) {
   merge_rows(record.incidents, std::move(more.incidents),
@@ -313,4 +313,4 @@ void merge_fleet(FleetRecord& record, FleetRecord&& more) {
   merge_rows(record.scopes, std::move(more.scopes), [](const FleetScope& s) { return s.system; });
 }
 
-}   // namespace culprit::store
+}  // namespace culprit::store

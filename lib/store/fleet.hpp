@@ -21,4 +21,4 @@ Result<> write_fleet(const std::string& path, FleetRecord& record);
 // What `more` has is added to `record`; an incident, event or scope of the same id is replaced.
 void merge_fleet(FleetRecord& record, FleetRecord&& more);
 
-}   // namespace culprit::store
+}  // namespace culprit::store

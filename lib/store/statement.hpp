@@ -15,7 +15,8 @@ struct Blob {
   std::size_t bytes;
 };
 
-// Why a statement failed last, on this thread. sqlite3_errmsg forgets it with the next call that succeeds.
+// Why a statement failed last, on this thread. sqlite3_errmsg forgets it with the next call that
+// succeeds.
 struct Failure {
   int code = SQLITE_OK;
   std::string text;
@@ -26,14 +27,18 @@ class Statement {
  public:
   Statement() = default;
   Statement(sqlite3* db, std::string_view sql) {
-    const int code = sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &handle_, nullptr);
+    const int code =
+        sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &handle_, nullptr);
     if (code != SQLITE_OK) last_failure = {code, sqlite3_errmsg(db)};
   }
   ~Statement() { sqlite3_finalize(handle_); }
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
   Statement(Statement&& other) noexcept : handle_(other.handle_) { other.handle_ = nullptr; }
-  Statement& operator=(Statement&& other) noexcept { std::swap(handle_, other.handle_); return *this; }
+  Statement& operator=(Statement&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
 
   explicit operator bool() const { return handle_ != nullptr; }
 
@@ -45,7 +50,8 @@ class Statement {
     (put(values), ...);
     const int code = sqlite3_step(handle_);
     const bool good = code == SQLITE_DONE || code == SQLITE_ROW;
-    if (!good && handle_ != nullptr) last_failure = {code, sqlite3_errmsg(sqlite3_db_handle(handle_))};
+    if (!good && handle_ != nullptr)
+      last_failure = {code, sqlite3_errmsg(sqlite3_db_handle(handle_))};
     sqlite3_reset(handle_);
     return good;
   }
@@ -59,7 +65,8 @@ class Statement {
   bool next() {
     column_ = 0;
     const int code = sqlite3_step(handle_);
-    if (code != SQLITE_ROW && code != SQLITE_DONE && handle_ != nullptr) last_failure = {code, sqlite3_errmsg(sqlite3_db_handle(handle_))};
+    if (code != SQLITE_ROW && code != SQLITE_DONE && handle_ != nullptr)
+      last_failure = {code, sqlite3_errmsg(sqlite3_db_handle(handle_))};
     return code == SQLITE_ROW;
   }
   void reset() { sqlite3_reset(handle_); }
@@ -68,31 +75,50 @@ class Statement {
   double real() { return sqlite3_column_double(handle_, column_++); }
   std::string text() {
     const int size = sqlite3_column_bytes(handle_, column_++);
-    if (size <= 0) return {};   // most texts of most rows
+    if (size <= 0) return {};  // most texts of most rows
     const auto* bytes = static_cast<const char*>(sqlite3_column_blob(handle_, column_ - 1));
     return bytes == nullptr ? std::string{} : std::string(bytes, static_cast<std::size_t>(size));
   }
-  std::optional<std::int64_t> maybe_integer() { return null() ? skip<std::int64_t>() : std::optional(integer()); }
-  std::optional<std::string> maybe_text() { return null() ? skip<std::string>() : std::optional(text()); }
+  std::optional<std::int64_t> maybe_integer() {
+    return null() ? skip<std::int64_t>() : std::optional(integer());
+  }
+  std::optional<std::string> maybe_text() {
+    return null() ? skip<std::string>() : std::optional(text());
+  }
   std::optional<double> maybe_real() { return null() ? skip<double>() : std::optional(real()); }
 
  private:
   bool null() const { return sqlite3_column_type(handle_, column_) == SQLITE_NULL; }
-  template <class T> std::optional<T> skip() { ++column_; return std::nullopt; }
+  template <class T>
+  std::optional<T> skip() {
+    ++column_;
+    return std::nullopt;
+  }
 
   void put(std::int64_t value) { sqlite3_bind_int64(handle_, ++index_, value); }
-  void put(std::uint64_t value) { sqlite3_bind_int64(handle_, ++index_, static_cast<std::int64_t>(value)); }
+  void put(std::uint64_t value) {
+    sqlite3_bind_int64(handle_, ++index_, static_cast<std::int64_t>(value));
+  }
   void put(std::uint32_t value) { sqlite3_bind_int64(handle_, ++index_, value); }
   void put(int value) { sqlite3_bind_int64(handle_, ++index_, value); }
   void put(bool value) { sqlite3_bind_int(handle_, ++index_, value ? 1 : 0); }
   void put(double value) { sqlite3_bind_double(handle_, ++index_, value); }
-  void put(std::string_view value) { sqlite3_bind_text64(handle_, ++index_, value.data() == nullptr ? "" : value.data(), value.size(), life_, SQLITE_UTF8); }
+  void put(std::string_view value) {
+    sqlite3_bind_text64(handle_, ++index_, value.data() == nullptr ? "" : value.data(),
+                        value.size(), life_, SQLITE_UTF8);
+  }
   void put(const std::string& value) { put(std::string_view(value)); }
   void put(const char* value) { put(std::string_view(value)); }
-  void put(const Blob& value) { sqlite3_bind_blob64(handle_, ++index_, value.data == nullptr ? "" : value.data, value.bytes, life_); }
-  template <class T> void put(const std::optional<T>& value) {
-    if (value) put(*value);
-    else sqlite3_bind_null(handle_, ++index_);
+  void put(const Blob& value) {
+    sqlite3_bind_blob64(handle_, ++index_, value.data == nullptr ? "" : value.data, value.bytes,
+                        life_);
+  }
+  template <class T>
+  void put(const std::optional<T>& value) {
+    if (value)
+      put(*value);
+    else
+      sqlite3_bind_null(handle_, ++index_);
   }
 
   sqlite3_stmt* handle_ = nullptr;

@@ -6,7 +6,8 @@
 
 namespace culprit::store {
 
-// The text with every byte that is no UTF-8 replaced by U+FFFD. Text that is valid comes back unchanged.
+// The text with every byte that is no UTF-8 replaced by U+FFFD. Text that is valid comes back
+// unchanged.
 std::string valid_utf8(std::string_view text);
 
 }  // namespace culprit::store

@@ -16,7 +16,8 @@ MemberRow member(MemberId id, std::optional<std::int64_t> attempt = {}) {
   return m;
 }
 
-void step(JobSteps& s, std::int64_t iteration, Nanoseconds time, std::size_t attempt, MemberId id = 1, bool bad = false) {
+void step(JobSteps& s, std::int64_t iteration, Nanoseconds time, std::size_t attempt,
+          MemberId id = 1, bool bad = false) {
   s.iteration.push_back(iteration);
   s.time.push_back(time);
   s.ms.push_back(1000);
@@ -27,7 +28,8 @@ void step(JobSteps& s, std::int64_t iteration, Nanoseconds time, std::size_t att
   s.place.push_back({id, 1, 0, 0});
 }
 
-ManifestAttempt said(std::int64_t id, std::string start, std::string end, std::vector<std::string> hosts, std::string before, std::string code = "") {
+ManifestAttempt said(std::int64_t id, std::string start, std::string end,
+                     std::vector<std::string> hosts, std::string before, std::string code = "") {
   ManifestAttempt a;
   a.id = id;
   a.start = std::move(start);
@@ -45,7 +47,8 @@ TEST(Measures, AreReadOutOfFreeText) {
     return all.size() == 1 ? all[0] : Tried{Measure::stop, {"not one"}, "", {}, true};
   };
   EXPECT_EQ(one("evicted node-07"), (Tried{Measure::evict, {"node-07"}, "", {}, false}));
-  EXPECT_EQ(one("evict: node-[07-08], node-11"), (Tried{Measure::evict, {"node-07", "node-08", "node-11"}, "", {}, false}));
+  EXPECT_EQ(one("evict: node-[07-08], node-11"),
+            (Tried{Measure::evict, {"node-07", "node-08", "node-11"}, "", {}, false}));
   EXPECT_EQ(one("evict"), (Tried{Measure::evict, {}, "", {}, false}));
   EXPECT_EQ(one("rollback to 1200"), (Tried{Measure::rollback, {}, "1200", {}, false}));
   EXPECT_EQ(one("Rolled back to v2.1"), (Tried{Measure::rollback, {}, "v2.1", {}, false}));
@@ -53,7 +56,8 @@ TEST(Measures, AreReadOutOfFreeText) {
   EXPECT_EQ(one("restart from checkpoint 900"), (Tried{Measure::reattempt, {}, "", {}, false}));
   EXPECT_EQ(one("checks passed"), (Tried{Measure::checks, {}, "", true, false}));
   EXPECT_EQ(one("stop-time checks: all passed"), (Tried{Measure::checks, {}, "", true, false}));
-  EXPECT_EQ(one("checks failed on node-08"), (Tried{Measure::checks, {"node-08"}, "", false, false}));
+  EXPECT_EQ(one("checks failed on node-08"),
+            (Tried{Measure::checks, {"node-08"}, "", false, false}));
   EXPECT_EQ(one("checks not passed"), (Tried{Measure::checks, {}, "", false, false}));
   EXPECT_EQ(one("replaced node-08"), (Tried{Measure::repair, {"node-08"}, "", {}, false}));
   EXPECT_EQ(one("updated the driver"), (Tried{Measure::other, {}, "", {}, false}));
@@ -61,8 +65,10 @@ TEST(Measures, AreReadOutOfFreeText) {
   EXPECT_TRUE(parse_measures("", hosts).empty());
   EXPECT_TRUE(parse_measures("none", hosts).empty());
   EXPECT_TRUE(parse_measures("no rollback", hosts).empty());
-  EXPECT_EQ(parse_measures("evicted gpu-x01", hosts)[0].hosts, std::vector<std::string>{}) << "no machine of this job";
-  EXPECT_EQ(parse_measures("evicted gpu-x01 after a while", {})[0].hosts, std::vector<std::string>{"gpu-x01"});
+  EXPECT_EQ(parse_measures("evicted gpu-x01", hosts)[0].hosts, std::vector<std::string>{})
+      << "no machine of this job";
+  EXPECT_EQ(parse_measures("evicted gpu-x01 after a while", {})[0].hosts,
+            std::vector<std::string>{"gpu-x01"});
   const auto both = parse_measures("checks failed: evicted node-07, then restart", hosts);
   ASSERT_EQ(both.size(), 3u);
   EXPECT_EQ(both[0].passed, false);
@@ -71,7 +77,10 @@ TEST(Measures, AreReadOutOfFreeText) {
 }
 
 TEST(Measures, HostileTextIsHarmless) {
-  for (const std::string& text : {std::string(100'000, '['), std::string("evict n[0-99999999999]"), std::string("evict \0\xff[1-", 12), "rollback to" + std::string(9000, 'x')}) EXPECT_LE(parse_measures(text, {}).size(), 8u);
+  for (const std::string& text :
+       {std::string(100'000, '['), std::string("evict n[0-99999999999]"),
+        std::string("evict \0\xff[1-", 12), "rollback to" + std::string(9000, 'x')})
+    EXPECT_LE(parse_measures(text, {}).size(), 8u);
 }
 
 TEST(Attempts, OfTheManifestHaveStepsMeasuresAndSigns) {
@@ -79,8 +88,10 @@ TEST(Attempts, OfTheManifestHaveStepsMeasuresAndSigns) {
   facts.members = {member(1)};
   facts.manifest = Manifest{};
   facts.manifest->timezone = "+08:00";
-  facts.manifest->attempts = {said(0, "2026-11-20T20:00:00", "2026-11-20T21:00:00", {"a1", "a2"}, "", "v1"), said(1, "2026-11-20T21:10:00", "2026-11-20T22:00:00", {"a1", "a3"}, "", "v1"),
-                              said(2, "2026-11-20T22:10:00", "", {"a1", "a3"}, "restart", "v0")};
+  facts.manifest->attempts = {
+      said(0, "2026-11-20T20:00:00", "2026-11-20T21:00:00", {"a1", "a2"}, "", "v1"),
+      said(1, "2026-11-20T21:10:00", "2026-11-20T22:00:00", {"a1", "a3"}, "", "v1"),
+      said(2, "2026-11-20T22:10:00", "", {"a1", "a3"}, "restart", "v0")};
   JobSteps steps;
   for (int i = 1; i <= 30; ++i) step(steps, i, kNoon + i * 60 * kSecond, 0);
   for (int i = 21; i <= 35; ++i) step(steps, i, kNoon + 4200 * kSecond + i * kSecond, 1, 1, i > 33);
@@ -104,12 +115,14 @@ TEST(Attempts, OfTheManifestHaveStepsMeasuresAndSigns) {
   EXPECT_EQ(all[2].furthest, 32);
   EXPECT_FALSE(all[2].progressed);
   EXPECT_EQ(all[1].before, (std::vector<Tried>{{Measure::evict, {"a2"}, "", {}, true}}));
-  EXPECT_EQ(all[2].before, (std::vector<Tried>{{Measure::reattempt, {}, "", {}, false}, {Measure::rollback, {}, "v0", {}, true}}));
+  EXPECT_EQ(all[2].before, (std::vector<Tried>{{Measure::reattempt, {}, "", {}, false},
+                                               {Measure::rollback, {}, "v0", {}, true}}));
   ASSERT_EQ(all[0].roots.size(), 1u);
   EXPECT_EQ(all[0].roots[0].subject, (Subject{SubjectKind::host, "a2"}));
   EXPECT_TRUE(all[1].roots.empty());
 
-  // An earlier verdict on the second attempt, whose answer the manifest knows better; and one before all of them.
+  // An earlier verdict on the second attempt, whose answer the manifest knows better; and one
+  // before all of them.
   PastFailure verdict, old;
   verdict.name = "the incident of b.db";
   verdict.start = verdict.end = kNoon + 7000 * kSecond;

@@ -10,19 +10,28 @@
 namespace culprit::analyze {
 namespace {
 
-// "A A g": one call a letter, a millisecond apart; capitals move many elements. A '|' is 100 ms without a call.
+// "A A g": one call a letter, a millisecond apart; capitals move many elements. A '|' is 100 ms
+// without a call.
 std::vector<Call> spelt(const std::string& text, int times) {
   std::vector<Call> calls;
   Nanoseconds now = 1'000'000'000;
   for (int i = 0; i < times; ++i)
     for (const char c : text) {
-      if (c == '|') { now += 100'000'000; continue; }
-      calls.push_back({now += 1'000'000, static_cast<std::uint32_t>(c), 1, c >= 'A' && c <= 'Z' ? 1'000'000u : 1u});
+      if (c == '|') {
+        now += 100'000'000;
+        continue;
+      }
+      calls.push_back({now += 1'000'000, static_cast<std::uint32_t>(c), 1,
+                       c >= 'A' && c <= 'Z' ? 1'000'000u : 1u});
     }
   return calls;
 }
 
-double error_of(const CallPeriod& period, double truth) { return period.method == PeriodMethod::none ? 1 : std::abs(static_cast<double>(period.median) - truth) / truth; }
+double error_of(const CallPeriod& period, double truth) {
+  return period.method == PeriodMethod::none
+             ? 1
+             : std::abs(static_cast<double>(period.median) - truth) / truth;
+}
 
 TEST(CallPeriod, OneCallAnIteration) {
   const CallPeriod p = call_period(spelt("ABCD|", 20));
@@ -74,7 +83,8 @@ TEST(CallPeriod, SizesThatDependOnDataAreIgnored) {
   std::vector<Call> calls;
   Nanoseconds now = 0;
   for (int s = 0; s < 40; ++s) {
-    for (int l = 0; l < 6; ++l) calls.push_back({now += 1'000'000, 1, 5, 1000 + random() % 100'000});
+    for (int l = 0; l < 6; ++l)
+      calls.push_back({now += 1'000'000, 1, 5, 1000 + random() % 100'000});
     calls.push_back({now += 1'000'000, 2, 5, 1000 + random() % 100'000});
     now += 43'000'000;
   }
@@ -87,7 +97,7 @@ TEST(CallPeriod, SizesThatDependOnDataAreIgnored) {
 
 TEST(CallPeriod, AGapIsNoOrdinaryIteration) {
   auto calls = spelt("ABCDEFGHIJKL|", 30);
-  calls.erase(calls.begin() + 120, calls.begin() + 138);   // records of more than a step are lost
+  calls.erase(calls.begin() + 120, calls.begin() + 138);  // records of more than a step are lost
   const CallPeriod p = call_period(calls);
   EXPECT_EQ(p.median, 112'000'000);
   EXPECT_GT(std::count(p.ordinary.begin(), p.ordinary.end(), 0), 0);
@@ -100,7 +110,9 @@ TEST(CallPeriod, NotEnough) {
   EXPECT_EQ(call_period(spelt("ABC", 1)).method, PeriodMethod::none);
   std::mt19937_64 random(3);
   std::vector<Call> noise;
-  for (int i = 0; i < 500; ++i) noise.push_back({i * 1'000'000, static_cast<std::uint32_t>(random() % 7), random() % 3, random() % 5});
+  for (int i = 0; i < 500; ++i)
+    noise.push_back(
+        {i * 1'000'000, static_cast<std::uint32_t>(random() % 7), random() % 3, random() % 5});
   EXPECT_EQ(call_period(noise).method, PeriodMethod::none) << call_period(noise).why;
   auto still = spelt("ABCD", 30);
   for (Call& c : still) c.time = 5;
@@ -142,15 +154,17 @@ TEST(CallPeriod, MatchRateAlone) {
   EXPECT_EQ(p.median, 106'000'000);
 }
 
-// Half of the logs of the benchmark call_period_accuracy, one seed. There the target is 95 % (GREYHOUND section 7.2: 1.2 %).
+// Half of the logs of the benchmark call_period_accuracy, one seed. There the target is 95 %
+// (GREYHOUND section 7.2: 1.2 %).
 TEST(CallPeriod, AcrossLayoutsAndDisturbances) {
   std::size_t right = 0, all = 0, published = 0;
   std::string wrong;
   for (const char* layout : simulated::kLayouts)
     for (const char* disturbance : simulated::kDisturbances) {
-      if (std::string(disturbance) == "variable-batch") continue;   // the median itself moves by percents
+      if (std::string(disturbance) == "variable-batch")
+        continue;  // the median itself moves by percents
       const simulated::CallLog log = simulated::make_log(layout, disturbance, 2001);
-      if (log.calls.size() > 12'000) continue;                       // quick
+      if (log.calls.size() > 12'000) continue;  // quick
       const bool good = error_of(call_period(log.calls), log.truth_ns) <= 0.012;
       right += good;
       ++all;

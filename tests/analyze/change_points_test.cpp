@@ -37,7 +37,7 @@ std::vector<std::size_t> offline(const std::vector<double>& x, const Segmentatio
 std::vector<double> noise(std::size_t n, unsigned seed, double sd = 1) {
   std::mt19937_64 random(seed);
   std::vector<double> out(n);
-  for (double& x : out) {   // a sum of 12 uniform numbers: no distribution of the library's choosing
+  for (double& x : out) {  // a sum of 12 uniform numbers: no distribution of the library's choosing
     double sum = -6;
     for (int k = 0; k < 12; ++k) sum += static_cast<double>(random() >> 11) * 0x1p-53;
     x = sum * sd;
@@ -141,8 +141,10 @@ TEST(RunLength, LongAndExtremeSeriesStayFinite) {
   const auto x = noise(1000, 5);
   for (int k = 0; k < 50; ++k)
     for (const double v : x) ASSERT_TRUE(std::isfinite(step(runs, v * (k % 10 == 9 ? 1e6 : 1))));
-  for (const double v : {1e308, -1e308, 1e-308, 0.0, 1e150}) EXPECT_TRUE(std::isfinite(step(runs, v))) << v;
-  for (const double v : standardised(std::vector<double>{1e308, -1e308, 1e308, 3})) EXPECT_TRUE(std::isfinite(v));
+  for (const double v : {1e308, -1e308, 1e-308, 0.0, 1e150})
+    EXPECT_TRUE(std::isfinite(step(runs, v))) << v;
+  for (const double v : standardised(std::vector<double>{1e308, -1e308, 1e308, 3}))
+    EXPECT_TRUE(std::isfinite(v));
 }
 
 // Delays in the digest's table: 10 sigma two samples, no false alarm on white noise.
@@ -166,7 +168,8 @@ TEST(RunLength, DelayAndFalseAlarms) {
 TEST(Segmentation, PruningChangesNothing) {
   for (unsigned seed = 1; seed <= 6; ++seed) {
     auto x = noise(600, seed);
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] += static_cast<double>((i / (80 + 10 * seed)) % 3) * 1.5;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] += static_cast<double>((i / (80 + 10 * seed)) % 3) * 1.5;
     for (const double lambda : {100.0, 2000.0}) {
       SegmentationParams p;
       p.lambda = lambda;
@@ -187,7 +190,8 @@ TEST(Segmentation, IsTheBestOfAllSegmentations) {
     double sse = 0;
     for (const double v : x) sse += (v - mean) * (v - mean);
     const double b = 1 + sse / 2 + n * mean * mean / (2 * (1 + n));
-    return std::lgamma(1 + n / 2) - (1 + n / 2) * std::log(b) + 0.5 * std::log(1 / (1 + n)) - n / 2 * std::log(2 * M_PI);
+    return std::lgamma(1 + n / 2) - (1 + n / 2) * std::log(b) + 0.5 * std::log(1 / (1 + n)) -
+           n / 2 * std::log(2 * M_PI);
   };
   for (unsigned seed = 1; seed < 8; ++seed) {
     auto x = noise(11, seed, 0.4);
@@ -196,15 +200,20 @@ TEST(Segmentation, IsTheBestOfAllSegmentations) {
     std::vector<std::size_t> want;
     for (unsigned cuts = 0; cuts < 1u << 10; ++cuts) {
       std::vector<std::size_t> at;
-      for (unsigned i = 0; i < 10; ++i) if (cuts >> i & 1) at.push_back(i + 1);
+      for (unsigned i = 0; i < 10; ++i)
+        if (cuts >> i & 1) at.push_back(i + 1);
       double score = 0;
       std::size_t start = 0;
       for (std::size_t k = 0; k <= at.size(); ++k) {
         const std::size_t end = k < at.size() ? at[k] : x.size();
-        score += marginal(std::span(x).subspan(start, end - start)) - std::log(100.0) + static_cast<double>(end - start - 1) * std::log1p(-0.01);
+        score += marginal(std::span(x).subspan(start, end - start)) - std::log(100.0) +
+                 static_cast<double>(end - start - 1) * std::log1p(-0.01);
         start = end;
       }
-      if (score > best) { best = score; want = at; }
+      if (score > best) {
+        best = score;
+        want = at;
+      }
     }
     EXPECT_EQ(offline(x), want) << seed;
   }

@@ -10,11 +10,11 @@
 namespace culprit::analyze {
 namespace {
 
-
 struct Bundle {
   Facts facts;
 
-  MemberId file(const std::string& path, const std::string& kind = "", const std::string& host = "") {
+  MemberId file(const std::string& path, const std::string& kind = "",
+                const std::string& host = "") {
     MemberRow m;
     m.id = static_cast<MemberId>(facts.members.size()) + 1;
     m.path = path;
@@ -32,7 +32,8 @@ struct Bundle {
     facts.events.push_back(e);
     return facts.events.back();
   }
-  void clock(MemberId member, const char* kind, Timestamp time, std::optional<Timestamp> boot = {}, std::uint64_t text = 0) {
+  void clock(MemberId member, const char* kind, Timestamp time, std::optional<Timestamp> boot = {},
+             std::uint64_t text = 0) {
     ClockRow c;
     c.place.member = member;
     c.kind = kind;
@@ -41,16 +42,21 @@ struct Bundle {
     c.text_hash = text;
     facts.clocks.push_back(c);
   }
-  void setting(MemberId member, const char* name, const std::string& value) { facts.configs.push_back({{member, 1, 0, 0}, name, value, {}, {}}); }
+  void setting(MemberId member, const char* name, const std::string& value) {
+    facts.configs.push_back({{member, 1, 0, 0}, name, value, {}, {}});
+  }
   void resolve() {
     for (const MemberRow& m : facts.members)
-      if (m.host && std::none_of(facts.hosts.begin(), facts.hosts.end(), [&](const HostRow& h) { return h.host == *m.host; })) {
+      if (m.host && std::none_of(facts.hosts.begin(), facts.hosts.end(),
+                                 [&](const HostRow& h) { return h.host == *m.host; })) {
         facts.hosts.emplace_back();
         facts.hosts.back().host = *m.host;
       }
     resolve_clocks(facts);
   }
-  std::string when(std::size_t event) const { return facts.events[event].time_ns ? iso_utc(*facts.events[event].time_ns) : "-"; }
+  std::string when(std::size_t event) const {
+    return facts.events[event].time_ns ? iso_utc(*facts.events[event].time_ns) : "-";
+  }
 };
 
 Timestamp iso(const char* text) {
@@ -101,7 +107,7 @@ TEST(BootTimes, WhatTheMachineSaysOfItsStart) {
   b.event(dmesg, boot(100));
   Timestamp minute = iso("2026-03-07T10:00:00Z");
   minute.precision = 60 * kSecond;
-  b.clock(who, "boot_time", iso("2026-03-01T10:00:00Z"), boot(0));   // an earlier start
+  b.clock(who, "boot_time", iso("2026-03-01T10:00:00Z"), boot(0));  // an earlier start
   b.clock(who, "boot_time", minute, boot(0));
   b.clock(who, "boot_time", iso("2026-03-07T10:00:20Z"), boot(0));
   b.resolve();
@@ -125,7 +131,7 @@ TEST(BootTimes, TheArchivesTimeOfTheFile) {
   const MemberId uptime = b.file("uptime", "", "cx-1");
   b.event(dmesg, boot(1000));
   b.clock(uptime, "uptime", {}, boot(4600));
-  b.facts.members[1].mtime_s = 1'772'877'600;   // 2026-03-07T10:00:00Z
+  b.facts.members[1].mtime_s = 1'772'877'600;  // 2026-03-07T10:00:00Z
   Bundle folder = b;
   b.facts.members[1].in_archive = true;
   b.resolve();
@@ -152,7 +158,8 @@ TEST(BootTimes, UptimeWithATimeOfDay) {
   const MemberId uptime = b.file("uptime.txt", "", "cx-1");
   const MemberId date = b.file("date.txt");
   b.event(dmesg, boot(600));
-  b.clock(uptime, "uptime", {Clock::local_no_date, 10 * kHour + 300 * kSecond, kSecond}, Timestamp{Clock::boot, kHour, 60 * kSecond});
+  b.clock(uptime, "uptime", {Clock::local_no_date, 10 * kHour + 300 * kSecond, kSecond},
+          Timestamp{Clock::boot, kHour, 60 * kSecond});
   b.clock(date, "collected", iso("2026-03-07T10:00:00Z"));
   b.resolve();
   EXPECT_EQ(b.when(0), "2026-03-07T09:15:00Z");
@@ -173,8 +180,11 @@ TEST(ExactDistance, OfTwoLinesOfOneBootClock) {
 }
 
 TEST(Year, NeverAfterTheCollection) {
-  for (const auto& [collected, printed, want] : {std::tuple{"2027-01-02T08:00:00Z", "Dec 31 23:59:58", "2026-12-31T23:59:58Z"}, {"2027-01-02T08:00:00Z", "Jan  1 00:00:03", "2027-01-01T00:00:03Z"},
-                                                 {"2026-11-20T08:00:00Z", "Dec 24 10:00:00", "2025-12-24T10:00:00Z"}, {"2026-11-20T08:00:00Z", "Jan  5 10:00:00", "2026-01-05T10:00:00Z"}}) {
+  for (const auto& [collected, printed, want] :
+       {std::tuple{"2027-01-02T08:00:00Z", "Dec 31 23:59:58", "2026-12-31T23:59:58Z"},
+        {"2027-01-02T08:00:00Z", "Jan  1 00:00:03", "2027-01-01T00:00:03Z"},
+        {"2026-11-20T08:00:00Z", "Dec 24 10:00:00", "2025-12-24T10:00:00Z"},
+        {"2026-11-20T08:00:00Z", "Jan  5 10:00:00", "2026-01-05T10:00:00Z"}}) {
     Bundle b;
     const MemberId log = b.file("syslog", "kernel", "cx-1");
     b.clock(b.file("date"), "collected", iso(collected));
@@ -206,7 +216,8 @@ TEST(Zones, TheManifestsWordForSources) {
   const MemberId console = b.file("out/console.log");
   const MemberId other = b.file("out/other.log");
   b.facts.manifest.emplace().timezone = "-05:00";
-  b.facts.manifest->timezones = {{"scheduler", "+01:00"}, {"cx-1", "+02:00"}, {"*/console.log", "UTC"}};
+  b.facts.manifest->timezones = {
+      {"scheduler", "+01:00"}, {"cx-1", "+02:00"}, {"*/console.log", "UTC"}};
   for (const MemberId m : {slurm, kernel, console, other}) b.event(m, iso("2026-03-07T10:00:00"));
   b.resolve();
   EXPECT_EQ(b.when(0), "2026-03-07T09:00:00Z");
@@ -228,14 +239,18 @@ TEST(HostClocks, OffByMinutes) {
     p.first.iteration = 10;
     p.last.iteration = 90;
     p.first.time = {Clock::utc, iso("2026-03-07T10:00:00Z").ns + off, 1'000'000};
-    p.last.time = {Clock::utc, iso("2026-03-07T10:20:00Z").ns + off + host * 100'000'000, 1'000'000};
+    p.last.time = {Clock::utc, iso("2026-03-07T10:20:00Z").ns + off + host * 100'000'000,
+                   1'000'000};
     b.facts.progress.push_back(p);
     b.event(log, {Clock::utc, iso("2026-03-07T10:21:00Z").ns + off, 1'000'000});
   }
   b.resolve();
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_LT(std::abs(*b.facts.events[i].time_ns - iso("2026-03-07T10:21:00Z").ns), 2 * kSecond);
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_LT(std::abs(*b.facts.events[i].time_ns - iso("2026-03-07T10:21:00Z").ns), 2 * kSecond);
   ASSERT_EQ(b.facts.notes.size(), 1u);
-  EXPECT_NE(b.facts.notes[0].find("the clock of cx-2 is 7 min ahead of the others'"), std::string::npos) << b.facts.notes[0];
+  EXPECT_NE(b.facts.notes[0].find("the clock of cx-2 is 7 min ahead of the others'"),
+            std::string::npos)
+      << b.facts.notes[0];
 }
 
 // A host that joined late, or stopped early, has no clock that is off.
@@ -249,7 +264,8 @@ TEST(HostClocks, OneStepApartProvesNothing) {
     p.first.iteration = 10;
     p.last.iteration = host == 2 ? 50 : 90;
     p.first.time = iso("2026-03-07T10:00:00Z");
-    p.last.time = {Clock::utc, iso("2026-03-07T10:20:00Z").ns - (host == 2 ? 600 * kSecond : 0), 1'000'000};
+    p.last.time = {Clock::utc, iso("2026-03-07T10:20:00Z").ns - (host == 2 ? 600 * kSecond : 0),
+                   1'000'000};
     b.facts.progress.push_back(p);
   }
   b.resolve();

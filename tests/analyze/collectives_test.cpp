@@ -1,4 +1,5 @@
-// Wait-for graphs over simulated jobs: the frontiers are the consequence of a schedule and of one fault.
+// Wait-for graphs over simulated jobs: the frontiers are the consequence of a schedule and of one
+// fault.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -11,34 +12,53 @@
 namespace culprit::analyze {
 namespace {
 
-struct Step { std::size_t group; std::string operation; };
+struct Step {
+  std::size_t group;
+  std::string operation;
+};
 
-// A job of tp x dp x pp ranks, each a program of collectives on one stream. The host runs `ahead` launches before the
-// device; 0 waits for each.
+// A job of tp x dp x pp ranks, each a program of collectives on one stream. The host runs `ahead`
+// launches before the device; 0 waits for each.
 struct Job {
   std::int64_t tp = 2, dp = 2, pp = 2;
   std::size_t ahead = 0;
   std::vector<std::vector<std::int64_t>> groups;
   std::vector<std::string> names;
   std::vector<std::vector<Step>> programs;
-  std::vector<std::size_t> launched, finished;   // steps of the program
+  std::vector<std::size_t> launched, finished;  // steps of the program
 
   std::int64_t world() const { return tp * dp * pp; }
 
   void build(int iterations) {
-    const auto rank = [&](std::int64_t t, std::int64_t d, std::int64_t p) { return t + tp * (d + dp * p); };
+    const auto rank = [&](std::int64_t t, std::int64_t d, std::int64_t p) {
+      return t + tp * (d + dp * p);
+    };
     std::vector<std::size_t> tp_of(static_cast<std::size_t>(world())), dp_of(tp_of), mp_of(tp_of);
-    const auto add = [&](std::string name, std::vector<std::int64_t> ranks, std::vector<std::size_t>& of) {
+    const auto add = [&](std::string name, std::vector<std::int64_t> ranks,
+                         std::vector<std::size_t>& of) {
       std::sort(ranks.begin(), ranks.end());
       for (const std::int64_t r : ranks) of[static_cast<std::size_t>(r)] = groups.size();
       groups.push_back(std::move(ranks));
       names.push_back(std::move(name));
     };
     for (std::int64_t p = 0; p < pp; ++p)
-      for (std::int64_t d = 0; d < dp; ++d) { std::vector<std::int64_t> g; for (std::int64_t t = 0; t < tp; ++t) g.push_back(rank(t, d, p)); add("TENSOR_MODEL_PARALLEL_GROUP", g, tp_of); }
+      for (std::int64_t d = 0; d < dp; ++d) {
+        std::vector<std::int64_t> g;
+        for (std::int64_t t = 0; t < tp; ++t) g.push_back(rank(t, d, p));
+        add("TENSOR_MODEL_PARALLEL_GROUP", g, tp_of);
+      }
     for (std::int64_t p = 0; p < pp; ++p)
-      for (std::int64_t t = 0; t < tp; ++t) { std::vector<std::int64_t> g; for (std::int64_t d = 0; d < dp; ++d) g.push_back(rank(t, d, p)); add("DATA_PARALLEL_GROUP", g, dp_of); }
-    for (std::int64_t d = 0; d < dp; ++d) { std::vector<std::int64_t> g; for (std::int64_t t = 0; t < tp; ++t) for (std::int64_t p = 0; p < pp; ++p) g.push_back(rank(t, d, p)); add("MODEL_PARALLEL_GROUP", g, mp_of); }
+      for (std::int64_t t = 0; t < tp; ++t) {
+        std::vector<std::int64_t> g;
+        for (std::int64_t d = 0; d < dp; ++d) g.push_back(rank(t, d, p));
+        add("DATA_PARALLEL_GROUP", g, dp_of);
+      }
+    for (std::int64_t d = 0; d < dp; ++d) {
+      std::vector<std::int64_t> g;
+      for (std::int64_t t = 0; t < tp; ++t)
+        for (std::int64_t p = 0; p < pp; ++p) g.push_back(rank(t, d, p));
+      add("MODEL_PARALLEL_GROUP", g, mp_of);
+    }
     programs.assign(static_cast<std::size_t>(world()), {});
     for (std::size_t r = 0; r < programs.size(); ++r)
       for (int i = 0; i < iterations; ++i) {
@@ -56,29 +76,40 @@ struct Job {
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t r = 0; r < programs.size(); ++r) {
-        const bool stopped = static_cast<std::int64_t>(r) == who && host_stops >= 0 && launched[r] >= static_cast<std::size_t>(host_stops);
-        if (!stopped && launched[r] < programs[r].size() && launched[r] <= finished[r] + ahead) { ++launched[r]; moved = true; }
+        const bool stopped = static_cast<std::int64_t>(r) == who && host_stops >= 0 &&
+                             launched[r] >= static_cast<std::size_t>(host_stops);
+        if (!stopped && launched[r] < programs[r].size() && launched[r] <= finished[r] + ahead) {
+          ++launched[r];
+          moved = true;
+        }
       }
       for (std::size_t r = 0; r < programs.size(); ++r) {
         if (finished[r] >= launched[r]) continue;
-        const bool dead = static_cast<std::int64_t>(r) == who && device_stops >= 0 && finished[r] >= static_cast<std::size_t>(device_stops);
+        const bool dead = static_cast<std::int64_t>(r) == who && device_stops >= 0 &&
+                          finished[r] >= static_cast<std::size_t>(device_stops);
         if (dead) continue;
-        // Every member's stream must have come to this operation; a dead device has given its part of the step it died in.
+        // Every member's stream must have come to this operation; a dead device has given its part
+        // of the step it died in.
         const std::size_t group = programs[r][finished[r]].group;
         const auto number = sequence(r, finished[r]);
-        const bool all = std::all_of(groups[group].begin(), groups[group].end(), [&](std::int64_t m) {
-          const auto other = static_cast<std::size_t>(m);
-          const std::size_t step = step_of(other, group, number);
-          return launched[other] > step && finished[other] >= step;
-        });
-        if (all) { ++finished[r]; moved = true; }
+        const bool all =
+            std::all_of(groups[group].begin(), groups[group].end(), [&](std::int64_t m) {
+              const auto other = static_cast<std::size_t>(m);
+              const std::size_t step = step_of(other, group, number);
+              return launched[other] > step && finished[other] >= step;
+            });
+        if (all) {
+          ++finished[r];
+          moved = true;
+        }
       }
     }
   }
 
   std::int64_t sequence(std::size_t rank, std::size_t step) const {
     std::int64_t n = 0;
-    for (std::size_t i = 0; i <= step; ++i) n += programs[rank][i].group == programs[rank][step].group;
+    for (std::size_t i = 0; i <= step; ++i)
+      n += programs[rank][i].group == programs[rank][step].group;
     return n;
   }
   std::size_t step_of(std::size_t rank, std::size_t group, std::int64_t number) const {
@@ -99,7 +130,8 @@ struct Job {
     std::vector<GroupId> id_of(groups.size());
     for (std::size_t i = 0; i < ids.size(); ++i) {
       id_of[ids[i]] = static_cast<GroupId>(i) + 1;
-      f.groups.push_back({std::to_string(ids[i]), names[ids[i]], groups[ids[i]], static_cast<std::int64_t>(groups[ids[i]].size())});
+      f.groups.push_back({std::to_string(ids[i]), names[ids[i]], groups[ids[i]],
+                          static_cast<std::int64_t>(groups[ids[i]].size())});
     }
     for (const std::size_t r : order) {
       MemberRow m;
@@ -169,11 +201,13 @@ Job random_job(int iterations, std::int64_t least = 2) {
 RC_GTEST_PROP(Collectives, OneStalledHostIsFound, ()) {
   Job job = random_job(4);
   const auto who = *rc::gen::inRange<std::int64_t>(0, job.world());
-  const auto at = *rc::gen::inRange<std::ptrdiff_t>(1, static_cast<std::ptrdiff_t>(job.programs[0].size()) - 7);
+  const auto at =
+      *rc::gen::inRange<std::ptrdiff_t>(1, static_cast<std::ptrdiff_t>(job.programs[0].size()) - 7);
   job.run(who, at, -1);
   const CollectiveReport report = wait_for(job.facts(*rc::gen::inRange(0u, 1000u)), {});
   RC_LOG() << told(report);
-  // A member of groups of one has nobody who could wait for it in them; with tp = dp = pp = 1 left out, somebody does.
+  // A member of groups of one has nobody who could wait for it in them; with tp = dp = pp = 1 left
+  // out, somebody does.
   RC_ASSERT(report.leaves.size() == 1u);
   RC_ASSERT(report.leaves[0].ranks == std::vector<std::int64_t>{who});
   RC_ASSERT(report.leaves[0].kind == StopKind::host_stopped);
@@ -183,9 +217,11 @@ RC_GTEST_PROP(Collectives, OneDeadDeviceIsFound, ()) {
   Job job = random_job(5);
   job.ahead = *rc::gen::inRange<std::size_t>(3, 9);
   const auto who = *rc::gen::inRange<std::int64_t>(0, job.world());
-  const auto at = *rc::gen::inRange<std::ptrdiff_t>(1, static_cast<std::ptrdiff_t>(job.programs[0].size()) - 10);
+  const auto at = *rc::gen::inRange<std::ptrdiff_t>(
+      1, static_cast<std::ptrdiff_t>(job.programs[0].size()) - 10);
   // The step it dies in must have peers, or nobody could have finished it.
-  RC_PRE(job.groups[job.programs[static_cast<std::size_t>(who)][static_cast<std::size_t>(at)].group].size() > 1);
+  RC_PRE(job.groups[job.programs[static_cast<std::size_t>(who)][static_cast<std::size_t>(at)].group]
+             .size() > 1);
   job.run(who, -1, at);
   const CollectiveReport report = wait_for(job.facts(*rc::gen::inRange(0u, 1000u)), {});
   RC_LOG() << told(report);
@@ -198,7 +234,8 @@ RC_GTEST_PROP(Collectives, OrderOfFilesChangesNothing, ()) {
   Job job = random_job(4);
   const auto who = *rc::gen::inRange<std::int64_t>(0, job.world());
   job.run(who, 9, -1);
-  RC_ASSERT(told(wait_for(job.facts(1), {})) == told(wait_for(job.facts(*rc::gen::inRange(2u, 1000u)), {})));
+  RC_ASSERT(told(wait_for(job.facts(1), {})) ==
+            told(wait_for(job.facts(*rc::gen::inRange(2u, 1000u)), {})));
 }
 
 RC_GTEST_PROP(Collectives, HealthyRanksChangeNothing, ()) {
@@ -242,13 +279,16 @@ RC_GTEST_PROP(Collectives, AMissingDumpAccusesNobodyElse, ()) {
   Facts facts = job.facts(3);
   const bool cut = *rc::gen::arbitrary<bool>();
   if (cut) {
-    for (RecorderRow& d : facts.recorders) if (d.rank == lost) d.truncated = true;
-    const bool status = *rc::gen::arbitrary<bool>();   // pg_status stands before the entries
+    for (RecorderRow& d : facts.recorders)
+      if (d.rank == lost) d.truncated = true;
+    const bool status = *rc::gen::arbitrary<bool>();  // pg_status stands before the entries
     const bool tail = *rc::gen::arbitrary<bool>();
     std::int64_t n = 0;
     for (const CollectiveSample& c : facts.collectives) n += c.row.rank == lost;
     std::int64_t at = 0;
-    std::erase_if(facts.collectives, [&](const CollectiveSample& c) { return c.row.rank == lost && (tail ? at++ >= n / 2 : at++ < n / 2); });
+    std::erase_if(facts.collectives, [&](const CollectiveSample& c) {
+      return c.row.rank == lost && (tail ? at++ >= n / 2 : at++ < n / 2);
+    });
     if (!status)
       for (FrontierRow& f : facts.frontiers) {
         if (f.rank != lost) continue;
@@ -265,11 +305,15 @@ RC_GTEST_PROP(Collectives, AMissingDumpAccusesNobodyElse, ()) {
     std::erase_if(facts.collectives, [&](const CollectiveSample& c) { return c.row.rank == lost; });
   }
   const CollectiveReport report = wait_for(facts, {});
-  RC_LOG() << "lost " << lost << (cut ? " (cut)" : "") << ", culprit " << who << ": " << told(report);
+  RC_LOG() << "lost " << lost << (cut ? " (cut)" : "") << ", culprit " << who << ": "
+           << told(report);
   for (const Leaf& l : report.leaves) {
-    if (l.kind == StopKind::no_dump) RC_ASSERT(l.ranks == std::vector<std::int64_t>{lost});
-    else if (l.kind == StopKind::host_stopped) RC_ASSERT(l.ranks == std::vector<std::int64_t>{who});
-    else RC_FAIL("another kind");
+    if (l.kind == StopKind::no_dump)
+      RC_ASSERT(l.ranks == std::vector<std::int64_t>{lost});
+    else if (l.kind == StopKind::host_stopped)
+      RC_ASSERT(l.ranks == std::vector<std::int64_t>{who});
+    else
+      RC_FAIL("another kind");
   }
   if (lost != who && !cut) RC_ASSERT(!report.leaves.empty());
 }
@@ -293,8 +337,10 @@ TEST(Collectives, DumpsOfDifferentMomentsAreNoHang) {
   // Rank 0 was dumped after the others had gone on.
   std::erase_if(facts.frontiers, [](const FrontierRow& f) { return f.rank == 0; });
   std::erase_if(facts.collectives, [](const CollectiveSample& c) { return c.row.rank == 0; });
-  for (const auto& f : rest.frontiers) if (f.rank == 0) facts.frontiers.push_back(f);
-  for (const auto& c : rest.collectives) if (c.row.rank == 0) facts.collectives.push_back(c);
+  for (const auto& f : rest.frontiers)
+    if (f.rank == 0) facts.frontiers.push_back(f);
+  for (const auto& c : rest.collectives)
+    if (c.row.rank == 0) facts.collectives.push_back(c);
   const CollectiveReport report = wait_for(facts, {});
   EXPECT_TRUE(report.moving);
   EXPECT_TRUE(report.leaves.empty());
@@ -307,9 +353,16 @@ TEST(Collectives, MismatchNamesTheMinority) {
   job.build(2);
   job.run(-1, -1, -1);
   Facts facts = job.facts(1);
-  for (FrontierRow& f : facts.frontiers) if (f.group == 1 || true) f.completed = std::min(f.completed, f.enqueued - 1);
-  std::erase_if(facts.frontiers, [&](const FrontierRow& f) { return facts.groups[static_cast<std::size_t>(f.group) - 1].description != "TENSOR_MODEL_PARALLEL_GROUP"; });
-  std::erase_if(facts.collectives, [&](const CollectiveSample& c) { return facts.groups[static_cast<std::size_t>(c.row.group) - 1].description != "TENSOR_MODEL_PARALLEL_GROUP"; });
+  for (FrontierRow& f : facts.frontiers)
+    if (f.group == 1 || true) f.completed = std::min(f.completed, f.enqueued - 1);
+  std::erase_if(facts.frontiers, [&](const FrontierRow& f) {
+    return facts.groups[static_cast<std::size_t>(f.group) - 1].description !=
+           "TENSOR_MODEL_PARALLEL_GROUP";
+  });
+  std::erase_if(facts.collectives, [&](const CollectiveSample& c) {
+    return facts.groups[static_cast<std::size_t>(c.row.group) - 1].description !=
+           "TENSOR_MODEL_PARALLEL_GROUP";
+  });
   for (CollectiveSample& c : facts.collectives) {
     if (c.row.sequence != 6) continue;
     c.row.state = "scheduled";
@@ -345,7 +398,8 @@ TEST(Collectives, WatchdogCountersAloneNameTheRankBehind) {
   EXPECT_EQ(report.leaves[0].kind, StopKind::host_stopped);
 }
 
-FrontierRow counted(MemberId member, GroupId group, std::int64_t enqueued, std::int64_t completed, std::uint64_t line = 1) {
+FrontierRow counted(MemberId member, GroupId group, std::int64_t enqueued, std::int64_t completed,
+                    std::uint64_t line = 1) {
   FrontierRow f;
   f.place = {member, line, line * 100, 10};
   f.source = "watchdog";
@@ -382,7 +436,8 @@ TEST(Collectives, OfTwoAttemptsInOneLogTheLastCounts) {
   EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{2});
 }
 
-// Two tensor groups and the world group, none of them named: counters that never meet are not of one group.
+// Two tensor groups and the world group, none of them named: counters that never meet are not of
+// one group.
 TEST(Collectives, UnnamedGroupsAreNotMixed) {
   Facts facts = logs(4);
   facts.groups.push_back({"", "default_pg?", {}, 0});
@@ -461,7 +516,8 @@ TEST(Collectives, SeveralBehindInOneOperationAreDoubtful) {
 TEST(Collectives, FingerprintsThatDifferAreAMismatch) {
   Facts facts = logs(4);
   facts.groups.push_back({"0", "default_pg", {}, 0});
-  const auto calls = [&](std::int64_t rank, const std::string& operation, const std::string& sizes) {
+  const auto calls = [&](std::int64_t rank, const std::string& operation,
+                         const std::string& sizes) {
     FrontierRow f = counted(rank + 1, 1, 9, 8);
     f.source = "fingerprint";
     f.rank = rank;
@@ -504,7 +560,8 @@ TEST(Collectives, ADesynchronisationReportNamesTheRankThatDidNotJoin) {
   EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{3});
 }
 
-// A call log tells launches: who launched one less has stopped on its host, whatever became of its last one.
+// A call log tells launches: who launched one less has stopped on its host, whatever became of its
+// last one.
 TEST(Collectives, OfLaunchesAloneTheOneBehindStoppedOnItsHost) {
   Facts facts = logs(4);
   facts.groups.push_back({"0xabc", "", {0, 1, 2, 3}, 4});
@@ -530,7 +587,13 @@ TEST(Collectives, OfLaunchesAloneTheOneBehindStoppedOnItsHost) {
 }
 
 // A pipeline of two stages with two ranks each; what every rank has in flight, in order of launch.
-struct Launched { std::int64_t rank; GroupId group; std::int64_t sequence; std::string operation; std::int64_t peer = kUnknownSequence; };
+struct Launched {
+  std::int64_t rank;
+  GroupId group;
+  std::int64_t sequence;
+  std::string operation;
+  std::int64_t peer = kUnknownSequence;
+};
 
 Facts in_flight(const std::vector<GroupRow>& groups, const std::vector<Launched>& launched) {
   Facts facts;
@@ -567,12 +630,23 @@ Facts in_flight(const std::vector<GroupRow>& groups, const std::vector<Launched>
 }
 
 TEST(Collectives, ASendInFrontHoldsWhatWasLaunchedBehindIt) {
-  // Ranks 2 and 3, the second stage, have sent back and gone on to their reduce-scatter with 6 and 7; nobody takes what they
-  // sent, since 0 and 1 are stuck in an operation of their own.
-  const std::vector<GroupRow> groups = {{"1", "TENSOR_MODEL_PARALLEL_GROUP", {0, 1}, 2}, {"2", "DATA_PARALLEL_GROUP", {2, 6}, 2}, {"3", "PIPELINE_MODEL_PARALLEL_GROUP", {0, 2}, 2},
-                                        {"4", "DATA_PARALLEL_GROUP", {3, 7}, 2}, {"5", "PIPELINE_MODEL_PARALLEL_GROUP", {1, 3}, 2}};
-  const Facts facts = in_flight(groups, {{0, 1, 50, "all_gather"}, {0, 3, 4, "recv", 2}, {1, 1, 50, "all_gather"}, {1, 5, 4, "recv", 3}, {2, 3, 9, "send", 0}, {2, 2, 7, "reduce_scatter"},
-                                         {3, 5, 9, "send", 1}, {3, 4, 7, "reduce_scatter"}, {6, 2, 7, "reduce_scatter"}, {7, 4, 7, "reduce_scatter"}});
+  // Ranks 2 and 3, the second stage, have sent back and gone on to their reduce-scatter with 6 and
+  // 7; nobody takes what they sent, since 0 and 1 are stuck in an operation of their own.
+  const std::vector<GroupRow> groups = {{"1", "TENSOR_MODEL_PARALLEL_GROUP", {0, 1}, 2},
+                                        {"2", "DATA_PARALLEL_GROUP", {2, 6}, 2},
+                                        {"3", "PIPELINE_MODEL_PARALLEL_GROUP", {0, 2}, 2},
+                                        {"4", "DATA_PARALLEL_GROUP", {3, 7}, 2},
+                                        {"5", "PIPELINE_MODEL_PARALLEL_GROUP", {1, 3}, 2}};
+  const Facts facts = in_flight(groups, {{0, 1, 50, "all_gather"},
+                                         {0, 3, 4, "recv", 2},
+                                         {1, 1, 50, "all_gather"},
+                                         {1, 5, 4, "recv", 3},
+                                         {2, 3, 9, "send", 0},
+                                         {2, 2, 7, "reduce_scatter"},
+                                         {3, 5, 9, "send", 1},
+                                         {3, 4, 7, "reduce_scatter"},
+                                         {6, 2, 7, "reduce_scatter"},
+                                         {7, 4, 7, "reduce_scatter"}});
   const CollectiveReport report = wait_for(facts, {});
   ASSERT_EQ(report.leaves.size(), 1u) << told(report);
   EXPECT_EQ(report.leaves[0].kind, StopKind::network);
@@ -581,11 +655,16 @@ TEST(Collectives, ASendInFrontHoldsWhatWasLaunchedBehindIt) {
 }
 
 TEST(Collectives, AStuckGroupIsPlacedOnlyWhereAllOfItIsKnown) {
-  std::vector<GroupRow> groups = {{"1", "TENSOR_MODEL_PARALLEL_GROUP", {0, 1}, 2}, {"2", "DATA_PARALLEL_GROUP", {0, 2}, 2}};
-  const std::vector<Launched> launched = {{0, 1, 50, "all_gather"}, {1, 1, 50, "all_gather"}, {2, 2, 7, "reduce_scatter"}};
+  std::vector<GroupRow> groups = {{"1", "TENSOR_MODEL_PARALLEL_GROUP", {0, 1}, 2},
+                                  {"2", "DATA_PARALLEL_GROUP", {0, 2}, 2}};
+  const std::vector<Launched> launched = {
+      {0, 1, 50, "all_gather"}, {1, 1, 50, "all_gather"}, {2, 2, 7, "reduce_scatter"}};
   Topology topology;
   for (std::int64_t r = 0; r < 4; ++r) topology.host_of[r] = r < 2 ? "a" : "b";
-  const auto within = [&] { const CollectiveReport r = wait_for(in_flight(groups, launched), topology); return r.leaves.empty() ? "no leaf" : r.leaves[0].within; };
+  const auto within = [&] {
+    const CollectiveReport r = wait_for(in_flight(groups, launched), topology);
+    return r.leaves.empty() ? "no leaf" : r.leaves[0].within;
+  };
   EXPECT_EQ(within(), "a");
   topology.host_of[1] = "b";
   EXPECT_EQ(within(), "") << "two machines";
@@ -601,7 +680,8 @@ TEST(Collectives, AStuckGroupIsPlacedOnlyWhereAllOfItIsKnown) {
 TEST(Collectives, AnAllToAllWhoseSplitsDoNotAgreeIsAMismatch) {
   const std::vector<GroupRow> groups = {{"1", "EXPERT_MODEL_PARALLEL_GROUP", {0, 1, 2}, 3}};
   const auto judged = [&](const char* last) {
-    Facts facts = in_flight(groups, {{0, 1, 50, "all_to_all"}, {1, 1, 50, "all_to_all"}, {2, 1, 50, "all_to_all"}});
+    Facts facts = in_flight(
+        groups, {{0, 1, 50, "all_to_all"}, {1, 1, 50, "all_to_all"}, {2, 1, 50, "all_to_all"}});
     const char* sizes[] = {"in [[10, 4]] out [[30]]", "in [[40]] out [[50]]", last};
     for (std::size_t i = 0; i < 3; ++i) facts.collectives[i].row.sizes = sizes[i];
     return wait_for(facts, {});
@@ -613,7 +693,8 @@ TEST(Collectives, AnAllToAllWhoseSplitsDoNotAgreeIsAMismatch) {
   ASSERT_EQ(differ.leaves.size(), 1u) << told(differ);
   EXPECT_EQ(differ.leaves[0].kind, StopKind::mismatch);
   EXPECT_TRUE(differ.leaves[0].tie);
-  EXPECT_NE(differ.leaves[0].why.find("give 100 elements and expect 101"), std::string::npos) << differ.leaves[0].why;
+  EXPECT_NE(differ.leaves[0].why.find("give 100 elements and expect 101"), std::string::npos)
+      << differ.leaves[0].why;
 }
 
 }  // namespace

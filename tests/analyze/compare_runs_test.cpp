@@ -8,7 +8,8 @@ namespace culprit::analyze {
 namespace {
 
 const rules::RulePack& pack() {
-  static const rules::RulePack kPack = std::move(rules::RulePack::compile(std::move(rules::load_rules({})).value())).value();
+  static const rules::RulePack kPack =
+      std::move(rules::RulePack::compile(std::move(rules::load_rules({})).value())).value();
   return kPack;
 }
 
@@ -41,7 +42,12 @@ struct Made {
   }
   void measure(const std::string& name, const std::vector<double>& values) {
     MetricSeries series{name, "", {}};
-    for (std::size_t i = 0; i < values.size(); ++i) series.entities.push_back({facts.hosts[i].host, "", facts.hosts[i].host, {1, 2, 3}, {values[i], values[i] + 1, values[i] - 1}});
+    for (std::size_t i = 0; i < values.size(); ++i)
+      series.entities.push_back({facts.hosts[i].host,
+                                 "",
+                                 facts.hosts[i].host,
+                                 {1, 2, 3},
+                                 {values[i], values[i] + 1, values[i] - 1}});
     metrics.metrics.push_back(series);
   }
   void step(double ms) {
@@ -54,8 +60,10 @@ struct Made {
   ComparedRun view() const { return {&facts, &steps, &metrics, &unknown, {""}}; }
 };
 
-Comparison compared(const Made& good, const Made& bad, const std::vector<LineTemplate>& lines = {}) {
-  return compare_runs(good.view(), bad.view(), lines, pack(), rules::DriftRules::built_in(), rules::Catalogue::built_in());
+Comparison compared(const Made& good, const Made& bad,
+                    const std::vector<LineTemplate>& lines = {}) {
+  return compare_runs(good.view(), bad.view(), lines, pack(), rules::DriftRules::built_in(),
+                      rules::Catalogue::built_in());
 }
 
 const std::vector<std::string> kHosts{"n1", "n2", "n3", "n4", "n5", "n6"};
@@ -82,7 +90,7 @@ TEST(CompareRuns, AVersionThatAllChangedAndOneThatAHostHasAlone) {
     bad.set(i, "driver_version", "550.127.05");
     good.set(i, "env.NCCL_IB_TC", "106");
     bad.set(i, "env.NCCL_IB_TC", i == 3 ? "0" : "106");
-    good.set(i, "env.RUN_ADDRESS", "10.0.0." + std::to_string(i));     // each its own: an identity
+    good.set(i, "env.RUN_ADDRESS", "10.0.0." + std::to_string(i));  // each its own: an identity
     bad.set(i, "env.RUN_ADDRESS", "10.0.1." + std::to_string(i));
   }
   const Comparison c = compared(good, bad);
@@ -109,12 +117,18 @@ TEST(CompareRuns, ManyLightSettingsAreOneChange) {
 
 TEST(CompareRuns, LinesOfARunOfAnotherLengthAreHeldAgainstWhatBothHave) {
   const Made run(kHosts);
-  const Comparison c = compared(run, run, {kind_of_line("step # done", 100, 300), kind_of_line("saved shard #", 20, 61), kind_of_line("loader is ready", 10, 30), kind_of_line("retrying read of volume #", 6, 200),
-                                           kind_of_line("eval round # passed", 40, 0), kind_of_line("cache of kernels rebuilt", 0, 9)});
+  const Comparison c = compared(
+      run, run,
+      {kind_of_line("step # done", 100, 300), kind_of_line("saved shard #", 20, 61),
+       kind_of_line("loader is ready", 10, 30), kind_of_line("retrying read of volume #", 6, 200),
+       kind_of_line("eval round # passed", 40, 0), kind_of_line("cache of kernels rebuilt", 0, 9)});
   std::vector<std::string> kinds;
-  for (const Change& change : c.changes) kinds.push_back(std::string(name(change.kind)) + " " + change.what);
+  for (const Change& change : c.changes)
+    kinds.push_back(std::string(name(change.kind)) + " " + change.what);
   std::sort(kinds.begin(), kinds.end());
-  EXPECT_EQ(kinds, (std::vector<std::string>{"gone_lines eval round # passed", "new_lines cache of kernels rebuilt", "rate_of_lines retrying read of volume #"}));
+  EXPECT_EQ(kinds, (std::vector<std::string>{"gone_lines eval round # passed",
+                                             "new_lines cache of kernels rebuilt",
+                                             "rate_of_lines retrying read of volume #"}));
 }
 
 TEST(CompareRuns, NumbersOfClassesAreKeptApart) {
@@ -145,10 +159,13 @@ TEST(CompareRuns, MetricsOfAllAndOfOneMachine) {
   bad.measure("gpu_power", {400, 404, 398, 401, 403, 399});
   const Comparison c = compared(good, bad);
   ASSERT_EQ(c.changes.size(), 2u);
-  const auto machine = std::find_if(c.changes.begin(), c.changes.end(), [](const Change& one) { return one.kind == ChangeKind::machine; });
+  const auto machine = std::find_if(c.changes.begin(), c.changes.end(), [](const Change& one) {
+    return one.kind == ChangeKind::machine;
+  });
   ASSERT_NE(machine, c.changes.end());
   EXPECT_EQ(machine->hosts, std::vector<std::string>{"n3"});
-  const auto all = std::find_if(c.changes.begin(), c.changes.end(), [](const Change& one) { return one.kind == ChangeKind::metric; });
+  const auto all = std::find_if(c.changes.begin(), c.changes.end(),
+                                [](const Change& one) { return one.kind == ChangeKind::metric; });
   ASSERT_NE(all, c.changes.end());
   EXPECT_EQ(all->what, "gpu_power");
   // It was hot before, too.

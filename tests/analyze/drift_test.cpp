@@ -12,7 +12,8 @@ namespace {
 class Bundle {
  public:
   Bundle& say(const std::string& host, const std::string& name, const std::string& value) {
-    auto it = std::find_if(facts.members.begin(), facts.members.end(), [&](const MemberRow& m) { return m.host == host; });
+    auto it = std::find_if(facts.members.begin(), facts.members.end(),
+                           [&](const MemberRow& m) { return m.host == host; });
     if (it == facts.members.end()) {
       MemberRow m;
       m.id = static_cast<MemberId>(facts.members.size()) + 1;
@@ -68,8 +69,20 @@ TEST(Drift, HalfAndHalfNamesNobody) {
   EXPECT_NE(found[0].why.find("cannot be told"), std::string::npos);
   EXPECT_EQ(b.report().items[0].state, DriftState::no_majority);
   // 60 %: three of five are a majority, five of nine are none.
-  EXPECT_EQ(Bundle().each(0, 3, "nccl_version", "2").each(3, 5, "nccl_version", "3").report().items[0].state, DriftState::differs);
-  EXPECT_EQ(Bundle().each(0, 5, "nccl_version", "2").each(5, 9, "nccl_version", "3").report().items[0].state, DriftState::no_majority);
+  EXPECT_EQ(Bundle()
+                .each(0, 3, "nccl_version", "2")
+                .each(3, 5, "nccl_version", "3")
+                .report()
+                .items[0]
+                .state,
+            DriftState::differs);
+  EXPECT_EQ(Bundle()
+                .each(0, 5, "nccl_version", "2")
+                .each(5, 9, "nccl_version", "3")
+                .report()
+                .items[0]
+                .state,
+            DriftState::no_majority);
 }
 
 TEST(Drift, OneHostOrNothing) {
@@ -85,7 +98,9 @@ TEST(Drift, OneHostOrNothing) {
 TEST(Drift, OneGpuOfAHostIsNamedAndTheirNumberDoesNotCount) {
   Bundle b;
   for (int h = 0; h < 4; ++h)
-    for (int g = 0; g < (h == 3 ? 1 : 2); ++g) b.say("n" + std::to_string(h), "gpu.ecc_mode[0000:0" + std::to_string(g) + ":00]", h == 2 && g == 1 ? "Disabled" : "Enabled");
+    for (int g = 0; g < (h == 3 ? 1 : 2); ++g)
+      b.say("n" + std::to_string(h), "gpu.ecc_mode[0000:0" + std::to_string(g) + ":00]",
+            h == 2 && g == 1 ? "Disabled" : "Enabled");
   const auto report = b.report();
   ASSERT_EQ(report.items.size(), 1u);
   const DriftItem& item = report.items[0];
@@ -103,7 +118,8 @@ TEST(Drift, MissingIsToldAndIsNoDifference) {
   b.each(0, 4, "env.NCCL_IB_TIMEOUT", "22").each(0, 3, "env.NCCL_IB_HCA", "mlx5_0");
   for (const DriftItem& item : b.report().items) {
     EXPECT_EQ(item.state, DriftState::same) << item.name;
-    EXPECT_EQ(item.missing, item.name == "env.NCCL_IB_HCA" ? std::vector<std::string>{"n3"} : std::vector<std::string>{});
+    EXPECT_EQ(item.missing, item.name == "env.NCCL_IB_HCA" ? std::vector<std::string>{"n3"}
+                                                           : std::vector<std::string>{});
   }
 }
 
@@ -115,11 +131,24 @@ TEST(Drift, AnUpgradeWithinALogIsNoDifference) {
   ASSERT_EQ(b.report().items[0].state, DriftState::differs);
   EXPECT_EQ(b.report().items[0].values[1].value, "535.1");
   // Ranks of one host share a file: what one of them says later is no news of the others.
-  EXPECT_EQ(Bundle().each(0, 4, "nccl_version", "2.19.3").say("n1", "nccl_version", "2.20.5").report().items[0].values[1].value, "2.19.3 | 2.20.5");
+  EXPECT_EQ(Bundle()
+                .each(0, 4, "nccl_version", "2.19.3")
+                .say("n1", "nccl_version", "2.20.5")
+                .report()
+                .items[0]
+                .values[1]
+                .value,
+            "2.19.3 | 2.20.5");
 }
 
 TEST(Drift, SpellingsOfOneVersionAreOne) {
-  EXPECT_EQ(Bundle().each(0, 3, "nccl_version", "2.20.5+cuda12.4").each(2, 5, "nccl_version", "2.20.5").report().items[0].state, DriftState::same);
+  EXPECT_EQ(Bundle()
+                .each(0, 3, "nccl_version", "2.20.5+cuda12.4")
+                .each(2, 5, "nccl_version", "2.20.5")
+                .report()
+                .items[0]
+                .state,
+            DriftState::same);
 }
 
 TEST(Drift, IgnoredCopiedAndHostlessSettingsDoNotCount) {
@@ -137,7 +166,12 @@ TEST(Drift, IgnoredCopiedAndHostlessSettingsDoNotCount) {
 
 TEST(Drift, TheMostSevereComesFirst) {
   Bundle b;
-  b.each(0, 4, "os_release", "a").each(0, 4, "nccl_version", "2.20.5").each(0, 3, "kernel_version", "5.15").say("n3", "kernel_version", "6.8").each(0, 4, "gpu.mig_mode[g]", "Disabled").say("n1", "gpu.mig_mode[h]", "Enabled");
+  b.each(0, 4, "os_release", "a")
+      .each(0, 4, "nccl_version", "2.20.5")
+      .each(0, 3, "kernel_version", "5.15")
+      .say("n3", "kernel_version", "6.8")
+      .each(0, 4, "gpu.mig_mode[g]", "Disabled")
+      .say("n1", "gpu.mig_mode[h]", "Enabled");
   const auto items = b.report().items;
   ASSERT_EQ(items.size(), 4u);
   EXPECT_EQ(items[0].name, "gpu.mig_mode");
@@ -147,7 +181,9 @@ TEST(Drift, TheMostSevereComesFirst) {
 
 TEST(Drift, BeyondTheLimitTheyAreSummedUp) {
   Bundle b;
-  for (int i = 0; i < 120; ++i) b.each(0, 3, "sysctl.vm.x" + std::to_string(i), "1").say("n3", "sysctl.vm.x" + std::to_string(i), "2");
+  for (int i = 0; i < 120; ++i)
+    b.each(0, 3, "sysctl.vm.x" + std::to_string(i), "1")
+        .say("n3", "sysctl.vm.x" + std::to_string(i), "2");
   b.each(0, 3, "nccl_version", "2.20.5").say("n3", "nccl_version", "2.19.3");
   const auto found = b.findings();
   ASSERT_EQ(found.size(), 101u);
@@ -160,12 +196,16 @@ RC_GTEST_PROP(Drift, TheOrderOfRowsDoesNotMatter, ()) {
   Bundle b;
   const auto n = *rc::gen::inRange(1, 40);
   for (int i = 0; i < n; ++i)
-    b.say("n" + std::to_string(*rc::gen::inRange(0, 6)), *rc::gen::element<std::string>("driver_version", "nccl_version", "gpu.ecc_mode[a]", "gpu.ecc_mode[b]", "env.NCCL_ALGO"), std::to_string(*rc::gen::inRange(0, 3)));
+    b.say("n" + std::to_string(*rc::gen::inRange(0, 6)),
+          *rc::gen::element<std::string>("driver_version", "nccl_version", "gpu.ecc_mode[a]",
+                                         "gpu.ecc_mode[b]", "env.NCCL_ALGO"),
+          std::to_string(*rc::gen::inRange(0, 3)));
   const auto told = [](const Bundle& one) {
     std::string out;
     for (const Finding& f : one.findings()) {
       out += f.id + " " + std::string(name(f.outcome)) + " " + f.why + "\n";
-      for (const Evidence& e : f.evidence) out += "  " + e.path + ":" + std::to_string(e.line) + " " + e.excerpt + "\n";
+      for (const Evidence& e : f.evidence)
+        out += "  " + e.path + ":" + std::to_string(e.line) + " " + e.excerpt + "\n";
     }
     for (const DriftItem& item : one.report().items)
       for (const DriftValue& v : item.values) {
@@ -181,15 +221,20 @@ RC_GTEST_PROP(Drift, TheOrderOfRowsDoesNotMatter, ()) {
   std::vector<std::size_t> keys;
   for (int i = 0; i < n; ++i) keys.push_back(*rc::gen::inRange<std::size_t>(0, 1000));
   std::vector<std::pair<std::size_t, ConfigRow>> rows;
-  for (std::size_t i = 0; i < b.facts.configs.size(); ++i) rows.emplace_back(keys[i], b.facts.configs[i]);
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  for (std::size_t i = 0; i < b.facts.configs.size(); ++i)
+    rows.emplace_back(keys[i], b.facts.configs[i]);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& x, const auto& y) { return x.first < y.first; });
   for (std::size_t i = 0; i < rows.size(); ++i) b.facts.configs[i] = rows[i].second;
   RC_ASSERT(told(b) == before);
   // A host is in one group of each setting, and nobody is named without a majority of 60 %.
   for (const DriftItem& item : b.report().items) {
     std::size_t total = 0;
     std::vector<std::string> all;
-    for (const DriftValue& v : item.values) { total += v.hosts.size(); all.insert(all.end(), v.hosts.begin(), v.hosts.end()); }
+    for (const DriftValue& v : item.values) {
+      total += v.hosts.size();
+      all.insert(all.end(), v.hosts.begin(), v.hosts.end());
+    }
     std::sort(all.begin(), all.end());
     RC_ASSERT(std::adjacent_find(all.begin(), all.end()) == all.end());
     RC_ASSERT(item.state != DriftState::differs || 10 * item.values[0].hosts.size() >= 6 * total);

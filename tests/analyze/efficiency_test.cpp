@@ -12,16 +12,19 @@ namespace {
 
 constexpr Nanoseconds kStart = 1'700'000'000 * kSecond;
 
-void add(JobTimes& job, std::int64_t attempt, std::int64_t from, std::int64_t to, double begin_s, double ms, std::int64_t stride = 1) {
+void add(JobTimes& job, std::int64_t attempt, std::int64_t from, std::int64_t to, double begin_s,
+         double ms, std::int64_t stride = 1) {
   double now = begin_s;
   for (std::int64_t i = from; i <= to; i += stride) {
     now += ms / 1000 * static_cast<double>(stride);
-    job.steps.push_back({attempt, i, kStart + static_cast<Nanoseconds>(std::llround(now * 1e9)), ms});
+    job.steps.push_back(
+        {attempt, i, kStart + static_cast<Nanoseconds>(std::llround(now * 1e9)), ms});
   }
 }
 
 Nanoseconds total(const TimeParts& p) {
-  return p.productive + p.slow + p.recomputation + p.detection + p.localisation + p.restart + p.unexplained + p.start_up + p.after + p.between_steps;
+  return p.productive + p.slow + p.recomputation + p.detection + p.localisation + p.restart +
+         p.unexplained + p.start_up + p.after + p.between_steps;
 }
 
 TEST(Efficiency, NothingButSteps) {
@@ -38,13 +41,14 @@ TEST(Efficiency, NothingButSteps) {
   EXPECT_DOUBLE_EQ(e.mfu->highest, 1);
 }
 
-// Steps 1..100 of 10 s; the job fails at 1000 s, is reported at 1060, found at 1300, restarted at 1400, and goes on at 1600 s
-// from the checkpoint of step 90.
+// Steps 1..100 of 10 s; the job fails at 1000 s, is reported at 1060, found at 1300, restarted at
+// 1400, and goes on at 1600 s from the checkpoint of step 90.
 JobTimes restarted() {
   JobTimes job;
   add(job, 1, 1, 100, 0, 10'000);
   add(job, 2, 91, 400, 1600, 10'000);
-  job.attempts = {{1, kStart - 50 * kSecond, kStart + 1200 * kSecond}, {2, kStart + 1400 * kSecond, {}}};
+  job.attempts = {{1, kStart - 50 * kSecond, kStart + 1200 * kSecond},
+                  {2, kStart + 1400 * kSecond, {}}};
   job.start = kStart - 50 * kSecond;
   job.gpus = 1000;
   return job;
@@ -58,7 +62,7 @@ TEST(Efficiency, RecomputedStepsCountOnce) {
   EXPECT_EQ(e.parts.recomputation, 100 * kSecond);
   EXPECT_EQ(e.parts.productive, 4000 * kSecond);
   EXPECT_EQ(e.parts.start_up, 50 * kSecond);
-  EXPECT_EQ(e.parts.unexplained, 400 * kSecond);   // to the restart: no mark
+  EXPECT_EQ(e.parts.unexplained, 400 * kSecond);  // to the restart: no mark
   EXPECT_EQ(e.parts.restart, 200 * kSecond);
   EXPECT_EQ(e.parts.detection + e.parts.localisation, 0);
   EXPECT_DOUBLE_EQ(e.ettr, 4000.0 / 4750.0);
@@ -72,7 +76,8 @@ TEST(Efficiency, RecomputedStepsCountOnce) {
 
 TEST(Efficiency, MarksTellWhereTheTimeWent) {
   JobTimes job = restarted();
-  job.interruptions = {{1, kStart + 1000 * kSecond, kStart + 1060 * kSecond, kStart + 1300 * kSecond, kStart + 1400 * kSecond}};
+  job.interruptions = {{1, kStart + 1000 * kSecond, kStart + 1060 * kSecond,
+                        kStart + 1300 * kSecond, kStart + 1400 * kSecond}};
   const Efficiency e = efficiency(job);
   EXPECT_EQ(e.parts.detection, 60 * kSecond);
   EXPECT_EQ(e.parts.localisation, 240 * kSecond);
@@ -94,8 +99,10 @@ TEST(Efficiency, WithoutAttemptsAFallingIterationIsARestart) {
 TEST(Efficiency, SlidingHourSeesTheRestart) {
   const Efficiency e = efficiency(restarted());
   ASSERT_TRUE(e.sliding_lowest);
-  // The hour that holds the gap of 600 s and the 100 s of recomputation, and no step before that was cut: 2900 of 3600 s.
-  EXPECT_NEAR(e.sliding_lowest->value, 2850.0 / 3600, 1e-9);   // the first hour holds the start-up of 50 s, too
+  // The hour that holds the gap of 600 s and the 100 s of recomputation, and no step before that
+  // was cut: 2900 of 3600 s.
+  EXPECT_NEAR(e.sliding_lowest->value, 2850.0 / 3600,
+              1e-9);  // the first hour holds the start-up of 50 s, too
   EXPECT_LE(e.sliding.size(), 500u);
   for (const CurvePoint& p : e.sliding) EXPECT_GE(p.value, e.sliding_lowest->value - 1e-9);
   EXPECT_NEAR(e.cumulative.back().value, e.ettr, 1e-9);
@@ -108,7 +115,7 @@ TEST(Efficiency, LowestHourAgainstBruteForce) {
     JobTimes job;
     std::int64_t at = 1;
     double now = 0;
-    std::vector<std::pair<double, double>> busy;       // first runs
+    std::vector<std::pair<double, double>> busy;  // first runs
     std::int64_t seen = 0;
     for (int run = 0; run < 4; ++run) {
       const auto n = static_cast<std::int64_t>(60 + random() % 60);
@@ -117,7 +124,8 @@ TEST(Efficiency, LowestHourAgainstBruteForce) {
         if (at > seen) busy.emplace_back(now, now + length);
         now += length;
         seen = std::max(seen, at);
-        job.steps.push_back({run, at, kStart + static_cast<Nanoseconds>(now) * kSecond, length * 1000});
+        job.steps.push_back(
+            {run, at, kStart + static_cast<Nanoseconds>(now) * kSecond, length * 1000});
       }
       at -= static_cast<std::int64_t>(random() % 20);
       now += static_cast<double>(random() % 2000);
@@ -138,7 +146,7 @@ TEST(Efficiency, LowestHourAgainstBruteForce) {
 TEST(Efficiency, RowsOfEveryTenthIteration) {
   JobTimes job;
   add(job, 1, 10, 1000, 0, 2000, 10);
-  add(job, 2, 960, 1200, 2400, 2000, 10);   // resumed from 950
+  add(job, 2, 960, 1200, 2400, 2000, 10);  // resumed from 950
   const Efficiency e = efficiency(job);
   EXPECT_EQ(e.steps, 1200);
   EXPECT_EQ(e.recomputed_steps, 50);
@@ -148,7 +156,7 @@ TEST(Efficiency, RowsOfEveryTenthIteration) {
 TEST(Efficiency, DegradationByHand) {
   JobTimes job;
   add(job, 0, 1, 8, 0, 100);
-  add(job, 0, 9, 10, 0.8, 300);             // mean 140, T_S 168: 2 * 132 / 1400
+  add(job, 0, 9, 10, 0.8, 300);  // mean 140, T_S 168: 2 * 132 / 1400
   const Efficiency e = efficiency(job);
   ASSERT_TRUE(e.degradation);
   EXPECT_NEAR(e.degradation->mean_ms, 140, 1e-9);
@@ -164,7 +172,7 @@ TEST(Efficiency, RelativeMfuIsTheRatioToTheLowest) {
   JobTimes job;
   add(job, 0, 1, 200, 0, 1250);
   add(job, 0, 201, 400, 250, 1000);
-  job.steps[37].ms = 9000;                  // one slow step is not the lowest MFU of the job
+  job.steps[37].ms = 9000;  // one slow step is not the lowest MFU of the job
   const Efficiency e = efficiency(job);
   EXPECT_NEAR(e.mfu->highest, 1.25, 1e-9);
   EXPECT_NEAR(e.mfu->last, 1.25, 1e-9);
@@ -195,7 +203,7 @@ TEST(Efficiency, BrokenRows) {
   job.steps[4].ms = -1;
   job.steps[5].ms = std::numeric_limits<double>::infinity();
   job.steps[6].ms.reset();
-  job.steps.push_back(job.steps[50]);                    // told twice
+  job.steps.push_back(job.steps[50]);  // told twice
   const Efficiency e = efficiency(job);
   EXPECT_EQ(e.parts.productive, clean.parts.productive);
   EXPECT_EQ(e.steps, 400);
@@ -226,17 +234,23 @@ RC_GTEST_PROP(Efficiency, PartsAddUpAndOrderDoesNotMatter, (std::uint32_t seed))
     if (random() % 2) job.attempts.push_back({run, now - 5 * kSecond, {}});
     for (auto n = 1 + random() % 40; n > 0; --n, ++at) {
       const auto ms = static_cast<double>(100 + random() % 5000);
-      now += static_cast<Nanoseconds>(ms * 1e6) + static_cast<Nanoseconds>(random() % 3) * kSecond + 1;
+      now +=
+          static_cast<Nanoseconds>(ms * 1e6) + static_cast<Nanoseconds>(random() % 3) * kSecond + 1;
       job.steps.push_back({run, at, now, random() % 5 ? std::optional(ms) : std::nullopt});
     }
-    if (random() % 2) job.interruptions.push_back({run, now, now + 30 * kSecond, now + 90 * kSecond, {}});
+    if (random() % 2)
+      job.interruptions.push_back({run, now, now + 30 * kSecond, now + 90 * kSecond, {}});
     at = std::max<std::int64_t>(1, at - static_cast<std::int64_t>(random() % 10));
     now += static_cast<Nanoseconds>(random() % 400) * kSecond;
   }
   const Efficiency a = efficiency(job);
   RC_ASSERT(a.enough);
   RC_ASSERT(total(a.parts) == a.end - a.start);
-  for (const Nanoseconds p : {a.parts.productive, a.parts.slow, a.parts.recomputation, a.parts.detection, a.parts.localisation, a.parts.restart, a.parts.unexplained, a.parts.start_up, a.parts.after, a.parts.between_steps}) RC_ASSERT(p >= 0);
+  for (const Nanoseconds p :
+       {a.parts.productive, a.parts.slow, a.parts.recomputation, a.parts.detection,
+        a.parts.localisation, a.parts.restart, a.parts.unexplained, a.parts.start_up, a.parts.after,
+        a.parts.between_steps})
+    RC_ASSERT(p >= 0);
   RC_ASSERT(a.ettr >= 0 && a.ettr <= 1);
   std::shuffle(job.steps.begin(), job.steps.end(), random);
   const Efficiency b = efficiency(job);

@@ -35,7 +35,8 @@ void slow(std::vector<double>& x, std::size_t from, std::size_t to, double by) {
 
 std::string shown(const FailSlow& f) {
   std::string out;
-  for (const SlowInterval& s : f.intervals) out += std::to_string(s.start) + ".." + std::to_string(s.end) + " ";
+  for (const SlowInterval& s : f.intervals)
+    out += std::to_string(s.start) + ".." + std::to_string(s.end) + " ";
   return out;
 }
 
@@ -45,7 +46,8 @@ TEST(FailSlow, AThinnedLogCostsAsMuch) {
   slow(x, 400, 550, 1.3);
   std::vector<double> number;
   for (std::size_t i = 0; i < x.size(); ++i) number.push_back(10.0 * static_cast<double>(i));
-  EXPECT_NEAR(find_fail_slow({x, number}).intervals.at(0).cost, 10 * find_fail_slow({x}).intervals.at(0).cost, 1);
+  EXPECT_NEAR(find_fail_slow({x, number}).intervals.at(0).cost,
+              10 * find_fail_slow({x}).intervals.at(0).cost, 1);
 }
 
 TEST(FailSlow, OnsetAndReliefAreAnInterval) {
@@ -70,19 +72,38 @@ TEST(FailSlow, NoReliefIsTold) {
   EXPECT_FALSE(f.intervals[0].relieved);
 }
 
-struct Harmless { const char* what; void (*make)(std::vector<double>& x); };
+struct Harmless {
+  const char* what;
+  void (*make)(std::vector<double>& x);
+};
 
 // Each of these made a published detector err.
 TEST(FailSlow, WhatIsNoFault) {
   const Harmless cases[] = {
       {"nothing", [](auto&) {}},
-      {"constant", [](auto& x) { for (double& v : x) v = 250; }},
+      {"constant",
+       [](auto& x) {
+         for (double& v : x) v = 250;
+       }},
       {"a change under 10 %", [](auto& x) { slow(x, 300, 700, 1.07); }},
       {"warm-up", [](auto& x) { slow(x, 0, 40, 2); }},
-      {"garbage collection", [](auto& x) { for (std::size_t i = 7; i < x.size(); i += 31) x[i] *= 1.6; }},
-      {"checkpoints", [](auto& x) { for (std::size_t i = 99; i < x.size(); i += 100) x[i] *= 12; }},
-      {"evaluation of 20 iterations", [](auto& x) { for (std::size_t i = 100; i + 20 < x.size(); i += 150) slow(x, i, i + 20, 1.5); }},
-      {"stalls of data", [](auto& x) { slow(x, 200, 208, 4); slow(x, 610, 619, 3); }},
+      {"garbage collection",
+       [](auto& x) {
+         for (std::size_t i = 7; i < x.size(); i += 31) x[i] *= 1.6;
+       }},
+      {"checkpoints",
+       [](auto& x) {
+         for (std::size_t i = 99; i < x.size(); i += 100) x[i] *= 12;
+       }},
+      {"evaluation of 20 iterations",
+       [](auto& x) {
+         for (std::size_t i = 100; i + 20 < x.size(); i += 150) slow(x, i, i + 20, 1.5);
+       }},
+      {"stalls of data",
+       [](auto& x) {
+         slow(x, 200, 208, 4);
+         slow(x, 610, 619, 3);
+       }},
       {"one terrible iteration", [](auto& x) { x[500] *= 1000; }},
       {"a fast stretch that is short", [](auto& x) { slow(x, 500, 530, 0.8); }},
   };
@@ -95,17 +116,38 @@ TEST(FailSlow, WhatIsNoFault) {
   }
 }
 
-struct Fault { const char* what; std::size_t n, start, end, error; void (*make)(std::vector<double>& x); };
+struct Fault {
+  const char* what;
+  std::size_t n, start, end, error;
+  void (*make)(std::vector<double>& x);
+};
 
 TEST(FailSlow, WhatIsAFault) {
   const Fault cases[] = {
       {"short and severe", 1000, 500, 525, 1, [](auto& x) { slow(x, 500, 525, 2.5); }},
-      {"steps of 8 %", 1000, 300, 900, 3, [](auto& x) { slow(x, 300, 500, 1.08); slow(x, 500, 700, 1.166); slow(x, 700, 900, 1.26); }},
-      {"a long low step, then a short one", 1500, 1000, 1150, 3, [](auto& x) { slow(x, 1000, 1100, 1.08); slow(x, 1100, 1150, 1.17); }},
+      {"steps of 8 %", 1000, 300, 900, 3,
+       [](auto& x) {
+         slow(x, 300, 500, 1.08);
+         slow(x, 500, 700, 1.166);
+         slow(x, 700, 900, 1.26);
+       }},
+      {"a long low step, then a short one", 1500, 1000, 1150, 3,
+       [](auto& x) {
+         slow(x, 1000, 1100, 1.08);
+         slow(x, 1100, 1150, 1.17);
+       }},
       {"slow start", 1000, 0, 200, 1, [](auto& x) { slow(x, 0, 200, 1.3); }},
       {"most of the time", 1000, 100, 1000, 1, [](auto& x) { slow(x, 100, 1000, 1.4); }},
-      {"compound", 1000, 300, 700, 1, [](auto& x) { slow(x, 300, 700, 1.3); slow(x, 450, 550, 1.5); }},
-      {"with checkpoints", 1000, 400, 600, 2, [](auto& x) { slow(x, 400, 600, 1.3); for (std::size_t i = 49; i < x.size(); i += 50) x[i] *= 8; }},
+      {"compound", 1000, 300, 700, 1,
+       [](auto& x) {
+         slow(x, 300, 700, 1.3);
+         slow(x, 450, 550, 1.5);
+       }},
+      {"with checkpoints", 1000, 400, 600, 2,
+       [](auto& x) {
+         slow(x, 400, 600, 1.3);
+         for (std::size_t i = 49; i < x.size(); i += 50) x[i] *= 8;
+       }},
       {"a short job", 120, 60, 100, 1, [](auto& x) { slow(x, 60, 100, 1.5); }},
   };
   for (const Fault& c : cases) {
@@ -113,8 +155,12 @@ TEST(FailSlow, WhatIsAFault) {
     c.make(x);
     const auto f = find_fail_slow({x});
     ASSERT_EQ(f.intervals.size(), 1u) << c.what << ": " << shown(f);
-    EXPECT_NEAR(static_cast<double>(f.intervals[0].start), static_cast<double>(c.start), static_cast<double>(c.error)) << c.what;
-    EXPECT_NEAR(static_cast<double>(f.intervals[0].end), static_cast<double>(c.end), static_cast<double>(c.error)) << c.what;
+    EXPECT_NEAR(static_cast<double>(f.intervals[0].start), static_cast<double>(c.start),
+                static_cast<double>(c.error))
+        << c.what;
+    EXPECT_NEAR(static_cast<double>(f.intervals[0].end), static_cast<double>(c.end),
+                static_cast<double>(c.error))
+        << c.what;
   }
 }
 
@@ -173,7 +219,8 @@ TEST(FailSlow, RandomSpikesHaveNoPeriod) {
 TEST(FailSlow, WanderRaisesWhatIsNeeded) {
   const auto first_stretch = [](double wander) {
     auto x = quiet(900, 0.01, 3);
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] *= std::exp(wander * std::sin(static_cast<double>(i) / 9.0));
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] *= std::exp(wander * std::sin(static_cast<double>(i) / 9.0));
     slow(x, 0, 300, 1.13);
     return find_fail_slow({x});
   };
@@ -261,9 +308,11 @@ TEST(FailSlow, LabelledTraces) {
 TEST(FailSlow, RealJobs) {
   const std::string shared = CULPRIT_SHARED_DIR;
   if (shared.empty()) GTEST_SKIP() << "no shared data";
-  for (const auto& [bundle, want] : {std::pair{"failslow-a", 1}, std::pair{"clean-a", 0}, std::pair{"hang-a", 0}, std::pair{"crash-a", 0}})
+  for (const auto& [bundle, want] : {std::pair{"failslow-a", 1}, std::pair{"clean-a", 0},
+                                     std::pair{"hang-a", 0}, std::pair{"crash-a", 0}})
     for (int rank = 0; rank < 8; ++rank) {
-      std::ifstream in(shared + "/bundles/" + bundle + "/bundle/metrics/rank_" + std::to_string(rank) + ".jsonl");
+      std::ifstream in(shared + "/bundles/" + bundle + "/bundle/metrics/rank_" +
+                       std::to_string(rank) + ".jsonl");
       std::vector<double> time, number;
       for (std::string line; std::getline(in, line);) {
         const auto row = nlohmann::json::parse(line);
@@ -272,9 +321,10 @@ TEST(FailSlow, RealJobs) {
       }
       ASSERT_FALSE(time.empty()) << bundle;
       const auto f = find_fail_slow({time, number});
-      ASSERT_EQ(f.intervals.size(), static_cast<std::size_t>(want)) << bundle << " " << rank << " " << shown(f);
+      ASSERT_EQ(f.intervals.size(), static_cast<std::size_t>(want))
+          << bundle << " " << rank << " " << shown(f);
       if (want == 0) continue;
-      EXPECT_NEAR(static_cast<double>(f.intervals[0].start), 149, 3);   // iteration 150
+      EXPECT_NEAR(static_cast<double>(f.intervals[0].start), 149, 3);  // iteration 150
       EXPECT_NEAR(static_cast<double>(f.intervals[0].end), 299, 3);
     }
 }

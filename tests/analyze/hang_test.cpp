@@ -9,7 +9,8 @@ namespace {
 
 constexpr Nanoseconds kDumped = 1'795'000'000 * kSecond;
 
-// A dump in which rank 1 has not finished what its peers have, and a log with a line every `pace`, that ends `after` the dump.
+// A dump in which rank 1 has not finished what its peers have, and a log with a line every `pace`,
+// that ends `after` the dump.
 Facts dumped_and_logged(Nanoseconds pace, Nanoseconds after) {
   Facts facts;
   CollectiveSample sample;
@@ -40,9 +41,12 @@ std::vector<Finding> judged(const Facts& facts) {
 }
 
 TEST(Hang, StepsAfterTheDumpsSayThatTheJobMoved) {
-  const auto outcome = [](Nanoseconds pace, Nanoseconds after) { return judged(dumped_and_logged(pace, after)).at(0).outcome; };
+  const auto outcome = [](Nanoseconds pace, Nanoseconds after) {
+    return judged(dumped_and_logged(pace, after)).at(0).outcome;
+  };
   EXPECT_EQ(outcome(1500 * kSecond / 1000, 40 * kSecond), Outcome::ruled_out);
-  EXPECT_EQ(outcome(1500 * kSecond / 1000, 20 * kSecond), Outcome::fired) << "clocks of machines differ";
+  EXPECT_EQ(outcome(1500 * kSecond / 1000, 20 * kSecond), Outcome::fired)
+      << "clocks of machines differ";
   EXPECT_EQ(outcome(1500 * kSecond / 1000, -900 * kSecond), Outcome::fired);
   EXPECT_EQ(outcome(20 * kSecond, 50 * kSecond), Outcome::fired) << "two steps of a slow job";
   EXPECT_EQ(outcome(20 * kSecond, 90 * kSecond), Outcome::ruled_out);
@@ -62,7 +66,8 @@ Signal timed_out(std::int64_t rank) {
   return s;
 }
 
-std::vector<Finding> absence(const std::vector<std::int64_t>& heard, std::int64_t world, const std::vector<std::int64_t>& silent = {}) {
+std::vector<Finding> absence(const std::vector<std::int64_t>& heard, std::int64_t world,
+                             const std::vector<std::int64_t>& silent = {}) {
   Facts facts;
   facts.world_size = world;
   std::vector<Signal> signals;
@@ -90,7 +95,8 @@ TEST(Hang, ASilentRankStoppedAndAnUnheardOneMayNotHaveBeenCollected) {
   EXPECT_EQ(unheard[0].event_class, "hang/no_dump");
   EXPECT_EQ(unheard[0].ranks, std::vector<std::int64_t>{5});
   EXPECT_LT(unheard[0].confidence, 0.5);
-  EXPECT_EQ(absence(seven, 0).at(0).ranks, std::vector<std::int64_t>{5}) << "numbers are given without gaps";
+  EXPECT_EQ(absence(seven, 0).at(0).ranks, std::vector<std::int64_t>{5})
+      << "numbers are given without gaps";
   const auto silent = absence({0, 1, 2, 3, 4, 5, 6, 7}, 8, {5});
   ASSERT_EQ(silent.size(), 1u);
   EXPECT_EQ(silent[0].event_class, "hang/host_stopped");
@@ -103,7 +109,8 @@ TEST(Hang, ARankOneThatTimedOutHadARankZero) {
   EXPECT_EQ(zero[0].event_class, "hang/no_dump");
   EXPECT_EQ(zero[0].ranks, std::vector<std::int64_t>{0});
   EXPECT_LT(zero[0].confidence, 0.5);
-  for (const Finding& f : absence({8, 9, 10, 11, 12, 13, 14, 15}, 0)) EXPECT_NE(f.outcome, Outcome::fired) << "one machine of two";
+  for (const Finding& f : absence({8, 9, 10, 11, 12, 13, 14, 15}, 0))
+    EXPECT_NE(f.outcome, Outcome::fired) << "one machine of two";
 }
 
 // Two machines with three trainers each, as ps shows them, of a job whose ranks timed out.
@@ -138,14 +145,16 @@ TEST(Hang, TheOneTrainerThatIsStoppedOrDeadIsWaitedFor) {
     EXPECT_LT(found[0].confidence, 0.7) << "one look at a process is one source";
     EXPECT_EQ(found[0].evidence.size(), 1u);
   }
-  EXPECT_TRUE(listed({"Rl", "Sl", "Rl", "Rl", "Tl", "Rl"}, false).empty()) << "nothing says that the job stood still";
+  EXPECT_TRUE(listed({"Rl", "Sl", "Rl", "Rl", "Tl", "Rl"}, false).empty())
+      << "nothing says that the job stood still";
   EXPECT_TRUE(listed({"Tl", "Tl", "Tl", "Tl", "Tl", "Tl"}).empty()) << "a dumper stopped them all";
   EXPECT_TRUE(listed({"Rl", "Sl", "Rl", "Rl", "Rl", "Rl"}).empty());
 }
 
 TEST(Hang, WhereManyWereNotCollectedNobodyIsNamed) {
   for (const Finding& f : absence({0, 1, 8, 9}, 16)) EXPECT_NE(f.outcome, Outcome::fired);
-  for (const Finding& f : absence({0, 1, 2, 3, 4, 5, 6, 7}, 16)) EXPECT_NE(f.outcome, Outcome::fired) << "one of two machines";
+  for (const Finding& f : absence({0, 1, 2, 3, 4, 5, 6, 7}, 16))
+    EXPECT_NE(f.outcome, Outcome::fired) << "one of two machines";
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 namespace culprit::analyze {
 namespace {
 
-MemberRow file(Facts& facts, const std::string& path, const std::string& format = "text", const std::string& kind = "", const std::string& digest = "") {
+MemberRow file(Facts& facts, const std::string& path, const std::string& format = "text",
+               const std::string& kind = "", const std::string& digest = "") {
   MemberRow m;
   m.id = static_cast<MemberId>(facts.members.size()) + 1;
   m.path = m.stored_path = path;
@@ -52,7 +53,9 @@ TEST(Copies, ALogCollectedTwice) {
   file(facts, "console (1).log", "text", "", "b");
   file(facts, "out/other.log", "text", "", "b");
   resolve_identity(facts);
-  EXPECT_EQ(copies(facts), "old/dmesg.log=hosts/cx-4/dmesg.txt out/console.log=backup/console.log.bak console (1).log=backup/console.log.bak ");
+  EXPECT_EQ(copies(facts),
+            "old/dmesg.log=hosts/cx-4/dmesg.txt out/console.log=backup/console.log.bak console "
+            "(1).log=backup/console.log.bak ");
 }
 
 // Two ranks with the same last words are two ranks.
@@ -90,14 +93,19 @@ TEST(Hosts, FoldersThatNumberThemselves) {
     for (const std::string& path : paths) file(facts, path);
     return hosts_of_members(facts);
   };
-  EXPECT_EQ(hosts({"gpu-01/out.log", "gpu-02/out.log", "gpu-02/rank_9.log"}), "gpu-01 gpu-02 gpu-02");
+  EXPECT_EQ(hosts({"gpu-01/out.log", "gpu-02/out.log", "gpu-02/rank_9.log"}),
+            "gpu-01 gpu-02 gpu-02");
   EXPECT_EQ(hosts({"train-04/a/err.txt", "train-05/a/err.txt"}), "train-04 train-05");
-  EXPECT_EQ(hosts({"hosts/gpu-01/dmesg.txt", "nodes/gpu07/x.log", "hosts/train-4/y.log", "hosts/v100-2/z.log"}), "gpu-01 gpu07 train-4 v100-2");
+  EXPECT_EQ(hosts({"hosts/gpu-01/dmesg.txt", "nodes/gpu07/x.log", "hosts/train-4/y.log",
+                   "hosts/v100-2/z.log"}),
+            "gpu-01 gpu07 train-4 v100-2");
   EXPECT_EQ(hosts({"dmesg-gpu-06.txt", "gpu07.journal.log"}), "gpu-06 gpu07");
   EXPECT_EQ(hosts({"ip-10-4-0-7/a.log", "ip-10-4-0-8/a.log"}), "ip-10-4-0-7 ip-10-4-0-8");
   // Looks at one job: a rank does not run on two machines.
   EXPECT_EQ(hosts({"visit-01/rank_3.log", "visit-02/rank_3.log"}), "- -");
-  EXPECT_EQ(hosts({"hosts/rank_3/x.log", "snap-01/a.log", "snap-02/a.log", "part-001/a.log", "part-002/a.log", "alone-01/a.log"}), "- - - - - -");
+  EXPECT_EQ(hosts({"hosts/rank_3/x.log", "snap-01/a.log", "snap-02/a.log", "part-001/a.log",
+                   "part-002/a.log", "alone-01/a.log"}),
+            "- - - - - -");
 }
 
 TEST(Hosts, NumbersOfNodes) {

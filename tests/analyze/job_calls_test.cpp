@@ -18,12 +18,15 @@ Facts logs(int members) {
     m.path = "nccl." + std::to_string(i) + ".log";
     facts.members.push_back(m);
   }
-  facts.groups = {{"0xdp", "0x55@gpu-a:45", {}, 8}, {"0xtp", "0x66@gpu-a:45", {}, 2}, {"0xdp", "0x55@gpu-a:46", {}, 8}};
+  facts.groups = {{"0xdp", "0x55@gpu-a:45", {}, 8},
+                  {"0xtp", "0x66@gpu-a:45", {}, 2},
+                  {"0xdp", "0x55@gpu-a:46", {}, 8}};
   return facts;
 }
 
 // Eight gathers on one group, one reduction on another: `ms` an iteration.
-std::vector<HistoryRow> calls(MemberId member, GroupId gather, GroupId reduce, int iterations, double ms, std::int64_t unit = 1'000'000, std::uint8_t clock = 0) {
+std::vector<HistoryRow> calls(MemberId member, GroupId gather, GroupId reduce, int iterations,
+                              double ms, std::int64_t unit = 1'000'000, std::uint8_t clock = 0) {
   std::vector<HistoryRow> out(2);
   out[0].member = out[1].member = member;
   out[0].group = gather;
@@ -49,7 +52,7 @@ std::vector<HistoryRow> calls(MemberId member, GroupId gather, GroupId reduce, i
 TEST(JobCalls, IterationsOfOneProcess) {
   const Facts facts = logs(1);
   auto histories = calls(1, 1, 2, 100, 900);
-  const auto other = calls(1, 3, 3, 20, 900);        // another process of the same file, shorter
+  const auto other = calls(1, 3, 3, 20, 900);  // another process of the same file, shorter
   histories.insert(histories.end(), other.begin(), other.end());
   const CallLog log = longest_call_log(facts, histories);
   EXPECT_EQ(log.name, "gpu-a:45");
@@ -65,7 +68,7 @@ TEST(JobCalls, IterationsOfOneProcess) {
 
 TEST(JobCalls, CoarseClocksAndCopiesTellNothing) {
   Facts facts = logs(2);
-  const auto coarse = calls(1, 1, 2, 100, 2000, kSecond);     // seconds, for iterations of two
+  const auto coarse = calls(1, 1, 2, 100, 2000, kSecond);  // seconds, for iterations of two
   const CallLog log = longest_call_log(facts, coarse);
   EXPECT_EQ(steps_of_calls(facts, log, call_period(log.calls)).size(), 0u);
   facts.members[0].duplicate_of = 2;
@@ -84,7 +87,9 @@ TEST(SizeClass, KeepsTheOrderOfMagnitude) {
   EXPECT_EQ(size_class(0), 0);
   EXPECT_EQ(size_class(-5), 0);
   EXPECT_EQ(size_of_class(0), 0);
-  for (const std::int64_t size : {std::int64_t{1}, std::int64_t{7}, std::int64_t{1000}, std::int64_t{1} << 40, INT64_MAX}) EXPECT_NEAR(size_of_class(size_class(size)) / static_cast<double>(size), 1, 0.1) << size;
+  for (const std::int64_t size :
+       {std::int64_t{1}, std::int64_t{7}, std::int64_t{1000}, std::int64_t{1} << 40, INT64_MAX})
+    EXPECT_NEAR(size_of_class(size_class(size)) / static_cast<double>(size), 1, 0.1) << size;
 }
 
 }  // namespace

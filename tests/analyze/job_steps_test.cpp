@@ -78,7 +78,8 @@ TEST(JobSteps, ALocalClockWithoutAZoneGivesOrderOnly) {
 
 TEST(JobSteps, LogsOfOtherTimesAreReadOneAfterAnother) {
   Facts facts;
-  const auto log = [&](std::string path, std::uint64_t rows, std::int64_t from, std::int64_t to, bool timed) {
+  const auto log = [&](std::string path, std::uint64_t rows, std::int64_t from, std::int64_t to,
+                       bool timed) {
     MemberRow m;
     m.id = static_cast<MemberId>(facts.members.size()) + 1;
     m.path = std::move(path);

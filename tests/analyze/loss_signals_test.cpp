@@ -10,7 +10,8 @@ namespace {
 
 std::vector<LossRecord> falling(std::int64_t n) {
   std::vector<LossRecord> rows;
-  for (std::int64_t i = 1; i <= n; ++i) rows.push_back({i, 10.0 / std::sqrt(static_cast<double>(i)) + 1, 0.5});
+  for (std::int64_t i = 1; i <= n; ++i)
+    rows.push_back({i, 10.0 / std::sqrt(static_cast<double>(i)) + 1, 0.5});
   return rows;
 }
 
@@ -42,7 +43,7 @@ TEST(LossSignals, FirstBadAndTheStateBeforeIt) {
   auto rows = falling(300);
   rows[150].grad_norm = std::numeric_limits<double>::infinity();
   for (std::size_t i = 151; i < rows.size(); ++i) rows[i].loss = std::nan("");
-  rows[149].loss.reset();                    // not printed
+  rows[149].loss.reset();  // not printed
   rows[149].grad_norm.reset();
   const std::int64_t saved[] = {200, 50, 100, 149, 151};
   const LossSignals s = loss_signals(rows, saved);

@@ -17,12 +17,14 @@ using rules::MetricSide;
 using simulated::Random;
 
 constexpr Nanoseconds kStart = 1'795'000'000 * kSecond;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN(),
+                 kInf = std::numeric_limits<double>::infinity();
 
 // Hosts with a value each 30 s for an hour: a level, a spread from host to host, noise.
 struct Hosts {
   std::vector<simulated::Host> hosts;
-  explicit Hosts(std::size_t n, std::size_t samples = 120, double level = 100, double spread = 1, double noise = 0.5, std::uint64_t seed = 7) {
+  explicit Hosts(std::size_t n, std::size_t samples = 120, double level = 100, double spread = 1,
+                 double noise = 0.5, std::uint64_t seed = 7) {
     Random random(seed);
     for (std::size_t h = 0; h < n; ++h) {
       simulated::Host host;
@@ -36,7 +38,8 @@ struct Hosts {
     }
   }
   Hosts& add(std::size_t h, double more, std::size_t from = 0, std::size_t until = 1'000'000) {
-    for (std::size_t i = from; i < std::min(until, hosts[h].values.size()); ++i) hosts[h].values[i] += more;
+    for (std::size_t i = from; i < std::min(until, hosts[h].values.size()); ++i)
+      hosts[h].values[i] += more;
     return *this;
   }
   OutlierResult find(const OutlierMetric& metric = {}, const OutlierParams& params = {}) const {
@@ -46,9 +49,16 @@ struct Hosts {
   }
 };
 
-OutlierParams published() { OutlierParams p; p.rule = OutlierRule::published; return p; }
+OutlierParams published() {
+  OutlierParams p;
+  p.rule = OutlierRule::published;
+  return p;
+}
 std::set<std::string> names(const OutlierResult& r) { return simulated::named(r); }
-bool lacks(const OutlierResult& r, const std::string& code) { return std::any_of(r.not_enough.begin(), r.not_enough.end(), [&](const NotEnough& n) { return n.code == code; }); }
+bool lacks(const OutlierResult& r, const std::string& code) {
+  return std::any_of(r.not_enough.begin(), r.not_enough.end(),
+                     [&](const NotEnough& n) { return n.code == code; });
+}
 using Names = std::set<std::string>;
 
 TEST(Outliers, OneHostThatStandsOutIsNamedWithItsTimes) {
@@ -136,7 +146,7 @@ TEST(Outliers, TheThresholdGrowsWithHostsAndMetricsAndForSmallCrowds) {
 }
 
 TEST(Outliers, AnEffectTooSmallToMatterIsNone) {
-  const Hosts slightly = Hosts(16, 120, 100, 0.1, 0.1).add(2, 6);   // sixty deviations, six percent
+  const Hosts slightly = Hosts(16, 120, 100, 0.1, 0.1).add(2, 6);  // sixty deviations, six percent
   EXPECT_EQ(names(slightly.find()), Names{});
   OutlierMetric fine;
   fine.floor_relative = 0.02;
@@ -148,7 +158,8 @@ TEST(Outliers, AnEffectTooSmallToMatterIsNone) {
 TEST(Outliers, SwingsThatAllShareDoNotHideOne) {
   Hosts h = Hosts(16).add(4, 30);
   for (auto& host : h.hosts)
-    for (std::size_t i = 0; i < host.values.size(); ++i) host.values[i] += i / 10 % 2 == 0 ? 80 : -60;   // five minutes busy, five idle
+    for (std::size_t i = 0; i < host.values.size(); ++i)
+      host.values[i] += i / 10 % 2 == 0 ? 80 : -60;  // five minutes busy, five idle
   OutlierMetric metric;
   metric.floor_relative = 0.05;
   EXPECT_EQ(names(h.find(metric)), Names{"node-104"});
@@ -158,7 +169,7 @@ TEST(Outliers, ABurstShorterThanTheWindowIsNone) {
   EXPECT_EQ(names(Hosts(16).add(4, 400, 40, 50).find()), Names{});
   EXPECT_EQ(names(Hosts(16).add(4, 400, 40, 57).find()), Names{});
   EXPECT_EQ(names(Hosts(16).add(4, 400, 40, 62).find()), Names{"node-104"});
-  EXPECT_EQ(names(Hosts(16).add(4, 400, 0, 9).find()), Names{});       // at the edges, too
+  EXPECT_EQ(names(Hosts(16).add(4, 400, 0, 9).find()), Names{});  // at the edges, too
   EXPECT_EQ(names(Hosts(16).add(4, 400, 111, 120).find()), Names{});
 }
 
@@ -168,7 +179,7 @@ TEST(Outliers, RolesAreComparedWithinThemselves) {
     h.hosts[i].role = i < 8 ? "first stage" : "last stage";
     if (i >= 8) h.add(i, 50);
   }
-  h.add(2, 50);   // like the last stage, but is of the first
+  h.add(2, 50);  // like the last stage, but is of the first
   const auto r = h.find();
   ASSERT_EQ(names(r), Names{"node-102"});
   EXPECT_EQ(r.outliers[0].group, "first stage");
@@ -213,7 +224,8 @@ TEST(Outliers, WhatAllDoIsACommonChange) {
 TEST(Outliers, ADriftOfAllIsOneCommonChange) {
   Hosts h(12);
   for (auto& host : h.hosts)
-    for (std::size_t i = 0; i < host.values.size(); ++i) host.values[i] += 0.5 * static_cast<double>(i);
+    for (std::size_t i = 0; i < host.values.size(); ++i)
+      host.values[i] += 0.5 * static_cast<double>(i);
   const auto r = h.find();
   EXPECT_EQ(names(r), Names{});
   ASSERT_EQ(r.common.size(), 1u);
@@ -226,7 +238,7 @@ TEST(Outliers, MoreThanHalfEqualLeavesNoDeviationAndOneIsStillSeen) {
   EXPECT_EQ(names(h.find()), Names{});
   h.add(1, -570);
   EXPECT_EQ(names(h.find()), Names{"node-101"});
-  h.add(2, -570).add(3, -570);   // the mean absolute deviation of all would hide three of ten
+  h.add(2, -570).add(3, -570);  // the mean absolute deviation of all would hide three of ten
   EXPECT_EQ(names(h.find()).size(), 3u);
 }
 
@@ -234,7 +246,8 @@ TEST(Outliers, MissingSamplesAreNoValuesAndTooFewNoVerdict) {
   Hosts h = Hosts(16).add(3, 40).add(7, 400);
   for (std::size_t i = 0; i < 120; ++i) {
     if (i % 3 == 0) h.hosts[3].values[i] = kNan;
-    if (i % 10 != 0) h.hosts[7].values[i] = kNan;   // one in five minutes: three bins of ten with what is carried
+    if (i % 10 != 0)
+      h.hosts[7].values[i] = kNan;  // one in five minutes: three bins of ten with what is carried
   }
   const auto r = h.find();
   EXPECT_EQ(names(r), Names{"node-103"});
@@ -256,10 +269,12 @@ TEST(Outliers, ClocksAndPhasesMayDiffer) {
 TEST(Outliers, SparseSamplesWidenTheBinsUntilTheyAreTooSparse) {
   Hosts h = Hosts(16).add(3, 40);
   for (auto& host : h.hosts)
-    for (std::size_t i = 0; i < host.times.size(); ++i) host.times[i] = kStart + static_cast<Nanoseconds>(i) * 115 * kSecond;
+    for (std::size_t i = 0; i < host.times.size(); ++i)
+      host.times[i] = kStart + static_cast<Nanoseconds>(i) * 115 * kSecond;
   EXPECT_EQ(names(h.find()), Names{"node-103"});
   for (auto& host : h.hosts)
-    for (std::size_t i = 0; i < host.times.size(); ++i) host.times[i] = kStart + static_cast<Nanoseconds>(i) * 300 * kSecond;
+    for (std::size_t i = 0; i < host.times.size(); ++i)
+      host.times[i] = kStart + static_cast<Nanoseconds>(i) * 300 * kSecond;
   const auto r = h.find();
   EXPECT_EQ(names(r), Names{});
   EXPECT_TRUE(lacks(r, "few_samples"));
@@ -286,8 +301,10 @@ TEST(Outliers, ZeroExpectedMetricsHaveAThresholdAndNeedNoCrowd) {
   ASSERT_EQ(names(r), Names{"node-101"});
   EXPECT_EQ(r.outliers[0].method, "threshold");
   EXPECT_EQ(r.outliers[0].threshold, 1);
-  EXPECT_EQ(names(Hosts(2, 120, 0, 0, 0).add(1, 30, 40, 50).find(retransmissions)), Names{});   // it must last
-  EXPECT_EQ(names(Hosts(12, 120, 0, 0, 0).add(1, 0.5).find(retransmissions)), Names{});         // healthy, though alone in it
+  EXPECT_EQ(names(Hosts(2, 120, 0, 0, 0).add(1, 30, 40, 50).find(retransmissions)),
+            Names{});  // it must last
+  EXPECT_EQ(names(Hosts(12, 120, 0, 0, 0).add(1, 0.5).find(retransmissions)),
+            Names{});  // healthy, though alone in it
   // Every second bin empty of trouble is not "all of T".
   Hosts half(2, 120, 0, 0, 0);
   for (std::size_t i = 0; i < 120; i += 2) half.hosts[1].values[i] = 30;
@@ -319,7 +336,8 @@ TEST(Outliers, ValuesThatAreNoneAndTimesThatAreNone) {
   std::reverse(h.hosts[3].values.begin(), h.hosts[3].values.end());
   EXPECT_EQ(names(h.find()), Names{"node-103"});
   OutlierParams odd;
-  for (const Nanoseconds window : {Nanoseconds{0}, Nanoseconds{-5}, std::numeric_limits<Nanoseconds>::max()}) {
+  for (const Nanoseconds window :
+       {Nanoseconds{0}, Nanoseconds{-5}, std::numeric_limits<Nanoseconds>::max()}) {
     odd.window = window;
     EXPECT_NO_FATAL_FAILURE(h.find({}, odd));
   }
@@ -355,7 +373,8 @@ RC_GTEST_PROP(OutliersProperties, TheQuickMedianIsTheMedian, ()) {
   for (int round = 0; round < 6; ++round) {
     std::vector<double> values(n);
     const double level = random.uniform(-100, 100), size = round == 3 ? 0 : random.uniform(0, 20);
-    for (double& v : values) v = level + size * (random.below(3) == 0 ? std::round(random.normal()) : random.normal());
+    for (double& v : values)
+      v = level + size * (random.below(3) == 0 ? std::round(random.normal()) : random.normal());
     const Crowd fast = meter.robust(values), fresh = CrowdMeter().robust(values);
     RC_ASSERT(fast.center == fresh.center);
     RC_ASSERT(fast.scale == fresh.scale);

@@ -10,7 +10,8 @@
 namespace culprit::analyze {
 namespace {
 
-std::vector<std::string> hosts_of(const std::vector<std::string>& paths, const std::string& text_kind = "") {
+std::vector<std::string> hosts_of(const std::vector<std::string>& paths,
+                                  const std::string& text_kind = "") {
   std::vector<MemberRow> members;
   for (const std::string& path : paths) {
     MemberRow m;
@@ -36,10 +37,15 @@ TEST(PathFacts, FoldersOfRanksAreNoMachines) {
   const Names none{"-", "-", "-", "-"};
   for (const char* folder : {"pp", "numa", "upload", "rack", "pp1-dp", "look-03:0", "x"}) {
     const std::string a = std::string(folder) + "0/", b = std::string(folder) + "1/";
-    EXPECT_EQ(hosts_of({a + "py-spy-rank0.txt", a + "py-spy-rank1.txt", b + "py-spy-rank2.txt", b + "py-spy-rank3.txt"}), none) << folder;
+    EXPECT_EQ(hosts_of({a + "py-spy-rank0.txt", a + "py-spy-rank1.txt", b + "py-spy-rank2.txt",
+                        b + "py-spy-rank3.txt"}),
+              none)
+        << folder;
   }
   // A GPU has no number of three digits.
-  EXPECT_EQ(hosts_of({"stacks/gpu-0178/rank0.txt", "stacks/gpu4/rank1.txt", "stacks/gpu4-7/rank2.txt"}), (Names{"gpu-0178", "-", "-"}));
+  EXPECT_EQ(
+      hosts_of({"stacks/gpu-0178/rank0.txt", "stacks/gpu4/rank1.txt", "stacks/gpu4-7/rank2.txt"}),
+      (Names{"gpu-0178", "-", "-"}));
 }
 
 TEST(PathFacts, LocalRanksAreSmall) {
@@ -51,8 +57,11 @@ TEST(PathFacts, LocalRanksAreSmall) {
 
 TEST(PathFacts, ToolsOutputOfEachMachine) {
   EXPECT_EQ(hosts_of({"l04g/dcgmi.txt", "l05g/dcgmi.txt"}, "dcgm"), (Names{"l04g", "l05g"}));
-  EXPECT_EQ(hosts_of({"l04g/dcgmi.txt"}, "dcgm"), Names{"-"}) << "alone it could be a folder of any kind";
-  EXPECT_EQ(hosts_of({"d/20261115T203120Z.txt", "d/20261115T203220Z.txt"}, "dcgm"), (Names{"-", "-"})) << "two looks at one machine";
+  EXPECT_EQ(hosts_of({"l04g/dcgmi.txt"}, "dcgm"), Names{"-"})
+      << "alone it could be a folder of any kind";
+  EXPECT_EQ(hosts_of({"d/20261115T203120Z.txt", "d/20261115T203220Z.txt"}, "dcgm"),
+            (Names{"-", "-"}))
+      << "two looks at one machine";
 }
 
 }  // namespace

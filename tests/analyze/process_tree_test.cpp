@@ -7,7 +7,8 @@ namespace {
 
 struct Scene {
   Facts facts;
-  void process(std::int64_t pid, std::optional<std::int64_t> parent, const std::string& command, std::optional<std::int64_t> rank = {}, const std::string& host = "") {
+  void process(std::int64_t pid, std::optional<std::int64_t> parent, const std::string& command,
+               std::optional<std::int64_t> rank = {}, const std::string& host = "") {
     ProcessRow row;
     row.pid = pid;
     row.parent = parent;
@@ -37,11 +38,31 @@ struct Scene {
 };
 
 TEST(ProcessTree, Commands) {
-  struct Case { const char* command; const char* role; };
-  for (const Case& c : {Case{"/usr/bin/python3 -m torch.distributed.run --nnodes 1 train.py", "agent"}, {"python -u -X dev -m torch.distributed.launch t.py", "agent"}, {"/opt/conda/bin/python /opt/conda/bin/torchrun t.py", "agent"}, {"torchrun t.py", "agent"},
-                        {"accelerate launch t.py", "agent"}, {"accelerate config", ""}, {"/usr/bin/python3 /usr/local/bin/deepspeed t.py", "agent"}, {"python -u t.py --deepspeed ds.json", ""}, {"bash -c torchrun t.py", ""},
-                        {"python3 -B -c from multiprocessing.resource_tracker import main;main(43)", "noise"}, {"python3 -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=4)", ""}, {"nvidia-smi -q", "noise"}, {"/usr/local/cuda/bin/ptxas -v", "noise"},
-                        {"ft_launcher --x", "agent"}, {"dlrover-run t.py", "agent"}, {"python3 t.py", ""}, {"", ""}, {"python3", ""}, {"python3 -m", ""}, {"-c", ""}})
+  struct Case {
+    const char* command;
+    const char* role;
+  };
+  for (const Case& c :
+       {Case{"/usr/bin/python3 -m torch.distributed.run --nnodes 1 train.py", "agent"},
+        {"python -u -X dev -m torch.distributed.launch t.py", "agent"},
+        {"/opt/conda/bin/python /opt/conda/bin/torchrun t.py", "agent"},
+        {"torchrun t.py", "agent"},
+        {"accelerate launch t.py", "agent"},
+        {"accelerate config", ""},
+        {"/usr/bin/python3 /usr/local/bin/deepspeed t.py", "agent"},
+        {"python -u t.py --deepspeed ds.json", ""},
+        {"bash -c torchrun t.py", ""},
+        {"python3 -B -c from multiprocessing.resource_tracker import main;main(43)", "noise"},
+        {"python3 -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=4)", ""},
+        {"nvidia-smi -q", "noise"},
+        {"/usr/local/cuda/bin/ptxas -v", "noise"},
+        {"ft_launcher --x", "agent"},
+        {"dlrover-run t.py", "agent"},
+        {"python3 t.py", ""},
+        {"", ""},
+        {"python3", ""},
+        {"python3 -m", ""},
+        {"-c", ""}})
     EXPECT_EQ(role_of_command(c.command), c.role) << c.command;
 }
 
@@ -51,15 +72,23 @@ TEST(ProcessTree, ChildrenOfAnAgent) {
   s.process(11, 10, "/usr/bin/python3 -u t.py --lr 1", 0);
   s.process(12, 10, "sh -c numactl python3 -u t.py", 1);
   s.process(13, 12, "python3 -u t.py", 1);
-  s.process(21, 11, "python3 -u t.py --lr 1", 0);                                                      // the same command line, as pstree prints it
-  s.process(22, 11, "python3 -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=44, pipe_handle=46) --multiprocessing-fork", 0);
+  s.process(21, 11, "python3 -u t.py --lr 1", 0);  // the same command line, as pstree prints it
+  s.process(22, 11,
+            "python3 -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=44, "
+            "pipe_handle=46) --multiprocessing-fork",
+            0);
   s.process(23, 11, "python3 -c from multiprocessing.resource_tracker import main;main(43)", 0);
   s.process(24, 11, "[python3] <defunct>");
   s.process(25, 11, "git rev-parse HEAD", 0);
-  s.process(27, 10, "[python3] <defunct>");   // a trainer that died and was not reaped
+  s.process(27, 10, "[python3] <defunct>");  // a trainer that died and was not reaped
   s.process(28, 10, "[nvidia-smi] <defunct>");
-  s.process(26, 11, "python3 -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=44) --multiprocessing-fork", 0);
-  s.stack(26, true, {{"get", "multiprocessing/queues.py", "", 1, false}, {"_worker_loop", "torch/utils/data/_utils/worker.py", "", 2, false}});
+  s.process(26, 11,
+            "python3 -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=44) "
+            "--multiprocessing-fork",
+            0);
+  s.stack(26, true,
+          {{"get", "multiprocessing/queues.py", "", 1, false},
+           {"_worker_loop", "torch/utils/data/_utils/worker.py", "", 2, false}});
   assign_roles(s.facts);
   EXPECT_EQ(s.role(10), "agent");
   EXPECT_EQ(s.role(11), "trainer");
@@ -78,10 +107,21 @@ TEST(ProcessTree, ChildrenOfAnAgent) {
 TEST(ProcessTree, TheInnermostMarkerDecides) {
   Scene s;
   const Frame main{"main", "pretrain.py", "", 83, false};
-  s.stack(31, true, {{"poll", "connection.py", "", 1, false}, {"_worker_loop", "torch/utils/data/_utils/worker.py", "", 269, false}, {"_launch", "multiprocessing/popen_fork.py", "", 71, false}, main});
-  s.stack(32, true, {{"refresh", "data.py", "", 27, false}, {"get_batch", "pretrain.py", "", 29, false}, main});
-  s.stack(33, true, {{"sleep", "", "", 0, true}, {"_invoke_run", "torch/distributed/elastic/agent/server/api.py", "", 1, false}, {"main", "torch/distributed/run.py", "", 9, false}});
-  s.stack(32, false, {{"do_one_step", "torch/utils/data/_utils/pin_memory.py", "", 1, false}, {"_pin_memory_loop", "torch/utils/data/_utils/pin_memory.py", "", 5, false}});
+  s.stack(31, true,
+          {{"poll", "connection.py", "", 1, false},
+           {"_worker_loop", "torch/utils/data/_utils/worker.py", "", 269, false},
+           {"_launch", "multiprocessing/popen_fork.py", "", 71, false},
+           main});
+  s.stack(
+      32, true,
+      {{"refresh", "data.py", "", 27, false}, {"get_batch", "pretrain.py", "", 29, false}, main});
+  s.stack(33, true,
+          {{"sleep", "", "", 0, true},
+           {"_invoke_run", "torch/distributed/elastic/agent/server/api.py", "", 1, false},
+           {"main", "torch/distributed/run.py", "", 9, false}});
+  s.stack(32, false,
+          {{"do_one_step", "torch/utils/data/_utils/pin_memory.py", "", 1, false},
+           {"_pin_memory_loop", "torch/utils/data/_utils/pin_memory.py", "", 5, false}});
   s.stack({}, false, {{"wait", "threading.py", "", 1, false}});
   s.stack({}, true, {main});
   assign_roles(s.facts);
@@ -111,7 +151,8 @@ TEST(ProcessTree, CyclesAndRepeats) {
   EXPECT_EQ(s.role(3), "agent");
   const auto first = s.facts.processes;
   assign_roles(s.facts);
-  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_EQ(s.facts.processes[i].role, first[i].role);
+  for (std::size_t i = 0; i < first.size(); ++i)
+    EXPECT_EQ(s.facts.processes[i].role, first[i].role);
 }
 
 }  // namespace

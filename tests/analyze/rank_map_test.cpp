@@ -38,7 +38,8 @@ TEST(RankMap, TakesTheWorst) {
   Verdict verdict;
   verdict.targets.push_back({{SubjectKind::host, "b"}, 0.9, {"xid"}});
   const std::vector<Finding> findings = {
-      finding("xid", Analysis::classify, Role::root, {2}), finding("oom", Analysis::classify, Role::root, {3}),
+      finding("xid", Analysis::classify, Role::root, {2}),
+      finding("oom", Analysis::classify, Role::root, {3}),
       finding("lost", Analysis::classify, Role::cascade, {0, 1, 2, 3, 4}),
       finding("end", Analysis::classify, Role::teardown, {0, 5, -1, 99})};
   const RankMap map = analyze::rank_map(eight_ranks(), {}, findings, verdict);

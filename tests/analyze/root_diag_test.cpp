@@ -8,7 +8,11 @@ namespace {
 
 constexpr Nanoseconds kStart = 1'795'000'000 * kSecond, kMs = kSecond / 1000;
 
-struct Broken { const char* reporter; const char* peer; Nanoseconds after; };
+struct Broken {
+  const char* reporter;
+  const char* peer;
+  Nanoseconds after;
+};
 
 std::vector<Finding> judged(const std::vector<Broken>& broken, Nanoseconds uncertainty = 0) {
   std::vector<Signal> signals;
@@ -25,9 +29,12 @@ std::vector<Finding> judged(const std::vector<Broken>& broken, Nanoseconds uncer
   return root_diag({}, signals);
 }
 
-// Five break with d within 200 ms; two seconds later e, which aborted because of it, breaks with everybody.
-const std::vector<Broken> kCascade = {{"a", "d", 0},          {"b", "d", 60 * kMs},   {"c", "d", 110 * kMs},  {"d", "f", 150 * kMs},  {"g", "d", 200 * kMs},
-                                      {"a", "e", 2000 * kMs}, {"b", "e", 2050 * kMs}, {"c", "e", 2080 * kMs}, {"g", "e", 2110 * kMs}, {"f", "e", 2150 * kMs}};
+// Five break with d within 200 ms; two seconds later e, which aborted because of it, breaks with
+// everybody.
+const std::vector<Broken> kCascade = {
+    {"a", "d", 0},          {"b", "d", 60 * kMs},   {"c", "d", 110 * kMs},  {"d", "f", 150 * kMs},
+    {"g", "d", 200 * kMs},  {"a", "e", 2000 * kMs}, {"b", "e", 2050 * kMs}, {"c", "e", 2080 * kMs},
+    {"g", "e", 2110 * kMs}, {"f", "e", 2150 * kMs}};
 
 TEST(RootDiag, ACascadeTwoSecondsLaterDoesNotHideTheFirst) {
   const auto found = judged(kCascade);
@@ -35,7 +42,8 @@ TEST(RootDiag, ACascadeTwoSecondsLaterDoesNotHideTheFirst) {
   EXPECT_EQ(found[0].outcome, Outcome::fired);
   EXPECT_EQ(found[0].subject, (Subject{SubjectKind::host, "d"}));
   std::vector<Broken> turned(kCascade.rbegin(), kCascade.rend());
-  EXPECT_EQ(judged(turned).at(0).subject, found[0].subject) << "the order of the lines changes nothing";
+  EXPECT_EQ(judged(turned).at(0).subject, found[0].subject)
+      << "the order of the lines changes nothing";
 }
 
 // Five of ten come first by accident in one of 252 orders, whatever each clock is worth.
@@ -51,7 +59,8 @@ TEST(RootDiag, BreaksAtOneSteadyPaceInMixedOrderNameNobody) {
     steady.push_back(kCascade[i]);
     steady.push_back(kCascade[5 + i]);
   }
-  for (std::size_t i = 0; i < steady.size(); ++i) steady[i].after = static_cast<Nanoseconds>(i) * 400 * kMs;
+  for (std::size_t i = 0; i < steady.size(); ++i)
+    steady[i].after = static_cast<Nanoseconds>(i) * 400 * kMs;
   EXPECT_NE(judged(steady).at(0).outcome, Outcome::fired);
 }
 

@@ -1,4 +1,5 @@
-// What is told beside a slow interval and accuses nobody: shares of the loss, slow process groups, machines that stood still.
+// What is told beside a slow interval and accuses nobody: shares of the loss, slow process groups,
+// machines that stood still.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -29,7 +30,8 @@ struct Job {
 // Rank `slow` computes 400 ms longer from iteration 100 on; nobody: -1.
 Job job(std::int64_t ranks, std::int64_t slow) {
   Job out;
-  for (std::int64_t r = 0; r < ranks; ++r) out.parts.push_back({r, "compute_ms", {}}), out.parts.push_back({r, "grad_sync_ms", {}});
+  for (std::int64_t r = 0; r < ranks; ++r)
+    out.parts.push_back({r, "compute_ms", {}}), out.parts.push_back({r, "grad_sync_ms", {}});
   for (std::int64_t i = 0; i < 200; ++i) {
     const bool late = i >= 100;
     out.iterations.push_back(i);
@@ -40,7 +42,8 @@ Job job(std::int64_t ranks, std::int64_t slow) {
     out.steps.place.push_back({1, static_cast<std::uint64_t>(i) + 1, 0, 0});
     for (std::int64_t r = 0; r < ranks; ++r) {
       const double own = late && (r == slow || slow < 0) ? 1200 : 800;
-      out.parts[static_cast<std::size_t>(2 * r)].ms.push_back(own + static_cast<double>((i * 31 + r * 17) % 13));
+      out.parts[static_cast<std::size_t>(2 * r)].ms.push_back(
+          own + static_cast<double>((i * 31 + r * 17) % 13));
       out.parts[static_cast<std::size_t>(2 * r + 1)].ms.push_back((late ? 1300 : 900) - own);
     }
   }
@@ -90,12 +93,20 @@ std::vector<HistoryRow> group(GroupId id, double ms) {
   return out;
 }
 
-std::vector<Finding> compare(const std::vector<double>& times, const std::vector<std::string>& kinds = {}) {
+std::vector<Finding> compare(const std::vector<double>& times,
+                             const std::vector<std::string>& kinds = {}) {
   Facts facts;
   std::vector<GroupTime> all;
-  for (std::size_t g = 0; g < times.size(); ++g) facts.groups.push_back({"pg" + std::to_string(g), kinds.empty() ? "mesh_dp" : kinds[g], {static_cast<std::int64_t>(2 * g), static_cast<std::int64_t>(2 * g + 1)}, 2});
   for (std::size_t g = 0; g < times.size(); ++g)
-    for (GroupTime& t : group_times(facts, static_cast<GroupId>(g) + 1, group(static_cast<GroupId>(g) + 1, times[g]))) all.push_back(std::move(t));
+    facts.groups.push_back(
+        {"pg" + std::to_string(g),
+         kinds.empty() ? "mesh_dp" : kinds[g],
+         {static_cast<std::int64_t>(2 * g), static_cast<std::int64_t>(2 * g + 1)},
+         2});
+  for (std::size_t g = 0; g < times.size(); ++g)
+    for (GroupTime& t : group_times(facts, static_cast<GroupId>(g) + 1,
+                                    group(static_cast<GroupId>(g) + 1, times[g])))
+      all.push_back(std::move(t));
   return slow_group_findings(facts, all);
 }
 
@@ -107,7 +118,8 @@ TEST(SlowGroups, OfThoseThatMoveAsMuch) {
   EXPECT_NEAR(std::strtod(number(found[0], "factor").c_str(), nullptr), 1.4, 0.02);
   EXPECT_TRUE(compare({10, 10.1, 10.8, 10.05}).empty()) << "within 10 % of the median";
   EXPECT_TRUE(compare({10, 14}).empty()) << "of two, nobody knows which is odd";
-  EXPECT_TRUE(compare({10, 10.1, 14, 10.05}, {"mesh_dp", "mesh_dp", "mesh_tp", "mesh_dp"}).empty()) << "another kind of group is not its like";
+  EXPECT_TRUE(compare({10, 10.1, 14, 10.05}, {"mesh_dp", "mesh_dp", "mesh_tp", "mesh_dp"}).empty())
+      << "another kind of group is not its like";
 }
 
 IncidentMetrics traffic(int hosts, int standing, const std::string& name, double value) {
@@ -135,16 +147,24 @@ const auto kNoPoints = [](SeriesId) { return SeriesPoints{}; };
 TEST(MetricStalls, TrafficAtZeroUntilTheEndIsAHint) {
   const auto& catalogue = rules::Catalogue::built_in();
   Facts facts;
-  const auto found = stall_findings(facts, traffic(8, 8, "port_xmit_data", -1), catalogue, kNoPoints);
+  const auto found =
+      stall_findings(facts, traffic(8, 8, "port_xmit_data", -1), catalogue, kNoPoints);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].outcome, Outcome::fired);
   EXPECT_EQ(found[0].role, Role::advice);
   EXPECT_EQ(found[0].subject.kind, SubjectKind::job) << "a hint names nobody";
   EXPECT_NE(found[0].title.find("8 of 8"), std::string::npos) << found[0].title;
-  EXPECT_TRUE(stall_findings(facts, traffic(8, 3, "port_xmit_data", -1), catalogue, kNoPoints).empty()) << "three of eight: no job hangs on three machines";
-  EXPECT_TRUE(stall_findings(facts, traffic(8, 0, "port_xmit_data", -1), catalogue, kNoPoints).empty());
-  EXPECT_TRUE(stall_findings(facts, traffic(8, 8, "DCGM_FI_DEV_GPU_TEMP", 0), catalogue, kNoPoints).empty()) << "a cold GPU is no hint";
-  EXPECT_EQ(stall_findings(facts, traffic(8, 8, "tensor_active", 2), catalogue, kNoPoints).size(), 1u) << "nearly idle tensor cores are one";
+  EXPECT_TRUE(
+      stall_findings(facts, traffic(8, 3, "port_xmit_data", -1), catalogue, kNoPoints).empty())
+      << "three of eight: no job hangs on three machines";
+  EXPECT_TRUE(
+      stall_findings(facts, traffic(8, 0, "port_xmit_data", -1), catalogue, kNoPoints).empty());
+  EXPECT_TRUE(
+      stall_findings(facts, traffic(8, 8, "DCGM_FI_DEV_GPU_TEMP", 0), catalogue, kNoPoints).empty())
+      << "a cold GPU is no hint";
+  EXPECT_EQ(stall_findings(facts, traffic(8, 8, "tensor_active", 2), catalogue, kNoPoints).size(),
+            1u)
+      << "nearly idle tensor cores are one";
 }
 
 TEST(SampleEvidence, LeadsToTheLinesOfTheInterval) {
@@ -162,28 +182,37 @@ TEST(SampleEvidence, LeadsToTheLinesOfTheInterval) {
   s.clock = Clock::utc;
   facts.series.push_back(s);
   s.id = 2;
-  s.gpu = "33";                               // another GPU whose name begins alike
+  s.gpu = "33";  // another GPU whose name begins alike
   facts.series.push_back(s);
   const auto load = [](SeriesId id) {
     SeriesPoints p;
-    for (int i = 0; i < 10; ++i) p.times.push_back(kBegin + i * kSecond), p.values.push_back(60.5 + i), p.lines.push_back(100 * id + i), p.offsets.push_back(10 * i);
+    for (int i = 0; i < 10; ++i)
+      p.times.push_back(kBegin + i * kSecond), p.values.push_back(60.5 + i),
+          p.lines.push_back(100 * id + i), p.offsets.push_back(10 * i);
     return p;
   };
-  const auto found = sample_evidence(facts, load, "gpu_temp", "node-1/gpu3", kBegin + 3 * kSecond, kBegin + 8 * kSecond, 66);
+  const auto found = sample_evidence(facts, load, "gpu_temp", "node-1/gpu3", kBegin + 3 * kSecond,
+                                     kBegin + 8 * kSecond, 66);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].path, "node-1.prom");
-  EXPECT_EQ(found[0].line, 105u);             // nearest to what is claimed
+  EXPECT_EQ(found[0].line, 105u);  // nearest to what is claimed
   EXPECT_EQ(found[0].excerpt, "65.5");
-  EXPECT_EQ(found[1].line, 103u);             // the first
-  const auto counter = sample_evidence(facts, load, "gpu_temp", "node-1/gpu3", kBegin + 3 * kSecond, kBegin + 8 * kSecond, std::nan(""));
-  EXPECT_EQ(counter[0].line, 108u);           // the last
-  EXPECT_TRUE(sample_evidence(facts, load, "gpu_temp", "node-1/gpu3", kBegin + 20 * kSecond, kBegin + 30 * kSecond, 66).empty());
-  EXPECT_TRUE(sample_evidence(facts, load, "power", "node-1/gpu3", kBegin, kBegin + 30 * kSecond, 66).empty());
+  EXPECT_EQ(found[1].line, 103u);  // the first
+  const auto counter = sample_evidence(facts, load, "gpu_temp", "node-1/gpu3", kBegin + 3 * kSecond,
+                                       kBegin + 8 * kSecond, std::nan(""));
+  EXPECT_EQ(counter[0].line, 108u);  // the last
+  EXPECT_TRUE(sample_evidence(facts, load, "gpu_temp", "node-1/gpu3", kBegin + 20 * kSecond,
+                              kBegin + 30 * kSecond, 66)
+                  .empty());
+  EXPECT_TRUE(
+      sample_evidence(facts, load, "power", "node-1/gpu3", kBegin, kBegin + 30 * kSecond, 66)
+          .empty());
 }
 
 TEST(Catalogue, NamesThatCutWordsElsewhere) {
   const auto& catalogue = rules::Catalogue::built_in();
-  for (const char* name : {"node_netstat_Tcp_RetransSegs", "node_netstat_tcp_retrans_segs", "tcpRetransSegs"}) {
+  for (const char* name :
+       {"node_netstat_Tcp_RetransSegs", "node_netstat_tcp_retrans_segs", "tcpRetransSegs"}) {
     const auto match = catalogue.find(name);
     ASSERT_TRUE(match) << name;
     EXPECT_EQ(match->metric->name, "tcp_retransmissions") << name;
@@ -195,7 +224,8 @@ TEST(MetricStalls, AJobThatWasOverDidNotHang) {
   Facts facts;
   facts.job_end = kBegin + 20 * 60 * kSecond;
   facts.exits.emplace_back();
-  const auto found = stall_findings(facts, traffic(8, 8, "port_xmit_data", -1), rules::Catalogue::built_in(), kNoPoints);
+  const auto found = stall_findings(facts, traffic(8, 8, "port_xmit_data", -1),
+                                    rules::Catalogue::built_in(), kNoPoints);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].outcome, Outcome::ruled_out);
 }

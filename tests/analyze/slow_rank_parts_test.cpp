@@ -19,13 +19,16 @@ struct Data {
   std::vector<std::int64_t> iterations;
   std::vector<double> iteration_ms;
   std::vector<PartSeries> parts;
-  SlowParts ask(std::int64_t first, std::int64_t last) const { return slow_rank_parts({iterations, parts, iteration_ms, first, last}); }
+  SlowParts ask(std::int64_t first, std::int64_t last) const {
+    return slow_rank_parts({iterations, parts, iteration_ms, first, last});
+  }
 };
 
 // metrics/rank_N.jsonl of a bundle of the corpus.
 Data read_bundle(const std::string& name) {
   Data d;
-  const std::filesystem::path folder = std::filesystem::path(CULPRIT_SHARED_DIR) / "bundles" / name / "bundle" / "metrics";
+  const std::filesystem::path folder =
+      std::filesystem::path(CULPRIT_SHARED_DIR) / "bundles" / name / "bundle" / "metrics";
   for (std::int64_t rank = 0; rank < 8; ++rank) {
     std::ifstream in(folder / ("rank_" + std::to_string(rank) + ".jsonl"));
     std::map<std::string, PartSeries> series;
@@ -49,9 +52,17 @@ Data read_bundle(const std::string& name) {
 }
 
 TEST(SlowRankParts, NamesOfParts) {
-  for (const char* own : {"compute_ms", "data_ms", "forward-compute-time", "data_loader", "Backward (ms)", "optimizer", "batch-generator", "forward_backward_compute"}) EXPECT_EQ(part_kind(own), PartKind::own) << own;
-  for (const char* waiting : {"grad_sync_ms", "comm", "all_reduce_time", "allreduce", "recv", "p2p_wait", "backward-send-forward-recv", "nccl_ms", "backward_allreduce"}) EXPECT_EQ(part_kind(waiting), PartKind::waiting) << waiting;
-  for (const char* mixed : {"fwd_bwd_ms", "forward-backward", "iter_ms", "step_time", "foo", "", "ms"}) EXPECT_EQ(part_kind(mixed), PartKind::mixed) << mixed;
+  for (const char* own :
+       {"compute_ms", "data_ms", "forward-compute-time", "data_loader", "Backward (ms)",
+        "optimizer", "batch-generator", "forward_backward_compute"})
+    EXPECT_EQ(part_kind(own), PartKind::own) << own;
+  for (const char* waiting :
+       {"grad_sync_ms", "comm", "all_reduce_time", "allreduce", "recv", "p2p_wait",
+        "backward-send-forward-recv", "nccl_ms", "backward_allreduce"})
+    EXPECT_EQ(part_kind(waiting), PartKind::waiting) << waiting;
+  for (const char* mixed :
+       {"fwd_bwd_ms", "forward-backward", "iter_ms", "step_time", "foo", "", "ms"})
+    EXPECT_EQ(part_kind(mixed), PartKind::mixed) << mixed;
 }
 
 TEST(SlowRankParts, TheSlowRankOfARealJob) {
@@ -65,7 +76,8 @@ TEST(SlowRankParts, TheSlowRankOfARealJob) {
   EXPECT_NEAR(s.excess_ms, 60, 5);
   EXPECT_GT(s.explains, 0.8);
   // Half of it, a part of it, and with borders that are not exact.
-  for (const auto& [a, b] : {std::pair(150, 200), std::pair(250, 270), std::pair(140, 310)}) EXPECT_EQ(d.ask(a, b).ranks, Ranks{6}) << a << " " << d.ask(a, b).why;
+  for (const auto& [a, b] : {std::pair(150, 200), std::pair(250, 270), std::pair(140, 310)})
+    EXPECT_EQ(d.ask(a, b).ranks, Ranks{6}) << a << " " << d.ask(a, b).why;
   EXPECT_EQ(d.ask(1, 149).answer, SlowPartsAnswer::nobody) << d.ask(1, 149).why;
   EXPECT_EQ(d.ask(300, 420).answer, SlowPartsAnswer::nobody) << d.ask(300, 420).why;
 }
@@ -74,11 +86,15 @@ TEST(SlowRankParts, NobodyInAHealthyJob) {
   if (std::string(CULPRIT_SHARED_DIR).empty()) GTEST_SKIP();
   const Data d = read_bundle("clean-a");
   for (std::int64_t a = 1; a < 240; a += 20)
-    for (const std::int64_t length : {10, 30, 60, 120, 240}) EXPECT_NE(d.ask(a, a + length).answer, SlowPartsAnswer::ranks) << a << " " << length << ": " << d.ask(a, a + length).why;
+    for (const std::int64_t length : {10, 30, 60, 120, 240})
+      EXPECT_NE(d.ask(a, a + length).answer, SlowPartsAnswer::ranks)
+          << a << " " << length << ": " << d.ask(a, a + length).why;
 }
 
-// Ranks compute 50 ms with some noise; the step ends when all are done. `slow` has so many ms more in iterations 100..199.
-Data job(std::int64_t ranks, const std::map<std::int64_t, double>& slow, double everybody = 0, unsigned seed = 1) {
+// Ranks compute 50 ms with some noise; the step ends when all are done. `slow` has so many ms more
+// in iterations 100..199.
+Data job(std::int64_t ranks, const std::map<std::int64_t, double>& slow, double everybody = 0,
+         unsigned seed = 1) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> noise(0, 1.5);
   Data d;
@@ -86,7 +102,9 @@ Data job(std::int64_t ranks, const std::map<std::int64_t, double>& slow, double 
   for (std::int64_t i = 0; i < 300; ++i) {
     const bool in = i >= 100 && i < 200;
     std::vector<double> compute;
-    for (std::int64_t r = 0; r < ranks; ++r) compute.push_back(50 + noise(random) + (in ? everybody + (slow.count(r) ? slow.at(r) : 0) : 0));
+    for (std::int64_t r = 0; r < ranks; ++r)
+      compute.push_back(50 + noise(random) +
+                        (in ? everybody + (slow.count(r) ? slow.at(r) : 0) : 0));
     const double last = *std::max_element(compute.begin(), compute.end());
     d.iterations.push_back(i);
     d.iteration_ms.push_back(last + 10);
@@ -120,7 +138,7 @@ TEST(SlowRankParts, ASharedCause) {
 
 TEST(SlowRankParts, LongerWorkThatNobodyWaitsForIsNoCause) {
   Data d = job(8, {{3, 20}});
-  for (double& ms : d.iteration_ms) ms = 120;              // it hides behind something else
+  for (double& ms : d.iteration_ms) ms = 120;  // it hides behind something else
   EXPECT_EQ(d.ask(100, 199).answer, SlowPartsAnswer::nobody);
   Data waits = job(8, {{3, 20}});
   for (PartSeries& p : waits.parts)
@@ -137,7 +155,8 @@ TEST(SlowRankParts, WithoutAnOutside) {
   Data only = d;
   only.iterations.assign(d.iterations.begin() + 100, d.iterations.begin() + 200);
   only.iteration_ms.assign(d.iteration_ms.begin() + 100, d.iteration_ms.begin() + 200);
-  for (PartSeries& p : only.parts) p.ms = std::vector<double>(p.ms.begin() + 100, p.ms.begin() + 200);
+  for (PartSeries& p : only.parts)
+    p.ms = std::vector<double>(p.ms.begin() + 100, p.ms.begin() + 200);
   EXPECT_EQ(only.ask(100, 199).ranks, Ranks{3}) << only.ask(100, 199).why;
 }
 
@@ -151,7 +170,7 @@ TEST(SlowRankParts, NotEnough) {
     for (double& ms : p.ms) ms = std::nan("");
   EXPECT_EQ(d.ask(100, 199).answer, SlowPartsAnswer::not_enough);
   Data shorter = job(8, {{1, 30}});
-  for (PartSeries& p : shorter.parts) p.ms.resize(150);   // rows that a crash cut off
+  for (PartSeries& p : shorter.parts) p.ms.resize(150);  // rows that a crash cut off
   EXPECT_EQ(shorter.ask(100, 199).ranks, Ranks{1});
 }
 

@@ -60,7 +60,8 @@ const rules::Metric& metric(const std::string& name) {
   return rules::Catalogue::built_in().metrics().front();
 }
 
-MetricOutlier outlier(const std::string& name, const std::string& entity, const std::string& host, Nanoseconds start, Nanoseconds end) {
+MetricOutlier outlier(const std::string& name, const std::string& entity, const std::string& host,
+                      Nanoseconds start, Nanoseconds end) {
   MetricOutlier o;
   o.metric = name;
   o.known = &metric(name);
@@ -102,7 +103,7 @@ TEST(Slow, AnAttemptThatBeganSlowDidNotBeginInTheOneBefore) {
   JobSteps s = steps(240, 120, 240);
   for (std::size_t i = 120; i < 240; ++i) {
     s.attempt[i] = 1;
-    s.time[i] += 600 * kSecond;                // ten minutes until the restart
+    s.time[i] += 600 * kSecond;  // ten minutes until the restart
     s.iteration[i] -= 20;
   }
   std::vector<double> numbers(s.iteration.begin(), s.iteration.end());
@@ -115,7 +116,9 @@ TEST(Slow, AnAttemptThatBeganSlowDidNotBeginInTheOneBefore) {
 TEST(Slow, TheMetricOfAMachineAndTheOwnWorkOfItsRankMakeOneSureSuspect) {
   const Facts facts = job(4, 8);
   const JobSteps s = steps(600, 200, 600);
-  const auto found = slow_findings(facts, s, pace(s), std::vector{own(11)}, metrics({outlier("gpu_sm_clock", "node-1/gpu3", "node-1", s.time[205], s.time[599])}), {});
+  const auto found = slow_findings(
+      facts, s, pace(s), std::vector{own(11)},
+      metrics({outlier("gpu_sm_clock", "node-1/gpu3", "node-1", s.time[205], s.time[599])}), {});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].subject, (Subject{SubjectKind::rank, "11"}));
   EXPECT_EQ(found[0].host, "node-1");
@@ -147,13 +150,17 @@ TEST(Slow, StacksThatAreTheExceptionInMostLooksAreALead) {
   EXPECT_EQ(both.at(0).subject, (Subject{SubjectKind::rank, "11"}));
   EXPECT_GE(both.at(0).confidence, 0.9);
   const JobSteps over = steps(600, 200, 300);
-  EXPECT_EQ(slow_findings(facts, over, pace(over), {}, {}, std::vector{group}).at(0).subject.kind, SubjectKind::job) << "they were taken when it was over";
+  EXPECT_EQ(slow_findings(facts, over, pace(over), {}, {}, std::vector{group}).at(0).subject.kind,
+            SubjectKind::job)
+      << "they were taken when it was over";
 }
 
 TEST(Slow, AMetricThatWasOddAllTheTimeExplainsNoInterval) {
   const Facts facts = job(4, 8);
   const JobSteps s = steps(2000, 1000, 1300);
-  const auto found = slow_findings(facts, s, pace(s), {}, metrics({outlier("gpu_temperature", "node-2/gpu0", "node-2", s.time[0], s.time[1999])}), {});
+  const auto found = slow_findings(
+      facts, s, pace(s), {},
+      metrics({outlier("gpu_temperature", "node-2/gpu0", "node-2", s.time[0], s.time[1999])}), {});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].subject.kind, SubjectKind::job);
   EXPECT_FALSE(found[0].host);
@@ -162,7 +169,9 @@ TEST(Slow, AMetricThatWasOddAllTheTimeExplainsNoInterval) {
 TEST(Slow, AnotherGpuOfTheMachineIsAnotherSuspect) {
   const Facts facts = job(4, 8);
   const JobSteps s = steps(600, 200, 600);
-  const auto found = slow_findings(facts, s, pace(s), std::vector{own(11)}, metrics({outlier("gpu_sm_clock", "node-1/gpu5", "node-1", s.time[205], s.time[599])}), {});
+  const auto found = slow_findings(
+      facts, s, pace(s), std::vector{own(11)},
+      metrics({outlier("gpu_sm_clock", "node-1/gpu5", "node-1", s.time[205], s.time[599])}), {});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].subject, (Subject{SubjectKind::rank, "11"}));
   EXPECT_LT(found[0].confidence, 0.9);
@@ -171,7 +180,11 @@ TEST(Slow, AnotherGpuOfTheMachineIsAnotherSuspect) {
 TEST(Slow, TwoMachinesThatStandOutAlikeAreNotAccused) {
   const Facts facts = job(16, 8);
   const JobSteps s = steps(600, 200, 600);
-  const auto found = slow_findings(facts, s, pace(s), {}, metrics({outlier("gpu_sm_clock", "node-1/gpu5", "node-1", s.time[205], s.time[599]), outlier("gpu_sm_clock", "node-9/gpu5", "node-9", s.time[205], s.time[599])}), {});
+  const auto found = slow_findings(
+      facts, s, pace(s), {},
+      metrics({outlier("gpu_sm_clock", "node-1/gpu5", "node-1", s.time[205], s.time[599]),
+               outlier("gpu_sm_clock", "node-9/gpu5", "node-9", s.time[205], s.time[599])}),
+      {});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].subject.kind, SubjectKind::job);
   EXPECT_NE(found[0].why.find("node-9/gpu5"), std::string::npos);

@@ -11,7 +11,8 @@ namespace {
 
 std::vector<MetricPoint> traffic(int minutes, int from, int to, double inside) {
   std::vector<MetricPoint> out;
-  for (int m = 0; m < minutes; ++m) out.push_back({m * 60 * kSecond, m >= from && m < to ? inside : 40.0 + m % 7});
+  for (int m = 0; m < minutes; ++m)
+    out.push_back({m * 60 * kSecond, m >= from && m < to ? inside : 40.0 + m % 7});
   return out;
 }
 
@@ -44,7 +45,8 @@ TEST(StallHints, NoSamplesSayNothing) {
 
 // FT-HSDP section 6.1.
 TEST(EffectiveTime, WorkedFigures) {
-  const EffectiveTime t = effective_time({18 * 60 * kSecond, 10 * 60 * kSecond, 3 * 60 * kSecond, 12});
+  const EffectiveTime t =
+      effective_time({18 * 60 * kSecond, 10 * 60 * kSecond, 3 * 60 * kSecond, 12});
   ASSERT_TRUE(t.valid);
   EXPECT_DOUBLE_EQ(t.synchronous, 8.0 / 18);
   EXPECT_NEAR(t.synchronous, 0.44, 0.005);

@@ -9,7 +9,8 @@ namespace {
 
 constexpr Nanoseconds kLaunched = 1'795'000'000 * kSecond;
 
-// Dumps of `ranks`, each with an operation of a minute's time-out that was launched and not finished, written `age` later.
+// Dumps of `ranks`, each with an operation of a minute's time-out that was launched and not
+// finished, written `age` later.
 Facts dumps(std::int64_t ranks, Nanoseconds age, bool unfinished = true) {
   Facts facts;
   for (std::int64_t r = 0; r < ranks; ++r) {
@@ -60,7 +61,8 @@ TEST(Standstill, AMomentThatTheDumpTellsItselfNeedsNoFileTime) {
 }
 
 TEST(Standstill, LaunchesThatGoOnBesideAnOldOneAreNoProof) {
-  // Another group's operations, up to the moment of the dump; the old one may be a barrier that waits for a checkpoint.
+  // Another group's operations, up to the moment of the dump; the old one may be a barrier that
+  // waits for a checkpoint.
   Facts facts = dumps(4, 80 * kSecond);
   for (std::int64_t r = 0; r < 4; ++r) {
     CollectiveSample c;
@@ -74,7 +76,8 @@ TEST(Standstill, LaunchesThatGoOnBesideAnOldOneAreNoProof) {
   EXPECT_FALSE(standstill(facts).proven);
   // Past its time-out it is one, whatever else goes on: the watchdog would have ended it.
   for (CollectiveSample& c : facts.collectives)
-    if (c.row.state == "completed" && c.row.completed_ns) c.row.completed_ns = kLaunched + 61 * kSecond;
+    if (c.row.state == "completed" && c.row.completed_ns)
+      c.row.completed_ns = kLaunched + 61 * kSecond;
   EXPECT_TRUE(standstill(facts).proven);
 }
 
@@ -125,8 +128,10 @@ Facts logged(Nanoseconds before, Nanoseconds log_written, bool printed) {
 
 TEST(Standstill, StacksLongAfterTheLastStepProveIt) {
   EXPECT_TRUE(standstill(logged(700 * kSecond, 0, true)).proven);
-  EXPECT_TRUE(standstill(logged(700 * kSecond, 0, false)).proven) << "by their files, since the log's file kept its time";
-  EXPECT_FALSE(standstill(logged(700 * kSecond, 700 * kSecond, false)).proven) << "all files were copied at once";
+  EXPECT_TRUE(standstill(logged(700 * kSecond, 0, false)).proven)
+      << "by their files, since the log's file kept its time";
+  EXPECT_FALSE(standstill(logged(700 * kSecond, 700 * kSecond, false)).proven)
+      << "all files were copied at once";
   EXPECT_FALSE(standstill(logged(300 * kSecond, 0, true)).proven);
   Facts ended = logged(700 * kSecond, 0, true);
   ended.exits.emplace_back();
@@ -145,7 +150,8 @@ std::vector<Finding> stuck_within(const Facts& facts) {
   leaf.within = "node-b";
   report.leaves.push_back(leaf);
   Topology topology;
-  for (std::int64_t r = 0; r < 16; ++r) topology.host_of[r] = r / 4 == 1 ? "node-b" : "node-" + std::to_string(r / 4);
+  for (std::int64_t r = 0; r < 16; ++r)
+    topology.host_of[r] = r / 4 == 1 ? "node-b" : "node-" + std::to_string(r / 4);
   return hang(facts, topology, {}, report, {}, {});
 }
 

@@ -58,7 +58,8 @@ TEST(StepJobs, WhatIsNotSaidIsAsBefore) {
   EXPECT_TRUE(step_jobs(facts, steps(6), kNoPoints).empty());
   facts.configs = {world(1, "64"), world(13, "64"), world(14, "no number")};
   EXPECT_TRUE(step_jobs(facts, steps(6), kNoPoints).empty());
-  facts.configs = {world(13, "64")};           // said in the middle only: nothing tells that it was another before
+  facts.configs = {
+      world(13, "64")};  // said in the middle only: nothing tells that it was another before
   EXPECT_TRUE(step_jobs(facts, steps(6), kNoPoints).empty());
   EXPECT_TRUE(step_jobs(facts, {}, kNoPoints).empty());
 }
@@ -66,7 +67,11 @@ TEST(StepJobs, WhatIsNotSaidIsAsBefore) {
 TEST(StepJobs, PaceOfAnotherJobIsNotCompared) {
   std::vector<double> times;
   for (int i = 0; i < 240; ++i) times.push_back((i < 120 ? 1000 : 2000) + i * 7 % 11);
-  const Jobs jobs = [] { Jobs out(120, 0); out.resize(240, 1); return out; }();
+  const Jobs jobs = [] {
+    Jobs out(120, 0);
+    out.resize(240, 1);
+    return out;
+  }();
   const FailSlow apart = find_fail_slow({times, {}, {}, jobs});
   EXPECT_TRUE(apart.intervals.empty());
   EXPECT_EQ(apart.attempts.size(), 2u);

@@ -8,7 +8,8 @@ namespace culprit::analyze {
 namespace {
 
 const LineTemplate* find(const std::vector<LineTemplate>& all, const std::string& text) {
-  const auto it = std::find_if(all.begin(), all.end(), [&](const LineTemplate& t) { return t.text == text; });
+  const auto it =
+      std::find_if(all.begin(), all.end(), [&](const LineTemplate& t) { return t.text == text; });
   return it == all.end() ? nullptr : &*it;
 }
 
@@ -18,7 +19,8 @@ TEST(Templates, NumbersAddressesAndHostsAreMasked) {
   EXPECT_EQ(miner.mask("step 120/ 400 | loss: 3.2817E+00 | lr 1e-05"), "step # | loss: # | lr #");
   EXPECT_EQ(miner.mask("step 7/ 400 | loss: -0.5 | lr 0.00001"), "step # | loss: # | lr #");
   EXPECT_EQ(miner.mask("step 7/ 400 | loss: nan | lr 0.1"), "step # | loss: nan | lr #");
-  EXPECT_EQ(miner.mask("peer 10.2.33.4:4791 at 0x7ff01a00 of gpu-n17.cluster.example"), "peer # at # of <host>");
+  EXPECT_EQ(miner.mask("peer 10.2.33.4:4791 at 0x7ff01a00 of gpu-n17.cluster.example"),
+            "peer # at # of <host>");
   EXPECT_EQ(miner.mask("mlx5_3 port 1   up"), "mlx# port # up");
   EXPECT_EQ(miner.mask("digest 9fb31c77aa02 of model"), "digest # of model");
   EXPECT_EQ(miner.mask("======== done ========"), "== done ==");
@@ -52,7 +54,8 @@ TEST(Templates, AWordOfManyValuesIsAVariableAndTwoOutcomesAreNot) {
   TemplateMiner miner;
   miner.begin_file(0, "a");
   std::uint64_t n = 0;
-  for (const char* layer : {"attention", "norm", "embedding", "head", "router", "gate"}) miner.line(std::string("layer ") + layer + " initialised in parallel", ++n);
+  for (const char* layer : {"attention", "norm", "embedding", "head", "router", "gate"})
+    miner.line(std::string("layer ") + layer + " initialised in parallel", ++n);
   miner.line("link test on rail ok", ++n);
   miner.line("link test on rail failed", ++n);
   const auto all = miner.templates();
@@ -70,16 +73,22 @@ TEST(Templates, TheOrderOfFilesDoesNotMatterAndMemoryIsBounded) {
     std::vector<int> files{0, 1, 2, 3};
     if (backwards) std::reverse(files.begin(), files.end());
     for (const int file : files) {
-      miner.begin_file(static_cast<std::size_t>(file % 2), std::string(1, static_cast<char>('a' + file)));
+      miner.begin_file(static_cast<std::size_t>(file % 2),
+                       std::string(1, static_cast<char>('a' + file)));
       for (int i = 0; i < 500; ++i) {
         std::string word;
         for (int v = i * 4 + file; v > 0; v /= 26) word += static_cast<char>('a' + v % 26);
-        miner.line("the quick brown fox of kind " + std::string(i % 2 ? "one" : "two") + " jumps over fence and field with " + word + " and goes " + word + word + " home", static_cast<std::uint64_t>(i));
+        miner.line("the quick brown fox of kind " + std::string(i % 2 ? "one" : "two") +
+                       " jumps over fence and field with " + word + " and goes " + word + word +
+                       " home",
+                   static_cast<std::uint64_t>(i));
       }
     }
     std::string out;
     EXPECT_GT(miner.words_kept(), 0u);
-    for (const LineTemplate& t : miner.templates()) out += t.text + " " + std::to_string(t.runs[0].lines) + " " + std::to_string(t.runs[1].lines) + " " + t.runs[0].path + t.runs[0].text + "\n";
+    for (const LineTemplate& t : miner.templates())
+      out += t.text + " " + std::to_string(t.runs[0].lines) + " " +
+             std::to_string(t.runs[1].lines) + " " + t.runs[0].path + t.runs[0].text + "\n";
     return out;
   };
   EXPECT_EQ(mined(false), mined(true));

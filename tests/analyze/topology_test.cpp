@@ -41,7 +41,8 @@ Facts with_manifest(const std::string& parallelism, std::int64_t world) {
   return facts;
 }
 
-void print(Facts& facts, const std::string& name, const std::string& value, std::uint64_t line = 1) {
+void print(Facts& facts, const std::string& name, const std::string& value,
+           std::uint64_t line = 1) {
   if (facts.members.empty()) {
     facts.members.emplace_back();
     facts.members.back().id = 1;
@@ -69,7 +70,8 @@ TEST(ParallelGroups, OrderOfMegatron) {
 TEST(ParallelGroups, ExpertsHaveTheirOwnGenerator) {
   Layout layout{2, 4, 2, 1, 4, 1, "tp-cp-ep-dp-pp"};
   auto groups = by_dimension(parallel_groups(layout));
-  EXPECT_EQ(groups.at("ep"), (std::vector<Ranks>{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}}));
+  EXPECT_EQ(groups.at("ep"),
+            (std::vector<Ranks>{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}}));
   EXPECT_EQ(groups.at("dp").front(), (Ranks{0, 2}));
   EXPECT_EQ(groups.at("pp").front(), (Ranks{0, 4, 8, 12}));
   EXPECT_EQ(groups.count("etp") + groups.count("edp"), 0u);
@@ -90,11 +92,15 @@ TEST(ParallelGroups, OrdersThatAreNone) {
   EXPECT_TRUE(parallel_groups({2, 2, 2, 1, 1, 1, "tp-tp-dp-pp"}).empty());
   EXPECT_TRUE(parallel_groups({2, 2, 2, 1, 1, 1, "tp-dp"}).empty());
   EXPECT_TRUE(parallel_groups({2, 2, 2, 1, 1, 1, ""}).empty());
-  EXPECT_FALSE(parallel_groups({2, 2, 2, 1, 1, 1, "tp-dp-pp"}).empty());     // axes of size 1 may be left out
+  EXPECT_FALSE(
+      parallel_groups({2, 2, 2, 1, 1, 1, "tp-dp-pp"}).empty());  // axes of size 1 may be left out
   EXPECT_TRUE(parallel_groups({0, 2, 2, 1, 1, 1, "tp-cp-ep-dp-pp"}).empty());
   EXPECT_TRUE(parallel_groups({-2, -2, 2, 1, 1, 1, "tp-cp-ep-dp-pp"}).empty());
-  EXPECT_TRUE(parallel_groups({1'000'000'000, 1'000'000'000, 1'000'000'000, 7, 1, 1, "tp-cp-ep-dp-pp"}).empty());
-  EXPECT_EQ(by_dimension(parallel_groups({2, 2, 2, 1, 3, 1, "tp-cp-ep-dp-pp"})).count("ep"), 0u);   // 3 does not divide 8
+  EXPECT_TRUE(
+      parallel_groups({1'000'000'000, 1'000'000'000, 1'000'000'000, 7, 1, 1, "tp-cp-ep-dp-pp"})
+          .empty());
+  EXPECT_EQ(by_dimension(parallel_groups({2, 2, 2, 1, 3, 1, "tp-cp-ep-dp-pp"})).count("ep"),
+            0u);  // 3 does not divide 8
 }
 
 rc::Gen<Layout> any_layout() {
@@ -106,7 +112,9 @@ rc::Gen<Layout> any_layout() {
     l.cp = *rc::gen::inRange(1, 4);
     std::vector<std::string> axes{"tp", "cp", "ep", "dp", "pp"};
     const int swaps = *rc::gen::inRange(0, 6);
-    for (int i = 0; i < swaps; ++i) std::swap(axes[static_cast<std::size_t>(*rc::gen::inRange(0, 5))], axes[static_cast<std::size_t>(*rc::gen::inRange(0, 5))]);
+    for (int i = 0; i < swaps; ++i)
+      std::swap(axes[static_cast<std::size_t>(*rc::gen::inRange(0, 5))],
+                axes[static_cast<std::size_t>(*rc::gen::inRange(0, 5))]);
     l.order = axes[0] + "-" + axes[1] + "-" + axes[2] + "-" + axes[3] + "-" + axes[4];
     std::vector<std::pair<std::int64_t, std::int64_t>> experts;
     for (std::int64_t ep = 1; ep <= 8; ++ep)
@@ -119,8 +127,15 @@ rc::Gen<Layout> any_layout() {
 
 RC_GTEST_PROP(ParallelGroups, PartitionTheWorld, ()) {
   const Layout l = *any_layout();
-  std::map<std::string, std::int64_t> want{{"tp", l.tp}, {"pp", l.pp}, {"dp", l.dp}, {"cp", l.cp}, {"mp", l.tp > 1 && l.pp > 1 ? l.tp * l.pp : 1}, {"ep", l.ep}, {"etp", l.ep > 1 ? l.etp : 1},
-                                           {"edp", l.ep > 1 ? l.world() / (l.ep * l.etp * l.pp) : 1}};
+  std::map<std::string, std::int64_t> want{
+      {"tp", l.tp},
+      {"pp", l.pp},
+      {"dp", l.dp},
+      {"cp", l.cp},
+      {"mp", l.tp > 1 && l.pp > 1 ? l.tp * l.pp : 1},
+      {"ep", l.ep},
+      {"etp", l.ep > 1 ? l.etp : 1},
+      {"edp", l.ep > 1 ? l.world() / (l.ep * l.etp * l.pp) : 1}};
   const auto groups = by_dimension(parallel_groups(l));
   for (const auto& [dimension, size] : want) {
     RC_ASSERT((groups.count(dimension) == 1) == (size > 1));
@@ -145,12 +160,16 @@ RC_GTEST_PROP(ParallelGroups, PartitionTheWorld, ()) {
 
 RC_GTEST_PROP(MakeTopology, RecordersGroupsGiveTheLayoutBack, ()) {
   const Layout l = *any_layout();
-  static const std::map<std::string, std::string> kNames{{"tp", "TENSOR_MODEL_PARALLEL_GROUP"}, {"pp", "PIPELINE_MODEL_PARALLEL_GROUP"}, {"dp", "DATA_PARALLEL_GROUP"}, {"cp", "CONTEXT_PARALLEL_GROUP"},
-                                                         {"ep", "EXPERT_MODEL_PARALLEL_GROUP"}, {"etp", "EXPERT_TENSOR_PARALLEL_GROUP"}, {"edp", "EXPERT_DATA_PARALLEL_GROUP"}, {"mp", "MODEL_PARALLEL_GROUP"}};
+  static const std::map<std::string, std::string> kNames{
+      {"tp", "TENSOR_MODEL_PARALLEL_GROUP"}, {"pp", "PIPELINE_MODEL_PARALLEL_GROUP"},
+      {"dp", "DATA_PARALLEL_GROUP"},         {"cp", "CONTEXT_PARALLEL_GROUP"},
+      {"ep", "EXPERT_MODEL_PARALLEL_GROUP"}, {"etp", "EXPERT_TENSOR_PARALLEL_GROUP"},
+      {"edp", "EXPERT_DATA_PARALLEL_GROUP"}, {"mp", "MODEL_PARALLEL_GROUP"}};
   const auto want = parallel_groups(l);
   Facts facts;
   facts.world_size = l.world();
-  for (const ParallelGroup& g : want) facts.groups.push_back(group(kNames.at(g.dimension), g.ranks));
+  for (const ParallelGroup& g : want)
+    facts.groups.push_back(group(kNames.at(g.dimension), g.ranks));
   if (l.ep > 1 && l.etp == 1) facts.groups.push_back(group("EXPERT_TENSOR_PARALLEL_GROUP", {0}));
   const Topology t = make_topology(facts);
   if (want.empty()) return;
@@ -167,7 +186,8 @@ TEST(MakeTopology, SixteenThousandRanksInAnUnusualOrder) {
   const Layout l{8, 16, 64, 2, 8, 1, "tp-dp-cp-ep-pp"};
   Facts facts;
   facts.world_size = l.world();
-  for (const ParallelGroup& g : parallel_groups(l)) facts.groups.push_back(group("mesh_" + g.dimension, g.ranks));
+  for (const ParallelGroup& g : parallel_groups(l))
+    facts.groups.push_back(group("mesh_" + g.dimension, g.ranks));
   const Topology t = make_topology(facts);
   ASSERT_TRUE(t.layout);
   EXPECT_EQ(t.layout->ep, 8);
@@ -177,8 +197,12 @@ TEST(MakeTopology, SixteenThousandRanksInAnUnusualOrder) {
 
 TEST(MakeTopology, RecordersOfSomeRanksGiveAllGroups) {
   Facts facts;
-  facts.groups = {group("default_pg", {0, 1, 2, 3, 4, 5, 6, 7}), group("TENSOR_MODEL_PARALLEL_GROUP", {0, 1}), group("DATA_PARALLEL_GROUP", {0, 2}), group("PIPELINE_MODEL_PARALLEL_GROUP", {0, 4}),
-                  group("EMBEDDING_GROUP", {0, 4}), group("", {5, 6})};
+  facts.groups = {group("default_pg", {0, 1, 2, 3, 4, 5, 6, 7}),
+                  group("TENSOR_MODEL_PARALLEL_GROUP", {0, 1}),
+                  group("DATA_PARALLEL_GROUP", {0, 2}),
+                  group("PIPELINE_MODEL_PARALLEL_GROUP", {0, 4}),
+                  group("EMBEDDING_GROUP", {0, 4}),
+                  group("", {5, 6})};
   const Topology t = make_topology(facts);
   ASSERT_TRUE(t.layout);
   EXPECT_EQ(t.layout->order, "tp-cp-ep-dp-pp");
@@ -190,19 +214,25 @@ TEST(MakeTopology, RecordersOfSomeRanksGiveAllGroups) {
 TEST(MakeTopology, RecorderWinsOverManifestAndLog) {
   Facts facts = with_manifest(R"({"tp": 4, "pp": 2, "dp": 1})", 8);
   print(facts, "parallel.tp", "8");
-  facts.groups = {group("default_pg", {0, 1, 2, 3, 4, 5, 6, 7}), group("TENSOR_MODEL_PARALLEL_GROUP", {4, 5}), group("PIPELINE_MODEL_PARALLEL_GROUP", {1, 5})};
+  facts.groups = {group("default_pg", {0, 1, 2, 3, 4, 5, 6, 7}),
+                  group("TENSOR_MODEL_PARALLEL_GROUP", {4, 5}),
+                  group("PIPELINE_MODEL_PARALLEL_GROUP", {1, 5})};
   const Topology t = make_topology(facts);
   ASSERT_TRUE(t.layout);
   EXPECT_EQ(t.layout->tp, 2);
   EXPECT_EQ(t.layout->dp, 2);
   ASSERT_EQ(t.notes.size(), 2u);
-  EXPECT_EQ(t.notes[0], "manifest says dp 1, tp 4, the recorders' process groups dp 2, tp 2: the latter is taken");
+  EXPECT_EQ(
+      t.notes[0],
+      "manifest says dp 1, tp 4, the recorders' process groups dp 2, tp 2: the latter is taken");
 }
 
 TEST(MakeTopology, GroupsThatFollowNoOrderStayAsTheyAre) {
   Facts facts;
   facts.world_size = 8;
-  facts.groups = {group("TENSOR_MODEL_PARALLEL_GROUP", {0, 3}), group("TENSOR_MODEL_PARALLEL_GROUP", {1, 2}), group("DATA_PARALLEL_GROUP", {0, 1, 4})};
+  facts.groups = {group("TENSOR_MODEL_PARALLEL_GROUP", {0, 3}),
+                  group("TENSOR_MODEL_PARALLEL_GROUP", {1, 2}),
+                  group("DATA_PARALLEL_GROUP", {0, 1, 4})};
   const Topology t = make_topology(facts);
   EXPECT_FALSE(t.layout);
   EXPECT_EQ(t.source, "recorder");
@@ -212,8 +242,10 @@ TEST(MakeTopology, GroupsThatFollowNoOrderStayAsTheyAre) {
 
 TEST(MakeTopology, ShardsAndReplicas) {
   Facts facts;
-  facts.world_size = 16;   // [replicate 2, shard 4, tp 2]
-  facts.groups = {group("mesh_tp", {0, 1}), group("mesh_dp_shard", {0, 2, 4, 6}), group("mesh_dp_replicate", {1, 9}), group("mesh_dp", {0, 2, 4, 6, 8, 10, 12, 14})};
+  facts.world_size = 16;  // [replicate 2, shard 4, tp 2]
+  facts.groups = {group("mesh_tp", {0, 1}), group("mesh_dp_shard", {0, 2, 4, 6}),
+                  group("mesh_dp_replicate", {1, 9}),
+                  group("mesh_dp", {0, 2, 4, 6, 8, 10, 12, 14})};
   Topology t = make_topology(facts);
   ASSERT_TRUE(t.layout);
   EXPECT_EQ(t.layout->dp, 8);
@@ -255,7 +287,7 @@ TEST(MakeTopology, ManifestAndLog) {
   ASSERT_TRUE(t.layout);
   EXPECT_EQ(t.source, "megatron arguments");
   EXPECT_EQ(t.layout->dp, 4);
-  EXPECT_EQ(t.notes.size(), 1u);   // two values for tp
+  EXPECT_EQ(t.notes.size(), 1u);  // two values for tp
 }
 
 TEST(MakeTopology, HostsAndSwitches) {
@@ -268,8 +300,12 @@ TEST(MakeTopology, HostsAndSwitches) {
   rank.rank = 3;
   rank.host = "b1";
   facts.ranks.push_back(rank);
-  facts.networks = {{{}, "slurm", "switch", "leaf1", 0, {"a1.cluster", "a2", "a9"}, {}}, {{}, "slurm", "switch", "leaf2", 0, {"b1"}, {}}, {{}, "slurm", "switch", "spine", 1, {}, {"leaf1", "leaf2"}},
-                    {{}, "slurm", "switch", "far", 0, {"z1"}, {}}, {{}, "slurm", "switch", "loop1", 1, {"a1"}, {"loop2"}}, {{}, "slurm", "switch", "loop2", 2, {}, {"loop1", "loop2"}}};
+  facts.networks = {{{}, "slurm", "switch", "leaf1", 0, {"a1.cluster", "a2", "a9"}, {}},
+                    {{}, "slurm", "switch", "leaf2", 0, {"b1"}, {}},
+                    {{}, "slurm", "switch", "spine", 1, {}, {"leaf1", "leaf2"}},
+                    {{}, "slurm", "switch", "far", 0, {"z1"}, {}},
+                    {{}, "slurm", "switch", "loop1", 1, {"a1"}, {"loop2"}},
+                    {{}, "slurm", "switch", "loop2", 2, {}, {"loop1", "loop2"}}};
   facts.manifest.emplace();
   facts.manifest->pod = {{"p", {"a1", "b1"}}};
   const Topology t = make_topology(facts);
@@ -281,12 +317,14 @@ TEST(MakeTopology, HostsAndSwitches) {
     for (const auto& host : s.hosts) text += " " + host;
     text += "\n";
   }
-  EXPECT_EQ(text, "switch leaf1 0 a1 a2\nswitch leaf2 0 b1\npod p 1 a1 b1\nswitch loop1 1 a1\nswitch spine 1 a1 a2 b1\nswitch loop2 2 a1\n");
+  EXPECT_EQ(text,
+            "switch leaf1 0 a1 a2\nswitch leaf2 0 b1\npod p 1 a1 b1\nswitch loop1 1 a1\nswitch "
+            "spine 1 a1 a2 b1\nswitch loop2 2 a1\n");
   EXPECT_FALSE(t.notes.empty());
 }
 
-// The process groups that the dumps of a real run name. They stand before the entries, written with six opcodes; the first
-// other one ends the reading.
+// The process groups that the dumps of a real run name. They stand before the entries, written with
+// six opcodes; the first other one ends the reading.
 std::vector<GroupRow> groups_of_dumps(const std::filesystem::path& folder) {
   std::vector<GroupRow> out;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -323,9 +361,15 @@ std::vector<GroupRow> groups_of_dumps(const std::filesystem::path& folder) {
 
 TEST(MakeTopology, DumpsOfRealRuns) {
   const std::filesystem::path folder = std::string(CULPRIT_SHARED_DIR) + "/formats/flight_recorder";
-  if (!std::filesystem::is_directory(folder / "nvrx_gpu_error_1st")) GTEST_SKIP() << "no samples here";
-  struct Case { const char* name; Layout layout; };
-  for (const Case& c : {Case{"nvrx_gpu_error_1st", {2, 4, 2, 1, 4, 1, ""}}, {"nvrx_lock_gil_1st", {4, 2, 2, 1, 8, 1, ""}}, {"gloo_hang_a", {2, 2, 2, 1, 1, 1, ""}}}) {
+  if (!std::filesystem::is_directory(folder / "nvrx_gpu_error_1st"))
+    GTEST_SKIP() << "no samples here";
+  struct Case {
+    const char* name;
+    Layout layout;
+  };
+  for (const Case& c : {Case{"nvrx_gpu_error_1st", {2, 4, 2, 1, 4, 1, ""}},
+                        {"nvrx_lock_gil_1st", {4, 2, 2, 1, 8, 1, ""}},
+                        {"gloo_hang_a", {2, 2, 2, 1, 1, 1, ""}}}) {
     Facts facts;
     facts.groups = groups_of_dumps(folder / c.name);
     ASSERT_GT(facts.groups.size(), 4u) << c.name;
@@ -334,7 +378,10 @@ TEST(MakeTopology, DumpsOfRealRuns) {
     EXPECT_EQ(t.layout->order, "tp-cp-ep-dp-pp") << c.name;
     EXPECT_TRUE(t.notes.empty()) << t.notes[0];
     const Layout& l = *t.layout;
-    EXPECT_EQ((std::vector{l.tp, l.pp, l.dp, l.cp, l.ep, l.etp}), (std::vector{c.layout.tp, c.layout.pp, c.layout.dp, c.layout.cp, c.layout.ep, c.layout.etp})) << c.name;
+    EXPECT_EQ((std::vector{l.tp, l.pp, l.dp, l.cp, l.ep, l.etp}),
+              (std::vector{c.layout.tp, c.layout.pp, c.layout.dp, c.layout.cp, c.layout.ep,
+                           c.layout.etp}))
+        << c.name;
     // Every plain group of the dumps is one of those computed.
     const auto computed = by_dimension(parallel_groups(l));
     std::size_t held = 0;
@@ -342,7 +389,8 @@ TEST(MakeTopology, DumpsOfRealRuns) {
       const auto it = computed.find(dimension_of(g.description));
       if (it == computed.end()) continue;
       ++held;
-      EXPECT_NE(std::find(it->second.begin(), it->second.end(), g.ranks), it->second.end()) << g.description << to_ranges(g.ranks);
+      EXPECT_NE(std::find(it->second.begin(), it->second.end(), g.ranks), it->second.end())
+          << g.description << to_ranges(g.ranks);
     }
     EXPECT_GT(held, 4u);
   }
@@ -354,7 +402,9 @@ TEST(MakeTopology, OrderOfNodesIsAGuess) {
   facts.members.resize(2);
   facts.members[0].id = 1;
   facts.members[1].id = 2;
-  for (const auto& [member, line, host, slots] : std::vector<std::tuple<MemberId, std::uint64_t, std::string, std::string>>{{1, 1, "b", "3"}, {1, 2, "a.cluster", "1"}}) {
+  for (const auto& [member, line, host, slots] :
+       std::vector<std::tuple<MemberId, std::uint64_t, std::string, std::string>>{
+           {1, 1, "b", "3"}, {1, 2, "a.cluster", "1"}}) {
     IdentityRow row;
     row.place = {member, line, 0, 0};
     row.source = "hostfile";
@@ -369,15 +419,16 @@ TEST(MakeTopology, OrderOfNodesIsAGuess) {
   EXPECT_EQ(t.guess_source, "hostfile order");
   EXPECT_EQ(t.where(2), "rank 2 (b by hostfile order)");
   EXPECT_EQ(t.where(3), "rank 3 (a by hostfile order)");
-  facts.identities[0].place.member = 2;   // two files that disagree
+  facts.identities[0].place.member = 2;  // two files that disagree
   t = make_topology(facts);
   EXPECT_EQ(t.where(3), "rank 3 (x2 by nodelist order)");
   facts.configs.push_back({{1, 1, 0, 0}, "slurm.nodelist", "y[1-2]", {}, {}});
   EXPECT_EQ(make_topology(facts).guess_source, "");
   facts.configs.clear();
-  facts.configs.push_back({{1, 1, 0, 0}, "slurm.nodelist", "x[1-3]", {}, {}});   // 4 ranks on 3 hosts: who knows how
+  facts.configs.push_back(
+      {{1, 1, 0, 0}, "slurm.nodelist", "x[1-3]", {}, {}});  // 4 ranks on 3 hosts: who knows how
   EXPECT_EQ(make_topology(facts).guess_source, "");
-  RankRow rank;   // one rank that a log ties to a host, and the guess is off
+  RankRow rank;  // one rank that a log ties to a host, and the guess is off
   rank.rank = 0;
   rank.host = "x2";
   facts.ranks.push_back(rank);
@@ -387,9 +438,20 @@ TEST(MakeTopology, OrderOfNodesIsAGuess) {
 
 TEST(DimensionOf, Descriptions) {
   for (const auto& [description, dimension] : std::map<std::string, std::string>{
-           {"TENSOR_MODEL_PARALLEL_GROUP", "tp"}, {"DATA_PARALLEL_GROUP_WITH_CP", "dp-cp"}, {"DATA_PARALLEL_GROUP_GLOO", "dp"}, {"DATA_PARALLEL_GROUP_WITH_CP_GLOO", "dp-cp"}, {"mesh_dp_shard", "dp"},
-           {"mesh_tp", "tp"}, {"mesh_dp_replicate", "dp_replicate"}, {"default_pg", "world"}, {"EMBEDDING_GROUP", "embedding_group"}, {"undefined", "undefined"}, {"", ""}, {"mesh_", "mesh_"},
-           {"EXPERT_TENSOR_MODEL_PIPELINE_PARALLEL_GROUP", "etp-ep-pp"}, {"MODEL_PARALLEL_GROUP", "mp"}})
+           {"TENSOR_MODEL_PARALLEL_GROUP", "tp"},
+           {"DATA_PARALLEL_GROUP_WITH_CP", "dp-cp"},
+           {"DATA_PARALLEL_GROUP_GLOO", "dp"},
+           {"DATA_PARALLEL_GROUP_WITH_CP_GLOO", "dp-cp"},
+           {"mesh_dp_shard", "dp"},
+           {"mesh_tp", "tp"},
+           {"mesh_dp_replicate", "dp_replicate"},
+           {"default_pg", "world"},
+           {"EMBEDDING_GROUP", "embedding_group"},
+           {"undefined", "undefined"},
+           {"", ""},
+           {"mesh_", "mesh_"},
+           {"EXPERT_TENSOR_MODEL_PIPELINE_PARALLEL_GROUP", "etp-ep-pp"},
+           {"MODEL_PARALLEL_GROUP", "mp"}})
     EXPECT_EQ(dimension_of(description), dimension) << description;
 }
 
@@ -408,24 +470,29 @@ Facts with_command(const std::string& arguments, std::int64_t world, std::int64_
 }
 
 TEST(CommandLines, TellTheLayoutWhereTheSizeIsKnown) {
-  const Topology t = make_topology(with_command("--tensor-model-parallel-size 2 --pipeline-model-parallel-size=4", 16, 4));
+  const Topology t = make_topology(
+      with_command("--tensor-model-parallel-size 2 --pipeline-model-parallel-size=4", 16, 4));
   ASSERT_TRUE(t.layout);
   EXPECT_EQ(t.source, "command lines");
   EXPECT_EQ(by_dimension(t.groups)["pp"].at(0), (Ranks{0, 4, 8, 12}));
 }
 
 TEST(CommandLines, WithoutTheSizeOnlyNeighboursAreSure) {
-  const Topology t = make_topology(with_command("--tensor-model-parallel-size 2 --pipeline-model-parallel-size 4", 0, 3));
+  const Topology t = make_topology(
+      with_command("--tensor-model-parallel-size 2 --pipeline-model-parallel-size 4", 0, 3));
   EXPECT_FALSE(t.layout);
-  EXPECT_EQ(by_dimension(t.groups), (std::map<std::string, std::vector<Ranks>>{{"tp", {{0, 1}, {2, 3}}}}));
+  EXPECT_EQ(by_dimension(t.groups),
+            (std::map<std::string, std::vector<Ranks>>{{"tp", {{0, 1}, {2, 3}}}}));
 }
 
 TEST(CommandLines, ThatDisagreeTellNothing) {
   Facts facts = with_command("--tensor-model-parallel-size 2", 8, 4);
   facts.processes[1].command = "python3 other.py --tensor-model-parallel-size 4";
   EXPECT_TRUE(make_topology(facts).groups.empty());
-  EXPECT_TRUE(make_topology(with_command("--tensor-model-parallel-size 3", 8, 4)).groups.empty()) << "does not divide";
-  EXPECT_TRUE(make_topology(with_command("--no-tensor-model-parallel-size 2", 8, 4)).groups.empty()) << "another argument";
+  EXPECT_TRUE(make_topology(with_command("--tensor-model-parallel-size 3", 8, 4)).groups.empty())
+      << "does not divide";
+  EXPECT_TRUE(make_topology(with_command("--no-tensor-model-parallel-size 2", 8, 4)).groups.empty())
+      << "another argument";
 }
 
 }  // namespace

@@ -310,5 +310,5 @@ TEST(Summary, CellsOfCsv) {
   EXPECT_EQ(csv_cell("=1+1"), "'=1+1");
 }
 
-}   // namespace
-}   // namespace culprit::batch
+}  // namespace
+}  // namespace culprit::batch

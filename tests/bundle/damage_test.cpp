@@ -29,24 +29,32 @@ TEST_P(Cut, AnywhereIsToldAndNeverACrash) {
       const Told* told = memory.find(item.name);
       lost = lost || !told || !told->complete;
       if (!told) continue;
-      EXPECT_EQ(told->bytes, told->complete ? item.bytes : item.bytes.substr(0, told->bytes.size())) << size;
-      EXPECT_TRUE(told->complete || memory.codes().find("bundle.damaged " + item.name) != std::string::npos) << size;
+      EXPECT_EQ(told->bytes, told->complete ? item.bytes : item.bytes.substr(0, told->bytes.size()))
+          << size;
+      EXPECT_TRUE(told->complete ||
+                  memory.codes().find("bundle.damaged " + item.name) != std::string::npos)
+          << size;
     }
     EXPECT_TRUE(!lost || !memory.problems.empty()) << size;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, Cut,
-                         testing::Values(std::pair{"ustar", ARCHIVE_FILTER_NONE}, std::pair{"ustar", ARCHIVE_FILTER_GZIP},
-                                         std::pair{"pax", ARCHIVE_FILTER_ZSTD}, std::pair{"gnutar", ARCHIVE_FILTER_XZ},
-                                         std::pair{"ustar", ARCHIVE_FILTER_BZIP2}, std::pair{"ustar", ARCHIVE_FILTER_LZ4},
-                                         std::pair{"zip", ARCHIVE_FILTER_NONE}, std::pair{"zip", ARCHIVE_FILTER_GZIP}));
+                         testing::Values(std::pair{"ustar", ARCHIVE_FILTER_NONE},
+                                         std::pair{"ustar", ARCHIVE_FILTER_GZIP},
+                                         std::pair{"pax", ARCHIVE_FILTER_ZSTD},
+                                         std::pair{"gnutar", ARCHIVE_FILTER_XZ},
+                                         std::pair{"ustar", ARCHIVE_FILTER_BZIP2},
+                                         std::pair{"ustar", ARCHIVE_FILTER_LZ4},
+                                         std::pair{"zip", ARCHIVE_FILTER_NONE},
+                                         std::pair{"zip", ARCHIVE_FILTER_GZIP}));
 
 TEST(Damage, FlippedBytesNeverCrash) {
   Folder folder;
   std::mt19937 random(11);
-  for (const auto& [format, filter] : {std::pair{"gnutar", ARCHIVE_FILTER_GZIP}, std::pair{"zip", ARCHIVE_FILTER_NONE},
-                                       std::pair{"pax", ARCHIVE_FILTER_ZSTD}, std::pair{"ustar", ARCHIVE_FILTER_NONE}}) {
+  for (const auto& [format, filter] :
+       {std::pair{"gnutar", ARCHIVE_FILTER_GZIP}, std::pair{"zip", ARCHIVE_FILTER_NONE},
+        std::pair{"pax", ARCHIVE_FILTER_ZSTD}, std::pair{"ustar", ARCHIVE_FILTER_NONE}}) {
     const std::string whole = pack(three(), format, filter);
     for (int round = 0; round < 150; ++round) {
       std::string bytes = whole;
@@ -76,7 +84,8 @@ TEST(Damage, CutGzipLosesNothingBeforeTheCut) {
   std::string text;
   for (int i = 0; i < 4'000; ++i) text += std::to_string(i * 7919 % 10007) + " iteration\n";
   const std::string bytes = squeeze(text);
-  Memory memory = walked(folder.write("x.log.gz", bytes.substr(0, bytes.size() - 12)));   // the checksum and a little more
+  Memory memory = walked(folder.write(
+      "x.log.gz", bytes.substr(0, bytes.size() - 12)));  // the checksum and a little more
   EXPECT_EQ(memory.codes(), "bundle.damaged x.log.gz");
   EXPECT_GT(memory.files().at("x.log.gz").size(), text.size() - 1'000);
   EXPECT_EQ(text.substr(0, memory.files().at("x.log.gz").size()), memory.files().at("x.log.gz"));
@@ -101,7 +110,7 @@ TEST(Damage, GzipChecksum) {
 TEST(Damage, TarHeaderIsSkippedToTheNextGoodOne) {
   Folder folder;
   std::string bytes = pack({{"a", "A"}, {"b", "B"}, {"c", "C"}});
-  bytes[1024 + 3] = '!';   // in the name of b
+  bytes[1024 + 3] = '!';  // in the name of b
   Memory memory = walked(folder.write("b.tar", bytes));
   EXPECT_EQ(memory.paths(), (std::vector<std::string>{"a", "c"}));
   EXPECT_EQ(memory.codes(), "bundle.damaged b.tar");
@@ -116,7 +125,8 @@ TEST(Damage, TwoTarsInARow) {
 
 TEST(Damage, ZipChecksum) {
   Folder folder;
-  std::string bytes = pack({{"a", "hello hello"}, {"b", "B"}}, "zip", ARCHIVE_FILTER_NONE, "compression=store");
+  std::string bytes =
+      pack({{"a", "hello hello"}, {"b", "B"}}, "zip", ARCHIVE_FILTER_NONE, "compression=store");
   bytes[bytes.find("hello hello")] = 'j';
   Memory memory = walked(folder.write("b.zip", bytes));
   EXPECT_EQ(memory.find("a")->bytes, "jello hello");
@@ -127,8 +137,10 @@ TEST(Damage, ZipChecksum) {
 
 TEST(Damage, EncryptedZip) {
   Folder folder;
-  std::string bytes = pack({{"a", "secret"}, {"b", "B"}}, "zip", ARCHIVE_FILTER_NONE, "compression=store");
-  // The flag alone, in the local header and in the directory: libarchive's writer needs a random source for more.
+  std::string bytes =
+      pack({{"a", "secret"}, {"b", "B"}}, "zip", ARCHIVE_FILTER_NONE, "compression=store");
+  // The flag alone, in the local header and in the directory: libarchive's writer needs a random
+  // source for more.
   bytes[6] = static_cast<char>(bytes[6] | 1);
   const std::size_t directory = bytes.find("PK\x01\x02");
   bytes[directory + 8] = static_cast<char>(bytes[directory + 8] | 1);
@@ -140,7 +152,8 @@ TEST(Damage, EncryptedZip) {
 
 TEST(Damage, UnknownCompressionInZip) {
   Folder folder;
-  std::string bytes = pack({{"a", "bytes"}, {"b", "B"}}, "zip", ARCHIVE_FILTER_NONE, "compression=store");
+  std::string bytes =
+      pack({{"a", "bytes"}, {"b", "B"}}, "zip", ARCHIVE_FILTER_NONE, "compression=store");
   bytes[8] = 77;
   bytes[bytes.find("PK\x01\x02") + 10] = 77;
   Memory memory = walked(folder.write("b.zip", bytes));
@@ -150,9 +163,15 @@ TEST(Damage, UnknownCompressionInZip) {
 
 TEST(Names, AreMadeSafeAndKept) {
   Folder folder;
-  const std::vector<Item> items = {{"/etc/abs", "1"},      {"./dot//x/./y", "2"},         {"../../up", "3"},
-                                   {"a/../b", "4"},        {"tab\tnl\n\x1b[31m", "5"},    {"..", "6"},
-                                   {"caf\xe9.txt", "7"},   {"...", "8"},                  {"C:\\x", "9"}};
+  const std::vector<Item> items = {{"/etc/abs", "1"},
+                                   {"./dot//x/./y", "2"},
+                                   {"../../up", "3"},
+                                   {"a/../b", "4"},
+                                   {"tab\tnl\n\x1b[31m", "5"},
+                                   {"..", "6"},
+                                   {"caf\xe9.txt", "7"},
+                                   {"...", "8"},
+                                   {"C:\\x", "9"}};
   for (const char* format : {"ustar", "gnutar"}) {
     Memory memory = walked(folder.write("b.tar", pack(items, format)));
     EXPECT_EQ(memory.files(), (std::map<std::string, std::string>{{"etc/abs", "1"},
@@ -164,7 +183,8 @@ TEST(Names, AreMadeSafeAndKept) {
                                                                   {"caf\xe9.txt", "7"},
                                                                   {"...", "8"},
                                                                   {"C:\\x", "9"}}));
-    EXPECT_EQ(memory.codes(), "bundle.path_unsafe __/__/up|bundle.path_unsafe a/__/b|bundle.path_unsafe __");
+    EXPECT_EQ(memory.codes(),
+              "bundle.path_unsafe __/__/up|bundle.path_unsafe a/__/b|bundle.path_unsafe __");
     for (const Problem& problem : memory.problems) EXPECT_FALSE(problem.incomplete);
   }
 }
@@ -172,7 +192,8 @@ TEST(Names, AreMadeSafeAndKept) {
 TEST(Names, OfZipAndPaxAreUtf8InAnyLocale) {
   Folder folder;
   const std::string name = "\xe6\x97\xa5\xe6\x9c\xac/\xc3\xa9.txt";
-  // A pax header that says its name is UTF-8, by hand: the writer of libarchive would need a locale.
+  // A pax header that says its name is UTF-8, by hand: the writer of libarchive would need a
+  // locale.
   const std::string record = [&] {
     std::string body = " path=" + name + "\n";
     std::size_t size = body.size() + 2;
@@ -188,16 +209,19 @@ TEST(Names, OfZipAndPaxAreUtf8InAnyLocale) {
   char digits[8];
   std::snprintf(digits, sizeof digits, "%06o", sum);
   pax.replace(148, 7, std::string_view(digits, 7));
-  EXPECT_EQ(walked(folder.write("p.tar", pax + tar)).files(), (std::map<std::string, std::string>{{name, "P"}}));
+  EXPECT_EQ(walked(folder.write("p.tar", pax + tar)).files(),
+            (std::map<std::string, std::string>{{name, "P"}}));
 
-  std::string zip = pack({{name, "Z"}, {"caf\xe9", "L"}}, "zip", ARCHIVE_FILTER_NONE, "compression=store");
+  std::string zip =
+      pack({{name, "Z"}, {"caf\xe9", "L"}}, "zip", ARCHIVE_FILTER_NONE, "compression=store");
   for (const bool flagged : {false, true}) {
-    if (flagged) {   // bit 11: the name is UTF-8
+    if (flagged) {  // bit 11: the name is UTF-8
       zip[7] = static_cast<char>(zip[7] | 8);
       const std::size_t directory = zip.find("PK\x01\x02");
       zip[directory + 9] = static_cast<char>(zip[directory + 9] | 8);
     }
-    EXPECT_EQ(walked(folder.write("z.zip", zip)).files(), (std::map<std::string, std::string>{{name, "Z"}, {"caf\xe9", "L"}}));
+    EXPECT_EQ(walked(folder.write("z.zip", zip)).files(),
+              (std::map<std::string, std::string>{{name, "Z"}, {"caf\xe9", "L"}}));
   }
 }
 

@@ -1,5 +1,5 @@
-// What the tests of this room share: a temporary folder, archives made by libarchive's writer, a visitor that
-// remembers and checks the order of the calls.
+// What the tests of this room share: a temporary folder, archives made by libarchive's writer, a
+// visitor that remembers and checks the order of the calls.
 #pragma once
 
 #include <archive.h>
@@ -21,7 +21,8 @@ namespace culprit::bundle::test {
 class Folder {
  public:
   Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "culprit-bundle-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "culprit-bundle-XXXXXX").string();
     if (!mkdtemp(pattern.data())) std::abort();
     path_ = pattern;
   }
@@ -32,7 +33,8 @@ class Folder {
   std::string at(const std::string& name) const { return path_ + "/" + name; }
   std::string write(const std::string& name, std::string_view bytes) const {
     std::filesystem::create_directories(std::filesystem::path(at(name)).parent_path());
-    std::ofstream(at(name), std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(at(name), std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return at(name);
   }
   const std::string& path() const { return path_; }
@@ -45,7 +47,7 @@ struct Item {
   std::string name;
   std::string bytes;
   unsigned type = AE_IFREG;
-  std::string target = {};      // of a link
+  std::string target = {};  // of a link
   bool hard = false;
 };
 
@@ -54,16 +56,15 @@ inline la_ssize_t append_to(archive*, void* to, const void* bytes, std::size_t s
   return static_cast<la_ssize_t>(size);
 }
 
-// format: ustar, gnutar, pax, zip, raw; filter: an ARCHIVE_FILTER_ code; options as libarchive knows them.
+// format: ustar, gnutar, pax, zip, raw; filter: an ARCHIVE_FILTER_ code; options as libarchive
+// knows them.
 inline std::string pack(const std::vector<Item>& items, const std::string& format = "ustar",
                         int filter = ARCHIVE_FILTER_NONE, const char* options = nullptr) {
   std::string result;
   archive* handle = archive_write_new();
   EXPECT_EQ(archive_write_set_format_by_name(handle, format.c_str()), ARCHIVE_OK);
   EXPECT_EQ(archive_write_add_filter(handle, filter), ARCHIVE_OK);
-  if (options) {
-    EXPECT_EQ(archive_write_set_options(handle, options), ARCHIVE_OK);
-  }
+  if (options) { EXPECT_EQ(archive_write_set_options(handle, options), ARCHIVE_OK); }
   archive_write_set_bytes_in_last_block(handle, 1);
   archive_write_open2(handle, &result, nullptr, append_to, nullptr, nullptr);
   for (const Item& item : items) {
@@ -74,7 +75,8 @@ inline std::string pack(const std::vector<Item>& items, const std::string& forma
     if (!item.hard) archive_entry_set_filetype(entry, item.type);
     if (!item.target.empty() && item.hard) archive_entry_set_hardlink(entry, item.target.c_str());
     if (!item.target.empty() && !item.hard) archive_entry_set_symlink(entry, item.target.c_str());
-    if (item.type == AE_IFREG && !item.hard) archive_entry_set_size(entry, static_cast<la_int64_t>(item.bytes.size()));
+    if (item.type == AE_IFREG && !item.hard)
+      archive_entry_set_size(entry, static_cast<la_int64_t>(item.bytes.size()));
     EXPECT_GE(archive_write_header(handle, entry), ARCHIVE_WARN) << archive_error_string(handle);
     if (!item.bytes.empty()) archive_write_data(handle, item.bytes.data(), item.bytes.size());
     archive_entry_free(entry);
@@ -100,7 +102,7 @@ class Memory : public Visitor {
  public:
   std::vector<Told> all;
   std::vector<Problem> problems;
-  std::size_t keep = SIZE_MAX;      // bytes to remember of a member
+  std::size_t keep = SIZE_MAX;  // bytes to remember of a member
   bool want = true;
   std::size_t stop_after = SIZE_MAX;
 
@@ -137,7 +139,8 @@ class Memory : public Visitor {
   std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> result;
     for (const Told& told : all)
-      if (!told.noted && !result.emplace(told.head.path, told.bytes).second) ADD_FAILURE() << "twice: " << told.head.path;
+      if (!told.noted && !result.emplace(told.head.path, told.bytes).second)
+        ADD_FAILURE() << "twice: " << told.head.path;
     return result;
   }
   std::vector<std::string> paths() const {
@@ -150,9 +153,10 @@ class Memory : public Visitor {
       if (told.head.path == path) return &told;
     return nullptr;
   }
-  std::string codes() const {   // "code path|code path"
+  std::string codes() const {  // "code path|code path"
     std::string result;
-    for (const Problem& one : problems) result += (result.empty() ? "" : "|") + one.code + " " + one.path;
+    for (const Problem& one : problems)
+      result += (result.empty() ? "" : "|") + one.code + " " + one.path;
     return result;
   }
 

@@ -49,10 +49,14 @@ TEST(Limits, MemberBytesEndTheMemberOnly) {
   limits.member_bytes = 1'000;
   for (const char* format : {"ustar", "zip"}) {
     Memory memory = walked(
-        folder.write("b.zip", pack({{"a", std::string(1'000, 'a')}, {"b", std::string(1'001, 'b')}, {"c", "c"}}, format)),
+        folder.write(
+            "b.zip",
+            pack({{"a", std::string(1'000, 'a')}, {"b", std::string(1'001, 'b')}, {"c", "c"}},
+                 format)),
         limits);
     EXPECT_EQ(memory.files(),
-              (std::map<std::string, std::string>{{"a", std::string(1'000, 'a')}, {"b", std::string(1'000, 'b')}, {"c", "c"}}));
+              (std::map<std::string, std::string>{
+                  {"a", std::string(1'000, 'a')}, {"b", std::string(1'000, 'b')}, {"c", "c"}}));
     EXPECT_TRUE(memory.find("a")->complete);
     EXPECT_FALSE(memory.find("b")->complete);
     EXPECT_EQ(memory.codes(), "bundle.member_too_large b");
@@ -64,8 +68,11 @@ TEST(Limits, TotalBytesEndTheWalk) {
   Folder folder;
   Limits limits;
   limits.total_bytes = 1'500;
-  Memory memory = walked(folder.write("b.tar", pack({{"a", std::string(1'000, 'a')}, {"b", std::string(1'000, 'b')}, {"c", "c"}})),
-                         limits);
+  Memory memory = walked(
+      folder.write(
+          "b.tar",
+          pack({{"a", std::string(1'000, 'a')}, {"b", std::string(1'000, 'b')}, {"c", "c"}})),
+      limits);
   EXPECT_EQ(memory.paths(), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(memory.find("b")->size, 500u);
   EXPECT_EQ(memory.codes(), "bundle.total_too_large b");
@@ -74,7 +81,9 @@ TEST(Limits, TotalBytesEndTheWalk) {
 TEST(Limits, DepthIsToldWithTheMember) {
   Folder folder;
   std::string bytes = "core";
-  for (int i = 0; i < 8; ++i) bytes = pack({{"x.tar", bytes}, {"beside", "b"}}, "ustar", i % 2 ? ARCHIVE_FILTER_GZIP : ARCHIVE_FILTER_NONE);
+  for (int i = 0; i < 8; ++i)
+    bytes = pack({{"x.tar", bytes}, {"beside", "b"}}, "ustar",
+                 i % 2 ? ARCHIVE_FILTER_GZIP : ARCHIVE_FILTER_NONE);
   Memory memory = walked(folder.write("b.tar", bytes));
   const std::string cut = "x.tar/x.tar/x.tar/x.tar/x.tar/x.tar";
   EXPECT_EQ(memory.codes(), "bundle.depth " + cut);
@@ -84,10 +93,11 @@ TEST(Limits, DepthIsToldWithTheMember) {
   EXPECT_EQ(memory.all.size(), 7u);
   Limits limits;
   limits.depth = 8;
-  EXPECT_EQ(walked(folder.at("b.tar"), limits).codes(), "bundle.no_archive x.tar/x.tar/x.tar/x.tar/x.tar/x.tar/x.tar/x.tar");
+  EXPECT_EQ(walked(folder.at("b.tar"), limits).codes(),
+            "bundle.no_archive x.tar/x.tar/x.tar/x.tar/x.tar/x.tar/x.tar/x.tar");
 
   bytes = "core";
-  for (int i = 0; i < 30; ++i) bytes = squeeze(bytes);   // also what a gzip quine does, forever
+  for (int i = 0; i < 30; ++i) bytes = squeeze(bytes);  // also what a gzip quine does, forever
   memory = walked(folder.write("q.gz", bytes));
   EXPECT_EQ(memory.codes(), "bundle.depth q.gz");
   limits.depth = 30;
@@ -98,7 +108,9 @@ TEST(Limits, LongPathsAreShortened) {
   Folder folder;
   Limits limits;
   limits.path_bytes = 40;
-  Memory memory = walked(folder.write("b.tar", pack({{std::string(60, 'a'), "1"}, {std::string(61, 'a'), "2"}})), limits);
+  Memory memory = walked(
+      folder.write("b.tar", pack({{std::string(60, 'a'), "1"}, {std::string(61, 'a'), "2"}})),
+      limits);
   ASSERT_EQ(memory.all.size(), 2u);
   EXPECT_EQ(memory.files().size(), 2u);
   for (const Told& told : memory.all) EXPECT_LE(told.head.path.size(), 40u);
@@ -134,7 +146,8 @@ TEST(Bomb, TenGigabytesOfZeros) {
 
 TEST(Bomb, WithinATarTheOtherMembersAreRead) {
   Folder folder;
-  const std::string path = folder.write("b.tar", pack({{"a", "A"}, {"zeros.gz", zeros_gz()}, {"z", "Z"}}));
+  const std::string path =
+      folder.write("b.tar", pack({{"a", "A"}, {"zeros.gz", zeros_gz()}, {"z", "Z"}}));
   Memory memory = walked(path, {}, forgetful());
   EXPECT_EQ(memory.paths(), (std::vector<std::string>{"a", "zeros.gz", "z"}));
   EXPECT_EQ(memory.codes(), "bundle.expansion zeros.gz");
@@ -162,10 +175,13 @@ TEST(Bomb, ZipsOfZipsOfZips) {
 TEST(Bomb, HolesOfASparseFile) {
   // A GNU sparse header by hand: one byte of data at the end of a terabyte of nothing.
   std::string header(512, '\0');
-  const auto put = [&](std::size_t at, std::string_view text) { header.replace(at, text.size(), text); };
-  const auto big = [&](std::size_t at, std::uint64_t value) {   // base-256
+  const auto put = [&](std::size_t at, std::string_view text) {
+    header.replace(at, text.size(), text);
+  };
+  const auto big = [&](std::size_t at, std::uint64_t value) {  // base-256
     header[at] = '\x80';
-    for (std::size_t i = 11; i > 0; --i, value >>= 8) header[at + i] = static_cast<char>(value & 255);
+    for (std::size_t i = 11; i > 0; --i, value >>= 8)
+      header[at + i] = static_cast<char>(value & 255);
   };
   put(0, "core");
   put(100, "0000644");

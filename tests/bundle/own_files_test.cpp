@@ -22,8 +22,10 @@ TEST(OwnFiles, AreLeftOutWithWhatLiesBesideThem) {
   Folder folder;
   folder.write("rank_0.log", "a line\n");
   folder.write("report/incident.db", database());
-  for (const char* beside : {"incident.db-wal", "incident.db-shm", "report.json", "report.md", "report.txt", "report.html",
-                             "report.junit.xml", "report.sarif", "report.json.part"}) folder.write(std::string("report/") + beside, "{}");
+  for (const char* beside :
+       {"incident.db-wal", "incident.db-shm", "report.json", "report.md", "report.txt",
+        "report.html", "report.junit.xml", "report.sarif", "report.json.part"})
+    folder.write(std::string("report/") + beside, "{}");
   folder.write("report/notes.txt", "theirs\n");
   folder.write("elsewhere/report.json", "{}");
   folder.write("kept.facts", database());
@@ -45,8 +47,12 @@ TEST(OwnFiles, AreKnownByTheirContent) {
   Folder folder;
   EXPECT_EQ(own_file(folder.write("a", database())), OwnFile::database);
   EXPECT_EQ(own_file(folder.write("b", database("XXXX"))), OwnFile::none);
-  EXPECT_EQ(own_file(folder.write("c", "{\n  \"bundle\": {},\n  \"schema\": \"culprit.diagnosis/1\"\n}\n")), OwnFile::report);
-  EXPECT_EQ(own_file(folder.write("d", "{\n  \"log\": {\n    \"schema\": \"culprit.diagnosis/1\"\n  }\n}\n")), OwnFile::none);
+  EXPECT_EQ(own_file(folder.write(
+                "c", "{\n  \"bundle\": {},\n  \"schema\": \"culprit.diagnosis/1\"\n}\n")),
+            OwnFile::report);
+  EXPECT_EQ(own_file(folder.write(
+                "d", "{\n  \"log\": {\n    \"schema\": \"culprit.diagnosis/1\"\n  }\n}\n")),
+            OwnFile::none);
   EXPECT_EQ(own_file(folder.write("e", "")), OwnFile::none);
   EXPECT_EQ(own_file(folder.path()), OwnFile::none);
   EXPECT_EQ(own_file("/nonexistent"), OwnFile::none);

@@ -13,12 +13,10 @@ const std::string kBar(44, '_');
 std::string report() {
   return kBar + "\n\nStart of NVIDIA bug report log file.  Please include this file, along\n\n" +
          kBar + "\n\n*** /proc/cpuinfo\n*** ls: -r--r--r-- 1 root root 0\nprocessor : 0\n\n" +
-         kBar + "\n\n/usr/bin/nvidia-smi --query\n\n=====NVSMI LOG=====\n" +
-         kBar + "\nno title here\n" +
-         kBar + "\n\n*** /var/log/none.log does not exist\n\n" +
-         kBar + "\r\n\r\n*** /proc/cpuinfo\r\nagain\r\n" +
-         kBar + "\n\nacpidump\n\nbytes\n" +
-         kBar + "\n\n" + kBar + "\n\nEnd of NVIDIA bug report log file.\n";
+         kBar + "\n\n/usr/bin/nvidia-smi --query\n\n=====NVSMI LOG=====\n" + kBar +
+         "\nno title here\n" + kBar + "\n\n*** /var/log/none.log does not exist\n\n" + kBar +
+         "\r\n\r\n*** /proc/cpuinfo\r\nagain\r\n" + kBar + "\n\nacpidump\n\nbytes\n" + kBar +
+         "\n\n" + kBar + "\n\nEnd of NVIDIA bug report log file.\n";
 }
 
 // Joins the sections again and checks the places they claim.
@@ -39,11 +37,14 @@ TEST(Sections, OfABugReport) {
   for (const bool zipped : {false, true}) {
     Memory memory = walked(folder.write("nv.log.gz", zipped ? squeeze(report()) : report()));
     EXPECT_EQ(memory.paths(),
-              (std::vector<std::string>{"nv.log.gz#preamble", "nv.log.gz#/proc/cpuinfo", "nv.log.gz#/usr/bin/nvidia-smi --query",
-                                        "nv.log.gz#/var/log/none.log", "nv.log.gz#/proc/cpuinfo~2", "nv.log.gz#acpidump",
+              (std::vector<std::string>{"nv.log.gz#preamble", "nv.log.gz#/proc/cpuinfo",
+                                        "nv.log.gz#/usr/bin/nvidia-smi --query",
+                                        "nv.log.gz#/var/log/none.log", "nv.log.gz#/proc/cpuinfo~2",
+                                        "nv.log.gz#acpidump",
                                         "nv.log.gz#End of NVIDIA bug report log file."}));
     EXPECT_EQ(joined(memory, "nv.log.gz"), report());
-    EXPECT_TRUE(memory.find("nv.log.gz#/proc/cpuinfo")->bytes.starts_with(kBar + "\n\n*** /proc/cpuinfo\n"));
+    EXPECT_TRUE(memory.find("nv.log.gz#/proc/cpuinfo")
+                    ->bytes.starts_with(kBar + "\n\n*** /proc/cpuinfo\n"));
     EXPECT_EQ(memory.codes(), "");
   }
 }
@@ -52,7 +53,8 @@ TEST(Sections, OfACutBugReport) {
   Folder folder;
   const std::string text = report();
   for (std::size_t size = 90; size < text.size(); ++size)
-    EXPECT_EQ(joined(walked(folder.write("nv.log", text.substr(0, size))), "nv.log"), text.substr(0, size));
+    EXPECT_EQ(joined(walked(folder.write("nv.log", text.substr(0, size))), "nv.log"),
+              text.substr(0, size));
   const std::string bytes = squeeze(text + text);
   Memory memory = walked(folder.write("nv.log", bytes.substr(0, bytes.size() - 30)));
   ASSERT_EQ(memory.problems.size(), 1u);
@@ -61,20 +63,26 @@ TEST(Sections, OfACutBugReport) {
 }
 
 std::string dump() {
-  return "==== START logs for container init of pod ns/p-0 ====\nready\n==== END logs for container init of pod ns/p-0 ====\n"
-         "==== START logs for container main of pod ns/p-0 ====\nno newline at the end" + std::string(5'000, 'x') +
+  return "==== START logs for container init of pod ns/p-0 ====\nready\n==== END logs for "
+         "container init of pod ns/p-0 ====\n"
+         "==== START logs for container main of pod ns/p-0 ====\nno newline at the end" +
+         std::string(5'000, 'x') +
          "==== END logs for container main of pod ns/p-0 ====\n"
-         "==== START logs for container empty of pod ns/p-1 ====\n==== END logs for container empty of pod ns/p-1 ====\n"
+         "==== START logs for container empty of pod ns/p-1 ====\n==== END logs for container "
+         "empty of pod ns/p-1 ====\n"
          "\n{\n  \"kind\": \"PodList\"\n}\n"
-         "==== START logs for container main of pod ns/p-0 ====\nspoof ==== END logs for container other of pod ns/p-0 ====\n"
+         "==== START logs for container main of pod ns/p-0 ====\nspoof ==== END logs for container "
+         "other of pod ns/p-0 ====\n"
          "cut her";
 }
 
 TEST(Sections, OfAKubectlDump) {
   Folder folder;
   Memory memory = walked(folder.write("logs.txt", dump()));
-  EXPECT_EQ(memory.paths(), (std::vector<std::string>{"logs.txt#ns/p-0/init", "logs.txt#ns/p-0/main", "logs.txt#ns/p-1/empty",
-                                                      "logs.txt#rest", "logs.txt#ns/p-0/main~2"}));
+  EXPECT_EQ(memory.paths(),
+            (std::vector<std::string>{"logs.txt#ns/p-0/init", "logs.txt#ns/p-0/main",
+                                      "logs.txt#ns/p-1/empty", "logs.txt#rest",
+                                      "logs.txt#ns/p-0/main~2"}));
   EXPECT_EQ(joined(memory, "logs.txt"), dump());
   EXPECT_TRUE(memory.find("logs.txt#rest")->bytes.starts_with("{\n"));
   Result<std::string> range = read_range(folder.at("logs.txt"), "logs.txt#rest", 4, 6, {});
@@ -95,13 +103,15 @@ template <class S>
 std::string split(const std::string& text, std::size_t block) {
   Collect collect;
   S splitter(collect);
-  for (std::size_t at = 0; at < text.size(); at += block) splitter.feed(std::string_view(text).substr(at, block));
+  for (std::size_t at = 0; at < text.size(); at += block)
+    splitter.feed(std::string_view(text).substr(at, block));
   splitter.finish();
   return collect.told;
 }
 
 TEST(Sections, DoNotDependOnTheBlocks) {
-  const std::string long_lines = report() + std::string(10'000, '_') + "\n" + std::string(9'000, 'y') + "\n" + report();
+  const std::string long_lines =
+      report() + std::string(10'000, '_') + "\n" + std::string(9'000, 'y') + "\n" + report();
   const std::string bug = split<BugReportSplitter>(long_lines, SIZE_MAX / 2);
   const std::string kube = split<KubectlSplitter>(dump(), SIZE_MAX / 2);
   for (std::size_t block = 1; block < 3'000; block += block < 60 ? 1 : 37) {

@@ -11,7 +11,8 @@ namespace {
 
 std::string long_text(std::size_t lines) {
   std::string text;
-  for (std::size_t i = 0; i < lines; ++i) text += "line " + std::to_string(i) + " of rank " + std::to_string(i % 8) + "\n";
+  for (std::size_t i = 0; i < lines; ++i)
+    text += "line " + std::to_string(i) + " of rank " + std::to_string(i % 8) + "\n";
   return text;
 }
 
@@ -84,7 +85,8 @@ TEST(Walk, FolderIsReadInByteOrder) {
   Memory memory = walked(folder.path());
   EXPECT_EQ(memory.files(), expected());
   EXPECT_EQ(memory.paths(),
-            (std::vector<std::string>{"a.txt", "empty", "logs/big.log", "logs/nul.bin", "logs/sub/c.json", "m\xc3\xbc.txt"}));
+            (std::vector<std::string>{"a.txt", "empty", "logs/big.log", "logs/nul.bin",
+                                      "logs/sub/c.json", "m\xc3\xbc.txt"}));
   EXPECT_EQ(memory.codes(), "");
 }
 
@@ -122,9 +124,10 @@ TEST(Walk, GzipOfManyMembersIsReadToItsEnd) {
 
 TEST(Walk, BytesAfterTheCompressedDataAreTold) {
   Folder folder;
-  for (const int filter : {ARCHIVE_FILTER_GZIP, ARCHIVE_FILTER_BZIP2, ARCHIVE_FILTER_ZSTD, ARCHIVE_FILTER_XZ,
-                           ARCHIVE_FILTER_LZ4}) {
-    Memory memory = walked(folder.write("x.gz", squeeze("good\n", filter) + "rubbish that is long enough for all"));
+  for (const int filter : {ARCHIVE_FILTER_GZIP, ARCHIVE_FILTER_BZIP2, ARCHIVE_FILTER_ZSTD,
+                           ARCHIVE_FILTER_XZ, ARCHIVE_FILTER_LZ4}) {
+    Memory memory = walked(
+        folder.write("x.gz", squeeze("good\n", filter) + "rubbish that is long enough for all"));
     ASSERT_EQ(memory.all.size(), 1u) << filter;
     // libarchive's xz and zstd give up the block in which they meet the rubbish.
     if (filter != ARCHIVE_FILTER_XZ && filter != ARCHIVE_FILTER_ZSTD) {
@@ -133,7 +136,8 @@ TEST(Walk, BytesAfterTheCompressedDataAreTold) {
     EXPECT_EQ(memory.codes(), "bundle.damaged x.gz") << filter;
     EXPECT_FALSE(memory.all[0].complete) << filter;
   }
-  Memory memory = walked(folder.write("b.tar.gz", pack({{"a", "A"}}, "ustar", ARCHIVE_FILTER_GZIP) + "rubbish"));
+  Memory memory = walked(
+      folder.write("b.tar.gz", pack({{"a", "A"}}, "ustar", ARCHIVE_FILTER_GZIP) + "rubbish"));
   EXPECT_EQ(memory.find("a")->bytes, "A");
   EXPECT_EQ(memory.codes(), "bundle.damaged b.tar.gz");
 }
@@ -143,8 +147,9 @@ TEST(Walk, EmptyCompressedFile) {
   using namespace std::string_literals;
   // libarchive's lz4 writer crashes when it gets nothing to write.
   const std::string lz4 = "\x04\x22\x4d\x18\x64\x40\xa7\0\0\0\0\x05\x5d\xcc\x02"s;
-  for (const std::string& bytes : {squeeze("", ARCHIVE_FILTER_GZIP), squeeze("", ARCHIVE_FILTER_BZIP2),
-                                   squeeze("", ARCHIVE_FILTER_ZSTD), squeeze("", ARCHIVE_FILTER_XZ), lz4}) {
+  for (const std::string& bytes :
+       {squeeze("", ARCHIVE_FILTER_GZIP), squeeze("", ARCHIVE_FILTER_BZIP2),
+        squeeze("", ARCHIVE_FILTER_ZSTD), squeeze("", ARCHIVE_FILTER_XZ), lz4}) {
     Memory memory = walked(folder.write("x.gz", bytes));
     EXPECT_EQ(memory.files(), (std::map<std::string, std::string>{{"x.gz", ""}}));
     EXPECT_EQ(memory.codes(), "");
@@ -154,14 +159,17 @@ TEST(Walk, EmptyCompressedFile) {
 TEST(Walk, ArchivesWithinArchives) {
   Folder folder;
   const std::string inner = pack({{"deep.txt", "deep"}, {"log.gz", squeeze("plain")}}, "zip");
-  const std::string middle = pack({{"inner.zip", inner}, {"model.pt", inner}, {"w.whl", inner}}, "ustar", ARCHIVE_FILTER_XZ);
-  const std::string outer = pack({{"m.tar.xz", middle}, {"after", "after"}}, "ustar", ARCHIVE_FILTER_GZIP);
+  const std::string middle = pack({{"inner.zip", inner}, {"model.pt", inner}, {"w.whl", inner}},
+                                  "ustar", ARCHIVE_FILTER_XZ);
+  const std::string outer =
+      pack({{"m.tar.xz", middle}, {"after", "after"}}, "ustar", ARCHIVE_FILTER_GZIP);
   Memory memory = walked(folder.write("o.tar.gz", outer));
-  EXPECT_EQ(memory.files(), (std::map<std::string, std::string>{{"m.tar.xz/inner.zip/deep.txt", "deep"},
-                                                                {"m.tar.xz/inner.zip/log.gz", "plain"},
-                                                                {"m.tar.xz/model.pt", inner},
-                                                                {"m.tar.xz/w.whl", inner},
-                                                                {"after", "after"}}));
+  EXPECT_EQ(memory.files(),
+            (std::map<std::string, std::string>{{"m.tar.xz/inner.zip/deep.txt", "deep"},
+                                                {"m.tar.xz/inner.zip/log.gz", "plain"},
+                                                {"m.tar.xz/model.pt", inner},
+                                                {"m.tar.xz/w.whl", inner},
+                                                {"after", "after"}}));
   EXPECT_EQ(memory.find("m.tar.xz/inner.zip/deep.txt")->head.container, "m.tar.xz/inner.zip");
   EXPECT_EQ(memory.codes(), "");
 }
@@ -186,10 +194,22 @@ TEST(Walk, TextThatOnlyResemblesATarStaysText) {
 TEST(Walk, NamesThatRepeatInAnArchiveAreNumbered) {
   Folder folder;
   for (const char* format : {"ustar", "zip"}) {
-    const std::string packed = pack({{"a.log", "one"}, {"a.log~2", "theirs"}, {"a.log", "two"}, {"a.log", "three"}, {"b.log", "b"}}, format);
-    const Memory memory = walked(folder.write(std::string("x.") + (format[0] == 'z' ? "zip" : "tar"), packed));
-    EXPECT_EQ(memory.files(), (std::map<std::string, std::string>{{"a.log", "one"}, {"a.log~2", "theirs"}, {"a.log~3", "two"}, {"a.log~4", "three"}, {"b.log", "b"}})) << format;
-    const auto range = read_range(folder.at(std::string("x.") + (format[0] == 'z' ? "zip" : "tar")), "a.log~3", 0, 10, {});
+    const std::string packed = pack({{"a.log", "one"},
+                                     {"a.log~2", "theirs"},
+                                     {"a.log", "two"},
+                                     {"a.log", "three"},
+                                     {"b.log", "b"}},
+                                    format);
+    const Memory memory =
+        walked(folder.write(std::string("x.") + (format[0] == 'z' ? "zip" : "tar"), packed));
+    EXPECT_EQ(memory.files(), (std::map<std::string, std::string>{{"a.log", "one"},
+                                                                  {"a.log~2", "theirs"},
+                                                                  {"a.log~3", "two"},
+                                                                  {"a.log~4", "three"},
+                                                                  {"b.log", "b"}}))
+        << format;
+    const auto range = read_range(folder.at(std::string("x.") + (format[0] == 'z' ? "zip" : "tar")),
+                                  "a.log~3", 0, 10, {});
     ASSERT_TRUE(range) << format;
     EXPECT_EQ(*range, "two") << format;
   }
@@ -198,12 +218,14 @@ TEST(Walk, NamesThatRepeatInAnArchiveAreNumbered) {
 TEST(Walk, EmptyArchivesAreNoted) {
   Folder folder;
   for (const char* format : {"ustar", "zip"}) {
-    Memory memory = walked(folder.write(std::string("e.") + (format[0] == 'z' ? "zip" : "tar"), pack({}, format)));
+    Memory memory = walked(
+        folder.write(std::string("e.") + (format[0] == 'z' ? "zip" : "tar"), pack({}, format)));
     ASSERT_EQ(memory.all.size(), 1u) << format;
     EXPECT_TRUE(memory.all[0].noted);
     EXPECT_EQ(memory.codes(), "");
   }
-  EXPECT_TRUE(walked(folder.write("e.tar.gz", pack({}, "ustar", ARCHIVE_FILTER_GZIP))).all.at(0).noted);
+  EXPECT_TRUE(
+      walked(folder.write("e.tar.gz", pack({}, "ustar", ARCHIVE_FILTER_GZIP))).all.at(0).noted);
 }
 
 TEST(Walk, LinksAndDevicesInFoldersAreNotOpened) {
@@ -246,7 +268,8 @@ TEST(Walk, LinksAndDevicesInTarAreNoted) {
     EXPECT_EQ(memory.find("p")->head.kind, MemberKind::other);
     EXPECT_EQ(memory.codes(), "");
   }
-  Memory memory = walked(folder.write("l.zip", pack({{"f", "F"}, {"s", "", AE_IFLNK, "f"}}, "zip")));
+  Memory memory =
+      walked(folder.write("l.zip", pack({{"f", "F"}, {"s", "", AE_IFLNK, "f"}}, "zip")));
   EXPECT_EQ(memory.find("s")->head.link_target, "f");
   EXPECT_EQ(memory.find("s")->head.kind, MemberKind::link);
 }
@@ -264,7 +287,8 @@ TEST(Walk, StandardInput) {
     ASSERT_EQ(pipe(ends), 0);
     std::thread writer([&bytes = bytes, fd = ends[1]] {
       for (std::size_t at = 0; at < bytes.size();) {
-        const ssize_t n = ::write(fd, bytes.data() + at, std::min<std::size_t>(7'777, bytes.size() - at));
+        const ssize_t n =
+            ::write(fd, bytes.data() + at, std::min<std::size_t>(7'777, bytes.size() - at));
         if (n <= 0) break;
         at += static_cast<std::size_t>(n);
       }
@@ -301,7 +325,8 @@ TEST(Walk, StopEndsTheWalk) {
 TEST(ReadRange, GivesAPartOfAMember) {
   Folder folder;
   const std::string big = long_text(200'000);
-  const std::string inner = pack({{"x/big.log", big}, {"x/small", "0123456789"}}, "ustar", ARCHIVE_FILTER_GZIP);
+  const std::string inner =
+      pack({{"x/big.log", big}, {"x/small", "0123456789"}}, "ustar", ARCHIVE_FILTER_GZIP);
   const std::string path = folder.write("o.tar", pack({{"in.tgz", inner}, {"y", "Y"}}));
   const auto range = [&](const std::string& member, std::uint64_t offset, std::uint64_t length) {
     Result<std::string> result = read_range(path, member, offset, length, {});

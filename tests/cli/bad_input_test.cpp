@@ -1,5 +1,5 @@
-// What the plans say to input that is no good: one clear line with the reason, what to do about it, exit status 2, and
-// nothing on standard output that a script could take for a plan.
+// What the plans say to input that is no good: one clear line with the reason, what to do about it,
+// exit status 2, and nothing on standard output that a script could take for a plan.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 struct Row {
   const char* command;
-  const char* says;      // in the line of the error
+  const char* says;  // in the line of the error
 };
 
 struct Said {
@@ -25,8 +25,10 @@ struct Said {
 class BadInput : public testing::Test {
  protected:
   void SetUp() override {
-    if (std::string(CULPRIT_BINARY).empty() || !std::filesystem::exists(CULPRIT_BINARY)) GTEST_SKIP() << "there is no program";
-    folder_ = std::filesystem::temp_directory_path() / ("culprit_bad_input_" + std::to_string(getpid()));
+    if (std::string(CULPRIT_BINARY).empty() || !std::filesystem::exists(CULPRIT_BINARY))
+      GTEST_SKIP() << "there is no program";
+    folder_ =
+        std::filesystem::temp_directory_path() / ("culprit_bad_input_" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_ / "logs");
     put("torn.json", "{\"machines\": 24,\n\"failure_rate\" 0.1}\n");
     put("empty.json", "\n");
@@ -39,14 +41,17 @@ class BadInput : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  void put(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  void put(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+  }
   std::string got(const std::string& name) const {
     std::ostringstream out;
     out << std::ifstream(folder_ / name).rdbuf();
     return out.str();
   }
   Said run(const std::string& arguments) const {
-    const std::string command = "cd '" + folder_.string() + "' && '" CULPRIT_BINARY "' " + arguments + " >stdout 2>stderr </dev/null";
+    const std::string command = "cd '" + folder_.string() + "' && '" CULPRIT_BINARY "' " +
+                                arguments + " >stdout 2>stderr </dev/null";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, got("stdout"), got("stderr")};
   }
@@ -58,8 +63,10 @@ TEST_F(BadInput, IsRefusedInOneClearLineWithARemedy) {
   const Row rows[] = {
       // replay
       {"replay plan", "replay needs the machines"},
-      {"replay plan --machines 24 --pp 4 --spares -2", "--spares takes hosts or their number, not '-2'"},
-      {"replay plan --machines 24 --pp 4 --spares x", "--spares names hosts, and the machines have no names"},
+      {"replay plan --machines 24 --pp 4 --spares -2",
+       "--spares takes hosts or their number, not '-2'"},
+      {"replay plan --machines 24 --pp 4 --spares x",
+       "--spares names hosts, and the machines have no names"},
       {"replay plan --hosts a,b,a", "--hosts names a twice"},
       {"replay plan --machines 24 --pp 4 --command 'run {foo}'", "no value for {foo}"},
       {"replay plan --hosts n[1-24] --pp 4 --command 'run {foo}'", "no value for {foo}"},
@@ -112,7 +119,8 @@ TEST_F(BadInput, IsRefusedInOneClearLineWithARemedy) {
       // numbers
       {"plan standby", "plan standby needs the number of machines"},
       {"plan standby --machines 10 --failure-rate 2", "--failure-rate takes a number from 0 to 1"},
-      {"plan standby --machines 10 --failure-rate -0.1", "--failure-rate takes a number from 0 to 1"},
+      {"plan standby --machines 10 --failure-rate -0.1",
+       "--failure-rate takes a number from 0 to 1"},
       {"plan standby --machines 10 --percentile 1", "--percentile takes a number"},
       {"plan standby --machines 10 --wake-s -1", "--wake-s takes a number"},
       {"plan standby --input torn.json", "no valid JSON: "},
@@ -141,8 +149,10 @@ TEST_F(BadInput, IsRefusedInOneClearLineWithARemedy) {
       {"plan mitigate --interval 1,2,-3,4", "--interval takes numbers from 0"},
       {"plan mitigate --interval 5,4,2,1", "are no interval"},
       {"plan mitigate --interval 1.5,4,2,1", "counts iterations in whole numbers"},
-      {"plan mitigate --interval 1,4,2,1 --cause magic", "--cause takes computation, communication or unknown"},
-      {"plan mitigate --interval 1,4,2,1 --topology-helps 2", "--topology-helps takes a number from 0 to 1"},
+      {"plan mitigate --interval 1,4,2,1 --cause magic",
+       "--cause takes computation, communication or unknown"},
+      {"plan mitigate --interval 1,4,2,1 --topology-helps 2",
+       "--topology-helps takes a number from 0 to 1"},
       {"plan backup", "this plan needs the shape of the job"},
       {"plan backup --tp 2 --dp 2 --evict host99", "which is no rank, host or group of the job"},
       {"plan backup --tp 2 --dp 2 --evict 99", "the job has ranks 0 to 3"},
@@ -168,18 +178,21 @@ TEST_F(BadInput, IsRefusedInOneClearLineWithARemedy) {
     EXPECT_EQ(line.rfind("culprit: error: ", 0), 0u) << row.command << '\n' << said.err;
     EXPECT_NE(line.find(row.says), std::string::npos) << row.command << '\n' << said.err;
     EXPECT_NE(said.err.find("\n  = help: "), std::string::npos) << row.command << '\n' << said.err;
-    for (const char* raw : {"json.exception", "last read", "disk I/O", "std::", "terminate"}) EXPECT_EQ(said.err.find(raw), std::string::npos) << row.command << '\n' << said.err;
+    for (const char* raw : {"json.exception", "last read", "disk I/O", "std::", "terminate"})
+      EXPECT_EQ(said.err.find(raw), std::string::npos) << row.command << '\n' << said.err;
   }
 }
 
 TEST_F(BadInput, IsMissing) {
-  for (const char* command : {"plan standby -d nosuch.db", "report -d nosuch.db", "classify -d nosuch.db", "diagnose nosuch", "ingest nosuch -d x.db", "./nosuch", "nosuch.tar.gz", "drift nosuch"}) {
+  for (const char* command :
+       {"plan standby -d nosuch.db", "report -d nosuch.db", "classify -d nosuch.db",
+        "diagnose nosuch", "ingest nosuch -d x.db", "./nosuch", "nosuch.tar.gz", "drift nosuch"}) {
     const Said said = run(command);
     EXPECT_EQ(said.exit, 3) << command << '\n' << said.err;
     EXPECT_EQ(said.out, "") << command;
     EXPECT_NE(said.err.find("\n  = help: "), std::string::npos) << command << '\n' << said.err;
   }
-  EXPECT_EQ(run("nosuch").exit, 2);   // a command, misspelt
+  EXPECT_EQ(run("nosuch").exit, 2);  // a command, misspelt
 }
 
 TEST_F(BadInput, NamesTheLineOfAFile) {

@@ -1,5 +1,5 @@
-// The verdict about what was redacted is the verdict about the original, under the map: of every sample, as a database and as
-// a bundle; and no name of the map is in it.
+// The verdict about what was redacted is the verdict about the original, under the map: of every
+// sample, as a database and as a bundle; and no name of the map is in it.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -33,7 +33,8 @@ std::string bytes_of(const fs::path& path) {
 std::string core(const json& d) {
   json out = {d["verdict"]["action"], d["verdict"]["precision"], d["incident"]["symptom"]};
   std::vector<json> targets, steps;
-  for (const json& t : d["verdict"]["targets"]) targets.push_back({t["kind"], t["id"], t["confidence"]});
+  for (const json& t : d["verdict"]["targets"])
+    targets.push_back({t["kind"], t["id"], t["confidence"]});
   for (const json& s : d["verdict"]["steps"]) steps.push_back({s["step"], s["outcome"]});
   out.push_back(targets);
   out.push_back(steps);
@@ -48,21 +49,27 @@ class Redact : public testing::Test {
     fs::create_directories(folder);
   }
   void TearDown() override { fs::remove_all(folder); }
-  std::string run(const std::string& arguments) const { return said("cd '" + folder.string() + "' && '" CULPRIT_BINARY "' " + arguments); }
+  std::string run(const std::string& arguments) const {
+    return said("cd '" + folder.string() + "' && '" CULPRIT_BINARY "' " + arguments);
+  }
   std::string revealed(const std::string& text, const std::string& map) const {
     std::ofstream(folder / "text") << text;
     return run("redact --reveal text --map " + map);
   }
-  void expect_no_names(const std::string& bytes, const std::string& map, const std::string& what) const {
+  void expect_no_names(const std::string& bytes, const std::string& map,
+                       const std::string& what) const {
     const json d = json::parse(bytes_of(folder / map), nullptr, false);
     ASSERT_TRUE(d.is_object());
     for (const json& one : d["names"]) {
       const std::string original = one["original"], kind = one["kind"];
       if (original.size() < 6 || kind == "folder" || kind == "job") continue;
       for (std::size_t at = 0; (at = bytes.find(original, at)) != std::string::npos; ++at) {
-        const bool inside = (at > 0 && isalnum(static_cast<unsigned char>(bytes[at - 1])) != 0) || (at + original.size() < bytes.size() && isalnum(static_cast<unsigned char>(bytes[at + original.size()])) != 0);
+        const bool inside = (at > 0 && isalnum(static_cast<unsigned char>(bytes[at - 1])) != 0) ||
+                            (at + original.size() < bytes.size() &&
+                             isalnum(static_cast<unsigned char>(bytes[at + original.size()])) != 0);
         if (inside) continue;
-        ADD_FAILURE() << what << " holds " << kind << " " << original << ": " << bytes.substr(at < 40 ? 0 : at - 40, 100);
+        ADD_FAILURE() << what << " holds " << kind << " " << original << ": "
+                      << bytes.substr(at < 40 ? 0 : at - 40, 100);
         break;
       }
     }
@@ -74,8 +81,10 @@ TEST_F(Redact, TheVerdictIsTheSameUnderTheMap) {
   for (const auto& entry : fs::directory_iterator(CULPRIT_SAMPLES_DIR)) {
     const std::string sample = entry.path().string(), name = entry.path().filename().string();
     SCOPED_TRACE(name);
-    for (const char* file : {"a.db", "b.db", "m.json", "n.json", "b.tar"}) fs::remove(folder / file);
-    const json original = json::parse(run("diagnose '" + sample + "' -q --json -d a.db"), nullptr, false);
+    for (const char* file : {"a.db", "b.db", "m.json", "n.json", "b.tar"})
+      fs::remove(folder / file);
+    const json original =
+        json::parse(run("diagnose '" + sample + "' -q --json -d a.db"), nullptr, false);
     ASSERT_TRUE(original.is_object());
     run("redact -d a.db -o b.db --map m.json");
     run("classify -d b.db -q");

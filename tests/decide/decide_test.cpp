@@ -8,8 +8,9 @@ namespace {
 using namespace culprit;
 using decide::Case;
 
-
-Finding finding(std::string event_class, Severity severity, Role role, Scope scope, std::string host, std::optional<Nanoseconds> start, Symptom symptom = Symptom::gpu_unavailable) {
+Finding finding(std::string event_class, Severity severity, Role role, Scope scope,
+                std::string host, std::optional<Nanoseconds> start,
+                Symptom symptom = Symptom::gpu_unavailable) {
   Finding f;
   f.analysis = Analysis::classify;
   f.event_class = std::move(event_class);
@@ -17,10 +18,17 @@ Finding finding(std::string event_class, Severity severity, Role role, Scope sco
   f.role = role;
   f.scope = scope;
   if (role == Role::root)
-    f.cause = scope == Scope::shared ? CauseKind::shared : scope == Scope::user_code ? CauseKind::program : severity == Severity::warning ? CauseKind::network : CauseKind::machine;
+    f.cause = scope == Scope::shared          ? CauseKind::shared
+              : scope == Scope::user_code     ? CauseKind::program
+              : severity == Severity::warning ? CauseKind::network
+                                              : CauseKind::machine;
   f.symptom = symptom;
-  f.subject = role == Role::cascade || role == Role::teardown ? Subject{SubjectKind::job, "job"} : Subject{SubjectKind::host, host};
-  if (!host.empty()) { f.host = host; f.hosts = {host}; }
+  f.subject = role == Role::cascade || role == Role::teardown ? Subject{SubjectKind::job, "job"}
+                                                              : Subject{SubjectKind::host, host};
+  if (!host.empty()) {
+    f.host = host;
+    f.hosts = {host};
+  }
   f.id = "classify/" + f.event_class + "/" + f.subject.id;
   f.start = f.end = start;
   f.uncertainty = kSecond;
@@ -30,11 +38,19 @@ Finding finding(std::string event_class, Severity severity, Role role, Scope sco
   return f;
 }
 
-Finding machine(std::string host, std::optional<Nanoseconds> start, std::string event_class = "gpu_xid/79") { return finding(std::move(event_class), Severity::critical, Role::root, Scope::host_local, std::move(host), start); }
-Finding timeouts(std::optional<Nanoseconds> start) { return finding("nccl_watchdog_timeout", Severity::distributed, Role::cascade, Scope::job_wide, "", start, Symptom::job_hang); }
+Finding machine(std::string host, std::optional<Nanoseconds> start,
+                std::string event_class = "gpu_xid/79") {
+  return finding(std::move(event_class), Severity::critical, Role::root, Scope::host_local,
+                 std::move(host), start);
+}
+Finding timeouts(std::optional<Nanoseconds> start) {
+  return finding("nccl_watchdog_timeout", Severity::distributed, Role::cascade, Scope::job_wide, "",
+                 start, Symptom::job_hang);
+}
 
 Finding exception(std::vector<std::int64_t> ranks, std::optional<Nanoseconds> start) {
-  Finding f = finding("py_user_error", Severity::critical, Role::root, Scope::user_code, "", start, Symptom::code_data_adjustment);
+  Finding f = finding("py_user_error", Severity::critical, Role::root, Scope::user_code, "", start,
+                      Symptom::code_data_adjustment);
   f.subject = {SubjectKind::code, "model.py:12"};
   f.ranks = std::move(ranks);
   return f;
@@ -64,7 +80,8 @@ TEST(Ladder, AnUndatedKernelLineAccusesNobodyByItself) {
   EXPECT_EQ(v.action, Action::investigate);
 
   // A rank of that machine reports a CUDA error: two sources.
-  Finding cuda = finding("cuda_ecc_uncorrectable", Severity::critical, Role::confirmation, Scope::host_local, "n07", 100 * kMinute);
+  Finding cuda = finding("cuda_ecc_uncorrectable", Severity::critical, Role::confirmation,
+                         Scope::host_local, "n07", 100 * kMinute);
   EXPECT_EQ(decide::decide(job({undated, cuda, timeouts(110 * kMinute)})).action, Action::isolate);
 }
 
@@ -99,7 +116,8 @@ TEST(Ladder, AnAlertThatWasTakenBackIsRetriedOnce) {
 }
 
 TEST(Ladder, ASetUpFailureIsRepaired) {
-  Finding busy = finding("address_in_use", Severity::critical, Role::root, Scope::host_local, "n01", {}, Symptom::none);
+  Finding busy = finding("address_in_use", Severity::critical, Role::root, Scope::host_local, "n01",
+                         {}, Symptom::none);
   busy.cause = CauseKind::environment;
   LineFacts line;
   line.message = "bind: Address already in use (port 29500)";
@@ -114,10 +132,12 @@ TEST(Ladder, WithoutProofOfSuccessTheLogsOnlyEnd) {
   c.exits.clear();
   EXPECT_EQ(decide::decide(c).action, Action::investigate);
   c.last_iteration = 50;
-  EXPECT_EQ(decide::decide(c).action, Action::none) << "steps up to the end of the logs: it was running";
+  EXPECT_EQ(decide::decide(c).action, Action::none)
+      << "steps up to the end of the logs: it was running";
   c.last_progress = 100 * kMinute;
   c.job_end = 120 * kMinute;
-  EXPECT_EQ(decide::decide(c).action, Action::investigate) << "lines for twenty minutes after the last step";
+  EXPECT_EQ(decide::decide(c).action, Action::investigate)
+      << "lines for twenty minutes after the last step";
 }
 
 TEST(Ladder, AProcessKilledFromOutsideIsSaid) {
@@ -129,7 +149,8 @@ TEST(Ladder, AProcessKilledFromOutsideIsSaid) {
 }
 
 TEST(Ladder, ACriticalErrorAfterTheFirstFailureElsewhereIsAConsequence) {
-  const Verdict v = decide::decide(job({machine("n07", 104 * kMinute), exception({3}, 100 * kMinute)}));
+  const Verdict v =
+      decide::decide(job({machine("n07", 104 * kMinute), exception({3}, 100 * kMinute)}));
   EXPECT_EQ(v.action, Action::rollback);
   for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
 }
@@ -142,7 +163,8 @@ TEST(Ladder, AnErrorThatTheJobSurvivedIsNotItsEnd) {
 
 TEST(Ladder, TheSameFaultOnManyHostsAtOnceIsShared) {
   std::vector<Finding> all{timeouts(110 * kMinute)};
-  for (int i = 0; i < 6; ++i) all.push_back(machine("n0" + std::to_string(i), 100 * kMinute + i * kSecond, "ib_link_down"));
+  for (int i = 0; i < 6; ++i)
+    all.push_back(machine("n0" + std::to_string(i), 100 * kMinute + i * kSecond, "ib_link_down"));
   const Verdict v = decide::decide(job(all));
   EXPECT_EQ(v.action, Action::repair);
   for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
@@ -164,14 +186,16 @@ TEST(Ladder, ASwitchOfTheManifestIsNamed) {
 }
 
 TEST(Ladder, NoReporterAtAllIsNoEvidence) {
-  // "At most two hosts report" holds for none; Aegis' algorithm as printed would isolate an empty list.
+  // "At most two hosts report" holds for none; Aegis' algorithm as printed would isolate an empty
+  // list.
   const Verdict v = decide::decide(job({}));
   EXPECT_NE(v.action, Action::isolate);
   EXPECT_TRUE(v.targets.empty());
 }
 
 TEST(Ladder, TwoReportersAmongManyAreIsolated) {
-  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "", 100 * kMinute, Symptom::none);
+  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "",
+                      100 * kMinute, Symptom::none);
   f.host = "n01";
   f.hosts = {"n01", "n02"};
   const Verdict v = decide::decide(job({f}));
@@ -181,7 +205,8 @@ TEST(Ladder, TwoReportersAmongManyAreIsolated) {
 }
 
 TEST(Ladder, TwoReportersOfTwoAreNobody) {
-  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "", 100 * kMinute, Symptom::none);
+  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "",
+                      100 * kMinute, Symptom::none);
   f.hosts = {"n01", "n02"};
   Case c = job({f});
   c.hosts = c.hosts_with_output = 2;
@@ -189,7 +214,8 @@ TEST(Ladder, TwoReportersOfTwoAreNobody) {
 }
 
 TEST(Ladder, AFinishedJobAccusesNobody) {
-  Case c = job({finding("host_mce", Severity::warning, Role::root, Scope::host_local, "n03", 50 * kMinute)});
+  Case c = job(
+      {finding("host_mce", Severity::warning, Role::root, Scope::host_local, "n03", 50 * kMinute)});
   c.exits = {{"shell", 0, {}, {}}};
   EXPECT_EQ(decide::decide(c).action, Action::none);
 }
@@ -244,7 +270,8 @@ TEST(Ladder, AGroupThatStandsWithinOneMachineIsolatesItOnlyWhenTheHangIsProven) 
   EXPECT_EQ(proven.targets[0].subject, (Subject{SubjectKind::host, "n03"}));
   // The ranks talk over NVLink there; the network has nothing to do with it.
   EXPECT_EQ(proven.summary.find("network"), std::string::npos) << proven.summary;
-  for (const NextStep& n : proven.next) EXPECT_EQ(n.text.find("ibstat"), std::string::npos) << n.text;
+  for (const NextStep& n : proven.next)
+    EXPECT_EQ(n.text.find("ibstat"), std::string::npos) << n.text;
   c.findings = {stuck_on("n03", false, 0.75)};
   EXPECT_EQ(decide::decide(c).action, Action::checks);
   c.findings = {stuck_on("n03", true, 0.5)};
@@ -282,11 +309,18 @@ TEST(Ladder, AGroupThatStandsAndAnOddNetworkOfOneOfItsMachinesAreTwoSources) {
   const Verdict v = decide::decide(c);
   EXPECT_EQ(v.action, Action::isolate);
   EXPECT_EQ(v.targets.at(0).subject, (Subject{SubjectKind::host, "n02"}));
-  const auto checks = [&](std::vector<Finding> findings) { c.findings = std::move(findings); return decide::decide(c).action; };
+  const auto checks = [&](std::vector<Finding> findings) {
+    c.findings = std::move(findings);
+    return decide::decide(c).action;
+  };
   EXPECT_EQ(checks({group}), Action::checks);
-  EXPECT_EQ(checks({group, odd_metric("n02", "network/x"), odd_metric("n03", "network/x")}), Action::checks) << "two of them stand out";
-  EXPECT_EQ(checks({group, odd_metric("n07", "network/x")}), Action::checks) << "no machine of the group";
-  EXPECT_EQ(checks({group, odd_metric("n02", "compute/x")}), Action::checks) << "its waiting GPU is odd, too";
+  EXPECT_EQ(checks({group, odd_metric("n02", "network/x"), odd_metric("n03", "network/x")}),
+            Action::checks)
+      << "two of them stand out";
+  EXPECT_EQ(checks({group, odd_metric("n07", "network/x")}), Action::checks)
+      << "no machine of the group";
+  EXPECT_EQ(checks({group, odd_metric("n02", "compute/x")}), Action::checks)
+      << "its waiting GPU is odd, too";
 }
 
 TEST(Ladder, DumpsAloneAreNoCleanBillOfHealth) {
@@ -322,13 +356,18 @@ TEST(Ladder, AnEmptyBundleIsNotHealthy) {
 }
 
 TEST(Ladder, OneWordOfStorageFromOneHostIsNotTheCause) {
-  Finding f = finding("fs_lustre_lost", Severity::warning, Role::root, Scope::shared, "n03", 100 * kMinute, Symptom::filesystem_mount);
+  Finding f = finding("fs_lustre_lost", Severity::warning, Role::root, Scope::shared, "n03",
+                      100 * kMinute, Symptom::filesystem_mount);
   const Verdict v = decide::decide(job({f, timeouts(110 * kMinute)}));
   EXPECT_NE(v.action, Action::repair);
 }
 
 TEST(Ladder, TheOrderOfFindingsDoesNotMatter) {
-  std::vector<Finding> all{machine("n07", 100 * kMinute), timeouts(110 * kMinute), exception({3}, 100 * kMinute + 2 * kSecond), finding("net_link_down", Severity::warning, Role::root, Scope::host_local, "n09", 99 * kMinute, Symptom::infiniband_error)};
+  std::vector<Finding> all{
+      machine("n07", 100 * kMinute), timeouts(110 * kMinute),
+      exception({3}, 100 * kMinute + 2 * kSecond),
+      finding("net_link_down", Severity::warning, Role::root, Scope::host_local, "n09",
+              99 * kMinute, Symptom::infiniband_error)};
   const Verdict first = decide::decide(job(all));
   std::sort(all.begin(), all.end(), [](const Finding& a, const Finding& b) { return a.id > b.id; });
   const Verdict second = decide::decide(job(all));
@@ -337,10 +376,12 @@ TEST(Ladder, TheOrderOfFindingsDoesNotMatter) {
 }
 
 TEST(Ladder, EveryStepSaysWhy) {
-  for (const Step& step : decide::decide(job({machine("n07", 100 * kMinute)})).steps) EXPECT_FALSE(step.why.empty()) << name(step.step);
+  for (const Step& step : decide::decide(job({machine("n07", 100 * kMinute)})).steps)
+    EXPECT_FALSE(step.why.empty()) << name(step.step);
 }
 
-Finding drift(std::string name, Severity severity, std::string explains, std::vector<std::string> hosts) {
+Finding drift(std::string name, Severity severity, std::string explains,
+              std::vector<std::string> hosts) {
   Finding f;
   f.analysis = Analysis::drift;
   f.id = "drift/" + name;
@@ -356,7 +397,8 @@ Finding drift(std::string name, Severity severity, std::string explains, std::ve
 }
 
 Finding broken(std::vector<std::string> hosts) {
-  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "", 100 * kMinute, Symptom::none);
+  Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "",
+                      100 * kMinute, Symptom::none);
   f.hosts = std::move(hosts);
   return f;
 }
@@ -368,7 +410,9 @@ const Step* step(const Verdict& v, StepId name) {
 }
 
 TEST(ConfigCheck, BrokenConnectionsAndASettingTheyHangOnAreRepaired) {
-  const Verdict v = decide::decide(job({broken({"n1", "n2", "n3", "n4"}), drift("env.NCCL_IB_HCA", Severity::warning, "communication", {"n7", "n8"})}));
+  const Verdict v = decide::decide(
+      job({broken({"n1", "n2", "n3", "n4"}),
+           drift("env.NCCL_IB_HCA", Severity::warning, "communication", {"n7", "n8"})}));
   EXPECT_EQ(v.action, Action::repair);
   EXPECT_EQ(v.precision, Precision::candidates);
   ASSERT_EQ(v.targets.size(), 3u);
@@ -378,7 +422,8 @@ TEST(ConfigCheck, BrokenConnectionsAndASettingTheyHangOnAreRepaired) {
 }
 
 TEST(ConfigCheck, HarmlessOrUnrelatedDifferencesAccuseNobody) {
-  for (const Finding& one : {drift("kernel_version", Severity::info, "communication", {"n7"}), drift("gpu.power_limit", Severity::warning, "performance", {"n7"})}) {
+  for (const Finding& one : {drift("kernel_version", Severity::info, "communication", {"n7"}),
+                             drift("gpu.power_limit", Severity::warning, "performance", {"n7"})}) {
     const Verdict v = decide::decide(job({broken({"n1", "n2", "n3", "n4"}), one}));
     ASSERT_NE(step(v, StepId::config_check), nullptr);
     EXPECT_EQ(step(v, StepId::config_check)->outcome, StepOutcome::ruled_out) << one.id;
@@ -393,7 +438,8 @@ TEST(ConfigCheck, HarmlessOrUnrelatedDifferencesAccuseNobody) {
 }
 
 TEST(ConfigCheck, AJobThatRanWithTheDifferenceDidNotBreakOfIt) {
-  Case c = job({broken({"n1", "n2", "n3", "n7"}), drift("driver_version", Severity::warning, "communication", {"n7"})});
+  Case c = job({broken({"n1", "n2", "n3", "n7"}),
+                drift("driver_version", Severity::warning, "communication", {"n7"})});
   c.last_iteration = 1200;
   const Verdict v = decide::decide(c);
   EXPECT_EQ(step(v, StepId::config_check)->outcome, StepOutcome::ruled_out);
@@ -411,7 +457,9 @@ TEST(ConfigCheck, FewReportersThatAreLikeTheOthersAreNoMatterOfSettings) {
 }
 
 TEST(ConfigCheck, AMachinesOwnFaultComesFirst) {
-  const Verdict v = decide::decide(job({machine("n3", 99 * kMinute), broken({"n1", "n2", "n4"}), drift("nccl_version", Severity::critical, "communication", {"n7"})}));
+  const Verdict v =
+      decide::decide(job({machine("n3", 99 * kMinute), broken({"n1", "n2", "n4"}),
+                          drift("nccl_version", Severity::critical, "communication", {"n7"})}));
   EXPECT_EQ(v.action, Action::isolate);
   ASSERT_EQ(v.targets.size(), 1u);
   EXPECT_EQ(v.targets[0].subject.id, "n3");
@@ -421,7 +469,8 @@ TEST(ConfigCheck, AMachinesOwnFaultComesFirst) {
 Case resumed(std::vector<Finding> findings) {
   Case c = job(std::move(findings));
   c.exits.clear();
-  c.findings.push_back(finding("scheduler_teardown", Severity::distributed, Role::teardown, Scope::job_wide, "", 60 * kMinute, Symptom::none));
+  c.findings.push_back(finding("scheduler_teardown", Severity::distributed, Role::teardown,
+                               Scope::job_wide, "", 60 * kMinute, Symptom::none));
   PastFailure before;
   before.name = "attempt 0";
   before.furthest = 460;
@@ -443,9 +492,12 @@ TEST(Ladder, AJobThatWasPreemptedAndRanOnIsToldByItsLastRun) {
 }
 
 TEST(Ladder, TheEndOfAnEarlierRunExcusesNoFailureOfTheLast) {
-  EXPECT_EQ(decide::decide(resumed({machine("n07", 121 * kMinute), timeouts(122 * kMinute)})).action, Action::isolate);
-  EXPECT_EQ(decide::decide(resumed({timeouts(121 * kMinute)})).action, decide::decide(job({timeouts(121 * kMinute)})).action);
-  Case killed = resumed({});                // the exit of a run that was told to stop is none of this one
+  EXPECT_EQ(
+      decide::decide(resumed({machine("n07", 121 * kMinute), timeouts(122 * kMinute)})).action,
+      Action::isolate);
+  EXPECT_EQ(decide::decide(resumed({timeouts(121 * kMinute)})).action,
+            decide::decide(job({timeouts(121 * kMinute)})).action);
+  Case killed = resumed({});  // the exit of a run that was told to stop is none of this one
   killed.exits.push_back({"srun", -15, {}, 60 * kMinute});
   EXPECT_EQ(decide::decide(killed).action, Action::none);
   killed.exits.push_back({"srun", 1, {}, 121 * kMinute});
@@ -454,7 +506,7 @@ TEST(Ladder, TheEndOfAnEarlierRunExcusesNoFailureOfTheLast) {
 
 TEST(Ladder, TheSchedulersLastWordStillEndsTheJob) {
   Case c = resumed({});
-  c.findings.back().end = 121 * kMinute;    // said once more, of the last run
+  c.findings.back().end = 121 * kMinute;  // said once more, of the last run
   const Verdict v = decide::decide(c);
   EXPECT_EQ(v.action, Action::none);
   EXPECT_EQ(v.start, 121 * kMinute);

@@ -29,15 +29,22 @@ Finding cause(std::string event_class) {
 
 Verdict crash() { return verdict(Action::checks, Symptom::none, {SubjectKind::job, "job"}); }
 Verdict nan() { return verdict(Action::checks, Symptom::nan_value, {SubjectKind::rank, "3"}); }
-Verdict bad_machine(std::string host = "n07") { return verdict(Action::isolate, Symptom::gpu_unavailable, {SubjectKind::host, std::move(host)}); }
-Verdict bad_code() { return verdict(Action::rollback, Symptom::code_data_adjustment, {SubjectKind::code, "model.py:12"}); }
+Verdict bad_machine(std::string host = "n07") {
+  return verdict(Action::isolate, Symptom::gpu_unavailable, {SubjectKind::host, std::move(host)});
+}
+Verdict bad_code() {
+  return verdict(Action::rollback, Symptom::code_data_adjustment,
+                 {SubjectKind::code, "model.py:12"});
+}
 
 Verdict stuck() {
   Verdict v = verdict(Action::investigate, Symptom::job_hang, {SubjectKind::job, "job"});
   v.targets.clear();
   return v;
 }
-Verdict slow(std::string host) { return verdict(Action::mitigate, Symptom::mfu_decline, {SubjectKind::host, std::move(host)}); }
+Verdict slow(std::string host) {
+  return verdict(Action::mitigate, Symptom::mfu_decline, {SubjectKind::host, std::move(host)});
+}
 
 // The incident is over, its verdict was followed, and the job failed of the same once more.
 void again(Case& c, const Verdict& given, std::optional<std::int64_t> furthest = {}) {
@@ -83,15 +90,42 @@ TEST(History, TheSameFailureWalksDownFigureFive) {
   Verdict segfault = crash();
   segfault.action = Action::reattempt;
   const Row rows[] = {
-      {"crash", crash(), {}, {Action::checks, Action::reattempt, Action::rollback, Action::replay, Action::offline}},
-      {"NaN", nan(), {}, {Action::checks, Action::reattempt, Action::rollback, Action::replay, Action::offline}},
-      {"segfault, which is tried again at once", segfault, {}, {Action::reattempt, Action::checks, Action::rollback, Action::replay, Action::offline}},
-      {"machine that comes back", bad_machine(), {"n07", "n08"}, {Action::isolate, Action::repair, Action::offline}},
-      {"fault that stays when the machine is gone", bad_machine(), {"n01", "n02"}, {Action::isolate, Action::checks, Action::reattempt, Action::rollback, Action::replay, Action::offline}},
-      {"rank without a machine", verdict(Action::isolate, Symptom::job_hang, {SubjectKind::rank, "3"}), {}, {Action::isolate, Action::checks, Action::reattempt, Action::rollback, Action::replay, Action::offline}},
+      {"crash",
+       crash(),
+       {},
+       {Action::checks, Action::reattempt, Action::rollback, Action::replay, Action::offline}},
+      {"NaN",
+       nan(),
+       {},
+       {Action::checks, Action::reattempt, Action::rollback, Action::replay, Action::offline}},
+      {"segfault, which is tried again at once",
+       segfault,
+       {},
+       {Action::reattempt, Action::checks, Action::rollback, Action::replay, Action::offline}},
+      {"machine that comes back",
+       bad_machine(),
+       {"n07", "n08"},
+       {Action::isolate, Action::repair, Action::offline}},
+      {"fault that stays when the machine is gone",
+       bad_machine(),
+       {"n01", "n02"},
+       {Action::isolate, Action::checks, Action::reattempt, Action::rollback, Action::replay,
+        Action::offline}},
+      {"rank without a machine",
+       verdict(Action::isolate, Symptom::job_hang, {SubjectKind::rank, "3"}),
+       {},
+       {Action::isolate, Action::checks, Action::reattempt, Action::rollback, Action::replay,
+        Action::offline}},
       {"code", bad_code(), {}, {Action::rollback, Action::offline}},
-      {"hang that nothing explains", stuck(), {}, {Action::investigate, Action::checks, Action::reattempt, Action::rollback, Action::replay, Action::offline}},
-      {"storage", verdict(Action::repair, Symptom::hdfs_error, {SubjectKind::storage, "/data"}), {}, {Action::repair, Action::offline}},
+      {"hang that nothing explains",
+       stuck(),
+       {},
+       {Action::investigate, Action::checks, Action::reattempt, Action::rollback, Action::replay,
+        Action::offline}},
+      {"storage",
+       verdict(Action::repair, Symptom::hdfs_error, {SubjectKind::storage, "/data"}),
+       {},
+       {Action::repair, Action::offline}},
   };
   for (const Row& row : rows) {
     Case c;
@@ -101,7 +135,8 @@ TEST(History, TheSameFailureWalksDownFigureFive) {
   }
 }
 
-Case with(std::vector<Tried> answers, std::optional<std::int64_t> before = {}, std::optional<std::int64_t> now = {}) {
+Case with(std::vector<Tried> answers, std::optional<std::int64_t> before = {},
+          std::optional<std::int64_t> now = {}) {
   Case c;
   c.findings.push_back(cause("x"));
   PastFailure f;
@@ -121,21 +156,31 @@ Action action(const Case& c, Verdict v) {
 TEST(History, ChecksThatAllPassedMakeTheNextRunTheReattempt) {
   EXPECT_EQ(action(with({{Measure::checks, {}, "", true, false}}), crash()), Action::rollback);
   EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}), crash()), Action::reattempt);
-  EXPECT_EQ(action(with({{Measure::checks, {}, "", false, false}, {Measure::evict, {"n01"}, "", {}, false}}), crash()), Action::reattempt);
+  EXPECT_EQ(action(with({{Measure::checks, {}, "", false, false},
+                         {Measure::evict, {"n01"}, "", {}, false}}),
+                   crash()),
+            Action::reattempt);
 }
 
 TEST(History, ProgressBeyondTheFurthestStartsTheLedgerAnew) {
-  EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 1200, 1200), crash()), Action::reattempt);
-  EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 1200, 1300), crash()), Action::checks);
-  EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 1200, 1210), crash()), Action::reattempt) << "ten steps further is no progress";
-  EXPECT_EQ(action(with({{Measure::rollback, {}, "", {}, false}}, 1200, 1300), bad_code()), Action::rollback);
+  EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 1200, 1200), crash()),
+            Action::reattempt);
+  EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 1200, 1300), crash()),
+            Action::checks);
+  EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 1200, 1210), crash()),
+            Action::reattempt)
+      << "ten steps further is no progress";
+  EXPECT_EQ(action(with({{Measure::rollback, {}, "", {}, false}}, 1200, 1300), bad_code()),
+            Action::rollback);
 }
 
 TEST(History, ARollbackForSomethingUnknownDoesNotCondemnTheCode) {
   EXPECT_EQ(action(with({{Measure::rollback, {}, "", {}, false}}), bad_code()), Action::rollback);
-  EXPECT_EQ(action(with({{Measure::rollback, {}, "", {}, false}}, 1200, 1150), bad_code()), Action::offline);
+  EXPECT_EQ(action(with({{Measure::rollback, {}, "", {}, false}}, 1200, 1150), bad_code()),
+            Action::offline);
   Case elsewhere = with({{Measure::rollback, {}, "", {}, false}}, 1200, 1150);
-  elsewhere.history.failures[0].roots.push_back({std::nullopt, "", {SubjectKind::code, "data.py:7"}, false});
+  elsewhere.history.failures[0].roots.push_back(
+      {std::nullopt, "", {SubjectKind::code, "data.py:7"}, false});
   EXPECT_EQ(action(elsewhere, bad_code()), Action::rollback);
 }
 
@@ -143,7 +188,8 @@ TEST(History, AnAnswerToAnotherFailureDoesNotCount) {
   Case c = with({{Measure::checks, {}, "", {}, false}});
   c.history.failures[0].roots.push_back({Symptom::job_hang, "y", {SubjectKind::job, "job"}, true});
   EXPECT_EQ(action(c, crash()), Action::checks);
-  EXPECT_EQ(action(with({{Measure::evict, {"n01"}, "", {}, false}}), bad_machine("n02")), Action::isolate);
+  EXPECT_EQ(action(with({{Measure::evict, {"n01"}, "", {}, false}}), bad_machine("n02")),
+            Action::isolate);
   Case well = with({{Measure::checks, {}, "", {}, false}});
   well.history.failures[0].ended_well = true;
   EXPECT_EQ(action(well, crash()), Action::checks);
@@ -163,7 +209,8 @@ struct Chased {
   Case c;
   std::vector<Action> actions;
 };
-Chased chased(std::size_t runs, std::vector<std::string> classes = {"x"}, std::vector<std::int64_t> furthest = {}) {
+Chased chased(std::size_t runs, std::vector<std::string> classes = {"x"},
+              std::vector<std::int64_t> furthest = {}) {
   Chased out;
   for (std::size_t i = 0; i < runs; ++i) {
     out.c.findings = {cause(classes[i % classes.size()])};
@@ -177,11 +224,17 @@ Chased chased(std::size_t runs, std::vector<std::string> classes = {"x"}, std::v
 }
 
 TEST(History, OneMachineAfterTheOtherIsNotTheMachine) {
-  EXPECT_EQ(chased(5).actions, (std::vector<Action>{Action::isolate, Action::isolate, Action::rollback, Action::replay, Action::offline}));
+  EXPECT_EQ(chased(5).actions,
+            (std::vector<Action>{Action::isolate, Action::isolate, Action::rollback, Action::replay,
+                                 Action::offline}));
   // Another fault each time, or progress in between: machines do fail.
-  EXPECT_EQ(chased(3, {"x", "y", "z"}).actions, (std::vector<Action>{Action::isolate, Action::isolate, Action::isolate}));
-  EXPECT_EQ(chased(4, {"x"}, {100, 200, 300, 400}).actions, (std::vector<Action>{Action::isolate, Action::isolate, Action::isolate, Action::isolate}));
-  EXPECT_EQ(chased(3, {"x"}, {100, 100, 90}).actions, (std::vector<Action>{Action::isolate, Action::isolate, Action::rollback}));
+  EXPECT_EQ(chased(3, {"x", "y", "z"}).actions,
+            (std::vector<Action>{Action::isolate, Action::isolate, Action::isolate}));
+  EXPECT_EQ(
+      chased(4, {"x"}, {100, 200, 300, 400}).actions,
+      (std::vector<Action>{Action::isolate, Action::isolate, Action::isolate, Action::isolate}));
+  EXPECT_EQ(chased(3, {"x"}, {100, 100, 90}).actions,
+            (std::vector<Action>{Action::isolate, Action::isolate, Action::rollback}));
 }
 
 TEST(History, TheThirdMachineIsNotAccusedAndTheFirstWordsSayWhy) {
@@ -192,7 +245,11 @@ TEST(History, TheThirdMachineIsNotAccusedAndTheFirstWordsSayWhy) {
   decide::consider_history(c, v);
   EXPECT_EQ(v.action, Action::rollback);
   for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
-  EXPECT_EQ(v.summary.rfind("n00 and n01 were evicted one after the other for the same (attempt 0 and attempt 1) and it came back on n09: it is hardly the machine", 0), 0u) << v.summary;
+  EXPECT_EQ(v.summary.rfind("n00 and n01 were evicted one after the other for the same (attempt 0 "
+                            "and attempt 1) and it came back on n09: it is hardly the machine",
+                            0),
+            0u)
+      << v.summary;
   for (const NextStep& n : v.next) EXPECT_EQ(n.text.find("drain"), std::string::npos);
 }
 
@@ -200,14 +257,15 @@ TEST(History, WhatThoseMachinesShareComesFirst) {
   Case c = chased(2).c;
   c.findings = {cause("x")};
   c.hosts = 64;
-  c.switches = {{"leaf-3", {"n00", "n01", "n02", "n09"}}, {"leaf-4", {"n05", "n06"}}, {"pod-1", {}}};
+  c.switches = {
+      {"leaf-3", {"n00", "n01", "n02", "n09"}}, {"leaf-4", {"n05", "n06"}}, {"pod-1", {}}};
   for (int i = 0; i < 60; ++i) c.switches[2].second.push_back("n" + std::to_string(i));
   Verdict v = bad_machine("n09");
   decide::consider_history(c, v);
   EXPECT_EQ(v.action, Action::checks);
   ASSERT_EQ(v.targets.size(), 1u);
   EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::network_switch, "leaf-3"}));
-  c.hosts = 4;                              // all hosts of the job hang on it: that says nothing
+  c.hosts = 4;  // all hosts of the job hang on it: that says nothing
   Verdict all = bad_machine("n09");
   decide::consider_history(c, all);
   EXPECT_EQ(all.action, Action::rollback);
@@ -230,7 +288,7 @@ TEST(History, ASlowMachineIsNotRelievedTwice) {
   std::vector<Action> actions;
   for (int i = 0; i < 3; ++i) {
     Verdict v = slow("n07");
-    c.history.furthest = 100 * (i + 1);      // a slow job gets further all the time
+    c.history.furthest = 100 * (i + 1);  // a slow job gets further all the time
     decide::consider_history(c, v);
     actions.push_back(v.action);
     again(c, v, 100 * (i + 1));
@@ -261,7 +319,9 @@ TEST(History, AnAnswerThatStandsTellsWhatCameBefore) {
 }
 
 TEST(History, TheReplayNamesItsCommand) {
-  Case c = with({{Measure::checks, {}, "", true, false}, {Measure::rollback, {}, "", {}, false}, {Measure::reattempt, {}, "", {}, false}});
+  Case c = with({{Measure::checks, {}, "", true, false},
+                 {Measure::rollback, {}, "", {}, false},
+                 {Measure::reattempt, {}, "", {}, false}});
   c.hosts = 24;
   c.pp = 4;
   c.tp = 8;
@@ -269,23 +329,37 @@ TEST(History, TheReplayNamesItsCommand) {
   decide::consider_history(c, v);
   EXPECT_EQ(v.action, Action::replay);
   bool told = false;
-  for (const NextStep& n : v.next) told = told || (n.kind == NextKind::command && n.text == "culprit replay plan -d incident.db");
+  for (const NextStep& n : v.next)
+    told = told || (n.kind == NextKind::command && n.text == "culprit replay plan -d incident.db");
   EXPECT_TRUE(told);
 }
 
-// Whatever was done before: the same answer is never given twice to the same failure, and the walk ends.
+// Whatever was done before: the same answer is never given twice to the same failure, and the walk
+// ends.
 RC_GTEST_PROP(History, NeverTheSameAnswerTwiceAndItEnds, ()) {
   const int which = *rc::gen::inRange(0, 7);
-  Verdict first = which == 5 ? stuck() : which == 6 ? slow("n07") : which == 0 ? crash() : which == 1 ? nan() : which == 2 ? bad_machine() : which == 3 ? bad_code() : verdict(Action::repair, Symptom::hdfs_error, {SubjectKind::storage, "/data"});
+  Verdict first =
+      which == 5   ? stuck()
+      : which == 6 ? slow("n07")
+      : which == 0 ? crash()
+      : which == 1 ? nan()
+      : which == 2 ? bad_machine()
+      : which == 3 ? bad_code()
+                   : verdict(Action::repair, Symptom::hdfs_error, {SubjectKind::storage, "/data"});
   Case c;
   c.findings.push_back(cause("x"));
-  if (*rc::gen::arbitrary<bool>()) c.history.hosts = {*rc::gen::element(std::string("n01"), std::string("n07"))};
+  if (*rc::gen::arbitrary<bool>())
+    c.history.hosts = {*rc::gen::element(std::string("n01"), std::string("n07"))};
   for (int n = *rc::gen::inRange(0, 6); n > 0; --n) {
     PastFailure f;
     f.name = "before";
     f.ended_well = *rc::gen::arbitrary<bool>();
     for (int k = *rc::gen::inRange(0, 3); k > 0; --k)
-      f.answers.push_back({static_cast<Measure>(*rc::gen::inRange(0, 10)), {*rc::gen::element(std::string("n01"), std::string("n07"))}, "", {}, *rc::gen::arbitrary<bool>()});
+      f.answers.push_back({static_cast<Measure>(*rc::gen::inRange(0, 10)),
+                           {*rc::gen::element(std::string("n01"), std::string("n07"))},
+                           "",
+                           {},
+                           *rc::gen::arbitrary<bool>()});
     c.history.failures.push_back(std::move(f));
   }
   std::set<Action> given;

@@ -26,7 +26,8 @@ SlowFacts with(SlowFacts facts, bool hardware, bool over = false, bool transient
   return facts;
 }
 
-Finding slow(SlowFacts facts, Subject subject = {SubjectKind::job, "job"}, std::optional<std::string> host = {}, double confidence = 0.8) {
+Finding slow(SlowFacts facts, Subject subject = {SubjectKind::job, "job"},
+             std::optional<std::string> host = {}, double confidence = 0.8) {
   Finding f;
   f.analysis = Analysis::slow;
   f.id = "slow/interval/150";
@@ -53,7 +54,8 @@ Case finished(Finding f) {
 }
 
 TEST(Slowness, AMachineThatStillSlowsTheJobAndShowsItInItsMetricsIsIsolated) {
-  const Verdict v = decide::decide(finished(slow(with(usual(), true), {SubjectKind::gpu, "node-1/gpu3"}, "node-1", 0.92)));
+  const Verdict v = decide::decide(
+      finished(slow(with(usual(), true), {SubjectKind::gpu, "node-1/gpu3"}, "node-1", 0.92)));
   EXPECT_EQ(v.action, Action::isolate);
   ASSERT_FALSE(v.targets.empty());
   EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::host, "node-1"}));
@@ -61,7 +63,8 @@ TEST(Slowness, AMachineThatStillSlowsTheJobAndShowsItInItsMetricsIsIsolated) {
 }
 
 TEST(Slowness, WithoutHardwareToShowForItARankIsRelievedAndNotIsolated) {
-  const Verdict v = decide::decide(finished(slow(usual(), {SubjectKind::rank, "11"}, "node-1", 0.92)));
+  const Verdict v =
+      decide::decide(finished(slow(usual(), {SubjectKind::rank, "11"}, "node-1", 0.92)));
   EXPECT_EQ(v.action, Action::mitigate);
   ASSERT_EQ(v.targets.size(), 2u);
   EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::rank, "11"}));
@@ -69,13 +72,15 @@ TEST(Slowness, WithoutHardwareToShowForItARankIsRelievedAndNotIsolated) {
 }
 
 TEST(Slowness, WhatIsOverTakesNoMachineOut) {
-  const Verdict v = decide::decide(finished(slow(with(usual(), true, true), {SubjectKind::rank, "11"}, "node-1", 0.95)));
+  const Verdict v = decide::decide(
+      finished(slow(with(usual(), true, true), {SubjectKind::rank, "11"}, "node-1", 0.95)));
   EXPECT_EQ(v.action, Action::mitigate);
   EXPECT_NE(v.summary.find("It is over"), std::string::npos);
 }
 
 TEST(Slowness, WhatWasShortAndIsOverAccusesNobody) {
-  const Verdict v = decide::decide(finished(slow(with(usual(), false, true, true), {SubjectKind::rank, "11"}, "node-1", 0.95)));
+  const Verdict v = decide::decide(
+      finished(slow(with(usual(), false, true, true), {SubjectKind::rank, "11"}, "node-1", 0.95)));
   EXPECT_EQ(v.action, Action::none);
   EXPECT_TRUE(v.targets.empty());
 }
@@ -94,7 +99,8 @@ TEST(Slowness, AFailureComesFirstAndTheSlownessIsARemark) {
   EXPECT_NE(v.action, Action::mitigate);
   for (const Target& t : v.targets) EXPECT_NE(t.subject.id, "11");
   bool told = false;
-  for (const NextStep& n : v.next) told = told || n.text.find("1.60 times as long") != std::string::npos;
+  for (const NextStep& n : v.next)
+    told = told || n.text.find("1.60 times as long") != std::string::npos;
   EXPECT_TRUE(told);
 }
 

@@ -1,9 +1,10 @@
-// A library to be preloaded: the n-th system call of a kind fails (fail_nth.cpp tells what is judged).
+// A library to be preloaded: the n-th system call of a kind fails (fail_nth.cpp tells what is
+// judged).
 //   CULPRIT_FAIL_AT=N       which call, counted over all threads; 0: none
 //   CULPRIT_FAIL_FOR=N      how many calls fail from there; a disk that stays full fails for ever
 //   CULPRIT_FAIL_ERRNO=E    the error
-//   CULPRIT_FAIL_READS=1    reading fails instead of opening for writing, writing, flushing, renaming
-//   CULPRIT_FAIL_COUNT=FILE how many calls there were is written to this file at the end
+//   CULPRIT_FAIL_READS=1    reading fails instead of opening for writing, writing, flushing,
+//   renaming CULPRIT_FAIL_COUNT=FILE how many calls there were is written to this file at the end
 // Standard error is left alone: there the errors are told.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -56,11 +57,15 @@ bool fails(bool reading) {
 }
 
 template <class F>
-F* next(F*, const char* name) { return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name)); }
+F* next(F*, const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+}
 
 bool for_writing(int flags) { return (flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) != 0; }
 
-mode_t mode_of(int flags, va_list rest) { return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0; }
+mode_t mode_of(int flags, va_list rest) {
+  return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+}
 
 }  // namespace
 
@@ -84,7 +89,7 @@ int open64(const char* path, int flags, ...) {
   NEXT(open64);
   return for_writing(flags) && fails(false) ? -1 : the(path, flags, mode);
 }
-FILE* fopen64(const char* path, const char* mode) {   // of the standard library's streams
+FILE* fopen64(const char* path, const char* mode) {  // of the standard library's streams
   NEXT(fopen64);
   return mode[0] != 'r' && fails(false) ? nullptr : the(path, mode);
 }

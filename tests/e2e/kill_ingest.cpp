@@ -1,7 +1,8 @@
-// kill_ingest CULPRIT GENERATE_LOG: `culprit ingest` is stopped (SIGKILL, SIGINT, SIGTERM) at random moments, and run again
-// until it ends: the database must then hold the same rows in the same order as after a run that nobody disturbed, and
-// whatever a stop leaves must be a sound database without a half-written member. Who is stopped gives no answer. CULPRIT_KILL_MB (120) sizes the bundle,
-// CULPRIT_KILL_ROUNDS (20) is how often.
+// kill_ingest CULPRIT GENERATE_LOG: `culprit ingest` is stopped (SIGKILL, SIGINT, SIGTERM) at
+// random moments, and run again until it ends: the database must then hold the same rows in the
+// same order as after a run that nobody disturbed, and whatever a stop leaves must be a sound
+// database without a half-written member. Who is stopped gives no answer. CULPRIT_KILL_MB (120)
+// sizes the bundle, CULPRIT_KILL_ROUNDS (20) is how often.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,8 +30,10 @@ using culprit::test::dump;
 using culprit::test::execute;
 using culprit::test::query;
 
-// Runs a program with its output to a file; stops it after `patience` seconds if that is not negative. Its status.
-int run(const std::vector<std::string>& words, const std::string& output, double patience, int signal = SIGKILL) {
+// Runs a program with its output to a file; stops it after `patience` seconds if that is not
+// negative. Its status.
+int run(const std::vector<std::string>& words, const std::string& output, double patience,
+        int signal = SIGKILL) {
   const pid_t child = fork();
   if (child == 0) {
     const int fd = open(output.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
@@ -85,22 +88,30 @@ int main(int argc, char** argv) {
   fs::create_directory(bundle);
   for (int i = 0; i < kFiles; ++i) {
     const std::string name = bundle + "/rank_" + std::to_string(i) + ".log";
-    if (run({argv[2], std::to_string(megabytes / kFiles), std::to_string(i + 1), "100"}, name, -1) != 0) return std::printf("no log was generated\n"), 1;
+    if (run({argv[2], std::to_string(megabytes / kFiles), std::to_string(i + 1), "100"}, name,
+            -1) != 0)
+      return std::printf("no log was generated\n"), 1;
   }
-  const std::string db = scratch.path() + "/x.db", whole = scratch.path() + "/whole.db", log = scratch.path() + "/log";
-  const auto ingest = [&](const std::string& into, double patience, int signal = SIGKILL) { return run({argv[1], "ingest", bundle, "-d", into, "--quiet"}, log, patience, signal); };
+  const std::string db = scratch.path() + "/x.db", whole = scratch.path() + "/whole.db",
+                    log = scratch.path() + "/log";
+  const auto ingest = [&](const std::string& into, double patience, int signal = SIGKILL) {
+    return run({argv[1], "ingest", bundle, "-d", into, "--quiet"}, log, patience, signal);
+  };
 
   const auto begin = std::chrono::steady_clock::now();
   if (ingest(whole, -1) != 0) return std::printf("the undisturbed ingest failed\n"), 1;
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const std::string answer = text_of(log);
   const std::string good = dump(whole);
   const auto rows = std::count(good.begin(), good.end(), '\n');
-  std::printf("%d MB in %d files, %ld rows, undisturbed %.2f s\n", megabytes, kFiles, static_cast<long>(rows), seconds);
+  std::printf("%d MB in %d files, %ld rows, undisturbed %.2f s\n", megabytes, kFiles,
+              static_cast<long>(rows), seconds);
   if (rows < 1000) return std::printf("too few rows to lose one\n"), 1;
 
   // The judge first: it must see one row lost, one doubled, one changed.
-  if (!tampered_differs(whole, good, "DELETE FROM event WHERE event_id = (SELECT MAX(event_id)/2 FROM event)") ||
+  if (!tampered_differs(whole, good,
+                        "DELETE FROM event WHERE event_id = (SELECT MAX(event_id)/2 FROM event)") ||
       !tampered_differs(whole, good, "INSERT INTO iteration SELECT * FROM iteration LIMIT 1") ||
       !tampered_differs(whole, good, "UPDATE member SET used = used + 1 WHERE member_id = 3"))
     return 1;
@@ -115,21 +126,39 @@ int main(int argc, char** argv) {
     drop(db);
     // Spread over the run; every fourth one is stopped again while it goes on.
     for (int kills = round % 4 == 0 ? 2 : 1; kills > 0; --kills) {
-      const double when = seconds * (round - 1 + static_cast<double>(random() % 1000) / 1000) / rounds;
+      const double when =
+          seconds * (round - 1 + static_cast<double>(random() % 1000) / 1000) / rounds;
       const int signal = kSignals[round % 3];
       const int status = ingest(db, when, signal);
       if (!WIFSIGNALED(status)) continue;
       ++killed;
-      if (WTERMSIG(status) != signal) { std::printf("round %d: signal %d ends it by signal %d\n", round, signal, WTERMSIG(status)); ++failures; }
+      if (WTERMSIG(status) != signal) {
+        std::printf("round %d: signal %d ends it by signal %d\n", round, signal, WTERMSIG(status));
+        ++failures;
+      }
       // The whole answer was printed and the signal met the end of the process: nothing is missing.
-      if (fs::file_size(log) != 0 && text_of(log) != answer) { std::printf("round %d: stopped after %.3f s, and there is an answer\n", round, when); ++failures; }
+      if (fs::file_size(log) != 0 && text_of(log) != answer) {
+        std::printf("round %d: stopped after %.3f s, and there is an answer\n", round, when);
+        ++failures;
+      }
       sqlite3* handle = nullptr;
-      if (!fs::exists(db) || fs::file_size(db) == 0 || sqlite3_open(db.c_str(), &handle) != SQLITE_OK) { sqlite3_close(handle); continue; }
-      if (query(handle, "PRAGMA integrity_check") != std::vector<std::vector<std::string>>{{"ok"}}) { std::printf("round %d: killed after %.3f s, the database is damaged\n", round, when); ++failures; }
+      if (!fs::exists(db) || fs::file_size(db) == 0 ||
+          sqlite3_open(db.c_str(), &handle) != SQLITE_OK) {
+        sqlite3_close(handle);
+        continue;
+      }
+      if (query(handle, "PRAGMA integrity_check") !=
+          std::vector<std::vector<std::string>>{{"ok"}}) {
+        std::printf("round %d: killed after %.3f s, the database is damaged\n", round, when);
+        ++failures;
+      }
       const auto members = query(handle, "SELECT COUNT(*), SUM(done) FROM member");
       if (!members.empty() && members[0].size() == 2) {
         const int count = std::atoi(members[0][0].c_str());
-        if (members[0][1] != "NULL" && members[0][0] != members[0][1]) { std::printf("round %d: a half-written member is there\n", round); ++failures; }
+        if (members[0][1] != "NULL" && members[0][0] != members[0][1]) {
+          std::printf("round %d: a half-written member is there\n", round);
+          ++failures;
+        }
         within += count > 0 && count < kFiles;
       }
       sqlite3_close(handle);
@@ -143,11 +172,19 @@ int main(int argc, char** argv) {
     while (at < got.size() && at < good.size() && got[at] == good[at]) ++at;
     const auto line_at = [&](const std::string& text) {
       const std::size_t from = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
-      return from >= text.size() ? std::string("(end)") : text.substr(from, std::min<std::size_t>(text.find('\n', from) - from, 300));
+      return from >= text.size()
+                 ? std::string("(end)")
+                 : text.substr(from, std::min<std::size_t>(text.find('\n', from) - from, 300));
     };
-    std::printf("round %d: status %d, %ld rows instead of %ld\n  undisturbed: %s\n  killed:      %s\n", round, status, static_cast<long>(std::count(got.begin(), got.end(), '\n')), static_cast<long>(rows), line_at(good).c_str(), line_at(got).c_str());
+    std::printf(
+        "round %d: status %d, %ld rows instead of %ld\n  undisturbed: %s\n  killed:      %s\n",
+        round, status, static_cast<long>(std::count(got.begin(), got.end(), '\n')),
+        static_cast<long>(rows), line_at(good).c_str(), line_at(got).c_str());
   }
-  std::printf("%d stops in %d rounds, %d of them between the first member and the last; %d failures\n", killed, rounds, within, failures);
-  if (4 * killed < 3 * rounds || 4 * within < rounds) return std::printf("too few stops met it at work\n"), 1;
+  std::printf(
+      "%d stops in %d rounds, %d of them between the first member and the last; %d failures\n",
+      killed, rounds, within, failures);
+  if (4 * killed < 3 * rounds || 4 * within < rounds)
+    return std::printf("too few stops met it at work\n"), 1;
   return failures == 0 ? 0 : 1;
 }

@@ -16,7 +16,7 @@ namespace culprit::fleet {
 namespace {
 
 constexpr Nanoseconds kDay = 86400 * kSecond;
-constexpr Nanoseconds kStart = 1'767'225'600 * kSecond;   // 2026-01-01
+constexpr Nanoseconds kStart = 1'767'225'600 * kSecond;  // 2026-01-01
 
 FleetEvent event(const std::string& host, double day, double days,
                  const std::string& what = "GPU") {
@@ -89,7 +89,7 @@ TEST(Offenders, AFleetOfEqualsHasNone) {
       if (const int n = failures(random); n > 0) counts["h" + std::to_string(i)] = n;
     flagged += offenders(counts, 400, 300).beyond > 0 ? 1 : 0;
   }
-  EXPECT_LE(flagged, 6);   // 5 % of 40, and some luck
+  EXPECT_LE(flagged, 6);  // 5 % of 40, and some luck
 }
 
 TEST(Offenders, ThoseThatFailMoreAreFoundAndDrawnToTheMean) {
@@ -148,7 +148,7 @@ TEST(Groups, ASharedSwitchIsSeen) {
   ASSERT_FALSE(rows.empty());
   EXPECT_EQ(rows[0].value, "tor-3");
   EXPECT_LT(rows[0].chance, 1e-6);
-  for (const GroupRow& row : rows) EXPECT_NE(row.name, "driver");   // one value compares nothing
+  for (const GroupRow& row : rows) EXPECT_NE(row.name, "driver");  // one value compares nothing
 }
 
 TEST(Returning, ThreeRebootsAndARepair) {
@@ -199,7 +199,7 @@ TEST(Down, AMachineIsDownOnce) {
   EXPECT_NEAR(w.days, 40, 1e-9);
   const DownSummary d = machines_down(failures(record, params), w);
   EXPECT_EQ(d.most, 2);
-  EXPECT_NEAR(d.mean, (10 + 5 + 20) / 40.0, 1e-9);   // the open one lasts to the end
+  EXPECT_NEAR(d.mean, (10 + 5 + 20) / 40.0, 1e-9);  // the open one lasts to the end
   EXPECT_EQ(d.most_new, 2);
 }
 
@@ -215,7 +215,7 @@ TEST(Failures, FlappingIsOneEpisodeAndAVerdictIsNotCountedTwice) {
                       incident("2", "checks", "NaN value", 30, "a"),
                       incident("3", "none", "None", 40, "")};
   EXPECT_EQ(failures(record, {}).size(),
-            4u);   // b's event is the incident's, a candidate is not counted
+            4u);  // b's event is the incident's, a candidate is not counted
 }
 
 TEST(Document, IsWhatOneCountsByHand) {
@@ -237,7 +237,7 @@ TEST(Document, IsWhatOneCountsByHand) {
   EXPECT_EQ(d["failed"], 7);
   EXPECT_EQ(d["undecided"], 1);
   EXPECT_EQ(d["machine_failures"], 6);
-  EXPECT_EQ(d["rates"]["interruptions_per_1000_machines_a_day"]["value"], 3.5);   // 7 / (0.1 * 20)
+  EXPECT_EQ(d["rates"]["interruptions_per_1000_machines_a_day"]["value"], 3.5);  // 7 / (0.1 * 20)
   EXPECT_NEAR(d["rates"]["machine_mtbf"]["days"].get<double>(), 2000.0 / 6, 1e-2);
   EXPECT_EQ(d["rates"]["gpu_mtbf"]["days"].get<double>(),
             std::round(100 * 8 * 20 / 6.0 * 100) / 100);
@@ -370,5 +370,5 @@ TEST(Incident, OfAReport) {
   EXPECT_FALSE(incident_of(nlohmann::json::parse("{\"schema\": 3}"), {}, std::nullopt));
 }
 
-}   // namespace
-}   // namespace culprit::fleet
+}  // namespace
+}  // namespace culprit::fleet

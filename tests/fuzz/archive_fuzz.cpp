@@ -1,5 +1,6 @@
-// Any bytes, as a bundle of one file: archives, compressed files, sections. Nothing may crash; every member begins and
-// ends, its bytes are as many as are told, its path stays inside of the bundle; and a second walk tells the same.
+// Any bytes, as a bundle of one file: archives, compressed files, sections. Nothing may crash;
+// every member begins and ends, its bytes are as many as are told, its path stays inside of the
+// bundle; and a second walk tells the same.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -63,7 +64,8 @@ class Judge final : public bundle::Visitor {
 
  private:
   void path(const std::string& path) const {
-    hold(!path.empty() && path.front() != '/' && path.size() <= limits_.path_bytes + 64, "a relative path");
+    hold(!path.empty() && path.front() != '/' && path.size() <= limits_.path_bytes + 64,
+         "a relative path");
     for (std::size_t at = 0; at <= path.size();) {
       const std::size_t slash = std::min(path.find('/', at), path.size());
       hold(path.substr(at, slash - at) != "..", "a path within the bundle");
@@ -82,7 +84,8 @@ class Judge final : public bundle::Visitor {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const int fd = memfd_create("bundle", MFD_CLOEXEC);
   static const std::string path = "/proc/self/fd/" + std::to_string(fd);
-  if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != static_cast<ssize_t>(size)) std::exit(70);
+  if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != static_cast<ssize_t>(size))
+    std::exit(70);
   bundle::Limits limits;
   limits.members = 500;
   limits.member_bytes = 1 << 20;
@@ -93,8 +96,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Judge judge(limits);
     if (!bundle::walk(path, limits, judge)) return 0;
     hold(judge.closed(), "every member ends");
-    if (round == 0) first = std::move(judge.log);
-    else hold(judge.log == first, "the same bytes of the same bundle");
+    if (round == 0)
+      first = std::move(judge.log);
+    else
+      hold(judge.log == first, "the same bytes of the same bundle");
   }
   return 0;
 }

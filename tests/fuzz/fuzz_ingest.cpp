@@ -1,5 +1,6 @@
-// Any bytes, as any file of a bundle, through the whole of `culprit diagnose`. The first byte chooses what they are:
-// a letter of kNames the file of that name, '=' a folder of several files: "\x1e" and a letter begin the next one.
+// Any bytes, as any file of a bundle, through the whole of `culprit diagnose`. The first byte
+// chooses what they are: a letter of kNames the file of that name, '=' a folder of several files:
+// "\x1e" and a letter begin the next one.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -14,7 +15,7 @@ namespace {
 struct Name {
   char letter;
   const char* path;
-  bool typed;   // the file itself is the bundle, not the folder around it
+  bool typed;  // the file itself is the bundle, not the folder around it
 };
 
 constexpr Name kNames[] = {
@@ -77,7 +78,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (name.typed) bundle += std::string("/") + name.path;
   }
   const auto outcome = culprit::test::diagnose(bundle);
-  for (const std::string& broken : outcome.broken) std::fprintf(stderr, "broken promise: %s\n", broken.c_str());
+  for (const std::string& broken : outcome.broken)
+    std::fprintf(stderr, "broken promise: %s\n", broken.c_str());
   if (!outcome.broken.empty()) std::abort();
   return 0;
 }

@@ -1,5 +1,5 @@
-// Any bytes, as a flight-recorder dump: the first byte chooses pickle or JSON. Nothing may crash, and nothing may be told
-// of a place outside of the bytes or of a rank that the name does not give.
+// Any bytes, as a flight-recorder dump: the first byte chooses pickle or JSON. Nothing may crash,
+// and nothing may be told of a place outside of the bytes or of a rank that the name does not give.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -22,18 +22,34 @@ void hold(bool promise, const char* what) {
 struct Judge final : NullSink {
   using NullSink::put;
   GroupId groups = 0;
-  static void check(const Place& p) { hold(p.member == 1 && p.offset <= bytes_there && p.offset + p.length <= bytes_there, "a place"); }
-  static void check(const std::optional<std::int64_t>& rank) { hold(!rank || *rank == 3, "a rank"); }
+  static void check(const Place& p) {
+    hold(p.member == 1 && p.offset <= bytes_there && p.offset + p.length <= bytes_there, "a place");
+  }
+  static void check(const std::optional<std::int64_t>& rank) {
+    hold(!rank || *rank == 3, "a rank");
+  }
   void check(GroupId group) const { hold(group > 0 && group <= groups, "a group"); }
   GroupId group(const GroupRow& row) override {
     hold(row.size == static_cast<std::int64_t>(row.ranks.size()), "the size of a group");
     return ++groups;
   }
-  void put(const RejectRow& row) override { check(row.place), hold(!row.reason.empty(), "a reason"); }
-  void put(const RecorderRow& row) override { check(row.place), check(row.rank), hold(row.pending <= row.entries, "pending entries"); }
-  void put(const FrontierRow& row) override { check(row.place), check(row.rank), check(row.group), hold(row.enqueued >= kUnknownSequence && row.completed >= kUnknownSequence, "a frontier"); }
-  void put(const CollectiveRow& row) override { check(row.place), check(row.rank), check(row.group), hold(row.frames.size() <= 256 && row.sizes.size() < 10'000, "a collective"); }
-  void put(const HistoryRow& row) override { check(row.rank), check(row.group), hold(!row.entries.empty(), "a history"); }
+  void put(const RejectRow& row) override {
+    check(row.place), hold(!row.reason.empty(), "a reason");
+  }
+  void put(const RecorderRow& row) override {
+    check(row.place), check(row.rank), hold(row.pending <= row.entries, "pending entries");
+  }
+  void put(const FrontierRow& row) override {
+    check(row.place), check(row.rank), check(row.group),
+        hold(row.enqueued >= kUnknownSequence && row.completed >= kUnknownSequence, "a frontier");
+  }
+  void put(const CollectiveRow& row) override {
+    check(row.place), check(row.rank), check(row.group),
+        hold(row.frames.size() <= 256 && row.sizes.size() < 10'000, "a collective");
+  }
+  void put(const HistoryRow& row) override {
+    check(row.rank), check(row.group), hold(!row.entries.empty(), "a history");
+  }
 };
 
 }  // namespace

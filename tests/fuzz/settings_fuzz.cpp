@@ -1,6 +1,6 @@
-// Any bytes, as a file that people write for us: the first byte chooses a rule file (r) or a manifest (m). Nothing may
-// crash; what is refused says where and why; what is read is the same the second time; rules that were read compile or
-// say why not.
+// Any bytes, as a file that people write for us: the first byte chooses a rule file (r) or a
+// manifest (m). Nothing may crash; what is refused says where and why; what is read is the same the
+// second time; rules that were read compile or say why not.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +24,8 @@ void hold(bool promise, const char* what) {
 
 void read_rules(std::string_view text) {
   auto rules = rules::read_rule_file(text, "r.json");
-  if (!rules) return hold(!rules.error().what.empty() && rules.error().where.has_value(), "why and where");
+  if (!rules)
+    return hold(!rules.error().what.empty() && rules.error().where.has_value(), "why and where");
   const auto again = rules::read_rule_file(text, "r.json");
   hold(again && again->size() == rules->size(), "the same rules");
   const auto pack = rules::RulePack::compile(std::move(rules).value());

@@ -1,5 +1,5 @@
-// The whole way of `culprit diagnose`, from a bundle on disk to the three reports, in this process; with a check of
-// everything that must hold of any bundle whatsoever.
+// The whole way of `culprit diagnose`, from a bundle on disk to the three reports, in this process;
+// with a check of everything that must hold of any bundle whatsoever.
 #pragma once
 
 #include <string>
@@ -8,18 +8,20 @@
 namespace culprit::test {
 
 struct Check {
-  bool excerpts = false;   // evidence must quote its line word for word: for text that nobody damaged
+  bool excerpts =
+      false;  // evidence must quote its line word for word: for text that nobody damaged
   int threads = 1;
 };
 
 struct Diagnosed {
-  std::string document;    // the JSON report; "" when the bundle cannot be opened at all
+  std::string document;  // the JSON report; "" when the bundle cannot be opened at all
   std::size_t rejected = 0;
   std::size_t fired = 0;
-  std::vector<std::string> broken;   // promises that do not hold, each as a sentence
+  std::vector<std::string> broken;  // promises that do not hold, each as a sentence
 };
 
-// Reads `path` under limits that no test comes near, so that a small file cannot keep it busy for long.
+// Reads `path` under limits that no test comes near, so that a small file cannot keep it busy for
+// long.
 Diagnosed diagnose(const std::string& path, const Check& check = {});
 
 // A folder of its own under TMPDIR (or /dev/shm, /tmp), removed with the object.
@@ -30,7 +32,8 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   const std::string& path() const { return path_; }
-  void write(const std::string& relative, const void* bytes, std::size_t size) const;   // makes the folders
+  void write(const std::string& relative, const void* bytes,
+             std::size_t size) const;  // makes the folders
   void clear() const;
 
  private:

@@ -21,8 +21,16 @@ BareTable read(std::string bytes, const TableOptions& options = {}) {
 std::string shown(const BareTable& table) {
   std::string out;
   for (const TableColumn& c : table.columns) {
-    out += c.name + (c.use == Use::series ? "" : c.use == Use::index ? "[index]" : c.use == Use::iteration ? "[iteration]" : c.use == Use::time ? "[time]" : "[label]") + ":";
-    for (std::size_t i = 0; i < c.values.size(); ++i) out += std::isnan(c.values[i]) ? (c.cells[i].empty() ? " ." : fmt::format(" {}", c.cells[i])) : fmt::format(" {}", c.values[i]);
+    out += c.name +
+           (c.use == Use::series      ? ""
+            : c.use == Use::index     ? "[index]"
+            : c.use == Use::iteration ? "[iteration]"
+            : c.use == Use::time      ? "[time]"
+                                      : "[label]") +
+           ":";
+    for (std::size_t i = 0; i < c.values.size(); ++i)
+      out += std::isnan(c.values[i]) ? (c.cells[i].empty() ? " ." : fmt::format(" {}", c.cells[i]))
+                                     : fmt::format(" {}", c.values[i]);
     out += "\n";
   }
   return out;
@@ -32,28 +40,37 @@ TEST(BareTable, FormsAreToldFromTheBytes) {
   const std::pair<const char*, const char*> cases[] = {
       {"1\n2.5\n3e1\n", "value: 1 2.5 30\n"},
       {"iter_ms\n1\n2\n", "iter_ms: 1 2\n"},
-      {"\xEF\xBB\xBFiteration,iter_ms\r\n1,10.5\r\n2,\r\n3,nan\r\n", "iteration[iteration]: 1 2 3\niter_ms: 10.5 . nan\n"},
-      {"# exported\n\nts\tloss\n1700000000\t1\n1700000001\t2\n", "ts[time]: 1700000000 1700000001\nloss: 1 2\n"},
+      {"\xEF\xBB\xBFiteration,iter_ms\r\n1,10.5\r\n2,\r\n3,nan\r\n",
+       "iteration[iteration]: 1 2 3\niter_ms: 10.5 . nan\n"},
+      {"# exported\n\nts\tloss\n1700000000\t1\n1700000001\t2\n",
+       "ts[time]: 1700000000 1700000001\nloss: 1 2\n"},
       {"a;b\n1;2\n3;4\n", "a: 1 3\nb: 2 4\n"},
       {"1 10\n2 20\n3 15\n4 11\n", "column 1[index]: 1 2 3 4\ncolumn 2: 10 20 15 11\n"},
       {"1,10\n2,20\n3,15\n", "column 1[index]: 1 2 3\ncolumn 2: 10 20 15\n"},
       {"time,0,1,2\n1.5,7,8,9\n2.5,7,8,9\n", "time[time]: 1.5 2.5\n0: 7 7\n1: 8 8\n2: 9 9\n"},
-      {"when,ms\n2026-11-21T01:00:00Z,5\n2026-11-21T01:00:09Z,6\n", "when[time]: 2026-11-21T01:00:00Z 2026-11-21T01:00:09Z\nms: 5 6\n"},
+      {"when,ms\n2026-11-21T01:00:00Z,5\n2026-11-21T01:00:09Z,6\n",
+       "when[time]: 2026-11-21T01:00:00Z 2026-11-21T01:00:09Z\nms: 5 6\n"},
       {"host,ms\nn1,5\nn2,6\n", "host[label]: n1 n2\nms: 5 6\n"},
       {"n1,5\nn2,6\n", "column 1[label]: n1 n2\ncolumn 2: 5 6\n"},
       {"\"a \"\"x\"\"\",\"b,c\"\n\"1\",\"2\"\n", "a \"x\": 1\nb,c: 2\n"},
       {"ms,ms\n1,2\n", "ms: 1\nms (2): 2\n"},
       {"[1, null, NaN, 4]", "value: 1 . nan 4\n"},
       {"[null, \"nan\", 3]", "value: . nan 3\n"},
-      {R"([{"it": 1, "ms": 2}, {"it": 2}, {"ms": 4, "x": true}])", "it[iteration]: 1 2 .\nms: 2 . 4\nx: . . 1\n"},
+      {R"([{"it": 1, "ms": 2}, {"it": 2}, {"ms": 4, "x": true}])",
+       "it[iteration]: 1 2 .\nms: 2 . 4\nx: . . 1\n"},
       {R"([["it", "ms"], [1, 5], [2, 6]])", "it[iteration]: 1 2\nms: 5 6\n"},
       {R"([[1, 5], [2, 6]])", "column 1: 1 2\ncolumn 2: 5 6\n"},
       {R"({"a": [1, 2], "b": [3]})", "a: 1 2\nb: 3 .\n"},
-      {R"({"loss": {"step_interval": 5, "values": {"10": 3, "5": 2, "1": "nan"}}})", "index[index]: 1 5 10\nloss: nan 2 3\n"},
-      {R"({"a": {"values": {"1": 1, "2": 2}}, "b": {"values": {"2": 5, "3": 6}}})", "index[index]: 1 2 3\na: 1 2 .\nb: . 5 6\n"},
+      {R"({"loss": {"step_interval": 5, "values": {"10": 3, "5": 2, "1": "nan"}}})",
+       "index[index]: 1 5 10\nloss: nan 2 3\n"},
+      {R"({"a": {"values": {"1": 1, "2": 2}}, "b": {"values": {"2": 5, "3": 6}}})",
+       "index[index]: 1 2 3\na: 1 2 .\nb: . 5 6\n"},
       {R"({"2": 20, "1": 10})", "index: 1 2\nvalue: 10 20\n"},
-      {R"({"name": "s", "n_obs": 3, "series": [{"label": "V1", "raw": [1, null, 3]}, {"label": "V2", "raw": [4, 5, 6]}]})", "V1: 1 . 3\nV2: 4 5 6\n"},
-      {"{\"iteration\": 7, \"m\": {\"ms\": 1.5}}\n\n{\"iteration\": 8, \"m\": {\"ms\": Infinity}, \"l\": [1]}\n", "iteration[iteration]: 7 8\nm.ms: 1.5 inf\nl[label]: . [1]\n"},
+      {R"({"name": "s", "n_obs": 3, "series": [{"label": "V1", "raw": [1, null, 3]}, {"label": "V2", "raw": [4, 5, 6]}]})",
+       "V1: 1 . 3\nV2: 4 5 6\n"},
+      {"{\"iteration\": 7, \"m\": {\"ms\": 1.5}}\n\n{\"iteration\": 8, \"m\": {\"ms\": Infinity}, "
+       "\"l\": [1]}\n",
+       "iteration[iteration]: 7 8\nm.ms: 1.5 inf\nl[label]: . [1]\n"},
   };
   for (const auto& [bytes, want] : cases) {
     auto options = TableOptions{};
@@ -64,7 +81,8 @@ TEST(BareTable, FormsAreToldFromTheBytes) {
 }
 
 TEST(BareTable, TellsWhatADocumentIs) {
-  const auto tcpd = read(R"({"name": "s", "n_obs": 2, "series": [{"raw": [1, 2]}, {"raw": [4, 5]}]})");
+  const auto tcpd =
+      read(R"({"name": "s", "n_obs": 2, "series": [{"raw": [1, 2]}, {"raw": [4, 5]}]})");
   EXPECT_EQ(tcpd.form, "tcpd");
   EXPECT_EQ(tcpd.name, "s");
   EXPECT_TRUE(tcpd.multivariate);
@@ -85,7 +103,11 @@ TEST(BareTable, HeaderCanBeToldOrDenied) {
 
 // Rejects with the user's line numbers; the rest of the table stands.
 TEST(BareTable, BrokenLinesAreRejectsWithTheirPlace) {
-  struct Case { std::string bytes, code; std::uint64_t line; std::size_t rows; };
+  struct Case {
+    std::string bytes, code;
+    std::uint64_t line;
+    std::size_t rows;
+  };
   const Case cases[] = {
       {"a,b\n1,2\n3\n4,5\n", "table.short_row", 3, 3},
       {"a,b\n1,2\n3,4,5\n6,7\n", "table.long_row", 3, 3},
@@ -116,7 +138,13 @@ TEST(BareTable, ManyRejectsAreCountedAndFewKept) {
 }
 
 TEST(BareTable, WhatIsNoTableIsAnErrorWithAPlace) {
-  for (const std::string& bytes : {std::string(), std::string(" \n\n"), std::string("a,b\n"), std::string("[1, 2"), std::string("{\"a\": {\"b\": []}}"), std::string("[1] [2]"), std::string("\xFF\xFE""1\0", 4), std::string("{}"), std::string("[]")}) {
+  for (const std::string& bytes :
+       {std::string(), std::string(" \n\n"), std::string("a,b\n"), std::string("[1, 2"),
+        std::string("{\"a\": {\"b\": []}}"), std::string("[1] [2]"),
+        std::string("\xFF\xFE"
+                    "1\0",
+                    4),
+        std::string("{}"), std::string("[]")}) {
     const auto table = read_bare_table(bytes, "f.csv");
     ASSERT_FALSE(table) << bytes;
     ASSERT_TRUE(table.error().where);
@@ -143,7 +171,8 @@ TEST(BareTable, ThousandsOfColumns) {
 TEST(BareTable, LimitsAreErrors) {
   TableOptions small;
   small.limits.columns = 3;
-  EXPECT_NE(read_bare_table("1,2,3,4\n", "f", small).error().what.find("3 columns"), std::string::npos);
+  EXPECT_NE(read_bare_table("1,2,3,4\n", "f", small).error().what.find("3 columns"),
+            std::string::npos);
   std::string holes;
   for (int i = 0; i < 3000; ++i) holes += fmt::format("{{\"k{}\":1}}\n", i);
   const auto table = read_bare_table(holes, "f");
@@ -157,7 +186,8 @@ TEST(BareTable, RestartedIterationsAreStillIterations) {
   std::string bytes = "step,ms\n";
   for (int i = 0; i < 60; ++i) bytes += fmt::format("{},5\n", i < 40 ? i : i - 10);
   EXPECT_EQ(read(bytes).columns[0].use, Use::iteration);
-  EXPECT_EQ(shown(read("time\n5\n4\n6\n")), "time: 5 4 6\n");   // the only column is what was asked about
+  EXPECT_EQ(shown(read("time\n5\n4\n6\n")),
+            "time: 5 4 6\n");  // the only column is what was asked about
 }
 
 // Numbers written as CSV come back the same.
@@ -170,7 +200,8 @@ RC_GTEST_PROP(BareTable, ReadsWhatWasWritten, ()) {
   for (std::size_t r = 0; r < rows; ++r) {
     bytes += "\r\n";
     for (std::size_t c = 0; c < width; ++c) {
-      want[c][r] = *rc::gen::map(rc::gen::inRange(-1000000, 1000000), [](int n) { return n / 1024.0; });
+      want[c][r] =
+          *rc::gen::map(rc::gen::inRange(-1000000, 1000000), [](int n) { return n / 1024.0; });
       bytes += fmt::format("{}{}", c ? "," : "", want[c][r]);
     }
   }
@@ -188,7 +219,8 @@ RC_GTEST_PROP(BareTable, AnyBytes, (std::vector<std::uint8_t> noise)) {
   for (const std::string start : {"", "{\"a\":", "[", "\"a\",b\n"}) {
     const auto table = read_bare_table(start + bytes, "t");
     if (table)
-      for (const TableColumn& c : table->columns) RC_ASSERT(c.values.size() == table->rows && c.cells.size() == table->rows);
+      for (const TableColumn& c : table->columns)
+        RC_ASSERT(c.values.size() == table->rows && c.cells.size() == table->rows);
   }
 }
 

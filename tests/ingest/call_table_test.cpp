@@ -17,10 +17,12 @@ bool looks(const std::string& text) {
 }
 
 TEST(CallTable, RanksCommunicatorsAndSizes) {
-  const auto log = read("timestamp,op,rank,comm,count\n1700000000.5,all_reduce,10,dp,100\n1700000000.6,all_gather,2,tp,7\n1700000001.5,all_reduce,10,dp,200\n");
+  const auto log = read(
+      "timestamp,op,rank,comm,count\n1700000000.5,all_reduce,10,dp,100\n1700000000.6,all_gather,2,"
+      "tp,7\n1700000001.5,all_reduce,10,dp,200\n");
   ASSERT_TRUE(log) << log.error().what;
   ASSERT_EQ(log->callers.size(), 2u);
-  EXPECT_EQ(log->callers[0].name, "rank 2");     // numbers in their order
+  EXPECT_EQ(log->callers[0].name, "rank 2");  // numbers in their order
   EXPECT_EQ(log->callers[1].name, "rank 10");
   ASSERT_EQ(log->callers[1].calls.size(), 2u);
   EXPECT_EQ(log->callers[1].calls[1].time - log->callers[1].calls[0].time, kSecond);
@@ -31,7 +33,10 @@ TEST(CallTable, RanksCommunicatorsAndSizes) {
 }
 
 TEST(CallTable, TimesSinceAStartInTheUnitOfTheirName) {
-  for (const auto& [column, unit] : {std::pair{"time_us", 1'000}, {"time_ms", 1'000'000}, {"ts_ns", 1}, {"time", 1'000'000'000}}) {
+  for (const auto& [column, unit] : {std::pair{"time_us", 1'000},
+                                     {"time_ms", 1'000'000},
+                                     {"ts_ns", 1},
+                                     {"time", 1'000'000'000}}) {
     const auto log = read(std::string(column) + ",operation\n5,a\n7,a\n");
     ASSERT_TRUE(log) << column;
     EXPECT_EQ(log->callers[0].calls[1].time - log->callers[0].calls[0].time, 2 * unit) << column;
@@ -50,7 +55,10 @@ TEST(CallTable, TimesSinceAStartInTheUnitOfTheirName) {
 }
 
 TEST(CallTable, JsonLinesAndDamage) {
-  const auto log = read("{\"time\": 1700000000, \"operation\": \"all_reduce\", \"pid\": 45}\n{\"time\": 1700000001, \"pid\": 45}\n{\"operation\": \"x\", \"pid\": 45}\n{\"time\": 1700000002, \"operation\": \"all_reduce\"}\n");
+  const auto log = read(
+      "{\"time\": 1700000000, \"operation\": \"all_reduce\", \"pid\": 45}\n{\"time\": 1700000001, "
+      "\"pid\": 45}\n{\"operation\": \"x\", \"pid\": 45}\n{\"time\": 1700000002, \"operation\": "
+      "\"all_reduce\"}\n");
   ASSERT_TRUE(log) << log.error().what;
   ASSERT_EQ(log->callers.size(), 1u);
   EXPECT_EQ(log->callers[0].name, "pid 45");

@@ -18,7 +18,8 @@ Rows read(const std::string& path, const std::string& bytes) {
   MemberRow member;
   member.path = path;
   member.id = rows.begin_member(member);
-  const Detected found = detect({path, std::string_view(bytes).substr(0, 64 << 10), bytes.size() <= 64 << 10});
+  const Detected found =
+      detect({path, std::string_view(bytes).substr(0, 64 << 10), bytes.size() <= 64 << 10});
   if (found.document == nullptr) {
     rows.problems.push_back("not recognised");
     return rows;
@@ -40,20 +41,80 @@ struct Op {
 };
 
 void status(Pickler& p, const std::string& id, std::int64_t enqueued, std::int64_t completed) {
-  p.text(id).op("}(").text("last_enqueued_collective").number(enqueued).text("last_started_collective").number(-1).text("last_completed_collective").number(completed).op("u");
+  p.text(id)
+      .op("}(")
+      .text("last_enqueued_collective")
+      .number(enqueued)
+      .text("last_started_collective")
+      .number(-1)
+      .text("last_completed_collective")
+      .number(completed)
+      .op("u");
 }
-void group(Pickler& p, const std::string& name, const std::string& description, const std::string& ranks) {
-  p.text(name).op("}(").text("name").text(name).text("desc").text(description).text("ranks").text(ranks).op("u");
+void group(Pickler& p, const std::string& name, const std::string& description,
+           const std::string& ranks) {
+  p.text(name)
+      .op("}(")
+      .text("name")
+      .text(name)
+      .text("desc")
+      .text(description)
+      .text("ranks")
+      .text(ranks)
+      .op("u");
 }
 void entry(Pickler& p, const Op& op) {
-  p.op("}(").text("record_id").number(op.record).text("pg_id").number(op.pg).text("process_group").text(op.group).text(op.description).op("\x86");
-  p.text("collective_seq_id").number(op.p2p ? 26 : op.sequence).text("p2p_seq_id").number(op.p2p ? op.sequence : 0).text("op_id").number(op.sequence).text("profiling_name").text(op.name);
-  p.text("time_created_ns").number(1'795'231'961'000'000'000 + op.record).text("input_sizes").op("]").numbers({64, 32}).op("a").text("input_dtypes").op("]").text("BFloat16").op("a");
-  p.text("output_sizes").op("]").numbers({64, 32}).op("a").text("output_dtypes").op("]").text("BFloat16").op("a").text("state").text(op.state).text("time_discovered_started_ns").none();
+  p.op("}(")
+      .text("record_id")
+      .number(op.record)
+      .text("pg_id")
+      .number(op.pg)
+      .text("process_group")
+      .text(op.group)
+      .text(op.description)
+      .op("\x86");
+  p.text("collective_seq_id")
+      .number(op.p2p ? 26 : op.sequence)
+      .text("p2p_seq_id")
+      .number(op.p2p ? op.sequence : 0)
+      .text("op_id")
+      .number(op.sequence)
+      .text("profiling_name")
+      .text(op.name);
+  p.text("time_created_ns")
+      .number(1'795'231'961'000'000'000 + op.record)
+      .text("input_sizes")
+      .op("]")
+      .numbers({64, 32})
+      .op("a")
+      .text("input_dtypes")
+      .op("]")
+      .text("BFloat16")
+      .op("a");
+  p.text("output_sizes")
+      .op("]")
+      .numbers({64, 32})
+      .op("a")
+      .text("output_dtypes")
+      .op("]")
+      .text("BFloat16")
+      .op("a")
+      .text("state")
+      .text(op.state)
+      .text("time_discovered_started_ns")
+      .none();
   p.text("time_discovered_completed_ns");
-  if (op.state == "completed") p.number(1'795'231'962'000'000'000);
-  else p.none();
-  p.text("retired").yes(op.state == "completed").text("timeout_ms").number(600'000).text("is_p2p").yes(op.p2p).op("u");
+  if (op.state == "completed")
+    p.number(1'795'231'962'000'000'000);
+  else
+    p.none();
+  p.text("retired")
+      .yes(op.state == "completed")
+      .text("timeout_ms")
+      .number(600'000)
+      .text("is_p2p")
+      .yes(op.p2p)
+      .op("u");
 }
 
 struct Part {
@@ -77,29 +138,55 @@ std::string dump(const Part& part) {
 // "name(p2p) enqueued/started/completed" of each frontier
 std::vector<std::string> frontiers(const Rows& rows) {
   std::vector<std::string> out;
-  for (const FrontierRow& f : rows.frontiers) out.push_back(fmt::format("{}{} {}/{}/{}", rows.groups[static_cast<std::size_t>(f.group) - 1].name, f.p2p ? "p" : "", f.enqueued, f.started, f.completed));
+  for (const FrontierRow& f : rows.frontiers)
+    out.push_back(fmt::format("{}{} {}/{}/{}",
+                              rows.groups[static_cast<std::size_t>(f.group) - 1].name,
+                              f.p2p ? "p" : "", f.enqueued, f.started, f.completed));
   return out;
 }
 // "sequence operation state" of each collective
 std::vector<std::string> collectives(const Rows& rows) {
   std::vector<std::string> out;
-  for (const CollectiveRow& c : rows.collectives) out.push_back(fmt::format("{} {} {}", c.sequence, c.operation, c.state));
+  for (const CollectiveRow& c : rows.collectives)
+    out.push_back(fmt::format("{} {} {}", c.sequence, c.operation, c.state));
   return out;
 }
 using Lines = std::vector<std::string>;
 
 TEST(FlightRecorder, RankOfAName) {
   for (const auto& [name, rank] : std::vector<std::pair<const char*, std::optional<std::int64_t>>>{
-           {"nccl_trace_rank_0", 0}, {"a/rank_3.json", 3}, {"trace_rank_container-node02_5", 5}, {"_dump_12", 12}, {"comm_lib_trace_rank_7", 7}, {"hccl_trace_rank_1", 1}, {"x/rank_9/nccl_trace_rank_10.pkl.gz", 10},
-           {"rank3_dump_20260101.pickle", 3}, {"17", 17}, {"dump.json", {}}, {"trace_20261121.json", {}}, {"local_rank_3", {}}, {"fr_node_rank_2.json", {}}, {"", {}}, {"a/", {}}, {"rank", {}}, {"rank_", {}}})
+           {"nccl_trace_rank_0", 0},
+           {"a/rank_3.json", 3},
+           {"trace_rank_container-node02_5", 5},
+           {"_dump_12", 12},
+           {"comm_lib_trace_rank_7", 7},
+           {"hccl_trace_rank_1", 1},
+           {"x/rank_9/nccl_trace_rank_10.pkl.gz", 10},
+           {"rank3_dump_20260101.pickle", 3},
+           {"17", 17},
+           {"dump.json", {}},
+           {"trace_20261121.json", {}},
+           {"local_rank_3", {}},
+           {"fr_node_rank_2.json", {}},
+           {"", {}},
+           {"a/", {}},
+           {"rank", {}},
+           {"rank_", {}}})
     EXPECT_EQ(rank_in_name(name), rank) << name;
 }
 
 TEST(FlightRecorder, StatusAndEntries) {
-  const Rows rows = read("fr/nccl_trace_rank_5", dump({{{"0", "default_pg", "[0, 1, 2, 3, 4, 5, 6, 7]"}, {"7", "TENSOR_MODEL_PARALLEL_GROUP", "[4, 5]"}, {"9", "IDLE", "[5]"}},
-                                                       {{"0", 3, 3}, {"1", 12, 10}, {"4", -1, -1}},
-                                                       {{100, 0, "0", "default_pg", 3}, {101, 1, "7", "TENSOR_MODEL_PARALLEL_GROUP", 10}, {102, 1, "7", "TENSOR_MODEL_PARALLEL_GROUP", 11, false, "nccl:_all_gather_base", "scheduled"},
-                                                        {103, 1, "7", "TENSOR_MODEL_PARALLEL_GROUP", 12, false, "nccl:all_reduce", "scheduled"}}}));
+  const Rows rows =
+      read("fr/nccl_trace_rank_5", dump({{{"0", "default_pg", "[0, 1, 2, 3, 4, 5, 6, 7]"},
+                                          {"7", "TENSOR_MODEL_PARALLEL_GROUP", "[4, 5]"},
+                                          {"9", "IDLE", "[5]"}},
+                                         {{"0", 3, 3}, {"1", 12, 10}, {"4", -1, -1}},
+                                         {{100, 0, "0", "default_pg", 3},
+                                          {101, 1, "7", "TENSOR_MODEL_PARALLEL_GROUP", 10},
+                                          {102, 1, "7", "TENSOR_MODEL_PARALLEL_GROUP", 11, false,
+                                           "nccl:_all_gather_base", "scheduled"},
+                                          {103, 1, "7", "TENSOR_MODEL_PARALLEL_GROUP", 12, false,
+                                           "nccl:all_reduce", "scheduled"}}}));
   EXPECT_EQ(rows.problems, Lines{});
   EXPECT_EQ(rows.reasons(), "");
   ASSERT_EQ(rows.recorders.size(), 1u);
@@ -115,7 +202,8 @@ TEST(FlightRecorder, StatusAndEntries) {
   ASSERT_EQ(rows.groups.size(), 3u);
   EXPECT_EQ(rows.groups[1], (GroupRow{"7", "TENSOR_MODEL_PARALLEL_GROUP", {4, 5}, 2}));
   EXPECT_EQ(frontiers(rows), (Lines{"0 3/-2/3", "7 12/-2/10", "9 -1/-1/-1"}));
-  EXPECT_EQ(collectives(rows), (Lines{"3 all_reduce completed", "10 all_reduce completed", "11 _all_gather_base scheduled", "12 all_reduce scheduled"}));
+  EXPECT_EQ(collectives(rows), (Lines{"3 all_reduce completed", "10 all_reduce completed",
+                                      "11 _all_gather_base scheduled", "12 all_reduce scheduled"}));
   const CollectiveRow& c = rows.collectives[2];
   EXPECT_EQ(c.backend, "nccl");
   EXPECT_EQ(c.record, 102);
@@ -135,53 +223,82 @@ TEST(FlightRecorder, StatusAndEntries) {
 
 TEST(FlightRecorder, WithoutStatusRebuilt) {
   Part part{{{"0", "default_pg", "[0, 1]"}}, {}, {}};
-  for (int i = 1; i <= 8; ++i) part.entries.push_back({i, 0, "0", "default_pg", i, false, "nccl:all_reduce", i == 6 || i == 8 ? "scheduled" : "completed"});
+  for (int i = 1; i <= 8; ++i)
+    part.entries.push_back({i, 0, "0", "default_pg", i, false, "nccl:all_reduce",
+                            i == 6 || i == 8 ? "scheduled" : "completed"});
   const Rows rows = read("nccl_trace_rank_1", dump(part));
   EXPECT_EQ(frontiers(rows), (Lines{"0 8/-2/5"}));
   EXPECT_FALSE(rows.recorders[0].has_status);
-  EXPECT_EQ(collectives(rows), (Lines{"3 all_reduce completed", "4 all_reduce completed", "5 all_reduce completed", "6 all_reduce scheduled", "7 all_reduce completed", "8 all_reduce scheduled"}));
+  EXPECT_EQ(collectives(rows),
+            (Lines{"3 all_reduce completed", "4 all_reduce completed", "5 all_reduce completed",
+                   "6 all_reduce scheduled", "7 all_reduce completed", "8 all_reduce scheduled"}));
   for (Op& op : part.entries) op.state = "scheduled";
   part.entries.erase(part.entries.begin(), part.entries.begin() + 4);
   EXPECT_EQ(frontiers(read("nccl_trace_rank_1", dump(part))), (Lines{"0 8/-2/4"}));
 }
 
 TEST(FlightRecorder, SendAndReceive) {
-  const Rows rows = read("nccl_trace_rank_8", dump({{{"0", "default_pg", "[0, 4, 8, 12]"}, {"43", "PIPELINE_MODEL_PARALLEL_GROUP", "[12, 8, 4, 0]"}},
-                                                      {{"0", 5, 5}, {"6", 11986, 11983}},
-                                                      {{1, 6, "43", "PIPELINE_MODEL_PARALLEL_GROUP", 11984, true, "nccl:send 2->3", "scheduled"}, {2, 6, "43", "PIPELINE_MODEL_PARALLEL_GROUP", 11985, true, "nccl:recv 2<-0", "scheduled"},
-                                                       {3, 6, "43", "PIPELINE_MODEL_PARALLEL_GROUP", 11986, true, "nccl2:send 2->9", "started"}}}));
+  const Rows rows =
+      read("nccl_trace_rank_8", dump({{{"0", "default_pg", "[0, 4, 8, 12]"},
+                                       {"43", "PIPELINE_MODEL_PARALLEL_GROUP", "[12, 8, 4, 0]"}},
+                                      {{"0", 5, 5}, {"6", 11986, 11983}},
+                                      {{1, 6, "43", "PIPELINE_MODEL_PARALLEL_GROUP", 11984, true,
+                                        "nccl:send 2->3", "scheduled"},
+                                       {2, 6, "43", "PIPELINE_MODEL_PARALLEL_GROUP", 11985, true,
+                                        "nccl:recv 2<-0", "scheduled"},
+                                       {3, 6, "43", "PIPELINE_MODEL_PARALLEL_GROUP", 11986, true,
+                                        "nccl2:send 2->9", "started"}}}));
   EXPECT_EQ(frontiers(rows), (Lines{"0 5/-2/5", "43p 11986/-2/11983"}));
   ASSERT_EQ(rows.collectives.size(), 3u);
   EXPECT_EQ(rows.collectives[0].operation, "send");
   EXPECT_EQ(rows.collectives[0].peer, 12);
   EXPECT_EQ(rows.collectives[1].operation, "recv");
   EXPECT_EQ(rows.collectives[1].peer, 0);
-  EXPECT_EQ(rows.collectives[2].peer, kUnknownSequence);   // there is no ninth
+  EXPECT_EQ(rows.collectives[2].peer, kUnknownSequence);  // there is no ninth
   EXPECT_EQ(rows.collectives[2].backend, "nccl2");
   EXPECT_TRUE(rows.collectives[0].p2p);
   EXPECT_TRUE(rows.recorders[0].only_active);
-  const Rows unknown = read("nccl_trace_rank_8", dump({{}, {}, {{1, 6, "43", "", 2, true, "gloo:send 2->3", "scheduled"}}}));
+  const Rows unknown =
+      read("nccl_trace_rank_8",
+           dump({{}, {}, {{1, 6, "43", "", 2, true, "gloo:send 2->3", "scheduled"}}}));
   EXPECT_EQ(unknown.collectives.at(0).peer, kUnknownSequence);
   EXPECT_EQ(frontiers(unknown), (Lines{"43p 2/-2/1"}));
   // Both kinds on one group: the status counts the last.
-  const Rows both = read("nccl_trace_rank_8", dump({{{"0", "default_pg", "[0, 8]"}}, {{"0", 7, 6}}, {{1, 0, "0", "default_pg", 3}, {2, 0, "0", "default_pg", 6, true, "nccl:send 1->0"}, {3, 0, "0", "default_pg", 7, true, "nccl:recv 1<-0", "scheduled"}}}));
+  const Rows both =
+      read("nccl_trace_rank_8",
+           dump({{{"0", "default_pg", "[0, 8]"}},
+                 {{"0", 7, 6}},
+                 {{1, 0, "0", "default_pg", 3},
+                  {2, 0, "0", "default_pg", 6, true, "nccl:send 1->0"},
+                  {3, 0, "0", "default_pg", 7, true, "nccl:recv 1<-0", "scheduled"}}}));
   EXPECT_EQ(frontiers(both), (Lines{"0 3/-2/3", "0p 7/-2/6"}));
   // A status that does not count them.
-  const Rows gloo = read("nccl_trace_rank_8", dump({{{"0", "default_pg", "[0, 8]"}}, {{"0", -1, -1}}, {{2, 0, "0", "default_pg", 81, true, "gloo:send 1->0"}}}));
+  const Rows gloo =
+      read("nccl_trace_rank_8", dump({{{"0", "default_pg", "[0, 8]"}},
+                                      {{"0", -1, -1}},
+                                      {{2, 0, "0", "default_pg", 81, true, "gloo:send 1->0"}}}));
   EXPECT_EQ(frontiers(gloo), (Lines{"0p 81/-2/81"}));
 }
 
 TEST(FlightRecorder, StatusIsNamedOrDropped) {
-  const std::vector<std::array<std::string, 3>> groups{{"0", "default_pg", "[0, 1]"}, {"41", "A", "[0, 1]"}, {"112", "B", "[0]"}};
+  const std::vector<std::array<std::string, 3>> groups{
+      {"0", "default_pg", "[0, 1]"}, {"41", "A", "[0, 1]"}, {"112", "B", "[0]"}};
   // Both counters rise with each creation.
-  EXPECT_EQ(frontiers(read("rank_0", dump({groups, {{"0", 1, 1}, {"16", 3, 3}, {"5", 2, 2}}, {}}))), (Lines{"0 1/-2/1", "112 3/-2/3", "41 2/-2/2"}));
+  EXPECT_EQ(frontiers(read("rank_0", dump({groups, {{"0", 1, 1}, {"16", 3, 3}, {"5", 2, 2}}, {}}))),
+            (Lines{"0 1/-2/1", "112 3/-2/3", "41 2/-2/2"}));
   // An entry contradicts: only what entries name, and what is left over.
-  const Rows odd = read("rank_0", dump({groups, {{"0", 1, 1}, {"16", 3, 3}, {"5", 2, 2}}, {{1, 16, "41", "A", 3}}}));
+  const Rows odd = read(
+      "rank_0", dump({groups, {{"0", 1, 1}, {"16", 3, 3}, {"5", 2, 2}}, {{1, 16, "41", "A", 3}}}));
   EXPECT_EQ(frontiers(odd), (Lines{"41 3/-2/3"}));
   EXPECT_EQ(odd.reasons(), "0:recorder.status_unnamed");
-  EXPECT_EQ(frontiers(read("rank_0", dump({groups, {{"0", 1, 1}, {"16", 3, 3}, {"5", 2, 2}}, {{1, 16, "41", "A", 3}, {2, 0, "0", "default_pg", 1}}}))), (Lines{"0 1/-2/1", "112 2/-2/2", "41 3/-2/3"}));
+  EXPECT_EQ(
+      frontiers(read("rank_0", dump({groups,
+                                     {{"0", 1, 1}, {"16", 3, 3}, {"5", 2, 2}},
+                                     {{1, 16, "41", "A", 3}, {2, 0, "0", "default_pg", 1}}}))),
+      (Lines{"0 1/-2/1", "112 2/-2/2", "41 3/-2/3"}));
   // Names that count nothing.
-  const std::vector<std::array<std::string, 3>> hashed{{"0", "default_pg", "[0, 1]"}, {"9f3a", "A", "[0, 1]"}, {"77c1", "B", "[0]"}};
+  const std::vector<std::array<std::string, 3>> hashed{
+      {"0", "default_pg", "[0, 1]"}, {"9f3a", "A", "[0, 1]"}, {"77c1", "B", "[0]"}};
   const Rows none = read("rank_0", dump({hashed, {{"0", 1, 1}, {"1", 3, 3}, {"2", 2, 2}}, {}}));
   EXPECT_EQ(frontiers(none), Lines{});
   ASSERT_EQ(none.rejects.size(), 1u);
@@ -194,10 +311,12 @@ TEST(FlightRecorder, StatusIsNamedOrDropped) {
 }
 
 TEST(FlightRecorder, ANameThatContradictsTheGroups) {
-  const Part part{{{"0", "default_pg", "[0, 1, 2, 3]"}, {"1", "TP", "[2, 3]"}}, {{"0", 1, 1}, {"1", 1, 1}}, {}};
+  const Part part{
+      {{"0", "default_pg", "[0, 1, 2, 3]"}, {"1", "TP", "[2, 3]"}}, {{"0", 1, 1}, {"1", 1, 1}}, {}};
   EXPECT_EQ(read("rank_2", dump(part)).recorders.at(0).rank, 2);
   EXPECT_EQ(read("fr/rank_2", dump(part)).recorders.at(0).time.clock, Clock::none);
-  EXPECT_EQ(read("fr/rank_2.20260917T221530Z", dump(part)).recorders.at(0).time.ns, 1'789'683'330 * kSecond);
+  EXPECT_EQ(read("fr/rank_2.20260917T221530Z", dump(part)).recorders.at(0).time.ns,
+            1'789'683'330 * kSecond);
   const Rows rows = read("rank_1", dump(part));
   EXPECT_FALSE(rows.recorders.at(0).rank);
   EXPECT_FALSE(rows.frontiers.at(0).rank);
@@ -205,15 +324,19 @@ TEST(FlightRecorder, ANameThatContradictsTheGroups) {
 }
 
 TEST(FlightRecorder, CoalescedOperationsFollowTheirLaunch) {
-  const std::vector<Op> ops{{1, 0, "0", "default_pg", 4, true, "nccl:send 0->1", "scheduled"}, {2, 0, "0", "default_pg", 4, true, "nccl:recv 0<-1", "scheduled"}, {3, 0, "0", "default_pg", 4, true, "nccl:coalesced", "completed"},
+  const std::vector<Op> ops{{1, 0, "0", "default_pg", 4, true, "nccl:send 0->1", "scheduled"},
+                            {2, 0, "0", "default_pg", 4, true, "nccl:recv 0<-1", "scheduled"},
+                            {3, 0, "0", "default_pg", 4, true, "nccl:coalesced", "completed"},
                             {4, 0, "0", "default_pg", 5, true, "nccl:send 0->1", "scheduled"}};
   const Rows rows = read("rank_0", dump({{{"0", "default_pg", "[0, 1]"}}, {}, ops}));
-  EXPECT_EQ(collectives(rows), (Lines{"4 send completed", "4 recv completed", "4 coalesced completed", "5 send scheduled"}));
+  EXPECT_EQ(collectives(rows), (Lines{"4 send completed", "4 recv completed",
+                                      "4 coalesced completed", "5 send scheduled"}));
   EXPECT_EQ(frontiers(rows), (Lines{"0p 5/-2/4"}));
 }
 
 TEST(FlightRecorder, Json) {
-  const std::string text = R"({"version":"2.4","pg_config":{"0":{"name":"0","desc":"default_pg","ranks":[1,0]}},
+  const std::string text =
+      R"({"version":"2.4","pg_config":{"0":{"name":"0","desc":"default_pg","ranks":[1,0]}},
 "pg_status":{"0":{"last_enqueued_collective":"8","last_started_collective":"8","last_completed_collective":"7"}},
 "entries":[{"record_id":1,"pg_id":"0","process_group":["0","default_pg"],"collective_seq_id":7,"p2p_seq_id":0,"profiling_name":"xccl:ALLGATHER_coalesced","input_sizes":[[2,3],[4]],"input_dtypes":"Float","state":"completed","time_discovered_completed_ns":0,"duration_ms":NaN,"retired":true},
 {"record_id":2,"pg_id":0,"process_group":["0","default_pg"],"collective_seq_id":8,"p2p_seq_id":0,"profiling_name":"barrier","input_sizes":[],"state":"started","time_discovered_started_ns":5,"duration_ms":2,"frames":[{"name":"f","filename":"a.py","line":3},"g"],"new_key":{"a":[1]}}]})";
@@ -228,14 +351,16 @@ TEST(FlightRecorder, Json) {
   EXPECT_FALSE(rows.collectives[0].completed_ns);
   EXPECT_FALSE(rows.collectives[0].duration_ms);
   EXPECT_EQ(rows.collectives[1].backend, "");
-  EXPECT_EQ(rows.collectives[1].frames, (std::vector<Frame>{{"f", "a.py", "", 3, false}, {"g", "", "", 0, false}}));
+  EXPECT_EQ(rows.collectives[1].frames,
+            (std::vector<Frame>{{"f", "a.py", "", 3, false}, {"g", "", "", 0, false}}));
   EXPECT_EQ(rows.groups.at(0).ranks, (std::vector<std::int64_t>{0, 1}));
   EXPECT_EQ(rows.collectives[1].place.line, 4u);
   EXPECT_EQ(text[rows.collectives[1].place.offset], '{');
   EXPECT_EQ(text[rows.collectives[1].place.offset + rows.collectives[1].place.length - 1], '}');
   for (std::size_t size = 0; size < text.size(); ++size) {
     const Rows cut = read("rank_1.json", text.substr(0, size));
-    for (const CollectiveRow& c : cut.collectives) EXPECT_TRUE(c.state == (c.sequence == 7 ? "completed" : "started")) << size;
+    for (const CollectiveRow& c : cut.collectives)
+      EXPECT_TRUE(c.state == (c.sequence == 7 ? "completed" : "started")) << size;
     for (const RecorderRow& r : cut.recorders) EXPECT_TRUE(r.truncated && r.rank == 1) << size;
     for (const FrontierRow& f : cut.frontiers) EXPECT_EQ(f.enqueued, 8) << size;
   }
@@ -243,17 +368,24 @@ TEST(FlightRecorder, Json) {
 }
 
 TEST(FlightRecorder, PickleCutAnywhere) {
-  const std::string bytes = dump({{{"0", "default_pg", "[0, 1, 5]"}, {"7", "TP", "[4, 5]"}}, {{"0", 3, 3}, {"1", 12, 10}},
-                                  {{100, 0, "0", "default_pg", 3}, {101, 1, "7", "TP", 11, false, "nccl:all_reduce", "scheduled"}, {102, 1, "7", "TP", 12, false, "nccl:all_reduce", "scheduled"}}});
+  const std::string bytes =
+      dump({{{"0", "default_pg", "[0, 1, 5]"}, {"7", "TP", "[4, 5]"}},
+            {{"0", 3, 3}, {"1", 12, 10}},
+            {{100, 0, "0", "default_pg", 3},
+             {101, 1, "7", "TP", 11, false, "nccl:all_reduce", "scheduled"},
+             {102, 1, "7", "TP", 12, false, "nccl:all_reduce", "scheduled"}}});
   const Rows whole = read("nccl_trace_rank_5", bytes);
   const auto all = collectives(whole);
   const auto ahead = frontiers(whole);
   std::size_t most = 0;
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     const Rows cut = read("nccl_trace_rank_5", bytes.substr(0, size));
-    for (const RecorderRow& r : cut.recorders) EXPECT_TRUE(r.truncated && r.rank == 5 && !r.only_active) << size;
-    for (const std::string& line : collectives(cut)) EXPECT_NE(std::find(all.begin(), all.end(), line), all.end()) << size << line;
-    for (const std::string& line : frontiers(cut)) EXPECT_NE(std::find(ahead.begin(), ahead.end(), line), ahead.end()) << size << line;
+    for (const RecorderRow& r : cut.recorders)
+      EXPECT_TRUE(r.truncated && r.rank == 5 && !r.only_active) << size;
+    for (const std::string& line : collectives(cut))
+      EXPECT_NE(std::find(all.begin(), all.end(), line), all.end()) << size << line;
+    for (const std::string& line : frontiers(cut))
+      EXPECT_NE(std::find(ahead.begin(), ahead.end(), line), ahead.end()) << size << line;
     most = std::max(most, cut.collectives.size());
   }
   EXPECT_EQ(most, 3u);
@@ -266,9 +398,21 @@ TEST(FlightRecorder, OddDumps) {
   EXPECT_EQ(later.reasons(), "0:recorder.version");
   EXPECT_EQ(later.collectives.size(), 1u);
   EXPECT_EQ(later.groups.at(0).size, 0);
-  // The first versions: a list, one sequence number, no group names. Such a group is no other process's.
+  // The first versions: a list, one sequence number, no group names. Such a group is no other
+  // process's.
   Pickler p;
-  p.op("](}(").text("record_id").number(4).text("pg_id").number(2).text("seq_id").number(9).text("profiling_name").text("nccl:all_reduce").text("state").text("scheduled").op("ue.");
+  p.op("](}(")
+      .text("record_id")
+      .number(4)
+      .text("pg_id")
+      .number(2)
+      .text("seq_id")
+      .number(9)
+      .text("profiling_name")
+      .text("nccl:all_reduce")
+      .text("state")
+      .text("scheduled")
+      .op("ue.");
   const Rows first = read("a/rank_0", p.out);
   EXPECT_EQ(collectives(first), (Lines{"9 all_reduce scheduled"}));
   EXPECT_EQ(first.groups.at(0).description, "pg_id 2 of a/rank_0");
@@ -278,10 +422,21 @@ TEST(FlightRecorder, OddDumps) {
   EXPECT_EQ(evil.problems, (Lines{fmt::format("pickle.refused_GLOBAL at {}", good.size() - 1)}));
   EXPECT_TRUE(evil.recorders.empty() && evil.groups.empty() && evil.rejects.empty());
   EXPECT_EQ(read("model.bin", std::string("\x80\x02}q\0.", 6)).problems, (Lines{"not recognised"}));
-  EXPECT_EQ(read("x.json", "{\"level\": \"info\", \"profiling_name\": 3}").problems, (Lines{"not recognised"}));
+  EXPECT_EQ(read("x.json", "{\"level\": \"info\", \"profiling_name\": 3}").problems,
+            (Lines{"not recognised"}));
   // A list that holds one entry a hundred thousand times, whose shape holds itself.
   Pickler loops;
-  loops.op("}(").text("version").text("2.4").text("pg_config").op("}").text("entries").op("](}q\x64(").text("profiling_name").text("nccl:x").text("input_sizes").op("]q\x65(");
+  loops.op("}(")
+      .text("version")
+      .text("2.4")
+      .text("pg_config")
+      .op("}")
+      .text("entries")
+      .op("](}q\x64(")
+      .text("profiling_name")
+      .text("nccl:x")
+      .text("input_sizes")
+      .op("]q\x65(");
   for (int i = 0; i < 2000; ++i) loops.op("h\x65");
   loops.op("eu");
   for (int i = 0; i < 50'000; ++i) loops.op("h\x64");
@@ -299,16 +454,19 @@ TEST(FlightRecorder, RealDumps) {
   const std::string folder = std::string(CULPRIT_SHARED_DIR) + "/formats/flight_recorder";
   if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "no samples here";
   for (int rank = 0; rank < 16; ++rank) {
-    const Rows rows = read(fmt::format("_dump_{}", rank), file(fmt::format("{}/nvrx_lock_gil_1st/_dump_{}", folder, rank)));
+    const Rows rows = read(fmt::format("_dump_{}", rank),
+                           file(fmt::format("{}/nvrx_lock_gil_1st/_dump_{}", folder, rank)));
     ASSERT_EQ(rows.recorders.size(), 1u);
     EXPECT_EQ(rows.reasons(), "");
     EXPECT_EQ(rows.recorders[0].entries == 0, rank == 9 || rank == 14) << rank;
     EXPECT_EQ(rows.recorders[0].rank, rank);
     EXPECT_TRUE(rows.recorders[0].only_active);
     EXPECT_EQ(rows.frontiers.size(), rows.groups.size()) << rank;
-    const Rows other = read(fmt::format("_dump_{}", rank), file(fmt::format("{}/nvrx_gpu_error_1st/_dump_{}", folder, rank)));
+    const Rows other = read(fmt::format("_dump_{}", rank),
+                            file(fmt::format("{}/nvrx_gpu_error_1st/_dump_{}", folder, rank)));
     EXPECT_EQ(other.problems, Lines{});
-    for (std::size_t i = 0; i < other.frontiers.size(); ++i) EXPECT_GE(other.frontiers[i].enqueued, other.frontiers[i].completed);
+    for (std::size_t i = 0; i < other.frontiers.size(); ++i)
+      EXPECT_GE(other.frontiers[i].enqueued, other.frontiers[i].completed);
   }
   const Rows rows = read("_dump_12", file(folder + "/nvrx_gpu_error_1st/_dump_12"));
   const auto ahead = frontiers(rows);
@@ -323,22 +481,29 @@ TEST(FlightRecorder, PickleAndJsonTellTheSame) {
   const std::string folder = std::string(CULPRIT_SHARED_DIR) + "/bundles/hang-a/bundle";
   if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "no samples here";
   for (const int rank : {0, 4, 5}) {
-    Rows a = read(fmt::format("rank_{}", rank), file(fmt::format("{}/flight_recorder/nccl_trace_rank_{}", folder, rank)));
-    Rows b = read(fmt::format("rank_{}", rank), file(fmt::format("{}/flight_recorder_json/rank_{}.json", folder, rank)));
+    Rows a = read(fmt::format("rank_{}", rank),
+                  file(fmt::format("{}/flight_recorder/nccl_trace_rank_{}", folder, rank)));
+    Rows b = read(fmt::format("rank_{}", rank),
+                  file(fmt::format("{}/flight_recorder_json/rank_{}.json", folder, rank)));
     EXPECT_EQ(frontiers(a), frontiers(b));
     EXPECT_EQ(collectives(a), collectives(b));
     EXPECT_EQ(a.groups, b.groups);
     ASSERT_EQ(a.collectives.size(), b.collectives.size());
     for (std::size_t i = 0; i < a.collectives.size(); ++i) {
       const CollectiveRow &x = a.collectives[i], &y = b.collectives[i];
-      EXPECT_EQ(std::tie(x.record, x.backend, x.peer, x.sizes, x.types, x.bytes, x.started_ns, x.completed_ns, x.timeout_ms, x.retired, x.p2p, x.group), std::tie(y.record, y.backend, y.peer, y.sizes, y.types, y.bytes, y.started_ns, y.completed_ns, y.timeout_ms, y.retired, y.p2p, y.group));
+      EXPECT_EQ(std::tie(x.record, x.backend, x.peer, x.sizes, x.types, x.bytes, x.started_ns,
+                         x.completed_ns, x.timeout_ms, x.retired, x.p2p, x.group),
+                std::tie(y.record, y.backend, y.peer, y.sizes, y.types, y.bytes, y.started_ns,
+                         y.completed_ns, y.timeout_ms, y.retired, y.p2p, y.group));
       EXPECT_NEAR(x.duration_ms.value_or(-1), y.duration_ms.value_or(-1), 1e-5);
       EXPECT_TRUE(y.frames.empty());
     }
     ASSERT_EQ(a.histories.size(), b.histories.size());
     for (std::size_t i = 0; i < a.histories.size(); ++i)
-      for (std::size_t k = 0; k < a.histories[i].entries.size(); ++k) EXPECT_EQ(a.histories[i].entries[k].signature, b.histories[i].entries[k].signature);
-    EXPECT_TRUE(std::any_of(a.collectives.begin(), a.collectives.end(), [](const CollectiveRow& c) { return !c.frames.empty(); }));
+      for (std::size_t k = 0; k < a.histories[i].entries.size(); ++k)
+        EXPECT_EQ(a.histories[i].entries[k].signature, b.histories[i].entries[k].signature);
+    EXPECT_TRUE(std::any_of(a.collectives.begin(), a.collectives.end(),
+                            [](const CollectiveRow& c) { return !c.frames.empty(); }));
   }
 }
 

@@ -17,8 +17,10 @@ std::string clocks(const test::Rows& rows) {
     if (c.kind == "first" || c.kind == "last" || c.kind == "kernel") continue;
     if (!out.empty()) out += ' ';
     out += c.kind;
-    if (c.time.clock == Clock::local_no_date) out += fmt::format(" {}s", c.time.ns / kSecond);
-    else if (c.time.clock != Clock::none) out += " " + iso_utc(c.time.ns) + (c.time.clock == Clock::utc ? "" : "?");
+    if (c.time.clock == Clock::local_no_date)
+      out += fmt::format(" {}s", c.time.ns / kSecond);
+    else if (c.time.clock != Clock::none)
+      out += " " + iso_utc(c.time.ns) + (c.time.clock == Clock::utc ? "" : "?");
     if (c.boot) out += fmt::format(" +{}s", c.boot->ns / kSecond);
   }
   return out;
@@ -26,24 +28,31 @@ std::string clocks(const test::Rows& rows) {
 
 std::string names(const test::Rows& rows) {
   std::string out;
-  for (const IdentityRow& i : rows.identities) out += (out.empty() ? "" : " ") + i.source + ":" + i.host.value_or("") + (i.address ? "=" + *i.address : "");
+  for (const IdentityRow& i : rows.identities)
+    out += (out.empty() ? "" : " ") + i.source + ":" + i.host.value_or("") +
+           (i.address ? "=" + *i.address : "");
   return out;
 }
 
 std::string settings(const test::Rows& rows) {
   std::string out;
-  for (const ConfigRow& r : rows.settings) out += (out.empty() ? "" : "\n") + r.name + "=" + r.value + (r.host ? "@" + *r.host : "");
+  for (const ConfigRow& r : rows.settings)
+    out += (out.empty() ? "" : "\n") + r.name + "=" + r.value + (r.host ? "@" + *r.host : "");
   return out;
 }
 
 TEST(HostWords, FilesOfOneWord) {
   EXPECT_EQ(clocks(file("cx-1/uptime.txt", "351735.47 9284388.90\n")), "uptime +351735s");
   EXPECT_EQ(clocks(file("proc/uptime", "12.00 9284388.90")), "uptime +12s");
-  EXPECT_EQ(clocks(file("collected_at.txt", "2026-03-07T10:00:00Z\n")), "collected 2026-03-07T10:00:00Z");
-  EXPECT_EQ(clocks(file("date", "Sat Mar  7 10:00:00 UTC 2026\n")), "collected 2026-03-07T10:00:00Z");
-  EXPECT_EQ(clocks(file("date.txt", "Sat Mar  7 06:00:00 PM CET 2026\n")), "collected 2026-03-07T18:00:00Z?");
+  EXPECT_EQ(clocks(file("collected_at.txt", "2026-03-07T10:00:00Z\n")),
+            "collected 2026-03-07T10:00:00Z");
+  EXPECT_EQ(clocks(file("date", "Sat Mar  7 10:00:00 UTC 2026\n")),
+            "collected 2026-03-07T10:00:00Z");
+  EXPECT_EQ(clocks(file("date.txt", "Sat Mar  7 06:00:00 PM CET 2026\n")),
+            "collected 2026-03-07T18:00:00Z?");
   EXPECT_EQ(clocks(file("date.txt", "1772877600\n")), "collected 2026-03-07T10:00:00Z");
-  EXPECT_EQ(clocks(file("uptime-s.txt", "2026-03-01 08:12:33\n")), "boot_time 2026-03-01T08:12:33Z? +0s");
+  EXPECT_EQ(clocks(file("uptime-s.txt", "2026-03-01 08:12:33\n")),
+            "boot_time 2026-03-01T08:12:33Z? +0s");
   EXPECT_EQ(clocks(file("btime", "1772877600\n")), "boot_time 2026-03-07T10:00:00Z +0s");
   EXPECT_EQ(names(file("sos/hostname", "cx-7.cluster.example\n")), "hostname:cx-7.cluster.example");
   EXPECT_EQ(settings(file("etc/timezone", "Asia/Singapore\n")), "timezone=Asia/Singapore");
@@ -53,78 +62,163 @@ TEST(HostWords, FilesOfOneWord) {
 }
 
 TEST(HostWords, FilesThatOnlyHaveSuchNames) {
-  for (const auto& [name, bytes] : {std::pair{"hostname.txt", "two words\n"}, {"date.csv", "a,b\n1,2\n"}, {"uptime.txt", "never\n"}, {"timezone.txt", "unknown\n"}, {"hostname", "12345\n"}, {"update.log", "2026-03-07T10:00:00Z started\n"}}) {
+  for (const auto& [name, bytes] : {std::pair{"hostname.txt", "two words\n"},
+                                    {"date.csv", "a,b\n1,2\n"},
+                                    {"uptime.txt", "never\n"},
+                                    {"timezone.txt", "unknown\n"},
+                                    {"hostname", "12345\n"},
+                                    {"update.log", "2026-03-07T10:00:00Z started\n"}}) {
     const auto rows = file(name, bytes);
     EXPECT_EQ(clocks(rows) + names(rows) + settings(rows), "") << name;
   }
 }
 
 TEST(HostWords, LinesOfTools) {
-  EXPECT_EQ(clocks(file("uptime.txt", " 10:00:05 up 12 days,  3:04,  2 users,  load average: 1.02, 0.98, 0.91\n")), "uptime 36005s +1047840s");
-  EXPECT_EQ(clocks(file("sys.log", "$ uptime\n 10:00:05 up 7 min,  1 user,  load average: 1.02, 0.98, 0.91\n")), "uptime 36005s +420s");
-  EXPECT_EQ(clocks(file("who.txt", "         system boot  2026-03-01 08:12\n")), "boot_time 2026-03-01T08:12:00Z? +0s");
-  EXPECT_EQ(clocks(file("last.txt", "reboot   system boot  5.15.0-91-generi Sun Mar  1 08:12:33 2026   still running\nroot pts/0 10.0.0.1 Sun Mar  1 08:14\n")), "boot_time 2026-03-01T08:12:33Z? +0s");
-  EXPECT_EQ(clocks(file("proc_stat.txt", "cpu  1 2 3\nctxt 1990473\nbtime 1772877600\nprocesses 2915\n")), "boot_time 2026-03-07T10:00:00Z +0s");
-  EXPECT_EQ(clocks(file("list-boots.txt", "-1 0a1b2c3d4e5f60718293a4b5c6d7e8f9 Sun 2026-02-01 08:12:33 UTC—Sun 2026-03-01 08:10:00 UTC\n 0 1a1b2c3d4e5f60718293a4b5c6d7e8f9 Sun 2026-03-01 08:12:33 UTC—Sat 2026-03-07 10:00:00 UTC\n")),
+  EXPECT_EQ(
+      clocks(file("uptime.txt",
+                  " 10:00:05 up 12 days,  3:04,  2 users,  load average: 1.02, 0.98, 0.91\n")),
+      "uptime 36005s +1047840s");
+  EXPECT_EQ(
+      clocks(file("sys.log",
+                  "$ uptime\n 10:00:05 up 7 min,  1 user,  load average: 1.02, 0.98, 0.91\n")),
+      "uptime 36005s +420s");
+  EXPECT_EQ(clocks(file("who.txt", "         system boot  2026-03-01 08:12\n")),
+            "boot_time 2026-03-01T08:12:00Z? +0s");
+  EXPECT_EQ(clocks(file("last.txt",
+                        "reboot   system boot  5.15.0-91-generi Sun Mar  1 08:12:33 2026   still "
+                        "running\nroot pts/0 10.0.0.1 Sun Mar  1 08:14\n")),
+            "boot_time 2026-03-01T08:12:33Z? +0s");
+  EXPECT_EQ(
+      clocks(file("proc_stat.txt", "cpu  1 2 3\nctxt 1990473\nbtime 1772877600\nprocesses 2915\n")),
+      "boot_time 2026-03-07T10:00:00Z +0s");
+  EXPECT_EQ(clocks(file("list-boots.txt",
+                        "-1 0a1b2c3d4e5f60718293a4b5c6d7e8f9 Sun 2026-02-01 08:12:33 UTC—Sun "
+                        "2026-03-01 08:10:00 UTC\n 0 1a1b2c3d4e5f60718293a4b5c6d7e8f9 Sun "
+                        "2026-03-01 08:12:33 UTC—Sat 2026-03-07 10:00:00 UTC\n")),
             "boot_time 2026-03-01T08:12:33Z +0s");
-  const auto timedatectl = file("timedatectl.txt", "               Local time: Sat 2026-03-07 18:00:00 +08\n           Universal time: Sat 2026-03-07 10:00:00 UTC\n                 RTC time: Sat 2026-03-07 10:00:00\n                Time zone: Asia/Singapore (+08, +0800)\n");
+  const auto timedatectl =
+      file("timedatectl.txt",
+           "               Local time: Sat 2026-03-07 18:00:00 +08\n           Universal time: Sat "
+           "2026-03-07 10:00:00 UTC\n                 RTC time: Sat 2026-03-07 10:00:00\n          "
+           "      Time zone: Asia/Singapore (+08, +0800)\n");
   EXPECT_EQ(clocks(timedatectl), "collected 2026-03-07T10:00:00Z");
   EXPECT_EQ(settings(timedatectl), "timezone=Asia/Singapore");
-  EXPECT_EQ(settings(file("ls.txt", "lrwxrwxrwx 1 root root 27 Jan  1  2025 /etc/localtime -> ../usr/share/zoneinfo/Europe/Oslo\n")), "timezone=Europe/Oslo");
+  EXPECT_EQ(settings(file("ls.txt",
+                          "lrwxrwxrwx 1 root root 27 Jan  1  2025 /etc/localtime -> "
+                          "../usr/share/zoneinfo/Europe/Oslo\n")),
+            "timezone=Europe/Oslo");
 }
 
 TEST(HostWords, NamesAndAddresses) {
-  EXPECT_EQ(names(file("cx-7/ip_addr.txt", "1: lo: <LOOPBACK,UP> mtu 65536\n    inet 127.0.0.1/8 scope host lo\n2: eth0: <UP> mtu 9000\n    inet 10.1.4.7/16 brd 10.1.255.255 scope global eth0\n    inet6 fd00::7/64 scope global\n    inet6 fe80::7/64 scope link\n")),
-            "ip addr:=10.1.4.7 ip addr:=fd00::7");
-  EXPECT_EQ(names(file("hostnamectl.txt", "   Static hostname: cx-7\n         Icon name: computer-server\n")), "hostname:cx-7");
-  EXPECT_EQ(names(file("paste.txt", "ops@cx-7:~$ dmesg | tail\n[  100.000000] a\n[root@cx-8 ~]# nvidia-smi\nops@login:~$ cat console.log\n")), "prompt:cx-7 prompt:cx-8");
-  EXPECT_EQ(names(file("env.txt", "HOME=/root\nPATH=/bin\nPWD=/\nSHELL=/bin/sh\nHOSTNAME=cx-7\n")), "hostname:cx-7");
+  EXPECT_EQ(
+      names(file("cx-7/ip_addr.txt",
+                 "1: lo: <LOOPBACK,UP> mtu 65536\n    inet 127.0.0.1/8 scope host lo\n2: eth0: "
+                 "<UP> mtu 9000\n    inet 10.1.4.7/16 brd 10.1.255.255 scope global eth0\n    "
+                 "inet6 fd00::7/64 scope global\n    inet6 fe80::7/64 scope link\n")),
+      "ip addr:=10.1.4.7 ip addr:=fd00::7");
+  EXPECT_EQ(names(file("hostnamectl.txt",
+                       "   Static hostname: cx-7\n         Icon name: computer-server\n")),
+            "hostname:cx-7");
+  EXPECT_EQ(names(file("paste.txt",
+                       "ops@cx-7:~$ dmesg | tail\n[  100.000000] a\n[root@cx-8 ~]# "
+                       "nvidia-smi\nops@login:~$ cat console.log\n")),
+            "prompt:cx-7 prompt:cx-8");
+  EXPECT_EQ(names(file("env.txt", "HOME=/root\nPATH=/bin\nPWD=/\nSHELL=/bin/sh\nHOSTNAME=cx-7\n")),
+            "hostname:cx-7");
 }
 
 TEST(Slurm, ShowJob) {
-  const auto rows = file("scontrol.txt", "JobId=4711 JobName=pretrain\n   UserId=u(1) GroupId=g(1)\n   JobState=FAILED Reason=NonZeroExitCode Dependency=(null)\n   Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=1:0\n"
-                                         "   StartTime=2026-03-07T08:00:00 EndTime=2026-03-07T10:00:00 Deadline=N/A\n   NodeList=cx-[7-8]\n   BatchHost=cx-7\n\nunrelated EndTime=2026-01-01T00:00:00\n");
-  EXPECT_EQ(settings(rows), "slurm.job.state=4711 FAILED\nslurm.job.exit_code=4711 1:0\nslurm.job.start=4711 2026-03-07T08:00:00\nslurm.job.end=4711 2026-03-07T10:00:00\nslurm.job.nodes=4711 cx-[7-8]\nslurm.nodelist=cx-[7-8]");
+  const auto rows =
+      file("scontrol.txt",
+           "JobId=4711 JobName=pretrain\n   UserId=u(1) GroupId=g(1)\n   JobState=FAILED "
+           "Reason=NonZeroExitCode Dependency=(null)\n   Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 "
+           "ExitCode=1:0\n"
+           "   StartTime=2026-03-07T08:00:00 EndTime=2026-03-07T10:00:00 Deadline=N/A\n   "
+           "NodeList=cx-[7-8]\n   BatchHost=cx-7\n\nunrelated EndTime=2026-01-01T00:00:00\n");
+  EXPECT_EQ(settings(rows),
+            "slurm.job.state=4711 FAILED\nslurm.job.exit_code=4711 1:0\nslurm.job.start=4711 "
+            "2026-03-07T08:00:00\nslurm.job.end=4711 2026-03-07T10:00:00\nslurm.job.nodes=4711 "
+            "cx-[7-8]\nslurm.nodelist=cx-[7-8]");
 }
 
 TEST(Slurm, ShowNode) {
-  const auto rows = file("nodes.txt", "NodeName=cx-7 Arch=x86_64 CoresPerSocket=56\n   CPUAlloc=0 CPUTot=224 CPULoad=1.02\n   NodeAddr=10.1.4.7 NodeHostName=cx-7 Version=23.02.6\n   State=DOWN+DRAIN ThreadsPerCore=2 TmpDisk=0\n"
-                                      "   BootTime=2026-03-01T08:12:33 SlurmdStartTime=2026-03-01T08:14:00\n\nNodeName=cx-8 Arch=x86_64 CoresPerSocket=56\n   NodeAddr=cx-8-mgmt NodeHostName=cx-8\n   State=IDLE ThreadsPerCore=2\n");
+  const auto rows =
+      file("nodes.txt",
+           "NodeName=cx-7 Arch=x86_64 CoresPerSocket=56\n   CPUAlloc=0 CPUTot=224 CPULoad=1.02\n   "
+           "NodeAddr=10.1.4.7 NodeHostName=cx-7 Version=23.02.6\n   State=DOWN+DRAIN "
+           "ThreadsPerCore=2 TmpDisk=0\n"
+           "   BootTime=2026-03-01T08:12:33 SlurmdStartTime=2026-03-01T08:14:00\n\nNodeName=cx-8 "
+           "Arch=x86_64 CoresPerSocket=56\n   NodeAddr=cx-8-mgmt NodeHostName=cx-8\n   State=IDLE "
+           "ThreadsPerCore=2\n");
   EXPECT_EQ(names(rows), "scontrol:cx-7=10.1.4.7 scontrol:cx-8=cx-8-mgmt");
   EXPECT_EQ(settings(rows), "slurm.node_state=DOWN+DRAIN@cx-7\nslurm.node_state=IDLE@cx-8");
   EXPECT_EQ(clocks(rows), "boot_time 2026-03-01T08:12:33Z? +0s");
 }
 
 TEST(Slurm, Accounting) {
-  const char* want = "slurm.job.state=4711 FAILED\nslurm.job.exit_code=4711 1:0\nslurm.job.start=4711 2026-03-07T08:00:00\nslurm.job.end=4711 2026-03-07T10:00:00";
-  EXPECT_EQ(settings(file("sacct.txt", "JobID|JobName|State|ExitCode|Start|End\n4711|pretrain|FAILED|1:0|2026-03-07T08:00:00|2026-03-07T10:00:00\n4711.batch|batch|FAILED|1:0|2026-03-07T08:00:01|2026-03-07T10:00:00\n")), want);
-  EXPECT_EQ(settings(file("sacct.txt", "JobID           JobName      State ExitCode               Start                 End \n------------ ---------- ---------- -------- ------------------- ------------------- \n"
-                                       "4711           pretrain     FAILED      1:0 2026-03-07T08:00:00 2026-03-07T10:00:00 \n4711.0           python     FAILED      1:0 2026-03-07T08:00:02 2026-03-07T10:00:00 \n")), want);
+  const char* want =
+      "slurm.job.state=4711 FAILED\nslurm.job.exit_code=4711 1:0\nslurm.job.start=4711 "
+      "2026-03-07T08:00:00\nslurm.job.end=4711 2026-03-07T10:00:00";
+  EXPECT_EQ(settings(file("sacct.txt",
+                          "JobID|JobName|State|ExitCode|Start|End\n4711|pretrain|FAILED|1:0|2026-"
+                          "03-07T08:00:00|2026-03-07T10:00:00\n4711.batch|batch|FAILED|1:0|2026-03-"
+                          "07T08:00:01|2026-03-07T10:00:00\n")),
+            want);
+  EXPECT_EQ(
+      settings(file(
+          "sacct.txt",
+          "JobID           JobName      State ExitCode               Start                 End "
+          "\n------------ ---------- ---------- -------- ------------------- ------------------- \n"
+          "4711           pretrain     FAILED      1:0 2026-03-07T08:00:00 2026-03-07T10:00:00 "
+          "\n4711.0           python     FAILED      1:0 2026-03-07T08:00:02 2026-03-07T10:00:00 "
+          "\n")),
+      want);
 }
 
 TEST(Pods, TheirNodes) {
-  EXPECT_EQ(names(file("pods.txt", "NAME             READY   STATUS    RESTARTS      AGE   IP           NODE    NOMINATED NODE   READINESS GATES\n"
-                                   "pt-worker-0      0/1     Error     2 (3h ago)    5h    10.8.1.4     cx-7    <none>           <none>\npt-worker-1      1/1     Running   0             5h    <none>       cx-8    <none>           <none>\n"
-                                   "pt-worker-2      0/1     Pending   0             5h    <none>       <none>  <none>           <none>\n")),
+  EXPECT_EQ(names(file("pods.txt",
+                       "NAME             READY   STATUS    RESTARTS      AGE   IP           NODE   "
+                       " NOMINATED NODE   READINESS GATES\n"
+                       "pt-worker-0      0/1     Error     2 (3h ago)    5h    10.8.1.4     cx-7   "
+                       " <none>           <none>\npt-worker-1      1/1     Running   0             "
+                       "5h    <none>       cx-8    <none>           <none>\n"
+                       "pt-worker-2      0/1     Pending   0             5h    <none>       <none> "
+                       " <none>           <none>\n")),
             "pod:cx-7=pt-worker-0 pod:cx-7=10.8.1.4 pod:cx-8=pt-worker-1");
-  EXPECT_EQ(names(file("describe.txt", "Name:             pt-worker-0\nNamespace:        ml\nNode:             cx-7/10.1.4.7\nStatus:           Running\nIP:               10.8.1.4\nContainers:\n  a:\n    Restart Count:  0\nVolumes:\n  v:\n    Name:  x\n")),
-            "pod:cx-7=pt-worker-0 pod:cx-7=10.8.1.4");
-  EXPECT_EQ(names(file("pods.yaml", "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    labels:\n      name: other\n    name: pt-worker-0\n    namespace: ml\n    ownerReferences:\n    - kind: Job\n      name: pt\n  spec:\n    containers:\n    - name: main\n"
-                                    "    nodeName: cx-7\n  status:\n    podIP: 10.8.1.4\nkind: List\n")),
-            "pod:cx-7=pt-worker-0 pod:cx-7=10.8.1.4");
+  EXPECT_EQ(
+      names(file(
+          "describe.txt",
+          "Name:             pt-worker-0\nNamespace:        ml\nNode:             "
+          "cx-7/10.1.4.7\nStatus:           Running\nIP:               10.8.1.4\nContainers:\n  "
+          "a:\n    Restart Count:  0\nVolumes:\n  v:\n    Name:  x\n")),
+      "pod:cx-7=pt-worker-0 pod:cx-7=10.8.1.4");
+  EXPECT_EQ(
+      names(
+          file("pods.yaml",
+               "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    labels:\n  "
+               "    name: other\n    name: pt-worker-0\n    namespace: ml\n    ownerReferences:\n  "
+               "  - kind: Job\n      name: pt\n  spec:\n    containers:\n    - name: main\n"
+               "    nodeName: cx-7\n  status:\n    podIP: 10.8.1.4\nkind: List\n")),
+      "pod:cx-7=pt-worker-0 pod:cx-7=10.8.1.4");
 }
 
 TEST(HostBlocks, WhoseTheLinesBelowAre) {
-  const std::string xid = "[ 3000.000000] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n";
+  const std::string xid =
+      "[ 3000.000000] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n";
   const auto hosts = [](const test::Rows& rows) {
     std::string out;
     for (const EventRow& e : rows.events) out += (out.empty() ? "" : " ") + e.host.value_or("-");
     return out;
   };
   const std::string bar = "----------------\n";
-  EXPECT_EQ(hosts(file("dmesg.all", bar + "cx-7\n" + bar + xid + bar + "cx-8\n" + bar + xid + bar + "cx-[9-10]\n" + bar + xid)), "cx-7 cx-8 -");
-  EXPECT_EQ(hosts(file("dmesg.all", "cx-7 | CHANGED | rc=0 >>\n" + xid + "\ncx-8 | FAILED | rc=1 >>\n" + xid)), "cx-7 cx-8");
-  EXPECT_EQ(hosts(file("paste.txt", "ops@cx-7:~$ dmesg\n" + xid + "ops@cx-8:~$ dmesg\n" + xid)), "cx-7 cx-8");
+  EXPECT_EQ(hosts(file("dmesg.all", bar + "cx-7\n" + bar + xid + bar + "cx-8\n" + bar + xid + bar +
+                                        "cx-[9-10]\n" + bar + xid)),
+            "cx-7 cx-8 -");
+  EXPECT_EQ(hosts(file("dmesg.all",
+                       "cx-7 | CHANGED | rc=0 >>\n" + xid + "\ncx-8 | FAILED | rc=1 >>\n" + xid)),
+            "cx-7 cx-8");
+  EXPECT_EQ(hosts(file("paste.txt", "ops@cx-7:~$ dmesg\n" + xid + "ops@cx-8:~$ dmesg\n" + xid)),
+            "cx-7 cx-8");
   EXPECT_EQ(hosts(file("train.log", bar + "rank 3\n" + bar + xid)), "-");
 }
 

@@ -1,4 +1,5 @@
-// What the tests of this room share: a sink that remembers, text read from memory, blocks cut where one likes.
+// What the tests of this room share: a sink that remembers, text read from memory, blocks cut where
+// one likes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,60 +37,120 @@ class Rows : public MemberSink {
   std::vector<RejectRow> rejects;
   std::vector<StackRow> stacks;
   std::vector<ProcessRow> processes;
-  std::vector<GroupRow> groups;         // id = index + 1
+  std::vector<GroupRow> groups;  // id = index + 1
   std::vector<FrontierRow> frontiers;
   std::vector<CollectiveRow> collectives;
   std::vector<HistoryRow> histories;
   std::vector<RecorderRow> recorders;
   std::vector<NetworkRow> networks;
-  std::vector<SeriesRow> series_rows;   // id = index + 1
+  std::vector<SeriesRow> series_rows;  // id = index + 1
   std::vector<ChunkRow> chunks;
   std::vector<MemberRow> members;
   std::vector<std::string> problems;
-  std::string log;                    // everything, in order
-  std::string times;                  // what hangs on the blocks: an event's line without a time borrows it from its neighbours
+  std::string log;    // everything, in order
+  std::string times;  // what hangs on the blocks: an event's line without a time borrows it from
+                      // its neighbours
 
   void put(const EventRow& r) override {
     events.push_back(r);
-    log += fmt::format("{} event {} {} x{} to {} {}\n", at(r.place), r.rule, r.event_class, r.count, r.last_line, r.message);
+    log += fmt::format("{} event {} {} x{} to {} {}\n", at(r.place), r.rule, r.event_class, r.count,
+                       r.last_line, r.message);
     times += fmt::format("{} {}\n", at(r.place), r.time.ns);
   }
   void put(const TracebackRow& r) override {
     tracebacks.push_back(r);
-    log += fmt::format("{} traceback {} {} {}:{} {} rank {} to {}\n", at(r.place), r.type, r.message, r.file, r.file_line, r.function, r.rank.value_or(-1), r.last_line);
+    log +=
+        fmt::format("{} traceback {} {} {}:{} {} rank {} to {}\n", at(r.place), r.type, r.message,
+                    r.file, r.file_line, r.function, r.rank.value_or(-1), r.last_line);
   }
-  void put(const ExitRow& r) override { exits.push_back(r); log += fmt::format("{} exit {} {} pid {}\n", at(r.place), r.source, r.code, r.pid.value_or(-1)); }
-  void put(const ProgressRow& r) override { progress.push_back(r); log += fmt::format("{} progress {} {} {}\n", at(r.place), r.framework, r.iteration.value_or(-1), r.loss.value_or(-1)); }
-  void put(const IdentityRow& r) override { identities.push_back(r); log += fmt::format("{} identity {} {} {}\n", at(r.place), r.source, r.host.value_or(""), r.rank.value_or(-1)); }
-  void put(const ConfigRow& r) override { settings.push_back(r); log += fmt::format("{} config {}={}\n", at(r.place), r.name, r.value); }
+  void put(const ExitRow& r) override {
+    exits.push_back(r);
+    log += fmt::format("{} exit {} {} pid {}\n", at(r.place), r.source, r.code, r.pid.value_or(-1));
+  }
+  void put(const ProgressRow& r) override {
+    progress.push_back(r);
+    log += fmt::format("{} progress {} {} {}\n", at(r.place), r.framework, r.iteration.value_or(-1),
+                       r.loss.value_or(-1));
+  }
+  void put(const IdentityRow& r) override {
+    identities.push_back(r);
+    log += fmt::format("{} identity {} {} {}\n", at(r.place), r.source, r.host.value_or(""),
+                       r.rank.value_or(-1));
+  }
+  void put(const ConfigRow& r) override {
+    settings.push_back(r);
+    log += fmt::format("{} config {}={}\n", at(r.place), r.name, r.value);
+  }
   // The edges of a log are looked for in its first and last block.
-  void put(const ClockRow& r) override { clocks.push_back(r); (r.kind == "first" || r.kind == "last" ? times : log) += fmt::format("{} clock {} {} {}\n", at(r.place), r.kind, r.time.ns, r.text_hash); }
-  void put(const RejectRow& r) override { rejects.push_back(r); log += fmt::format("{} reject {}\n", at(r.place), r.reason); }
-  void put(const Manifest& m, const Place& place) override { log += fmt::format("{} manifest {}\n", at(place), m.job); }
-  void put(const StackRow& r) override { stacks.push_back(r); log += fmt::format("{} stack {} {} {} {}\n", at(r.place), r.source, r.pid.value_or(-1), r.frames.size(), r.frames.empty() ? r.problem : r.frames.front().function); }
-  void put(const ProcessRow& r) override { processes.push_back(r); log += fmt::format("{} process {} {} {} {}\n", at(r.place), r.pid, r.parent.value_or(-1), r.state, r.command); }
+  void put(const ClockRow& r) override {
+    clocks.push_back(r);
+    (r.kind == "first" || r.kind == "last" ? times : log) +=
+        fmt::format("{} clock {} {} {}\n", at(r.place), r.kind, r.time.ns, r.text_hash);
+  }
+  void put(const RejectRow& r) override {
+    rejects.push_back(r);
+    log += fmt::format("{} reject {}\n", at(r.place), r.reason);
+  }
+  void put(const Manifest& m, const Place& place) override {
+    log += fmt::format("{} manifest {}\n", at(place), m.job);
+  }
+  void put(const StackRow& r) override {
+    stacks.push_back(r);
+    log += fmt::format("{} stack {} {} {} {}\n", at(r.place), r.source, r.pid.value_or(-1),
+                       r.frames.size(), r.frames.empty() ? r.problem : r.frames.front().function);
+  }
+  void put(const ProcessRow& r) override {
+    processes.push_back(r);
+    log += fmt::format("{} process {} {} {} {}\n", at(r.place), r.pid, r.parent.value_or(-1),
+                       r.state, r.command);
+  }
   GroupId group(const GroupRow& r) override {
     auto found = std::find(groups.begin(), groups.end(), r);
     if (found == groups.end()) found = groups.insert(groups.end(), r);
     return found - groups.begin() + 1;
   }
-  void put(const FrontierRow& r) override { frontiers.push_back(r); log += fmt::format("{} frontier {} {} {} {}/{}\n", at(r.place), r.source, r.group, r.rank.value_or(-1), r.enqueued, r.completed); }
-  void put(const CollectiveRow& r) override { collectives.push_back(r); log += fmt::format("{} collective {} {} {} {} {}\n", at(r.place), r.source, r.group, r.sequence, r.operation, r.state); }
-  void put(const HistoryRow& r) override { histories.push_back(r); log += fmt::format("history {} {} {}\n", r.rank.value_or(-1), r.group, r.entries.size()); }
-  void put(const RecorderRow& r) override { recorders.push_back(r); log += fmt::format("{} recorder {} {} {}\n", at(r.place), r.version, r.rank.value_or(-1), r.entries); }
-  void put(const NetworkRow& r) override { networks.push_back(r); log += fmt::format("{} network {} {} {}\n", at(r.place), r.kind, r.name, r.hosts.size()); }
+  void put(const FrontierRow& r) override {
+    frontiers.push_back(r);
+    log += fmt::format("{} frontier {} {} {} {}/{}\n", at(r.place), r.source, r.group,
+                       r.rank.value_or(-1), r.enqueued, r.completed);
+  }
+  void put(const CollectiveRow& r) override {
+    collectives.push_back(r);
+    log += fmt::format("{} collective {} {} {} {} {}\n", at(r.place), r.source, r.group, r.sequence,
+                       r.operation, r.state);
+  }
+  void put(const HistoryRow& r) override {
+    histories.push_back(r);
+    log += fmt::format("history {} {} {}\n", r.rank.value_or(-1), r.group, r.entries.size());
+  }
+  void put(const RecorderRow& r) override {
+    recorders.push_back(r);
+    log += fmt::format("{} recorder {} {} {}\n", at(r.place), r.version, r.rank.value_or(-1),
+                       r.entries);
+  }
+  void put(const NetworkRow& r) override {
+    networks.push_back(r);
+    log += fmt::format("{} network {} {} {}\n", at(r.place), r.kind, r.name, r.hosts.size());
+  }
   SeriesId series(const SeriesRow& r) override {
     series_rows.push_back(r);
-    log += fmt::format("series {} {} {} {} {} {}\n", r.name, r.unit, r.host.value_or(""), r.gpu.value_or(""), r.rank.value_or(-1), r.labels);
+    log += fmt::format("series {} {} {} {} {} {}\n", r.name, r.unit, r.host.value_or(""),
+                       r.gpu.value_or(""), r.rank.value_or(-1), r.labels);
     return static_cast<SeriesId>(series_rows.size());
   }
-  void put(const ChunkRow& r) override { chunks.push_back(r); log += fmt::format("{} chunk {} x{} {}\n", at(r.place), r.series, r.samples, r.data.size()); }
-  // All samples of the first series of this name (and, when given, whose host, gpu, nic or labels say this).
+  void put(const ChunkRow& r) override {
+    chunks.push_back(r);
+    log += fmt::format("{} chunk {} x{} {}\n", at(r.place), r.series, r.samples, r.data.size());
+  }
+  // All samples of the first series of this name (and, when given, whose host, gpu, nic or labels
+  // say this).
   SeriesPoints points(std::string_view name, std::string_view of = {}) const {
     SeriesPoints out;
     for (std::size_t i = 0; i < series_rows.size(); ++i) {
       const SeriesRow& r = series_rows[i];
-      if (r.name != name || (!of.empty() && r.host != of && r.gpu != of && r.nic != of && r.labels != of)) continue;
+      if (r.name != name ||
+          (!of.empty() && r.host != of && r.gpu != of && r.nic != of && r.labels != of))
+        continue;
       for (const ChunkRow& c : chunks)
         if (c.series == static_cast<SeriesId>(i + 1)) {
           SeriesPoints chunk;
@@ -101,18 +162,26 @@ class Rows : public MemberSink {
     return out;
   }
   std::optional<std::string> finished(const std::string&) override { return std::nullopt; }
-  MemberId begin_member(const MemberRow& r) override { members.push_back(r); members.back().id = static_cast<MemberId>(members.size()); return members.back().id; }
+  MemberId begin_member(const MemberRow& r) override {
+    members.push_back(r);
+    members.back().id = static_cast<MemberId>(members.size());
+    return members.back().id;
+  }
   void end_member(const MemberRow& r) override {
     EXPECT_EQ(r.id, static_cast<MemberId>(members.size()));
     EXPECT_EQ(r.lines, r.used + r.skipped + r.rejected) << r.path;
     members.back() = r;
-    log += fmt::format("member {} {} {}={}+{}+{}\n", r.path, r.format, r.lines, r.used, r.skipped, r.rejected);
+    log += fmt::format("member {} {} {}={}+{}+{}\n", r.path, r.format, r.lines, r.used, r.skipped,
+                       r.rejected);
   }
-  void problem(const std::string& path, const std::string& code, const std::string&) override { problems.push_back(code + " " + path); }
+  void problem(const std::string& path, const std::string& code, const std::string&) override {
+    problems.push_back(code + " " + path);
+  }
 
   std::string reasons() const {
     std::string out;
-    for (const auto& r : rejects) out += (out.empty() ? "" : " ") + fmt::format("{}:{}", r.place.line, r.reason);
+    for (const auto& r : rejects)
+      out += (out.empty() ? "" : " ") + fmt::format("{}:{}", r.place.line, r.reason);
     return out;
   }
   // "type: message" of each traceback
@@ -123,7 +192,9 @@ class Rows : public MemberSink {
   }
 
  private:
-  static std::string at(const Place& p) { return fmt::format("{}:{}@{}+{}", p.member, p.line, p.offset, p.length); }
+  static std::string at(const Place& p) {
+    return fmt::format("{}:{}@{}+{}", p.member, p.line, p.offset, p.length);
+  }
 };
 
 inline const rules::RulePack& pack() {
@@ -143,7 +214,9 @@ inline const Scanner& scanner() {
 }
 
 // A member's text, whole or cut at `ends` (offsets after line ends), through scanner and reader.
-inline Rows read_text(std::string_view text, std::string kind = "", const std::vector<std::size_t>& ends = {}, bool rules = true, std::string path = "memory") {
+inline Rows read_text(std::string_view text, std::string kind = "",
+                      const std::vector<std::size_t>& ends = {}, bool rules = true,
+                      std::string path = "memory") {
   Rows rows;
   MemberRow member;
   member.path = path;
@@ -164,15 +237,18 @@ inline Rows read_text(std::string_view text, std::string kind = "", const std::v
   member.used = reader.used();
   member.rejected = reader.rejected();
   EXPECT_LE(member.used + member.rejected, member.lines);
-  EXPECT_EQ(member.lines, static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')) + (!text.empty() && text.back() != '\n'));
+  EXPECT_EQ(member.lines, static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')) +
+                              (!text.empty() && text.back() != '\n'));
   EXPECT_EQ(reader.tail_truncated(), !text.empty() && text.back() != '\n');
   member.skipped = member.lines - member.used - member.rejected;
   rows.end_member(member);
   return rows;
 }
 
-// A member's text whose lines are records, through the reader that its head asks for; blocks cut at `ends`, anywhere.
-inline Rows read_records(std::string_view text, std::string path, const std::vector<std::size_t>& ends = {}) {
+// A member's text whose lines are records, through the reader that its head asks for; blocks cut at
+// `ends`, anywhere.
+inline Rows read_records(std::string_view text, std::string path,
+                         const std::vector<std::size_t>& ends = {}) {
   Rows rows;
   MemberRow member;
   member.path = path;
@@ -184,7 +260,8 @@ inline Rows read_records(std::string_view text, std::string path, const std::vec
     return rows;
   }
   member.format = std::string(detected.format);
-  RecordTextReader reader(detected.records->make(head), Reading{rows, pack(), "data", {}, {}, path}, member.id);
+  RecordTextReader reader(detected.records->make(head), Reading{rows, pack(), "data", {}, {}, path},
+                          member.id);
   std::size_t at = 0;
   for (const std::size_t end : ends)
     if (end > at) reader.block(text.substr(at, end - at)), at = end;
@@ -203,13 +280,22 @@ inline void check_places(const Rows& rows, std::string_view text) {
   const auto check = [&](const Place& place, const std::string& needle) {
     ASSERT_GE(place.line, 1u);
     ASSERT_LE(place.offset + place.length, text.size());
-    EXPECT_EQ(static_cast<std::uint64_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(place.offset), '\n')) + 1, place.line) << needle;
+    EXPECT_EQ(static_cast<std::uint64_t>(std::count(
+                  text.begin(), text.begin() + static_cast<std::ptrdiff_t>(place.offset), '\n')) +
+                  1,
+              place.line)
+        << needle;
     const std::string there = line::clean(text.substr(place.offset, place.length));
-    const bool elsewhere = there.find('{') != std::string::npos || there.find(" P ") != std::string::npos;  // unwrapped, or joined with records below
-    if (!elsewhere) { EXPECT_NE(there.find(needle), std::string::npos) << needle << "\nis not in\n" << there; }
+    const bool elsewhere =
+        there.find('{') != std::string::npos ||
+        there.find(" P ") != std::string::npos;  // unwrapped, or joined with records below
+    if (!elsewhere) {
+      EXPECT_NE(there.find(needle), std::string::npos) << needle << "\nis not in\n" << there;
+    }
   };
   for (const auto& r : rows.events) check(r.place, r.message.substr(0, 40));
-  for (const auto& r : rows.tracebacks) check(r.place, r.source == "log" ? "Traceback" : "traceback");
+  for (const auto& r : rows.tracebacks)
+    check(r.place, r.source == "log" ? "Traceback" : "traceback");
   for (const auto& r : rows.exits) check(r.place, "");
   for (const auto& r : rows.progress) check(r.place, "");
   for (const auto& r : rows.identities) check(r.place, "");
@@ -219,7 +305,10 @@ inline void check_places(const Rows& rows, std::string_view text) {
 }
 
 // A dump by itself, as a file of that name.
-inline Rows read_dump(std::string_view text, std::string path = "stacks/memory", std::string kind = "stack") { return read_text(text, std::move(kind), {}, false, std::move(path)); }
+inline Rows read_dump(std::string_view text, std::string path = "stacks/memory",
+                      std::string kind = "stack") {
+  return read_text(text, std::move(kind), {}, false, std::move(path));
+}
 
 // "f@a.py:3" innermost first, joined by blanks; modules in brackets, '!' for machine code.
 inline std::string spell(const std::vector<Frame>& frames) {
@@ -236,7 +325,8 @@ inline std::string spell(const std::vector<Frame>& frames) {
 class Folder {
  public:
   Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "culprit-ingest-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "culprit-ingest-XXXXXX").string();
     if (!mkdtemp(pattern.data())) std::abort();
     path_ = pattern;
   }
@@ -249,7 +339,8 @@ class Folder {
   void write(const std::string& name, std::string_view bytes) const {
     const std::filesystem::path path = std::filesystem::path(path_) / name;
     std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
   const std::string& path() const { return path_; }
 
@@ -270,7 +361,9 @@ inline Rows read_folder(const std::string& path, int threads = 1) {
 struct Random {
   std::uint64_t state = 0x9E3779B97F4A7C15ULL;
   std::size_t below(std::size_t n) {
-    state ^= state << 13; state ^= state >> 7; state ^= state << 17;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
     return static_cast<std::size_t>(state % n);
   }
 };

@@ -11,9 +11,13 @@ test::Rows read(const std::string& name, const std::string& bytes) {
   return test::read_folder(folder.path());
 }
 
-// A traceback and a kernel line, one record each, as `make` writes them; begins with the newest when told so.
-template <class Make> std::string records(Make make, bool newest_first, const char* between = "\n") {
-  std::vector<std::string> all{make(1, "Traceback (most recent call last):"), make(2, "  File \\\"/w/train.py\\\", line 40, in step"), make(3, "    loss = table[index]"), make(4, "KeyError: 'vocab'")};
+// A traceback and a kernel line, one record each, as `make` writes them; begins with the newest
+// when told so.
+template <class Make>
+std::string records(Make make, bool newest_first, const char* between = "\n") {
+  std::vector<std::string> all{make(1, "Traceback (most recent call last):"),
+                               make(2, "  File \\\"/w/train.py\\\", line 40, in step"),
+                               make(3, "    loss = table[index]"), make(4, "KeyError: 'vocab'")};
   if (newest_first) std::reverse(all.begin(), all.end());
   std::string out;
   for (const std::string& one : all) out += (out.empty() ? "" : between) + one;
@@ -29,27 +33,68 @@ void expect_the_traceback(const test::Rows& rows, const char* what, const char* 
 }
 
 TEST(LogExport, JsonLinesInBothOrders) {
-  const auto logcli = [](int s, const std::string& text) { return fmt::format(R"({{"labels":{{"host":"gpu-07","job":"train"}},"line":"{}","timestamp":"2026-03-04T05:06:0{}Z"}})", text, s); };
-  const auto filebeat = [](int s, const std::string& text) { return fmt::format(R"({{"@timestamp":"2026-03-04T05:06:0{}.000Z","host":{{"name":"gpu-07"}},"log":{{"file":{{"path":"/var/log/pods/a.log"}}}},"message":"{}"}})", s, text); };
-  const auto gcloud = [](int s, const std::string& text) { return fmt::format(R"({{"insertId":"a{}","logName":"projects/p/logs/stderr","resource":{{"type":"k8s_container","labels":{{"node_name":"gpu-07","pod_name":"ddp-3"}}}},"textPayload":"{}","timestamp":"2026-03-04T05:06:0{}Z"}})", s, text, s); };
-  const auto watch = [](int s, const std::string& text) { return fmt::format(R"({{"logStreamName":"gpu-07","timestamp":{},"message":"{}","ingestionTime":{}}})", 1'772'600'760'000 + s * 1000, text, 1'772'600'770'000); };
+  const auto logcli = [](int s, const std::string& text) {
+    return fmt::format(
+        R"({{"labels":{{"host":"gpu-07","job":"train"}},"line":"{}","timestamp":"2026-03-04T05:06:0{}Z"}})",
+        text, s);
+  };
+  const auto filebeat = [](int s, const std::string& text) {
+    return fmt::format(
+        R"({{"@timestamp":"2026-03-04T05:06:0{}.000Z","host":{{"name":"gpu-07"}},"log":{{"file":{{"path":"/var/log/pods/a.log"}}}},"message":"{}"}})",
+        s, text);
+  };
+  const auto gcloud = [](int s, const std::string& text) {
+    return fmt::format(
+        R"({{"insertId":"a{}","logName":"projects/p/logs/stderr","resource":{{"type":"k8s_container","labels":{{"node_name":"gpu-07","pod_name":"ddp-3"}}}},"textPayload":"{}","timestamp":"2026-03-04T05:06:0{}Z"}})",
+        s, text, s);
+  };
+  const auto watch = [](int s, const std::string& text) {
+    return fmt::format(
+        R"({{"logStreamName":"gpu-07","timestamp":{},"message":"{}","ingestionTime":{}}})",
+        1'772'600'760'000 + s * 1000, text, 1'772'600'770'000);
+  };
   for (const bool newest : {false, true}) {
-    expect_the_traceback(read("loki.jsonl", records(logcli, newest) + "\n"), newest ? "logcli, newest first" : "logcli");
-    expect_the_traceback(read("beat.ndjson", records(filebeat, newest) + "\n"), newest ? "filebeat, newest first" : "filebeat");
-    expect_the_traceback(read("gcloud.jsonl", records(gcloud, newest) + "\n"), newest ? "gcloud, newest first" : "gcloud");
-    expect_the_traceback(read("gcloud.json", "[\n" + records(gcloud, newest, ",\n") + "\n]\n"), "gcloud --format=json");
-    expect_the_traceback(read("events.json", "{\"events\": [" + records(watch, newest, ",") + "], \"nextToken\": \"f/3\"}"), "CloudWatch");
+    expect_the_traceback(read("loki.jsonl", records(logcli, newest) + "\n"),
+                         newest ? "logcli, newest first" : "logcli");
+    expect_the_traceback(read("beat.ndjson", records(filebeat, newest) + "\n"),
+                         newest ? "filebeat, newest first" : "filebeat");
+    expect_the_traceback(read("gcloud.jsonl", records(gcloud, newest) + "\n"),
+                         newest ? "gcloud, newest first" : "gcloud");
+    expect_the_traceback(read("gcloud.json", "[\n" + records(gcloud, newest, ",\n") + "\n]\n"),
+                         "gcloud --format=json");
+    expect_the_traceback(read("events.json", "{\"events\": [" + records(watch, newest, ",") +
+                                                 "], \"nextToken\": \"f/3\"}"),
+                         "CloudWatch");
   }
 }
 
 TEST(LogExport, DocumentsOfLogStores) {
-  const auto loki = [](int s, const std::string& text) { return fmt::format(R"(["{}","{}"])", 1'772'600'760'000'000'000 + s * 1'000'000'000LL, text); };
-  const auto insights = [](int s, const std::string& text) { return fmt::format(R"([{{"field":"@timestamp","value":"2026-03-04 05:06:0{}.000"}},{{"field":"@message","value":"{}"}},{{"field":"@logStream","value":"gpu-07"}}])", s, text); };
-  const auto hit = [](int s, const std::string& text) { return fmt::format(R"({{"_index":"k8s","_id":"{}","_source":{{"@timestamp":"2026-03-04T05:06:0{}.000Z","message":"{}","host":{{"name":"gpu-07"}}}}}})", s, s, text); };
+  const auto loki = [](int s, const std::string& text) {
+    return fmt::format(R"(["{}","{}"])", 1'772'600'760'000'000'000 + s * 1'000'000'000LL, text);
+  };
+  const auto insights = [](int s, const std::string& text) {
+    return fmt::format(
+        R"([{{"field":"@timestamp","value":"2026-03-04 05:06:0{}.000"}},{{"field":"@message","value":"{}"}},{{"field":"@logStream","value":"gpu-07"}}])",
+        s, text);
+  };
+  const auto hit = [](int s, const std::string& text) {
+    return fmt::format(
+        R"({{"_index":"k8s","_id":"{}","_source":{{"@timestamp":"2026-03-04T05:06:0{}.000Z","message":"{}","host":{{"name":"gpu-07"}}}}}})",
+        s, s, text);
+  };
   for (const bool newest : {false, true}) {
-    expect_the_traceback(read("loki.json", R"({"status":"success","data":{"resultType":"streams","result":[{"stream":{"host":"gpu-07"},"values":[)" + records(loki, newest, ",") + "]}]}}"), "Loki");
-    expect_the_traceback(read("insights.json", R"({"status":"Complete","results":[)" + records(insights, newest, ",") + "]}"), "Insights");
-    expect_the_traceback(read("search.json", R"({"took":3,"hits":{"total":{"value":4},"hits":[)" + records(hit, newest, ",") + "]}}"), "Elasticsearch");
+    expect_the_traceback(
+        read(
+            "loki.json",
+            R"({"status":"success","data":{"resultType":"streams","result":[{"stream":{"host":"gpu-07"},"values":[)" +
+                records(loki, newest, ",") + "]}]}}"),
+        "Loki");
+    expect_the_traceback(read("insights.json", R"({"status":"Complete","results":[)" +
+                                                   records(insights, newest, ",") + "]}"),
+                         "Insights");
+    expect_the_traceback(read("search.json", R"({"took":3,"hits":{"total":{"value":4},"hits":[)" +
+                                                 records(hit, newest, ",") + "]}}"),
+                         "Elasticsearch");
   }
 }
 
@@ -62,20 +107,31 @@ TEST(LogExport, TwoStreamsAreToldApartAndAPlaceIsTheRecord) {
   EXPECT_EQ(rows.events[0].event_class, "gpu_xid/79");
   EXPECT_EQ(rows.events[0].host.value_or(""), "gpu-08");
   EXPECT_EQ(rows.events[0].place.line, 2u);
-  EXPECT_EQ(bytes.substr(rows.events[0].place.offset, rows.events[0].place.length).rfind("[\"1772600765000000000\"", 0), 0u);
+  EXPECT_EQ(bytes.substr(rows.events[0].place.offset, rows.events[0].place.length)
+                .rfind("[\"1772600765000000000\"", 0),
+            0u);
 }
 
 TEST(LogExport, ARecordMayHoldAWholeTraceback) {
-  const auto rows = read("x.json", R"({"events":[{"timestamp":1772600761000,"ingestionTime":1772600762000,"logStreamName":"gpu-07","message":"Traceback (most recent call last):\n  File \"/w/train.py\", line 40, in step\nKeyError: 'vocab'\n"}]})");
+  const auto rows = read(
+      "x.json",
+      R"({"events":[{"timestamp":1772600761000,"ingestionTime":1772600762000,"logStreamName":"gpu-07","message":"Traceback (most recent call last):\n  File \"/w/train.py\", line 40, in step\nKeyError: 'vocab'\n"}]})");
   expect_the_traceback(rows, "one record");
 }
 
 TEST(LogExport, OtherJsonIsLeftAlone) {
-  const auto metrics = read("p.json", R"({"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"a","instance":"h1:9400"},"values":[[1795231961,"1"]]}]}})");
+  const auto metrics = read(
+      "p.json",
+      R"({"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"a","instance":"h1:9400"},"values":[[1795231961,"1"]]}]}})");
   EXPECT_EQ(metrics.members.at(0).format, "prometheus-json");
-  const auto broken = read("loki.json", R"({"status":"success","data":{"resultType":"streams","result":[{"stream":{"host":"gpu-07"},"values":[["17726)");
+  const auto broken = read(
+      "loki.json",
+      R"({"status":"success","data":{"resultType":"streams","result":[{"stream":{"host":"gpu-07"},"values":[["17726)");
   EXPECT_EQ(broken.reasons(), "0:log_export.no_records");
-  for (const char* hostile : {R"([{"logName":1,"textPayload":{"a":[]},"timestamp":"x"}])", R"({"hits":{"hits":[{"_source":null,"timestamp":[]}]}})", R"({"results":[[{"field":"@message"}]],"@message":0})"}) EXPECT_TRUE(read("h.json", hostile).events.empty());
+  for (const char* hostile : {R"([{"logName":1,"textPayload":{"a":[]},"timestamp":"x"}])",
+                              R"({"hits":{"hits":[{"_source":null,"timestamp":[]}]}})",
+                              R"({"results":[[{"field":"@message"}]],"@message":0})"})
+    EXPECT_TRUE(read("h.json", hostile).events.empty());
 }
 
 }  // namespace

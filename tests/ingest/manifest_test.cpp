@@ -40,9 +40,11 @@ TEST(Manifest, Whole) {
 }
 
 TEST(Manifest, AnUnknownKeyIsANoteAndTheRestIsUsed) {
-  const Parsed p = parse(R"({"world_sise": 8, "hosts": ["a1"], "attempts": [{"id": 1, "exitcode": 3}], "zebra": []})");
+  const Parsed p = parse(
+      R"({"world_sise": 8, "hosts": ["a1"], "attempts": [{"id": 1, "exitcode": 3}], "zebra": []})");
   ASSERT_EQ(p.notes.size(), 3u);
-  EXPECT_EQ(p.notes[0], "unknown key 'attempts[0].exitcode' (did you mean 'exit_code'?); it is not used");
+  EXPECT_EQ(p.notes[0],
+            "unknown key 'attempts[0].exitcode' (did you mean 'exit_code'?); it is not used");
   EXPECT_EQ(p.notes[1], "unknown key 'world_sise' (did you mean 'world_size'?); it is not used");
   EXPECT_EQ(p.notes[2], "unknown key 'zebra'; it is not used");
   EXPECT_EQ(p.manifest.hosts, std::vector<std::string>{"a1"});
@@ -50,7 +52,8 @@ TEST(Manifest, AnUnknownKeyIsANoteAndTheRestIsUsed) {
 }
 
 TEST(Manifest, AWrongTypeLosesThatValueAlone) {
-  const Parsed p = parse(R"({"job": ["x"], "world_size": 2.5, "gpus_per_node": 0, "hosts": ["a1", 7, null, "a2"], "timezone": "Mars/Olympus",
+  const Parsed p = parse(
+      R"({"job": ["x"], "world_size": 2.5, "gpus_per_node": 0, "hosts": ["a1", 7, null, "a2"], "timezone": "Mars/Olympus",
     "addresses": {"a1": [4], "a2": ["10.0.0.2"]}, "network": [], "parallelism": {"tp": "two", "pp": 2, "order": "tp-tp"},
     "attempts": [5, {"id": "x", "start": "soon", "hosts": ["a1"]}], "boot_times": {"a1": true, "a2": 1772000000}})");
   EXPECT_EQ(p.notes.size(), 13u) << fmt::format("{}", fmt::join(p.notes, "\n"));
@@ -68,7 +71,8 @@ TEST(Manifest, AWrongTypeLosesThatValueAlone) {
 }
 
 TEST(Manifest, NullIsAbsentAndWordsMayBeNumbers) {
-  const Parsed p = parse(R"({"job": null, "job_id": null, "world_size": "32", "gpus_per_node": 8.0, "hosts": "cx-[08-11]", "network": null, "parallelism": null, "attempts": null,
+  const Parsed p = parse(
+      R"({"job": null, "job_id": null, "world_size": "32", "gpus_per_node": 8.0, "hosts": "cx-[08-11]", "network": null, "parallelism": null, "attempts": null,
     "boot_times": null, "timezone": null, "timezones": null, "addresses": null, "year": null} // a remark)");
   EXPECT_TRUE(p.notes.empty()) << p.notes.front();
   EXPECT_EQ(p.manifest.world_size, 32);
@@ -84,7 +88,8 @@ TEST(Manifest, AKeyThatStandsTwice) {
 }
 
 TEST(Manifest, ANameOfAZone) {
-  const Parsed p = parse(R"({"timezone": "America/New_York", "attempts": [{"start": "2026-07-02 08:00:00"}, {"start": "2026-12-02 08:00:00"}]})");
+  const Parsed p = parse(
+      R"({"timezone": "America/New_York", "attempts": [{"start": "2026-07-02 08:00:00"}, {"start": "2026-12-02 08:00:00"}]})");
   if (!p.notes.empty()) GTEST_SKIP() << "no zoneinfo on this system";
   EXPECT_EQ(p.manifest.attempts.at(0).start, "2026-07-02T12:00:00Z");
   EXPECT_EQ(p.manifest.attempts.at(1).start, "2026-12-02T13:00:00Z");
@@ -103,8 +108,11 @@ TEST(Manifest, Hostile) {
   EXPECT_EQ(notes.back(), "and 4980 more remarks of that kind");
   // Printing what is nested that deep would overflow the stack.
   notes.clear();
-  EXPECT_TRUE(parse_manifest("{\"world_size\": " + std::string(200'000, '[') + std::string(200'000, ']') + "}", "job.json", notes));
-  EXPECT_EQ(notes, std::vector<std::string>{"world_size: a list is no whole number; it is left out"});
+  EXPECT_TRUE(parse_manifest(
+      "{\"world_size\": " + std::string(200'000, '[') + std::string(200'000, ']') + "}", "job.json",
+      notes));
+  EXPECT_EQ(notes,
+            std::vector<std::string>{"world_size: a list is no whole number; it is left out"});
 }
 
 TEST(Manifest, NotesAreRejects) {

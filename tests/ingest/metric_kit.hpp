@@ -5,17 +5,19 @@
 
 namespace culprit::ingest::test {
 
-// The rows must not depend on where blocks are cut, and no prefix of the text may do harm: its ledger still adds up, and it
-// tells nothing that the whole does not tell.
+// The rows must not depend on where blocks are cut, and no prefix of the text may do harm: its
+// ledger still adds up, and it tells nothing that the whole does not tell.
 inline void check_cuts(std::string_view text, const std::string& path) {
   const std::string whole = read_records(text, path).log;
-  for (std::size_t cut = 1; cut < text.size(); ++cut) EXPECT_EQ(read_records(text, path, {cut}).log, whole) << "cut at " << cut;
+  for (std::size_t cut = 1; cut < text.size(); ++cut)
+    EXPECT_EQ(read_records(text, path, {cut}).log, whole) << "cut at " << cut;
   std::vector<std::size_t> every(text.size());
   for (std::size_t i = 0; i < every.size(); ++i) every[i] = i;
   EXPECT_EQ(read_records(text, path, every).log, whole);
 }
 
-// Every prefix of the text, through the reader of the whole: each sample of a prefix is one of the whole at the same line.
+// Every prefix of the text, through the reader of the whole: each sample of a prefix is one of the
+// whole at the same line.
 inline void check_prefixes(std::string_view text, const std::string& path) {
   const auto samples = [&](std::string_view part) {
     std::multiset<std::string> out;
@@ -23,7 +25,8 @@ inline void check_prefixes(std::string_view text, const std::string& path) {
     const Detected detected = detect({path, text, true});
     if (detected.records == nullptr) return out;
     const MemberId member = rows.begin_member({});
-    RecordTextReader reader(detected.records->make({path, text, true}), Reading{rows, pack(), "data", {}, {}, path}, member);
+    RecordTextReader reader(detected.records->make({path, text, true}),
+                            Reading{rows, pack(), "data", {}, {}, path}, member);
     reader.block(part);
     reader.finish();
     EXPECT_LE(reader.used() + reader.rejected(), reader.lines());
@@ -31,14 +34,17 @@ inline void check_prefixes(std::string_view text, const std::string& path) {
       SeriesPoints points;
       EXPECT_TRUE(unpack(chunk.data, points));
       const SeriesRow& key = rows.series_rows[static_cast<std::size_t>(chunk.series - 1)];
-      for (std::size_t i = 0; i < points.size(); ++i) out.insert(fmt::format("{} {} {}: {}", key.name, key.labels, points.lines[i], points.values[i]));
+      for (std::size_t i = 0; i < points.size(); ++i)
+        out.insert(
+            fmt::format("{} {} {}: {}", key.name, key.labels, points.lines[i], points.values[i]));
     }
     return out;
   };
   const auto whole = samples(text);
   for (std::size_t end = 0; end < text.size(); ++end) {
     const auto part = samples(text.substr(0, end));
-    EXPECT_TRUE(std::includes(whole.begin(), whole.end(), part.begin(), part.end())) << "prefix of " << end << " bytes tells what the whole does not";
+    EXPECT_TRUE(std::includes(whole.begin(), whole.end(), part.begin(), part.end()))
+        << "prefix of " << end << " bytes tells what the whole does not";
   }
 }
 
@@ -62,7 +68,9 @@ inline Rows read_as_document(std::string_view bytes, const std::string& path) {
 // Name, unit, kind, host, gpu, nic, rank, local rank, labels; what is not said is left out.
 inline std::string told(const SeriesRow& row) {
   std::string out = row.name;
-  const auto add = [&](const char* what, const std::string& value) { if (!value.empty()) out += fmt::format(" {}={}", what, value); };
+  const auto add = [&](const char* what, const std::string& value) {
+    if (!value.empty()) out += fmt::format(" {}={}", what, value);
+  };
   add("unit", row.unit);
   add("kind", row.kind);
   add("host", row.host.value_or(""));

@@ -30,13 +30,20 @@ TEST(NameMoment, AllSpellings) {
 
 TEST(NameMoment, SnapshotsTakeItWhenNothingElseTells) {
   using test::read_records;
-  const std::string_view rdma = "link mlx5_0/1 out_of_sequence 12 \n", ethtool = "NIC statistics:\n     rx_prio3_pause: 4\n";
+  const std::string_view rdma = "link mlx5_0/1 out_of_sequence 12 \n",
+                         ethtool = "NIC statistics:\n     rx_prio3_pause: 4\n";
   const auto snapshot = read_records(rdma, "rdma_20260514T101500Z.txt");
-  EXPECT_EQ(test::told(snapshot), (std::vector<std::string>{"out_of_sequence kind=counter nic=mlx5_0/1 {time=file name}"})) << "it is said where the time comes from";
+  EXPECT_EQ(
+      test::told(snapshot),
+      (std::vector<std::string>{"out_of_sequence kind=counter nic=mlx5_0/1 {time=file name}"}))
+      << "it is said where the time comes from";
   ASSERT_EQ(snapshot.points("out_of_sequence", "mlx5_0/1").times.size(), 1u);
-  EXPECT_EQ(iso_utc(snapshot.points("out_of_sequence", "mlx5_0/1").times[0]), "2026-05-14T10:15:00Z");
-  const auto told_inside = read_records("2024-11-21T11:53:35Z\n" + std::string(rdma), "rdma_20260514T101500Z.txt");
-  EXPECT_EQ(iso_utc(told_inside.points("out_of_sequence", "mlx5_0/1").times[0]), "2024-11-21T11:53:35Z");
+  EXPECT_EQ(iso_utc(snapshot.points("out_of_sequence", "mlx5_0/1").times[0]),
+            "2026-05-14T10:15:00Z");
+  const auto told_inside =
+      read_records("2024-11-21T11:53:35Z\n" + std::string(rdma), "rdma_20260514T101500Z.txt");
+  EXPECT_EQ(iso_utc(told_inside.points("out_of_sequence", "mlx5_0/1").times[0]),
+            "2024-11-21T11:53:35Z");
   const auto driver = read_records(ethtool, "ethtool_-S_eth0_1715680000.txt");
   ASSERT_EQ(driver.chunks.size(), 1u);
   EXPECT_EQ(driver.series_rows[0].clock, Clock::utc);

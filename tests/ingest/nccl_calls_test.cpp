@@ -6,19 +6,32 @@ namespace {
 using test::read_text;
 using test::Rows;
 
-const GroupRow& group(const Rows& rows, GroupId id) { return rows.groups.at(static_cast<std::size_t>(id - 1)); }
-
-std::string call(const std::string& host, int pid, const std::string& comm, unsigned sequence, const std::string& operation = "AllReduce", int count = 1024, int type = 9, int nranks = 4, int root = 0, const std::string& tail = "") {
-  return fmt::format("{}:{}:{} [2] NCCL INFO {}: opCount {:x} sendbuff 0x7f00 recvbuff (nil) count {} datatype {} op 0 root {} comm {} [nranks={}] stream 0x55e1{}\n", host, pid, pid + 9, operation, sequence, count, type, root, comm, nranks, tail);
+const GroupRow& group(const Rows& rows, GroupId id) {
+  return rows.groups.at(static_cast<std::size_t>(id - 1));
 }
-std::string init(const std::string& host, int pid, const std::string& comm, int rank, const std::string& id, int nranks = 4, const char* phase = "COMPLETE") {
-  return fmt::format("{}:{}:{} [2] NCCL INFO ncclCommInitRank comm {} rank {} nranks {} cudaDev 2 nvmlDev 2 busId 53000 commId {} - Init {}\n", host, pid, pid, comm, rank, nranks, id, phase);
+
+std::string call(const std::string& host, int pid, const std::string& comm, unsigned sequence,
+                 const std::string& operation = "AllReduce", int count = 1024, int type = 9,
+                 int nranks = 4, int root = 0, const std::string& tail = "") {
+  return fmt::format(
+      "{}:{}:{} [2] NCCL INFO {}: opCount {:x} sendbuff 0x7f00 recvbuff (nil) count {} datatype {} "
+      "op 0 root {} comm {} [nranks={}] stream 0x55e1{}\n",
+      host, pid, pid + 9, operation, sequence, count, type, root, comm, nranks, tail);
+}
+std::string init(const std::string& host, int pid, const std::string& comm, int rank,
+                 const std::string& id, int nranks = 4, const char* phase = "COMPLETE") {
+  return fmt::format(
+      "{}:{}:{} [2] NCCL INFO ncclCommInitRank comm {} rank {} nranks {} cudaDev 2 nvmlDev 2 busId "
+      "53000 commId {} - Init {}\n",
+      host, pid, pid, comm, rank, nranks, id, phase);
 }
 
 TEST(NcclCalls, LastOfEachCommunicator) {
-  std::string text = init("gpu-a", 45, "0x55be", 1, "0xf9c27b9b", 4, "START") + init("gpu-a", 45, "0x55be", 1, "0xf9c27b9b");
+  std::string text = init("gpu-a", 45, "0x55be", 1, "0xf9c27b9b", 4, "START") +
+                     init("gpu-a", 45, "0x55be", 1, "0xf9c27b9b");
   for (unsigned i = 0; i <= 0x28d; ++i) text += call("gpu-a", 45, "0x55be", i);
-  text += call("gpu-b", 45, "0x55be", 0x28c, "AllGather", 77, 0) + call("gpu-a", 46, "0x66be", 3, "Broadcast", 5, 7, 2, 1, " task 0 globalrank 12");
+  text += call("gpu-b", 45, "0x55be", 0x28c, "AllGather", 77, 0) +
+          call("gpu-a", 46, "0x66be", 3, "Broadcast", 5, 7, 2, 1, " task 0 globalrank 12");
   const auto rows = read_text(text);
   ASSERT_EQ(rows.frontiers.size(), 3u);
   const FrontierRow& f = rows.frontiers[0];
@@ -46,7 +59,8 @@ TEST(NcclCalls, LastOfEachCommunicator) {
   EXPECT_EQ(rows.collectives[16].operation, "all_gather");
   EXPECT_EQ(rows.collectives[17].operation, "broadcast");
   ASSERT_EQ(rows.histories.size(), 3u);
-  EXPECT_EQ(group(rows, rows.histories[0].group), (GroupRow{"0xf9c27b9b", "0x55be@gpu-a:45", {}, 4}));
+  EXPECT_EQ(group(rows, rows.histories[0].group),
+            (GroupRow{"0xf9c27b9b", "0x55be@gpu-a:45", {}, 4}));
   ASSERT_EQ(rows.histories[0].entries.size(), 0x28eu);
   EXPECT_EQ(rows.histories[0].entries[0x28c].sequence, 0x28c);
   EXPECT_NE(rows.histories[0].entries[0x28c].signature, rows.histories[1].entries[0].signature);
@@ -56,7 +70,8 @@ TEST(NcclCalls, LastOfEachCommunicator) {
 }
 
 TEST(NcclCalls, InitAfterTheCallsOrInAnotherFile) {
-  const auto late = read_text(call("gpu-a", 45, "0x55be", 7) + init("gpu-a", 45, "0x55be", 3, "0x00f9c2"));
+  const auto late =
+      read_text(call("gpu-a", 45, "0x55be", 7) + init("gpu-a", 45, "0x55be", 3, "0x00f9c2"));
   ASSERT_EQ(late.frontiers.size(), 1u);
   EXPECT_EQ(group(late, late.frontiers[0].group).name, "0xf9c2");
   EXPECT_EQ(late.frontiers[0].group_rank, 3);
@@ -86,13 +101,15 @@ TEST(NcclCalls, ACommunicatorAtTheSamePlace) {
   for (unsigned i = 0; i < 5; ++i) bare += call("gpu-a", 45, "0x55be", i);
   EXPECT_EQ(read_text(bare).frontiers.size(), 2u);
   // Threads a little out of order are no restart.
-  const auto order = read_text(call("gpu-a", 45, "0x55be", 7) + call("gpu-a", 45, "0x55be", 9) + call("gpu-a", 45, "0x55be", 8));
+  const auto order = read_text(call("gpu-a", 45, "0x55be", 7) + call("gpu-a", 45, "0x55be", 9) +
+                               call("gpu-a", 45, "0x55be", 8));
   ASSERT_EQ(order.frontiers.size(), 1u);
   EXPECT_EQ(order.frontiers[0].enqueued, 9);
 }
 
 TEST(NcclCalls, SendsAndReceives) {
-  const auto rows = read_text(call("gpu-a", 45, "0x55be", 0xd60, "Send", 100, 7, 2, 1) + call("gpu-a", 45, "0x55be", 0xd60, "Recv", 100, 7, 2, 1));
+  const auto rows = read_text(call("gpu-a", 45, "0x55be", 0xd60, "Send", 100, 7, 2, 1) +
+                              call("gpu-a", 45, "0x55be", 0xd60, "Recv", 100, 7, 2, 1));
   ASSERT_EQ(rows.frontiers.size(), 1u);
   EXPECT_TRUE(rows.frontiers[0].p2p);
   ASSERT_EQ(rows.collectives.size(), 2u);
@@ -108,12 +125,15 @@ TEST(NcclCalls, HistoryKeepsTheLast) {
   const auto rows = read_text(text);
   ASSERT_EQ(rows.histories.size(), 1u);
   ASSERT_EQ(rows.histories[0].entries.size(), 16384u);
-  for (std::size_t i = 0; i < 16384; ++i) ASSERT_EQ(rows.histories[0].entries[i].sequence, static_cast<std::int64_t>(i + 40000 - 16384));
+  for (std::size_t i = 0; i < 16384; ++i)
+    ASSERT_EQ(rows.histories[0].entries[i].sequence, static_cast<std::int64_t>(i + 40000 - 16384));
 }
 
 TEST(NcclCalls, BehindPrefixes) {
   const std::string line = call("ray-worker-4-8", 615, "0x78cf", 0x139d);
-  for (const std::string& text : {"(RayTrainWorker pid=615, ip=10.72.7.6) " + line, "[rank5]: " + line, "  5: " + line, "2026-11-21T03:19:38.5Z stderr F " + line, "[2026-11-21 03:19:38] " + line}) {
+  for (const std::string& text :
+       {"(RayTrainWorker pid=615, ip=10.72.7.6) " + line, "[rank5]: " + line, "  5: " + line,
+        "2026-11-21T03:19:38.5Z stderr F " + line, "[2026-11-21 03:19:38] " + line}) {
     const auto rows = read_text(text);
     ASSERT_EQ(rows.frontiers.size(), 1u) << text;
     EXPECT_EQ(rows.frontiers[0].enqueued, 0x139d);
@@ -123,10 +143,18 @@ TEST(NcclCalls, BehindPrefixes) {
 }
 
 TEST(NcclCalls, TornAndHostile) {
-  for (const char* line : {"gpu-a:45:54 [2] NCCL INFO AllReduce: opCount 139d sendbuff 0x78d0 recvbuff 0x78d0 count 7382 dat", "gpu-a:45:54 [2] NCCL INFO AllReduce: opCount zz sendbuff 0x1 recvbuff 0x1 count 1 datatype 7 op 0 root 0 comm 0x78cf [nranks=4] stream 0x1",
-                           "gpu-a:45:54 [2] NCCL INFO AllReduce: opCount 1 sendbuff 0x1 recvbuff 0x1 count 99999999999999999999 datatype 7 op 0 root 0 comm 0x78cf [nranks=4] stream 0x1",
-                           "gpu-a:45:54 [2] NCCL INFO AllReduce: opCount 1 sendbuff 0x1 recvbuff 0x1 count 1 datatype 7 op 0 root 0 comm 78cf [nranks=4] stream 0x1",
-                           "gpu-a:45:54 [2] NCCL INFO AllReduce: opCount 1 sendbuff 0x1 recvbuff 0x1 count 1 datatype 7 op 0 root 0 comm 0x78cf [nranks=", "NCCL INFO : opCount 1 sendbuff 0x1"}) {
+  for (const char* line :
+       {"gpu-a:45:54 [2] NCCL INFO AllReduce: opCount 139d sendbuff 0x78d0 recvbuff 0x78d0 count "
+        "7382 dat",
+        "gpu-a:45:54 [2] NCCL INFO AllReduce: opCount zz sendbuff 0x1 recvbuff 0x1 count 1 "
+        "datatype 7 op 0 root 0 comm 0x78cf [nranks=4] stream 0x1",
+        "gpu-a:45:54 [2] NCCL INFO AllReduce: opCount 1 sendbuff 0x1 recvbuff 0x1 count "
+        "99999999999999999999 datatype 7 op 0 root 0 comm 0x78cf [nranks=4] stream 0x1",
+        "gpu-a:45:54 [2] NCCL INFO AllReduce: opCount 1 sendbuff 0x1 recvbuff 0x1 count 1 datatype "
+        "7 op 0 root 0 comm 78cf [nranks=4] stream 0x1",
+        "gpu-a:45:54 [2] NCCL INFO AllReduce: opCount 1 sendbuff 0x1 recvbuff 0x1 count 1 datatype "
+        "7 op 0 root 0 comm 0x78cf [nranks=",
+        "NCCL INFO : opCount 1 sendbuff 0x1"}) {
     const auto rows = read_text(std::string(line) + "\n");
     EXPECT_EQ(rows.reasons(), "1:nccl_call.torn") << line;
     EXPECT_TRUE(rows.frontiers.empty()) << line;
@@ -140,7 +168,9 @@ TEST(NcclCalls, TornAndHostile) {
   ASSERT_EQ(rows.frontiers.size(), 1u);
   EXPECT_EQ(rows.frontiers[0].host, "gpu-a");
   EXPECT_EQ(rows.frontiers[0].enqueued, 20);
-  const std::string text = init("gpu-a", 45, "0x55be", 1, "0xaaaa") + call("gpu-a", 45, "0x55be", 1) + call("gpu-a", 45, "0x55be", 2, "Send", 5, 99);
+  const std::string text = init("gpu-a", 45, "0x55be", 1, "0xaaaa") +
+                           call("gpu-a", 45, "0x55be", 1) +
+                           call("gpu-a", 45, "0x55be", 2, "Send", 5, 99);
   test::Random random;
   for (int i = 0; i < 2000; ++i) {
     std::string broken = text;
@@ -170,8 +200,14 @@ TEST(NcclCalls, RowsDoNotHangOnBlocks) {
 TEST(NcclCalls, Corpus) {
   const std::string folder = CULPRIT_SHARED_DIR;
   if (!std::filesystem::is_directory(folder + "/formats/nccl")) GTEST_SKIP() << "no samples here";
-  struct Case { const char* file; std::size_t frontiers, collectives; };
-  for (const Case& c : {Case{"coll_hang_rank2_mismatch_rccl429.log", 2, 4}, {"coll_ray_prefix_128ranks_issue1193.log", 3, 4}, {"coll_sendrecv_issue584.log", 2, 4}, {"rccl_coll_task_globalrank.log", 3, 3}}) {
+  struct Case {
+    const char* file;
+    std::size_t frontiers, collectives;
+  };
+  for (const Case& c : {Case{"coll_hang_rank2_mismatch_rccl429.log", 2, 4},
+                        {"coll_ray_prefix_128ranks_issue1193.log", 3, 4},
+                        {"coll_sendrecv_issue584.log", 2, 4},
+                        {"rccl_coll_task_globalrank.log", 3, 3}}) {
     std::ifstream stream(folder + "/formats/nccl/" + c.file, std::ios::binary);
     std::stringstream all;
     all << stream.rdbuf();

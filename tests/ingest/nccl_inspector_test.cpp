@@ -7,11 +7,18 @@ using test::Folder;
 using test::read_text;
 using test::Rows;
 
-const GroupRow& group(const Rows& rows, GroupId id) { return rows.groups.at(static_cast<std::size_t>(id - 1)); }
+const GroupRow& group(const Rows& rows, GroupId id) {
+  return rows.groups.at(static_cast<std::size_t>(id - 1));
+}
 
-std::string record(int sequence, double us, int rank = 2, const std::string& id = "0x7f8c", const std::string& coll = "AllReduce", const std::string& name = ", \"comm_name\": \"DP Group 0\"") {
-  return fmt::format(R"({{"header":{{"id":"{}","rank":{},"n_ranks":8,"nnodes":1{}}},"metadata":{{"inspector_output_format_version":"v4.0","git_rev":"","rec_mechanism":"profiler_plugin","dump_timestamp_us":{},"hostname":"gpu-a","pid":163}},)"
-                     R"("coll_perf":{{"coll":"{}","coll_sn":{},"coll_msg_size_bytes":65536,"coll_exec_time_us":{},"coll_algobw_gbs":277.2,"coll_busbw_gbs":485.1}}}})" "\n", id, rank, name, 1'795'231'961'000'000 + sequence, coll, sequence, us);
+std::string record(int sequence, double us, int rank = 2, const std::string& id = "0x7f8c",
+                   const std::string& coll = "AllReduce",
+                   const std::string& name = ", \"comm_name\": \"DP Group 0\"") {
+  return fmt::format(
+      R"({{"header":{{"id":"{}","rank":{},"n_ranks":8,"nnodes":1{}}},"metadata":{{"inspector_output_format_version":"v4.0","git_rev":"","rec_mechanism":"profiler_plugin","dump_timestamp_us":{},"hostname":"gpu-a","pid":163}},)"
+      R"("coll_perf":{{"coll":"{}","coll_sn":{},"coll_msg_size_bytes":65536,"coll_exec_time_us":{},"coll_algobw_gbs":277.2,"coll_busbw_gbs":485.1}}}})"
+      "\n",
+      id, rank, name, 1'795'231'961'000'000 + sequence, coll, sequence, us);
 }
 
 TEST(Inspector, HighestNumberAndHistory) {
@@ -49,14 +56,18 @@ TEST(Inspector, HighestNumberAndHistory) {
 }
 
 TEST(Inspector, PointToPointAndNeighbouringReleases) {
-  const auto rows = read_text(R"({"metadata": {"pid": 5, "hostname": "a"}, "header": {"n_ranks": 2, "rank": 1, "id": "00ab", "later": {"x": [1, 2]}}, "p2p_perf": {"p2p": "Send", "p2p_sn": 9, "p2p_peer": 0, "p2p_msg_size_bytes": 8, "p2p_exec_time_us": 3.5, "event_trace_ts": {"p2p_start_ts": 1795231961000001, "p2p_stop_ts": 1795231961000004}}})" "\n", "data", {}, false);
+  const auto rows = read_text(
+      R"({"metadata": {"pid": 5, "hostname": "a"}, "header": {"n_ranks": 2, "rank": 1, "id": "00ab", "later": {"x": [1, 2]}}, "p2p_perf": {"p2p": "Send", "p2p_sn": 9, "p2p_peer": 0, "p2p_msg_size_bytes": 8, "p2p_exec_time_us": 3.5, "event_trace_ts": {"p2p_start_ts": 1795231961000001, "p2p_stop_ts": 1795231961000004}}})"
+      "\n",
+      "data", {}, false);
   ASSERT_EQ(rows.frontiers.size(), 1u);
   EXPECT_TRUE(rows.frontiers[0].p2p);
   EXPECT_EQ(rows.frontiers[0].completed, 9);
   EXPECT_EQ(group(rows, rows.frontiers[0].group).name, "0xab");
   ASSERT_EQ(rows.histories.size(), 1u);
   EXPECT_EQ(rows.histories[0].entries[0].p2p, 1);
-  EXPECT_EQ(rows.histories[0].entries[0].completed_ns - rows.histories[0].entries[0].created_ns, 3'000);
+  EXPECT_EQ(rows.histories[0].entries[0].completed_ns - rows.histories[0].entries[0].created_ns,
+            3'000);
 }
 
 TEST(Inspector, AFileIsStreamedAndTheLastAreKept) {
@@ -79,29 +90,37 @@ TEST(Inspector, AFileIsStreamedAndTheLastAreKept) {
 
 TEST(Inspector, TornAndHostile) {
   const std::string good = record(3, 4);
-  for (const std::string& line : {good.substr(0, good.size() - 3), good.substr(0, good.find("\"coll_sn\"")), record(3, 4, -1), record(3, 4, 1, "zz"), record(3, 4, 1, "")}) {
+  for (const std::string& line :
+       {good.substr(0, good.size() - 3), good.substr(0, good.find("\"coll_sn\"")), record(3, 4, -1),
+        record(3, 4, 1, "zz"), record(3, 4, 1, "")}) {
     const auto rows = read_text(line + (line.ends_with("\n") ? "" : "\n"), "data", {}, false);
     EXPECT_EQ(rows.reasons(), "1:inspector.torn") << line;
     EXPECT_TRUE(rows.frontiers.empty()) << line;
   }
-  const auto quoted = read_text(record(3, 4, 2, "0x7f8c", "AllReduce", R"(, "comm_name": "a\",\"coll_sn\":99,\"rank\":7")"), "data", {}, false);
+  const auto quoted = read_text(
+      record(3, 4, 2, "0x7f8c", "AllReduce", R"(, "comm_name": "a\",\"coll_sn\":99,\"rank\":7")"),
+      "data", {}, false);
   ASSERT_EQ(quoted.frontiers.size(), 1u);
   EXPECT_EQ(quoted.frontiers[0].completed, 3);
   EXPECT_EQ(quoted.frontiers[0].group_rank, 2);
   test::Random random;
   for (int i = 0; i < 3000; ++i) {
-    std::string broken = good + record(4, 4, 2, "0x7f8c", "AllReduce", R"(, "comm_name": "x\\\"y")");
+    std::string broken =
+        good + record(4, 4, 2, "0x7f8c", "AllReduce", R"(, "comm_name": "x\\\"y")");
     for (int n = 0; n < 3; ++n) {
       const std::size_t at = random.below(broken.size());
-      if (random.below(2) == 0) broken[at] = static_cast<char>(random.below(256));
-      else broken.erase(at, 1 + random.below(20));
+      if (random.below(2) == 0)
+        broken[at] = static_cast<char>(random.below(256));
+      else
+        broken.erase(at, 1 + random.below(20));
     }
     read_text(broken, "data", {}, false);
   }
 }
 
 TEST(Inspector, Corpus) {
-  const std::string path = std::string(CULPRIT_SHARED_DIR) + "/formats/nccl/inspector_v4_node-pid1639453.log";
+  const std::string path =
+      std::string(CULPRIT_SHARED_DIR) + "/formats/nccl/inspector_v4_node-pid1639453.log";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no samples here";
   std::ifstream stream(path, std::ios::binary);
   std::stringstream all;

@@ -1,4 +1,5 @@
-// Writes pickles as PyTorch's pickler does (protocol 2, each text once), so that the tests need no Python.
+// Writes pickles as PyTorch's pickler does (protocol 2, each text once), so that the tests need no
+// Python.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,10 @@ class Pickler {
  public:
   std::string out = std::string("\x80\x02", 2);
 
-  Pickler& op(std::string_view bytes) { out += bytes; return *this; }
+  Pickler& op(std::string_view bytes) {
+    out += bytes;
+    return *this;
+  }
   Pickler& text(const std::string& s) {
     if (const auto known = memo_.find(s); known != memo_.end()) return get(known->second);
     out += 'X';
@@ -24,10 +28,14 @@ class Pickler {
     return put();
   }
   Pickler& number(std::int64_t n) {
-    if (n >= 0 && n < 256) out += 'K', out += static_cast<char>(n);
-    else if (n >= 0 && n < 65536) out += 'M', raw(static_cast<std::uint16_t>(n));
-    else if (n >= INT32_MIN && n <= INT32_MAX) out += 'J', raw(static_cast<std::int32_t>(n));
-    else out += "\x8a\x08", raw(n);
+    if (n >= 0 && n < 256)
+      out += 'K', out += static_cast<char>(n);
+    else if (n >= 0 && n < 65536)
+      out += 'M', raw(static_cast<std::uint16_t>(n));
+    else if (n >= INT32_MIN && n <= INT32_MAX)
+      out += 'J', raw(static_cast<std::int32_t>(n));
+    else
+      out += "\x8a\x08", raw(n);
     return *this;
   }
   Pickler& real(double d) {
@@ -46,14 +54,18 @@ class Pickler {
     return op("e");
   }
   Pickler& put() {
-    if (next_ < 256) out += 'q', out += static_cast<char>(next_);
-    else out += 'r', raw(next_);
+    if (next_ < 256)
+      out += 'q', out += static_cast<char>(next_);
+    else
+      out += 'r', raw(next_);
     ++next_;
     return *this;
   }
   Pickler& get(std::uint32_t at) {
-    if (at < 256) out += 'h', out += static_cast<char>(at);
-    else out += 'j', raw(at);
+    if (at < 256)
+      out += 'h', out += static_cast<char>(at);
+    else
+      out += 'j', raw(at);
     return *this;
   }
   template <class Number>

@@ -19,10 +19,14 @@ TEST(Ps, ForestTellsParents) {
   const std::string text =
       "USER       PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\n"
       "root         1  0.0  0.0   1000   500 ?        Ss   Nov20   0:01 /sbin/init\n"
-      "root       100  0.0  0.0   1000   500 ?        Sl   03:42   0:01  \\_ torchrun --nproc 2 train.py\n"
-      "root       101 99.0  1.0   1000   500 ?        Rl   03:42   0:01  |   \\_ python -u train.py\n"
-      "root       103  0.0  0.0      0     0 ?        Z    03:42   0:00  |   |   \\_ [python] <defunct>\n"
-      "root       102 99.0  1.0   1000   500 ?        D    03:42   0:01  |   \\_ python -u train.py\n"
+      "root       100  0.0  0.0   1000   500 ?        Sl   03:42   0:01  \\_ torchrun --nproc 2 "
+      "train.py\n"
+      "root       101 99.0  1.0   1000   500 ?        Rl   03:42   0:01  |   \\_ python -u "
+      "train.py\n"
+      "root       103  0.0  0.0      0     0 ?        Z    03:42   0:00  |   |   \\_ [python] "
+      "<defunct>\n"
+      "root       102 99.0  1.0   1000   500 ?        D    03:42   0:01  |   \\_ python -u "
+      "train.py\n"
       "root       200  0.0  0.0   1000   500 ?        S    2025    0:01  \\_ sshd\n";
   const auto rows = list(text);
   test::check_places(rows, text);
@@ -40,11 +44,16 @@ TEST(Ps, ForestTellsParents) {
 
 TEST(Ps, ThreadsFoldIntoTheirProcess) {
   const auto rows = list(
-      "  PID  PPID   TID NLWP STAT WCHAN                                     STARTED ELAPSED     TIME COMMAND         COMMAND\n"
-      "  500   400   500    3 Sl   futex_do_wait            Sat Nov 21 03:34:37 2026     516 00:00:00 python3         /usr/bin/python3 -u a.py\n"
-      "  500   400   501    3 Sl   hrtimer_nanosleep        Sat Nov 21 03:34:37 2026     516 00:00:00 NCCL Progress 3 /usr/bin/python3 -u a.py\n"
-      "  600   400   600    2 Sl   futex_do_wait            Sat Nov 21 03:34:37 2026 1-02:03:04 00:00:00 python3         /usr/bin/python3 -u b.py\n"
-      "  600   400   601    2 Dl   rpc_wait_bit_killable    Sat Nov 21 03:34:37 2026     516 00:00:00 python3         /usr/bin/python3 -u b.py\n");
+      "  PID  PPID   TID NLWP STAT WCHAN                                     STARTED ELAPSED     "
+      "TIME COMMAND         COMMAND\n"
+      "  500   400   500    3 Sl   futex_do_wait            Sat Nov 21 03:34:37 2026     516 "
+      "00:00:00 python3         /usr/bin/python3 -u a.py\n"
+      "  500   400   501    3 Sl   hrtimer_nanosleep        Sat Nov 21 03:34:37 2026     516 "
+      "00:00:00 NCCL Progress 3 /usr/bin/python3 -u a.py\n"
+      "  600   400   600    2 Sl   futex_do_wait            Sat Nov 21 03:34:37 2026 1-02:03:04 "
+      "00:00:00 python3         /usr/bin/python3 -u b.py\n"
+      "  600   400   601    2 Dl   rpc_wait_bit_killable    Sat Nov 21 03:34:37 2026     516 "
+      "00:00:00 python3         /usr/bin/python3 -u b.py\n");
   ASSERT_EQ(rows.processes.size(), 2u);
   EXPECT_EQ(rows.processes[0].state, "Sl");
   EXPECT_EQ(rows.processes[0].wait, "futex_do_wait");
@@ -58,27 +67,46 @@ TEST(Ps, ThreadsFoldIntoTheirProcess) {
 }
 
 TEST(Ps, AnyColumns) {
-  EXPECT_EQ(list("UID          PID    PPID     LWP  C NLWP STIME TTY          TIME CMD\nroot           7       1       7  0    2 Nov20 ?        00:00:00 python a.py\nroot           7       1       8  0    2 Nov20 ?        00:00:00 python a.py\n").processes.at(0).threads, 2);
+  EXPECT_EQ(list("UID          PID    PPID     LWP  C NLWP STIME TTY          TIME CMD\nroot       "
+                 "    7       1       7  0    2 Nov20 ?        00:00:00 python a.py\nroot          "
+                 " 7       1       8  0    2 Nov20 ?        00:00:00 python a.py\n")
+                .processes.at(0)
+                .threads,
+            2);
   EXPECT_EQ(list("    PID COMMAND\n      9 python a.py\n").processes.at(0).command, "python a.py");
-  EXPECT_EQ(list("    PID   SPID TTY          TIME CMD\n      9      9 ?        00:00:00 python3\n      9     10 ?        00:00:00 python3\n").processes.at(0).threads, 2);
+  EXPECT_EQ(list("    PID   SPID TTY          TIME CMD\n      9      9 ?        00:00:00 python3\n "
+                 "     9     10 ?        00:00:00 python3\n")
+                .processes.at(0)
+                .threads,
+            2);
   EXPECT_EQ(list("    PID S WCHAN  COMMAND\n      9 D -      python3\n").processes.at(0).wait, "");
-  EXPECT_EQ(list("  PID STARTED COMMAND\n    9  Nov 21 python3 x\n").processes.at(0).command, "python3 x");
+  EXPECT_EQ(list("  PID STARTED COMMAND\n    9  Nov 21 python3 x\n").processes.at(0).command,
+            "python3 x");
   // nvidia-smi's table is none
-  EXPECT_TRUE(test::read_text("|  GPU   GI   CI        PID   Type   Process name                  GPU Memory |\n|    0   N/A  N/A      1234      C   python3    10MiB |\n").processes.empty());
+  EXPECT_TRUE(
+      test::read_text("|  GPU   GI   CI        PID   Type   Process name                  GPU "
+                      "Memory |\n|    0   N/A  N/A      1234      C   python3    10MiB |\n")
+          .processes.empty());
   // within a log
-  const auto log = test::read_text("snapshot\n    PID    PPID STAT COMMAND\n     10       1 Ds   python\nRuntimeError: CUDA error: an illegal memory access was encountered\n");
+  const auto log = test::read_text(
+      "snapshot\n    PID    PPID STAT COMMAND\n     10       1 Ds   python\nRuntimeError: CUDA "
+      "error: an illegal memory access was encountered\n");
   EXPECT_EQ(log.processes.size(), 1u);
   EXPECT_FALSE(log.events.empty());
 }
 
 TEST(Ps, Hostile) {
   EXPECT_TRUE(list("    PID COMMAND\n 99999999999999999999 x\n -1 y\n").processes.empty());
-  EXPECT_EQ(list("    PID COMMAND\n 5 " + std::string(1'000'000, 'x') + "\n 6 y").processes.size(), 2u);
+  EXPECT_EQ(list("    PID COMMAND\n 5 " + std::string(1'000'000, 'x') + "\n 6 y").processes.size(),
+            2u);
   EXPECT_EQ(list("    PID COMMAND\n\0\0\0 5 a\0b\n"s).members[0].lines, 2u);
 }
 
 TEST(Pstree, GlyphsTellParents) {
-  const auto rows = list("torchrun,100 --nproc 2 train.py\n  |-python3,101 -u train.py\n  |   |-python3,103 -u train.py\n  |   |   `-{python3},104\n  |   |-{python3},105\n  |   `-{python3},106\n  `-python3,102 -u train.py\nsshd,300\n  `--bash,301\n");
+  const auto rows = list(
+      "torchrun,100 --nproc 2 train.py\n  |-python3,101 -u train.py\n  |   |-python3,103 -u "
+      "train.py\n  |   |   `-{python3},104\n  |   |-{python3},105\n  |   `-{python3},106\n  "
+      "`-python3,102 -u train.py\nsshd,300\n  `--bash,301\n");
   ASSERT_EQ(rows.processes.size(), 6u);
   EXPECT_EQ(of(rows, 101).parent, 100);
   EXPECT_EQ(of(rows, 101).threads, 3);
@@ -87,7 +115,9 @@ TEST(Pstree, GlyphsTellParents) {
   EXPECT_EQ(of(rows, 103).threads, 2);
   EXPECT_EQ(of(rows, 102).parent, 100);
   EXPECT_EQ(of(rows, 300).parent, std::nullopt);
-  const auto boxes = list("init,1\n  \xE2\x94\x9C\xE2\x94\x80python3,5 a.py\n  \xE2\x94\x82   \xE2\x94\x94\xE2\x94\x80{python3},6\n  \xE2\x94\x94\xE2\x94\x80sh,7\n");
+  const auto boxes = list(
+      "init,1\n  \xE2\x94\x9C\xE2\x94\x80python3,5 a.py\n  \xE2\x94\x82   "
+      "\xE2\x94\x94\xE2\x94\x80{python3},6\n  \xE2\x94\x94\xE2\x94\x80sh,7\n");
   EXPECT_EQ(of(boxes, 5).threads, 2);
   EXPECT_EQ(of(boxes, 7).parent, 1);
 }
@@ -95,8 +125,12 @@ TEST(Pstree, GlyphsTellParents) {
 TEST(Proc, DumpsOfProcesses) {
   const test::Folder folder;
   folder.write("proc/all.txt",
-               "== pid 31\npython -u t.py \nName:\tpython3\nState:\tD (disk sleep)\nTgid:\t31\nPid:\t31\nPPid:\t30\nThreads:\t15\nwchan: rpc_wait_bit_killable\nstack:\n[<0>] rpc_wait_bit_killable+0x1/0x2 [sunrpc]\n[<0>] vfs_open+0x2c/0x100\nRANK=5\nLOCAL_RANK=1\n"
-               "== pid 32\npython -m torch.distributed.run t.py\nName:\tpython3\nState:\tS (sleeping)\nTgid:\t32\nPid:\t32\nPPid:\t1\nThreads:\t2\nwchan: 0\n");
+               "== pid 31\npython -u t.py \nName:\tpython3\nState:\tD (disk "
+               "sleep)\nTgid:\t31\nPid:\t31\nPPid:\t30\nThreads:\t15\nwchan: "
+               "rpc_wait_bit_killable\nstack:\n[<0>] rpc_wait_bit_killable+0x1/0x2 [sunrpc]\n[<0>] "
+               "vfs_open+0x2c/0x100\nRANK=5\nLOCAL_RANK=1\n"
+               "== pid 32\npython -m torch.distributed.run t.py\nName:\tpython3\nState:\tS "
+               "(sleeping)\nTgid:\t32\nPid:\t32\nPPid:\t1\nThreads:\t2\nwchan: 0\n");
   const auto rows = test::read_folder(folder.path());
   ASSERT_EQ(rows.processes.size(), 2u);
   EXPECT_EQ(rows.processes[0].rank, 5);
@@ -119,15 +153,20 @@ TEST(Proc, SingleFiles) {
   folder.write("proc/1234/wchan", "wait_for_partner");
   folder.write("proc/1234/cmdline", std::string_view("python\0-u\0t.py\0", 15));
   folder.write("proc/1234/environ", std::string_view("PATH=/bin\0RANK=3\0LOCAL_RANK=3\0", 30));
-  folder.write("proc/1234/status", "Name:\tpython3\nState:\tS (sleeping)\nTgid:\t1234\nPid:\t1234\nPPid:\t7\nThreads:\t2\n");
-  folder.write("proc/1234/task/1240/status", "Name:\tpt_autograd\nState:\tD (disk sleep)\nTgid:\t1234\nPid:\t1240\nPPid:\t7\nThreads:\t2\n");
+  folder.write(
+      "proc/1234/status",
+      "Name:\tpython3\nState:\tS (sleeping)\nTgid:\t1234\nPid:\t1234\nPPid:\t7\nThreads:\t2\n");
+  folder.write("proc/1234/task/1240/status",
+               "Name:\tpt_autograd\nState:\tD (disk "
+               "sleep)\nTgid:\t1234\nPid:\t1240\nPPid:\t7\nThreads:\t2\n");
   folder.write("proc/1234/task/1241/wchan", "futex_do_wait");
   const auto rows = test::read_folder(folder.path());
   EXPECT_EQ(rows.processes.size(), 6u);
   std::string told;
   for (const auto& row : rows.processes) {
     EXPECT_EQ(row.pid, 1234);
-    told += row.kernel_stack + row.wait + row.command + (row.rank ? "rank" + std::to_string(*row.rank) : "") + row.state + " ";
+    told += row.kernel_stack + row.wait + row.command +
+            (row.rank ? "rank" + std::to_string(*row.rank) : "") + row.state + " ";
   }
   EXPECT_EQ(told, "python -u t.py rank3 fifo_open;vfs_open S D wait_for_partner ");
   for (const auto& member : rows.members) EXPECT_EQ(member.rejected, 0u) << member.path;
@@ -135,7 +174,8 @@ TEST(Proc, SingleFiles) {
 
 TEST(ProcessCorpus, FourViewsOfOneMachine) {
   const std::string folder = std::string(CULPRIT_SHARED_DIR) + "/bundles/hang-a/bundle";
-  if (std::string(CULPRIT_SHARED_DIR).empty() || !std::filesystem::is_directory(folder)) GTEST_SKIP() << "no samples here";
+  if (std::string(CULPRIT_SHARED_DIR).empty() || !std::filesystem::is_directory(folder))
+    GTEST_SKIP() << "no samples here";
   const auto rows = test::read_folder(folder);
   std::map<std::string, std::map<std::int64_t, std::optional<std::int64_t>>> parents;
   std::map<MemberId, std::map<std::int64_t, std::optional<std::int64_t>>> by_member;
@@ -149,7 +189,9 @@ TEST(ProcessCorpus, FourViewsOfOneMachine) {
   EXPECT_EQ(parents.size(), 3u);
   for (const auto& [source, of_source] : parents)
     for (const auto& [pid, parent] : of_source)
-      if (const auto it = parents["proc"].find(pid); it != parents["proc"].end() && parent) { EXPECT_EQ(it->second, parent) << source << " " << pid; }
+      if (const auto it = parents["proc"].find(pid); it != parents["proc"].end() && parent) {
+        EXPECT_EQ(it->second, parent) << source << " " << pid;
+      }
   EXPECT_EQ(parents["pstree"].size(), 21u);
 }
 

@@ -9,7 +9,7 @@ using test::read_text;
 
 struct Step {
   const char* line;
-  const char* framework;              // nullptr: no row
+  const char* framework;  // nullptr: no row
   std::int64_t iteration = -1, total = -1;
   double ms = -1, loss = -1;
   bool loss_nan = false;
@@ -17,37 +17,71 @@ struct Step {
   bool norm_nan = false;
 };
 
-#define MEGATRON " [2026-11-21 03:33:15.347855] iteration       45/     120 | consumed samples:          720 | elapsed time per iteration (ms): 92.1 | throughput per GPU (TFLOP/s/GPU): 412.3 | learning rate: 5.000000E-02 | global batch size:    16 |"
+#define MEGATRON                                                                                  \
+  " [2026-11-21 03:33:15.347855] iteration       45/     120 | consumed samples:          720 | " \
+  "elapsed time per iteration (ms): 92.1 | throughput per GPU (TFLOP/s/GPU): 412.3 | learning "   \
+  "rate: 5.000000E-02 | global batch size:    16 |"
 #define TAIL " number of skipped iterations:   0 | number of nan iterations:   "
 
 TEST(Progress, LinesOfEveryFramework) {
-  for (const Step& want : {
-           Step{MEGATRON " lm loss: 4.187842E-01 | loss scale: 1.0 | grad norm: 0.198 |" TAIL "0 |", "megatron", 45, 120, 92.1, 0.4187842, false, 0.198},
-           {MEGATRON " loss scale: 1.0 | grad norm: nan |" TAIL "1 |", "megatron", 45, 120, 92.1, -1, true, -1, true},          // the NaN loss is the missing loss
-           {MEGATRON " loss scale: 1.0 | grad norm: nan |" TAIL "0 |", "megatron", 45, 120, 92.1, -1, true, -1, true},
-           {MEGATRON " load_balancing_loss: 1.030000E+00 | loss scale: 1.0 | grad norm: 0.2 |" TAIL "1 |", "megatron", 45, 120, 92.1, -1, true, 0.2},  // another loss is not the loss
-           {MEGATRON " lm loss: INF | loss scale: 1.0 | grad norm: inf |" TAIL "0 |", "megatron", 45, 120, 92.1, -1, true, -1, true},
-           {MEGATRON " loss scale: 1.0 | grad norm: 0.198 |" TAIL "0 |", "megatron", 45, 120, 92.1, -1, false, 0.198},        // skipped, not NaN
-           {" iteration       45/     120 | elapsed time per iteration (ms): 92.1 | lm loss: 1.5E+00 |", "megatron", 45, 120, 92.1, 1.5},
-           {" samples/sec: 7.799 | iteration       34/   10000 | elapsed time per iteration (ms): 4103.1 | learning rate: 2.111E-06 | lm_loss: 1.118665E+01 |" TAIL "0 |", "megatron", 34, 10000, 4103.1, 11.18665},
-           {"[2023-07-25 21:03:17,269] [INFO] [logging.py:96:log_dist] [Rank 0] step=35, skipped=0, lr=[0.1], mom=[[0.9, 0.95]]", "deepspeed", 35},
-           {"Training epoch 0, iteration 97/99 | lr: 1.469e-05 | global_batch_size: 128 | global_step: 97 | reduced_train_loss: 6.265 | train_step_timing in s: 12.22 | consumed_samples: 12544", "nemo", 97, -1, 12220, 6.265},
-           {"retraining/0 [default0]:Training epoch 0, iteration 97/99 | global_step: 98 | reduced_train_loss: nan | train_step_timing in s: 2 | grad_norm: 1.5", "nemo", 98, -1, 2000, -1, true},
-           {"Epoch 0:   6%|## | 32040/500150 [6:28:43<94:39:17,  1.37it/s, loss=2.6, v_num=95nc, reduced_train_loss=2.590, global_step=3.2e+4, x=1]", "nemo", 32000, -1, -1, 2.59},
-           {"[titan] 2025-06-10 21:58:27,008 - root - INFO - step: 700  loss:  0.7052  grad_norm:  2.0000  memory: 76.79GiB(96.97%)  tps: 1,541,366  tflops: 0.00  mfu: 0.00%", "torchtitan", 700, -1, -1, 0.7052, false, 2},
-           {"[titan] 2025-06-10 21:58:27,008 - root - INFO - step: 700  loss:  nan  memory: 76.79GiB(96.97%)  tps: 1,541  tflops: 0.00  mfu: N/A", "torchtitan", 700, -1, -1, -1, true},
-           {"[titan] 2025-06-10 21:58:27,008 - root - INFO - \x1b[31mstep: 1,200  \x1b[32mloss:  0.5  \x1b[38;2;54;234;195mgrad_norm:  2.0\x1b[39m", "torchtitan", 1200, -1, -1, 0.5, false, 2},
-           {"{'loss': 3.5534, 'grad_norm': 1.5, 'learning_rate': 2.0e-06, 'epoch': 0.01}", "huggingface", -1, -1, -1, 3.5534, false, 1.5},
-           {"{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 2.0e-06, 'epoch': 0.01}", "huggingface", -1, -1, -1, 0, false, -1, true},
-           {"{'loss': '3.5', 'grad_norm': 'nan', 'learning_rate': '2e-06', 'epoch': '0.01'}", "huggingface", -1, -1, -1, 3.5, false, -1, true},
-           {R"q([2025-04-21T23:53:58.605964] [426] [17b6] [Trainer] [#log] [INSTANT] {"logs": {"elapsed time per iteration (ms)": 1374427.3, "loss scale": 1.0}})q", nullptr},
-           {" validation loss at iteration 1000 | lm loss value: 1.0 | lm loss PPL: 2.0 |", nullptr},
-           {"completed step: 12, seconds: 3.871, TFLOP/s/device: 187.300, Tokens/s/device: 2116.000, total_weights: 65536, loss: 10.871", "generic", 12, -1, 3871, 10.871},
-           {"step 120/400 | loss 3.2 | 41 ms/step", "generic", 120, 400, 41, 3.2},
-           {"iter 7 | loss 3.25 | lr 1e-4 | 1.5 s/it", "generic", 7, -1, 1500, 3.25},
-           {"[worker 3] step 9, loss: 0.5, 120ms/step", "generic", 9, -1, 120, 0.5},
-           {"step 9 | loss scale 3.2 | 4 ms/step", nullptr},
-           {"{'loss': 'what'}", nullptr}}) {
+  for (
+      const Step& want :
+      {Step{MEGATRON " lm loss: 4.187842E-01 | loss scale: 1.0 | grad norm: 0.198 |" TAIL "0 |",
+            "megatron", 45, 120, 92.1, 0.4187842, false, 0.198},
+       {MEGATRON " loss scale: 1.0 | grad norm: nan |" TAIL "1 |", "megatron", 45, 120, 92.1, -1,
+        true, -1, true},  // the NaN loss is the missing loss
+       {MEGATRON " loss scale: 1.0 | grad norm: nan |" TAIL "0 |", "megatron", 45, 120, 92.1, -1,
+        true, -1, true},
+       {MEGATRON " load_balancing_loss: 1.030000E+00 | loss scale: 1.0 | grad norm: 0.2 |" TAIL
+                 "1 |",
+        "megatron", 45, 120, 92.1, -1, true, 0.2},  // another loss is not the loss
+       {MEGATRON " lm loss: INF | loss scale: 1.0 | grad norm: inf |" TAIL "0 |", "megatron", 45,
+        120, 92.1, -1, true, -1, true},
+       {MEGATRON " loss scale: 1.0 | grad norm: 0.198 |" TAIL "0 |", "megatron", 45, 120, 92.1, -1,
+        false, 0.198},  // skipped, not NaN
+       {" iteration       45/     120 | elapsed time per iteration (ms): 92.1 | lm loss: 1.5E+00 |",
+        "megatron", 45, 120, 92.1, 1.5},
+       {" samples/sec: 7.799 | iteration       34/   10000 | elapsed time per iteration (ms): "
+        "4103.1 | learning rate: 2.111E-06 | lm_loss: 1.118665E+01 |" TAIL "0 |",
+        "megatron", 34, 10000, 4103.1, 11.18665},
+       {"[2023-07-25 21:03:17,269] [INFO] [logging.py:96:log_dist] [Rank 0] step=35, skipped=0, "
+        "lr=[0.1], mom=[[0.9, 0.95]]",
+        "deepspeed", 35},
+       {"Training epoch 0, iteration 97/99 | lr: 1.469e-05 | global_batch_size: 128 | global_step: "
+        "97 | reduced_train_loss: 6.265 | train_step_timing in s: 12.22 | consumed_samples: 12544",
+        "nemo", 97, -1, 12220, 6.265},
+       {"retraining/0 [default0]:Training epoch 0, iteration 97/99 | global_step: 98 | "
+        "reduced_train_loss: nan | train_step_timing in s: 2 | grad_norm: 1.5",
+        "nemo", 98, -1, 2000, -1, true},
+       {"Epoch 0:   6%|## | 32040/500150 [6:28:43<94:39:17,  1.37it/s, loss=2.6, v_num=95nc, "
+        "reduced_train_loss=2.590, global_step=3.2e+4, x=1]",
+        "nemo", 32000, -1, -1, 2.59},
+       {"[titan] 2025-06-10 21:58:27,008 - root - INFO - step: 700  loss:  0.7052  grad_norm:  "
+        "2.0000  memory: 76.79GiB(96.97%)  tps: 1,541,366  tflops: 0.00  mfu: 0.00%",
+        "torchtitan", 700, -1, -1, 0.7052, false, 2},
+       {"[titan] 2025-06-10 21:58:27,008 - root - INFO - step: 700  loss:  nan  memory: "
+        "76.79GiB(96.97%)  tps: 1,541  tflops: 0.00  mfu: N/A",
+        "torchtitan", 700, -1, -1, -1, true},
+       {"[titan] 2025-06-10 21:58:27,008 - root - INFO - \x1b[31mstep: 1,200  \x1b[32mloss:  0.5  "
+        "\x1b[38;2;54;234;195mgrad_norm:  2.0\x1b[39m",
+        "torchtitan", 1200, -1, -1, 0.5, false, 2},
+       {"{'loss': 3.5534, 'grad_norm': 1.5, 'learning_rate': 2.0e-06, 'epoch': 0.01}",
+        "huggingface", -1, -1, -1, 3.5534, false, 1.5},
+       {"{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 2.0e-06, 'epoch': 0.01}", "huggingface",
+        -1, -1, -1, 0, false, -1, true},
+       {"{'loss': '3.5', 'grad_norm': 'nan', 'learning_rate': '2e-06', 'epoch': '0.01'}",
+        "huggingface", -1, -1, -1, 3.5, false, -1, true},
+       {R"q([2025-04-21T23:53:58.605964] [426] [17b6] [Trainer] [#log] [INSTANT] {"logs": {"elapsed time per iteration (ms)": 1374427.3, "loss scale": 1.0}})q",
+        nullptr},
+       {" validation loss at iteration 1000 | lm loss value: 1.0 | lm loss PPL: 2.0 |", nullptr},
+       {"completed step: 12, seconds: 3.871, TFLOP/s/device: 187.300, Tokens/s/device: 2116.000, "
+        "total_weights: 65536, loss: 10.871",
+        "generic", 12, -1, 3871, 10.871},
+       {"step 120/400 | loss 3.2 | 41 ms/step", "generic", 120, 400, 41, 3.2},
+       {"iter 7 | loss 3.25 | lr 1e-4 | 1.5 s/it", "generic", 7, -1, 1500, 3.25},
+       {"[worker 3] step 9, loss: 0.5, 120ms/step", "generic", 9, -1, 120, 0.5},
+       {"step 9 | loss scale 3.2 | 4 ms/step", nullptr},
+       {"{'loss': 'what'}", nullptr}}) {
     const auto rows = read_text(std::string(want.line) + "\n");
     EXPECT_EQ(rows.reasons(), "") << want.line;
     ASSERT_EQ(rows.progress.size(), want.framework ? 1u : 0u) << want.line;
@@ -65,17 +99,21 @@ TEST(Progress, LinesOfEveryFramework) {
 }
 
 TEST(Progress, TornMegatronIsARejectedLine) {
-  const auto rows = read_text("ion       45/     120 | elapsed time per iteration (ms): 92.1 | lm loss: 1.0 |\n");
+  const auto rows =
+      read_text("ion       45/     120 | elapsed time per iteration (ms): 92.1 | lm loss: 1.0 |\n");
   EXPECT_EQ(rows.reasons(), "1:megatron.no_iteration");
   EXPECT_EQ(rows.members[0].rejected, 1u);
 }
 
 TEST(Progress, BarsRewrittenInPlace) {
   std::string text = "{'loss': 3.0, 'grad_norm': 1.5, 'epoch': 0.01}";
-  for (int i = 0; i < 50; ++i) text += fmt::format("\r {}%|##   | {}/50 [00:01<00:02,  1.2s/it]", i * 2, i);
-  text += "\r 99%|#### | 49/50 [00:01<00:02,  1.2s/it]{'loss': 2.0, 'grad_norm': 1.5, 'epoch': 0.02}\nnext\n{'loss': 1.0, 'epoch': 1}\n";
+  for (int i = 0; i < 50; ++i)
+    text += fmt::format("\r {}%|##   | {}/50 [00:01<00:02,  1.2s/it]", i * 2, i);
+  text +=
+      "\r 99%|#### | 49/50 [00:01<00:02,  1.2s/it]{'loss': 2.0, 'grad_norm': 1.5, 'epoch': "
+      "0.02}\nnext\n{'loss': 1.0, 'epoch': 1}\n";
   const auto rows = read_text(text);
-  ASSERT_EQ(rows.progress.size(), 52u);              // three of the Trainer, then the steps of the bar
+  ASSERT_EQ(rows.progress.size(), 52u);  // three of the Trainer, then the steps of the bar
   EXPECT_EQ(rows.progress[1].loss, 2.0);
   EXPECT_EQ(rows.progress[51].iteration, 49);
   EXPECT_EQ(rows.progress[1].place.line, 1u);

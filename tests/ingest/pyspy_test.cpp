@@ -10,8 +10,11 @@ using namespace std::string_literals;
 TEST(Pyspy, ThreadsOfAProcess) {
   const std::string text =
       "Process 4100: python3 -u train.py --steps 5\nPython v3.11.2 (/usr/bin/python3.11)\n\n"
-      "Thread 4100 (active+gil): \"MainThread\"\n    all_reduce (torch/distributed/distributed_c10d.py:2501)\n    train_step (train.py:40)\n    <module> (train.py:90)\n"
-      "Thread 4177 (idle): \"Thread-1 (_serve)\"\n    accept (socket.py:294)\n    _bootstrap (threading.py:995)\n";
+      "Thread 4100 (active+gil): \"MainThread\"\n    all_reduce "
+      "(torch/distributed/distributed_c10d.py:2501)\n    train_step (train.py:40)\n    <module> "
+      "(train.py:90)\n"
+      "Thread 4177 (idle): \"Thread-1 (_serve)\"\n    accept (socket.py:294)\n    _bootstrap "
+      "(threading.py:995)\n";
   const auto rows = read_dump(text);
   test::check_places(rows, text);
   ASSERT_EQ(rows.stacks.size(), 2u);
@@ -23,7 +26,9 @@ TEST(Pyspy, ThreadsOfAProcess) {
   EXPECT_EQ(main.thread, "MainThread");
   EXPECT_EQ(main.state, "active+gil");
   EXPECT_EQ(main.command, "python3 -u train.py --steps 5");
-  EXPECT_EQ(spell(main.frames), "all_reduce@torch/distributed/distributed_c10d.py:2501 train_step@train.py:40 <module>@train.py:90");
+  EXPECT_EQ(spell(main.frames),
+            "all_reduce@torch/distributed/distributed_c10d.py:2501 train_step@train.py:40 "
+            "<module>@train.py:90");
   EXPECT_EQ(main.place.line, 4u);
   EXPECT_EQ(text.substr(main.place.offset, main.place.length).substr(0, 11), "Thread 4100");
   EXPECT_TRUE(text.substr(main.place.offset, main.place.length).ends_with("(train.py:90)"));
@@ -39,19 +44,29 @@ TEST(Pyspy, ThreadsOfAProcess) {
 
 TEST(Pyspy, NativeFramesAndLocals) {
   const auto rows = read_dump(
-      "Process 7: python a.py\nPython v3.12.0 (/usr/bin/python3)\n\nThread 7 (active): \"MainThread\"\n    __poll (libc.so.6)\n    0x7caaa50b1a9b (?)\n    std::function<void (int)>::operator()(int) const (libtorch.so)\n"
-      "    run_loop (loop.cpp:88)\n    wait (threading.py:320)\n        Arguments:\n            self: <Event at 0x7f>\n            text: 'a\nThread of thought'\n        Locals:\n            n: 3\n    <module> (<string>:1)\n    _run_code (<frozen runpy>)\n");
+      "Process 7: python a.py\nPython v3.12.0 (/usr/bin/python3)\n\nThread 7 (active): "
+      "\"MainThread\"\n    __poll (libc.so.6)\n    0x7caaa50b1a9b (?)\n    std::function<void "
+      "(int)>::operator()(int) const (libtorch.so)\n"
+      "    run_loop (loop.cpp:88)\n    wait (threading.py:320)\n        Arguments:\n            "
+      "self: <Event at 0x7f>\n            text: 'a\nThread of thought'\n        Locals:\n          "
+      "  n: 3\n    <module> (<string>:1)\n    _run_code (<frozen runpy>)\n");
   ASSERT_EQ(rows.stacks.size(), 1u);
-  EXPECT_EQ(spell(rows.stacks[0].frames),
-            "!__poll[libc.so.6] !? !std::function<void (int)>::operator()(int) const[libtorch.so] !run_loop@loop.cpp:88 wait@threading.py:320 <module>@<string>:1 _run_code@<frozen runpy>");
+  EXPECT_EQ(
+      spell(rows.stacks[0].frames),
+      "!__poll[libc.so.6] !? !std::function<void (int)>::operator()(int) const[libtorch.so] "
+      "!run_loop@loop.cpp:88 wait@threading.py:320 <module>@<string>:1 _run_code@<frozen runpy>");
 }
 
 TEST(Pyspy, ChildrenAndConcatenatedDumps) {
   const auto rows = read_dump(
-      "Process 10: python t.py\nPython v3.11.2 (/usr/bin/python3.11)\n\nThread 10 (idle): \"MainThread\"\n    f (t.py:1)\n\n"
+      "Process 10: python t.py\nPython v3.11.2 (/usr/bin/python3.11)\n\nThread 10 (idle): "
+      "\"MainThread\"\n    f (t.py:1)\n\n"
       "--------------------------------------------------------------------------------\n"
-      "Process 11: python t.py\nPython v3.11.2 (/usr/bin/python3.11)\nParent Process 10: python t.py\n\nThread 11 (idle): \"MainThread\"\n    _worker_loop (torch/utils/data/_utils/worker.py:269)\n"
-      "Process 20: ray::TrainWorker\nPython v3.11.2 (/usr/bin/python3.11)\n\nThread 20 (idle): \"MainThread\"\n    g (t.py:2)\n");
+      "Process 11: python t.py\nPython v3.11.2 (/usr/bin/python3.11)\nParent Process 10: python "
+      "t.py\n\nThread 11 (idle): \"MainThread\"\n    _worker_loop "
+      "(torch/utils/data/_utils/worker.py:269)\n"
+      "Process 20: ray::TrainWorker\nPython v3.11.2 (/usr/bin/python3.11)\n\nThread 20 (idle): "
+      "\"MainThread\"\n    g (t.py:2)\n");
   ASSERT_EQ(rows.stacks.size(), 3u);
   EXPECT_EQ(rows.stacks[1].pid, 11);
   EXPECT_EQ(rows.stacks[2].pid, 20);
@@ -61,7 +76,9 @@ TEST(Pyspy, ChildrenAndConcatenatedDumps) {
 }
 
 TEST(Pyspy, WithoutAHead) {
-  const std::string text = "Thread 0x7F6D3C29D740 (idle): \"MainThread\"\n    f (a.py:1)\nThread 0x7F6CF5FFB700 (idle)\n    _bootstrap (threading.py:9)\n";
+  const std::string text =
+      "Thread 0x7F6D3C29D740 (idle): \"MainThread\"\n    f (a.py:1)\nThread 0x7F6CF5FFB700 "
+      "(idle)\n    _bootstrap (threading.py:9)\n";
   const auto rows = read_dump(text, "stacks/pyspy/rank5_pid31446.txt");
   ASSERT_EQ(rows.stacks.size(), 2u);
   EXPECT_EQ(rows.stacks[0].thread_id, "0x7F6D3C29D740");
@@ -72,14 +89,19 @@ TEST(Pyspy, WithoutAHead) {
   EXPECT_EQ(read_dump(text, "node01/pyspy/1234.txt").stacks[0].pid, 1234);
   EXPECT_EQ(read_dump(text, "pyspy/all.txt").stacks[0].pid, std::nullopt);
   // On Linux the main thread has the number of its process.
-  const auto pasted = read_dump("Thread 835995 (active): \"MainThread\"\n    broadcast (c.py:1)\nThread 836001 (idle): \"x\"\n    g (c.py:2)\nThread 900 (active): \"MainThread\"\n    f (c.py:1)\n", "pasted.txt");
+  const auto pasted = read_dump(
+      "Thread 835995 (active): \"MainThread\"\n    broadcast (c.py:1)\nThread 836001 (idle): "
+      "\"x\"\n    g (c.py:2)\nThread 900 (active): \"MainThread\"\n    f (c.py:1)\n",
+      "pasted.txt");
   ASSERT_EQ(pasted.stacks.size(), 3u);
   EXPECT_EQ(pasted.stacks[1].pid, 835995);
   EXPECT_EQ(pasted.stacks[2].pid, 900);
 }
 
 TEST(Pyspy, AnErrorIsARowWithItsReason) {
-  const auto rows = read_dump("Error: Failed to suspend process\nReason: EPERM: Operation not permitted\n", "stacks/pyspy/rank3_pid88.txt");
+  const auto rows =
+      read_dump("Error: Failed to suspend process\nReason: EPERM: Operation not permitted\n",
+                "stacks/pyspy/rank3_pid88.txt");
   ASSERT_EQ(rows.stacks.size(), 1u);
   EXPECT_EQ(rows.stacks[0].problem, "Failed to suspend process: EPERM: Operation not permitted");
   EXPECT_EQ(rows.stacks[0].pid, 88);
@@ -89,7 +111,9 @@ TEST(Pyspy, AnErrorIsARowWithItsReason) {
 
 TEST(Pyspy, InALogItTakesItsOwnLinesOnly) {
   const std::string text =
-      "2026-11-21 03:00:00,000 step 4\n[rank3]: Thread 4100 (idle): \"MainThread\"\n[rank3]:     f (a.py:1)\n[rank3]:     <module> (a.py:9)\n[rank3]: RuntimeError: CUDA error: an illegal memory access was encountered\n"
+      "2026-11-21 03:00:00,000 step 4\n[rank3]: Thread 4100 (idle): \"MainThread\"\n[rank3]:     f "
+      "(a.py:1)\n[rank3]:     <module> (a.py:9)\n[rank3]: RuntimeError: CUDA error: an illegal "
+      "memory access was encountered\n"
       "    torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n";
   const auto rows = test::read_text(text);
   ASSERT_EQ(rows.stacks.size(), 1u);
@@ -110,11 +134,18 @@ TEST(Pyspy, Hostile) {
   EXPECT_EQ(rows.stacks[0].frames.back().function, "<module>");
   EXPECT_EQ(rows.members[0].used, 20'002u);
 
-  const std::string wide = "Thread 5 (idle): \"MainThread\"\n    " + std::string(1'000'000, 'x') + " (a.py:1)\n    g (b.py:2)\n";
+  const std::string wide = "Thread 5 (idle): \"MainThread\"\n    " + std::string(1'000'000, 'x') +
+                           " (a.py:1)\n    g (b.py:2)\n";
   EXPECT_EQ(read_dump(wide).stacks.size(), 1u);
-  EXPECT_EQ(read_dump("Thread 99999999999999999999999 (idle): \"x\"\n    f (a.py:1)\n").stacks.size(), 0u);
-  EXPECT_EQ(read_dump("Thread 5 (idle): \"MainThread\"\n    f (a.py:99999999999999999999999)\n    g (").stacks.size(), 1u);
-  EXPECT_EQ(read_dump("Thread 5 (idle): \"Main\0Thread\"\n\0\0\0    f (a.py:1)\n"s).members[0].lines, 2u);
+  EXPECT_EQ(
+      read_dump("Thread 99999999999999999999999 (idle): \"x\"\n    f (a.py:1)\n").stacks.size(),
+      0u);
+  EXPECT_EQ(
+      read_dump("Thread 5 (idle): \"MainThread\"\n    f (a.py:99999999999999999999999)\n    g (")
+          .stacks.size(),
+      1u);
+  EXPECT_EQ(
+      read_dump("Thread 5 (idle): \"Main\0Thread\"\n\0\0\0    f (a.py:1)\n"s).members[0].lines, 2u);
   EXPECT_EQ(read_dump("Thread 5 (idle): \"MainThread\"\n").stacks.at(0).problem, "no frames");
 }
 
@@ -124,14 +155,25 @@ test::Rows json(const std::string& bytes, const std::string& name = "stacks/rank
   return test::read_folder(folder.path());
 }
 
-std::string thread(int pid, const std::string& name, const std::string& frames, const std::string& more = "") {
-  return "{\n \"pid\": " + std::to_string(pid) + ",\n \"thread_id\": 140025704902720, \"thread_name\": \"" + name + "\", \"os_thread_id\": " + (more.empty() ? std::to_string(pid) : more) +
-         ", \"active\": true, \"owns_gil\": false, \"frames\": [" + frames + "], \"process_info\": null}";
+std::string thread(int pid, const std::string& name, const std::string& frames,
+                   const std::string& more = "") {
+  return "{\n \"pid\": " + std::to_string(pid) +
+         ",\n \"thread_id\": 140025704902720, \"thread_name\": \"" + name +
+         "\", \"os_thread_id\": " + (more.empty() ? std::to_string(pid) : more) +
+         ", \"active\": true, \"owns_gil\": false, \"frames\": [" + frames +
+         "], \"process_info\": null}";
 }
-const std::string kFrame = R"({"name": "send", "filename": "/w/torch/c10d.py", "module": null, "short_filename": "torch/c10d.py", "line": 12, "locals": null})";
+const std::string kFrame =
+    R"({"name": "send", "filename": "/w/torch/c10d.py", "module": null, "short_filename": "torch/c10d.py", "line": 12, "locals": null})";
 
 TEST(PyspyJson, Threads) {
-  const auto rows = json("[" + thread(41, "MainThread", kFrame + R"(,{"name": "poll", "filename": "libc.so.6", "module": "libc.so.6", "short_filename": null, "line": 0})") + ",\n" + thread(41, "Feeder", kFrame, "null") + "]\n");
+  const auto rows = json(
+      "[" +
+      thread(
+          41, "MainThread",
+          kFrame +
+              R"(,{"name": "poll", "filename": "libc.so.6", "module": "libc.so.6", "short_filename": null, "line": 0})") +
+      ",\n" + thread(41, "Feeder", kFrame, "null") + "]\n");
   ASSERT_EQ(rows.stacks.size(), 2u);
   EXPECT_EQ(rows.members[0].format, "pyspy-json");
   EXPECT_EQ(rows.stacks[0].pid, 41);
@@ -158,7 +200,8 @@ TEST(PyspyJson, SeveralArraysWrappersAndCutTails) {
 
 TEST(PyspyCorpus, EveryFileTellsItsProcess) {
   const std::string folder = std::string(CULPRIT_SHARED_DIR) + "/bundles/hang-a/bundle/stacks";
-  if (std::string(CULPRIT_SHARED_DIR).empty() || !std::filesystem::is_directory(folder)) GTEST_SKIP() << "no samples here";
+  if (std::string(CULPRIT_SHARED_DIR).empty() || !std::filesystem::is_directory(folder))
+    GTEST_SKIP() << "no samples here";
   const auto rows = test::read_folder(folder);
   std::map<MemberId, std::vector<const StackRow*>> of_member;
   for (const auto& row : rows.stacks) of_member[row.place.member].push_back(&row);
@@ -181,7 +224,8 @@ TEST(PyspyCorpus, EveryFileTellsItsProcess) {
   for (const auto& row : rows.stacks) {
     if (row.pid != 31446 || !row.main) continue;
     ++seen;
-    const auto python = std::find_if(row.frames.begin(), row.frames.end(), [](const Frame& f) { return !f.native; });
+    const auto python = std::find_if(row.frames.begin(), row.frames.end(),
+                                     [](const Frame& f) { return !f.native; });
     if (row.source == "gdb") {
       EXPECT_EQ(row.frames.at(0).function, "__libc_open64");
     } else if (row.source == "eu-stack") {
@@ -193,7 +237,7 @@ TEST(PyspyCorpus, EveryFileTellsItsProcess) {
       EXPECT_EQ(python->line, 27) << row.source;
     }
   }
-  EXPECT_EQ(seen, 6);   // py-spy twice, gdb, gdb-py, eu-stack, faulthandler
+  EXPECT_EQ(seen, 6);  // py-spy twice, gdb, gdb-py, eu-stack, faulthandler
 }
 
 }  // namespace

@@ -58,10 +58,12 @@ TEST(QueuedSink, WhatIsThrownBehindReachesWhoeverPuts) {
     }
   } behind;
   QueuedSink queued(behind);
-  EXPECT_THROW({
-    for (int i = 0; i < 100'000; ++i) queued.put(RejectRow{});
-    queued.flush();
-  }, std::runtime_error);
+  EXPECT_THROW(
+      {
+        for (int i = 0; i < 100'000; ++i) queued.put(RejectRow{});
+        queued.flush();
+      },
+      std::runtime_error);
   EXPECT_EQ(behind.rejects.size(), 1'000u) << "nothing after what is missing";
 }
 

@@ -7,13 +7,15 @@
 namespace culprit::ingest {
 namespace {
 
-// The search looks at every third byte only because no word is shorter than six letters: one that is slows it for all.
+// The search looks at every third byte only because no word is shorter than six letters: one that
+// is slows it for all.
 TEST(Scanner, NoWordIsSoShortThatItSlowsTheOthers) {
   const Scanner scanner(test::pack());
   EXPECT_GE(scanner.stride(), 3u);
 }
 
-// Lines for recognisers are left to who reads them; those with a rule's word come with what the rules said.
+// Lines for recognisers are left to who reads them; those with a rule's word come with what the
+// rules said.
 TEST(Scanner, OnlyLinesWithARulesWordArePeeled) {
   const Scanner scanner(test::pack());
   const BlockScan scan = scanner.scan(

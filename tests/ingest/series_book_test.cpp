@@ -19,8 +19,13 @@ TEST(SeriesBook, SamplesOfOneKeyAreOneSeriesInOrder) {
   const auto one = book.series(key);
   EXPECT_NE(zero, one);
   for (int i = 0; i < 10'000; ++i) {
-    book.add(zero, i, kNoValue, i * 0.5, {1, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(i * 10), 9}, reading);
-    if (i % 2 == 0) book.add(one, i, i < 5 ? kNoValue : i, 1, {1, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(i * 10), 9}, reading);
+    book.add(zero, i, kNoValue, i * 0.5,
+             {1, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(i * 10), 9},
+             reading);
+    if (i % 2 == 0)
+      book.add(one, i, i < 5 ? kNoValue : i, 1,
+               {1, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(i * 10), 9},
+               reading);
   }
   book.finish(reading);
   const SeriesPoints points = rows.points("temp", "0");
@@ -36,10 +41,30 @@ TEST(SeriesBook, SamplesOfOneKeyAreOneSeriesInOrder) {
 }
 
 TEST(MetricNumber, ReadsWhatToolsPrint) {
-  struct { std::string_view cell; bool given; double value; std::string_view rest; } const cases[] = {
-      {"98", true, 98, ""}, {" 98 % ", true, 98, "%"}, {"592.74 W", true, 592.74, "W"}, {"1e+09", true, 1e9, ""}, {"+Inf", true, INFINITY, ""}, {"-inf", true, -INFINITY, ""},
-      {"\"0.2\"", true, 0.2, ""}, {"-", false, 0, ""}, {"", false, 0, ""}, {"[N/A]", false, 0, ""}, {"N/A", false, 0, ""}, {"[Not Supported]", false, 0, ""}, {"[Unknown Error]", false, 0, ""},
-      {"9223372036854775794", false, 0, ""}, {"2147483632", false, 0, ""}, {"infra", false, 0, ""}, {"nana", false, 0, ""}, {"1486 MiB\r", true, 1486, "MiB"},
+  struct {
+    std::string_view cell;
+    bool given;
+    double value;
+    std::string_view rest;
+  } const cases[] = {
+      {"98", true, 98, ""},
+      {" 98 % ", true, 98, "%"},
+      {"592.74 W", true, 592.74, "W"},
+      {"1e+09", true, 1e9, ""},
+      {"+Inf", true, INFINITY, ""},
+      {"-inf", true, -INFINITY, ""},
+      {"\"0.2\"", true, 0.2, ""},
+      {"-", false, 0, ""},
+      {"", false, 0, ""},
+      {"[N/A]", false, 0, ""},
+      {"N/A", false, 0, ""},
+      {"[Not Supported]", false, 0, ""},
+      {"[Unknown Error]", false, 0, ""},
+      {"9223372036854775794", false, 0, ""},
+      {"2147483632", false, 0, ""},
+      {"infra", false, 0, ""},
+      {"nana", false, 0, ""},
+      {"1486 MiB\r", true, 1486, "MiB"},
   };
   for (const auto& c : cases) {
     double value = 0;

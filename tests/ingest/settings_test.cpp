@@ -17,68 +17,133 @@ std::string settings(const test::Rows& rows) {
 }
 
 constexpr const char* kSmi =
-    "\n==============NVSMI LOG==============\n\nDriver Version                            : 550.90.07\nCUDA Version                              : 12.4\n\nAttached GPUs                             : 2\n"
-    "GPU 00000000:1B:00.0\n    Product Name                          : NVIDIA H100 80GB HBM3\n    Persistence Mode                      : Enabled\n    MIG Mode\n        Current                           : Disabled\n"
-    "        Pending                           : Enabled\n    VBIOS Version                         : 96.00.89.00.01\n    ECC Mode\n        Current                           : Enabled\n        Pending                           : Disabled\n"
-    "    ECC Errors\n        Volatile\n            SRAM Correctable              : 0\n    GPU Power Readings\n        Power Draw                        : 71.40 W\n        Current Power Limit               : 700.00 W\n"
-    "    GPU Memory Power Readings\n        Power Draw                        : N/A\n        Current Power Limit               : 120.00 W\n"
-    "GPU 00000000:43:00.0\n    MIG Mode\n        Current                           : N/A\n    Compute Mode                          : Default\n";
+    "\n==============NVSMI LOG==============\n\nDriver Version                            : "
+    "550.90.07\nCUDA Version                              : 12.4\n\nAttached GPUs                  "
+    "           : 2\n"
+    "GPU 00000000:1B:00.0\n    Product Name                          : NVIDIA H100 80GB HBM3\n    "
+    "Persistence Mode                      : Enabled\n    MIG Mode\n        Current                "
+    "           : Disabled\n"
+    "        Pending                           : Enabled\n    VBIOS Version                        "
+    " : 96.00.89.00.01\n    ECC Mode\n        Current                           : Enabled\n        "
+    "Pending                           : Disabled\n"
+    "    ECC Errors\n        Volatile\n            SRAM Correctable              : 0\n    GPU "
+    "Power Readings\n        Power Draw                        : 71.40 W\n        Current Power "
+    "Limit               : 700.00 W\n"
+    "    GPU Memory Power Readings\n        Power Draw                        : N/A\n        "
+    "Current Power Limit               : 120.00 W\n"
+    "GPU 00000000:43:00.0\n    MIG Mode\n        Current                           : N/A\n    "
+    "Compute Mode                          : Default\n";
 
 TEST(SmiSettings, FieldsOfEachGpuUnderTheirHeading) {
   const auto rows = file("nvidia-smi-q.txt", kSmi);
   EXPECT_EQ(settings(rows),
-            "driver_version=550.90.07\ncuda_version=12.4\ngpu.count=2\ngpu.product[0000:1b:00]=NVIDIA H100 80GB HBM3\ngpu.persistence_mode[0000:1b:00]=Enabled\ngpu.mig_mode[0000:1b:00]=Disabled\n"
-            "gpu.vbios[0000:1b:00]=96.00.89.00.01\ngpu.ecc_mode[0000:1b:00]=Enabled\ngpu.power_limit[0000:1b:00]=700.00 W\ngpu.compute_mode[0000:43:00]=Default\n");
+            "driver_version=550.90.07\ncuda_version=12.4\ngpu.count=2\ngpu.product[0000:1b:00]="
+            "NVIDIA H100 80GB "
+            "HBM3\ngpu.persistence_mode[0000:1b:00]=Enabled\ngpu.mig_mode[0000:1b:00]=Disabled\n"
+            "gpu.vbios[0000:1b:00]=96.00.89.00.01\ngpu.ecc_mode[0000:1b:00]=Enabled\ngpu.power_"
+            "limit[0000:1b:00]=700.00 W\ngpu.compute_mode[0000:43:00]=Default\n");
   EXPECT_EQ(rows.reasons(), "");
   EXPECT_EQ(rows.members[0].format, "nvidia-smi-q");
   EXPECT_EQ(rows.settings[6].place.line, 14u);
 }
 
 TEST(SmiSettings, NotInOtherTexts) {
-  EXPECT_EQ(settings(file("train.log", "step 1\n    Persistence Mode                      : Enabled\nstep 2\n")), "");
+  EXPECT_EQ(settings(file("train.log",
+                          "step 1\n    Persistence Mode                      : Enabled\nstep 2\n")),
+            "");
 }
 
 TEST(RdmaSettings, OfTheDeviceAbove) {
-  EXPECT_EQ(settings(file("ibv_devinfo.txt", "hca_id:\tmlx5_0\n\ttransport:\t\t\tInfiniBand (0)\n\tfw_ver:\t\t\t\t28.39.1002\n\tboard_id:\t\t\tMT_0000000838\n\t\tport:\t1\n\t\t\tactive_mtu:\t\t4096 (5)\n"
-                                             "hca_id:\tmlx5_1\n\tfw_ver:\t\t\t\t28.36.1010\n")),
-            "nic.firmware[mlx5_0]=28.39.1002\nnic.board_id[mlx5_0]=MT_0000000838\nnic.active_mtu[mlx5_0]=4096 (5)\nnic.firmware[mlx5_1]=28.36.1010\n");
-  EXPECT_EQ(settings(file("ibstat.txt", "CA 'mlx5_0'\n\tCA type: MT4129\n\tNumber of ports: 1\n\tFirmware version: 28.39.1002\n\tPort 1:\n\t\tState: Active\n\t\tRate: 400\n\t\tLink layer: InfiniBand\n")),
-            "nic.type[mlx5_0]=MT4129\nnic.firmware[mlx5_0]=28.39.1002\nnic.rate[mlx5_0]=400\nnic.link_layer[mlx5_0]=InfiniBand\n");
+  EXPECT_EQ(settings(file("ibv_devinfo.txt",
+                          "hca_id:\tmlx5_0\n\ttransport:\t\t\tInfiniBand "
+                          "(0)\n\tfw_ver:\t\t\t\t28.39.1002\n\tboard_id:\t\t\tMT_"
+                          "0000000838\n\t\tport:\t1\n\t\t\tactive_mtu:\t\t4096 (5)\n"
+                          "hca_id:\tmlx5_1\n\tfw_ver:\t\t\t\t28.36.1010\n")),
+            "nic.firmware[mlx5_0]=28.39.1002\nnic.board_id[mlx5_0]=MT_0000000838\nnic.active_mtu["
+            "mlx5_0]=4096 (5)\nnic.firmware[mlx5_1]=28.36.1010\n");
+  EXPECT_EQ(
+      settings(file(
+          "ibstat.txt",
+          "CA 'mlx5_0'\n\tCA type: MT4129\n\tNumber of ports: 1\n\tFirmware version: "
+          "28.39.1002\n\tPort 1:\n\t\tState: Active\n\t\tRate: 400\n\t\tLink layer: InfiniBand\n")),
+      "nic.type[mlx5_0]=MT4129\nnic.firmware[mlx5_0]=28.39.1002\nnic.rate[mlx5_0]=400\nnic.link_"
+      "layer[mlx5_0]=InfiniBand\n");
 }
 
 TEST(Sysctl, KeepsWhatMattersAndRejectsNothing) {
-  const auto rows = file("sysctl-a.txt", "abi.vsyscall32 = 1\nfs.file-nr = 7264\t0\t9223372036854775807\nkernel.hostname = n1\nkernel.numa_balancing = 0\nnet.core.rmem_max = 212992\nnet.ipv4.conf.eth0.rp_filter = 2\n"
-                                         "net.ipv4.tcp_rmem = 4096\t131072\t6291456\nsysctl: permission denied on key 'net.ipv6.conf.all.stable_secret'\nvm.max_map_count = 65530\n");
-  EXPECT_EQ(settings(rows), "sysctl.kernel.numa_balancing=0\nsysctl.net.core.rmem_max=212992\nsysctl.net.ipv4.tcp_rmem=4096\t131072\t6291456\nsysctl.vm.max_map_count=65530\n");
+  const auto rows =
+      file("sysctl-a.txt",
+           "abi.vsyscall32 = 1\nfs.file-nr = 7264\t0\t9223372036854775807\nkernel.hostname = "
+           "n1\nkernel.numa_balancing = 0\nnet.core.rmem_max = "
+           "212992\nnet.ipv4.conf.eth0.rp_filter = 2\n"
+           "net.ipv4.tcp_rmem = 4096\t131072\t6291456\nsysctl: permission denied on key "
+           "'net.ipv6.conf.all.stable_secret'\nvm.max_map_count = 65530\n");
+  EXPECT_EQ(settings(rows),
+            "sysctl.kernel.numa_balancing=0\nsysctl.net.core.rmem_max=212992\nsysctl.net.ipv4.tcp_"
+            "rmem=4096\t131072\t6291456\nsysctl.vm.max_map_count=65530\n");
   EXPECT_EQ(rows.reasons(), "");
   EXPECT_EQ(rows.members[0].format, "sysctl");
   EXPECT_NE(file("notes.txt", "a.b = 1\nwhat we saw\nand did\nthen\n").members[0].format, "sysctl");
 }
 
 TEST(Packages, DpkgRpmAndPip) {
-  EXPECT_EQ(settings(file("dpkg.txt", "Desired=Unknown/Install/Remove/Purge/Hold\n| Status=Not/Inst\n||/ Name   Version  Architecture Description\n+++-====-====\nii  bash  5.1-6ubuntu1  amd64  GNU\n"
-                                      "ii  libnccl2:amd64  2.19.3-1+cuda12.3  amd64  NVIDIA\nrc  libnvidia-compute-535  535.1-0  amd64  old\nhi  mlnx-ofed-kernel-dkms  23.10-OFED.23.10.0.5.5.1  all  x\n")),
-            "package.libnccl2=2.19.3-1+cuda12.3\npackage.mlnx-ofed-kernel-dkms=23.10-OFED.23.10.0.5.5.1\n");
-  EXPECT_EQ(settings(file("rpm-qa.txt", "bash-5.1.8-9.el9.x86_64\nlibnccl-2.19.3-1+cuda12.3.x86_64\nglibc-2.34-100.el9_4.2.x86_64\nkernel-core-5.14.0-427.el9.x86_64\ntzdata-2024a-1.el9.noarch\n")),
-            "package.libnccl=2.19.3-1+cuda12.3\npackage.glibc=2.34-100.el9_4.2\npackage.kernel-core=5.14.0-427.el9\n");
-  EXPECT_EQ(settings(file("pip-freeze.txt", "Jinja2==3.1.3\nnvidia-nccl-cu12==2.20.5\ntorch==2.3.1+cu121\nflash_attn==2.5.9\napex @ file:///opt/apex\n-e git+https://host/x#egg=x\n")),
-            "pip.nvidia-nccl-cu12=2.20.5\npip.torch=2.3.1+cu121\npip.flash-attn=2.5.9\npip.apex=file:///opt/apex\n");
-  EXPECT_EQ(settings(file("pip-list.txt", "Package    Version\n---------- -------\nJinja2     3.1.3\ntorch      2.3.1\ntriton     2.3.1\n")), "pip.torch=2.3.1\npip.triton=2.3.1\n");
+  EXPECT_EQ(
+      settings(file(
+          "dpkg.txt",
+          "Desired=Unknown/Install/Remove/Purge/Hold\n| Status=Not/Inst\n||/ Name   Version  "
+          "Architecture Description\n+++-====-====\nii  bash  5.1-6ubuntu1  amd64  GNU\n"
+          "ii  libnccl2:amd64  2.19.3-1+cuda12.3  amd64  NVIDIA\nrc  libnvidia-compute-535  "
+          "535.1-0  amd64  old\nhi  mlnx-ofed-kernel-dkms  23.10-OFED.23.10.0.5.5.1  all  x\n")),
+      "package.libnccl2=2.19.3-1+cuda12.3\npackage.mlnx-ofed-kernel-dkms=23.10-OFED.23.10.0.5.5."
+      "1\n");
+  EXPECT_EQ(
+      settings(file("rpm-qa.txt",
+                    "bash-5.1.8-9.el9.x86_64\nlibnccl-2.19.3-1+cuda12.3.x86_64\nglibc-2.34-100.el9_"
+                    "4.2.x86_64\nkernel-core-5.14.0-427.el9.x86_64\ntzdata-2024a-1.el9.noarch\n")),
+      "package.libnccl=2.19.3-1+cuda12.3\npackage.glibc=2.34-100.el9_4.2\npackage.kernel-core=5.14."
+      "0-427.el9\n");
+  EXPECT_EQ(settings(file("pip-freeze.txt",
+                          "Jinja2==3.1.3\nnvidia-nccl-cu12==2.20.5\ntorch==2.3.1+cu121\nflash_attn="
+                          "=2.5.9\napex @ file:///opt/apex\n-e git+https://host/x#egg=x\n")),
+            "pip.nvidia-nccl-cu12=2.20.5\npip.torch=2.3.1+cu121\npip.flash-attn=2.5.9\npip.apex="
+            "file:///opt/apex\n");
+  EXPECT_EQ(settings(file("pip-list.txt",
+                          "Package    Version\n---------- -------\nJinja2     3.1.3\ntorch      "
+                          "2.3.1\ntriton     2.3.1\n")),
+            "pip.torch=2.3.1\npip.triton=2.3.1\n");
 }
 
 TEST(Environment, KeepsVariablesOfLibrariesOnly) {
-  const auto rows = file("env.txt", "HOME=/root\nPATH=/usr/bin\nNCCL_IB_HCA=mlx5_0\nAWS_SECRET_ACCESS_KEY=abc\nCUDA_VISIBLE_DEVICES=0\nBASH_FUNC_ml%%=() {  eval 1\n}\nOMP_NUM_THREADS=8\nLANG=C\nSHELL=/bin/sh\nTERM=dumb\nUSER=a\nSHLVL=1\n");
+  const auto rows = file(
+      "env.txt",
+      "HOME=/root\nPATH=/usr/"
+      "bin\nNCCL_IB_HCA=mlx5_0\nAWS_SECRET_ACCESS_KEY=abc\nCUDA_VISIBLE_DEVICES=0\nBASH_FUNC_ml%%=("
+      ") {  eval 1\n}\nOMP_NUM_THREADS=8\nLANG=C\nSHELL=/bin/sh\nTERM=dumb\nUSER=a\nSHLVL=1\n");
   EXPECT_EQ(settings(rows), "env.NCCL_IB_HCA=mlx5_0\nenv.OMP_NUM_THREADS=8\n");
   EXPECT_EQ(rows.reasons(), "");
-  EXPECT_NE(file("env.txt", "HOME=/root\nPATH=/usr/bin\nRANK=3\nNCCL_IB_HCA=mlx5_0\n").members[0].format, "environment") << "that is a process";
-  EXPECT_EQ(settings(file("env2.txt", "export NCCL_ALGO=Ring\ndeclare -x UCX_TLS=\"rc\"\n")), "env.NCCL_ALGO=Ring\nenv.UCX_TLS=rc\n");
-  EXPECT_EQ(settings(file("os-release", "NAME=\"Ubuntu\"\nVERSION_ID=\"22.04\"\nPRETTY_NAME=\"Ubuntu 22.04.4 LTS\"\n")), "os_release=Ubuntu 22.04.4 LTS\n");
+  EXPECT_NE(
+      file("env.txt", "HOME=/root\nPATH=/usr/bin\nRANK=3\nNCCL_IB_HCA=mlx5_0\n").members[0].format,
+      "environment")
+      << "that is a process";
+  EXPECT_EQ(settings(file("env2.txt", "export NCCL_ALGO=Ring\ndeclare -x UCX_TLS=\"rc\"\n")),
+            "env.NCCL_ALGO=Ring\nenv.UCX_TLS=rc\n");
+  EXPECT_EQ(
+      settings(file("os-release",
+                    "NAME=\"Ubuntu\"\nVERSION_ID=\"22.04\"\nPRETTY_NAME=\"Ubuntu 22.04.4 LTS\"\n")),
+      "os_release=Ubuntu 22.04.4 LTS\n");
 }
 
 TEST(DriverInformation, ModinfoAndEthtool) {
-  EXPECT_EQ(settings(file("modinfo.txt", "filename:       /lib/modules/5.15.0/updates/dkms/nvidia.ko.zst\nversion:        550.90.07\nlicense:        NVIDIA\nvermagic:       5.15.0 SMP\n")), "driver_version=550.90.07\n");
-  EXPECT_EQ(settings(file("ethtool-i.txt", "driver: mlx5_core\nversion: 24.04-0.6.6\nfirmware-version: 28.39.1002 (MT_0000000838)\nbus-info: 0000:1a:00.0\n")),
-            "ethernet.mlx5_core.driver=24.04-0.6.6\nethernet.mlx5_core.firmware=28.39.1002 (MT_0000000838)\n");
+  EXPECT_EQ(
+      settings(file("modinfo.txt",
+                    "filename:       /lib/modules/5.15.0/updates/dkms/nvidia.ko.zst\nversion:      "
+                    "  550.90.07\nlicense:        NVIDIA\nvermagic:       5.15.0 SMP\n")),
+      "driver_version=550.90.07\n");
+  EXPECT_EQ(settings(file("ethtool-i.txt",
+                          "driver: mlx5_core\nversion: 24.04-0.6.6\nfirmware-version: 28.39.1002 "
+                          "(MT_0000000838)\nbus-info: 0000:1a:00.0\n")),
+            "ethernet.mlx5_core.driver=24.04-0.6.6\nethernet.mlx5_core.firmware=28.39.1002 "
+            "(MT_0000000838)\n");
 }
 
 }  // namespace

@@ -34,11 +34,15 @@ TEST(StepTable, WideTable) {
   EXPECT_EQ(rows.progress[0].iteration_ms, 101.5);
   EXPECT_TRUE(rows.progress[1].loss_nan);
   const std::string whole = rows.log;
-  for (std::size_t cut = 1; cut < text.size(); ++cut) ASSERT_EQ(read_records(text, "steps.csv", {cut}).log, whole) << cut;
+  for (std::size_t cut = 1; cut < text.size(); ++cut)
+    ASSERT_EQ(read_records(text, "steps.csv", {cut}).log, whole) << cut;
 }
 
 TEST(StepTable, LongTable) {
-  const Rows rows = read_records("time\thost\tmetric\tvalue\n1795232510\ta\tcpu\t5\n1795232510\tb\tcpu\t6\n1795232511\ta\tmem\t7\n1795232511\ta\t\t8\n", "long.tsv");
+  const Rows rows = read_records(
+      "time\thost\tmetric\tvalue\n1795232510\ta\tcpu\t5\n1795232510\tb\tcpu\t6\n1795232511\ta\tmem"
+      "\t7\n1795232511\ta\t\t8\n",
+      "long.tsv");
   EXPECT_EQ(rows.points("cpu", "b").values, (std::vector<double>{6}));
   EXPECT_EQ(rows.points("mem", "a").times, (std::vector<std::int64_t>{1795232511'000000000}));
   EXPECT_EQ(rows.reasons(), "5:table.no_name");
@@ -46,31 +50,49 @@ TEST(StepTable, LongTable) {
 
 // Counters of eight cards in one series would be noise.
 TEST(StepTable, CardsAndDevicesOwnTheirSeries) {
-  const Rows rows = read_records("timestamp,host,nic,port,ecn_marked\n1795232510,a,mlx5_0,1,5\n1795232510,a,mlx5_1,1,6\n1795232511,a,mlx5_0,1,7\n", "rdma.csv");
+  const Rows rows = read_records(
+      "timestamp,host,nic,port,ecn_marked\n1795232510,a,mlx5_0,1,5\n1795232510,a,mlx5_1,1,"
+      "6\n1795232511,a,mlx5_0,1,7\n",
+      "rdma.csv");
   ASSERT_EQ(rows.series_rows.size(), 2u);
   EXPECT_EQ(rows.series_rows[0].nic, "mlx5_0/1");
   EXPECT_EQ(rows.points("ecn_marked", "mlx5_0/1").values, (std::vector<double>{5, 7}));
   EXPECT_EQ(rows.points("ecn_marked", "mlx5_1/1").values, (std::vector<double>{6}));
-  const Rows devices = read_records("timestamp,host,device,value_x\n1795232510,a,bnxt_re0,5\n1795232510,a,3,6\n1795232510,a,cuda:4,7\n", "dev.csv");
+  const Rows devices = read_records(
+      "timestamp,host,device,value_x\n1795232510,a,bnxt_re0,5\n1795232510,a,3,6\n1795232510,a,cuda:"
+      "4,7\n",
+      "dev.csv");
   ASSERT_EQ(devices.series_rows.size(), 3u);
   EXPECT_EQ(devices.series_rows[0].nic, "bnxt_re0");
   EXPECT_EQ(devices.series_rows[1].gpu, "3");
   EXPECT_EQ(devices.series_rows[2].gpu, "cuda:4");
-  const Rows lines = read_records("{\"timestamp\": 1795232510, \"host\": \"a\", \"device\": \"mlx5_0\", \"port\": 2, \"x\": 1}\n{\"timestamp\": 1795232511, \"host\": \"a\", \"device\": \"mlx5_1\", \"port\": 2, \"x\": 2}\n", "rdma.jsonl");
+  const Rows lines = read_records(
+      "{\"timestamp\": 1795232510, \"host\": \"a\", \"device\": \"mlx5_0\", \"port\": 2, \"x\": "
+      "1}\n{\"timestamp\": 1795232511, \"host\": \"a\", \"device\": \"mlx5_1\", \"port\": 2, "
+      "\"x\": 2}\n",
+      "rdma.jsonl");
   ASSERT_EQ(lines.series_rows.size(), 2u);
   EXPECT_EQ(lines.series_rows[1].nic, "mlx5_1/2");
 }
 
 TEST(StepTable, CallsOfCollectives) {
-  const Rows rows = read_records("time,op,comm,bytes,rank\n1795232510.000001,AllReduce,0x1f,1048576,0\n1795232510.000002,AllReduce,0x2f,4096,0\n1795232510.000003,Broadcast,0x1f,8,1\n", "calls.csv");
+  const Rows rows = read_records(
+      "time,op,comm,bytes,rank\n1795232510.000001,AllReduce,0x1f,1048576,0\n1795232510.000002,"
+      "AllReduce,0x2f,4096,0\n1795232510.000003,Broadcast,0x1f,8,1\n",
+      "calls.csv");
   EXPECT_EQ(rows.points("AllReduce", "comm=0x2f").values, (std::vector<double>{4096}));
-  EXPECT_EQ(rows.points("Broadcast", "comm=0x1f").times, (std::vector<std::int64_t>{1795232510'000003000}));
+  EXPECT_EQ(rows.points("Broadcast", "comm=0x1f").times,
+            (std::vector<std::int64_t>{1795232510'000003000}));
   EXPECT_TRUE(rows.progress.empty());
 }
 
 TEST(StepTable, WandbExports) {
-  const Rows rows = read_records("\"Step\",\"calm-fox-3 - train/loss\",\"calm-fox-3 - train/loss__MIN\",\"calm-fox-3 - train/loss__MAX\",\"calm-fox-3 - _step\",\"calm-fox-3 - _step__MIN\"\n"
-                                 "\"10\",\"2.5\",\"2.5\",\"2.5\",\"10\",\"10\"\n\"20\",\"NaN\",\"NaN\",\"NaN\",\"20\",\"20\"\n\"30\",\"\",\"\",\"\",\"30\",\"30\"\n\"40\",\"Infinity\",\"\",\"\",\"40\",\"40\"\n", "wandb_export_2026-11-21.csv");
+  const Rows rows = read_records(
+      "\"Step\",\"calm-fox-3 - train/loss\",\"calm-fox-3 - train/loss__MIN\",\"calm-fox-3 - "
+      "train/loss__MAX\",\"calm-fox-3 - _step\",\"calm-fox-3 - _step__MIN\"\n"
+      "\"10\",\"2.5\",\"2.5\",\"2.5\",\"10\",\"10\"\n\"20\",\"NaN\",\"NaN\",\"NaN\",\"20\","
+      "\"20\"\n\"30\",\"\",\"\",\"\",\"30\",\"30\"\n\"40\",\"Infinity\",\"\",\"\",\"40\",\"40\"\n",
+      "wandb_export_2026-11-21.csv");
   EXPECT_EQ(rows.reasons(), "");
   ASSERT_EQ(rows.series_rows.size(), 1u);
   EXPECT_EQ(rows.series_rows[0].name, "train/loss");
@@ -79,25 +101,41 @@ TEST(StepTable, WandbExports) {
   EXPECT_EQ(rows.progress.size(), 3u);
   const Rows two = read_records("Step,a - train/loss,b - train/loss\n1,2,3\n2,2,3\n", "wandb.csv");
   EXPECT_EQ(two.points("train/loss", "run=b").values, (std::vector<double>{3, 3}));
-  EXPECT_TRUE(two.progress.empty());    // of which run?
+  EXPECT_TRUE(two.progress.empty());  // of which run?
 }
 
 TEST(StepTable, TensorboardDownloads) {
-  const Rows rows = read_records("Wall time,Step,Value\n1795232510.25,1,2.5\n1795232511.25,2,2.4\n", "run-exp_3-tag-train_loss.csv");
+  const Rows rows = read_records("Wall time,Step,Value\n1795232510.25,1,2.5\n1795232511.25,2,2.4\n",
+                                 "run-exp_3-tag-train_loss.csv");
   EXPECT_EQ(rows.points("train_loss").steps, (std::vector<std::int64_t>{1, 2}));
   EXPECT_EQ(rows.progress.size(), 2u);
 }
 
 TEST(StepTable, TablesOfOthersAreLeftAlone) {
   const std::pair<const char*, const char*> cases[] = {
-      {"gpu.csv", "timestamp, name, utilization.gpu [%], memory.used [MiB]\n2026/11/21 03:41:50.500, NVIDIA H100, 98 %, 5 MiB\n"}, {"gpu2.csv", "timestamp,temperature.gpu,index\n2026/11/21 03:41:50.500,40,1\n"},
-      {"gpu3.csv", "timestamp,index,power.draw\n2026/11/21 03:41:50.500,0,40\n"}, {"hosts.csv", "host,tor,pod\nnode-01,tor-1,pod-1\n"}, {"labels.tsv", "line\tlabel\nx\ty\n"}, {"dates.csv", "date,count\n2026-11-21,3\n"}, {"nohead.csv", "1,2,3\n4,5,6\n"}, {"note.txt", "step,loss\n1,2\n"}, {"one.csv", "step\n1\n2\n"},
-      {"words.csv", "step,comment\n1,good\n2,bad\n"}, {"ragged.csv", "step,loss\n1,2,3,4\n2,3,4,5\n"}, {"empty.csv", "step,loss\n"}};
-  for (const auto& [path, text] : cases) EXPECT_NE(detect({path, text, true}).format, "metrics-table") << path;
+      {"gpu.csv",
+       "timestamp, name, utilization.gpu [%], memory.used [MiB]\n2026/11/21 03:41:50.500, NVIDIA "
+       "H100, 98 %, 5 MiB\n"},
+      {"gpu2.csv", "timestamp,temperature.gpu,index\n2026/11/21 03:41:50.500,40,1\n"},
+      {"gpu3.csv", "timestamp,index,power.draw\n2026/11/21 03:41:50.500,0,40\n"},
+      {"hosts.csv", "host,tor,pod\nnode-01,tor-1,pod-1\n"},
+      {"labels.tsv", "line\tlabel\nx\ty\n"},
+      {"dates.csv", "date,count\n2026-11-21,3\n"},
+      {"nohead.csv", "1,2,3\n4,5,6\n"},
+      {"note.txt", "step,loss\n1,2\n"},
+      {"one.csv", "step\n1\n2\n"},
+      {"words.csv", "step,comment\n1,good\n2,bad\n"},
+      {"ragged.csv", "step,loss\n1,2,3,4\n2,3,4,5\n"},
+      {"empty.csv", "step,loss\n"}};
+  for (const auto& [path, text] : cases)
+    EXPECT_NE(detect({path, text, true}).format, "metrics-table") << path;
 }
 
 TEST(StepTable, DatesAndVersionsAreNoNumbers) {
-  const Rows rows = read_records("step,loss,day,version,quote\n1,2,2026-11-21,1.2.3,\"a \"\"b\"\"\"\n2,3,2026-11-22,1.2.4,c\n3,4,x,y,\"open\n", "a.csv");
+  const Rows rows = read_records(
+      "step,loss,day,version,quote\n1,2,2026-11-21,1.2.3,\"a "
+      "\"\"b\"\"\"\n2,3,2026-11-22,1.2.4,c\n3,4,x,y,\"open\n",
+      "a.csv");
   ASSERT_EQ(rows.series_rows.size(), 1u);
   EXPECT_EQ(rows.points("loss").values, (std::vector<double>{2, 3}));
   EXPECT_EQ(rows.reasons(), "4:table.cells");

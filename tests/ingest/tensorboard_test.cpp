@@ -8,12 +8,14 @@ namespace {
 
 using namespace test;
 
-Rows read_events(const std::string& bytes, const std::string& path = "tb/events.out.tfevents.1795232510.node-07.4711.0") {
+Rows read_events(const std::string& bytes,
+                 const std::string& path = "tb/events.out.tfevents.1795232510.node-07.4711.0") {
   Rows rows;
   MemberRow member;
   member.path = path;
   member.id = rows.begin_member(member);
-  const Detected detected = detect({member.path, std::string_view(bytes).substr(0, 65536), bytes.size() <= 65536});
+  const Detected detected =
+      detect({member.path, std::string_view(bytes).substr(0, 65536), bytes.size() <= 65536});
   EXPECT_EQ(detected.format, "tensorboard-events");
   if (detected.document == nullptr) return rows;
   Reading reading{rows, pack(), "", {}, {}, path};
@@ -23,7 +25,7 @@ Rows read_events(const std::string& bytes, const std::string& path = "tb/events.
   return rows;
 }
 
-TEST(Crc32c, KnownAnswers) {   // RFC 3720, B.4
+TEST(Crc32c, KnownAnswers) {  // RFC 3720, B.4
   EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);
   EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43u);
@@ -34,13 +36,31 @@ TEST(Tensorboard, ScalarsOfBothForms) {
   using namespace std::string_view_literals;
   std::string bytes = version();
   bytes += scalar(1795232511.5, 0, "train/loss", 2.5f);
-  bytes += event(1795232512.5, 10, value("train/loss", field(2, NAN)) + value("lr", field(8, field(1, std::uint64_t{1}) + field(2, ""sv) + field(5, little(std::bit_cast<std::uint32_t>(0.5f))))));
-  bytes += event(1795232513.5, 20, value("lr", field(8, field(1, std::uint64_t{1}) + field(4, little(std::bit_cast<std::uint32_t>(0.25f))))) + value("d", field(8, field(1, std::uint64_t{2}) + field(4, little(std::bit_cast<std::uint64_t>(1.0 / 3))))) +
-                                       value("h", field(8, field(1, std::uint64_t{19}) + field(13, varint(0x3e00)))) + value("b", field(8, field(1, std::uint64_t{14}) + field(4, "\x80\x3f"sv))) +
-                                       value("unpacked", field(8, field(1, std::uint64_t{1}) + field(5, 4.0f))) + value("int", field(8, field(1, std::uint64_t{9}) + field(10, varint(static_cast<std::uint64_t>(-7))))));
+  bytes +=
+      event(1795232512.5, 10,
+            value("train/loss", field(2, NAN)) +
+                value("lr", field(8, field(1, std::uint64_t{1}) + field(2, ""sv) +
+                                         field(5, little(std::bit_cast<std::uint32_t>(0.5f))))));
+  bytes +=
+      event(1795232513.5, 20,
+            value("lr", field(8, field(1, std::uint64_t{1}) +
+                                     field(4, little(std::bit_cast<std::uint32_t>(0.25f))))) +
+                value("d", field(8, field(1, std::uint64_t{2}) +
+                                        field(4, little(std::bit_cast<std::uint64_t>(1.0 / 3))))) +
+                value("h", field(8, field(1, std::uint64_t{19}) + field(13, varint(0x3e00)))) +
+                value("b", field(8, field(1, std::uint64_t{14}) + field(4, "\x80\x3f"sv))) +
+                value("unpacked", field(8, field(1, std::uint64_t{1}) + field(5, 4.0f))) +
+                value("int", field(8, field(1, std::uint64_t{9}) +
+                                          field(10, varint(static_cast<std::uint64_t>(-7))))));
   // Not scalars: a vector, a text, a histogram; a repeated value of unknown length.
-  bytes += event(1795232514.5, 30, value("vector", field(8, field(1, std::uint64_t{1}) + field(2, field(2, field(1, std::uint64_t{2}))) + field(4, std::string(8, '\0')))) + value("text", field(8, field(1, std::uint64_t{7}) + field(8, "hello"sv))) +
-                                       value("histogram", field(5, "xyz"sv)) + value("two", field(8, field(1, std::uint64_t{1}) + field(5, std::string(8, '\0')))));
+  bytes += event(
+      1795232514.5, 30,
+      value("vector",
+            field(8, field(1, std::uint64_t{1}) + field(2, field(2, field(1, std::uint64_t{2}))) +
+                         field(4, std::string(8, '\0')))) +
+          value("text", field(8, field(1, std::uint64_t{7}) + field(8, "hello"sv))) +
+          value("histogram", field(5, "xyz"sv)) +
+          value("two", field(8, field(1, std::uint64_t{1}) + field(5, std::string(8, '\0')))));
   const Rows rows = read_events(bytes);
   EXPECT_EQ(rows.reasons(), "");
   EXPECT_EQ(rows.points("train/loss").steps, (std::vector<std::int64_t>{0, 10}));
@@ -69,8 +89,9 @@ TEST(Tensorboard, CutAnywhere) {
   }
   for (std::size_t n = 24; n <= bytes.size(); ++n) {
     const Rows rows = read_events(bytes.substr(0, n));
-    EXPECT_EQ(rows.reasons(), "") << n;         // the end within a record is the writer's, not an error
-    const auto whole = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), n) - ends.begin());
+    EXPECT_EQ(rows.reasons(), "") << n;  // the end within a record is the writer's, not an error
+    const auto whole =
+        static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), n) - ends.begin());
     EXPECT_EQ(rows.points("loss").size(), whole) << n;
   }
 }
@@ -85,19 +106,28 @@ TEST(Tensorboard, DamageEndsTheReadingWhereItStands) {
     const Rows rows = read_events(bad);
     EXPECT_EQ(rows.points("loss").values, (std::vector<double>{1})) << at;
     ASSERT_EQ(rows.rejects.size(), 1u) << at;
-    EXPECT_EQ(rows.rejects[0].reason, at < third + 12 ? "tfevents.bad_length_checksum" : "tfevents.bad_checksum");
+    EXPECT_EQ(rows.rejects[0].reason,
+              at < third + 12 ? "tfevents.bad_length_checksum" : "tfevents.bad_checksum");
     EXPECT_EQ(rows.rejects[0].place.offset, third);
   }
   // Whole and sound, but no Event.
-  EXPECT_EQ(read_events(version() + scalar(1795232511, 1, "loss", 1.0f) + record("\x07\x07\x07")).reasons(), "0:tfevents.bad_event");
+  EXPECT_EQ(read_events(version() + scalar(1795232511, 1, "loss", 1.0f) + record("\x07\x07\x07"))
+                .reasons(),
+            "0:tfevents.bad_event");
   EXPECT_EQ(read_events(version() + record("\x07\x07\x07")).reasons(), "0:tfevents.bad_event");
 }
 
 TEST(Tensorboard, HostsInNames) {
   const std::string bytes = version() + scalar(1795232511, 1, "loss", 1.0f);
   const std::pair<const char*, const char*> cases[] = {
-      {"events.out.tfevents.1795232510.node-07.4711.0", "node-07"}, {"events.out.tfevents.1795232510.node-07.rack.example.org.4711.3.v2", "node-07.rack.example.org"}, {"events.out.tfevents.1795232510.node-07", "node-07"},
-      {"events.out.tfevents.1795232510.10.0.0.7", "10.0.0.7"}, {"events.out.tfevents.1795232510.10.0.0.7.4711.0", "10.0.0.7"}, {"events.out.tfevents.x", ""}, {"renamed.bin", ""}};
+      {"events.out.tfevents.1795232510.node-07.4711.0", "node-07"},
+      {"events.out.tfevents.1795232510.node-07.rack.example.org.4711.3.v2",
+       "node-07.rack.example.org"},
+      {"events.out.tfevents.1795232510.node-07", "node-07"},
+      {"events.out.tfevents.1795232510.10.0.0.7", "10.0.0.7"},
+      {"events.out.tfevents.1795232510.10.0.0.7.4711.0", "10.0.0.7"},
+      {"events.out.tfevents.x", ""},
+      {"renamed.bin", ""}};
   for (const auto& [path, host] : cases) {
     const Rows rows = read_events(bytes, path);
     ASSERT_EQ(rows.series_rows.size(), 1u) << path;
@@ -111,17 +141,24 @@ TEST(Tensorboard, AnyBytesAfterTheHead) {
     // Sound checksums around garbage: the wire reader has to cope.
     std::string data;
     const std::size_t length = random.below(60);
-    for (std::size_t i = 0; i < length; ++i) data.push_back(static_cast<char>(random.below(random.below(2) == 0 ? 256 : 48)));
-    read_events(version() + event(1795232511, 1, data) + record(data) + event(1, 1, value("x", field(8, data))));
+    for (std::size_t i = 0; i < length; ++i)
+      data.push_back(static_cast<char>(random.below(random.below(2) == 0 ? 256 : 48)));
+    read_events(version() + event(1795232511, 1, data) + record(data) +
+                event(1, 1, value("x", field(8, data))));
   }
 }
 
 TEST(GoldenValues, CurvesInAnyOrder) {
   const Folder folder;
-  folder.write("golden_values_dev.json", R"({"iteration-time": {"start_step": 1, "end_step": 20, "step_interval": 5, "values": {"1": 6.5, "10": "nan", "15": 6.25, "5": 6.75}},
+  folder.write(
+      "golden_values_dev.json",
+      R"({"iteration-time": {"start_step": 1, "end_step": 20, "step_interval": 5, "values": {"1": 6.5, "10": "nan", "15": 6.25, "5": 6.75}},
     "lm loss": {"start_step": 0, "end_step": 15, "step_interval": 5, "values": [10.5, 10.25, 10]}, "other": 3})");
-  folder.write("cut.json", R"({"iteration-time": {"start_step": 1, "end_step": 20, "step_interval": 5, "values": {"1": 6.5, "10": 5)");
-  folder.write("none.json", R"({"x": {"start_step": 1, "end_step": 20, "step_interval": 5, "values": {}}})");
+  folder.write(
+      "cut.json",
+      R"({"iteration-time": {"start_step": 1, "end_step": 20, "step_interval": 5, "values": {"1": 6.5, "10": 5)");
+  folder.write("none.json",
+               R"({"x": {"start_step": 1, "end_step": 20, "step_interval": 5, "values": {}}})");
   const Rows rows = read_folder(folder.path());
   EXPECT_EQ(rows.reasons(), "0:golden_values.torn 0:golden_values.no_curve");
   std::size_t whole = 0;
@@ -129,7 +166,9 @@ TEST(GoldenValues, CurvesInAnyOrder) {
   EXPECT_EQ(whole, 2u);
   EXPECT_EQ(rows.points("lm loss").steps, (std::vector<std::int64_t>{0, 5, 10}));
   const Folder alone;
-  alone.write("golden_values_dev.json", R"({"iteration-time": {"start_step": 1, "end_step": 20, "step_interval": 5, "values": {"1": 6.5, "10": "nan", "15": 6.25, "5": 6.75}}})");
+  alone.write(
+      "golden_values_dev.json",
+      R"({"iteration-time": {"start_step": 1, "end_step": 20, "step_interval": 5, "values": {"1": 6.5, "10": "nan", "15": 6.25, "5": 6.75}}})");
   const SeriesPoints points = read_folder(alone.path()).points("iteration-time");
   EXPECT_EQ(points.steps, (std::vector<std::int64_t>{1, 5, 10, 15}));
   EXPECT_EQ(points.values[1], 6.75);

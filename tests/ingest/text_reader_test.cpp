@@ -17,14 +17,21 @@ std::uint64_t total(const Rows& rows, const std::string& event_class = "") {
 
 TEST(Storm, FoldsAfterTheFirstFew) {
   std::string text;
-  for (int i = 0; i < 1000; ++i) text += fmt::format("[{:5}.{:06}] NVRM: Xid (PCI:0000:3b:00): 45, pid=7, Ch {:08x}\n", 100 + i / 50, i, i);
-  text += fmt::format("[  900.000000] NVRM: Xid (PCI:0000:3b:00): 45, pid=7, Ch 5\n[  900.000001] NVRM: Xid (PCI:0000:5e:00): 45, pid=7, Ch 5\n");
+  for (int i = 0; i < 1000; ++i)
+    text += fmt::format("[{:5}.{:06}] NVRM: Xid (PCI:0000:3b:00): 45, pid=7, Ch {:08x}\n",
+                        100 + i / 50, i, i);
+  text += fmt::format(
+      "[  900.000000] NVRM: Xid (PCI:0000:3b:00): 45, pid=7, Ch 5\n[  900.000001] NVRM: Xid "
+      "(PCI:0000:5e:00): 45, pid=7, Ch 5\n");
   const auto rows = read_text(text, "kernel");
   EXPECT_EQ(total(rows), 1002u);
   EXPECT_EQ(rows.events.size(), 10u);  // seven, the storm, one after a pause, one of another GPU
   std::uint64_t most = 0;
   for (const auto& e : rows.events)
-    if (e.count > most) { most = e.count; EXPECT_LE(e.place.line, e.last_line); }
+    if (e.count > most) {
+      most = e.count;
+      EXPECT_LE(e.place.line, e.last_line);
+    }
   EXPECT_EQ(most, 993u);
   EXPECT_EQ(rows.members[0].used, 1002u);
   test::check_places(rows, text);
@@ -32,16 +39,25 @@ TEST(Storm, FoldsAfterTheFirstFew) {
 
 TEST(Storm, RepeatsThatTheLoggerLeftOut) {
   const std::string fault = "Nov 21 03:19:38 n1 kernel: " + std::string(kXid) + "\n";
-  EXPECT_EQ(total(read_text(fault + "Nov 21 03:19:40 n1 rsyslogd: message repeated 5 times: [ " + kXid + "]\n", "kernel")), 6u);
-  EXPECT_EQ(total(read_text(fault + "Nov 21 03:19:40 n1 last message repeated 5 times\n", "kernel")), 6u);
-  const auto far = read_text(fault + "ordinary\nordinary\nNov 21 03:19:40 n1 last message repeated 5 times\n", "kernel");
+  EXPECT_EQ(total(read_text(
+                fault + "Nov 21 03:19:40 n1 rsyslogd: message repeated 5 times: [ " + kXid + "]\n",
+                "kernel")),
+            6u);
+  EXPECT_EQ(
+      total(read_text(fault + "Nov 21 03:19:40 n1 last message repeated 5 times\n", "kernel")), 6u);
+  const auto far = read_text(
+      fault + "ordinary\nordinary\nNov 21 03:19:40 n1 last message repeated 5 times\n", "kernel");
   EXPECT_EQ(total(far, far.events.at(0).event_class), 1u);  // that was another message
 }
 
 TEST(Storm, SkippedSimilarMessagesCountForTheirFunction) {
-  const std::string lustre = "Nov 21 03:19:38 n1 kernel: LustreError: 11-0: lfs-OST0001-osc-ffff: operation ost_write to node 10.0.0.1@o2ib failed: rc = -107\n"
-                             "Nov 21 03:19:38 n1 kernel: Lustre: 1234:0:(client.c:2141:ptlrpc_expire_one_request()) @@@ Request sent has timed out for slow reply: [sent 1/real 1]\n"
-                             "Nov 21 03:19:39 n1 kernel: ordinary\nNov 21 03:19:40 n1 kernel: Lustre: 1234:0:(client.c:2141:ptlrpc_expire_one_request()) Skipped 24 previous similar messages\n";
+  const std::string lustre =
+      "Nov 21 03:19:38 n1 kernel: LustreError: 11-0: lfs-OST0001-osc-ffff: operation ost_write to "
+      "node 10.0.0.1@o2ib failed: rc = -107\n"
+      "Nov 21 03:19:38 n1 kernel: Lustre: 1234:0:(client.c:2141:ptlrpc_expire_one_request()) @@@ "
+      "Request sent has timed out for slow reply: [sent 1/real 1]\n"
+      "Nov 21 03:19:39 n1 kernel: ordinary\nNov 21 03:19:40 n1 kernel: Lustre: "
+      "1234:0:(client.c:2141:ptlrpc_expire_one_request()) Skipped 24 previous similar messages\n";
   const auto rows = read_text(lustre, "kernel");
   std::uint64_t expired = 0;
   for (const auto& e : rows.events)
@@ -51,7 +67,10 @@ TEST(Storm, SkippedSimilarMessagesCountForTheirFunction) {
 
 TEST(Cri, JoinsPartialRecords) {
   const std::string head = "2026-11-21T03:19:38.123456789Z ";
-  const std::string text = head + "stderr F before\n" + head + "stderr P NVRM: Xid (PCI:0000:3b:00): 79, \n" + head + "stdout F something else\n" + head + "stderr P pid=1812, GPU has fal\n" + head + "stderr F len off the bus.\nafter\n";
+  const std::string text = head + "stderr F before\n" + head +
+                           "stderr P NVRM: Xid (PCI:0000:3b:00): 79, \n" + head +
+                           "stdout F something else\n" + head + "stderr P pid=1812, GPU has fal\n" +
+                           head + "stderr F len off the bus.\nafter\n";
   const auto rows = read_text(text);
   ASSERT_EQ(rows.events.size(), 1u);
   EXPECT_EQ(rows.events[0].message, kXid);
@@ -65,7 +84,10 @@ TEST(Cri, JoinsPartialRecords) {
 
 TEST(Words, BrokenByColoursAndNuls) {
   using namespace std::string_literals;
-  for (const std::string& broken : {"NVRM: X\0\0\0id (PCI:0000:3b:00): 79, GPU has fallen off the bus"s, "NVRM: \x1b[31mXid\x1b[0m (PCI:0000:3b:00): 79, GPU has \x1b[1mfallen\x1b[0m off the bus"s, "\0\0\0\0NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus"s}) {
+  for (const std::string& broken :
+       {"NVRM: X\0\0\0id (PCI:0000:3b:00): 79, GPU has fallen off the bus"s,
+        "NVRM: \x1b[31mXid\x1b[0m (PCI:0000:3b:00): 79, GPU has \x1b[1mfallen\x1b[0m off the bus"s,
+        "\0\0\0\0NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus"s}) {
     const std::string text = "first\n" + broken + "\nlast\n";
     const auto rows = read_text(text);
     ASSERT_EQ(rows.events.size(), 1u);
@@ -77,7 +99,8 @@ TEST(Words, BrokenByColoursAndNuls) {
 
 TEST(LongLines, GiveEachFaultOnce) {
   std::string text = "start ";
-  for (int i = 0; i < 20; ++i) text += std::string(20'000, static_cast<char>('a' + i)) + " " + (i % 5 == 0 ? kXid : "x");
+  for (int i = 0; i < 20; ++i)
+    text += std::string(20'000, static_cast<char>('a' + i)) + " " + (i % 5 == 0 ? kXid : "x");
   text += "\n" + std::string(kXid) + "\n";
   const auto rows = read_text(text);
   EXPECT_EQ(total(rows), 5u);
@@ -99,16 +122,43 @@ TEST(Lines, EndsOfEveryKind) {
 // A log with everything in it, mutated.
 std::string noise(test::Random& random, std::size_t lines) {
   static const std::vector<std::string> kLines = {
-      std::string("[  123.456789] ") + kXid, "[rank3]: Traceback (most recent call last):", "[rank3]:   File \"/w/a.py\", line 4, in f", "[rank3]: ValueError: x", "Traceback (most recent call last):", "  File \"/w/b.py\", line 5, in g",
-      "RuntimeError: CUDA error: an illegal memory access was encountered", "During handling of the above exception, another exception occurred:", "", "gpu-a:1:1 [0] NCCL INFO comm 0x7f00 rank 1 nranks 8 cudaDev 1 busId 53000 commId 0xf9c2 - Init COMPLETE",
-      "gpu-a:1:1 [0] NCCL INFO Init timings busId 5gpu-a:2:2 [1] NCCL INFO comm 0x7f00 rank 9 nranks 8 - Init COMPLETE", "000 commId 0x1 - Init COMPLETE", " 3%|#  | 1/50 [00:01<00:02,  1.2s/it]\r 5%|#  | 2/50 [00:01<00:02,  1.2s/it]",
-      "iteration 5/ 9 | elapsed time per iteration (ms): 92.1 | lm loss: 1.0 |", "{'loss': 2.0, 'grad_norm': 1.5, 'epoch': 0.02}", "2026-11-21T03:19:38.5Z stderr P NVRM: Xid (PCI:0000:3b:00): ", "2026-11-21T03:19:38.5Z stderr F 79, GPU has fallen off the bus.",
-      "Root Cause (first observed failure):", "[0]:", "  rank      : 8 (local_rank: 0)", "  exitcode  : 1 (pid: 499)", "  traceback : Traceback (most recent call last):", "==========================================================", "srun: error: n: task 0: Killed",
-      "\x1b[31mNVRM: X\x1b[0mid (PCI:0000:3b:00): 79, GPU has fallen off the bus.", "Nov 21 03:19:40 n1 last message repeated 5 times", "plain words", "ordinary output of a program", "failed (exitcode: -9) local_rank: 4 (pid: 5) of binary: x", "failed (exitcode: "};
+      std::string("[  123.456789] ") + kXid,
+      "[rank3]: Traceback (most recent call last):",
+      "[rank3]:   File \"/w/a.py\", line 4, in f",
+      "[rank3]: ValueError: x",
+      "Traceback (most recent call last):",
+      "  File \"/w/b.py\", line 5, in g",
+      "RuntimeError: CUDA error: an illegal memory access was encountered",
+      "During handling of the above exception, another exception occurred:",
+      "",
+      "gpu-a:1:1 [0] NCCL INFO comm 0x7f00 rank 1 nranks 8 cudaDev 1 busId 53000 commId 0xf9c2 - "
+      "Init COMPLETE",
+      "gpu-a:1:1 [0] NCCL INFO Init timings busId 5gpu-a:2:2 [1] NCCL INFO comm 0x7f00 rank 9 "
+      "nranks 8 - Init COMPLETE",
+      "000 commId 0x1 - Init COMPLETE",
+      " 3%|#  | 1/50 [00:01<00:02,  1.2s/it]\r 5%|#  | 2/50 [00:01<00:02,  1.2s/it]",
+      "iteration 5/ 9 | elapsed time per iteration (ms): 92.1 | lm loss: 1.0 |",
+      "{'loss': 2.0, 'grad_norm': 1.5, 'epoch': 0.02}",
+      "2026-11-21T03:19:38.5Z stderr P NVRM: Xid (PCI:0000:3b:00): ",
+      "2026-11-21T03:19:38.5Z stderr F 79, GPU has fallen off the bus.",
+      "Root Cause (first observed failure):",
+      "[0]:",
+      "  rank      : 8 (local_rank: 0)",
+      "  exitcode  : 1 (pid: 499)",
+      "  traceback : Traceback (most recent call last):",
+      "==========================================================",
+      "srun: error: n: task 0: Killed",
+      "\x1b[31mNVRM: X\x1b[0mid (PCI:0000:3b:00): 79, GPU has fallen off the bus.",
+      "Nov 21 03:19:40 n1 last message repeated 5 times",
+      "plain words",
+      "ordinary output of a program",
+      "failed (exitcode: -9) local_rank: 4 (pid: 5) of binary: x",
+      "failed (exitcode: "};
   std::string text;
   for (std::size_t i = 0; i < lines; ++i) {
     std::string one = kLines[random.below(kLines.size())];
-    if (random.below(12) == 0 && !one.empty()) one[random.below(one.size())] = static_cast<char>(random.below(256));
+    if (random.below(12) == 0 && !one.empty())
+      one[random.below(one.size())] = static_cast<char>(random.below(256));
     text += one;
     if (random.below(30) != 0) text += random.below(20) == 0 ? "\r\n" : "\n";
   }
@@ -132,10 +182,12 @@ TEST(Blocks, CutAnywhereGiveTheSameRows) {
 TEST(Ingest, ThreadsGiveTheSameRows) {
   test::Random random;
   test::Folder folder;
-  folder.write("node1/big.log", noise(random, 60'000));     // several blocks
+  folder.write("node1/big.log", noise(random, 60'000));  // several blocks
   folder.write("node1/small.log", noise(random, 50));
   folder.write("node2/empty.log", "");
-  folder.write("node2/error.json", R"({"message": {"message": "ValueError: x", "extraInfo": {"py_callstack": "Traceback (most recent call last):\n  File \"/w/a.py\", line 4, in f\nValueError: x\n", "timestamp": "1795231961"}}})");
+  folder.write(
+      "node2/error.json",
+      R"({"message": {"message": "ValueError: x", "extraInfo": {"py_callstack": "Traceback (most recent call last):\n  File \"/w/a.py\", line 4, in f\nValueError: x\n", "timestamp": "1795231961"}}})");
   folder.write("node2/long.log", std::string(3 << 20, 'x') + "\n" + kXid + "\n");
   const auto one = test::read_folder(folder.path(), 1);
   EXPECT_EQ(one.members.size(), 5u);
@@ -162,10 +214,14 @@ TEST(Ingest, TheLedgerHoldsForEveryRealSample) {
       bytes << stream.rdbuf();
       const std::string text = bytes.str();
       Rows own;
-      const auto keep = [&](const auto& from, auto& to) { for (const auto& r : from) if (r.place.member == member.id) to.push_back(r); };
+      const auto keep = [&](const auto& from, auto& to) {
+        for (const auto& r : from)
+          if (r.place.member == member.id) to.push_back(r);
+      };
       keep(rows.events, own.events);
       if (member.format.find("json") == std::string::npos && member.format != "process-dump") {
-        for (const auto& r : rows.tracebacks) if (r.place.member == member.id && r.source == "log") own.tracebacks.push_back(r);
+        for (const auto& r : rows.tracebacks)
+          if (r.place.member == member.id && r.source == "log") own.tracebacks.push_back(r);
         keep(rows.exits, own.exits);
         keep(rows.progress, own.progress);
         keep(rows.identities, own.identities);

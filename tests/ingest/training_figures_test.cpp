@@ -7,12 +7,17 @@ using test::read_text;
 using test::Rows;
 
 constexpr std::string_view kMegatron =
-    " [2026-11-21 03:33:15.347855] iteration       45/     120 | consumed samples:          720 | elapsed time per iteration (ms): 92.1 | throughput per GPU (TFLOP/s/GPU): 412.3 | learning rate: 5.000000E-02 | lm loss: 4.187842E-01 | grad norm: nan | number of nan iterations:   0 |\n"
+    " [2026-11-21 03:33:15.347855] iteration       45/     120 | consumed samples:          720 | "
+    "elapsed time per iteration (ms): 92.1 | throughput per GPU (TFLOP/s/GPU): 412.3 | learning "
+    "rate: 5.000000E-02 | lm loss: 4.187842E-01 | grad norm: nan | number of nan iterations:   0 "
+    "|\n"
     "(min, max) time across ranks (ms):\n"
     "    forward-backward ...............................: (1234.56, 1250.12)\n"
     "    optimizer ......................................: (12.50, 13.75)\n"
     "saving: (1, 2) things\n"
-    " [2026-11-21 03:33:16.447855] iteration       46/     120 | consumed samples:          736 | elapsed time per iteration (ms): 93.1 | throughput per GPU (TFLOP/s/GPU): 410.3 | lm loss: 4.1E-01 | grad norm: 0.5 | number of nan iterations:   0 |\n"
+    " [2026-11-21 03:33:16.447855] iteration       46/     120 | consumed samples:          736 | "
+    "elapsed time per iteration (ms): 93.1 | throughput per GPU (TFLOP/s/GPU): 410.3 | lm loss: "
+    "4.1E-01 | grad norm: 0.5 | number of nan iterations:   0 |\n"
     "(min, max) time across ranks (ms):\n"
     "    forward-backward ...............................: (1235.56, 1251.12)\n";
 
@@ -24,25 +29,33 @@ TEST(TrainingFigures, MegatronFieldsAndTimers) {
   EXPECT_EQ(ms.values, (std::vector<double>{92.1, 93.1}));
   EXPECT_EQ(ms.steps, (std::vector<std::int64_t>{45, 46}));
   EXPECT_EQ(ms.lines, (std::vector<std::int64_t>{1, 6}));
-  EXPECT_EQ(rows.points("throughput per GPU (TFLOP/s/GPU)").values, (std::vector<double>{412.3, 410.3}));
+  EXPECT_EQ(rows.points("throughput per GPU (TFLOP/s/GPU)").values,
+            (std::vector<double>{412.3, 410.3}));
   EXPECT_EQ(rows.points("grad norm").size(), 2u);
-  EXPECT_EQ(rows.points("forward-backward", "stat=min").values, (std::vector<double>{1234.56, 1235.56}));
+  EXPECT_EQ(rows.points("forward-backward", "stat=min").values,
+            (std::vector<double>{1234.56, 1235.56}));
   EXPECT_EQ(rows.points("forward-backward", "stat=max").steps, (std::vector<std::int64_t>{45, 46}));
   EXPECT_EQ(rows.points("optimizer", "stat=max").values, (std::vector<double>{13.75}));
   for (const SeriesRow& s : rows.series_rows) {
     EXPECT_NE(s.name, "saving");
-    if (s.name == "elapsed time per iteration (ms)" || s.name == "optimizer") { EXPECT_EQ(s.unit, "ms"); }
+    if (s.name == "elapsed time per iteration (ms)" || s.name == "optimizer") {
+      EXPECT_EQ(s.unit, "ms");
+    }
     if (s.name == "grad norm") { EXPECT_EQ(s.clock, Clock::local); }
   }
 }
 
 TEST(TrainingFigures, TimersOfOtherShapes) {
   const Rows rows = read_text(
-      "max time across ranks (ms):\n    forward-compute ................................: 12.34\n    after: 3\n"
-      "[default7]:times across ranks (ms):\n[default7]:  forward-compute:\n[default7]:     rank  3: 12.34\n[default7]:     rank 11: 13.34\n[default7]:  optimizer:\n[default7]:     rank  3: 2.50\n[default7]:done: 5\n");
+      "max time across ranks (ms):\n    forward-compute ................................: 12.34\n  "
+      "  after: 3\n"
+      "[default7]:times across ranks (ms):\n[default7]:  forward-compute:\n[default7]:     rank  "
+      "3: 12.34\n[default7]:     rank 11: 13.34\n[default7]:  optimizer:\n[default7]:     rank  3: "
+      "2.50\n[default7]:done: 5\n");
   ASSERT_EQ(rows.series_rows.size(), 4u);
   EXPECT_EQ(rows.points("forward-compute", "stat=max").values, (std::vector<double>{12.34}));
-  EXPECT_TRUE(rows.points("forward-compute", "stat=max").steps.empty());   // no iteration was told of
+  EXPECT_TRUE(
+      rows.points("forward-compute", "stat=max").steps.empty());  // no iteration was told of
   EXPECT_EQ(rows.series_rows[2].name, "forward-compute");
   EXPECT_EQ(rows.series_rows[2].rank, 11);
   EXPECT_EQ(rows.series_rows[3].name, "optimizer");
@@ -52,13 +65,17 @@ TEST(TrainingFigures, TimersOfOtherShapes) {
 TEST(TrainingFigures, StragglerDetector) {
   const Rows rows = read_text(
       " iteration       45/     120 | elapsed time per iteration (ms): 92.1 | lm loss: 1.5E+00 |\n"
-      "[2026-11-21 03:33:15] INFO:megatron.core.utils:2026-11-21 03:33:15 | MnRtt/Rnk: 3453.08ms/8 | MxRtt/Rnk: 3468.20ms/0 | MnPwr/Rnk: 601.796W/8 | MnTmp/Rnk: 52C/0 | MnUtl/Rnk: 97%/8 | MxEtpt/Rnk: 298.65TF/8\n"
-      "INFO:megatron.core.utils:^^^^ Bottom 2 Ranks with lowest  Etpt(TF): 296.02TF/0, 296.21TF/16,\n"
+      "[2026-11-21 03:33:15] INFO:megatron.core.utils:2026-11-21 03:33:15 | MnRtt/Rnk: 3453.08ms/8 "
+      "| MxRtt/Rnk: 3468.20ms/0 | MnPwr/Rnk: 601.796W/8 | MnTmp/Rnk: 52C/0 | MnUtl/Rnk: 97%/8 | "
+      "MxEtpt/Rnk: 298.65TF/8\n"
+      "INFO:megatron.core.utils:^^^^ Bottom 2 Ranks with lowest  Etpt(TF): 296.02TF/0, "
+      "296.21TF/16,\n"
       "INFO:megatron.core.utils:^^^^ Top 2 Ranks with highest Etpt(TF): 298.01TF/9, 298.65TF/8,\n"
       "| MnRtt/Rnk: soon\n");
   EXPECT_EQ(rows.reasons(), "5:straggler.torn");
   const auto find = [&](std::string_view name, std::int64_t rank) -> const SeriesRow* {
-    for (const SeriesRow& s : rows.series_rows) if (s.name == name && s.rank == rank) return &s;
+    for (const SeriesRow& s : rows.series_rows)
+      if (s.name == name && s.rank == rank) return &s;
     return nullptr;
   };
   ASSERT_NE(find("MnRtt", 8), nullptr);
@@ -75,12 +92,19 @@ TEST(TrainingFigures, StragglerDetector) {
 
 TEST(TrainingFigures, OtherFrameworks) {
   const Rows rows = read_text(
-      "[2023-07-25 21:03:17,269] [INFO] [timer.py:215:stop] epoch=0/micro_step=34/global_step=34, RunningAvgSamplesPerSec=7.864669709950182, CurrSamplesPerSec=8.00912418308922, MemAllocated=59.65GB, MaxMemAllocated=63.31GB\n"
-      "[2023-07-25 21:03:17,269] [INFO] [logging.py:96:log_dist] [Rank 0] rank=0 time (ms) | forward_microstep: 652.42 | step: 1172.13\n"
-      " samples/sec: 7.799 | iteration       35/   10000 | elapsed time per iteration (ms): 4103.1 | approx flops per GPU: 112.9TFLOPS | lm_loss: 1.118665E+01 | number of nan iterations:   0 |\n"
+      "[2023-07-25 21:03:17,269] [INFO] [timer.py:215:stop] epoch=0/micro_step=34/global_step=34, "
+      "RunningAvgSamplesPerSec=7.864669709950182, CurrSamplesPerSec=8.00912418308922, "
+      "MemAllocated=59.65GB, MaxMemAllocated=63.31GB\n"
+      "[2023-07-25 21:03:17,269] [INFO] [logging.py:96:log_dist] [Rank 0] rank=0 time (ms) | "
+      "forward_microstep: 652.42 | step: 1172.13\n"
+      " samples/sec: 7.799 | iteration       35/   10000 | elapsed time per iteration (ms): 4103.1 "
+      "| approx flops per GPU: 112.9TFLOPS | lm_loss: 1.118665E+01 | number of nan iterations:   0 "
+      "|\n"
       "time (ms) | forward: 659.86 | backward-backward: 2164.66\n"
-      "Training epoch 0, iteration 97/99 | lr: 1.469e-05 | global_batch_size: 128 | global_step: 98 | reduced_train_loss: 6.265 | train_step_timing in s: 12.22 | consumed_samples: 12544\n"
-      "[titan] 2025-06-10 21:58:27,008 - root - INFO - \x1b[31mstep: 1,200  \x1b[32mloss:  0.7052  memory: 76.79GiB(96.97%)  tps: 1,541,366  \x1b[36mtflops: 101.50  mfu: N/A\x1b[0m\n");
+      "Training epoch 0, iteration 97/99 | lr: 1.469e-05 | global_batch_size: 128 | global_step: "
+      "98 | reduced_train_loss: 6.265 | train_step_timing in s: 12.22 | consumed_samples: 12544\n"
+      "[titan] 2025-06-10 21:58:27,008 - root - INFO - \x1b[31mstep: 1,200  \x1b[32mloss:  0.7052  "
+      "memory: 76.79GiB(96.97%)  tps: 1,541,366  \x1b[36mtflops: 101.50  mfu: N/A\x1b[0m\n");
   EXPECT_EQ(rows.points("CurrSamplesPerSec").steps, (std::vector<std::int64_t>{34}));
   EXPECT_EQ(rows.points("MemAllocated").values, (std::vector<double>{59.65}));
   EXPECT_EQ(rows.points("forward_microstep").steps, (std::vector<std::int64_t>{34}));
@@ -102,14 +126,26 @@ TEST(TrainingFigures, OtherFrameworks) {
 TEST(TrainingFigures, BlocksAndCuts) {
   const std::string text(kMegatron);
   const std::string whole = read_text(text).log;
-  for (std::size_t at = text.find('\n'); at != std::string::npos && at + 1 < text.size(); at = text.find('\n', at + 1)) EXPECT_EQ(read_text(text, "", {at + 1}).log, whole) << at;
+  for (std::size_t at = text.find('\n'); at != std::string::npos && at + 1 < text.size();
+       at = text.find('\n', at + 1))
+    EXPECT_EQ(read_text(text, "", {at + 1}).log, whole) << at;
   for (std::size_t n = 1; n < text.size(); n += 7) read_text(text.substr(0, n));
 }
 
 TEST(Progress, StepTimesOfHomeMadeLoops) {
-  struct { const char* line; double ms; } const cases[] = {
-      {"step=10 loss=2.5 step_time=1.5s", 1500}, {"step: 10 | loss: 2.5 | iter_time (ms): 812.5", 812.5}, {"step: 10 | loss: 2.5 | iter_time_ms: 812.5", 812.5}, {"iteration: 10 loss: 2.5 batch time: 0.5 s", 500},
-      {"step=10 loss=2.5 time per step: 90 ms", 90}, {"step=10, loss=2.5, time 90.5ms", 90.5}, {"step=10 loss=2.5 step_time=1.5", -1}, {"step=10 loss=2.5 time=300s", -1}, {"step=10 loss=2.5 data_time=5ms", -1}, {"step=10 loss=2.5 time=03:19:20", -1}};
+  struct {
+    const char* line;
+    double ms;
+  } const cases[] = {{"step=10 loss=2.5 step_time=1.5s", 1500},
+                     {"step: 10 | loss: 2.5 | iter_time (ms): 812.5", 812.5},
+                     {"step: 10 | loss: 2.5 | iter_time_ms: 812.5", 812.5},
+                     {"iteration: 10 loss: 2.5 batch time: 0.5 s", 500},
+                     {"step=10 loss=2.5 time per step: 90 ms", 90},
+                     {"step=10, loss=2.5, time 90.5ms", 90.5},
+                     {"step=10 loss=2.5 step_time=1.5", -1},
+                     {"step=10 loss=2.5 time=300s", -1},
+                     {"step=10 loss=2.5 data_time=5ms", -1},
+                     {"step=10 loss=2.5 time=03:19:20", -1}};
   for (const auto& c : cases) {
     const Rows rows = read_text(std::string("x ") + c.line + "\n");
     ASSERT_EQ(rows.progress.size(), 1u) << c.line;

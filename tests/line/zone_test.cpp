@@ -5,14 +5,25 @@
 namespace culprit::line {
 namespace {
 
-
-Nanoseconds at(std::int64_t year, unsigned month, unsigned day, std::int64_t hour, std::int64_t minute = 0) {
+Nanoseconds at(std::int64_t year, unsigned month, unsigned day, std::int64_t hour,
+               std::int64_t minute = 0) {
   return days_from_civil(year, month, day) * 86400 * kSecond + hour * kHour + minute * 60 * kSecond;
 }
 
 TEST(Zone, Offsets) {
-  struct Case { const char* text; Nanoseconds offset; };
-  for (const Case& c : {Case{"UTC", 0}, {"Z", 0}, {"GMT", 0}, {"+08:00", 8 * kHour}, {"-0330", -(7 * kHour / 2)}, {"+8", 8 * kHour}, {"+08", 8 * kHour}, {"UTC+8", 8 * kHour}, {"GMT-05:00", -5 * kHour}}) {
+  struct Case {
+    const char* text;
+    Nanoseconds offset;
+  };
+  for (const Case& c : {Case{"UTC", 0},
+                        {"Z", 0},
+                        {"GMT", 0},
+                        {"+08:00", 8 * kHour},
+                        {"-0330", -(7 * kHour / 2)},
+                        {"+8", 8 * kHour},
+                        {"+08", 8 * kHour},
+                        {"UTC+8", 8 * kHour},
+                        {"GMT-05:00", -5 * kHour}}) {
     const auto zone = Zone::named(c.text);
     ASSERT_TRUE(zone) << c.text;
     EXPECT_EQ(zone->utc(at(2026, 5, 2, 12)), at(2026, 5, 2, 12) - c.offset) << c.text;
@@ -21,7 +32,9 @@ TEST(Zone, Offsets) {
 }
 
 TEST(Zone, NamesThatAreNone) {
-  for (const char* text : {"", "+", "+123456", "+8:0", "+25:00", "-05:75", "Mars/Olympus", "/etc/passwd", "../../etc/passwd", "Europe/../../../etc/passwd", "file:Europe/Berlin", "libc:localtime", "Europe/", "Asia\n"})
+  for (const char* text : {"", "+", "+123456", "+8:0", "+25:00", "-05:75", "Mars/Olympus",
+                           "/etc/passwd", "../../etc/passwd", "Europe/../../../etc/passwd",
+                           "file:Europe/Berlin", "libc:localtime", "Europe/", "Asia\n"})
     EXPECT_FALSE(Zone::named(text)) << text;
   EXPECT_FALSE(Zone::named(std::string("UTC\0x", 5)));
   EXPECT_FALSE(Zone::named(std::string(1000, 'A')));

@@ -18,7 +18,9 @@ std::vector<std::string> ids_of(const std::vector<std::string>& given) {
 
 using Ids = std::vector<std::string>;
 
-TEST(FindingIds, StayWhereTheyAreUnique) { EXPECT_EQ(ids_of({"a/1", "a/2", "b"}), (Ids{"a/1", "a/2", "b"})); }
+TEST(FindingIds, StayWhereTheyAreUnique) {
+  EXPECT_EQ(ids_of({"a/1", "a/2", "b"}), (Ids{"a/1", "a/2", "b"}));
+}
 
 TEST(FindingIds, AreCountedInOrderWhereTheyRepeat) {
   EXPECT_EQ(ids_of({"a", "b", "a", "a", "b"}), (Ids{"a", "b", "a+2", "a+3", "b+2"}));

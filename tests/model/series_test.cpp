@@ -10,9 +10,12 @@ namespace culprit {
 namespace {
 
 bool same(const SeriesPoints& a, const SeriesPoints& b) {
-  if (a.steps != b.steps || a.times != b.times || a.lines != b.lines || a.offsets != b.offsets || a.size() != b.size()) return false;
+  if (a.steps != b.steps || a.times != b.times || a.lines != b.lines || a.offsets != b.offsets ||
+      a.size() != b.size())
+    return false;
   for (std::size_t i = 0; i < a.size(); ++i)
-    if (std::bit_cast<std::uint64_t>(a.values[i]) != std::bit_cast<std::uint64_t>(b.values[i])) return false;
+    if (std::bit_cast<std::uint64_t>(a.values[i]) != std::bit_cast<std::uint64_t>(b.values[i]))
+      return false;
   return true;
 }
 
@@ -24,10 +27,19 @@ void comes_back(const SeriesPoints& points) {
 
 TEST(Series, EveryValueComesBackBitByBit) {
   SeriesPoints points;
-  points.values = {0, 1.5, -0.0, 0.1, 1e300, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 123456.789, -7};
+  points.values = {0,
+                   1.5,
+                   -0.0,
+                   0.1,
+                   1e300,
+                   std::numeric_limits<double>::quiet_NaN(),
+                   std::numeric_limits<double>::infinity(),
+                   123456.789,
+                   -7};
   comes_back(points);
   points.values = {592.74, 100, 0, 88.01};
-  points.times = {1'700'000'000'000'000'000, 1'700'000'000'001'000'000, kNoValue, 1'700'000'000'002'000'000};
+  points.times = {1'700'000'000'000'000'000, 1'700'000'000'001'000'000, kNoValue,
+                  1'700'000'000'002'000'000};
   points.steps = {1, 2, 3, std::numeric_limits<std::int64_t>::max()};
   points.lines = {2, 3, 4, 5};
   points.offsets = {40, 80, 120, 160};
@@ -35,7 +47,8 @@ TEST(Series, EveryValueComesBackBitByBit) {
   comes_back({});
 }
 
-RC_GTEST_PROP(Series, AnyColumnsComeBack, (const std::vector<double>& values, const std::vector<std::int64_t>& numbers)) {
+RC_GTEST_PROP(Series, AnyColumnsComeBack,
+              (const std::vector<double>& values, const std::vector<std::int64_t>& numbers)) {
   SeriesPoints points;
   points.values = values;
   points.steps = numbers;

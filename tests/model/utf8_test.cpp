@@ -19,8 +19,9 @@ TEST(Utf8, DecodesWhatTheStandardAllowsAndNothingElse) {
   EXPECT_EQ(only("\xC3\xA9"), U'é');
   EXPECT_EQ(only("\xE2\x82\xAC"), U'€');
   EXPECT_EQ(only("\xF0\x9F\x98\x80"), U'😀');
-  for (const std::string_view bad : {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
-                                     "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82", "\xC3", "\xFF", ""})
+  for (const std::string_view bad :
+       {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
+        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82", "\xC3", "\xFF", ""})
     EXPECT_EQ(only(bad), 0xFFFF'FFFF) << bad;
 }
 
@@ -33,7 +34,9 @@ RC_GTEST_PROP(Utf8, AppendedCharactersAreReadBack, ()) {
 
 TEST(Utf8, JsonHoldsNothingThatATerminalObeys) {
   std::string text;
-  for (const char32_t c : {0x01, 0x1B, 0x7F, 0x85, 0x9B, 0x200B, 0x202E, 0x2066, 0xFEFF, 0xFFFF, 0x1FFFE}) append_utf8(text, c);
+  for (const char32_t c :
+       {0x01, 0x1B, 0x7F, 0x85, 0x9B, 0x200B, 0x202E, 0x2066, 0xFEFF, 0xFFFF, 0x1FFFE})
+    append_utf8(text, c);
   text += "é€😀";
   const nlohmann::json value{{text, text}};
   const std::string json = json_text(value);

@@ -10,7 +10,8 @@
 namespace culprit::plan {
 namespace {
 
-Shape shaped(const std::string& order, std::int64_t tp, std::int64_t pp, std::int64_t dp, std::int64_t per_host) {
+Shape shaped(const std::string& order, std::int64_t tp, std::int64_t pp, std::int64_t dp,
+             std::int64_t per_host) {
   auto shape = make_shape(order, {{"tp", tp}, {"pp", pp}, {"dp", dp}}, per_host);
   EXPECT_TRUE(shape) << order;
   return shape ? *shape : Shape{};
@@ -27,7 +28,10 @@ bool share_a_group(const Shape& s, std::int64_t a, std::int64_t b) {
   return false;
 }
 
-bool same_host(const Shape& s, std::int64_t a, std::int64_t b) { return !s.host.empty() && s.host[static_cast<std::size_t>(a)] == s.host[static_cast<std::size_t>(b)]; }
+bool same_host(const Shape& s, std::int64_t a, std::int64_t b) {
+  return !s.host.empty() &&
+         s.host[static_cast<std::size_t>(a)] == s.host[static_cast<std::size_t>(b)];
+}
 
 // Can all ranks have a keeper of their own that `good` allows?
 bool possible(std::int64_t ranks, const std::function<bool(std::int64_t, std::int64_t)>& good) {
@@ -64,9 +68,12 @@ std::string fault(const Shape& s, const BackupPlan& plan) {
     const bool told = std::binary_search(plan.same_host.begin(), plan.same_host.end(), r);
     if (same_host(s, r, k) != told) return "same host not told";
   }
-  const bool crossing = possible(n, [&](std::int64_t a, std::int64_t b) { return a != b && !share_a_group(s, a, b); });
+  const bool crossing = possible(
+      n, [&](std::int64_t a, std::int64_t b) { return a != b && !share_a_group(s, a, b); });
   if (crossing != (plan.placement == Placement::cross_group)) return "a placement exists";
-  const bool elsewhere = possible(n, [&](std::int64_t a, std::int64_t b) { return a != b && !same_host(s, a, b) && (!crossing || !share_a_group(s, a, b)); });
+  const bool elsewhere = possible(n, [&](std::int64_t a, std::int64_t b) {
+    return a != b && !same_host(s, a, b) && (!crossing || !share_a_group(s, a, b));
+  });
   if (elsewhere != plan.same_host.empty()) return "a placement on other hosts exists";
   return "";
 }
@@ -82,7 +89,8 @@ TEST(Backup, FigureNine) {
     EXPECT_EQ(plan->keeper[2], 8) << order;
     EXPECT_EQ(plan->keeper[3], 9) << order;
     EXPECT_TRUE(plan->same_host.empty());
-    for (const auto& risk : group_risks(s, *plan)) EXPECT_EQ(risk.losing, 0) << order << ' ' << risk.dimension;
+    for (const auto& risk : group_risks(s, *plan))
+      EXPECT_EQ(risk.losing, 0) << order << ' ' << risk.dimension;
   }
 }
 
@@ -92,20 +100,24 @@ TEST(Backup, EveryShapeUpTo64Ranks) {
   for (std::int64_t tp = 1; tp <= 64; ++tp)
     for (std::int64_t pp = 1; tp * pp <= 64; ++pp)
       for (std::int64_t dp = 1; tp * pp * dp <= 64; ++dp) {
-        // Each shape in one order and on one size of host; over all of them every combination comes often.
+        // Each shape in one order and on one size of host; over all of them every combination comes
+        // often.
         const Shape s = shaped(orders[shapes % 6], tp, pp, dp, std::int64_t{1} << (shapes / 6 % 4));
         const auto plan = plan_backup(s);
         ASSERT_TRUE(plan);
-        EXPECT_EQ(fault(s, *plan), "") << orders[shapes % 6] << ' ' << tp << ' ' << pp << ' ' << dp << ' ' << (1 << (shapes / 6 % 4));
+        EXPECT_EQ(fault(s, *plan), "") << orders[shapes % 6] << ' ' << tp << ' ' << pp << ' ' << dp
+                                       << ' ' << (1 << (shapes / 6 % 4));
         ++shapes;
       }
   EXPECT_GT(shapes, 500);
 }
 
 RC_GTEST_PROP(Backup, RanksAnywhere, ()) {
-  Shape s = shaped("tp-dp-pp", *rc::gen::inRange<std::int64_t>(1, 4), *rc::gen::inRange<std::int64_t>(1, 4), *rc::gen::inRange<std::int64_t>(1, 4), 1);
+  Shape s = shaped("tp-dp-pp", *rc::gen::inRange<std::int64_t>(1, 4),
+                   *rc::gen::inRange<std::int64_t>(1, 4), *rc::gen::inRange<std::int64_t>(1, 4), 1);
   const auto hosts = *rc::gen::inRange(1, 8);
-  s.host = *rc::gen::container<std::vector<std::int32_t>>(static_cast<std::size_t>(s.ranks()), rc::gen::inRange<std::int32_t>(0, hosts));
+  s.host = *rc::gen::container<std::vector<std::int32_t>>(static_cast<std::size_t>(s.ranks()),
+                                                          rc::gen::inRange<std::int32_t>(0, hosts));
   const auto plan = plan_backup(s);
   RC_ASSERT(plan.has_value());
   RC_ASSERT(fault(s, *plan) == "");
@@ -131,7 +143,7 @@ TEST(Backup, WhatAnEvictionLoses) {
   ASSERT_TRUE(plan);
   const std::int64_t one[] = {8};
   Survival after = after_eviction(s, *plan, one);
-  EXPECT_EQ(after.evicted, (std::vector<std::int64_t>{8, 9}));   // the machine goes, not the GPU
+  EXPECT_EQ(after.evicted, (std::vector<std::int64_t>{8, 9}));  // the machine goes, not the GPU
   EXPECT_EQ(after.from_copy, (std::vector<std::int64_t>{8, 9}));
   EXPECT_TRUE(after.lost.empty());
   const std::int64_t both[] = {8, 3};
@@ -155,7 +167,8 @@ TEST(Backup, RisksEqualEvictingEachGroup) {
         std::vector<std::int64_t> group;
         for (std::int64_t o = 0; o < s.ranks(); ++o) {
           bool in = true;
-          for (std::size_t e = 0; e < s.dimensions.size(); ++e) in = in && (e == d || s.coordinate(o, e) == s.coordinate(r, e));
+          for (std::size_t e = 0; e < s.dimensions.size(); ++e)
+            in = in && (e == d || s.coordinate(o, e) == s.coordinate(r, e));
           if (in) group.push_back(o);
         }
         losing += after_eviction(s, *plan, group).lost.empty() ? 0 : 1;

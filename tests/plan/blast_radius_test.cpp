@@ -52,7 +52,7 @@ TEST(BlastRadius, BothReplicasHit) {
   const Shape s = job();
   const auto backup = plan_backup(s);
   ASSERT_TRUE(backup);
-  const std::int64_t isolated[] = {8, 2};   // each keeps the copy of the other
+  const std::int64_t isolated[] = {8, 2};  // each keeps the copy of the other
   const auto blast = blast_radius(s, *backup, isolated, {});
   ASSERT_TRUE(blast);
   EXPECT_EQ(blast->going_on, GoingOn::stopped);
@@ -71,7 +71,8 @@ TEST(BlastRadius, NothingIsolatedAndNoCopies) {
 
 TEST(BlastRadius, Refuses) {
   const Shape s = job();
-  for (const std::int64_t bad : {std::int64_t{-1}, std::int64_t{16}, std::numeric_limits<std::int64_t>::max()}) {
+  for (const std::int64_t bad :
+       {std::int64_t{-1}, std::int64_t{16}, std::numeric_limits<std::int64_t>::max()}) {
     EXPECT_FALSE(blast_radius(s, {}, {&bad, 1}, {}));
     EXPECT_FALSE(blast_radius(s, {}, {}, {&bad, 1}));
   }
@@ -92,7 +93,8 @@ TEST(BlastRadius, Refuses) {
 RC_GTEST_PROP(BlastRadius, MoreIsolatedNeverCostsLess, ()) {
   const Shape s = job();
   const auto backup = plan_backup(s);
-  auto isolated = *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, 16));
+  auto isolated =
+      *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, 16));
   BlastParams p;
   p.spares = *rc::gen::inRange(0, 5);
   const auto few = blast_radius(s, *backup, isolated, {}, p);
@@ -102,7 +104,7 @@ RC_GTEST_PROP(BlastRadius, MoreIsolatedNeverCostsLess, ()) {
   RC_ASSERT(many->going_on >= few->going_on);
   RC_ASSERT(many->lost_shards.size() >= few->lost_shards.size());
   RC_ASSERT(many->out_gpu_h >= few->out_gpu_h && many->standstill_gpu_h >= few->standstill_gpu_h);
-  RC_ASSERT(many->gpus % 2 == 0);   // whole machines
+  RC_ASSERT(many->gpus % 2 == 0);  // whole machines
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Checklists: the order of the papers, every host in every check, and names that a shell would trip over. And the commands of groups.
+// Checklists: the order of the papers, every host in every check, and names that a shell would trip
+// over. And the commands of groups.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -17,12 +18,15 @@ std::vector<std::string> tasks(const std::vector<CheckStep>& steps) {
   return out;
 }
 
-TEST(Checks, StopTimeChecksInThePapersOrder) {   // ByteRobust §4.2, "Diagnose"; §4.3
+TEST(Checks, StopTimeChecksInThePapersOrder) {  // ByteRobust §4.2, "Diagnose"; §4.3
   CheckParams p;
   p.nan = true;
   const auto steps = plan_checks({"a", "b", "c"}, p);
   ASSERT_TRUE(steps);
-  EXPECT_EQ(tasks(*steps), (std::vector<std::string>{"GPU diagnostics (EUD)", "clocks as before", "all-to-all within the machine", "all-gather with the neighbours", "bit-wise alignment"}));
+  EXPECT_EQ(tasks(*steps),
+            (std::vector<std::string>{"GPU diagnostics (EUD)", "clocks as before",
+                                      "all-to-all within the machine",
+                                      "all-gather with the neighbours", "bit-wise alignment"}));
   std::map<std::string, int> pairs;
   for (const auto& item : (*steps)[3].items) {
     ASSERT_EQ(item.hosts.size(), 2u);
@@ -34,7 +38,7 @@ TEST(Checks, StopTimeChecksInThePapersOrder) {   // ByteRobust §4.2, "Diagnose"
   EXPECT_EQ((*plan_checks({"a", "b"}, p))[3].items.size(), 1u);
 }
 
-TEST(Checks, DeliveryHasTheTasksAndTimesOfTheTable) {   // Aegis table 1
+TEST(Checks, DeliveryHasTheTasksAndTimesOfTheTable) {  // Aegis table 1
   CheckParams p;
   p.occasion = CheckOccasion::delivery;
   const auto steps = plan_checks({"a", "b"}, p);
@@ -68,7 +72,11 @@ TEST(Checks, QuotesForTheShell) {
 
 TEST(GroupCommand, FillsTheTemplate) {
   const GroupRun run{"H3", 1, 0, {"n12", "n13"}, 8, 8, 2, 1};
-  EXPECT_EQ(*fill_template("run -w {hosts} -N{nnodes} {hostlist} {first} {nproc} {world} {dp} {tag} {{x}} ${HOME}", run), "run -w n12,n13 -N2 'n[12-13]' n12 8 16 1 H3 {x} ${HOME}");
+  EXPECT_EQ(
+      *fill_template(
+          "run -w {hosts} -N{nnodes} {hostlist} {first} {nproc} {world} {dp} {tag} {{x}} ${HOME}",
+          run),
+      "run -w n12,n13 -N2 'n[12-13]' n12 8 16 1 H3 {x} ${HOME}");
   EXPECT_FALSE(fill_template("{host}", run));
   EXPECT_FALSE(fill_template("{hosts", run));
   EXPECT_FALSE(fill_template("hosts}", run));
@@ -77,11 +85,14 @@ TEST(GroupCommand, FillsTheTemplate) {
 }
 
 TEST(GroupCommand, ScriptRunsPhasesOneAfterTheOther) {
-  const std::vector<GroupRun> runs{{"H0", 1, 0, {"a", "b"}, 8, 8, 2, 1}, {"V0", 2, 0, {"a", "c"}, 8, 8, 2, 1}, {"V1", 2, 1, {"b", "c"}, 8, 8, 2, 1}};
+  const std::vector<GroupRun> runs{{"H0", 1, 0, {"a", "b"}, 8, 8, 2, 1},
+                                   {"V0", 2, 0, {"a", "c"}, 8, 8, 2, 1},
+                                   {"V1", 2, 1, {"b", "c"}, 8, 8, 2, 1}};
   const auto script = slurm_script("go {hosts}", runs, 3, 10);
   ASSERT_TRUE(script);
   EXPECT_NE(script->find("#SBATCH --nodes=3\n#SBATCH --nodelist=a,b,c\n"), std::string::npos);
-  EXPECT_NE(script->find("#SBATCH --time=180\n"), std::string::npos) << "3 waves of 3 runs of 10 minutes, twice";
+  EXPECT_NE(script->find("#SBATCH --time=180\n"), std::string::npos)
+      << "3 waves of 3 runs of 10 minutes, twice";
   EXPECT_NE(script->find("  replay H0 'go a,b' &\n  wait\ndone\n"), std::string::npos);
   EXPECT_EQ(script->find("--array"), std::string::npos);
   const std::vector<GroupRun> bad{{"H0", 1, 0, {"a\n#SBATCH --uid=0"}, 8, 8, 2, 1}};

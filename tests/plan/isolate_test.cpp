@@ -1,4 +1,5 @@
-// Halving along pods and ToR groups: how fast, what halves share, and what is left when no half fails.
+// Halving along pods and ToR groups: how fast, what halves share, and what is left when no half
+// fails.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -10,18 +11,25 @@ namespace {
 
 using namespace culprit::plan;
 
-std::vector<IsolateHost> network(const std::vector<std::vector<std::size_t>>& pods) {   // hosts a ToR
+std::vector<IsolateHost> network(
+    const std::vector<std::vector<std::size_t>>& pods) {  // hosts a ToR
   std::vector<IsolateHost> out;
   for (std::size_t p = 0; p < pods.size(); ++p)
     for (std::size_t t = 0; t < pods[p].size(); ++t)
-      for (std::size_t h = 0; h < pods[p][t]; ++h) out.push_back({"n" + std::to_string(out.size()), "t" + std::to_string(p) + "." + std::to_string(t), "p" + std::to_string(p)});
+      for (std::size_t h = 0; h < pods[p][t]; ++h)
+        out.push_back({"n" + std::to_string(out.size()),
+                       "t" + std::to_string(p) + "." + std::to_string(t), "p" + std::to_string(p)});
   return out;
 }
 
-struct Walk { IsolateState state; std::int64_t rounds = 0; };
+struct Walk {
+  IsolateState state;
+  std::int64_t rounds = 0;
+};
 
 // Tests fail when they hold one of these.
-Walk walk(std::vector<IsolateHost> hosts, const std::set<std::size_t>& faulty, std::size_t smallest = 1) {
+Walk walk(std::vector<IsolateHost> hosts, const std::set<std::size_t>& faulty,
+          std::size_t smallest = 1) {
   auto state = start_isolation(std::move(hosts), smallest);
   EXPECT_TRUE(state);
   Walk out{*state, 0};
@@ -30,7 +38,8 @@ Walk walk(std::vector<IsolateHost> hosts, const std::set<std::size_t>& faulty, s
     std::set<std::pair<int, std::size_t>> busy;
     std::map<int, std::vector<std::vector<std::string>>> links;
     for (const IsolateTest& test : tests_of(out.state)) {
-      failed[test.name] = std::any_of(test.hosts.begin(), test.hosts.end(), [&](std::size_t h) { return faulty.count(h) > 0; });
+      failed[test.name] = std::any_of(test.hosts.begin(), test.hosts.end(),
+                                      [&](std::size_t h) { return faulty.count(h) > 0; });
       HostSet all = test.hosts;
       all.insert(all.end(), test.fillers.begin(), test.fillers.end());
       for (const std::size_t h : all) EXPECT_TRUE(busy.emplace(test.wave, h).second);
@@ -39,7 +48,8 @@ Walk walk(std::vector<IsolateHost> hosts, const std::set<std::size_t>& faulty, s
     for (const auto& [wave, of] : links) {
       std::multiset<std::string> once;
       for (const auto& one : of) once.insert(one.begin(), one.end());
-      EXPECT_EQ(once.size(), std::set<std::string>(once.begin(), once.end()).size()) << "tests of one wave share a link";
+      EXPECT_EQ(once.size(), std::set<std::string>(once.begin(), once.end()).size())
+          << "tests of one wave share a link";
     }
     auto next = step(out.state, failed);
     EXPECT_TRUE(next);
@@ -60,16 +70,17 @@ TEST(Isolate, CutsBetweenPodsFirst) {
   EXPECT_EQ(within.between, (std::vector<std::string>{"aggregation switches of pod p0"}));
   const Cut inside = cut_in_half(hosts, {0, 1});
   EXPECT_EQ(inside.border, "host");
-  EXPECT_EQ(inside.between, (std::vector<std::string>{"aggregation switches of pod p0", "switches of tor t0.0"}));
+  EXPECT_EQ(inside.between,
+            (std::vector<std::string>{"aggregation switches of pod p0", "switches of tor t0.0"}));
 }
 
-TEST(Isolate, FindsWholePodsThatAddUp) {   // 3 + 1 against 4, although 3 | 5 comes first
+TEST(Isolate, FindsWholePodsThatAddUp) {  // 3 + 1 against 4, although 3 | 5 comes first
   const Cut cut = cut_in_half(network({{3}, {4}, {1}}), {0, 1, 2, 3, 4, 5, 6, 7});
   EXPECT_EQ(cut.border, "pod");
   EXPECT_EQ(cut.first, (HostSet{0, 1, 2, 7}));
 }
 
-TEST(Isolate, GoesThroughAPodWhenTheBorderIsTooUneven) {   // 14 | 2 would need 5 rounds for 16 hosts
+TEST(Isolate, GoesThroughAPodWhenTheBorderIsTooUneven) {  // 14 | 2 would need 5 rounds for 16 hosts
   const auto hosts = network({{7, 7}, {2}});
   HostSet all;
   for (std::size_t i = 0; i < hosts.size(); ++i) all.push_back(i);
@@ -79,7 +90,9 @@ TEST(Isolate, GoesThroughAPodWhenTheBorderIsTooUneven) {   // 14 | 2 would need 
 
 RC_GTEST_PROP(Isolate, AnyFaultyHostIsFoundInTime, ()) {
   std::vector<std::vector<std::size_t>> pods(*rc::gen::inRange<std::size_t>(1, 6));
-  for (auto& tors : pods) tors = *rc::gen::container<std::vector<std::size_t>>(*rc::gen::inRange<std::size_t>(1, 6), rc::gen::inRange<std::size_t>(1, 9));
+  for (auto& tors : pods)
+    tors = *rc::gen::container<std::vector<std::size_t>>(*rc::gen::inRange<std::size_t>(1, 6),
+                                                         rc::gen::inRange<std::size_t>(1, 9));
   const auto hosts = network(pods);
   const auto bad = *rc::gen::inRange<std::size_t>(0, hosts.size());
   const auto smallest = *rc::gen::inRange<std::size_t>(1, 4);
@@ -90,8 +103,8 @@ RC_GTEST_PROP(Isolate, AnyFaultyHostIsFoundInTime, ()) {
   RC_ASSERT(out.state.clues.empty());
 }
 
-// Every number of hosts up to 128, every faulty one of them: without a topology, and below switches of 8 in pods of 32.
-// In eighths, so that each is quick.
+// Every number of hosts up to 128, every faulty one of them: without a topology, and below switches
+// of 8 in pods of 32. In eighths, so that each is quick.
 class EveryHost : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(EveryHost, IsFoundAmongEveryNumberOfHosts) {
@@ -99,7 +112,8 @@ TEST_P(EveryHost, IsFoundAmongEveryNumberOfHosts) {
     std::vector<IsolateHost> bare, wired;
     for (std::size_t i = 0; i < n; ++i) {
       bare.push_back({"h" + std::to_string(i), "", ""});
-      wired.push_back({"h" + std::to_string(i), "t" + std::to_string(i / 8), "p" + std::to_string(i / 32)});
+      wired.push_back(
+          {"h" + std::to_string(i), "t" + std::to_string(i / 8), "p" + std::to_string(i / 32)});
     }
     for (const auto& hosts : {bare, wired})
       for (std::size_t bad = 0; bad < n; ++bad) {
@@ -114,16 +128,19 @@ TEST_P(EveryHost, IsFoundAmongEveryNumberOfHosts) {
 INSTANTIATE_TEST_SUITE_P(Isolate, EveryHost, testing::Range<std::size_t>(0, 8));
 
 RC_GTEST_PROP(Isolate, TwoFaultyHostsAreBothFound, ()) {
-  const auto tors = *rc::gen::container<std::vector<std::size_t>>(*rc::gen::inRange<std::size_t>(1, 8), rc::gen::inRange<std::size_t>(1, 9));
+  const auto tors = *rc::gen::container<std::vector<std::size_t>>(
+      *rc::gen::inRange<std::size_t>(1, 8), rc::gen::inRange<std::size_t>(1, 9));
   const auto hosts = network({tors, tors});
-  const auto a = *rc::gen::inRange<std::size_t>(0, hosts.size()), b = *rc::gen::inRange<std::size_t>(0, hosts.size());
+  const auto a = *rc::gen::inRange<std::size_t>(0, hosts.size()),
+             b = *rc::gen::inRange<std::size_t>(0, hosts.size());
   RC_PRE(a != b);
   const Walk out = walk(hosts, {a, b});
   RC_ASSERT((out.state.faulty == HostSet{std::min(a, b), std::max(a, b)}));
   RC_ASSERT(out.rounds <= halving_rounds(hosts.size()) + 1);
 }
 
-TEST(Isolate, SuspectsCoreSwitchesWhenNoHalfFails) {   // Aegis §4.1.2, "transforming the missing piece into a new clue"
+TEST(Isolate, SuspectsCoreSwitchesWhenNoHalfFails) {  // Aegis §4.1.2, "transforming the missing
+                                                      // piece into a new clue"
   const Walk out = walk(network({{4, 4}, {4, 4}}), {});
   EXPECT_EQ(out.rounds, 1);
   EXPECT_TRUE(out.state.faulty.empty());

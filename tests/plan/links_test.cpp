@@ -26,7 +26,7 @@ std::multiset<Link> links_of(const std::vector<Pass>& passes) {
   return out;
 }
 
-TEST(Links, RingTakesTwoPassesOrThree) {   // GREYHOUND figure 10
+TEST(Links, RingTakesTwoPassesOrThree) {  // GREYHOUND figure 10
   for (std::size_t n = 2; n <= 200; ++n) {
     const auto passes = ring_passes(n);
     EXPECT_EQ(passes.size(), n % 2 == 0 ? 2u : 3u) << n;
@@ -63,7 +63,10 @@ TEST(Links, DoubleBinaryTreeTakesFourPassesEach) {
       std::multiset<Link> wanted;
       std::vector<bool> inner(n, false);
       for (std::size_t i = 0; i < n; ++i)
-        if (parents[i] != kNoParent) { wanted.insert({i, parents[i]}); inner[parents[i]] = true; }
+        if (parents[i] != kNoParent) {
+          wanted.insert({i, parents[i]});
+          inner[parents[i]] = true;
+        }
       EXPECT_EQ(wanted.size(), n - 1);
       EXPECT_EQ(links_of(*passes), wanted) << n;
       for (std::size_t i = 0; i < n; ++i) leaf[i] += !inner[i];

@@ -31,7 +31,8 @@ Plain plain(const SlowInterval& interval, const std::vector<Strategy>& ladder, S
 }
 
 TEST(Mitigate, ClimbsTheLadder) {
-  // 1000 ms too long an iteration; S2 after 5 s leaves 300 ms, and nothing more is worth its price in 100 iterations.
+  // 1000 ms too long an iteration; S2 after 5 s leaves 300 ms, and nothing more is worth its price
+  // in 100 iterations.
   const SlowInterval interval{100, 200, 2000, 1000};
   auto replay = replay_mitigation({&interval, 1}, default_strategies(), SlowCause::computation);
   ASSERT_TRUE(replay);
@@ -54,14 +55,15 @@ TEST(Mitigate, MicroBatchesDoNotHelpANetwork) {
     EXPECT_EQ(replay->ladder, (std::vector<std::string>{"topology", "restart"}));
     ASSERT_EQ(replay->intervals[0].taken.size(), 2u);
     EXPECT_EQ(replay->intervals[0].taken[0].iteration, 60);
-    EXPECT_EQ(replay->intervals[0].taken[1].iteration, 60 + 1080);   // (600 - 60) s at 0.5 s
+    EXPECT_EQ(replay->intervals[0].taken[1].iteration, 60 + 1080);  // (600 - 60) s at 0.5 s
     EXPECT_EQ(replay->intervals[0].best, "restart");
   }
 }
 
 TEST(Mitigate, ShortSlowdownsAreBorne) {
   const SlowInterval interval{0, 4, 2000, 1000};
-  const auto replay = replay_mitigation({&interval, 1}, default_strategies(), SlowCause::computation);
+  const auto replay =
+      replay_mitigation({&interval, 1}, default_strategies(), SlowCause::computation);
   ASSERT_TRUE(replay);
   EXPECT_TRUE(replay->intervals[0].taken.empty());
   EXPECT_EQ(replay->rule_ms, replay->ignored_ms);
@@ -71,8 +73,11 @@ TEST(Mitigate, ShortSlowdownsAreBorne) {
 TEST(Mitigate, NothingIsTakenWhenItIsOver) {
   const std::vector<Strategy> restart{{"restart", 600'000, 1, 1}};
   const SlowInterval exactly{0, 600, 2000, 1000}, one_more{0, 601, 2000, 1000};
-  EXPECT_TRUE(replay_mitigation({&exactly, 1}, restart, SlowCause::unknown)->intervals[0].taken.empty());
-  EXPECT_EQ(replay_mitigation({&one_more, 1}, restart, SlowCause::unknown)->intervals[0].taken.size(), 1u);
+  EXPECT_TRUE(
+      replay_mitigation({&exactly, 1}, restart, SlowCause::unknown)->intervals[0].taken.empty());
+  EXPECT_EQ(
+      replay_mitigation({&one_more, 1}, restart, SlowCause::unknown)->intervals[0].taken.size(),
+      1u);
 }
 
 TEST(Mitigate, OneStrategyIsAtMostTwiceTheBest) {
@@ -86,15 +91,30 @@ TEST(Mitigate, OneStrategyIsAtMostTwiceTheBest) {
     worst = std::max(worst, replay->rule_ms / replay->best_ms);
     ASSERT_LE(replay->rule_ms, 2 * replay->best_ms + 1000 + 1e-6) << length;
   }
-  EXPECT_GT(worst, 1.99);   // the bound is reached by a slowdown that ends right after the price was paid
+  EXPECT_GT(worst,
+            1.99);  // the bound is reached by a slowdown that ends right after the price was paid
 }
 
 TEST(Mitigate, Refuses) {
   const std::vector<Strategy> some = default_strategies();
   const double nan = std::nan("");
-  for (const SlowInterval bad : {SlowInterval{5, 5, 2, 1}, {5, 4, 2, 1}, {-1, 4, 2, 1}, {0, 4, 1, 2}, {0, 4, nan, 1}, {0, 4, 2, nan}, {0, 4, 2, 0}, {0, 4, std::numeric_limits<double>::infinity(), 1}, {0, std::numeric_limits<std::int64_t>::max(), 2, 1}})
-    EXPECT_FALSE(replay_mitigation({&bad, 1}, some, SlowCause::unknown)) << bad.start << ' ' << bad.end << ' ' << bad.slow_ms << ' ' << bad.healthy_ms;
-  for (const Strategy& bad : {Strategy{"x", -1, 0, 0}, {"x", nan, 0, 0}, {"x", 1, 2, 0}, {"x", 1, 0, nan}, {"", 1, 0, 0}, {"restart", 1, 0, 0}}) {
+  for (const SlowInterval bad : {SlowInterval{5, 5, 2, 1},
+                                 {5, 4, 2, 1},
+                                 {-1, 4, 2, 1},
+                                 {0, 4, 1, 2},
+                                 {0, 4, nan, 1},
+                                 {0, 4, 2, nan},
+                                 {0, 4, 2, 0},
+                                 {0, 4, std::numeric_limits<double>::infinity(), 1},
+                                 {0, std::numeric_limits<std::int64_t>::max(), 2, 1}})
+    EXPECT_FALSE(replay_mitigation({&bad, 1}, some, SlowCause::unknown))
+        << bad.start << ' ' << bad.end << ' ' << bad.slow_ms << ' ' << bad.healthy_ms;
+  for (const Strategy& bad : {Strategy{"x", -1, 0, 0},
+                              {"x", nan, 0, 0},
+                              {"x", 1, 2, 0},
+                              {"x", 1, 0, nan},
+                              {"", 1, 0, 0},
+                              {"restart", 1, 0, 0}}) {
     std::vector<Strategy> list = some;
     list.push_back(bad);
     EXPECT_FALSE(replay_mitigation({}, list, SlowCause::unknown)) << bad.name;
@@ -112,7 +132,9 @@ RC_GTEST_PROP(Mitigate, EqualsAlgorithmOneAndKeepsItsBound, ()) {
     helps = std::min(100, helps + *rc::gen::inRange(1, 30));
   }
   // Eighths add up without rounding, so both ways meet every price at the same iteration.
-  const SlowInterval interval{*rc::gen::inRange<std::int64_t>(0, 50), 50 + *rc::gen::inRange<std::int64_t>(1, 400), 100 + *rc::gen::inRange(0, 80) / 8.0, 100};
+  const SlowInterval interval{*rc::gen::inRange<std::int64_t>(0, 50),
+                              50 + *rc::gen::inRange<std::int64_t>(1, 400),
+                              100 + *rc::gen::inRange(0, 80) / 8.0, 100};
   for (Strategy& s : strategies) s.helps_computation = std::floor(s.helps_computation * 8) / 8;
   const auto replay = replay_mitigation({&interval, 1}, strategies, SlowCause::computation);
   RC_ASSERT(replay.has_value());
@@ -127,7 +149,8 @@ RC_GTEST_PROP(Mitigate, EqualsAlgorithmOneAndKeepsItsBound, ()) {
     RC_ASSERT(replay->intervals[0].taken[i].iteration == slow.taken[i].second);
   }
   RC_ASSERT(std::abs(replay->rule_ms - slow.lost_ms - slow.paid_ms) < 1e-6);
-  RC_ASSERT(replay->rule_ms <= replay->bound * (replay->best_ms + interval.slow_ms - interval.healthy_ms) + 1e-6);
+  RC_ASSERT(replay->rule_ms <=
+            replay->bound * (replay->best_ms + interval.slow_ms - interval.healthy_ms) + 1e-6);
   for (const Outcome& one : replay->alone) RC_ASSERT(replay->best_ms <= one.lost_ms + 1e-9);
 }
 

@@ -12,20 +12,23 @@ namespace {
 TEST(Replicas, FiguresOfThePaper) {
   const auto share = effective_time({});
   ASSERT_TRUE(share);
-  EXPECT_NEAR(share->synchronous, 8.0 / 18, 1e-12);                          // 44 %
-  EXPECT_NEAR(share->replicated, (8 + 7 * 11.0 / 12) / 18, 1e-12);           // 80 %
+  EXPECT_NEAR(share->synchronous, 8.0 / 18, 1e-12);                 // 44 %
+  EXPECT_NEAR(share->replicated, (8 + 7 * 11.0 / 12) / 18, 1e-12);  // 80 %
   EXPECT_EQ(std::lround(share->synchronous * 100), 44);
   EXPECT_EQ(std::lround(share->replicated * 100), 80);
 }
 
 TEST(Replicas, SimulationAgreesWithTheClosedForm) {
-  const ReplicaParams cases[] = {{18, 3, 10, 12}, {18, 3, 10, 2}, {18, 0, 10, 4}, {18, 10, 10, 1}, {5, 3, 60, 8}, {1000, 3, 10, 12}, {60, 1, 240, 32}};
+  const ReplicaParams cases[] = {{18, 3, 10, 12}, {18, 3, 10, 2}, {18, 0, 10, 4},
+                                 {18, 10, 10, 1}, {5, 3, 60, 8},  {1000, 3, 10, 12},
+                                 {60, 1, 240, 32}};
   for (const ReplicaParams& p : cases) {
     const auto share = effective_time(p);
     const auto lived = simulate_replicas(p, 200'000, 1);
     ASSERT_TRUE(share);
     ASSERT_TRUE(lived);
-    EXPECT_NEAR(*lived, share->replicated_random, 0.005) << p.mtbf << ' ' << p.stall << ' ' << p.repair << ' ' << p.replicas;
+    EXPECT_NEAR(*lived, share->replicated_random, 0.005)
+        << p.mtbf << ' ' << p.stall << ' ' << p.repair << ' ' << p.replicas;
   }
 }
 
@@ -47,7 +50,7 @@ TEST(Replicas, FailuresFasterThanRepairs) {
   const auto share = effective_time({5, 3, 60, 8});
   ASSERT_TRUE(share);
   EXPECT_EQ(share->synchronous, 0);
-  EXPECT_EQ(share->replicated, 0);          // even distances never let a replica catch up
+  EXPECT_EQ(share->replicated, 0);  // even distances never let a replica catch up
   EXPECT_GT(share->replicated_random, 0);
 }
 
@@ -64,7 +67,17 @@ TEST(Replicas, Enough) {
 
 TEST(Replicas, Refuses) {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
-  for (const ReplicaParams bad : {ReplicaParams{0, 3, 10, 12}, {-1, 3, 10, 12}, {nan, 3, 10, 12}, {infinity, 3, 10, 12}, {18, -1, 10, 12}, {18, nan, 10, 12}, {18, 3, 2, 12}, {18, 3, nan, 12}, {18, 3, 10, 0}, {18, 3, 10, -1}, {18, 3, 10, std::numeric_limits<std::int64_t>::max()}}) {
+  for (const ReplicaParams bad : {ReplicaParams{0, 3, 10, 12},
+                                  {-1, 3, 10, 12},
+                                  {nan, 3, 10, 12},
+                                  {infinity, 3, 10, 12},
+                                  {18, -1, 10, 12},
+                                  {18, nan, 10, 12},
+                                  {18, 3, 2, 12},
+                                  {18, 3, nan, 12},
+                                  {18, 3, 10, 0},
+                                  {18, 3, 10, -1},
+                                  {18, 3, 10, std::numeric_limits<std::int64_t>::max()}}) {
     EXPECT_FALSE(effective_time(bad));
     EXPECT_FALSE(simulate_replicas(bad, 10, 1));
     EXPECT_FALSE(enough_replicas(bad));
@@ -83,8 +96,10 @@ RC_GTEST_PROP(Replicas, MoreReplicasNeverHurt, ()) {
   ++p.replicas;
   const auto many = effective_time(p);
   RC_ASSERT(few.has_value() && many.has_value());
-  RC_ASSERT(many->replicated >= few->replicated && many->replicated_random >= few->replicated_random);
-  RC_ASSERT(many->replicated_random <= 1 && few->synchronous_random <= few->replicated_random + 1e-12);
+  RC_ASSERT(many->replicated >= few->replicated &&
+            many->replicated_random >= few->replicated_random);
+  RC_ASSERT(many->replicated_random <= 1 &&
+            few->synchronous_random <= few->replicated_random + 1e-12);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ TEST(Topology, TwoStragglersShareAStage) {
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->least_stages, 1);
   EXPECT_EQ(plan->stages_before, (std::vector<std::int64_t>{0, 3}));
-  EXPECT_EQ(plan->stages_after, (std::vector<std::int64_t>{1}));   // an interior one
+  EXPECT_EQ(plan->stages_after, (std::vector<std::int64_t>{1}));  // an interior one
   EXPECT_EQ(plan->moves.size(), 4u);
   EXPECT_LT(plan->stage_after, plan->stage_before);
   EXPECT_NEAR(plan->stage_before, (4 + 2 * 0.6 + 7 * 1.6) / 11, 1e-12);
@@ -67,7 +67,8 @@ TEST(Topology, EndsAreLeftOnlyForAReason) {
 }
 
 TEST(Topology, FigureEleven) {
-  // Nodes 3 and 4 of 4 form a data-parallel group; exchanging nodes 2 and 3 leaves their link to the pipeline.
+  // Nodes 3 and 4 of 4 form a data-parallel group; exchanging nodes 2 and 3 leaves their link to
+  // the pipeline.
   const Shape s = shaped(1, 2, 2, 1);
   const auto plan = plan_topology(s, {}, CongestedLink{2, 3});
   ASSERT_TRUE(plan);
@@ -112,7 +113,12 @@ TEST(Topology, NoHostToExchangeWith) {
 
 TEST(Topology, Refuses) {
   const Shape s = shaped(2, 2, 2, 2);
-  for (const SlowRank bad : {SlowRank{-1, 2}, {8, 2}, {0, 0.5}, {0, std::nan("")}, {0, std::numeric_limits<double>::infinity()}}) EXPECT_FALSE(plan_topology(s, {&bad, 1}, {}));
+  for (const SlowRank bad : {SlowRank{-1, 2},
+                             {8, 2},
+                             {0, 0.5},
+                             {0, std::nan("")},
+                             {0, std::numeric_limits<double>::infinity()}})
+    EXPECT_FALSE(plan_topology(s, {&bad, 1}, {}));
   EXPECT_FALSE(plan_topology(s, {}, CongestedLink{0, 0}));
   EXPECT_FALSE(plan_topology(s, {}, CongestedLink{0, 9}));
   EXPECT_FALSE(plan_topology(s, {}, CongestedLink{-1, 1}));
@@ -128,22 +134,29 @@ TEST(Topology, Refuses) {
 
 RC_GTEST_PROP(Topology, GroupsStayWholeAndTheBoundIsMet, ()) {
   const auto tp = *rc::gen::element<std::int64_t>(1, 2, 4);
-  const Shape s = shaped(tp, *rc::gen::inRange<std::int64_t>(1, 5), *rc::gen::inRange<std::int64_t>(2, 6), 4);
+  const Shape s =
+      shaped(tp, *rc::gen::inRange<std::int64_t>(1, 5), *rc::gen::inRange<std::int64_t>(2, 6), 4);
   std::vector<SlowRank> slow;
-  for (const std::int64_t rank : *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, s.ranks()))) slow.push_back({rank, 1 + static_cast<double>(rank % 3 + 1) / 4});
+  for (const std::int64_t rank :
+       *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, s.ranks())))
+    slow.push_back({rank, 1 + static_cast<double>(rank % 3 + 1) / 4});
   const auto plan = plan_topology(s, slow, {});
   RC_ASSERT(plan.has_value());
   std::vector<std::int64_t> place(static_cast<std::size_t>(s.ranks()));
   for (std::int64_t r = 0; r < s.ranks(); ++r) place[static_cast<std::size_t>(r)] = r;
   for (const Move& m : plan->moves) place[static_cast<std::size_t>(m.rank)] = m.place;
   RC_ASSERT(std::set<std::int64_t>(place.begin(), place.end()).size() == place.size());
-  for (std::int64_t r = 0; r < s.ranks(); ++r) RC_ASSERT(place[static_cast<std::size_t>(r)] - place[static_cast<std::size_t>(r / tp * tp)] == r % tp);
+  for (std::int64_t r = 0; r < s.ranks(); ++r)
+    RC_ASSERT(place[static_cast<std::size_t>(r)] - place[static_cast<std::size_t>(r / tp * tp)] ==
+              r % tp);
   RC_ASSERT(plan->stage_after <= plan->stage_before + 1e-12);
   RC_ASSERT(static_cast<std::int64_t>(plan->stages_after.size()) >= plan->least_stages);
-  if (!plan->moves.empty()) RC_ASSERT(static_cast<std::int64_t>(plan->stages_after.size()) == plan->needed_stages);
+  if (!plan->moves.empty())
+    RC_ASSERT(static_cast<std::int64_t>(plan->stages_after.size()) == plan->needed_stages);
 }
 
-// With end stages like the others, no arrangement of the groups at all is better: all of them, one after another.
+// With end stages like the others, no arrangement of the groups at all is better: all of them, one
+// after another.
 RC_GTEST_PROP(Topology, EqualsBruteForce, ()) {
   const auto dp = *rc::gen::inRange<std::int64_t>(1, 4), pp = *rc::gen::inRange<std::int64_t>(2, 4);
   if (dp * pp > 6) return;
@@ -161,7 +174,8 @@ RC_GTEST_PROP(Topology, EqualsBruteForce, ()) {
   do {
     double sum = 0, most = 0;
     for (std::int64_t p = 0; p < pp; ++p) {
-      const double stage = *std::max_element(factors.begin() + p * dp, factors.begin() + (p + 1) * dp);
+      const double stage =
+          *std::max_element(factors.begin() + p * dp, factors.begin() + (p + 1) * dp);
       sum += stage, most = std::max(most, stage);
     }
     best = std::min(best, (sum + 7 * most) / static_cast<double>(pp + 7));
@@ -171,7 +185,8 @@ RC_GTEST_PROP(Topology, EqualsBruteForce, ()) {
 
 TEST(Topology, TheSlowestShareAStage) {
   const Shape s = shaped(1, 2, 4, 1);
-  const SlowRank slow[] = {{2, 2}, {3, 1.2}, {4, 1.2}, {5, 2}};   // both interior stages have one of each
+  const SlowRank slow[] = {
+      {2, 2}, {3, 1.2}, {4, 1.2}, {5, 2}};  // both interior stages have one of each
   const auto plan = plan_topology(s, slow, {});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->moves.size(), 2u);

@@ -1,4 +1,5 @@
-// The document of every sample bundle satisfies schemas/diagnosis-v1.json, and each claim leads to the bytes it names.
+// The document of every sample bundle satisfies schemas/diagnosis-v1.json, and each claim leads to
+// the bytes it names.
 #include <fstream>
 #include <sstream>
 
@@ -23,21 +24,28 @@ std::string contents(const fs::path& path) {
 class Samples : public testing::TestWithParam<std::string> {
  protected:
   fs::path folder = fs::path(CULPRIT_SAMPLES_DIR) / GetParam();
-  json document = json::parse(culprit::test::printed(std::string(CULPRIT_BINARY) + " diagnose -q --json " + folder.string()).text, nullptr, false);
+  json document = json::parse(
+      culprit::test::printed(std::string(CULPRIT_BINARY) + " diagnose -q --json " + folder.string())
+          .text,
+      nullptr, false);
 };
 
 TEST_P(Samples, LedgerAddsUp) {
   ASSERT_TRUE(document.is_object());
   std::uint64_t lines = 0, used = 0, skipped = 0, rejected = 0, files = 0;
   for (const json& m : document["ledger"]) {
-    EXPECT_EQ(m["lines"].get<std::uint64_t>(), m["used"].get<std::uint64_t>() + m["skipped"].get<std::uint64_t>() + m["rejected"].get<std::uint64_t>()) << m["path"];
+    EXPECT_EQ(m["lines"].get<std::uint64_t>(), m["used"].get<std::uint64_t>() +
+                                                   m["skipped"].get<std::uint64_t>() +
+                                                   m["rejected"].get<std::uint64_t>())
+        << m["path"];
     lines += m["lines"].get<std::uint64_t>();
     used += m["used"].get<std::uint64_t>();
     skipped += m["skipped"].get<std::uint64_t>();
     rejected += m["rejected"].get<std::uint64_t>();
     EXPECT_EQ(m["size"].get<std::uint64_t>(), fs::file_size(folder / m["path"].get<std::string>()));
   }
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) files += entry.is_regular_file();
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    files += entry.is_regular_file();
   EXPECT_EQ(files, document["ledger"].size());
   EXPECT_EQ(document["bundle"]["lines"], lines);
   EXPECT_EQ(document["bundle"]["used"], used);
@@ -64,7 +72,8 @@ TEST_P(Samples, EveryTargetLeadsToLinesThatHoldTheExcerpt) {
           ++at;
         }
         const std::string text = bytes.substr(at, bytes.find('\n', at) - at);
-        EXPECT_NE(text.find(e["excerpt"].get<std::string>()), std::string::npos) << e << "\nline: " << text.substr(0, 300);
+        EXPECT_NE(text.find(e["excerpt"].get<std::string>()), std::string::npos)
+            << e << "\nline: " << text.substr(0, 300);
         EXPECT_LE(e["byte_offset"].get<std::uint64_t>(), bytes.size());
         ++places;
       }
@@ -75,7 +84,8 @@ TEST_P(Samples, EveryTargetLeadsToLinesThatHoldTheExcerpt) {
 
 std::vector<std::string> names() {
   std::vector<std::string> out;
-  for (const auto& entry : fs::directory_iterator(CULPRIT_SAMPLES_DIR)) out.push_back(entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(CULPRIT_SAMPLES_DIR))
+    out.push_back(entry.path().filename().string());
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -90,18 +100,22 @@ TEST(Text, ShowsControlBytesOfTheBundleAsEscapes) {
   culprit::report::Incident incident;
   incident.verdict.action = culprit::Action::isolate;
   incident.verdict.summary = "bad \x1b[31mname\x07";
-  incident.verdict.targets.push_back({{culprit::SubjectKind::host, "node\x1b]0;x\x07"}, 0.9, {"f"}});
-  const std::string text = culprit::report::find_format("text")->render(culprit::report::to_json(incident), {});
+  incident.verdict.targets.push_back(
+      {{culprit::SubjectKind::host, "node\x1b]0;x\x07"}, 0.9, {"f"}});
+  const std::string text =
+      culprit::report::find_format("text")->render(culprit::report::to_json(incident), {});
   EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
   EXPECT_NE(text.find("\\x1b"), std::string::npos) << text;
 }
 
 TEST(Text, TellsTheDateWhereATimeLinePassesMidnight) {
   culprit::report::Incident incident;
-  constexpr culprit::Nanoseconds kMidnight = 1'795'046'400'000'000'000;   // 2026-11-19
+  constexpr culprit::Nanoseconds kMidnight = 1'795'046'400'000'000'000;  // 2026-11-19
   for (const culprit::Nanoseconds offset : {-2, 1, 602})
-    incident.verdict.chain.push_back({kMidnight + offset * culprit::kSecond, "node-01", "something", "id"});
-  const std::string text = culprit::report::find_format("text")->render(culprit::report::to_json(incident), {});
+    incident.verdict.chain.push_back(
+        {kMidnight + offset * culprit::kSecond, "node-01", "something", "id"});
+  const std::string text =
+      culprit::report::find_format("text")->render(culprit::report::to_json(incident), {});
   EXPECT_NE(text.find("(UTC 2026-11-18)\n  23:59:58  node-01"), std::string::npos) << text;
   EXPECT_NE(text.find("something\n  2026-11-19\n  00:00:01  node-01"), std::string::npos) << text;
   EXPECT_EQ(text.find("2026-11-19", text.find("00:00:01")), std::string::npos) << text;
@@ -111,7 +125,8 @@ TEST(Markdown, EscapesWhatItQuotes) {
   culprit::report::Incident incident;
   incident.verdict.action = culprit::Action::isolate;
   incident.verdict.summary = "<script>alert(1)</script> [x](y) | `z`";
-  const std::string text = culprit::report::find_format("md")->render(culprit::report::to_json(incident), {.explain = true});
+  const std::string text = culprit::report::find_format("md")->render(
+      culprit::report::to_json(incident), {.explain = true});
   EXPECT_EQ(text.find("<script>"), std::string::npos) << text;
   EXPECT_EQ(text.find("[x](y)"), std::string::npos) << text;
 }

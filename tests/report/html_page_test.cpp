@@ -118,5 +118,5 @@ TEST(Fleet, EveryFormatTakesAnyDocument) {
     }
 }
 
-}   // namespace
-}   // namespace culprit::report
+}  // namespace
+}  // namespace culprit::report

@@ -150,4 +150,4 @@ TEST(Html, TakesAnyDocument) {
     EXPECT_NE(report::find_format("html")->render(document, {}).find("</html>"), std::string::npos);
 }
 
-}   // namespace
+}  // namespace

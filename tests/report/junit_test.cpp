@@ -26,7 +26,8 @@ report::Incident broken() {
   report::Incident incident;
   incident.verdict.action = Action::isolate;
   incident.verdict.summary = "node-3 lost a GPU.";
-  incident.verdict.targets.push_back({{SubjectKind::host, "node-3"}, 0.9, {"classify/x/host/node-3"}});
+  incident.verdict.targets.push_back(
+      {{SubjectKind::host, "node-3"}, 0.9, {"classify/x/host/node-3"}});
   incident.verdict.steps = {{StepId::bundle_empty, StepOutcome::ruled_out, "there is"},
                             {StepId::slow_job, StepOutcome::not_enough_evidence, "no steps"},
                             {StepId::critical_errors, StepOutcome::taken, "it came first"}};
@@ -97,4 +98,4 @@ TEST_P(Schema, TheCommonXsdTakesIt) {
 
 INSTANTIATE_TEST_SUITE_P(JUnit, Schema, testing::Bool());
 
-}   // namespace
+}  // namespace

@@ -76,4 +76,4 @@ TEST(Sarif, TakesAnyDocument) {
     check_sarif(report::find_format("sarif")->render(document, {}));
 }
 
-}   // namespace
+}  // namespace

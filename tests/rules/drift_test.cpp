@@ -20,8 +20,10 @@ TEST(DriftRules, TheBuiltInTableIsReadAndTheNearestNameWins) {
 }
 
 TEST(DriftRules, KeysOfSpellings) {
-  EXPECT_EQ(drift_key("2.19.3+cuda12.3", DriftCompare::version), drift_key("2.19.3", DriftCompare::version));
-  EXPECT_NE(drift_key("2.19.3", DriftCompare::version), drift_key("2.19.30", DriftCompare::version));
+  EXPECT_EQ(drift_key("2.19.3+cuda12.3", DriftCompare::version),
+            drift_key("2.19.3", DriftCompare::version));
+  EXPECT_NE(drift_key("2.19.3", DriftCompare::version),
+            drift_key("2.19.30", DriftCompare::version));
   EXPECT_EQ(drift_key("v5.1.", DriftCompare::version), "5.1");
   EXPECT_EQ(drift_key("none", DriftCompare::version), "none");
   EXPECT_EQ(drift_key("700.00 W", DriftCompare::number), drift_key("700 W", DriftCompare::number));
@@ -31,11 +33,14 @@ TEST(DriftRules, KeysOfSpellings) {
 }
 
 TEST(DriftRules, ABadTableIsRefusedWithAReason) {
-  const auto parse = [](std::string settings) { return DriftRules::parse(R"({"about": "x", "settings": [)" + settings + "]}", "my.json"); };
+  const auto parse = [](std::string settings) {
+    return DriftRules::parse(R"({"about": "x", "settings": [)" + settings + "]}", "my.json");
+  };
   EXPECT_TRUE(parse(R"({"names": ["a.*"], "severity": "info"})"));
   EXPECT_FALSE(parse(R"({"names": ["a"], "severity": "bad"})"));
   EXPECT_FALSE(parse(R"({"names": ["a"], "severity": "info", "colour": 1})"));
-  const auto twice = parse(R"({"names": ["a"], "severity": "info"}, {"names": ["a"], "severity": "warning"})");
+  const auto twice =
+      parse(R"({"names": ["a"], "severity": "info"}, {"names": ["a"], "severity": "warning"})");
   ASSERT_FALSE(twice);
   EXPECT_NE(twice.error().what.find("stands twice"), std::string::npos);
 }

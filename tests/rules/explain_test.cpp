@@ -8,10 +8,13 @@ namespace culprit::rules::test {
 
 namespace {
 
-std::string first_id(const Answer& answer) { return answer.found.empty() ? "" : answer.found.front().id; }
+std::string first_id(const Answer& answer) {
+  return answer.found.empty() ? "" : answer.found.front().id;
+}
 
 bool sees(const Answer& answer, const std::string& id) {
-  return std::any_of(answer.also.begin(), answer.also.end(), [&](const Related& r) { return r.id == id; });
+  return std::any_of(answer.also.begin(), answer.also.end(),
+                     [&](const Related& r) { return r.id == id; });
 }
 
 TEST(Explain, NumbersOfAnyRuleThatHasThem) {
@@ -26,10 +29,12 @@ TEST(Explain, NumbersOfAnyRuleThatHasThem) {
 }
 
 TEST(Explain, ANewRuleWithNumbersNeedsNoCode) {
-  auto rules = read_rule_file(rule_file({R"x("id": "psu-fault", "class": "psu_fault/{code}", "severity": "critical", "role": "root", "cause": "machine",
+  auto rules = read_rule_file(
+      rule_file(
+          {R"x("id": "psu-fault", "class": "psu_fault/{code}", "severity": "critical", "role": "root", "cause": "machine",
       "title": "power supply fault", "why": "A supply failed.", "source": "us", "match": ["psu fault number (?P<code>\\d+)"],
       "codes": {"7": {"title": "fan of the power supply"}}, "samples": {"fires": ["psu fault number 7"], "silent": ["fan ok"]})x"}),
-                              "mine.json");
+      "mine.json");
   ASSERT_TRUE(rules.has_value()) << rules.error().what;
   auto pack = RulePack::compile(std::move(rules).value());
   ASSERT_TRUE(pack.has_value());
@@ -41,7 +46,8 @@ TEST(Explain, ANewRuleWithNumbersNeedsNoCode) {
 }
 
 TEST(Explain, EndsOfProcessesInAllTheirSpellings) {
-  for (const char* query : {"exit -9", "exit 137", "signal 9", "SIGKILL", "sigkill", "exit code 137", "-9", "exitcode: -9", "exit=137"})
+  for (const char* query : {"exit -9", "exit 137", "signal 9", "SIGKILL", "sigkill",
+                            "exit code 137", "-9", "exitcode: -9", "exit=137"})
     EXPECT_EQ(first_id(explain(embedded(), query)), "SIGKILL") << query;
   EXPECT_TRUE(sees(explain(embedded(), "exit -9"), "proc_sigkill"));
   EXPECT_EQ(first_id(explain(embedded(), "signal 7")), "SIGBUS");
@@ -89,16 +95,27 @@ TEST(Explain, EveryRuleAndEntryIsFoundByItsNameWithMeaningAndSource) {
     EXPECT_FALSE(answer.found.front().source.empty()) << rule.id;
   }
   for (const GlossaryEntry& entry : Glossary::built_in().entries()) {
-    EXPECT_TRUE(explain(embedded(), entry.kind == "exit_code" ? "exit " + std::to_string(*entry.number) : entry.names.front()).exact) << entry.names.front();
-    for (const std::string& event_class : entry.see) EXPECT_NE(embedded().of_class(event_class), nullptr) << event_class;
+    EXPECT_TRUE(explain(embedded(), entry.kind == "exit_code"
+                                        ? "exit " + std::to_string(*entry.number)
+                                        : entry.names.front())
+                    .exact)
+        << entry.names.front();
+    for (const std::string& event_class : entry.see)
+      EXPECT_NE(embedded().of_class(event_class), nullptr) << event_class;
   }
 }
 
 TEST(Explain, AGlossaryWithAnUnknownKeyIsRefused) {
-  const auto bad = Glossary::parse(R"({"about": "x", "entries": [{"kind": "signal", "nmaes": ["a"], "title": "t", "means": "m", "do": "d", "source": "s"}]})", "g.json");
+  const auto bad = Glossary::parse(
+      R"({"about": "x", "entries": [{"kind": "signal", "nmaes": ["a"], "title": "t", "means": "m", "do": "d", "source": "s"}]})",
+      "g.json");
   ASSERT_FALSE(bad.has_value());
   EXPECT_NE(bad.error().what.find("entries[0]"), std::string::npos);
-  EXPECT_FALSE(Glossary::parse(R"({"about": "x", "entries": [{"kind": "signal", "names": ["a"], "title": "t", "means": "m", "do": "d", "source": "s"}]})", "g.json").has_value());
+  EXPECT_FALSE(
+      Glossary::parse(
+          R"({"about": "x", "entries": [{"kind": "signal", "names": ["a"], "title": "t", "means": "m", "do": "d", "source": "s"}]})",
+          "g.json")
+          .has_value());
 }
 
 }  // namespace

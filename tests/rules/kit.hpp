@@ -17,7 +17,8 @@ namespace culprit::rules::test {
 inline const RulePack& embedded() {
   static const RulePack pack = [] {
     auto rules = load_rules({});
-    if (!rules) ADD_FAILURE() << rules.error().what << " --> " << rules.error().where.value_or(Where{}).file;
+    if (!rules)
+      ADD_FAILURE() << rules.error().what << " --> " << rules.error().where.value_or(Where{}).file;
     auto compiled = RulePack::compile(std::move(rules).value());
     if (!compiled) ADD_FAILURE() << compiled.error().what;
     return std::move(compiled).value();
@@ -29,21 +30,30 @@ inline const RulePack& embedded() {
 struct Random {
   std::uint64_t state = 0x9E3779B97F4A7C15ULL;
   std::size_t below(std::size_t n) {
-    state ^= state << 13; state ^= state >> 7; state ^= state << 17;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
     return static_cast<std::size_t>(state % n);
   }
 };
 
-// A rule file of the given rules, each the inside of an object: its own keys, the compulsory ones are added.
+// A rule file of the given rules, each the inside of an object: its own keys, the compulsory ones
+// are added.
 inline std::string rule_file(const std::vector<std::string>& rules) {
   std::string text = R"({"family": "mine", "about": "Test rules.", "rules": [)";
   for (std::size_t i = 0; i < rules.size(); ++i) text += (i ? ", {" : "{") + rules[i] + "}";
   return text + "]}";
 }
 
-inline std::string rule(const std::string& id, const std::string& match, const std::string& more = "", const std::string& severity = "warning") {
-  return R"("id": ")" + id + R"(", "title": "T", "why": "W", "source": "S", "match": [")" + match + R"("], "severity": ")" + severity +
-         R"(", "cause": "machine", "samples": {"fires": ["x"], "silent": ["y"]})" + (more.find("\"role\"") == std::string::npos ? R"(, "role": "root")" : "") + (more.find("\"class\"") == std::string::npos ? std::string(R"(, "class": "some_class")") : "") + (more.empty() ? "" : ", " + more);
+inline std::string rule(const std::string& id, const std::string& match,
+                        const std::string& more = "", const std::string& severity = "warning") {
+  return R"("id": ")" + id + R"(", "title": "T", "why": "W", "source": "S", "match": [")" + match +
+         R"("], "severity": ")" + severity +
+         R"(", "cause": "machine", "samples": {"fires": ["x"], "silent": ["y"]})" +
+         (more.find("\"role\"") == std::string::npos ? R"(, "role": "root")" : "") +
+         (more.find("\"class\"") == std::string::npos ? std::string(R"(, "class": "some_class")")
+                                                      : "") +
+         (more.empty() ? "" : ", " + more);
 }
 
 inline RulePack pack_of(const std::vector<std::string>& rules) {

@@ -20,7 +20,8 @@ Hits naive(const std::vector<std::string>& words, std::string_view text) {
 }
 
 Hits found(const WordSearch& search, std::string_view text) {
-  const std::unique_ptr<char[]> exact(new char[text.size()]);  // the sanitizer sees a read past the end
+  const std::unique_ptr<char[]> exact(
+      new char[text.size()]);  // the sanitizer sees a read past the end
   std::copy(text.begin(), text.end(), exact.get());
   std::vector<WordSearch::Hit> hits;
   search.find({exact.get(), text.size()}, hits);
@@ -34,7 +35,10 @@ TEST(WordSearch, AgreesWithTheNaiveSearch) {
   for (int round = 0; round < 3'000; ++round) {
     const std::size_t letters = 2 + random.below(4);
     const std::size_t least = 4 + random.below(9);
-    const auto letter = [&] { return static_cast<char>((random.below(8) == 0 ? 'A' : 'a') + static_cast<int>(random.below(letters))); };
+    const auto letter = [&] {
+      return static_cast<char>((random.below(8) == 0 ? 'A' : 'a') +
+                               static_cast<int>(random.below(letters)));
+    };
     std::vector<std::string> words;
     for (std::size_t n = 1 + random.below(12); n > 0; --n) {
       std::string word;
@@ -44,11 +48,14 @@ TEST(WordSearch, AgreesWithTheNaiveSearch) {
     }
     std::string text;
     for (std::size_t n = random.below(200); n > 0; --n) {
-      if (random.below(4) == 0) text += words[random.below(words.size())];
-      else text.push_back(random.below(10) == 0 ? static_cast<char>(random.below(256)) : letter());
+      if (random.below(4) == 0)
+        text += words[random.below(words.size())];
+      else
+        text.push_back(random.below(10) == 0 ? static_cast<char>(random.below(256)) : letter());
     }
     if (random.below(2) == 0) text += words[random.below(words.size())];  // at the end of the block
-    const WordSearch search(words, random.below(2) == 0 ? std::string_view(text) : std::string_view());
+    const WordSearch search(words,
+                            random.below(2) == 0 ? std::string_view(text) : std::string_view());
     ASSERT_EQ(found(search, text), naive(words, text)) << text;
   }
 }

@@ -70,4 +70,4 @@ TEST_F(FleetDocuments, Events) {
   check(run("fleet -d fleet2.db --json --from 2030-01-01 --to 2030-02-01"), "fleet-v1.json");
 }
 
-}   // namespace
+}  // namespace

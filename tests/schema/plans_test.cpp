@@ -18,30 +18,47 @@ using nlohmann::json;
 
 struct Row {
   const char* schema;
-  const char* command;   // $C is the program, $S the samples
+  const char* command;  // $C is the program, $S the samples
 };
 
 const Row kRows[] = {
     {"replay-plan-v1.json", "$C replay plan --machines 24 --pp 4 --json"},
-    {"replay-plan-v1.json", "$C replay plan --hosts n[1-25] --spares s1 --pp 4 --command 'run {hosts}' --shows 0.7 --json"},
-    {"replay-solution-v1.json", "$C replay solve --machines 24 --pp 4 --outcome H3=fail --outcome V1=fail --rest pass --json"},
-    {"replay-solution-v1.json", "$C replay solve --hosts n[1-24] --pp 6 --k 1 --outcome H2=fail --outcome V1=fail --rest pass --json"},
-    {"plan-isolate-v1.json", "$C plan isolate -q --hosts n[1-8] --tor t1=n[1-4] --tor t2=n[5-8] --command 'run {hosts}' --json"},
-    {"plan-isolate-v1.json", "$C plan isolate -q --hosts n[1-8] --outcome A=fail --outcome B=pass --json"},
-    {"plan-isolate-v1.json", "$C plan isolate -q --hosts n[1-8] --outcome A=pass --outcome B=pass --json"},
+    {"replay-plan-v1.json",
+     "$C replay plan --hosts n[1-25] --spares s1 --pp 4 --command 'run {hosts}' --shows 0.7 "
+     "--json"},
+    {"replay-solution-v1.json",
+     "$C replay solve --machines 24 --pp 4 --outcome H3=fail --outcome V1=fail --rest pass --json"},
+    {"replay-solution-v1.json",
+     "$C replay solve --hosts n[1-24] --pp 6 --k 1 --outcome H2=fail --outcome V1=fail --rest pass "
+     "--json"},
+    {"plan-isolate-v1.json",
+     "$C plan isolate -q --hosts n[1-8] --tor t1=n[1-4] --tor t2=n[5-8] --command 'run {hosts}' "
+     "--json"},
+    {"plan-isolate-v1.json",
+     "$C plan isolate -q --hosts n[1-8] --outcome A=fail --outcome B=pass --json"},
+    {"plan-isolate-v1.json",
+     "$C plan isolate -q --hosts n[1-8] --outcome A=pass --outcome B=pass --json"},
     {"plan-links-v1.json", "$C plan links --hosts n[1-5] --json"},
     {"plan-checks-v1.json", "$C plan checks --hosts n[1-3] --nan --json"},
-    {"plan-checks-v1.json", "$C plan checks --hosts n[1-3] --for delivery --gpus-per-host 4 --json"},
-    {"plan-compare-v1.json", "printf '0 01234567\\n1 89abcdef\\n' >a; printf '0 01234567\\n1 89abcde0\\n2 00000000\\n' >b; cp a c; $C plan compare --run a --run b --run c --json"},
+    {"plan-checks-v1.json",
+     "$C plan checks --hosts n[1-3] --for delivery --gpus-per-host 4 --json"},
+    {"plan-compare-v1.json",
+     "printf '0 01234567\\n1 89abcdef\\n' >a; printf '0 01234567\\n1 89abcde0\\n2 00000000\\n' >b; "
+     "cp a c; $C plan compare --run a --run b --run c --json"},
     {"plan-standby-v1.json", "$C plan standby --machines 1024 --json"},
     {"plan-standby-v1.json", "$C plan standby $S/ib-link-lost --json"},
     {"plan-microbatch-v1.json", "$C plan microbatch --times 100,100,170 --micro-batches 64 --json"},
-    {"plan-mitigate-v1.json", "$C plan mitigate --interval 120,4800,1500,1000 --cause computation --json"},
+    {"plan-mitigate-v1.json",
+     "$C plan mitigate --interval 120,4800,1500,1000 --cause computation --json"},
     {"plan-mitigate-v1.json", "$C plan mitigate $S/clean-run --json"},
     {"plan-backup-v1.json", "$C plan backup --tp 2 --pp 4 --dp 2 --json"},
-    {"plan-backup-v1.json", "$C plan backup --tp 2 --pp 4 --dp 2 --gpus-per-host 2 --evict pp/3 --guilty 5 --json"},
-    {"plan-topology-v1.json", "$C plan topology --pp 4 --dp 4 --gpus-per-host 1 --straggler 0,1.6 --straggler 13,1.6 --json"},
-    {"plan-topology-v1.json", "$C plan topology --tp 8 --pp 4 --dp 16 --congested host2,host3 --json"},
+    {"plan-backup-v1.json",
+     "$C plan backup --tp 2 --pp 4 --dp 2 --gpus-per-host 2 --evict pp/3 --guilty 5 --json"},
+    {"plan-topology-v1.json",
+     "$C plan topology --pp 4 --dp 4 --gpus-per-host 1 --straggler 0,1.6 --straggler 13,1.6 "
+     "--json"},
+    {"plan-topology-v1.json",
+     "$C plan topology --tp 8 --pp 4 --dp 16 --congested host2,host3 --json"},
     {"plan-replicas-v1.json", "$C plan replicas --failures 1000 --json"},
     {"plan-replicas-v1.json", "$C plan replicas --failures 0 --json"},
     {"drift-report-v1.json", "$C drift $S/driver-mismatch --json"},
@@ -51,13 +68,20 @@ const Row kRows[] = {
 class PlanDocuments : public testing::Test {
  protected:
   void SetUp() override {
-    if (std::string(CULPRIT_BINARY).empty() || !std::filesystem::exists(CULPRIT_BINARY)) GTEST_SKIP() << "there is no program";
-    folder_ = std::filesystem::temp_directory_path() / ("culprit_plans_" + std::to_string(getpid()));
+    if (std::string(CULPRIT_BINARY).empty() || !std::filesystem::exists(CULPRIT_BINARY))
+      GTEST_SKIP() << "there is no program";
+    folder_ =
+        std::filesystem::temp_directory_path() / ("culprit_plans_" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   json document(const char* command) const {
-    return json::parse(culprit::test::printed("cd '" + folder_.string() + "'; C='" CULPRIT_BINARY "'; S='" CULPRIT_SAMPLES_DIR "'; { " + command + "; } 2>stderr").text, nullptr, false);
+    return json::parse(
+        culprit::test::printed("cd '" + folder_.string() +
+                               "'; C='" CULPRIT_BINARY "'; S='" CULPRIT_SAMPLES_DIR "'; { " +
+                               command + "; } 2>stderr")
+            .text,
+        nullptr, false);
   }
   std::filesystem::path folder_;
 };
@@ -70,7 +94,8 @@ TEST_F(PlanDocuments, SatisfyTheirSchemas) {
     covered.insert(row.schema);
     const json d = document(row.command);
     ASSERT_FALSE(d.is_discarded()) << row.command;
-    for (const auto& v : culprit::schema::validate(d, json::parse(text))) ADD_FAILURE() << row.command << '\n' << row.schema << ' ' << v.path << ": " << v.reason;
+    for (const auto& v : culprit::schema::validate(d, json::parse(text)))
+      ADD_FAILURE() << row.command << '\n' << row.schema << ' ' << v.path << ": " << v.reason;
   }
   for (const auto& file : culprit::embedded_schemas()) {
     const std::string name(file.name);

@@ -16,18 +16,32 @@ json schema_named(const char* name) { return json::parse(culprit::schema::text(n
 TEST(Validate, NamesPathAndReason) {
   const json schema = json::parse(R"({"type":"object","required":["a"],"additionalProperties":false,
       "properties":{"a":{"type":"integer","minimum":1},"list":{"type":"array","items":{"enum":["red","green"]}}}})");
-  struct Case { const char* document; const char* path; const char* reason; };
-  for (const Case& c : {Case{R"({"a":1})", nullptr, nullptr}, Case{R"({})", "", "the key 'a' is missing"}, Case{R"({"a":0})", "a", "0 is below 1"}, Case{R"({"a":"x"})", "a", "must be a value of type integer, is \"x\""},
-                        Case{R"({"a":1,"lisst":[]})", "", "unknown key 'lisst' (did you mean 'list'?)"}, Case{R"({"a":1,"list":["red","gren"]})", "list[1]", "\"gren\" is none of red, green (did you mean 'green'?)"}}) {
+  struct Case {
+    const char* document;
+    const char* path;
+    const char* reason;
+  };
+  for (const Case& c :
+       {Case{R"({"a":1})", nullptr, nullptr}, Case{R"({})", "", "the key 'a' is missing"},
+        Case{R"({"a":0})", "a", "0 is below 1"},
+        Case{R"({"a":"x"})", "a", "must be a value of type integer, is \"x\""},
+        Case{R"({"a":1,"lisst":[]})", "", "unknown key 'lisst' (did you mean 'list'?)"},
+        Case{R"({"a":1,"list":["red","gren"]})", "list[1]",
+             "\"gren\" is none of red, green (did you mean 'green'?)"}}) {
     const auto found = validate(json::parse(c.document), schema);
-    if (c.path == nullptr) { EXPECT_TRUE(found.empty()) << c.document; continue; }
+    if (c.path == nullptr) {
+      EXPECT_TRUE(found.empty()) << c.document;
+      continue;
+    }
     ASSERT_EQ(found.size(), 1u) << c.document;
     EXPECT_EQ(found[0].path, c.path);
     EXPECT_EQ(found[0].reason, c.reason);
   }
 }
 
-TEST(Validate, AnUnknownKeywordOfOursIsAnError) { EXPECT_EQ(validate(json(1), json::parse(R"({"multipleOf":2})")).size(), 1u); }
+TEST(Validate, AnUnknownKeywordOfOursIsAnError) {
+  EXPECT_EQ(validate(json(1), json::parse(R"({"multipleOf":2})")).size(), 1u);
+}
 
 TEST(ParseStrict, RefusesDuplicateKeysAndNamesTheLine) {
   const auto twice = parse_strict(R"({"a":1,"b":{"a":1},"a":2})", "f.json");
@@ -48,13 +62,15 @@ TEST(OurFiles, EveryRuleFileSatisfiesItsSchema) {
   const json schema = schema_named("rule-v1.json");
   int files = 0;
   for (const auto& file : culprit::embedded_schemas()) EXPECT_GT(file.size, 0u);
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(CULPRIT_SAMPLES_DIR) / "../rules")) {
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::filesystem::path(CULPRIT_SAMPLES_DIR) / "../rules")) {
     if (entry.path().extension() != ".json") continue;
     std::ifstream stream(entry.path());
     const std::string text((std::istreambuf_iterator<char>(stream)), {});
     const auto document = parse_strict(text, entry.path().string());
     ASSERT_TRUE(document) << entry.path();
-    for (const auto& violation : validate(*document, schema)) ADD_FAILURE() << entry.path() << ": " << violation.path << ": " << violation.reason;
+    for (const auto& violation : validate(*document, schema))
+      ADD_FAILURE() << entry.path() << ": " << violation.path << ": " << violation.reason;
     ++files;
   }
   EXPECT_GT(files, 10);
@@ -63,16 +79,25 @@ TEST(OurFiles, EveryRuleFileSatisfiesItsSchema) {
 TEST(OurFiles, EveryDiagnosisSatisfiesItsSchema) {
   const json schema = schema_named("diagnosis-v1.json");
   for (const auto& entry : std::filesystem::directory_iterator(CULPRIT_SAMPLES_DIR)) {
-    const json document = json::parse(culprit::test::printed(std::string(CULPRIT_BINARY) + " diagnose -q --json " + entry.path().string()).text, nullptr, false);
+    const json document =
+        json::parse(culprit::test::printed(std::string(CULPRIT_BINARY) + " diagnose -q --json " +
+                                           entry.path().string())
+                        .text,
+                    nullptr, false);
     ASSERT_TRUE(document.is_object()) << entry.path();
-    for (const auto& violation : validate(document, schema)) ADD_FAILURE() << entry.path() << ": " << violation.path << ": " << violation.reason;
+    for (const auto& violation : validate(document, schema))
+      ADD_FAILURE() << entry.path() << ": " << violation.path << ": " << violation.reason;
   }
 }
 
 void expect_document(const char* schema, const std::string& command, const std::string& bundle) {
-  const json document = json::parse(culprit::test::printed(std::string(CULPRIT_BINARY) + " " + command + " -q --json " + bundle).text, nullptr, false);
+  const json document = json::parse(
+      culprit::test::printed(std::string(CULPRIT_BINARY) + " " + command + " -q --json " + bundle)
+          .text,
+      nullptr, false);
   ASSERT_TRUE(document.is_object()) << command << " " << bundle;
-  for (const auto& violation : validate(document, schema_named(schema))) ADD_FAILURE() << command << " " << bundle << ": " << violation.path << ": " << violation.reason;
+  for (const auto& violation : validate(document, schema_named(schema)))
+    ADD_FAILURE() << command << " " << bundle << ": " << violation.path << ": " << violation.reason;
 }
 
 TEST(OurFiles, StacksAndCollectivesSatisfyTheirSchemas) {
@@ -86,7 +111,8 @@ TEST(OurFiles, StacksAndCollectivesOfRealDumpsSatisfyTheirSchemas) {
   const std::filesystem::path shared = CULPRIT_SHARED_DIR;
   if (shared.empty()) GTEST_SKIP() << "skipped: no corpus";
   for (const char* bundle : {"hang-a", "failslow-a"}) {
-    expect_document("stacks-v1.json", "stacks --lacks --role all", (shared / "bundles" / bundle).string());
+    expect_document("stacks-v1.json", "stacks --lacks --role all",
+                    (shared / "bundles" / bundle).string());
     expect_document("collectives-v1.json", "collectives", (shared / "bundles" / bundle).string());
   }
 }

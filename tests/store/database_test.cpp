@@ -1,4 +1,5 @@
-// Databases that are new, partial, damaged, handed over on media that cannot be written, or used by somebody else.
+// Databases that are new, partial, damaged, handed over on media that cannot be written, or used by
+// somebody else.
 #include "store/database.hpp"
 
 #include <unistd.h>
@@ -86,8 +87,11 @@ TEST_F(Databases, LoseTheMemberThatWasOpenAndGoOnWithItsNumber) {
 }
 
 TEST_F(Databases, ThatLeadNowhereAreRefused) {
-  for (const char* sql : {"DELETE FROM member WHERE member_id=1", "UPDATE member SET member_id=77 WHERE member_id=2", "UPDATE event SET member_id=99",
-                          "UPDATE event SET member_id='x'", "INSERT INTO stack VALUES (1, 1, 'd')", "INSERT INTO process_group VALUES (5, 'g', '', '', 0)"}) {
+  for (const char* sql :
+       {"DELETE FROM member WHERE member_id=1", "UPDATE member SET member_id=77 WHERE member_id=2",
+        "UPDATE event SET member_id=99", "UPDATE event SET member_id='x'",
+        "INSERT INTO stack VALUES (1, 1, 'd')",
+        "INSERT INTO process_group VALUES (5, 'g', '', '', 0)"}) {
     fs::remove(path_);
     make();
     execute(sql);
@@ -106,7 +110,8 @@ TEST_F(Databases, UsedBySomebodyElseSaySo) {
   ASSERT_TRUE(first);
   ASSERT_TRUE(first->begin_ingest());
   auto second = Database::open(path_, Access::create);
-  EXPECT_NE(error_of(second).what.find("another process is using this database"), std::string::npos);
+  EXPECT_NE(error_of(second).what.find("another process is using this database"),
+            std::string::npos);
 }
 
 TEST_F(Databases, ThatCannotBeWrittenAreWorkedOnInMemory) {

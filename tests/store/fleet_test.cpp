@@ -91,7 +91,7 @@ TEST_F(Fleet, TheSameRecordGivesTheSameBytes) {
   ASSERT_TRUE(write_fleet(path("one.db"), one));
   FleetRecord more = record();
   more.incidents[0].summary = std::string(100'000, 'x');
-  ASSERT_TRUE(write_fleet(path("other.db"), more));   // what stood there before does not matter
+  ASSERT_TRUE(write_fleet(path("other.db"), more));  // what stood there before does not matter
   ASSERT_TRUE(write_fleet(path("other.db"), other));
   EXPECT_EQ(bytes("one.db"), bytes("other.db"));
   auto back = read_fleet(path("one.db"));
@@ -124,5 +124,5 @@ TEST_F(Fleet, OtherFilesAreRefusedAndLeftAlone) {
   EXPECT_FALSE(read_fleet(path("cut.db")));
 }
 
-}   // namespace
-}   // namespace culprit::store
+}  // namespace
+}  // namespace culprit::store

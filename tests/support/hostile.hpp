@@ -53,4 +53,4 @@ inline report::Incident hostile_incident() {
   return incident;
 }
 
-}   // namespace culprit::test
+}  // namespace culprit::test

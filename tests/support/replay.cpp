@@ -1,5 +1,5 @@
-// Runs a fuzz target over files and folders without libFuzzer. Each input is a heap block of exactly its size, so that
-// AddressSanitizer sees a read one byte beyond it.
+// Runs a fuzz target over files and folders without libFuzzer. Each input is a heap block of
+// exactly its size, so that AddressSanitizer sees a read one byte beyond it.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   LLVMFuzzerTestOneInput(nullptr, 0);
   for (const std::string& file : files) {
     std::printf("%s\n", file.c_str());
-    std::fflush(stdout);   // the last name is the one that crashed
+    std::fflush(stdout);  // the last name is the one that crashed
     std::ifstream stream(file, std::ios::binary);
     const std::vector<char> bytes{std::istreambuf_iterator<char>(stream), {}};
     const auto exact = std::make_unique<std::uint8_t[]>(bytes.size());

@@ -16,19 +16,28 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr double kHarmless = 0.15;     // of what the rules know to say nothing
+constexpr double kHarmless = 0.15;  // of what the rules know to say nothing
 
 // How much a line says by itself, before any rule knows it.
 enum class Tone { plain, warning, error };
 
-bool one_of(std::string_view word, std::span<const std::string_view> list) { return std::find(list.begin(), list.end(), word) != list.end(); }
+bool one_of(std::string_view word, std::span<const std::string_view> list) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
 
 // By whole words: error_injection_rate is a setting. RuntimeError is an error.
 Tone tone_of(std::string_view text) {
-  static constexpr std::string_view kErrors[] = {"error", "errors", "fail", "fails", "failed", "failure", "failures", "failing", "exception", "fatal", "abort", "aborted", "aborting", "panic", "timeout", "refused",
-                                                 "denied", "corrupt", "corrupted", "killed", "nan", "inf", "lost", "cannot", "unable", "traceback", "crashed", "crash", "dead", "invalid", "err"};
-  static constexpr std::string_view kWarnings[] = {"warn", "warning", "warnings", "retry", "retrying", "retries", "degraded", "slow", "deprecated", "missing", "unexpected", "mismatch", "fallback", "falling",
-                                                   "disabled", "dropped", "exceeded", "behind", "reset", "skipped", "skipping", "stale", "lagging", "throttled"};
+  static constexpr std::string_view kErrors[] = {
+      "error",   "errors",    "fail",   "fails",   "failed",    "failure",  "failures",
+      "failing", "exception", "fatal",  "abort",   "aborted",   "aborting", "panic",
+      "timeout", "refused",   "denied", "corrupt", "corrupted", "killed",   "nan",
+      "inf",     "lost",      "cannot", "unable",  "traceback", "crashed",  "crash",
+      "dead",    "invalid",   "err"};
+  static constexpr std::string_view kWarnings[] = {
+      "warn",     "warning", "warnings",   "retry",   "retrying",   "retries",
+      "degraded", "slow",    "deprecated", "missing", "unexpected", "mismatch",
+      "fallback", "falling", "disabled",   "dropped", "exceeded",   "behind",
+      "reset",    "skipped", "skipping",   "stale",   "lagging",    "throttled"};
   Tone tone = Tone::plain;
   std::string word;
   for (std::size_t i = 0; i <= text.size(); ++i) {
@@ -38,7 +47,9 @@ Tone tone_of(std::string_view text) {
       continue;
     }
     const bool plain = word.find('_') == std::string::npos;
-    if (one_of(word, kErrors) || (plain && (word.ends_with("error") || word.ends_with("exception")))) return Tone::error;
+    if (one_of(word, kErrors) ||
+        (plain && (word.ends_with("error") || word.ends_with("exception"))))
+      return Tone::error;
     if (one_of(word, kWarnings) || (plain && word.ends_with("warning"))) tone = Tone::warning;
     word.clear();
   }
@@ -46,7 +57,7 @@ Tone tone_of(std::string_view text) {
 }
 
 struct Judged {
-  double score = 0;            // of a line that was not there before
+  double score = 0;  // of a line that was not there before
   std::string event_class;
   bool is_error = false;
 };
@@ -60,22 +71,26 @@ Judged judge(const std::string& example) {
   return {0.5, "", false};
 }
 
-// How much longer the bad run is, as the ordinary lines tell: the median of the ratios of what both have (the size factors of
-// Anders and Huber, Genome Biology 2010). 0: they have nothing in common.
+// How much longer the bad run is, as the ordinary lines tell: the median of the ratios of what both
+// have (the size factors of Anders and Huber, Genome Biology 2010). 0: they have nothing in common.
 double size_factor(const std::vector<LineTemplate>& lines) {
   std::vector<double> ratios;
   for (const LineTemplate& t : lines)
-    if (t.runs[0].lines >= 3 && t.runs[1].lines >= 3) ratios.push_back(static_cast<double>(t.runs[1].lines) / static_cast<double>(t.runs[0].lines));
+    if (t.runs[0].lines >= 3 && t.runs[1].lines >= 3)
+      ratios.push_back(static_cast<double>(t.runs[1].lines) / static_cast<double>(t.runs[0].lines));
   if (ratios.empty()) return 0;
   std::sort(ratios.begin(), ratios.end());
   return ratios[ratios.size() / 2];
 }
 
-std::string quoted(const std::string& text) { return text.size() <= 160 ? text : text.substr(0, 110) + " ... " + text.substr(text.size() - 45); }
+std::string quoted(const std::string& text) {
+  return text.size() <= 160 ? text : text.substr(0, 110) + " ... " + text.substr(text.size() - 45);
+}
 
-
-// What the rules made events of, by class: a class knows the number that a template masks (Xid 63 is not Xid 79).
-std::vector<LineTemplate> classes_of(const ComparedRun& good, const ComparedRun& bad, std::map<std::string, const EventRow*>& samples) {
+// What the rules made events of, by class: a class knows the number that a template masks (Xid 63
+// is not Xid 79).
+std::vector<LineTemplate> classes_of(const ComparedRun& good, const ComparedRun& bad,
+                                     std::map<std::string, const EventRow*>& samples) {
   std::map<std::string, LineTemplate> out;
   const std::array<const ComparedRun*, 2> runs{&good, &bad};
   for (std::size_t r = 0; r < 2; ++r)
@@ -100,13 +115,24 @@ std::vector<LineTemplate> classes_of(const ComparedRun& good, const ComparedRun&
 }
 
 Judged judge(const EventRow& e) {
-  const double by = e.severity == Severity::critical ? 0.95 : e.severity == Severity::distributed ? 0.90 : e.severity == Severity::warning ? 0.80 : 0.45;
-  const bool after = e.role == Role::cascade || e.role == Role::teardown || e.role == Role::confirmation;
-  return {e.role == Role::recovery ? 0.3 : after ? 0.88 * by : by, e.event_class, e.severity != Severity::info};
+  const double by = e.severity == Severity::critical      ? 0.95
+                    : e.severity == Severity::distributed ? 0.90
+                    : e.severity == Severity::warning     ? 0.80
+                                                          : 0.45;
+  const bool after =
+      e.role == Role::cascade || e.role == Role::teardown || e.role == Role::confirmation;
+  return {e.role == Role::recovery ? 0.3
+          : after                  ? 0.88 * by
+                                   : by,
+          e.event_class, e.severity != Severity::info};
 }
 
-std::optional<Change> changed(const LineTemplate& t, const Judged& judged, double factor, const CompareParams& params, const ComparedRun& good, const ComparedRun& bad) {
-  const auto comparable = [](const TemplateCount& count, const std::set<std::string>& other) { return count.kind.empty() || other.contains(count.kind); };
+std::optional<Change> changed(const LineTemplate& t, const Judged& judged, double factor,
+                              const CompareParams& params, const ComparedRun& good,
+                              const ComparedRun& bad) {
+  const auto comparable = [](const TemplateCount& count, const std::set<std::string>& other) {
+    return count.kind.empty() || other.contains(count.kind);
+  };
   const TemplateCount &was = t.runs[0], &is = t.runs[1];
   const auto g = static_cast<double>(was.lines), b = static_cast<double>(is.lines);
   const double expected = g * factor;
@@ -120,10 +146,12 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
     one.score = judged.score * (is.lines == 1 && !judged.is_error ? 0.8 : is.lines < 3 ? 0.97 : 1);
     one.bad = quoted(is.text);
     one.effect = std::log2(b + 1);
-    one.title = fmt::format("{} line{} of a new kind{}: {}", is.lines, is.lines == 1 ? "" : "s", one.event_class.empty() ? "" : " (" + one.event_class + ")", one.bad);
+    one.title = fmt::format("{} line{} of a new kind{}: {}", is.lines, is.lines == 1 ? "" : "s",
+                            one.event_class.empty() ? "" : " (" + one.event_class + ")", one.bad);
     one.places.push_back({true, is.path, is.line});
   } else if (is.lines == 0) {
-    if (!comparable(was, bad.text_kinds) || factor <= 0 || expected < params.gone_from) return std::nullopt;
+    if (!comparable(was, bad.text_kinds) || factor <= 0 || expected < params.gone_from)
+      return std::nullopt;
     one.kind = ChangeKind::gone_lines;
     one.score = judged.is_error ? 0.3 : std::min(0.76, 0.5 + 0.12 * std::log10(expected));
     one.good = quoted(was.text);
@@ -135,14 +163,19 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
     const double ratio = (b + 0.5) / (expected + 0.5);
     // A count of the good run is uncertain as well.
     const double sigmas = std::abs(b - expected) / std::sqrt(expected + expected * factor + 1);
-    if (std::abs(std::log2(ratio)) < std::log2(params.rate_factor) || sigmas < params.rate_sigmas) return std::nullopt;
+    if (std::abs(std::log2(ratio)) < std::log2(params.rate_factor) || sigmas < params.rate_sigmas)
+      return std::nullopt;
     one.kind = ChangeKind::rate_of_lines;
     one.effect = std::log2(ratio);
-    one.score = std::min(0.85, 0.3 + 0.09 * std::min(4.0, std::abs(one.effect)) + (ratio > 1 ? 0.25 * judged.score : 0));
+    one.score = std::min(0.85, 0.3 + 0.09 * std::min(4.0, std::abs(one.effect)) +
+                                   (ratio > 1 ? 0.25 * judged.score : 0));
     one.good = fmt::format("{} lines", was.lines);
     one.bad = fmt::format("{} lines", is.lines);
-    one.title = fmt::format("{} {}, {} line{} where {:.0f} {} expected{}: {}", ratio > 1 ? "more often" : "less often", ratio > 1 ? fmt::format("{:.3g} times", ratio) : fmt::format("1/{:.3g}", 1 / ratio),
-                            is.lines, is.lines == 1 ? "" : "s", expected, std::llround(expected) == 1 ? "was" : "were", one.event_class.empty() ? "" : " (" + one.event_class + ")", quoted(is.text));
+    one.title = fmt::format(
+        "{} {}, {} line{} where {:.0f} {} expected{}: {}", ratio > 1 ? "more often" : "less often",
+        ratio > 1 ? fmt::format("{:.3g} times", ratio) : fmt::format("1/{:.3g}", 1 / ratio),
+        is.lines, is.lines == 1 ? "" : "s", expected, std::llround(expected) == 1 ? "was" : "were",
+        one.event_class.empty() ? "" : " (" + one.event_class + ")", quoted(is.text));
     one.places = {{false, was.path, was.line}, {true, is.path, is.line}};
   }
   return one;
@@ -150,25 +183,35 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
 
 }  // namespace
 
-std::vector<Change> changed_lines(const ComparedRun& good, const ComparedRun& bad, const std::vector<LineTemplate>& lines, const rules::RulePack& pack,
-                                  const CompareParams& params, std::vector<std::string>& notes) {
+std::vector<Change> changed_lines(const ComparedRun& good, const ComparedRun& bad,
+                                  const std::vector<LineTemplate>& lines,
+                                  const rules::RulePack& pack, const CompareParams& params,
+                                  std::vector<std::string>& notes) {
   std::vector<Change> out;
   for (const bool in_bad : {false, true}) {
     const auto& has = in_bad ? bad.text_kinds : good.text_kinds;
     const auto& other = in_bad ? good.text_kinds : bad.text_kinds;
     for (const std::string& kind : has)
-      if (!kind.empty() && !other.contains(kind)) notes.push_back(fmt::format("only the {} run has logs of kind {}: their lines are not compared", in_bad ? "bad" : "good", kind));
+      if (!kind.empty() && !other.contains(kind))
+        notes.push_back(
+            fmt::format("only the {} run has logs of kind {}: their lines are not compared",
+                        in_bad ? "bad" : "good", kind));
   }
   const double factor = size_factor(lines);
-  if (factor == 0 && !lines.empty()) notes.push_back("the runs have no kind of line in common: how often lines came is not compared");
+  if (factor == 0 && !lines.empty())
+    notes.push_back(
+        "the runs have no kind of line in common: how often lines came is not compared");
   std::map<std::string, const EventRow*> samples;
   for (const LineTemplate& t : classes_of(good, bad, samples))
-    if (auto one = changed(t, judge(*samples.at(t.text)), factor, params, good, bad)) out.push_back(std::move(*one));
+    if (auto one = changed(t, judge(*samples.at(t.text)), factor, params, good, bad))
+      out.push_back(std::move(*one));
   for (const LineTemplate& t : lines) {
     const std::string& example = t.runs[1].lines > 0 ? t.runs[1].text : t.runs[0].text;
     const auto match = pack.match(example);
-    if (match && pack.is_event(*match)) continue;      // counted by its class
-    if (auto one = changed(t, match ? Judged{kHarmless, match->event_class, false} : judge(example), factor, params, good, bad)) out.push_back(std::move(*one));
+    if (match && pack.is_event(*match)) continue;  // counted by its class
+    if (auto one = changed(t, match ? Judged{kHarmless, match->event_class, false} : judge(example),
+                           factor, params, good, bad))
+      out.push_back(std::move(*one));
   }
   return out;
 }

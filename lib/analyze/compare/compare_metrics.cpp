@@ -1,4 +1,5 @@
-// Metrics of two runs: shifts of all machines, and machines that left their peers in the bad run only.
+// Metrics of two runs: shifts of all machines, and machines that left their peers in the bad run
+// only.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,9 +13,10 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr double kMad = 1.4826;          // of normal values, the MAD in standard deviations
-constexpr std::size_t kLeastPeers = 4;   // machines, to say that one left the others
-constexpr double kFewMachines = 0.25;    // share of the machines up to which one speaks of machines that stand out
+constexpr double kMad = 1.4826;         // of normal values, the MAD in standard deviations
+constexpr std::size_t kLeastPeers = 4;  // machines, to say that one left the others
+constexpr double kFewMachines =
+    0.25;  // share of the machines up to which one speaks of machines that stand out
 
 struct Entity {
   std::string host;
@@ -48,7 +50,8 @@ const rules::Metric& unknown_metric() {
 }
 
 // By the catalogue's name: another exporter spells it otherwise.
-std::map<std::string, Measured> measured(const ComparedRun& run, const rules::Catalogue& catalogue) {
+std::map<std::string, Measured> measured(const ComparedRun& run,
+                                         const rules::Catalogue& catalogue) {
   std::map<std::string, Measured> out;
   if (run.unknown != nullptr)
     for (const MetricSeries& series : *run.unknown) {
@@ -57,7 +60,8 @@ std::map<std::string, Measured> measured(const ComparedRun& run, const rules::Ca
       for (const auto& entity : series.entities) {
         if (entity.values.empty()) continue;
         const double middle = median(entity.values);
-        one.entities.emplace(entity.name, Entity{entity.host.empty() ? entity.name : entity.host, middle, spread(entity.values, middle)});
+        one.entities.emplace(entity.name, Entity{entity.host.empty() ? entity.name : entity.host,
+                                                 middle, spread(entity.values, middle)});
       }
     }
   for (const MetricSeries& series : run.metrics->metrics) {
@@ -67,13 +71,16 @@ std::map<std::string, Measured> measured(const ComparedRun& run, const rules::Ca
     one.metric = match->metric;
     for (const auto& entity : series.entities) {
       std::vector<double> values;
-      if (match->kind == rules::MetricKind::counter) values = counter_rate(entity.times, entity.values, match->metric->ceiling).rates;
-      else values = entity.values;
+      if (match->kind == rules::MetricKind::counter)
+        values = counter_rate(entity.times, entity.values, match->metric->ceiling).rates;
+      else
+        values = entity.values;
       std::erase_if(values, [](double v) { return !std::isfinite(v); });
       if (values.empty()) continue;
       for (double& v : values) v *= match->scale;
       const double middle = median(values);
-      one.entities.emplace(entity.name, Entity{entity.host.empty() ? entity.name : entity.host, middle, spread(std::move(values), middle)});
+      one.entities.emplace(entity.name, Entity{entity.host.empty() ? entity.name : entity.host,
+                                               middle, spread(std::move(values), middle)});
     }
   }
   return out;
@@ -99,7 +106,10 @@ struct OddSeries {
   bool bad_side = false;
 };
 
-bool on_bad_side(const rules::Metric& m, double difference) { return m.bad == rules::MetricSide::both || (m.bad == rules::MetricSide::high && difference > 0) || (m.bad == rules::MetricSide::low && difference < 0); }
+bool on_bad_side(const rules::Metric& m, double difference) {
+  return m.bad == rules::MetricSide::both || (m.bad == rules::MetricSide::high && difference > 0) ||
+         (m.bad == rules::MetricSide::low && difference < 0);
+}
 
 double weight_of(const rules::Metric& metric, double difference) {
   if (&metric == &unknown_metric()) return 0.9;
@@ -107,25 +117,30 @@ double weight_of(const rules::Metric& metric, double difference) {
 }
 
 // Grows from `from` at the threshold to nearly `to` far beyond it.
-double graded(double from, double to, double beyond, double scale) { return from + (to - from) * (1 - std::exp(-std::max(0.0, beyond) / scale)); }
+double graded(double from, double to, double beyond, double scale) {
+  return from + (to - from) * (1 - std::exp(-std::max(0.0, beyond) / scale));
+}
 
 // The same, a number a machine.
 Measured by_machine(const Measured& m) {
   std::map<std::string, std::vector<double>> hosts;
   for (const auto& [name, e] : m.entities) hosts[e.host].push_back(e.middle);
   Measured out{m.metric, {}};
-  for (auto& [host, values] : hosts) out.entities.emplace(host, Entity{host, median(std::move(values)), 0});
+  for (auto& [host, values] : hosts)
+    out.entities.emplace(host, Entity{host, median(std::move(values)), 0});
   return out;
 }
 
-std::vector<OddSeries> left_peers(const Measured& now, const Measured* before, const CompareParams& params) {
+std::vector<OddSeries> left_peers(const Measured& now, const Measured* before,
+                                  const CompareParams& params) {
   std::vector<OddSeries> out;
   if (now.entities.size() < kLeastPeers) return out;
   const rules::Metric& metric = *now.metric;
   const auto values = middles(now);
   const double middle = median(values);
   const double floor = std::max(metric.floor_absolute, metric.floor_relative * std::abs(middle));
-  const double noise = std::max({spread(values, middle), typical_noise(now), floor / params.outlier_spreads, 1e-12});
+  const double noise =
+      std::max({spread(values, middle), typical_noise(now), floor / params.outlier_spreads, 1e-12});
   for (const auto& [entity, e] : now.entities) {
     const double difference = e.middle - middle;
     const double z = std::abs(difference) / noise;
@@ -133,21 +148,28 @@ std::vector<OddSeries> left_peers(const Measured& now, const Measured* before, c
     if (before != nullptr) {
       // It was like that when all was well.
       const auto same = before->entities.find(entity);
-      if (same != before->entities.end() && std::abs(e.middle - same->second.middle) < std::max(floor, 3 * noise)) continue;
+      if (same != before->entities.end() &&
+          std::abs(e.middle - same->second.middle) < std::max(floor, 3 * noise))
+        continue;
     }
-    out.push_back({"", e.host, entity, metric.unit, e.middle, middle, z, on_bad_side(metric, difference)});
+    out.push_back(
+        {"", e.host, entity, metric.unit, e.middle, middle, z, on_bad_side(metric, difference)});
   }
-  if (static_cast<double>(out.size()) > std::max(1.0, kFewMachines * static_cast<double>(now.entities.size()))) out.clear();
+  if (static_cast<double>(out.size()) >
+      std::max(1.0, kFewMachines * static_cast<double>(now.entities.size())))
+    out.clear();
   return out;
 }
 
 }  // namespace
 
-std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& bad, const rules::Catalogue& catalogue, const CompareParams& params) {
+std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& bad,
+                                    const rules::Catalogue& catalogue,
+                                    const CompareParams& params) {
   const auto was = measured(good, catalogue), is = measured(bad, catalogue);
   std::vector<Change> out;
   std::map<std::string, std::vector<OddSeries>> by_host;
-  std::vector<std::pair<double, Change>> parts;      // of a step, by their difference in milliseconds
+  std::vector<std::pair<double, Change>> parts;  // of a step, by their difference in milliseconds
   for (const auto& [metric_name, now] : is) {
     if (now.entities.empty()) continue;
     const auto before = was.find(metric_name);
@@ -159,8 +181,10 @@ std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& 
     if (before != was.end() && !before->second.entities.empty()) {
       const auto old_values = middles(before->second);
       const double old = median(old_values);
-      const double old_floor = std::max(metric.floor_absolute, metric.floor_relative * std::abs(old));
-      const double both = std::max({noise, spread(old_values, old), typical_noise(before->second), std::max(floor, old_floor) / params.shift_spreads});
+      const double old_floor =
+          std::max(metric.floor_absolute, metric.floor_relative * std::abs(old));
+      const double both = std::max({noise, spread(old_values, old), typical_noise(before->second),
+                                    std::max(floor, old_floor) / params.shift_spreads});
       const double shift = middle - old;
       const double z = std::abs(shift) / both;
       if (std::abs(shift) > std::max(floor, old_floor) && z >= params.shift_spreads) {
@@ -170,19 +194,26 @@ std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& 
         one.good = figure(old) + " " + metric.unit;
         one.bad = figure(middle) + " " + metric.unit;
         one.effect = shift / both;
-        one.title = fmt::format("{} of all: {} instead of {} {} ({:+.1f} times their spread)", metric_name, figure(middle), figure(old), metric.unit, one.effect);
+        one.title = fmt::format("{} of all: {} instead of {} {} ({:+.1f} times their spread)",
+                                metric_name, figure(middle), figure(old), metric.unit, one.effect);
         one.score = graded(0.6, 0.93, z - params.shift_spreads, 6) * weight_of(metric, shift);
-        if (metric.entity == "rank" && metric.unit == "ms") parts.emplace_back(std::abs(shift), std::move(one));
-        else out.push_back(std::move(one));
+        if (metric.entity == "rank" && metric.unit == "ms")
+          parts.emplace_back(std::abs(shift), std::move(one));
+        else
+          out.push_back(std::move(one));
       }
     }
     const Measured* past = before == was.end() ? nullptr : &before->second;
     auto left = left_peers(now, past, params);
-    // Four warm GPUs of one machine are each within the spread of all GPUs, and their machine is not among machines.
-    const Measured hosts = by_machine(now), past_hosts = past == nullptr ? Measured{} : by_machine(*past);
+    // Four warm GPUs of one machine are each within the spread of all GPUs, and their machine is
+    // not among machines.
+    const Measured hosts = by_machine(now),
+                   past_hosts = past == nullptr ? Measured{} : by_machine(*past);
     if (hosts.entities.size() < now.entities.size())
       for (OddSeries& outlier : left_peers(hosts, past == nullptr ? nullptr : &past_hosts, params))
-        if (std::none_of(left.begin(), left.end(), [&](const OddSeries& o) { return o.host == outlier.host; })) left.push_back(std::move(outlier));
+        if (std::none_of(left.begin(), left.end(),
+                         [&](const OddSeries& o) { return o.host == outlier.host; }))
+          left.push_back(std::move(outlier));
     for (OddSeries& outlier : left) {
       outlier.metric = metric_name;
       by_host[outlier.host].push_back(std::move(outlier));
@@ -190,7 +221,8 @@ std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& 
   }
   // The parts of a step are one story: the largest is told, and the others by name.
   if (!parts.empty()) {
-    std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
     Change one = std::move(parts.front().second);
     std::vector<std::string> others;
     for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -201,7 +233,9 @@ std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& 
     out.push_back(std::move(one));
   }
   for (auto& [host, outliers] : by_host) {
-    std::stable_sort(outliers.begin(), outliers.end(), [](const OddSeries& a, const OddSeries& b) { return std::tuple(!a.bad_side, -a.z) < std::tuple(!b.bad_side, -b.z); });
+    std::stable_sort(outliers.begin(), outliers.end(), [](const OddSeries& a, const OddSeries& b) {
+      return std::tuple(!a.bad_side, -a.z) < std::tuple(!b.bad_side, -b.z);
+    });
     const OddSeries& first = outliers.front();
     Change one;
     one.kind = ChangeKind::machine;
@@ -210,9 +244,17 @@ std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& 
     one.effect = first.z;
     one.good = fmt::format("{} {} {} (the others)", first.metric, figure(first.others), first.unit);
     one.bad = fmt::format("{} {} {}", first.metric, figure(first.value), first.unit);
-    one.title = fmt::format("{} left its peers: {} {} {} where they have {}{}", first.entity, first.metric, figure(first.value), first.unit, figure(first.others),
-                            outliers.size() > 1 ? fmt::format(" (and {} more metric{})", outliers.size() - 1, outliers.size() == 2 ? "" : "s") : "");
-    one.score = graded(0.62, 0.94, first.z - params.outlier_spreads + 2.0 * static_cast<double>(outliers.size() - 1), 8) * (first.bad_side ? 1 : 0.85);
+    one.title = fmt::format("{} left its peers: {} {} {} where they have {}{}", first.entity,
+                            first.metric, figure(first.value), first.unit, figure(first.others),
+                            outliers.size() > 1
+                                ? fmt::format(" (and {} more metric{})", outliers.size() - 1,
+                                              outliers.size() == 2 ? "" : "s")
+                                : "");
+    one.score =
+        graded(0.62, 0.94,
+               first.z - params.outlier_spreads + 2.0 * static_cast<double>(outliers.size() - 1),
+               8) *
+        (first.bad_side ? 1 : 0.85);
     out.push_back(std::move(one));
   }
   return out;

@@ -15,20 +15,23 @@ namespace culprit::analyze {
 
 namespace {
 
-// The next change of the same kind tells less: the first five should not be five spellings of one thing.
+// The next change of the same kind tells less: the first five should not be five spellings of one
+// thing.
 constexpr double kRepeated = 0.93;
 constexpr double kLeastScore = 0.2;
 
 struct Value {
   std::string spelled;
-  std::set<std::string> owners;        // hosts; "" when nobody says whose it is
+  std::set<std::string> owners;  // hosts; "" when nobody says whose it is
   std::string path;
   std::uint64_t line = 0;
 };
-using Values = std::map<std::string, Value>;            // by key
-using Settings = std::map<std::string, Values>;         // by name
+using Values = std::map<std::string, Value>;     // by key
+using Settings = std::map<std::string, Values>;  // by name
 
-bool describes_job(std::string_view name) { return name == "world_size" || (name.starts_with("parallel.") && name != "parallel.framework"); }
+bool describes_job(std::string_view name) {
+  return name == "world_size" || (name.starts_with("parallel.") && name != "parallel.framework");
+}
 
 Settings settings_of(const Facts& facts, const rules::DriftRules& drift) {
   std::map<std::int64_t, std::string> host_of_rank;
@@ -39,19 +42,24 @@ Settings settings_of(const Facts& facts, const rules::DriftRules& drift) {
     const MemberRow* member = facts.member(row.place.member);
     if (!facts.counts(member)) continue;
     std::string name = row.name;
-    if (const std::size_t open = name.find('['); open != std::string::npos && name.back() == ']') name.resize(open);
+    if (const std::size_t open = name.find('['); open != std::string::npos && name.back() == ']')
+      name.resize(open);
     const rules::DriftRule& rule = drift.find(name);
     if (rule.ignored && !describes_job(name)) continue;
-    std::string host = row.host && !nameless_host(*row.host) ? short_host(*row.host) : member->host.value_or("");
+    std::string host =
+        row.host && !nameless_host(*row.host) ? short_host(*row.host) : member->host.value_or("");
     if (const auto rank = row.rank ? row.rank : member->rank; host.empty() && rank)
       if (const auto it = host_of_rank.find(*rank); it != host_of_rank.end()) host = it->second;
     Value& value = out[name][rules::drift_key(row.value, rule.compare)];
-    if (value.owners.empty() || std::tie(member->path, row.place.line) < std::tie(value.path, value.line)) {
+    if (value.owners.empty() ||
+        std::tie(member->path, row.place.line) < std::tie(value.path, value.line)) {
       value.path = member->path;
       value.line = row.place.line;
     }
     value.owners.insert(host);
-    if (row.value.size() > value.spelled.size() || (row.value.size() == value.spelled.size() && row.value < value.spelled)) value.spelled = row.value;
+    if (row.value.size() > value.spelled.size() ||
+        (row.value.size() == value.spelled.size() && row.value < value.spelled))
+      value.spelled = row.value;
   }
   return out;
 }
@@ -71,13 +79,18 @@ std::size_t owners(const Values& values) {
 }
 
 // Each host says something else: a name or an address, whatever it is called.
-bool is_identity(const Values& values) { return owners(values) >= 4 && values.size() * 2 > owners(values); }
+bool is_identity(const Values& values) {
+  return owners(values) >= 4 && values.size() * 2 > owners(values);
+}
 
-std::string_view compared_source_of(std::string_view name) { return name.substr(0, name.find('.')); }
+std::string_view compared_source_of(std::string_view name) {
+  return name.substr(0, name.find('.'));
+}
 
 std::string shown(const std::string& value) { return value.empty() ? "\"\"" : value; }
 
-Change of_setting(const std::string& name, const rules::DriftRule& rule, const Values* good, const Values* bad) {
+Change of_setting(const std::string& name, const rules::DriftRule& rule, const Values* good,
+                  const Values* bad) {
   Change out;
   out.kind = describes_job(name) ? ChangeKind::shape : ChangeKind::setting;
   out.what = name;
@@ -87,7 +100,9 @@ Change of_setting(const std::string& name, const rules::DriftRule& rule, const V
   if (good == nullptr || bad == nullptr) {
     const Value& value = usual(bad == nullptr ? *good : *bad);
     (bad == nullptr ? out.good : out.bad) = value.spelled;
-    out.title = bad == nullptr ? fmt::format("{} is not set any more; it was {}", label, shown(value.spelled)) : fmt::format("{} is set now: {}", label, shown(value.spelled));
+    out.title = bad == nullptr
+                    ? fmt::format("{} is not set any more; it was {}", label, shown(value.spelled))
+                    : fmt::format("{} is set now: {}", label, shown(value.spelled));
     // A run whose log is cut at its beginning does not print its layout.
     out.score = out.kind == ChangeKind::shape ? 0.45 : heavy ? 0.82 : 0.72;
     if (bad != nullptr) out.places.push_back({true, value.path, value.line});
@@ -103,14 +118,16 @@ Change of_setting(const std::string& name, const rules::DriftRule& rule, const V
       hosts.insert(value.owners.begin(), value.owners.end());
       if (first == nullptr || value.owners.size() > first->owners.size()) first = &value;
     }
-  if (first == nullptr) return out;      // score 0: a value of the good run is gone, or hosts agree now
+  if (first == nullptr) return out;  // score 0: a value of the good run is gone, or hosts agree now
   out.bad = first->spelled;
   out.places.push_back({true, first->path, first->line});
   hosts.erase("");
   const bool everywhere = first == &is;
   if (!everywhere) out.hosts.assign(hosts.begin(), hosts.end());
-  out.title = everywhere ? fmt::format("{}: {} became {}", label, shown(was.spelled), shown(first->spelled))
-                         : fmt::format("{}: {} on {}; the others have {}, as before", label, shown(first->spelled), named_some(out.hosts), shown(is.spelled));
+  out.title =
+      everywhere ? fmt::format("{}: {} became {}", label, shown(was.spelled), shown(first->spelled))
+                 : fmt::format("{}: {} on {}; the others have {}, as before", label,
+                               shown(first->spelled), named_some(out.hosts), shown(is.spelled));
   out.score = heavy ? 0.92 : everywhere ? 0.80 : 0.78;
   return out;
 }
@@ -135,12 +152,14 @@ std::string_view name(ChangeKind kind) {
 std::string named_some(const std::vector<std::string>& names, std::size_t most) {
   std::string out;
   const std::size_t shown = std::min(most, names.size());
-  for (std::size_t i = 0; i < shown; ++i) out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  for (std::size_t i = 0; i < shown; ++i)
+    out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
   if (names.size() > most) out += fmt::format(" and {} more", names.size() - most);
   return out;
 }
 
-std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun& bad, const rules::DriftRules& drift, const CompareParams& params) {
+std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun& bad,
+                                     const rules::DriftRules& drift, const CompareParams& params) {
   const Settings was = settings_of(*good.facts, drift), is = settings_of(*bad.facts, drift);
   // A kind of source that one run has no file of says nothing about what is set.
   std::map<std::string, int, std::less<>> sources;
@@ -154,18 +173,24 @@ std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun&
     const auto g = was.find(name), b = is.find(name);
     const Values* before = g == was.end() ? nullptr : &g->second;
     const Values* now = b == is.end() ? nullptr : &b->second;
-    if ((before == nullptr || now == nullptr) && sources.find(compared_source_of(name))->second != 3) continue;
+    if ((before == nullptr || now == nullptr) &&
+        sources.find(compared_source_of(name))->second != 3)
+      continue;
     // Of a version that only some logs print nothing follows from its absence.
     if ((before == nullptr || now == nullptr) && name.find('.') == std::string::npos) continue;
-    if ((before != nullptr && is_identity(*before)) || (now != nullptr && is_identity(*now))) continue;
+    if ((before != nullptr && is_identity(*before)) || (now != nullptr && is_identity(*now)))
+      continue;
     Change one = of_setting(name, drift.find(name), before, now);
     if (one.score > 0) all.push_back(std::move(one));
   }
   // A new image changes a hundred packages: one line for those that say little.
   std::map<std::string, std::vector<std::size_t>> light;
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i].kind == ChangeKind::setting && all[i].score < 0.82 && all[i].what.find('.') != std::string::npos)
-      light[std::string(compared_source_of(all[i].what)) + fmt::format("/{}", fmt::join(all[i].hosts, ","))].push_back(i);
+    if (all[i].kind == ChangeKind::setting && all[i].score < 0.82 &&
+        all[i].what.find('.') != std::string::npos)
+      light[std::string(compared_source_of(all[i].what)) +
+            fmt::format("/{}", fmt::join(all[i].hosts, ","))]
+          .push_back(i);
   std::vector<Change> out;
   std::set<std::size_t> bundled;
   for (const auto& [source, indexes] : light) {
@@ -176,7 +201,9 @@ std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun&
       bundled.insert(i);
       what.push_back(all[i].what);
     }
-    one.title = fmt::format("{} settings of {} changed{}: {}", indexes.size(), compared_source_of(one.what), one.hosts.empty() ? "" : " on " + named_some(one.hosts), named_some(what, 6));
+    one.title =
+        fmt::format("{} settings of {} changed{}: {}", indexes.size(), compared_source_of(one.what),
+                    one.hosts.empty() ? "" : " on " + named_some(one.hosts), named_some(what, 6));
     one.what = std::string(compared_source_of(one.what)) + ".*";
     one.good.clear();
     one.bad = fmt::format("{}", fmt::join(what, ", "));
@@ -200,7 +227,8 @@ std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun&
   return out;
 }
 
-std::vector<Change> changed_pace(const ComparedRun& good, const ComparedRun& bad, const CompareParams& params) {
+std::vector<Change> changed_pace(const ComparedRun& good, const ComparedRun& bad,
+                                 const CompareParams& params) {
   struct Pace {
     double ms = 0, spread = 0;
     std::size_t steps = 0;
@@ -226,11 +254,21 @@ std::vector<Change> changed_pace(const ComparedRun& good, const ComparedRun& bad
   const auto place = [](const ComparedRun& run, bool in_bad) {
     std::vector<ChangePlace> places;
     if (run.steps->place.empty()) return places;
-    if (const MemberRow* m = run.facts->member(run.steps->place.front().member); m != nullptr) places.push_back({in_bad, m->path, run.steps->place.front().line});
+    if (const MemberRow* m = run.facts->member(run.steps->place.front().member); m != nullptr)
+      places.push_back({in_bad, m->path, run.steps->place.front().line});
     return places;
   };
   if (was.steps >= 5 && is.steps == 0) {
-    Change one{ChangeKind::step_time, 0.90, "steps", fmt::format("no step was completed; the good run made {}", was.steps), fmt::format("{} steps", was.steps), "0 steps", -1, {}, {}, place(good, false)};
+    Change one{ChangeKind::step_time,
+               0.90,
+               "steps",
+               fmt::format("no step was completed; the good run made {}", was.steps),
+               fmt::format("{} steps", was.steps),
+               "0 steps",
+               -1,
+               {},
+               {},
+               place(good, false)};
     out.push_back(std::move(one));
   }
   if (was.ms > 0 && is.ms > 0) {
@@ -240,7 +278,8 @@ std::vector<Change> changed_pace(const ComparedRun& good, const ComparedRun& bad
       Change one;
       one.kind = ChangeKind::step_time;
       one.what = "step_time";
-      one.title = fmt::format("steps take {:.0f} ms instead of {:.0f} ms ({:+.0f} %)", is.ms, was.ms, 100 * change);
+      one.title = fmt::format("steps take {:.0f} ms instead of {:.0f} ms ({:+.0f} %)", is.ms,
+                              was.ms, 100 * change);
       one.good = fmt::format("{:.4g} ms", was.ms);
       one.bad = fmt::format("{:.4g} ms", is.ms);
       one.effect = change;
@@ -267,8 +306,10 @@ std::vector<Change> changed_hosts(const ComparedRun& good, const ComparedRun& ba
   std::set_difference(is.begin(), is.end(), was.begin(), was.end(), std::back_inserter(fresh));
   std::vector<Change> out;
   if (was.empty() || is.empty() || (gone.empty() && fresh.empty())) return out;
-  // One new machine among old ones is the first to look at; a job that was placed elsewhere altogether tells nothing.
-  const double common = static_cast<double>(is.size() - fresh.size()) / static_cast<double>(is.size());
+  // One new machine among old ones is the first to look at; a job that was placed elsewhere
+  // altogether tells nothing.
+  const double common =
+      static_cast<double>(is.size() - fresh.size()) / static_cast<double>(is.size());
   Change one;
   one.kind = ChangeKind::hosts;
   one.what = fresh.empty() ? "hosts gone" : "hosts new";
@@ -276,34 +317,50 @@ std::vector<Change> changed_hosts(const ComparedRun& good, const ComparedRun& ba
   one.good = named_some(gone, 8);
   one.bad = named_some(fresh, 8);
   one.effect = 1 - common;
-  if (!fresh.empty() && !gone.empty()) one.title = fmt::format("{} of {} hosts are new: {} in place of {}", fresh.size(), is.size(), one.bad, one.good);
-  else if (!fresh.empty()) one.title = fmt::format("{} of {} hosts are new: {}", fresh.size(), is.size(), one.bad);
-  else one.title = fmt::format("{} hosts less: without {}", gone.size(), one.good);
+  if (!fresh.empty() && !gone.empty())
+    one.title = fmt::format("{} of {} hosts are new: {} in place of {}", fresh.size(), is.size(),
+                            one.bad, one.good);
+  else if (!fresh.empty())
+    one.title = fmt::format("{} of {} hosts are new: {}", fresh.size(), is.size(), one.bad);
+  else
+    one.title = fmt::format("{} hosts less: without {}", gone.size(), one.good);
   one.score = fresh.empty() ? 0.6 : 0.3 + 0.55 * common;
   out.push_back(std::move(one));
   return out;
 }
 
-Comparison compare_runs(const ComparedRun& good, const ComparedRun& bad, const std::vector<LineTemplate>& lines, const rules::RulePack& pack,
-                        const rules::DriftRules& drift, const rules::Catalogue& catalogue, const CompareParams& params) {
+Comparison compare_runs(const ComparedRun& good, const ComparedRun& bad,
+                        const std::vector<LineTemplate>& lines, const rules::RulePack& pack,
+                        const rules::DriftRules& drift, const rules::Catalogue& catalogue,
+                        const CompareParams& params) {
   Comparison out;
-  const auto add = [&](std::vector<Change> more) { std::move(more.begin(), more.end(), std::back_inserter(out.changes)); };
+  const auto add = [&](std::vector<Change> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(out.changes));
+  };
   add(changed_settings(good, bad, drift, params));
   add(changed_lines(good, bad, lines, pack, params, out.notes));
   add(changed_metrics(good, bad, catalogue, params));
   add(changed_pace(good, bad, params));
   add(changed_hosts(good, bad));
-  if (good.steps->size() == 0 || bad.steps->size() == 0) out.notes.push_back("the step time is not compared: a run without step lines");
-  if (good.metrics->metrics.empty() || bad.metrics->metrics.empty()) out.notes.push_back("metrics are not compared: a run has none that are known");
+  if (good.steps->size() == 0 || bad.steps->size() == 0)
+    out.notes.push_back("the step time is not compared: a run without step lines");
+  if (good.metrics->metrics.empty() || bad.metrics->metrics.empty())
+    out.notes.push_back("metrics are not compared: a run has none that are known");
   std::erase_if(out.changes, [](const Change& c) { return c.score < kLeastScore; });
   const auto order = [](const Change& a, const Change& b) {
-    return a.score != b.score ? a.score > b.score : std::tie(a.kind, a.what, a.hosts) < std::tie(b.kind, b.what, b.hosts);
+    return a.score != b.score
+               ? a.score > b.score
+               : std::tie(a.kind, a.what, a.hosts) < std::tie(b.kind, b.what, b.hosts);
   };
   std::sort(out.changes.begin(), out.changes.end(), order);
   std::map<ChangeKind, double> weight;
   for (Change& c : out.changes) {
-    // New, gone and more frequent lines are of one kind here, and so are metrics of all and of one machine.
-    const ChangeKind kind = c.kind == ChangeKind::gone_lines || c.kind == ChangeKind::rate_of_lines ? ChangeKind::new_lines : c.kind == ChangeKind::machine ? ChangeKind::metric : c.kind;
+    // New, gone and more frequent lines are of one kind here, and so are metrics of all and of one
+    // machine.
+    const ChangeKind kind = c.kind == ChangeKind::gone_lines || c.kind == ChangeKind::rate_of_lines
+                                ? ChangeKind::new_lines
+                            : c.kind == ChangeKind::machine ? ChangeKind::metric
+                                                            : c.kind;
     double& w = weight.try_emplace(kind, 1).first->second;
     c.score *= w;
     w *= kRepeated;

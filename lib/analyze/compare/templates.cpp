@@ -11,17 +11,21 @@ namespace {
 
 // Words kept by the level of coarseness; 0: all.
 constexpr std::array<std::size_t, 5> kWords{0, 12, 6, 3, 1};
-constexpr std::size_t kMostWords = 64;      // of a line; what follows seldom tells one kind of line from another
-constexpr std::size_t kHexWord = 6;         // letters and digits: from here on an address or a digest
+constexpr std::size_t kMostWords =
+    64;  // of a line; what follows seldom tells one kind of line from another
+constexpr std::size_t kHexWord = 6;  // letters and digits: from here on an address or a digest
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 bool in_word(char c) { return is_alnum(c) || c == '_' || c == '.' || c == '-'; }
 
-// A number ends here: joined with the one before it when only a separator stands between them (dates, versions, lists).
+// A number ends here: joined with the one before it when only a separator stands between them
+// (dates, versions, lists).
 void put_number(std::string& out) {
   const auto sign = [&](std::size_t at) {
-    return (out[at] == '-' || out[at] == '+') && (at == 0 || out[at - 1] == ' ' || out[at - 1] == '=' || out[at - 1] == '(' || out[at - 1] == '[' || out[at - 1] == ':');
+    return (out[at] == '-' || out[at] == '+') &&
+           (at == 0 || out[at - 1] == ' ' || out[at - 1] == '=' || out[at - 1] == '(' ||
+            out[at - 1] == '[' || out[at - 1] == ':');
   };
   if (!out.empty() && sign(out.size() - 1)) out.pop_back();
   const std::size_t n = out.size();
@@ -33,7 +37,8 @@ void put_number(std::string& out) {
   }
   if (n >= 3 && out[n - 3] == '#') {
     const char first = out[n - 2], second = out[n - 1];
-    if (((first == ',' || first == '/') && second == ' ') || ((first == 'e' || first == 'E') && (second == '-' || second == '+'))) {
+    if (((first == ',' || first == '/') && second == ' ') ||
+        ((first == 'e' || first == 'E') && (second == '-' || second == '+'))) {
       out.resize(n - 2);
       return;
     }
@@ -47,14 +52,18 @@ void put_segment(std::string& out, std::string_view word) {
     out += word;
     return;
   }
-  const bool hex = word.size() >= kHexWord && std::all_of(word.begin(), word.end(), [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; });
+  const bool hex = word.size() >= kHexWord && std::all_of(word.begin(), word.end(), [](char c) {
+                     return std::isxdigit(static_cast<unsigned char>(c)) != 0;
+                   });
   if (hex || word.starts_with("0x")) {
     put_number(out);
     return;
   }
   for (std::size_t i = 0; i < word.size(); ++i) {
-    if (!is_digit(word[i])) out += word[i];
-    else if (i == 0 || !is_digit(word[i - 1])) put_number(out);
+    if (!is_digit(word[i]))
+      out += word[i];
+    else if (i == 0 || !is_digit(word[i - 1]))
+      put_number(out);
   }
 }
 
@@ -86,7 +95,8 @@ void TemplateMiner::mask(std::string_view message, std::string& out) const {
       while (end < message.size() && in_word(message[end])) ++end;
       while (end > i && !is_alnum(message[end - 1])) --end;
       const std::string_view word = message.substr(i, end - i);
-      if (word.size() >= shortest_host_ && (hosts_.contains(word) || hosts_.contains(word.substr(0, word.find('.'))))) {
+      if (word.size() >= shortest_host_ &&
+          (hosts_.contains(word) || hosts_.contains(word.substr(0, word.find('.'))))) {
         out += "<host>";
         i = end;
         continue;
@@ -98,12 +108,13 @@ void TemplateMiner::mask(std::string_view message, std::string& out) const {
       continue;
     }
     const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x80 || byte < 0x20) {        // bars, bullets, tabs
+    if (byte >= 0x80 || byte < 0x20) {  // bars, bullets, tabs
       const char stand_in = c == '\t' ? ' ' : '~';
       if (out.empty() || out.back() != stand_in) out += stand_in;
     } else if (c == ' ') {
       if (!out.empty() && out.back() != ' ') out += ' ';
-    } else if (out.size() < 2 || out[out.size() - 1] != c || out[out.size() - 2] != c || c == '.') {   // ====== is ==
+    } else if (out.size() < 2 || out[out.size() - 1] != c || out[out.size() - 2] != c ||
+               c == '.') {  // ====== is ==
       out += c;
     }
     ++i;
@@ -136,12 +147,12 @@ void TemplateMiner::merge(Counted& into, const Counted& from) {
       a.line = b.line;
     }
     a.lines += b.lines;
-    a.files = std::max(a.files, b.files);     // at least: which files it were is not kept
+    a.files = std::max(a.files, b.files);  // at least: which files it were is not kept
   }
 }
 
-// What was kept apart is put together by its first words. As these are the first words of any line counted later, too, the
-// result is that of having counted so from the beginning.
+// What was kept apart is put together by its first words. As these are the first words of any line
+// counted later, too, the result is that of having counted so from the beginning.
 void TemplateMiner::coarsen() {
   while (table_.size() > params_.most_keys && level_ + 1 < kWords.size()) {
     ++level_;
@@ -186,7 +197,8 @@ void TemplateMiner::line(std::string_view message, std::uint64_t number, std::ui
 
 namespace {
 
-// The words of a line around one of them, as a number: 60,000 lines of 30 words have two million of these.
+// The words of a line around one of them, as a number: 60,000 lines of 30 words have two million of
+// these.
 std::uint64_t surroundings(const std::vector<std::uint64_t>& words, std::size_t hole) {
   std::uint64_t out = 0x9E3779B97F4A7C15ULL * (words.size() + 1);
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -216,21 +228,25 @@ void TemplateMiner::find_variables() {
     keys.reserve(table_.size());
     for (const auto& [text, counted] : table_) keys.push_back(text);
     std::sort(keys.begin(), keys.end());
-    // What stands around a word -> the different words that stand there, as many as are needed to call it a variable.
+    // What stands around a word -> the different words that stand there, as many as are needed to
+    // call it a variable.
     std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> around;
     std::vector<std::uint64_t> hashes;
     const auto hash_words = [&](const std::vector<std::string_view>& words) {
       hashes.clear();
-      for (const std::string_view word : words) hashes.push_back(std::hash<std::string_view>{}(word));
+      for (const std::string_view word : words)
+        hashes.push_back(std::hash<std::string_view>{}(word));
     };
     for (const std::string& key : keys) {
       const auto words = tokens_of(key);
-      if (words.size() < 2) continue;          // a word alone is its own kind
+      if (words.size() < 2) continue;  // a word alone is its own kind
       hash_words(words);
       for (std::size_t i = 0; i < words.size(); ++i) {
         if (is_variable(words[i])) continue;
         auto& seen = around[surroundings(hashes, i)];
-        if (seen.size() < params_.variable_from && std::find(seen.begin(), seen.end(), hashes[i]) == seen.end()) seen.push_back(hashes[i]);
+        if (seen.size() < params_.variable_from &&
+            std::find(seen.begin(), seen.end(), hashes[i]) == seen.end())
+          seen.push_back(hashes[i]);
       }
     }
     Table next;
@@ -241,7 +257,9 @@ void TemplateMiner::find_variables() {
       std::string into = key;
       for (std::size_t i = 0; words.size() >= 2 && i < words.size(); ++i) {
         if (is_variable(words[i])) continue;
-        if (const auto it = around.find(surroundings(hashes, i)); it == around.end() || it->second.size() < params_.variable_from) continue;
+        if (const auto it = around.find(surroundings(hashes, i));
+            it == around.end() || it->second.size() < params_.variable_from)
+          continue;
         into = framed(words, i);
         changed = true;
         break;
@@ -258,7 +276,8 @@ std::vector<LineTemplate> TemplateMiner::templates() {
   std::vector<LineTemplate> out;
   out.reserve(table_.size());
   for (const auto& [text, counted] : table_) out.push_back({text, counted.runs});
-  std::sort(out.begin(), out.end(), [](const LineTemplate& a, const LineTemplate& b) { return a.text < b.text; });
+  std::sort(out.begin(), out.end(),
+            [](const LineTemplate& a, const LineTemplate& b) { return a.text < b.text; });
   return out;
 }
 

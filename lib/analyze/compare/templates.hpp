@@ -1,8 +1,9 @@
-// Lines of two runs as templates: what a program prints again and again with other numbers, names and addresses, counted
-// for each run. Numbers, hexadecimal words and host names are masked; then a word that takes many values where everything
-// else stays the same is a variable, too (the fixed-depth tree of Drain, He et al., ICWS 2017, decides by the order of lines;
-// this decides by all of them, so the order of files does not matter). Memory is bounded: when there are too many kinds of
-// lines, only their first words are kept apart.
+// Lines of two runs as templates: what a program prints again and again with other numbers, names
+// and addresses, counted for each run. Numbers, hexadecimal words and host names are masked; then a
+// word that takes many values where everything else stays the same is a variable, too (the
+// fixed-depth tree of Drain, He et al., ICWS 2017, decides by the order of lines; this decides by
+// all of them, so the order of files does not matter). Memory is bounded: when there are too many
+// kinds of lines, only their first words are kept apart.
 #pragma once
 
 #include <algorithm>
@@ -18,22 +19,22 @@
 namespace culprit::analyze {
 
 struct TemplateParams {
-  std::size_t most_keys = 60'000;      // kinds of lines kept apart
-  std::size_t most_bytes = 400;        // of a message that are looked at
-  std::size_t variable_from = 5;       // so many words at one place, all else equal: a variable
-  std::size_t rounds = 3;              // of looking for variables: a line may have several
+  std::size_t most_keys = 60'000;  // kinds of lines kept apart
+  std::size_t most_bytes = 400;    // of a message that are looked at
+  std::size_t variable_from = 5;   // so many words at one place, all else equal: a variable
+  std::size_t rounds = 3;          // of looking for variables: a line may have several
 };
 
 // One run's share of a template. path, line, text: its first line, by path.
 struct TemplateCount {
   std::uint64_t lines = 0, files = 0;
-  std::string path, text, kind;        // kind: of the text (kernel, training ...); "" not known
+  std::string path, text, kind;  // kind: of the text (kernel, training ...); "" not known
   std::uint64_t line = 0;
 };
 
 struct LineTemplate {
-  std::string text;                    // "# " numbers, <host> hosts, <*> other variables
-  std::array<TemplateCount, 2> runs;   // the good and the bad one
+  std::string text;                   // "# " numbers, <host> hosts, <*> other variables
+  std::array<TemplateCount, 2> runs;  // the good and the bad one
 };
 
 class TemplateMiner {
@@ -64,7 +65,9 @@ class TemplateMiner {
   };
   struct Hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
   };
   using Table = std::unordered_map<std::string, Counted, Hash, std::equal_to<>>;
   void mask(std::string_view message, std::string& out) const;

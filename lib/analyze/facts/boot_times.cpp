@@ -9,7 +9,6 @@ namespace culprit::analyze {
 
 namespace {
 
-
 struct Sample {
   Nanoseconds boot = 0;
   Nanoseconds precision = 0;
@@ -44,7 +43,8 @@ class Anchors {
       auto& most = longest_[host];
       most = std::max(most, stamp.ns);
     };
-    for (const auto& e : facts_.events) see(e.last_time.clock == Clock::boot ? e.last_time : e.time, host_of(e.host, e.place));
+    for (const auto& e : facts_.events)
+      see(e.last_time.clock == Clock::boot ? e.last_time : e.time, host_of(e.host, e.place));
     for (const auto& c : facts_.clocks)
       if (c.kind == "kernel") see(c.time, host_of(c.host, c.place));
   }
@@ -53,7 +53,9 @@ class Anchors {
   void settle(std::map<std::string, std::vector<Sample>>& samples, const char* source) {
     for (auto& [host, list] : samples) {
       if (list.empty() || out_.count(host) > 0) continue;
-      std::sort(list.begin(), list.end(), [](const Sample& a, const Sample& b) { return std::pair(a.boot, a.precision) < std::pair(b.boot, b.precision); });
+      std::sort(list.begin(), list.end(), [](const Sample& a, const Sample& b) {
+        return std::pair(a.boot, a.precision) < std::pair(b.boot, b.precision);
+      });
       const Sample& middle = list[list.size() / 2];
       out_[host] = {middle.boot, middle.precision, source};
     }
@@ -70,9 +72,12 @@ class Anchors {
 
   void from_lines_with_both() {
     std::map<std::string, std::vector<Sample>> samples;
-    const auto pair = [&](const Timestamp& time, const std::optional<Timestamp>& boot, const std::optional<std::string>& host, const Place& place) {
+    const auto pair = [&](const Timestamp& time, const std::optional<Timestamp>& boot,
+                          const std::optional<std::string>& host, const Place& place) {
       if (!boot || time.clock == Clock::boot) return;
-      if (const auto t = wall_(time, place.member)) samples[host_of(host, place)].push_back({*t - boot->ns, std::max<Nanoseconds>(time.precision, kSecond)});
+      if (const auto t = wall_(time, place.member))
+        samples[host_of(host, place)].push_back(
+            {*t - boot->ns, std::max<Nanoseconds>(time.precision, kSecond)});
     };
     for (const auto& c : facts_.clocks)
       if (c.kind == "kernel") pair(c.time, c.boot, c.host, c.place);
@@ -80,26 +85,35 @@ class Anchors {
     settle(samples, "inline");
   }
 
-  // The same text in one host's dmesg and in its dmesg -T, journal or syslog. Texts that repeat in a file tie nothing.
+  // The same text in one host's dmesg and in its dmesg -T, journal or syslog. Texts that repeat in
+  // a file tie nothing.
   void from_twins() {
-    struct Twin { const ClockRow* boot = nullptr; const ClockRow* wall = nullptr; bool torn = false; };
+    struct Twin {
+      const ClockRow* boot = nullptr;
+      const ClockRow* wall = nullptr;
+      bool torn = false;
+    };
     std::map<std::pair<std::string, std::uint64_t>, Twin> twins;
     for (const auto& c : facts_.clocks) {
       if (c.kind != "kernel" || c.boot) continue;
       Twin& twin = twins[{host_of(c.host, c.place), c.text_hash}];
       const ClockRow*& slot = c.time.clock == Clock::boot ? twin.boot : twin.wall;
-      if (slot != nullptr && slot->time.ns != c.time.ns && slot->place.member == c.place.member) twin.torn = true;
+      if (slot != nullptr && slot->time.ns != c.time.ns && slot->place.member == c.place.member)
+        twin.torn = true;
       slot = &c;
     }
     std::map<std::string, std::vector<Sample>> samples;
     for (const auto& [key, twin] : twins) {
       if (twin.torn || twin.boot == nullptr || twin.wall == nullptr) continue;
-      if (const auto t = wall_(twin.wall->time, twin.wall->place.member)) samples[key.first].push_back({*t - twin.boot->time.ns, std::max<Nanoseconds>(twin.wall->time.precision, kSecond)});
+      if (const auto t = wall_(twin.wall->time, twin.wall->place.member))
+        samples[key.first].push_back(
+            {*t - twin.boot->time.ns, std::max<Nanoseconds>(twin.wall->time.precision, kSecond)});
     }
     settle(samples, "twin");
   }
 
-  // A machine that was restarted tells several starts: the last one is that of its kernel's present log.
+  // A machine that was restarted tells several starts: the last one is that of its kernel's present
+  // log.
   void from_own_words() {
     std::map<std::string, std::vector<Sample>> samples;
     for (const auto& c : facts_.clocks) {
@@ -110,14 +124,19 @@ class Anchors {
       const Sample sample{*t, std::max<Nanoseconds>(c.time.precision, kSecond)};
       if (one.empty()) one.push_back(sample);
       // "2026-11-19 08:12" and "08:12:33" are one start.
-      else if (const Nanoseconds apart = sample.boot - one[0].boot; std::abs(apart) < 2 * kMinute) one[0] = sample.precision < one[0].precision ? sample : one[0];
-      else if (apart > 0) one[0] = sample;
+      else if (const Nanoseconds apart = sample.boot - one[0].boot; std::abs(apart) < 2 * kMinute)
+        one[0] = sample.precision < one[0].precision ? sample : one[0];
+      else if (apart > 0)
+        one[0] = sample;
     }
     settle(samples, "boot_time");
   }
 
-  // When a member's host was looked at: a date in the same file, in the same folder, of the same host, of the whole bundle.
-  struct Collected { Nanoseconds time = 0, uncertainty = 0; };
+  // When a member's host was looked at: a date in the same file, in the same folder, of the same
+  // host, of the whole bundle.
+  struct Collected {
+    Nanoseconds time = 0, uncertainty = 0;
+  };
   std::optional<Collected> collected(const ClockRow& uptime, const std::string& host) const {
     const MemberRow* own = facts_.member(uptime.place.member);
     std::optional<Collected> best;
@@ -127,36 +146,52 @@ class Anchors {
       const std::string its_host = host_of(c->host, c->place);
       int worth = 0;
       Nanoseconds uncertainty = 5 * kSecond;
-      if (m == own) worth = 4;
-      else if (m != nullptr && own != nullptr && folder(*m) == folder(*own) && its_host == host) worth = 3;
-      else if (!host.empty() && its_host == host) worth = 2;
+      if (m == own)
+        worth = 4;
+      else if (m != nullptr && own != nullptr && folder(*m) == folder(*own) && its_host == host)
+        worth = 3;
+      else if (!host.empty() && its_host == host)
+        worth = 2;
       // Collectors go from host to host.
-      else if (its_host.empty()) { worth = 1; uncertainty = 10 * kMinute; }
+      else if (its_host.empty()) {
+        worth = 1;
+        uncertainty = 10 * kMinute;
+      }
       const auto t = worth > best_worth ? wall_(c->time, c->place.member) : std::nullopt;
       if (!t) continue;
       best_worth = worth;
       best = Collected{*t, uncertainty + c->time.precision};
     }
     // The archive remembers when the file was written; a folder may have been copied since.
-    if (best_worth < 2 && own != nullptr && own->in_archive && own->mtime_s > 0 && own->mtime_s * kSecond >= last_dated_ - kMinute) best = Collected{own->mtime_s * kSecond, kMinute};
+    if (best_worth < 2 && own != nullptr && own->in_archive && own->mtime_s > 0 &&
+        own->mtime_s * kSecond >= last_dated_ - kMinute)
+      best = Collected{own->mtime_s * kSecond, kMinute};
     return best;
   }
 
-  static std::string folder(const MemberRow& m) { return m.path.substr(0, m.path.rfind('/') == std::string::npos ? 0 : m.path.rfind('/')); }
+  static std::string folder(const MemberRow& m) {
+    return m.path.substr(0, m.path.rfind('/') == std::string::npos ? 0 : m.path.rfind('/'));
+  }
 
   void from_uptime() {
     std::vector<const ClockRow*> uptimes;
     for (const auto& c : facts_.clocks) {
-      if (c.kind == "collected") collections_.push_back(&c);
-      else if (c.kind == "uptime" && c.boot) uptimes.push_back(&c);
+      if (c.kind == "collected")
+        collections_.push_back(&c);
+      else if (c.kind == "uptime" && c.boot)
+        uptimes.push_back(&c);
       if (c.kind == "last" || c.kind == "first")
         if (const auto t = wall_(c.time, c.place.member)) last_dated_ = std::max(last_dated_, *t);
     }
     std::map<std::string, std::vector<Sample>> samples;
     for (const ClockRow* u : uptimes) {
       const std::string host = host_of(u->host, u->place);
-      // A line of the kernel's log that is much younger than this uptime belongs to an earlier start.
-      if (const auto it = longest_.find(host); it != longest_.end() && it->second > u->boot->ns + std::max(10 * kMinute, u->boot->ns / 10)) continue;
+      // A line of the kernel's log that is much younger than this uptime belongs to an earlier
+      // start.
+      if (const auto it = longest_.find(host);
+          it != longest_.end() &&
+          it->second > u->boot->ns + std::max(10 * kMinute, u->boot->ns / 10))
+        continue;
       auto at = collected(*u, host);
       if (!at) continue;
       // "03:26:24 up 12 days": the collection's date, the line's own time of day.
@@ -167,10 +202,12 @@ class Anchors {
     settle(samples, "uptime");
   }
 
-  // The moment within a quarter of an hour of `near` at which the host's clock showed that time of day.
+  // The moment within a quarter of an hour of `near` at which the host's clock showed that time of
+  // day.
   std::optional<Nanoseconds> nearest_day(const ClockRow& row, Nanoseconds near) const {
     for (Nanoseconds day = near / kDay - 2; day <= near / kDay + 2; ++day) {
-      const auto t = wall_({Clock::local, day * kDay + row.time.ns, row.time.precision}, row.place.member);
+      const auto t =
+          wall_({Clock::local, day * kDay + row.time.ns, row.time.precision}, row.place.member);
       if (t && std::abs(*t - near) < 15 * kMinute) return t;
     }
     return std::nullopt;
@@ -186,6 +223,8 @@ class Anchors {
 
 }  // namespace
 
-std::map<std::string, BootTime> boot_times(const Facts& facts, const WallClock& wall) { return Anchors(facts, wall).find(); }
+std::map<std::string, BootTime> boot_times(const Facts& facts, const WallClock& wall) {
+  return Anchors(facts, wall).find();
+}
 
 }  // namespace culprit::analyze

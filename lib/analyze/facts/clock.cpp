@@ -23,22 +23,28 @@ constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::min();
 // "2026-11-21T03:19:19Z" as the manifest writes it; seconds, optional fraction ignored.
 std::optional<Nanoseconds> iso(const std::string& text) {
   int y = 0, mo = 0, d = 0, h = 0, mi = 0, s = 0;
-  if (std::sscanf(text.c_str(), "%4d-%2d-%2d%*1[T ]%2d:%2d:%2d", &y, &mo, &d, &h, &mi, &s) < 6 || mo < 1 || mo > 12 || d < 1 || d > 31 || y < 1970 || y > 2200) return std::nullopt;
-  return (days_from_civil(y, static_cast<unsigned>(mo), static_cast<unsigned>(d)) * 86400 + h * 3600 + mi * 60 + s) * kSecond;
+  if (std::sscanf(text.c_str(), "%4d-%2d-%2d%*1[T ]%2d:%2d:%2d", &y, &mo, &d, &h, &mi, &s) < 6 ||
+      mo < 1 || mo > 12 || d < 1 || d > 31 || y < 1970 || y > 2200)
+    return std::nullopt;
+  return (days_from_civil(y, static_cast<unsigned>(mo), static_cast<unsigned>(d)) * 86400 +
+          h * 3600 + mi * 60 + s) *
+         kSecond;
 }
 
 class ClockMap {
  public:
   explicit ClockMap(Facts& facts) : facts_(facts), zones_(facts) {
     choose_reference();
-    boot_ = boot_times(facts, [this](const Timestamp& stamp, MemberId member) -> std::optional<Nanoseconds> {
-      Nanoseconds ignored = 0;
-      return stamp.clock == Clock::boot ? std::nullopt : utc(stamp, {}, member, ignored);
-    });
+    boot_ = boot_times(
+        facts, [this](const Timestamp& stamp, MemberId member) -> std::optional<Nanoseconds> {
+          Nanoseconds ignored = 0;
+          return stamp.clock == Clock::boot ? std::nullopt : utc(stamp, {}, member, ignored);
+        });
   }
 
   // UTC of a stamp, with what it may be off by; nullopt when nothing ties the clock to UTC.
-  std::optional<Nanoseconds> utc(const Timestamp& stamp, const std::optional<std::string>& host, MemberId member, Nanoseconds& uncertainty) const {
+  std::optional<Nanoseconds> utc(const Timestamp& stamp, const std::optional<std::string>& host,
+                                 MemberId member, Nanoseconds& uncertainty) const {
     uncertainty = kHostSkew + stamp.precision;
     switch (stamp.clock) {
       case Clock::utc: return stamp.ns;
@@ -61,7 +67,8 @@ class ClockMap {
     return std::nullopt;
   }
 
-  // What to add to times near `raw` on that clock of this member; times without a year are not far from each other.
+  // What to add to times near `raw` on that clock of this member; times without a year are not far
+  // from each other.
   std::optional<Nanoseconds> offset(Clock clock, Nanoseconds raw, MemberId member) const {
     if (clock == Clock::utc) return 0;
     if (clock != Clock::local && clock != Clock::local_no_year) return std::nullopt;
@@ -100,8 +107,12 @@ class ClockMap {
     for (const auto& e : facts_.events) see(e.time, e.place.member);
     for (const auto& t : facts_.tracebacks) see(t.time, t.place.member);
     for (const auto& c : facts_.clocks)
-      if (const auto t = see(c.time, c.place.member); t && c.kind == "collected") collected_ = std::max(collected_.value_or(*t), *t);
-    for (const auto& p : facts_.progress) { see(p.first.time, p.member); see(p.last.time, p.member); }
+      if (const auto t = see(c.time, c.place.member); t && c.kind == "collected")
+        collected_ = std::max(collected_.value_or(*t), *t);
+    for (const auto& p : facts_.progress) {
+      see(p.first.time, p.member);
+      see(p.last.time, p.member);
+    }
     if (facts_.manifest)
       for (const ManifestAttempt& a : facts_.manifest->attempts)
         for (const std::string& text : {a.start, a.end})
@@ -109,34 +120,43 @@ class ClockMap {
     // Nothing prints a year: none of an archive's files is younger than the collection.
     if (!collected_ && !reference_)
       for (const MemberRow& m : facts_.members)
-        if (m.in_archive && m.mtime_s > kOldestArchive) collected_ = std::max(collected_.value_or(0), m.mtime_s * kSecond);
+        if (m.in_archive && m.mtime_s > kOldestArchive)
+          collected_ = std::max(collected_.value_or(0), m.mtime_s * kSecond);
   }
 
-  // The last year that is not after the collection; without a collection the year that brings it nearest to dates that
-  // print theirs.
+  // The last year that is not after the collection; without a collection the year that brings it
+  // nearest to dates that print theirs.
   std::optional<std::int64_t> year_for(Nanoseconds in_2000, MemberId member) const {
     if (facts_.manifest && facts_.manifest->year) return *facts_.manifest->year;
     Nanoseconds near = kNever;
-    if (const auto it = of_member_.find(member); it != of_member_.end()) near = it->second;
+    if (const auto it = of_member_.find(member); it != of_member_.end())
+      near = it->second;
     else if (collected_) {
       const std::int64_t year = civil_from_days(*collected_ / kDay).year;
       // Zones lie up to 14 hours apart, clocks a little more.
-      return with_year(in_2000, year) <= *collected_ + kDay ? year : with_year(in_2000, year + 1) <= *collected_ + kDay ? year + 1 : year - 1;
-    }
-    else if (reference_) near = *reference_;
-    else if (const MemberRow* m = facts_.member(member); m != nullptr && m->mtime_s > 86400) near = m->mtime_s * kSecond;
+      return with_year(in_2000, year) <= *collected_ + kDay       ? year
+             : with_year(in_2000, year + 1) <= *collected_ + kDay ? year + 1
+                                                                  : year - 1;
+    } else if (reference_)
+      near = *reference_;
+    else if (const MemberRow* m = facts_.member(member); m != nullptr && m->mtime_s > 86400)
+      near = m->mtime_s * kSecond;
     if (near == kNever) return std::nullopt;
     const std::int64_t year = civil_from_days(near / kDay).year;
     std::int64_t best = year;
     Nanoseconds best_distance = std::numeric_limits<Nanoseconds>::max();
     for (const std::int64_t y : {year - 1, year, year + 1}) {  // December next to January
       const Nanoseconds distance = std::abs(with_year(in_2000, y) - near);
-      if (distance < best_distance) { best_distance = distance; best = y; }
+      if (distance < best_distance) {
+        best_distance = distance;
+        best = y;
+      }
     }
     return best;
   }
 
-  static constexpr std::int64_t kOldestArchive = 946'684'800;   // 2000: tools that forget times write 0 or 1980
+  static constexpr std::int64_t kOldestArchive =
+      946'684'800;  // 2000: tools that forget times write 0 or 1980
 
   Facts& facts_;
   Zones zones_;
@@ -155,33 +175,52 @@ Nanoseconds middle_time(std::vector<Nanoseconds> values) {
 }
 
 void move_times(Facts& facts, const std::string& host, Nanoseconds by, Nanoseconds uncertainty) {
-  const auto move = [&](std::optional<Nanoseconds>& time) { if (time) *time -= by; };
-  for (auto& e : facts.events) if (e.host == host) { move(e.time_ns); move(e.last_time_ns); e.uncertainty += uncertainty; }
-  for (auto& x : facts.tracebacks) if (x.host == host) { move(x.time_ns); x.uncertainty += uncertainty; }
-  for (auto& x : facts.exits) if (x.host == host) move(x.time_ns);
+  const auto move = [&](std::optional<Nanoseconds>& time) {
+    if (time) *time -= by;
+  };
+  for (auto& e : facts.events)
+    if (e.host == host) {
+      move(e.time_ns);
+      move(e.last_time_ns);
+      e.uncertainty += uncertainty;
+    }
+  for (auto& x : facts.tracebacks)
+    if (x.host == host) {
+      move(x.time_ns);
+      x.uncertainty += uncertainty;
+    }
+  for (auto& x : facts.exits)
+    if (x.host == host) move(x.time_ns);
 }
 
-// All ranks end a step together, within a second. A host that prints the first and the last step that hosts have in common
-// minutes before or after all others has a clock that is off by that.
+// All ranks end a step together, within a second. A host that prints the first and the last step
+// that hosts have in common minutes before or after all others has a clock that is off by that.
 void mend_clocks_by_steps(Facts& facts) {
   constexpr Nanoseconds kTogether = 2 * kSecond;
   constexpr Nanoseconds kOff = 5 * kSecond;
   constexpr std::size_t kLeastHosts = 3;
-  std::map<std::int64_t, std::map<std::string, std::vector<Nanoseconds>>> first, last;   // iteration -> host -> when
+  std::map<std::int64_t, std::map<std::string, std::vector<Nanoseconds>>> first,
+      last;  // iteration -> host -> when
   for (const ProgressSpan& p : facts.progress) {
     const MemberRow* m = facts.member(p.member);
-    if (!facts.counts(m) || !m->host || p.framework == "tqdm" || !p.first.iteration || !p.last.iteration || !p.first.time_ns || !p.last.time_ns || *p.last.iteration <= *p.first.iteration) continue;
+    if (!facts.counts(m) || !m->host || p.framework == "tqdm" || !p.first.iteration ||
+        !p.last.iteration || !p.first.time_ns || !p.last.time_ns ||
+        *p.last.iteration <= *p.first.iteration)
+      continue;
     first[*p.first.iteration][*m->host].push_back(*p.first.time_ns);
     last[*p.last.iteration][*m->host].push_back(*p.last.time_ns);
   }
   const auto commonest = [](const auto& by_iteration) {
-    const auto it = std::max_element(by_iteration.begin(), by_iteration.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-    return it == by_iteration.end() ? std::map<std::string, std::vector<Nanoseconds>>{} : it->second;
+    const auto it = std::max_element(
+        by_iteration.begin(), by_iteration.end(),
+        [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    return it == by_iteration.end() ? std::map<std::string, std::vector<Nanoseconds>>{}
+                                    : it->second;
   };
   const auto begin = commonest(first);
   const auto end = commonest(last);
   if (begin.size() < kLeastHosts || end.size() < kLeastHosts) return;
-  const auto offsets = [](const auto& times) {   // of each host from the middle one
+  const auto offsets = [](const auto& times) {  // of each host from the middle one
     std::map<std::string, Nanoseconds> out;
     std::vector<Nanoseconds> all;
     for (const auto& [host, list] : times) all.push_back(out[host] = middle_time(list));
@@ -191,27 +230,38 @@ void mend_clocks_by_steps(Facts& facts) {
   };
   const auto at_begin = offsets(begin);
   const auto at_end = offsets(end);
-  const auto together = [&](const auto& all) { return 5 * std::count_if(all.begin(), all.end(), [&](const auto& one) { return std::abs(one.second) <= kTogether; }) >= 3 * static_cast<std::ptrdiff_t>(all.size()); };
+  const auto together = [&](const auto& all) {
+    return 5 * std::count_if(all.begin(), all.end(),
+                             [&](const auto& one) { return std::abs(one.second) <= kTogether; }) >=
+           3 * static_cast<std::ptrdiff_t>(all.size());
+  };
   if (!together(at_begin) || !together(at_end)) return;
   for (const auto& [host, off] : at_end) {
     const auto it = at_begin.find(host);
-    if (it == at_begin.end() || std::abs(off) < kOff || std::abs(off - it->second) > kTogether) continue;
-    facts.notes.push_back(fmt::format("the clock of {} is {} {} the others', by the steps that all of them print, and was corrected by that", host, human_duration(std::abs(off)), off > 0 ? "ahead of" : "behind"));
+    if (it == at_begin.end() || std::abs(off) < kOff || std::abs(off - it->second) > kTogether)
+      continue;
+    facts.notes.push_back(
+        fmt::format("the clock of {} is {} {} the others', by the steps that all of them print, "
+                    "and was corrected by that",
+                    host, human_duration(std::abs(off)), off > 0 ? "ahead of" : "behind"));
     move_times(facts, host, off, kTogether);
     for (ProgressSpan& p : facts.progress)
       if (const MemberRow* m = facts.member(p.member); m != nullptr && m->host == host)
-        for (ProgressRow* row : {&p.first, &p.last, p.first_nan ? &*p.first_nan : nullptr, p.last_good ? &*p.last_good : nullptr})
+        for (ProgressRow* row : {&p.first, &p.last, p.first_nan ? &*p.first_nan : nullptr,
+                                 p.last_good ? &*p.last_good : nullptr})
           if (row != nullptr && row->time_ns) *row->time_ns -= off;
   }
 }
 
-// A host whose clock is set to another zone shows the common end of the job whole hours away from all others. Its times are
-// moved; a difference that is no whole half hour means something else, and more than two zones can be apart (a year that
-// was guessed for one log of the host) says nothing of its other logs.
+// A host whose clock is set to another zone shows the common end of the job whole hours away from
+// all others. Its times are moved; a difference that is no whole half hour means something else,
+// and more than two zones can be apart (a year that was guessed for one log of the host) says
+// nothing of its other logs.
 void mend_host_clocks(Facts& facts) {
   std::map<std::string, Nanoseconds> last;
   for (const auto& e : facts.events)
-    if (e.host && e.time_ns && (e.role == Role::cascade || e.role == Role::teardown) && (e.severity == Severity::distributed)) {
+    if (e.host && e.time_ns && (e.role == Role::cascade || e.role == Role::teardown) &&
+        (e.severity == Severity::distributed)) {
       const auto [it, fresh] = last.emplace(*e.host, *e.time_ns);
       if (!fresh) it->second = std::max(it->second, *e.time_ns);
     }
@@ -220,15 +270,21 @@ void mend_host_clocks(Facts& facts) {
   for (const auto& [host, t] : last) all.push_back(t);
   std::sort(all.begin(), all.end());
   const Nanoseconds middle = all[all.size() / 2];
-  const auto near = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](Nanoseconds t) { return std::abs(t - middle) < 300 * kSecond; }));
+  const auto near = static_cast<std::size_t>(std::count_if(
+      all.begin(), all.end(), [&](Nanoseconds t) { return std::abs(t - middle) < 300 * kSecond; }));
   if (near * 5 < all.size() * 3) return;  // no common moment to compare with
   for (const auto& [host, t] : last) {
     const Nanoseconds away = t - middle;
     if (std::abs(away) < 1500 * kSecond) continue;
     const Nanoseconds half = 1800 * kSecond;
-    const Nanoseconds step = static_cast<Nanoseconds>(std::llround(static_cast<double>(away) / static_cast<double>(half))) * half;
-    if (std::abs(away - step) > 240 * kSecond || std::abs(step) < 2 * half || std::abs(step) > 52 * half) continue;  // it joined later, or ended earlier
-    facts.notes.push_back("the clock of " + host + " is " + human_duration(step) + " away from the others' and was corrected by that");
+    const Nanoseconds step = static_cast<Nanoseconds>(std::llround(static_cast<double>(away) /
+                                                                   static_cast<double>(half))) *
+                             half;
+    if (std::abs(away - step) > 240 * kSecond || std::abs(step) < 2 * half ||
+        std::abs(step) > 52 * half)
+      continue;  // it joined later, or ended earlier
+    facts.notes.push_back("the clock of " + host + " is " + human_duration(step) +
+                          " away from the others' and was corrected by that");
     move_times(facts, host, step, 300 * kSecond);
   }
 }
@@ -240,7 +296,8 @@ std::optional<Nanoseconds> boot_time_of(const EventRow& event) {
   return event.boot ? std::optional(event.boot->ns) : std::nullopt;
 }
 
-std::optional<Nanoseconds> exact_distance(const Facts& facts, const EventRow& a, const EventRow& b) {
+std::optional<Nanoseconds> exact_distance(const Facts& facts, const EventRow& a,
+                                          const EventRow& b) {
   const auto from = boot_time_of(a);
   const auto to = boot_time_of(b);
   if (from && to && a.place.member == b.place.member) return *to - *from;
@@ -248,7 +305,9 @@ std::optional<Nanoseconds> exact_distance(const Facts& facts, const EventRow& a,
   // Two files of one machine that was not restarted between them, as far as the files tell.
   const MemberRow* x = facts.member(a.place.member);
   const MemberRow* y = facts.member(b.place.member);
-  if (from && to && a.host && a.host == b.host && x != nullptr && y != nullptr && x->attempt == y->attempt) return *to - *from;
+  if (from && to && a.host && a.host == b.host && x != nullptr && y != nullptr &&
+      x->attempt == y->attempt)
+    return *to - *from;
   return std::nullopt;
 }
 
@@ -258,12 +317,13 @@ struct SlurmJob {
   std::optional<Nanoseconds> start, end;
 };
 
-// What scontrol or sacct says of the job: the manifest's, or the only one that they speak of. Of a job that was requeued, its
-// last run.
+// What scontrol or sacct says of the job: the manifest's, or the only one that they speak of. Of a
+// job that was requeued, its last run.
 SlurmJob slurm_job(const Facts& facts, const ClockMap& map) {
   constexpr std::string_view kPrefix = "slurm.job.";
   std::string wanted;
-  if (facts.manifest) wanted = !facts.manifest->job_id.empty() ? facts.manifest->job_id : facts.manifest->job;
+  if (facts.manifest)
+    wanted = !facts.manifest->job_id.empty() ? facts.manifest->job_id : facts.manifest->job;
   std::map<std::string, SlurmJob> jobs;
   for (const ConfigRow& c : facts.configs) {
     if (!c.name.starts_with(kPrefix)) continue;
@@ -272,7 +332,9 @@ SlurmJob slurm_job(const Facts& facts, const ClockMap& map) {
     SlurmJob& job = jobs[c.value.substr(0, space)];
     const std::string_view key = std::string_view(c.name).substr(kPrefix.size());
     Timestamp stamp;
-    if ((key != "start" && key != "end") || line::parse_iso(std::string_view(c.value).substr(space + 1), stamp) == 0) continue;
+    if ((key != "start" && key != "end") ||
+        line::parse_iso(std::string_view(c.value).substr(space + 1), stamp) == 0)
+      continue;
     Nanoseconds ignored = 0;
     const auto t = map.utc(stamp, {}, c.place.member, ignored);
     if (!t) continue;
@@ -280,7 +342,9 @@ SlurmJob slurm_job(const Facts& facts, const ClockMap& map) {
     slot = std::max(slot.value_or(*t), *t);
   }
   const auto it = jobs.find(wanted);
-  SlurmJob out = it != jobs.end() ? it->second : jobs.size() == 1 ? jobs.begin()->second : SlurmJob{};
+  SlurmJob out = it != jobs.end()   ? it->second
+                 : jobs.size() == 1 ? jobs.begin()->second
+                                    : SlurmJob{};
   if (out.end && out.start && *out.end < *out.start) out.end.reset();
   return out;
 }
@@ -294,18 +358,23 @@ void resolve_clocks(Facts& facts) {
     e.time_ns = map.utc(e.time, e.host, e.place.member, e.uncertainty);
     e.last_time_ns = map.utc(e.last_time, e.host, e.place.member, ignored);
   }
-  for (auto& t : facts.tracebacks) t.time_ns = map.utc(t.time, t.host, t.place.member, t.uncertainty);
+  for (auto& t : facts.tracebacks)
+    t.time_ns = map.utc(t.time, t.host, t.place.member, t.uncertainty);
   for (auto& x : facts.exits) x.time_ns = map.utc(x.time, x.host, x.place.member, ignored);
   for (auto& p : facts.progress) {
-    for (ProgressRow* row : {&p.first, &p.last}) row->time_ns = map.utc(row->time, {}, p.member, ignored);
+    for (ProgressRow* row : {&p.first, &p.last})
+      row->time_ns = map.utc(row->time, {}, p.member, ignored);
     if (p.first_nan) p.first_nan->time_ns = map.utc(p.first_nan->time, {}, p.member, ignored);
     if (p.last_good) p.last_good->time_ns = map.utc(p.last_good->time, {}, p.member, ignored);
-    if (const auto offset = map.offset(p.first.time.clock, p.first.time.ns, p.member)) facts.member_clocks.push_back({p.member, p.first.time.clock, *offset});
+    if (const auto offset = map.offset(p.first.time.clock, p.first.time.ns, p.member))
+      facts.member_clocks.push_back({p.member, p.first.time.clock, *offset});
   }
   for (const auto& s : facts.series) {
     if (s.clock == Clock::utc || facts.clock_offset(s.member, s.clock)) continue;
     // The job's own days: an offset differs between summer and winter.
-    if (const auto offset = map.offset(s.clock, map.reference().value_or(0), s.member); offset && s.clock == Clock::local) facts.member_clocks.push_back({s.member, s.clock, *offset});
+    if (const auto offset = map.offset(s.clock, map.reference().value_or(0), s.member);
+        offset && s.clock == Clock::local)
+      facts.member_clocks.push_back({s.member, s.clock, *offset});
   }
   mend_clocks_by_steps(facts);
   mend_host_clocks(facts);
@@ -320,10 +389,13 @@ void resolve_clocks(Facts& facts) {
   std::set<MemberId> training;
   for (const auto& p : facts.progress) training.insert(p.member);
   for (const auto& t : facts.tracebacks) training.insert(t.place.member);
-  for (const auto& i : facts.identities) if (i.source.rfind("nccl", 0) == 0 || i.source == "torchrun") training.insert(i.place.member);
+  for (const auto& i : facts.identities)
+    if (i.source.rfind("nccl", 0) == 0 || i.source == "torchrun") training.insert(i.place.member);
   for (const auto& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
-    if (e.role != Role::root && m != nullptr && m->text_kind != "kernel" && m->text_kind != "bmc" && m->text_kind != "fabric-manager") training.insert(e.place.member);
+    if (e.role != Role::root && m != nullptr && m->text_kind != "kernel" && m->text_kind != "bmc" &&
+        m->text_kind != "fabric-manager")
+      training.insert(e.place.member);
   }
   const auto frame = [&](std::optional<Nanoseconds> t) {
     if (!t) return;
@@ -338,13 +410,20 @@ void resolve_clocks(Facts& facts) {
   for (const auto& e : facts.events) {
     const std::size_t at = e.message.find("ran for ");
     if (e.event_class == "nccl_watchdog_timeout" && e.time_ns && at != std::string::npos)
-      if (const long long ms = std::strtoll(e.message.c_str() + at + 8, nullptr, 10); ms > 0 && ms < 86'400'000) frame(*e.time_ns - ms * 1'000'000);
+      if (const long long ms = std::strtoll(e.message.c_str() + at + 8, nullptr, 10);
+          ms > 0 && ms < 86'400'000)
+        frame(*e.time_ns - ms * 1'000'000);
   }
   for (const auto& c : facts.clocks)
-    if ((c.kind == "first" || c.kind == "last") && training.count(c.place.member) > 0) frame(map.utc(c.time, {}, c.place.member, ignored));
-  for (const auto& p : facts.progress) { frame(p.first.time_ns); frame(p.last.time_ns); }
+    if ((c.kind == "first" || c.kind == "last") && training.count(c.place.member) > 0)
+      frame(map.utc(c.time, {}, c.place.member, ignored));
+  for (const auto& p : facts.progress) {
+    frame(p.first.time_ns);
+    frame(p.last.time_ns);
+  }
   for (const auto& t : facts.tracebacks) frame(t.time_ns);
-  // The scheduler knows when the job began and ended, the manifest better: the last attempt is the one in question.
+  // The scheduler knows when the job began and ended, the manifest better: the last attempt is the
+  // one in question.
   if (const SlurmJob job = slurm_job(facts, map); job.start) {
     facts.job_start = job.start;
     facts.start_is_known = true;
@@ -352,7 +431,10 @@ void resolve_clocks(Facts& facts) {
   }
   if (facts.manifest && !facts.manifest->attempts.empty()) {
     const ManifestAttempt& last = facts.manifest->attempts.back();
-    if (const auto t = iso(last.start)) { facts.job_start = t; facts.start_is_known = true; }
+    if (const auto t = iso(last.start)) {
+      facts.job_start = t;
+      facts.start_is_known = true;
+    }
     if (const auto t = iso(last.end)) facts.job_end = std::max(facts.job_end.value_or(*t), *t);
   }
 }

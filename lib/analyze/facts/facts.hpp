@@ -1,5 +1,5 @@
-// What the analyses look at: the facts of one incident, loaded once. Resolved in place by resolve_identity() and
-// resolve_clocks(); read-only for everybody after them.
+// What the analyses look at: the facts of one incident, loaded once. Resolved in place by
+// resolve_identity() and resolve_clocks(); read-only for everybody after them.
 #pragma once
 
 #include <optional>
@@ -17,14 +17,14 @@ namespace culprit::analyze {
 // Distinct stacks, each once: a hang has a handful of them on ten thousand ranks.
 struct StackTable {
   std::vector<Frame> frames;
-  std::vector<std::vector<std::uint32_t>> stacks;   // indexes of frames, innermost first
+  std::vector<std::vector<std::uint32_t>> stacks;  // indexes of frames, innermost first
 };
 
 // StackRow without its frames; `stack` is an index into the table, -1 for a dump that failed.
 struct StackSample {
-  StackRow row;                // row.frames is empty
+  StackRow row;  // row.frames is empty
   std::int32_t stack = -1;
-  std::string role;            // of the process: agent trainer dataloader checkpoint noise; "" = not known
+  std::string role;  // of the process: agent trainer dataloader checkpoint noise; "" = not known
 };
 
 // CollectiveRow without its frames.
@@ -46,32 +46,39 @@ struct Facts {
   StackTable stacks;
   std::vector<StackSample> samples;
   std::vector<ProcessRow> processes;
-  std::vector<GroupRow> groups;                // of id i at index i - 1
+  std::vector<GroupRow> groups;  // of id i at index i - 1
   std::vector<FrontierRow> frontiers;
   std::vector<CollectiveSample> collectives;
   std::vector<RecorderRow> recorders;
   std::vector<NetworkRow> networks;
-  std::vector<SeriesRow> series;               // of id i at index i - 1; their samples stay in the store
+  std::vector<SeriesRow> series;  // of id i at index i - 1; their samples stay in the store
 
   // Made by the resolution.
   std::vector<HostRow> hosts;
   std::vector<RankRow> ranks;
   std::vector<MemberClock> member_clocks;
-  std::int64_t world_size = 0;                 // 0: not known
-  std::optional<Nanoseconds> job_start, job_end;  // of the attempt in question, from the training's own output
-  bool start_is_known = false;                 // job_start is the manifest's word
-  bool zone_known = true;                      // false: times without a zone were taken for UTC
-  std::vector<std::string> notes;              // what a reader should know about names and times
+  std::int64_t world_size = 0;  // 0: not known
+  std::optional<Nanoseconds> job_start,
+      job_end;                     // of the attempt in question, from the training's own output
+  bool start_is_known = false;     // job_start is the manifest's word
+  bool zone_known = true;          // false: times without a zone were taken for UTC
+  std::vector<std::string> notes;  // what a reader should know about names and times
 
   // True for output of another job than the manifest's, by the number in the file's name.
   bool foreign(const MemberRow& member) const;
   // Of this job, and not the copy of another member. False for nullptr.
-  bool counts(const MemberRow* member) const { return member != nullptr && member->duplicate_of == 0 && !foreign(*member); }
+  bool counts(const MemberRow* member) const {
+    return member != nullptr && member->duplicate_of == 0 && !foreign(*member);
+  }
 
   // Index of a member by id, or -1. Ids are dense from 1 unless members were left out.
   const MemberRow* member(MemberId id) const;
   // A process group by its id, or null.
-  const GroupRow* group(GroupId id) const { return id >= 1 && static_cast<std::size_t>(id) <= groups.size() ? &groups[static_cast<std::size_t>(id) - 1] : nullptr; }
+  const GroupRow* group(GroupId id) const {
+    return id >= 1 && static_cast<std::size_t>(id) <= groups.size()
+               ? &groups[static_cast<std::size_t>(id) - 1]
+               : nullptr;
+  }
   // A place as a claim quotes it, with text that stands there.
   Evidence evidence(const Place& place, std::string excerpt = {}) const;
 
@@ -79,7 +86,10 @@ struct Facts {
   std::optional<Nanoseconds> clock_offset(MemberId id, Clock clock) const;
 
   // Where it stands among all members by path; made by resolve_identity().
-  std::int64_t order(MemberId id) const { const MemberRow* m = member(id); return m == nullptr ? 0 : m->order; }
+  std::int64_t order(MemberId id) const {
+    const MemberRow* m = member(id);
+    return m == nullptr ? 0 : m->order;
+  }
 };
 
 // "gpu-a17.cluster.local" -> "gpu-a17"; addresses stay whole.

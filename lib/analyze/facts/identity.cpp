@@ -13,16 +13,21 @@ namespace culprit::analyze {
 namespace {
 
 constexpr std::uint64_t kSmallFile = 16'384;
-constexpr std::size_t kMostOriginals = 16;   // of one text: each further file is held against all of them
+constexpr std::size_t kMostOriginals =
+    16;  // of one text: each further file is held against all of them
 
 bool is_address(const std::string& text) {
-  if (text.empty() || text.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos) return false;
-  return std::count(text.begin(), text.end(), '.') == 3 ? text.find_first_not_of("0123456789.") == std::string::npos : text.find(':') != std::string::npos;
+  if (text.empty() || text.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos)
+    return false;
+  return std::count(text.begin(), text.end(), '.') == 3
+             ? text.find_first_not_of("0123456789.") == std::string::npos
+             : text.find(':') != std::string::npos;
 }
 
 class Names {
  public:
-  // Two names of one machine (short and full) become one: the shorter, unless two machines share it.
+  // Two names of one machine (short and full) become one: the shorter, unless two machines share
+  // it.
   std::string canonical(const std::string& name) const {
     if (const auto it = address_.find(name); it != address_.end()) return it->second;
     if (is_address(name)) return name;
@@ -35,19 +40,23 @@ class Names {
   void learn(const std::string& name) {
     if (nameless_host(name) || is_address(name)) return;
     const std::string small = short_host(name);
-    if (small.find_first_not_of("0123456789") == std::string::npos) return;  // part of an address, a number: no name
+    if (small.find_first_not_of("0123456789") == std::string::npos)
+      return;  // part of an address, a number: no name
     auto& domains = domains_[small];
     if (name.size() > small.size()) domains.insert(name.substr(small.size()));
   }
   // Another name of a machine: an address, a pod, the name that a node has in the scheduler.
   void learn_address(const std::string& address, const std::string& host) {
-    if (!address.empty() && !nameless_host(address) && address != host) address_.emplace(address, host);
+    if (!address.empty() && !nameless_host(address) && address != host)
+      address_.emplace(address, host);
   }
-  bool known(const std::string& name) const { return domains_.count(short_host(name)) > 0 || (!is_address(name) && address_.count(name) > 0); }
+  bool known(const std::string& name) const {
+    return domains_.count(short_host(name)) > 0 || (!is_address(name) && address_.count(name) > 0);
+  }
   const std::map<std::string, std::string>& addresses() const { return address_; }
 
  private:
-  std::map<std::string, std::set<std::string>> domains_;   // short name -> domains seen
+  std::map<std::string, std::set<std::string>> domains_;  // short name -> domains seen
   std::map<std::string, std::string> address_;
 };
 
@@ -60,8 +69,11 @@ void offer(std::optional<T>& slot, const std::optional<T>& value) {
 
 const MemberRow* Facts::member(MemberId id) const {
   // Asked for every row: where no member was left out, it stands at its number.
-  if (id >= 1 && static_cast<std::size_t>(id) <= members.size() && members[static_cast<std::size_t>(id) - 1].id == id) return &members[static_cast<std::size_t>(id) - 1];
-  const auto it = std::lower_bound(members.begin(), members.end(), id, [](const MemberRow& m, MemberId value) { return m.id < value; });
+  if (id >= 1 && static_cast<std::size_t>(id) <= members.size() &&
+      members[static_cast<std::size_t>(id) - 1].id == id)
+    return &members[static_cast<std::size_t>(id) - 1];
+  const auto it = std::lower_bound(members.begin(), members.end(), id,
+                                   [](const MemberRow& m, MemberId value) { return m.id < value; });
   return it != members.end() && it->id == id ? &*it : nullptr;
 }
 
@@ -74,7 +86,8 @@ std::optional<Nanoseconds> Facts::clock_offset(MemberId id, Clock clock) const {
 
 Evidence Facts::evidence(const Place& place, std::string excerpt) const {
   const MemberRow* m = member(place.member);
-  return {place.member, m == nullptr ? "" : m->path, place.line, place.offset, place.length, std::move(excerpt)};
+  return {place.member, m == nullptr ? "" : m->path, place.line, place.offset,
+          place.length, std::move(excerpt)};
 }
 
 bool Facts::foreign(const MemberRow& m) const {
@@ -93,12 +106,16 @@ std::string short_host(const std::string& name) {
 }
 
 bool tells_of_job(const IdentityRow& row) {
-  static const std::set<std::string> kOfMachines{"hostfile", "hostname", "uname", "prompt", "ip addr", "scontrol", "pod"};
+  static const std::set<std::string> kOfMachines{"hostfile", "hostname", "uname", "prompt",
+                                                 "ip addr",  "scontrol", "pod"};
   return kOfMachines.count(row.source) == 0;
 }
 
 bool nameless_host(const std::string& name) {
-  static const std::set<std::string> kNone{"", "localhost", "localhost.localdomain", "(none)", "127.0.0.1", "::1", "0.0.0.0", "<NULL>", "None", "-", "unknown"};
+  static const std::set<std::string> kNone{"",        "localhost", "localhost.localdomain",
+                                           "(none)",  "127.0.0.1", "::1",
+                                           "0.0.0.0", "<NULL>",    "None",
+                                           "-",       "unknown"};
   return kNone.count(name) > 0;
 }
 
@@ -128,21 +145,26 @@ class Resolution {
   }
 
  private:
-  using ProcessKey = std::pair<std::string, std::int64_t>;   // host, number
+  using ProcessKey = std::pair<std::string, std::int64_t>;  // host, number
 
   void order_members() {
     for (MemberRow& m : facts_.members) paths_.push_back(&m);
-    std::sort(paths_.begin(), paths_.end(), [](const MemberRow* a, const MemberRow* b) { return std::tie(a->path, a->id) < std::tie(b->path, b->id); });
+    std::sort(paths_.begin(), paths_.end(), [](const MemberRow* a, const MemberRow* b) {
+      return std::tie(a->path, a->id) < std::tie(b->path, b->id);
+    });
     for (std::size_t i = 0; i < paths_.size(); ++i) paths_[i]->order = static_cast<std::int64_t>(i);
   }
 
   void learn_names() {
-    const auto learn = [&](const std::optional<std::string>& host) { if (host) names_.learn(*host); };
+    const auto learn = [&](const std::optional<std::string>& host) {
+      if (host) names_.learn(*host);
+    };
     if (facts_.manifest) {
       for (const auto& host : facts_.manifest->hosts) names_.learn(host);
       for (const auto& [host, addresses] : facts_.manifest->addresses) names_.learn(host);
       for (const auto& [host, addresses] : facts_.manifest->addresses)
-        for (const std::string& address : addresses) names_.learn_address(address, names_.canonical(host));
+        for (const std::string& address : addresses)
+          names_.learn_address(address, names_.canonical(host));
     }
     // A pod and its node are one machine.
     for (const auto& i : facts_.identities)
@@ -154,30 +176,37 @@ class Resolution {
     for (const auto& i : facts_.identities) learn(i.host);
     for (const auto& c : facts_.clocks) learn(c.host);
     for (const auto& x : facts_.exits) learn(x.host);
-    for (const auto& s : facts_.series) if (s.host && !is_address(*s.host)) names_.learn(*s.host);
-    if (facts_.manifest) for (const auto& host : facts_.manifest->hosts) manifest_hosts_.insert(names_.canonical(host));
+    for (const auto& s : facts_.series)
+      if (s.host && !is_address(*s.host)) names_.learn(*s.host);
+    if (facts_.manifest)
+      for (const auto& host : facts_.manifest->hosts)
+        manifest_hosts_.insert(names_.canonical(host));
   }
 
   // The hosts that the lines of each member name.
   std::map<MemberId, std::set<std::string>> hosts_in_lines() const {
     std::map<MemberId, std::set<std::string>> out;
     const auto vote = [&](MemberId member, const std::optional<std::string>& host) {
-      if (host && !nameless_host(*host) && !is_address(*host)) out[member].insert(names_.canonical(*host));
+      if (host && !nameless_host(*host) && !is_address(*host))
+        out[member].insert(names_.canonical(*host));
     };
     for (const auto& e : facts_.events) vote(e.place.member, e.host);
     for (const auto& c : facts_.clocks) vote(c.place.member, c.host);
     for (const auto& t : facts_.tracebacks) vote(t.place.member, t.host);
     for (const auto& i : facts_.identities) {
       const MemberRow* m = facts_.member(i.place.member);
-      // A small file whose machine says its own name; in a job's output one of many machines may say it.
+      // A small file whose machine says its own name; in a job's output one of many machines may
+      // say it.
       const bool of_machine = m != nullptr && (m->size < kSmallFile || !m->text_kind.empty());
-      if (i.source.rfind("nccl", 0) == 0 || i.source == "prompt" || (of_machine && (i.source == "uname" || i.source == "hostname"))) vote(i.place.member, i.host);
+      if (i.source.rfind("nccl", 0) == 0 || i.source == "prompt" ||
+          (of_machine && (i.source == "uname" || i.source == "hostname")))
+        vote(i.place.member, i.host);
     }
     return out;
   }
 
-  // A component of a path, or words of one, that is a host known from elsewhere: "dmesg-gpu-a17.txt", "gpu-a17_stderr.log",
-  // "gpu07.nvidia-smi.txt". The last one.
+  // A component of a path, or words of one, that is a host known from elsewhere:
+  // "dmesg-gpu-a17.txt", "gpu-a17_stderr.log", "gpu07.nvidia-smi.txt". The last one.
   std::optional<std::string> known_host_in(const std::string& path) const {
     std::optional<std::string> out;
     std::size_t at = 0;
@@ -185,13 +214,23 @@ class Resolution {
       end = std::min(path.find_first_of("/#", at), path.size());
       const std::string part = path.substr(at, end - at);
       if (part.empty()) continue;
-      if (names_.known(part) && !nameless_host(part)) { out = short_host(part); continue; }
+      if (names_.known(part) && !nameless_host(part)) {
+        out = short_host(part);
+        continue;
+      }
       for (std::size_t begin = 0; begin < part.size(); ++begin) {
-        if (begin > 0 && std::string_view("-_.").find(part[begin - 1]) == std::string_view::npos) continue;
+        if (begin > 0 && std::string_view("-_.").find(part[begin - 1]) == std::string_view::npos)
+          continue;
         for (std::size_t length = part.size() - begin; length >= 3; --length) {
-          if (begin + length < part.size() && std::string_view("-_.").find(part[begin + length]) == std::string_view::npos) continue;
+          if (begin + length < part.size() &&
+              std::string_view("-_.").find(part[begin + length]) == std::string_view::npos)
+            continue;
           const std::string piece = part.substr(begin, length);
-          if (names_.known(piece) && piece.find_first_of("0123456789") != std::string::npos) { out = piece; begin = part.size(); break; }
+          if (names_.known(piece) && piece.find_first_of("0123456789") != std::string::npos) {
+            out = piece;
+            begin = part.size();
+            break;
+          }
         }
       }
     }
@@ -201,13 +240,13 @@ class Resolution {
   // Whose file: from the path, then against the names that the lines themselves give.
   void attribute_members() {
     const auto votes = hosts_in_lines();
-    // By path, and again for those without a host: a folder is known to be a machine's once another path has told so, and
-    // which file was read first must not decide it.
+    // By path, and again for those without a host: a folder is known to be a machine's once another
+    // path has told so, and which file was read first must not decide it.
     for (std::size_t turn = 0; turn < 2 * paths_.size(); ++turn) {
       MemberRow& m = *paths_[turn % paths_.size()];
       if (m.kind != "file" || (turn >= paths_.size() && m.host)) continue;
       PathFacts path = facts_of_path(m.path);
-      if (const auto known = known_host_in(m.path)) path.host = known;   // beats every pattern
+      if (const auto known = known_host_in(m.path)) path.host = known;  // beats every pattern
       if (path.host) {
         names_.learn(*path.host);
         m.host = names_.canonical(*path.host);
@@ -229,41 +268,56 @@ class Resolution {
     }
     hosts_from_siblings(facts_.members);
     for (MemberRow& m : facts_.members)
-      if (m.host) { names_.learn(*m.host); m.host = names_.canonical(*m.host); }
+      if (m.host) {
+        names_.learn(*m.host);
+        m.host = names_.canonical(*m.host);
+      }
     // What the siblings showed names the other files of those machines, too.
     for (MemberRow& m : facts_.members)
       if (m.kind == "file" && !m.host)
-        if (const auto known = known_host_in(m.path)) { m.host = names_.canonical(*known); m.attribution = "path"; }
+        if (const auto known = known_host_in(m.path)) {
+          m.host = names_.canonical(*known);
+          m.attribution = "path";
+        }
     share_hosts_within_folders();
     share_hosts_within_archives();
     drop_node_numbers();
   }
 
-  // A folder in which one machine says its name (hostname, uname, a prompt): what else a machine has one of is its, and
-  // where each of several folders beside each other names another machine, all of it.
+  // A folder in which one machine says its name (hostname, uname, a prompt): what else a machine
+  // has one of is its, and where each of several folders beside each other names another machine,
+  // all of it.
   void share_hosts_within_folders() {
-    const auto folder_of = [](const std::string& path) { return path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/')); };
-    std::map<std::string, std::set<std::string>> said;   // folder -> machines that say their name in it or below
+    const auto folder_of = [](const std::string& path) {
+      return path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+    };
+    std::map<std::string, std::set<std::string>>
+        said;  // folder -> machines that say their name in it or below
     for (const auto& i : facts_.identities) {
       const MemberRow* m = facts_.member(i.place.member);
-      if (m == nullptr || !m->host || (i.source != "hostname" && i.source != "uname" && i.source != "prompt")) continue;
+      if (m == nullptr || !m->host ||
+          (i.source != "hostname" && i.source != "uname" && i.source != "prompt"))
+        continue;
       for (std::string folder = folder_of(m->path);; folder = folder_of(folder)) {
         said[folder].insert(*m->host);
         if (folder.empty()) break;
       }
     }
     if (said.empty()) return;
-    std::map<std::string, std::set<std::string>> beside;   // folder -> machines of the folders in it, one each
+    std::map<std::string, std::set<std::string>>
+        beside;  // folder -> machines of the folders in it, one each
     for (const auto& [folder, hosts] : said)
       if (hosts.size() == 1 && !folder.empty()) beside[folder_of(folder)].insert(*hosts.begin());
-    static const std::set<std::string> kOfMachine{"kernel", "nvidia-smi", "dcgm", "rdma", "bmc", "fabric-manager", "process"};
+    static const std::set<std::string> kOfMachine{"kernel", "nvidia-smi",     "dcgm",   "rdma",
+                                                  "bmc",    "fabric-manager", "process"};
     for (MemberRow& m : facts_.members) {
       if (m.kind != "file" || m.host) continue;
       for (std::string folder = folder_of(m.path);; folder = folder_of(folder)) {
         const auto it = said.find(folder);
         if (it != said.end()) {
           const bool own_folder = !folder.empty() && beside[folder_of(folder)].size() > 1;
-          if (it->second.size() == 1 && (own_folder || kOfMachine.count(m.text_kind) > 0 || m.format == "host-words")) {
+          if (it->second.size() == 1 &&
+              (own_folder || kOfMachine.count(m.text_kind) > 0 || m.format == "host-words")) {
             m.host = *it->second.begin();
             m.attribution = "its folder";
           }
@@ -274,37 +328,54 @@ class Resolution {
     }
   }
 
-  // "n0.log" beside ranks that run on trn-01 and trn-02 is no machine: it counts the nodes of the job. Which of them it is,
-  // other files of that name say in their lines, or the order of the hosts.
+  // "n0.log" beside ranks that run on trn-01 and trn-02 is no machine: it counts the nodes of the
+  // job. Which of them it is, other files of that name say in their lines, or the order of the
+  // hosts.
   void drop_node_numbers() {
     static const re2::RE2 kNumbered(R"((?i)^(?:n|nd|node|host|worker|machine|h|w)[-_]?(\d{1,4})$)");
     static const std::set<std::string> kOfMachine{"kernel", "rdma", "bmc", "fabric-manager"};
-    std::set<std::string> runs;   // machines that run ranks
+    std::set<std::string> runs;  // machines that run ranks
     for (const auto& i : facts_.identities)
-      if (i.host && (i.rank || i.local_rank || i.source.rfind("nccl", 0) == 0) && !nameless_host(*i.host) && !is_address(*i.host)) runs.insert(names_.canonical(*i.host));
+      if (i.host && (i.rank || i.local_rank || i.source.rfind("nccl", 0) == 0) &&
+          !nameless_host(*i.host) && !is_address(*i.host))
+        runs.insert(names_.canonical(*i.host));
     runs.insert(manifest_hosts_.begin(), manifest_hosts_.end());
     std::set<std::string> counted;
-    const auto by_path = [](const MemberRow& m) { return m.host && m.attribution.rfind("path", 0) == 0; };
+    const auto by_path = [](const MemberRow& m) {
+      return m.host && m.attribution.rfind("path", 0) == 0;
+    };
     for (const MemberRow& m : facts_.members)
       if (by_path(m) && re2::RE2::FullMatch(*m.host, kNumbered)) counted.insert(*m.host);
-    // More numbers than machines: several nodes of a test on one machine, and their numbers are all that tells them apart.
+    // More numbers than machines: several nodes of a test on one machine, and their numbers are all
+    // that tells them apart.
     static const re2::RE2 kShort(R"((?i)^(?:n|nd|h|w)\d{1,4}$)");
-    const bool only_short = std::all_of(counted.begin(), counted.end(), [](const std::string& one) { return re2::RE2::FullMatch(one, kShort); });
-    if (runs.empty() || counted.empty() || (counted.size() > runs.size() && !only_short) || std::any_of(counted.begin(), counted.end(), [&](const std::string& one) { return runs.count(one) > 0; })) return;
-    const std::vector<std::string> order = facts_.manifest ? facts_.manifest->hosts : std::vector<std::string>{};
-    const bool from_zero = std::any_of(counted.begin(), counted.end(), [](const std::string& one) { return one.find_first_not_of("0", one.find_first_of("0123456789")) == std::string::npos; });
-    std::map<std::string, std::size_t> claims;   // two numbers for one machine name neither
+    const bool only_short = std::all_of(counted.begin(), counted.end(), [](const std::string& one) {
+      return re2::RE2::FullMatch(one, kShort);
+    });
+    if (runs.empty() || counted.empty() || (counted.size() > runs.size() && !only_short) ||
+        std::any_of(counted.begin(), counted.end(),
+                    [&](const std::string& one) { return runs.count(one) > 0; }))
+      return;
+    const std::vector<std::string> order =
+        facts_.manifest ? facts_.manifest->hosts : std::vector<std::string>{};
+    const bool from_zero = std::any_of(counted.begin(), counted.end(), [](const std::string& one) {
+      return one.find_first_not_of("0", one.find_first_of("0123456789")) == std::string::npos;
+    });
+    std::map<std::string, std::size_t> claims;  // two numbers for one machine name neither
     for (const std::string& name : counted)
-      if (const auto it = path_says_.find(name); it != path_says_.end() && it->second.size() == 1) ++claims[*it->second.begin()];
+      if (const auto it = path_says_.find(name); it != path_says_.end() && it->second.size() == 1)
+        ++claims[*it->second.begin()];
     for (MemberRow& m : facts_.members) {
       if (!by_path(m) || counted.count(*m.host) == 0) continue;
       std::int64_t number = 0;
       re2::RE2::FullMatch(*m.host, kNumbered, &number);
       const auto said = path_says_.find(*m.host);
-      if (said != path_says_.end() && said->second.size() == 1 && claims[*said->second.begin()] == 1) {
+      if (said != path_says_.end() && said->second.size() == 1 &&
+          claims[*said->second.begin()] == 1) {
         m.host = *said->second.begin();
         m.attribution = "path, and what other files of that name say";
-      } else if (from_zero && counted.size() <= order.size() && static_cast<std::size_t>(number) < order.size()) {
+      } else if (from_zero && counted.size() <= order.size() &&
+                 static_cast<std::size_t>(number) < order.size()) {
         m.host = names_.canonical(order[static_cast<std::size_t>(number)]);
         m.attribution = "path, by the number of the node";
       } else if (kOfMachine.count(m.text_kind) == 0) {
@@ -321,10 +392,15 @@ class Resolution {
       if (m.host && !m.container.empty()) of_container[m.container].insert(*m.host);
     for (MemberRow& m : facts_.members)
       if (!m.host && !m.container.empty())
-        if (const auto it = of_container.find(m.container); it != of_container.end() && it->second.size() == 1) { m.host = *it->second.begin(); m.attribution = "the rest of its archive"; }
+        if (const auto it = of_container.find(m.container);
+            it != of_container.end() && it->second.size() == 1) {
+          m.host = *it->second.begin();
+          m.attribution = "the rest of its archive";
+        }
   }
 
-  std::optional<std::string> host_of(const std::optional<std::string>& printed, const Place& place) const {
+  std::optional<std::string> host_of(const std::optional<std::string>& printed,
+                                     const Place& place) const {
     if (printed && !nameless_host(*printed)) return names_.canonical(*printed);
     const MemberRow* m = facts_.member(place.member);
     return m != nullptr ? m->host : std::nullopt;
@@ -344,18 +420,21 @@ class Resolution {
     std::int64_t largest = 0;
     for (const auto& i : facts_.identities)
       if (i.world_size) largest = std::max(largest, *i.world_size);
-    facts_.world_size = facts_.manifest && facts_.manifest->world_size ? *facts_.manifest->world_size : largest;
+    facts_.world_size =
+        facts_.manifest && facts_.manifest->world_size ? *facts_.manifest->world_size : largest;
   }
 
-  // Nothing tells the size of the job: where at least half of the ranks up to the largest were seen, the others exist, too. A
-  // rank 1 that timed out proves a rank 0.
+  // Nothing tells the size of the job: where at least half of the ranks up to the largest were
+  // seen, the others exist, too. A rank 1 that timed out proves a rank 0.
   void count_world_from_ranks() {
     if (facts_.world_size != 0 || ranks_.empty()) return;
     const std::int64_t size = ranks_.rbegin()->first + 1;
     if (static_cast<std::int64_t>(ranks_.size()) * 2 >= size) facts_.world_size = size;
   }
 
-  void add_rank(std::int64_t rank, const std::optional<std::string>& host, const std::optional<std::int64_t>& local, const std::optional<std::int64_t>& pid, const std::optional<std::string>& gpu, const char* source) {
+  void add_rank(std::int64_t rank, const std::optional<std::string>& host,
+                const std::optional<std::int64_t>& local, const std::optional<std::int64_t>& pid,
+                const std::optional<std::string>& gpu, const char* source) {
     if (rank < 0 || rank > 10'000'000) return;
     RankRow& row = ranks_[rank];
     row.rank = rank;
@@ -367,7 +446,8 @@ class Resolution {
   }
 
   void collect_ranks() {
-    // In order of trust; within a source the order of paths, so that the answer does not depend on the order of reading.
+    // In order of trust; within a source the order of paths, so that the answer does not depend on
+    // the order of reading.
     for (const auto& i : facts_.identities) order_.push_back(&i);
     std::sort(order_.begin(), order_.end(), [&](const IdentityRow* a, const IdentityRow* b) {
       const MemberRow* x = facts_.member(a->place.member);
@@ -379,13 +459,22 @@ class Resolution {
     if (facts_.manifest && !facts_.manifest->hosts.empty() && facts_.manifest->gpus_per_node) {
       const std::int64_t per = *facts_.manifest->gpus_per_node;
       for (std::size_t h = 0; h < facts_.manifest->hosts.size(); ++h)
-        for (std::int64_t l = 0; l < per && static_cast<std::int64_t>(h) * per + l < std::max<std::int64_t>(facts_.world_size, static_cast<std::int64_t>(facts_.manifest->hosts.size()) * per); ++l)
-          add_rank(static_cast<std::int64_t>(h) * per + l, names_.canonical(facts_.manifest->hosts[h]), l, {}, {}, "manifest");
+        for (std::int64_t l = 0;
+             l < per && static_cast<std::int64_t>(h) * per + l <
+                            std::max<std::int64_t>(
+                                facts_.world_size,
+                                static_cast<std::int64_t>(facts_.manifest->hosts.size()) * per);
+             ++l)
+          add_rank(static_cast<std::int64_t>(h) * per + l,
+                   names_.canonical(facts_.manifest->hosts[h]), l, {}, {}, "manifest");
     }
-    for (const char* source : {"nccl-init", "nccl-init-start", "environment", "torchrun", "rank line", "prefix"})
+    for (const char* source :
+         {"nccl-init", "nccl-init-start", "environment", "torchrun", "rank line", "prefix"})
       for (const IdentityRow* i : order_) {
         if (i->source != source || !i->rank) continue;
-        if (i->communicator && (!i->world_size || *i->world_size != facts_.world_size || facts_.world_size < 2)) continue;  // a rank of a smaller group
+        if (i->communicator &&
+            (!i->world_size || *i->world_size != facts_.world_size || facts_.world_size < 2))
+          continue;  // a rank of a smaller group
         const MemberRow* m = facts_.member(i->place.member);
         auto local = i->local_rank;
         if (!local && m != nullptr) local = m->local_rank;
@@ -394,14 +483,18 @@ class Resolution {
     // Lines that print both, and files that are one rank's on one host.
     for (const auto& e : facts_.events)
       if (e.rank)
-        if (const auto host = host_of(e.host, e.place)) add_rank(*e.rank, host, e.local_rank, {}, {}, "log line");
+        if (const auto host = host_of(e.host, e.place))
+          add_rank(*e.rank, host, e.local_rank, {}, {}, "log line");
     for (const auto& m : facts_.members)
-      if (m.rank && m.host) add_rank(*m.rank, m.host, m.local_rank, {}, {}, "path");
-      else if (m.rank) add_rank(*m.rank, {}, m.local_rank, {}, {}, "path");
+      if (m.rank && m.host)
+        add_rank(*m.rank, m.host, m.local_rank, {}, {}, "path");
+      else if (m.rank)
+        add_rank(*m.rank, {}, m.local_rank, {}, {}, "path");
     // What speaks of a rank proves that there is one.
     const auto exists = [&](const auto& rows, const char* source) {
       for (const auto& row : rows)
-        if (row.rank && (facts_.world_size == 0 || *row.rank < facts_.world_size)) add_rank(*row.rank, {}, {}, {}, {}, source);
+        if (row.rank && (facts_.world_size == 0 || *row.rank < facts_.world_size))
+          add_rank(*row.rank, {}, {}, {}, {}, source);
     };
     exists(facts_.events, "log line");
     exists(facts_.tracebacks, "traceback");
@@ -411,15 +504,19 @@ class Resolution {
     count_world_from_ranks();
   }
 
-  // A job of a handful of ranks, all local ranks too, in a bundle that names one machine and no other: they ran there.
+  // A job of a handful of ranks, all local ranks too, in a bundle that names one machine and no
+  // other: they ran there.
   void place_small_job() {
     std::set<std::string> named;
     for (const auto& i : facts_.identities)
       if (i.host && !nameless_host(*i.host)) named.insert(names_.canonical(*i.host));
     for (const auto& m : facts_.members)
       if (m.host) named.insert(*m.host);
-    const bool local = std::all_of(ranks_.begin(), ranks_.end(), [](const auto& one) { return !one.second.host && (!one.second.local_rank || *one.second.local_rank == one.first); });
-    if (named.size() == 1 && local && !ranks_.empty() && ranks_.size() <= 16 && ranks_.rbegin()->first < static_cast<std::int64_t>(ranks_.size()) &&
+    const bool local = std::all_of(ranks_.begin(), ranks_.end(), [](const auto& one) {
+      return !one.second.host && (!one.second.local_rank || *one.second.local_rank == one.first);
+    });
+    if (named.size() == 1 && local && !ranks_.empty() && ranks_.size() <= 16 &&
+        ranks_.rbegin()->first < static_cast<std::int64_t>(ranks_.size()) &&
         (facts_.world_size == 0 || static_cast<std::size_t>(facts_.world_size) == ranks_.size()))
       for (auto& [rank, row] : ranks_) row.host = *named.begin();
   }
@@ -428,12 +525,14 @@ class Resolution {
     std::set<ProcessKey> torn_local, torn_pid;
     for (const auto& [rank, row] : ranks_) {
       const std::string host = row.host.value_or("");
-      if (row.local_rank && !by_local_.emplace(std::pair(host, *row.local_rank), rank).second) torn_local.insert({host, *row.local_rank});
-      if (row.pid && !by_pid_.emplace(std::pair(host, *row.pid), rank).second) torn_pid.insert({host, *row.pid});
+      if (row.local_rank && !by_local_.emplace(std::pair(host, *row.local_rank), rank).second)
+        torn_local.insert({host, *row.local_rank});
+      if (row.pid && !by_pid_.emplace(std::pair(host, *row.pid), rank).second)
+        torn_pid.insert({host, *row.pid});
     }
     for (const auto& key : torn_local) by_local_.erase(key);
-    // A launcher gives the processes of a machine consecutive ranks: where all known pairs agree on the first, it gives the
-    // others, too.
+    // A launcher gives the processes of a machine consecutive ranks: where all known pairs agree on
+    // the first, it gives the others, too.
     std::map<std::string, std::set<std::int64_t>> first_of;
     for (const auto& [key, rank] : by_local_) first_of[key.first].insert(rank - key.second);
     for (const MemberRow& m : facts_.members) {
@@ -441,55 +540,75 @@ class Resolution {
       const auto it = first_of.find(*m.host);
       if (it == first_of.end() || it->second.size() != 1) continue;
       const std::int64_t rank = *it->second.begin() + *m.local_rank;
-      if (rank < 0 || ranks_.count(rank) != 0 || (facts_.world_size > 0 && rank >= facts_.world_size) || !by_local_.emplace(std::pair(*m.host, *m.local_rank), rank).second) continue;
+      if (rank < 0 || ranks_.count(rank) != 0 ||
+          (facts_.world_size > 0 && rank >= facts_.world_size) ||
+          !by_local_.emplace(std::pair(*m.host, *m.local_rank), rank).second)
+        continue;
       add_rank(rank, m.host, m.local_rank, {}, {}, "path");
     }
     for (const auto& key : torn_pid) by_pid_.erase(key);
     // All ranks of the job on one machine: what names no machine is of that one.
-    if (!ranks_.empty() && (facts_.world_size == 0 || static_cast<std::size_t>(facts_.world_size) <= ranks_.size())) {
+    if (!ranks_.empty() &&
+        (facts_.world_size == 0 || static_cast<std::size_t>(facts_.world_size) <= ranks_.size())) {
       only_ = ranks_.begin()->second.host;
       for (const auto& [rank, row] : ranks_)
-        if (row.host != only_) { only_.reset(); break; }
+        if (row.host != only_) {
+          only_.reset();
+          break;
+        }
     }
   }
 
-  static std::optional<std::int64_t> look(const std::map<ProcessKey, std::int64_t>& map, const std::optional<std::string>& host, const std::optional<std::int64_t>& key) {
+  static std::optional<std::int64_t> look(const std::map<ProcessKey, std::int64_t>& map,
+                                          const std::optional<std::string>& host,
+                                          const std::optional<std::int64_t>& key) {
     if (!key) return std::nullopt;
     const auto it = map.find({host.value_or(""), *key});
     return it == map.end() ? std::nullopt : std::optional(it->second);
   }
 
-  // srun -l labels: ranks when there is one task a GPU. Lines that print both a label and a rank decide; without such
-  // lines, labels that run up to the world size and no further do.
+  // srun -l labels: ranks when there is one task a GPU. Lines that print both a label and a rank
+  // decide; without such lines, labels that run up to the world size and no further do.
   void read_task_labels() {
     std::size_t agree = 0, differ = 0;
     std::int64_t highest = -1;
-    const auto compare = [&](const std::optional<std::int64_t>& task, const std::optional<std::int64_t>& rank) {
+    const auto compare = [&](const std::optional<std::int64_t>& task,
+                             const std::optional<std::int64_t>& rank) {
       if (task) highest = std::max(highest, *task);
       if (task && rank) ++(*task == *rank ? agree : differ);
     };
     for (const auto& e : facts_.events) compare(e.task, e.rank);
-    for (const auto& i : facts_.identities) compare(i.task, i.communicator && i.world_size != facts_.world_size ? std::nullopt : i.rank);
-    tasks_are_ranks_ = agree > 0 ? differ == 0 : differ == 0 && facts_.world_size > 1 && highest + 1 == facts_.world_size;
+    for (const auto& i : facts_.identities)
+      compare(i.task, i.communicator && i.world_size != facts_.world_size ? std::nullopt : i.rank);
+    tasks_are_ranks_ =
+        agree > 0 ? differ == 0
+                  : differ == 0 && facts_.world_size > 1 && highest + 1 == facts_.world_size;
     if (tasks_are_ranks_)
       for (const IdentityRow* i : order_)
-        if (i->task && i->host) add_rank(*i->task, host_of(i->host, i->place), {}, i->pid, i->gpu, "srun label");
+        if (i->task && i->host)
+          add_rank(*i->task, host_of(i->host, i->place), {}, i->pid, i->gpu, "srun label");
   }
 
   void place_members() {
     for (MemberRow& m : facts_.members) {
       if (!m.rank && m.local_rank) m.rank = look(by_local_, m.host ? m.host : only_, m.local_rank);
       if (!m.host && m.rank)
-        if (const auto it = ranks_.find(*m.rank); it != ranks_.end() && it->second.host) { m.host = it->second.host; m.attribution = "its rank"; }
+        if (const auto it = ranks_.find(*m.rank); it != ranks_.end() && it->second.host) {
+          m.host = it->second.host;
+          m.attribution = "its rank";
+        }
     }
   }
 
   // What the line prints, else what its process, file or rank says.
-  template <class Row> void settle(Row& row) {
+  template <class Row>
+  void settle(Row& row) {
     const MemberRow* m = facts_.member(row.place.member);
     if (row.host && nameless_host(*row.host)) row.host.reset();
-    if (row.host) row.host = names_.canonical(*row.host);
-    else if (m != nullptr && m->host) row.host = m->host;
+    if (row.host)
+      row.host = names_.canonical(*row.host);
+    else if (m != nullptr && m->host)
+      row.host = m->host;
     if (!row.rank) row.rank = look(by_pid_, row.host ? row.host : only_, row.pid);
     if (!row.rank) row.rank = look(by_local_, row.host ? row.host : only_, row.local_rank);
     if constexpr (requires { row.task; })
@@ -502,9 +621,12 @@ class Resolution {
   void settle_rows() {
     for (auto& e : facts_.events) {
       settle(e);
-      if (e.gpu && e.gpu->find(':') == std::string::npos && e.host) {  // an index: the PCI address is the name that stays
+      if (e.gpu && e.gpu->find(':') == std::string::npos &&
+          e.host) {  // an index: the PCI address is the name that stays
         for (const auto& [rank, row] : ranks_)
-          if (row.host == e.host && row.gpu && row.local_rank && std::to_string(*row.local_rank) == *e.gpu) e.gpu = row.gpu;
+          if (row.host == e.host && row.gpu && row.local_rank &&
+              std::to_string(*row.local_rank) == *e.gpu)
+            e.gpu = row.gpu;
       }
       if (!e.rank && e.gpu && e.host && e.scope == Scope::host_local)
         for (const auto& [rank, row] : ranks_)
@@ -515,8 +637,10 @@ class Resolution {
     for (auto& s : facts_.series) {
       const MemberRow* m = facts_.member(s.member);
       if (s.host && nameless_host(*s.host)) s.host.reset();
-      if (s.host) s.host = names_.canonical(*s.host);
-      else if (m != nullptr) s.host = m->host;
+      if (s.host)
+        s.host = names_.canonical(*s.host);
+      else if (m != nullptr)
+        s.host = m->host;
       if (!s.rank) s.rank = look(by_local_, s.host ? s.host : only_, s.local_rank);
       if (!s.rank && m != nullptr && !s.gpu && !s.nic) s.rank = m->rank;
       if (!s.host && s.rank)
@@ -529,14 +653,17 @@ class Resolution {
     for (auto& e : facts_.events) {
       if (!e.peer) continue;
       std::string peer = *e.peer;
-      if (const std::size_t port = peer.find('<'); port != std::string::npos) peer = peer.substr(0, port);
+      if (const std::size_t port = peer.find('<'); port != std::string::npos)
+        peer = peer.substr(0, port);
       if (!peer.empty() && peer.front() == '[') peer = peer.substr(1, peer.find(']') - 1);
       if (peer.rfind("::ffff:", 0) == 0) peer = peer.substr(7);
       if (std::count(peer.begin(), peer.end(), ':') == 1) peer = peer.substr(0, peer.find(':'));
       if (peer.rfind("rank ", 0) == 0) peer = peer.substr(5);
       if (nameless_host(peer)) continue;
       if (peer.find_first_not_of("0123456789") == std::string::npos && peer.size() < 9) {
-        if (const auto it = ranks_.find(std::strtoll(peer.c_str(), nullptr, 10)); it != ranks_.end()) e.peer_host = it->second.host;
+        if (const auto it = ranks_.find(std::strtoll(peer.c_str(), nullptr, 10));
+            it != ranks_.end())
+          e.peer_host = it->second.host;
         continue;
       }
       // An address that nothing ties to a name is a name too: somebody can look it up.
@@ -553,12 +680,15 @@ class Resolution {
     for (const auto& host : manifest_hosts_) add_host(host);
     for (const auto& e : facts_.events) add_host(e.host);
     for (const auto& m : facts_.members) add_host(m.host);
-    for (const auto& s : facts_.series) if (s.host && !is_address(*s.host)) add_host(s.host);
+    for (const auto& s : facts_.series)
+      if (s.host && !is_address(*s.host)) add_host(s.host);
     for (const auto& [address, host] : names_.addresses())
       if (hosts.count(host) > 0) hosts[host].addresses.push_back(address);
     if (facts_.manifest)
       for (std::size_t i = 0; i < facts_.manifest->hosts.size(); ++i)
-        if (const auto it = hosts.find(names_.canonical(facts_.manifest->hosts[i])); it != hosts.end()) it->second.node_rank = static_cast<std::int64_t>(i);
+        if (const auto it = hosts.find(names_.canonical(facts_.manifest->hosts[i]));
+            it != hosts.end())
+          it->second.node_rank = static_cast<std::int64_t>(i);
     std::map<std::string, std::string> newest_driver;
     for (const auto& c : facts_.configs)
       if (c.name == "driver_version")
@@ -568,13 +698,19 @@ class Resolution {
     std::set<MemberId> training;
     for (const auto& p : facts_.progress) training.insert(p.member);
     for (const auto& t : facts_.tracebacks) training.insert(t.place.member);
-    for (const auto& i : facts_.identities) if (tells_of_job(i)) training.insert(i.place.member);
+    for (const auto& i : facts_.identities)
+      if (tells_of_job(i)) training.insert(i.place.member);
     for (const auto& x : facts_.exits) training.insert(x.place.member);
     for (const auto& m : facts_.members)
-      if (m.host && hosts.count(*m.host) > 0 && (training.count(m.id) > 0 || m.rank || m.local_rank)) hosts[*m.host].has_log = true;
+      if (m.host && hosts.count(*m.host) > 0 &&
+          (training.count(m.id) > 0 || m.rank || m.local_rank))
+        hosts[*m.host].has_log = true;
     // A switch has a log too, and runs no ranks.
     for (const NetworkRow& n : facts_.networks)
-      if (n.kind == "switch" && std::none_of(ranks_.begin(), ranks_.end(), [&](const auto& one) { return one.second.host == n.name; })) hosts.erase(n.name);
+      if (n.kind == "switch" && std::none_of(ranks_.begin(), ranks_.end(), [&](const auto& one) {
+            return one.second.host == n.name;
+          }))
+        hosts.erase(n.name);
     if (facts_.manifest)
       for (const auto* groups : {&facts_.manifest->tor, &facts_.manifest->pod})
         for (const auto& [name, below] : *groups)
@@ -583,43 +719,56 @@ class Resolution {
     for (auto& [rank, row] : ranks_) facts_.ranks.push_back(std::move(row));
   }
 
-  // Copies: a log collected twice. Equal bytes alone prove nothing: a process that stands still prints the same stack in each
-  // look, ranks of one program the same last words, and a counter that does not move the same snapshot.
+  // Copies: a log collected twice. Equal bytes alone prove nothing: a process that stands still
+  // prints the same stack in each look, ranks of one program the same last words, and a counter
+  // that does not move the same snapshot.
   void mark_copies() {
-    std::map<std::pair<std::string, std::string>, std::vector<MemberRow*>> same;   // digest, name
+    std::map<std::pair<std::string, std::string>, std::vector<MemberRow*>> same;  // digest, name
     for (MemberRow& m : facts_.members)
-      if (m.kind == "file" && m.size > 0 && log_text(m)) same[{m.digest, name_without_copy_marks(m.path)}].push_back(&m);
+      if (m.kind == "file" && m.size > 0 && log_text(m))
+        same[{m.digest, name_without_copy_marks(m.path)}].push_back(&m);
     for (auto& [key, group] : same) {
       if (group.size() < 2) continue;
       // The copy whose owner is known stands; else the first path.
       std::sort(group.begin(), group.end(), [](const MemberRow* a, const MemberRow* b) {
         const bool known_a = a->host || a->rank;
         const bool known_b = b->host || b->rank;
-        return known_a != known_b ? known_a : a->path != b->path ? a->path < b->path : a->id < b->id;
+        return known_a != known_b   ? known_a
+               : a->path != b->path ? a->path < b->path
+                                    : a->id < b->id;
       });
       std::vector<MemberRow*> originals;
       for (MemberRow* m : group) {
-        const auto it = std::find_if(originals.begin(), originals.end(), [&](const MemberRow* one) { return owners_agree(*one, *m) && !differ_in_numbers_only(one->path, m->path); });
-        if (it != originals.end()) m->duplicate_of = (*it)->id;
-        else if (originals.size() < kMostOriginals) originals.push_back(m);
+        const auto it = std::find_if(originals.begin(), originals.end(), [&](const MemberRow* one) {
+          return owners_agree(*one, *m) && !differ_in_numbers_only(one->path, m->path);
+        });
+        if (it != originals.end())
+          m->duplicate_of = (*it)->id;
+        else if (originals.size() < kMostOriginals)
+          originals.push_back(m);
       }
     }
   }
 
   // What a program or daemon wrote line by line; no dump, no snapshot, no table.
   static bool log_text(const MemberRow& m) {
-    static const std::set<std::string> kSnapshots{"data", "stack", "process", "source", "nvidia-smi", "dcgm", "rdma"};
-    static const std::set<std::string> kFormats{"text", "kernel-log", "nccl-log", "fabric-manager", "ipmi-sel", "kubectl-describe"};
+    static const std::set<std::string> kSnapshots{"data",       "stack", "process", "source",
+                                                  "nvidia-smi", "dcgm",  "rdma"};
+    static const std::set<std::string> kFormats{"text",           "kernel-log", "nccl-log",
+                                                "fabric-manager", "ipmi-sel",   "kubectl-describe"};
     return kSnapshots.count(m.text_kind) == 0 && kFormats.count(m.format) > 0;
   }
 
   // "console.log", "console.txt.gz", "console.log.bak" and "console (1).log" are one name.
   static std::string name_without_copy_marks(const std::string& path) {
-    static const re2::RE2 kMarks(R"((?i)(?:\.(?:gz|xz|zst|bz2|bak|orig|copy|log|txt)|~|[ _-]copy| ?\(\d\)|[_-]backup)$)");
+    static const re2::RE2 kMarks(
+        R"((?i)(?:\.(?:gz|xz|zst|bz2|bak|orig|copy|log|txt)|~|[ _-]copy| ?\(\d\)|[_-]backup)$)");
     std::string name = path.substr(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
     for (int turn = 0; turn < 8 && name.size() > 1; ++turn) {
       re2::StringPiece mark;
-      if (!kMarks.Match(name, 0, name.size(), re2::RE2::UNANCHORED, &mark, 1) || mark.size() == name.size()) break;
+      if (!kMarks.Match(name, 0, name.size(), re2::RE2::UNANCHORED, &mark, 1) ||
+          mark.size() == name.size())
+        break;
       name.resize(name.size() - mark.size());
     }
     return name;
@@ -627,7 +776,8 @@ class Resolution {
 
   static bool owners_agree(const MemberRow& a, const MemberRow& b) {
     const auto agree = [](const auto& x, const auto& y) { return !x || !y || *x == *y; };
-    return agree(a.host, b.host) && agree(a.rank, b.rank) && agree(a.local_rank, b.local_rank) && agree(a.attempt, b.attempt);
+    return agree(a.host, b.host) && agree(a.rank, b.rank) && agree(a.local_rank, b.local_rank) &&
+           agree(a.attempt, b.attempt);
   }
 
   // "out/0/stderr.log" and "out/1/stderr.log": two of a kind, whatever the number counts.
@@ -635,8 +785,10 @@ class Resolution {
     const auto without = [](const std::string& path) {
       std::string out;
       for (const char c : path)
-        if (c < '0' || c > '9') out += c;
-        else if (out.empty() || out.back() != '#') out += '#';
+        if (c < '0' || c > '9')
+          out += c;
+        else if (out.empty() || out.back() != '#')
+          out += '#';
       return out;
     };
     return a != b && without(a) == without(b);
@@ -644,13 +796,14 @@ class Resolution {
 
   Facts& facts_;
   Names names_;
-  std::vector<MemberRow*> paths_;                            // in order of their paths
-  std::vector<const IdentityRow*> order_;                    // in order of their members' paths
+  std::vector<MemberRow*> paths_;          // in order of their paths
+  std::vector<const IdentityRow*> order_;  // in order of their members' paths
   std::set<std::string> manifest_hosts_;
-  std::map<std::string, std::set<std::string>> path_says_;   // a host by the path -> those that the lines of such files name
+  std::map<std::string, std::set<std::string>>
+      path_says_;  // a host by the path -> those that the lines of such files name
   std::map<std::int64_t, RankRow> ranks_;
-  std::map<ProcessKey, std::int64_t> by_local_, by_pid_;     // -> rank
-  std::optional<std::string> only_;                          // the one machine of the job
+  std::map<ProcessKey, std::int64_t> by_local_, by_pid_;  // -> rank
+  std::optional<std::string> only_;                       // the one machine of the job
   bool tasks_are_ranks_ = false;
 };
 

@@ -8,10 +8,14 @@ namespace culprit::analyze {
 std::vector<std::string> hosts_of_job(const Facts& facts) {
   std::set<std::string> names;
   if (facts.manifest) {
-    const bool attempts = !facts.manifest->attempts.empty() && !facts.manifest->attempts.back().hosts.empty();
-    for (const std::string& host : attempts ? facts.manifest->attempts.back().hosts : facts.manifest->hosts) names.insert(short_host(host));
+    const bool attempts =
+        !facts.manifest->attempts.empty() && !facts.manifest->attempts.back().hosts.empty();
+    for (const std::string& host :
+         attempts ? facts.manifest->attempts.back().hosts : facts.manifest->hosts)
+      names.insert(short_host(host));
   }
-  if (names.empty() && facts.world_size > 0 && facts.ranks.size() >= static_cast<std::size_t>(facts.world_size)) {
+  if (names.empty() && facts.world_size > 0 &&
+      facts.ranks.size() >= static_cast<std::size_t>(facts.world_size)) {
     for (const RankRow& r : facts.ranks) {
       if (!r.host) return {};
       names.insert(*r.host);
@@ -22,7 +26,8 @@ std::vector<std::string> hosts_of_job(const Facts& facts) {
 
 namespace {
 
-// The scheduler's record of the one job that the bundle speaks of; of several it is not known which one this is.
+// The scheduler's record of the one job that the bundle speaks of; of several it is not known which
+// one this is.
 bool scheduler_says_completed(const Facts& facts) {
   std::set<std::string> ids;
   bool completed = false;
@@ -41,21 +46,31 @@ bool scheduler_says_completed(const Facts& facts) {
 
 bool job_completed(const Facts& facts) {
   return scheduler_says_completed(facts) ||
-          std::any_of(facts.events.begin(), facts.events.end(), [&](const EventRow& e) {
-    return e.role == Role::recovery && e.event_class == "job_completed" && facts.counts(facts.member(e.place.member));
-  });
+         std::any_of(facts.events.begin(), facts.events.end(), [&](const EventRow& e) {
+           return e.role == Role::recovery && e.event_class == "job_completed" &&
+                  facts.counts(facts.member(e.place.member));
+         });
 }
 
 bool uses_gpus(const Facts& facts) {
   const auto of_gpu = [](const EventRow& e) {
-    return e.event_class.rfind("gpu_", 0) == 0 || e.event_class.rfind("cuda_", 0) == 0 || e.event_class.rfind("nccl_", 0) == 0 || e.event_class.rfind("nv", 0) == 0;
+    return e.event_class.rfind("gpu_", 0) == 0 || e.event_class.rfind("cuda_", 0) == 0 ||
+           e.event_class.rfind("nccl_", 0) == 0 || e.event_class.rfind("nv", 0) == 0;
   };
   return std::any_of(facts.events.begin(), facts.events.end(), of_gpu) ||
-         std::any_of(facts.identities.begin(), facts.identities.end(), [](const IdentityRow& i) { return i.source.rfind("nccl", 0) == 0; }) ||
-         std::any_of(facts.ranks.begin(), facts.ranks.end(), [](const RankRow& r) { return r.gpu.has_value(); }) ||
-         std::any_of(facts.hosts.begin(), facts.hosts.end(), [](const HostRow& h) { return !h.driver.empty(); }) ||
-         std::any_of(facts.recorders.begin(), facts.recorders.end(), [](const RecorderRow&) { return true; }) ||
-         std::any_of(facts.members.begin(), facts.members.end(), [](const MemberRow& m) { return m.text_kind == "nccl" || m.text_kind == "nvidia-smi" || m.text_kind == "dcgm"; }) ||
+         std::any_of(facts.identities.begin(), facts.identities.end(),
+                     [](const IdentityRow& i) { return i.source.rfind("nccl", 0) == 0; }) ||
+         std::any_of(facts.ranks.begin(), facts.ranks.end(),
+                     [](const RankRow& r) { return r.gpu.has_value(); }) ||
+         std::any_of(facts.hosts.begin(), facts.hosts.end(),
+                     [](const HostRow& h) { return !h.driver.empty(); }) ||
+         std::any_of(facts.recorders.begin(), facts.recorders.end(),
+                     [](const RecorderRow&) { return true; }) ||
+         std::any_of(facts.members.begin(), facts.members.end(),
+                     [](const MemberRow& m) {
+                       return m.text_kind == "nccl" || m.text_kind == "nvidia-smi" ||
+                              m.text_kind == "dcgm";
+                     }) ||
          (facts.manifest && facts.manifest->gpus_per_node.value_or(0) > 0);
 }
 

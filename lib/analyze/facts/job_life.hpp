@@ -8,13 +8,15 @@
 
 namespace culprit::analyze {
 
-// Short names, sorted. Empty when the list may have gaps: it is used to say that a machine had no part in the job.
+// Short names, sorted. Empty when the list may have gaps: it is used to say that a machine had no
+// part in the job.
 std::vector<std::string> hosts_of_job(const Facts& facts);
 
 // A closing line of the framework, or the scheduler's COMPLETED.
 bool job_completed(const Facts& facts);
 
-// False when no line, setting or dump speaks of a GPU, CUDA or NCCL: advice about GPUs would be noise then.
+// False when no line, setting or dump speaks of a GPU, CUDA or NCCL: advice about GPUs would be
+// noise then.
 bool uses_gpus(const Facts& facts);
 
 }  // namespace culprit::analyze

@@ -18,15 +18,16 @@ namespace {
 
 struct PathPattern {
   std::unique_ptr<re2::RE2> match;
-  bool sure = false;         // what stands there is a host, whatever it looks like
+  bool sure = false;  // what stands there is a host, whatever it looks like
 };
 
 struct PathTable {
   std::vector<PathPattern> patterns;
   std::set<std::string> not_hosts;
-  std::unique_ptr<re2::RE2> not_hosts_like;     // names of other things that are counted
-  std::unique_ptr<re2::RE2> devices_like;       // machines and devices are both called so: "gpu-01", "train-04"
-  std::unique_ptr<re2::RE2> never_hosts_like;   // not even in a folder of hosts
+  std::unique_ptr<re2::RE2> not_hosts_like;  // names of other things that are counted
+  std::unique_ptr<re2::RE2>
+      devices_like;  // machines and devices are both called so: "gpu-01", "train-04"
+  std::unique_ptr<re2::RE2> never_hosts_like;  // not even in a folder of hosts
 };
 
 const PathTable& path_table() {
@@ -38,9 +39,13 @@ const PathTable& path_table() {
       for (const auto& one : document["patterns"]) {
         re2::RE2::Options options;
         options.set_encoding(re2::RE2::Options::EncodingLatin1);
-        table.patterns.push_back({std::make_unique<re2::RE2>(one["match"].get<std::string>(), options), one.value("sure", false)});
+        table.patterns.push_back(
+            {std::make_unique<re2::RE2>(one["match"].get<std::string>(), options),
+             one.value("sure", false)});
       }
-      const auto compiled = [&](const char* key) { return std::make_unique<re2::RE2>(document[key].get<std::string>()); };
+      const auto compiled = [&](const char* key) {
+        return std::make_unique<re2::RE2>(document[key].get<std::string>());
+      };
       table.not_hosts_like = compiled("not_hosts_like");
       table.devices_like = compiled("devices_like");
       table.never_hosts_like = compiled("never_hosts_like");
@@ -58,14 +63,19 @@ std::optional<std::int64_t> small_number(const std::string& text) {
 
 bool listed(const std::string& name) {
   std::string lower = name;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(tolower(c)); });
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(tolower(c)); });
   return path_table().not_hosts.count(lower) > 0;
 }
 
-bool like(const std::string& name, const std::unique_ptr<re2::RE2>& pattern) { return re2::RE2::FullMatch(name, *pattern); }
+bool like(const std::string& name, const std::unique_ptr<re2::RE2>& pattern) {
+  return re2::RE2::FullMatch(name, *pattern);
+}
 
 // A name that counts something else than machines.
-bool other_series(const std::string& name) { return listed(name) || like(name, path_table().not_hosts_like); }
+bool other_series(const std::string& name) {
+  return listed(name) || like(name, path_table().not_hosts_like);
+}
 
 }  // namespace
 
@@ -73,14 +83,19 @@ PathFacts facts_of_path(const std::string& path) {
   PathFacts out;
   for (const auto& [pattern, sure] : path_table().patterns) {
     const auto& names = pattern->CapturingGroupNames();
-    std::vector<re2::StringPiece> groups(static_cast<std::size_t>(pattern->NumberOfCapturingGroups()) + 1);
-    if (!pattern->Match(path, 0, path.size(), re2::RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()))) continue;
+    std::vector<re2::StringPiece> groups(
+        static_cast<std::size_t>(pattern->NumberOfCapturingGroups()) + 1);
+    if (!pattern->Match(path, 0, path.size(), re2::RE2::UNANCHORED, groups.data(),
+                        static_cast<int>(groups.size())))
+      continue;
     for (const auto& [index, name] : names) {
       const auto& group = groups[static_cast<std::size_t>(index)];
       const std::string value(group.data(), group.size());
       if (value.empty()) continue;
       if (name == "host") {
-        const bool taken = listed(value) || like(value, path_table().never_hosts_like) || (!sure && (like(value, path_table().not_hosts_like) || like(value, path_table().devices_like)));
+        const bool taken = listed(value) || like(value, path_table().never_hosts_like) ||
+                           (!sure && (like(value, path_table().not_hosts_like) ||
+                                      like(value, path_table().devices_like)));
         if (!out.host && !taken) out.host = value;
       } else if (name == "rank") {
         if (!out.rank) out.rank = small_number(value);
@@ -95,8 +110,38 @@ PathFacts facts_of_path(const std::string& path) {
 }
 
 void strip_wrapper(std::vector<MemberRow>& members) {
-  static const std::set<std::string> kContent{"logs", "log", "host", "hosts", "nodes", "node", "var", "etc", "proc", "sys", "sos_commands", "metrics", "stacks", "attempts", "ranks", "namespaces", "flight_recorder",
-                                               "fr", "traces", "dumps", "pyspy", "py-spy", "gdb", "pstack", "eu-stack", "faulthandler", "ras", "nccl", "kernel", "dmesg", "slurm", "cache"};
+  static const std::set<std::string> kContent{"logs",
+                                              "log",
+                                              "host",
+                                              "hosts",
+                                              "nodes",
+                                              "node",
+                                              "var",
+                                              "etc",
+                                              "proc",
+                                              "sys",
+                                              "sos_commands",
+                                              "metrics",
+                                              "stacks",
+                                              "attempts",
+                                              "ranks",
+                                              "namespaces",
+                                              "flight_recorder",
+                                              "fr",
+                                              "traces",
+                                              "dumps",
+                                              "pyspy",
+                                              "py-spy",
+                                              "gdb",
+                                              "pstack",
+                                              "eu-stack",
+                                              "faulthandler",
+                                              "ras",
+                                              "nccl",
+                                              "kernel",
+                                              "dmesg",
+                                              "slurm",
+                                              "cache"};
   std::string root;
   bool first = true;
   for (const MemberRow& m : members) {
@@ -104,8 +149,10 @@ void strip_wrapper(std::vector<MemberRow>& members) {
     const std::size_t slash = m.path.find('/');
     if (slash == std::string::npos) return;
     const std::string top = m.path.substr(0, slash);
-    if (first) root = top;
-    else if (top != root) return;
+    if (first)
+      root = top;
+    else if (top != root)
+      return;
     first = false;
   }
   if (root.empty() || kContent.count(root) > 0 || path_table().not_hosts.count(root) > 0) return;
@@ -127,10 +174,12 @@ bool of_one_machine(const MemberRow& m) {
   return m.kind == "file" && kKinds.count(m.text_kind) > 0;
 }
 
-// Output of tools about a machine's GPUs, scrapes of an exporter: of a machine, or of one of its GPUs.
+// Output of tools about a machine's GPUs, scrapes of an exporter: of a machine, or of one of its
+// GPUs.
 bool of_machine_or_device(const MemberRow& m) {
   static const std::set<std::string> kKinds{"nvidia-smi", "dcgm"};
-  return m.kind == "file" && (kKinds.count(m.text_kind) > 0 || m.format == "prometheus-text" || m.format == "nvidia-smi-csv" || m.format == "host-words");
+  return m.kind == "file" && (kKinds.count(m.text_kind) > 0 || m.format == "prometheus-text" ||
+                              m.format == "nvidia-smi-csv" || m.format == "host-words");
 }
 
 // "20261115T203120Z", "job-4821930"
@@ -143,10 +192,16 @@ bool long_number(std::string_view text) {
   return false;
 }
 
-bool numbered(const std::string& name) { return name.find_first_of("0123456789") != std::string::npos; }
-bool bare_number(const std::string& name) { return name.find_first_not_of("0123456789") == std::string::npos; }
+bool numbered(const std::string& name) {
+  return name.find_first_of("0123456789") != std::string::npos;
+}
+bool bare_number(const std::string& name) {
+  return name.find_first_not_of("0123456789") == std::string::npos;
+}
 
-struct Part { std::size_t begin, length; };
+struct Part {
+  std::size_t begin, length;
+};
 
 // The folders of a path, and the words of the file's name.
 std::vector<Part> parts_of(const std::string& path) {
@@ -154,32 +209,42 @@ std::vector<Part> parts_of(const std::string& path) {
   std::size_t at = 0;
   while (at <= path.size()) {
     const std::size_t end = std::min(path.find('/', at), path.size());
-    if (end < path.size()) parts.push_back({at, end - at});  // a folder's whole name
-    else for (std::size_t begin = at; begin < end;) {         // words of the file's name
-      std::size_t stop = begin;
-      while (stop < end && (isalnum(static_cast<unsigned char>(path[stop])) || path[stop] == '-' || static_cast<unsigned char>(path[stop]) >= 0x80)) ++stop;
-      if (stop > begin) parts.push_back({begin, stop - begin});
-      begin = stop + 1;
-    }
+    if (end < path.size())
+      parts.push_back({at, end - at});  // a folder's whole name
+    else
+      for (std::size_t begin = at; begin < end;) {  // words of the file's name
+        std::size_t stop = begin;
+        while (stop < end && (isalnum(static_cast<unsigned char>(path[stop])) ||
+                              path[stop] == '-' || static_cast<unsigned char>(path[stop]) >= 0x80))
+          ++stop;
+        if (stop > begin) parts.push_back({begin, stop - begin});
+        begin = stop + 1;
+      }
     at = end + 1;
   }
   return parts;
 }
 
-// Collectors put the same file of every machine beside each other: "l04g/dcgmi.txt" and "l05g/dcgmi.txt", "snow8.smi.txt"
-// and "snow9.smi.txt". The part of the path in which such siblings differ is the machine's name.
+// Collectors put the same file of every machine beside each other: "l04g/dcgmi.txt" and
+// "l05g/dcgmi.txt", "snow8.smi.txt" and "snow9.smi.txt". The part of the path in which such
+// siblings differ is the machine's name.
 void hosts_from_same_files(std::vector<MemberRow>& members) {
   std::map<std::string, std::set<std::string>> values;
-  const auto frame = [](const std::string& path, const Part& p) { return path.substr(0, p.begin) + "*" + path.substr(p.begin + p.length); };
+  const auto frame = [](const std::string& path, const Part& p) {
+    return path.substr(0, p.begin) + "*" + path.substr(p.begin + p.length);
+  };
   const auto fits = [](const MemberRow& m) { return of_one_machine(m) || of_machine_or_device(m); };
   for (const MemberRow& m : members)
     if (fits(m))
-      for (const Part& p : parts_of(m.path)) values[frame(m.path, p)].insert(m.path.substr(p.begin, p.length));
+      for (const Part& p : parts_of(m.path))
+        values[frame(m.path, p)].insert(m.path.substr(p.begin, p.length));
   for (MemberRow& m : members) {
     if (!fits(m) || m.host) continue;
     for (const Part& p : parts_of(m.path)) {
       const std::string value = m.path.substr(p.begin, p.length);
-      if (values[frame(m.path, p)].size() < 2 || !numbered(value) || bare_number(value) || long_number(value) || other_series(value)) continue;
+      if (values[frame(m.path, p)].size() < 2 || !numbered(value) || bare_number(value) ||
+          long_number(value) || other_series(value))
+        continue;
       if (!of_one_machine(m) && like(value, path_table().devices_like)) continue;
       m.host = value;
       m.attribution = "path, beside its siblings";
@@ -188,14 +253,16 @@ void hosts_from_same_files(std::vector<MemberRow>& members) {
   }
 }
 
-// "cx-07", "gpu-01", "r12u08", "train04": a word of two letters or more with a number that is padded or stands apart.
+// "cx-07", "gpu-01", "r12u08", "train04": a word of two letters or more with a number that is
+// padded or stands apart.
 bool shaped_like_machine(const std::string& name) {
-  static const re2::RE2 kShape(R"((?i)^(?:[a-z][a-z0-9-]*[a-z](?:-\d{1,4}|_\d{1,4}|0\d{1,3}|\d{3,4})[a-z]?|ip(?:-\d{1,3}){4})$)");
+  static const re2::RE2 kShape(
+      R"((?i)^(?:[a-z][a-z0-9-]*[a-z](?:-\d{1,4}|_\d{1,4}|0\d{1,3}|\d{3,4})[a-z]?|ip(?:-\d{1,3}){4})$)");
   return re2::RE2::FullMatch(name, kShape) && !long_number(name) && !other_series(name);
 }
 
-// Folders beside each other that number themselves like machines are machines, whatever stands in them. Not where two of
-// them hold the same rank: then they are looks at one job.
+// Folders beside each other that number themselves like machines are machines, whatever stands in
+// them. Not where two of them hold the same rank: then they are looks at one job.
 void hosts_from_folder_series(std::vector<MemberRow>& members) {
   struct Series {
     std::set<std::string> names;
@@ -205,11 +272,13 @@ void hosts_from_folder_series(std::vector<MemberRow>& members) {
   const auto series_name = [](const std::string& path, std::size_t begin, std::size_t end) {
     std::string out = path.substr(0, begin);
     for (std::size_t i = begin; i < end; ++i)
-      if (path[i] < '0' || path[i] > '9') out += path[i];
-      else if (out.size() == begin || out.back() != '#') out += '#';
+      if (path[i] < '0' || path[i] > '9')
+        out += path[i];
+      else if (out.size() == begin || out.back() != '#')
+        out += '#';
     return out;
   };
-  std::unordered_map<std::string, bool> shaped;   // most files share their folders
+  std::unordered_map<std::string, bool> shaped;  // most files share their folders
   const auto each_folder = [&](const std::string& path, const auto& see) {
     for (std::size_t at = 0, end; (end = path.find('/', at)) != std::string::npos; at = end + 1) {
       const std::string name = path.substr(at, end - at);

@@ -1,5 +1,6 @@
-// What the names of files and folders tell of whose file it is: each by itself (rules/tables/paths.json), and beside its
-// siblings. Collectors have no common convention, but within one bundle each keeps to its own.
+// What the names of files and folders tell of whose file it is: each by itself
+// (rules/tables/paths.json), and beside its siblings. Collectors have no common convention, but
+// within one bundle each keeps to its own.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,13 @@ struct PathFacts {
 };
 PathFacts facts_of_path(const std::string& path);
 
-// An archive often wraps everything in one folder of its own; a folder given as such does not show it.
+// An archive often wraps everything in one folder of its own; a folder given as such does not show
+// it.
 void strip_wrapper(std::vector<MemberRow>& members);
 
-// Hosts of members that have none yet, where siblings show which part of the path is the machine's name: kernel logs, tools'
-// output and scrapes, of which a machine has one each; and folders that number themselves as machines do.
+// Hosts of members that have none yet, where siblings show which part of the path is the machine's
+// name: kernel logs, tools' output and scrapes, of which a machine has one each; and folders that
+// number themselves as machines do.
 void hosts_from_siblings(std::vector<MemberRow>& members);
 
 }  // namespace culprit::analyze

@@ -9,13 +9,14 @@ namespace culprit::analyze {
 
 namespace {
 
-// --- What gives a role away ---------------------------------------------------------------------------------------
+// --- What gives a role away
+// ---------------------------------------------------------------------------------------
 
-// In a stack, the innermost of these decides: a forked worker's stack ends in the frames of the trainer it was forked
-// from. `file` is the end of the path, "" for any.
+// In a stack, the innermost of these decides: a forked worker's stack ends in the frames of the
+// trainer it was forked from. `file` is the end of the path, "" for any.
 struct RoleMarker {
   std::string_view function, file, role;
-  bool sure;                   // no other role has it; the others are names that many scripts use
+  bool sure;  // no other role has it; the others are names that many scripts use
 };
 constexpr RoleMarker kRoleMarkers[] = {
     {"_worker_loop", "", "dataloader", true},
@@ -59,11 +60,43 @@ struct Program {
   std::string_view name, role;
 };
 constexpr Program kPrograms[] = {
-    {"torchrun", "agent"}, {"torch.distributed.run", "agent"}, {"torch.distributed.launch", "agent"}, {"ft_launcher", "agent"}, {"nvidia_resiliency_ext.fault_tolerance.launcher", "agent"}, {"deepspeed", "agent"},
-    {"deepspeed.launcher.runner", "agent"}, {"deepspeed.launcher.launch", "agent"}, {"accelerate-launch", "agent"}, {"accelerate.commands.launch", "agent"}, {"dlrover-run", "agent"}, {"dlrover.trainer.torch.main", "agent"},
-    {"dlrover.trainer.torch.elastic_run", "agent"}, {"wandb-service", "noise"}, {"wandb-core", "noise"}, {"nvidia-smi", "noise"}, {"dcgmi", "noise"}, {"gcc", "noise"}, {"g++", "noise"}, {"cc1", "noise"}, {"cc1plus", "noise"}, {"collect2", "noise"},
-    {"ld", "noise"}, {"as", "noise"}, {"nvcc", "noise"}, {"cicc", "noise"}, {"ptxas", "noise"}, {"fatbinary", "noise"}, {"ninja", "noise"}, {"torch._inductor.compile_worker", "noise"}, {"torch._inductor.compile_worker.__main__", "noise"},
-    {"py-spy", "noise"}, {"gdb", "noise"}, {"eu-stack", "noise"}, {"pstack", "noise"}, {"gstack", "noise"}, {"tensorboard", "noise"},
+    {"torchrun", "agent"},
+    {"torch.distributed.run", "agent"},
+    {"torch.distributed.launch", "agent"},
+    {"ft_launcher", "agent"},
+    {"nvidia_resiliency_ext.fault_tolerance.launcher", "agent"},
+    {"deepspeed", "agent"},
+    {"deepspeed.launcher.runner", "agent"},
+    {"deepspeed.launcher.launch", "agent"},
+    {"accelerate-launch", "agent"},
+    {"accelerate.commands.launch", "agent"},
+    {"dlrover-run", "agent"},
+    {"dlrover.trainer.torch.main", "agent"},
+    {"dlrover.trainer.torch.elastic_run", "agent"},
+    {"wandb-service", "noise"},
+    {"wandb-core", "noise"},
+    {"nvidia-smi", "noise"},
+    {"dcgmi", "noise"},
+    {"gcc", "noise"},
+    {"g++", "noise"},
+    {"cc1", "noise"},
+    {"cc1plus", "noise"},
+    {"collect2", "noise"},
+    {"ld", "noise"},
+    {"as", "noise"},
+    {"nvcc", "noise"},
+    {"cicc", "noise"},
+    {"ptxas", "noise"},
+    {"fatbinary", "noise"},
+    {"ninja", "noise"},
+    {"torch._inductor.compile_worker", "noise"},
+    {"torch._inductor.compile_worker.__main__", "noise"},
+    {"py-spy", "noise"},
+    {"gdb", "noise"},
+    {"eu-stack", "noise"},
+    {"pstack", "noise"},
+    {"gstack", "noise"},
+    {"tensorboard", "noise"},
 };
 
 // Text after python -c, which names the helper it starts.
@@ -76,9 +109,12 @@ constexpr Program kCode[] = {
 };
 
 // What may stand between an agent and the trainer.
-constexpr std::string_view kWrappers[] = {"bash", "sh", "dash", "zsh", "numactl", "taskset", "env", "nice", "timeout", "nsys", "ncu", "stdbuf", "tini", "dumb-init", "strace", "time"};
+constexpr std::string_view kWrappers[] = {
+    "bash",    "sh",   "dash", "zsh",    "numactl", "taskset",   "env",    "nice",
+    "timeout", "nsys", "ncu",  "stdbuf", "tini",    "dumb-init", "strace", "time"};
 
-// --- Command lines -------------------------------------------------------------------------------------------------
+// --- Command lines
+// -------------------------------------------------------------------------------------------------
 
 std::vector<std::string_view> command_words(std::string_view command, std::size_t most = 16) {
   std::vector<std::string_view> words;
@@ -101,9 +137,9 @@ bool interpreter(std::string_view word) {
 }
 
 struct Invocation {
-  std::string_view program;    // executable, module or script, without folder and ".py"
-  std::string_view next;       // its first argument
-  std::string_view code;       // after -c
+  std::string_view program;  // executable, module or script, without folder and ".py"
+  std::string_view next;     // its first argument
+  std::string_view code;     // after -c
   bool python = false;
 };
 
@@ -115,7 +151,10 @@ Invocation invocation_of(std::string_view command) {
   out.python = interpreter(words[0]);
   if (out.python) {
     for (i = 1; i < words.size() && words[i][0] == '-'; ++i) {
-      if (words[i] == "-m") { ++i; break; }
+      if (words[i] == "-m") {
+        ++i;
+        break;
+      }
       if (words[i] == "-c") {
         out.code = command.substr(static_cast<std::size_t>(words[i].data() - command.data()) + 2);
         return out;
@@ -130,48 +169,64 @@ Invocation invocation_of(std::string_view command) {
   return out;
 }
 
-bool spawn_helper(const Invocation& one) { return one.code.find("spawn_main") != std::string_view::npos || one.next == "--multiprocessing-fork"; }
+bool spawn_helper(const Invocation& one) {
+  return one.code.find("spawn_main") != std::string_view::npos ||
+         one.next == "--multiprocessing-fork";
+}
 
-bool wrapper(const Invocation& one) { return !one.python && std::find(std::begin(kWrappers), std::end(kWrappers), one.program) != std::end(kWrappers); }
+bool wrapper(const Invocation& one) {
+  return !one.python &&
+         std::find(std::begin(kWrappers), std::end(kWrappers), one.program) != std::end(kWrappers);
+}
 
 // One listing prints the interpreter's folder and another does not; a terminal's width cuts both.
 bool same_command(std::string_view a, std::string_view b) {
   constexpr std::size_t kTelling = 60;
-  const auto plain = [](std::string_view text) { return text.substr(text.substr(0, text.find(' ')).size() - program_name(text.substr(0, text.find(' '))).size()); };
+  const auto plain = [](std::string_view text) {
+    return text.substr(text.substr(0, text.find(' ')).size() -
+                       program_name(text.substr(0, text.find(' '))).size());
+  };
   a = plain(a);
   b = plain(b);
   const std::size_t common = std::min(a.size(), b.size());
-  return common > 0 && a.substr(0, common) == b.substr(0, common) && (a.size() == b.size() || common >= kTelling);
+  return common > 0 && a.substr(0, common) == b.substr(0, common) &&
+         (a.size() == b.size() || common >= kTelling);
 }
 
-// --- Stacks --------------------------------------------------------------------------------------------------------
+// --- Stacks
+// --------------------------------------------------------------------------------------------------------
 
 const RoleMarker* marker_of(const Frame& frame) {
   for (const RoleMarker& marker : kRoleMarkers) {
     if (!marker.function.empty() && frame.function != marker.function) continue;
-    const bool there = marker.file.empty() || (marker.file.back() == '/' ? frame.file.find(marker.file) != std::string::npos : frame.file.ends_with(marker.file));
+    const bool there =
+        marker.file.empty() ||
+        (marker.file.back() == '/' ? frame.file.find(marker.file) != std::string::npos
+                                   : frame.file.ends_with(marker.file));
     if (there) return &marker;
   }
   return nullptr;
 }
 
-const RoleMarker* marker_of(const StackTable& table, const std::vector<const RoleMarker*>& of_frame, std::int32_t stack) {
+const RoleMarker* marker_of(const StackTable& table, const std::vector<const RoleMarker*>& of_frame,
+                            std::int32_t stack) {
   if (stack < 0 || static_cast<std::size_t>(stack) >= table.stacks.size()) return nullptr;
   for (const std::uint32_t frame : table.stacks[static_cast<std::size_t>(stack)])
     if (frame < of_frame.size() && of_frame[frame] != nullptr) return of_frame[frame];
   return nullptr;
 }
 
-// --- The tree ------------------------------------------------------------------------------------------------------
+// --- The tree
+// ------------------------------------------------------------------------------------------------------
 
 struct TreeNode {
   std::optional<std::int64_t> parent, rank;
   std::string command, name, state;
-  const RoleMarker* marker = nullptr;      // of the main thread
+  const RoleMarker* marker = nullptr;  // of the main thread
   std::string role;
   bool visited = false;
 };
-using Key = std::pair<std::string, std::int64_t>;   // host, pid
+using Key = std::pair<std::string, std::int64_t>;  // host, pid
 
 class Tree {
  public:
@@ -186,7 +241,9 @@ class Tree {
   const TreeNode* find(const Key& key) const {
     if (const auto it = processes_.find(key); it != processes_.end()) return &it->second;
     const auto hosts = hosts_of_.find(key.second);
-    if (hosts == hosts_of_.end() || hosts->second.size() != 1 || (!key.first.empty() && !hosts->second.begin()->empty())) return nullptr;
+    if (hosts == hosts_of_.end() || hosts->second.size() != 1 ||
+        (!key.first.empty() && !hosts->second.begin()->empty()))
+      return nullptr;
     return &processes_.at({*hosts->second.begin(), key.second});
   }
 
@@ -208,7 +265,7 @@ class Tree {
   }
 
   void settle(const Key& key, TreeNode& process, int depth) {
-    if (process.visited || depth > 256) return;   // a tree that bites its tail
+    if (process.visited || depth > 256) return;  // a tree that bites its tail
     process.visited = true;
     TreeNode* parent = parent_of(key, process);
     if (parent != nullptr) settle({key.first, *process.parent}, *parent, depth + 1);
@@ -217,18 +274,23 @@ class Tree {
 
   std::string role_of(const TreeNode& process, const TreeNode* parent, const Key& key) const {
     // What an agent started as Python and has not buried yet was a trainer.
-    if (process.state.substr(0, 1) == "Z" || process.command.find("<defunct>") != std::string::npos) {
-      const bool python = (process.name + process.command).find("python") != std::string::npos || process.name.substr(0, 7) == "pt_main";
+    if (process.state.substr(0, 1) == "Z" ||
+        process.command.find("<defunct>") != std::string::npos) {
+      const bool python = (process.name + process.command).find("python") != std::string::npos ||
+                          process.name.substr(0, 7) == "pt_main";
       return parent != nullptr && parent->role == "agent" && python ? "trainer" : "noise";
     }
     if (process.marker != nullptr && process.marker->sure) return std::string(process.marker->role);
-    if (const std::string_view role = role_of_command(process.command); !role.empty()) return std::string(role);
+    if (const std::string_view role = role_of_command(process.command); !role.empty())
+      return std::string(role);
     const Invocation one = invocation_of(process.command);
     if (process.name.substr(0, 14) == "pt_data_worker") return "dataloader";
     if (parent != nullptr) {
       if (parent->role == "agent") return wrapper(one) ? "" : "trainer";
       if (parent->role == "trainer") {
-        if (spawn_helper(one)) return "checkpoint";   // any helper that Python spawns looks so; a worker's stack has been asked above
+        if (spawn_helper(one))
+          return "checkpoint";  // any helper that Python spawns looks so; a worker's stack has been
+                                // asked above
         if (same_command(process.command, parent->command)) return "dataloader";
         return "";
       }
@@ -236,13 +298,16 @@ class Tree {
         const TreeNode* grand = parent->parent ? find({key.first, *parent->parent}) : nullptr;
         if (grand != nullptr && grand->role == "agent") return "trainer";
       }
-      if (parent->role == "checkpoint") return "checkpoint";   // spawned savers fork writers
+      if (parent->role == "checkpoint") return "checkpoint";  // spawned savers fork writers
       if (parent->role == "dataloader" || parent->role == "noise") return "";
     }
     if (spawn_helper(one)) return process.rank ? "checkpoint" : "";
     // Without an agent in sight: the first of a family that has the rank.
-    if (process.rank && !wrapper(one) && (parent == nullptr || !parent->rank || wrapper(invocation_of(parent->command)))) return "trainer";
-    if (process.marker != nullptr && (parent == nullptr || parent->role.empty())) return std::string(process.marker->role);
+    if (process.rank && !wrapper(one) &&
+        (parent == nullptr || !parent->rank || wrapper(invocation_of(parent->command))))
+      return "trainer";
+    if (process.marker != nullptr && (parent == nullptr || parent->role.empty()))
+      return std::string(process.marker->role);
     return "";
   }
 
@@ -274,19 +339,23 @@ void assign_roles(Facts& facts) {
   Tree tree(facts);
   for (const ProcessRow& row : facts.processes) {
     TreeNode& process = tree.at(tree.key(row.host, row.place.member, row.pid));
-    if (!process.parent || row.source == "proc") process.parent = row.parent ? row.parent : process.parent;
+    if (!process.parent || row.source == "proc")
+      process.parent = row.parent ? row.parent : process.parent;
     if (!process.rank) process.rank = row.rank;
     if (process.state.empty()) process.state = row.state;
     if (process.name.empty()) process.name = row.name;
-    // pstree leaves out the path of the executable, and a terminal's width cuts lines: the longest tells most.
+    // pstree leaves out the path of the executable, and a terminal's width cuts lines: the longest
+    // tells most.
     if (row.command.size() > process.command.size()) process.command = row.command;
   }
   for (const StackSample& sample : facts.samples) {
     if (!sample.row.main || !sample.row.pid) continue;
     const RoleMarker* marker = marker_of(facts.stacks, of_frame, sample.stack);
     if (marker == nullptr) continue;
-    TreeNode& process = tree.at(tree.key(sample.row.host, sample.row.place.member, *sample.row.pid));
-    if (process.marker == nullptr || (marker->sure && !process.marker->sure)) process.marker = marker;
+    TreeNode& process =
+        tree.at(tree.key(sample.row.host, sample.row.place.member, *sample.row.pid));
+    if (process.marker == nullptr || (marker->sure && !process.marker->sure))
+      process.marker = marker;
     if (process.command.empty()) process.command = sample.row.command;
   }
   tree.settle();
@@ -297,11 +366,15 @@ void assign_roles(Facts& facts) {
   for (StackSample& sample : facts.samples) {
     sample.role.clear();
     if (sample.row.pid)
-      if (const TreeNode* process = tree.find(tree.key(sample.row.host, sample.row.place.member, *sample.row.pid))) sample.role = process->role;
+      if (const TreeNode* process =
+              tree.find(tree.key(sample.row.host, sample.row.place.member, *sample.row.pid)))
+        sample.role = process->role;
     if (!sample.role.empty()) continue;
     const RoleMarker* marker = marker_of(facts.stacks, of_frame, sample.stack);
-    if (marker != nullptr && (marker->sure || sample.row.main)) sample.role = marker->role;
-    else if (!sample.row.ranks.empty()) sample.role = "trainer";   // an aggregate counts ranks, one process each
+    if (marker != nullptr && (marker->sure || sample.row.main))
+      sample.role = marker->role;
+    else if (!sample.row.ranks.empty())
+      sample.role = "trainer";  // an aggregate counts ranks, one process each
   }
 }
 

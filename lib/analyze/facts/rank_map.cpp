@@ -10,7 +10,8 @@ namespace culprit::analyze {
 namespace {
 
 bool about_waiting(const Finding& f) {
-  return f.analysis == Analysis::hang || f.analysis == Analysis::stacks || f.analysis == Analysis::collectives;
+  return f.analysis == Analysis::hang || f.analysis == Analysis::stacks ||
+         f.analysis == Analysis::collectives;
 }
 
 RankState state_of(const Finding& f, bool ground) {
@@ -53,7 +54,7 @@ void place_on_hosts(const Facts& facts, const Topology& topology, std::int64_t t
   });
 }
 
-}   // namespace
+}  // namespace
 
 RankMap rank_map(const Facts& facts, const Topology& topology, std::span<const Finding> findings,
                  const Verdict& verdict, std::int64_t most) {
@@ -85,4 +86,4 @@ RankMap rank_map(const Facts& facts, const Topology& topology, std::span<const F
   return out;
 }
 
-}   // namespace culprit::analyze
+}  // namespace culprit::analyze

@@ -14,4 +14,4 @@ namespace culprit::analyze {
 RankMap rank_map(const Facts& facts, const Topology& topology, std::span<const Finding> findings,
                  const Verdict& verdict, std::int64_t most = 1 << 20);
 
-}   // namespace culprit::analyze
+}  // namespace culprit::analyze

@@ -10,62 +10,80 @@ namespace {
 
 constexpr std::size_t kEvidencePerMember = 3;
 constexpr std::size_t kEvidencePerSignal = 12;
-constexpr Nanoseconds kBeforeJob = 600 * kSecond;   // start-up of a job may well show its fault before the first output
+constexpr Nanoseconds kBeforeJob =
+    600 * kSecond;  // start-up of a job may well show its fault before the first output
 constexpr Nanoseconds kFoldWindow = 10 * kSecond;
 
 Evidence evidence_at(const Facts& facts, const Place& place, const std::string& message) {
   const MemberRow* m = facts.member(place.member);
-  return {place.member, m == nullptr ? "" : m->path, place.line, place.offset, place.length, message.substr(0, 300)};
+  return {place.member, m == nullptr ? "" : m->path, place.line, place.offset,
+          place.length, message.substr(0, 300)};
 }
 
-bool before_job(const Facts& facts, const std::optional<Nanoseconds>& end, Nanoseconds uncertainty) {
-  return end && facts.job_start && *end + uncertainty + (facts.start_is_known ? 0 : kBeforeJob) < *facts.job_start;
+bool before_job(const Facts& facts, const std::optional<Nanoseconds>& end,
+                Nanoseconds uncertainty) {
+  return end && facts.job_start &&
+         *end + uncertainty + (facts.start_is_known ? 0 : kBeforeJob) < *facts.job_start;
 }
 
 bool reads_state(const MemberRow* m) {
-  return m != nullptr && (m->text_kind == "nvidia-smi" || m->text_kind == "rdma" || m->text_kind == "dcgm");
+  return m != nullptr &&
+         (m->text_kind == "nvidia-smi" || m->text_kind == "rdma" || m->text_kind == "dcgm");
 }
 
-// What several copies of one event share. The message is part of it: two Xid 13 of one GPU are two events.
+// What several copies of one event share. The message is part of it: two Xid 13 of one GPU are two
+// events.
 std::string key_of(const EventRow& e) {
   const auto text = [](const auto& value) {
     std::string out = "\x1f";
     if (value) {
-      if constexpr (std::is_same_v<std::decay_t<decltype(*value)>, std::string>) out += *value;
-      else out += std::to_string(*value);
+      if constexpr (std::is_same_v<std::decay_t<decltype(*value)>, std::string>)
+        out += *value;
+      else
+        out += std::to_string(*value);
     }
     return out;
   };
-  return e.rule + "\x1f" + e.event_class + text(e.host) + text(e.rank) + text(e.gpu) + text(e.nic) + text(e.peer_host ? e.peer_host : e.peer);
+  return e.rule + "\x1f" + e.event_class + text(e.host) + text(e.rank) + text(e.gpu) + text(e.nic) +
+         text(e.peer_host ? e.peer_host : e.peer);
 }
 
-// Members that hold what programs printed: a rank's log, a launcher's console. They may quote anything.
+// Members that hold what programs printed: a rank's log, a launcher's console. They may quote
+// anything.
 class ProgramOutput {
  public:
   explicit ProgramOutput(const Facts& facts) {
     for (const MemberRow& m : facts.members)
-      if (m.text_kind == "training" || m.text_kind == "nccl" || (m.rank && m.text_kind.empty())) add(m.id);
+      if (m.text_kind == "training" || m.text_kind == "nccl" || (m.rank && m.text_kind.empty()))
+        add(m.id);
     for (const TracebackRow& t : facts.tracebacks) add(t.place.member);
     for (const ProgressSpan& p : facts.progress) add(p.member);
     for (const IdentityRow& i : facts.identities)
       if (i.source == "nccl-init" || i.source == "torchrun") add(i.place.member);
-    // A console may hold the output of dmesg, too: there the kernel's lines are most of what stands in it.
+    // A console may hold the output of dmesg, too: there the kernel's lines are most of what stands
+    // in it.
     std::map<MemberId, std::size_t> kernel_lines;
-    for (const EventRow& e : facts.events) kernel_lines[e.place.member] += e.detail.find("unit=kernel") != std::string::npos;
+    for (const EventRow& e : facts.events)
+      kernel_lines[e.place.member] += e.detail.find("unit=kernel") != std::string::npos;
     for (const MemberRow& m : facts.members)
-      if (m.text_kind == "kernel" || (!m.rank && kernel_lines.count(m.id) > 0 && 2 * kernel_lines[m.id] > m.lines)) members_.erase(m.id);
+      if (m.text_kind == "kernel" ||
+          (!m.rank && kernel_lines.count(m.id) > 0 && 2 * kernel_lines[m.id] > m.lines))
+        members_.erase(m.id);
   }
   bool hearsay(const EventRow& e, const rules::RulePack& pack) const {
     if (members_.count(e.place.member) == 0) return false;
     const rules::Rule* rule = pack.find(e.rule);
     if (rule == nullptr) return false;
     // srun and slurmstepd speak on a job's own stderr; the daemons write syslog.
-    return rule->origin == Origin::kernel || rule->origin == Origin::bmc || (rule->origin == Origin::scheduler && is_daemon(e.detail));
+    return rule->origin == Origin::kernel || rule->origin == Origin::bmc ||
+           (rule->origin == Origin::scheduler && is_daemon(e.detail));
   }
 
  private:
   static bool is_daemon(const std::string& detail) {
-    return detail.find("unit=slurmd") != std::string::npos || detail.find("unit=slurmctld") != std::string::npos || detail.find("unit=kubelet") != std::string::npos;
+    return detail.find("unit=slurmd") != std::string::npos ||
+           detail.find("unit=slurmctld") != std::string::npos ||
+           detail.find("unit=kubelet") != std::string::npos;
   }
   void add(MemberId id) { members_.insert(id); }
   std::set<MemberId> members_;
@@ -76,21 +94,27 @@ class Recoveries {
  public:
   explicit Recoveries(const Facts& facts) : facts_(facts) {
     for (const EventRow& e : facts.events)
-      if ((e.role == Role::recovery || e.role == Role::advice) && !e.rule.empty() && facts.counts(facts.member(e.place.member))) lists_[key(e.event_class, e.host)].in_place.push_back(&e);
+      if ((e.role == Role::recovery || e.role == Role::advice) && !e.rule.empty() &&
+          facts.counts(facts.member(e.place.member)))
+        lists_[key(e.event_class, e.host)].in_place.push_back(&e);
     for (auto& [name, list] : lists_) {
       for (const EventRow* e : list.in_place)
         if (e->time_ns) list.in_time.push_back(e);
-      std::sort(list.in_place.begin(), list.in_place.end(), [&](const EventRow* a, const EventRow* b) { return place(*a) < place(*b); });
-      std::sort(list.in_time.begin(), list.in_time.end(), [&](const EventRow* a, const EventRow* b) {
-        return std::tuple(*a->time_ns, place(*a)) < std::tuple(*b->time_ns, place(*b));
-      });
+      std::sort(list.in_place.begin(), list.in_place.end(),
+                [&](const EventRow* a, const EventRow* b) { return place(*a) < place(*b); });
+      std::sort(list.in_time.begin(), list.in_time.end(),
+                [&](const EventRow* a, const EventRow* b) {
+                  return std::tuple(*a->time_ns, place(*a)) < std::tuple(*b->time_ns, place(*b));
+                });
     }
   }
 
-  // One alert from the first line that reports a trouble to the line that takes it back; what is reported meanwhile
-  // belongs to it.
-  std::vector<Alert> alerts(std::vector<const EventRow*> rows, const std::vector<std::string>& classes) const {
-    std::sort(rows.begin(), rows.end(), [](const EventRow* a, const EventRow* b) { return a->place.line < b->place.line; });
+  // One alert from the first line that reports a trouble to the line that takes it back; what is
+  // reported meanwhile belongs to it.
+  std::vector<Alert> alerts(std::vector<const EventRow*> rows,
+                            const std::vector<std::string>& classes) const {
+    std::sort(rows.begin(), rows.end(),
+              [](const EventRow* a, const EventRow* b) { return a->place.line < b->place.line; });
     std::vector<Alert> out;
     const EventRow* closed_by = nullptr;
     for (const EventRow* e : rows) {
@@ -98,15 +122,24 @@ class Recoveries {
       closed_by = recovery_of(*e, classes);
       const bool boot = e->time.clock == Clock::boot;
       out.push_back({e->time_ns, closed_by ? closed_by->time_ns : std::nullopt,
-                     boot ? std::optional(e->time.ns) : e->boot ? std::optional(e->boot->ns) : std::nullopt, closed_by != nullptr});
+                     boot      ? std::optional(e->time.ns)
+                     : e->boot ? std::optional(e->boot->ns)
+                               : std::nullopt,
+                     closed_by != nullptr});
     }
     return out;
   }
 
  private:
-  struct List { std::vector<const EventRow*> in_place, in_time; };
-  std::pair<std::int64_t, std::uint64_t> place(const EventRow& e) const { return {facts_.order(e.place.member), e.place.line}; }
-  static std::string key(const std::string& event_class, const std::optional<std::string>& host) { return event_class + '\x1f' + host.value_or(""); }
+  struct List {
+    std::vector<const EventRow*> in_place, in_time;
+  };
+  std::pair<std::int64_t, std::uint64_t> place(const EventRow& e) const {
+    return {facts_.order(e.place.member), e.place.line};
+  }
+  static std::string key(const std::string& event_class, const std::optional<std::string>& host) {
+    return event_class + '\x1f' + host.value_or("");
+  }
   static bool same_part(const EventRow& a, const EventRow& b) {
     const auto agree = [](const auto& x, const auto& y) { return !x || !y || *x == *y; };
     return agree(a.nic, b.nic) && agree(a.gpu, b.gpu) && agree(a.peer, b.peer);
@@ -123,14 +156,17 @@ class Recoveries {
       const auto it = lists_.find(key(one, e.host));
       if (it == lists_.end()) continue;
       const List& list = it->second;
-      auto at = std::upper_bound(list.in_place.begin(), list.in_place.end(), place(e), [&](const auto& p, const EventRow* r) { return p < place(*r); });
+      auto at = std::upper_bound(list.in_place.begin(), list.in_place.end(), place(e),
+                                 [&](const auto& p, const EventRow* r) { return p < place(*r); });
       for (; at != list.in_place.end() && (*at)->place.member == e.place.member; ++at)
         if (same_part(e, **at)) {
           if (in_place == nullptr || (*at)->place.line < in_place->place.line) in_place = *at;
           break;
         }
       if (!e.time_ns) continue;
-      auto later = std::lower_bound(list.in_time.begin(), list.in_time.end(), *e.time_ns, [](const EventRow* r, Nanoseconds t) { return *r->time_ns < t; });
+      auto later =
+          std::lower_bound(list.in_time.begin(), list.in_time.end(), *e.time_ns,
+                           [](const EventRow* r, Nanoseconds t) { return *r->time_ns < t; });
       for (; later != list.in_time.end(); ++later)
         if (same_part(e, **later)) {
           if (in_time == nullptr || *(*later)->time_ns < *in_time->time_ns) in_time = *later;
@@ -144,18 +180,26 @@ class Recoveries {
   std::map<std::string, List> lists_;
 };
 
-void widen(Signal& s, const std::optional<Nanoseconds>& start, const std::optional<Nanoseconds>& end, Nanoseconds uncertainty) {
-  if (start && (!s.start || *start < *s.start)) { s.start = start; s.uncertainty = uncertainty; }
+void widen(Signal& s, const std::optional<Nanoseconds>& start,
+           const std::optional<Nanoseconds>& end, Nanoseconds uncertainty) {
+  if (start && (!s.start || *start < *s.start)) {
+    s.start = start;
+    s.uncertainty = uncertainty;
+  }
   if (end && (!s.end || *end > *s.end)) s.end = end;
   if (start && !s.end) s.end = start;
 }
 
 // Xid 45 belongs to another Xid of its GPU.
 void name_owners_of_xid_45(std::vector<Signal>& signals) {
-  std::map<std::pair<std::string, std::string>, std::vector<const Signal*>> others;   // by host and GPU, in order
-  const auto part = [](const Signal& s) { return std::pair(s.host.value_or("\x1f"), s.gpu.value_or("\x1f")); };
+  std::map<std::pair<std::string, std::string>, std::vector<const Signal*>>
+      others;  // by host and GPU, in order
+  const auto part = [](const Signal& s) {
+    return std::pair(s.host.value_or("\x1f"), s.gpu.value_or("\x1f"));
+  };
   for (const Signal& s : signals)
-    if (s.event_class.starts_with("gpu_xid/") && s.event_class != "gpu_xid/45" && s.start) others[part(s)].push_back(&s);
+    if (s.event_class.starts_with("gpu_xid/") && s.event_class != "gpu_xid/45" && s.start)
+      others[part(s)].push_back(&s);
   for (Signal& s : signals) {
     if (s.event_class != "gpu_xid/45" || !s.start) continue;
     const auto its = others.find(part(s));
@@ -175,17 +219,27 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   const ProgramOutput output(facts);
   const Recoveries recoveries(facts);
 
-  // Events of one kind, member by member; copies of the same lines in other members are not counted again.
+  // Events of one kind, member by member; copies of the same lines in other members are not counted
+  // again.
   struct Group {
-    std::map<std::string, std::vector<const EventRow*>> by_member;  // path -> rows: order of reading must not matter
+    std::map<std::string, std::vector<const EventRow*>>
+        by_member;  // path -> rows: order of reading must not matter
   };
   std::map<std::string, Group> groups;
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
     if (!facts.counts(m) || e.role == Role::recovery || e.role == Role::advice) continue;
-    groups[key_of(e) + (output.hearsay(e, pack) ? "\x1f" "hearsay" : "") + (before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty) ? "\x1f" "before" : "")].by_member[m->path].push_back(&e);
+    groups[key_of(e) +
+           (output.hearsay(e, pack) ? "\x1f"
+                                      "hearsay"
+                                    : "") +
+           (before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty) ? "\x1f"
+                                                                                            "before"
+                                                                                          : "")]
+        .by_member[m->path]
+        .push_back(&e);
   }
-  std::map<std::string_view, std::string_view> drivers;   // by host
+  std::map<std::string_view, std::string_view> drivers;  // by host
   for (const HostRow& row : facts.hosts) drivers.emplace(row.host, row.driver);
   const auto driver_of = [&](const std::optional<std::string>& host) {
     const auto row = host ? drivers.find(*host) : drivers.end();
@@ -206,11 +260,18 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
         if (e->time_ns) times.push_back(*e->time_ns);
         if (e->count > 1 && e->last_time_ns) times.push_back(*e->last_time_ns);
         if (first == nullptr) first = e;
-        if (cited < kEvidencePerMember && s.evidence.size() < kEvidencePerSignal) { s.evidence.push_back(evidence_at(facts, e->place, e->message)); ++cited; }
+        if (cited < kEvidencePerMember && s.evidence.size() < kEvidencePerSignal) {
+          s.evidence.push_back(evidence_at(facts, e->place, e->message));
+          ++cited;
+        }
         if (!s.nic) s.nic = e->nic;
         if (!s.code) s.code = e->code;
       }
-      if (lines > most) { most = lines; s.times = std::move(times); fullest = &rows; }
+      if (lines > most) {
+        most = lines;
+        s.times = std::move(times);
+        fullest = &rows;
+      }
     }
     const EventRow& e = *first;
     const MemberRow* m = facts.member(e.place.member);
@@ -220,9 +281,12 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
       s.meaning = rules::meaning_of(*rule, e.code, e.message, driver_of(e.host));
       s.origin = rule->origin;
     }
-    // What the line itself printed (Fatal, Non-fatal) stands over the table, unless the driver branch gives the number another sense.
-    if (s.meaning.history.empty() || s.meaning.severity == Severity::info) s.meaning.severity = e.severity;
-    else s.meaning.severity = std::min(s.meaning.severity, e.severity);
+    // What the line itself printed (Fatal, Non-fatal) stands over the table, unless the driver
+    // branch gives the number another sense.
+    if (s.meaning.history.empty() || s.meaning.severity == Severity::info)
+      s.meaning.severity = e.severity;
+    else
+      s.meaning.severity = std::min(s.meaning.severity, e.severity);
     s.meaning.role = e.role;
     s.meaning.scope = e.scope;
     s.host = e.host;
@@ -237,7 +301,8 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
     s.hearsay = output.hearsay(e, pack);
     // What a program prints of other machines is about its text, not about them.
     if (s.hearsay) s.host = m->host;
-    if (!s.meaning.cleared_by.empty() && fullest != nullptr) s.alerts = recoveries.alerts(*fullest, s.meaning.cleared_by);
+    if (!s.meaning.cleared_by.empty() && fullest != nullptr)
+      s.alerts = recoveries.alerts(*fullest, s.meaning.cleared_by);
     std::sort(s.times.begin(), s.times.end());
     out.push_back(std::move(s));
   }
@@ -247,7 +312,11 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   for (const TracebackRow& t : facts.tracebacks) {
     const MemberRow* m = facts.member(t.place.member);
     if (!facts.counts(m)) continue;
-    const std::string who = t.rank ? "r" + std::to_string(*t.rank) : t.host.value_or("") + "/" + (t.local_rank ? std::to_string(*t.local_rank) : t.pid ? "p" + std::to_string(*t.pid) : m->path);
+    const std::string who = t.rank ? "r" + std::to_string(*t.rank)
+                                   : t.host.value_or("") + "/" +
+                                         (t.local_rank ? std::to_string(*t.local_rank)
+                                          : t.pid      ? "p" + std::to_string(*t.pid)
+                                                       : m->path);
     raised[who + "\x1f" + t.type + "\x1f" + t.message].push_back(&t);
   }
   for (auto& [key, rows] : raised) {
@@ -265,18 +334,28 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
       ++lines[t->place.member];
       if (s.evidence.size() < kEvidencePerSignal) {
         Place place = t->place;
-        std::string excerpt = t->source == "error.json" ? t->type : "Traceback (most recent call last)";
+        std::string excerpt =
+            t->source == "error.json" ? t->type : "Traceback (most recent call last)";
         if (t->source == "error.json") place.length = std::min<std::uint32_t>(place.length, 4096);
         s.evidence.push_back(evidence_at(facts, place, excerpt));
       }
       if (!s.host) s.host = t->host;
       if (!s.rank) s.rank = t->rank;
       if (!s.attempt) s.attempt = facts.member(t->place.member)->attempt;
-      if (s.event_class.empty()) { s.event_class = t->event_class; s.rule = t->rule; }
-      if (s.code_place.empty() && !t->file.empty()) { s.code_place = t->file + ":" + std::to_string(t->file_line); s.function = t->function; }
+      if (s.event_class.empty()) {
+        s.event_class = t->event_class;
+        s.rule = t->rule;
+      }
+      if (s.code_place.empty() && !t->file.empty()) {
+        s.code_place = t->file + ":" + std::to_string(t->file_line);
+        s.function = t->function;
+      }
     }
     // The process's own clock is nearer to the failure than its parent's.
-    if (epoch) { s.start = s.end = epoch; s.uncertainty = 2 * kSecond; }
+    if (epoch) {
+      s.start = s.end = epoch;
+      s.uncertainty = 2 * kSecond;
+    }
     const TracebackRow& t = *rows.front();
     s.exception = t.type;
     s.message = t.type + (t.message.empty() ? "" : ": " + t.message);
@@ -285,7 +364,8 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
     if (const rules::Rule* rule = s.rule.empty() ? nullptr : pack.find(s.rule); rule != nullptr) {
       s.meaning = rule->meaning;
     } else {
-      static const std::set<std::string> kEndings{"KeyboardInterrupt", "SystemExit", "SignalException", "GeneratorExit"};
+      static const std::set<std::string> kEndings{"KeyboardInterrupt", "SystemExit",
+                                                  "SignalException", "GeneratorExit"};
       const std::size_t dot = t.type.rfind('.');
       const bool ending = kEndings.count(t.type.substr(dot == std::string::npos ? 0 : dot + 1)) > 0;
       s.event_class = ending ? "launcher_teardown" : "py_exception";
@@ -297,32 +377,39 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
       s.meaning.component = "program or data";
       s.meaning.symptom = ending ? Symptom::none : Symptom::code_data_adjustment;
       s.meaning.action = "fix_code";
-      s.meaning.why = "The exception ended the process; no rule knows its text, so the program is the first suspect.";
+      s.meaning.why =
+          "The exception ended the process; no rule knows its text, so the program is the first "
+          "suspect.";
       s.meaning.advice = "Read the stack at {path}; fix or roll back the code.";
     }
     out.push_back(std::move(s));
   }
 
   // Not of this attempt: a machine that was taken out before the last attempt began.
-  if (facts.manifest && !facts.manifest->attempts.empty() && !facts.manifest->attempts.back().hosts.empty()) {
+  if (facts.manifest && !facts.manifest->attempts.empty() &&
+      !facts.manifest->attempts.back().hosts.empty()) {
     std::set<std::string> present;
     for (const auto& host : facts.manifest->attempts.back().hosts) present.insert(short_host(host));
     for (Signal& s : out) s.absent = s.host && present.count(short_host(*s.host)) == 0;
-  } else if (facts.manifest && facts.manifest->attempts.size() > 1 && !facts.manifest->hosts.empty()) {
+  } else if (facts.manifest && facts.manifest->attempts.size() > 1 &&
+             !facts.manifest->hosts.empty()) {
     std::set<std::string> present;
     for (const auto& host : facts.manifest->hosts) present.insert(short_host(host));
     for (Signal& s : out) s.absent = s.host && present.count(short_host(*s.host)) == 0;
   }
 
   // Before the job: an old fault of the same machine is history, not cause.
-  for (Signal& s : out)
-    s.before_job = before_job(facts, s.end, s.uncertainty);
+  for (Signal& s : out) s.before_job = before_job(facts, s.end, s.uncertainty);
 
   name_owners_of_xid_45(out);
   std::sort(out.begin(), out.end(), [](const Signal& a, const Signal& b) {
-    const auto text = [](const std::optional<std::string>& t) { return t ? std::string_view(*t) : std::string_view(); };
+    const auto text = [](const std::optional<std::string>& t) {
+      return t ? std::string_view(*t) : std::string_view();
+    };
     const auto key = [&](const Signal& s) {
-      return std::tuple(!s.start.has_value(), s.start.value_or(0), std::string_view(s.event_class), text(s.host), s.rank.value_or(-1), text(s.gpu), std::string_view(s.message));
+      return std::tuple(!s.start.has_value(), s.start.value_or(0), std::string_view(s.event_class),
+                        text(s.host), s.rank.value_or(-1), text(s.gpu),
+                        std::string_view(s.message));
     };
     return key(a) < key(b);
   });

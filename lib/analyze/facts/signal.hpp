@@ -1,5 +1,6 @@
-// A signal is one thing that happened, told once: the lines of a storm, the same line in dmesg and dmesg -T, the same
-// exception in stderr, error.json and torchrun's report are one signal with several pieces of evidence.
+// A signal is one thing that happened, told once: the lines of a storm, the same line in dmesg and
+// dmesg -T, the same exception in stderr, error.json and torchrun's report are one signal with
+// several pieces of evidence.
 #pragma once
 
 #include <optional>
@@ -16,30 +17,31 @@ struct Signal {
   std::string event_class;
   std::string rule;
   Origin origin = Origin::any;
-  rules::Meaning meaning;                   // resolved: number, printed word, driver branch, folding
+  rules::Meaning meaning;  // resolved: number, printed word, driver branch, folding
   std::optional<std::string> host, gpu, nic, peer, peer_host;
   std::optional<std::int64_t> rank, code, attempt;
-  std::optional<Nanoseconds> start, end;    // UTC
+  std::optional<Nanoseconds> start, end;  // UTC
   Nanoseconds uncertainty = 0;
   std::uint64_t count = 1;
-  std::vector<Nanoseconds> times;           // of single occurrences, as far as they were kept apart
+  std::vector<Nanoseconds> times;  // of single occurrences, as far as they were kept apart
   std::string message;
-  std::string code_place;                   // file:line of a Python exception
-  std::string function, exception;          // TypeError
-  bool before_job = false;                  // ended well before the job began
-  bool absent = false;                      // of a machine that is not in the last attempt
-  bool hearsay = false;                     // a kernel's, BMC's or scheduler's line inside a program's own output
-  std::vector<Alert> alerts;                // of a class that can be taken back, in order of the log with the most lines
-  bool state = false;                       // a reading of counters or port states: no moment of its own
+  std::string code_place;           // file:line of a Python exception
+  std::string function, exception;  // TypeError
+  bool before_job = false;          // ended well before the job began
+  bool absent = false;              // of a machine that is not in the last attempt
+  bool hearsay = false;  // a kernel's, BMC's or scheduler's line inside a program's own output
+  std::vector<Alert>
+      alerts;          // of a class that can be taken back, in order of the log with the most lines
+  bool state = false;  // a reading of counters or port states: no moment of its own
   std::vector<Evidence> evidence;
 };
 
-// What ranks say of a collective that took too long, not before the job. A watchdog that ends its process because a connection
-// broke is none, unless others did time out.
+// What ranks say of a collective that took too long, not before the job. A watchdog that ends its
+// process because a connection broke is none, unless others did time out.
 std::vector<const Signal*> timeouts(const std::vector<Signal>& signals);
 
-// All signals of the incident except advice, ordered by time, class and place. Xid 45 is folded into the Xid it
-// names, or one of the same GPU within seconds (error-signals, section 7.3).
+// All signals of the incident except advice, ordered by time, class and place. Xid 45 is folded
+// into the Xid it names, or one of the same GPU within seconds (error-signals, section 7.3).
 std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& pack);
 
 }  // namespace culprit::analyze

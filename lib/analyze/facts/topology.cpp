@@ -17,16 +17,18 @@ namespace culprit::analyze {
 
 namespace {
 
-// --- ranks and coordinates ------------------------------------------------------------------------------------------
+// --- ranks and coordinates
+// ------------------------------------------------------------------------------------------
 
-constexpr std::int64_t kMostRanks = 1 << 19;   // several times the largest job there is; a hostile manifest gets no more memory than that
+constexpr std::int64_t kMostRanks = 1 << 19;  // several times the largest job there is; a hostile
+                                              // manifest gets no more memory than that
 constexpr const char* kDefaultOrder = "tp-cp-ep-dp-pp";
 
 struct Axis {
   std::string_view name;
   std::int64_t size = 1, stride = 1;
 };
-using Axes = std::vector<Axis>;   // fastest first
+using Axes = std::vector<Axis>;  // fastest first
 
 // The product, or nothing when it is no size of a job.
 std::optional<std::int64_t> product(std::initializer_list<std::int64_t> sizes) {
@@ -48,15 +50,22 @@ std::vector<std::string_view> dimensions_of(std::string_view order) {
   return out;
 }
 
-// The order with the axes it leaves out at its end, where they must be of size 1. Nothing when it names an axis twice
-// or one that does not exist.
+// The order with the axes it leaves out at its end, where they must be of size 1. Nothing when it
+// names an axis twice or one that does not exist.
 std::optional<std::vector<std::string_view>> complete_order(const Layout& layout) {
   static constexpr std::array<std::string_view, 5> kAll{"tp", "cp", "ep", "dp", "pp"};
-  const auto size = [&](std::string_view axis) { return axis == "tp" ? layout.tp : axis == "cp" ? layout.cp : axis == "ep" ? layout.ep : axis == "dp" ? layout.dp : layout.pp; };
+  const auto size = [&](std::string_view axis) {
+    return axis == "tp"   ? layout.tp
+           : axis == "cp" ? layout.cp
+           : axis == "ep" ? layout.ep
+           : axis == "dp" ? layout.dp
+                          : layout.pp;
+  };
   std::vector<std::string_view> out;
   for (const std::string_view word : dimensions_of(layout.order)) {
     const auto known = std::find(kAll.begin(), kAll.end(), word);
-    if (known == kAll.end() || std::find(out.begin(), out.end(), word) != out.end()) return std::nullopt;
+    if (known == kAll.end() || std::find(out.begin(), out.end(), word) != out.end())
+      return std::nullopt;
     out.push_back(*known);
   }
   for (const std::string_view axis : kAll)
@@ -75,10 +84,13 @@ void set_strides(Axes& axes) {
   }
 }
 
-// Dense layers: no ep. `replicas` > 1 splits dp into the part that shards (faster) and the part that replicates.
+// Dense layers: no ep. `replicas` > 1 splits dp into the part that shards (faster) and the part
+// that replicates.
 std::optional<Axes> dense_axes(const Layout& layout, std::int64_t replicas = 1) {
   const auto order = complete_order(layout);
-  if (!order || !product({layout.tp, layout.cp, layout.dp, layout.pp}) || replicas < 1 || layout.dp % replicas != 0) return std::nullopt;
+  if (!order || !product({layout.tp, layout.cp, layout.dp, layout.pp}) || replicas < 1 ||
+      layout.dp % replicas != 0)
+    return std::nullopt;
   Axes out;
   for (const std::string_view name : *order) {
     if (name == "tp") out.push_back({name, layout.tp, 1});
@@ -93,7 +105,8 @@ std::optional<Axes> dense_axes(const Layout& layout, std::int64_t replicas = 1) 
   return out;
 }
 
-// Experts: the same order with cp as 1, their own tensor size, and what is left as their data-parallel size.
+// Experts: the same order with cp as 1, their own tensor size, and what is left as their
+// data-parallel size.
 std::optional<Axes> expert_axes(const Layout& layout) {
   const auto order = complete_order(layout);
   const auto world = product({layout.tp, layout.cp, layout.dp, layout.pp});
@@ -110,7 +123,8 @@ std::optional<Axes> expert_axes(const Layout& layout) {
   return out;
 }
 
-// What a dimension lets vary. Groups of a dimension are the ranks that agree on all other axes of their generator.
+// What a dimension lets vary. Groups of a dimension are the ranks that agree on all other axes of
+// their generator.
 struct Dimension {
   std::string_view name;
   bool expert = false;
@@ -140,15 +154,19 @@ const std::vector<Dimension>& dimensions() {
   };
   return kDimensions;
 }
-constexpr std::size_t kComputed = 8;   // of these dimensions: the groups that parallel_groups() makes
+constexpr std::size_t kComputed =
+    8;  // of these dimensions: the groups that parallel_groups() makes
 
 const Dimension* dimension_named(std::string_view name) {
   const auto& all = dimensions();
-  const auto it = std::find_if(all.begin(), all.end(), [&](const Dimension& d) { return d.name == name; });
+  const auto it =
+      std::find_if(all.begin(), all.end(), [&](const Dimension& d) { return d.name == name; });
   return it == all.end() ? nullptr : &*it;
 }
 
-bool varies(const Dimension& dimension, const Axis& axis) { return std::find(dimension.axes.begin(), dimension.axes.end(), axis.name) != dimension.axes.end(); }
+bool varies(const Dimension& dimension, const Axis& axis) {
+  return std::find(dimension.axes.begin(), dimension.axes.end(), axis.name) != dimension.axes.end();
+}
 
 std::int64_t size_of(const Dimension& dimension, const Axes& axes) {
   std::int64_t out = 1;
@@ -164,19 +182,23 @@ std::int64_t base_of(const Dimension& dimension, const Axes& axes, std::int64_t 
   return out;
 }
 
-void add_groups(const Dimension& dimension, const Axes& axes, std::int64_t world, std::vector<ParallelGroup>& out) {
+void add_groups(const Dimension& dimension, const Axes& axes, std::int64_t world,
+                std::vector<ParallelGroup>& out) {
   if (size_of(dimension, axes) < 2) return;
-  std::unordered_map<std::int64_t, std::size_t> index;   // base -> place in out; bases rise with their first rank
+  std::unordered_map<std::int64_t, std::size_t>
+      index;  // base -> place in out; bases rise with their first rank
   std::size_t n = 0;
   for (std::int64_t rank = 0; rank < world; ++rank) {
     const std::int64_t base = base_of(dimension, axes, rank);
     const auto [it, fresh] = index.emplace(base, out.size());
-    if (fresh) out.push_back({std::string(dimension.name), fmt::format("{}/{}", dimension.name, n++), {}});
+    if (fresh)
+      out.push_back({std::string(dimension.name), fmt::format("{}/{}", dimension.name, n++), {}});
     out[it->second].ranks.push_back(rank);
   }
 }
 
-// --- what sources say -----------------------------------------------------------------------------------------------
+// --- what sources say
+// -----------------------------------------------------------------------------------------------
 
 // Sizes as somebody states them; what is not stated is empty.
 struct Stated {
@@ -185,7 +207,13 @@ struct Stated {
   std::string order;
 
   std::optional<std::int64_t>* slot(std::string_view name) {
-    return name == "tp" ? &tp : name == "pp" ? &pp : name == "dp" ? &dp : name == "cp" ? &cp : name == "ep" ? &ep : name == "etp" ? &etp : nullptr;
+    return name == "tp"    ? &tp
+           : name == "pp"  ? &pp
+           : name == "dp"  ? &dp
+           : name == "cp"  ? &cp
+           : name == "ep"  ? &ep
+           : name == "etp" ? &etp
+                           : nullptr;
   }
   bool any() const { return tp || pp || dp || cp || ep; }
   void fill_from(const Stated& other) {
@@ -199,7 +227,8 @@ struct Stated {
 std::optional<std::int64_t> whole(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMostRanks) return std::nullopt;
+  if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMostRanks)
+    return std::nullopt;
   return value;
 }
 
@@ -210,8 +239,12 @@ Stated stated_by_manifest(const Facts& facts) {
   const auto document = nlohmann::json::parse(facts.manifest->parallelism, nullptr, false);
   if (!document.is_object()) return out;
   for (const auto& [key, value] : document.items()) {
-    if (key == "order" && value.is_string()) out.order = value.get<std::string>();
-    else if (auto* slot = out.slot(key); slot != nullptr && value.is_number_integer() && value.get<std::int64_t>() >= 1 && value.get<std::int64_t>() <= kMostRanks) *slot = value.get<std::int64_t>();
+    if (key == "order" && value.is_string())
+      out.order = value.get<std::string>();
+    else if (auto* slot = out.slot(key); slot != nullptr && value.is_number_integer() &&
+                                         value.get<std::int64_t>() >= 1 &&
+                                         value.get<std::int64_t>() <= kMostRanks)
+      *slot = value.get<std::int64_t>();
   }
   out.world = facts.manifest->world_size;
   return out;
@@ -230,14 +263,18 @@ Stated stated_by_logs(const Facts& facts, std::vector<std::string>& notes) {
     const MemberRow* member = facts.member(row.place.member);
     return member == nullptr ? std::string_view{} : std::string_view(member->path);
   };
-  std::stable_sort(rows.begin(), rows.end(), [&](const ConfigRow* a, const ConfigRow* b) { return std::pair(path(*a), a->place.line) < std::pair(path(*b), b->place.line); });
+  std::stable_sort(rows.begin(), rows.end(), [&](const ConfigRow* a, const ConfigRow* b) {
+    return std::pair(path(*a), a->place.line) < std::pair(path(*b), b->place.line);
+  });
   Stated out;
   out.source = "training arguments";
   std::map<std::string, std::set<std::int64_t>> said;
   for (const ConfigRow* row : rows) {
     const std::string key = row->name.rfind("parallel.", 0) == 0 ? row->name.substr(9) : row->name;
-    if (key == "order") out.order = row->value;
-    else if (key == "framework") out.source = row->value + " arguments";
+    if (key == "order")
+      out.order = row->value;
+    else if (key == "framework")
+      out.source = row->value + " arguments";
     else if (const auto value = whole(row->value)) {
       if (auto* slot = key == "world_size" ? &out.world : out.slot(key)) {
         *slot = value;
@@ -246,31 +283,43 @@ Stated stated_by_logs(const Facts& facts, std::vector<std::string>& notes) {
     }
   }
   for (const auto& [key, values] : said)
-    if (values.size() > 1) notes.push_back(fmt::format("the logs print different values for {}: {}; the last one is taken", key, to_ranges({values.begin(), values.end()})));
+    if (values.size() > 1)
+      notes.push_back(
+          fmt::format("the logs print different values for {}: {}; the last one is taken", key,
+                      to_ranges({values.begin(), values.end()})));
   return out;
 }
 
-// The value of "--tensor-model-parallel-size 2" or "--tensor-model-parallel-size=2" on a command line.
+// The value of "--tensor-model-parallel-size 2" or "--tensor-model-parallel-size=2" on a command
+// line.
 std::optional<std::int64_t> argument(std::string_view command, std::string_view name) {
-  for (std::size_t at = command.find(name); at != std::string_view::npos; at = command.find(name, at + 1)) {
+  for (std::size_t at = command.find(name); at != std::string_view::npos;
+       at = command.find(name, at + 1)) {
     const std::size_t end = at + name.size();
-    if ((at > 0 && command[at - 1] != ' ') || end >= command.size() || (command[end] != ' ' && command[end] != '=')) continue;
+    if ((at > 0 && command[at - 1] != ' ') || end >= command.size() ||
+        (command[end] != ' ' && command[end] != '='))
+      continue;
     const std::string_view rest = command.substr(end + 1);
     return whole(rest.substr(0, rest.find(' ')));
   }
   return std::nullopt;
 }
 
-// Megatron's arguments on the command lines of trainers: lists of processes and heads of stack dumps show them. Nothing
-// where two of them disagree.
+// Megatron's arguments on the command lines of trainers: lists of processes and heads of stack
+// dumps show them. Nothing where two of them disagree.
 Stated stated_by_commands(const Facts& facts) {
-  static constexpr std::pair<const char*, const char*> kArguments[] = {{"tp", "--tensor-model-parallel-size"}, {"pp", "--pipeline-model-parallel-size"}, {"cp", "--context-parallel-size"},
-                                                                       {"ep", "--expert-model-parallel-size"}, {"etp", "--expert-tensor-parallel-size"}};
+  static constexpr std::pair<const char*, const char*> kArguments[] = {
+      {"tp", "--tensor-model-parallel-size"},
+      {"pp", "--pipeline-model-parallel-size"},
+      {"cp", "--context-parallel-size"},
+      {"ep", "--expert-model-parallel-size"},
+      {"etp", "--expert-tensor-parallel-size"}};
   Stated out;
   out.source = "command lines";
   std::set<std::string> looked;
   for (const ProcessRow& p : facts.processes) {
-    if (p.command.find("-parallel-size") == std::string::npos || !looked.insert(p.command).second) continue;
+    if (p.command.find("-parallel-size") == std::string::npos || !looked.insert(p.command).second)
+      continue;
     for (const auto& [name, flag] : kArguments)
       if (const auto value = argument(p.command, flag)) {
         auto* slot = out.slot(name);
@@ -282,36 +331,46 @@ Stated stated_by_commands(const Facts& facts) {
 }
 
 // The layout that a statement makes, and why not.
-std::optional<Layout> layout_of(const Stated& stated, std::int64_t world, std::vector<std::string>& notes) {
+std::optional<Layout> layout_of(const Stated& stated, std::int64_t world,
+                                std::vector<std::string>& notes) {
   Layout out;
   out.tp = stated.tp.value_or(1);
   out.pp = stated.pp.value_or(1);
   out.cp = stated.cp.value_or(1);
   out.ep = stated.ep.value_or(1);
-  out.etp = stated.etp.value_or(out.ep > 1 ? out.tp : 1);   // Megatron's default: experts are cut like the rest
+  out.etp = stated.etp.value_or(
+      out.ep > 1 ? out.tp : 1);  // Megatron's default: experts are cut like the rest
   out.order = stated.order.empty() ? kDefaultOrder : stated.order;
   const auto model = product({out.tp, out.pp, out.cp});
   if (!model) return std::nullopt;
   if (world < 1 && stated.dp) world = product({*model, *stated.dp}).value_or(0);
   if (world < 1 || world > kMostRanks) return std::nullopt;
   if (world % *model != 0 || (stated.dp && world / *model != *stated.dp)) {
-    notes.push_back(fmt::format("{}: tp {} x pp {} x cp {}{} does not make the world size {}: ranks are not tied to parallel groups", stated.source, out.tp, out.pp, out.cp,
-                                stated.dp ? fmt::format(" x dp {}", *stated.dp) : "", world));
+    notes.push_back(
+        fmt::format("{}: tp {} x pp {} x cp {}{} does not make the world size {}: ranks are not "
+                    "tied to parallel groups",
+                    stated.source, out.tp, out.pp, out.cp,
+                    stated.dp ? fmt::format(" x dp {}", *stated.dp) : "", world));
     return std::nullopt;
   }
   out.dp = world / *model;
   if (!dense_axes(out)) {
-    notes.push_back(fmt::format("{}: '{}' is no order of the parallel dimensions in use", stated.source, out.order));
+    notes.push_back(fmt::format("{}: '{}' is no order of the parallel dimensions in use",
+                                stated.source, out.order));
     return std::nullopt;
   }
-  if (out.ep > 1 && !expert_axes(out)) notes.push_back(fmt::format("{}: ep {} x etp {} x pp {} does not divide the world size {}: expert groups are left out", stated.source, out.ep, out.etp, out.pp, world));
+  if (out.ep > 1 && !expert_axes(out))
+    notes.push_back(fmt::format(
+        "{}: ep {} x etp {} x pp {} does not divide the world size {}: expert groups are left out",
+        stated.source, out.ep, out.etp, out.pp, world));
   return out;
 }
 
-// --- process groups of recorders ------------------------------------------------------------------------------------
+// --- process groups of recorders
+// ------------------------------------------------------------------------------------
 
 struct Observed {
-  std::map<std::string, std::set<std::vector<std::int64_t>>> groups;   // dimension -> sets of ranks
+  std::map<std::string, std::set<std::vector<std::int64_t>>> groups;  // dimension -> sets of ranks
   std::int64_t world = 0;
   std::int64_t replicas = 1;
 
@@ -327,8 +386,10 @@ struct Observed {
 };
 
 // With replicas beside shards "dp" is both together, as frameworks that have both call it.
-std::string dimension_beside_replicas(const std::string& description, const std::string& dimension) {
-  const bool shard = description.find("shard") != std::string::npos || description.find("fsdp") != std::string::npos;
+std::string dimension_beside_replicas(const std::string& description,
+                                      const std::string& dimension) {
+  const bool shard = description.find("shard") != std::string::npos ||
+                     description.find("fsdp") != std::string::npos;
   if (dimension == "dp" && shard) return "dp_shard";
   if (dimension == "dp-cp" && shard) return "dp_shard-cp";
   return dimension;
@@ -336,16 +397,24 @@ std::string dimension_beside_replicas(const std::string& description, const std:
 
 Observed observe(const Facts& facts) {
   Observed out;
-  const auto usable = [](const GroupRow& g) { return !g.ranks.empty() && !g.description.empty() && g.ranks.front() >= 0 && g.ranks.back() < kMostRanks; };
+  const auto usable = [](const GroupRow& g) {
+    return !g.ranks.empty() && !g.description.empty() && g.ranks.front() >= 0 &&
+           g.ranks.back() < kMostRanks;
+  };
   for (const GroupRow& g : facts.groups)
-    if (usable(g) && dimension_of(g.description) == "dp_replicate") out.replicas = std::max(out.replicas, static_cast<std::int64_t>(g.ranks.size()));
+    if (usable(g) && dimension_of(g.description) == "dp_replicate")
+      out.replicas = std::max(out.replicas, static_cast<std::int64_t>(g.ranks.size()));
   for (const GroupRow& g : facts.groups) {
     if (!usable(g)) continue;
     std::string dimension = dimension_of(g.description);
-    if (dimension == "world") { out.world = std::max(out.world, static_cast<std::int64_t>(g.ranks.size())); continue; }
+    if (dimension == "world") {
+      out.world = std::max(out.world, static_cast<std::int64_t>(g.ranks.size()));
+      continue;
+    }
     if (out.replicas > 1) {
       std::string lower = g.description;
-      std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(tolower(c)); });
+      std::transform(lower.begin(), lower.end(), lower.begin(),
+                     [](unsigned char c) { return static_cast<char>(tolower(c)); });
       dimension = dimension_beside_replicas(lower, dimension);
     }
     std::vector<std::int64_t> ranks = g.ranks;
@@ -369,7 +438,8 @@ bool agrees(const Observed& observed, const Layout& layout) {
     const std::int64_t size = size_of(*dimension, axes);
     for (const auto& ranks : groups) {
       if (static_cast<std::int64_t>(ranks.size()) != size || ranks.back() >= world) return false;
-      const std::int64_t base = base_of(*dimension, axes, ranks.front());   // distinct ranks, as many as the group has, all of it
+      const std::int64_t base = base_of(
+          *dimension, axes, ranks.front());  // distinct ranks, as many as the group has, all of it
       for (const std::int64_t rank : ranks)
         if (base_of(*dimension, axes, rank) != base) return false;
     }
@@ -377,10 +447,14 @@ bool agrees(const Observed& observed, const Layout& layout) {
   return true;
 }
 
-// Sizes come from the groups, what they leave open from `hints`; the order is the first that explains every group.
+// Sizes come from the groups, what they leave open from `hints`; the order is the first that
+// explains every group.
 std::optional<Layout> infer(const Observed& observed, const Stated& hints, std::int64_t world) {
   const auto seen = [&](const char* name) { return observed.size(name); };
-  const auto part = [](std::optional<std::int64_t> whole_size, std::int64_t by) { return whole_size && by > 0 && *whole_size % by == 0 ? std::optional(*whole_size / by) : std::nullopt; };
+  const auto part = [](std::optional<std::int64_t> whole_size, std::int64_t by) {
+    return whole_size && by > 0 && *whole_size % by == 0 ? std::optional(*whole_size / by)
+                                                         : std::nullopt;
+  };
   const auto first = [](std::initializer_list<std::optional<std::int64_t>> all) {
     for (const auto& one : all)
       if (one) return one;
@@ -395,15 +469,20 @@ std::optional<Layout> infer(const Observed& observed, const Stated& hints, std::
   while (std::next_permutation(axes.begin(), axes.end()));
 
   for (const bool with_hints : {true, false}) {
-    const auto hint = [&](const std::optional<std::int64_t>& value) { return with_hints ? value : std::nullopt; };
+    const auto hint = [&](const std::optional<std::int64_t>& value) {
+      return with_hints ? value : std::nullopt;
+    };
     Layout layout;
     layout.tp = first({seen("tp"), hint(hints.tp)}).value_or(1);
     layout.cp = first({seen("cp"), part(seen("tp-cp"), layout.tp), hint(hints.cp)}).value_or(1);
     layout.pp = first({seen("pp"), part(seen("mp"), layout.tp), hint(hints.pp)}).value_or(1);
     const auto model = product({layout.tp, layout.cp, layout.pp});
     if (!model) continue;
-    const auto replicated = seen("dp_shard") ? product({*seen("dp_shard"), observed.replicas}) : std::nullopt;
-    const auto dp = first({seen("dp"), replicated, part(seen("dp-cp"), layout.cp), part(seen("tp-dp"), layout.tp), part(seen("tp-dp-cp"), layout.tp * layout.cp), hint(hints.dp), part(world, *model)});
+    const auto replicated =
+        seen("dp_shard") ? product({*seen("dp_shard"), observed.replicas}) : std::nullopt;
+    const auto dp = first(
+        {seen("dp"), replicated, part(seen("dp-cp"), layout.cp), part(seen("tp-dp"), layout.tp),
+         part(seen("tp-dp-cp"), layout.tp * layout.cp), hint(hints.dp), part(world, *model)});
     if (!dp) continue;
     layout.dp = *dp;
     const auto all = product({*model, layout.dp});
@@ -411,7 +490,8 @@ std::optional<Layout> infer(const Observed& observed, const Stated& hints, std::
     layout.ep = first({seen("ep"), hint(hints.ep)}).value_or(1);
     const auto left = product({layout.ep, layout.pp, seen("edp").value_or(1)});
     const auto from_rest = seen("edp") && left ? part(*all, *left) : std::nullopt;
-    layout.etp = first({seen("etp"), part(seen("etp-ep"), layout.ep), from_rest, hint(hints.etp)}).value_or(layout.ep > 1 ? layout.tp : 1);
+    layout.etp = first({seen("etp"), part(seen("etp-ep"), layout.ep), from_rest, hint(hints.etp)})
+                     .value_or(layout.ep > 1 ? layout.tp : 1);
     for (const std::string& order : orders) {
       layout.order = order;
       if (agrees(observed, layout)) return layout;
@@ -420,7 +500,8 @@ std::optional<Layout> infer(const Observed& observed, const Stated& hints, std::
   return std::nullopt;
 }
 
-void compare(const Stated& stated, const std::map<std::string, std::int64_t>& believed, const char* by, std::vector<std::string>& notes) {
+void compare(const Stated& stated, const std::map<std::string, std::int64_t>& believed,
+             const char* by, std::vector<std::string>& notes) {
   std::string told, known;
   for (const auto& [name, size] : believed) {
     const auto* slot = const_cast<Stated&>(stated).slot(name);
@@ -428,18 +509,27 @@ void compare(const Stated& stated, const std::map<std::string, std::int64_t>& be
     told += fmt::format("{}{} {}", told.empty() ? "" : ", ", name, **slot);
     known += fmt::format("{}{} {}", known.empty() ? "" : ", ", name, size);
   }
-  if (!told.empty()) notes.push_back(fmt::format("{} says {}, {} {}: {}", stated.source, told, by, known, "the latter is taken"));
+  if (!told.empty())
+    notes.push_back(fmt::format("{} says {}, {} {}: {}", stated.source, told, by, known,
+                                "the latter is taken"));
 }
 
-std::map<std::string, std::int64_t> sizes_of(const Layout& l) { return {{"tp", l.tp}, {"pp", l.pp}, {"dp", l.dp}, {"cp", l.cp}, {"ep", l.ep}}; }
+std::map<std::string, std::int64_t> sizes_of(const Layout& l) {
+  return {{"tp", l.tp}, {"pp", l.pp}, {"dp", l.dp}, {"cp", l.cp}, {"ep", l.ep}};
+}
 
-// By dimension in the order of the table, others after them by name; within one by first rank. Ids are counted anew.
+// By dimension in the order of the table, others after them by name; within one by first rank. Ids
+// are counted anew.
 void put_in_order(std::vector<ParallelGroup>& groups) {
   const auto place = [](const std::string& name) {
     const Dimension* dimension = dimension_named(name);
-    return dimension == nullptr ? dimensions().size() : static_cast<std::size_t>(dimension - dimensions().data());
+    return dimension == nullptr ? dimensions().size()
+                                : static_cast<std::size_t>(dimension - dimensions().data());
   };
-  std::sort(groups.begin(), groups.end(), [&](const ParallelGroup& a, const ParallelGroup& b) { return std::tuple(place(a.dimension), a.dimension, a.ranks) < std::tuple(place(b.dimension), b.dimension, b.ranks); });
+  std::sort(groups.begin(), groups.end(), [&](const ParallelGroup& a, const ParallelGroup& b) {
+    return std::tuple(place(a.dimension), a.dimension, a.ranks) <
+           std::tuple(place(b.dimension), b.dimension, b.ranks);
+  });
   std::size_t n = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     n = i > 0 && groups[i].dimension == groups[i - 1].dimension ? n + 1 : 0;
@@ -447,15 +537,21 @@ void put_in_order(std::vector<ParallelGroup>& groups) {
   }
 }
 
-void take_recorder(const Observed& observed, const Facts& facts, const Stated& manifest, const Stated& logs, Topology& out) {
+void take_recorder(const Observed& observed, const Facts& facts, const Stated& manifest,
+                   const Stated& logs, Topology& out) {
   out.source = "recorder";
   Stated hints = manifest;
   hints.fill_from(logs);
   std::int64_t world = observed.world;
-  if (world > 0 && facts.world_size > 0 && world != facts.world_size) out.notes.push_back(fmt::format("the recorders' default group has {} ranks, the world size is said to be {}: the former is taken", world, facts.world_size));
+  if (world > 0 && facts.world_size > 0 && world != facts.world_size)
+    out.notes.push_back(
+        fmt::format("the recorders' default group has {} ranks, the world size is said to be {}: "
+                    "the former is taken",
+                    world, facts.world_size));
   if (world == 0) world = facts.world_size;
   out.layout = infer(observed, hints, world);
-  if (!out.layout && facts.world_size > 0 && world != facts.world_size) out.layout = infer(observed, hints, facts.world_size);
+  if (!out.layout && facts.world_size > 0 && world != facts.world_size)
+    out.layout = infer(observed, hints, facts.world_size);
   std::set<std::vector<std::int64_t>> taken;
   if (out.layout) {
     out.groups = parallel_groups(*out.layout);
@@ -463,24 +559,34 @@ void take_recorder(const Observed& observed, const Facts& facts, const Stated& m
     world = out.layout->world();
   } else {
     bool known = false;
-    for (const auto& [name, groups] : observed.groups) known = known || dimension_named(name) != nullptr;
-    if (known) out.notes.push_back("the recorders' process groups follow no order of parallel dimensions: they are taken as they are");
+    for (const auto& [name, groups] : observed.groups)
+      known = known || dimension_named(name) != nullptr;
+    if (known)
+      out.notes.push_back(
+          "the recorders' process groups follow no order of parallel dimensions: they are taken as "
+          "they are");
   }
   std::map<std::string, std::int64_t> believed;
   for (const auto& [name, groups] : observed.groups) {
     const Dimension* dimension = dimension_named(name);
     if (const auto size = observed.size(name); size && dimension != nullptr) believed[name] = *size;
-    if (out.layout && dimension != nullptr && dimension < dimensions().data() + kComputed) continue;   // made in full above
+    if (out.layout && dimension != nullptr && dimension < dimensions().data() + kComputed)
+      continue;  // made in full above
     std::string as = name;
-    if (as == "dp-cp" && observed.groups.count("dp") == 0 && observed.size("cp").value_or(1) == 1) as = "dp";
+    if (as == "dp-cp" && observed.groups.count("dp") == 0 && observed.size("cp").value_or(1) == 1)
+      as = "dp";
     std::map<std::int64_t, std::size_t> member_of;
     bool twice = false;
     for (const auto& ranks : groups) {
       for (const std::int64_t rank : ranks) twice = !member_of.emplace(rank, 0).second || twice;
-      if (ranks.size() < 2 || static_cast<std::int64_t>(ranks.size()) == world || !taken.insert(ranks).second) continue;
+      if (ranks.size() < 2 || static_cast<std::int64_t>(ranks.size()) == world ||
+          !taken.insert(ranks).second)
+        continue;
       out.groups.push_back({as, "", ranks});
     }
-    if (twice && dimension != nullptr) out.notes.push_back(fmt::format("a rank is in two {} groups of the recorders: the dumps may be of two runs", name));
+    if (twice && dimension != nullptr)
+      out.notes.push_back(fmt::format(
+          "a rank is in two {} groups of the recorders: the dumps may be of two runs", name));
   }
   put_in_order(out.groups);
   if (out.layout) believed = sizes_of(*out.layout);
@@ -488,7 +594,8 @@ void take_recorder(const Observed& observed, const Facts& facts, const Stated& m
   compare(logs, believed, "the recorders' process groups", out.notes);
 }
 
-// --- switches -------------------------------------------------------------------------------------------------------
+// --- switches
+// -------------------------------------------------------------------------------------------------------
 
 struct Wiring {
   std::string kind;
@@ -504,20 +611,24 @@ void add_switches(const Facts& facts, Topology& out) {
     return short_host(host);
   };
   std::map<std::string, Wiring> wirings;
-  const auto add = [&](const std::string& kind, const std::string& name, std::int64_t level, const std::vector<std::string>& hosts, const std::vector<std::string>& children) {
+  const auto add = [&](const std::string& kind, const std::string& name, std::int64_t level,
+                       const std::vector<std::string>& hosts,
+                       const std::vector<std::string>& children) {
     Wiring& w = wirings[name];
     if (w.kind.empty()) w.kind = kind;
     w.level = std::max(w.level, level);
     for (const auto& host : hosts) w.hosts.insert(canonical(host));
     w.children.insert(children.begin(), children.end());
   };
-  for (const NetworkRow& row : facts.networks) add(row.kind.empty() ? "switch" : row.kind, row.name, row.level, row.hosts, row.children);
+  for (const NetworkRow& row : facts.networks)
+    add(row.kind.empty() ? "switch" : row.kind, row.name, row.level, row.hosts, row.children);
   if (facts.manifest) {
     for (const auto& [name, hosts] : facts.manifest->tor) add("switch", name, 0, hosts, {});
     for (const auto& [name, hosts] : facts.manifest->pod) add("pod", name, 1, hosts, {});
   }
   for (const auto& [name, wiring] : wirings) {
-    // Down the tree, each switch once: a file that names a switch below itself is wrong and must not hang anybody.
+    // Down the tree, each switch once: a file that names a switch below itself is wrong and must
+    // not hang anybody.
     std::set<std::string> seen{name}, hosts(wiring.hosts);
     std::vector<std::string> open(wiring.children.begin(), wiring.children.end());
     bool cycle = false;
@@ -531,21 +642,26 @@ void add_switches(const Facts& facts, Topology& out) {
       hosts.insert(it->second.hosts.begin(), it->second.hosts.end());
       open.insert(open.end(), it->second.children.begin(), it->second.children.end());
     }
-    if (cycle) out.notes.push_back(fmt::format("the network's description hangs {} below itself", name));
+    if (cycle)
+      out.notes.push_back(fmt::format("the network's description hangs {} below itself", name));
     // Of a cluster's thousands only those that this incident knows.
-    if (!known.empty()) std::erase_if(hosts, [&](const std::string& host) { return known.count(host) == 0; });
+    if (!known.empty())
+      std::erase_if(hosts, [&](const std::string& host) { return known.count(host) == 0; });
     if (hosts.empty()) continue;
     out.switches.push_back({wiring.kind, name, wiring.level, {hosts.begin(), hosts.end()}});
   }
-  std::sort(out.switches.begin(), out.switches.end(), [](const Switch& a, const Switch& b) { return std::tie(a.level, a.kind, a.name) < std::tie(b.level, b.kind, b.name); });
+  std::sort(out.switches.begin(), out.switches.end(), [](const Switch& a, const Switch& b) {
+    return std::tie(a.level, a.kind, a.name) < std::tie(b.level, b.kind, b.name);
+  });
 }
 
-// --- ranks to hosts by the order of nodes ---------------------------------------------------------------------------
+// --- ranks to hosts by the order of nodes
+// ---------------------------------------------------------------------------
 
 struct NodeOrder {
   std::string source;
   std::vector<std::string> hosts;
-  std::vector<std::int64_t> slots;   // of each host; empty = the same number on all
+  std::vector<std::int64_t> slots;  // of each host; empty = the same number on all
 };
 
 // The one order that a kind of source tells; none when two of them disagree.
@@ -558,11 +674,14 @@ std::optional<NodeOrder> hostfile_order(const Facts& facts) {
   std::vector<const IdentityRow*> rows;
   for (const IdentityRow& row : facts.identities)
     if (row.source == "hostfile" && row.host && row.node_rank) rows.push_back(&row);
-  std::sort(rows.begin(), rows.end(), [](const IdentityRow* a, const IdentityRow* b) { return std::pair(a->place.member, *a->node_rank) < std::pair(b->place.member, *b->node_rank); });
+  std::sort(rows.begin(), rows.end(), [](const IdentityRow* a, const IdentityRow* b) {
+    return std::pair(a->place.member, *a->node_rank) < std::pair(b->place.member, *b->node_rank);
+  });
   for (const IdentityRow* row : rows) {
     NodeOrder& file = files[row->place.member];
     file.hosts.push_back(*row->host);
-    if (const auto it = slots.find({row->place.member, row->place.line}); it != slots.end()) file.slots.push_back(it->second);
+    if (const auto it = slots.find({row->place.member, row->place.line}); it != slots.end())
+      file.slots.push_back(it->second);
   }
   std::optional<NodeOrder> out;
   for (auto& [member, file] : files) {
@@ -588,9 +707,11 @@ std::optional<NodeOrder> nodelist_order(const Facts& facts) {
 }
 
 void guess_hosts(const Facts& facts, std::int64_t world, Topology& out) {
-  if (!out.host_of.empty() || world < 1 || world > kMostRanks) return;   // who is tied to a host by a log says that the order is not needed, or wrong
+  if (!out.host_of.empty() || world < 1 || world > kMostRanks)
+    return;  // who is tied to a host by a log says that the order is not needed, or wrong
   std::vector<std::optional<NodeOrder>> orders;
-  if (facts.manifest && !facts.manifest->hosts.empty()) orders.push_back(NodeOrder{"manifest order", facts.manifest->hosts, {}});
+  if (facts.manifest && !facts.manifest->hosts.empty())
+    orders.push_back(NodeOrder{"manifest order", facts.manifest->hosts, {}});
   orders.push_back(hostfile_order(facts));
   orders.push_back(nodelist_order(facts));
   for (const auto& order : orders) {
@@ -600,10 +721,11 @@ void guess_hosts(const Facts& facts, std::int64_t world, Topology& out) {
     if (slots.empty() && world % n == 0) slots.assign(order->hosts.size(), world / n);
     std::int64_t sum = 0;
     for (const std::int64_t s : slots) sum += s;
-    if (sum != world) continue;   // the job takes another part of these hosts
+    if (sum != world) continue;  // the job takes another part of these hosts
     std::int64_t rank = 0;
     for (std::size_t h = 0; h < order->hosts.size(); ++h)
-      for (std::int64_t i = 0; i < slots[h]; ++i) out.guessed_host_of.emplace(rank++, short_host(order->hosts[h]));
+      for (std::int64_t i = 0; i < slots[h]; ++i)
+        out.guessed_host_of.emplace(rank++, short_host(order->hosts[h]));
     out.guess_source = order->source;
     return;
   }
@@ -618,7 +740,8 @@ std::vector<ParallelGroup> parallel_groups(const Layout& layout) {
   const auto expert = layout.ep > 1 ? expert_axes(layout) : std::nullopt;
   for (std::size_t i = 0; i < kComputed; ++i) {
     const Dimension& dimension = dimensions()[i];
-    if (dimension.name == "mp" && (layout.tp < 2 || layout.pp < 2)) continue;   // the same as pp or tp
+    if (dimension.name == "mp" && (layout.tp < 2 || layout.pp < 2))
+      continue;  // the same as pp or tp
     if (dimension.expert && !expert) continue;
     add_groups(dimension, dimension.expert ? *expert : *dense, layout.world(), out);
   }
@@ -627,7 +750,8 @@ std::vector<ParallelGroup> parallel_groups(const Layout& layout) {
 
 std::string dimension_of(std::string_view description) {
   std::string name(description);
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(tolower(c)); });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(tolower(c)); });
   std::string key = name;
   const auto cut = [&](std::string_view ending) {
     if (key.size() > ending.size() && key.ends_with(ending)) key.resize(key.size() - ending.size());
@@ -638,16 +762,53 @@ std::string dimension_of(std::string_view description) {
   cut("_pg");
   static const std::map<std::string, const char*, std::less<>> kKnown{
       // Megatron, and what is made on it (NeMo)
-      {"tensor_model_parallel", "tp"}, {"pipeline_model_parallel", "pp"}, {"data_parallel", "dp"}, {"data_parallel_group_with_cp", "dp-cp"}, {"context_parallel", "cp"}, {"model_parallel", "mp"},
-      {"tensor_and_data_parallel", "tp-dp"}, {"tensor_and_data_parallel_group_with_cp", "tp-dp-cp"}, {"tensor_and_context_parallel", "tp-cp"}, {"expert_model_parallel", "ep"},
-      {"expert_tensor_parallel", "etp"}, {"expert_tensor_and_model_parallel", "etp-ep"}, {"tensor_and_expert_parallel", "etp-ep"}, {"expert_tensor_model_pipeline_parallel", "etp-ep-pp"},
-      {"expert_data_parallel", "edp"}, {"data_modulo_expert_parallel", "edp"},
+      {"tensor_model_parallel", "tp"},
+      {"pipeline_model_parallel", "pp"},
+      {"data_parallel", "dp"},
+      {"data_parallel_group_with_cp", "dp-cp"},
+      {"context_parallel", "cp"},
+      {"model_parallel", "mp"},
+      {"tensor_and_data_parallel", "tp-dp"},
+      {"tensor_and_data_parallel_group_with_cp", "tp-dp-cp"},
+      {"tensor_and_context_parallel", "tp-cp"},
+      {"expert_model_parallel", "ep"},
+      {"expert_tensor_parallel", "etp"},
+      {"expert_tensor_and_model_parallel", "etp-ep"},
+      {"tensor_and_expert_parallel", "etp-ep"},
+      {"expert_tensor_model_pipeline_parallel", "etp-ep-pp"},
+      {"expert_data_parallel", "edp"},
+      {"data_modulo_expert_parallel", "edp"},
       // DeviceMesh of FSDP2, torchtitan, Lightning; axes of DeepSpeed's topology
-      {"tp", "tp"}, {"pp", "pp"}, {"dp", "dp"}, {"cp", "cp"}, {"ep", "ep"}, {"etp", "etp"}, {"edp", "edp"}, {"mp", "mp"}, {"dp_shard", "dp"}, {"fsdp", "dp"}, {"shard", "dp"}, {"ddp", "dp"},
-      {"dp_replicate", "dp_replicate"}, {"replicate", "dp_replicate"}, {"dp_shard_cp", "dp-cp"}, {"dp_cp", "dp-cp"}, {"dp_shard_mod_ep", "edp"}, {"efsdp", "edp"},
-      {"tensor", "tp"}, {"tensor_parallel", "tp"}, {"pipe", "pp"}, {"pipeline", "pp"}, {"pipeline_parallel", "pp"}, {"data", "dp"}, {"expert_parallel", "ep"}, {"expert", "ep"}, {"context", "cp"},
+      {"tp", "tp"},
+      {"pp", "pp"},
+      {"dp", "dp"},
+      {"cp", "cp"},
+      {"ep", "ep"},
+      {"etp", "etp"},
+      {"edp", "edp"},
+      {"mp", "mp"},
+      {"dp_shard", "dp"},
+      {"fsdp", "dp"},
+      {"shard", "dp"},
+      {"ddp", "dp"},
+      {"dp_replicate", "dp_replicate"},
+      {"replicate", "dp_replicate"},
+      {"dp_shard_cp", "dp-cp"},
+      {"dp_cp", "dp-cp"},
+      {"dp_shard_mod_ep", "edp"},
+      {"efsdp", "edp"},
+      {"tensor", "tp"},
+      {"tensor_parallel", "tp"},
+      {"pipe", "pp"},
+      {"pipeline", "pp"},
+      {"pipeline_parallel", "pp"},
+      {"data", "dp"},
+      {"expert_parallel", "ep"},
+      {"expert", "ep"},
+      {"context", "cp"},
       // torch itself
-      {"default", "world"}, {"world", "world"},
+      {"default", "world"},
+      {"world", "world"},
   };
   const auto it = kKnown.find(key);
   return it == kKnown.end() ? name : it->second;
@@ -661,15 +822,17 @@ std::vector<std::string> Topology::hosts_of(const std::vector<std::int64_t>& ran
 }
 
 std::string Topology::where(std::int64_t rank) const {
-  if (const auto it = host_of.find(rank); it != host_of.end()) return fmt::format("rank {} ({})", rank, it->second);
-  if (const auto it = guessed_host_of.find(rank); it != guessed_host_of.end()) return fmt::format("rank {} ({} by {})", rank, it->second, guess_source);
+  if (const auto it = host_of.find(rank); it != host_of.end())
+    return fmt::format("rank {} ({})", rank, it->second);
+  if (const auto it = guessed_host_of.find(rank); it != guessed_host_of.end())
+    return fmt::format("rank {} ({} by {})", rank, it->second, guess_source);
   return fmt::format("rank {}", rank);
 }
 
 namespace {
 
-// Of a job whose size nobody tells only the tensor groups are sure: they are neighbours, while a pipeline's stride is the size
-// of the job over that of the pipeline.
+// Of a job whose size nobody tells only the tensor groups are sure: they are neighbours, while a
+// pipeline's stride is the size of the job over that of the pipeline.
 void take_commands(const Stated& stated, const Facts& facts, Topology& out) {
   if (!stated.any()) return;
   if (facts.world_size > 0) {
@@ -681,10 +844,13 @@ void take_commands(const Stated& stated, const Facts& facts, Topology& out) {
     for (const StackSample& s : facts.samples)
       if (s.row.rank) first.insert(*s.row.rank / tp);
     for (const std::int64_t n : first) {
-      ParallelGroup& group = out.groups.emplace_back(ParallelGroup{"tp", fmt::format("tp/{}", n), {}});
+      ParallelGroup& group =
+          out.groups.emplace_back(ParallelGroup{"tp", fmt::format("tp/{}", n), {}});
       for (std::int64_t i = 0; i < tp; ++i) group.ranks.push_back(n * tp + i);
     }
-    out.notes.push_back("of the parallel groups only the tensor groups are known: the command lines tell sizes, and nothing tells how many ranks the job has");
+    out.notes.push_back(
+        "of the parallel groups only the tensor groups are known: the command lines tell sizes, "
+        "and nothing tells how many ranks the job has");
   }
   if (!out.groups.empty()) out.source = stated.source;
 }
@@ -705,7 +871,9 @@ Topology make_topology(const Facts& facts) {
     out.source.clear();
     Stated stated = manifest.any() ? manifest : logs;
     if (manifest.any()) stated.fill_from(logs);
-    const std::int64_t world = facts.world_size > 0 ? facts.world_size : observed.world > 0 ? observed.world : stated.world.value_or(0);
+    const std::int64_t world = facts.world_size > 0 ? facts.world_size
+                               : observed.world > 0 ? observed.world
+                                                    : stated.world.value_or(0);
     if (stated.any()) out.layout = layout_of(stated, world, out.notes);
     if (out.layout) {
       out.source = stated.source;
@@ -713,8 +881,13 @@ Topology make_topology(const Facts& facts) {
       if (manifest.any()) compare(logs, sizes_of(*out.layout), "the manifest", out.notes);
     }
   }
-  if (out.groups.empty() && !out.layout && !manifest.any() && !logs.any()) take_commands(stated_by_commands(facts), facts, out);
-  guess_hosts(facts, out.layout ? out.layout->world() : facts.world_size > 0 ? facts.world_size : observed.world, out);
+  if (out.groups.empty() && !out.layout && !manifest.any() && !logs.any())
+    take_commands(stated_by_commands(facts), facts, out);
+  guess_hosts(facts,
+              out.layout             ? out.layout->world()
+              : facts.world_size > 0 ? facts.world_size
+                                     : observed.world,
+              out);
   return out;
 }
 

@@ -12,27 +12,37 @@ namespace culprit::analyze {
 namespace {
 
 constexpr Nanoseconds kFarthestZone = 14 * kHour;
-constexpr std::size_t kMostSources = 1'000;   // each file is held against all of them
+constexpr std::size_t kMostSources = 1'000;  // each file is held against all of them
 // Two logs of one job need not overlap; no zone is nearer to UTC than an hour.
 constexpr Nanoseconds kApart = 45 * kMinute;
 
 Nanoseconds rounded(Nanoseconds value, Nanoseconds step) {
-  return static_cast<Nanoseconds>(std::llround(static_cast<double>(value) / static_cast<double>(step))) * step;
+  return static_cast<Nanoseconds>(
+             std::llround(static_cast<double>(value) / static_cast<double>(step))) *
+         step;
 }
 
 // As the manifest's `timezones` names sources: kernel scheduler system ... training.
 std::string kind_of_source(const MemberRow& m) {
   if (!m.text_kind.empty() && m.text_kind != "nccl") return m.text_kind;
-  const std::string_view name = std::string_view(m.path).substr(m.path.rfind('/') == std::string::npos ? 0 : m.path.rfind('/') + 1);
-  const auto starts = [&](std::initializer_list<std::string_view> words) { return std::any_of(words.begin(), words.end(), [&](std::string_view w) { return name.starts_with(w); }); };
-  if (starts({"slurmctld", "slurmd", "scontrol", "sacct", "sinfo", "squeue", "kubelet", "pbs_", "mom_logs"})) return "scheduler";
-  if (starts({"messages", "syslog", "journal", "daemon.log", "auth.log", "kern.log"})) return "system";
+  const std::string_view name = std::string_view(m.path).substr(
+      m.path.rfind('/') == std::string::npos ? 0 : m.path.rfind('/') + 1);
+  const auto starts = [&](std::initializer_list<std::string_view> words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view w) { return name.starts_with(w); });
+  };
+  if (starts({"slurmctld", "slurmd", "scontrol", "sacct", "sinfo", "squeue", "kubelet", "pbs_",
+              "mom_logs"}))
+    return "scheduler";
+  if (starts({"messages", "syslog", "journal", "daemon.log", "auth.log", "kern.log"}))
+    return "system";
   return "training";
 }
 
 // What the daemons of the machine itself write, never a container.
 bool of_machine(const MemberRow& m) {
-  static const std::set<std::string> kKinds{"kernel", "scheduler", "system", "fabric-manager", "bmc"};
+  static const std::set<std::string> kKinds{"kernel", "scheduler", "system", "fabric-manager",
+                                            "bmc"};
   return kKinds.count(kind_of_source(m)) > 0;
 }
 
@@ -43,40 +53,59 @@ bool same_zone(const line::Zone& a, const line::Zone& b) {
   return a.offset(winter) == b.offset(winter) && a.offset(summer) == b.offset(summer);
 }
 
-// '*' stands for anything within a path; a folder means all below it; a name without a slash any file of that name.
+// '*' stands for anything within a path; a folder means all below it; a name without a slash any
+// file of that name.
 bool path_matches(const std::string& pattern, const std::string& path) {
   const auto glob = [](std::string_view p, std::string_view text) {
     std::size_t at = 0, i = 0, star = std::string_view::npos, back = 0;
     while (at < text.size()) {
-      if (i < p.size() && p[i] == '*') { star = i++; back = at; }
-      else if (i < p.size() && p[i] == text[at]) { ++i; ++at; }
-      else if (star != std::string_view::npos) { i = star + 1; at = ++back; }
-      else return false;
+      if (i < p.size() && p[i] == '*') {
+        star = i++;
+        back = at;
+      } else if (i < p.size() && p[i] == text[at]) {
+        ++i;
+        ++at;
+      } else if (star != std::string_view::npos) {
+        i = star + 1;
+        at = ++back;
+      } else
+        return false;
     }
     while (i < p.size() && p[i] == '*') ++i;
     return i == p.size();
   };
   if (glob(pattern, path)) return true;
-  if (pattern.find('/') == std::string::npos && glob(pattern, std::string_view(path).substr(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1))) return true;
+  if (pattern.find('/') == std::string::npos &&
+      glob(pattern, std::string_view(path).substr(
+                        path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1)))
+    return true;
   std::string folder = pattern;
   while (!folder.empty() && folder.back() == '/') folder.pop_back();
-  return path.size() > folder.size() && path.compare(0, folder.size(), folder) == 0 && path[folder.size()] == '/';
+  return path.size() > folder.size() && path.compare(0, folder.size(), folder) == 0 &&
+         path[folder.size()] == '/';
 }
 
 // All stamps of the job, kernels left out: they have a boot clock or reach days back.
 template <class See>
 void each_stamp(const Facts& facts, See see) {
-  for (const auto& e : facts.events) if (e.role != Role::root) see(e.time, e.place.member);
+  for (const auto& e : facts.events)
+    if (e.role != Role::root) see(e.time, e.place.member);
   for (const auto& t : facts.tracebacks) see(t.time, t.place.member);
-  for (const auto& c : facts.clocks) if (c.kind == "first" || c.kind == "last") see(c.time, c.place.member);
+  for (const auto& c : facts.clocks)
+    if (c.kind == "first" || c.kind == "last") see(c.time, c.place.member);
 }
 
 struct Window {
   Nanoseconds low = 0;
   Nanoseconds high = std::numeric_limits<Nanoseconds>::min();
   bool empty() const { return high == std::numeric_limits<Nanoseconds>::min(); }
-  void add(Nanoseconds t) { low = empty() ? t : std::min(low, t); high = std::max(high, t); }
-  bool meets(const Window& other) const { return low <= other.high + kApart && other.low <= high + kApart; }
+  void add(Nanoseconds t) {
+    low = empty() ? t : std::min(low, t);
+    high = std::max(high, t);
+  }
+  bool meets(const Window& other) const {
+    return low <= other.high + kApart && other.low <= high + kApart;
+  }
 };
 
 }  // namespace
@@ -95,8 +124,10 @@ const ZoneChoice& Zones::of(MemberId member) const {
 void Zones::read_words(const Facts& facts) {
   if (facts.manifest)
     for (const auto& [source, name] : facts.manifest->timezones)
-      if (const auto zone = line::Zone::named(name); zone && of_source_.size() < kMostSources) of_source_.emplace_back(source, *zone);
-  // /etc/timezone, timedatectl, the zone that `date` prints. A machine that says two things says nothing.
+      if (const auto zone = line::Zone::named(name); zone && of_source_.size() < kMostSources)
+        of_source_.emplace_back(source, *zone);
+  // /etc/timezone, timedatectl, the zone that `date` prints. A machine that says two things says
+  // nothing.
   std::map<std::string, std::set<std::string>> said;
   for (const ConfigRow& c : facts.configs) {
     if (c.name != "timezone") continue;
@@ -105,59 +136,85 @@ void Zones::read_words(const Facts& facts) {
     said[host].insert(c.value);
   }
   for (const MemberRow& m : facts.members)
-    if (const std::size_t at = m.link_target.find("zoneinfo/"); at != std::string::npos && m.path.ends_with("localtime"))
+    if (const std::size_t at = m.link_target.find("zoneinfo/");
+        at != std::string::npos && m.path.ends_with("localtime"))
       said[m.host.value_or("")].insert(m.link_target.substr(at + 9));
   for (const auto& [host, names] : said) {
     std::vector<line::Zone> zones;
     for (const std::string& name : names)
       if (const auto zone = line::Zone::named(name)) zones.push_back(*zone);
-    if (!zones.empty() && std::all_of(zones.begin(), zones.end(), [&](const line::Zone& z) { return same_zone(z, zones.front()); })) of_host_.emplace(host, zones.front());
+    if (!zones.empty() && std::all_of(zones.begin(), zones.end(), [&](const line::Zone& z) {
+          return same_zone(z, zones.front());
+        }))
+      of_host_.emplace(host, zones.front());
   }
 }
 
-// The same failure of one rank on two clocks: error.json counts from the epoch, torchrun's report is local.
+// The same failure of one rank on two clocks: error.json counts from the epoch, torchrun's report
+// is local.
 bool Zones::by_twice_recorded(Facts& facts) {
   std::map<std::int64_t, Nanoseconds> epoch;
   std::map<Nanoseconds, int> votes;
   for (const auto& t : facts.tracebacks)
-    if (t.rank && t.source == "error.json" && t.time.clock == Clock::utc) epoch.emplace(*t.rank, t.time.ns);
+    if (t.rank && t.source == "error.json" && t.time.clock == Clock::utc)
+      epoch.emplace(*t.rank, t.time.ns);
   for (const auto& t : facts.tracebacks) {
     if (!t.rank || t.time.clock != Clock::local) continue;
     const auto it = epoch.find(*t.rank);
     if (it == epoch.end()) continue;
     const Nanoseconds difference = t.time.ns - it->second;
     const Nanoseconds whole = rounded(difference, 15 * kMinute);
-    if (std::abs(difference - whole) < 2 * kMinute && std::abs(whole) <= kFarthestZone) ++votes[whole];
+    if (std::abs(difference - whole) < 2 * kMinute && std::abs(whole) <= kFarthestZone)
+      ++votes[whole];
   }
   if (votes.empty()) return false;
-  const Nanoseconds offset = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+  const Nanoseconds offset =
+      std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) {
+        return a.second < b.second;
+      })->first;
   job_ = {line::Zone::fixed(offset), 0, true};
   const std::string sign = offset > 0 ? "+" : "-";
-  if (offset % kHour != 0) facts.notes.push_back(fmt::format("times without a zone are taken as UTC{}{}:{:02}, from failures that are recorded on both clocks", sign, std::abs(offset) / kHour, std::abs(offset) % kHour / kMinute));
-  else if (offset != 0) facts.notes.push_back(fmt::format("times without a zone are taken as UTC{}{}, from failures that are recorded on both clocks", sign, std::abs(offset) / kHour));
+  if (offset % kHour != 0)
+    facts.notes.push_back(
+        fmt::format("times without a zone are taken as UTC{}{}:{:02}, from failures that are "
+                    "recorded on both clocks",
+                    sign, std::abs(offset) / kHour, std::abs(offset) % kHour / kMinute));
+  else if (offset != 0)
+    facts.notes.push_back(fmt::format(
+        "times without a zone are taken as UTC{}{}, from failures that are recorded on both clocks",
+        sign, std::abs(offset) / kHour));
   return true;
 }
 
-// A log was last written when its last line was: the time that the folder or archive keeps for the file, which is UTC, less
-// that of the line is the zone. Copied files have other times, so several logs must show one zone, each by itself.
+// A log was last written when its last line was: the time that the folder or archive keeps for the
+// file, which is UTC, less that of the line is the zone. Copied files have other times, so several
+// logs must show one zone, each by itself.
 void Zones::by_file_times(const Facts& facts) {
   constexpr Nanoseconds kClose = 3 * kSecond;
-  std::map<Nanoseconds, std::set<Nanoseconds>> votes[2];   // of job and machines: offset -> moments of the last lines
+  std::map<Nanoseconds, std::set<Nanoseconds>>
+      votes[2];  // of job and machines: offset -> moments of the last lines
   for (const ClockRow& c : facts.clocks) {
     const MemberRow* m = facts.member(c.place.member);
-    if (c.kind != "last" || c.time.clock != Clock::local || m == nullptr || m->mtime_s <= 0) continue;
+    if (c.kind != "last" || c.time.clock != Clock::local || m == nullptr || m->mtime_s <= 0)
+      continue;
     const Nanoseconds difference = c.time.ns - m->mtime_s * kSecond;
     const Nanoseconds whole = rounded(difference, 15 * kMinute);
-    if (std::abs(difference - whole) <= kClose && std::abs(whole) <= kFarthestZone) votes[of_machine(*m)][whole].insert(c.time.ns / (2 * kClose));
+    if (std::abs(difference - whole) <= kClose && std::abs(whole) <= kFarthestZone)
+      votes[of_machine(*m)][whole].insert(c.time.ns / (2 * kClose));
   }
   for (const bool machines : {false, true}) {
     std::size_t most = 0, second = 0;
     Nanoseconds offset = 0;
     for (const auto& [whole, moments] : votes[machines]) {
-      if (moments.size() > most) { second = most; most = moments.size(); offset = whole; }
-      else second = std::max(second, moments.size());
+      if (moments.size() > most) {
+        second = most;
+        most = moments.size();
+        offset = whole;
+      } else
+        second = std::max(second, moments.size());
     }
-    if (most >= 3 && most > 2 * second) (machines ? written_by_machines_ : written_by_job_) = offset;
+    if (most >= 3 && most > 2 * second)
+      (machines ? written_by_machines_ : written_by_job_) = offset;
   }
 }
 
@@ -166,25 +223,38 @@ bool Zones::fits(const Facts& facts, const line::Zone& zone) const {
   Window utc, local;
   each_stamp(facts, [&](const Timestamp& stamp, MemberId member) {
     const MemberRow* m = facts.member(member);
-    if (stamp.clock == Clock::utc) utc.add(stamp.ns);
-    else if (stamp.clock == Clock::local && m != nullptr && !of_machine(*m)) local.add(zone.utc(stamp.ns));
+    if (stamp.clock == Clock::utc)
+      utc.add(stamp.ns);
+    else if (stamp.clock == Clock::local && m != nullptr && !of_machine(*m))
+      local.add(zone.utc(stamp.ns));
   });
   return utc.empty() || local.empty() || utc.meets(local);
 }
 
 void Zones::choose_for_job(Facts& facts) {
   if (facts.manifest && !facts.manifest->timezone.empty())
-    if (const auto zone = line::Zone::named(facts.manifest->timezone)) { job_ = {*zone, 0, true}; return; }
+    if (const auto zone = line::Zone::named(facts.manifest->timezone)) {
+      job_ = {*zone, 0, true};
+      return;
+    }
   if (by_twice_recorded(facts)) return;
   by_file_times(facts);
-  if (written_by_job_) { job_ = {line::Zone::fixed(*written_by_job_), 0, true}; return; }
+  if (written_by_job_) {
+    job_ = {line::Zone::fixed(*written_by_job_), 0, true};
+    return;
+  }
   // All machines in one zone: the job's, unless its own times then miss those that have one.
   bool one = !of_host_.empty();
   for (const auto& [host, zone] : of_host_) one = one && same_zone(zone, of_host_.begin()->second);
-  if (one && fits(facts, of_host_.begin()->second)) { job_ = {of_host_.begin()->second, 0, true}; return; }
+  if (one && fits(facts, of_host_.begin()->second)) {
+    job_ = {of_host_.begin()->second, 0, true};
+    return;
+  }
   if (one && fits(facts, line::Zone())) {
     job_ = {line::Zone(), 0, true};
-    facts.notes.push_back("the job's own times without a zone are UTC, unlike those of its machines: they meet times that print their zone");
+    facts.notes.push_back(
+        "the job's own times without a zone are UTC, unlike those of its machines: they meet times "
+        "that print their zone");
     return;
   }
   bool has_utc = false;
@@ -196,41 +266,56 @@ void Zones::choose_for_job(Facts& facts) {
   for (const auto& e : facts.events) see(e.time.clock);
   for (const auto& t : facts.tracebacks) see(t.time.clock);
   for (const auto& p : facts.progress) see(p.first.time.clock);
-  for (const auto& c : facts.clocks) if (c.kind == "first" || c.kind == "last") see(c.time.clock);
+  for (const auto& c : facts.clocks)
+    if (c.kind == "first" || c.kind == "last") see(c.time.clock);
   if (has_local) facts.zone_known = false;
   if (has_local && has_utc) guess(facts);
 }
 
-// Two families of stamps, one with a zone: if they overlap as UTC, they are UTC; else the shift that makes the
-// failure the same moment, which stays a guess and is not good for ordering within minutes.
+// Two families of stamps, one with a zone: if they overlap as UTC, they are UTC; else the shift
+// that makes the failure the same moment, which stays a guess and is not good for ordering within
+// minutes.
 void Zones::guess(Facts& facts) {
   Window utc, local;
   each_stamp(facts, [&](const Timestamp& stamp, MemberId) {
-    if (stamp.clock == Clock::utc) utc.add(stamp.ns);
-    else if (stamp.clock == Clock::local) local.add(stamp.ns);
+    if (stamp.clock == Clock::utc)
+      utc.add(stamp.ns);
+    else if (stamp.clock == Clock::local)
+      local.add(stamp.ns);
   });
   if (utc.empty() || local.empty() || utc.meets(local)) return;
   Nanoseconds shift = rounded(local.high - utc.high, kHour / 2);
   if (std::abs(shift) < 3 * kHour) shift = rounded(shift, kHour);
-  if (std::abs(shift) > kFarthestZone) { job_.uncertainty = kFarthestZone; return; }
+  if (std::abs(shift) > kFarthestZone) {
+    job_.uncertainty = kFarthestZone;
+    return;
+  }
   job_ = {line::Zone::fixed(shift), 10 * kMinute, false};
-  facts.notes.push_back("times without a zone do not meet those with one; they were moved so that both end together, which is good to ten minutes only");
+  facts.notes.push_back(
+      "times without a zone do not meet those with one; they were moved so that both end together, "
+      "which is good to ten minutes only");
 }
 
 void Zones::choose_for_members(const Facts& facts) {
   if (of_source_.empty() && of_host_.empty() && !written_by_machines_) return;
-  const std::optional<line::Zone> of_machines = written_by_machines_ ? std::optional(line::Zone::fixed(*written_by_machines_)) : std::nullopt;
+  const std::optional<line::Zone> of_machines =
+      written_by_machines_ ? std::optional(line::Zone::fixed(*written_by_machines_)) : std::nullopt;
   for (const MemberRow& m : facts.members) {
     const auto by = [&](auto accept) -> const line::Zone* {
       for (const auto& [source, zone] : of_source_)
         if (accept(source)) return &zone;
       return nullptr;
     };
-    const line::Zone* zone = by([&](const std::string& source) { return path_matches(source, m.path); });
-    if (zone == nullptr && m.host) zone = by([&](const std::string& source) { return short_host(source) == *m.host; });
-    if (zone == nullptr) zone = by([&](const std::string& source) { return source == kind_of_source(m); });
+    const line::Zone* zone =
+        by([&](const std::string& source) { return path_matches(source, m.path); });
+    if (zone == nullptr && m.host)
+      zone = by([&](const std::string& source) { return short_host(source) == *m.host; });
+    if (zone == nullptr)
+      zone = by([&](const std::string& source) { return source == kind_of_source(m); });
     if (zone == nullptr && of_machine(m) && !(facts.manifest && !facts.manifest->timezone.empty()))
-      zone = of_host_.count(m.host.value_or("")) > 0 ? &of_host_.find(m.host.value_or(""))->second : of_machines ? &*of_machines : nullptr;
+      zone = of_host_.count(m.host.value_or("")) > 0 ? &of_host_.find(m.host.value_or(""))->second
+             : of_machines                           ? &*of_machines
+                                                     : nullptr;
     if (zone != nullptr) of_member_[m.id] = {*zone, 0, true};
   }
 }

@@ -1,5 +1,5 @@
-// Which zone the clocks of a bundle show where they print none. One job has several: containers run in UTC beside hosts and
-// schedulers in local time.
+// Which zone the clocks of a bundle show where they print none. One job has several: containers run
+// in UTC beside hosts and schedulers in local time.
 #pragma once
 
 #include <map>
@@ -13,12 +13,13 @@ namespace culprit::analyze {
 struct ZoneChoice {
   line::Zone zone;
   Nanoseconds uncertainty = 0;
-  bool known = false;        // somebody says so; else UTC, for want of anything better
+  bool known = false;  // somebody says so; else UTC, for want of anything better
 };
 
 class Zones {
  public:
-  // REQUIRES: resolve_identity(). Adds notes, and clears facts.zone_known when times without a zone stay a guess.
+  // REQUIRES: resolve_identity(). Adds notes, and clears facts.zone_known when times without a zone
+  // stay a guess.
   explicit Zones(Facts& facts);
 
   const ZoneChoice& of(MemberId member) const;
@@ -32,10 +33,11 @@ class Zones {
   void choose_for_members(const Facts& facts);
   bool fits(const Facts& facts, const line::Zone& zone) const;
 
-  ZoneChoice job_;                                      // where nothing nearer is known
-  std::map<std::string, line::Zone> of_host_;           // what hosts say of themselves
-  std::vector<std::pair<std::string, line::Zone>> of_source_;   // the manifest's timezones
-  std::optional<Nanoseconds> written_by_job_, written_by_machines_;   // offsets that the files' own times show
+  ZoneChoice job_;                                             // where nothing nearer is known
+  std::map<std::string, line::Zone> of_host_;                  // what hosts say of themselves
+  std::vector<std::pair<std::string, line::Zone>> of_source_;  // the manifest's timezones
+  std::optional<Nanoseconds> written_by_job_,
+      written_by_machines_;  // offsets that the files' own times show
   std::map<MemberId, ZoneChoice> of_member_;
 };
 

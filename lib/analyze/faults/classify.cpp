@@ -15,19 +15,32 @@ namespace {
 constexpr std::size_t kEvidence = 16;
 
 bool network(const Signal& s) {
-  return s.meaning.severity == Severity::warning && (s.meaning.symptom == Symptom::infiniband_error || s.meaning.symptom == Symptom::switch_fault || s.meaning.symptom == Symptom::network_congestion);
+  return s.meaning.severity == Severity::warning &&
+         (s.meaning.symptom == Symptom::infiniband_error ||
+          s.meaning.symptom == Symptom::switch_fault ||
+          s.meaning.symptom == Symptom::network_congestion);
 }
 
 Subject subject_of(const Signal& s) {
-  if (s.meaning.scope == Scope::user_code && !s.code_place.empty()) return {SubjectKind::code, s.code_place};
-  if (s.meaning.scope == Scope::shared && s.meaning.role == Role::root) return {SubjectKind::storage, s.meaning.component.empty() ? s.event_class : s.meaning.component};
-  if (s.meaning.role != Role::root && s.meaning.severity == Severity::distributed) return {SubjectKind::job, "job"};
+  if (s.meaning.scope == Scope::user_code && !s.code_place.empty())
+    return {SubjectKind::code, s.code_place};
+  if (s.meaning.scope == Scope::shared && s.meaning.role == Role::root)
+    return {SubjectKind::storage,
+            s.meaning.component.empty() ? s.event_class : s.meaning.component};
+  if (s.meaning.role != Role::root && s.meaning.severity == Severity::distributed)
+    return {SubjectKind::job, "job"};
   if (s.meaning.scope == Scope::job_wide) return {SubjectKind::job, "job"};
   // A PCI address is a GPU's only where the rule speaks of GPUs.
   const std::string& part = s.meaning.component;
-  if (s.host && s.gpu && part.rfind("nvswitch", 0) == 0) return {SubjectKind::network_switch, *s.host + "/" + *s.gpu};
-  if (s.host && s.gpu && (part.rfind("nic", 0) == 0 || part.rfind("infiniband", 0) == 0 || part.rfind("ethernet", 0) == 0 || part.rfind("cable", 0) == 0 || part.rfind("optic", 0) == 0)) return {SubjectKind::nic, *s.host + "/" + *s.gpu};
-  if (s.host && s.gpu && part.rfind("pcie", 0) == 0) return {SubjectKind::link, *s.host + "/" + *s.gpu};
+  if (s.host && s.gpu && part.rfind("nvswitch", 0) == 0)
+    return {SubjectKind::network_switch, *s.host + "/" + *s.gpu};
+  if (s.host && s.gpu &&
+      (part.rfind("nic", 0) == 0 || part.rfind("infiniband", 0) == 0 ||
+       part.rfind("ethernet", 0) == 0 || part.rfind("cable", 0) == 0 ||
+       part.rfind("optic", 0) == 0))
+    return {SubjectKind::nic, *s.host + "/" + *s.gpu};
+  if (s.host && s.gpu && part.rfind("pcie", 0) == 0)
+    return {SubjectKind::link, *s.host + "/" + *s.gpu};
   if (s.host && s.gpu) return {SubjectKind::gpu, *s.host + "/" + *s.gpu};
   if (s.host && s.nic) return {SubjectKind::nic, *s.host + "/" + *s.nic};
   if (s.host) return {SubjectKind::host, *s.host};
@@ -39,33 +52,53 @@ Subject subject_of(const Signal& s) {
 std::string fill(const std::string& text, const Signal& s, const Subject& subject) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '{') { out.push_back(text[i]); continue; }
+    if (text[i] != '{') {
+      out.push_back(text[i]);
+      continue;
+    }
     const std::size_t close = text.find('}', i);
-    if (close == std::string::npos) { out += text.substr(i); break; }
+    if (close == std::string::npos) {
+      out += text.substr(i);
+      break;
+    }
     const std::string key = text.substr(i + 1, close - i - 1);
-    if (key == "host") out += s.host.value_or("the host");
-    else if (key == "gpu" || key == "pci") out += s.gpu ? "GPU " + *s.gpu : "the GPU";
-    else if (key == "nic" || key == "device") out += s.nic.value_or("the device");
-    else if (key == "peer") out += s.peer_host ? *s.peer_host : s.peer.value_or("the peer");
-    else if (key == "code") out += s.code ? std::to_string(*s.code) : "";
-    else if (key == "path") out += !s.code_place.empty() ? s.code_place : "the path named";
-    else if (key == "rank") out += s.rank ? std::to_string(*s.rank) : subject.id;
-    else out += key;
+    if (key == "host")
+      out += s.host.value_or("the host");
+    else if (key == "gpu" || key == "pci")
+      out += s.gpu ? "GPU " + *s.gpu : "the GPU";
+    else if (key == "nic" || key == "device")
+      out += s.nic.value_or("the device");
+    else if (key == "peer")
+      out += s.peer_host ? *s.peer_host : s.peer.value_or("the peer");
+    else if (key == "code")
+      out += s.code ? std::to_string(*s.code) : "";
+    else if (key == "path")
+      out += !s.code_place.empty() ? s.code_place : "the path named";
+    else if (key == "rank")
+      out += s.rank ? std::to_string(*s.rank) : subject.id;
+    else
+      out += key;
     i = close;
   }
   // "GPU {pci}" in a sentence must not become "GPU GPU 0000:3b:00".
-  for (std::size_t at = out.find("GPU GPU "); at != std::string::npos; at = out.find("GPU GPU ")) out.erase(at, 4);
-  for (std::size_t at = out.find("the the "); at != std::string::npos; at = out.find("the the ")) out.erase(at, 4);
-  for (std::size_t at = out.find("GPU the GPU"); at != std::string::npos; at = out.find("GPU the GPU")) out.erase(at, 4);
+  for (std::size_t at = out.find("GPU GPU "); at != std::string::npos; at = out.find("GPU GPU "))
+    out.erase(at, 4);
+  for (std::size_t at = out.find("the the "); at != std::string::npos; at = out.find("the the "))
+    out.erase(at, 4);
+  for (std::size_t at = out.find("GPU the GPU"); at != std::string::npos;
+       at = out.find("GPU the GPU"))
+    out.erase(at, 4);
   return out;
 }
 
 // At least `count` of the times within `window`.
-bool dense(const std::vector<Nanoseconds>& times, std::uint64_t lines, int count, Nanoseconds window) {
+bool dense(const std::vector<Nanoseconds>& times, std::uint64_t lines, int count,
+           Nanoseconds window) {
   if (times.empty()) return lines >= static_cast<std::uint64_t>(count);
   for (std::size_t i = 0; i + static_cast<std::size_t>(count) <= times.size(); ++i)
     if (times[i + static_cast<std::size_t>(count) - 1] - times[i] <= window) return true;
-  return times.size() < static_cast<std::size_t>(count) && lines >= static_cast<std::uint64_t>(count) && times.back() - times.front() <= window;
+  return times.size() < static_cast<std::size_t>(count) &&
+         lines >= static_cast<std::uint64_t>(count) && times.back() - times.front() <= window;
 }
 
 bool all_closed(const std::vector<Alert>& alerts) {
@@ -88,14 +121,16 @@ bool repeated(const std::vector<Alert>& alerts, int count, Nanoseconds window) {
 
 std::string taken_back(const std::vector<Alert>& alerts, int needed, Nanoseconds window) {
   const Alert& last = alerts.back();
-  const std::string after = last.begin && last.end ? " after " + human_duration(*last.end - *last.begin) : "";
-  return fmt::format("It was taken back{}: {} within {} would count, {} seen.", after, needed, human_duration(window), alerts.size());
+  const std::string after =
+      last.begin && last.end ? " after " + human_duration(*last.end - *last.begin) : "";
+  return fmt::format("It was taken back{}: {} within {} would count, {} seen.", after, needed,
+                     human_duration(window), alerts.size());
 }
 
 // What machines' own logs say, and of which machines there are any.
 struct Witnesses {
-  std::set<std::pair<std::string, std::string>> said;   // host and class
-  std::set<std::string> logs;                           // hosts with a kernel log
+  std::set<std::pair<std::string, std::string>> said;  // host and class
+  std::set<std::string> logs;                          // hosts with a kernel log
 
   Witnesses(const Facts& facts, const std::vector<Signal>& signals) {
     for (const Signal& s : signals)
@@ -105,7 +140,8 @@ struct Witnesses {
   }
 };
 
-// A program prints whatever it likes. What that machine's own kernel log of the hour does not have did not happen there.
+// A program prints whatever it likes. What that machine's own kernel log of the hour does not have
+// did not happen there.
 void judge_hearsay(const Witnesses& witnesses, const Signal& s, Finding& f) {
   const bool proven = s.host && witnesses.said.count({*s.host, s.event_class}) != 0;
   const bool own_log = s.host && witnesses.logs.count(*s.host) != 0;
@@ -130,13 +166,14 @@ struct Needed {
   Nanoseconds window = 0;
 };
 Needed needed_of(const Signal& s, const ClassifyParams& params) {
-  if (s.meaning.tolerance) return {s.meaning.tolerance->count, s.meaning.tolerance->window_s * kSecond};
+  if (s.meaning.tolerance)
+    return {s.meaning.tolerance->count, s.meaning.tolerance->window_s * kSecond};
   if (network(s) || !s.alerts.empty()) return {params.network_alerts, params.network_window};
   return {};
 }
 
-// An open alert, or one that came again within its tolerance. A service that many share answers again when it does:
-// its hiccups explain nothing, however many.
+// An open alert, or one that came again within its tolerance. A service that many share answers
+// again when it does: its hiccups explain nothing, however many.
 bool stands(const Signal& s, const ClassifyParams& params) {
   if (s.alerts.empty() || !all_closed(s.alerts)) return true;
   const Needed needed = needed_of(s, params);
@@ -145,7 +182,8 @@ bool stands(const Signal& s, const ClassifyParams& params) {
 
 // When the trouble in question began: the alert that is still open, else the first one.
 std::optional<Nanoseconds> begin_of(const Signal& s) {
-  if (!s.alerts.empty() && !s.alerts.back().closed && s.alerts.back().begin) return s.alerts.back().begin;
+  if (!s.alerts.empty() && !s.alerts.back().closed && s.alerts.back().begin)
+    return s.alerts.back().begin;
   return s.start;
 }
 
@@ -154,23 +192,31 @@ struct Occurrences {
   Subject subject;
 };
 
-std::map<std::string, Occurrences> group_signals(const std::vector<Signal>& signals, const ClassifyParams& params) {
+std::map<std::string, Occurrences> group_signals(const std::vector<Signal>& signals,
+                                                 const ClassifyParams& params) {
   std::map<std::string, Occurrences> groups;
   for (const Signal& s : signals) {
     const Subject subject = subject_of(s);
-    Occurrences& group = groups[s.event_class + (s.hearsay ? "/quoted/" : s.before_job ? "/before/" : s.absent ? "/absent/" : "/") + std::string(name(subject.kind)) + "/" + subject.id];
+    Occurrences& group = groups[s.event_class +
+                                (s.hearsay      ? "/quoted/"
+                                 : s.before_job ? "/before/"
+                                 : s.absent     ? "/absent/"
+                                                : "/") +
+                                std::string(name(subject.kind)) + "/" + subject.id];
     group.subject = subject;
     group.signals.push_back(&s);
   }
   // Where one stands, those that were taken back say nothing more.
   for (auto& [key, group] : groups)
-    if (std::any_of(group.signals.begin(), group.signals.end(), [&](const Signal* s) { return stands(*s, params); }))
+    if (std::any_of(group.signals.begin(), group.signals.end(),
+                    [&](const Signal* s) { return stands(*s, params); }))
       std::erase_if(group.signals, [&](const Signal* s) { return !stands(*s, params); });
   return groups;
 }
 
 // Everything but the judgement. times: of all occurrences, sorted.
-Finding describe(const std::string& key, const Occurrences& group, std::vector<Nanoseconds>& times) {
+Finding describe(const std::string& key, const Occurrences& group,
+                 std::vector<Nanoseconds>& times) {
   const Signal& first = *group.signals.front();  // the earliest: signals are in order of time
   Finding f;
   f.id = "classify/" + key;
@@ -195,7 +241,10 @@ Finding describe(const std::string& key, const Occurrences& group, std::vector<N
     f.severity = std::max(f.severity, s->meaning.severity);
     f.count += s->count;
     const auto begin = begin_of(*s);
-    if (begin && (!f.start || *begin < *f.start)) { f.start = begin; f.uncertainty = s->uncertainty; }
+    if (begin && (!f.start || *begin < *f.start)) {
+      f.start = begin;
+      f.uncertainty = s->uncertainty;
+    }
     if (s->end && (!f.end || *s->end > *f.end)) f.end = s->end;
     f.alerts.insert(f.alerts.end(), s->alerts.begin(), s->alerts.end());
     times.insert(times.end(), s->times.begin(), s->times.end());
@@ -204,7 +253,8 @@ Finding describe(const std::string& key, const Occurrences& group, std::vector<N
   // Evidence of the earliest first, then one from each other place.
   for (std::size_t round = 0; round < 3; ++round)
     for (const Signal* s : group.signals)
-      if (round < s->evidence.size() && f.evidence.size() < kEvidence) f.evidence.push_back(s->evidence[round]);
+      if (round < s->evidence.size() && f.evidence.size() < kEvidence)
+        f.evidence.push_back(s->evidence[round]);
   f.hosts.assign(hosts.begin(), hosts.end());
   f.ranks.assign(ranks.begin(), ranks.end());
   f.advice = fill(first.meaning.advice, first, f.subject);
@@ -226,46 +276,61 @@ void rule_out(Finding& f, double confidence, std::string why) {
   f.why = std::move(why);
 }
 
-void judge(const Facts& facts, const Witnesses& witnesses, const Occurrences& group, const std::vector<Nanoseconds>& times, const ClassifyParams& params, Finding& f) {
+void judge(const Facts& facts, const Witnesses& witnesses, const Occurrences& group,
+           const std::vector<Nanoseconds>& times, const ClassifyParams& params, Finding& f) {
   const Signal& first = *group.signals.front();
   const Needed needed = needed_of(first, params);
   f.outcome = Outcome::fired;
   f.confidence = confidence::of(f.severity);
   f.why = first.meaning.why;
   if (first.before_job)
-    return rule_out(f, confidence::kRuledOutByTime, fmt::format("It ended {} before the job's first output: it belongs to an earlier run of this machine.", human_duration(*facts.job_start - *f.end)));
+    return rule_out(f, confidence::kRuledOutByTime,
+                    fmt::format("It ended {} before the job's first output: it belongs to an "
+                                "earlier run of this machine.",
+                                human_duration(*facts.job_start - *f.end)));
   if (first.hearsay) {
     f.hearsay = true;
     return judge_hearsay(witnesses, first, f);
   }
-  if (first.absent) return rule_out(f, confidence::kRuledOutByTime, "The machine is not among those of the last attempt.");
+  if (first.absent)
+    return rule_out(f, confidence::kRuledOutByTime,
+                    "The machine is not among those of the last attempt.");
   if (!stands(first, params)) {
     f.transient = true;
     return rule_out(f, confidence::kTransient, taken_back(f.alerts, needed.count, needed.window));
   }
   if (f.alerts.empty() && needed.count > 1 && !dense(times, f.count, needed.count, needed.window))
-    return rule_out(f, confidence::kTransient, fmt::format("A transient: {} within {} would count, {} seen.", needed.count, human_duration(needed.window), f.count));
+    return rule_out(f, confidence::kTransient,
+                    fmt::format("A transient: {} within {} would count, {} seen.", needed.count,
+                                human_duration(needed.window), f.count));
   // One open alert of a warning's weight may be a port that nobody uses.
-  if (!f.alerts.empty() && f.severity < Severity::critical && f.scope == Scope::host_local && needed.count > 1 && !repeated(f.alerts, needed.count, needed.window) && network(first))
-    return rule_out(f, confidence::kTransient, fmt::format("{} within {} would count, {} seen.", needed.count, human_duration(needed.window), f.alerts.size()));
+  if (!f.alerts.empty() && f.severity < Severity::critical && f.scope == Scope::host_local &&
+      needed.count > 1 && !repeated(f.alerts, needed.count, needed.window) && network(first))
+    return rule_out(f, confidence::kTransient,
+                    fmt::format("{} within {} would count, {} seen.", needed.count,
+                                human_duration(needed.window), f.alerts.size()));
   if (first.state && f.role == Role::root) {
     f.confidence = confidence::kStateReading;
     f.why += " The reading has no moment of its own: it may be older than the job.";
-  } else if (!f.start && f.role == Role::root && f.severity == Severity::critical && facts.job_start) {
+  } else if (!f.start && f.role == Role::root && f.severity == Severity::critical &&
+             facts.job_start) {
     f.confidence = confidence::kUndated;
     f.why += " Its time cannot be tied to the job's.";
   }
 }
 
-// One link that flaps is a transient; the links of many hosts that fail in the same moment are a switch.
+// One link that flaps is a transient; the links of many hosts that fail in the same moment are a
+// switch.
 void links_of_a_switch(std::vector<Finding>& findings, const ClassifyParams& params) {
   constexpr Nanoseconds kTogether = 30 * kSecond;
-  std::map<std::string, std::vector<Finding*>> dated;   // by class, in order of time
+  std::map<std::string, std::vector<Finding*>> dated;  // by class, in order of time
   for (Finding& f : findings)
     if (f.start) dated[f.event_class].push_back(&f);
   for (auto& [event_class, list] : dated) {
-    std::stable_sort(list.begin(), list.end(), [](const Finding* a, const Finding* b) { return *a->start < *b->start; });
-    std::map<std::string_view, std::size_t> together;   // hosts of those from `first` to before `last`
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Finding* a, const Finding* b) { return *a->start < *b->start; });
+    std::map<std::string_view, std::size_t>
+        together;  // hosts of those from `first` to before `last`
     std::size_t first = 0, last = 0;
     for (Finding* f : list) {
       for (; last < list.size() && *list[last]->start - *f->start <= kTogether; ++last)
@@ -273,11 +338,14 @@ void links_of_a_switch(std::vector<Finding>& findings, const ClassifyParams& par
       for (; *f->start - *list[first]->start > kTogether; ++first)
         for (const std::string& host : list[first]->hosts)
           if (const auto its = together.find(host); --its->second == 0) together.erase(its);
-      const bool flap = f->outcome == Outcome::ruled_out && f->severity == Severity::warning && f->symptom == Symptom::infiniband_error && f->id.find("/before/") == std::string::npos;
+      const bool flap = f->outcome == Outcome::ruled_out && f->severity == Severity::warning &&
+                        f->symptom == Symptom::infiniband_error &&
+                        f->id.find("/before/") == std::string::npos;
       if (!flap || together.size() < params.many_links) continue;
       if (auto* line = std::get_if<LineFacts>(&f->facts)) line->hosts_at_once = together.size();
       f->confidence = 0.7;
-      f->why = fmt::format("Links of {} hosts failed within half a minute: no flap of one cable.", together.size());
+      f->why = fmt::format("Links of {} hosts failed within half a minute: no flap of one cable.",
+                           together.size());
       f->outcome = Outcome::fired;
     }
   }
@@ -285,7 +353,8 @@ void links_of_a_switch(std::vector<Finding>& findings, const ClassifyParams& par
 
 }  // namespace
 
-std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& signals, const ClassifyParams& params) {
+std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& signals,
+                              const ClassifyParams& params) {
   std::vector<Finding> out;
   const Witnesses witnesses(facts, signals);
   for (const auto& [key, group] : group_signals(signals, params)) {
@@ -296,7 +365,10 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
   }
   links_of_a_switch(out, params);
   std::sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
-    const auto key = [](const Finding& f) { return std::tuple(f.outcome != Outcome::fired, -static_cast<int>(f.severity), -static_cast<int>(f.role), !f.start.has_value(), f.start.value_or(0), f.id); };
+    const auto key = [](const Finding& f) {
+      return std::tuple(f.outcome != Outcome::fired, -static_cast<int>(f.severity),
+                        -static_cast<int>(f.role), !f.start.has_value(), f.start.value_or(0), f.id);
+    };
     return key(a) < key(b);
   });
   return out;

@@ -1,5 +1,5 @@
-// Signals become findings: who, what, when, how sure; and what rules a suspicion out (Aegis section 4.1.1 and
-// appendix A; tolerance windows after ByteRobust section 4.1).
+// Signals become findings: who, what, when, how sure; and what rules a suspicion out (Aegis
+// section 4.1.1 and appendix A; tolerance windows after ByteRobust section 4.1).
 #pragma once
 
 #include <vector>
@@ -10,7 +10,8 @@
 namespace culprit::analyze {
 
 struct ClassifyParams {
-  // ByteRobust section 4.1: network alerts count from two within five minutes, else they are a transient.
+  // ByteRobust section 4.1: network alerts count from two within five minutes, else they are a
+  // transient.
   int network_alerts = 2;
   Nanoseconds network_window = 300 * kSecond;
   // Links of this many hosts that fail together are not flaps of single cables.
@@ -18,6 +19,7 @@ struct ClassifyParams {
 };
 
 // One finding per class and subject, ordered by severity, time and subject. Pure.
-std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& signals, const ClassifyParams& params = {});
+std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& signals,
+                              const ClassifyParams& params = {});
 
 }  // namespace culprit::analyze

@@ -12,30 +12,36 @@ namespace {
 
 // One setting of one host.
 struct Said {
-  std::map<std::string, std::set<std::string>> spellings;         // by key
-  std::map<std::string, std::set<std::string>> devices;           // key -> devices that say so
-  std::map<std::string, std::pair<std::string, DriftPlace>> first;   // key -> path and place
+  std::map<std::string, std::set<std::string>> spellings;           // by key
+  std::map<std::string, std::set<std::string>> devices;             // key -> devices that say so
+  std::map<std::string, std::pair<std::string, DriftPlace>> first;  // key -> path and place
 };
 
 std::string listed(const std::vector<std::string>& words, std::size_t most = 6) {
   std::string out;
-  for (std::size_t i = 0; i < words.size() && i < most; ++i) out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  for (std::size_t i = 0; i < words.size() && i < most; ++i)
+    out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
   if (words.size() > most) out += fmt::format(" and {} more", words.size() - most);
   return out;
 }
 
-// "env.NCCL_IB_HCA" -> "env": settings of one kind come from the same sort of file, so a host that has others of the
-// kind could have had this one.
+// "env.NCCL_IB_HCA" -> "env": settings of one kind come from the same sort of file, so a host that
+// has others of the kind could have had this one.
 std::string_view source_of(std::string_view name) { return name.substr(0, name.find('.')); }
 
-std::string label_of(const DriftItem& item) { return item.rule->label.empty() ? item.name : item.rule->label; }
+std::string label_of(const DriftItem& item) {
+  return item.rule->label.empty() ? item.name : item.rule->label;
+}
 
 int rank_of(const DriftItem& item) {
   if (item.state == DriftState::same || item.state == DriftState::one_host) return 10;
-  return item.rule->severity == Severity::critical ? 0 : item.rule->severity == Severity::warning ? 1 : 2;
+  return item.rule->severity == Severity::critical  ? 0
+         : item.rule->severity == Severity::warning ? 1
+                                                    : 2;
 }
 
-DriftItem compare(std::string name, const rules::DriftRule& rule, const std::map<std::string, Said>& hosts, const DriftParams& params) {
+DriftItem compare(std::string name, const rules::DriftRule& rule,
+                  const std::map<std::string, Said>& hosts, const DriftParams& params) {
   DriftItem item{std::move(name), &rule, DriftState::same, {}, {}};
   std::map<std::vector<std::string>, DriftValue> groups;
   std::map<std::vector<std::string>, std::map<std::string, std::set<std::string>>> spellings;
@@ -44,35 +50,53 @@ DriftItem compare(std::string name, const rules::DriftRule& rule, const std::map
     for (const auto& [key, spelled] : said.spellings) signature.push_back(key);
     DriftValue& group = groups[signature];
     group.hosts.push_back(host);
-    for (const auto& [key, spelled] : said.spellings) spellings[signature][key].insert(spelled.begin(), spelled.end());
+    for (const auto& [key, spelled] : said.spellings)
+      spellings[signature][key].insert(spelled.begin(), spelled.end());
   }
   std::vector<std::pair<std::vector<std::string>, DriftValue>> sorted;
   for (auto& [signature, group] : groups) {
     // The longest spelling says most: "2.19.3+cuda12.3" rather than "2.19.3".
     for (const std::string& key : signature) {
       const auto& spelled = spellings[signature][key];
-      const auto longest = std::max_element(spelled.begin(), spelled.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+      const auto longest =
+          std::max_element(spelled.begin(), spelled.end(),
+                           [](const auto& a, const auto& b) { return a.size() < b.size(); });
       group.value += (group.value.empty() ? "" : " | ") + *longest;
     }
     sorted.emplace_back(signature, std::move(group));
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.hosts.size() != b.second.hosts.size() ? a.second.hosts.size() > b.second.hosts.size() : a.first < b.first; });
-  const bool majority = static_cast<double>(sorted.front().second.hosts.size()) >= params.majority * static_cast<double>(hosts.size());
-  item.state = hosts.size() < 2 ? DriftState::one_host : sorted.size() == 1 ? DriftState::same : majority ? DriftState::differs : DriftState::no_majority;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return a.second.hosts.size() != b.second.hosts.size()
+               ? a.second.hosts.size() > b.second.hosts.size()
+               : a.first < b.first;
+  });
+  const bool majority = static_cast<double>(sorted.front().second.hosts.size()) >=
+                        params.majority * static_cast<double>(hosts.size());
+  item.state = hosts.size() < 2     ? DriftState::one_host
+               : sorted.size() == 1 ? DriftState::same
+               : majority           ? DriftState::differs
+                                    : DriftState::no_majority;
   if (item.state == DriftState::differs)
     for (std::size_t i = 1; i < sorted.size(); ++i)
       for (const std::string& host : sorted[i].second.hosts)
         for (const auto& [key, devices] : hosts.at(host).devices)
-          if (sorted[i].first.size() > 1 && std::find(sorted[0].first.begin(), sorted[0].first.end(), key) == sorted[0].first.end())
-            for (const std::string& device : devices) sorted[i].second.devices.push_back(host + " " + device);
+          if (sorted[i].first.size() > 1 &&
+              std::find(sorted[0].first.begin(), sorted[0].first.end(), key) ==
+                  sorted[0].first.end())
+            for (const std::string& device : devices)
+              sorted[i].second.devices.push_back(host + " " + device);
   for (const auto& one : sorted) {
     const auto& signature = one.first;
     DriftValue value = one.second;
     std::sort(value.devices.begin(), value.devices.end());
     // A value that the most usual answer does not have, or the first.
     const auto& usual = sorted.front().first;
-    const auto odd = std::find_if(signature.begin(), signature.end(), [&](const std::string& key) { return std::find(usual.begin(), usual.end(), key) == usual.end(); });
-    for (const std::string& host : value.hosts) value.places.push_back(hosts.at(host).first.at(odd == signature.end() ? signature.front() : *odd).second);
+    const auto odd = std::find_if(signature.begin(), signature.end(), [&](const std::string& key) {
+      return std::find(usual.begin(), usual.end(), key) == usual.end();
+    });
+    for (const std::string& host : value.hosts)
+      value.places.push_back(
+          hosts.at(host).first.at(odd == signature.end() ? signature.front() : *odd).second);
     item.values.push_back(std::move(value));
   }
   return item;
@@ -84,46 +108,54 @@ std::vector<std::string> DriftReport::minority() const {
   std::set<std::string> out;
   for (const DriftItem& item : items)
     if (item.state == DriftState::differs)
-      for (std::size_t i = 1; i < item.values.size(); ++i) out.insert(item.values[i].hosts.begin(), item.values[i].hosts.end());
+      for (std::size_t i = 1; i < item.values.size(); ++i)
+        out.insert(item.values[i].hosts.begin(), item.values[i].hosts.end());
   return {out.begin(), out.end()};
 }
 
-DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules, const DriftParams& params) {
+DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
+                             const DriftParams& params) {
   std::map<std::int64_t, std::string> host_of_rank;
   for (const RankRow& r : facts.ranks)
     if (r.host) host_of_rank.emplace(r.rank, *r.host);
   std::map<std::string, const HostRow*> known;
   for (const HostRow& h : facts.hosts) known.emplace(h.host, &h);
   const auto host_of = [&](const ConfigRow& row, const MemberRow& member) -> std::string {
-    if (row.host && !nameless_host(*row.host)) return known.count(*row.host) > 0 ? *row.host : short_host(*row.host);
+    if (row.host && !nameless_host(*row.host))
+      return known.count(*row.host) > 0 ? *row.host : short_host(*row.host);
     if (member.host) return *member.host;
     const auto rank = row.rank ? row.rank : member.rank;
     if (rank)
       if (const auto it = host_of_rank.find(*rank); it != host_of_rank.end()) return it->second;
     return {};
   };
-  std::map<std::string, std::map<std::string, Said>> settings;   // name -> host
-  std::map<std::string, std::set<std::string>> sources;          // kind of source -> hosts
+  std::map<std::string, std::map<std::string, Said>> settings;  // name -> host
+  std::map<std::string, std::set<std::string>> sources;         // kind of source -> hosts
   DriftReport out;
   std::set<std::string> hosts;
-  // A file that tells a host's setting twice is a log that saw it change, across an upgrade and a boot: the last line holds.
+  // A file that tells a host's setting twice is a log that saw it change, across an upgrade and a
+  // boot: the last line holds.
   std::map<std::tuple<MemberId, std::string_view, std::string_view>, std::uint64_t> last;
   for (const ConfigRow& row : facts.configs)
     if (rules.find(row.name).entity == "host") {
-      std::uint64_t& line = last[{row.place.member, row.name, row.host ? std::string_view(*row.host) : std::string_view()}];
+      std::uint64_t& line = last[{row.place.member, row.name,
+                                  row.host ? std::string_view(*row.host) : std::string_view()}];
       line = std::max(line, row.place.line);
     }
   for (const ConfigRow& row : facts.configs) {
     const MemberRow* member = facts.member(row.place.member);
     if (!facts.counts(member)) continue;
-    std::string name = row.name, device;   // "gpu.ecc_mode[0000:3b:00]"
+    std::string name = row.name, device;  // "gpu.ecc_mode[0000:3b:00]"
     if (const std::size_t open = name.find('['); open != std::string::npos && name.back() == ']') {
       device = name.substr(open + 1, name.size() - open - 2);
       name.resize(open);
     }
     const rules::DriftRule& rule = rules.find(name);
     if (rule.ignored) continue;
-    if (const auto it = last.find({row.place.member, row.name, row.host ? std::string_view(*row.host) : std::string_view()}); it != last.end() && row.place.line < it->second) continue;
+    if (const auto it = last.find({row.place.member, row.name,
+                                   row.host ? std::string_view(*row.host) : std::string_view()});
+        it != last.end() && row.place.line < it->second)
+      continue;
     const std::string host = host_of(row, *member);
     if (host.empty()) continue;
     hosts.insert(host);
@@ -134,7 +166,10 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
     if (!device.empty()) said.devices[key].insert(device);
     const auto here = std::pair(member->path, DriftPlace{row.place, row.value});
     const auto [it, fresh] = said.first.emplace(key, here);
-    if (!fresh && std::tie(here.first, here.second.place.line, row.value) < std::tie(it->second.first, it->second.second.place.line, it->second.second.value)) it->second = here;
+    if (!fresh &&
+        std::tie(here.first, here.second.place.line, row.value) <
+            std::tie(it->second.first, it->second.second.place.line, it->second.second.value))
+      it->second = here;
   }
   out.hosts.assign(hosts.begin(), hosts.end());
   for (const auto& [name, by_host] : settings) {
@@ -143,18 +178,25 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
       if (by_host.count(host) == 0) item.missing.push_back(host);
     out.items.push_back(std::move(item));
   }
-  std::stable_sort(out.items.begin(), out.items.end(), [](const DriftItem& a, const DriftItem& b) { return std::pair(rank_of(a), std::string_view(a.name)) < std::pair(rank_of(b), std::string_view(b.name)); });
+  std::stable_sort(out.items.begin(), out.items.end(), [](const DriftItem& a, const DriftItem& b) {
+    return std::pair(rank_of(a), std::string_view(a.name)) <
+           std::pair(rank_of(b), std::string_view(b.name));
+  });
   return out;
 }
 
-std::vector<Finding> drift_findings(const DriftReport& report, const Facts& facts, const DriftParams& params) {
+std::vector<Finding> drift_findings(const DriftReport& report, const Facts& facts,
+                                    const DriftParams& params) {
   std::vector<Finding> out;
   std::size_t compared = 0;
   std::size_t more = 0;
   for (const DriftItem& item : report.items) {
     compared += item.state != DriftState::one_host;
     if (item.state != DriftState::differs && item.state != DriftState::no_majority) continue;
-    if (out.size() >= params.findings) { ++more; continue; }
+    if (out.size() >= params.findings) {
+      ++more;
+      continue;
+    }
     Finding f;
     f.id = "drift/" + item.name;
     f.analysis = Analysis::drift;
@@ -174,32 +216,42 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
       for (std::size_t i = 1; i < item.values.size(); ++i) {
         const DriftValue& v = item.values[i];
         minority.insert(v.hosts.begin(), v.hosts.end());
-        if (i <= 3) told += (i == 1 ? "" : "; ") + fmt::format("{} on {}", v.value, listed(v.hosts));
+        if (i <= 3)
+          told += (i == 1 ? "" : "; ") + fmt::format("{} on {}", v.value, listed(v.hosts));
         if (i <= 3 && !v.devices.empty()) told += fmt::format(" ({})", listed(v.devices));
       }
       f.hosts.assign(minority.begin(), minority.end());
       f.title = fmt::format("{} that differs from the other hosts'", label);
-      f.why = fmt::format("{} of {} hosts have {} {}; {}.", item.values[0].hosts.size(), total, label, item.values[0].value, told);
+      f.why = fmt::format("{} of {} hosts have {} {}; {}.", item.values[0].hosts.size(), total,
+                          label, item.values[0].value, told);
       f.confidence = 0.9;
       f.figures.emplace_back("majority", item.values[0].value);
       f.figures.emplace_back("minority", told);
       f.figures.emplace_back("minority_hosts", std::to_string(f.hosts.size()));
     } else {
       std::string told;
-      for (std::size_t i = 0; i < item.values.size() && i < 4; ++i) told += (i == 0 ? "" : "; ") + fmt::format("{} on {}", item.values[i].value, listed(item.values[i].hosts));
+      for (std::size_t i = 0; i < item.values.size() && i < 4; ++i)
+        told += (i == 0 ? "" : "; ") +
+                fmt::format("{} on {}", item.values[i].value, listed(item.values[i].hosts));
       f.title = fmt::format("{} that differs between the hosts", label);
-      f.why = fmt::format("Of {} hosts no {:.0f} % agree: {}. Which of them is right cannot be told.", total, 100 * params.majority, told);
+      f.why =
+          fmt::format("Of {} hosts no {:.0f} % agree: {}. Which of them is right cannot be told.",
+                      total, 100 * params.majority, told);
       f.confidence = 0.6;
       f.figures.emplace_back("values", told);
     }
     std::sort(f.figures.begin(), f.figures.end());
     f.advice = item.rule->advice;
-    if (const std::size_t at = f.advice.find("{hosts}"); at != std::string::npos) f.advice.replace(at, 7, f.hosts.empty() ? "the hosts of one kind" : listed(f.hosts));
+    if (const std::size_t at = f.advice.find("{hosts}"); at != std::string::npos)
+      f.advice.replace(at, 7, f.hosts.empty() ? "the hosts of one kind" : listed(f.hosts));
     // Those that differ first, and the majority once to compare with.
     for (std::size_t i = item.state == DriftState::differs ? 1 : 0; i < item.values.size(); ++i)
       for (const DriftPlace& p : item.values[i].places)
-        if (f.evidence.size() + 1 < params.places) f.evidence.push_back(facts.evidence(p.place, p.value));
-    if (item.state == DriftState::differs && !item.values[0].places.empty()) f.evidence.push_back(facts.evidence(item.values[0].places.front().place, item.values[0].places.front().value));
+        if (f.evidence.size() + 1 < params.places)
+          f.evidence.push_back(facts.evidence(p.place, p.value));
+    if (item.state == DriftState::differs && !item.values[0].places.empty())
+      f.evidence.push_back(
+          facts.evidence(item.values[0].places.front().place, item.values[0].places.front().value));
     out.push_back(std::move(f));
   }
   if (more > 0) {
@@ -225,11 +277,16 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
   f.event_class = "config_drift";
   f.role = Role::confirmation;
   f.outcome = compared > 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
-  f.title = compared > 0 ? "versions and settings are the same" : "nothing to compare settings with";
-  f.why = compared > 0 ? fmt::format("{} settings of {} hosts were compared, and none differs.", compared, report.hosts.size())
-                       : fmt::format("No setting is known of more than one host ({} settings, of {}).", report.items.size(), listed(report.hosts));
+  f.title =
+      compared > 0 ? "versions and settings are the same" : "nothing to compare settings with";
+  f.why = compared > 0
+              ? fmt::format("{} settings of {} hosts were compared, and none differs.", compared,
+                            report.hosts.size())
+              : fmt::format("No setting is known of more than one host ({} settings, of {}).",
+                            report.items.size(), listed(report.hosts));
   f.confidence = compared > 0 ? 0.8 : 0.3;
-  f.figures = {{"hosts", std::to_string(report.hosts.size())}, {"settings", std::to_string(compared)}};
+  f.figures = {{"hosts", std::to_string(report.hosts.size())},
+               {"settings", std::to_string(compared)}};
   out.push_back(std::move(f));
   return out;
 }

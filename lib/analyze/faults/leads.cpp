@@ -15,35 +15,46 @@ struct LineKind {
   std::set<std::string> hosts;
   std::set<std::int64_t> ranks;
   std::set<MemberId> members;
-  std::size_t early = 0;                    // members in which it stands before their end
+  std::size_t early = 0;  // members in which it stands before their end
   std::uint64_t lines = 0;
   int score = 0;
 };
 
-// "RuntimeError: ...", "FATAL ...", "E1121 ..." begin a message that somebody meant as the last one.
+// "RuntimeError: ...", "FATAL ...", "E1121 ..." begin a message that somebody meant as the last
+// one.
 int strength(const std::string& message) {
   std::string head = message.substr(0, 60);
-  std::transform(head.begin(), head.end(), head.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (const char* word : {"fatal", "exception", "panic", "abort", "traceback", "error:", "cannot ", "unable to", "failed"})
+  std::transform(head.begin(), head.end(), head.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const char* word : {"fatal", "exception", "panic", "abort", "traceback", "error:", "cannot ",
+                           "unable to", "failed"})
     if (head.find(word) != std::string::npos) return 1;
   return 0;
 }
 
-bool before_job(const Facts& facts, const EventRow& e) { return e.time_ns && facts.job_start && *e.time_ns + e.uncertainty + 600 * kSecond < *facts.job_start; }
+bool before_job(const Facts& facts, const EventRow& e) {
+  return e.time_ns && facts.job_start &&
+         *e.time_ns + e.uncertainty + 600 * kSecond < *facts.job_start;
+}
 
 // The job completed steps for minutes after it.
-bool survived(const EventRow& e, const std::optional<Nanoseconds>& last_step) { return e.time_ns && last_step && *e.time_ns + e.uncertainty + 120 * kSecond < *last_step; }
+bool survived(const EventRow& e, const std::optional<Nanoseconds>& last_step) {
+  return e.time_ns && last_step && *e.time_ns + e.uncertainty + 120 * kSecond < *last_step;
+}
 
-// Where the life of the job ends: by time where the line and the job's end have one, else by its place in the log.
+// Where the life of the job ends: by time where the line and the job's end have one, else by its
+// place in the log.
 bool at_end(const Facts& facts, const LeadParams& params, const EventRow& e, const MemberRow& m) {
-  if (e.time_ns && facts.job_end && m.text_kind == "kernel") return *e.time_ns + e.uncertainty + params.last_time >= *facts.job_end;
+  if (e.time_ns && facts.job_end && m.text_kind == "kernel")
+    return *e.time_ns + e.uncertainty + params.last_time >= *facts.job_end;
   return e.last_line + params.last_lines >= m.lines && 2 * e.last_line >= m.lines;
 }
 
 std::optional<Nanoseconds> last_step(const Facts& facts) {
   std::optional<Nanoseconds> out;
   for (const ProgressSpan& p : facts.progress)
-    if (p.framework != "tqdm" && p.last.time_ns) out = std::max(out.value_or(*p.last.time_ns), *p.last.time_ns);
+    if (p.framework != "tqdm" && p.last.time_ns)
+      out = std::max(out.value_or(*p.last.time_ns), *p.last.time_ns);
   return out;
 }
 
@@ -67,7 +78,8 @@ std::map<std::string, LineKind> kinds_of(const Facts& facts, const LeadParams& p
 void rate(const Facts& facts, const LeadParams& params, LineKind& kind) {
   const bool alone = kind.members.size() == 1 && facts.members.size() > 2;
   const bool late = kind.early == 0;
-  kind.score = (late ? 3 : 0) + (alone || kind.hosts.size() == 1 ? 1 : 0) + strength(kind.rows.front()->message);
+  kind.score = (late ? 3 : 0) + (alone || kind.hosts.size() == 1 ? 1 : 0) +
+               strength(kind.rows.front()->message);
   if (!late && kind.early >= params.members_of_noise) kind.score = 0;
   if (!late && kind.lines > 20) kind.score = 0;
 }
@@ -83,7 +95,10 @@ Finding finding_of(const Facts& facts, const std::string& id, const LineKind& ki
   f.severity = Severity::info;
   f.role = Role::advice;
   f.scope = Scope::job_wide;
-  f.subject = kind.hosts.size() == 1 ? Subject{SubjectKind::host, *kind.hosts.begin()} : kind.ranks.size() == 1 ? Subject{SubjectKind::rank, std::to_string(*kind.ranks.begin())} : Subject{SubjectKind::job, "job"};
+  f.subject = kind.hosts.size() == 1 ? Subject{SubjectKind::host, *kind.hosts.begin()}
+              : kind.ranks.size() == 1
+                  ? Subject{SubjectKind::rank, std::to_string(*kind.ranks.begin())}
+                  : Subject{SubjectKind::job, "job"};
   if (kind.hosts.size() == 1) f.host = *kind.hosts.begin();
   f.hosts.assign(kind.hosts.begin(), kind.hosts.end());
   f.ranks.assign(kind.ranks.begin(), kind.ranks.end());
@@ -92,11 +107,15 @@ Finding finding_of(const Facts& facts, const std::string& id, const LineKind& ki
   f.uncertainty = first.uncertainty;
   f.count = kind.lines;
   f.confidence = 0.2;
-  f.why = fmt::format("{}{}.", kind.early == 0 ? "It stands where the log ends" : "It stands in the middle of the log",
-                      kind.members.size() == 1 ? " and in one file only" : fmt::format(" and in {} files", kind.members.size()));
+  f.why = fmt::format(
+      "{}{}.",
+      kind.early == 0 ? "It stands where the log ends" : "It stands in the middle of the log",
+      kind.members.size() == 1 ? " and in one file only"
+                               : fmt::format(" and in {} files", kind.members.size()));
   f.facts = LeadFacts{first.message.substr(0, 300), static_cast<std::int64_t>(kind.score)};
   for (const EventRow* e : kind.rows)
-    if (f.evidence.size() < 4) f.evidence.push_back(facts.evidence(e->place, e->message.substr(0, 300)));
+    if (f.evidence.size() < 4)
+      f.evidence.push_back(facts.evidence(e->place, e->message.substr(0, 300)));
   return f;
 }
 
@@ -107,7 +126,9 @@ std::vector<Finding> leads(const Facts& facts, const LeadParams& params) {
   std::vector<std::pair<const std::string*, LineKind*>> ranked;
   for (auto& [id, kind] : kinds) {
     std::sort(kind.rows.begin(), kind.rows.end(), [&](const EventRow* a, const EventRow* b) {
-      return std::tuple(!a->time_ns, a->time_ns.value_or(0), facts.order(a->place.member), a->place.line) < std::tuple(!b->time_ns, b->time_ns.value_or(0), facts.order(b->place.member), b->place.line);
+      return std::tuple(!a->time_ns, a->time_ns.value_or(0), facts.order(a->place.member),
+                        a->place.line) < std::tuple(!b->time_ns, b->time_ns.value_or(0),
+                                                    facts.order(b->place.member), b->place.line);
     });
     rate(facts, params, kind);
     if (kind.score >= 3) ranked.emplace_back(&id, &kind);
@@ -115,7 +136,8 @@ std::vector<Finding> leads(const Facts& facts, const LeadParams& params) {
   std::sort(ranked.begin(), ranked.end(), [&](const auto& a, const auto& b) {
     const auto key = [&](const auto& one) {
       const EventRow& e = *one.second->rows.front();
-      return std::tuple(-one.second->score, !e.time_ns, e.time_ns.value_or(0), facts.order(e.place.member), e.place.line);
+      return std::tuple(-one.second->score, !e.time_ns, e.time_ns.value_or(0),
+                        facts.order(e.place.member), e.place.line);
     };
     return key(a) < key(b);
   });

@@ -18,9 +18,10 @@ struct Edge {
   const Signal* signal;
 };
 
-constexpr std::size_t kLeastOfBurst = 3;             // fewer have a host in common by chance
-constexpr double kLeastOrders = 20;                  // in which the first breaks might as well have come
-constexpr Nanoseconds kLeastPause = kSecond / 2;     // clocks of machines differ by some hundred milliseconds
+constexpr std::size_t kLeastOfBurst = 3;  // fewer have a host in common by chance
+constexpr double kLeastOrders = 20;       // in which the first breaks might as well have come
+constexpr Nanoseconds kLeastPause =
+    kSecond / 2;  // clocks of machines differ by some hundred milliseconds
 
 // Edges that broke together, and how many of them touch each host, the most first.
 struct Burst {
@@ -28,7 +29,9 @@ struct Burst {
   std::vector<std::pair<std::size_t, std::string>> ranked;
   std::size_t reporters = 0;
   std::size_t second() const { return ranked.size() > 1 ? ranked[1].first : 0; }
-  double cover() const { return static_cast<double>(ranked.front().first) / static_cast<double>(edges.size()); }
+  double cover() const {
+    return static_cast<double>(ranked.front().first) / static_cast<double>(edges.size());
+  }
 };
 
 Burst ranked_burst(std::vector<const Edge*> edges) {
@@ -41,43 +44,54 @@ Burst ranked_burst(std::vector<const Edge*> edges) {
     reporters.insert(e->reporter);
   }
   for (const auto& [host, n] : touches) out.ranked.emplace_back(n, host);
-  std::sort(out.ranked.begin(), out.ranked.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  std::sort(out.ranked.begin(), out.ranked.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
   out.edges = std::move(edges);
   out.reporters = reporters.size();
   return out;
 }
 
 bool stands_out(const Burst& burst, const RootDiagParams& params) {
-  return burst.edges.size() >= kLeastOfBurst && burst.cover() >= params.cover && static_cast<double>(burst.second()) <= params.ahead * static_cast<double>(burst.ranked.front().first);
+  return burst.edges.size() >= kLeastOfBurst && burst.cover() >= params.cover &&
+         static_cast<double>(burst.second()) <=
+             params.ahead * static_cast<double>(burst.ranked.front().first);
 }
 
-// What broke before the first pause that is long for these breaks: a cascade follows the cause within seconds, and counted
-// together with it hides it.
+// What broke before the first pause that is long for these breaks: a cascade follows the cause
+// within seconds, and counted together with it hides it.
 std::vector<const Edge*> first_burst(const std::vector<Edge>& edges, const RootDiagParams& params) {
   std::vector<const Edge*> dated;
   for (const Edge& e : edges)
     if (e.time) dated.push_back(&e);
-  std::stable_sort(dated.begin(), dated.end(), [](const Edge* a, const Edge* b) { return *a->time < *b->time; });
+  std::stable_sort(dated.begin(), dated.end(),
+                   [](const Edge* a, const Edge* b) { return *a->time < *b->time; });
   Nanoseconds longest = 0;
   for (std::size_t i = 1; i < dated.size(); ++i) {
     const Nanoseconds pause = *dated[i]->time - *dated[i - 1]->time;
     const Nanoseconds unsure = dated[i]->signal->uncertainty + dated[i - 1]->signal->uncertainty;
     const bool late = *dated[i]->time - *dated.front()->time > params.burst;
-    if (late || (i >= kLeastOfBurst && pause > std::max({kLeastPause, unsure, 3 * longest}))) { dated.resize(i); break; }
+    if (late || (i >= kLeastOfBurst && pause > std::max({kLeastPause, unsure, 3 * longest}))) {
+      dated.resize(i);
+      break;
+    }
     longest = std::max(longest, pause);
   }
   return dated;
 }
 
-// The breaks that come first as long as they have one host in common: the connections of a host that dies break together,
-// and those of the hosts that die of it come after them, however short the pause. Among hosts with as long a run the one
-// that reports nothing itself is ahead: a dead host is silent.
+// The breaks that come first as long as they have one host in common: the connections of a host
+// that dies break together, and those of the hosts that die of it come after them, however short
+// the pause. Among hosts with as long a run the one that reports nothing itself is ahead: a dead
+// host is silent.
 std::vector<const Edge*> common_run(const std::vector<Edge>& edges, const RootDiagParams& params) {
   std::vector<const Edge*> dated;
   for (const Edge& e : edges)
     if (e.time) dated.push_back(&e);
-  std::stable_sort(dated.begin(), dated.end(), [](const Edge* a, const Edge* b) { return *a->time < *b->time; });
-  while (!dated.empty() && *dated.back()->time - *dated.front()->time > params.burst) dated.pop_back();
+  std::stable_sort(dated.begin(), dated.end(),
+                   [](const Edge* a, const Edge* b) { return *a->time < *b->time; });
+  while (!dated.empty() && *dated.back()->time - *dated.front()->time > params.burst)
+    dated.pop_back();
   std::set<std::string> ends, reporters;
   for (const Edge* e : dated) {
     ends.insert({e->reporter, e->peer});
@@ -89,25 +103,35 @@ std::vector<const Edge*> common_run(const std::vector<Edge>& edges, const RootDi
     std::size_t run = 0;
     while (run < dated.size() && (dated[run]->reporter == host || dated[run]->peer == host)) ++run;
     const bool says_nothing = reporters.count(host) == 0;
-    if (run > longest || (run == longest && says_nothing && !silent)) next = longest, longest = run, silent = says_nothing;
-    else next = std::max(next, run);
+    if (run > longest || (run == longest && says_nothing && !silent))
+      next = longest, longest = run, silent = says_nothing;
+    else
+      next = std::max(next, run);
   }
-  // That these k of n come first by accident has the chance 1 : (n over k), however uncertain each single clock is.
+  // That these k of n come first by accident has the chance 1 : (n over k), however uncertain each
+  // single clock is.
   double orders = 1;
-  for (std::size_t i = 0; i < longest; ++i) orders *= static_cast<double>(dated.size() - i) / static_cast<double>(longest - i);
-  if (longest < kLeastOfBurst || 2 * next > longest || (longest < dated.size() && orders < kLeastOrders)) return {};
+  for (std::size_t i = 0; i < longest; ++i)
+    orders *= static_cast<double>(dated.size() - i) / static_cast<double>(longest - i);
+  if (longest < kLeastOfBurst || 2 * next > longest ||
+      (longest < dated.size() && orders < kLeastOrders))
+    return {};
   dated.resize(longest);
   return dated;
 }
 
 }  // namespace
 
-std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& signals, const RootDiagParams& params) {
+std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& signals,
+                               const RootDiagParams& params) {
   std::vector<Edge> edges;
   std::set<std::pair<std::string, std::string>> seen;
   for (const Signal& s : signals) {
-    if (s.before_job || s.meaning.severity != Severity::distributed || s.meaning.role != Role::cascade || !s.host || !s.peer_host || *s.host == *s.peer_host) continue;
-    if (seen.insert({*s.host, *s.peer_host}).second) edges.push_back({*s.host, *s.peer_host, s.start, &s});
+    if (s.before_job || s.meaning.severity != Severity::distributed ||
+        s.meaning.role != Role::cascade || !s.host || !s.peer_host || *s.host == *s.peer_host)
+      continue;
+    if (seen.insert({*s.host, *s.peer_host}).second)
+      edges.push_back({*s.host, *s.peer_host, s.start, &s});
   }
   if (edges.empty()) return {};
   std::optional<Nanoseconds> first;
@@ -140,8 +164,13 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   f.count = edges.size();
   for (const Edge* e : burst.edges)
     for (const Evidence& one : e->signal->evidence)
-      if (f.evidence.size() < 8) { f.evidence.push_back(one); break; }
-  f.figures = {{"edges", std::to_string(edges.size())}, {"edges_in_first_burst", std::to_string(burst.edges.size())}, {"reporters", std::to_string(burst.reporters)}};
+      if (f.evidence.size() < 8) {
+        f.evidence.push_back(one);
+        break;
+      }
+  f.figures = {{"edges", std::to_string(edges.size())},
+               {"edges_in_first_burst", std::to_string(burst.edges.size())},
+               {"reporters", std::to_string(burst.reporters)}};
 
   const auto& best = ranked.front();
   const std::size_t second = burst.second();
@@ -153,9 +182,12 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
     f.hosts = {best.second};
     f.confidence = by_order ? confidence::kFirstByOrder : 0.6 + 0.3 * cover;
     f.title = "host whose connections broke first";
-    f.why = fmt::format("{} of the {} connections that broke first touch {}; the next host touches {}.", best.first, burst.edges.size(), best.second, second);
+    f.why =
+        fmt::format("{} of the {} connections that broke first touch {}; the next host touches {}.",
+                    best.first, burst.edges.size(), best.second, second);
     f.remedy = "isolate_node";
-    f.advice = fmt::format("Take {} out of the job; look at its NICs, its kernel log and its GPUs.", best.second);
+    f.advice = fmt::format("Take {} out of the job; look at its NICs, its kernel log and its GPUs.",
+                           best.second);
     return {f};
   }
 
@@ -178,32 +210,52 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
       if (known < 3 || level->size() < 2) continue;
       std::vector<std::pair<std::size_t, std::string>> order;
       for (const auto& [name, n] : crossed) order.emplace_back(n, name);
-      std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+      std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+        return a.first != b.first ? a.first > b.first : a.second < b.second;
+      });
       const std::size_t next = order.size() > 1 ? order[1].first : 0;
-      if (static_cast<double>(order[0].first) < 0.95 * static_cast<double>(known) || static_cast<double>(next) > 0.8 * static_cast<double>(order[0].first)) continue;
+      if (static_cast<double>(order[0].first) < 0.95 * static_cast<double>(known) ||
+          static_cast<double>(next) > 0.8 * static_cast<double>(order[0].first))
+        continue;
       f.id = "root_diag/switch/" + order[0].second;
       f.subject = {SubjectKind::network_switch, order[0].second};
       f.scope = Scope::shared;
       f.symptom = Symptom::switch_fault;
       f.confidence = 0.75;
       f.title = "switch that every broken connection crosses";
-      f.why = fmt::format("{} of {} connections that broke first cross {}; no single host touches them all ({} touches {}).", order[0].first, known, order[0].second, best.second, best.first);
+      f.why = fmt::format(
+          "{} of {} connections that broke first cross {}; no single host touches them all ({} "
+          "touches {}).",
+          order[0].first, known, order[0].second, best.second, best.first);
       f.remedy = "check_switch";
-      f.advice = fmt::format("Look at {}: port errors, flaps, its uplinks. Leave the hosts in service.", order[0].second);
+      f.advice =
+          fmt::format("Look at {}: port errors, flaps, its uplinks. Leave the hosts in service.",
+                      order[0].second);
       return {f};
     }
 
   f.id = "root_diag/none";
   f.subject = {SubjectKind::job, "job"};
   f.scope = Scope::job_wide;
-  // Two hosts that report each other are a pair (Aegis: at most two reporters); two reports of three hosts tell nothing.
+  // Two hosts that report each other are a pair (Aegis: at most two reporters); two reports of
+  // three hosts tell nothing.
   const bool pair = burst.edges.size() == 2 && ranked.size() == 2;
-  f.outcome = burst.edges.size() < kLeastOfBurst && !pair ? Outcome::not_enough_evidence : Outcome::ruled_out;
+  f.outcome = burst.edges.size() < kLeastOfBurst && !pair ? Outcome::not_enough_evidence
+                                                          : Outcome::ruled_out;
   f.confidence = 0.5;
   f.title = "no host stands out among the broken connections";
-  f.why = burst.edges.size() == 2 && !pair ? fmt::format("Two connections only, and {} is an end of {} of them: too few to tell which end is at fault.", best.second, best.first)
-        : burst.edges.size() < 2 ? fmt::format("One connection only, {} to {}: either end may be at fault.", burst.edges.front()->reporter, burst.edges.front()->peer)
-                           : fmt::format("Of {} connections that broke first, {} touch {} and {} touch {}: nobody is clearly ahead.", burst.edges.size(), best.first, best.second, second, ranked.size() > 1 ? ranked[1].second : "no other");
+  f.why = burst.edges.size() == 2 && !pair ? fmt::format(
+                                                 "Two connections only, and {} is an end of {} of "
+                                                 "them: too few to tell which end is at fault.",
+                                                 best.second, best.first)
+          : burst.edges.size() < 2
+              ? fmt::format("One connection only, {} to {}: either end may be at fault.",
+                            burst.edges.front()->reporter, burst.edges.front()->peer)
+              : fmt::format(
+                    "Of {} connections that broke first, {} touch {} and {} touch {}: nobody is "
+                    "clearly ahead.",
+                    burst.edges.size(), best.first, best.second, second,
+                    ranked.size() > 1 ? ranked[1].second : "no other");
   for (const auto& [n, host] : ranked) f.hosts.push_back(host);
   std::sort(f.hosts.begin(), f.hosts.end());
   return {f};

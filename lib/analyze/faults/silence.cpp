@@ -8,7 +8,8 @@
 
 namespace culprit::analyze {
 
-std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& signals, const SilenceParams& params) {
+std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& signals,
+                             const SilenceParams& params) {
   std::set<std::int64_t> reported;
   const std::vector<const Signal*> outs = timeouts(signals);
   for (const Signal* s : outs)
@@ -22,32 +23,50 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   base.symptom = Symptom::job_hang;
   base.event_class = "silent_rank";
   for (const Signal* s : outs)
-    if (s->start && (!base.start || *s->start < *base.start)) { base.start = s->start; base.uncertainty = s->uncertainty; }
+    if (s->start && (!base.start || *s->start < *base.start)) {
+      base.start = s->start;
+      base.uncertainty = s->uncertainty;
+    }
   for (const Signal* s : outs)
-    if (!s->evidence.empty() && base.evidence.size() < 6) base.evidence.push_back(s->evidence.front());
+    if (!s->evidence.empty() && base.evidence.size() < 6)
+      base.evidence.push_back(s->evidence.front());
   base.remedy = "find_lagging_rank";
 
-  // Which ranks the bundle has a voice of at all: a rank whose output was not collected is no silent rank.
+  // Which ranks the bundle has a voice of at all: a rank whose output was not collected is no
+  // silent rank.
   std::map<std::int64_t, const RankRow*> all;
   for (const RankRow& r : facts.ranks) all.emplace(r.rank, &r);
   std::set<std::int64_t> heard;
   for (const MemberRow& m : facts.members)
     if (m.rank && m.kind == "file" && m.lines > 0 && m.text_kind.empty()) heard.insert(*m.rank);
-  for (const EventRow& e : facts.events) if (e.rank) heard.insert(*e.rank);
-  for (const RankRow& r : facts.ranks) if (r.source.rfind("nccl-init", 0) == 0 || r.source == "prefix" || r.source == "log line" || r.source == "srun label") heard.insert(r.rank);
-  // One file that holds the output of many ranks would hold that of all: there, even a rank without a line is a silent one.
+  for (const EventRow& e : facts.events)
+    if (e.rank) heard.insert(*e.rank);
+  for (const RankRow& r : facts.ranks)
+    if (r.source.rfind("nccl-init", 0) == 0 || r.source == "prefix" || r.source == "log line" ||
+        r.source == "srun label")
+      heard.insert(r.rank);
+  // One file that holds the output of many ranks would hold that of all: there, even a rank without
+  // a line is a silent one.
   std::map<MemberId, std::set<std::int64_t>> speakers;
-  for (const EventRow& e : facts.events) if (e.rank) speakers[e.place.member].insert(*e.rank);
-  const std::int64_t ranks = std::max<std::int64_t>(facts.world_size, all.empty() ? 0 : all.rbegin()->first + 1);
-  const bool together = std::any_of(speakers.begin(), speakers.end(), [&](const auto& one) { return one.second.size() >= 3 && 2 * static_cast<std::int64_t>(one.second.size()) >= ranks; });
+  for (const EventRow& e : facts.events)
+    if (e.rank) speakers[e.place.member].insert(*e.rank);
+  const std::int64_t ranks =
+      std::max<std::int64_t>(facts.world_size, all.empty() ? 0 : all.rbegin()->first + 1);
+  const bool together = std::any_of(speakers.begin(), speakers.end(), [&](const auto& one) {
+    return one.second.size() >= 3 && 2 * static_cast<std::int64_t>(one.second.size()) >= ranks;
+  });
   // A file of its own that stayed empty is collected output, too.
   for (const MemberRow& m : facts.members)
     if (m.rank && m.kind == "file" && m.lines == 0 && m.size == 0) heard.insert(*m.rank);
   static const RankRow kNobody{};
   if (together && ranks <= (1 << 20))
-    for (std::int64_t r = 0; r < ranks; ++r) { all.emplace(r, &kNobody); heard.insert(r); }
+    for (std::int64_t r = 0; r < ranks; ++r) {
+      all.emplace(r, &kNobody);
+      heard.insert(r);
+    }
   for (const std::int64_t r : heard) all.emplace(r, &kNobody);
-  const std::size_t world = std::max<std::size_t>(all.size(), facts.world_size > 0 ? static_cast<std::size_t>(facts.world_size) : 0);
+  const std::size_t world = std::max<std::size_t>(
+      all.size(), facts.world_size > 0 ? static_cast<std::size_t>(facts.world_size) : 0);
 
   std::vector<std::int64_t> silent;
   for (const auto& [rank, row] : all)
@@ -64,12 +83,18 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
     f.why = std::move(why);
     return std::vector<Finding>{f};
   };
-  if (reported.empty()) return undecided("The time-outs do not say which global rank printed them.");
+  if (reported.empty())
+    return undecided("The time-outs do not say which global rank printed them.");
   if (static_cast<double>(reported.size()) < params.reporters * static_cast<double>(world))
-    return undecided(fmt::format("{} of {} ranks reported the time-out: too few to read anything into the others' silence.", reported.size(), world));
-  // A stack or a dump of a rank is something of it, too. Beyond the numbers seen nobody knows of a rank, unless the job's size is told.
+    return undecided(fmt::format(
+        "{} of {} ranks reported the time-out: too few to read anything into the others' silence.",
+        reported.size(), world));
+  // A stack or a dump of a rank is something of it, too. Beyond the numbers seen nobody knows of a
+  // rank, unless the job's size is told.
   std::set<std::int64_t> told = heard;
-  const auto tell = [&](const std::optional<std::int64_t>& rank) { if (rank) told.insert(*rank); };
+  const auto tell = [&](const std::optional<std::int64_t>& rank) {
+    if (rank) told.insert(*rank);
+  };
   for (const StackSample& s : facts.samples) tell(s.row.rank);
   for (const CollectiveSample& c : facts.collectives) tell(c.row.rank);
   for (const RecorderRow& r : facts.recorders) tell(r.rank);
@@ -77,13 +102,20 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   for (const ProcessRow& p : facts.processes) tell(p.rank);
   std::vector<std::int64_t> unheard;
   // Numbers begin with 0: a rank 1 that timed out had a rank 0 to wait for.
-  const std::int64_t first = 0, end = facts.world_size > 0 ? facts.world_size : told.empty() ? 0 : *told.rbegin() + 1;
+  const std::int64_t first = 0, end = facts.world_size > 0 ? facts.world_size
+                                      : told.empty()       ? 0
+                                                           : *told.rbegin() + 1;
   for (std::int64_t r = first; r < std::min<std::int64_t>(end, 1 << 20); ++r)
     if (told.count(r) == 0) unheard.push_back(r);
-  const bool few_unheard = unheard.size() == 1 || static_cast<double>(unheard.size()) <= params.silent * static_cast<double>(world);
-  if (silent.empty() && (unheard.empty() || !few_unheard)) return undecided(fmt::format("All {} ranks of which there is output reported the time-out.", reported.size()));
-  if (silent.size() > 1 && static_cast<double>(silent.size()) > params.silent * static_cast<double>(world))
-    return undecided(fmt::format("{} of {} ranks reported nothing: too many to name one.", silent.size(), world));
+  const bool few_unheard = unheard.size() == 1 || static_cast<double>(unheard.size()) <=
+                                                      params.silent * static_cast<double>(world);
+  if (silent.empty() && (unheard.empty() || !few_unheard))
+    return undecided(fmt::format("All {} ranks of which there is output reported the time-out.",
+                                 reported.size()));
+  if (silent.size() > 1 &&
+      static_cast<double>(silent.size()) > params.silent * static_cast<double>(world))
+    return undecided(fmt::format("{} of {} ranks reported nothing: too many to name one.",
+                                 silent.size(), world));
 
   std::vector<Finding> out;
   const bool missing = silent.empty();
@@ -92,13 +124,27 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
     f.id = "silence/rank/" + std::to_string(rank);
     f.subject = {SubjectKind::rank, std::to_string(rank)};
     f.ranks = {rank};
-    if (const auto known = all.find(rank); known != all.end() && known->second->host) { f.host = known->second->host; f.hosts = {*f.host}; }
-    f.title = missing ? "rank of which there is no output" : "rank that never reported the time-out";
+    if (const auto known = all.find(rank); known != all.end() && known->second->host) {
+      f.host = known->second->host;
+      f.hosts = {*f.host};
+    }
+    f.title =
+        missing ? "rank of which there is no output" : "rank that never reported the time-out";
     f.confidence = missing ? 0.35 : silent.size() == 1 ? 0.65 : 0.45;
-    f.why = missing ? fmt::format("{} of {} ranks timed out waiting; of rank {} there is no output: either the others waited for it, or it was not collected.", reported.size(), world, rank)
-                    : fmt::format("{} of {} ranks timed out waiting; rank {} never did, so they were probably waiting for it.", reported.size(), world, rank);
-    f.advice = fmt::format("Take stacks of rank {} (py-spy dump --native) before killing the job next time; look at what its process waited for.", rank);
-    f.facts = SilenceFacts{reported.size(), silent.size(), missing, static_cast<std::int64_t>(world)};
+    f.why = missing ? fmt::format(
+                          "{} of {} ranks timed out waiting; of rank {} there is no output: either "
+                          "the others waited for it, or it was not collected.",
+                          reported.size(), world, rank)
+                    : fmt::format(
+                          "{} of {} ranks timed out waiting; rank {} never did, so they were "
+                          "probably waiting for it.",
+                          reported.size(), world, rank);
+    f.advice = fmt::format(
+        "Take stacks of rank {} (py-spy dump --native) before killing the job next time; look at "
+        "what its process waited for.",
+        rank);
+    f.facts =
+        SilenceFacts{reported.size(), silent.size(), missing, static_cast<std::int64_t>(world)};
     out.push_back(std::move(f));
   }
   return out;

@@ -14,21 +14,29 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr Nanoseconds kStale = 6 * 3600 * kSecond;   // apart by more: of another run. A time-out may be hours long
-constexpr double kSilentShare = 0.125;      // logs: more silent ranks than this are logs that nobody collected
+constexpr Nanoseconds kStale =
+    6 * 3600 * kSecond;  // apart by more: of another run. A time-out may be hours long
+constexpr double kSilentShare =
+    0.125;  // logs: more silent ranks than this are logs that nobody collected
 constexpr std::size_t kMostLeaves = 64;
-constexpr std::size_t kHeadsPerGroup = 8;   // distinct first unfinished operations of one group that are looked at
+constexpr std::size_t kHeadsPerGroup =
+    8;  // distinct first unfinished operations of one group that are looked at
 
 // Operations that no rank can finish before every member has given its part.
 bool symmetric(std::string_view operation) {
-  for (const std::string_view word : {"all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter", "reducescatter", "barrier", "all_to_all", "alltoall"})
+  for (const std::string_view word :
+       {"all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter", "reducescatter",
+        "barrier", "all_to_all", "alltoall"})
     if (operation.find(word) != std::string_view::npos) return true;
   return false;
 }
 
 bool sizes_may_differ(std::string_view operation) {
   for (const std::string_view word : {"to_all", "toall", "gather", "scatter", "coalesced"})
-    if (operation.find(word) != std::string_view::npos && operation.find("all_gather_base") == std::string_view::npos && operation.find("reduce_scatter_base") == std::string_view::npos) return true;
+    if (operation.find(word) != std::string_view::npos &&
+        operation.find("all_gather_base") == std::string_view::npos &&
+        operation.find("reduce_scatter_base") == std::string_view::npos)
+      return true;
   return false;
 }
 
@@ -40,11 +48,22 @@ std::optional<std::pair<double, double>> elements(std::string_view sizes) {
     double sum = 0, product = 1, number = 0;
     bool inside = false, digits = false;
     for (const char c : list) {
-      if (c >= '0' && c <= '9') { number = number * 10 + (c - '0'); digits = true; continue; }
-      if (digits) { product *= number; inside = true; }
+      if (c >= '0' && c <= '9') {
+        number = number * 10 + (c - '0');
+        digits = true;
+        continue;
+      }
+      if (digits) {
+        product *= number;
+        inside = true;
+      }
       number = 0;
       digits = false;
-      if (c == ']' && inside) { sum += product; product = 1; inside = false; }
+      if (c == ']' && inside) {
+        sum += product;
+        product = 1;
+        inside = false;
+      }
     }
     return sum;
   };
@@ -53,23 +72,25 @@ std::optional<std::pair<double, double>> elements(std::string_view sizes) {
 
 struct Member {
   std::int64_t rank = 0;
-  std::uint32_t index = 0;                    // of the rank
+  std::uint32_t index = 0;  // of the rank
   std::int64_t enqueued = kUnknownSequence, completed = kUnknownSequence;
-  std::int64_t head = kUnknownSequence;       // first unfinished collective
-  std::int64_t last = kUnknownSequence;       // last unfinished collective
-  const CollectiveSample* sample = nullptr;   // of the head
+  std::int64_t head = kUnknownSequence;      // first unfinished collective
+  std::int64_t last = kUnknownSequence;      // last unfinished collective
+  const CollectiveSample* sample = nullptr;  // of the head
   const FrontierRow* row = nullptr;
 };
 
 struct Group {
   GroupId id = 0;
-  std::string counter;                        // RAS counts per operation
-  std::vector<Member> members;                // by rank
+  std::string counter;                             // RAS counts per operation
+  std::vector<Member> members;                     // by rank
   std::map<std::int64_t, std::string> operations;  // of sequence numbers near the frontier
-  std::int64_t crowd = kUnknownSequence;      // what a source counts for ranks it does not name (RAS names the exceptions only)
-  bool whole = true;                          // so many members speak that the silence of the others tells something
+  std::int64_t crowd = kUnknownSequence;  // what a source counts for ranks it does not name (RAS
+                                          // names the exceptions only)
+  bool whole = true;  // so many members speak that the silence of the others tells something
   Member* find(std::int64_t rank) {
-    const auto at = std::lower_bound(members.begin(), members.end(), rank, [](const Member& m, std::int64_t r) { return m.rank < r; });
+    const auto at = std::lower_bound(members.begin(), members.end(), rank,
+                                     [](const Member& m, std::int64_t r) { return m.rank < r; });
     return at != members.end() && at->rank == rank ? &*at : nullptr;
   }
 };
@@ -77,10 +98,11 @@ struct Group {
 struct Rank {
   std::int64_t rank = 0;
   bool dumped = false, whole = false, clear = true, device_behind = false, doubtful = false;
-  std::int64_t first_record = kUnknownSequence;   // of its first unfinished operation that is no send
+  std::int64_t first_record =
+      kUnknownSequence;  // of its first unfinished operation that is no send
   std::uint32_t first_op = ~0u;
   std::int64_t first_send_record = kUnknownSequence;
-  std::uint32_t first_send = ~0u;                 // its first unfinished send
+  std::uint32_t first_send = ~0u;  // its first unfinished send
   Place dump;
 };
 
@@ -88,19 +110,22 @@ struct Op {
   std::uint32_t group = 0;
   std::int64_t sequence = 0;
   bool p2p = false, weak = false;
-  std::int64_t from = 0, to = 0;              // p2p
-  std::uint32_t other_end = ~0u;              // p2p: the operation of the peer that it meets
+  std::int64_t from = 0, to = 0;  // p2p
+  std::uint32_t other_end = ~0u;  // p2p: the operation of the peer that it meets
   std::string operation;
   const CollectiveSample* sample = nullptr;
-  std::vector<std::uint32_t> in, missing, done;   // ranks
-  bool surely_done = false;                   // on some rank, by its own word
-  bool partial = false;                       // of many members nothing is known
-  bool stuck = false;                         // all are in it, nobody is out, nothing earlier holds anybody
+  std::vector<std::uint32_t> in, missing, done;  // ranks
+  bool surely_done = false;                      // on some rank, by its own word
+  bool partial = false;                          // of many members nothing is known
+  bool stuck = false;  // all are in it, nobody is out, nothing earlier holds anybody
 };
 
 class WaitFor {
  public:
-  WaitFor(const Facts& facts, const Topology& topology, std::string source) : facts_(facts), topology_(topology) { report_.source = std::move(source); }
+  WaitFor(const Facts& facts, const Topology& topology, std::string source)
+      : facts_(facts), topology_(topology) {
+    report_.source = std::move(source);
+  }
 
   CollectiveReport run() {
     gather();
@@ -115,43 +140,59 @@ class WaitFor {
 
  private:
   // Whose row it is: what the row says, whose file it is, which process, which place in the group.
-  std::optional<std::int64_t> rank_of(const std::optional<std::int64_t>& printed, const Place& place, const std::optional<std::string>& host, const std::optional<std::int64_t>& pid, std::int64_t group_rank,
-                                      GroupId group) {
-    if (const MemberRow* m = facts_.member(place.member); m != nullptr && m->rank && !printed) return m->rank;
+  std::optional<std::int64_t> rank_of(const std::optional<std::int64_t>& printed,
+                                      const Place& place, const std::optional<std::string>& host,
+                                      const std::optional<std::int64_t>& pid,
+                                      std::int64_t group_rank, GroupId group) {
+    if (const MemberRow* m = facts_.member(place.member); m != nullptr && m->rank && !printed)
+      return m->rank;
     if (printed) return printed;
     if (pid && host) {
       if (!by_process_known_) {
         by_process_known_ = true;
-        for (const RankRow& r : facts_.ranks) if (r.pid && r.host) by_process_.emplace(std::pair(*r.host, *r.pid), r.rank);
+        for (const RankRow& r : facts_.ranks)
+          if (r.pid && r.host) by_process_.emplace(std::pair(*r.host, *r.pid), r.rank);
       }
-      if (const auto it = by_process_.find({short_host(*host), *pid}); it != by_process_.end()) return it->second;
+      if (const auto it = by_process_.find({short_host(*host), *pid}); it != by_process_.end())
+        return it->second;
     }
     if (const GroupRow* found = facts_.group(group); found != nullptr && group_rank >= 0) {
       const GroupRow& g = *found;
-      if (static_cast<std::size_t>(group_rank) < g.ranks.size()) return g.ranks[static_cast<std::size_t>(group_rank)];
-      if (g.description.rfind("default_pg", 0) == 0 || (g.size > 0 && g.size == world())) return group_rank;
+      if (static_cast<std::size_t>(group_rank) < g.ranks.size())
+        return g.ranks[static_cast<std::size_t>(group_rank)];
+      if (g.description.rfind("default_pg", 0) == 0 || (g.size > 0 && g.size == world()))
+        return group_rank;
     }
     return std::nullopt;
   }
 
-  // The same communicator under the names that processes have for it: NCCL's id joins what pointers keep apart.
+  // The same communicator under the names that processes have for it: NCCL's id joins what pointers
+  // keep apart.
   GroupId canonical(GroupId id) {
-    if (report_.source == "recorder" || report_.source == "watchdog" || facts_.group(id) == nullptr) return id;
+    if (report_.source == "recorder" || report_.source == "watchdog" || facts_.group(id) == nullptr)
+      return id;
     if (canonical_.empty()) {
       canonical_.assign(facts_.groups.size() + 1, 0);
       std::map<std::string, std::string> id_of_pointer;
       for (const GroupRow& g : facts_.groups)
         if (g.description.rfind("0x", 0) == 0) id_of_pointer.emplace(g.description, g.name);
-      std::map<std::pair<std::string, std::int64_t>, GroupId> first;   // the least row of each, whatever was read first
-      const auto name_of = [&](const GroupRow& g) { const auto pointer = id_of_pointer.find(g.name); return pointer != id_of_pointer.end() ? pointer->second : g.name; };
+      std::map<std::pair<std::string, std::int64_t>, GroupId>
+          first;  // the least row of each, whatever was read first
+      const auto name_of = [&](const GroupRow& g) {
+        const auto pointer = id_of_pointer.find(g.name);
+        return pointer != id_of_pointer.end() ? pointer->second : g.name;
+      };
       for (std::size_t i = 0; i < facts_.groups.size(); ++i) {
         const GroupRow& g = facts_.groups[i];
-        const auto [it, fresh] = first.try_emplace({name_of(g), g.size}, static_cast<GroupId>(i) + 1);
-        if (!fresh && g < facts_.groups[static_cast<std::size_t>(it->second) - 1]) it->second = static_cast<GroupId>(i) + 1;
+        const auto [it, fresh] =
+            first.try_emplace({name_of(g), g.size}, static_cast<GroupId>(i) + 1);
+        if (!fresh && g < facts_.groups[static_cast<std::size_t>(it->second) - 1])
+          it->second = static_cast<GroupId>(i) + 1;
       }
       for (std::size_t i = 0; i < facts_.groups.size(); ++i) {
         const GroupRow& g = facts_.groups[i];
-        canonical_[i + 1] = g.name.empty() ? static_cast<GroupId>(i) + 1 : first.at({name_of(g), g.size});
+        canonical_[i + 1] =
+            g.name.empty() ? static_cast<GroupId>(i) + 1 : first.at({name_of(g), g.size});
       }
     }
     return canonical_[static_cast<std::size_t>(id)];
@@ -160,17 +201,24 @@ class WaitFor {
   std::int64_t world() const {
     std::int64_t most = facts_.world_size;
     if (most == 0)
-      for (const GroupRow& g : facts_.groups) most = std::max({most, g.size, static_cast<std::int64_t>(g.ranks.size())});
+      for (const GroupRow& g : facts_.groups)
+        most = std::max({most, g.size, static_cast<std::int64_t>(g.ranks.size())});
     return most;
   }
 
-  // Communicators in the making: who has begun, who has finished (NCCL Init lines). Those that never began are waited for.
+  // Communicators in the making: who has begun, who has finished (NCCL Init lines). Those that
+  // never began are waited for.
   void from_init_lines() {
-    std::map<std::tuple<std::string, std::int64_t, std::int64_t>, FrontierRow> rows;   // communicator, size, rank in it
+    std::map<std::tuple<std::string, std::int64_t, std::int64_t>, FrontierRow>
+        rows;  // communicator, size, rank in it
     std::map<std::pair<std::string, std::int64_t>, GroupId> group_of;
-    for (std::size_t i = 0; i < facts_.groups.size(); ++i) group_of.try_emplace({facts_.groups[i].name, facts_.groups[i].size}, canonical(static_cast<GroupId>(i) + 1));
+    for (std::size_t i = 0; i < facts_.groups.size(); ++i)
+      group_of.try_emplace({facts_.groups[i].name, facts_.groups[i].size},
+                           canonical(static_cast<GroupId>(i) + 1));
     for (const IdentityRow& i : facts_.identities) {
-      if (!i.communicator || !i.rank || !i.world_size || *i.world_size < 2 || (i.source != "nccl-init" && i.source != "nccl-init-start")) continue;
+      if (!i.communicator || !i.rank || !i.world_size || *i.world_size < 2 ||
+          (i.source != "nccl-init" && i.source != "nccl-init-start"))
+        continue;
       const auto group = group_of.find({*i.communicator, *i.world_size});
       if (group == group_of.end()) continue;
       FrontierRow& row = rows[{*i.communicator, *i.world_size, *i.rank}];
@@ -204,17 +252,21 @@ class WaitFor {
 
   // A log names the group of all ranks and not its members.
   std::vector<std::int64_t> members_of(const GroupRow& group) const {
-    const bool of_all = group.description == "default_pg" || (report_.source != "recorder" && report_.source != "watchdog" && group.size > 0 && group.size == world());
+    const bool of_all = group.description == "default_pg" ||
+                        (report_.source != "recorder" && report_.source != "watchdog" &&
+                         group.size > 0 && group.size == world());
     if (!group.ranks.empty() || !of_all) return group.ranks;
     // Numbers are given from 0 without gaps: who prints that it is rank 7 is one of eight at least.
     std::int64_t size = std::max(facts_.world_size, group.size);
     if (size == 0 && group.description == "default_pg") size = highest_rank() + 1;
-    std::vector<std::int64_t> all(static_cast<std::size_t>(std::clamp<std::int64_t>(size, 0, 1 << 20)));
+    std::vector<std::int64_t> all(
+        static_cast<std::size_t>(std::clamp<std::int64_t>(size, 0, 1 << 20)));
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
     return all;
   }
 
-  // Counters of a pipeline group count sends, which do not compare between ranks; dumps tell sends apart, logs do not.
+  // Counters of a pipeline group count sends, which do not compare between ranks; dumps tell sends
+  // apart, logs do not.
   bool compares(GroupId id) const {
     const GroupRow* g = facts_.group(id);
     return report_.source == "recorder" || g == nullptr || dimension_of(g->description) != "pp";
@@ -222,7 +274,10 @@ class WaitFor {
 
   std::uint32_t rank_index(std::int64_t rank) {
     const auto [it, fresh] = index_.try_emplace(rank, static_cast<std::uint32_t>(ranks_.size()));
-    if (fresh) { ranks_.push_back({}); ranks_.back().rank = rank; }
+    if (fresh) {
+      ranks_.push_back({});
+      ranks_.back().rank = rank;
+    }
     return it->second;
   }
 
@@ -239,10 +294,11 @@ class WaitFor {
   void gather() {
     for (const FrontierRow& f : facts_.frontiers)
       if (f.source == report_.source)
-        if (const MemberRow* m = facts_.member(f.place.member); m != nullptr && m->attempt) last_attempt_ = std::max(last_attempt_, *m->attempt);
-    // A rank with several dumps (pickle and JSON, a stale copy) speaks through the best: whole, then longest, then first by
-    // path: rows come in that order (put_in_order).
-    std::map<MemberId, Nanoseconds> newest;   // what the dump itself saw last
+        if (const MemberRow* m = facts_.member(f.place.member); m != nullptr && m->attempt)
+          last_attempt_ = std::max(last_attempt_, *m->attempt);
+    // A rank with several dumps (pickle and JSON, a stale copy) speaks through the best: whole,
+    // then longest, then first by path: rows come in that order (put_in_order).
+    std::map<MemberId, Nanoseconds> newest;  // what the dump itself saw last
     for (const CollectiveSample& c : facts_.collectives)
       if (c.row.source == report_.source && c.row.time.clock == Clock::utc) {
         Nanoseconds& at = newest[c.row.place.member];
@@ -254,30 +310,51 @@ class WaitFor {
       if (d.source != report_.source || !usable(d.place)) continue;
       const auto rank = rank_of(d.rank, d.place, d.host, d.pid, kUnknownSequence, 0);
       if (!rank) continue;
-      if (d.unresponsive) { report_.notes.push_back(fmt::format("{} does not answer RAS", topology_.where(*rank))); unresponsive_.insert(*rank); continue; }
+      if (d.unresponsive) {
+        report_.notes.push_back(fmt::format("{} does not answer RAS", topology_.where(*rank)));
+        unresponsive_.insert(*rank);
+        continue;
+      }
       const RecorderRow*& kept = best[*rank];
-      const auto key = [&](const RecorderRow& r) { return std::tuple(r.truncated, -r.entries, !r.has_status); };
-      if (kept == nullptr) { kept = &d; continue; }
-      const Nanoseconds a = newest.count(d.place.member) != 0 ? newest[d.place.member] : 0, b = newest.count(kept->place.member) != 0 ? newest[kept->place.member] : 0;
-      if (a != 0 && b != 0 && std::abs(a - b) > kStale) { if (a > b) kept = &d; continue; }   // the other is of an earlier time
-      if (d.encoding == kept->encoding && !d.truncated && !kept->truncated && (d.entries != kept->entries || a != b)) contested.insert(*rank);
+      const auto key = [&](const RecorderRow& r) {
+        return std::tuple(r.truncated, -r.entries, !r.has_status);
+      };
+      if (kept == nullptr) {
+        kept = &d;
+        continue;
+      }
+      const Nanoseconds a = newest.count(d.place.member) != 0 ? newest[d.place.member] : 0,
+                        b = newest.count(kept->place.member) != 0 ? newest[kept->place.member] : 0;
+      if (a != 0 && b != 0 && std::abs(a - b) > kStale) {
+        if (a > b) kept = &d;
+        continue;
+      }  // the other is of an earlier time
+      if (d.encoding == kept->encoding && !d.truncated && !kept->truncated &&
+          (d.entries != kept->entries || a != b))
+        contested.insert(*rank);
       if (key(d) < key(*kept)) kept = &d;
     }
     for (const std::int64_t rank : contested) {
-      report_.notes.push_back(fmt::format("several dumps call themselves {}, and differ: none of them is used", topology_.where(rank)));
+      report_.notes.push_back(
+          fmt::format("several dumps call themselves {}, and differ: none of them is used",
+                      topology_.where(rank)));
       best.erase(rank);
     }
     // A dump left over from another day says nothing of this one.
     std::vector<Nanoseconds> times;
     for (const auto& [rank, dump] : best)
-      if (const auto it = newest.find(dump->place.member); it != newest.end() && it->second != 0) times.push_back(it->second);
+      if (const auto it = newest.find(dump->place.member); it != newest.end() && it->second != 0)
+        times.push_back(it->second);
     if (times.size() > 2) {
-      std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+      std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+                       times.end());
       const Nanoseconds median = times[times.size() / 2];
       std::erase_if(best, [&](const auto& one) {
         const auto it = newest.find(one.second->place.member);
         if (it == newest.end() || it->second == 0 || it->second + kStale >= median) return false;
-        report_.notes.push_back(fmt::format("the dump of {} is {} older than the others: left over from an earlier run, not used", topology_.where(one.first), human_duration(median - it->second)));
+        report_.notes.push_back(fmt::format(
+            "the dump of {} is {} older than the others: left over from an earlier run, not used",
+            topology_.where(one.first), human_duration(median - it->second)));
         return true;
       });
     }
@@ -297,17 +374,23 @@ class WaitFor {
 
     std::map<std::pair<GroupId, std::string>, std::uint32_t> known;
     constexpr std::uint32_t kNew = 0xffffffff;
-    std::vector<std::uint32_t> plain(facts_.groups.size() + 1, kNew);   // the known ones without a counter's name: nearly all
+    std::vector<std::uint32_t> plain(facts_.groups.size() + 1,
+                                     kNew);  // the known ones without a counter's name: nearly all
     const auto group = [&](GroupId id, const std::string& counter) -> Group& {
-      const bool is_plain = counter.empty() && id >= 0 && static_cast<std::size_t>(id) < plain.size();
-      if (is_plain && plain[static_cast<std::size_t>(id)] != kNew) return groups_[plain[static_cast<std::size_t>(id)]];
-      const auto [it, fresh] = known.try_emplace({id, counter}, static_cast<std::uint32_t>(groups_.size()));
+      const bool is_plain =
+          counter.empty() && id >= 0 && static_cast<std::size_t>(id) < plain.size();
+      if (is_plain && plain[static_cast<std::size_t>(id)] != kNew)
+        return groups_[plain[static_cast<std::size_t>(id)]];
+      const auto [it, fresh] =
+          known.try_emplace({id, counter}, static_cast<std::uint32_t>(groups_.size()));
       if (fresh) {
         Group g;
         g.id = id;
         g.counter = counter;
         if (const GroupRow* row = facts_.group(id))
-          for (const std::int64_t r : members_of(*row)) g.members.push_back({r, rank_index(r), kUnknownSequence, kUnknownSequence, kUnknownSequence, kUnknownSequence, nullptr, nullptr});
+          for (const std::int64_t r : members_of(*row))
+            g.members.push_back({r, rank_index(r), kUnknownSequence, kUnknownSequence,
+                                 kUnknownSequence, kUnknownSequence, nullptr, nullptr});
         groups_.push_back(std::move(g));
       }
       if (is_plain) plain[static_cast<std::size_t>(id)] = it->second;
@@ -330,8 +413,13 @@ class WaitFor {
       if (c.row.source == report_.source && usable(c.row.place)) use(canonical(c.row.group), "");
     std::vector<std::pair<GroupId, std::string>> ordered(used.begin(), used.end());
     static const GroupRow kNameless{};
-    const auto row_of = [&](GroupId id) -> const GroupRow& { const GroupRow* row = facts_.group(id); return row != nullptr ? *row : kNameless; };
-    std::sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) { return std::tie(row_of(a.first), a.second) < std::tie(row_of(b.first), b.second); });
+    const auto row_of = [&](GroupId id) -> const GroupRow& {
+      const GroupRow* row = facts_.group(id);
+      return row != nullptr ? *row : kNameless;
+    };
+    std::sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) {
+      return std::tie(row_of(a.first), a.second) < std::tie(row_of(b.first), b.second);
+    });
     for (const auto& [id, counter] : ordered)
       if (compares(id)) group(id, counter);
     const auto member = [&](Group& g, std::int64_t rank) -> Member& {
@@ -339,42 +427,59 @@ class WaitFor {
       Member m;
       m.rank = rank;
       m.index = rank_index(rank);
-      return *g.members.insert(std::lower_bound(g.members.begin(), g.members.end(), rank, [](const Member& a, std::int64_t r) { return a.rank < r; }), m);
+      return *g.members.insert(
+          std::lower_bound(g.members.begin(), g.members.end(), rank,
+                           [](const Member& a, std::int64_t r) { return a.rank < r; }),
+          m);
     };
-    // Where a group carries sends on some rank, a plain count of another rank may count sends too: it says nothing.
+    // Where a group carries sends on some rank, a plain count of another rank may count sends too:
+    // it says nothing.
     std::set<GroupId> mixed;
     for (const FrontierRow& f : facts_.frontiers)
       if (f.p2p && f.source == report_.source) mixed.insert(f.group);
     for (const CollectiveSample& c : facts_.collectives)
       if (!c.row.p2p && c.row.source == report_.source) mixed.erase(c.row.group);
     for (const FrontierRow& f : report_.source == "nccl-init" ? init_rows_ : facts_.frontiers) {
-      if (f.source != report_.source || !usable(f.place) || (report_.source != "nccl-call" && mixed.count(f.group) != 0) || !compares(f.group)) continue;
+      if (f.source != report_.source || !usable(f.place) ||
+          (report_.source != "nccl-call" && mixed.count(f.group) != 0) || !compares(f.group))
+        continue;
       const auto rank = rank_of(f.rank, f.place, f.host, f.pid, f.group_rank, f.group);
       if (!rank && f.source == "ras") {
         Group& g = group(canonical(f.group), f.operation);
         g.crowd = std::max(g.crowd, f.enqueued);
       }
-      if (rank && f.pid && f.host) by_process_.emplace(std::pair(short_host(*f.host), *f.pid), *rank);
+      if (rank && f.pid && f.host)
+        by_process_.emplace(std::pair(short_host(*f.host), *f.pid), *rank);
       if (!rank || !speaks(*rank, f.place) || unresponsive_.count(*rank) != 0) continue;
       Rank& r = ranks_[rank_index(*rank)];
-      if (!by_dump && !r.dumped) { r.dumped = r.whole = true; r.dump = f.place; }
+      if (!by_dump && !r.dumped) {
+        r.dumped = r.whole = true;
+        r.dump = f.place;
+      }
       if (f.p2p && report_.source != "nccl-call") continue;
       Member& m = member(group(canonical(f.group), f.operation), *rank);
       if (m.row != nullptr) {
-        // Logs run through restarts, and counters begin anew: the last word counts, not the highest.
+        // Logs run through restarts, and counters begin anew: the last word counts, not the
+        // highest.
         const bool text = report_.source == "watchdog" || report_.source == "nccl-call";
         const bool timed = f.time.clock != Clock::none && f.time.clock == m.row->time.clock;
-        if (text && f.place.member == m.row->place.member) { if (f.place.line < m.row->place.line) continue; }
-        else if (text && timed && std::abs(f.time.ns - m.row->time.ns) > 600 * kSecond) { if (f.time.ns < m.row->time.ns) continue; }
-        else if (std::tie(f.enqueued, f.completed) <= std::tie(m.enqueued, m.completed)) continue;
+        if (text && f.place.member == m.row->place.member) {
+          if (f.place.line < m.row->place.line) continue;
+        } else if (text && timed && std::abs(f.time.ns - m.row->time.ns) > 600 * kSecond) {
+          if (f.time.ns < m.row->time.ns) continue;
+        } else if (std::tie(f.enqueued, f.completed) <= std::tie(m.enqueued, m.completed))
+          continue;
       }
       m.row = &f;
-      m.enqueued = f.enqueued == kUnknownSequence ? f.started : f.enqueued;   // what has started was launched
+      m.enqueued =
+          f.enqueued == kUnknownSequence ? f.started : f.enqueued;  // what has started was launched
       m.completed = f.completed;
     }
     for (const CollectiveSample& c : facts_.collectives) {
-      if (c.row.source != report_.source || !usable(c.row.place) || !compares(c.row.group)) continue;
-      const auto rank = rank_of(c.row.rank, c.row.place, c.row.host, c.row.pid, kUnknownSequence, c.row.group);
+      if (c.row.source != report_.source || !usable(c.row.place) || !compares(c.row.group))
+        continue;
+      const auto rank =
+          rank_of(c.row.rank, c.row.place, c.row.host, c.row.pid, kUnknownSequence, c.row.group);
       if (!rank || !speaks(*rank, c.row.place)) continue;
       Rank& r = ranks_[rank_index(*rank)];
       Group& g = group(canonical(c.row.group), "");
@@ -383,7 +488,8 @@ class WaitFor {
         if (operation.empty() || c.row.operation < operation) operation = c.row.operation;
       }
       if (c.row.state == "completed") continue;
-      if (report_.source != "recorder" && c.row.state != "timeout") {   // a call log tells launches, not what is unfinished
+      if (report_.source != "recorder" &&
+          c.row.state != "timeout") {  // a call log tells launches, not what is unfinished
         calls_.push_back({rank_index(*rank), static_cast<std::uint32_t>(&g - groups_.data()), &c});
         continue;
       }
@@ -395,8 +501,14 @@ class WaitFor {
         continue;
       }
       Member& m = member(g, *rank);
-      if (m.head == kUnknownSequence || c.row.sequence < m.head || (c.row.sequence == m.head && c.row.record < m.sample->row.record)) { m.head = c.row.sequence; m.sample = &c; }
-      if (report_.source == "watchdog" && m.row != nullptr && m.completed >= 0 && (c.row.sequence <= m.completed || c.row.sequence > m.enqueued)) {   // of an earlier attempt
+      if (m.head == kUnknownSequence || c.row.sequence < m.head ||
+          (c.row.sequence == m.head && c.row.record < m.sample->row.record)) {
+        m.head = c.row.sequence;
+        m.sample = &c;
+      }
+      if (report_.source == "watchdog" && m.row != nullptr && m.completed >= 0 &&
+          (c.row.sequence <= m.completed ||
+           c.row.sequence > m.enqueued)) {  // of an earlier attempt
         m.head = kUnknownSequence;
         m.sample = nullptr;
         continue;
@@ -414,7 +526,9 @@ class WaitFor {
       }
       for (Member& m : g.members) {
         if (m.enqueued < 0 || m.head != kUnknownSequence || report_.source == "recorder") continue;
-        if (m.completed == kUnknownSequence ? (m.enqueued == high && low < high && report_.source != "inspector") : m.completed < m.enqueued) {
+        if (m.completed == kUnknownSequence
+                ? (m.enqueued == high && low < high && report_.source != "inspector")
+                : m.completed < m.enqueued) {
           m.head = m.completed == kUnknownSequence ? m.enqueued : m.completed + 1;
           m.last = m.enqueued;
           ++report_.pending;
@@ -422,21 +536,29 @@ class WaitFor {
         }
       }
     }
-    // Of equal counts a call log cannot say whether the last call is over; whether all made the same call it can.
+    // Of equal counts a call log cannot say whether the last call is over; whether all made the
+    // same call it can.
     std::vector<std::int64_t> most_launched(groups_.size(), kUnknownSequence);
     for (std::size_t g = 0; g < groups_.size(); ++g)
-      for (const Member& m : groups_[g].members) most_launched[g] = std::max(most_launched[g], m.enqueued);
+      for (const Member& m : groups_[g].members)
+        most_launched[g] = std::max(most_launched[g], m.enqueued);
     for (const Launch& l : calls_) {
       Member* m = groups_[l.group].find(ranks_[l.rank].rank);
       if (m == nullptr || m->enqueued != l.sample->row.sequence || l.sample->row.p2p) continue;
       m->sample = l.sample;
-      // A launch says nothing of an end: who has launched less than its peers may have finished all of it.
+      // A launch says nothing of an end: who has launched less than its peers may have finished all
+      // of it.
       const bool behind = m->enqueued < most_launched[l.group];
-      if (m->head == kUnknownSequence && !behind) { m->head = m->last = m->enqueued; ranks_[m->index].clear = false; }
+      if (m->head == kUnknownSequence && !behind) {
+        m->head = m->last = m->enqueued;
+        ranks_[m->index].clear = false;
+      }
     }
     // A group that a log does not name is one group only if what its members have in flight meets.
     std::erase_if(groups_, [&](const Group& g) {
-      if (const GroupRow* row = facts_.group(g.id); row == nullptr || !row->description.ends_with('?')) return false;
+      if (const GroupRow* row = facts_.group(g.id);
+          row == nullptr || !row->description.ends_with('?'))
+        return false;
       std::int64_t done = kUnknownSequence, launched = kUnknownSequence, window = 0;
       for (const Member& m : g.members) {
         if (m.enqueued < 0 || m.completed < 0) continue;
@@ -449,7 +571,8 @@ class WaitFor {
     for (Group& g : groups_) {
       std::size_t silent = 0;
       for (const Member& m : g.members) silent += !ranks_[m.index].dumped;
-      g.whole = report_.source == "recorder" || static_cast<double>(silent) <= kSilentShare * static_cast<double>(g.members.size());
+      g.whole = report_.source == "recorder" ||
+                static_cast<double>(silent) <= kSilentShare * static_cast<double>(g.members.size());
     }
     for (const Rank& r : ranks_) (r.dumped ? report_.seen : report_.unseen).push_back(r.rank);
     std::sort(report_.seen.begin(), report_.seen.end());
@@ -457,25 +580,37 @@ class WaitFor {
     if (report_.seen.empty()) groups_.clear();
   }
 
-  // In a hang nothing moves, and a collective that needs everybody cannot be finished on one rank before all have
-  // launched it. Where that is so, the dumps are of different moments of a job that ran.
+  // In a hang nothing moves, and a collective that needs everybody cannot be finished on one rank
+  // before all have launched it. Where that is so, the dumps are of different moments of a job that
+  // ran.
   void find_motion() {
-    if (report_.source == "watchdog" || report_.source == "desync") return;   // they speak when an operation was unfinished for minutes
+    if (report_.source == "watchdog" || report_.source == "desync")
+      return;  // they speak when an operation was unfinished for minutes
     for (Group& g : groups_) {
       std::int64_t done = kUnknownSequence, launched = kUnknownSequence;
       const Member* ahead = nullptr;
       const Member* behind = nullptr;
       for (const Member& m : g.members) {
-        if (m.completed >= 0 && m.completed > done) { done = m.completed; ahead = &m; }
-        if (m.enqueued >= 0 && (behind == nullptr || m.enqueued < launched)) { launched = m.enqueued; behind = &m; }
+        if (m.completed >= 0 && m.completed > done) {
+          done = m.completed;
+          ahead = &m;
+        }
+        if (m.enqueued >= 0 && (behind == nullptr || m.enqueued < launched)) {
+          launched = m.enqueued;
+          behind = &m;
+        }
       }
       if (ahead == nullptr || behind == nullptr || done <= launched) continue;
       const auto known = g.operations.find(done);
-      const std::int64_t gap = known == g.operations.end() || known->second.empty() ? 3 : symmetric(known->second) ? 1 : 8;
+      const std::int64_t gap = known == g.operations.end() || known->second.empty() ? 3
+                               : symmetric(known->second)                           ? 1
+                                                                                    : 8;
       if (done - launched < gap) continue;
       report_.moving = true;
-      report_.moving_why = fmt::format("operation {} of {} was finished on rank {} when rank {} had launched {} only: the counters are not of one moment, the job was moving while they were taken", done, group_name(g.id),
-                                       ahead->rank, behind->rank, launched);
+      report_.moving_why = fmt::format(
+          "operation {} of {} was finished on rank {} when rank {} had launched {} only: the "
+          "counters are not of one moment, the job was moving while they were taken",
+          done, group_name(g.id), ahead->rank, behind->rank, launched);
       return;
     }
   }
@@ -488,34 +623,58 @@ class WaitFor {
       std::map<std::int64_t, std::uint32_t> heads;
       for (const Member& m : g.members)
         if (m.head != kUnknownSequence) heads.emplace(m.head, 0);
-      if (g.crowd >= 0 && std::any_of(g.members.begin(), g.members.end(), [&](const Member& m) { return m.enqueued >= 0 && m.enqueued < g.crowd; })) heads.emplace(g.crowd, 0);
-      if (heads.size() > kHeadsPerGroup) heads.erase(std::next(heads.begin(), kHeadsPerGroup), heads.end());
+      if (g.crowd >= 0 && std::any_of(g.members.begin(), g.members.end(), [&](const Member& m) {
+            return m.enqueued >= 0 && m.enqueued < g.crowd;
+          }))
+        heads.emplace(g.crowd, 0);
+      if (heads.size() > kHeadsPerGroup)
+        heads.erase(std::next(heads.begin(), kHeadsPerGroup), heads.end());
       for (auto& [sequence, op] : heads) {
         op = static_cast<std::uint32_t>(ops_.size());
         Op o;
         o.group = gi;
         o.sequence = sequence;
-        if (const auto it = g.operations.find(sequence); it != g.operations.end()) o.operation = it->second;
+        if (const auto it = g.operations.find(sequence); it != g.operations.end())
+          o.operation = it->second;
         if (o.operation.empty()) o.operation = g.counter;
         std::vector<const Member*> unknown;
         for (const Member& m : g.members) {
           const Rank& r = ranks_[m.index];
-          if (m.head != kUnknownSequence && m.head <= sequence && (m.head == sequence || m.last >= sequence || m.enqueued >= sequence)) {
+          if (m.head != kUnknownSequence && m.head <= sequence &&
+              (m.head == sequence || m.last >= sequence || m.enqueued >= sequence)) {
             o.in.push_back(m.index);
-            if (m.sample != nullptr && m.head == sequence && o.sample == nullptr) o.sample = m.sample;
-          } else if (m.head != kUnknownSequence && m.head > sequence) (r.whole ? (o.surely_done = true, o.done) : o.missing).push_back(m.index);   // a cut dump may have lost it: nobody knows
-          else if (m.completed >= sequence) { o.done.push_back(m.index); o.surely_done = true; }
-          else if (m.enqueued >= 0 && m.enqueued < sequence) o.missing.push_back(m.index);
-          else if (m.enqueued == kNoSequence) o.missing.push_back(m.index);
-          else if (!r.dumped && g.crowd >= 0) continue;   // one of the crowd
-          else if (!r.dumped) { if (g.whole) o.missing.push_back(m.index); else o.partial = true; }
-          else if (m.enqueued >= sequence) (r.whole ? (o.surely_done = true, o.done) : o.missing).push_back(m.index);   // launched, not listed as unfinished
-          else unknown.push_back(&m);
+            if (m.sample != nullptr && m.head == sequence && o.sample == nullptr)
+              o.sample = m.sample;
+          } else if (m.head != kUnknownSequence && m.head > sequence)
+            (r.whole ? (o.surely_done = true, o.done) : o.missing)
+                .push_back(m.index);  // a cut dump may have lost it: nobody knows
+          else if (m.completed >= sequence) {
+            o.done.push_back(m.index);
+            o.surely_done = true;
+          } else if (m.enqueued >= 0 && m.enqueued < sequence)
+            o.missing.push_back(m.index);
+          else if (m.enqueued == kNoSequence)
+            o.missing.push_back(m.index);
+          else if (!r.dumped && g.crowd >= 0)
+            continue;  // one of the crowd
+          else if (!r.dumped) {
+            if (g.whole)
+              o.missing.push_back(m.index);
+            else
+              o.partial = true;
+          } else if (m.enqueued >= sequence)
+            (r.whole ? (o.surely_done = true, o.done) : o.missing)
+                .push_back(m.index);  // launched, not listed as unfinished
+          else
+            unknown.push_back(&m);
         }
-        // A dump of active operations says nothing of a group in which nothing is unfinished. A rank with nothing
-        // unfinished at all is idle, so it has not come here; else the company it keeps tells.
+        // A dump of active operations says nothing of a group in which nothing is unfinished. A
+        // rank with nothing unfinished at all is idle, so it has not come here; else the company it
+        // keeps tells.
         for (const Member* m : unknown) {
-          const bool never = ranks_[m->index].clear || (o.done.empty() && (!o.missing.empty() || 2 * o.in.size() >= g.members.size()));
+          const bool never =
+              ranks_[m->index].clear ||
+              (o.done.empty() && (!o.missing.empty() || 2 * o.in.size() >= g.members.size()));
           (never ? o.missing : o.done).push_back(m->index);
         }
         ops_.push_back(std::move(o));
@@ -529,9 +688,12 @@ class WaitFor {
       }
     }
     std::sort(sends_.begin(), sends_.end(), [](const Launch& a, const Launch& b) {
-      return std::tie(a.rank, a.group, a.sample->row.record, a.sample->row.sequence) < std::tie(b.rank, b.group, b.sample->row.record, b.sample->row.sequence);
+      return std::tie(a.rank, a.group, a.sample->row.record, a.sample->row.sequence) <
+             std::tie(b.rank, b.group, b.sample->row.record, b.sample->row.sequence);
     });
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t, bool>, std::vector<std::uint32_t>> pairs;   // group, rank, peer, is a send -> operations
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t, bool>,
+             std::vector<std::uint32_t>>
+        pairs;  // group, rank, peer, is a send -> operations
     for (const Launch& l : sends_) {
       const CollectiveRow& row = l.sample->row;
       Op o;
@@ -539,7 +701,8 @@ class WaitFor {
       o.sequence = row.sequence;
       o.p2p = true;
       o.operation = row.operation;
-      o.weak = row.operation.find("send") != std::string::npos;   // a send may be left behind; nothing goes on without a receive
+      o.weak = row.operation.find("send") !=
+               std::string::npos;  // a send may be left behind; nothing goes on without a receive
       o.from = ranks_[l.rank].rank;
       o.to = row.peer;
       o.sample = l.sample;
@@ -548,8 +711,12 @@ class WaitFor {
       pairs[{l.group, l.rank, row.peer, o.weak}].push_back(op);
       ops_.push_back(std::move(o));
       enters_.push_back({l.rank, op});
-      if (!ops_[op].weak) first(ranks_[l.rank], row.record, op);
-      else if (Rank& r = ranks_[l.rank]; r.first_send == ~0u || row.record < r.first_send_record) { r.first_send_record = row.record; r.first_send = op; }
+      if (!ops_[op].weak)
+        first(ranks_[l.rank], row.record, op);
+      else if (Rank& r = ranks_[l.rank]; r.first_send == ~0u || row.record < r.first_send_record) {
+        r.first_send_record = row.record;
+        r.first_send = op;
+      }
     }
     for (auto& [key, ops] : pairs) {
       const auto& [gi, rank, peer, send] = key;
@@ -566,19 +733,27 @@ class WaitFor {
   }
 
   static void first(Rank& r, std::int64_t record, std::uint32_t op) {
-    if (r.first_op == ~0u || record < r.first_record) { r.first_record = record; r.first_op = op; }
+    if (r.first_op == ~0u || record < r.first_record) {
+      r.first_record = record;
+      r.first_op = op;
+    }
   }
 
-  std::uint32_t node(std::uint32_t op) const { return static_cast<std::uint32_t>(ranks_.size()) + op; }
+  std::uint32_t node(std::uint32_t op) const {
+    return static_cast<std::uint32_t>(ranks_.size()) + op;
+  }
 
   void make_graph() {
     graph_ = WaitGraph(ranks_.size() + ops_.size());
     for (const Op& o : ops_) {
       if (o.p2p || o.done.empty() || !o.surely_done) continue;
       // A broadcast can be over for most and not for a few: those did not get it.
-      const bool few = 4 * o.in.size() <= o.done.size() && o.operation.find("reduce") == std::string::npos && o.operation.find("gather") == std::string::npos;
+      const bool few = 4 * o.in.size() <= o.done.size() &&
+                       o.operation.find("reduce") == std::string::npos &&
+                       o.operation.find("gather") == std::string::npos;
       if (!symmetric(o.operation) && !few) continue;
-      // One alone that did not finish what all others did has stopped; of several, one may hold up the rest.
+      // One alone that did not finish what all others did has stopped; of several, one may hold up
+      // the rest.
       for (const std::uint32_t r : o.in) {
         const bool doubt = !symmetric(o.operation) || o.in.size() > 1;
         ranks_[r].doubtful = (!ranks_[r].device_behind || ranks_[r].doubtful) && doubt;
@@ -593,21 +768,31 @@ class WaitFor {
       if (!o.missing.empty()) continue;
       bool held = false;
       for (const std::uint32_t r : o.in) {
-        if (ranks_[r].device_behind || !ranks_[r].whole) { graph_.add(node(i), r); held = true; }   // of a cut dump nobody knows what came first
-        else if (o.done.empty() && ranks_[r].first_op != ~0u && ranks_[r].first_op != i && !twin(ranks_[r].first_op, i)) { graph_.add(node(i), node(ranks_[r].first_op)); held = true; }
+        if (ranks_[r].device_behind || !ranks_[r].whole) {
+          graph_.add(node(i), r);
+          held = true;
+        }  // of a cut dump nobody knows what came first
+        else if (o.done.empty() && ranks_[r].first_op != ~0u && ranks_[r].first_op != i &&
+                 !twin(ranks_[r].first_op, i)) {
+          graph_.add(node(i), node(ranks_[r].first_op));
+          held = true;
+        }
       }
       o.stuck = !held && !o.partial && o.done.empty() && o.in.size() > 1;
-      // A send that a member launched before may be what its device is in. It may also be left behind: a weak hold.
+      // A send that a member launched before may be what its device is in. It may also be left
+      // behind: a weak hold.
       for (const std::uint32_t r : o.in) {
         const Rank& member = ranks_[r];
-        if (member.first_send == ~0u || member.first_send == i || twin(member.first_send, i)) continue;
+        if (member.first_send == ~0u || member.first_send == i || twin(member.first_send, i))
+          continue;
         if (const auto record = record_of(o, r); record && member.first_send_record < *record)
           graph_.add(node(i), node(member.first_send), true);
       }
     }
   }
 
-  // Where a rank's launch of an operation stands among all its launches; nothing where the source does not say.
+  // Where a rank's launch of an operation stands among all its launches; nothing where the source
+  // does not say.
   std::optional<std::int64_t> record_of(const Op& o, std::uint32_t rank) {
     if (o.p2p) {
       if (ranks_[rank].rank == o.from) return o.sample->row.record;
@@ -636,7 +821,8 @@ class WaitFor {
     std::vector<std::vector<std::uint32_t>> nodes(count);
     for (std::uint32_t n = 0; n < graph_.size(); ++n) {
       nodes[component[n]].push_back(n);
-      for (const WaitGraph::Edge& e : graph_.out(n)) has_out[component[n]] |= component[e.to] != component[n];
+      for (const WaitGraph::Edge& e : graph_.out(n))
+        has_out[component[n]] |= component[e.to] != component[n];
     }
     std::vector<std::vector<std::uint32_t>> in(graph_.size());
     for (std::uint32_t n = 0; n < graph_.size(); ++n)
@@ -645,23 +831,31 @@ class WaitFor {
     for (std::uint32_t c = 0; c < count; ++c) {
       if (has_out[c]) continue;
       if (report_.leaves.size() >= kMostLeaves) {
-        report_.notes.push_back(fmt::format("more than {} places where nothing moves: the rest was not looked at", kMostLeaves));
+        report_.notes.push_back(fmt::format(
+            "more than {} places where nothing moves: the rest was not looked at", kMostLeaves));
         break;
       }
-      if (nodes[c].size() == 1) { sink(nodes[c][0]); continue; }
-      // Everybody waits in a ring. A send that was left behind does not hold its sender: without those the ring may open.
+      if (nodes[c].size() == 1) {
+        sink(nodes[c][0]);
+        continue;
+      }
+      // Everybody waits in a ring. A send that was left behind does not hold its sender: without
+      // those the ring may open.
       std::uint32_t inner = 0;
       const auto parts = graph_.components(nodes[c], false, inner);
       std::vector<char> out(inner, 0);
       std::vector<std::vector<std::uint32_t>> part(inner);
       for (const std::uint32_t n : nodes[c]) {
         part[parts[n]].push_back(n);
-        for (const WaitGraph::Edge& e : graph_.out(n)) out[parts[n]] |= !e.weak && parts[e.to] != parts[n];
+        for (const WaitGraph::Edge& e : graph_.out(n))
+          out[parts[n]] |= !e.weak && parts[e.to] != parts[n];
       }
       for (std::uint32_t p = 0; p < inner; ++p) {
         if (out[p]) continue;
-        if (part[p].size() == 1) sink(part[p][0], true);
-        else ring(part[p]);
+        if (part[p].size() == 1)
+          sink(part[p][0], true);
+        else
+          ring(part[p]);
       }
     }
     // Different calls at one place of one group are the program's, wherever the waiting leads.
@@ -670,7 +864,8 @@ class WaitFor {
       Leaf leaf;
       // What torch compared and found different is different, whatever sizes may do elsewhere.
       if (!ops_[i].p2p && disagree(ops_[i], leaf, report_.source != "fingerprint")) {
-        leaf.waiting = static_cast<std::int64_t>(report_.seen.size()) - static_cast<std::int64_t>(leaf.tie ? 0 : leaf.ranks.size());
+        leaf.waiting = static_cast<std::int64_t>(report_.seen.size()) -
+                       static_cast<std::int64_t>(leaf.tie ? 0 : leaf.ranks.size());
         leaf.confidence = 1;
         mismatches.push_back(std::move(leaf));
       }
@@ -685,15 +880,19 @@ class WaitFor {
   void sink(std::uint32_t n, bool opened = false) {
     if (n < ranks_.size()) {
       const Rank& r = ranks_[n];
-      if (reverse_[n].empty()) return;   // nobody waits for it
+      if (reverse_[n].empty()) return;  // nobody waits for it
       Leaf leaf;
       leaf.ranks = {r.rank};
-      leaf.kind = r.device_behind ? StopKind::device_stopped : !r.dumped || !r.whole ? StopKind::no_dump : StopKind::host_stopped;
+      leaf.kind = r.device_behind         ? StopKind::device_stopped
+                  : !r.dumped || !r.whole ? StopKind::no_dump
+                                          : StopKind::host_stopped;
       const Op* from = nullptr;
       for (const std::uint32_t p : reverse_[n])
         if (p >= ranks_.size()) {
           const Op& o = ops_[p - ranks_.size()];
-          if (from == nullptr || std::tuple(from->p2p, from->group, from->sequence) > std::tuple(o.p2p, o.group, o.sequence)) from = &o;
+          if (from == nullptr || std::tuple(from->p2p, from->group, from->sequence) >
+                                     std::tuple(o.p2p, o.group, o.sequence))
+            from = &o;
         }
       if (from != nullptr) {
         leaf.group = groups_[from->group].id;
@@ -702,18 +901,44 @@ class WaitFor {
         if (from->sample != nullptr) leaf.places.push_back(from->sample->row.place);
       }
       if (r.dumped) leaf.places.push_back(r.dump);
-      // A buffered send may be over before its receive begins: who is waited for in receives only may have sent.
-      const bool receives_only = std::all_of(reverse_[n].begin(), reverse_[n].end(), [&](std::uint32_t p) { return p >= ranks_.size() && ops_[p - ranks_.size()].p2p; });
+      // A buffered send may be over before its receive begins: who is waited for in receives only
+      // may have sent.
+      const bool receives_only = std::all_of(
+          reverse_[n].begin(), reverse_[n].end(),
+          [&](std::uint32_t p) { return p >= ranks_.size() && ops_[p - ranks_.size()].p2p; });
       if (leaf.kind == StopKind::host_stopped)
         for (const ExitRow& x : facts_.exits)
-          if (x.rank == r.rank && x.code == 0) { leaf.kind = StopKind::left_early; leaf.places.push_back(x.place); break; }
+          if (x.rank == r.rank && x.code == 0) {
+            leaf.kind = StopKind::left_early;
+            leaf.places.push_back(x.place);
+            break;
+          }
       const std::string where = topology_.where(r.rank);
-      const std::string what = from == nullptr ? "" : fmt::format("{} {} of {}", leaf.operation.empty() ? "operation" : leaf.operation, leaf.sequence, group_name(leaf.group));
-      if (leaf.kind == StopKind::device_stopped) leaf.why = fmt::format("its peers finished {}, it did not, and it launched it: its GPU or its link stopped", what);
-      else if (leaf.kind == StopKind::no_dump) leaf.why = fmt::format("others wait in {} for it, and {}", what, r.dumped ? "its own dump is cut" : unresponsive_.count(r.rank) != 0 ? "it does not answer" : "there is no dump of it");
-      else if (leaf.kind == StopKind::left_early) leaf.why = fmt::format("others wait in {} for it, and its process had ended with success", what);
-      else leaf.why = fmt::format("it never launched {} that its peers wait in, and waits for nobody itself: its host process stopped", what);
-      add(std::move(leaf), n, (opened ? 0.85 : 1) * (r.device_behind && r.doubtful ? 0.75 : 1) * (!r.device_behind && receives_only ? 0.75 : 1));
+      const std::string what =
+          from == nullptr
+              ? ""
+              : fmt::format("{} {} of {}", leaf.operation.empty() ? "operation" : leaf.operation,
+                            leaf.sequence, group_name(leaf.group));
+      if (leaf.kind == StopKind::device_stopped)
+        leaf.why = fmt::format(
+            "its peers finished {}, it did not, and it launched it: its GPU or its link stopped",
+            what);
+      else if (leaf.kind == StopKind::no_dump)
+        leaf.why = fmt::format("others wait in {} for it, and {}", what,
+                               r.dumped                           ? "its own dump is cut"
+                               : unresponsive_.count(r.rank) != 0 ? "it does not answer"
+                                                                  : "there is no dump of it");
+      else if (leaf.kind == StopKind::left_early)
+        leaf.why =
+            fmt::format("others wait in {} for it, and its process had ended with success", what);
+      else
+        leaf.why = fmt::format(
+            "it never launched {} that its peers wait in, and waits for nobody itself: its host "
+            "process stopped",
+            what);
+      add(std::move(leaf), n,
+          (opened ? 0.85 : 1) * (r.device_behind && r.doubtful ? 0.75 : 1) *
+              (!r.device_behind && receives_only ? 0.75 : 1));
       return;
     }
     const std::uint32_t op = n - static_cast<std::uint32_t>(ranks_.size());
@@ -726,7 +951,9 @@ class WaitFor {
     if (o.p2p) {
       const std::uint32_t n = node(op);
       const std::int64_t a = std::min(o.from, o.to), b = std::max(o.from, o.to);
-      for (const Leaf& other : report_.leaves) if (other.group == groups_[o.group].id && other.ranks == std::vector<std::int64_t>{a, b}) return;
+      for (const Leaf& other : report_.leaves)
+        if (other.group == groups_[o.group].id && other.ranks == std::vector<std::int64_t>{a, b})
+          return;
       Leaf leaf;
       leaf.kind = StopKind::network;
       leaf.ranks = {a, b};
@@ -734,8 +961,11 @@ class WaitFor {
       leaf.sequence = o.sequence;
       leaf.operation = o.operation;
       leaf.within = machine_of(leaf.ranks);
-      leaf.why = fmt::format("both ends of a send and receive are in it and neither finishes: {} between {} and {}", !leaf.within.empty() ? "a GPU or the link inside the machine (NVLink, NVSwitch, PCIe)" : "the link",
-                             topology_.where(a), topology_.where(b));
+      leaf.why = fmt::format(
+          "both ends of a send and receive are in it and neither finishes: {} between {} and {}",
+          !leaf.within.empty() ? "a GPU or the link inside the machine (NVLink, NVSwitch, PCIe)"
+                               : "the link",
+          topology_.where(a), topology_.where(b));
       leaf.places.push_back(o.sample->row.place);
       add(std::move(leaf), n, 1);
       return;
@@ -744,53 +974,75 @@ class WaitFor {
     leaf.group = groups_[o.group].id;
     leaf.sequence = o.sequence;
     leaf.operation = o.operation;
-    if (disagree(o, leaf)) { add(std::move(leaf), node(op), 1); return; }
-    if (report_.source == "nccl-call") return;   // nobody knows whether they are still in it
+    if (disagree(o, leaf)) {
+      add(std::move(leaf), node(op), 1);
+      return;
+    }
+    if (report_.source == "nccl-call") return;  // nobody knows whether they are still in it
     {
       leaf.kind = StopKind::network;
       for (const std::uint32_t r : o.in) leaf.ranks.push_back(ranks_[r].rank);
       std::sort(leaf.ranks.begin(), leaf.ranks.end());
       if (all_known(leaf.group, leaf.ranks.size())) leaf.within = machine_of(leaf.ranks);
-      leaf.why = fmt::format("all {} ranks of {} are in {} {} with equal arguments and none of them finishes: {}", leaf.ranks.size(), group_name(leaf.group), o.operation.empty() ? "operation" : o.operation, o.sequence,
-                             !leaf.within.empty() ? fmt::format("a GPU of {} or a link between its GPUs (NVLink, NVSwitch, PCIe)", leaf.within) : "the network between them, or a GPU of theirs");
+      leaf.why = fmt::format(
+          "all {} ranks of {} are in {} {} with equal arguments and none of them finishes: {}",
+          leaf.ranks.size(), group_name(leaf.group),
+          o.operation.empty() ? "operation" : o.operation, o.sequence,
+          !leaf.within.empty()
+              ? fmt::format("a GPU of {} or a link between its GPUs (NVLink, NVSwitch, PCIe)",
+                            leaf.within)
+              : "the network between them, or a GPU of theirs");
       if (o.sample != nullptr) leaf.places.push_back(o.sample->row.place);
     }
     add(std::move(leaf), node(op), 1);
   }
 
-  // Whether the ranks in one operation do not do the same; fills the leaf with the smaller party. names_only: whatever the
-  // sizes are.
+  // Whether the ranks in one operation do not do the same; fills the leaf with the smaller party.
+  // names_only: whatever the sizes are.
   bool disagree(const Op& o, Leaf& leaf, bool names_only = false) const {
     std::map<std::string, std::vector<std::int64_t>> kinds;
     std::map<std::string, Place> shown;
     for (const Member& m : groups_[o.group].members) {
       if (m.head != o.sequence || m.sample == nullptr) continue;
       const CollectiveRow& row = m.sample->row;
-      const bool loose = names_only || (report_.source != "fingerprint" && sizes_may_differ(row.operation));
-      const std::string kind = row.operation + (loose || row.sizes.empty() ? "" : " " + row.sizes) + (loose || row.types.empty() ? "" : " " + row.types);
+      const bool loose =
+          names_only || (report_.source != "fingerprint" && sizes_may_differ(row.operation));
+      const std::string kind = row.operation + (loose || row.sizes.empty() ? "" : " " + row.sizes) +
+                               (loose || row.types.empty() ? "" : " " + row.types);
       kinds[kind].push_back(m.rank);
       shown.emplace(kind, row.place);
     }
     if (kinds.size() < 2) return !names_only && uneven(o, leaf);
-    std::vector<std::pair<std::string, std::vector<std::int64_t>>> sides(kinds.begin(), kinds.end());
-    std::stable_sort(sides.begin(), sides.end(), [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+    std::vector<std::pair<std::string, std::vector<std::int64_t>>> sides(kinds.begin(),
+                                                                         kinds.end());
+    std::stable_sort(sides.begin(), sides.end(), [](const auto& a, const auto& b) {
+      return a.second.size() > b.second.size();
+    });
     leaf.kind = StopKind::mismatch;
     leaf.group = groups_[o.group].id;
     leaf.sequence = o.sequence;
     leaf.operation = o.operation;
     leaf.tie = sides[0].second.size() == sides[1].second.size();
     leaf.against = sides[0].second;
-    for (std::size_t i = leaf.tie ? 0 : 1; i < sides.size(); ++i) leaf.ranks.insert(leaf.ranks.end(), sides[i].second.begin(), sides[i].second.end());
+    for (std::size_t i = leaf.tie ? 0 : 1; i < sides.size(); ++i)
+      leaf.ranks.insert(leaf.ranks.end(), sides[i].second.begin(), sides[i].second.end());
     std::sort(leaf.ranks.begin(), leaf.ranks.end());
-    leaf.why = fmt::format("at operation {} of {} the ranks do not do the same: {} ({}) against {} ({})", o.sequence, group_name(leaf.group), sides[0].first, to_ranges(sides[0].second), sides[1].first, to_ranges(sides[1].second));
+    leaf.why =
+        fmt::format("at operation {} of {} the ranks do not do the same: {} ({}) against {} ({})",
+                    o.sequence, group_name(leaf.group), sides[0].first, to_ranges(sides[0].second),
+                    sides[1].first, to_ranges(sides[1].second));
     leaf.places = {shown[sides[1].first], shown[sides[0].first]};
     return true;
   }
 
-  // Sizes of an all-to-all may differ from rank to rank; what all give together is what all expect together.
+  // Sizes of an all-to-all may differ from rank to rank; what all give together is what all expect
+  // together.
   bool uneven(const Op& o, Leaf& leaf) const {
     const Group& g = groups_[o.group];
-    if ((o.operation.find("to_all") == std::string::npos && o.operation.find("alltoall") == std::string::npos) || o.in.size() != g.members.size()) return false;
+    if ((o.operation.find("to_all") == std::string::npos &&
+         o.operation.find("alltoall") == std::string::npos) ||
+        o.in.size() != g.members.size())
+      return false;
     double given = 0, expected = 0;
     std::vector<std::int64_t> ranks;
     for (const Member& m : g.members) {
@@ -802,14 +1054,20 @@ class WaitFor {
       ranks.push_back(m.rank);
       if (leaf.places.size() < 4) leaf.places.push_back(m.sample->row.place);
     }
-    if (given == expected) { leaf.places.clear(); return false; }
+    if (given == expected) {
+      leaf.places.clear();
+      return false;
+    }
     leaf.kind = StopKind::mismatch;
     leaf.group = g.id;
     leaf.sequence = o.sequence;
     leaf.operation = o.operation;
     leaf.tie = true;
     leaf.ranks = std::move(ranks);
-    leaf.why = fmt::format("in {} {} of {} the ranks give {:.0f} elements and expect {:.0f}: their split sizes do not agree", o.operation, o.sequence, group_name(leaf.group), given, expected);
+    leaf.why = fmt::format(
+        "in {} {} of {} the ranks give {:.0f} elements and expect {:.0f}: their split sizes do not "
+        "agree",
+        o.operation, o.sequence, group_name(leaf.group), given, expected);
     return true;
   }
 
@@ -821,13 +1079,18 @@ class WaitFor {
     std::vector<const Op*> ops;
     bool missing = false;
     for (const std::uint32_t n : nodes) {
-      if (n < ranks_.size()) { leaf.ranks.push_back(ranks_[n].rank); continue; }
+      if (n < ranks_.size()) {
+        leaf.ranks.push_back(ranks_[n].rank);
+        continue;
+      }
       const Op& o = ops_[n - ranks_.size()];
       ops.push_back(&o);
       missing = missing || !o.missing.empty();
     }
     std::sort(leaf.ranks.begin(), leaf.ranks.end());
-    std::sort(ops.begin(), ops.end(), [](const Op* a, const Op* b) { return std::tie(a->p2p, a->group, a->sequence) < std::tie(b->p2p, b->group, b->sequence); });
+    std::sort(ops.begin(), ops.end(), [](const Op* a, const Op* b) {
+      return std::tie(a->p2p, a->group, a->sequence) < std::tie(b->p2p, b->group, b->sequence);
+    });
     if (ops.empty()) return;
     leaf.group = groups_[ops[0]->group].id;
     leaf.sequence = ops[0]->sequence;
@@ -835,21 +1098,29 @@ class WaitFor {
     std::vector<std::int64_t> doubtful;
     for (const std::uint32_t n : nodes)
       if (n < ranks_.size() && !ranks_[n].whole) doubtful.push_back(ranks_[n].rank);
-    for (const Op* o : ops) if (leaf.places.size() < 4 && o->sample != nullptr) leaf.places.push_back(o->sample->row.place);
+    for (const Op* o : ops)
+      if (leaf.places.size() < 4 && o->sample != nullptr)
+        leaf.places.push_back(o->sample->row.place);
     if (!doubtful.empty()) {
       std::sort(doubtful.begin(), doubtful.end());
       leaf.kind = StopKind::no_dump;
       leaf.ranks = std::move(doubtful);
       leaf.why = "others wait with it in operations that its own dump, being cut, does not explain";
     } else if (!missing || leaf.ranks.size() < 2) {
-      // Only the order on the devices makes the ring, and streams may overtake: one of these operations is stuck.
+      // Only the order on the devices makes the ring, and streams may overtake: one of these
+      // operations is stuck.
       leaf.kind = StopKind::network;
       std::set<std::int64_t> members;
-      for (const Op* o : ops) for (const std::uint32_t r : o->in) members.insert(ranks_[r].rank);
+      for (const Op* o : ops)
+        for (const std::uint32_t r : o->in) members.insert(ranks_[r].rank);
       leaf.ranks.assign(members.begin(), members.end());
-      leaf.why = fmt::format("all ranks of {} operations are in them and nobody gets out", ops.size());
+      leaf.why =
+          fmt::format("all ranks of {} operations are in them and nobody gets out", ops.size());
     } else {
-      leaf.why = fmt::format("ranks {} wait for each other: each is in an operation that another never launched, so they call them in different order", to_ranges(leaf.ranks));
+      leaf.why = fmt::format(
+          "ranks {} wait for each other: each is in an operation that another never launched, so "
+          "they call them in different order",
+          to_ranges(leaf.ranks));
     }
     add(std::move(leaf), nodes.front(), 0.8);
   }
@@ -861,12 +1132,17 @@ class WaitFor {
     seen[n] = 1;
     for (std::size_t at = 0; at < queue.size(); ++at)
       for (const std::uint32_t p : reverse_[queue[at]])
-        if (!seen[p]) { seen[p] = 1; parent[p] = queue[at]; queue.push_back(p); }
+        if (!seen[p]) {
+          seen[p] = 1;
+          parent[p] = queue[at];
+          queue.push_back(p);
+        }
     std::uint32_t farthest = n;
     for (const std::uint32_t q : queue) {
       if (q >= ranks_.size() || q == n) continue;
-      if (std::find(leaf.ranks.begin(), leaf.ranks.end(), ranks_[q].rank) == leaf.ranks.end()) ++leaf.waiting;
-      farthest = q;   // breadth first: the last is one of the farthest
+      if (std::find(leaf.ranks.begin(), leaf.ranks.end(), ranks_[q].rank) == leaf.ranks.end())
+        ++leaf.waiting;
+      farthest = q;  // breadth first: the last is one of the farthest
     }
     leaf.confidence = factor;
     std::vector<Wait> chain;
@@ -885,7 +1161,10 @@ class WaitFor {
       if (o.sample != nullptr) w.place = o.sample->row.place;
       if (next >= ranks_.size()) break;
       w.to = ranks_[next].rank;
-      w.because = !ranks_[next].dumped ? "left no dump of" : std::find(o.missing.begin(), o.missing.end(), next) != o.missing.end() ? "never launched" : "holds up";
+      w.because = !ranks_[next].dumped ? "left no dump of"
+                  : std::find(o.missing.begin(), o.missing.end(), next) != o.missing.end()
+                      ? "never launched"
+                      : "holds up";
       chain.push_back(std::move(w));
       at = next;
     }
@@ -893,7 +1172,8 @@ class WaitFor {
     report_.leaves.push_back(std::move(leaf));
   }
 
-  // The machine that all of these run on, of a job that runs on several; "" when they are on more, or nobody knows.
+  // The machine that all of these run on, of a job that runs on several; "" when they are on more,
+  // or nobody knows.
   std::string machine_of(const std::vector<std::int64_t>& ranks) const {
     std::string out;
     for (const std::int64_t r : ranks) {
@@ -901,27 +1181,34 @@ class WaitFor {
       if (at == topology_.host_of.end() || (!out.empty() && at->second != out)) return {};
       out = at->second;
     }
-    const bool several = std::any_of(topology_.host_of.begin(), topology_.host_of.end(), [&](const auto& placed) { return placed.second != out; });
+    const bool several = std::any_of(topology_.host_of.begin(), topology_.host_of.end(),
+                                     [&](const auto& placed) { return placed.second != out; });
     return several ? out : "";
   }
 
   // No member of a group is unknown, so none of them can be elsewhere.
   bool all_known(GroupId id, std::size_t members) const {
     const GroupRow* g = facts_.group(id);
-    return g != nullptr && std::max<std::int64_t>(g->size, static_cast<std::int64_t>(g->ranks.size())) == static_cast<std::int64_t>(members);
+    return g != nullptr &&
+           std::max<std::int64_t>(g->size, static_cast<std::int64_t>(g->ranks.size())) ==
+               static_cast<std::int64_t>(members);
   }
 
   void weigh() {
     std::vector<std::size_t> order(report_.leaves.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    const auto witnessed = [&](const Leaf& l) { return l.kind != StopKind::no_dump && l.kind != StopKind::network; };
+    const auto witnessed = [&](const Leaf& l) {
+      return l.kind != StopKind::no_dump && l.kind != StopKind::network;
+    };
     const bool any_witnessed = std::any_of(report_.leaves.begin(), report_.leaves.end(), witnessed);
-    // What several leaves share is one cause seen twice: a stuck operation beside a rank that stopped is its consequence
-    // only when the graph says so, but a rank without a dump may simply wait like the others.
+    // What several leaves share is one cause seen twice: a stuck operation beside a rank that
+    // stopped is its consequence only when the graph says so, but a rank without a dump may simply
+    // wait like the others.
     std::erase_if(order, [&](std::size_t i) {
       const Leaf& l = report_.leaves[i];
       if (l.kind != StopKind::no_dump || !any_witnessed) return false;
-      report_.notes.push_back(fmt::format("{} gave no whole dump: it may be waiting too", topology_.where(l.ranks[0])));
+      report_.notes.push_back(
+          fmt::format("{} gave no whole dump: it may be waiting too", topology_.where(l.ranks[0])));
       return true;
     });
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -933,10 +1220,16 @@ class WaitFor {
     const std::size_t share = std::max<std::size_t>(1, order.size());
     for (const std::size_t i : order) {
       Leaf l = std::move(report_.leaves[i]);
-      // Where all members of a stuck operation are on one machine, which of them it is no longer matters.
-      const double base = l.kind == StopKind::host_stopped || l.kind == StopKind::left_early ? 0.9 : l.kind == StopKind::device_stopped || !l.within.empty() ? 0.88 : l.kind == StopKind::mismatch ? (l.tie ? 0.5 : 0.85) : 0.5;
-      // A desynchronisation report and fingerprints hold what each rank wrote itself; a barrier is one rank's word on others.
-      const bool of_all = report_.source == "watchdog" || report_.source == "desync" || report_.source == "fingerprint";
+      // Where all members of a stuck operation are on one machine, which of them it is no longer
+      // matters.
+      const double base = l.kind == StopKind::host_stopped || l.kind == StopKind::left_early ? 0.9
+                          : l.kind == StopKind::device_stopped || !l.within.empty()          ? 0.88
+                          : l.kind == StopKind::mismatch ? (l.tie ? 0.5 : 0.85)
+                                                         : 0.5;
+      // A desynchronisation report and fingerprints hold what each rank wrote itself; a barrier is
+      // one rank's word on others.
+      const bool of_all = report_.source == "watchdog" || report_.source == "desync" ||
+                          report_.source == "fingerprint";
       const double source = report_.source == "recorder" ? 1 : of_all ? 0.85 : 0.7;
       const double alone = share <= 2 ? 1 : share <= 4 ? 0.8 : 0.5;
       l.confidence *= base * source * alone * (any_witnessed && !report_.cut.empty() ? 0.95 : 1);
@@ -982,29 +1275,39 @@ class WaitFor {
       for (const Member& m : g.members) {
         spread(m.enqueued, f.enqueued_low, f.enqueued_high);
         spread(m.completed, f.completed_low, f.completed_high);
-        if (m.head != kUnknownSequence && (!open || m.head < f.sequence)) { open = true; f.sequence = m.head; }
+        if (m.head != kUnknownSequence && (!open || m.head < f.sequence)) {
+          open = true;
+          f.sequence = m.head;
+        }
       }
       if (!open) continue;
       for (const Op* one : ops_of[static_cast<std::size_t>(&g - groups_.data())]) {
         const Op& o = *one;
         if (o.sequence != f.sequence) continue;
         f.operation = o.operation;
-        for (const std::uint32_t r : o.in) (ranks_[r].device_behind ? f.behind : f.pending).push_back(ranks_[r].rank);
+        for (const std::uint32_t r : o.in)
+          (ranks_[r].device_behind ? f.behind : f.pending).push_back(ranks_[r].rank);
         for (const std::uint32_t r : o.missing) f.missing.push_back(ranks_[r].rank);
-        for (auto* list : {&f.behind, &f.pending, &f.missing}) std::sort(list->begin(), list->end());
+        for (auto* list : {&f.behind, &f.pending, &f.missing})
+          std::sort(list->begin(), list->end());
       }
       report_.groups.push_back(std::move(f));
     }
-    std::sort(report_.groups.begin(), report_.groups.end(), [&](const GroupFrontier& a, const GroupFrontier& b) {
-      const auto key = [&](const GroupFrontier& f) {
-        const GroupRow& g = facts_.groups[static_cast<std::size_t>(f.group) - 1];
-        return std::tuple(f.missing.empty() && f.behind.empty(), g.description, g.ranks, g.name);
-      };
-      return key(a) < key(b);
-    });
+    std::sort(report_.groups.begin(), report_.groups.end(),
+              [&](const GroupFrontier& a, const GroupFrontier& b) {
+                const auto key = [&](const GroupFrontier& f) {
+                  const GroupRow& g = facts_.groups[static_cast<std::size_t>(f.group) - 1];
+                  return std::tuple(f.missing.empty() && f.behind.empty(), g.description, g.ranks,
+                                    g.name);
+                };
+                return key(a) < key(b);
+              });
   }
 
-  struct Launch { std::uint32_t rank, group; const CollectiveSample* sample; };
+  struct Launch {
+    std::uint32_t rank, group;
+    const CollectiveSample* sample;
+  };
 
   const Facts& facts_;
   const Topology& topology_;
@@ -1022,7 +1325,7 @@ class WaitFor {
   std::vector<Group> groups_;
   std::vector<Launch> sends_, calls_;
   std::vector<Op> ops_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> enters_;   // rank, operation
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> enters_;  // rank, operation
   WaitGraph graph_{0};
   std::vector<std::vector<std::uint32_t>> reverse_;
   std::vector<std::vector<Wait>> chains_;
@@ -1041,11 +1344,13 @@ std::string group_name(const Facts& facts, GroupId id) {
 
 CollectiveReport wait_for(const Facts& facts, const Topology& topology) {
   CollectiveReport kept;
-  for (const char* source : {"fingerprint", "recorder", "watchdog", "desync", "ras", "barrier", "nccl-call", "nccl-init"}) {
+  for (const char* source : {"fingerprint", "recorder", "watchdog", "desync", "ras", "barrier",
+                             "nccl-call", "nccl-init"}) {
     CollectiveReport report = WaitFor(facts, topology, source).run();
     if (report.source.empty()) continue;
     if (!report.leaves.empty()) return report;
-    if (kept.source.empty() || (!kept.moving && kept.pending == 0 && report.pending > 0)) kept = std::move(report);
+    if (kept.source.empty() || (!kept.moving && kept.pending == 0 && report.pending > 0))
+      kept = std::move(report);
     if (kept.moving) return kept;
   }
   return kept;

@@ -16,41 +16,68 @@ namespace {
 struct Suspect {
   StopKind kind = StopKind::host_stopped;
   std::vector<std::int64_t> ranks;
-  std::vector<std::string> hosts;          // of a stack whose rank nobody knows
+  std::vector<std::string> hosts;  // of a stack whose rank nobody knows
   std::string role = "trainer";
-  std::string reason;                      // what its stack says: open in refresh (data.py:27)
-  std::string group, operation;            // where the others wait
-  std::string code;                        // file:line of the user's frame
+  std::string reason;            // what its stack says: open in refresh (data.py:27)
+  std::string group, operation;  // where the others wait
+  std::string code;              // file:line of the user's frame
   std::string why;
   std::vector<std::string> sources;
   std::int64_t waiting = 0;
-  Place place;                             // of a process list that shows it
-  std::string state;                       // T Z D, where that is why
+  Place place;        // of a process list that shows it
+  std::string state;  // T Z D, where that is why
   double confidence = 0;
   bool tie = false;
-  bool within = false;                     // network: all of its ranks are on one machine
-  bool common = false;                     // network: several operations stand, and one machine has an end of each
+  bool within = false;  // network: all of its ranks are on one machine
+  bool common = false;  // network: several operations stand, and one machine has an end of each
 };
 
-// What the kernel says of a process, where that is more than "it sleeps": D and T letters of ps, the function it waits in
-// when that is storage's. "" else.
+// What the kernel says of a process, where that is more than "it sleeps": D and T letters of ps,
+// the function it waits in when that is storage's. "" else.
 std::string kernel_word(const ProcessRow& p) {
-  struct Known { std::string_view function, what; };   // the begin of a kernel function's name
-  static constexpr Known kKnown[] = {{"nfs", "NFS"}, {"rpc_wait", "NFS"}, {"cl_sync_io_wait", "Lustre"}, {"ll_", "Lustre"}, {"ptlrpc", "Lustre"}, {"lov_", "Lustre"}, {"gpfs", "GPFS"}, {"cxi", "GPFS"},
-                                     {"ceph", "Ceph"}, {"fuse_", "FUSE"}, {"request_wait_answer", "FUSE"}, {"fifo_open", "open of a FIFO"}, {"wait_for_partner", "open of a FIFO"}, {"io_schedule", "a disk"},
-                                     {"folio_wait", "a disk"}, {"wait_on_page", "a disk"}, {"jbd2", "a journal"}, {"nvidia", "the NVIDIA driver"}, {"uvm_", "the NVIDIA driver"}, {"os_acquire_rwlock", "the NVIDIA driver"}};
+  struct Known {
+    std::string_view function, what;
+  };  // the begin of a kernel function's name
+  static constexpr Known kKnown[] = {{"nfs", "NFS"},
+                                     {"rpc_wait", "NFS"},
+                                     {"cl_sync_io_wait", "Lustre"},
+                                     {"ll_", "Lustre"},
+                                     {"ptlrpc", "Lustre"},
+                                     {"lov_", "Lustre"},
+                                     {"gpfs", "GPFS"},
+                                     {"cxi", "GPFS"},
+                                     {"ceph", "Ceph"},
+                                     {"fuse_", "FUSE"},
+                                     {"request_wait_answer", "FUSE"},
+                                     {"fifo_open", "open of a FIFO"},
+                                     {"wait_for_partner", "open of a FIFO"},
+                                     {"io_schedule", "a disk"},
+                                     {"folio_wait", "a disk"},
+                                     {"wait_on_page", "a disk"},
+                                     {"jbd2", "a journal"},
+                                     {"nvidia", "the NVIDIA driver"},
+                                     {"uvm_", "the NVIDIA driver"},
+                                     {"os_acquire_rwlock", "the NVIDIA driver"}};
   std::string out;
   // From the innermost outward: what it waits in, then for what.
-  std::string_view rest = p.kernel_stack.empty() ? std::string_view(p.wait) : std::string_view(p.kernel_stack);
+  std::string_view rest =
+      p.kernel_stack.empty() ? std::string_view(p.wait) : std::string_view(p.kernel_stack);
   while (!rest.empty() && out.empty()) {
     const std::string_view function = rest.substr(0, rest.find(';'));
     rest.remove_prefix(std::min(rest.size(), function.size() + 1));
     for (const Known& k : kKnown)
-      if (function.rfind(k.function, 0) == 0) { out = fmt::format("{} ({})", function, k.what); break; }
+      if (function.rfind(k.function, 0) == 0) {
+        out = fmt::format("{} ({})", function, k.what);
+        break;
+      }
   }
-  if (!p.state.empty() && p.state[0] == 'D') out = "uninterruptible sleep (D)" + (out.empty() ? p.wait.empty() ? "" : " in " + p.wait : " in " + out);
-  else if (!p.state.empty() && (p.state[0] == 'T' || p.state[0] == 't')) out = "stopped by a signal or a tracer (" + p.state.substr(0, 1) + ")";
-  else if (!p.state.empty() && p.state[0] == 'Z') out = "dead, a zombie (Z)";
+  if (!p.state.empty() && p.state[0] == 'D')
+    out = "uninterruptible sleep (D)" +
+          (out.empty() ? p.wait.empty() ? "" : " in " + p.wait : " in " + out);
+  else if (!p.state.empty() && (p.state[0] == 'T' || p.state[0] == 't'))
+    out = "stopped by a signal or a tracer (" + p.state.substr(0, 1) + ")";
+  else if (!p.state.empty() && p.state[0] == 'Z')
+    out = "dead, a zombie (Z)";
   return out;
 }
 
@@ -61,28 +88,37 @@ struct OddProcess {
   std::string word;
 };
 
-// The one trainer of several that is stopped (T), dead and not buried (Z), or sleeps where no signal reaches it (D).
+// The one trainer of several that is stopped (T), dead and not buried (Z), or sleeps where no
+// signal reaches it (D).
 std::optional<OddProcess> odd_trainer(const Facts& facts) {
-  std::map<std::pair<std::string, std::int64_t>, const ProcessRow*> trainers;   // host, pid -> what ps said
+  std::map<std::pair<std::string, std::int64_t>, const ProcessRow*>
+      trainers;  // host, pid -> what ps said
   for (const ProcessRow& p : facts.processes) {
     if (p.role != "trainer" || p.state.empty()) continue;
     const MemberRow* m = facts.member(p.place.member);
     if (!facts.counts(m)) continue;
     const std::string host = p.host ? short_host(*p.host) : m->host.value_or("");
-    trainers.emplace(std::pair(host.empty() ? "file " + std::to_string(facts.order(m->id)) : host, p.pid), &p);
+    trainers.emplace(
+        std::pair(host.empty() ? "file " + std::to_string(facts.order(m->id)) : host, p.pid), &p);
   }
   for (const char state : {'T', 'Z', 'D'}) {
-    std::vector<std::map<std::pair<std::string, std::int64_t>, const ProcessRow*>::const_iterator> found;
+    std::vector<std::map<std::pair<std::string, std::int64_t>, const ProcessRow*>::const_iterator>
+        found;
     for (auto at = trainers.cbegin(); at != trainers.cend(); ++at)
       if (at->second->state[0] == state) found.push_back(at);
     // Several are what a dumper stopped, a launcher killed, or storage holds.
     if (found.size() != 1 || trainers.size() < 3) continue;
     const auto& [key, row] = *found.front();
-    OddProcess out{row, row->host || facts.member(row->place.member)->host ? key.first : "", row->rank, kernel_word(*row)};
+    OddProcess out{row, row->host || facts.member(row->place.member)->host ? key.first : "",
+                   row->rank, kernel_word(*row)};
     for (const RankRow& r : facts.ranks)
       if (!out.rank && r.pid == key.second && r.host == key.first) out.rank = r.rank;
     // A dumper stops what it looks at.
-    const bool looked = std::any_of(facts.samples.begin(), facts.samples.end(), [&](const StackSample& s) { return s.row.pid == key.second && s.row.time.clock == row->time.clock && s.row.time.ns == row->time.ns && row->time.clock != Clock::none; });
+    const bool looked =
+        std::any_of(facts.samples.begin(), facts.samples.end(), [&](const StackSample& s) {
+          return s.row.pid == key.second && s.row.time.clock == row->time.clock &&
+                 s.row.time.ns == row->time.ns && row->time.clock != Clock::none;
+        });
     if (state == 'T' && looked) continue;
     return out;
   }
@@ -99,15 +135,21 @@ std::string in_what(const Stage& stage) {
   return word;
 }
 
-std::string place_of(const std::string& file, std::int64_t line) { return file.empty() ? "" : line > 0 ? fmt::format("{}:{}", file, line) : file; }
+std::string place_of(const std::string& file, std::int64_t line) {
+  return file.empty() ? "" : line > 0 ? fmt::format("{}:{}", file, line) : file;
+}
 
 // The user's own frame of a launch: where the program called the collective.
 std::string launched_at(const Facts& facts, const Leaf& leaf) {
   for (const CollectiveSample& c : facts.collectives) {
-    if (c.row.group != leaf.group || c.row.sequence != leaf.sequence || c.stack < 0 || !c.row.rank || std::find(leaf.ranks.begin(), leaf.ranks.end(), *c.row.rank) == leaf.ranks.end()) continue;
+    if (c.row.group != leaf.group || c.row.sequence != leaf.sequence || c.stack < 0 ||
+        !c.row.rank ||
+        std::find(leaf.ranks.begin(), leaf.ranks.end(), *c.row.rank) == leaf.ranks.end())
+      continue;
     for (const std::uint32_t f : facts.stacks.stacks[static_cast<std::size_t>(c.stack)]) {
       const Frame& frame = facts.stacks.frames[f];
-      if (!frame.native && !frame.file.empty() && !library_file(frame.file)) return place_of(frame.file, frame.line);
+      if (!frame.native && !frame.file.empty() && !library_file(frame.file))
+        return place_of(frame.file, frame.line);
     }
   }
   return {};
@@ -115,12 +157,21 @@ std::string launched_at(const Facts& facts, const Leaf& leaf) {
 
 class Join {
  public:
-  Join(const Facts& facts, const Topology& topology, const CollectiveReport& collectives, const StackReport& stacks, const std::vector<Finding>& others, bool standing, const HangParams& params)
-      : facts_(facts), topology_(topology), collectives_(collectives), stacks_(stacks), others_(others), standing_(standing), params_(params) {
+  Join(const Facts& facts, const Topology& topology, const CollectiveReport& collectives,
+       const StackReport& stacks, const std::vector<Finding>& others, bool standing,
+       const HangParams& params)
+      : facts_(facts),
+        topology_(topology),
+        collectives_(collectives),
+        stacks_(stacks),
+        others_(others),
+        standing_(standing),
+        params_(params) {
     for (const StackProcess& p : stacks.processes)
       if (p.rank && p.role == "trainer") trainer_.emplace(*p.rank, &p);
     for (const Finding& f : others)
-      if (f.analysis == Analysis::silence && f.outcome == Outcome::fired && !unheard(f)) silent_.insert(f.ranks.begin(), f.ranks.end());
+      if (f.analysis == Analysis::silence && f.outcome == Outcome::fired && !unheard(f))
+        silent_.insert(f.ranks.begin(), f.ranks.end());
   }
 
   std::vector<Suspect> suspects() {
@@ -130,38 +181,57 @@ class Join {
       s.reason = stacks_.storage;
       s.hosts = stacks_.storage_hosts;
       for (const StackSink& sink : stacks_.sinks)
-        if (sink.stage.doing == Doing::storage) s.ranks.insert(s.ranks.end(), sink.ranks.begin(), sink.ranks.end());
+        if (sink.stage.doing == Doing::storage)
+          s.ranks.insert(s.ranks.end(), sink.ranks.begin(), sink.ranks.end());
       std::sort(s.ranks.begin(), s.ranks.end());
       s.sources = {"stacks"};
       s.confidence = std::max(0.75, stacks_.confidence);
-      s.why = fmt::format("{} hosts wait in the same call: what they share is slow or gone, not {} machines", s.hosts.size(), s.hosts.size());
+      s.why = fmt::format(
+          "{} hosts wait in the same call: what they share is slow or gone, not {} machines",
+          s.hosts.size(), s.hosts.size());
       return {s};
     }
     std::vector<Suspect> out;
     for (const Leaf& leaf : collectives_.leaves) out.push_back(from_leaf(leaf));
     // Stacks speak where the counters do not, or speak of a rank of which nothing was dumped.
-    const bool witnessed = std::any_of(collectives_.leaves.begin(), collectives_.leaves.end(), [](const Leaf& l) { return l.kind != StopKind::no_dump && l.kind != StopKind::network; });
+    const bool witnessed = std::any_of(
+        collectives_.leaves.begin(), collectives_.leaves.end(),
+        [](const Leaf& l) { return l.kind != StopKind::no_dump && l.kind != StopKind::network; });
     if (!witnessed) {
-      // Whom the counters show inside the operation that is stuck, that operation does not wait for, whatever line Python shows.
+      // Whom the counters show inside the operation that is stuck, that operation does not wait
+      // for, whatever line Python shows.
       std::set<std::int64_t> inside;
       for (const Leaf& l : collectives_.leaves)
         if (l.kind == StopKind::network) inside.insert(l.ranks.begin(), l.ranks.end());
-      const auto within = [&](const StackSink& sink) { return !sink.ranks.empty() && std::all_of(sink.ranks.begin(), sink.ranks.end(), [&](std::int64_t r) { return inside.count(r) != 0; }); };
+      const auto within = [&](const StackSink& sink) {
+        return !sink.ranks.empty() &&
+               std::all_of(sink.ranks.begin(), sink.ranks.end(),
+                           [&](std::int64_t r) { return inside.count(r) != 0; });
+      };
       std::vector<Suspect> by_stack;
       for (const StackSink& sink : stacks_.sinks) {
         if (within(sink)) continue;
         if (!by_stack.empty() && sink.waiting * 2 < stacks_.sinks.front().waiting) break;
         by_stack.push_back(from_sink(sink));
       }
-      const bool tells = std::any_of(stacks_.sinks.begin(), stacks_.sinks.end(), [&](const StackSink& s) { return s.elsewhere && !within(s); });
+      const bool tells = std::any_of(stacks_.sinks.begin(), stacks_.sinks.end(),
+                                     [&](const StackSink& s) { return s.elsewhere && !within(s); });
       if (tells || out.empty()) {
         for (Suspect& s : by_stack)
           for (const Suspect& c : out)
-            if (c.ranks == s.ranks) { s.confidence = both(s.confidence, c.confidence); s.sources.insert(s.sources.end(), c.sources.begin(), c.sources.end()); s.group = c.group; s.operation = c.operation; }
+            if (c.ranks == s.ranks) {
+              s.confidence = both(s.confidence, c.confidence);
+              s.sources.insert(s.sources.end(), c.sources.begin(), c.sources.end());
+              s.group = c.group;
+              s.operation = c.operation;
+            }
         out = std::move(by_stack);
       }
     }
-    if (standing_ && !witnessed && std::none_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == StopKind::host_stopped; })) by_state(out);
+    if (standing_ && !witnessed && std::none_of(out.begin(), out.end(), [](const Suspect& s) {
+          return s.kind == StopKind::host_stopped;
+        }))
+      by_state(out);
     for (Suspect& s : out)
       if (s.ranks.size() == 1 && silent_.count(s.ranks[0]) != 0) {
         s.confidence = both(s.confidence, 0.5);
@@ -171,32 +241,47 @@ class Join {
     // Many connections that do not move and have one machine in common: its network, not theirs.
     std::map<std::string, std::set<std::size_t>> ends;
     std::set<std::string> far;
-    const bool links = out.size() > 1 && std::all_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == StopKind::network; });
+    const bool links = out.size() > 1 && std::all_of(out.begin(), out.end(), [](const Suspect& s) {
+                         return s.kind == StopKind::network;
+                       });
     for (std::size_t i = 0; links && i < out.size(); ++i)
       for (const std::int64_t r : out[i].ranks)
-        if (const auto it = topology_.host_of.find(r); it != topology_.host_of.end()) { ends[it->second].insert(i); far.insert(it->second); }
+        if (const auto it = topology_.host_of.find(r); it != topology_.host_of.end()) {
+          ends[it->second].insert(i);
+          far.insert(it->second);
+        }
     std::vector<std::string> common;
-    for (const auto& [host, all] : ends) if (all.size() == out.size()) common.push_back(host);
+    for (const auto& [host, all] : ends)
+      if (all.size() == out.size()) common.push_back(host);
     if (common.size() == 1 && far.size() >= 3) {
       Suspect s;
       s.kind = StopKind::network;
       s.hosts = common;
       for (const Suspect& one : out)
         for (const std::int64_t r : one.ranks)
-          if (const auto it = topology_.host_of.find(r); it != topology_.host_of.end() && it->second == common[0]) s.ranks.push_back(r);
+          if (const auto it = topology_.host_of.find(r);
+              it != topology_.host_of.end() && it->second == common[0])
+            s.ranks.push_back(r);
       std::sort(s.ranks.begin(), s.ranks.end());
       s.ranks.erase(std::unique(s.ranks.begin(), s.ranks.end()), s.ranks.end());
       s.confidence = 0.75;
       s.sources = out.front().sources;
-      s.why = fmt::format("{} operations make no progress, and all of them cross {} while their other ends differ", out.size(), common[0]);
+      s.why = fmt::format(
+          "{} operations make no progress, and all of them cross {} while their other ends differ",
+          out.size(), common[0]);
       s.common = true;
       return {s};
     }
-    // Who is silent while all others report has stopped on its host; with that much evidence a missing dump is no question.
-    if (std::all_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == StopKind::no_dump || s.kind == StopKind::network; }))
+    // Who is silent while all others report has stopped on its host; with that much evidence a
+    // missing dump is no question.
+    if (std::all_of(out.begin(), out.end(), [](const Suspect& s) {
+          return s.kind == StopKind::no_dump || s.kind == StopKind::network;
+        }))
       for (const Finding& f : others_) {
-        if (f.analysis != Analysis::silence || f.outcome != Outcome::fired || f.ranks.empty()) continue;
-        const auto same = std::find_if(out.begin(), out.end(), [&](const Suspect& s) { return s.ranks == f.ranks; });
+        if (f.analysis != Analysis::silence || f.outcome != Outcome::fired || f.ranks.empty())
+          continue;
+        const auto same = std::find_if(out.begin(), out.end(),
+                                       [&](const Suspect& s) { return s.ranks == f.ranks; });
         if (same != out.end()) {
           if (unheard(f)) continue;
           // Twice absence is still absence: it may have left as well as stopped.
@@ -204,17 +289,22 @@ class Join {
           same->confidence = std::min(same->confidence, f.confidence);
           continue;
         }
-        if (std::any_of(out.begin(), out.end(), [](const Suspect& s) { return s.kind == StopKind::no_dump; })) continue;
+        if (std::any_of(out.begin(), out.end(),
+                        [](const Suspect& s) { return s.kind == StopKind::no_dump; }))
+          continue;
         Suspect s;
         s.kind = unheard(f) ? StopKind::no_dump : StopKind::host_stopped;
         s.ranks = f.ranks;
         s.confidence = f.confidence;
         s.why = f.why;
         s.sources = {"silence"};
-        if (const auto* silence = std::get_if<SilenceFacts>(&f.facts)) s.waiting = static_cast<std::int64_t>(silence->reported);
+        if (const auto* silence = std::get_if<SilenceFacts>(&f.facts))
+          s.waiting = static_cast<std::int64_t>(silence->reported);
         out.push_back(std::move(s));
       }
-    std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) { return a.confidence > b.confidence; });
+    std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) {
+      return a.confidence > b.confidence;
+    });
     for (Suspect& s : out) {
       if (s.ranks.size() != 1 || s.role != "trainer") continue;
       // ps and /proc tell of the same process; the one that says more is heard.
@@ -237,7 +327,9 @@ class Join {
       if (told.empty() || s.reason.find(told) != std::string::npos) continue;
       s.reason += (s.reason.empty() ? "" : "; in the kernel ") + told;
       s.sources.push_back("processes");
-      if (told.rfind("uninterruptible", 0) == 0 || told.rfind("dead", 0) == 0 || told.rfind("stopped", 0) == 0) s.confidence = both(s.confidence, 0.4);
+      if (told.rfind("uninterruptible", 0) == 0 || told.rfind("dead", 0) == 0 ||
+          told.rfind("stopped", 0) == 0)
+        s.confidence = both(s.confidence, 0.4);
     }
     return out;
   }
@@ -261,7 +353,8 @@ class Join {
     s.confidence = 0.65;
     s.place = odd->row->place;
     s.state = odd->row->state.substr(0, 1);
-    s.why = fmt::format("its process ({}) is {}, and no other trainer's is", odd->row->pid, odd->word);
+    s.why =
+        fmt::format("its process ({}) is {}, and no other trainer's is", odd->row->pid, odd->word);
     std::erase_if(out, [&](const Suspect& other) {
       if (other.ranks != s.ranks || s.ranks.empty()) return false;
       s.confidence = both(s.confidence, other.confidence);
@@ -287,10 +380,17 @@ class Join {
     if (leaf.group >= 1) s.group = group_name(facts_, leaf.group);
     if (leaf.kind == StopKind::mismatch) s.code = launched_at(facts_, leaf);
     if (leaf.kind == StopKind::network) {
-      if (!leaf.within.empty()) { s.within = true; s.hosts = {leaf.within}; }
+      if (!leaf.within.empty()) {
+        s.within = true;
+        s.hosts = {leaf.within};
+      }
       // Stacks of the same ranks, and of nobody else, in the end of the chain: a second source.
       for (const StackSink& sink : stacks_.sinks)
-        if (!sink.elsewhere && !sink.unheard && sink.ranks == leaf.ranks) { s.sources.push_back("stacks"); s.confidence = both(s.confidence, 0.4); break; }
+        if (!sink.elsewhere && !sink.unheard && sink.ranks == leaf.ranks) {
+          s.sources.push_back("stacks");
+          s.confidence = both(s.confidence, 0.4);
+          break;
+        }
     }
     if (leaf.ranks.size() != 1) return s;
     const auto stack = trainer_.find(leaf.ranks[0]);
@@ -321,8 +421,8 @@ class Join {
     return s;
   }
 
-  // All ranks of a parallel group stand in the same operation, and all of them are on one machine of several: then it is that
-  // machine, whichever of its parts.
+  // All ranks of a parallel group stand in the same operation, and all of them are on one machine
+  // of several: then it is that machine, whichever of its parts.
   void keep_within(Suspect& s) const {
     std::set<std::string> hosts, all;
     for (const auto& [rank, host] : topology_.host_of) all.insert(host);
@@ -331,11 +431,15 @@ class Join {
     for (const std::int64_t r : s.ranks) {
       const auto placed = topology_.host_of.find(r);
       const auto stack = trainer_.find(r);
-      if (placed != topology_.host_of.end()) hosts.insert(placed->second);
-      else if (stack != trainer_.end() && !stack->second->host.empty()) hosts.insert(stack->second->host);
-      else return;   // it may be anywhere
+      if (placed != topology_.host_of.end())
+        hosts.insert(placed->second);
+      else if (stack != trainer_.end() && !stack->second->host.empty())
+        hosts.insert(stack->second->host);
+      else
+        return;  // it may be anywhere
     }
-    const bool group = std::any_of(topology_.groups.begin(), topology_.groups.end(), [&](const ParallelGroup& g) { return g.ranks == s.ranks; });
+    const bool group = std::any_of(topology_.groups.begin(), topology_.groups.end(),
+                                   [&](const ParallelGroup& g) { return g.ranks == s.ranks; });
     if (hosts.size() != 1 || all.size() < 2 || !group) return;
     s.within = true;
     s.hosts = {*hosts.begin()};
@@ -354,30 +458,48 @@ class Join {
 
   static std::string told(const StackSink& sink) {
     std::string out = describe(sink.stage);
-    if (!sink.function.empty()) out += fmt::format(" in {}{}", sink.function, sink.file.empty() ? "" : fmt::format(" ({})", place_of(sink.file, sink.line)));
-    if (!sink.native_reason.empty() && out.find(sink.native_reason) == std::string::npos) out += fmt::format(", below it {}", sink.native_reason);
+    if (!sink.function.empty())
+      out += fmt::format(
+          " in {}{}", sink.function,
+          sink.file.empty() ? "" : fmt::format(" ({})", place_of(sink.file, sink.line)));
+    if (!sink.native_reason.empty() && out.find(sink.native_reason) == std::string::npos)
+      out += fmt::format(", below it {}", sink.native_reason);
     return out;
   }
 
   Suspect from_sink(const StackSink& sink) {
     Suspect s;
-    s.kind = sink.stage.operation == "leaving" ? StopKind::left_early : sink.unheard ? StopKind::no_dump : sink.elsewhere ? StopKind::host_stopped : StopKind::network;
+    s.kind = sink.stage.operation == "leaving" ? StopKind::left_early
+             : sink.unheard                    ? StopKind::no_dump
+             : sink.elsewhere                  ? StopKind::host_stopped
+                                               : StopKind::network;
     s.ranks = sink.ranks;
     s.hosts = sink.hosts;
     s.role = sink.role;
     s.waiting = static_cast<std::int64_t>(sink.waiting);
     // Code of one's own may end in a wait that Python does not show.
-    const bool vague = !sink.unheard && (sink.stage.doing == Doing::compute || sink.stage.doing == Doing::unknown) && sink.native_reason.empty();
-    s.confidence = vague ? 0.65 : std::max(stacks_.confidence, sink.elsewhere ? 0.9 : sink.unheard ? 0.4 : 0.3);
+    const bool vague = !sink.unheard &&
+                       (sink.stage.doing == Doing::compute || sink.stage.doing == Doing::unknown) &&
+                       sink.native_reason.empty();
+    s.confidence = vague ? 0.65
+                         : std::max(stacks_.confidence, sink.elsewhere ? 0.9
+                                                        : sink.unheard ? 0.4
+                                                                       : 0.3);
     s.sources = {"stacks"};
     if (!sink.unheard) s.reason = told(sink);
     s.code = place_of(sink.file, sink.line);
-    s.why = sink.unheard ? "the others wait, and there is no stack of it" : sink.elsewhere ? fmt::format("{} ranks wait in collectives, directly or not, for it, and it is in none: {}", sink.waiting, s.reason)
-                                                                                          : fmt::format("all of them are in {} and none of them finishes", in_what(sink.stage));
+    s.why =
+        sink.unheard ? "the others wait, and there is no stack of it"
+        : sink.elsewhere
+            ? fmt::format(
+                  "{} ranks wait in collectives, directly or not, for it, and it is in none: {}",
+                  sink.waiting, s.reason)
+            : fmt::format("all of them are in {} and none of them finishes", in_what(sink.stage));
     if (s.kind == StopKind::network) keep_within(s);
     if (s.within) {
-      s.confidence = std::min(0.9, s.confidence + 0.2);   // which of them it is no longer matters
-      s.why += fmt::format(": a GPU of {} or a link between its GPUs (NVLink, NVSwitch, PCIe)", s.hosts.front());
+      s.confidence = std::min(0.9, s.confidence + 0.2);  // which of them it is no longer matters
+      s.why += fmt::format(": a GPU of {} or a link between its GPUs (NVLink, NVSwitch, PCIe)",
+                           s.hosts.front());
     }
     return s;
   }
@@ -393,21 +515,29 @@ class Join {
   std::set<std::int64_t> silent_;
 };
 
-// Whom to look at first where nothing proves a hang: "rank 9 (own code in readinto)". "" when nobody stands out.
+// Whom to look at first where nothing proves a hang: "rank 9 (own code in readinto)". "" when
+// nobody stands out.
 std::string lead(const StackReport& stacks) {
   std::vector<std::string> out;
   std::size_t ranks = 0;
   for (const StackSink& s : stacks.sinks) {
     if (!s.elsewhere) continue;
     ranks += s.ranks.size();
-    if (s.ranks.empty()) out.push_back(fmt::format("the process that is in {}{}", describe(s.stage), s.function.empty() ? "" : " in " + s.function));
-    else out.push_back(fmt::format("rank{} {} ({}{})", s.ranks.size() == 1 ? "" : "s", to_ranges(s.ranks), describe(s.stage), s.function.empty() ? "" : " in " + s.function));
+    if (s.ranks.empty())
+      out.push_back(fmt::format("the process that is in {}{}", describe(s.stage),
+                                s.function.empty() ? "" : " in " + s.function));
+    else
+      out.push_back(fmt::format("rank{} {} ({}{})", s.ranks.size() == 1 ? "" : "s",
+                                to_ranges(s.ranks), describe(s.stage),
+                                s.function.empty() ? "" : " in " + s.function));
   }
-  return out.size() > 3 || 4 * ranks > stacks.trainers ? "" : fmt::format("{}", fmt::join(out, " and "));
+  return out.size() > 3 || 4 * ranks > stacks.trainers ? ""
+                                                       : fmt::format("{}", fmt::join(out, " and "));
 }
 
 // Why there can be no hang at the moment of the dumps; "" = there can be one.
-std::string moved(const Facts& facts, const CollectiveReport& collectives, const StackReport& stacks, const HangWord& word, const HangParams& params) {
+std::string moved(const Facts& facts, const CollectiveReport& collectives,
+                  const StackReport& stacks, const HangWord& word, const HangParams& params) {
   if (word.known || collectives.timed_out > 0) return {};
   if (collectives.moving) return collectives.moving_why;
   if (stacks.motion == Motion::moving && collectives.leaves.empty()) return stacks.motion_why;
@@ -416,18 +546,26 @@ std::string moved(const Facts& facts, const CollectiveReport& collectives, const
 
 }  // namespace
 
-std::string went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word, const HangParams& params) {
+std::string went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word,
+                    const HangParams& params) {
   if (word.known || collectives.timed_out > 0) return {};
   std::optional<Nanoseconds> dumped;
   for (const CollectiveSample& c : facts.collectives)
-    if (c.row.time.clock == Clock::utc) dumped = std::max(dumped.value_or(c.row.time.ns), c.row.time.ns);
+    if (c.row.time.clock == Clock::utc)
+      dumped = std::max(dumped.value_or(c.row.time.ns), c.row.time.ns);
   if (dumped)
     for (const ProgressSpan& p : facts.progress) {
       if (!p.last.time_ns || p.framework == "tqdm") continue;
       // By iterations: many ranks may print the same.
-      const bool paced = p.first.time_ns && *p.last.time_ns > *p.first.time_ns && p.first.iteration && p.last.iteration && *p.last.iteration > *p.first.iteration;
-      const Nanoseconds steps = paced ? params.went_on_steps * ((*p.last.time_ns - *p.first.time_ns) / (*p.last.iteration - *p.first.iteration)) : params.went_on;
-      if (*p.last.time_ns > *dumped + std::clamp(steps, params.least_went_on, params.went_on)) return "the job completed steps long after the last operation that the dumps know of";
+      const bool paced = p.first.time_ns && *p.last.time_ns > *p.first.time_ns &&
+                         p.first.iteration && p.last.iteration &&
+                         *p.last.iteration > *p.first.iteration;
+      const Nanoseconds steps =
+          paced ? params.went_on_steps * ((*p.last.time_ns - *p.first.time_ns) /
+                                          (*p.last.iteration - *p.first.iteration))
+                : params.went_on;
+      if (*p.last.time_ns > *dumped + std::clamp(steps, params.least_went_on, params.went_on))
+        return "the job completed steps long after the last operation that the dumps know of";
     }
   bool failed = false, ended = false;
   for (const ExitRow& x : facts.exits) (x.code == 0 ? ended : failed) = true;
@@ -435,18 +573,27 @@ std::string went_on(const Facts& facts, const CollectiveReport& collectives, con
   return {};
 }
 
-std::vector<Finding> hang(const Facts& facts, const Topology& topology, const std::vector<Signal>& signals, const CollectiveReport& collectives, const StackReport& stacks,
-                          const std::vector<Finding>& others, const HangParams& params) {
-  const bool silence = std::any_of(others.begin(), others.end(), [](const Finding& f) { return f.analysis == Analysis::silence && f.outcome == Outcome::fired; });
+std::vector<Finding> hang(const Facts& facts, const Topology& topology,
+                          const std::vector<Signal>& signals, const CollectiveReport& collectives,
+                          const StackReport& stacks, const std::vector<Finding>& others,
+                          const HangParams& params) {
+  const bool silence = std::any_of(others.begin(), others.end(), [](const Finding& f) {
+    return f.analysis == Analysis::silence && f.outcome == Outcome::fired;
+  });
   const HangWord word = hang_reported(signals);
-  if (collectives.source.empty() && stacks.processes.empty() && !silence && !(word.known && odd_trainer(facts))) return {};
+  if (collectives.source.empty() && stacks.processes.empty() && !silence &&
+      !(word.known && odd_trainer(facts)))
+    return {};
   Finding base;
   base.analysis = Analysis::hang;
   base.symptom = Symptom::job_hang;
   base.severity = Severity::distributed;
   base.role = Role::root;
   for (const Signal* s : timeouts(signals))
-    if (s->start && (!base.start || *s->start < *base.start)) { base.start = s->start; base.uncertainty = s->uncertainty; }
+    if (s->start && (!base.start || *s->start < *base.start)) {
+      base.start = s->start;
+      base.uncertainty = s->uncertainty;
+    }
 
   const auto none = [&](Outcome outcome, std::string why) {
     Finding f = base;
@@ -463,37 +610,70 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     if (outcome == Outcome::not_enough_evidence) f.facts = UndecidedHangFacts{lead(stacks)};
     return std::vector<Finding>{f};
   };
-  if (const std::string why = moved(facts, collectives, stacks, word, params); !why.empty()) return none(Outcome::ruled_out, why);
+  if (const std::string why = moved(facts, collectives, stacks, word, params); !why.empty())
+    return none(Outcome::ruled_out, why);
   // Where nobody reported a time-out, the age of what is unfinished tells.
   const bool reported = word.known || collectives.timed_out > 0;
-  const Standstill still = reported || stacks.motion == Motion::moving ? Standstill{} : standstill(facts);
-  const bool standing = reported || still.proven || stacks.motion == Motion::standing || stacks.hang;
-  // Stacks of a job that may be healthy are a mixture of everything: one snapshot names somebody only when all others wait,
-  // for the same one, and nothing else in the bundle tells how the job went.
-  double certainty = reported || stacks.motion == Motion::standing ? 1 : standing ? params.by_files : params.assumed;
+  const Standstill still =
+      reported || stacks.motion == Motion::moving ? Standstill{} : standstill(facts);
+  const bool standing =
+      reported || still.proven || stacks.motion == Motion::standing || stacks.hang;
+  // Stacks of a job that may be healthy are a mixture of everything: one snapshot names somebody
+  // only when all others wait, for the same one, and nothing else in the bundle tells how the job
+  // went.
+  double certainty = reported || stacks.motion == Motion::standing ? 1
+                     : standing                                    ? params.by_files
+                                                                   : params.assumed;
   if (!standing && collectives.leaves.empty()) {
-    if (collectives.pending == 0 && !collectives.source.empty()) return none(Outcome::ruled_out, "no rank has an unfinished operation");
+    if (collectives.pending == 0 && !collectives.source.empty())
+      return none(Outcome::ruled_out, "no rank has an unfinished operation");
     std::size_t waiting = 0, busy = 0;
     for (const StackProcess& p : stacks.processes) {
       if (p.role != "trainer") continue;
-      const bool sink = !stacks.sinks.empty() && p.rank && std::find(stacks.sinks.front().ranks.begin(), stacks.sinks.front().ranks.end(), *p.rank) != stacks.sinks.front().ranks.end();
+      const bool sink =
+          !stacks.sinks.empty() && p.rank &&
+          std::find(stacks.sinks.front().ranks.begin(), stacks.sinks.front().ranks.end(),
+                    *p.rank) != stacks.sinks.front().ranks.end();
       (p.stage.waits() ? waiting : busy) += !sink;
     }
-    // All of whom there is a stack wait: it is for one of whom there is none, or for the ranks of one machine.
-    const auto one_machine = [](const StackSink& s) { return s.hosts.size() == 1 || (s.hosts.empty() && s.ranks.back() - s.ranks.front() + 1 == static_cast<std::int64_t>(s.ranks.size())); };
-    const bool unheard = !stacks.sinks.empty() && stacks.sinks.front().unheard && one_machine(stacks.sinks.front());
-    const bool computing = !stacks.sinks.empty() && !unheard && (stacks.sinks.front().stage.doing == Doing::compute || stacks.sinks.front().stage.doing == Doing::unknown);
-    const bool single = !stacks.sinks.empty() && stacks.sinks.front().elsewhere &&
-                        (stacks.sinks.front().ranks.size() == 1 || stacks.sinks.front().hosts.size() == 1 || (!computing && 3 * stacks.sinks.front().ranks.size() <= waiting));
-    const bool one = (single || unheard || !stacks.storage.empty()) && busy == 0 && waiting >= params.crowd && !(computing && stacks.sinks.front().ranks.size() > 1);
-    // A rank that computes while the others wait is what a healthy job looks like, too; so is one whose dump failed.
-    if (!one || !facts.exits.empty() || (!facts.progress.empty() && (computing || unheard))) return none(Outcome::not_enough_evidence, "one snapshot of stacks does not tell whether the job stood still, and nothing else does");
+    // All of whom there is a stack wait: it is for one of whom there is none, or for the ranks of
+    // one machine.
+    const auto one_machine = [](const StackSink& s) {
+      return s.hosts.size() == 1 ||
+             (s.hosts.empty() &&
+              s.ranks.back() - s.ranks.front() + 1 == static_cast<std::int64_t>(s.ranks.size()));
+    };
+    const bool unheard =
+        !stacks.sinks.empty() && stacks.sinks.front().unheard && one_machine(stacks.sinks.front());
+    const bool computing = !stacks.sinks.empty() && !unheard &&
+                           (stacks.sinks.front().stage.doing == Doing::compute ||
+                            stacks.sinks.front().stage.doing == Doing::unknown);
+    const bool single =
+        !stacks.sinks.empty() && stacks.sinks.front().elsewhere &&
+        (stacks.sinks.front().ranks.size() == 1 || stacks.sinks.front().hosts.size() == 1 ||
+         (!computing && 3 * stacks.sinks.front().ranks.size() <= waiting));
+    const bool one = (single || unheard || !stacks.storage.empty()) && busy == 0 &&
+                     waiting >= params.crowd &&
+                     !(computing && stacks.sinks.front().ranks.size() > 1);
+    // A rank that computes while the others wait is what a healthy job looks like, too; so is one
+    // whose dump failed.
+    if (!one || !facts.exits.empty() || (!facts.progress.empty() && (computing || unheard)))
+      return none(Outcome::not_enough_evidence,
+                  "one snapshot of stacks does not tell whether the job stood still, and nothing "
+                  "else does");
     certainty = params.snapshot;
   }
-  std::vector<Suspect> suspects = Join(facts, topology, collectives, stacks, others, standing, params).suspects();
-  const bool machine = suspects.size() == 1 && suspects.front().hosts.size() == 1;   // all of it leads to one machine after all
-  if (!standing && collectives.scattered && !machine) return none(Outcome::not_enough_evidence, "operations are unfinished in many places that have nothing to do with each other: the dumps may be of a job that ran");
-  if (suspects.empty()) return none(Outcome::not_enough_evidence, "operations are unfinished, and no rank is behind all others");
+  std::vector<Suspect> suspects =
+      Join(facts, topology, collectives, stacks, others, standing, params).suspects();
+  const bool machine = suspects.size() == 1 && suspects.front().hosts.size() ==
+                                                   1;  // all of it leads to one machine after all
+  if (!standing && collectives.scattered && !machine)
+    return none(Outcome::not_enough_evidence,
+                "operations are unfinished in many places that have nothing to do with each other: "
+                "the dumps may be of a job that ran");
+  if (suspects.empty())
+    return none(Outcome::not_enough_evidence,
+                "operations are unfinished, and no rank is behind all others");
 
   std::vector<Finding> out;
   std::set<std::string> ids;
@@ -508,25 +688,47 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     f.hosts.assign(hosts.begin(), hosts.end());
     if (hosts.size() == 1) f.host = *hosts.begin();
     const bool code = s.kind == StopKind::mismatch || s.kind == StopKind::left_early;
-    f.scope = code ? Scope::user_code : s.kind == StopKind::storage ? Scope::shared : Scope::host_local;
-    if (s.kind == StopKind::storage) { f.subject = {SubjectKind::storage, s.reason}; f.symptom = Symptom::hdfs_error; }
-    else if (s.within || s.common || (s.ranks.empty() && s.hosts.size() == 1)) f.subject = {SubjectKind::host, s.hosts.front()};
-    else if (s.ranks.empty()) f.subject = s.code.empty() ? Subject{SubjectKind::job, "job"} : Subject{SubjectKind::code, s.code};
-    else if (s.kind == StopKind::network || s.ranks.size() != 1) f.subject = s.group.empty() ? Subject{SubjectKind::group, "ranks " + to_ranges(s.ranks)} : Subject{SubjectKind::group, s.group};
-    else f.subject = {SubjectKind::rank, std::to_string(s.ranks[0])};
+    f.scope = code                          ? Scope::user_code
+              : s.kind == StopKind::storage ? Scope::shared
+                                            : Scope::host_local;
+    if (s.kind == StopKind::storage) {
+      f.subject = {SubjectKind::storage, s.reason};
+      f.symptom = Symptom::hdfs_error;
+    } else if (s.within || s.common || (s.ranks.empty() && s.hosts.size() == 1))
+      f.subject = {SubjectKind::host, s.hosts.front()};
+    else if (s.ranks.empty())
+      f.subject =
+          s.code.empty() ? Subject{SubjectKind::job, "job"} : Subject{SubjectKind::code, s.code};
+    else if (s.kind == StopKind::network || s.ranks.size() != 1)
+      f.subject = s.group.empty() ? Subject{SubjectKind::group, "ranks " + to_ranges(s.ranks)}
+                                  : Subject{SubjectKind::group, s.group};
+    else
+      f.subject = {SubjectKind::rank, std::to_string(s.ranks[0])};
     if (s.kind == StopKind::mismatch) f.symptom = Symptom::collective_mismatch;
     if (s.kind == StopKind::storage) f.symptom = Symptom::job_hang;
     f.id = fmt::format("hang/{}/{}", name(f.subject.kind), f.subject.id);
     while (!ids.insert(f.id).second) f.id += "+";
-    // What all members have joined takes milliseconds, in whatever phase the job was: minutes without any launch prove it.
-    const bool joined = s.kind == StopKind::network && still.quiet && *still.quiet >= StandstillParams{}.joined && collectives.source == "recorder";
+    // What all members have joined takes milliseconds, in whatever phase the job was: minutes
+    // without any launch prove it.
+    const bool joined = s.kind == StopKind::network && still.quiet &&
+                        *still.quiet >= StandstillParams{}.joined &&
+                        collectives.source == "recorder";
     const bool stands = standing || joined;
-    const double sure = standing ? certainty : joined ? std::max(certainty, params.by_files) : certainty;
+    const double sure = standing ? certainty
+                        : joined ? std::max(certainty, params.by_files)
+                                 : certainty;
     f.confidence = std::min({0.98, s.confidence * sure, sure});
     f.why = s.why;
     if (!standing && joined) f.why += fmt::format("; {}", still.quiet_why);
     if (!reported && still.proven) f.why += fmt::format("; {}", still.why);
-    f.title = s.sources == std::vector<std::string>{"silence"} ? std::string(name(s.kind)) + (s.kind == StopKind::no_dump ? ": no output of it, while the others timed out" : ": silent while the others timed out") : std::string(name(s.kind)) + (s.role == "trainer" || s.role.empty() ? "" : ", in a process of its " + s.role) + (s.reason.empty() ? "" : ": " + s.reason);
+    f.title =
+        s.sources == std::vector<std::string>{"silence"}
+            ? std::string(name(s.kind)) + (s.kind == StopKind::no_dump
+                                               ? ": no output of it, while the others timed out"
+                                               : ": silent while the others timed out")
+            : std::string(name(s.kind)) +
+                  (s.role == "trainer" || s.role.empty() ? "" : ", in a process of its " + s.role) +
+                  (s.reason.empty() ? "" : ": " + s.reason);
     std::sort(s.sources.begin(), s.sources.end());
     s.sources.erase(std::unique(s.sources.begin(), s.sources.end()), s.sources.end());
     HangFacts known;
@@ -549,10 +751,16 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     for (const Analysis analysis : {Analysis::stacks, Analysis::collectives, Analysis::silence})
       for (const bool exact : {true, false})
         for (const Finding& other : others) {
-          if (other.outcome != Outcome::fired || other.analysis != analysis || other.event_class == "slow_rank" || (other.ranks == s.ranks) != exact) continue;
-          if (std::any_of(other.ranks.begin(), other.ranks.end(), [&](std::int64_t r) { return std::binary_search(s.ranks.begin(), s.ranks.end(), r); })) grounds.push_back(&other);
+          if (other.outcome != Outcome::fired || other.analysis != analysis ||
+              other.event_class == "slow_rank" || (other.ranks == s.ranks) != exact)
+            continue;
+          if (std::any_of(other.ranks.begin(), other.ranks.end(), [&](std::int64_t r) {
+                return std::binary_search(s.ranks.begin(), s.ranks.end(), r);
+              }))
+            grounds.push_back(&other);
         }
-    // Stacks and counters speak for themselves, also where their own analysis would not have accused anybody.
+    // Stacks and counters speak for themselves, also where their own analysis would not have
+    // accused anybody.
     if (s.place.member != 0) f.evidence.push_back(facts.evidence(s.place));
     for (const StackSink& sink : stacks.sinks)
       if (sink.ranks == s.ranks && !s.ranks.empty())
@@ -561,9 +769,14 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology, const st
     for (const Finding* other : grounds) {
       f.leads_to.push_back(other->id);
       for (const Evidence& e : other->evidence)
-        if (f.evidence.size() < 8 && std::none_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& x) { return x.member == e.member && x.offset == e.offset; })) f.evidence.push_back(e);
+        if (f.evidence.size() < 8 &&
+            std::none_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& x) {
+              return x.member == e.member && x.offset == e.offset;
+            }))
+          f.evidence.push_back(e);
     }
-    for (const StackProcess& p : stacks.processes)   // of whom nothing was collected: who waits for it
+    for (const StackProcess& p :
+         stacks.processes)  // of whom nothing was collected: who waits for it
       if (f.evidence.empty() && p.stage.waits()) f.evidence.push_back(evidence_of(facts, p.sample));
     out.push_back(std::move(f));
   }

@@ -1,6 +1,7 @@
-// The joined answer to "who is everybody waiting for": frontiers of collectives, stacks, and who stayed silent, weighed
-// together. Two sources that agree are surer than one; a source that contradicts costs certainty; what an agent or a
-// watchdog claims is not among them (input-formats, section 13).
+// The joined answer to "who is everybody waiting for": frontiers of collectives, stacks, and who
+// stayed silent, weighed together. Two sources that agree are surer than one; a source that
+// contradicts costs certainty; what an agent or a watchdog claims is not among them (input-formats,
+// section 13).
 #pragma once
 
 #include <vector>
@@ -15,24 +16,30 @@
 namespace culprit::analyze {
 
 struct HangParams {
-  double assumed = 0.85;          // nothing in the bundle says that the job stood still, and nothing says that it moved
-  double by_files = 0.95;         // that it did is told by the age of its dumps alone
-  double snapshot = 0.65;         // one snapshot of stacks alone, in which all wait for one
-  std::size_t crowd = 3;          // this many, at least
-  double contradiction = 0.6;     // a stack inside a collective, of a rank that the counters call stopped on the host
-  // Steps completed this long after the last operation that the dumps know was launched: the job moved. Less for a job of
-  // short steps: so many of them, and what clocks of machines may differ.
+  double assumed =
+      0.85;  // nothing in the bundle says that the job stood still, and nothing says that it moved
+  double by_files = 0.95;  // that it did is told by the age of its dumps alone
+  double snapshot = 0.65;  // one snapshot of stacks alone, in which all wait for one
+  std::size_t crowd = 3;   // this many, at least
+  double contradiction =
+      0.6;  // a stack inside a collective, of a rank that the counters call stopped on the host
+  // Steps completed this long after the last operation that the dumps know was launched: the job
+  // moved. Less for a job of short steps: so many of them, and what clocks of machines may differ.
   Nanoseconds went_on = 120 * kSecond, least_went_on = 30 * kSecond;
   std::int64_t went_on_steps = 3;
 };
 
-// Why the job did not stand still when the dumps were made, by its logs: it completed steps after them, or ended with
-// success. "" = they do not say so, or ranks reported time-outs.
-std::string went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word, const HangParams& params = {});
+// Why the job did not stand still when the dumps were made, by its logs: it completed steps after
+// them, or ended with success. "" = they do not say so, or ranks reported time-outs.
+std::string went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word,
+                    const HangParams& params = {});
 
-// Findings of analysis "hang": one a suspect, the surest first, or one that says why there is none. Empty when the bundle
-// holds neither dumps nor counters nor stacks. `others`: the findings of collectives, stacks and silence.
-std::vector<Finding> hang(const Facts& facts, const Topology& topology, const std::vector<Signal>& signals, const CollectiveReport& collectives, const StackReport& stacks,
-                          const std::vector<Finding>& others, const HangParams& params = {});
+// Findings of analysis "hang": one a suspect, the surest first, or one that says why there is none.
+// Empty when the bundle holds neither dumps nor counters nor stacks. `others`: the findings of
+// collectives, stacks and silence.
+std::vector<Finding> hang(const Facts& facts, const Topology& topology,
+                          const std::vector<Signal>& signals, const CollectiveReport& collectives,
+                          const StackReport& stacks, const std::vector<Finding>& others,
+                          const HangParams& params = {});
 
 }  // namespace culprit::analyze

@@ -10,7 +10,8 @@ namespace culprit::analyze {
 
 namespace {
 
-// Text of the line a thread's head stands on, as its tool writes it; "" when that cannot be told from the row.
+// Text of the line a thread's head stands on, as its tool writes it; "" when that cannot be told
+// from the row.
 std::string head_of(const StackSample& sample, const std::string& path) {
   const StackRow& row = sample.row;
   if (path.ends_with(".json") || path.ends_with(".dot")) return "";
@@ -20,7 +21,8 @@ std::string head_of(const StackSample& sample, const std::string& path) {
   }
   if (row.source == "eu-stack") return row.tid ? fmt::format("TID {}:", *row.tid) : "";
   if (row.source == "faulthandler") return row.thread_id;
-  if (row.source == "gdb" || row.source == "gdb-py" || row.source == "cuda-gdb") return row.tid ? fmt::format("LWP {}", *row.tid) : row.thread_id;
+  if (row.source == "gdb" || row.source == "gdb-py" || row.source == "cuda-gdb")
+    return row.tid ? fmt::format("LWP {}", *row.tid) : row.thread_id;
   return "";
 }
 
@@ -38,7 +40,8 @@ namespace {
 std::string place_of(const StackSink& sink) {
   if (sink.function.empty()) return "";
   if (sink.file.empty()) return sink.function;
-  return fmt::format("{} ({}{})", sink.function, base_name(sink.file), sink.line > 0 ? ":" + std::to_string(sink.line) : "");
+  return fmt::format("{} ({}{})", sink.function, base_name(sink.file),
+                     sink.line > 0 ? ":" + std::to_string(sink.line) : "");
 }
 
 std::string machine(const std::vector<std::string>& hosts) {
@@ -49,17 +52,20 @@ std::string machine(const std::vector<std::string>& hosts) {
 
 }  // namespace
 
-std::vector<Finding> stack_findings(const StackReport& report, const Facts& facts, const Topology& topology) {
+std::vector<Finding> stack_findings(const StackReport& report, const Facts& facts,
+                                    const Topology& topology) {
   std::vector<Finding> out;
   if (report.processes.empty()) return out;
   Finding base;
   base.analysis = Analysis::stacks;
   base.symptom = Symptom::job_hang;
-  base.figures = {{"outliers", std::to_string(report.outliers.size())}, {"trainers", std::to_string(report.trainers)}};
+  base.figures = {{"outliers", std::to_string(report.outliers.size())},
+                  {"trainers", std::to_string(report.trainers)}};
 
   const auto stacks_of_groups = [&](Finding& f) {
     for (const StackGroup& g : report.groups)
-      if (g.role == "trainer" && f.evidence.size() < 6) f.evidence.push_back(evidence_of(facts, g.sample));
+      if (g.role == "trainer" && f.evidence.size() < 6)
+        f.evidence.push_back(evidence_of(facts, g.sample));
   };
 
   if (!report.hang) {
@@ -79,11 +85,15 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.outcome = Outcome::not_enough_evidence;
       f.title = "one snapshot of the stacks";
       f.confidence = 0.2;
-      f.why = report.outliers.empty() ? "All trainers have the same stack; one snapshot does not tell whether they go on from there."
-                                      : "A healthy job is a mixture of computing and waiting at every moment; one snapshot does not tell whether it stands still.";
+      f.why = report.outliers.empty()
+                  ? "All trainers have the same stack; one snapshot does not tell whether they go "
+                    "on from there."
+                  : "A healthy job is a mixture of computing and waiting at every moment; one "
+                    "snapshot does not tell whether it stands still.";
       if (!report.sinks.empty() && report.sinks.front().elsewhere && report.sinks.size() == 1) {
         const StackSink& s = report.sinks.front();
-        f.why += fmt::format(" If it does, look at rank {} first: {}{}.", to_ranges(s.ranks), describe(s.stage), place_of(s).empty() ? "" : " in " + place_of(s));
+        f.why += fmt::format(" If it does, look at rank {} first: {}{}.", to_ranges(s.ranks),
+                             describe(s.stage), place_of(s).empty() ? "" : " in " + place_of(s));
         f.ranks = s.ranks;
       }
       f.advice = "Take the stacks of all ranks twice, some ten seconds apart, and compare.";
@@ -111,26 +121,37 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       std::sort(f.ranks.begin(), f.ranks.end());
       f.count = f.ranks.size();
       f.confidence = std::max(0.6, report.confidence);
-      f.why = fmt::format("{}; ranks {} on {} hosts stand in the same call, {}: what they share is the storage, not a fault of their own.", known, to_ranges(f.ranks), f.hosts.size(), report.storage);
+      f.why = fmt::format(
+          "{}; ranks {} on {} hosts stand in the same call, {}: what they share is the storage, "
+          "not a fault of their own.",
+          known, to_ranges(f.ranks), f.hosts.size(), report.storage);
       f.remedy = "check_storage";
-      f.advice = "Check the file system and the path these ranks were opening or reading before touching the machines.";
+      f.advice =
+          "Check the file system and the path these ranks were opening or reading before touching "
+          "the machines.";
       out.push_back(std::move(f));
     }
     // Ends that are alike are one finding each as long as one can look at them all.
     std::size_t named = 0;
     for (const StackSink& s : report.sinks) {
       if (s.stage.doing == Doing::storage && !report.storage.empty()) continue;
-      if (!out.empty() && s.elsewhere != report.sinks.front().elsewhere) continue;   // a surer one was found
+      if (!out.empty() && s.elsewhere != report.sinks.front().elsewhere)
+        continue;  // a surer one was found
       if (++named > 8) break;
       Finding f = base;
       const std::string ranks = to_ranges(s.ranks);
       const bool one = s.ranks.size() <= 1;
       const bool worker = s.role == "dataloader";
-      f.id = fmt::format("stacks/{}/rank/{}", worker ? "worker" : s.unheard ? "unheard" : "sink", s.ranks.size() <= 8 ? ranks : std::to_string(s.ranks.front()) + "+");
+      f.id = fmt::format("stacks/{}/rank/{}",
+                         worker      ? "worker"
+                         : s.unheard ? "unheard"
+                                     : "sink",
+                         s.ranks.size() <= 8 ? ranks : std::to_string(s.ranks.front()) + "+");
       f.subject = {SubjectKind::rank, ranks};
-      if (s.ranks.empty()) {   // of a process whose rank nobody knows
+      if (s.ranks.empty()) {  // of a process whose rank nobody knows
         f.id = "stacks/sink/process";
-        f.subject = s.hosts.size() == 1 ? Subject{SubjectKind::host, s.hosts.front()} : Subject{SubjectKind::code, place_of(s)};
+        f.subject = s.hosts.size() == 1 ? Subject{SubjectKind::host, s.hosts.front()}
+                                        : Subject{SubjectKind::code, place_of(s)};
       }
       f.role = Role::root;
       f.ranks = s.ranks;
@@ -140,7 +161,9 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.confidence = std::max(0.1, report.confidence - (&s == &report.sinks.front() ? 0.0 : 0.1));
       for (const std::size_t sample : s.samples)
         if (f.evidence.size() < 6) f.evidence.push_back(evidence_of(facts, sample));
-      const std::string who = s.ranks.empty() ? "one process" + machine(s.hosts) : one ? fmt::format("rank {}{}", ranks, machine(s.hosts)) : fmt::format("ranks {}{}", ranks, machine(s.hosts));
+      const std::string who = s.ranks.empty() ? "one process" + machine(s.hosts)
+                              : one           ? fmt::format("rank {}{}", ranks, machine(s.hosts))
+                                              : fmt::format("ranks {}{}", ranks, machine(s.hosts));
       const std::string at = place_of(s).empty() ? "" : " in " + place_of(s);
       f.figures.emplace_back("waiting", std::to_string(s.waiting));
       if (!s.native_reason.empty()) f.figures.emplace_back("native", s.native_reason);
@@ -149,16 +172,25 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       if (s.unheard) {
         f.title = "rank without a stack";
         f.outcome = Outcome::not_enough_evidence;
-        f.why = fmt::format("{}; {} others wait in collectives for {}, of which there is no stack.", known, s.waiting, who);
+        f.why = fmt::format("{}; {} others wait in collectives for {}, of which there is no stack.",
+                            known, s.waiting, who);
       } else if (worker) {
         f.title = "data loader worker that others wait for";
-        f.why = fmt::format("{}; {} waits for its data loader, whose worker is in {}{}, and {} others wait in collectives.", known, who, describe(s.stage), at, s.waiting);
+        f.why = fmt::format(
+            "{}; {} waits for its data loader, whose worker is in {}{}, and {} others wait in "
+            "collectives.",
+            known, who, describe(s.stage), at, s.waiting);
       } else if (s.elsewhere) {
         f.title = "rank that never came to the collective";
-        f.why = fmt::format("{}; {} {} in no collective but in {}{}{}, and {} others wait for {}.", known, who, one ? "is" : "are", describe(s.stage), at, s.native_reason.empty() ? "" : fmt::format(" ({})", s.native_reason), s.waiting, one ? "it" : "them");
+        f.why = fmt::format("{}; {} {} in no collective but in {}{}{}, and {} others wait for {}.",
+                            known, who, one ? "is" : "are", describe(s.stage), at,
+                            s.native_reason.empty() ? "" : fmt::format(" ({})", s.native_reason),
+                            s.waiting, one ? "it" : "them");
       } else {
         f.title = "end of the chain of waiting";
-        f.why = fmt::format("{}; {} {} in {}{} with everybody who belongs to it, and {} others wait for {}.", known, who, one ? "is" : "are", describe(s.stage), at, s.waiting, one ? "it" : "them");
+        f.why = fmt::format(
+            "{}; {} {} in {}{} with everybody who belongs to it, and {} others wait for {}.", known,
+            who, one ? "is" : "are", describe(s.stage), at, s.waiting, one ? "it" : "them");
       }
       f.remedy = "find_lagging_rank";
       std::sort(f.figures.begin(), f.figures.end());
@@ -176,7 +208,10 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.ranks = report.cover->ranks;
       f.count = report.outliers.size();
       f.confidence = 0.6;
-      f.why = fmt::format("{}; all {} ranks whose stacks are not the dominant ones ({}) belong to {}{}{}.", known, report.outliers.size(), to_ranges(report.outliers), fmt::join(report.cover->groups, ", "), report.cover->hosts.empty() ? "" : " on ", fmt::join(report.cover->hosts, ", "));
+      f.why = fmt::format(
+          "{}; all {} ranks whose stacks are not the dominant ones ({}) belong to {}{}{}.", known,
+          report.outliers.size(), to_ranges(report.outliers), fmt::join(report.cover->groups, ", "),
+          report.cover->hosts.empty() ? "" : " on ", fmt::join(report.cover->hosts, ", "));
       stacks_of_groups(f);
       out.push_back(std::move(f));
     } else if (report.sinks.empty() && !report.outliers.empty()) {
@@ -189,7 +224,11 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.confidence = 0.3;
       f.ranks = report.outliers;
       if (report.cover) f.hosts = report.cover->hosts;
-      f.why = fmt::format("{}; ranks {} differ from the rest, {} and nobody is at the end of a chain.", known, to_ranges(report.outliers), report.topology ? "no parallel group covers them with fewer machines than they are on" : "parallel groups are not known");
+      f.why = fmt::format(
+          "{}; ranks {} differ from the rest, {} and nobody is at the end of a chain.", known,
+          to_ranges(report.outliers),
+          report.topology ? "no parallel group covers them with fewer machines than they are on"
+                          : "parallel groups are not known");
       stacks_of_groups(f);
       out.push_back(std::move(f));
     } else if (report.sinks.empty()) {
@@ -200,7 +239,9 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.scope = Scope::job_wide;
       f.title = "stacks that are all alike";
       f.confidence = 0.3;
-      f.why = fmt::format("{}; all {} trainers have the same stack: it says that they wait, not for whom.", known, report.trainers);
+      f.why = fmt::format(
+          "{}; all {} trainers have the same stack: it says that they wait, not for whom.", known,
+          report.trainers);
       stacks_of_groups(f);
       out.push_back(std::move(f));
     }
@@ -219,10 +260,14 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
     for (const ParallelGroup& g : topology.groups)
       if (g.id == report.degrader) f.ranks = g.ranks;
     f.hosts = topology.hosts_of(f.ranks);
-    f.confidence = std::min(0.8, 0.3 + 0.5 * static_cast<double>(report.degrader_flags) / static_cast<double>(report.rounds.size()));
-    f.facts = OddStackFacts{static_cast<std::int64_t>(report.degrader_flags), static_cast<std::int64_t>(report.rounds.size())};
+    f.confidence = std::min(0.8, 0.3 + 0.5 * static_cast<double>(report.degrader_flags) /
+                                           static_cast<double>(report.rounds.size()));
+    f.facts = OddStackFacts{static_cast<std::int64_t>(report.degrader_flags),
+                            static_cast<std::int64_t>(report.rounds.size())};
     f.figures.clear();
-    f.why = fmt::format("In {} of {} snapshots {} has the most ranks whose stacks are not the dominant ones.", report.degrader_flags, report.rounds.size(), report.degrader);
+    f.why = fmt::format(
+        "In {} of {} snapshots {} has the most ranks whose stacks are not the dominant ones.",
+        report.degrader_flags, report.rounds.size(), report.degrader);
     stacks_of_groups(f);
     out.push_back(std::move(f));
   }

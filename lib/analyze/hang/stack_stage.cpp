@@ -10,14 +10,15 @@ namespace {
 
 using enum Doing;
 
-// How much a frame tells. A weak frame (a futex, a poll, a read) is believed only when no caller says what it is for;
-// `generic` frames tell nothing and stand in every stack; `bound` ends the search: below it lie frames of another
-// process (a forked worker keeps its parent's) or of a starter.
+// How much a frame tells. A weak frame (a futex, a poll, a read) is believed only when no caller
+// says what it is for; `generic` frames tell nothing and stand in every stack; `bound` ends the
+// search: below it lie frames of another process (a forked worker keeps its parent's) or of a
+// starter.
 enum class Tells { strong, weak, generic, bound };
 
 struct StageMarker {
-  std::string_view function;   // "name", "prefix*", "*middle*"
-  std::string_view file;       // part of the path or module; "" any
+  std::string_view function;  // "name", "prefix*", "*middle*"
+  std::string_view file;      // part of the path or module; "" any
   Doing doing;
   std::string_view operation;
   Tells tells = Tells::strong;
@@ -87,7 +88,8 @@ constexpr StageMarker kStageMarkers[] = {
     {"*ncclCommWatchdog*", "", idle, "watchdog", Tells::bound},
     {"*heartbeatMonitor*", "", idle, "watchdog", Tells::bound},
 
-    // Megatron and its relatives wait in these; the op itself is C and shows no Python frame of its own.
+    // Megatron and its relatives wait in these; the op itself is C and shows no Python frame of its
+    // own.
     {"recv_forward", "", collective, "recv", Tells::strong, "pp", -1},
     {"recv_backward", "", collective, "recv", Tells::strong, "pp", +1},
     {"send_forward", "", collective, "send", Tells::strong, "pp", +1},
@@ -185,7 +187,8 @@ constexpr StageMarker kStageMarkers[] = {
     {"*_local_scalar_dense*", "", gpu, "item"},
     {"at::native::item", "", gpu, "item"},
     {"synchronize", "torch/cuda", gpu, "synchronize"},
-    // Where Python's stack ends in C that waits for the device, when no code of the user's is further in.
+    // Where Python's stack ends in C that waits for the device, when no code of the user's is
+    // further in.
     {"_engine_run_backward", "", gpu, "backward", Tells::weak},
     {"run_backward", "torch/autograd", gpu, "backward", Tells::weak},
     {"get_grad_norm*", "", gpu, "item", Tells::weak},
@@ -369,25 +372,31 @@ constexpr bool fits(std::string_view pattern, std::string_view text) {
   if (!front && !back) {
     const auto star = pattern.find('*');
     if (star == std::string_view::npos) return pattern == text;
-    return text.size() >= pattern.size() - 1 && text.starts_with(pattern.substr(0, star)) && text.ends_with(pattern.substr(star + 1));
+    return text.size() >= pattern.size() - 1 && text.starts_with(pattern.substr(0, star)) &&
+           text.ends_with(pattern.substr(star + 1));
   }
-  if (front && back) return text.find(pattern.substr(1, pattern.size() - 2)) != std::string_view::npos;
+  if (front && back)
+    return text.find(pattern.substr(1, pattern.size() - 2)) != std::string_view::npos;
   if (front) return text.ends_with(pattern.substr(1));
   pattern.remove_suffix(1);
   const auto star = pattern.find('*');
   if (star == std::string_view::npos) return text.starts_with(pattern);
-  return text.starts_with(pattern.substr(0, star)) && text.find(pattern.substr(star + 1), star) != std::string_view::npos;
+  return text.starts_with(pattern.substr(0, star)) &&
+         text.find(pattern.substr(star + 1), star) != std::string_view::npos;
 }
 
 bool in_file(std::string_view part, const Frame& frame) {
-  return part.empty() || frame.file.find(part) != std::string::npos || frame.module.find(part) != std::string::npos;
+  return part.empty() || frame.file.find(part) != std::string::npos ||
+         frame.module.find(part) != std::string::npos;
 }
 
-// Aggregates and stripped binaries give names without files: a name of torch's own is then believed by itself.
+// Aggregates and stripped binaries give names without files: a name of torch's own is then believed
+// by itself.
 bool marker_fits(const StageMarker& m, const Frame& frame, std::string_view function) {
   if (!fits(m.function, function)) return false;
   if (in_file(m.file, frame)) return true;
-  return m.file == kC10d && m.doing == collective && frame.file.empty() && frame.module.empty() && !frame.native;
+  return m.file == kC10d && m.doing == collective && frame.file.empty() && frame.module.empty() &&
+         !frame.native;
 }
 
 const StageMarker* marker_of(const Frame& frame, std::string_view function) {
@@ -411,16 +420,18 @@ void cut_from(std::string& text, std::string_view what) {
 void drop_trailing_number(std::string& text, std::string_view before) {
   std::size_t n = text.size();
   while (n > 0 && text[n - 1] >= '0' && text[n - 1] <= '9') --n;
-  if (n < text.size() && n >= before.size() && std::string_view(text).substr(0, n).ends_with(before)) text.resize(n);
+  if (n < text.size() && n >= before.size() &&
+      std::string_view(text).substr(0, n).ends_with(before))
+    text.resize(n);
 }
 
 struct FrameFacts {
   std::uint32_t name = 0;
   const StageMarker* marker = nullptr;
   const Hint* hint = nullptr;
-  bool drop = false;        // not in the normal stack
-  bool extra = false;       // printed by some tools only
-  bool user = false;        // the user's own code
+  bool drop = false;   // not in the normal stack
+  bool extra = false;  // printed by some tools only
+  bool user = false;   // the user's own code
   std::uint64_t exact = 0;
 };
 
@@ -438,14 +449,17 @@ struct StackHash {
   }
 };
 
-bool is_p2p(std::string_view operation) { return operation == "send" || operation == "recv" || operation == "sendrecv"; }
+bool is_p2p(std::string_view operation) {
+  return operation == "send" || operation == "recv" || operation == "sendrecv";
+}
 
-Stage stage_of(const std::vector<std::uint32_t>& stack, const std::vector<FrameFacts>& facts, const StackTable& table) {
+Stage stage_of(const std::vector<std::uint32_t>& stack, const std::vector<FrameFacts>& facts,
+               const StackTable& table) {
   Stage s;
   const StageMarker* told = nullptr;
   const StageMarker* weak = nullptr;
   std::size_t told_at = 0, weak_at = 0;
-  bool own_code_before = false;      // of the user's, further in than the frame that told
+  bool own_code_before = false;  // of the user's, further in than the frame that told
   const auto usable = [&](std::uint32_t f) { return f < facts.size(); };
   for (std::size_t i = 0; i < stack.size() && told == nullptr; ++i) {
     if (!usable(stack[i])) continue;
@@ -460,25 +474,43 @@ Stage stage_of(const std::vector<std::uint32_t>& stack, const std::vector<FrameF
         told_at = i;
         break;
       case Tells::weak:
-        // The outermost of the weak ones tells most: poll <- get (queues.py). Code of the user's in between ends that.
-        if (!own_code_before) { weak = f.marker; weak_at = i; }
+        // The outermost of the weak ones tells most: poll <- get (queues.py). Code of the user's in
+        // between ends that.
+        if (!own_code_before) {
+          weak = f.marker;
+          weak_at = i;
+        }
         break;
       case Tells::bound:
-        // A worker that waits for its queue is idle; one that does not is at work, in storage or in code.
-        if (weak != nullptr && weak->doing == lock && f.marker->operation != "worker") weak = nullptr;
-        if (weak != nullptr && weak->doing != idle) { told = weak; told_at = weak_at; }
-        else if (f.marker->operation == "worker" && weak == nullptr) { s.doing = compute; s.decided = static_cast<std::int32_t>(stack[i]); }
-        else { told = f.marker; told_at = i; }
+        // A worker that waits for its queue is idle; one that does not is at work, in storage or in
+        // code.
+        if (weak != nullptr && weak->doing == lock && f.marker->operation != "worker")
+          weak = nullptr;
+        if (weak != nullptr && weak->doing != idle) {
+          told = weak;
+          told_at = weak_at;
+        } else if (f.marker->operation == "worker" && weak == nullptr) {
+          s.doing = compute;
+          s.decided = static_cast<std::int32_t>(stack[i]);
+        } else {
+          told = f.marker;
+          told_at = i;
+        }
         i = stack.size();
         break;
       case Tells::generic: break;
     }
   }
-  // The caller of a wait is what the wait is for; unless it is a collective's wrapper and the innermost code is one's own:
-  // a timer around all_reduce is past it.
-  const auto wraps_only = [&] { return told != nullptr && told->file.empty() && own_code_before && told->doing == collective; };
+  // The caller of a wait is what the wait is for; unless it is a collective's wrapper and the
+  // innermost code is one's own: a timer around all_reduce is past it.
+  const auto wraps_only = [&] {
+    return told != nullptr && told->file.empty() && own_code_before && told->doing == collective;
+  };
   if (wraps_only()) told = nullptr;
-  if (told == nullptr && s.doing == unknown && weak != nullptr) { told = weak; told_at = weak_at; }
+  if (told == nullptr && s.doing == unknown && weak != nullptr) {
+    told = weak;
+    told_at = weak_at;
+  }
   if (told != nullptr) {
     s.doing = told->doing;
     s.operation = told->operation;
@@ -489,7 +521,8 @@ Stage stage_of(const std::vector<std::uint32_t>& stack, const std::vector<FrameF
       for (std::size_t i = told_at + 1; i < stack.size(); ++i) {
         if (!usable(stack[i])) continue;
         const FrameFacts& f = facts[stack[i]];
-        if (s.operation.empty() && f.marker != nullptr && f.marker->doing == collective) s.operation = f.marker->operation;
+        if (s.operation.empty() && f.marker != nullptr && f.marker->doing == collective)
+          s.operation = f.marker->operation;
         if (f.hint == nullptr) continue;
         if (s.dimension.empty()) s.dimension = f.hint->dimension;
         if (s.dimension == f.hint->dimension && s.toward == 0) s.toward = f.hint->toward;
@@ -503,7 +536,10 @@ Stage stage_of(const std::vector<std::uint32_t>& stack, const std::vector<FrameF
     const auto index = static_cast<std::int32_t>(stack[i]);
     if (innermost < 0) innermost = index;
     if (python < 0 && !table.frames[stack[i]].native) python = index;
-    if (facts[stack[i]].user) { s.where = index; break; }
+    if (facts[stack[i]].user) {
+      s.where = index;
+      break;
+    }
     // Beyond the loop stand the frames of the process that forked.
     if (facts[stack[i]].marker != nullptr && facts[stack[i]].marker->tells == Tells::bound) break;
   }
@@ -515,7 +551,18 @@ Stage stage_of(const std::vector<std::uint32_t>& stack, const std::vector<FrameF
 }  // namespace
 
 std::string_view name(Doing doing) {
-  constexpr std::array<std::string_view, 12> kNames = {"unknown", "collective", "waiting for the GPU", "making a communicator", "storage", "waiting for data", "checkpoint", "compiling", "waiting for the GIL", "lock or sleep", "idle", "own code"};
+  constexpr std::array<std::string_view, 12> kNames = {"unknown",
+                                                       "collective",
+                                                       "waiting for the GPU",
+                                                       "making a communicator",
+                                                       "storage",
+                                                       "waiting for data",
+                                                       "checkpoint",
+                                                       "compiling",
+                                                       "waiting for the GIL",
+                                                       "lock or sleep",
+                                                       "idle",
+                                                       "own code"};
   return kNames[static_cast<std::size_t>(doing)];
 }
 
@@ -528,10 +575,17 @@ std::string_view base_name(std::string_view path) {
 
 bool library_file(std::string_view path) {
   if (path.empty() || path.starts_with('<')) return true;
-  for (const std::string_view part : {"site-packages/", "dist-packages/", "/lib/python", "/usr/lib/", "torch/", "multiprocessing/", "concurrent/", "numpy/", "asyncio/", "urllib3/", "botocore/", "fsspec/", "s3fs/"})
+  for (const std::string_view part :
+       {"site-packages/", "dist-packages/", "/lib/python", "/usr/lib/", "torch/",
+        "multiprocessing/", "concurrent/", "numpy/", "asyncio/", "urllib3/", "botocore/", "fsspec/",
+        "s3fs/"})
     if (path.find(part) != std::string_view::npos) return true;
   // py-spy cuts the folder of Python's own modules.
-  for (const std::string_view file : {"threading.py", "queue.py", "socket.py", "selectors.py", "ssl.py", "subprocess.py", "pathlib.py", "shutil.py", "os.py", "pickle.py", "contextlib.py", "functools.py", "genericpath.py", "posixpath.py", "tempfile.py", "zipfile.py", "tarfile.py", "gzip.py", "codecs.py", "runpy.py"})
+  for (const std::string_view file :
+       {"threading.py",  "queue.py",     "socket.py",      "selectors.py", "ssl.py",
+        "subprocess.py", "pathlib.py",   "shutil.py",      "os.py",        "pickle.py",
+        "contextlib.py", "functools.py", "genericpath.py", "posixpath.py", "tempfile.py",
+        "zipfile.py",    "tarfile.py",   "gzip.py",        "codecs.py",    "runpy.py"})
     if (path == file) return true;
   return false;
 }
@@ -544,21 +598,33 @@ std::string normal_function(std::string_view function, bool native) {
     int depth = 0;
     for (std::size_t i = 0; i < function.size(); ++i) {
       const char c = function[i];
-      const bool after_operator = out.ends_with("operator") || out.ends_with("operator<") || out.ends_with("operator>") || out.ends_with("operator-");
-      if (c == '<' && !(depth == 0 && after_operator)) ++depth;
-      else if (c == '>' && depth > 0) { if (function[i - 1] != '-') --depth; }
-      else if (depth == 0) out += c;
+      const bool after_operator = out.ends_with("operator") || out.ends_with("operator<") ||
+                                  out.ends_with("operator>") || out.ends_with("operator-");
+      if (c == '<' && !(depth == 0 && after_operator))
+        ++depth;
+      else if (c == '>' && depth > 0) {
+        if (function[i - 1] != '-') --depth;
+      } else if (depth == 0)
+        out += c;
     }
     if (depth > 0 || out.empty()) out = function;
     cut_from(out, " [clone");
     cut_from(out, "@");
     cut_from(out, " - 1");
-    for (const std::string_view suffix : {".lto_priv.", ".isra.", ".part.", ".constprop.", ".cold", ".llvm.", ".localalias"}) cut_from(out, suffix);
+    for (const std::string_view suffix :
+         {".lto_priv.", ".isra.", ".part.", ".constprop.", ".cold", ".llvm.", ".localalias"})
+      cut_from(out, suffix);
     std::size_t open = out.find('(');
-    while (open != std::string::npos && (open == 0 || out.compare(open, 21, "(anonymous namespace)") == 0 || (open >= 8 && out.compare(open - 8, 10, "operator()") == 0))) open = out.find('(', open + 1);
+    while (open != std::string::npos &&
+           (open == 0 || out.compare(open, 21, "(anonymous namespace)") == 0 ||
+            (open >= 8 && out.compare(open - 8, 10, "operator()") == 0)))
+      open = out.find('(', open + 1);
     if (open != std::string::npos) out.resize(open);
     // A return type in front of a template's name.
-    if (const auto space = out.rfind(' '); space != std::string::npos && out.find("operator") == std::string::npos && out.find('(') == std::string::npos) out.erase(0, space + 1);
+    if (const auto space = out.rfind(' '); space != std::string::npos &&
+                                           out.find("operator") == std::string::npos &&
+                                           out.find('(') == std::string::npos)
+      out.erase(0, space + 1);
   } else {
     out = function;
     for (const std::string_view at : {" at remote 0x", " at 0x"})
@@ -591,15 +657,18 @@ NormalStacks normal_stacks(const StackTable& table, bool keep_lines) {
     // Sources of machine code are printed only where debug data lies: no part of the name.
     if (!frame.native && !frame.file.empty()) {
       std::string_view file = base_name(frame.file);
-      if (frame.file.find("torchinductor") != std::string::npos) file = "inductor";   // named after a digest
-      f.exact = fold(fold(f.exact, std::hash<std::string_view>{}(file)), static_cast<std::uint64_t>(frame.line));
+      if (frame.file.find("torchinductor") != std::string::npos)
+        file = "inductor";  // named after a digest
+      f.exact = fold(fold(f.exact, std::hash<std::string_view>{}(file)),
+                     static_cast<std::uint64_t>(frame.line));
       text += " (";
       text += file;
       if (keep_lines && frame.line > 0) text += ":" + std::to_string(frame.line);
       text += ")";
     }
     f.drop = f.marker != nullptr && f.marker->tells == Tells::generic;
-    const auto [entry, fresh] = names.try_emplace(std::move(text), static_cast<std::uint32_t>(out.names.size()));
+    const auto [entry, fresh] =
+        names.try_emplace(std::move(text), static_cast<std::uint32_t>(out.names.size()));
     if (fresh) out.names.push_back(entry->first);
     f.name = entry->second;
   }
@@ -622,7 +691,8 @@ NormalStacks normal_stacks(const StackTable& table, bool keep_lines) {
       if (!f.drop) normal.push_back(f.name);
       if (!f.drop && !f.extra) exact = fold(exact, f.exact);
     }
-    if (normal.empty() && !stack.empty() && stack.front() < facts.size()) normal.push_back(facts[stack.front()].name);
+    if (normal.empty() && !stack.empty() && stack.front() < facts.size())
+      normal.push_back(facts[stack.front()].name);
     auto entry = known.find(normal);
     if (entry == known.end()) {
       entry = known.emplace(normal, static_cast<std::uint32_t>(out.stacks.size())).first;

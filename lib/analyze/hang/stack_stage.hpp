@@ -1,8 +1,10 @@
-// What a stack says: its normal form, by which processes are called equal, and the stage the process is in.
+// What a stack says: its normal form, by which processes are called equal, and the stage the
+// process is in.
 //
-// Two processes at the same place must have equal normal stacks, whatever tool dumped them and whichever rank they are:
-// addresses, argument lists, template arguments, compiler suffixes and folders go, and so do the frames that every
-// stack has (the interpreter's loop, decorators, thread starters). What is left is compared as text.
+// Two processes at the same place must have equal normal stacks, whatever tool dumped them and
+// whichever rank they are: addresses, argument lists, template arguments, compiler suffixes and
+// folders go, and so do the frames that every stack has (the interpreter's loop, decorators, thread
+// starters). What is left is compared as text.
 #pragma once
 
 #include <cstdint>
@@ -16,50 +18,59 @@ namespace culprit::analyze {
 
 enum class Doing {
   unknown,
-  collective,      // in a collective or a point-to-point operation, or waiting for one
-  gpu,             // the host waits for its own GPU's queue, which may wait for anybody
-  communicator,    // making one: waits for everybody who shall be in it
-  storage,         // open, read, write, stat ...
-  data,            // the trainer waits for its data loader
+  collective,    // in a collective or a point-to-point operation, or waiting for one
+  gpu,           // the host waits for its own GPU's queue, which may wait for anybody
+  communicator,  // making one: waits for everybody who shall be in it
+  storage,       // open, read, write, stat ...
+  data,          // the trainer waits for its data loader
   checkpoint,
   compile,
   gil,
-  lock,            // a lock, a condition or a sleep, for a reason that no frame tells
-  idle,            // a service that waits for work: a loader's worker with an empty queue, the agent
-  compute,         // its own code
+  lock,     // a lock, a condition or a sleep, for a reason that no frame tells
+  idle,     // a service that waits for work: a loader's worker with an empty queue, the agent
+  compute,  // its own code
 };
 std::string_view name(Doing doing);
 
 struct Stage {
   Doing doing = Doing::unknown;
-  std::string_view operation;    // all_reduce, recv, open ...; "" not known. Lives as long as the program
-  std::string_view dimension;    // tp pp dp ep cp as far as the callers' names tell
-  int toward = 0;                // p2p: waits for the next stage (+1), the one before (-1), or either (0)
-  std::int32_t decided = -1;     // index of the frame that told; -1 none did
-  std::int32_t where = -1;       // the innermost frame of the user's own code; else the innermost
+  std::string_view
+      operation;  // all_reduce, recv, open ...; "" not known. Lives as long as the program
+  std::string_view dimension;  // tp pp dp ep cp as far as the callers' names tell
+  int toward = 0;  // p2p: waits for the next stage (+1), the one before (-1), or either (0)
+  std::int32_t decided = -1;  // index of the frame that told; -1 none did
+  std::int32_t where = -1;    // the innermost frame of the user's own code; else the innermost
 
   // Waits for other ranks, so somebody else is the cause.
-  bool waits() const { return doing == Doing::collective || doing == Doing::gpu || doing == Doing::communicator; }
+  bool waits() const {
+    return doing == Doing::collective || doing == Doing::gpu || doing == Doing::communicator;
+  }
   bool p2p() const;
-  bool same_operation(const Stage& other) const { return doing == other.doing && operation == other.operation && (dimension == other.dimension || dimension.empty() || other.dimension.empty()); }
+  bool same_operation(const Stage& other) const {
+    return doing == other.doing && operation == other.operation &&
+           (dimension == other.dimension || dimension.empty() || other.dimension.empty());
+  }
 };
 
-// "c10d::Work::wait(std::chrono::duration<long> >) [clone .isra.0]" -> "c10d::Work::wait". Python's names keep their
-// angle brackets: <module>.
+// "c10d::Work::wait(std::chrono::duration<long> >) [clone .isra.0]" -> "c10d::Work::wait". Python's
+// names keep their angle brackets: <module>.
 std::string normal_function(std::string_view function, bool native);
-// "/usr/lib/python3/dist-packages/torch/distributed/distributed_c10d.py" -> "distributed_c10d.py": tools print folders or not.
+// "/usr/lib/python3/dist-packages/torch/distributed/distributed_c10d.py" -> "distributed_c10d.py":
+// tools print folders or not.
 std::string_view base_name(std::string_view path);
 // A file of Python itself or of an installed package.
 bool library_file(std::string_view path);
 
-// Every distinct frame and stack of the facts, made normal. Work and memory in proportion to distinct ones.
+// Every distinct frame and stack of the facts, made normal. Work and memory in proportion to
+// distinct ones.
 struct NormalStacks {
-  std::vector<std::string> names;                  // of normal frames: "all_reduce (distributed_c10d.py)"
+  std::vector<std::string> names;  // of normal frames: "all_reduce (distributed_c10d.py)"
   std::vector<std::vector<std::uint32_t>> stacks;  // distinct normal stacks, outermost first
   std::vector<std::uint32_t> of;                   // by index into StackTable.stacks
-  std::vector<std::uint64_t> exact;                // the same: digest with line numbers, without what only some tools print
-  std::vector<Stage> stages;                       // the same
-  std::vector<bool> python;                        // the same: has Python frames
+  std::vector<std::uint64_t>
+      exact;  // the same: digest with line numbers, without what only some tools print
+  std::vector<Stage> stages;  // the same
+  std::vector<bool> python;   // the same: has Python frames
 };
 NormalStacks normal_stacks(const StackTable& table, bool keep_lines = false);
 

@@ -1,7 +1,7 @@
 // Many stacks as one tree, outermost frame first: who shares which way into the program.
 //
-// Leaves stand in the order of the tree, so that a node is a range of leaves and needs no set of its own: memory is in
-// proportion to distinct stacks, whatever the number of ranks.
+// Leaves stand in the order of the tree, so that a node is a range of leaves and needs no set of
+// its own: memory is in proportion to distinct stacks, whatever the number of ranks.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,21 @@ namespace culprit::analyze {
 class StackTree {
  public:
   struct Node {
-    std::uint32_t frame = 0;       // index of a name; the root has none
-    std::uint32_t depth = 0;       // 0: the root
-    std::uint32_t end = 0;         // index behind the last node below; the first child stands right behind its parent
-    std::uint32_t first_leaf = 0, last_leaf = 0;   // a half-open range
+    std::uint32_t frame = 0;  // index of a name; the root has none
+    std::uint32_t depth = 0;  // 0: the root
+    std::uint32_t end =
+        0;  // index behind the last node below; the first child stands right behind its parent
+    std::uint32_t first_leaf = 0, last_leaf = 0;  // a half-open range
   };
   struct Leaf {
-    std::uint32_t stack = 0;                // index of a normal stack
-    std::vector<std::int64_t> ranks;        // sorted, unique
-    std::uint64_t processes = 0;            // with those of unknown rank
+    std::uint32_t stack = 0;          // index of a normal stack
+    std::vector<std::int64_t> ranks;  // sorted, unique
+    std::uint64_t processes = 0;      // with those of unknown rank
   };
 
   StackTree() = default;
-  // `stacks` outermost first; each leaf's stack is an index into them. Leaves of equal stacks must have been merged.
+  // `stacks` outermost first; each leaf's stack is an index into them. Leaves of equal stacks must
+  // have been merged.
   StackTree(const std::vector<std::vector<std::uint32_t>>& stacks, std::vector<Leaf> leaves);
 
   // Preorder; nodes()[0] is the root, children in the order of their ranks: the lowest first.
@@ -40,7 +42,7 @@ class StackTree {
  private:
   std::vector<Node> nodes_;
   std::vector<Leaf> leaves_;
-  std::vector<std::uint32_t> lengths_;       // of the leaves' stacks
+  std::vector<std::uint32_t> lengths_;  // of the leaves' stacks
 };
 
 }  // namespace culprit::analyze

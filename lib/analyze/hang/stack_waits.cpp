@@ -21,22 +21,28 @@ int preference(std::string_view dimension) {
 // A rank whose host is not known stands for a machine of its own.
 std::string machine_of(std::int64_t rank, const Topology& topology) {
   const auto at = topology.host_of.find(rank);
-  return at == topology.host_of.end() || at->second.empty() ? "rank " + std::to_string(rank) : at->second;
+  return at == topology.host_of.end() || at->second.empty() ? "rank " + std::to_string(rank)
+                                                            : at->second;
 }
 
-bool has(const std::vector<std::int64_t>& sorted, std::int64_t rank) { return std::binary_search(sorted.begin(), sorted.end(), rank); }
+bool has(const std::vector<std::int64_t>& sorted, std::int64_t rank) {
+  return std::binary_search(sorted.begin(), sorted.end(), rank);
+}
 
 }  // namespace
 
-StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topology& topology, std::size_t machines) {
+StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topology& topology,
+                          std::size_t machines) {
   StackCover cover;
   cover.ranks = outliers;
   std::set<std::string> named;
-  std::map<std::string, int> ids;                       // of machines, numbered as they come; sets of numbers are cheap
+  std::map<std::string, int> ids;  // of machines, numbered as they come; sets of numbers are cheap
   std::unordered_map<std::int64_t, int> id_of;
   const auto id = [&](std::int64_t r) {
     const auto [at, fresh] = id_of.try_emplace(r, 0);
-    if (fresh) at->second = ids.try_emplace(machine_of(r, topology), static_cast<int>(ids.size())).first->second;
+    if (fresh)
+      at->second =
+          ids.try_emplace(machine_of(r, topology), static_cast<int>(ids.size())).first->second;
     return at->second;
   };
   const auto machines_of = [&](const std::vector<std::int64_t>& ranks) {
@@ -49,7 +55,9 @@ StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topol
   const auto name_hosts = [&](const std::vector<std::int64_t>& ranks) {
     named.clear();
     for (const std::int64_t r : ranks)
-      if (const auto at = topology.host_of.find(r); at != topology.host_of.end() && !at->second.empty()) named.insert(at->second);
+      if (const auto at = topology.host_of.find(r);
+          at != topology.host_of.end() && !at->second.empty())
+        named.insert(at->second);
     cover.hosts.assign(named.begin(), named.end());
   };
   name_hosts(outliers);
@@ -58,8 +66,8 @@ StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topol
   // Exceptions on most machines of a large job are not what a group is to blame for.
   if (own.size() > 8 && 2 * own.size() > machines) return cover;
 
-  // Groups of one dimension that lie on the same machines are one group of machines (the paper's "PP group" is the
-  // pipelines of all tensor ranks of those machines).
+  // Groups of one dimension that lie on the same machines are one group of machines (the paper's
+  // "PP group" is the pipelines of all tensor ranks of those machines).
   struct Unit {
     std::string dimension;
     std::vector<const ParallelGroup*> groups;
@@ -70,7 +78,8 @@ StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topol
   for (const ParallelGroup& g : topology.groups) {
     if (g.dimension == "world" || g.ranks.size() < 2) continue;
     std::vector<std::int64_t> hit;
-    std::set_intersection(g.ranks.begin(), g.ranks.end(), outliers.begin(), outliers.end(), std::back_inserter(hit));
+    std::set_intersection(g.ranks.begin(), g.ranks.end(), outliers.begin(), outliers.end(),
+                          std::back_inserter(hit));
     if (hit.empty()) continue;
     std::vector<int> on = machines_of(g.ranks);
     Unit& unit = by_machines[{g.dimension, on}];
@@ -82,12 +91,17 @@ StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topol
   std::vector<Unit> units;
   for (auto& [key, unit] : by_machines) {
     std::sort(unit.outliers.begin(), unit.outliers.end());
-    unit.outliers.erase(std::unique(unit.outliers.begin(), unit.outliers.end()), unit.outliers.end());
+    unit.outliers.erase(std::unique(unit.outliers.begin(), unit.outliers.end()),
+                        unit.outliers.end());
     units.push_back(std::move(unit));
   }
-  // Fewest machines, then fewest groups; the numbers of machines depend on the order of asking, so the id decides last.
+  // Fewest machines, then fewest groups; the numbers of machines depend on the order of asking, so
+  // the id decides last.
   std::sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) {
-    const auto key = [](const Unit& u) { return std::tuple(u.machines.size(), u.groups.size(), preference(u.dimension), u.groups.front()->ranks, std::string_view(u.groups.front()->id)); };
+    const auto key = [](const Unit& u) {
+      return std::tuple(u.machines.size(), u.groups.size(), preference(u.dimension),
+                        u.groups.front()->ranks, std::string_view(u.groups.front()->id));
+    };
     return key(a) < key(b);
   });
   const auto take = [&](const std::vector<const Unit*>& chosen) {
@@ -108,21 +122,30 @@ StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topol
   for (const Unit& unit : units) {
     if (unit.outliers.size() < outliers.size()) continue;
     // A group that spreads over the job covers everything and says nothing.
-    if (unit.machines.size() > 2 * own.size() || (machines > 1 && unit.machines.size() >= machines)) continue;
+    if (unit.machines.size() > 2 * own.size() || (machines > 1 && unit.machines.size() >= machines))
+      continue;
     take({&unit});
     return cover;
   }
 
-  // Several: only groups that add no machine to those of the outliers; the one with most of what is left first.
+  // Several: only groups that add no machine to those of the outliers; the one with most of what is
+  // left first.
   std::set<std::int64_t> left(outliers.begin(), outliers.end());
   std::vector<const Unit*> chosen;
   while (!left.empty() && chosen.size() < own.size()) {
     const Unit* best = nullptr;
     std::size_t most = 0;
     for (const Unit& unit : units) {
-      if (!std::includes(own.begin(), own.end(), unit.machines.begin(), unit.machines.end())) continue;
-      const auto gain = static_cast<std::size_t>(std::count_if(unit.outliers.begin(), unit.outliers.end(), [&](std::int64_t r) { return left.contains(r); }));
-      if (gain > most || (gain == most && gain > 0 && preference(unit.dimension) < preference(best->dimension))) { best = &unit; most = gain; }
+      if (!std::includes(own.begin(), own.end(), unit.machines.begin(), unit.machines.end()))
+        continue;
+      const auto gain =
+          static_cast<std::size_t>(std::count_if(unit.outliers.begin(), unit.outliers.end(),
+                                                 [&](std::int64_t r) { return left.contains(r); }));
+      if (gain > most ||
+          (gain == most && gain > 0 && preference(unit.dimension) < preference(best->dimension))) {
+        best = &unit;
+        most = gain;
+      }
     }
     if (best == nullptr) break;
     chosen.push_back(best);
@@ -135,11 +158,12 @@ StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topol
 
 namespace {
 
-// A graph of ranks and of operations between them: an operation waits for the members that are not in it. With nodes
-// for operations its size is the sum of the groups', not of their squares.
+// A graph of ranks and of operations between them: an operation waits for the members that are not
+// in it. With nodes for operations its size is the sum of the groups', not of their squares.
 class Waiting {
  public:
-  Waiting(const std::vector<RankStage>& stages, const Topology& topology, const std::vector<std::int64_t>& unheard, std::vector<StackWait>& waits)
+  Waiting(const std::vector<RankStage>& stages, const Topology& topology,
+          const std::vector<std::int64_t>& unheard, std::vector<StackWait>& waits)
       : stages_(stages), topology_(topology), silent_(unheard), waits_(waits) {
     for (std::size_t i = 0; i < stages.size(); ++i) index_.emplace(stages[i].rank, i);
     for (std::size_t g = 0; g < topology.groups.size(); ++g)
@@ -154,14 +178,15 @@ class Waiting {
     std::vector<std::int64_t> elsewhere;
     for (const RankStage& s : stages_)
       if (!s.stage.waits()) elsewhere.push_back(s.rank);
-    std::map<std::string, std::size_t> operations;   // "tp/2 all_reduce" -> node
+    std::map<std::string, std::size_t> operations;  // "tp/2 all_reduce" -> node
     for (std::size_t i = 0; i < stages_.size(); ++i) {
       const RankStage& s = stages_[i];
       if (!s.stage.waits()) continue;
       if (s.stage.p2p() && neighbours(i)) continue;
       const ParallelGroup* group = s.stage.doing == Doing::collective ? group_of(s) : nullptr;
       if (group != nullptr) {
-        join(i, operations, group->id, std::string(s.stage.operation), [&] { return missing(s, *group); });
+        join(i, operations, group->id, std::string(s.stage.operation),
+             [&] { return missing(s, *group); });
       } else if (s.stage.doing == Doing::communicator) {
         join(i, operations, "", std::string(s.stage.operation), [&] {
           std::vector<std::int64_t> out;
@@ -170,15 +195,17 @@ class Waiting {
           return out;
         });
       } else {
-        // Which group it is, no frame tells: it can be anybody who is in no collective; not those who wait as well. Where
-        // all that have a stack wait, it can only be somebody who has none.
-        join(i, operations, "", s.stage.doing == Doing::gpu ? "gpu" : std::string(s.stage.operation), [&] { return elsewhere.empty() ? silent_ : elsewhere; });
+        // Which group it is, no frame tells: it can be anybody who is in no collective; not those
+        // who wait as well. Where all that have a stack wait, it can only be somebody who has none.
+        join(i, operations, "",
+             s.stage.doing == Doing::gpu ? "gpu" : std::string(s.stage.operation),
+             [&] { return elsewhere.empty() ? silent_ : elsewhere; });
       }
     }
   }
 
-  // Components that wait for nobody. Those of one normal stack are one sink: a thousand ranks in the same open() are one
-  // cause, and so are the tensor groups of one machine.
+  // Components that wait for nobody. Those of one normal stack are one sink: a thousand ranks in
+  // the same open() are one cause, and so are the tensor groups of one machine.
   std::vector<StackSink> sinks(const std::vector<std::int64_t>& outliers) {
     components();
     const std::size_t count = members_.size();
@@ -186,21 +213,26 @@ class Waiting {
     for (std::size_t v = 0; v < edges_.size(); ++v)
       for (const std::size_t w : edges_[v])
         if (component_[v] != component_[w]) waits[component_[v]] = true;
-    // Ranks in operations that all have joined: the operation is the end of the chain, and they are in it.
+    // Ranks in operations that all have joined: the operation is the end of the chain, and they are
+    // in it.
     std::vector<std::vector<std::size_t>> joined(count);
     for (std::size_t v = 0; v < stages_.size(); ++v)
       for (const std::size_t w : edges_[v])
         if (w >= stages_.size() && !waits[component_[w]]) joined[component_[w]].push_back(v);
 
-    struct Candidate { StackSink sink; std::vector<std::size_t> components; };
-    std::map<std::pair<bool, std::uint32_t>, Candidate> found;   // elsewhere, stack
+    struct Candidate {
+      StackSink sink;
+      std::vector<std::size_t> components;
+    };
+    std::map<std::pair<bool, std::uint32_t>, Candidate> found;  // elsewhere, stack
     Candidate unheard;
     unheard.sink.unheard = true;
     for (std::size_t c = 0; c < count; ++c) {
       if (waits[c]) continue;
       std::vector<std::size_t> inside;
       for (const std::size_t v : members_[c]) {
-        if (v < stages_.size()) inside.push_back(v);
+        if (v < stages_.size())
+          inside.push_back(v);
         else if (const auto at = unheard_.find(v); at != unheard_.end()) {
           unheard.sink.ranks.push_back(at->second);
           unheard.components.push_back(c);
@@ -210,7 +242,9 @@ class Waiting {
       if (inside.empty()) continue;
       const RankStage& first = stages_[*std::min_element(inside.begin(), inside.end())];
       // Healthy ranks in a complete operation: nothing waits there but what is about to go on.
-      const bool exceptional = std::any_of(inside.begin(), inside.end(), [&](std::size_t v) { return has(outliers, stages_[v].rank); });
+      const bool exceptional = std::any_of(inside.begin(), inside.end(), [&](std::size_t v) {
+        return has(outliers, stages_[v].rank);
+      });
       if (first.stage.waits() && !exceptional) continue;
       Candidate& candidate = found[{!first.stage.waits(), first.stack}];
       if (candidate.components.empty()) candidate.sink.stage = first.stage;
@@ -226,13 +260,15 @@ class Waiting {
       StackSink& sink = candidate->sink;
       std::sort(sink.ranks.begin(), sink.ranks.end());
       sink.ranks.erase(std::unique(sink.ranks.begin(), sink.ranks.end()), sink.ranks.end());
-      // So many different ends are no hang; how many wait for each is then not worth a walk over the graph.
+      // So many different ends are no hang; how many wait for each is then not worth a walk over
+      // the graph.
       sink.waiting = all.size() > 256 ? 1 : reaching(candidate->components, sink.ranks);
       // Somebody at work for whom nobody waits is no cause.
       if (sink.waiting == 0 && sink.elsewhere) continue;
       out.push_back(std::move(sink));
     }
-    std::sort(out.begin(), out.end(), [](const StackSink& a, const StackSink& b) { return a.ranks < b.ranks; });
+    std::sort(out.begin(), out.end(),
+              [](const StackSink& a, const StackSink& b) { return a.ranks < b.ranks; });
     return out;
   }
 
@@ -244,7 +280,8 @@ class Waiting {
     for (const std::size_t g : groups_of(s.rank)) {
       const ParallelGroup& group = topology_.groups[g];
       if (group.dimension != "pp") continue;
-      const auto at = std::lower_bound(group.ranks.begin(), group.ranks.end(), s.rank) - group.ranks.begin();
+      const auto at =
+          std::lower_bound(group.ranks.begin(), group.ranks.end(), s.rank) - group.ranks.begin();
       const auto size = static_cast<std::ptrdiff_t>(group.ranks.size());
       StackWait wait{group.id, std::string(s.stage.operation), {s.rank}, {}};
       for (const int step : {-1, +1}) {
@@ -258,16 +295,20 @@ class Waiting {
         const std::int64_t peer = group.ranks[static_cast<std::size_t>(next)];
         if (peer == s.rank) continue;
         wait.to.push_back(peer);
-        const std::size_t node = node_of(peer);   // may move edges_
+        const std::size_t node = node_of(peer);  // may move edges_
         edges_[i].push_back(node);
       }
-      if (!wait.to.empty()) { waits_.push_back(std::move(wait)); any = true; }
+      if (!wait.to.empty()) {
+        waits_.push_back(std::move(wait));
+        any = true;
+      }
     }
     return any;
   }
 
-  // The group a rank's collective runs on: of the dimension that its callers name; else the smallest whose members
-  // are all in it (nobody is waited for there: it is the most innocent reading), else the one with most in it.
+  // The group a rank's collective runs on: of the dimension that its callers name; else the
+  // smallest whose members are all in it (nobody is waited for there: it is the most innocent
+  // reading), else the one with most in it.
   const ParallelGroup* group_of(const RankStage& s) const {
     const ParallelGroup* best = nullptr;
     double best_share = 0;
@@ -276,21 +317,27 @@ class Waiting {
       const ParallelGroup& group = topology_.groups[g];
       if (group.ranks.size() < 2) continue;
       if (!s.stage.dimension.empty()) {
-        if (group.dimension == s.stage.dimension && (best == nullptr || group.ranks.size() < best->ranks.size())) best = &group;
+        if (group.dimension == s.stage.dimension &&
+            (best == nullptr || group.ranks.size() < best->ranks.size()))
+          best = &group;
         continue;
       }
       const auto with = together_.find({g, s.stack, s.stage.operation});
       const std::size_t in = with == together_.end() ? 0 : with->second;
       const double share = static_cast<double>(in) / static_cast<double>(group.ranks.size());
       const bool whole = in == group.ranks.size();
-      if (best == nullptr || (whole && !complete) || (whole == complete && (whole ? group.ranks.size() < best->ranks.size() : share > best_share))) {
+      if (best == nullptr || (whole && !complete) ||
+          (whole == complete &&
+           (whole ? group.ranks.size() < best->ranks.size() : share > best_share))) {
         best = &group;
         best_share = share;
         complete = whole;
       }
     }
     // One alone in its operation, and no name to go by: which group it is nobody can say.
-    if (s.stage.dimension.empty() && best != nullptr && !complete && best_share * static_cast<double>(best->ranks.size()) < 1.5) return nullptr;
+    if (s.stage.dimension.empty() && best != nullptr && !complete &&
+        best_share * static_cast<double>(best->ranks.size()) < 1.5)
+      return nullptr;
     return best;
   }
 
@@ -298,13 +345,15 @@ class Waiting {
     std::vector<std::int64_t> out;
     for (const std::int64_t r : group.ranks) {
       const auto at = index_.find(r);
-      if (at == index_.end() || !stages_[at->second].stage.same_operation(s.stage)) out.push_back(r);
+      if (at == index_.end() || !stages_[at->second].stage.same_operation(s.stage))
+        out.push_back(r);
     }
     return out;
   }
 
   template <class Missing>
-  void join(std::size_t i, std::map<std::string, std::size_t>& operations, const std::string& group, const std::string& operation, Missing missing) {
+  void join(std::size_t i, std::map<std::string, std::size_t>& operations, const std::string& group,
+            const std::string& operation, Missing missing) {
     const auto [entry, fresh] = operations.try_emplace(group + " " + operation, edges_.size());
     if (fresh) {
       edges_.emplace_back();
@@ -344,7 +393,9 @@ class Waiting {
     std::vector<std::size_t> number(n, kNew), low(n, 0), stack;
     std::vector<bool> on(n, false);
     component_.assign(n, 0);
-    struct Call { std::size_t node, next; };
+    struct Call {
+      std::size_t node, next;
+    };
     std::vector<Call> calls;
     std::size_t counter = 0;
     for (std::size_t root = 0; root < n; ++root) {
@@ -352,11 +403,19 @@ class Waiting {
       calls.push_back({root, 0});
       while (!calls.empty()) {
         const std::size_t v = calls.back().node;
-        if (calls.back().next == 0) { number[v] = low[v] = counter++; stack.push_back(v); on[v] = true; }
+        if (calls.back().next == 0) {
+          number[v] = low[v] = counter++;
+          stack.push_back(v);
+          on[v] = true;
+        }
         bool descended = false;
         while (calls.back().next < edges_[v].size()) {
           const std::size_t w = edges_[v][calls.back().next++];
-          if (number[w] == kNew) { calls.push_back({w, 0}); descended = true; break; }
+          if (number[w] == kNew) {
+            calls.push_back({w, 0});
+            descended = true;
+            break;
+          }
           if (on[w]) low[v] = std::min(low[v], number[w]);
         }
         if (descended) continue;
@@ -378,7 +437,8 @@ class Waiting {
   }
 
   // Ranks, other than `own`, from which one of the components can be reached.
-  std::size_t reaching(const std::vector<std::size_t>& targets, const std::vector<std::int64_t>& own) {
+  std::size_t reaching(const std::vector<std::size_t>& targets,
+                       const std::vector<std::int64_t>& own) {
     if (backward_.empty()) {
       backward_.resize(edges_.size());
       for (std::size_t v = 0; v < edges_.size(); ++v)
@@ -386,7 +446,8 @@ class Waiting {
     }
     std::vector<bool> seen(edges_.size(), false);
     std::vector<std::size_t> work;
-    for (const std::size_t c : targets) work.insert(work.end(), members_[c].begin(), members_[c].end());
+    for (const std::size_t c : targets)
+      work.insert(work.end(), members_[c].begin(), members_[c].end());
     for (const std::size_t v : work) seen[v] = true;
     std::size_t count = 0;
     while (!work.empty()) {
@@ -394,18 +455,22 @@ class Waiting {
       work.pop_back();
       if (v < stages_.size() && !has(own, stages_[v].rank)) ++count;
       for (const std::size_t u : backward_[v])
-        if (!seen[u]) { seen[u] = true; work.push_back(u); }
+        if (!seen[u]) {
+          seen[u] = true;
+          work.push_back(u);
+        }
     }
     return count;
   }
 
   const std::vector<RankStage>& stages_;
   const Topology& topology_;
-  const std::vector<std::int64_t>& silent_;   // of the job, without a stack
+  const std::vector<std::int64_t>& silent_;  // of the job, without a stack
   std::vector<StackWait>& waits_;
   std::unordered_map<std::int64_t, std::size_t> index_;
   std::unordered_map<std::int64_t, std::vector<std::size_t>> groups_of_;
-  std::map<std::tuple<std::size_t, std::uint32_t, std::string_view>, std::size_t> together_;   // group, stack, operation -> ranks
+  std::map<std::tuple<std::size_t, std::uint32_t, std::string_view>, std::size_t>
+      together_;  // group, stack, operation -> ranks
   std::vector<std::vector<std::size_t>> edges_, backward_, members_;
   std::vector<std::size_t> component_;
   std::map<std::size_t, std::size_t> wait_of_;
@@ -415,7 +480,9 @@ class Waiting {
 
 }  // namespace
 
-void wait_for(const std::vector<RankStage>& stages, const std::vector<std::int64_t>& outliers, const Topology& topology, const std::vector<std::int64_t>& unheard, std::vector<StackWait>& waits, std::vector<StackSink>& sinks) {
+void wait_for(const std::vector<RankStage>& stages, const std::vector<std::int64_t>& outliers,
+              const Topology& topology, const std::vector<std::int64_t>& unheard,
+              std::vector<StackWait>& waits, std::vector<StackSink>& sinks) {
   waits.clear();
   Waiting graph(stages, topology, unheard, waits);
   graph.build();
@@ -426,7 +493,9 @@ void wait_for(const std::vector<RankStage>& stages, const std::vector<std::int64
     return ka != kb ? ka < kb : a.waiting > b.waiting;
   });
   std::erase_if(waits, [](const StackWait& w) { return w.to.empty(); });
-  std::sort(waits.begin(), waits.end(), [](const StackWait& a, const StackWait& b) { return std::tie(a.from, a.group, a.operation) < std::tie(b.from, b.group, b.operation); });
+  std::sort(waits.begin(), waits.end(), [](const StackWait& a, const StackWait& b) {
+    return std::tie(a.from, a.group, a.operation) < std::tie(b.from, b.group, b.operation);
+  });
 }
 
 }  // namespace culprit::analyze

@@ -40,7 +40,8 @@ struct Process {
 struct StackedKey {
   std::int64_t rank = -1, pid = -1;
   std::string host, role;
-  std::string main;        // of a dump that names neither rank nor process: where it lies and its main thread
+  std::string
+      main;  // of a dump that names neither rank nor process: where it lies and its main thread
   auto operator<=>(const StackedKey&) const = default;
 };
 
@@ -73,7 +74,9 @@ bool natural_less(std::string_view a, std::string_view b) {
 
 class Aggregation {
  public:
-  Aggregation(const Facts& facts, const Topology& topology, const StackParams& params, StackReport& report) : facts_(facts), topology_(topology), params_(params), report_(report) {}
+  Aggregation(const Facts& facts, const Topology& topology, const StackParams& params,
+              StackReport& report)
+      : facts_(facts), topology_(topology), params_(params), report_(report) {}
 
   void run(const HangWord& hang) {
     report_.normal = normal_stacks(facts_.stacks, params_.keep_lines);
@@ -85,14 +88,18 @@ class Aggregation {
     judge_motion();
     const bool known = hang.known && !(hang.inferred && report_.motion == Motion::moving);
     report_.hang = known || report_.motion == Motion::standing;
-    report_.hang_why = known ? hang.why : report_.motion == Motion::standing ? report_.motion_why : "";
+    report_.hang_why = known                                ? hang.why
+                       : report_.motion == Motion::standing ? report_.motion_why
+                                                            : "";
     find_rounds();
     locate();
     for (Process& p : processes_) report_.processes.push_back(std::move(p.shown));
   }
 
  private:
-  const Stage& stage(std::int32_t stack) const { return report_.normal.stages[static_cast<std::size_t>(stack)]; }
+  const Stage& stage(std::int32_t stack) const {
+    return report_.normal.stages[static_cast<std::size_t>(stack)];
+  }
 
   std::string host_of(const StackSample& sample) const {
     if (sample.row.host) return short_host(*sample.row.host);
@@ -100,16 +107,20 @@ class Aggregation {
     return member != nullptr && member->host ? *member->host : "";
   }
 
-  // The role that the resolution found; else what a stack of the process betrays, whichever of its threads it is.
+  // The role that the resolution found; else what a stack of the process betrays, whichever of its
+  // threads it is.
   std::string role_of(const StackSample& sample) const {
     if (!sample.role.empty()) return sample.role;
     if (betrayed_.empty()) return "trainer";
     const auto at = betrayed_.find(owner_of(sample));
     return at == betrayed_.end() ? "trainer" : at->second;
   }
-  // A worker's machine code does not show that it is one; what another tool showed of the same process does.
+  // A worker's machine code does not show that it is one; what another tool showed of the same
+  // process does.
   std::tuple<std::string, MemberId, std::int64_t> owner_of(const StackSample& s) const {
-    return s.row.pid ? std::tuple(host_of(s), MemberId{0}, *s.row.pid) : std::tuple(std::string(), facts_.order(s.row.place.member) + 1, std::int64_t{-1});
+    return s.row.pid
+               ? std::tuple(host_of(s), MemberId{0}, *s.row.pid)
+               : std::tuple(std::string(), facts_.order(s.row.place.member) + 1, std::int64_t{-1});
   }
   void find_roles() {
     std::vector<std::int8_t> worker(facts_.stacks.stacks.size(), -1);
@@ -121,11 +132,15 @@ class Aggregation {
         if (known < 0) {
           known = stage(s.stack).operation == "agent" ? 2 : 0;
           for (const std::uint32_t f : facts_.stacks.stacks[static_cast<std::size_t>(s.stack)])
-            if (f < facts_.stacks.frames.size() && facts_.stacks.frames[f].function == "_worker_loop") known = 1;
+            if (f < facts_.stacks.frames.size() &&
+                facts_.stacks.frames[f].function == "_worker_loop")
+              known = 1;
         }
         role = known == 1 ? "dataloader" : known == 2 ? "agent" : nullptr;
       }
-      if (role == nullptr && (s.row.command.find("torchrun") != std::string::npos || s.row.command.find("torch.distributed.run") != std::string::npos)) role = "agent";
+      if (role == nullptr && (s.row.command.find("torchrun") != std::string::npos ||
+                              s.row.command.find("torch.distributed.run") != std::string::npos))
+        role = "agent";
       if (role != nullptr) betrayed_.emplace(owner_of(s), role);
     }
   }
@@ -134,9 +149,12 @@ class Aggregation {
     find_roles();
     // Who is a process number? Tools that see machine code only know that.
     std::map<std::pair<std::string, std::int64_t>, std::int64_t> ranks;
-    std::map<std::int64_t, std::set<std::pair<std::string, std::int64_t>>> by_pid;      // who has it, and where
+    std::map<std::int64_t, std::set<std::pair<std::string, std::int64_t>>>
+        by_pid;  // who has it, and where
     std::map<std::int64_t, std::string> hosts = topology_.host_of;
-    const bool nameless = std::any_of(facts_.samples.begin(), facts_.samples.end(), [&](const StackSample& s) { return s.row.ranks.empty() && !rank_of(s); });
+    const bool nameless =
+        std::any_of(facts_.samples.begin(), facts_.samples.end(),
+                    [&](const StackSample& s) { return s.row.ranks.empty() && !rank_of(s); });
     const auto learn = [&](const std::string& host, std::int64_t pid, std::int64_t rank) {
       if (!nameless) return;
       ranks.emplace(std::pair(host, pid), rank);
@@ -157,7 +175,9 @@ class Aggregation {
     for (std::size_t i = 0; i < facts_.samples.size(); ++i) {
       const StackSample& s = facts_.samples[i];
       if (s.row.source == "traceback" || s.row.source == "recorder") continue;
-      if (const MemberRow* member = facts_.member(s.row.place.member); member != nullptr && member->duplicate_of != 0) continue;
+      if (const MemberRow* member = facts_.member(s.row.place.member);
+          member != nullptr && member->duplicate_of != 0)
+        continue;
       StackedKey key;
       key.role = role_of(s);
       if (!s.row.ranks.empty()) {
@@ -172,16 +192,25 @@ class Aggregation {
       }
       key.host = host_of(s);
       if (s.row.pid) key.pid = *s.row.pid;
-      if (const auto rank = rank_of(s)) key.rank = *rank;
+      if (const auto rank = rank_of(s))
+        key.rank = *rank;
       else if (s.row.pid) {
-        if (const auto at = ranks.find({key.host, *s.row.pid}); at != ranks.end()) key.rank = at->second;
-        else if (const auto all = by_pid.find(*s.row.pid); all != by_pid.end() && all->second.size() == 1 && (key.host.empty() || all->second.begin()->first.empty())) key.rank = all->second.begin()->second;
+        if (const auto at = ranks.find({key.host, *s.row.pid}); at != ranks.end())
+          key.rank = at->second;
+        else if (const auto all = by_pid.find(*s.row.pid);
+                 all != by_pid.end() && all->second.size() == 1 &&
+                 (key.host.empty() || all->second.begin()->first.empty()))
+          key.rank = all->second.begin()->second;
       }
       if (key.host.empty() && key.rank >= 0)
         if (const auto host = hosts.find(key.rank); host != hosts.end()) key.host = host->second;
-      if (const auto main = mains.find(i); main != mains.end() && key.rank < 0 && key.pid < 0) key.main = main->second;
+      if (const auto main = mains.find(i); main != mains.end() && key.rank < 0 && key.pid < 0)
+        key.main = main->second;
       // A rank has one trainer: a dump whose process number was lost is of the same process.
-      if (key.role == "trainer" && key.rank >= 0) { key.pid = -1; key.host.clear(); }
+      if (key.role == "trainer" && key.rank >= 0) {
+        key.pid = -1;
+        key.host.clear();
+      }
       found[key].push_back(i);
     }
     for (auto& [key, samples] : found) {
@@ -203,34 +232,50 @@ class Aggregation {
           d.series = series_of(facts_.samples[d.sample]);
           d.stem = stem_of(facts_.samples[d.sample]);
         }
-      if (p.dumps.empty()) { if (key.role == "trainer") ++without_stack_; continue; }
+      if (p.dumps.empty()) {
+        if (key.role == "trainer") ++without_stack_;
+        continue;
+      }
       if (p.shown.host.empty() && key.rank >= 0)
-        if (const auto host = hosts.find(key.rank); host != hosts.end()) p.shown.host = host->second;
-      std::sort(p.dumps.begin(), p.dumps.end(), [&](const Dump& a, const Dump& b) { return before(a, b); });
+        if (const auto host = hosts.find(key.rank); host != hosts.end())
+          p.shown.host = host->second;
+      std::sort(p.dumps.begin(), p.dumps.end(),
+                [&](const Dump& a, const Dump& b) { return before(a, b); });
       if (p.dumps.size() > 1) number_rounds(p);
       processes_.push_back(std::move(p));
     }
-    if (without_stack_ > 0) report_.notes.push_back(fmt::format("of {} trainer{} the dump failed", without_stack_, without_stack_ == 1 ? "" : "s"));
+    if (without_stack_ > 0)
+      report_.notes.push_back(fmt::format("of {} trainer{} the dump failed", without_stack_,
+                                          without_stack_ == 1 ? "" : "s"));
   }
 
-  // faulthandler names threads and no process. Several processes that write into one console are told apart by their main
-  // threads: each dump ends with its own, and address spaces are random. The same one again is the next dump of its process.
+  // faulthandler names threads and no process. Several processes that write into one console are
+  // told apart by their main threads: each dump ends with its own, and address spaces are random.
+  // The same one again is the next dump of its process.
   std::map<std::size_t, std::string> main_threads() const {
     std::vector<std::size_t> nameless;
     for (std::size_t i = 0; i < facts_.samples.size(); ++i) {
       const StackRow& row = facts_.samples[i].row;
-      if (row.source == "faulthandler" && !row.pid && row.ranks.empty() && !rank_of(facts_.samples[i])) nameless.push_back(i);
+      if (row.source == "faulthandler" && !row.pid && row.ranks.empty() &&
+          !rank_of(facts_.samples[i]))
+        nameless.push_back(i);
     }
-    const auto place = [&](std::size_t i) { const Place& p = facts_.samples[i].row.place; return std::tuple(p.member, p.line); };
-    std::sort(nameless.begin(), nameless.end(), [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+    const auto place = [&](std::size_t i) {
+      const Place& p = facts_.samples[i].row.place;
+      return std::tuple(p.member, p.line);
+    };
+    std::sort(nameless.begin(), nameless.end(),
+              [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
     std::map<std::size_t, std::string> out;
     std::vector<std::size_t> open;
     for (const std::size_t i : nameless) {
       const StackRow& row = facts_.samples[i].row;
-      if (!open.empty() && facts_.samples[open.front()].row.place.member != row.place.member) open.clear();
+      if (!open.empty() && facts_.samples[open.front()].row.place.member != row.place.member)
+        open.clear();
       open.push_back(i);
       if (!row.main || row.thread_id.empty()) continue;
-      for (const std::size_t thread : open) out[thread] = fmt::format("{} {}", facts_.order(row.place.member), row.thread_id);
+      for (const std::size_t thread : open)
+        out[thread] = fmt::format("{} {}", facts_.order(row.place.member), row.thread_id);
       open.clear();
     }
     return out;
@@ -238,11 +283,13 @@ class Aggregation {
 
   bool before(const Dump& a, const Dump& b) const {
     const StackRow &ra = facts_.samples[a.sample].row, &rb = facts_.samples[b.sample].row;
-    if (ra.time.clock != Clock::none && rb.time.clock == ra.time.clock && ra.time.ns != rb.time.ns) return ra.time.ns < rb.time.ns;
+    if (ra.time.clock != Clock::none && rb.time.clock == ra.time.clock && ra.time.ns != rb.time.ns)
+      return ra.time.ns < rb.time.ns;
     if (a.series != b.series) return natural_less(a.series, b.series);
     if (a.stem != b.stem) return natural_less(a.stem, b.stem);
     // Text before JSON: its lines can be quoted.
-    return std::tuple(-facts_.order(ra.place.member), ra.place.line, a.sample) < std::tuple(-facts_.order(rb.place.member), rb.place.line, b.sample);
+    return std::tuple(-facts_.order(ra.place.member), ra.place.line, a.sample) <
+           std::tuple(-facts_.order(rb.place.member), rb.place.line, b.sample);
   }
 
   // As printed; else of the file, when that is known to be of one rank.
@@ -260,22 +307,33 @@ class Aggregation {
   std::string series_of(const StackSample& s) const {
     const std::string_view path = path_of(s);
     const auto slash = path.rfind('/');
-    return fmt::format("{}:{}", slash == std::string_view::npos ? "" : path.substr(0, slash), s.row.source);
+    return fmt::format("{}:{}", slash == std::string_view::npos ? "" : path.substr(0, slash),
+                       s.row.source);
   }
   std::string stem_of(const StackSample& s) const {
     const std::string_view file = base_name(path_of(s));
-    for (const std::string_view ending : {".txt", ".json", ".log", ".out", ".dot", ".raw", ".stack", ".stacks"})
+    for (const std::string_view ending :
+         {".txt", ".json", ".log", ".out", ".dot", ".raw", ".stack", ".stacks"})
       if (file.ends_with(ending)) return std::string(file.substr(0, file.size() - ending.size()));
     return std::string(file);
   }
-  // The threads of one dump stand together in one file; a thread that comes again begins the next dump.
-  struct Threads { std::vector<std::size_t> samples; std::size_t repeat = 0; };
+  // The threads of one dump stand together in one file; a thread that comes again begins the next
+  // dump.
+  struct Threads {
+    std::vector<std::size_t> samples;
+    std::size_t repeat = 0;
+  };
   std::vector<Threads> dumps_of(std::vector<std::size_t>& samples) const {
     const auto row = [&](std::size_t i) -> const StackRow& { return facts_.samples[i].row; };
-    const auto head = [&](std::size_t i) { return std::tuple(facts_.order(row(i).place.member), row(i).place.member, row(i).source, row(i).time.ns); };
+    const auto head = [&](std::size_t i) {
+      return std::tuple(facts_.order(row(i).place.member), row(i).place.member, row(i).source,
+                        row(i).time.ns);
+    };
     if (samples.size() > 1)
       std::sort(samples.begin(), samples.end(), [&](std::size_t a, std::size_t b) {
-        return head(a) != head(b) ? head(a) < head(b) : std::tie(row(a).place.line, facts_.samples[a].stack) < std::tie(row(b).place.line, facts_.samples[b].stack);
+        return head(a) != head(b) ? head(a) < head(b)
+                                  : std::tie(row(a).place.line, facts_.samples[a].stack) <
+                                        std::tie(row(b).place.line, facts_.samples[b].stack);
       });
     std::vector<Threads> out;
     std::set<std::pair<std::int64_t, std::string>> seen;
@@ -301,12 +359,20 @@ class Aggregation {
       const StackSample& s = facts_.samples[i];
       if (s.stack < 0 || static_cast<std::size_t>(s.stack) >= report_.normal.of.size()) continue;
       int score = 0;
-      if (s.row.main) score = 4;
-      else if (s.row.thread == "MainThread") score = 3;
-      else if (s.row.tid && s.row.pid && *s.row.tid == *s.row.pid) score = 2;
-      else if (has_program(s.stack)) score = 1;
+      if (s.row.main)
+        score = 4;
+      else if (s.row.thread == "MainThread")
+        score = 3;
+      else if (s.row.tid && s.row.pid && *s.row.tid == *s.row.pid)
+        score = 2;
+      else if (has_program(s.stack))
+        score = 1;
       const StackRow& row = s.row;
-      if (score > best_score || (score == best_score && std::tuple(facts_.order(row.place.member), row.place.line) < std::tuple(facts_.order(facts_.samples[*best].row.place.member), facts_.samples[*best].row.place.line))) {
+      if (score > best_score ||
+          (score == best_score &&
+           std::tuple(facts_.order(row.place.member), row.place.line) <
+               std::tuple(facts_.order(facts_.samples[*best].row.place.member),
+                          facts_.samples[*best].row.place.line))) {
         best = i;
         best_score = score;
       }
@@ -317,13 +383,15 @@ class Aggregation {
     for (const std::uint32_t f : facts_.stacks.stacks[static_cast<std::size_t>(stack)]) {
       if (f >= facts_.stacks.frames.size()) continue;
       const std::string& function = facts_.stacks.frames[f].function;
-      if (function == "<module>" || function == "main" || function == "_start" || function.starts_with("__libc_start")) return true;
+      if (function == "<module>" || function == "main" || function == "_start" ||
+          function.starts_with("__libc_start"))
+        return true;
     }
     return false;
   }
 
-  // The k-th look of a series at a process is the series' round k; another file name is a look of its own, another
-  // extension is not: rank0.txt and rank0.json come from one look.
+  // The k-th look of a series at a process is the series' round k; another file name is a look of
+  // its own, another extension is not: rank0.txt and rank0.json come from one look.
   static void number_rounds(Process& p) {
     std::map<std::string, std::vector<std::pair<std::string, std::size_t>>> looks;
     for (Dump& d : p.dumps) {
@@ -335,26 +403,33 @@ class Aggregation {
     }
   }
 
-  // One dump speaks for the process. For all by the same tool if possible: equal stacks are compared as text.
+  // One dump speaks for the process. For all by the same tool if possible: equal stacks are
+  // compared as text.
   void choose() {
-    std::map<std::string, std::size_t> coverage;        // tool -> trainers
+    std::map<std::string, std::size_t> coverage;  // tool -> trainers
     for (const Process& p : processes_) {
       if (p.shown.role != "trainer") continue;
       std::set<std::string> sources;
       for (const Dump& d : p.dumps) sources.insert(facts_.samples[d.sample].row.source);
       for (const std::string& s : sources) ++coverage[s];
     }
-    const auto python_level = [](std::string_view s) { return s == "pyspy" || s == "faulthandler" || s == "gdb-py"; };
+    const auto python_level = [](std::string_view s) {
+      return s == "pyspy" || s == "faulthandler" || s == "gdb-py";
+    };
     std::size_t widest = 0;
     for (const auto& [source, n] : coverage) widest = std::max(widest, n);
     std::string favourite;
     for (const auto& [source, n] : coverage)
-      if (4 * n >= 3 * widest && (favourite.empty() || richness(source) > richness(favourite))) favourite = source;
+      if (4 * n >= 3 * widest && (favourite.empty() || richness(source) > richness(favourite)))
+        favourite = source;
     for (Process& p : processes_) {
       // At the level of the favourite, the favourite first, then the richest; the first look of it.
       const auto rank_of = [&](const Dump& d) {
         const std::string& source = facts_.samples[d.sample].row.source;
-        return std::tuple(source == favourite ? 0 : python_level(source) == python_level(favourite) ? 1 : 2, -richness(source));
+        return std::tuple(source == favourite                               ? 0
+                          : python_level(source) == python_level(favourite) ? 1
+                                                                            : 2,
+                          -richness(source));
       };
       const Dump* best = &p.dumps.front();
       for (const Dump& d : p.dumps)
@@ -373,20 +448,31 @@ class Aggregation {
     Stage& s = p.shown.stage;
     const Dump* machine = nullptr;
     for (const Dump& d : p.dumps) {
-      const auto& frames = facts_.stacks.stacks[static_cast<std::size_t>(facts_.samples[d.sample].stack)];
-      if (frames.empty() || frames.front() >= facts_.stacks.frames.size() || !facts_.stacks.frames[frames.front()].native) continue;
+      const auto& frames =
+          facts_.stacks.stacks[static_cast<std::size_t>(facts_.samples[d.sample].stack)];
+      if (frames.empty() || frames.front() >= facts_.stacks.frames.size() ||
+          !facts_.stacks.frames[frames.front()].native)
+        continue;
       // gdb's Python view shows one built-in function at best: better than nothing.
-      const auto depth = [&](const Dump& dump) { const std::string& source = facts_.samples[dump.sample].row.source; return source == "gdb-py" ? 0 : richness(source); };
+      const auto depth = [&](const Dump& dump) {
+        const std::string& source = facts_.samples[dump.sample].row.source;
+        return source == "gdb-py" ? 0 : richness(source);
+      };
       if (machine == nullptr || depth(d) > depth(*machine)) machine = &d;
     }
     if (machine != nullptr) {
       const Stage& native = stage(facts_.samples[machine->sample].stack);
-      if (native.decided >= 0) p.shown.native_reason = normal_function(facts_.stacks.frames[static_cast<std::size_t>(native.decided)].function, true);
+      if (native.decided >= 0)
+        p.shown.native_reason = normal_function(
+            facts_.stacks.frames[static_cast<std::size_t>(native.decided)].function, true);
       if (machine->sample == p.shown.sample) return;
       p.shown.native = machine->sample;
-      const bool vague = s.doing == Doing::unknown || s.doing == Doing::compute || s.doing == Doing::lock || s.doing == Doing::checkpoint;
+      const bool vague = s.doing == Doing::unknown || s.doing == Doing::compute ||
+                         s.doing == Doing::lock || s.doing == Doing::checkpoint;
       // A lock says less than the code it was taken in; being idle is a matter of Python's frames.
-      const bool telling = native.doing != Doing::unknown && native.doing != Doing::compute && native.doing != Doing::idle && !(native.doing == Doing::lock && s.doing == Doing::checkpoint);
+      const bool telling = native.doing != Doing::unknown && native.doing != Doing::compute &&
+                           native.doing != Doing::idle &&
+                           !(native.doing == Doing::lock && s.doing == Doing::checkpoint);
       if (vague && telling) {
         s.doing = native.doing;
         s.operation = native.operation;
@@ -395,12 +481,17 @@ class Aggregation {
     }
   }
 
-  // A blocking read of a device's result is one call in C: Python shows the line it stands in and nothing of the wait.
-  // Many ranks at the same place of the program stand in such a line; one alone may compute there.
+  // A blocking read of a device's result is one call in C: Python shows the line it stands in and
+  // nothing of the wait. Many ranks at the same place of the program stand in such a line; one
+  // alone may compute there.
   void imply() {
     std::map<std::uint32_t, std::size_t> at;
     std::size_t trainers = 0;
-    const auto own = [](const Process& p) { return p.shown.role == "trainer" && (p.shown.stage.doing == Doing::compute || p.shown.stage.doing == Doing::unknown) && p.shown.stage.operation != "leaving"; };
+    const auto own = [](const Process& p) {
+      return p.shown.role == "trainer" &&
+             (p.shown.stage.doing == Doing::compute || p.shown.stage.doing == Doing::unknown) &&
+             p.shown.stage.operation != "leaving";
+    };
     for (const Process& p : processes_) {
       trainers += p.shown.role == "trainer";
       if (own(p)) ++at[p.shown.stack];
@@ -408,7 +499,9 @@ class Aggregation {
     for (Process& p : processes_) {
       if (!own(p)) continue;
       const std::size_t together = at[p.shown.stack];
-      if (together < params_.implied || static_cast<double>(together) < params_.implied_share * static_cast<double>(trainers)) continue;
+      if (together < params_.implied ||
+          static_cast<double>(together) < params_.implied_share * static_cast<double>(trainers))
+        continue;
       p.shown.stage.doing = Doing::gpu;
       p.shown.stage.operation = "implied";
     }
@@ -440,10 +533,16 @@ class Aggregation {
         if (shown.rank && !host_of_.contains(*shown.rank)) host_of_[*shown.rank] = shown.host;
       }
     }
-    const auto tidy = [](auto& list) { std::sort(list.begin(), list.end()); list.erase(std::unique(list.begin(), list.end()), list.end()); };
+    const auto tidy = [](auto& list) {
+      std::sort(list.begin(), list.end());
+      list.erase(std::unique(list.begin(), list.end()), list.end());
+    };
     for (auto& [role, of_role] : leaves) {
       std::vector<StackTree::Leaf> list;
-      for (auto& [stack, leaf] : of_role) { tidy(leaf.ranks); list.push_back(std::move(leaf)); }
+      for (auto& [stack, leaf] : of_role) {
+        tidy(leaf.ranks);
+        list.push_back(std::move(leaf));
+      }
       report_.trees.emplace(role, StackTree(report_.normal.stacks, std::move(list)));
     }
     for (auto& [key, g] : groups) {
@@ -451,34 +550,48 @@ class Aggregation {
       tidy(g.hosts);
       report_.groups.push_back(std::move(g));
     }
-    std::sort(report_.groups.begin(), report_.groups.end(), [](const StackGroup& a, const StackGroup& b) {
-      const bool ta = a.role != "trainer", tb = b.role != "trainer";
-      return std::tuple(ta, a.role, -static_cast<std::int64_t>(a.processes), a.ranks, a.stack) < std::tuple(tb, b.role, -static_cast<std::int64_t>(b.processes), b.ranks, b.stack);
-    });
+    std::sort(
+        report_.groups.begin(), report_.groups.end(), [](const StackGroup& a, const StackGroup& b) {
+          const bool ta = a.role != "trainer", tb = b.role != "trainer";
+          return std::tuple(ta, a.role, -static_cast<std::int64_t>(a.processes), a.ranks, a.stack) <
+                 std::tuple(tb, b.role, -static_cast<std::int64_t>(b.processes), b.ranks, b.stack);
+        });
     std::vector<std::pair<std::vector<std::int64_t>, bool>> dominant;
     std::string last_role;
     bool first = false;
     for (StackGroup& g : report_.groups) {
       first = g.role != last_role;
       last_role = g.role;
-      if (first) { g.dominant = true; g.why = "the largest"; }
-      else if (g.role == "trainer")
-        if (const std::string stages = whole_stages(g.ranks); !stages.empty() && g.stage.waits()) { g.dominant = true; g.why = stages; }
-      if (!g.dominant && g.role == "trainer") report_.outliers.insert(report_.outliers.end(), g.ranks.begin(), g.ranks.end());
+      if (first) {
+        g.dominant = true;
+        g.why = "the largest";
+      } else if (g.role == "trainer")
+        if (const std::string stages = whole_stages(g.ranks); !stages.empty() && g.stage.waits()) {
+          g.dominant = true;
+          g.why = stages;
+        }
+      if (!g.dominant && g.role == "trainer")
+        report_.outliers.insert(report_.outliers.end(), g.ranks.begin(), g.ranks.end());
     }
     std::sort(report_.outliers.begin(), report_.outliers.end());
-    for (const ParallelGroup& g : topology_.groups) report_.topology = report_.topology || g.dimension != "world";
-    if (!report_.topology) report_.notes.push_back("parallel groups are not known: outliers and hosts only");
+    for (const ParallelGroup& g : topology_.groups)
+      report_.topology = report_.topology || g.dimension != "world";
+    if (!report_.topology)
+      report_.notes.push_back("parallel groups are not known: outliers and hosts only");
   }
 
-  // "pipeline stage 3": the ranks are exactly all of one or several stages of the pipeline. Those may differ from others by
-  // schedule; but a stage that lies on one machine is also just that machine, and then it is an exception.
+  // "pipeline stage 3": the ranks are exactly all of one or several stages of the pipeline. Those
+  // may differ from others by schedule; but a stage that lies on one machine is also just that
+  // machine, and then it is an exception.
   std::string whole_stages(const std::vector<std::int64_t>& ranks) {
     if (!stages_known_) {
       stages_known_ = true;
       for (const ParallelGroup& g : topology_.groups) {
         if (g.dimension != "pp") continue;
-        for (std::size_t i = 0; i < g.ranks.size(); ++i) { stage_of_[g.ranks[i]] = i; ranks_of_stage_[i].insert(g.ranks[i]); }
+        for (std::size_t i = 0; i < g.ranks.size(); ++i) {
+          stage_of_[g.ranks[i]] = i;
+          ranks_of_stage_[i].insert(g.ranks[i]);
+        }
       }
     }
     if (stage_of_.empty()) return "";
@@ -491,7 +604,9 @@ class Aggregation {
       if (stages.insert(at->second).second) expected += ranks_of_stage_[at->second].size();
       hosts.insert(host_of_.contains(r) ? host_of_.at(r) : "");
     }
-    if (stages.empty() || expected != ranks.size() || hosts.size() < 2 || stages.size() == ranks_of_stage_.size()) return "";
+    if (stages.empty() || expected != ranks.size() || hosts.size() < 2 ||
+        stages.size() == ranks_of_stage_.size())
+      return "";
     std::vector<std::int64_t> list(stages.begin(), stages.end());
     return fmt::format("pipeline stage{} {}", list.size() == 1 ? "" : "s", to_ranges(list));
   }
@@ -504,10 +619,13 @@ class Aggregation {
     std::size_t most = 0;
     for (const Process& p : processes_) {
       if (p.shown.role != "trainer" || p.dumps.size() < 2) continue;
-      const bool python = report_.normal.python[static_cast<std::size_t>(facts_.samples[p.shown.sample].stack)];
+      const bool python =
+          report_.normal.python[static_cast<std::size_t>(facts_.samples[p.shown.sample].stack)];
       std::vector<const Dump*> looks;
       for (const Dump& d : p.dumps) {
-        if (report_.normal.python[static_cast<std::size_t>(facts_.samples[d.sample].stack)] != python) continue;
+        if (report_.normal.python[static_cast<std::size_t>(facts_.samples[d.sample].stack)] !=
+            python)
+          continue;
         if (!looks.empty() && !different_moment(*looks.front(), d)) continue;
         looks.push_back(&d);
       }
@@ -516,8 +634,10 @@ class Aggregation {
       bool same = true;
       for (const Dump* d : looks) {
         same = same && exact(*d) == exact(*looks.front());
-        const StackRow &a = facts_.samples[d->sample].row, &b = facts_.samples[looks.front()->sample].row;
-        if (a.time.clock != Clock::none && a.time.clock == b.time.clock) longest = std::max(longest, std::abs(a.time.ns - b.time.ns));
+        const StackRow &a = facts_.samples[d->sample].row,
+                       &b = facts_.samples[looks.front()->sample].row;
+        if (a.time.clock != Clock::none && a.time.clock == b.time.clock)
+          longest = std::max(longest, std::abs(a.time.ns - b.time.ns));
       }
       const std::int64_t who = p.shown.rank.value_or(-1);
       (same ? standing : moving).push_back(who);
@@ -527,31 +647,41 @@ class Aggregation {
     if (seen == 0) return;
     if (waiter_moved || standing.empty()) {
       report_.motion = Motion::moving;
-      report_.motion_why = fmt::format("{} of {} trainers are elsewhere in another snapshot: the job goes on", moving.size(), seen);
+      report_.motion_why =
+          fmt::format("{} of {} trainers are elsewhere in another snapshot: the job goes on",
+                      moving.size(), seen);
     } else if (2 * seen >= report_.trainers && seen >= 2 && standing.size() * 2 >= seen) {
       report_.motion = Motion::standing;
       standing_for_ = longest;
-      report_.motion_why = fmt::format("{} of {} trainers stand on the same lines in {} snapshots{}", standing.size(), seen, most, longest > 0 ? ", " + human_duration(longest) + " apart" : "");
+      report_.motion_why = fmt::format(
+          "{} of {} trainers stand on the same lines in {} snapshots{}", standing.size(), seen,
+          most, longest > 0 ? ", " + human_duration(longest) + " apart" : "");
     }
   }
-  std::uint64_t exact(const Dump& d) const { return report_.normal.exact[static_cast<std::size_t>(facts_.samples[d.sample].stack)]; }
+  std::uint64_t exact(const Dump& d) const {
+    return report_.normal.exact[static_cast<std::size_t>(facts_.samples[d.sample].stack)];
+  }
   // Two tools may have looked at the same instant; then they agree and it means nothing.
   bool different_moment(const Dump& a, const Dump& b) const {
     const StackRow &ra = facts_.samples[a.sample].row, &rb = facts_.samples[b.sample].row;
     if (a.series == b.series && a.round == b.round) return false;
-    if (ra.time.clock != Clock::none && ra.time.clock == rb.time.clock) return std::abs(ra.time.ns - rb.time.ns) >= params_.apart;
+    if (ra.time.clock != Clock::none && ra.time.clock == rb.time.clock)
+      return std::abs(ra.time.ns - rb.time.ns) >= params_.apart;
     if (ra.source != rb.source) return false;
-    return a.series == b.series || base_name(path_of(facts_.samples[a.sample])) == base_name(path_of(facts_.samples[b.sample]));
+    return a.series == b.series || base_name(path_of(facts_.samples[a.sample])) ==
+                                       base_name(path_of(facts_.samples[b.sample]));
   }
 
-  // What tells the looks at one process apart: the part of their paths that differs. snap0/rank_3.txt and snap1/rank_3.txt are
-  // looks 0 and 1, and so are n7/rank_3.t0.txt and n7/rank_3.t1.txt; dumps in one file are looks 1, 2, 3.
+  // What tells the looks at one process apart: the part of their paths that differs.
+  // snap0/rank_3.txt and snap1/rank_3.txt are looks 0 and 1, and so are n7/rank_3.t0.txt and
+  // n7/rank_3.t1.txt; dumps in one file are looks 1, 2, 3.
   std::vector<std::string> names_of_looks(const std::vector<const Dump*>& dumps) const {
     std::vector<std::string> paths;
     for (const Dump* d : dumps) {
       const StackSample& s = facts_.samples[d->sample];
       const std::string_view path = path_of(s);
-      paths.push_back(fmt::format("{}/{}", path.substr(0, path.size() - base_name(path).size()), stem_of(s)));
+      paths.push_back(
+          fmt::format("{}/{}", path.substr(0, path.size() - base_name(path).size()), stem_of(s)));
     }
     const auto digit = [](char c) { return c >= '0' && c <= '9'; };
     const std::string& first = paths.empty() ? std::string() : paths.front();
@@ -559,7 +689,9 @@ class Aggregation {
     for (const std::string& path : paths) {
       std::size_t i = 0, j = 0;
       while (i < std::min(head, path.size()) && path[i] == first[i]) ++i;
-      while (j < std::min(tail, path.size()) && path[path.size() - 1 - j] == first[first.size() - 1 - j]) ++j;
+      while (j < std::min(tail, path.size()) &&
+             path[path.size() - 1 - j] == first[first.size() - 1 - j])
+        ++j;
       head = i;
       tail = j;
     }
@@ -569,24 +701,38 @@ class Aggregation {
     std::vector<std::string> out;
     for (std::size_t i = 0; i < dumps.size(); ++i) {
       const std::string& path = paths[i];
-      out.push_back(path.size() > head + tail ? path.substr(head, path.size() - head - tail) : std::to_string(dumps[i]->repeat + 1));
+      out.push_back(path.size() > head + tail ? path.substr(head, path.size() - head - tail)
+                                              : std::to_string(dumps[i]->repeat + 1));
     }
     return out;
   }
 
-  // ByteRobust, section 5: in each round the parallel group with most outliers is flagged; the one with most flags degrades
-  // the job.
+  // ByteRobust, section 5: in each round the parallel group with most outliers is flagged; the one
+  // with most flags degrades the job.
   void find_rounds() {
-    if (std::none_of(processes_.begin(), processes_.end(), [](const Process& p) { return p.shown.role == "trainer" && p.dumps.size() > 1; })) {
+    if (std::none_of(processes_.begin(), processes_.end(), [](const Process& p) {
+          return p.shown.role == "trainer" && p.dumps.size() > 1;
+        })) {
       // One look at everybody, in however many files and folders it lies.
       report_.rounds.push_back({"", std::nullopt, report_.outliers, ""});
       return;
     }
     std::string source;
     for (const Process& p : processes_)
-      if (p.shown.role == "trainer") { source = facts_.samples[p.shown.sample].row.source; break; }
-    struct Look { std::string name; std::optional<Nanoseconds> time; std::map<std::int64_t, std::uint32_t> stack; };
-    struct Seen { std::int64_t rank; std::vector<const Dump*> dumps; std::vector<std::string> names; };
+      if (p.shown.role == "trainer") {
+        source = facts_.samples[p.shown.sample].row.source;
+        break;
+      }
+    struct Look {
+      std::string name;
+      std::optional<Nanoseconds> time;
+      std::map<std::int64_t, std::uint32_t> stack;
+    };
+    struct Seen {
+      std::int64_t rank;
+      std::vector<const Dump*> dumps;
+      std::vector<std::string> names;
+    };
     std::vector<Seen> seen;
     std::set<std::string> names;
     std::size_t most_looks = 0;
@@ -599,7 +745,8 @@ class Aggregation {
       names.insert(seen.back().names.begin(), seen.back().names.end());
       most_looks = std::max(most_looks, dumps.size());
     }
-    // Names that machines do not share (each its own time of day) tell nothing: then they are counted.
+    // Names that machines do not share (each its own time of day) tell nothing: then they are
+    // counted.
     const bool named = names.size() <= 2 * most_looks;
     std::map<std::string, Look> looks;
     for (const Seen& one : seen)
@@ -608,7 +755,8 @@ class Aggregation {
         const std::string name = named ? one.names[i] : std::to_string(i + 1);
         Look& look = looks[name];
         look.name = "look " + name;
-        if (s.row.time.clock != Clock::none && (!look.time || s.row.time.ns < *look.time)) look.time = s.row.time.ns;
+        if (s.row.time.clock != Clock::none && (!look.time || s.row.time.ns < *look.time))
+          look.time = s.row.time.ns;
         look.stack.emplace(one.rank, report_.normal.of[static_cast<std::size_t>(s.stack)]);
       }
     // A name that few ranks have is no look at the job: their files are named in another way.
@@ -630,9 +778,12 @@ class Aggregation {
       for (const auto& [rank, stack] : look.stack) groups[stack].push_back(rank);
       const std::vector<std::int64_t>* largest = nullptr;
       for (const auto& [stack, ranks] : groups)
-        if (largest == nullptr || ranks.size() > largest->size() || (ranks.size() == largest->size() && ranks < *largest)) largest = &ranks;
+        if (largest == nullptr || ranks.size() > largest->size() ||
+            (ranks.size() == largest->size() && ranks < *largest))
+          largest = &ranks;
       for (const auto& [stack, ranks] : groups)
-        if (&ranks != largest && whole_stages(ranks).empty()) round.outliers.insert(round.outliers.end(), ranks.begin(), ranks.end());
+        if (&ranks != largest && whole_stages(ranks).empty())
+          round.outliers.insert(round.outliers.end(), ranks.begin(), ranks.end());
       std::sort(round.outliers.begin(), round.outliers.end());
       // Most outliers; of two with as many the smaller group, since more of it is exceptional.
       const ParallelGroup* flagged = nullptr;
@@ -640,22 +791,38 @@ class Aggregation {
       bool tie = false;
       for (const ParallelGroup& g : topology_.groups) {
         if (g.dimension == "world") continue;
-        const auto n = static_cast<std::size_t>(std::count_if(g.ranks.begin(), g.ranks.end(), [&](std::int64_t r) { return std::binary_search(round.outliers.begin(), round.outliers.end(), r); }));
+        const auto n = static_cast<std::size_t>(
+            std::count_if(g.ranks.begin(), g.ranks.end(), [&](std::int64_t r) {
+              return std::binary_search(round.outliers.begin(), round.outliers.end(), r);
+            }));
         if (n == 0) continue;
-        if (n > most || (n == most && g.ranks.size() < flagged->ranks.size())) { flagged = &g; most = n; tie = false; }
-        else if (n == most && g.ranks.size() == flagged->ranks.size()) tie = true;
+        if (n > most || (n == most && g.ranks.size() < flagged->ranks.size())) {
+          flagged = &g;
+          most = n;
+          tie = false;
+        } else if (n == most && g.ranks.size() == flagged->ranks.size())
+          tie = true;
       }
-      if (flagged != nullptr && !tie) { round.flagged = flagged->id; ++flags[flagged->id]; }
+      if (flagged != nullptr && !tie) {
+        round.flagged = flagged->id;
+        ++flags[flagged->id];
+      }
       report_.rounds.push_back(std::move(round));
     }
     if (report_.rounds.size() < params_.slow_rounds) return;
     std::size_t best = 0, second = 0;
     for (const auto& [id, n] : flags) {
-      if (n > best) { second = best; best = n; report_.degrader = id; }
-      else second = std::max(second, n);
+      if (n > best) {
+        second = best;
+        best = n;
+        report_.degrader = id;
+      } else
+        second = std::max(second, n);
     }
     report_.degrader_flags = best;
-    if (best == second || static_cast<double>(best) < params_.slow_share * static_cast<double>(report_.rounds.size())) report_.degrader.clear();
+    if (best == second ||
+        static_cast<double>(best) < params_.slow_share * static_cast<double>(report_.rounds.size()))
+      report_.degrader.clear();
   }
 
   const Process* trainer(std::int64_t rank) const {
@@ -677,12 +844,14 @@ class Aggregation {
       name_exception();
       return;
     }
-    std::sort(stages.begin(), stages.end(), [](const RankStage& a, const RankStage& b) { return a.rank < b.rank; });
+    std::sort(stages.begin(), stages.end(),
+              [](const RankStage& a, const RankStage& b) { return a.rank < b.rank; });
     std::set<std::int64_t> all;
     for (const RankRow& r : facts_.ranks) all.insert(r.rank);
     for (const auto& [rank, host] : topology_.host_of) all.insert(rank);
     for (const ParallelGroup& g : topology_.groups) all.insert(g.ranks.begin(), g.ranks.end());
-    for (std::int64_t r = 0; r < std::min<std::int64_t>(facts_.world_size, 1 << 20); ++r) all.insert(r);
+    for (std::int64_t r = 0; r < std::min<std::int64_t>(facts_.world_size, 1 << 20); ++r)
+      all.insert(r);
     add_numbers_left_out(all);
     for (const std::int64_t r : all)
       if (!trainers_.contains(r)) report_.unheard.push_back(r);
@@ -691,23 +860,32 @@ class Aggregation {
     Topology placed = topology_;
     for (const auto& [rank, host] : host_of_)
       if (!host.empty()) placed.host_of.emplace(rank, host);
-    if (!report_.outliers.empty()) report_.cover = smallest_cover(report_.outliers, placed, std::max(machines.size(), hosts_in(placed)));
+    if (!report_.outliers.empty())
+      report_.cover =
+          smallest_cover(report_.outliers, placed, std::max(machines.size(), hosts_in(placed)));
     wait_for(stages, report_.outliers, placed, report_.unheard, report_.waits, report_.sinks);
     const std::size_t everybody = std::max(all.size(), stages.size());
     const bool too_many_unheard = !few(report_.unheard.size(), everybody);
-    const bool somebody_else = std::any_of(report_.sinks.begin(), report_.sinks.end(), [](const StackSink& s) { return s.elsewhere; });
-    std::erase_if(report_.sinks, [&](const StackSink& s) { return s.unheard && (too_many_unheard || somebody_else); });
+    const bool somebody_else = std::any_of(report_.sinks.begin(), report_.sinks.end(),
+                                           [](const StackSink& s) { return s.elsewhere; });
+    std::erase_if(report_.sinks, [&](const StackSink& s) {
+      return s.unheard && (too_many_unheard || somebody_else);
+    });
     for (StackSink& sink : report_.sinks) fill(sink, placed);
     find_storage(machines.size());
     report_.confidence = confidence();
   }
-  // Nobody knows the ranks; still, where nearly all wait in collectives, the process that does not is what they wait for.
+  // Nobody knows the ranks; still, where nearly all wait in collectives, the process that does not
+  // is what they wait for.
   void name_exception() {
     const Process* odd = nullptr;
     std::size_t waiting = 0;
     for (const Process& p : processes_) {
       if (p.shown.role != "trainer") continue;
-      if (p.shown.stage.doing == Doing::collective) { ++waiting; continue; }
+      if (p.shown.stage.doing == Doing::collective) {
+        ++waiting;
+        continue;
+      }
       if (odd != nullptr || p.shown.stage.waits()) return;
       odd = &p;
     }
@@ -725,15 +903,20 @@ class Aggregation {
   }
 
   // So few that it says something of them.
-  bool few(std::size_t unheard, std::size_t everybody) const { return static_cast<double>(unheard) <= params_.unheard * static_cast<double>(everybody); }
+  bool few(std::size_t unheard, std::size_t everybody) const {
+    return static_cast<double>(unheard) <= params_.unheard * static_cast<double>(everybody);
+  }
 
-  // Nothing may tell how large the job is. Numbers are given without gaps: those left out between others, where they are
-  // few, are ranks of which nothing was collected. Beyond the lowest and the highest nobody knows.
+  // Nothing may tell how large the job is. Numbers are given without gaps: those left out between
+  // others, where they are few, are ranks of which nothing was collected. Beyond the lowest and the
+  // highest nobody knows.
   void add_numbers_left_out(std::set<std::int64_t>& all) const {
     for (const auto& [rank, at] : trainers_) all.insert(rank);
     if (all.empty() || *all.begin() < 0 || *all.rbegin() >= 1 << 20) return;
     const std::int64_t first = *all.begin(), end = *all.rbegin() + 1;
-    if (!few(static_cast<std::size_t>(end - first) - all.size(), static_cast<std::size_t>(end - first))) return;
+    if (!few(static_cast<std::size_t>(end - first) - all.size(),
+             static_cast<std::size_t>(end - first)))
+      return;
     for (std::int64_t r = first; r < end; ++r) all.insert(r);
   }
 
@@ -747,8 +930,10 @@ class Aggregation {
     std::set<std::string> hosts;
     for (const std::int64_t r : sink.ranks) {
       const Process* p = trainer(r);
-      if (p != nullptr && !p->shown.host.empty()) hosts.insert(p->shown.host);
-      else if (const auto at = placed.host_of.find(r); at != placed.host_of.end()) hosts.insert(at->second);
+      if (p != nullptr && !p->shown.host.empty())
+        hosts.insert(p->shown.host);
+      else if (const auto at = placed.host_of.find(r); at != placed.host_of.end())
+        hosts.insert(at->second);
       if (p == nullptr || sink.samples.size() >= 6) continue;
       sink.samples.push_back(p->shown.sample);
       if (p->shown.native) sink.samples.push_back(*p->shown.native);
@@ -766,16 +951,26 @@ class Aggregation {
     sink.line = f.line;
   }
 
-  // A trainer that waits for data waits for its own workers: one that is not idle is what it waits for.
+  // A trainer that waits for data waits for its own workers: one that is not idle is what it waits
+  // for.
   void blame_worker(StackSink& sink) const {
     const Process* worker = nullptr;
     for (const Process& p : processes_) {
       if (p.shown.role != "dataloader" || p.shown.stage.doing == Doing::idle) continue;
-      const bool of_rank = p.shown.rank && std::binary_search(sink.ranks.begin(), sink.ranks.end(), *p.shown.rank);
-      const bool child = !of_rank && !p.shown.rank && std::any_of(sink.ranks.begin(), sink.ranks.end(), [&](std::int64_t r) { const Process* t = trainer(r); return t != nullptr && t->shown.pid && parent_of(p.shown) == t->shown.pid && t->shown.host == p.shown.host; });
+      const bool of_rank =
+          p.shown.rank && std::binary_search(sink.ranks.begin(), sink.ranks.end(), *p.shown.rank);
+      const bool child = !of_rank && !p.shown.rank &&
+                         std::any_of(sink.ranks.begin(), sink.ranks.end(), [&](std::int64_t r) {
+                           const Process* t = trainer(r);
+                           return t != nullptr && t->shown.pid &&
+                                  parent_of(p.shown) == t->shown.pid &&
+                                  t->shown.host == p.shown.host;
+                         });
       if (!of_rank && !child) continue;
       // Storage explains a stall; code that computes may be about to finish.
-      if (worker == nullptr || (worker->shown.stage.doing != Doing::storage && p.shown.stage.doing == Doing::storage)) worker = &p;
+      if (worker == nullptr ||
+          (worker->shown.stage.doing != Doing::storage && p.shown.stage.doing == Doing::storage))
+        worker = &p;
     }
     if (worker == nullptr) return;
     sink.role = "dataloader";
@@ -786,7 +981,9 @@ class Aggregation {
   }
   std::optional<std::int64_t> parent_of(const StackProcess& p) const {
     for (const ProcessRow& row : facts_.processes)
-      if (p.pid && row.pid == *p.pid && (!row.host || p.host.empty() || short_host(*row.host) == p.host)) return row.parent;
+      if (p.pid && row.pid == *p.pid &&
+          (!row.host || p.host.empty() || short_host(*row.host) == p.host))
+        return row.parent;
     return std::nullopt;
   }
 
@@ -794,13 +991,21 @@ class Aggregation {
   void find_storage(std::size_t machines) {
     std::map<std::string, std::set<std::string>> calls;
     for (const StackSink& s : report_.sinks)
-      if (s.stage.doing == Doing::storage) calls[std::string(s.stage.operation)].insert(s.hosts.begin(), s.hosts.end());
+      if (s.stage.doing == Doing::storage)
+        calls[std::string(s.stage.operation)].insert(s.hosts.begin(), s.hosts.end());
     for (const auto& [operation, hosts] : calls) {
-      if (hosts.size() < 2 || (hosts.size() < params_.storage_hosts && static_cast<double>(hosts.size()) <= params_.storage_share * static_cast<double>(machines))) continue;
+      if (hosts.size() < 2 || (hosts.size() < params_.storage_hosts &&
+                               static_cast<double>(hosts.size()) <=
+                                   params_.storage_share * static_cast<double>(machines)))
+        continue;
       if (hosts.size() <= report_.storage_hosts.size()) continue;
       for (const StackSink& s : report_.sinks) {
         if (s.stage.doing != Doing::storage || s.stage.operation != operation) continue;
-        report_.storage = fmt::format("{} in {}{}", operation, s.function.empty() ? "?" : s.function, s.file.empty() ? "" : fmt::format(" ({}{})", base_name(s.file), s.line > 0 ? ":" + std::to_string(s.line) : ""));
+        report_.storage = fmt::format(
+            "{} in {}{}", operation, s.function.empty() ? "?" : s.function,
+            s.file.empty() ? ""
+                           : fmt::format(" ({}{})", base_name(s.file),
+                                         s.line > 0 ? ":" + std::to_string(s.line) : ""));
         break;
       }
       report_.storage_hosts.assign(hosts.begin(), hosts.end());
@@ -811,11 +1016,17 @@ class Aggregation {
     if (report_.sinks.empty()) return 0;
     if (!report_.hang) return 0.2;
     const StackSink& first = report_.sinks.front();
-    const auto rivals = static_cast<double>(std::count_if(report_.sinks.begin(), report_.sinks.end(), [&](const StackSink& s) { return s.elsewhere == first.elsewhere && s.unheard == first.unheard; }));
+    const auto rivals = static_cast<double>(
+        std::count_if(report_.sinks.begin(), report_.sinks.end(), [&](const StackSink& s) {
+          return s.elsewhere == first.elsewhere && s.unheard == first.unheard;
+        }));
     double c = first.elsewhere ? 0.8 : first.unheard ? 0.4 : 0.6;
     // What blocks explains a hang; code that runs may merely have been caught at work.
-    if (first.elsewhere && first.stage.doing != Doing::compute && first.stage.doing != Doing::unknown) c += 0.08;
-    if (report_.motion == Motion::standing) c += standing_for_ > 0 ? 0.05 : -0.15;   // looks without times may be close
+    if (first.elsewhere && first.stage.doing != Doing::compute &&
+        first.stage.doing != Doing::unknown)
+      c += 0.08;
+    if (report_.motion == Motion::standing)
+      c += standing_for_ > 0 ? 0.05 : -0.15;  // looks without times may be close
     if (report_.motion == Motion::moving) c -= 0.2;
     // Half of the ranks waiting for it is what a hang looks like.
     if (2 * (first.waiting + first.ranks.size()) < report_.trainers) c -= 0.2;
@@ -827,7 +1038,8 @@ class Aggregation {
   const StackParams& params_;
   StackReport& report_;
   std::vector<Process> processes_;
-  std::map<std::tuple<std::string, MemberId, std::int64_t>, std::string> betrayed_;   // process -> role
+  std::map<std::tuple<std::string, MemberId, std::int64_t>, std::string>
+      betrayed_;  // process -> role
   std::map<std::int64_t, std::size_t> trainers_;
   std::map<std::int64_t, std::string> host_of_;
   bool stages_known_ = false;
@@ -842,15 +1054,20 @@ class Aggregation {
 std::string describe(const Stage& stage) {
   switch (stage.doing) {
     case Doing::collective:
-      return fmt::format("{}{}", stage.operation.empty() ? "a collective" : stage.operation, stage.dimension.empty() ? "" : fmt::format(" of {}", stage.dimension));
-    case Doing::compute: return stage.operation == "leaving" ? "the end of the program" : "own code";
-    case Doing::gpu: return stage.operation == "implied" ? "a line that many ranks share, so they wait there" : fmt::format("waits for its GPU ({})", stage.operation);
+      return fmt::format("{}{}", stage.operation.empty() ? "a collective" : stage.operation,
+                         stage.dimension.empty() ? "" : fmt::format(" of {}", stage.dimension));
+    case Doing::compute:
+      return stage.operation == "leaving" ? "the end of the program" : "own code";
+    case Doing::gpu:
+      return stage.operation == "implied" ? "a line that many ranks share, so they wait there"
+                                          : fmt::format("waits for its GPU ({})", stage.operation);
     case Doing::communicator: return fmt::format("makes a communicator ({})", stage.operation);
     case Doing::storage: return fmt::format("storage ({})", stage.operation);
     case Doing::data: return "waits for its data loader";
     case Doing::checkpoint: return "checkpoint";
     case Doing::lock: return stage.operation.empty() ? "lock" : std::string(stage.operation);
-    case Doing::idle: return stage.operation.empty() ? "idle" : fmt::format("idle ({})", stage.operation);
+    case Doing::idle:
+      return stage.operation.empty() ? "idle" : fmt::format("idle ({})", stage.operation);
     default: return std::string(name(stage.doing));
   }
 }
@@ -864,10 +1081,14 @@ HangWord hang_reported(const std::vector<Signal>& signals) {
   }
   if (lines == 0) return {};
   if (ranks.empty()) return {true, "time-outs of collectives are in the logs", false};
-  return {true, fmt::format("{} rank{} reported a time-out of a collective", ranks.size(), ranks.size() == 1 ? "" : "s"), false};
+  return {true,
+          fmt::format("{} rank{} reported a time-out of a collective", ranks.size(),
+                      ranks.size() == 1 ? "" : "s"),
+          false};
 }
 
-StackReport aggregate_stacks(const Facts& facts, const Topology& topology, const HangWord& hang, const StackParams& params) {
+StackReport aggregate_stacks(const Facts& facts, const Topology& topology, const HangWord& hang,
+                             const StackParams& params) {
   StackReport report;
   Aggregation(facts, topology, params, report).run(hang);
   return report;

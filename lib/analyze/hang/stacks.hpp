@@ -1,10 +1,13 @@
-// Stack aggregation: who stands where, who is the exception, who waits for whom (ByteRobust, section 5).
+// Stack aggregation: who stands where, who is the exception, who waits for whom (ByteRobust,
+// section 5).
 //
-// The paper groups equal stacks, calls the dominant groups healthy and evicts the smallest parallel group that covers the
-// rest. Two things are added. The wait-for relation among the groups names the deepest cause: whoever sits in a collective
-// waits for the members of its group that are not in it; whoever waits for nobody is what the others wait for. And one
-// snapshot alone proves no hang: a healthy job is a mixture of computing and waiting at every moment, so findings fire
-// only when something else says that the job stood still, or when snapshots of different moments are the same.
+// The paper groups equal stacks, calls the dominant groups healthy and evicts the smallest parallel
+// group that covers the rest. Two things are added. The wait-for relation among the groups names
+// the deepest cause: whoever sits in a collective waits for the members of its group that are not
+// in it; whoever waits for nobody is what the others wait for. And one snapshot alone proves no
+// hang: a healthy job is a mixture of computing and waiting at every moment, so findings fire only
+// when something else says that the job stood still, or when snapshots of different moments are the
+// same.
 #pragma once
 
 #include <cstdint>
@@ -24,24 +27,25 @@
 namespace culprit::analyze {
 
 struct StackParams {
-  bool keep_lines = false;             // other lines of one function are other stacks
-  // Storage that stalls this many hosts, or this share of them, in the same call is the storage's fault.
+  bool keep_lines = false;  // other lines of one function are other stacks
+  // Storage that stalls this many hosts, or this share of them, in the same call is the storage's
+  // fault.
   std::size_t storage_hosts = 3;
   double storage_share = 0.25;
-  std::size_t slow_rounds = 5;         // ByteRobust, section 5: every 10 s, 5 rounds
-  double slow_share = 0.5;             // of the rounds that flag one group, to name it
-  Nanoseconds apart = 5 * kSecond;     // dumps of different tools this far apart are different moments
+  std::size_t slow_rounds = 5;      // ByteRobust, section 5: every 10 s, 5 rounds
+  double slow_share = 0.5;          // of the rounds that flag one group, to name it
+  Nanoseconds apart = 5 * kSecond;  // dumps of different tools this far apart are different moments
   // This many ranks, and this share, at one place of the program wait there for their GPUs.
   std::size_t implied = 3;
   double implied_share = 0.2;
-  double unheard = 0.125;              // ranks without a stack are suspects up to this share of all
+  double unheard = 0.125;  // ranks without a stack are suspects up to this share of all
 };
 
 // What is known of a hang from elsewhere: time-outs in logs, frontiers that stopped.
 struct HangWord {
   bool known = false;
-  std::string why;                     // "7 ranks reported a time-out of a collective"
-  bool inferred = false;               // nobody said so: from the age of dumps. Stacks that move contradict it
+  std::string why;        // "7 ranks reported a time-out of a collective"
+  bool inferred = false;  // nobody said so: from the age of dumps. Stacks that move contradict it
 };
 // Time-outs of collectives and missing progress among the signals.
 HangWord hang_reported(const std::vector<Signal>& signals);
@@ -49,95 +53,98 @@ HangWord hang_reported(const std::vector<Signal>& signals);
 // One process, with one verdict from all dumps of it.
 struct StackProcess {
   std::optional<std::int64_t> rank, pid;
-  std::string host;                    // "" not known
-  std::string role;                    // trainer dataloader agent checkpoint noise
-  std::uint32_t stack = 0;             // normal stack of the dump that speaks for it
-  std::size_t sample = 0;              // that dump: index into Facts.samples
-  Stage stage;                         // of that dump, refined by the native one
-  std::optional<std::size_t> native;   // the dump that refined it
-  std::string native_reason;           // "__libc_open64": what its machine code waits in; "" not known
-  std::size_t dumps = 1;               // that tell of it
+  std::string host;                   // "" not known
+  std::string role;                   // trainer dataloader agent checkpoint noise
+  std::uint32_t stack = 0;            // normal stack of the dump that speaks for it
+  std::size_t sample = 0;             // that dump: index into Facts.samples
+  Stage stage;                        // of that dump, refined by the native one
+  std::optional<std::size_t> native;  // the dump that refined it
+  std::string native_reason;  // "__libc_open64": what its machine code waits in; "" not known
+  std::size_t dumps = 1;      // that tell of it
 };
 
 struct StackGroup {
   std::string role;
-  std::uint32_t stack = 0;             // index into StackReport.normal.stacks
+  std::uint32_t stack = 0;  // index into StackReport.normal.stacks
   Stage stage;
-  std::vector<std::int64_t> ranks;     // sorted
-  std::vector<std::string> hosts;      // sorted
+  std::vector<std::int64_t> ranks;  // sorted
+  std::vector<std::string> hosts;   // sorted
   std::size_t processes = 0;
   bool dominant = false;
-  std::string why;                     // of being dominant
-  std::size_t sample = 0;              // of its lowest rank
+  std::string why;         // of being dominant
+  std::size_t sample = 0;  // of its lowest rank
 };
 
 // The parallel groups that cover the outliers, and the machines to isolate.
 struct StackCover {
-  bool shared = false;                 // false: no group covers more than one machine's outliers; hosts only
-  std::string dimension;               // of all groups; "" mixed
-  std::vector<std::string> groups;     // ids
-  std::vector<std::string> hosts;      // sorted
-  std::vector<std::int64_t> ranks;     // of the groups
+  bool shared = false;    // false: no group covers more than one machine's outliers; hosts only
+  std::string dimension;  // of all groups; "" mixed
+  std::vector<std::string> groups;  // ids
+  std::vector<std::string> hosts;   // sorted
+  std::vector<std::int64_t> ranks;  // of the groups
 };
 
 // `from` wait in an operation that `to` have not joined.
 struct StackWait {
-  std::string group;                   // "tp/2"; "" = not known which
+  std::string group;  // "tp/2"; "" = not known which
   std::string operation;
   std::vector<std::int64_t> from, to;
 };
 
 struct StackSink {
-  std::vector<std::int64_t> ranks;     // one, or several that wait for each other or stand in one complete collective
+  std::vector<std::int64_t>
+      ranks;  // one, or several that wait for each other or stand in one complete collective
   std::vector<std::string> hosts;
-  std::string role = "trainer";        // dataloader: the cause is the worker's
+  std::string role = "trainer";  // dataloader: the cause is the worker's
   Stage stage;
-  std::string function, file;          // of its own code
+  std::string function, file;  // of its own code
   std::int64_t line = 0;
   std::string native_reason;
-  std::vector<std::size_t> samples;    // dumps to look at, the telling one first
-  std::size_t waiting = 0;             // ranks that wait for it, directly or not
-  bool elsewhere = false;              // in no collective at all
-  bool unheard = false;                // there is no stack of it
+  std::vector<std::size_t> samples;  // dumps to look at, the telling one first
+  std::size_t waiting = 0;           // ranks that wait for it, directly or not
+  bool elsewhere = false;            // in no collective at all
+  bool unheard = false;              // there is no stack of it
 };
 
 struct StackRound {
-  std::string name;                    // where the dumps lie
-  std::optional<Nanoseconds> time;     // of the first
+  std::string name;                 // where the dumps lie
+  std::optional<Nanoseconds> time;  // of the first
   std::vector<std::int64_t> outliers;
-  std::string flagged;                 // parallel group with most outliers; "" none
+  std::string flagged;  // parallel group with most outliers; "" none
 };
 
 enum class Motion { unknown, standing, moving };
 
 struct StackReport {
   NormalStacks normal;
-  std::vector<StackProcess> processes;           // by role, rank, host, pid
-  std::map<std::string, StackTree> trees;        // by role
-  std::vector<StackGroup> groups;                // by role (trainers first), then the largest first
-  std::vector<std::int64_t> outliers;            // trainers, sorted
+  std::vector<StackProcess> processes;     // by role, rank, host, pid
+  std::map<std::string, StackTree> trees;  // by role
+  std::vector<StackGroup> groups;          // by role (trainers first), then the largest first
+  std::vector<std::int64_t> outliers;      // trainers, sorted
   std::optional<StackCover> cover;
   std::vector<StackWait> waits;
-  std::vector<StackSink> sinks;                  // the surest first; candidates unless `hang`
-  std::vector<std::int64_t> unheard;             // ranks of the job without a stack
+  std::vector<StackSink> sinks;       // the surest first; candidates unless `hang`
+  std::vector<std::int64_t> unheard;  // ranks of the job without a stack
   std::vector<StackRound> rounds;
-  std::string degrader;                          // parallel group that most rounds flag; "" none
+  std::string degrader;  // parallel group that most rounds flag; "" none
   std::size_t degrader_flags = 0;
-  Motion motion = Motion::unknown;               // between snapshots
+  Motion motion = Motion::unknown;  // between snapshots
   std::string motion_why;
-  bool hang = false;                             // known from elsewhere, or nothing moved between snapshots
+  bool hang = false;  // known from elsewhere, or nothing moved between snapshots
   std::string hang_why;
-  double confidence = 0;                         // that the first sink is the cause
-  std::string storage;                           // what many hosts wait for: "open in refresh (data.py:27)"; "" no
+  double confidence = 0;  // that the first sink is the cause
+  std::string storage;    // what many hosts wait for: "open in refresh (data.py:27)"; "" no
   std::vector<std::string> storage_hosts;
   std::vector<std::string> notes;
   std::size_t trainers = 0;
-  bool topology = false;                         // parallel groups were known
+  bool topology = false;  // parallel groups were known
 };
 
 // Pure: the order of samples does not matter. An empty report without stacks of processes.
-StackReport aggregate_stacks(const Facts& facts, const Topology& topology, const HangWord& hang = {}, const StackParams& params = {});
-std::vector<Finding> stack_findings(const StackReport& report, const Facts& facts, const Topology& topology);
+StackReport aggregate_stacks(const Facts& facts, const Topology& topology,
+                             const HangWord& hang = {}, const StackParams& params = {});
+std::vector<Finding> stack_findings(const StackReport& report, const Facts& facts,
+                                    const Topology& topology);
 
 // The thread's head in its dump; sample: index into Facts.samples.
 Evidence evidence_of(const Facts& facts, std::size_t sample);
@@ -147,17 +154,20 @@ std::string describe(const Stage& stage);
 
 // The parts, for tests and for those who have their own outliers.
 //
-// Smallest covering parallel groups: one group if one covers all without doubling the machines; else the fewest of those
-// that add no machine. Fewest machines first, then fewest groups, then pp, tp, cp, ep, dp.
-StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topology& topology, std::size_t machines);
+// Smallest covering parallel groups: one group if one covers all without doubling the machines;
+// else the fewest of those that add no machine. Fewest machines first, then fewest groups, then pp,
+// tp, cp, ep, dp.
+StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topology& topology,
+                          std::size_t machines);
 struct RankStage {
   std::int64_t rank = 0;
   Stage stage;
   std::uint32_t stack = 0;
 };
-// Fills waits and sinks (ranks, stage, waiting, elsewhere, unheard). `stages` sorted by rank; `unheard`: ranks of the job
-// without a stack.
-void wait_for(const std::vector<RankStage>& stages, const std::vector<std::int64_t>& outliers, const Topology& topology, const std::vector<std::int64_t>& unheard, std::vector<StackWait>& waits,
-              std::vector<StackSink>& sinks);
+// Fills waits and sinks (ranks, stage, waiting, elsewhere, unheard). `stages` sorted by rank;
+// `unheard`: ranks of the job without a stack.
+void wait_for(const std::vector<RankStage>& stages, const std::vector<std::int64_t>& outliers,
+              const Topology& topology, const std::vector<std::int64_t>& unheard,
+              std::vector<StackWait>& waits, std::vector<StackSink>& sinks);
 
 }  // namespace culprit::analyze

@@ -13,9 +13,9 @@ namespace culprit::analyze {
 namespace {
 
 struct DumpFile {
-  Nanoseconds newest = 0;                    // the last thing it knows of
-  std::optional<Nanoseconds> oldest;         // launch of its oldest unfinished collective
-  Nanoseconds timeout = 0;                   // of that
+  Nanoseconds newest = 0;             // the last thing it knows of
+  std::optional<Nanoseconds> oldest;  // launch of its oldest unfinished collective
+  Nanoseconds timeout = 0;            // of that
   std::optional<Nanoseconds> made;
 };
 
@@ -33,15 +33,18 @@ std::map<MemberId, DumpFile> dumps_of(const Facts& facts, const StandstillParams
     if (row.source != "recorder" || row.time.clock != Clock::utc) continue;
     if (!facts.counts(facts.member(row.place.member))) continue;
     DumpFile& d = out[row.place.member];
-    d.newest = std::max({d.newest, row.time.ns, row.started_ns.value_or(0), row.completed_ns.value_or(0)});
+    d.newest =
+        std::max({d.newest, row.time.ns, row.started_ns.value_or(0), row.completed_ns.value_or(0)});
     // A send may be left behind by a job that goes on.
     if (row.p2p || row.state == "completed") continue;
     if (d.oldest && *d.oldest <= row.time.ns) continue;
     d.oldest = row.time.ns;
-    d.timeout = row.timeout_ms && *row.timeout_ms > 0 ? *row.timeout_ms * (kSecond / 1000) : params.unknown_timeout;
+    d.timeout = row.timeout_ms && *row.timeout_ms > 0 ? *row.timeout_ms * (kSecond / 1000)
+                                                      : params.unknown_timeout;
   }
   for (const RecorderRow& r : facts.recorders)
-    if (const auto at = out.find(r.place.member); at != out.end() && !at->second.made) at->second.made = utc(facts, r.time, r.place.member);
+    if (const auto at = out.find(r.place.member); at != out.end() && !at->second.made)
+      at->second.made = utc(facts, r.time, r.place.member);
   for (auto& [member, d] : out) {
     if (d.made) continue;
     const MemberRow* m = facts.member(member);
@@ -54,14 +57,15 @@ std::map<MemberId, DumpFile> dumps_of(const Facts& facts, const StandstillParams
 // The last step that any log of the job reports, and the time a step took.
 struct LastStep {
   Nanoseconds at = 0, pace = 0;
-  Nanoseconds written = 0;                   // the log was, for the last time; 0 not known
+  Nanoseconds written = 0;  // the log was, for the last time; 0 not known
 };
 std::optional<LastStep> last_logged_step(const Facts& facts) {
   std::optional<LastStep> out;
   for (const ProgressSpan& p : facts.progress) {
     if (!p.last.time_ns || p.framework == "tqdm") continue;
     Nanoseconds pace = 0;
-    if (p.first.time_ns && p.first.iteration && p.last.iteration && *p.last.iteration > *p.first.iteration)
+    if (p.first.time_ns && p.first.iteration && p.last.iteration &&
+        *p.last.iteration > *p.first.iteration)
       pace = (*p.last.time_ns - *p.first.time_ns) / (*p.last.iteration - *p.first.iteration);
     if (out && *p.last.time_ns <= out->at) continue;
     const MemberRow* m = facts.member(p.member);
@@ -70,19 +74,25 @@ std::optional<LastStep> last_logged_step(const Facts& facts) {
   return out;
 }
 
-// When stacks of the job's processes were taken: by what they print, else by their files, where the log's own file is as old
-// as its last line: then files kept their times.
-std::optional<Nanoseconds> looked_at(const Facts& facts, const LastStep& step, const StandstillParams& params) {
+// When stacks of the job's processes were taken: by what they print, else by their files, where the
+// log's own file is as old as its last line: then files kept their times.
+std::optional<Nanoseconds> looked_at(const Facts& facts, const LastStep& step,
+                                     const StandstillParams& params) {
   const bool kept = step.written != 0 && step.written - step.at < params.unknown_timeout / 2;
   std::vector<Nanoseconds> times;
   for (const StackSample& s : facts.samples) {
     if (s.row.source == "traceback" || s.row.source == "recorder") continue;
     const MemberRow* m = facts.member(s.row.place.member);
     if (!facts.counts(m)) continue;
-    if (const auto printed = utc(facts, s.row.time, s.row.place.member)) { times.push_back(*printed); continue; }
+    if (const auto printed = utc(facts, s.row.time, s.row.place.member)) {
+      times.push_back(*printed);
+      continue;
+    }
     // A console is older than what stands at its end; files of dumps are written once.
     const Nanoseconds written = m->mtime_s * kSecond;
-    if (kept && m->text_kind == "stack" && written > step.at && written - step.at <= params.believable) times.push_back(written);
+    if (kept && m->text_kind == "stack" && written > step.at &&
+        written - step.at <= params.believable)
+      times.push_back(written);
   }
   if (times.empty()) return std::nullopt;
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
@@ -90,7 +100,8 @@ std::optional<Nanoseconds> looked_at(const Facts& facts, const LastStep& step, c
   return *middle;
 }
 
-void by_age(const std::map<MemberId, DumpFile>& dumps, const StandstillParams& params, Standstill& out) {
+void by_age(const std::map<MemberId, DumpFile>& dumps, const StandstillParams& params,
+            Standstill& out) {
   std::size_t open = 0, dated = 0, late = 0, late_by_itself = 0;
   Nanoseconds timeout = 0;
   std::vector<Nanoseconds> quiet;
@@ -98,23 +109,35 @@ void by_age(const std::map<MemberId, DumpFile>& dumps, const StandstillParams& p
     if (d.made && *d.made > d.newest) quiet.push_back(*d.made - d.newest);
     if (!d.oldest) continue;
     ++open;
-    if (d.newest - *d.oldest >= d.timeout) { ++late_by_itself; timeout = std::max(timeout, d.timeout); }
+    if (d.newest - *d.oldest >= d.timeout) {
+      ++late_by_itself;
+      timeout = std::max(timeout, d.timeout);
+    }
     if (!d.made) continue;
     ++dated;
     // Launches that go on beside the old one are another group's, and a healthy one's.
-    if (*d.made - *d.oldest >= d.timeout && 2 * (*d.made - d.newest) >= d.timeout) { ++late; timeout = std::max(timeout, d.timeout); }
+    if (*d.made - *d.oldest >= d.timeout && 2 * (*d.made - d.newest) >= d.timeout) {
+      ++late;
+      timeout = std::max(timeout, d.timeout);
+    }
   }
-  const auto most = [&](std::size_t part, std::size_t all) { return part > 0 && static_cast<double>(part) >= params.share * static_cast<double>(all); };
-  if (late_by_itself >= 2 || (late_by_itself == 1 && open == 1) || (most(late, dated) && most(dated, open))) {
+  const auto most = [&](std::size_t part, std::size_t all) {
+    return part > 0 && static_cast<double>(part) >= params.share * static_cast<double>(all);
+  };
+  if (late_by_itself >= 2 || (late_by_itself == 1 && open == 1) ||
+      (most(late, dated) && most(dated, open))) {
     out.proven = true;
     const std::size_t n = std::max(late, late_by_itself);
-    out.why = fmt::format("in the dump{} of {} rank{} an operation is unfinished for longer than its time-out of {}", n == 1 ? "" : "s", n, n == 1 ? "" : "s", human_duration(timeout));
+    out.why = fmt::format(
+        "in the dump{} of {} rank{} an operation is unfinished for longer than its time-out of {}",
+        n == 1 ? "" : "s", n, n == 1 ? "" : "s", human_duration(timeout));
   }
   if (!most(quiet.size(), dumps.size())) return;
   const auto low = quiet.begin() + static_cast<std::ptrdiff_t>(quiet.size() / 10);
   std::nth_element(quiet.begin(), low, quiet.end());
   out.quiet = *low;
-  out.quiet_why = fmt::format("the dumps were made {} after the last launch that they know of", human_duration(*low));
+  out.quiet_why = fmt::format("the dumps were made {} after the last launch that they know of",
+                              human_duration(*low));
 }
 
 }  // namespace
@@ -125,9 +148,11 @@ Standstill standstill(const Facts& facts, const StandstillParams& params) {
   if (out.proven || !facts.exits.empty()) return out;
   if (const auto step = last_logged_step(facts)) {
     const auto looked = looked_at(facts, *step, params);
-    if (looked && *looked - step->at >= std::max(params.unknown_timeout, params.steps * step->pace)) {
+    if (looked &&
+        *looked - step->at >= std::max(params.unknown_timeout, params.steps * step->pace)) {
       out.proven = true;
-      out.why = fmt::format("the stacks were taken {} after the last step that the logs tell of", human_duration(*looked - step->at));
+      out.why = fmt::format("the stacks were taken {} after the last step that the logs tell of",
+                            human_duration(*looked - step->at));
     }
   }
   return out;

@@ -1,8 +1,9 @@
-// Did the job still move when its dumps were made? Time-outs in logs answer that; without them the age of what is unfinished
-// does: the moment a dump was made (its own newest stamp, the moment in its name, the time of its file) against the
-// moment its oldest unfinished operation was launched.
+// Did the job still move when its dumps were made? Time-outs in logs answer that; without them the
+// age of what is unfinished does: the moment a dump was made (its own newest stamp, the moment in
+// its name, the time of its file) against the moment its oldest unfinished operation was launched.
 //
-// File times are believed within bounds only: a copy made without keeping them is days younger than what it shows.
+// File times are believed within bounds only: a copy made without keeping them is days younger than
+// what it shows.
 #pragma once
 
 #include <optional>
@@ -15,25 +16,29 @@
 namespace culprit::analyze {
 
 struct StandstillParams {
-  Nanoseconds unknown_timeout = 600 * kSecond;       // what PyTorch waits for NCCL when nobody says otherwise
-  Nanoseconds joined = 60 * kSecond;                 // an operation that all have joined takes milliseconds
-  Nanoseconds believable = 6 * 3600 * kSecond;       // a file this much younger than its last entry is a copy
-  double share = 0.75;                               // of the dumps that must agree
-  std::int64_t steps = 20;                           // without a step for as long as so many took, and as long as a time-out
+  Nanoseconds unknown_timeout =
+      600 * kSecond;                  // what PyTorch waits for NCCL when nobody says otherwise
+  Nanoseconds joined = 60 * kSecond;  // an operation that all have joined takes milliseconds
+  Nanoseconds believable =
+      6 * 3600 * kSecond;   // a file this much younger than its last entry is a copy
+  double share = 0.75;      // of the dumps that must agree
+  std::int64_t steps = 20;  // without a step for as long as so many took, and as long as a time-out
 };
 
 struct Standstill {
-  bool proven = false;                 // something is unfinished for longer than its time-out, or steps ended long before
+  bool proven =
+      false;  // something is unfinished for longer than its time-out, or steps ended long before
   std::string why;
-  // Between the last launch that the dumps know of and the moment they were made: for nearly all at least this long. Nothing
-  // where no dump tells when it was made.
+  // Between the last launch that the dumps know of and the moment they were made: for nearly all at
+  // least this long. Nothing where no dump tells when it was made.
   std::optional<Nanoseconds> quiet;
   std::string quiet_why;
 };
 
 Standstill standstill(const Facts& facts, const StandstillParams& params = {});
 
-// That the job stood still, from whatever says so besides its stacks: time-outs in logs, else the age of the dumps.
+// That the job stood still, from whatever says so besides its stacks: time-outs in logs, else the
+// age of the dumps.
 HangWord hang_known(const Facts& facts, const std::vector<Signal>& signals);
 
 }  // namespace culprit::analyze

@@ -5,9 +5,11 @@
 
 namespace culprit::analyze {
 
-std::vector<std::uint32_t> WaitGraph::components(const std::vector<std::uint32_t>& among, bool weak_too, std::uint32_t& count) const {
+std::vector<std::uint32_t> WaitGraph::components(const std::vector<std::uint32_t>& among,
+                                                 bool weak_too, std::uint32_t& count) const {
   constexpr std::uint32_t none = ~0u;
-  std::vector<std::uint32_t> component(out_.size(), none), order(out_.size(), none), low(out_.size(), 0);
+  std::vector<std::uint32_t> component(out_.size(), none), order(out_.size(), none),
+      low(out_.size(), 0);
   std::vector<char> member(out_.size(), 0), on_stack(out_.size(), 0);
   for (const std::uint32_t n : among) member[n] = 1;
   std::vector<std::uint32_t> stack;

@@ -5,7 +5,8 @@
 
 namespace culprit::analyze {
 
-CounterRate counter_rate(std::span<const Nanoseconds> times, std::span<const double> values, double ceiling) {
+CounterRate counter_rate(std::span<const Nanoseconds> times, std::span<const double> values,
+                         double ceiling) {
   CounterRate out;
   const std::size_t n = std::min(times.size(), values.size());
   out.times.reserve(n);
@@ -14,12 +15,17 @@ CounterRate counter_rate(std::span<const Nanoseconds> times, std::span<const dou
   Nanoseconds before = 0;
   double last = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    if (!std::isfinite(values[i]) || (have && times[i] <= before)) { ++out.unusable; continue; }
+    if (!std::isfinite(values[i]) || (have && times[i] <= before)) {
+      ++out.unusable;
+      continue;
+    }
     const bool full = ceiling > 0 && values[i] >= ceiling;
     if (full) ++out.saturated;
     if (have) {
-      const double seconds = (static_cast<double>(times[i]) - static_cast<double>(before)) / 1e9, step = values[i] - last;
-      if (step < 0) ++out.resets;
+      const double seconds = (static_cast<double>(times[i]) - static_cast<double>(before)) / 1e9,
+                   step = values[i] - last;
+      if (step < 0)
+        ++out.resets;
       else if (seconds > 0 && std::isfinite(step / seconds) && !(ceiling > 0 && last >= ceiling)) {
         out.times.push_back(times[i]);
         out.rates.push_back(step / seconds);

@@ -9,13 +9,15 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr std::size_t kSmall = 64;          // below, looking around the last median costs more than it saves
+constexpr std::size_t kSmall =
+    64;  // below, looking around the last median costs more than it saves
 constexpr double kMadToSd = 1.4826, kMeanToSd = 1.2533;
-constexpr std::size_t kReweigh = 16;        // below, what lies within 3 deviations of so few says less than the MAD itself
-constexpr double kCut = 3, kCutSd = 0.98658;   // a normal crowd cut at 3 sd has this sd
+constexpr std::size_t kReweigh =
+    16;  // below, what lies within 3 deviations of so few says less than the MAD itself
+constexpr double kCut = 3, kCutSd = 0.98658;  // a normal crowd cut at 3 sd has this sd
 
-// Order statistics (n - 1) / 2 and n / 2 of the first n values, averaged, where `below` smaller values are left out of a
-// crowd of `total`.
+// Order statistics (n - 1) / 2 and n / 2 of the first n values, averaged, where `below` smaller
+// values are left out of a crowd of `total`.
 double middle_of(double* values, std::size_t n, std::size_t total, std::size_t below) {
   const std::size_t high = total / 2 - below;
   std::nth_element(values, values + high, values + n);
@@ -26,7 +28,8 @@ double middle_of(double* values, std::size_t n, std::size_t total, std::size_t b
 }  // namespace
 
 double median_in_place(std::vector<double>& values) {
-  return values.empty() ? std::numeric_limits<double>::quiet_NaN() : middle_of(values.data(), values.size(), values.size(), 0);
+  return values.empty() ? std::numeric_limits<double>::quiet_NaN()
+                        : middle_of(values.data(), values.size(), values.size(), 0);
 }
 
 double CrowdMeter::middle(std::span<const double> values, double guess, double width) {
@@ -40,7 +43,8 @@ double CrowdMeter::middle(std::span<const double> values, double guess, double w
       inside += static_cast<std::size_t>((v >= low) & (v <= high));
       below += static_cast<std::size_t>(v < low);
     }
-    if (below < n / 2 && n / 2 < below + inside && (n % 2 == 1 || below <= n / 2 - 1)) return middle_of(scratch_.data(), inside, n, below);
+    if (below < n / 2 && n / 2 < below + inside && (n % 2 == 1 || below <= n / 2 - 1))
+      return middle_of(scratch_.data(), inside, n, below);
   }
   std::copy(values.begin(), values.end(), scratch_.begin());
   return middle_of(scratch_.data(), n, n, 0);
@@ -86,7 +90,9 @@ Crowd CrowdMeter::robust(std::span<const double> values) {
   out.scale = kMadToSd * mad;
   if (mad == 0) {
     const std::size_t near = std::max<std::size_t>(1, n * 2 / 3);
-    std::nth_element(deviations_.begin(), deviations_.begin() + static_cast<std::ptrdiff_t>(near - 1), deviations_.end());
+    std::nth_element(deviations_.begin(),
+                     deviations_.begin() + static_cast<std::ptrdiff_t>(near - 1),
+                     deviations_.end());
     double sum = 0;
     for (std::size_t i = 0; i < near; ++i) sum += deviations_[i] / static_cast<double>(near);
     out.scale = kMeanToSd * sum;
@@ -105,9 +111,12 @@ Crowd CrowdMeter::published(std::span<const double> values) {
   return {mean, std::sqrt(square), values.size()};
 }
 
-double outlier_threshold(std::size_t entities, std::size_t metrics, double base, double false_alarm) {
-  const double n = static_cast<double>(std::max<std::size_t>(1, entities)), tests = n * static_cast<double>(std::max<std::size_t>(1, metrics));
-  const double grown = std::sqrt(2 * std::log(std::max(1.0, tests / std::clamp(false_alarm, 1e-9, 1.0))));
+double outlier_threshold(std::size_t entities, std::size_t metrics, double base,
+                         double false_alarm) {
+  const double n = static_cast<double>(std::max<std::size_t>(1, entities)),
+               tests = n * static_cast<double>(std::max<std::size_t>(1, metrics));
+  const double grown =
+      std::sqrt(2 * std::log(std::max(1.0, tests / std::clamp(false_alarm, 1e-9, 1.0))));
   return std::max(base, grown) * (1 + std::pow(5 / n, 1.5));
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 using Against = GroupCluster::Against;
 
-void compare(std::vector<const GroupTime*> members, const GroupCompareParams& params, GroupComparison& out) {
+void compare(std::vector<const GroupTime*> members, const GroupCompareParams& params,
+             GroupComparison& out) {
   GroupCluster cluster;
   cluster.kind = members[0]->kind;
   std::vector<double> volumes, times;
@@ -26,7 +27,8 @@ void compare(std::vector<const GroupTime*> members, const GroupCompareParams& pa
   cluster.volume = median_in_place(volumes);
   const double fastest = *std::min_element(times.begin(), times.end());
   const auto slow = [&](const GroupTime& g, double reference, Against against) {
-    if (g.time > reference * params.factor) out.slow.push_back({g.name, g.kind, g.time, reference, g.time / reference, against});
+    if (g.time > reference * params.factor)
+      out.slow.push_back({g.name, g.kind, g.time, reference, g.time / reference, against});
   };
   const auto by_past = [&](const std::string& why) {
     std::size_t known = 0;
@@ -36,7 +38,11 @@ void compare(std::vector<const GroupTime*> members, const GroupCompareParams& pa
         slow(*g, *g->past, Against::past);
       }
     cluster.against = known > 0 ? Against::past : Against::nothing;
-    if (known < members.size()) cluster.why = fmt::format("{}; {} past time to compare with", why, known == 0 ? "and there is no" : fmt::format("{} of {} have no", members.size() - known, members.size()));
+    if (known < members.size())
+      cluster.why = fmt::format(
+          "{}; {} past time to compare with", why,
+          known == 0 ? "and there is no"
+                     : fmt::format("{} of {} have no", members.size() - known, members.size()));
   };
   if (members.size() == 1) {
     by_past("no other group moves as much");
@@ -46,11 +52,14 @@ void compare(std::vector<const GroupTime*> members, const GroupCompareParams& pa
     for (const GroupTime* g : members) slow(*g, fastest, Against::faster);
   } else {
     const double median = median_in_place(times);
-    // Slow ones within the median hide themselves. Of those that are well, half at least lie within the factor of the fastest.
+    // Slow ones within the median hide themselves. Of those that are well, half at least lie within
+    // the factor of the fastest.
     std::size_t far = 0;
     for (const GroupTime* g : members) far += g->time > fastest * params.factor;
     if (2 * far >= members.size() && median > fastest * params.factor) {
-      by_past(fmt::format("{} of {} are slower than the fastest by more than {:.0f} %: the median is no reference", far, members.size(), 100 * (params.factor - 1)));
+      by_past(fmt::format(
+          "{} of {} are slower than the fastest by more than {:.0f} %: the median is no reference",
+          far, members.size(), 100 * (params.factor - 1)));
       // Who stands out even against that median is slow whatever the reference.
       if (cluster.against == Against::nothing)
         for (const GroupTime* g : members) slow(*g, median, Against::median);
@@ -65,12 +74,15 @@ void compare(std::vector<const GroupTime*> members, const GroupCompareParams& pa
 
 }  // namespace
 
-GroupComparison compare_groups(std::span<const GroupTime> groups, const GroupCompareParams& params) {
+GroupComparison compare_groups(std::span<const GroupTime> groups,
+                               const GroupCompareParams& params) {
   GroupComparison out;
   std::vector<const GroupTime*> usable;
   for (const GroupTime& g : groups) {
-    if (std::isfinite(g.time) && std::isfinite(g.volume) && g.time > 0 && g.volume > 0) usable.push_back(&g);
-    else out.unusable.push_back(g.name);
+    if (std::isfinite(g.time) && std::isfinite(g.volume) && g.time > 0 && g.volume > 0)
+      usable.push_back(&g);
+    else
+      out.unusable.push_back(g.name);
   }
   std::sort(out.unusable.begin(), out.unusable.end());
   std::sort(usable.begin(), usable.end(), [](const GroupTime* a, const GroupTime* b) {
@@ -79,11 +91,18 @@ GroupComparison compare_groups(std::span<const GroupTime> groups, const GroupCom
     return a->name != b->name ? a->name < b->name : a->time < b->time;
   });
   for (std::size_t first = 0, last = 0; first < usable.size(); first = last) {
-    // From the smallest of a cluster on, so that a chain of small steps does not join what is not equal.
-    while (last < usable.size() && usable[last]->kind == usable[first]->kind && usable[last]->volume <= usable[first]->volume * (1 + params.volume_tolerance)) ++last;
-    compare({usable.begin() + static_cast<std::ptrdiff_t>(first), usable.begin() + static_cast<std::ptrdiff_t>(last)}, params, out);
+    // From the smallest of a cluster on, so that a chain of small steps does not join what is not
+    // equal.
+    while (last < usable.size() && usable[last]->kind == usable[first]->kind &&
+           usable[last]->volume <= usable[first]->volume * (1 + params.volume_tolerance))
+      ++last;
+    compare({usable.begin() + static_cast<std::ptrdiff_t>(first),
+             usable.begin() + static_cast<std::ptrdiff_t>(last)},
+            params, out);
   }
-  std::sort(out.slow.begin(), out.slow.end(), [](const SlowGroup& a, const SlowGroup& b) { return a.factor != b.factor ? a.factor > b.factor : a.name < b.name; });
+  std::sort(out.slow.begin(), out.slow.end(), [](const SlowGroup& a, const SlowGroup& b) {
+    return a.factor != b.factor ? a.factor > b.factor : a.name < b.name;
+  });
   return out;
 }
 

@@ -22,9 +22,11 @@ void sort_by_time(Samples& s) {
   if (!std::is_sorted(s.times.begin(), s.times.end())) {
     std::vector<std::size_t> order(s.times.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return s.times[a] < s.times[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return s.times[a] < s.times[b]; });
     Samples sorted;
-    for (const std::size_t i : order) sorted.times.push_back(s.times[i]), sorted.values.push_back(s.values[i]);
+    for (const std::size_t i : order)
+      sorted.times.push_back(s.times[i]), sorted.values.push_back(s.values[i]);
     s = std::move(sorted);
   }
   std::size_t kept = 0;
@@ -49,7 +51,9 @@ Samples mean_share(const std::vector<const Samples*>& cpus) {
     }
   }
   Samples out;
-  for (const auto& [time, sum] : sums) out.times.push_back(time), out.values.push_back(100 * sum.first / static_cast<double>(sum.second));
+  for (const auto& [time, sum] : sums)
+    out.times.push_back(time),
+        out.values.push_back(100 * sum.first / static_cast<double>(sum.second));
   return out;
 }
 
@@ -63,14 +67,25 @@ std::string entity_name(const SeriesRow& s) {
   return host;
 }
 
-std::vector<Evidence> sample_evidence(const Facts& facts, const std::function<SeriesPoints(SeriesId)>& load, const std::string& metric, const std::string& entity, Nanoseconds start, Nanoseconds end, double value) {
+std::vector<Evidence> sample_evidence(const Facts& facts,
+                                      const std::function<SeriesPoints(SeriesId)>& load,
+                                      const std::string& metric, const std::string& entity,
+                                      Nanoseconds start, Nanoseconds end, double value) {
   std::vector<Evidence> out;
-  struct Found { Nanoseconds time; double value; Evidence evidence; };
+  struct Found {
+    Nanoseconds time;
+    double value;
+    Evidence evidence;
+  };
   std::optional<Found> first, nearest;
   for (const SeriesRow& s : facts.series) {
     const std::string whose = entity_name(s);
-    if (whose.empty() || !entity.starts_with(whose) || (entity != whose && entity != fmt::format("{} {}", whose, s.labels))) continue;
-    if (s.name != metric && !(s.name == "node_cpu_seconds_total" && s.labels.find("mode=" + metric) != std::string::npos)) continue;
+    if (whose.empty() || !entity.starts_with(whose) ||
+        (entity != whose && entity != fmt::format("{} {}", whose, s.labels)))
+      continue;
+    if (s.name != metric && !(s.name == "node_cpu_seconds_total" &&
+                              s.labels.find("mode=" + metric) != std::string::npos))
+      continue;
     const MemberRow* m = facts.member(s.member);
     const auto offset = facts.clock_offset(s.member, s.clock);
     if (!facts.counts(m) || !offset) continue;
@@ -80,10 +95,21 @@ std::vector<Evidence> sample_evidence(const Facts& facts, const std::function<Se
       if (points.times[i] == kNoValue) continue;
       const Nanoseconds time = points.times[i] + *offset;
       if (time < start || time > end) continue;
-      const bool earlier = !first || time < first->time, nearer = !nearest || (std::isnan(value) ? time > nearest->time : std::abs(points.values[i] - value) < std::abs(nearest->value - value));
+      const bool earlier = !first || time < first->time,
+                 nearer = !nearest || (std::isnan(value) ? time > nearest->time
+                                                         : std::abs(points.values[i] - value) <
+                                                               std::abs(nearest->value - value));
       if (!earlier && !nearer) continue;
       const auto line = points.lines.empty() ? 0 : points.lines[i];
-      const Found found{time, points.values[i], facts.evidence({s.member, static_cast<std::uint64_t>(std::max<std::int64_t>(0, line)), points.offsets.empty() ? 0 : static_cast<std::uint64_t>(std::max<std::int64_t>(0, points.offsets[i])), 0}, fmt::format("{}", points.values[i]))};
+      const Found found{
+          time, points.values[i],
+          facts.evidence(
+              {s.member, static_cast<std::uint64_t>(std::max<std::int64_t>(0, line)),
+               points.offsets.empty()
+                   ? 0
+                   : static_cast<std::uint64_t>(std::max<std::int64_t>(0, points.offsets[i])),
+               0},
+              fmt::format("{}", points.values[i]))};
       if (earlier) first = found;
       if (nearer) nearest = found;
     }
@@ -93,16 +119,20 @@ std::vector<Evidence> sample_evidence(const Facts& facts, const std::function<Se
   return out;
 }
 
-IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& catalogue, const std::function<SeriesPoints(SeriesId)>& load) {
+IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& catalogue,
+                                 const std::function<SeriesPoints(SeriesId)>& load) {
   IncidentMetrics out;
   struct Entity {
     std::string host;
     std::map<std::string, Samples> by_labels;
   };
-  std::map<std::pair<std::string, std::string>, std::map<std::string, Entity>> metrics;   // name, unit -> entity
+  std::map<std::pair<std::string, std::string>, std::map<std::string, Entity>>
+      metrics;  // name, unit -> entity
   std::vector<const SeriesRow*> rows;
   for (const SeriesRow& s : facts.series) rows.push_back(&s);
-  std::stable_sort(rows.begin(), rows.end(), [&](const SeriesRow* a, const SeriesRow* b) { return facts.order(a->member) < facts.order(b->member); });
+  std::stable_sort(rows.begin(), rows.end(), [&](const SeriesRow* a, const SeriesRow* b) {
+    return facts.order(a->member) < facts.order(b->member);
+  });
   for (const SeriesRow* row : rows) {
     const SeriesRow& s = *row;
     const MemberRow* m = facts.member(s.member);
@@ -110,18 +140,30 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
     std::string name = s.name, unit = s.unit;
     if (s.name == "node_cpu_seconds_total")
       for (const char* mode : {"steal", "iowait"})
-        if (s.labels.find(fmt::format("mode={}", mode)) != std::string::npos) name = mode, unit = "%";
-    if (!catalogue.find(name, unit)) { ++out.unknown; continue; }
+        if (s.labels.find(fmt::format("mode={}", mode)) != std::string::npos)
+          name = mode, unit = "%";
+    if (!catalogue.find(name, unit)) {
+      ++out.unknown;
+      continue;
+    }
     const std::string entity = entity_name(s);
-    if (entity.empty()) { ++out.nameless; continue; }
+    if (entity.empty()) {
+      ++out.nameless;
+      continue;
+    }
     const auto offset = facts.clock_offset(s.member, s.clock);
     const SeriesPoints points = offset ? load(s.id) : SeriesPoints{};
-    if (points.times.empty()) { ++out.timeless; continue; }
+    if (points.times.empty()) {
+      ++out.timeless;
+      continue;
+    }
     Entity& to = metrics[{name, unit}][entity];
     if (s.host) to.host = *s.host;
     Samples& samples = to.by_labels[s.labels];
     for (std::size_t i = 0; i < points.size(); ++i)
-      if (points.times[i] != kNoValue) samples.times.push_back(points.times[i] + *offset), samples.values.push_back(points.values[i]);
+      if (points.times[i] != kNoValue)
+        samples.times.push_back(points.times[i] + *offset),
+            samples.values.push_back(points.values[i]);
   }
   for (auto& [key, entities] : metrics) {
     MetricSeries metric;
@@ -134,11 +176,15 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
         std::vector<const Samples*> cpus;
         for (const auto& [labels, samples] : entity.by_labels) cpus.push_back(&samples);
         Samples share = mean_share(cpus);
-        metric.entities.push_back({name, "", entity.host, std::move(share.times), std::move(share.values)});
+        metric.entities.push_back(
+            {name, "", entity.host, std::move(share.times), std::move(share.values)});
         continue;
       }
       for (auto& [labels, samples] : entity.by_labels)
-        metric.entities.push_back({labels.empty() || entity.by_labels.size() == 1 ? name : fmt::format("{} {}", name, labels), "", entity.host, std::move(samples.times), std::move(samples.values)});
+        metric.entities.push_back(
+            {labels.empty() || entity.by_labels.size() == 1 ? name
+                                                            : fmt::format("{} {}", name, labels),
+             "", entity.host, std::move(samples.times), std::move(samples.values)});
     }
     out.metrics.push_back(std::move(metric));
   }

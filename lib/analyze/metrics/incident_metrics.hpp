@@ -1,5 +1,6 @@
-// The metrics of the whole incident, ready to be compared across machines: series of all members put together by what they
-// measure, one line of times and values for each machine, GPU, NIC or rank.
+// The metrics of the whole incident, ready to be compared across machines: series of all members
+// put together by what they measure, one line of times and values for each machine, GPU, NIC or
+// rank.
 #pragma once
 
 #include <functional>
@@ -13,19 +14,27 @@
 namespace culprit::analyze {
 
 struct IncidentMetrics {
-  std::vector<MetricSeries> metrics;     // by name; entities by name; samples by time, a moment told twice once
-  std::size_t unknown = 0;               // series whose name the catalogue does not have: nobody knows which side is bad
-  std::size_t nameless = 0;              // of which nobody knows whose they are
-  std::size_t timeless = 0;              // whose times are missing or on a clock that nothing ties to UTC
+  std::vector<MetricSeries>
+      metrics;  // by name; entities by name; samples by time, a moment told twice once
+  std::size_t unknown =
+      0;  // series whose name the catalogue does not have: nobody knows which side is bad
+  std::size_t nameless = 0;  // of which nobody knows whose they are
+  std::size_t timeless = 0;  // whose times are missing or on a clock that nothing ties to UTC
 };
 
-// load: all samples of a series, in the order of its member. Copies of members and files of other jobs are left out. Of
-// node_exporter's CPU seconds the shares of stolen and waiting time are made, a number a host.
-IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& catalogue, const std::function<SeriesPoints(SeriesId)>& load);
+// load: all samples of a series, in the order of its member. Copies of members and files of other
+// jobs are left out. Of node_exporter's CPU seconds the shares of stolen and waiting time are made,
+// a number a host.
+IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& catalogue,
+                                 const std::function<SeriesPoints(SeriesId)>& load);
 
-// The lines that tell the first sample within start .. end and the one nearest to `value` (NaN, as for counters: the last);
-// excerpts are the values as numbers. metric, entity: as in IncidentMetrics. Empty when no sample stands there.
-std::vector<Evidence> sample_evidence(const Facts& facts, const std::function<SeriesPoints(SeriesId)>& load, const std::string& metric, const std::string& entity, Nanoseconds start, Nanoseconds end, double value);
+// The lines that tell the first sample within start .. end and the one nearest to `value` (NaN, as
+// for counters: the last); excerpts are the values as numbers. metric, entity: as in
+// IncidentMetrics. Empty when no sample stands there.
+std::vector<Evidence> sample_evidence(const Facts& facts,
+                                      const std::function<SeriesPoints(SeriesId)>& load,
+                                      const std::string& metric, const std::string& entity,
+                                      Nanoseconds start, Nanoseconds end, double value);
 
 // "node-07/gpu3", "rank 12"; "" when nothing says whose it is.
 std::string entity_name(const SeriesRow& series);

@@ -19,35 +19,52 @@ struct Watched {
   std::string_view name, words;
   bool low;
 };
-constexpr std::array<Watched, 3> kWatched{{{"nic_receive_bytes", "network traffic received", false}, {"nic_transmit_bytes", "network traffic sent", false}, {"gpu_tensor_active", "tensor core activity", true}}};
+constexpr std::array<Watched, 3> kWatched{{{"nic_receive_bytes", "network traffic received", false},
+                                           {"nic_transmit_bytes", "network traffic sent", false},
+                                           {"gpu_tensor_active", "tensor core activity", true}}};
 
 }  // namespace
 
-std::vector<Finding> stall_findings(const Facts& facts, const IncidentMetrics& metrics, const rules::Catalogue& catalogue, const std::function<SeriesPoints(SeriesId)>& load, const MetricStallParams& params) {
+std::vector<Finding> stall_findings(const Facts& facts, const IncidentMetrics& metrics,
+                                    const rules::Catalogue& catalogue,
+                                    const std::function<SeriesPoints(SeriesId)>& load,
+                                    const MetricStallParams& params) {
   std::vector<Finding> out;
   for (const MetricSeries& metric : metrics.metrics) {
     const auto match = catalogue.find(metric.name, metric.unit);
     if (!match) continue;
-    const auto watched = std::find_if(kWatched.begin(), kWatched.end(), [&](const Watched& w) { return w.name == match->metric->name; });
+    const auto watched = std::find_if(kWatched.begin(), kWatched.end(), [&](const Watched& w) {
+      return w.name == match->metric->name;
+    });
     if (watched == kWatched.end()) continue;
     std::size_t judged = 0;
-    struct Standing { std::string entity, host; Stall stall; };
+    struct Standing {
+      std::string entity, host;
+      Stall stall;
+    };
     std::vector<Standing> standing;
     for (const MetricSeries::Entity& e : metric.entities) {
       std::vector<MetricPoint> points;
       if (match->kind == rules::MetricKind::counter) {
         const CounterRate rate = counter_rate(e.times, e.values, match->metric->ceiling);
-        for (std::size_t i = 0; i < rate.times.size(); ++i) points.push_back({rate.times[i], rate.rates[i] * match->scale});
+        for (std::size_t i = 0; i < rate.times.size(); ++i)
+          points.push_back({rate.times[i], rate.rates[i] * match->scale});
       } else {
-        for (std::size_t i = 0; i < e.times.size(); ++i) points.push_back({e.times[i], e.values[i] * match->scale});
+        for (std::size_t i = 0; i < e.times.size(); ++i)
+          points.push_back({e.times[i], e.values[i] * match->scale});
       }
       // What never moved is an unused port, and says nothing.
-      if (std::none_of(points.begin(), points.end(), [](const MetricPoint& p) { return p.value > 0; })) continue;
+      if (std::none_of(points.begin(), points.end(),
+                       [](const MetricPoint& p) { return p.value > 0; }))
+        continue;
       ++judged;
       const auto stalls = stall_hints(points, params.stall);
-      if (!stalls.empty() && stalls.back().open && (watched->low || stalls.back().zero)) standing.push_back({e.name, e.host, stalls.back()});
+      if (!stalls.empty() && stalls.back().open && (watched->low || stalls.back().zero))
+        standing.push_back({e.name, e.host, stalls.back()});
     }
-    if (standing.empty() || static_cast<double>(standing.size()) <= params.most * static_cast<double>(judged)) continue;
+    if (standing.empty() ||
+        static_cast<double>(standing.size()) <= params.most * static_cast<double>(judged))
+      continue;
     std::vector<Nanoseconds> begins;
     Nanoseconds end = standing.front().stall.end;
     std::set<std::string> hosts;
@@ -70,16 +87,26 @@ std::vector<Finding> stall_findings(const Facts& facts, const IncidentMetrics& m
     f.end = end;
     f.count = standing.size();
     f.hosts.assign(hosts.begin(), hosts.end());
-    const bool zero = std::all_of(standing.begin(), standing.end(), [](const Standing& s) { return s.stall.zero; });
-    f.title = fmt::format("{} {} on {} of {} for the last {}", watched->words, zero ? "at zero" : "nearly none", standing.size(), judged, human_duration(end - begin));
+    const bool zero = std::all_of(standing.begin(), standing.end(),
+                                  [](const Standing& s) { return s.stall.zero; });
+    f.title = fmt::format("{} {} on {} of {} for the last {}", watched->words,
+                          zero ? "at zero" : "nearly none", standing.size(), judged,
+                          human_duration(end - begin));
     // The job's own word that it was over by then explains it.
     const bool ended = facts.job_end && *facts.job_end <= begin && !facts.exits.empty();
     f.outcome = ended ? Outcome::ruled_out : Outcome::fired;
     f.confidence = ended ? 0 : 0.4;
-    f.why = ended ? "the job had ended by then" : "a hang looks like this, and so does a job that is over or that works on the host for a while (ByteRobust, table 3: ten minutes)";
-    f.advice = "If the job should be running: py-spy dump of all ranks, twice, and `culprit stacks`.";
-    const Standing& first = *std::min_element(standing.begin(), standing.end(), [](const Standing& a, const Standing& b) { return std::tie(a.stall.begin, a.entity) < std::tie(b.stall.begin, b.entity); });
-    f.evidence = sample_evidence(facts, load, metric.name, first.entity, first.stall.begin, first.stall.end, 0);
+    f.why = ended ? "the job had ended by then"
+                  : "a hang looks like this, and so does a job that is over or that works on the "
+                    "host for a while (ByteRobust, table 3: ten minutes)";
+    f.advice =
+        "If the job should be running: py-spy dump of all ranks, twice, and `culprit stacks`.";
+    const Standing& first = *std::min_element(
+        standing.begin(), standing.end(), [](const Standing& a, const Standing& b) {
+          return std::tie(a.stall.begin, a.entity) < std::tie(b.stall.begin, b.entity);
+        });
+    f.evidence = sample_evidence(facts, load, metric.name, first.entity, first.stall.begin,
+                                 first.stall.end, 0);
     out.push_back(std::move(f));
   }
   return out;

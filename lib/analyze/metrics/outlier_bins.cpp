@@ -9,15 +9,24 @@
 namespace culprit::analyze {
 
 namespace {
-bool usable(Nanoseconds time, double value) { return time > -kFarthest && time < kFarthest && std::isfinite(value); }
+bool usable(Nanoseconds time, double value) {
+  return time > -kFarthest && time < kFarthest && std::isfinite(value);
+}
 }  // namespace
 
 BinWalker::BinWalker(const OutlierSeries& series, Nanoseconds bin, int carry, bool average)
-    : times_(series.times.data()), values_(series.values.data()), size_(std::min(series.times.size(), series.values.size())), bin_(bin), carry_(carry), average_(average) {
+    : times_(series.times.data()),
+      values_(series.values.data()),
+      size_(std::min(series.times.size(), series.values.size())),
+      bin_(bin),
+      carry_(carry),
+      average_(average) {
   if (!std::is_sorted(times_, times_ + size_)) {
     std::vector<std::size_t> order(size_);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return times_[a] != times_[b] ? times_[a] < times_[b] : a < b; });
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return times_[a] != times_[b] ? times_[a] < times_[b] : a < b;
+    });
     for (const std::size_t i : order) {
       sorted_times_.push_back(times_[i]);
       sorted_values_.push_back(values_[i]);
@@ -30,11 +39,16 @@ BinWalker::BinWalker(const OutlierSeries& series, Nanoseconds bin, int carry, bo
 
 void BinWalker::settle() {
   while (at_ < size_ && !usable(times_[at_], values_[at_])) ++at_;
-  if (at_ >= size_) { next_ = kNoBin; return; }
+  if (at_ >= size_) {
+    next_ = kNoBin;
+    return;
+  }
   // Most samples are one bin on: no division.
   const Nanoseconds time = times_[at_];
-  if (last_ == last_ && time < (last_bin_ + 2) * bin_) next_ = time < (last_bin_ + 1) * bin_ ? last_bin_ : last_bin_ + 1;
-  else next_ = bin_of(time, bin_);
+  if (last_ == last_ && time < (last_bin_ + 2) * bin_)
+    next_ = time < (last_bin_ + 1) * bin_ ? last_bin_ : last_bin_ + 1;
+  else
+    next_ = bin_of(time, bin_);
 }
 
 double BinWalker::take(Nanoseconds until) {
@@ -70,7 +84,11 @@ void BinWalker::fill(std::int64_t first, std::size_t count, double* out, std::si
         bin = next_;
       }
     }
-    while (next_ < bin) { last_bin_ = next_; last_ = take((next_ + 1) * bin_); settle(); }
+    while (next_ < bin) {
+      last_bin_ = next_;
+      last_ = take((next_ + 1) * bin_);
+      settle();
+    }
     double value = kMissing;
     if (next_ == bin) {
       value = take((bin + 1) * bin_);
@@ -78,7 +96,7 @@ void BinWalker::fill(std::int64_t first, std::size_t count, double* out, std::si
       last_ = value;
       settle();
     } else if (last_ == last_ && bin - last_bin_ <= carry_ && next_ != kNoBin) {
-      value = last_;   // not beyond the last sample: who stopped reporting is missing
+      value = last_;  // not beyond the last sample: who stopped reporting is missing
     }
     out[i * stride] = value;
   }

@@ -1,4 +1,5 @@
-// Samples of many entities, each by its own clock, on one grid of bins. Shared by the files of the outlier search.
+// Samples of many entities, each by its own clock, on one grid of bins. Shared by the files of the
+// outlier search.
 #pragma once
 
 #include <limits>
@@ -11,7 +12,8 @@ namespace culprit::analyze {
 
 inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 inline constexpr std::int64_t kNoBin = std::numeric_limits<std::int64_t>::max();
-inline constexpr Nanoseconds kFarthest = Nanoseconds{1} << 61;   // times beyond are no times; keeps sums of them within 64 bits
+inline constexpr Nanoseconds kFarthest =
+    Nanoseconds{1} << 61;  // times beyond are no times; keeps sums of them within 64 bits
 
 // Walks one entity's samples bin by bin, forward only.
 class BinWalker {
@@ -23,12 +25,13 @@ class BinWalker {
 
   // Number of the bin of the next sample; kNoBin at the end.
   std::int64_t next() const { return next_; }
-  // The values of bins [first, first + count), `stride` apart; NaN where there is none. Bins before are passed over.
+  // The values of bins [first, first + count), `stride` apart; NaN where there is none. Bins before
+  // are passed over.
   void fill(std::int64_t first, std::size_t count, double* out, std::size_t stride);
 
  private:
-  double take(Nanoseconds until);      // the value of the samples before `until`
-  void settle();                       // to the next usable sample
+  double take(Nanoseconds until);  // the value of the samples before `until`
+  void settle();                   // to the next usable sample
 
   const Nanoseconds* times_;
   const double* values_;
@@ -42,6 +45,8 @@ class BinWalker {
   std::vector<double> sorted_values_, several_;
 };
 
-inline std::int64_t bin_of(Nanoseconds time, Nanoseconds bin) { return time / bin - (time % bin < 0 ? 1 : 0); }
+inline std::int64_t bin_of(Nanoseconds time, Nanoseconds bin) {
+  return time / bin - (time % bin < 0 ? 1 : 0);
+}
 
 }  // namespace culprit::analyze

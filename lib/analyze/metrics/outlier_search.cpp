@@ -40,11 +40,12 @@ struct Prepared {
   OutlierMetric sense;
   std::vector<std::span<const Nanoseconds>> times;
   std::vector<std::span<const double>> values;
-  std::deque<CounterRate> rates;                 // what the spans look at when it is not the source
+  std::deque<CounterRate> rates;  // what the spans look at when it is not the source
   std::deque<std::vector<double>> scaled;
 };
 
-Prepared prepare(const MetricSeries& metric, const rules::Catalogue& catalogue, std::vector<std::string>& notes) {
+Prepared prepare(const MetricSeries& metric, const rules::Catalogue& catalogue,
+                 std::vector<std::string>& notes) {
   Prepared out;
   out.source = &metric;
   out.name = metric.name;
@@ -59,7 +60,8 @@ Prepared prepare(const MetricSeries& metric, const rules::Catalogue& catalogue, 
     out.known = &m;
     out.name = m.name;
     out.unit = m.unit;
-    out.sense = {m.bad, m.floor_absolute, m.floor_relative, m.zero_above, m.zero_once, counter || m.zero_above.has_value()};
+    out.sense = {m.bad,        m.floor_absolute, m.floor_relative,
+                 m.zero_above, m.zero_once,      counter || m.zero_above.has_value()};
   }
   std::size_t resets = 0;
   std::vector<std::string> full;
@@ -82,10 +84,15 @@ Prepared prepare(const MetricSeries& metric, const rules::Catalogue& catalogue, 
       }
     }
   }
-  if (resets > 0) notes.push_back(fmt::format("{}: {} steps down of a counter taken for restarts", metric.name, resets));
+  if (resets > 0)
+    notes.push_back(
+        fmt::format("{}: {} steps down of a counter taken for restarts", metric.name, resets));
   if (!full.empty()) {
     std::sort(full.begin(), full.end());
-    notes.push_back(fmt::format("{}: full at {:g} on {}{}: it counts no more there, so its silence says nothing; clear it", metric.name, match->metric->ceiling, full[0], full.size() > 1 ? fmt::format(" and {} more", full.size() - 1) : ""));
+    notes.push_back(fmt::format(
+        "{}: full at {:g} on {}{}: it counts no more there, so its silence says nothing; clear it",
+        metric.name, match->metric->ceiling, full[0],
+        full.size() > 1 ? fmt::format(" and {} more", full.size() - 1) : ""));
   }
   return out;
 }
@@ -98,34 +105,41 @@ void rank(std::vector<MetricOutlier>& outliers) {
     metrics[o.outlier.entity].insert(o.metric);
     auto& w = weight[o.outlier.entity];
     w.first = metrics[o.outlier.entity].size();
-    w.second = std::max(w.second, o.outlier.threshold > 0 && o.outlier.score > 0 ? o.outlier.score / o.outlier.threshold : 1);
+    w.second = std::max(w.second, o.outlier.threshold > 0 && o.outlier.score > 0
+                                      ? o.outlier.score / o.outlier.threshold
+                                      : 1);
   }
-  std::stable_sort(outliers.begin(), outliers.end(), [&](const MetricOutlier& a, const MetricOutlier& b) {
-    if (a.outlier.entity != b.outlier.entity) {
-      const auto& wa = weight[a.outlier.entity];
-      const auto& wb = weight[b.outlier.entity];
-      return wa != wb ? wa > wb : a.outlier.entity < b.outlier.entity;
-    }
-    if (a.outlier.score != b.outlier.score) return a.outlier.score > b.outlier.score;
-    if (a.metric != b.metric) return a.metric < b.metric;
-    return a.printed != b.printed ? a.printed < b.printed : a.outlier.start < b.outlier.start;
-  });
+  std::stable_sort(
+      outliers.begin(), outliers.end(), [&](const MetricOutlier& a, const MetricOutlier& b) {
+        if (a.outlier.entity != b.outlier.entity) {
+          const auto& wa = weight[a.outlier.entity];
+          const auto& wb = weight[b.outlier.entity];
+          return wa != wb ? wa > wb : a.outlier.entity < b.outlier.entity;
+        }
+        if (a.outlier.score != b.outlier.score) return a.outlier.score > b.outlier.score;
+        if (a.metric != b.metric) return a.metric < b.metric;
+        return a.printed != b.printed ? a.printed < b.printed : a.outlier.start < b.outlier.start;
+      });
 }
 
 }  // namespace
 
-OutlierReport search_outliers(const std::vector<MetricSeries>& metrics, const rules::Catalogue& catalogue, OutlierParams params) {
+OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
+                              const rules::Catalogue& catalogue, OutlierParams params) {
   OutlierReport out;
   out.method = params.rule == OutlierRule::published ? "published" : "robust";
   out.window = params.window;
   std::vector<const MetricSeries*> order;
   for (const MetricSeries& m : metrics) order.push_back(&m);
-  std::stable_sort(order.begin(), order.end(), [](const MetricSeries* a, const MetricSeries* b) { return a->name != b->name ? a->name < b->name : a->unit < b->unit; });
+  std::stable_sort(order.begin(), order.end(), [](const MetricSeries* a, const MetricSeries* b) {
+    return a->name != b->name ? a->name < b->name : a->unit < b->unit;
+  });
   std::vector<const MetricSeries*> searched;
   for (const MetricSeries* m : order) {
     const auto match = catalogue.find(m->name, m->unit);
     if (match && match->metric->bad == MetricSide::none && !match->metric->zero_above) {
-      out.notes.push_back(fmt::format("{}: not compared across machines. {}", m->name, match->metric->meaning));
+      out.notes.push_back(
+          fmt::format("{}: not compared across machines. {}", m->name, match->metric->meaning));
       continue;
     }
     if (!match) out.unknown.push_back(m->name);
@@ -140,13 +154,16 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics, const ru
     std::vector<OutlierSeries> series;
     std::map<std::string, std::string> host;
     for (std::size_t e = 0; e < m->entities.size(); ++e) {
-      series.push_back({m->entities[e].name, m->entities[e].role, metric.times[e], metric.values[e]});
+      series.push_back(
+          {m->entities[e].name, m->entities[e].role, metric.times[e], metric.values[e]});
       host[m->entities[e].name] = m->entities[e].host;
       entities.insert(m->entities[e].name);
     }
     const OutlierResult result = find_outliers(series, metric.sense, params);
-    for (const Outlier& o : result.outliers) out.outliers.push_back({o, metric.name, m->name, metric.unit, host[o.entity], metric.known});
-    for (const CommonChange& c : result.common) out.common.push_back({c, metric.name, metric.unit, metric.known});
+    for (const Outlier& o : result.outliers)
+      out.outliers.push_back({o, metric.name, m->name, metric.unit, host[o.entity], metric.known});
+    for (const CommonChange& c : result.common)
+      out.common.push_back({c, metric.name, metric.unit, metric.known});
     for (const NotEnough& r : result.not_enough) out.not_enough.push_back({r, m->name});
     out.judged = std::max(out.judged, result.judged);
     out.samples += result.samples;
@@ -158,16 +175,24 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics, const ru
     }
   }
   out.entities = entities.size();
-  if (searched.empty()) out.not_enough.push_back({{"no_samples", "there is no metric to compare", {}}, ""});
+  if (searched.empty())
+    out.not_enough.push_back({{"no_samples", "there is no metric to compare", {}}, ""});
   rank(out.outliers);
-  std::stable_sort(out.common.begin(), out.common.end(), [](const MetricCommon& a, const MetricCommon& b) { return a.change.start != b.change.start ? a.change.start < b.change.start : a.metric < b.metric; });
+  std::stable_sort(out.common.begin(), out.common.end(),
+                   [](const MetricCommon& a, const MetricCommon& b) {
+                     return a.change.start != b.change.start ? a.change.start < b.change.start
+                                                             : a.metric < b.metric;
+                   });
   return out;
 }
 
 std::string outlier_words(const MetricOutlier& o) {
   std::string words = fmt::format("{} {}", o.metric, with_unit(o.outlier.value, o.unit));
-  if (o.outlier.method == "threshold") return words + fmt::format(", healthy up to {}", with_unit(o.outlier.threshold, o.unit));
-  return words + fmt::format(", others {} ({} sd)", with_unit(o.outlier.crowd, o.unit), o.outlier.score >= 1000 ? "over 999" : fmt::format("{:.1f}", o.outlier.score));
+  if (o.outlier.method == "threshold")
+    return words + fmt::format(", healthy up to {}", with_unit(o.outlier.threshold, o.unit));
+  return words +
+         fmt::format(", others {} ({} sd)", with_unit(o.outlier.crowd, o.unit),
+                     o.outlier.score >= 1000 ? "over 999" : fmt::format("{:.1f}", o.outlier.score));
 }
 
 std::string outlier_answer(const OutlierReport& report) {
@@ -175,19 +200,30 @@ std::string outlier_answer(const OutlierReport& report) {
     std::set<std::string> others;
     for (const MetricOutlier& o : report.outliers) others.insert(o.outlier.entity);
     const MetricOutlier& first = report.outliers[0];
-    return fmt::format("{} stands out{}: {}", first.outlier.entity, others.size() == 1 ? "" : fmt::format(" most, of {}", others.size()), outlier_words(first));
+    return fmt::format("{} stands out{}: {}", first.outlier.entity,
+                       others.size() == 1 ? "" : fmt::format(" most, of {}", others.size()),
+                       outlier_words(first));
   }
   if (report.judged == 0) {
-    std::string why = report.not_enough.empty() ? "nothing could be compared" : report.not_enough[0].reason.text;
+    std::string why =
+        report.not_enough.empty() ? "nothing could be compared" : report.not_enough[0].reason.text;
     return "not enough: " + why;
   }
-  // A change of step time matters more than one of anything else that moves with it; otherwise the first.
+  // A change of step time matters more than one of anything else that moves with it; otherwise the
+  // first.
   for (const char* kind : {"shift", "split"})
     for (const MetricCommon& c : report.common) {
       if (c.change.kind != kind) continue;
-      if (c.change.kind == "shift") return fmt::format("nobody stands out; {} shifted together at {}: {} from {} to {}", c.change.entities == c.change.size ? std::string("all") : fmt::format("{} of {}", c.change.entities, c.change.size), iso_utc(c.change.start), c.metric,
-                                                          with_unit(c.change.from, c.unit), with_unit(c.change.to, c.unit));
-      return fmt::format("nobody stands out; {} of {} differ together from {} on: {} {} against {}", c.change.entities, c.change.size, iso_utc(c.change.start), c.metric, with_unit(c.change.to, c.unit), with_unit(c.change.from, c.unit));
+      if (c.change.kind == "shift")
+        return fmt::format("nobody stands out; {} shifted together at {}: {} from {} to {}",
+                           c.change.entities == c.change.size
+                               ? std::string("all")
+                               : fmt::format("{} of {}", c.change.entities, c.change.size),
+                           iso_utc(c.change.start), c.metric, with_unit(c.change.from, c.unit),
+                           with_unit(c.change.to, c.unit));
+      return fmt::format("nobody stands out; {} of {} differ together from {} on: {} {} against {}",
+                         c.change.entities, c.change.size, iso_utc(c.change.start), c.metric,
+                         with_unit(c.change.to, c.unit), with_unit(c.change.from, c.unit));
     }
   return fmt::format("nobody stands out among {}", report.judged);
 }
@@ -197,27 +233,43 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
   std::map<std::pair<std::string, std::string>, std::vector<const MetricOutlier*>> by;
   for (const MetricOutlier& o : report.outliers) by[{o.metric, o.outlier.entity}].push_back(&o);
   for (const auto& [key, all] : by) {
-    const MetricOutlier& o = **std::max_element(all.begin(), all.end(), [](const MetricOutlier* a, const MetricOutlier* b) { return a->outlier.score < b->outlier.score; });
+    const MetricOutlier& o = **std::max_element(all.begin(), all.end(),
+                                                [](const MetricOutlier* a, const MetricOutlier* b) {
+                                                  return a->outlier.score < b->outlier.score;
+                                                });
     Finding f;
     f.id = fmt::format("outliers/{}/{}", key.first, key.second);
     f.analysis = Analysis::outliers;
     f.event_class = o.known != nullptr ? o.known->points_to + "/" + o.metric : "metric/unknown";
     const std::string& entity = o.outlier.entity;
-    if (entity.rfind("rank ", 0) == 0) f.subject = {SubjectKind::rank, entity.substr(5)};
-    else if (entity.find('/') != std::string::npos) f.subject = {entity.find("/gpu") != std::string::npos ? SubjectKind::gpu : SubjectKind::nic, entity};
-    else f.subject = {SubjectKind::host, entity};
+    if (entity.rfind("rank ", 0) == 0)
+      f.subject = {SubjectKind::rank, entity.substr(5)};
+    else if (entity.find('/') != std::string::npos)
+      f.subject = {entity.find("/gpu") != std::string::npos ? SubjectKind::gpu : SubjectKind::nic,
+                   entity};
+    else
+      f.subject = {SubjectKind::host, entity};
     f.symptom = o.known != nullptr ? o.known->symptom : Symptom::none;
     f.severity = Severity::warning;
     f.role = Role::confirmation;
-    // Bounded: a number that differs is a sign, not a fault. Without a crowd of its role, or by one quiet rule alone, less so.
-    f.confidence = o.outlier.method == "robust" ? 0.75 : o.outlier.method == "threshold" ? 0.7 : o.outlier.method == "robust-mean" ? 0.65 : 0.5;
+    // Bounded: a number that differs is a sign, not a fault. Without a crowd of its role, or by one
+    // quiet rule alone, less so.
+    f.confidence = o.outlier.method == "robust"        ? 0.75
+                   : o.outlier.method == "threshold"   ? 0.7
+                   : o.outlier.method == "robust-mean" ? 0.65
+                                                       : 0.5;
     if (o.outlier.fallback) f.confidence -= 0.2;
     if (o.known == nullptr) f.confidence -= 0.15;
-    f.why = fmt::format("{} for {}{}", outlier_words(o), human_duration(o.outlier.end - o.outlier.start), o.outlier.fallback ? "; compared with all, since its role has too few" : "");
-    f.title = fmt::format("{} {} than that of {} others", o.metric, o.outlier.side == MetricSide::high ? "higher" : "lower", o.outlier.size > 0 ? o.outlier.size - 1 : 0);
+    f.why = fmt::format(
+        "{} for {}{}", outlier_words(o), human_duration(o.outlier.end - o.outlier.start),
+        o.outlier.fallback ? "; compared with all, since its role has too few" : "");
+    f.title = fmt::format("{} {} than that of {} others", o.metric,
+                          o.outlier.side == MetricSide::high ? "higher" : "lower",
+                          o.outlier.size > 0 ? o.outlier.size - 1 : 0);
     if (o.known != nullptr) {
       f.advice = o.known->advice;
-      if (const std::size_t at = f.advice.find("{host}"); at != std::string::npos) f.advice.replace(at, 6, o.host.empty() ? entity : o.host);
+      if (const std::size_t at = f.advice.find("{host}"); at != std::string::npos)
+        f.advice.replace(at, 6, o.host.empty() ? entity : o.host);
     }
     f.start = all[0]->outlier.start;
     f.end = all[0]->outlier.end;
@@ -227,7 +279,12 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
     }
     f.uncertainty = report.bin;
     f.count = all.size();
-    f.figures = {{"crowd", number(o.outlier.crowd)}, {"method", o.outlier.method}, {"score", number(o.outlier.score)}, {"threshold", number(o.outlier.threshold)}, {"unit", o.unit}, {"value", number(o.outlier.value)}};
+    f.figures = {{"crowd", number(o.outlier.crowd)},
+                 {"method", o.outlier.method},
+                 {"score", number(o.outlier.score)},
+                 {"threshold", number(o.outlier.threshold)},
+                 {"unit", o.unit},
+                 {"value", number(o.outlier.value)}};
     f.evidence = o.evidence;
     if (!o.host.empty()) {
       f.host = o.host;
@@ -241,7 +298,8 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
     f.analysis = Analysis::outliers;
     f.outcome = report.judged > 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
     f.subject = {SubjectKind::job, ""};
-    f.title = report.judged > 0 ? "no machine stands out in its metrics" : "metrics to compare machines by";
+    f.title = report.judged > 0 ? "no machine stands out in its metrics"
+                                : "metrics to compare machines by";
     f.why = outlier_answer(report);
     out.push_back(std::move(f));
   }

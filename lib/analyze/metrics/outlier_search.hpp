@@ -1,5 +1,6 @@
-// The outlier search over many metrics at once: what the catalogue knows of each is applied, each is searched, and the answers
-// are put together. A table, a database and a test all come through here.
+// The outlier search over many metrics at once: what the catalogue knows of each is applied, each
+// is searched, and the answers are put together. A table, a database and a test all come through
+// here.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ namespace culprit::analyze {
 
 struct MetricOutlier {
   Outlier outlier;
-  std::string metric;                   // the catalogue's name, or as printed
+  std::string metric;  // the catalogue's name, or as printed
   std::string printed;
   std::string unit;
   std::string host;
@@ -31,7 +32,7 @@ struct MetricCommon {
 
 struct MetricNotEnough {
   NotEnough reason;
-  std::string metric;                   // "" = all
+  std::string metric;  // "" = all
 };
 
 struct OutlierReport {
@@ -39,23 +40,24 @@ struct OutlierReport {
   std::vector<MetricOutlier> outliers;  // by entity, those that stand out most first; then by score
   std::vector<MetricCommon> common;     // by start, metric
   std::vector<MetricNotEnough> not_enough;
-  std::vector<std::string> notes;       // resets, full counters, metrics left out
-  std::vector<std::string> searched, unknown;   // metrics; those the catalogue does not have
+  std::vector<std::string> notes;              // resets, full counters, metrics left out
+  std::vector<std::string> searched, unknown;  // metrics; those the catalogue does not have
   std::size_t entities = 0, judged = 0, samples = 0;
   Nanoseconds window = 0, bin = 0, start = 0, end = 0;
 };
 
-// params.metrics is set to the number of metrics searched. Metrics with the same meaning under several names are searched
-// name by name. The catalogue must outlive the report.
-OutlierReport search_outliers(const std::vector<MetricSeries>& metrics, const rules::Catalogue& catalogue, OutlierParams params = {});
+// params.metrics is set to the number of metrics searched. Metrics with the same meaning under
+// several names are searched name by name. The catalogue must outlive the report.
+OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
+                              const rules::Catalogue& catalogue, OutlierParams params = {});
 
 // "gpu_temperature 88 C, others 64 C (7.1 sd)".
 std::string outlier_words(const MetricOutlier& outlier);
 // One answer in a sentence: who stands out; nobody; not enough.
 std::string outlier_answer(const OutlierReport& report);
 
-// One finding an entity and metric that stands out; ruled_out when everybody was judged and nobody does, not_enough_evidence when
-// nobody could be. Ids: outliers/METRIC/ENTITY.
+// One finding an entity and metric that stands out; ruled_out when everybody was judged and nobody
+// does, not_enough_evidence when nobody could be. Ids: outliers/METRIC/ENTITY.
 std::vector<Finding> outlier_findings(const OutlierReport& report);
 
 }  // namespace culprit::analyze

@@ -20,7 +20,8 @@ using rules::MetricSide;
 // What a scan found, as a reader needs it.
 class Told {
  public:
-  Told(OutlierScan scan, const OutlierMetric& metric, const OutlierParams& params) : metric_(metric), params_(params), scan_(std::move(scan)) {}
+  Told(OutlierScan scan, const OutlierMetric& metric, const OutlierParams& params)
+      : metric_(metric), params_(params), scan_(std::move(scan)) {}
 
   OutlierResult run() {
     result_.entities = scan_.series.size();
@@ -47,20 +48,28 @@ class Told {
 
   void report_intervals() {
     // What the crowd says is told once, not again by the threshold of the metric.
-    std::stable_sort(scan_.intervals.begin(), scan_.intervals.end(), [](const OutlierInterval& a, const OutlierInterval& b) { return a.entity < b.entity; });
+    std::stable_sort(
+        scan_.intervals.begin(), scan_.intervals.end(),
+        [](const OutlierInterval& a, const OutlierInterval& b) { return a.entity < b.entity; });
     std::vector<OutlierInterval> kept;
-    for (auto first = scan_.intervals.begin(), last = first; first != scan_.intervals.end(); first = last) {
+    for (auto first = scan_.intervals.begin(), last = first; first != scan_.intervals.end();
+         first = last) {
       while (last != scan_.intervals.end() && last->entity == first->entity) ++last;
       // The surest words first: bin after bin, the mean of T, the threshold.
       for (auto i = first; i != last; ++i)
-        if (std::none_of(first, last, [&](const OutlierInterval& o) { return o.kind < i->kind && o.side == i->side && o.first <= i->last && i->first <= o.last; })) kept.push_back(*i);
+        if (std::none_of(first, last, [&](const OutlierInterval& o) {
+              return o.kind < i->kind && o.side == i->side && o.first <= i->last &&
+                     i->first <= o.last;
+            }))
+          kept.push_back(*i);
     }
     for (std::size_t g = 0; g < scan_.groups.size(); ++g)
       for (const MetricSide side : {MetricSide::high, MetricSide::low})
         for (const bool zero : {false, true}) {
           std::vector<OutlierInterval> mine;
           for (const OutlierInterval& i : kept)
-            if (i.group == g && i.side == side && (i.kind == OutlierInterval::zero) == zero) mine.push_back(i);
+            if (i.group == g && i.side == side && (i.kind == OutlierInterval::zero) == zero)
+              mine.push_back(i);
           report_side(g, mine);
         }
   }
@@ -71,7 +80,9 @@ class Told {
     const std::size_t size = group.last - group.first;
     // The published rule has no such limit; nor has a threshold that one sample passes.
     const bool once = intervals[0].kind == OutlierInterval::zero && metric_.zero_once;
-    const double most = params_.rule == OutlierRule::published || once || size < 2 ? static_cast<double>(size) : std::max(1.0, params_.most * static_cast<double>(size));
+    const double most = params_.rule == OutlierRule::published || once || size < 2
+                            ? static_cast<double>(size)
+                            : std::max(1.0, params_.most * static_cast<double>(size));
     std::vector<std::pair<std::int64_t, int>> steps;
     for (const OutlierInterval& i : intervals) {
       steps.emplace_back(i.first, 1);
@@ -90,10 +101,14 @@ class Told {
     std::vector<OutlierInterval> split;
     for (const OutlierInterval& i : intervals) {
       std::int64_t shared = 0;
-      auto range = std::lower_bound(crowded.begin(), crowded.end(), i.first, [](const auto& r, std::int64_t bin) { return r.second < bin; });
-      for (; range != crowded.end() && range->first <= i.last; ++range) shared += std::min(range->second, i.last) - std::max(range->first, i.first) + 1;
-      if (2 * shared > i.last - i.first + 1) split.push_back(i);
-      else result_.outliers.push_back(outlier(i));
+      auto range = std::lower_bound(crowded.begin(), crowded.end(), i.first,
+                                    [](const auto& r, std::int64_t bin) { return r.second < bin; });
+      for (; range != crowded.end() && range->first <= i.last; ++range)
+        shared += std::min(range->second, i.last) - std::max(range->first, i.first) + 1;
+      if (2 * shared > i.last - i.first + 1)
+        split.push_back(i);
+      else
+        result_.outliers.push_back(outlier(i));
     }
     if (split.empty()) return;
     CommonChange change;
@@ -131,10 +146,15 @@ class Told {
     out.start = i.first * scan_.bin;
     out.end = (i.last + 1) * scan_.bin;
     const bool zero = i.kind == OutlierInterval::zero;
-    out.method = zero ? "threshold" : i.kind == OutlierInterval::period ? "robust-mean" : params_.rule == OutlierRule::published ? "published" : "robust";
+    out.method = zero                                     ? "threshold"
+                 : i.kind == OutlierInterval::period      ? "robust-mean"
+                 : params_.rule == OutlierRule::published ? "published"
+                                                          : "robust";
     BinWalker walker(*scan_.series[i.entity], scan_.bin, scan_.carry, metric_.average);
     std::vector<double> values, centers, scores, limits;
-    auto instant = std::lower_bound(group.instants.begin(), group.instants.end(), i.first, [](const CrowdInstant& a, std::int64_t bin) { return a.bin < bin; });
+    auto instant =
+        std::lower_bound(group.instants.begin(), group.instants.end(), i.first,
+                         [](const CrowdInstant& a, std::int64_t bin) { return a.bin < bin; });
     double value = 0;
     for (std::int64_t bin = i.first; bin <= i.last; ++bin) {
       walker.fill(bin, 1, &value, 1);
@@ -145,9 +165,14 @@ class Told {
       const Crowd& crowd = instant->crowd;
       out.size = std::max(out.size, crowd.size);
       centers.push_back(crowd.center);
-      const double limit = params_.rule == OutlierRule::published ? params_.published_sd : outlier_threshold(crowd.size, params_.metrics, params_.threshold, params_.false_alarm);
+      const double limit = params_.rule == OutlierRule::published
+                               ? params_.published_sd
+                               : outlier_threshold(crowd.size, params_.metrics, params_.threshold,
+                                                   params_.false_alarm);
       // A crowd without spread is held to have the least that the smallest effect allows.
-      const double scale = params_.rule == OutlierRule::published ? crowd.scale : std::max(crowd.scale, least_effect(metric_, crowd.center) / limit);
+      const double scale = params_.rule == OutlierRule::published
+                               ? crowd.scale
+                               : std::max(crowd.scale, least_effect(metric_, crowd.center) / limit);
       limits.push_back(limit);
       scores.push_back(scale > 0 ? std::min(std::fabs(value - crowd.center) / scale, 1e6) : 1e6);
     }
@@ -165,7 +190,9 @@ class Told {
       if (!group.judged || group.instants.size() < 4) continue;
       std::vector<double> middle;
       for (const CrowdInstant& i : group.instants) middle.push_back(i.crowd.center);
-      const auto changes = level_changes(middle, std::max<std::size_t>(kLeastBins, scan_.bins / 2), std::max(metric_.floor_absolute, metric_.zero_above.value_or(0)), metric_.floor_relative);
+      const auto changes = level_changes(
+          middle, std::max<std::size_t>(kLeastBins, scan_.bins / 2),
+          std::max(metric_.floor_absolute, metric_.zero_above.value_or(0)), metric_.floor_relative);
       for (std::size_t c = 0; c < changes.size(); ++c) {
         CommonChange out;
         out.kind = "shift";
@@ -176,17 +203,22 @@ class Told {
         if (out.end < out.start) std::swap(out.start, out.end);
         out.from = changes[c].from;
         out.to = changes[c].to;
-        const std::int64_t from = c > 0 ? group.instants[changes[c - 1].after].bin : group.instants.front().bin;
-        const std::int64_t to = c + 1 < changes.size() ? group.instants[changes[c + 1].before].bin : group.instants.back().bin;
-        out.entities = moved(group, out, from, group.instants[changes[c].before].bin, group.instants[changes[c].after].bin, to);
+        const std::int64_t from =
+            c > 0 ? group.instants[changes[c - 1].after].bin : group.instants.front().bin;
+        const std::int64_t to = c + 1 < changes.size() ? group.instants[changes[c + 1].before].bin
+                                                       : group.instants.back().bin;
+        out.entities = moved(group, out, from, group.instants[changes[c].before].bin,
+                             group.instants[changes[c].after].bin, to);
         // What only some did is their affair.
         if (4 * out.entities >= 3 * out.size) result_.common.push_back(std::move(out));
       }
     }
   }
 
-  // How many went the same way by at least half of it. Bins of the old level and of the new one, both ends within.
-  std::size_t moved(const CrowdGroup& group, const CommonChange& change, std::int64_t old_first, std::int64_t old_last, std::int64_t new_first, std::int64_t new_last) const {
+  // How many went the same way by at least half of it. Bins of the old level and of the new one,
+  // both ends within.
+  std::size_t moved(const CrowdGroup& group, const CommonChange& change, std::int64_t old_first,
+                    std::int64_t old_last, std::int64_t new_first, std::int64_t new_last) const {
     std::size_t count = 0;
     std::vector<double> before, after;
     for (std::size_t e = group.first; e < group.last; ++e) {
@@ -197,11 +229,14 @@ class Told {
         const Nanoseconds t = s.times[i];
         if (!std::isfinite(s.values[i]) || t <= -kFarthest || t >= kFarthest) continue;
         const std::int64_t bin = bin_of(t, scan_.bin);
-        if (bin >= old_first && bin <= old_last) before.push_back(s.values[i]);
-        else if (bin >= new_first && bin <= new_last) after.push_back(s.values[i]);
+        if (bin >= old_first && bin <= old_last)
+          before.push_back(s.values[i]);
+        else if (bin >= new_first && bin <= new_last)
+          after.push_back(s.values[i]);
       }
       if (before.empty() || after.empty()) continue;
-      count += (median_in_place(after) - median_in_place(before)) / (change.to - change.from) >= 0.5;
+      count +=
+          (median_in_place(after) - median_in_place(before)) / (change.to - change.from) >= 0.5;
     }
     return count;
   }
@@ -210,24 +245,32 @@ class Told {
     std::vector<std::string> unseen;
     for (std::size_t e = 0; e < scan_.series.size(); ++e) {
       const CrowdGroup& group = scan_.groups[scan_.group_of[e]];
-      const bool possible = params_.rule != OutlierRule::published || group.last - group.first >= kPublishedLeast;
+      const bool possible =
+          params_.rule != OutlierRule::published || group.last - group.first >= kPublishedLeast;
       result_.judged += scan_.judged[e] && scan_.lasting && possible;
       if (!scan_.judged[e]) unseen.push_back(scan_.series[e]->entity);
     }
-    if (scan_.lasting && !unseen.empty() && scan_.series.size() >= std::max<std::size_t>(2, params_.least))
-      lack("few_samples", fmt::format("{} of {} never {} enough values beside enough others within {}", unseen.size(), scan_.series.size(), unseen.size() == 1 ? "has" : "have", human_duration(params_.window)), std::move(unseen));
+    if (scan_.lasting && !unseen.empty() &&
+        scan_.series.size() >= std::max<std::size_t>(2, params_.least))
+      lack("few_samples",
+           fmt::format("{} of {} never {} enough values beside enough others within {}",
+                       unseen.size(), scan_.series.size(), unseen.size() == 1 ? "has" : "have",
+                       human_duration(params_.window)),
+           std::move(unseen));
   }
 
   void sort_all() {
-    std::sort(result_.outliers.begin(), result_.outliers.end(), [](const Outlier& a, const Outlier& b) {
-      if (a.entity != b.entity) return a.entity < b.entity;
-      if (a.start != b.start) return a.start < b.start;
-      return a.side != b.side ? a.side < b.side : a.value < b.value;
-    });
-    std::sort(result_.common.begin(), result_.common.end(), [](const CommonChange& a, const CommonChange& b) {
-      if (a.start != b.start) return a.start < b.start;
-      return a.group != b.group ? a.group < b.group : a.to < b.to;
-    });
+    std::sort(result_.outliers.begin(), result_.outliers.end(),
+              [](const Outlier& a, const Outlier& b) {
+                if (a.entity != b.entity) return a.entity < b.entity;
+                if (a.start != b.start) return a.start < b.start;
+                return a.side != b.side ? a.side < b.side : a.value < b.value;
+              });
+    std::sort(result_.common.begin(), result_.common.end(),
+              [](const CommonChange& a, const CommonChange& b) {
+                if (a.start != b.start) return a.start < b.start;
+                return a.group != b.group ? a.group < b.group : a.to < b.to;
+              });
   }
 
   const OutlierMetric& metric_;
@@ -238,7 +281,8 @@ class Told {
 
 }  // namespace
 
-OutlierResult find_outliers(std::span<const OutlierSeries> series, const OutlierMetric& metric, const OutlierParams& params) {
+OutlierResult find_outliers(std::span<const OutlierSeries> series, const OutlierMetric& metric,
+                            const OutlierParams& params) {
   return Told(scan_outliers(series, metric, params), metric, params).run();
 }
 

@@ -17,9 +17,12 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr std::size_t kMostRoots = 64;      // of one attempt: a storm of errors has few kinds
+constexpr std::size_t kMostRoots = 64;  // of one attempt: a storm of errors has few kinds
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.' || c == '[' || c == ']'; }
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.' ||
+         c == '[' || c == ']';
+}
 
 // Words of the text; a comma within brackets belongs to its word: node-[07,09].
 std::vector<std::string> words_of(std::string_view text) {
@@ -28,8 +31,10 @@ std::vector<std::string> words_of(std::string_view text) {
   for (const char c : text) {
     if (c == '[') inside = true;
     if (c == ']') inside = false;
-    if (is_word(c) || (inside && c == ',')) out.back() += c;
-    else if (!out.back().empty()) out.emplace_back();
+    if (is_word(c) || (inside && c == ','))
+      out.back() += c;
+    else if (!out.back().empty())
+      out.emplace_back();
   }
   for (std::string& word : out)
     while (!word.empty() && word.back() == '.') word.pop_back();
@@ -43,19 +48,26 @@ std::string lower(std::string text) {
 }
 
 bool begins(std::string_view word, std::initializer_list<std::string_view> stems) {
-  return std::any_of(stems.begin(), stems.end(), [&](std::string_view stem) { return word.starts_with(stem); });
+  return std::any_of(stems.begin(), stems.end(),
+                     [&](std::string_view stem) { return word.starts_with(stem); });
 }
 
 std::optional<Measure> measure_of(std::string_view word, std::string_view next) {
-  if (begins(word, {"evict", "isolat", "drain", "cordon", "blocklist", "exclud"})) return Measure::evict;
+  if (begins(word, {"evict", "isolat", "drain", "cordon", "blocklist", "exclud"}))
+    return Measure::evict;
   if (begins(word, {"repair", "replac", "reseat", "rma"})) return Measure::repair;
   if (begins(word, {"reboot", "power-cycl", "powercycl"})) return Measure::reboot;
-  if (begins(word, {"check", "diag", "bitwise", "bit-wise"}) && !begins(word, {"checkpoint"})) return Measure::checks;
-  if (begins(word, {"rollback", "roll-back", "revert"}) || (begins(word, {"roll"}) && next == "back")) return Measure::rollback;
+  if (begins(word, {"check", "diag", "bitwise", "bit-wise"}) && !begins(word, {"checkpoint"}))
+    return Measure::checks;
+  if (begins(word, {"rollback", "roll-back", "revert"}) ||
+      (begins(word, {"roll"}) && next == "back"))
+    return Measure::rollback;
   if (begins(word, {"replay"})) return Measure::replay;
   if (begins(word, {"investigat"})) return Measure::investigate;
   if (begins(word, {"mitigat"})) return Measure::mitigate;
-  if (begins(word, {"reattempt", "re-attempt", "restart", "retr", "requeue", "resum", "resubmit", "relaunch"})) return Measure::reattempt;
+  if (begins(word, {"reattempt", "re-attempt", "restart", "retr", "requeue", "resum", "resubmit",
+                    "relaunch"}))
+    return Measure::reattempt;
   if (begins(word, {"stop", "offline", "halt"}) && word != "stop-time") return Measure::stop;
   return std::nullopt;
 }
@@ -103,8 +115,12 @@ std::vector<Attempt> from_manifest(const Facts& facts, const JobSteps& steps) {
     for (const std::string& host : one.hosts) add(a.hosts, short_host(host));
     out.push_back(std::move(a));
   }
-  // A step belongs to the last attempt that began before it; without times to its folder's, or to the one of its number.
-  const bool timed = std::all_of(out.begin(), out.end(), [](const Attempt& a) { return a.start.has_value(); }) && std::is_sorted(out.begin(), out.end(), [](const Attempt& a, const Attempt& b) { return a.start < b.start; });
+  // A step belongs to the last attempt that began before it; without times to its folder's, or to
+  // the one of its number.
+  const bool timed =
+      std::all_of(out.begin(), out.end(), [](const Attempt& a) { return a.start.has_value(); }) &&
+      std::is_sorted(out.begin(), out.end(),
+                     [](const Attempt& a, const Attempt& b) { return a.start < b.start; });
   const std::size_t counted = steps.size() == 0 ? 0 : steps.attempt.back() + 1;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Attempt* of = nullptr;
@@ -132,7 +148,8 @@ std::vector<Attempt> from_folders(const Facts& facts, const JobSteps& steps) {
     a.source = "folder";
     if (m.host) add(a.hosts, short_host(*m.host));
   }
-  // Whose logs a folder holds are the hosts of that attempt only when each has its log of each attempt.
+  // Whose logs a folder holds are the hosts of that attempt only when each has its log of each
+  // attempt.
   if (found.size() > 1)
     for (auto& [id, a] : found)
       if (a.hosts.size() < facts.hosts.size()) a.hosts.clear();
@@ -146,7 +163,8 @@ std::vector<Attempt> from_folders(const Facts& facts, const JobSteps& steps) {
   std::vector<Attempt> out;
   for (auto& [id, a] : found) out.push_back(std::move(a));
   if (told == 0 && out.size() > 1 && steps.size() > 0 && steps.attempt.back() + 1 == out.size())
-    for (std::size_t i = 0; i < steps.size(); ++i) step(out[steps.attempt[i]], steps.iteration[i], steps.time[i], steps.not_a_number[i] == 0);
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      step(out[steps.attempt[i]], steps.iteration[i], steps.time[i], steps.not_a_number[i] == 0);
   return out;
 }
 
@@ -179,7 +197,8 @@ void find_roots(const Facts& facts, std::vector<Attempt>& all) {
         if (all[i].start && *all[i].start <= *time) found = i;
     return found;
   };
-  const auto sign = [&](MemberId id, const std::optional<Nanoseconds>& time, std::string event_class, Subject subject) {
+  const auto sign = [&](MemberId id, const std::optional<Nanoseconds>& time,
+                        std::string event_class, Subject subject) {
     const MemberRow* m = facts.member(id);
     if (!facts.counts(m)) return;
     const std::size_t i = attempt_at(*m, time);
@@ -193,9 +212,12 @@ void find_roots(const Facts& facts, std::vector<Attempt>& all) {
     if (!host.empty()) sign(e.place.member, e.time_ns, e.event_class, {SubjectKind::host, host});
   }
   for (const TracebackRow& t : facts.tracebacks)
-    if (!t.file.empty()) sign(t.place.member, t.time_ns, "", {SubjectKind::code, fmt::format("{}:{}", t.file, t.file_line)});
+    if (!t.file.empty())
+      sign(t.place.member, t.time_ns, "",
+           {SubjectKind::code, fmt::format("{}:{}", t.file, t.file_line)});
   for (std::size_t i = 0; i < all.size(); ++i)
-    for (const auto& [event_class, kind, id] : seen[i]) all[i].roots.push_back({std::nullopt, event_class, {kind, id}, false});
+    for (const auto& [event_class, kind, id] : seen[i])
+      all[i].roots.push_back({std::nullopt, event_class, {kind, id}, false});
 }
 
 }  // namespace
@@ -204,16 +226,20 @@ std::vector<Tried> parse_measures(std::string_view text, std::span<const std::st
   std::vector<Tried> out;
   const auto words = words_of(text.substr(0, 4096));
   bool negated = false, said = false;
-  std::size_t now = std::string::npos;       // index in out of the measure whose words follow
+  std::size_t now = std::string::npos;  // index in out of the measure whose words follow
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string word = lower(words[i]);
     const std::string after = i + 1 < words.size() ? lower(words[i + 1]) : "";
-    if (word == "no" || word == "not" || word == "without" || word == "never") { negated = true; continue; }
+    if (word == "no" || word == "not" || word == "without" || word == "never") {
+      negated = true;
+      continue;
+    }
     if (const auto measure = measure_of(word, after)) {
       said = true;
       now = std::string::npos;
       if (!negated) {
-        const auto it = std::find_if(out.begin(), out.end(), [&](const Tried& t) { return t.measure == *measure; });
+        const auto it = std::find_if(out.begin(), out.end(),
+                                     [&](const Tried& t) { return t.measure == *measure; });
         now = static_cast<std::size_t>(it - out.begin());
         if (it == out.end()) out.push_back({*measure, {}, "", {}, false});
       }
@@ -222,23 +248,30 @@ std::vector<Tried> parse_measures(std::string_view text, std::span<const std::st
     }
     if (begins(word, {"pass", "ok", "clean"}) || begins(word, {"fail"})) {
       for (Tried& t : out)
-        if (t.measure == Measure::checks && !(t.passed && !*t.passed)) t.passed = begins(word, {"fail"}) == negated;
+        if (t.measure == Measure::checks && !(t.passed && !*t.passed))
+          t.passed = begins(word, {"fail"}) == negated;
       negated = false;
       continue;
     }
     if (word != "and" && word != "of" && word != "the" && word != "all") negated = false;
     if (now == std::string::npos) continue;
-    if (out[now].measure == Measure::rollback && i > 0 && lower(words[i - 1]) == "to" && out[now].to.empty()) {
+    if (out[now].measure == Measure::rollback && i > 0 && lower(words[i - 1]) == "to" &&
+        out[now].to.empty()) {
       out[now].to = words[i];
       continue;
     }
-    if (out[now].measure != Measure::evict && out[now].measure != Measure::repair && out[now].measure != Measure::reboot && out[now].measure != Measure::checks) continue;
+    if (out[now].measure != Measure::evict && out[now].measure != Measure::repair &&
+        out[now].measure != Measure::reboot && out[now].measure != Measure::checks)
+      continue;
     const Hostlist list = expand_hostlist(words[i], 4096);
     if (list.broken) continue;
     for (const std::string& one : list.hosts) {
       const std::string host = short_host(one);
-      const bool known = std::any_of(hosts.begin(), hosts.end(), [&](const std::string& h) { return short_host(h) == host; });
-      const bool name_like = host.size() > 1 && std::isalpha(static_cast<unsigned char>(host[0])) != 0 && std::any_of(host.begin(), host.end(), [](char c) { return c >= '0' && c <= '9'; });
+      const bool known = std::any_of(hosts.begin(), hosts.end(),
+                                     [&](const std::string& h) { return short_host(h) == host; });
+      const bool name_like =
+          host.size() > 1 && std::isalpha(static_cast<unsigned char>(host[0])) != 0 &&
+          std::any_of(host.begin(), host.end(), [](char c) { return c >= '0' && c <= '9'; });
       if (known || (hosts.empty() && name_like)) add(out[now].hosts, host);
     }
   }
@@ -248,7 +281,7 @@ std::vector<Tried> parse_measures(std::string_view text, std::span<const std::st
 
 std::vector<Attempt> attempts(const Facts& facts, const JobSteps& steps) {
   std::vector<Attempt> out;
-  std::vector<std::string> known;            // all hosts that any attempt had
+  std::vector<std::string> known;  // all hosts that any attempt had
   const bool manifest = facts.manifest && facts.manifest->attempts.size() > 1;
   if (manifest) {
     out = from_manifest(facts, steps);
@@ -268,17 +301,25 @@ std::vector<Attempt> attempts(const Facts& facts, const JobSteps& steps) {
     a.progressed = a.furthest && best && *a.furthest > *best;
     if (a.furthest) best = std::max(best.value_or(*a.furthest), *a.furthest);
     if (manifest) a.before = parse_measures(facts.manifest->attempts[i].action_before, known);
-    const auto has = [&](Measure m) { return std::find_if(a.before.begin(), a.before.end(), [&](const Tried& t) { return t.measure == m; }); };
+    const auto has = [&](Measure m) {
+      return std::find_if(a.before.begin(), a.before.end(),
+                          [&](const Tried& t) { return t.measure == m; });
+    };
     std::vector<std::string> gone;
-    if (!a.hosts.empty()) std::set_difference(last.hosts.begin(), last.hosts.end(), a.hosts.begin(), a.hosts.end(), std::back_inserter(gone));
+    if (!a.hosts.empty())
+      std::set_difference(last.hosts.begin(), last.hosts.end(), a.hosts.begin(), a.hosts.end(),
+                          std::back_inserter(gone));
     if (!gone.empty()) {
-      if (const auto it = has(Measure::evict); it == a.before.end()) a.before.push_back({Measure::evict, gone, "", {}, true});
-      else if (it->hosts.empty()) it->hosts = gone;
+      if (const auto it = has(Measure::evict); it == a.before.end())
+        a.before.push_back({Measure::evict, gone, "", {}, true});
+      else if (it->hosts.empty())
+        it->hosts = gone;
     }
     if (manifest) {
       const std::string& from = facts.manifest->attempts[i - 1].code_version;
       const std::string& to = facts.manifest->attempts[i].code_version;
-      if (!from.empty() && !to.empty() && from != to && has(Measure::rollback) == a.before.end()) a.before.push_back({Measure::rollback, {}, to, {}, true});
+      if (!from.empty() && !to.empty() && from != to && has(Measure::rollback) == a.before.end())
+        a.before.push_back({Measure::rollback, {}, to, {}, true});
     }
     // It ran again, and nothing tells that anything was changed.
     if (a.before.empty()) a.before.push_back({Measure::reattempt, {}, "", {}, true});
@@ -313,7 +354,10 @@ AttemptHistory history_of(std::span<const Attempt> attempts, std::span<const Pas
   std::vector<PastFailure> others;
   for (const PastFailure& e : earlier) {
     const auto when = e.end ? e.end : e.start;
-    const auto same = std::find_if(out.failures.begin(), out.failures.end(), [&](const PastFailure& f) { return when && f.start && f.end && *f.start <= *when && *when <= *f.end; });
+    const auto same =
+        std::find_if(out.failures.begin(), out.failures.end(), [&](const PastFailure& f) {
+          return when && f.start && f.end && *f.start <= *when && *when <= *f.end;
+        });
     if (same == out.failures.end()) {
       others.push_back(e);
       continue;
@@ -321,15 +365,21 @@ AttemptHistory history_of(std::span<const Attempt> attempts, std::span<const Pas
     same->roots.insert(same->roots.end(), e.roots.begin(), e.roots.end());
     if (!same->furthest) same->furthest = e.furthest;
     if (same->hosts.empty()) same->hosts = e.hosts;
-    if (std::all_of(same->answers.begin(), same->answers.end(), [](const Tried& t) { return t.inferred && t.measure == Measure::reattempt; }) && !e.answers.empty()) same->answers = e.answers;
+    if (std::all_of(same->answers.begin(), same->answers.end(),
+                    [](const Tried& t) { return t.inferred && t.measure == Measure::reattempt; }) &&
+        !e.answers.empty())
+      same->answers = e.answers;
   }
-  std::stable_sort(others.begin(), others.end(), [](const PastFailure& a, const PastFailure& b) { return (a.end ? a.end : a.start) < (b.end ? b.end : b.start); });
+  std::stable_sort(others.begin(), others.end(), [](const PastFailure& a, const PastFailure& b) {
+    return (a.end ? a.end : a.start) < (b.end ? b.end : b.start);
+  });
   for (PastFailure& e : others) {
     const auto when = e.end ? e.end : e.start;
     auto at = out.failures.begin();
     if (when)
       for (auto it = out.failures.begin(); it != out.failures.end(); ++it)
-        if (const auto other = it->end ? it->end : it->start; !other || *other <= *when) at = it + 1;
+        if (const auto other = it->end ? it->end : it->start; !other || *other <= *when)
+          at = it + 1;
     out.failures.insert(at, std::move(e));
   }
   return out;

@@ -16,13 +16,15 @@ namespace culprit::analyze {
 namespace {
 
 struct SymbolHash {
-  std::size_t operator()(const CallSymbol& s) const { return mix(mix(mix(s.operation) ^ s.communicator) ^ (s.elements ? *s.elements + 1 : 0)); }
+  std::size_t operator()(const CallSymbol& s) const {
+    return mix(mix(mix(s.operation) ^ s.communicator) ^ (s.elements ? *s.elements + 1 : 0));
+  }
 };
 
 // A kind of call and where it stands in the log.
 struct Kind {
   CallSymbol symbol;
-  double elements = 0;                    // of all its occurrences
+  double elements = 0;  // of all its occurrences
   std::vector<std::uint32_t> at;
 };
 
@@ -35,13 +37,17 @@ std::vector<Kind> kinds_of(std::span<const Call> calls, bool with_size) {
     CallSymbol symbol{c.operation, c.communicator, {}};
     if (with_size) symbol.elements = c.elements;
     const auto [it, fresh] = ids.try_emplace(symbol, static_cast<std::uint32_t>(kinds.size()));
-    if (fresh) { kinds.push_back({symbol, 0, {}}); count.push_back(0); }
+    if (fresh) {
+      kinds.push_back({symbol, 0, {}});
+      count.push_back(0);
+    }
     of[i] = it->second;
     ++count[it->second];
     kinds[it->second].elements += static_cast<double>(c.elements);
   }
   for (std::size_t k = 0; k < kinds.size(); ++k) kinds[k].at.reserve(count[k]);
-  for (std::size_t i = 0; i < calls.size(); ++i) kinds[of[i]].at.push_back(static_cast<std::uint32_t>(i));
+  for (std::size_t i = 0; i < calls.size(); ++i)
+    kinds[of[i]].at.push_back(static_cast<std::uint32_t>(i));
   return kinds;
 }
 
@@ -49,25 +55,34 @@ std::vector<Kind> kinds_of(std::span<const Call> calls, bool with_size) {
 struct Candidate {
   const Kind* kind = nullptr;
   std::vector<std::uint32_t> starts;
-  double period = 0;                      // calls, median
-  double even = 0;                        // share of distances that agree with it
+  double period = 0;  // calls, median
+  double even = 0;    // share of distances that agree with it
   bool burst = false;
   bool large = false;
-  bool wide = false;                      // bursts that fill most of the distance: a pause of something, rather than a call that begins it
-  bool explains = false;                  // most of the log lies in even intervals
+  bool wide = false;  // bursts that fill most of the distance: a pause of something, rather than a
+                      // call that begins it
+  bool explains = false;  // most of the log lies in even intervals
 };
 
-double tolerance(double period, const CallPeriodParams& params) { return std::max(params.agree * period, period >= 10 ? 1.0 : 0.0); }
-
-// How many of `kinds` kinds of calls that come at random would agree as well: at least `agree` of `of` distances within
-// the slack. A log with thousands of sizes has many kinds that come four or five times.
-double by_chance(std::size_t agree, std::size_t of, double period, double slack, std::size_t kinds) {
-  if (period <= 2 || agree == 0) return 0;
-  const double one = std::min(0.9, (2 * slack + 1) / period), n = static_cast<double>(of), a = static_cast<double>(agree);
-  return std::exp(std::log(static_cast<double>(std::max<std::size_t>(kinds, 1))) + std::lgamma(n + 1) - std::lgamma(a + 1) - std::lgamma(n - a + 1) + (a - 1) * std::log(one));
+double tolerance(double period, const CallPeriodParams& params) {
+  return std::max(params.agree * period, period >= 10 ? 1.0 : 0.0);
 }
 
-bool recurs(Candidate& c, std::size_t calls, std::size_t kinds, const CallPeriodParams& params, bool must = true) {
+// How many of `kinds` kinds of calls that come at random would agree as well: at least `agree` of
+// `of` distances within the slack. A log with thousands of sizes has many kinds that come four or
+// five times.
+double by_chance(std::size_t agree, std::size_t of, double period, double slack,
+                 std::size_t kinds) {
+  if (period <= 2 || agree == 0) return 0;
+  const double one = std::min(0.9, (2 * slack + 1) / period), n = static_cast<double>(of),
+               a = static_cast<double>(agree);
+  return std::exp(std::log(static_cast<double>(std::max<std::size_t>(kinds, 1))) +
+                  std::lgamma(n + 1) - std::lgamma(a + 1) - std::lgamma(n - a + 1) +
+                  (a - 1) * std::log(one));
+}
+
+bool recurs(Candidate& c, std::size_t calls, std::size_t kinds, const CallPeriodParams& params,
+            bool must = true) {
   if (c.starts.size() < params.least_iterations) return false;
   std::vector<std::uint32_t> d(c.starts.size() - 1);
   for (std::size_t i = 0; i < d.size(); ++i) d[i] = c.starts[i + 1] - c.starts[i];
@@ -79,30 +94,40 @@ bool recurs(Candidate& c, std::size_t calls, std::size_t kinds, const CallPeriod
   std::size_t agree = 0;
   double inside = 0;
   for (const std::uint32_t x : d)
-    if (std::abs(static_cast<double>(x) - c.period) <= slack) { ++agree; inside += x; }
+    if (std::abs(static_cast<double>(x) - c.period) <= slack) {
+      ++agree;
+      inside += x;
+    }
   c.even = static_cast<double>(agree) / static_cast<double>(d.size());
-  const double covered = static_cast<double>(c.starts.back() - c.starts.front()) / static_cast<double>(calls);
+  const double covered =
+      static_cast<double>(c.starts.back() - c.starts.front()) / static_cast<double>(calls);
   c.explains = inside >= 0.75 * covered * static_cast<double>(calls);
-  return !must || (c.even >= params.even && covered >= params.cover && by_chance(agree, d.size(), c.period, slack, kinds) <= params.chance);
+  return !must || (c.even >= params.even && covered >= params.cover &&
+                   by_chance(agree, d.size(), c.period, slack, kinds) <= params.chance);
 }
 
-// Natural breaks of the distances between occurrences: thresholds with nothing near them. Above the threshold is a
-// distance between bursts, below it one within a burst.
+// Natural breaks of the distances between occurrences: thresholds with nothing near them. Above the
+// threshold is a distance between bursts, below it one within a burst.
 template <class T>
 std::vector<T> breaks(std::vector<T> distances, std::size_t least) {
   std::sort(distances.begin(), distances.end());
   std::vector<T> out;
   for (std::size_t i = 1; i + least <= distances.size() + 1; ++i)
-    if (distances[i - 1] > 0 && static_cast<double>(distances[i]) >= 1.5 * static_cast<double>(distances[i - 1])) out.push_back(distances[i]);
-  constexpr std::size_t kMost = 8;        // hierarchies are not deeper: layer, micro-batch, step, evaluation, checkpoint
+    if (distances[i - 1] > 0 &&
+        static_cast<double>(distances[i]) >= 1.5 * static_cast<double>(distances[i - 1]))
+      out.push_back(distances[i]);
+  constexpr std::size_t kMost =
+      8;  // hierarchies are not deeper: layer, micro-batch, step, evaluation, checkpoint
   if (out.size() > kMost) out.erase(out.begin(), out.end() - kMost);
   return out;
 }
 
 template <class T>
-void add_bursts(const Kind& kind, const std::vector<T>& distances, T threshold, std::size_t calls, std::size_t kinds, bool large, const CallPeriodParams& params, std::vector<Candidate>& out) {
+void add_bursts(const Kind& kind, const std::vector<T>& distances, T threshold, std::size_t calls,
+                std::size_t kinds, bool large, const CallPeriodParams& params,
+                std::vector<Candidate>& out) {
   Candidate c{&kind, {}, 0, 0, true, large, false, false};
-  std::vector<std::uint32_t> spans;       // from the first to the last call of a burst
+  std::vector<std::uint32_t> spans;  // from the first to the last call of a burst
   for (std::size_t i = 0; i < distances.size(); ++i)
     if (distances[i] >= threshold) {
       if (!c.starts.empty()) spans.push_back(kind.at[i] - c.starts.back());
@@ -115,7 +140,8 @@ void add_bursts(const Kind& kind, const std::vector<T>& distances, T threshold, 
   out.push_back(std::move(c));
 }
 
-void candidates_of(const Kind& kind, std::span<const Call> calls, std::size_t kinds, bool large, const CallPeriodParams& params, std::vector<Candidate>& out) {
+void candidates_of(const Kind& kind, std::span<const Call> calls, std::size_t kinds, bool large,
+                   const CallPeriodParams& params, std::vector<Candidate>& out) {
   if (kind.at.size() < params.least_iterations) return;
   Candidate all{&kind, kind.at, 0, 0, false, large, false, false};
   const bool even = recurs(all, calls.size(), kinds, params);
@@ -124,27 +150,35 @@ void candidates_of(const Kind& kind, std::span<const Call> calls, std::size_t ki
 
   std::vector<std::uint32_t> d(kind.at.size() - 1);
   for (std::size_t i = 0; i < d.size(); ++i) d[i] = kind.at[i + 1] - kind.at[i];
-  for (const std::uint32_t threshold : breaks(d, params.least_iterations)) add_bursts(kind, d, threshold, calls.size(), kinds, large, params, out);
+  for (const std::uint32_t threshold : breaks(d, params.least_iterations))
+    add_bursts(kind, d, threshold, calls.size(), kinds, large, params, out);
   if (!dense) return;
   // Nothing lies between the calls of a burst and the next burst: the time between them tells.
   std::vector<Nanoseconds> t(d.size());
   for (std::size_t i = 0; i < t.size(); ++i) {
     const Nanoseconds a = calls[kind.at[i]].time, b = calls[kind.at[i + 1]].time;
-    t[i] = b > a ? static_cast<Nanoseconds>(std::min<std::uint64_t>(static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a), INT64_MAX)) : 0;
+    t[i] = b > a ? static_cast<Nanoseconds>(std::min<std::uint64_t>(
+                       static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a), INT64_MAX))
+                 : 0;
   }
-  for (const Nanoseconds threshold : breaks(t, params.least_iterations)) add_bursts(kind, t, threshold, calls.size(), kinds, large, params, out);
+  for (const Nanoseconds threshold : breaks(t, params.least_iterations))
+    add_bursts(kind, t, threshold, calls.size(), kinds, large, params, out);
 }
 
-double gap_ns(Nanoseconds from, Nanoseconds to) { return static_cast<double>(to) - static_cast<double>(from); }
+double gap_ns(Nanoseconds from, Nanoseconds to) {
+  return static_cast<double>(to) - static_cast<double>(from);
+}
 
 std::string symbol_text(const CallSymbol& s) {
-  return s.elements ? fmt::format("operation {} of {} elements on communicator {}", s.operation, *s.elements, s.communicator) : fmt::format("operation {} on communicator {}", s.operation, s.communicator);
+  return s.elements ? fmt::format("operation {} of {} elements on communicator {}", s.operation,
+                                  *s.elements, s.communicator)
+                    : fmt::format("operation {} on communicator {}", s.operation, s.communicator);
 }
 
 bool near(double a, double b) { return std::abs(a - b) <= std::max(0.03 * b, 1.0); }
 
-// Does `mark` come with a pause, so that the base periods that hold it last much longer than the others? An evaluation or a
-// checkpoint does that; the end of a step costs the optimizer only.
+// Does `mark` come with a pause, so that the base periods that hold it last much longer than the
+// others? An evaluation or a checkpoint does that; the end of a step costs the optimizer only.
 bool pauses(const Candidate& base, const Candidate& mark, std::span<const Call> calls) {
   std::vector<double> times, with, without;
   std::vector<char> holds;
@@ -155,11 +189,17 @@ bool pauses(const Candidate& base, const Candidate& mark, std::span<const Call> 
     times.push_back(gap_ns(calls[base.starts[i]].time, calls[base.starts[i + 1]].time));
   }
   for (std::size_t i = 0; i < times.size(); ++i) {
-    if (holds[i]) with.push_back(i > 0 ? std::max(times[i], times[i - 1]) : times[i]);   // a burst begins after the pause
-    else if (i + 1 == times.size() || !holds[i + 1]) without.push_back(times[i]);
+    if (holds[i])
+      with.push_back(i > 0 ? std::max(times[i], times[i - 1])
+                           : times[i]);  // a burst begins after the pause
+    else if (i + 1 == times.size() || !holds[i + 1])
+      without.push_back(times[i]);
   }
   if (with.empty() || without.empty()) return false;
-  const auto median = [](std::vector<double>& v) { std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end()); return v[v.size() / 2]; };
+  const auto median = [](std::vector<double>& v) {
+    std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
+    return v[v.size() / 2];
+  };
   return median(with) > 2 * median(without);
 }
 
@@ -169,37 +209,48 @@ struct Choice {
   std::string why;
 };
 
-// Share of the base's intervals in which a call of this operation and communicator stands. Gradients are synchronised in
-// one micro-batch of many; what an evaluation calls is called in every step.
+// Share of the base's intervals in which a call of this operation and communicator stands.
+// Gradients are synchronised in one micro-batch of many; what an evaluation calls is called in
+// every step.
 double share_of_intervals(const Candidate& base, const Kind& kind) {
   std::size_t hit = 0;
   auto from = base.starts.begin();
   for (const std::uint32_t at : kind.at) {
     if (at < *from) continue;
-    const auto next = std::upper_bound(from, base.starts.end(), at);   // the interval that holds it ends there
+    const auto next =
+        std::upper_bound(from, base.starts.end(), at);  // the interval that holds it ends there
     if (next == base.starts.end()) break;
     ++hit;
     from = next;
   }
-  return static_cast<double>(hit) / static_cast<double>(std::max<std::size_t>(base.starts.size() - 1, 1));
+  return static_cast<double>(hit) /
+         static_cast<double>(std::max<std::size_t>(base.starts.size() - 1, 1));
 }
 
-// From the shortest cycle that explains the log (a layer, a micro-batch, a step) upwards to the step.
+// From the shortest cycle that explains the log (a layer, a micro-batch, a step) upwards to the
+// step.
 class Ladder {
  public:
-  Ladder(const std::vector<Candidate>& all, const std::vector<Kind>& unsized, std::span<const Call> calls) : all_(all), calls_(calls) {
+  Ladder(const std::vector<Candidate>& all, const std::vector<Kind>& unsized,
+         std::span<const Call> calls)
+      : all_(all), calls_(calls) {
     for (const Kind& k : unsized) operations_.emplace(k.symbol, &k);
   }
 
   Choice choose() const {
     // Of all sizes of one operation together, nothing shorter than a burst means anything.
-    const Candidate* base = shortest([](const Candidate& c) { return c.large && !c.wide && c.explains && (c.kind->symbol.elements || c.period > 2); });
+    const Candidate* base = shortest([](const Candidate& c) {
+      return c.large && !c.wide && c.explains && (c.kind->symbol.elements || c.period > 2);
+    });
     if (!base) base = shortest([](const Candidate& c) { return c.large && !c.wide && c.explains; });
     const bool wide = !base;
-    if (wide) base = shortest([](const Candidate& c) { return c.large && c.period > 2 && c.explains; });
+    if (wide)
+      base = shortest([](const Candidate& c) { return c.large && c.period > 2 && c.explains; });
     if (!base) {
-      const Candidate* small = shortest([](const Candidate& c) { return !c.large && c.period > 2; });
-      return small ? Choice{small, false, "the shortest even distance among small calls"} : Choice{};
+      const Candidate* small =
+          shortest([](const Candidate& c) { return !c.large && c.period > 2; });
+      return small ? Choice{small, false, "the shortest even distance among small calls"}
+                   : Choice{};
     }
     const auto [step, settled] = climb(base);
     const Choice plain{step, false, "the longest cycle of calls with many elements"};
@@ -209,9 +260,14 @@ class Ladder {
     });
     if (step->period > 2 && (settled || !mark || near(mark->period, step->period))) return plain;
     if (step->period > 1 && mark) return accumulated(step, mark);
-    // Nothing but one call after the other: layers of a model in microseconds, or steps in tenths of a second.
+    // Nothing but one call after the other: layers of a model in microseconds, or steps in tenths
+    // of a second.
     const bool slow = typical_gap(*step) >= kShortestStep;
-    if (mark) return slow ? accumulated(step, mark) : Choice{mark, true, "the shortest even distance beside calls with many elements that show no structure"};
+    if (mark)
+      return slow ? accumulated(step, mark)
+                  : Choice{mark, true,
+                           "the shortest even distance beside calls with many elements that show "
+                           "no structure"};
     return slow ? Choice{step, true, "every such call is taken for an iteration"} : Choice{};
   }
 
@@ -225,17 +281,21 @@ class Ladder {
     // The evenest of those with about this period; whole occurrences before bursts.
     const double period = best->period;
     for (const Candidate& c : all_)
-      if (fits(c) && near(c.period, period) && std::tuple(c.even, c.starts.size(), !c.burst) > std::tuple(best->even, best->starts.size(), !best->burst)) best = &c;
+      if (fits(c) && near(c.period, period) &&
+          std::tuple(c.even, c.starts.size(), !c.burst) >
+              std::tuple(best->even, best->starts.size(), !best->burst))
+        best = &c;
     return best;
   }
 
   std::pair<const Candidate*, bool> climb(const Candidate* base) const {
     bool settled = false;
     for (;;) {
-      std::unordered_map<const Kind*, bool> seldom;   // many sizes share one operation
+      std::unordered_map<const Kind*, bool> seldom;  // many sizes share one operation
       const Candidate* next = shortest([&](const Candidate& c) {
         if (!c.large || c.wide || !c.explains || c.period < 1.5 * base->period) return false;
-        const auto operation = operations_.find(CallSymbol{c.kind->symbol.operation, c.kind->symbol.communicator, {}});
+        const auto operation =
+            operations_.find(CallSymbol{c.kind->symbol.operation, c.kind->symbol.communicator, {}});
         if (operation == operations_.end()) return false;
         const auto [it, fresh] = seldom.try_emplace(operation->second, false);
         if (fresh) it->second = share_of_intervals(*base, *operation->second) <= 0.6;
@@ -247,12 +307,14 @@ class Ladder {
     }
   }
 
-  static constexpr double kShortestStep = 50e6;   // ns
+  static constexpr double kShortestStep = 50e6;  // ns
 
   double typical_gap(const Candidate& c) const {
     std::vector<double> gaps;
-    for (std::size_t i = 0; i + 1 < c.starts.size(); ++i) gaps.push_back(gap_ns(calls_[c.starts[i]].time, calls_[c.starts[i + 1]].time));
-    std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2), gaps.end());
+    for (std::size_t i = 0; i + 1 < c.starts.size(); ++i)
+      gaps.push_back(gap_ns(calls_[c.starts[i]].time, calls_[c.starts[i + 1]].time));
+    std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2),
+                     gaps.end());
     return gaps[gaps.size() / 2];
   }
 
@@ -270,17 +332,28 @@ class Ladder {
     return static_cast<double>(n[n.size() / 2]);
   }
 
-  // A A A .. g: micro-batches that end with g, or steps that log, evaluate or save with g. People do that every 10, 50,
-  // 100 steps; micro-batches are 2, 3, 4, 8, 16.
+  // A A A .. g: micro-batches that end with g, or steps that log, evaluate or save with g. People
+  // do that every 10, 50, 100 steps; micro-batches are 2, 3, 4, 8, 16.
   Choice accumulated(const Candidate* step, const Candidate* mark) const {
-    const auto fit = [&](double n) { return n >= 2 && n <= 64 && std::abs(mark->period - n * step->period) <= std::max(4.0, 0.02 * mark->period); };
+    const auto fit = [&](double n) {
+      return n >= 2 && n <= 64 &&
+             std::abs(mark->period - n * step->period) <= std::max(4.0, 0.02 * mark->period);
+    };
     double times = parts(*step, *mark);
-    if (!fit(times)) times = std::round(mark->period / step->period);   // not every part begins alike: a pipeline fills first
-    if (!fit(times) && step->period <= 2) return {mark, true, "the shortest even distance beside calls with many elements that show no structure"};
+    if (!fit(times))
+      times = std::round(mark->period /
+                         step->period);  // not every part begins alike: a pipeline fills first
+    if (!fit(times) && step->period <= 2)
+      return {mark, true,
+              "the shortest even distance beside calls with many elements that show no structure"};
     if (!fit(times)) return {step, false, "the longest cycle of calls with many elements"};
-    const bool logs = times >= 10 && (static_cast<long>(times) % 5 == 0 || pauses(*step, *mark, calls_));
-    if (logs) return {step, true, fmt::format("a mark comes once in {:.0f} of them: taken for logging", times)};
-    return {mark, true, fmt::format("{:.0f} equal parts end with it: taken for micro-batches", times)};
+    const bool logs =
+        times >= 10 && (static_cast<long>(times) % 5 == 0 || pauses(*step, *mark, calls_));
+    if (logs)
+      return {step, true,
+              fmt::format("a mark comes once in {:.0f} of them: taken for logging", times)};
+    return {mark, true,
+            fmt::format("{:.0f} equal parts end with it: taken for micro-batches", times)};
   }
 
   const std::vector<Candidate>& all_;
@@ -308,8 +381,13 @@ void measure(CallPeriod& result, std::span<const Call> calls, const CallPeriodPa
   for (std::size_t i = 0; i + 1 < result.starts.size(); ++i) {
     const std::size_t from = result.starts[i], to = result.starts[i + 1];
     const double ns = std::clamp(gap_ns(calls[from].time, calls[to].time), -9e18, 9e18);
-    const Nanoseconds time = std::abs(ns) < 9e18 ? static_cast<Nanoseconds>(static_cast<std::uint64_t>(calls[to].time) - static_cast<std::uint64_t>(calls[from].time)) : static_cast<Nanoseconds>(ns);
-    const bool usual = std::abs(static_cast<double>(to - from) - static_cast<double>(result.period)) <= slack && time > 0;
+    const Nanoseconds time =
+        std::abs(ns) < 9e18 ? static_cast<Nanoseconds>(static_cast<std::uint64_t>(calls[to].time) -
+                                                       static_cast<std::uint64_t>(calls[from].time))
+                            : static_cast<Nanoseconds>(ns);
+    const bool usual =
+        std::abs(static_cast<double>(to - from) - static_cast<double>(result.period)) <= slack &&
+        time > 0;
     result.times.push_back(time);
     result.ordinary.push_back(usual);
     if (usual) ordinary.push_back(time);
@@ -326,7 +404,8 @@ CallPeriod none(std::string why) {
   return result;
 }
 
-CallPeriod from_lag(const LagPeriod& lag, PeriodMethod method, std::span<const Call> calls, const CallPeriodParams& params) {
+CallPeriod from_lag(const LagPeriod& lag, PeriodMethod method, std::span<const Call> calls,
+                    const CallPeriodParams& params) {
   CallPeriod result;
   result.method = method;
   result.period = lag.period;
@@ -341,7 +420,8 @@ CallPeriod from_lag(const LagPeriod& lag, PeriodMethod method, std::span<const C
 }  // namespace
 
 CallPeriod call_period(std::span<const Call> calls, const CallPeriodParams& params) {
-  if (calls.size() < params.least_iterations + 1) return none(fmt::format("{} calls are too few to tell iterations", calls.size()));
+  if (calls.size() < params.least_iterations + 1)
+    return none(fmt::format("{} calls are too few to tell iterations", calls.size()));
   if (calls.size() > UINT32_MAX) return none("more than 4 thousand million calls in one log");
   if (params.method == PeriodMethod::acf) {
     const LagPeriod lag = published_acf(calls, params);
@@ -359,21 +439,28 @@ CallPeriod call_period(std::span<const Call> calls, const CallPeriodParams& para
         if (k.symbol == *params.anchor) wanted = &k;
       if (!wanted) return none(fmt::format("the log has no {}", symbol_text(*params.anchor)));
       candidates_of(*wanted, calls, 1, true, params, candidates);
-      if (candidates.empty()) {           // the user's word counts, evenly or not
+      if (candidates.empty()) {  // the user's word counts, evenly or not
         Candidate c{wanted, wanted->at, 0, 0, false, true, false, false};
-        if (!recurs(c, calls.size(), 1, params, false)) return none(fmt::format("the log has {} {} times only", symbol_text(*params.anchor), wanted->at.size()));
+        if (!recurs(c, calls.size(), 1, params, false))
+          return none(fmt::format("the log has {} {} times only", symbol_text(*params.anchor),
+                                  wanted->at.size()));
         candidates.push_back(std::move(c));
       } else {
-        candidates.resize(1);             // single calls before bursts, short distances before long ones
+        candidates.resize(1);  // single calls before bursts, short distances before long ones
       }
     } else {
       std::size_t kinds = 0;
       for (const auto* family : {&sized, &unsized})
         for (const Kind& k : *family) kinds += k.at.size() >= params.least_iterations;
-      for (const Kind& k : sized) candidates_of(k, calls, kinds, elements > 0 && k.elements >= params.large * elements, params, candidates);
-      for (const Kind& k : unsized) candidates_of(k, calls, kinds, elements > 0 && k.elements >= params.large * elements, params, candidates);
+      for (const Kind& k : sized)
+        candidates_of(k, calls, kinds, elements > 0 && k.elements >= params.large * elements,
+                      params, candidates);
+      for (const Kind& k : unsized)
+        candidates_of(k, calls, kinds, elements > 0 && k.elements >= params.large * elements,
+                      params, candidates);
     }
-    const Choice choice = params.anchor ? Choice{&candidates.front(), false, "named by the user"} : Ladder(candidates, unsized, calls).choose();
+    const Choice choice = params.anchor ? Choice{&candidates.front(), false, "named by the user"}
+                                        : Ladder(candidates, unsized, calls).choose();
     if (choice.candidate) {
       const Candidate& c = *choice.candidate;
       CallPeriod result;
@@ -386,7 +473,9 @@ CallPeriod call_period(std::span<const Call> calls, const CallPeriodParams& para
       measure(result, calls, params);
       const double enough = std::min(1.0, static_cast<double>(c.starts.size()) / 10);
       result.confidence = c.even * enough * (choice.ambiguous ? 0.6 : 1.0);
-      result.why = fmt::format("{}{}, {} times, {:.0f} % of them {} calls apart: {}", c.burst ? "bursts of " : "", symbol_text(c.kind->symbol), c.starts.size(), c.even * 100, result.period, choice.why);
+      result.why = fmt::format("{}{}, {} times, {:.0f} % of them {} calls apart: {}",
+                               c.burst ? "bursts of " : "", symbol_text(c.kind->symbol),
+                               c.starts.size(), c.even * 100, result.period, choice.why);
       if (choice.ambiguous) result.why += "; the log alone cannot tell, naming the anchor can";
       if (result.median > 0) return result;
       if (params.anchor) return none("the clock of the log does not advance between the anchors");
@@ -399,7 +488,8 @@ CallPeriod call_period(std::span<const Call> calls, const CallPeriodParams& para
     for (const std::uint32_t i : unsized[k].at) symbols[i] = static_cast<std::uint32_t>(k);
   for (std::size_t k = 0; k < sized.size(); ++k)
     if (!data_dependent(sized[k]))
-      for (const std::uint32_t i : sized[k].at) symbols[i] = static_cast<std::uint32_t>(unsized.size() + k);
+      for (const std::uint32_t i : sized[k].at)
+        symbols[i] = static_cast<std::uint32_t>(unsized.size() + k);
   const LagPeriod lag = match_rate(calls, symbols, params);
   return lag.period ? from_lag(lag, PeriodMethod::match_rate, calls, params) : none(lag.why);
 }

@@ -16,7 +16,8 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// In place, radix 2. The twiddles are computed once: a recurrence loses digits over a million points.
+// In place, radix 2. The twiddles are computed once: a recurrence loses digits over a million
+// points.
 void transform(std::vector<Complex>& x, const std::vector<Complex>& twiddles) {
   const std::size_t n = x.size();
   for (std::size_t i = 1, j = 0; i < n; ++i) {
@@ -25,14 +26,15 @@ void transform(std::vector<Complex>& x, const std::vector<Complex>& twiddles) {
     j ^= bit;
     if (i < j) std::swap(x[i], x[j]);
   }
-  std::vector<Complex> near(n / 2);       // the twiddles of one stage side by side
+  std::vector<Complex> near(n / 2);  // the twiddles of one stage side by side
   for (std::size_t length = 2; length <= n; length <<= 1) {
     const std::size_t stride = n / length, half = length / 2;
     for (std::size_t k = 0; k < half; ++k) near[k] = twiddles[k * stride];
     for (std::size_t i = 0; i < n; i += length)
       for (std::size_t k = 0; k < half; ++k) {
         const Complex w = near[k], b = x[i + k + half];
-        const Complex v(b.real() * w.real() - b.imag() * w.imag(), b.real() * w.imag() + b.imag() * w.real());
+        const Complex v(b.real() * w.real() - b.imag() * w.imag(),
+                        b.real() * w.imag() + b.imag() * w.real());
         x[i + k + half] = x[i + k] - v;
         x[i + k] += v;
       }
@@ -62,7 +64,8 @@ std::vector<double> screened(std::span<const std::uint32_t> symbols) {
   for (std::size_t i = 0; i < size; ++i) x[i] = power[i];
   transform(x, twiddles);
   std::vector<double> out(n / 2 + 1, 0);
-  for (std::size_t k = 1; k < out.size(); ++k) out[k] = x[k].real() / static_cast<double>(size) / static_cast<double>(n - k) / (2.0 * kRounds);
+  for (std::size_t k = 1; k < out.size(); ++k)
+    out[k] = x[k].real() / static_cast<double>(size) / static_cast<double>(n - k) / (2.0 * kRounds);
   return out;
 }
 
@@ -73,18 +76,26 @@ Nanoseconds lower_median(std::vector<Nanoseconds>& values) {
 }
 
 Nanoseconds difference(const Call& from, const Call& to) {
-  return static_cast<Nanoseconds>(static_cast<std::uint64_t>(to.time) - static_cast<std::uint64_t>(from.time));
+  return static_cast<Nanoseconds>(static_cast<std::uint64_t>(to.time) -
+                                  static_cast<std::uint64_t>(from.time));
 }
 
-// From one start to the same kind of call about a period later; a lost record moves the phase by one or two.
+// From one start to the same kind of call about a period later; a lost record moves the phase by
+// one or two.
 std::vector<std::size_t> walk(std::span<const std::uint32_t> symbols, std::size_t period) {
   std::vector<std::size_t> starts{0};
   const std::size_t slack = std::max<std::size_t>(period >= 10 ? 2 : 0, period / 20);
   for (std::size_t at = 0; at + period < symbols.size();) {
     std::size_t next = at + period;
     for (std::size_t off = 0; off <= slack; ++off) {
-      if (next + off < symbols.size() && symbols[next + off] == symbols[at]) { next += off; break; }
-      if (off < period && symbols[next - off] == symbols[at]) { next -= off; break; }
+      if (next + off < symbols.size() && symbols[next + off] == symbols[at]) {
+        next += off;
+        break;
+      }
+      if (off < period && symbols[next - off] == symbols[at]) {
+        next -= off;
+        break;
+      }
     }
     starts.push_back(next);
     at = next;
@@ -100,14 +111,18 @@ LagPeriod published_acf(std::span<const Call> calls, const CallPeriodParams& par
   double mean = 0, variance = 0;
   for (const Call& c : calls) mean += static_cast<double>(c.operation);
   mean /= static_cast<double>(n);
-  for (const Call& c : calls) variance += (static_cast<double>(c.operation) - mean) * (static_cast<double>(c.operation) - mean);
+  for (const Call& c : calls)
+    variance +=
+        (static_cast<double>(c.operation) - mean) * (static_cast<double>(c.operation) - mean);
   if (variance <= 0) {
     out.why = "all calls are of one operation: its autocorrelation is not defined";
     return out;
   }
   for (std::size_t k = 1; k <= params.acf_most_lag && k < n; ++k) {
     double sum = 0;
-    for (std::size_t t = 0; t + k < n; ++t) sum += (static_cast<double>(calls[t].operation) - mean) * (static_cast<double>(calls[t + k].operation) - mean);
+    for (std::size_t t = 0; t + k < n; ++t)
+      sum += (static_cast<double>(calls[t].operation) - mean) *
+             (static_cast<double>(calls[t + k].operation) - mean);
     if (sum / variance < params.acf_threshold) continue;
     out.period = k;
     out.confidence = std::min(1.0, sum / variance);
@@ -118,11 +133,13 @@ LagPeriod published_acf(std::span<const Call> calls, const CallPeriodParams& par
     out.why = fmt::format("autocorrelation {:.3f} at a lag of {} calls", sum / variance, k);
     return out;
   }
-  out.why = fmt::format("no lag of at most {} calls has an autocorrelation of {}", params.acf_most_lag, params.acf_threshold);
+  out.why = fmt::format("no lag of at most {} calls has an autocorrelation of {}",
+                        params.acf_most_lag, params.acf_threshold);
   return out;
 }
 
-LagPeriod match_rate(std::span<const Call> calls, std::span<const std::uint32_t> symbols, const CallPeriodParams& params) {
+LagPeriod match_rate(std::span<const Call> calls, std::span<const std::uint32_t> symbols,
+                     const CallPeriodParams& params) {
   LagPeriod out;
   const std::size_t n = symbols.size();
   const std::vector<double> about = screened(symbols);
@@ -130,7 +147,8 @@ LagPeriod match_rate(std::span<const Call> calls, std::span<const std::uint32_t>
   // Peaks only: between two equal micro-batches every lag matches a little.
   std::vector<std::size_t> peaks;
   for (std::size_t k = 1; k <= most; ++k)
-    if ((k == 1 || about[k] >= about[k - 1]) && (k == most || about[k] >= about[k + 1])) peaks.push_back(k);
+    if ((k == 1 || about[k] >= about[k - 1]) && (k == most || about[k] >= about[k + 1]))
+      peaks.push_back(k);
   if (peaks.empty()) {
     out.why = "the log is too short to repeat itself";
     return out;
@@ -146,7 +164,8 @@ LagPeriod match_rate(std::span<const Call> calls, std::span<const std::uint32_t>
     exact.emplace_back(k, static_cast<double>(equal) / static_cast<double>(n - k));
     if (exact.size() == kExact) break;
   }
-  // Where one kind of call prevails, any distance matches: only what chance does not explain counts.
+  // Where one kind of call prevails, any distance matches: only what chance does not explain
+  // counts.
   std::vector<std::uint32_t> sorted(symbols.begin(), symbols.end());
   std::sort(sorted.begin(), sorted.end());
   double chance = 0;
@@ -157,11 +176,16 @@ LagPeriod match_rate(std::span<const Call> calls, std::span<const std::uint32_t>
     i = j;
   }
   chance /= static_cast<double>(n) * static_cast<double>(n);
-  const auto beyond_chance = [chance](double rate) { return chance < 1 ? (rate - chance) / (1 - chance) : 0.0; };
+  const auto beyond_chance = [chance](double rate) {
+    return chance < 1 ? (rate - chance) / (1 - chance) : 0.0;
+  };
   double top = 0;
   for (const auto& [k, rate] : exact) top = std::max(top, rate);
   if (beyond_chance(top) < params.match) {
-    out.why = fmt::format("no call recurs evenly, and at no distance do many more of the calls repeat than chance makes them ({:.0f} against {:.0f} %)", top * 100, chance * 100);
+    out.why = fmt::format(
+        "no call recurs evenly, and at no distance do many more of the calls repeat than chance "
+        "makes them ({:.0f} against {:.0f} %)",
+        top * 100, chance * 100);
     return out;
   }
   for (const auto& [k, rate] : exact) {
@@ -173,7 +197,8 @@ LagPeriod match_rate(std::span<const Call> calls, std::span<const std::uint32_t>
       if (symbols[t] == symbols[t + k]) times.push_back(difference(calls[t], calls[t + k]));
     out.median = lower_median(times);
     out.starts = walk(symbols, k);
-    out.why = fmt::format("no call recurs evenly; {:.0f} % of the calls repeat {} calls later", rate * 100, k);
+    out.why = fmt::format("no call recurs evenly; {:.0f} % of the calls repeat {} calls later",
+                          rate * 100, k);
     break;
   }
   return out;

@@ -7,9 +7,12 @@ namespace culprit::analyze {
 
 EffectiveTime effective_time(const FailureModel& model) {
   EffectiveTime out;
-  if (model.between <= 0 || model.rebuild < 0 || model.stall < 0 || model.stall > model.rebuild || model.replicas < 1) return out;
+  if (model.between <= 0 || model.rebuild < 0 || model.stall < 0 || model.stall > model.rebuild ||
+      model.replicas < 1)
+    return out;
   out.valid = true;
-  const double between = static_cast<double>(model.between), replicas = static_cast<double>(model.replicas);
+  const double between = static_cast<double>(model.between),
+               replicas = static_cast<double>(model.replicas);
   out.synchronous = std::max(0.0, 1 - static_cast<double>(model.rebuild) / between);
   // Each failure takes `stall` from everybody and the rest of the rebuild from one replica.
   const double stalled = static_cast<double>(model.stall) / between;

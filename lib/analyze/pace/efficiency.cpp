@@ -10,19 +10,19 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr double kLongestMs = 30.0 * 86'400'000;        // a step of a month is a broken number
-constexpr Nanoseconds kFar = INT64_MAX / 4;             // 73 years either side of 1970: sums cannot overflow
+constexpr double kLongestMs = 30.0 * 86'400'000;  // a step of a month is a broken number
+constexpr Nanoseconds kFar = INT64_MAX / 4;  // 73 years either side of 1970: sums cannot overflow
 
 // A row that can be used, with what it stands for.
 struct Step {
   std::int64_t attempt = 0, iteration = 0;
   Nanoseconds end = 0;
   bool timed = false;
-  double ms = 0;                                        // 0: unknown
-  std::int64_t covers = 1;                              // iterations
+  double ms = 0;            // 0: unknown
+  std::int64_t covers = 1;  // iterations
   std::size_t run = 0;
   Nanoseconds begin = 0;
-  double fresh = 1;                                     // share of them done for the first time
+  double fresh = 1;  // share of them done for the first time
 };
 
 double middle(std::vector<double> v) {
@@ -84,18 +84,26 @@ class Job {
   void take_rows() {
     std::size_t bad = 0, far = 0;
     for (const StepRecord& r : input_.steps) {
-      if (r.iteration < 0 || r.iteration > INT64_MAX / 4) { ++bad; continue; }
+      if (r.iteration < 0 || r.iteration > INT64_MAX / 4) {
+        ++bad;
+        continue;
+      }
       Step s;
       s.attempt = r.attempt;
       s.iteration = r.iteration;
-      if (r.end && (*r.end > kFar || *r.end < -kFar)) ++far;
-      else if (r.end) { s.end = *r.end; s.timed = true; }
+      if (r.end && (*r.end > kFar || *r.end < -kFar))
+        ++far;
+      else if (r.end) {
+        s.end = *r.end;
+        s.timed = true;
+      }
       if (r.ms && std::isfinite(*r.ms) && *r.ms > 0 && *r.ms < kLongestMs) s.ms = *r.ms;
       steps_.push_back(s);
     }
     if (bad) note(fmt::format("{} rows without a possible iteration number are left out", bad));
     if (far) note(fmt::format("{} times are out of range and were not used", far));
-    out_.gpus = input_.gpus && std::isfinite(*input_.gpus) && *input_.gpus > 0 ? input_.gpus : std::nullopt;
+    out_.gpus =
+        input_.gpus && std::isfinite(*input_.gpus) && *input_.gpus > 0 ? input_.gpus : std::nullopt;
   }
 
   void order() {
@@ -105,24 +113,41 @@ class Job {
     std::size_t back = 0;
     const Step* before = nullptr;
     for (Step& s : steps_) {
-      if (!s.timed) { s.end = last; continue; }
+      if (!s.timed) {
+        s.end = last;
+        continue;
+      }
       if (!any)
-        for (Step& earlier : steps_) { if (&earlier == &s) break; earlier.end = s.end; }
-      if (before && before->attempt == s.attempt && s.iteration > before->iteration && s.end < before->end) ++back;
+        for (Step& earlier : steps_) {
+          if (&earlier == &s) break;
+          earlier.end = s.end;
+        }
+      if (before && before->attempt == s.attempt && s.iteration > before->iteration &&
+          s.end < before->end)
+        ++back;
       last = s.end;
       any = true;
       before = &s;
     }
-    if (back) note(fmt::format("the clock went back {} times while the iteration number rose; rows are taken in the order of their times", back));
-    std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) { return std::pair(a.end, a.iteration) < std::pair(b.end, b.iteration); });
+    if (back)
+      note(
+          fmt::format("the clock went back {} times while the iteration number rose; rows are "
+                      "taken in the order of their times",
+                      back));
+    std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) {
+      return std::pair(a.end, a.iteration) < std::pair(b.end, b.iteration);
+    });
   }
 
   void make_runs() {
-    const bool told = std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) { return s.attempt != steps_.front().attempt; });
+    const bool told = std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) {
+      return s.attempt != steps_.front().attempt;
+    });
     if (told) {
       const auto order = attempt_order();
       for (Step& s : steps_) s.run = order.at(s.attempt);
-      std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) { return a.run < b.run; });
+      std::stable_sort(steps_.begin(), steps_.end(),
+                       [](const Step& a, const Step& b) { return a.run < b.run; });
     }
     std::size_t same = 0;
     std::vector<Step> kept;
@@ -134,7 +159,8 @@ class Job {
         const bool another = told && s.attempt != p.attempt;
         // Two ranks, or two files, tell the same step.
         const double longest = std::max({p.ms, s.ms, 1000.0});
-        if (!another && s.iteration == p.iteration && (!s.timed || !p.timed || static_cast<double>(s.end - p.end) < 0.5e6 * longest)) {
+        if (!another && s.iteration == p.iteration &&
+            (!s.timed || !p.timed || static_cast<double>(s.end - p.end) < 0.5e6 * longest)) {
           ++same;
           if (kept.back().ms == 0) kept.back().ms = s.ms;
           continue;
@@ -145,24 +171,39 @@ class Job {
       kept.back().run = run;
     }
     steps_ = std::move(kept);
-    if (same) note(fmt::format("{} rows tell a step that another row tells too; each step counts once", same));
+    if (same)
+      note(fmt::format("{} rows tell a step that another row tells too; each step counts once",
+                       same));
     // Rows of every tenth iteration stand for ten.
     std::map<std::int64_t, std::size_t> strides;
     for (std::size_t i = 1; i < steps_.size(); ++i)
-      if (steps_[i].run == steps_[i - 1].run) ++strides[steps_[i].iteration - steps_[i - 1].iteration];
+      if (steps_[i].run == steps_[i - 1].run)
+        ++strides[steps_[i].iteration - steps_[i - 1].iteration];
     std::int64_t usual = 1;
     std::size_t most = 0;
     for (const auto& [stride, n] : strides)
-      if (n > most) { usual = stride; most = n; }
+      if (n > most) {
+        usual = stride;
+        most = n;
+      }
     std::size_t jumps = 0;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       Step& s = steps_[i];
       const bool first = i == 0 || steps_[i - 1].run != s.run;
-      s.covers = first ? std::min(usual, std::max<std::int64_t>(s.iteration, 1)) : s.iteration - steps_[i - 1].iteration;
-      if (!first && s.covers > 10 * usual) { s.covers = usual; ++jumps; }
+      s.covers = first ? std::min(usual, std::max<std::int64_t>(s.iteration, 1))
+                       : s.iteration - steps_[i - 1].iteration;
+      if (!first && s.covers > 10 * usual) {
+        s.covers = usual;
+        ++jumps;
+      }
     }
-    if (usual > 1) note(fmt::format("rows name every {}th iteration; each stands for those since the one before", usual));
-    if (jumps) note(fmt::format("iteration numbers jump ahead {} times; what lies between is not counted as trained", jumps));
+    if (usual > 1)
+      note(fmt::format("rows name every {}th iteration; each stands for those since the one before",
+                       usual));
+    if (jumps)
+      note(fmt::format(
+          "iteration numbers jump ahead {} times; what lies between is not counted as trained",
+          jumps));
   }
 
   std::map<std::int64_t, std::size_t> attempt_order() const {
@@ -186,16 +227,23 @@ class Job {
       const Step& p = steps_[i - 1];
       if (s.ms > 0 || !s.timed || !p.timed || s.run != p.run || s.end <= p.end) continue;
       const double ms = static_cast<double>(s.end - p.end) / 1e6 / static_cast<double>(s.covers);
-      if (ms < kLongestMs) { s.ms = ms; ++from_times; }
+      if (ms < kLongestMs) {
+        s.ms = ms;
+        ++from_times;
+      }
     }
     if (known.empty())
       for (const Step& s : steps_)
         if (s.ms > 0) known.push_back(s.ms);
     const double typical = middle(known);
     for (Step& s : steps_)
-      if (s.ms == 0 && typical > 0) { s.ms = typical; ++guessed; }
+      if (s.ms == 0 && typical > 0) {
+        s.ms = typical;
+        ++guessed;
+      }
     have_durations_ = !known.empty();
-    if (from_times) note(fmt::format("the durations of {} steps are the distances of their times", from_times));
+    if (from_times)
+      note(fmt::format("the durations of {} steps are the distances of their times", from_times));
     if (guessed) note(fmt::format("{} steps tell no duration and got the median", guessed));
     typical_ms_ = typical;
   }
@@ -205,15 +253,21 @@ class Job {
     std::size_t timed = 0;
     for (const Step& s : steps_) timed += s.timed;
     if (timed == 0 || !have_durations_) {
-      out_.why = timed == 0 ? "no step tells its time, so no wall-clock time can be set against the training" : "one step without a duration is not enough";
-      slow();                                            // durations alone tell of degradation
+      out_.why =
+          timed == 0
+              ? "no step tells its time, so no wall-clock time can be set against the training"
+              : "one step without a duration is not enough";
+      slow();  // durations alone tell of degradation
       return false;
     }
-    if (timed < steps_.size()) note(fmt::format("{} steps tell no time: they lie where the row before them lies", steps_.size() - timed));
+    if (timed < steps_.size())
+      note(fmt::format("{} steps tell no time: they lie where the row before them lies",
+                       steps_.size() - timed));
     Nanoseconds taken = INT64_MIN;
     Nanoseconds low = INT64_MAX, high = INT64_MIN;
     for (Step& s : steps_) {
-      const double length = std::min(s.ms * 1e6 * static_cast<double>(s.covers), static_cast<double>(kFar));
+      const double length =
+          std::min(s.ms * 1e6 * static_cast<double>(s.covers), static_cast<double>(kFar));
       s.begin = s.end - static_cast<Nanoseconds>(length);
       if (taken != INT64_MIN) s.begin = std::max(s.begin, taken);
       s.begin = std::min(s.begin, s.end);
@@ -221,7 +275,9 @@ class Job {
       low = std::min(low, s.begin);
       high = std::max(high, s.end);
     }
-    const auto usable = [](const std::optional<Nanoseconds>& t) { return t && *t <= kFar && *t >= -kFar; };
+    const auto usable = [](const std::optional<Nanoseconds>& t) {
+      return t && *t <= kFar && *t >= -kFar;
+    };
     out_.start = low;
     out_.end = high;
     for (const AttemptTimes& a : input_.attempts) {
@@ -230,10 +286,16 @@ class Job {
     }
     if (usable(input_.start)) out_.start = *input_.start;
     if (usable(input_.end)) out_.end = *input_.end;
-    if (out_.start > low || out_.end < high) note("steps lie outside of the times given for the job; the job is taken to be as long as they say");
+    if (out_.start > low || out_.end < high)
+      note(
+          "steps lie outside of the times given for the job; the job is taken to be as long as "
+          "they say");
     out_.start = std::min(out_.start, low);
     out_.end = std::max(out_.end, high);
-    if (!usable(input_.start) && input_.attempts.empty()) note("the job is taken to begin with its first step and to end with its last: start-up and what came after are unknown");
+    if (!usable(input_.start) && input_.attempts.empty())
+      note(
+          "the job is taken to begin with its first step and to end with its last: start-up and "
+          "what came after are unknown");
     return true;
   }
 
@@ -252,7 +314,8 @@ class Job {
       r.last = std::max(r.last, s.iteration);
       ++r.rows;
       r.end = std::max(r.end, s.end);
-      r.recomputed += static_cast<Nanoseconds>(static_cast<double>(s.end - s.begin) * (1 - s.fresh));
+      r.recomputed +=
+          static_cast<Nanoseconds>(static_cast<double>(s.end - s.begin) * (1 - s.fresh));
     }
   }
 
@@ -268,7 +331,10 @@ class Job {
     for (const Step& s : steps_) {
       const Nanoseconds length = s.end - s.begin;
       const auto fresh = static_cast<Nanoseconds>(static_cast<double>(length) * s.fresh);
-      const auto slow = s.ms > threshold ? static_cast<Nanoseconds>(static_cast<double>(fresh) * (s.ms - threshold) / s.ms) : 0;
+      const auto slow =
+          s.ms > threshold
+              ? static_cast<Nanoseconds>(static_cast<double>(fresh) * (s.ms - threshold) / s.ms)
+              : 0;
       p.slow += slow;
       p.productive += fresh - slow;
       p.recomputation += length - fresh;
@@ -281,28 +347,43 @@ class Job {
       last = std::max(last, out_.runs[i + 1].end);
     }
     p.after = out_.end - last;
-    const Nanoseconds told = in_steps + p.start_up + p.after + p.detection + p.localisation + p.restart + p.unexplained;
+    const Nanoseconds told =
+        in_steps + p.start_up + p.after + p.detection + p.localisation + p.restart + p.unexplained;
     p.between_steps = std::max<Nanoseconds>(0, out_.end - out_.start - told);
     const double wall = static_cast<double>(out_.end - out_.start);
     out_.ettr = wall > 0 ? std::min(1.0, static_cast<double>(p.productive + p.slow) / wall) : 1;
-    if (p.unexplained > 0) note("of the time between attempts no mark tells how much was detection and how much localisation");
+    if (p.unexplained > 0)
+      note(
+          "of the time between attempts no mark tells how much was detection and how much "
+          "localisation");
   }
 
-  // From the last step of a run to the first of the next: failure, first report, found, restarted, first step.
+  // From the last step of a run to the first of the next: failure, first report, found, restarted,
+  // first step.
   void gap(const Run& before, const Run& after, Nanoseconds from) {
     TimeParts& p = out_.parts;
     const Nanoseconds to = std::max(from, after.begin);
     std::optional<Nanoseconds> reported, located, restarted;
     for (const Interruption& i : input_.interruptions)
-      if (i.attempt == before.attempt) { reported = i.reported; located = i.located; restarted = i.restarted; }
+      if (i.attempt == before.attempt) {
+        reported = i.reported;
+        located = i.located;
+        restarted = i.restarted;
+      }
     if (!restarted && after.attempt != before.attempt)
       for (const AttemptTimes& a : input_.attempts)
         if (a.id == after.attempt) restarted = a.start;
     Nanoseconds at = from;
-    const auto upto = [&](Nanoseconds t) { const Nanoseconds was = at; at = std::clamp(t, at, to); return at - was; };
+    const auto upto = [&](Nanoseconds t) {
+      const Nanoseconds was = at;
+      at = std::clamp(t, at, to);
+      return at - was;
+    };
     if (reported) p.detection += upto(*reported);
-    if (located) (reported ? p.localisation : p.unexplained) += upto(*located);
-    else if (restarted) p.unexplained += upto(*restarted);
+    if (located)
+      (reported ? p.localisation : p.unexplained) += upto(*located);
+    else if (restarted)
+      p.unexplained += upto(*restarted);
     (located || restarted ? p.restart : p.unexplained) += upto(to);
   }
 
@@ -310,7 +391,9 @@ class Job {
   void curves() {
     std::vector<const Step*> by_time;
     for (const Step& s : steps_) by_time.push_back(&s);
-    std::stable_sort(by_time.begin(), by_time.end(), [](const Step* a, const Step* b) { return std::pair(a->begin, a->end) < std::pair(b->begin, b->end); });
+    std::stable_sort(by_time.begin(), by_time.end(), [](const Step* a, const Step* b) {
+      return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
+    });
     std::vector<Nanoseconds> begins, ends;
     std::vector<double> sums{0}, rates;
     Nanoseconds taken = INT64_MIN;
@@ -323,40 +406,50 @@ class Job {
       sums.push_back(sums.back() + static_cast<double>(s->end - b) * s->fresh);
       taken = s->end;
     }
-    struct Cursor {                                      // times must rise
+    struct Cursor {  // times must rise
       const std::vector<Nanoseconds>&begins, &ends;
       const std::vector<double>&sums, &rates;
       std::size_t at = 0;
       double upto(Nanoseconds t) {
         while (at < ends.size() && ends[at] <= t) ++at;
-        return sums[at] + (at < ends.size() && t > begins[at] ? static_cast<double>(t - begins[at]) * rates[at] : 0);
+        return sums[at] + (at < ends.size() && t > begins[at]
+                               ? static_cast<double>(t - begins[at]) * rates[at]
+                               : 0);
       }
     };
     const std::size_t points = std::max<std::size_t>(2, params_.points);
-    const double wall = static_cast<double>(out_.end - out_.start), window = static_cast<double>(params_.window);
+    const double wall = static_cast<double>(out_.end - out_.start),
+                 window = static_cast<double>(params_.window);
     Cursor whole{begins, ends, sums, rates}, old{begins, ends, sums, rates};
     const bool slides = params_.window > 0 && out_.end - out_.start >= params_.window;
     for (std::size_t i = 1; i <= points; ++i) {
-      const Nanoseconds t = out_.start + static_cast<Nanoseconds>(wall * static_cast<double>(i) / static_cast<double>(points));
+      const Nanoseconds t = out_.start + static_cast<Nanoseconds>(wall * static_cast<double>(i) /
+                                                                  static_cast<double>(points));
       if (t <= out_.start) continue;
       const double upto = whole.upto(t);
       out_.cumulative.push_back({t, std::min(1.0, upto / static_cast<double>(t - out_.start))});
-      if (slides && t - params_.window >= out_.start) out_.sliding.push_back({t, std::clamp((upto - old.upto(t - params_.window)) / window, 0.0, 1.0)});
+      if (slides && t - params_.window >= out_.start)
+        out_.sliding.push_back(
+            {t, std::clamp((upto - old.upto(t - params_.window)) / window, 0.0, 1.0)});
     }
     if (!slides) {
-      note(fmt::format("the job is shorter than {}: no sliding ETTR", human_duration(params_.window)));
+      note(fmt::format("the job is shorter than {}: no sliding ETTR",
+                       human_duration(params_.window)));
       return;
     }
     // Between two ends of pieces the sliding sum is a line, so its lowest point is at one of them.
     std::vector<Nanoseconds> at{out_.start + params_.window, out_.end};
     for (std::size_t i = 0; i < begins.size(); ++i)
-      for (const Nanoseconds t : {begins[i], ends[i], begins[i] + params_.window, ends[i] + params_.window})
+      for (const Nanoseconds t :
+           {begins[i], ends[i], begins[i] + params_.window, ends[i] + params_.window})
         if (t >= at[0] && t <= at[1]) at.push_back(t);
     std::sort(at.begin(), at.end());
     Cursor head{begins, ends, sums, rates}, tail{begins, ends, sums, rates};
     for (const Nanoseconds t : at) {
-      const double v = std::clamp((head.upto(t) - tail.upto(t - params_.window)) / window, 0.0, 1.0);
-      if (!out_.sliding_lowest || v < out_.sliding_lowest->value) out_.sliding_lowest = CurvePoint{t, v};
+      const double v =
+          std::clamp((head.upto(t) - tail.upto(t - params_.window)) / window, 0.0, 1.0);
+      if (!out_.sliding_lowest || v < out_.sliding_lowest->value)
+        out_.sliding_lowest = CurvePoint{t, v};
     }
   }
 
@@ -373,23 +466,31 @@ class Job {
     d.threshold_ms = params_.slow_factor * d.mean_ms;
     d.robust_threshold_ms = params_.slow_factor * d.median_ms;
     for (const double m : ms) {
-      if (m > d.threshold_ms) { d.share += (m - d.threshold_ms) / sum; ++d.slow_steps; }
+      if (m > d.threshold_ms) {
+        d.share += (m - d.threshold_ms) / sum;
+        ++d.slow_steps;
+      }
       if (m > d.robust_threshold_ms) d.robust_share += (m - d.robust_threshold_ms) / sum;
     }
     out_.degradation = d;
     // Stretches of at least twenty rows.
     RelativeMfu mfu;
-    const std::size_t stretches = std::clamp<std::size_t>(ms.size() / 20, 1, std::max<std::size_t>(1, params_.points));
+    const std::size_t stretches =
+        std::clamp<std::size_t>(ms.size() / 20, 1, std::max<std::size_t>(1, params_.points));
     std::vector<std::pair<Nanoseconds, double>> levels;
     for (std::size_t i = 0; i < stretches; ++i) {
-      const std::size_t from = steps_.size() * i / stretches, to = steps_.size() * (i + 1) / stretches;
+      const std::size_t from = steps_.size() * i / stretches,
+                        to = steps_.size() * (i + 1) / stretches;
       std::vector<double> part;
       for (std::size_t k = from; k < to; ++k)
         if (steps_[k].ms > 0) part.push_back(steps_[k].ms);
       if (!part.empty()) levels.emplace_back(steps_[to - 1].end, middle(std::move(part)));
     }
     double slowest = 0, fastest = kLongestMs;
-    for (const auto& [t, level] : levels) { slowest = std::max(slowest, level); fastest = std::min(fastest, level); }
+    for (const auto& [t, level] : levels) {
+      slowest = std::max(slowest, level);
+      fastest = std::min(fastest, level);
+    }
     for (const auto& [t, level] : levels) mfu.curve.push_back({t, slowest / level});
     mfu.highest = slowest / fastest;
     mfu.last = mfu.curve.back().value;
@@ -408,7 +509,9 @@ class Job {
 
 }  // namespace
 
-Efficiency efficiency(const JobTimes& job, const EfficiencyParams& params) { return Job(job, params).run(); }
+Efficiency efficiency(const JobTimes& job, const EfficiencyParams& params) {
+  return Job(job, params).run();
+}
 
 std::optional<double> gpu_hours(Nanoseconds part, const std::optional<double>& gpus) {
   if (!gpus) return std::nullopt;

@@ -15,17 +15,23 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr double kLadderStep = 1.25;   // of a fault's difference: levels are known to a fourth of it at best
+constexpr double kLadderStep =
+    1.25;  // of a fault's difference: levels are known to a fourth of it at best
 
-constexpr double kMostly = 0.7;         // of the iterations of a slow segment; a level 2 sd above the limit has 97 %
+constexpr double kMostly =
+    0.7;  // of the iterations of a slow segment; a level 2 sd above the limit has 97 %
 
-// One attempt. Positions in here count the iterations that have a time; `place` says where they stand in the input.
+// One attempt. Positions in here count the iterations that have a time; `place` says where they
+// stand in the input.
 class Judge {
  public:
-  Judge(const IterationTimes& in, const FailSlowParams& params, std::vector<std::size_t> place, FailSlow& out) : params_(params), place_(std::move(place)), out_(out) {
+  Judge(const IterationTimes& in, const FailSlowParams& params, std::vector<std::size_t> place,
+        FailSlow& out)
+      : params_(params), place_(std::move(place)), out_(out) {
     for (const std::size_t i : place_) {
       // A log that prints every tenth step prints the time of one of them.
-      const double gap = i < in.number.size() && i > place_.front() ? in.number[i] - in.number[i - 1] : 1;
+      const double gap =
+          i < in.number.size() && i > place_.front() ? in.number[i] - in.number[i - 1] : 1;
       stands_for_.push_back(std::isfinite(gap) ? std::max(1.0, gap) : 1);
       time_.push_back(in.time[i]);
       y_.push_back(std::log(in.time[i]));
@@ -62,14 +68,23 @@ class Judge {
   }
 
  private:
-  std::size_t end_place(std::size_t end) const { return end < place_.size() ? place_[end] : place_.back() + 1; }
-  Regime regime(std::size_t start, std::size_t end, double level) const { return {place_[start], end_place(end), std::exp(level), std::exp(level - baseline_)}; }
+  std::size_t end_place(std::size_t end) const {
+    return end < place_.size() ? place_[end] : place_.back() + 1;
+  }
+  Regime regime(std::size_t start, std::size_t end, double level) const {
+    return {place_[start], end_place(end), std::exp(level), std::exp(level - baseline_)};
+  }
 
-  double level_of(std::size_t start, std::size_t end) const { return median_of(std::vector<double>(y_.begin() + static_cast<std::ptrdiff_t>(start), y_.begin() + static_cast<std::ptrdiff_t>(end))); }
+  double level_of(std::size_t start, std::size_t end) const {
+    return median_of(std::vector<double>(y_.begin() + static_cast<std::ptrdiff_t>(start),
+                                         y_.begin() + static_cast<std::ptrdiff_t>(end)));
+  }
 
   void find_baseline() {
     const std::size_t n = y_.size();
-    std::size_t least = std::max(params_.sustained, static_cast<std::size_t>(params_.sustained_share * static_cast<double>(n)));
+    std::size_t least =
+        std::max(params_.sustained,
+                 static_cast<std::size_t>(params_.sustained_share * static_cast<double>(n)));
     // Nothing is sustained that long in a short job: then a third of it.
     least = std::min(least, std::max(params_.min_regime, n / 3));
     double lowest = std::numeric_limits<double>::infinity();
@@ -97,18 +112,27 @@ class Judge {
     const double whole = levels_.required;
     std::size_t begin = 0;
     // Warm-up: the first segments, as long as they fall, within the first iterations.
-    while (begin + 1 < fine.size() && fine[begin].end <= params_.warm_up && above(begin) > whole && fine[begin].level > fine[begin + 1].level) ++begin;
-    if (begin > 0) out_.warm_ups.push_back(regime(0, fine[begin].start, level_of(0, fine[begin].start)));
+    while (begin + 1 < fine.size() && fine[begin].end <= params_.warm_up && above(begin) > whole &&
+           fine[begin].level > fine[begin + 1].level)
+      ++begin;
+    if (begin > 0)
+      out_.warm_ups.push_back(regime(0, fine[begin].start, level_of(0, fine[begin].start)));
 
-    const auto is_step = [&](std::size_t a, std::size_t b) { return std::abs(fine[a].level - fine[b].level) <= kLadderStep * whole; };
+    const auto is_step = [&](std::size_t a, std::size_t b) {
+      return std::abs(fine[a].level - fine[b].level) <= kLadderStep * whole;
+    };
     for (std::size_t i = begin; i < fine.size();) {
-      if (!is_slow(i)) { ++i; continue; }
+      if (!is_slow(i)) {
+        ++i;
+        continue;
+      }
       std::size_t from = i;
       while (from > begin && above(from - 1) > whole / 2 && is_step(from - 1, from)) --from;
       // Up to the last segment that is slow with nothing but half slow ones between.
       std::size_t last = i;
       std::size_t j = i;
-      for (; j < fine.size() && above(j) > whole / 2; ++j) if (is_slow(j)) last = j;
+      for (; j < fine.size() && above(j) > whole / 2; ++j)
+        if (is_slow(j)) last = j;
       std::size_t to = last + 1;
       while (to < j && is_step(to - 1, to)) ++to;
       add_slow(from, to, behind);
@@ -157,10 +181,15 @@ class Judge {
       largest = std::max(largest, std::abs(step));
       last = part.factor;
     }
-    if (up + down == 0) s.shape = SlowInterval::Shape::step;
-    else if (down == 0 && up >= 3 && largest < levels_.required) s.shape = SlowInterval::Shape::drift;
-    else if (down == 0 && largest <= levels_.required * 1.2 && std::log(s.parts.front().factor) <= levels_.required * 1.2) s.shape = SlowInterval::Shape::ladder;
-    else s.shape = SlowInterval::Shape::compound;
+    if (up + down == 0)
+      s.shape = SlowInterval::Shape::step;
+    else if (down == 0 && up >= 3 && largest < levels_.required)
+      s.shape = SlowInterval::Shape::drift;
+    else if (down == 0 && largest <= levels_.required * 1.2 &&
+             std::log(s.parts.front().factor) <= levels_.required * 1.2)
+      s.shape = SlowInterval::Shape::ladder;
+    else
+      s.shape = SlowInterval::Shape::compound;
   }
 
   // Iterations far above their regime: neighbours (one apart at most) make one excess.
@@ -200,20 +229,29 @@ class Judge {
   void take_pauses() {
     // Slow intervals that come back, all of one length.
     std::vector<Excess> long_ones;
-    for (std::size_t i = 0; i < slow_.size(); ++i) long_ones.push_back({where_[i].first, where_[i].second - where_[i].first, slow_[i].cost});
+    for (std::size_t i = 0; i < slow_.size(); ++i)
+      long_ones.push_back({where_[i].first, where_[i].second - where_[i].first, slow_[i].cost});
     std::vector<bool> gone(slow_.size(), false);
     for (const Recurrence& found : find_recurrences(long_ones, y_.size(), params_.recurrences)) {
       std::vector<double> lengths;
-      for (const std::size_t m : found.members) lengths.push_back(static_cast<double>(long_ones[m].length));
+      for (const std::size_t m : found.members)
+        lengths.push_back(static_cast<double>(long_ones[m].length));
       const double length = median_of(lengths);
-      if (std::any_of(lengths.begin(), lengths.end(), [&](double l) { return std::abs(l - length) > std::max(3.0, 0.15 * length); })) continue;
-      if (length * 2 > static_cast<double>(found.period)) continue;   // a job that is slow most of the time is slow
+      if (std::any_of(lengths.begin(), lengths.end(), [&](double l) {
+            return std::abs(l - length) > std::max(3.0, 0.15 * length);
+          }))
+        continue;
+      if (length * 2 > static_cast<double>(found.period))
+        continue;  // a job that is slow most of the time is slow
       tell_pause(long_ones, found);
       for (const std::size_t m : found.members) gone[m] = true;
     }
     std::size_t to = 0;
     for (std::size_t i = 0; i < slow_.size(); ++i)
-      if (!gone[i]) { if (to != i) slow_[to] = std::move(slow_[i]), where_[to] = where_[i]; ++to; }
+      if (!gone[i]) {
+        if (to != i) slow_[to] = std::move(slow_[i]), where_[to] = where_[i];
+        ++to;
+      }
     slow_.resize(to);
     where_.resize(to);
 
@@ -224,10 +262,13 @@ class Judge {
     }
     for (std::size_t i = 0; i < excesses_.size(); ++i) {
       if (taken[i]) continue;
-      if (excesses_[i].length <= 2) ++out_.spikes;
-      else ++out_.stalls;
+      if (excesses_[i].length <= 2)
+        ++out_.spikes;
+      else
+        ++out_.stalls;
     }
-    std::stable_sort(out_.pauses.begin(), out_.pauses.end(), [](const Pause& a, const Pause& b) { return a.first < b.first; });
+    std::stable_sort(out_.pauses.begin(), out_.pauses.end(),
+                     [](const Pause& a, const Pause& b) { return a.first < b.first; });
   }
 
   // A regime that began with the last iterations: too young to be told from a stall.
@@ -236,7 +277,10 @@ class Judge {
     const std::size_t n = y_.size();
     std::size_t start = n;
     for (const std::size_t boundary : levels_.raw)
-      if (n - boundary < params_.min_regime) { start = boundary; break; }
+      if (n - boundary < params_.min_regime) {
+        start = boundary;
+        break;
+      }
     if (start == n || n - start < 3) return;
     if (level_of(start, n) - baseline_ <= std::max(levels_.required, 3 * levels_.noise)) return;
     SlowInterval s;
@@ -247,7 +291,7 @@ class Judge {
 
   const FailSlowParams& params_;
   std::vector<std::size_t> place_;
-  std::vector<double> stands_for_;     // iterations
+  std::vector<double> stands_for_;  // iterations
   FailSlow& out_;
   std::vector<double> time_, y_;
   Levels levels_;
@@ -277,7 +321,9 @@ std::vector<std::size_t> restarts(const IterationTimes& in, const FailSlowParams
       const double gap = in.clock[i] - last_clock;
       // A long iteration is not a restart: its own time, in ms or in seconds, explains the gap.
       const auto explains = [&](double time) { return std::abs(gap - time) < gap / 2; };
-      if (gap > 60'000 && gap > params.time_gap * tick && !explains(in.time[i]) && !explains(1000 * in.time[i])) restart = true;
+      if (gap > 60'000 && gap > params.time_gap * tick && !explains(in.time[i]) &&
+          !explains(1000 * in.time[i]))
+        restart = true;
       last_clock = in.clock[i];
     }
     restart = restart || (i > 0 && i < in.job.size() && in.job[i] != in.job[i - 1]);
@@ -312,31 +358,45 @@ FailSlow find_fail_slow(const IterationTimes& iterations, const FailSlowParams& 
     std::vector<std::size_t> place;
     for (std::size_t i = cuts[c]; i < cuts[c + 1]; ++i) {
       const double t = iterations.time[i];
-      if (!std::isfinite(t)) ++out.missing;
-      else if (t <= 0) ++out.dropped;
-      else place.push_back(i);
+      if (!std::isfinite(t))
+        ++out.missing;
+      else if (t <= 0)
+        ++out.dropped;
+      else
+        place.push_back(i);
     }
     most = std::max(most, place.size());
     judges.emplace_back(iterations, sane, std::move(place), out);
-    own.push_back(judges.back().measure(out.attempts.emplace_back(AttemptPace{cuts[c], cuts[c + 1]})));
+    own.push_back(
+        judges.back().measure(out.attempts.emplace_back(AttemptPace{cuts[c], cuts[c + 1]})));
     if (cuts[c] < iterations.job.size()) out.attempts.back().job = iterations.job[cuts[c]];
     out.enough = out.enough || own.back();
   }
   // Against the lowest baseline of the others, where the same job made them.
-  struct Lowest { std::optional<double> first, second; std::size_t whose = 0; };
+  struct Lowest {
+    std::optional<double> first, second;
+    std::size_t whose = 0;
+  };
   std::map<std::uint32_t, Lowest> by_job;
   for (std::size_t c = 0; c < own.size(); ++c) {
     if (!own[c]) continue;
     Lowest& low = by_job[out.attempts[c].job];
-    if (!low.first || *own[c] < *low.first) { low.second = low.first; low.first = own[c]; low.whose = c; }
-    else if (!low.second || *own[c] < *low.second) low.second = own[c];
+    if (!low.first || *own[c] < *low.first) {
+      low.second = low.first;
+      low.first = own[c];
+      low.whose = c;
+    } else if (!low.second || *own[c] < *low.second)
+      low.second = own[c];
   }
   for (std::size_t c = 0; c < own.size(); ++c) {
     if (!own[c]) continue;
     const Lowest& low = by_job[out.attempts[c].job];
     judges[c].judge(c == low.whose ? low.second : low.first);
   }
-  if (!out.enough) out.reason = fmt::format("{} iteration times in {}; at least {} are needed", most, out.attempts.size() > 1 ? "the longest attempt" : "all", 2 * sane.min_regime);
+  if (!out.enough)
+    out.reason =
+        fmt::format("{} iteration times in {}; at least {} are needed", most,
+                    out.attempts.size() > 1 ? "the longest attempt" : "all", 2 * sane.min_regime);
   return out;
 }
 

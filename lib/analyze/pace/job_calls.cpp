@@ -12,7 +12,8 @@ namespace culprit::analyze {
 
 namespace {
 
-// Whose calls: a member, the rank where told, and the process where one member holds several ("0x78cf@gpu-a:615").
+// Whose calls: a member, the rank where told, and the process where one member holds several
+// ("0x78cf@gpu-a:615").
 using Caller = std::tuple<MemberId, std::int64_t, std::string>;
 
 Caller caller_of(const Facts& facts, const HistoryRow& h) {
@@ -20,7 +21,11 @@ Caller caller_of(const Facts& facts, const HistoryRow& h) {
   std::string process;
   if (group != nullptr)
     for (const std::string* text : {&group->description, &group->name})
-      if (const std::size_t at = text->find('@'); text->starts_with("0x") && at != std::string::npos) { process = text->substr(at + 1); break; }
+      if (const std::size_t at = text->find('@');
+          text->starts_with("0x") && at != std::string::npos) {
+        process = text->substr(at + 1);
+        break;
+      }
   const MemberRow* m = facts.member(h.member);
   return {h.member, h.rank ? *h.rank : m != nullptr && m->rank ? *m->rank : -1, process};
 }
@@ -30,11 +35,16 @@ Caller caller_of(const Facts& facts, const HistoryRow& h) {
 CallLog longest_call_log(const Facts& facts, std::span<const HistoryRow> histories) {
   std::map<Caller, std::size_t> timed;
   for (const HistoryRow& h : histories)
-    if (facts.counts(facts.member(h.member))) timed[caller_of(facts, h)] += static_cast<std::size_t>(std::count_if(h.entries.begin(), h.entries.end(), [](const HistoryEntry& e) { return e.created_ns != 0; }));
+    if (facts.counts(facts.member(h.member)))
+      timed[caller_of(facts, h)] += static_cast<std::size_t>(
+          std::count_if(h.entries.begin(), h.entries.end(),
+                        [](const HistoryEntry& e) { return e.created_ns != 0; }));
   const Caller* most = nullptr;
   std::size_t calls = 0;
   for (const auto& [caller, n] : timed)
-    if (n > calls || (n == calls && n > 0 && facts.order(std::get<0>(caller)) < facts.order(std::get<0>(*most)))) most = &caller, calls = n;
+    if (n > calls ||
+        (n == calls && n > 0 && facts.order(std::get<0>(caller)) < facts.order(std::get<0>(*most))))
+      most = &caller, calls = n;
   CallLog out;
   if (most == nullptr) return out;
   const auto& [member, rank, process] = *most;
@@ -44,18 +54,23 @@ CallLog longest_call_log(const Facts& facts, std::span<const HistoryRow> histori
     if (!facts.counts(facts.member(h.member)) || caller_of(facts, h) != *most) continue;
     for (const HistoryEntry& e : h.entries) {
       if (e.created_ns == 0) continue;
-      const auto offset = e.clock == 0 ? std::optional<Nanoseconds>(0) : facts.clock_offset(h.member, static_cast<Clock>(e.clock));
+      const auto offset = e.clock == 0 ? std::optional<Nanoseconds>(0)
+                                       : facts.clock_offset(h.member, static_cast<Clock>(e.clock));
       Call call;
       // Only differences count: a clock that nothing ties to UTC measures them as well.
-      if (__builtin_add_overflow(e.created_ns, offset.value_or(0), &call.time)) continue;   // no moment of this world
+      if (__builtin_add_overflow(e.created_ns, offset.value_or(0), &call.time))
+        continue;  // no moment of this world
       call.operation = e.operation;
       call.communicator = static_cast<std::uint64_t>(h.group);
       // The size as it is known, and calls of different sizes within a class told apart.
-      call.elements = static_cast<std::uint64_t>(std::min(size_of_class(e.size_class), 1e15) * 1024) + e.signature % 1024;
+      call.elements =
+          static_cast<std::uint64_t>(std::min(size_of_class(e.size_class), 1e15) * 1024) +
+          e.signature % 1024;
       out.calls.push_back(call);
     }
   }
-  std::stable_sort(out.calls.begin(), out.calls.end(), [](const Call& a, const Call& b) { return a.time < b.time; });
+  std::stable_sort(out.calls.begin(), out.calls.end(),
+                   [](const Call& a, const Call& b) { return a.time < b.time; });
   return out;
 }
 
@@ -85,8 +100,10 @@ JobSteps steps_of_calls(const Facts& facts, const CallLog& log, const CallPeriod
 }
 
 std::string period_words(const CallLog& log, const CallPeriod& period) {
-  return fmt::format("iterations are told from the communication calls{}{}: {} of them, {} calls each{}", log.name.empty() ? "" : " of ", log.name, period.times.size(), period.period,
-                     period.ambiguous ? "; they may be micro-batches, the log alone cannot tell" : "");
+  return fmt::format(
+      "iterations are told from the communication calls{}{}: {} of them, {} calls each{}",
+      log.name.empty() ? "" : " of ", log.name, period.times.size(), period.period,
+      period.ambiguous ? "; they may be micro-batches, the log alone cannot tell" : "");
 }
 
 }  // namespace culprit::analyze

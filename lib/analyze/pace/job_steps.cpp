@@ -10,8 +10,8 @@ namespace culprit::analyze {
 namespace {
 
 constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
-// A process that starts again loads code, data and weights: nobody does that within a few steps' time. Rows that step back
-// sooner are other ranks printing the same step.
+// A process that starts again loads code, data and weights: nobody does that within a few steps'
+// time. Rows that step back sooner are other ranks printing the same step.
 constexpr double kRestartSteps = 5;
 
 double upper_median(std::vector<double> values) {
@@ -26,7 +26,8 @@ bool overlap(const ProgressSpan& a, const ProgressSpan& b) {
   return *a.first.time_ns <= *b.last.time_ns && *b.first.time_ns <= *a.last.time_ns;
 }
 
-// The usual time from one reported step to the next, whoever prints it first, ns; NaN without times.
+// The usual time from one reported step to the next, whoever prints it first, ns; NaN without
+// times.
 double usual_gap(const StepTable& table) {
   std::vector<double> gaps;
   std::int64_t highest = kNoValue;
@@ -34,13 +35,15 @@ double usual_gap(const StepTable& table) {
   for (std::size_t i = 0; i < table.size(); ++i) {
     if (table.iteration[i] <= highest || table.times[i] == kNoValue) continue;
     highest = table.iteration[i];
-    if (last != kNoValue && table.times[i] > last) gaps.push_back(static_cast<double>(table.times[i] - last));
+    if (last != kNoValue && table.times[i] > last)
+      gaps.push_back(static_cast<double>(table.times[i] - last));
     last = table.times[i];
   }
   return upper_median(std::move(gaps));
 }
 
-// Durations from the distance of lines, where the program prints none: only when the clock is fine enough to tell a tenth.
+// Durations from the distance of lines, where the program prints none: only when the clock is fine
+// enough to tell a tenth.
 void durations_from_times(JobSteps& steps) {
   std::vector<double> found(steps.size(), kNoTime);
   std::vector<double> all;
@@ -48,11 +51,15 @@ void durations_from_times(JobSteps& steps) {
   for (const Nanoseconds t : steps.time)
     while (t != kNoValue && grain > 1 && t % grain != 0) grain /= 10;
   for (std::size_t i = 1; i < steps.size(); ++i) {
-    if (steps.time[i] == kNoValue || steps.time[i - 1] == kNoValue || steps.attempt[i] != steps.attempt[i - 1]) continue;
+    if (steps.time[i] == kNoValue || steps.time[i - 1] == kNoValue ||
+        steps.attempt[i] != steps.attempt[i - 1])
+      continue;
     std::int64_t n = 1;
-    if (steps.iteration[i] != kNoValue && steps.iteration[i - 1] != kNoValue) n = steps.iteration[i] - steps.iteration[i - 1];
+    if (steps.iteration[i] != kNoValue && steps.iteration[i - 1] != kNoValue)
+      n = steps.iteration[i] - steps.iteration[i - 1];
     if (n < 1 || steps.time[i] <= steps.time[i - 1]) continue;
-    found[i] = static_cast<double>(steps.time[i] - steps.time[i - 1]) / 1e6 / static_cast<double>(n);
+    found[i] =
+        static_cast<double>(steps.time[i] - steps.time[i - 1]) / 1e6 / static_cast<double>(n);
     all.push_back(found[i] * static_cast<double>(n));
   }
   const double usual = upper_median(std::move(all));
@@ -76,18 +83,26 @@ std::vector<MemberId> step_logs(const Facts& facts) {
   }
   // A log that says how long a step took is worth more than one that must be timed.
   std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(!a.span->last.iteration_ms, ~a.span->rows, a.member->rank.value_or(1'000'000'000), a.member->order) < std::tuple(!b.span->last.iteration_ms, ~b.span->rows, b.member->rank.value_or(1'000'000'000), b.member->order);
+    return std::tuple(!a.span->last.iteration_ms, ~a.span->rows,
+                      a.member->rank.value_or(1'000'000'000), a.member->order) <
+           std::tuple(!b.span->last.iteration_ms, ~b.span->rows,
+                      b.member->rank.value_or(1'000'000'000), b.member->order);
   });
   std::vector<Candidate> chosen;
   for (const Candidate& c : all) {
-    const bool another_time = std::all_of(chosen.begin(), chosen.end(), [&](const Candidate& other) {
-      const bool timed = c.span->first.time_ns && other.span->first.time_ns;
-      return timed ? !overlap(*c.span, *other.span) : c.member->attempt && other.member->attempt && *c.member->attempt != *other.member->attempt;
-    });
+    const bool another_time =
+        std::all_of(chosen.begin(), chosen.end(), [&](const Candidate& other) {
+          const bool timed = c.span->first.time_ns && other.span->first.time_ns;
+          return timed ? !overlap(*c.span, *other.span)
+                       : c.member->attempt && other.member->attempt &&
+                             *c.member->attempt != *other.member->attempt;
+        });
     if (another_time) chosen.push_back(c);
   }
   std::sort(chosen.begin(), chosen.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(a.span->first.time_ns.value_or(0), a.member->attempt.value_or(0), a.member->order) < std::tuple(b.span->first.time_ns.value_or(0), b.member->attempt.value_or(0), b.member->order);
+    return std::tuple(a.span->first.time_ns.value_or(0), a.member->attempt.value_or(0),
+                      a.member->order) < std::tuple(b.span->first.time_ns.value_or(0),
+                                                    b.member->attempt.value_or(0), b.member->order);
   });
   std::vector<MemberId> out;
   for (const Candidate& c : chosen) out.push_back(c.member->id);
@@ -101,13 +116,16 @@ JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
     if (table.size() == 0) continue;
     const MemberRow* m = facts.member(table.member);
     out.sources.push_back(m == nullptr ? "" : m->path);
-    const auto offset = table.clock == Clock::none ? std::nullopt : facts.clock_offset(table.member, table.clock);
+    const auto offset =
+        table.clock == Clock::none ? std::nullopt : facts.clock_offset(table.member, table.clock);
     const double gap = usual_gap(table);
-    std::int64_t highest = kNoValue;         // of this attempt
+    std::int64_t highest = kNoValue;  // of this attempt
     Nanoseconds last_time = kNoValue;
     if (out.size() > 0) ++attempt;
-    // Beside lines that count the steps, those that do not (a dictionary of losses) tell of the same steps.
-    const bool counted = std::any_of(table.iteration.begin(), table.iteration.end(), [](std::int64_t it) { return it != kNoValue; });
+    // Beside lines that count the steps, those that do not (a dictionary of losses) tell of the
+    // same steps.
+    const bool counted = std::any_of(table.iteration.begin(), table.iteration.end(),
+                                     [](std::int64_t it) { return it != kNoValue; });
     for (std::size_t i = 0; i < table.size(); ++i) {
       const std::int64_t it = table.iteration[i];
       if (counted && it == kNoValue && std::isnan(table.iteration_ms[i])) {
@@ -116,7 +134,8 @@ JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
       }
       const Nanoseconds raw = table.times[i];
       if (it != kNoValue && highest != kNoValue && it <= highest) {
-        const bool pause = raw == kNoValue || last_time == kNoValue || std::isnan(gap) || static_cast<double>(raw - last_time) > kRestartSteps * gap;
+        const bool pause = raw == kNoValue || last_time == kNoValue || std::isnan(gap) ||
+                           static_cast<double>(raw - last_time) > kRestartSteps * gap;
         const bool back = it < highest || raw == kNoValue;
         if (it == highest || !pause || !back) {
           ++out.repeated;
@@ -129,15 +148,19 @@ JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
       if (raw != kNoValue) last_time = raw;
       out.iteration.push_back(it);
       out.time.push_back(raw != kNoValue && offset ? raw + *offset : kNoValue);
-      out.ms.push_back(table.iteration_ms[i] > 0 && std::isfinite(table.iteration_ms[i]) ? table.iteration_ms[i] : kNoTime);
+      out.ms.push_back(table.iteration_ms[i] > 0 && std::isfinite(table.iteration_ms[i])
+                           ? table.iteration_ms[i]
+                           : kNoTime);
       out.loss.push_back(table.loss[i]);
       out.grad_norm.push_back(table.grad_norm[i]);
       out.not_a_number.push_back(table.not_a_number[i]);
       out.attempt.push_back(attempt);
-      out.place.push_back({table.member, static_cast<std::uint64_t>(table.lines[i]), static_cast<std::uint64_t>(table.offsets[i]), 0});
+      out.place.push_back({table.member, static_cast<std::uint64_t>(table.lines[i]),
+                           static_cast<std::uint64_t>(table.offsets[i]), 0});
     }
   }
-  const auto printed = static_cast<std::size_t>(std::count_if(out.ms.begin(), out.ms.end(), [](double v) { return !std::isnan(v); }));
+  const auto printed = static_cast<std::size_t>(
+      std::count_if(out.ms.begin(), out.ms.end(), [](double v) { return !std::isnan(v); }));
   if (printed * 2 < out.size()) durations_from_times(out);
   return out;
 }

@@ -30,7 +30,9 @@ class RunningMedian {
   std::vector<double> sorted_;
 };
 
-std::vector<Spike> spikes_of(std::span<const LossRecord> rows, std::optional<double> LossRecord::*metric, const char* name, const LossParams& params, std::vector<std::string>& notes) {
+std::vector<Spike> spikes_of(std::span<const LossRecord> rows,
+                             std::optional<double> LossRecord::*metric, const char* name,
+                             const LossParams& params, std::vector<std::string>& notes) {
   std::vector<Spike> out;
   RunningMedian usual(params.window);
   bool inside = false, below_zero = false;
@@ -46,32 +48,44 @@ std::vector<Spike> spikes_of(std::span<const LossRecord> rows, std::optional<dou
       s.peak = std::max(s.peak, *v);
       ++s.rows;
       inside = true;
-      // A loss that stays there becomes the usual one in the end; else one spike would last for ever.
+      // A loss that stays there becomes the usual one in the end; else one spike would last for
+      // ever.
       usual.add(*v);
       continue;
     }
     inside = false;
     usual.add(*v);
   }
-  if (below_zero) notes.push_back(fmt::format("the {} is usually not above zero: {:.0f} times it means nothing, so spikes were not looked for there", name, params.spike));
+  if (below_zero)
+    notes.push_back(
+        fmt::format("the {} is usually not above zero: {:.0f} times it means nothing, so spikes "
+                    "were not looked for there",
+                    name, params.spike));
   return out;
 }
 
 }  // namespace
 
-LossSignals loss_signals(std::span<const LossRecord> rows, std::span<const std::int64_t> checkpoints, const LossParams& params) {
+LossSignals loss_signals(std::span<const LossRecord> rows,
+                         std::span<const std::int64_t> checkpoints, const LossParams& params) {
   LossSignals out;
-  for (auto& [metric, name] : {std::pair(&LossRecord::loss, "loss"), std::pair(&LossRecord::grad_norm, "grad_norm")})
-    for (Spike& s : spikes_of(rows, metric, name, params, out.notes)) out.spikes.push_back(std::move(s));
-  std::stable_sort(out.spikes.begin(), out.spikes.end(), [](const Spike& a, const Spike& b) { return a.first < b.first; });
+  for (auto& [metric, name] :
+       {std::pair(&LossRecord::loss, "loss"), std::pair(&LossRecord::grad_norm, "grad_norm")})
+    for (Spike& s : spikes_of(rows, metric, name, params, out.notes))
+      out.spikes.push_back(std::move(s));
+  std::stable_sort(out.spikes.begin(), out.spikes.end(),
+                   [](const Spike& a, const Spike& b) { return a.first < b.first; });
 
   std::optional<std::int64_t> good;
   for (const LossRecord& r : rows) {
     if (!r.loss && !r.grad_norm) continue;
-    const bool loss_bad = r.loss && !std::isfinite(*r.loss), norm_bad = r.grad_norm && !std::isfinite(*r.grad_norm);
+    const bool loss_bad = r.loss && !std::isfinite(*r.loss),
+               norm_bad = r.grad_norm && !std::isfinite(*r.grad_norm);
     if (!loss_bad && !norm_bad) {
-      if (!out.first_bad) good = r.iteration;
-      else out.recovered = true;
+      if (!out.first_bad)
+        good = r.iteration;
+      else
+        out.recovered = true;
       continue;
     }
     ++out.bad_rows;
@@ -86,7 +100,11 @@ LossSignals loss_signals(std::span<const LossRecord> rows, std::span<const std::
   out.last_good = good;
   for (const std::int64_t c : checkpoints)
     if (c < *out.first_bad && (!out.checkpoint || c > *out.checkpoint)) out.checkpoint = c;
-  if (out.checkpoint && good && *out.checkpoint > *good) out.notes.push_back(fmt::format("no loss was printed between iteration {} and the checkpoint of iteration {}: check it before use", *good, *out.checkpoint));
+  if (out.checkpoint && good && *out.checkpoint > *good)
+    out.notes.push_back(
+        fmt::format("no loss was printed between iteration {} and the checkpoint of iteration {}: "
+                    "check it before use",
+                    *good, *out.checkpoint));
   if (checkpoints.empty()) out.notes.push_back("which checkpoints exist is not known");
   return out;
 }

@@ -11,7 +11,7 @@ namespace culprit::analyze {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kNormal = 1.4826;      // MAD of a normal distribution -> sd
+constexpr double kNormal = 1.4826;  // MAD of a normal distribution -> sd
 constexpr std::size_t kWindow = 15;
 
 std::vector<double> running_median(std::span<const double> y) {
@@ -22,14 +22,19 @@ std::vector<double> running_median(std::span<const double> y) {
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t want_from = i > kWindow / 2 ? i - kWindow / 2 : 0;
     const std::size_t want_to = std::min(n, i + kWindow / 2 + 1);
-    for (; to < want_to; ++to) window.insert(std::upper_bound(window.begin(), window.end(), y[to]), y[to]);
-    for (; from < want_from; ++from) window.erase(std::lower_bound(window.begin(), window.end(), y[from]));
+    for (; to < want_to; ++to)
+      window.insert(std::upper_bound(window.begin(), window.end(), y[to]), y[to]);
+    for (; from < want_from; ++from)
+      window.erase(std::lower_bound(window.begin(), window.end(), y[from]));
     out[i] = window[window.size() / 2];
   }
   return out;
 }
 
-double level_of(std::span<const double> y, std::size_t start, std::size_t end) { return median_of(std::vector<double>(y.begin() + static_cast<std::ptrdiff_t>(start), y.begin() + static_cast<std::ptrdiff_t>(end))); }
+double level_of(std::span<const double> y, std::size_t start, std::size_t end) {
+  return median_of(std::vector<double>(y.begin() + static_cast<std::ptrdiff_t>(start),
+                                       y.begin() + static_cast<std::ptrdiff_t>(end)));
+}
 
 void join(std::vector<Segment>& segments, std::size_t left, std::span<const double> y) {
   segments[left].end = segments[left + 1].end;
@@ -40,11 +45,15 @@ void join(std::vector<Segment>& segments, std::size_t left, std::span<const doub
 // The shortest first, into the neighbour nearest in level.
 void join_short(std::vector<Segment>& segments, std::size_t least, std::span<const double> y) {
   while (segments.size() > 1) {
-    const auto it = std::min_element(segments.begin(), segments.end(), [](const Segment& a, const Segment& b) { return a.end - a.start < b.end - b.start; });
+    const auto it = std::min_element(
+        segments.begin(), segments.end(),
+        [](const Segment& a, const Segment& b) { return a.end - a.start < b.end - b.start; });
     if (it->end - it->start >= least) break;
     const auto i = static_cast<std::size_t>(it - segments.begin());
-    const double to_left = i > 0 ? std::abs(segments[i - 1].level - it->level) : std::numeric_limits<double>::infinity();
-    const double to_right = i + 1 < segments.size() ? std::abs(segments[i + 1].level - it->level) : std::numeric_limits<double>::infinity();
+    const double to_left = i > 0 ? std::abs(segments[i - 1].level - it->level)
+                                 : std::numeric_limits<double>::infinity();
+    const double to_right = i + 1 < segments.size() ? std::abs(segments[i + 1].level - it->level)
+                                                    : std::numeric_limits<double>::infinity();
     join(segments, to_left <= to_right ? i - 1 : i, y);
   }
 }
@@ -54,13 +63,17 @@ void join_weak(std::vector<Segment>& segments, double required, std::span<const 
     std::size_t weakest = 0;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i + 1 < segments.size(); ++i)
-      if (const double step = std::abs(segments[i + 1].level - segments[i].level); step < least) { least = step; weakest = i; }
+      if (const double step = std::abs(segments[i + 1].level - segments[i].level); step < least) {
+        least = step;
+        weakest = i;
+      }
     if (least > required) break;
     join(segments, weakest, y);
   }
 }
 
-// The boundary that fits two levels best, in absolute deviations: merging moves boundaries by what was merged.
+// The boundary that fits two levels best, in absolute deviations: merging moves boundaries by what
+// was merged.
 void settle(std::vector<Segment>& segments, std::size_t reach, std::span<const double> y) {
   for (std::size_t i = 0; i + 1 < segments.size(); ++i) {
     Segment& a = segments[i];
@@ -71,18 +84,24 @@ void settle(std::vector<Segment>& segments, std::size_t reach, std::span<const d
     double cost = 0;
     double best = 0;
     std::size_t at = from;
-    for (std::size_t t = from; t < to; ++t) {   // the boundary moves from t to t + 1: y[t] goes from b to a
+    for (std::size_t t = from; t < to;
+         ++t) {  // the boundary moves from t to t + 1: y[t] goes from b to a
       cost += std::abs(y[t] - a.level) - std::abs(y[t] - b.level);
-      if (cost < best) { best = cost; at = t + 1; }
+      if (cost < best) {
+        best = cost;
+        at = t + 1;
+      }
     }
     a.end = b.start = at;
   }
   for (Segment& s : segments) s.level = level_of(y, s.start, s.end);
 }
 
-// How far the level of a stretch lies from where it should: blocks within a segment, and segments that go up, or down, by less than a fault does
-// and come back to where they were. What goes on in one direction, a ladder or a drift, is no wander.
-double wander_of(const std::vector<Segment>& segments, std::size_t block, double least, std::span<const double> y) {
+// How far the level of a stretch lies from where it should: blocks within a segment, and segments
+// that go up, or down, by less than a fault does and come back to where they were. What goes on in
+// one direction, a ladder or a drift, is no wander.
+double wander_of(const std::vector<Segment>& segments, std::size_t block, double least,
+                 std::span<const double> y) {
   std::vector<double> scatter;
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const Segment& s = segments[i];
@@ -90,9 +109,12 @@ double wander_of(const std::vector<Segment>& segments, std::size_t block, double
     if (i > 0 && i + 1 < segments.size()) {
       const double left = s.level - segments[i - 1].level;
       const double right = s.level - segments[i + 1].level;
-      if (left * right > 0 && std::abs(left - right) < least / 2 && std::max(std::abs(left), std::abs(right)) < least) excursion = std::min(std::abs(left), std::abs(right));
+      if (left * right > 0 && std::abs(left - right) < least / 2 &&
+          std::max(std::abs(left), std::abs(right)) < least)
+        excursion = std::min(std::abs(left), std::abs(right));
     }
-    for (std::size_t at = s.start; at + block <= s.end; at += block) scatter.push_back(std::max(excursion / 2, std::abs(level_of(y, at, at + block) - s.level)));
+    for (std::size_t at = s.start; at + block <= s.end; at += block)
+      scatter.push_back(std::max(excursion / 2, std::abs(level_of(y, at, at + block) - s.level)));
   }
   return scatter.size() >= 4 ? kNormal * median_of(scatter) : 0;
 }
@@ -122,7 +144,8 @@ Levels find_levels(std::span<const double> y, const FailSlowParams& params) {
 
   const double middle = median_of(std::vector<double>(y.begin(), y.end()));
   std::vector<double> u(n);
-  for (std::size_t i = 0; i < n; ++i) u[i] = std::abs(y[i] - smooth[i]) > params.spike * near ? kNaN : (y[i] - middle) / out.noise;
+  for (std::size_t i = 0; i < n; ++i)
+    u[i] = std::abs(y[i] - smooth[i]) > params.spike * near ? kNaN : (y[i] - middle) / out.noise;
   const std::span<const double> series(u);
   out.raw = most_probable_segmentation({&series, 1}, {params.lambda, params.prior, 8, true});
 

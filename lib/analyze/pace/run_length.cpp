@@ -13,11 +13,15 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr std::size_t kLanes = 4;   // sums are over lanes, so that vectors of 2 and of 4 add alike
+constexpr std::size_t kLanes = 4;  // sums are over lanes, so that vectors of 2 and of 4 add alike
 
-// One sample into all runs of a dimension: log_p gets the log predictive density. c, shrink, spread: by samples learned.
-CULPRIT_VECTOR_CLONES void update(std::size_t n, double x, double alpha0, const double* __restrict c, const double* __restrict shrink, const double* __restrict spread, std::int32_t* __restrict learned, double* __restrict mean,
-                                  double* __restrict beta, double* __restrict log_beta, double* __restrict log_p) {
+// One sample into all runs of a dimension: log_p gets the log predictive density. c, shrink,
+// spread: by samples learned.
+CULPRIT_VECTOR_CLONES void update(std::size_t n, double x, double alpha0,
+                                  const double* __restrict c, const double* __restrict shrink,
+                                  const double* __restrict spread, std::int32_t* __restrict learned,
+                                  double* __restrict mean, double* __restrict beta,
+                                  double* __restrict log_beta, double* __restrict log_p) {
   for (std::size_t i = 0; i < n; ++i) {
     const std::int32_t k = learned[i];
     const double alpha = alpha0 + 0.5 * static_cast<double>(k);
@@ -32,14 +36,15 @@ CULPRIT_VECTOR_CLONES void update(std::size_t n, double x, double alpha0, const 
   }
 }
 
-CULPRIT_VECTOR_CLONES_FINITE double largest(std::size_t n, const double* __restrict v) {   // n > 0
+CULPRIT_VECTOR_CLONES_FINITE double largest(std::size_t n, const double* __restrict v) {  // n > 0
   double out = v[0];
   for (std::size_t i = 1; i < n; ++i) out = v[i] > out ? v[i] : out;
   return out;
 }
 
 // weight = e^(log_p - top); the sum.
-CULPRIT_VECTOR_CLONES double weigh(std::size_t n, double top, const double* __restrict log_p, double* __restrict weight) {
+CULPRIT_VECTOR_CLONES double weigh(std::size_t n, double top, const double* __restrict log_p,
+                                   double* __restrict weight) {
   double lane[kLanes] = {0, 0, 0, 0};
   std::size_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
@@ -86,7 +91,8 @@ void RunLengths::provide(std::size_t learned) {
     const auto n = static_cast<double>(constants_.c.size());
     const double kappa = params_.prior.kappa + n;
     const double alpha = params_.prior.alpha + n / 2;
-    const double c = std::lgamma(alpha + 0.5) - std::lgamma(alpha) - 0.5 * std::log(std::numbers::pi) - 0.5 * std::log(2 * (kappa + 1) / kappa);
+    const double c = std::lgamma(alpha + 0.5) - std::lgamma(alpha) -
+                     0.5 * std::log(std::numbers::pi) - 0.5 * std::log(2 * (kappa + 1) / kappa);
     constants_.c.push_back(c);
     constants_.shrink.push_back(1 / (kappa + 1));
     constants_.spread.push_back(kappa / (2 * (kappa + 1)));
@@ -94,8 +100,10 @@ void RunLengths::provide(std::size_t learned) {
 }
 
 void RunLengths::learn(Dimension& dimension, double x) {
-  provide(static_cast<std::size_t>(dimension.learned.front()));   // the oldest run
-  update(start_.size(), x, params_.prior.alpha, constants_.c.data(), constants_.shrink.data(), constants_.spread.data(), dimension.learned.data(), dimension.mean.data(), dimension.beta.data(), dimension.log_beta.data(), log_p_.data());
+  provide(static_cast<std::size_t>(dimension.learned.front()));  // the oldest run
+  update(start_.size(), x, params_.prior.alpha, constants_.c.data(), constants_.shrink.data(),
+         constants_.spread.data(), dimension.learned.data(), dimension.mean.data(),
+         dimension.beta.data(), dimension.log_beta.data(), log_p_.data());
 }
 
 double RunLengths::step(std::span<const double> sample) {
@@ -130,7 +138,8 @@ void RunLengths::prune(double sum) {
   if (n >= params_.most) {
     const std::size_t stay = params_.most - params_.most / 8;
     ranked_.assign(weight_.begin(), weight_.end());
-    std::nth_element(ranked_.begin(), ranked_.begin() + static_cast<std::ptrdiff_t>(stay - 1), ranked_.end(), std::greater<>());
+    std::nth_element(ranked_.begin(), ranked_.begin() + static_cast<std::ptrdiff_t>(stay - 1),
+                     ranked_.end(), std::greater<>());
     limit = std::max(limit, ranked_[stay - 1]);
   }
   double tail = params_.tail * sum;
@@ -138,7 +147,10 @@ void RunLengths::prune(double sum) {
   double held = 0;
   kept_.clear();
   for (std::size_t i = 0; i < n; ++i) {
-    if (oldest && weight_[i] < tail) { tail -= weight_[i]; continue; }
+    if (oldest && weight_[i] < tail) {
+      tail -= weight_[i];
+      continue;
+    }
     oldest = false;
     if (weight_[i] < limit) continue;
     held += weight_[i];
@@ -159,7 +171,8 @@ void RunLengths::keep(std::span<const std::uint32_t> kept) {
   squeeze(start_);
   squeeze(log_p_);
   squeeze(weight_);
-  for (Dimension& d : dimensions_) squeeze(d.mean), squeeze(d.beta), squeeze(d.log_beta), squeeze(d.learned);
+  for (Dimension& d : dimensions_)
+    squeeze(d.mean), squeeze(d.beta), squeeze(d.log_beta), squeeze(d.learned);
 }
 
 void RunLengths::decide() {
@@ -167,11 +180,14 @@ void RunLengths::decide() {
   const std::size_t n = start_.size();
   const double top = largest(n, weight_.data());
   std::size_t best = n;
-  while (best-- > 0) if (weight_[best] == top) break;   // among equals the shortest run
+  while (best-- > 0)
+    if (weight_[best] == top) break;  // among equals the shortest run
   best_start_ = start_[best];
   best_mass_ = 0;
-  for (std::size_t i = best; i < n && start_[i] <= best_start_ + params_.window; ++i) best_mass_ += std::exp(log_p_[i] - log_survival_);
-  for (std::size_t i = best; i-- > 0 && start_[i] + params_.window >= best_start_;) best_mass_ += std::exp(log_p_[i] - log_survival_);
+  for (std::size_t i = best; i < n && start_[i] <= best_start_ + params_.window; ++i)
+    best_mass_ += std::exp(log_p_[i] - log_survival_);
+  for (std::size_t i = best; i-- > 0 && start_[i] + params_.window >= best_start_;)
+    best_mass_ += std::exp(log_p_[i] - log_survival_);
   if (best_start_ > reported_ && best_mass_ >= params_.threshold) {
     reported_ = best_start_;
     change_ = best_start_;
@@ -192,7 +208,9 @@ void RunLengths::open() {
 double RunLengths::probability(std::size_t run_length) const {
   if (run_length > time_) return 0;
   const auto it = std::lower_bound(start_.begin(), start_.end(), time_ - run_length);
-  return it == start_.end() || *it != time_ - run_length ? 0 : std::exp(log_p_[static_cast<std::size_t>(it - start_.begin())]);
+  return it == start_.end() || *it != time_ - run_length
+             ? 0
+             : std::exp(log_p_[static_cast<std::size_t>(it - start_.begin())]);
 }
 
 std::vector<std::size_t> online_change_points(Dimensions series, const RunLengthParams& params) {
@@ -201,7 +219,8 @@ std::vector<std::size_t> online_change_points(Dimensions series, const RunLength
   RunLengths runs(params, series.size());
   std::vector<double> sample(series.size());
   for (std::size_t t = 0; t < series[0].size(); ++t) {
-    for (std::size_t d = 0; d < series.size(); ++d) sample[d] = t < series[d].size() ? series[d][t] : std::numeric_limits<double>::quiet_NaN();
+    for (std::size_t d = 0; d < series.size(); ++d)
+      sample[d] = t < series[d].size() ? series[d][t] : std::numeric_limits<double>::quiet_NaN();
     runs.step(sample);
     if (runs.change()) out.push_back(*runs.change());
   }
@@ -209,18 +228,24 @@ std::vector<std::size_t> online_change_points(Dimensions series, const RunLength
 }
 
 std::vector<double> standardised(std::span<const double> series) {
-  double scale = 0;   // against overflow of sums
-  for (const double x : series) if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
+  double scale = 0;  // against overflow of sums
+  for (const double x : series)
+    if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
   double sum = 0;
   double n = 0;
-  for (const double x : series) if (std::isfinite(x)) sum += x / scale, ++n;
+  for (const double x : series)
+    if (std::isfinite(x)) sum += x / scale, ++n;
   const double mean = n > 0 && scale > 0 ? sum / n : 0;
   double squares = 0;
-  for (const double x : series) if (std::isfinite(x) && scale > 0) squares += (x / scale - mean) * (x / scale - mean);
+  for (const double x : series)
+    if (std::isfinite(x) && scale > 0) squares += (x / scale - mean) * (x / scale - mean);
   const double sd = n > 1 ? std::sqrt(squares / (n - 1)) : 0;
   std::vector<double> out;
   out.reserve(series.size());
-  for (const double x : series) out.push_back(!std::isfinite(x) ? std::numeric_limits<double>::quiet_NaN() : sd > 1e-14 ? (x / scale - mean) / sd : 0);
+  for (const double x : series)
+    out.push_back(!std::isfinite(x) ? std::numeric_limits<double>::quiet_NaN()
+                  : sd > 1e-14      ? (x / scale - mean) / sd
+                                    : 0);
   return out;
 }
 

@@ -21,13 +21,15 @@ struct Lead {
   std::vector<std::int64_t> ranks;
   double confidence = 0;
   bool own_work = false, metric = false, event = false;
-  std::string reason;                       // what it does, a clause
+  std::string reason;  // what it does, a clause
   std::string advice;
   std::vector<Evidence> evidence;
   std::vector<std::string> findings;
 };
 
-std::string id_of(const MetricOutlier& o) { return fmt::format("outliers/{}/{}", o.metric, o.outlier.entity); }
+std::string id_of(const MetricOutlier& o) {
+  return fmt::format("outliers/{}/{}", o.metric, o.outlier.entity);
+}
 
 // Whose number it is: node-07/gpu3, node-07/mlx5_2, rank 12, node-07.
 Subject subject_of(const MetricOutlier& o) {
@@ -58,25 +60,41 @@ double overlap(Nanoseconds a, Nanoseconds b, Nanoseconds c, Nanoseconds d) {
   return both <= 0 || either <= 0 ? 0 : both / either;
 }
 
-std::string plain(double value) { return std::abs(value) >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value); }
+std::string plain(double value) {
+  return std::abs(value) >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
 
-// Iterations that a row tells of: a log that prints every tenth step prints the time of one of them.
+// Iterations that a row tells of: a log that prints every tenth step prints the time of one of
+// them.
 double stands_for(const JobSteps& steps, std::size_t i) {
-  if (i == 0 || steps.attempt[i] != steps.attempt[i - 1] || steps.iteration[i] == kNoValue || steps.iteration[i - 1] == kNoValue) return 1;
-  return static_cast<double>(std::max<std::int64_t>(1, steps.iteration[i] - steps.iteration[i - 1]));
+  if (i == 0 || steps.attempt[i] != steps.attempt[i - 1] || steps.iteration[i] == kNoValue ||
+      steps.iteration[i - 1] == kNoValue)
+    return 1;
+  return static_cast<double>(
+      std::max<std::int64_t>(1, steps.iteration[i] - steps.iteration[i - 1]));
 }
 
 class Joined {
  public:
-  Joined(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, const OutlierReport& metrics, std::span<const Finding> classified, const SlowJobParams& params)
-      : facts_(facts), steps_(steps), report_(report), own_(own), outliers_(metrics.outliers), compared_(metrics.judged > 0), classified_(classified), params_(params) {
+  Joined(const Facts& facts, const JobSteps& steps, const FailSlow& report,
+         std::span<const OwnWork> own, const OutlierReport& metrics,
+         std::span<const Finding> classified, const SlowJobParams& params)
+      : facts_(facts),
+        steps_(steps),
+        report_(report),
+        own_(own),
+        outliers_(metrics.outliers),
+        compared_(metrics.judged > 0),
+        classified_(classified),
+        params_(params) {
     for (std::size_t i = 0; i < steps.size(); ++i)
       if (!std::isnan(steps.ms[i])) total_ += steps.ms[i] * stands_for(steps, i);
   }
 
   std::vector<Finding> findings() {
     std::vector<Finding> out;
-    for (std::size_t i = 0; i < report_.intervals.size(); ++i) out.push_back(tell(report_.intervals[i], i < own_.size() ? &own_[i] : nullptr));
+    for (std::size_t i = 0; i < report_.intervals.size(); ++i)
+      out.push_back(tell(report_.intervals[i], i < own_.size() ? &own_[i] : nullptr));
     return out;
   }
 
@@ -94,18 +112,27 @@ class Joined {
     f.subject = {SubjectKind::job, "job"};
     // A job that rolls back counts the same steps again.
     f.id = fmt::format("slow/interval/{}", iteration_at(interval.start));
-    if (const std::size_t attempt = steps_.attempt[interval.start]; attempt > 0) f.id += fmt::format("/attempt/{}", attempt);
+    if (const std::size_t attempt = steps_.attempt[interval.start]; attempt > 0)
+      f.id += fmt::format("/attempt/{}", attempt);
     // The step before it ended when it began, unless that was one of another attempt.
-    const bool first_of_attempt = interval.start == 0 || steps_.attempt[interval.start] != steps_.attempt[interval.start - 1];
-    if (const auto t = time_at(first_of_attempt ? interval.start : interval.start - 1)) f.start = first_of_attempt && interval.start > 0 && !std::isnan(steps_.ms[interval.start]) ? *t - static_cast<Nanoseconds>(std::min(steps_.ms[interval.start], 1e9) * 1e6) : *t;
+    const bool first_of_attempt =
+        interval.start == 0 || steps_.attempt[interval.start] != steps_.attempt[interval.start - 1];
+    if (const auto t = time_at(first_of_attempt ? interval.start : interval.start - 1))
+      f.start = first_of_attempt && interval.start > 0 && !std::isnan(steps_.ms[interval.start])
+                    ? *t - static_cast<Nanoseconds>(std::min(steps_.ms[interval.start], 1e9) * 1e6)
+                    : *t;
     if (const auto t = time_at(last)) f.end = t;
     f.count = interval.end - interval.start;
     f.title = fmt::format("steps took {:.2f} times as long", interval.factor);
     const double cost = interval_cost_ms(steps_, interval);
     const double share = total_ > 0 ? cost / total_ : 0;
     // An attempt that ends slow, followed by one that is not: over, too.
-    const bool next_is_slow = std::any_of(report_.intervals.begin(), report_.intervals.end(), [&](const SlowInterval& other) { return other.start == interval.end; });
-    const bool over = interval.relieved || (interval.end + FailSlowParams{}.min_regime <= steps_.size() && !next_is_slow);
+    const bool next_is_slow =
+        std::any_of(report_.intervals.begin(), report_.intervals.end(),
+                    [&](const SlowInterval& other) { return other.start == interval.end; });
+    const bool over =
+        interval.relieved ||
+        (interval.end + FailSlowParams{}.min_regime <= steps_.size() && !next_is_slow);
     const bool transient = over && share < params_.transient_share;
     std::vector<Lead> leads = own_work(own);
     metrics(leads, f.start, f.end);
@@ -125,22 +152,35 @@ class Joined {
     slow.over = over;
     slow.shape = std::string(name(interval.shape));
     slow.transient = transient;
-    if (facts_.world_size > 0) slow.gpu_hours = cost / 3.6e6 * static_cast<double>(facts_.world_size);
+    if (facts_.world_size > 0)
+      slow.gpu_hours = cost / 3.6e6 * static_cast<double>(facts_.world_size);
     slow.from_start = interval.from_start;
     if (leads.empty()) {
       f.confidence = 0.8;
-      const std::string ranks = parts == nullptr ? "no rank reports the parts of its steps" : parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty() ? parts->why : "the parts of the ranks' steps do not tell them apart";
-      f.why = fmt::format("{}; {}", ranks, compared_ ? "no metric of a machine left the crowd meanwhile" : "there are no metrics of machines that could be compared");
+      const std::string ranks =
+          parts == nullptr ? "no rank reports the parts of its steps"
+          : parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty()
+              ? parts->why
+              : "the parts of the ranks' steps do not tell them apart";
+      f.why = fmt::format("{}; {}", ranks,
+                          compared_ ? "no metric of a machine left the crowd meanwhile"
+                                    : "there are no metrics of machines that could be compared");
     } else {
       const Lead& best = leads.front();
-      const bool tie = std::any_of(leads.begin() + 1, leads.end(), [&](const Lead& other) { return other.confidence >= best.confidence - 0.05 && differ(best, other); });
+      const bool tie = std::any_of(leads.begin() + 1, leads.end(), [&](const Lead& other) {
+        return other.confidence >= best.confidence - 0.05 && differ(best, other);
+      });
       if (tie) {
         f.confidence = 0.5;
         std::set<std::string> names;
         for (const Lead& lead : leads)
-          if (lead.confidence >= best.confidence - 0.05) names.insert(lead.subject.kind == SubjectKind::rank ? "rank " + lead.subject.id : lead.subject.id);
-        f.why = fmt::format("several stand out alike, and one cannot be told from the other: {}", fmt::join(names, ", "));
-        for (const Lead& lead : leads) for (const std::string& id : lead.findings) f.leads_to.push_back(id);
+          if (lead.confidence >= best.confidence - 0.05)
+            names.insert(lead.subject.kind == SubjectKind::rank ? "rank " + lead.subject.id
+                                                                : lead.subject.id);
+        f.why = fmt::format("several stand out alike, and one cannot be told from the other: {}",
+                            fmt::join(names, ", "));
+        for (const Lead& lead : leads)
+          for (const std::string& id : lead.findings) f.leads_to.push_back(id);
       } else {
         f.subject = best.subject;
         f.host = best.host;
@@ -155,7 +195,14 @@ class Joined {
         f.advice = best.advice;
         slow.reason = best.reason;
         slow.hardware = best.metric || best.event;
-        f.why = fmt::format("{} {}{}", best.subject.kind == SubjectKind::rank ? "rank " + best.subject.id : best.subject.id, best.reason, best.own_work && (best.metric || best.event) ? "; the ranks' own times and the machine's metrics agree" : best.own_work ? ", while the others wait" : ", in the same stretch of time");
+        f.why = fmt::format(
+            "{} {}{}",
+            best.subject.kind == SubjectKind::rank ? "rank " + best.subject.id : best.subject.id,
+            best.reason,
+            best.own_work && (best.metric || best.event)
+                ? "; the ranks' own times and the machine's metrics agree"
+            : best.own_work ? ", while the others wait"
+                            : ", in the same stretch of time");
         f.evidence.insert(f.evidence.end(), best.evidence.begin(), best.evidence.end());
         f.leads_to = best.findings;
       }
@@ -170,14 +217,19 @@ class Joined {
     return f;
   }
 
-  // What a simulation and the process groups add. They name shares, and bear out a suspect; they make none.
+  // What a simulation and the process groups add. They name shares, and bear out a suspect; they
+  // make none.
   void support(Finding& f, std::int64_t first, const SlowParts* parts) const {
     for (const Finding& c : classified_) {
       if (c.outcome != Outcome::fired) continue;
-      if (c.analysis == Analysis::what_if && c.id == fmt::format("what_if/{}", first) && parts != nullptr) {
+      if (c.analysis == Analysis::what_if && c.id == fmt::format("what_if/{}", first) &&
+          parts != nullptr) {
         f.why += "; " + c.title;
       }
-      const bool within = !f.ranks.empty() && std::all_of(f.ranks.begin(), f.ranks.end(), [&](std::int64_t r) { return std::binary_search(c.ranks.begin(), c.ranks.end(), r); });
+      const bool within =
+          !f.ranks.empty() && std::all_of(f.ranks.begin(), f.ranks.end(), [&](std::int64_t r) {
+            return std::binary_search(c.ranks.begin(), c.ranks.end(), r);
+          });
       if (c.analysis == Analysis::slow_group && within) {
         f.why += fmt::format("; group {} of it: {}", c.subject.id, c.title);
         f.leads_to.push_back(c.id);
@@ -200,61 +252,93 @@ class Joined {
       if (const auto host = host_of(facts_, rank)) hosts.insert(*host);
     if (hosts.size() == 1) lead.host = *hosts.begin();
     const bool one = parts->ranks.size() == 1;
-    const std::string who = one ? fmt::format("rank {}", parts->ranks[0]) : fmt::format("ranks {}", to_ranges(parts->ranks));
-    lead.subject = one ? Subject{SubjectKind::rank, std::to_string(parts->ranks[0])} : lead.host ? Subject{SubjectKind::host, *lead.host} : Subject{SubjectKind::group, who};
+    const std::string who = one ? fmt::format("rank {}", parts->ranks[0])
+                                : fmt::format("ranks {}", to_ranges(parts->ranks));
+    lead.subject = one         ? Subject{SubjectKind::rank, std::to_string(parts->ranks[0])}
+                   : lead.host ? Subject{SubjectKind::host, *lead.host}
+                               : Subject{SubjectKind::group, who};
     lead.evidence = own->evidence;
     std::vector<double> theirs, others;
-    for (const RankExcess& r : parts->all) (std::binary_search(parts->ranks.begin(), parts->ranks.end(), r.rank) ? theirs : others).push_back(r.own_inside);
-    const std::string values = theirs.empty() || others.empty() ? "" : fmt::format(" ({} ms of own work, the others {} ms)", plain(median_in_place(theirs)), plain(median_in_place(others)));
-    lead.reason = fmt::format("{} {:.3g} ms more than the others in {} each step{}{}", one ? "spends" : "spend", parts->excess_ms, parts->part, values, parts->explains >= 0.995 ? ", which explains all of it" : parts->explains > 0 ? fmt::format(", which explains {:.0f} % of it", parts->explains * 100) : "");
-    lead.advice = fmt::format("Look at what {} {} in {}: clocks and throttle reasons of the GPU (nvidia-smi -q -d PERFORMANCE,CLOCK), the CPU, the data, and whether {} share of the work is that of the others.", who, one ? "does" : "do", parts->part, one ? "its" : "their");
+    for (const RankExcess& r : parts->all)
+      (std::binary_search(parts->ranks.begin(), parts->ranks.end(), r.rank) ? theirs : others)
+          .push_back(r.own_inside);
+    const std::string values =
+        theirs.empty() || others.empty()
+            ? ""
+            : fmt::format(" ({} ms of own work, the others {} ms)", plain(median_in_place(theirs)),
+                          plain(median_in_place(others)));
+    lead.reason = fmt::format("{} {:.3g} ms more than the others in {} each step{}{}",
+                              one ? "spends" : "spend", parts->excess_ms, parts->part, values,
+                              parts->explains >= 0.995 ? ", which explains all of it"
+                              : parts->explains > 0 ? fmt::format(", which explains {:.0f} % of it",
+                                                                  parts->explains * 100)
+                                                    : "");
+    lead.advice = fmt::format(
+        "Look at what {} {} in {}: clocks and throttle reasons of the GPU (nvidia-smi -q -d "
+        "PERFORMANCE,CLOCK), the CPU, the data, and whether {} share of the work is that of the "
+        "others.",
+        who, one ? "does" : "do", parts->part, one ? "its" : "their");
     out.push_back(std::move(lead));
     return out;
   }
 
-  void metrics(std::vector<Lead>& leads, const std::optional<Nanoseconds>& start, const std::optional<Nanoseconds>& end) const {
+  void metrics(std::vector<Lead>& leads, const std::optional<Nanoseconds>& start,
+               const std::optional<Nanoseconds>& end) const {
     if (!start || !end) return;
     for (const MetricOutlier& o : outliers_) {
       if (o.known == nullptr) continue;
       // What left the crowd with the slow stretch explains it; what was so all the time does not.
       if (overlap(*start, *end, o.outlier.start, o.outlier.end) < params_.matching) continue;
-      const std::string reason = fmt::format("has a {} of {} against {} of {} others", o.metric, plain(o.outlier.value), plain(o.outlier.crowd), o.outlier.size - 1);
+      const std::string reason =
+          fmt::format("has a {} of {} against {} of {} others", o.metric, plain(o.outlier.value),
+                      plain(o.outlier.crowd), o.outlier.size - 1);
       Lead* known = nullptr;
       for (Lead& lead : leads)
         if (same_entity(lead, o)) known = &lead;
-      // What a rank reports of its own steps is the source that own work was told from: it agrees with itself, and says
-      // nothing of the machine.
+      // What a rank reports of its own steps is the source that own work was told from: it agrees
+      // with itself, and says nothing of the machine.
       const bool own_times = o.known->entity == "rank";
       if (own_times && known != nullptr && known->own_work) continue;
       if (known == nullptr) {
         Lead lead;
         lead.subject = subject_of(o);
         if (!o.host.empty()) lead.host = o.host;
-        if (lead.subject.kind == SubjectKind::rank) lead.ranks = {std::strtoll(lead.subject.id.c_str(), nullptr, 10)};
-        else if (lead.host && lead.subject.kind == SubjectKind::host) lead.ranks = ranks_on(facts_, *lead.host);
+        if (lead.subject.kind == SubjectKind::rank)
+          lead.ranks = {std::strtoll(lead.subject.id.c_str(), nullptr, 10)};
+        else if (lead.host && lead.subject.kind == SubjectKind::host)
+          lead.ranks = ranks_on(facts_, *lead.host);
         lead.confidence = 0.65;
         lead.reason = reason;
         leads.push_back(std::move(lead));
         known = &leads.back();
       } else {
         known->confidence = std::max(known->confidence, known->own_work ? 0.92 : 0.75);
-        if (!known->metric && known->reason != reason) known->reason += fmt::format(", and {} {}", o.outlier.entity, reason);
+        if (!known->metric && known->reason != reason)
+          known->reason += fmt::format(", and {} {}", o.outlier.entity, reason);
       }
       if (!own_times) known->metric = true;
       std::string advice = o.known->advice;
-      if (const std::size_t at = advice.find("{host}"); at != std::string::npos) advice.replace(at, 6, o.host.empty() ? o.outlier.entity : o.host);
+      if (const std::size_t at = advice.find("{host}"); at != std::string::npos)
+        advice.replace(at, 6, o.host.empty() ? o.outlier.entity : o.host);
       if (!advice.empty()) known->advice = advice;
       known->findings.push_back(id_of(o));
-      if (known->evidence.size() < 4) known->evidence.insert(known->evidence.end(), o.evidence.begin(), o.evidence.end());
+      if (known->evidence.size() < 4)
+        known->evidence.insert(known->evidence.end(), o.evidence.begin(), o.evidence.end());
     }
   }
 
   // A fault that a machine reports in the middle of the slow stretch, and not before.
-  void events(std::vector<Lead>& leads, const std::optional<Nanoseconds>& start, const std::optional<Nanoseconds>& end) const {
+  void events(std::vector<Lead>& leads, const std::optional<Nanoseconds>& start,
+              const std::optional<Nanoseconds>& end) const {
     if (!start || !end) return;
-    static const std::set<Symptom> kSlowing = {Symptom::mfu_decline, Symptom::thermal, Symptom::network_congestion, Symptom::infiniband_error, Symptom::gpu_unavailable, Symptom::cpu_overload, Symptom::disk_fault, Symptom::filesystem_mount, Symptom::switch_fault};
+    static const std::set<Symptom> kSlowing = {
+        Symptom::mfu_decline,      Symptom::thermal,          Symptom::network_congestion,
+        Symptom::infiniband_error, Symptom::gpu_unavailable,  Symptom::cpu_overload,
+        Symptom::disk_fault,       Symptom::filesystem_mount, Symptom::switch_fault};
     for (const Finding& c : classified_) {
-      if (c.analysis != Analysis::classify || c.outcome != Outcome::fired || !c.host || !c.start || kSlowing.count(c.symptom) == 0 || c.severity < Severity::warning) continue;
+      if (c.analysis != Analysis::classify || c.outcome != Outcome::fired || !c.host || !c.start ||
+          kSlowing.count(c.symptom) == 0 || c.severity < Severity::warning)
+        continue;
       const Nanoseconds slack = std::max<Nanoseconds>(c.uncertainty, (*end - *start) / 10);
       if (*c.start < *start - slack || *c.start > *end) continue;
       Lead* known = nullptr;
@@ -262,7 +346,9 @@ class Joined {
         if (lead.host == c.host) known = &lead;
       if (known == nullptr) {
         Lead lead;
-        lead.subject = c.subject.kind == SubjectKind::gpu || c.subject.kind == SubjectKind::nic ? c.subject : Subject{SubjectKind::host, *c.host};
+        lead.subject = c.subject.kind == SubjectKind::gpu || c.subject.kind == SubjectKind::nic
+                           ? c.subject
+                           : Subject{SubjectKind::host, *c.host};
         lead.host = c.host;
         lead.ranks = c.ranks;
         lead.confidence = 0.6;
@@ -275,19 +361,27 @@ class Joined {
       }
       known->event = true;
       known->findings.push_back(c.id);
-      known->evidence.insert(known->evidence.end(), c.evidence.begin(), c.evidence.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(c.evidence.size(), 2)));
+      known->evidence.insert(known->evidence.end(), c.evidence.begin(),
+                             c.evidence.begin() + static_cast<std::ptrdiff_t>(
+                                                      std::min<std::size_t>(c.evidence.size(), 2)));
     }
   }
 
-  // Looks at the stacks, taken while the job is slow: the parallel group that is the exception in most of them (ByteRobust,
-  // section 5). A group is a direction to look in; with another source that names one of its ranks it is a second witness.
+  // Looks at the stacks, taken while the job is slow: the parallel group that is the exception in
+  // most of them (ByteRobust, section 5). A group is a direction to look in; with another source
+  // that names one of its ranks it is a second witness.
   void rounds(std::vector<Lead>& leads) const {
     for (const Finding& c : classified_) {
-      if (c.analysis != Analysis::stacks || c.outcome != Outcome::fired || c.event_class != "slow_group" || c.ranks.empty()) continue;
-      const auto within = [&](std::int64_t r) { return std::find(c.ranks.begin(), c.ranks.end(), r) != c.ranks.end(); };
+      if (c.analysis != Analysis::stacks || c.outcome != Outcome::fired ||
+          c.event_class != "slow_group" || c.ranks.empty())
+        continue;
+      const auto within = [&](std::int64_t r) {
+        return std::find(c.ranks.begin(), c.ranks.end(), r) != c.ranks.end();
+      };
       bool borne_out = false;
       for (Lead& lead : leads) {
-        if (lead.ranks.empty() || !std::all_of(lead.ranks.begin(), lead.ranks.end(), within)) continue;
+        if (lead.ranks.empty() || !std::all_of(lead.ranks.begin(), lead.ranks.end(), within))
+          continue;
         lead.confidence = std::max(lead.confidence, lead.own_work ? 0.9 : 0.75);
         lead.findings.push_back(c.id);
         borne_out = true;
@@ -299,52 +393,77 @@ class Joined {
       lead.ranks = c.ranks;
       lead.confidence = c.hosts.size() == 1 ? 0.6 : 0.5;
       const auto* odd = std::get_if<OddStackFacts>(&c.facts);
-      lead.reason = fmt::format("has the ranks ({}) whose stacks are the exception in {} of {} looks", to_ranges(c.ranks), odd == nullptr ? 0 : odd->flags, odd == nullptr ? 0 : odd->rounds);
-      lead.advice = fmt::format("Compare the ranks {} with the others: clocks and throttle reasons of their GPUs, CPU load, their data, their links.", to_ranges(c.ranks));
+      lead.reason = fmt::format(
+          "has the ranks ({}) whose stacks are the exception in {} of {} looks", to_ranges(c.ranks),
+          odd == nullptr ? 0 : odd->flags, odd == nullptr ? 0 : odd->rounds);
+      lead.advice = fmt::format(
+          "Compare the ranks {} with the others: clocks and throttle reasons of their GPUs, CPU "
+          "load, their data, their links.",
+          to_ranges(c.ranks));
       lead.findings.push_back(c.id);
-      lead.evidence.assign(c.evidence.begin(), c.evidence.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(c.evidence.size(), 2)));
+      lead.evidence.assign(c.evidence.begin(),
+                           c.evidence.begin() + static_cast<std::ptrdiff_t>(
+                                                    std::min<std::size_t>(c.evidence.size(), 2)));
       leads.push_back(std::move(lead));
     }
   }
 
   void settle(std::vector<Lead>& leads) const {
-    // Everything slow everywhere is nobody's fault: more than a quarter of the machines cannot all be the odd one.
+    // Everything slow everywhere is nobody's fault: more than a quarter of the machines cannot all
+    // be the odd one.
     std::set<std::string> hosts;
     for (const Lead& lead : leads)
       if (lead.host) hosts.insert(*lead.host);
     if (facts_.hosts.size() >= 4 && hosts.size() * 4 > facts_.hosts.size() && hosts.size() > 1)
       std::erase_if(leads, [](const Lead& lead) { return !lead.own_work; });
-    std::stable_sort(leads.begin(), leads.end(), [](const Lead& a, const Lead& b) { return std::tuple(-a.confidence, a.subject) < std::tuple(-b.confidence, b.subject); });
+    std::stable_sort(leads.begin(), leads.end(), [](const Lead& a, const Lead& b) {
+      return std::tuple(-a.confidence, a.subject) < std::tuple(-b.confidence, b.subject);
+    });
     if (leads.size() > params_.most) leads.resize(params_.most);
   }
 
-  // Two suspects that cannot be one: on different machines, or different ranks. Where nothing ties ranks to machines, a
-  // machine and a rank may well be the same.
+  // Two suspects that cannot be one: on different machines, or different ranks. Where nothing ties
+  // ranks to machines, a machine and a rank may well be the same.
   bool differ(const Lead& a, const Lead& b) const {
     if (a.host && b.host) return a.host != b.host;
     if (a.ranks.empty() || b.ranks.empty()) return !a.own_work && !b.own_work;
-    return std::none_of(a.ranks.begin(), a.ranks.end(), [&](std::int64_t r) { return std::find(b.ranks.begin(), b.ranks.end(), r) != b.ranks.end(); });
+    return std::none_of(a.ranks.begin(), a.ranks.end(), [&](std::int64_t r) {
+      return std::find(b.ranks.begin(), b.ranks.end(), r) != b.ranks.end();
+    });
   }
 
   bool same_entity(const Lead& lead, const MetricOutlier& o) const {
     const Subject subject = subject_of(o);
     if (lead.subject == subject) return true;
-    if (subject.kind == SubjectKind::rank) return std::any_of(lead.ranks.begin(), lead.ranks.end(), [&](std::int64_t r) { return std::to_string(r) == subject.id; });
+    if (subject.kind == SubjectKind::rank)
+      return std::any_of(lead.ranks.begin(), lead.ranks.end(),
+                         [&](std::int64_t r) { return std::to_string(r) == subject.id; });
     if (!lead.host || *lead.host != o.host) return false;
     // A GPU by its index, where ranks count GPUs: one GPU a rank.
     const std::size_t index = subject.id.find("/gpu");
-    if (subject.kind == SubjectKind::gpu && lead.subject.kind == SubjectKind::rank && index != std::string::npos)
+    if (subject.kind == SubjectKind::gpu && lead.subject.kind == SubjectKind::rank &&
+        index != std::string::npos)
       for (const RankRow& r : facts_.ranks)
-        if (r.rank == lead.ranks[0] && r.local_rank && subject.id.find_first_not_of("0123456789", index + 4) == std::string::npos) return std::to_string(*r.local_rank) == subject.id.substr(index + 4);
+        if (r.rank == lead.ranks[0] && r.local_rank &&
+            subject.id.find_first_not_of("0123456789", index + 4) == std::string::npos)
+          return std::to_string(*r.local_rank) == subject.id.substr(index + 4);
     return true;
   }
 
-  std::int64_t iteration_at(std::size_t i) const { return i < steps_.size() && steps_.iteration[i] != kNoValue ? steps_.iteration[i] : static_cast<std::int64_t>(i); }
-  std::optional<Nanoseconds> time_at(std::size_t i) const { return i < steps_.size() && steps_.time[i] != kNoValue ? std::optional(steps_.time[i]) : std::nullopt; }
+  std::int64_t iteration_at(std::size_t i) const {
+    return i < steps_.size() && steps_.iteration[i] != kNoValue ? steps_.iteration[i]
+                                                                : static_cast<std::int64_t>(i);
+  }
+  std::optional<Nanoseconds> time_at(std::size_t i) const {
+    return i < steps_.size() && steps_.time[i] != kNoValue ? std::optional(steps_.time[i])
+                                                           : std::nullopt;
+  }
 
   void step_evidence(Finding& f, std::size_t i) const {
     if (i >= steps_.size() || steps_.place[i].line == 0) return;
-    f.evidence.push_back(facts_.evidence(steps_.place[i], steps_.iteration[i] == kNoValue ? std::string() : std::to_string(steps_.iteration[i])));
+    f.evidence.push_back(facts_.evidence(
+        steps_.place[i],
+        steps_.iteration[i] == kNoValue ? std::string() : std::to_string(steps_.iteration[i])));
   }
 
   const Facts& facts_;
@@ -367,9 +486,13 @@ double interval_cost_ms(const JobSteps& steps, const SlowInterval& interval) {
   return cost;
 }
 
-std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, const OutlierReport& metrics,
-                                   std::span<const Finding> classified, const SlowJobParams& params) {
-  std::vector<Finding> out = Joined(facts, steps, report, own, metrics, classified, params).findings();
+std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps,
+                                   const FailSlow& report, std::span<const OwnWork> own,
+                                   const OutlierReport& metrics,
+                                   std::span<const Finding> classified,
+                                   const SlowJobParams& params) {
+  std::vector<Finding> out =
+      Joined(facts, steps, report, own, metrics, classified, params).findings();
   if (!out.empty()) return out;
   Finding f;
   f.analysis = Analysis::slow;
@@ -384,9 +507,13 @@ std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps, co
   std::size_t longest = 0;
   for (const AttemptPace& a : report.attempts)
     if (a.judged && a.end - a.start > longest) longest = a.end - a.start, usual = a.baseline;
-  if (steps.size() == 0) f.why = "no log reports how long its steps took";
-  else if (!report.enough) f.why = report.reason;
-  else f.why = fmt::format("{} steps, none slow for long: {} ms the usual one", steps.size(), plain(usual));
+  if (steps.size() == 0)
+    f.why = "no log reports how long its steps took";
+  else if (!report.enough)
+    f.why = report.reason;
+  else
+    f.why = fmt::format("{} steps, none slow for long: {} ms the usual one", steps.size(),
+                        plain(usual));
   if (!steps.from_calls.empty()) f.why += "; " + steps.from_calls;
   f.confidence = report.enough ? 0.9 : 0;
   return {f};

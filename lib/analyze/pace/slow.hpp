@@ -1,8 +1,10 @@
-// The joined answer to "the job was slow": since which step, until when, who made it so, what did it cost. Intervals come from
-// iteration times (fail_slow.hpp, GREYHOUND §4.2). Who: in a synchronous job all ranks' iterations grow alike, so the one to
-// blame is the one that works more and waits less (slow_rank_parts.hpp; Aegis §5.2), or the machine of which a
-// metric left the crowd when the slow stretch began and came back when it ended (outliers.hpp; Aegis §5.1), or that reports
-// a throttled GPU, a lost link or a hot chip in between. Two that agree make a suspect sure; alone each is a lead.
+// The joined answer to "the job was slow": since which step, until when, who made it so, what did
+// it cost. Intervals come from iteration times (fail_slow.hpp, GREYHOUND §4.2). Who: in a
+// synchronous job all ranks' iterations grow alike, so the one to blame is the one that works more
+// and waits less (slow_rank_parts.hpp; Aegis §5.2), or the machine of which a metric left the crowd
+// when the slow stretch began and came back when it ended (outliers.hpp; Aegis §5.1), or that
+// reports a throttled GPU, a lost link or a hot chip in between. Two that agree make a suspect
+// sure; alone each is a lead.
 #pragma once
 
 #include <span>
@@ -24,16 +26,22 @@ struct OwnWork {
 };
 
 struct SlowJobParams {
-  double transient_share = 0.05;     // of the job's time: what cost less and is over accuses nobody
-  double matching = 0.5;             // overlap of a metric's interval with the slow one, intersection over union
-  std::size_t most = 8;              // suspects told
+  double transient_share = 0.05;  // of the job's time: what cost less and is over accuses nobody
+  double matching =
+      0.5;  // overlap of a metric's interval with the slow one, intersection over union
+  std::size_t most = 8;  // suspects told
 };
 
-// What the interval cost, ms: the excess of its rows, each for the iterations it stands for (a log may print every tenth).
+// What the interval cost, ms: the excess of its rows, each for the iterations it stands for (a log
+// may print every tenth).
 double interval_cost_ms(const JobSteps& steps, const SlowInterval& interval);
 
-// parts: for each of report.intervals, in that order; empty when no rank reports the parts of its steps.
-std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps, const FailSlow& report, std::span<const OwnWork> own, const OutlierReport& metrics,
-                                   std::span<const Finding> classified, const SlowJobParams& params = {});
+// parts: for each of report.intervals, in that order; empty when no rank reports the parts of its
+// steps.
+std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps,
+                                   const FailSlow& report, std::span<const OwnWork> own,
+                                   const OutlierReport& metrics,
+                                   std::span<const Finding> classified,
+                                   const SlowJobParams& params = {});
 
 }  // namespace culprit::analyze

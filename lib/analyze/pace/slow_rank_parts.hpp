@@ -1,7 +1,8 @@
-// Who made the iterations of an interval long, from what every rank says it did in them ("compute_ms", "grad_sync_ms"...).
-// In a synchronous step all ranks take equally long; the slow one works while the others wait. So the culprit has the
-// most own work and the least waiting (Aegis section 5.2 sees the same from the side of the collectives: the rank that
-// computes slowly spends the least time in them).
+// Who made the iterations of an interval long, from what every rank says it did in them
+// ("compute_ms", "grad_sync_ms"...). In a synchronous step all ranks take equally long; the slow
+// one works while the others wait. So the culprit has the most own work and the least waiting
+// (Aegis section 5.2 sees the same from the side of the collectives: the rank that computes slowly
+// spends the least time in them).
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,13 @@
 
 namespace culprit::analyze {
 
-// What a part of an iteration is. `mixed` holds both, as Megatron's forward-backward time of a pipeline stage, which waits
-// for its neighbours, or the whole iteration: it says nothing about who is to blame.
+// What a part of an iteration is. `mixed` holds both, as Megatron's forward-backward time of a
+// pipeline stage, which waits for its neighbours, or the whole iteration: it says nothing about who
+// is to blame.
 enum class PartKind { own, waiting, mixed };
 
-// By the words of the name, whatever its unit ("grad_sync_ms", "forward-compute-time"). Unknown names are mixed. A
-// synchronising word outweighs any other: "backward_allreduce" waits.
+// By the words of the name, whatever its unit ("grad_sync_ms", "forward-compute-time"). Unknown
+// names are mixed. A synchronising word outweighs any other: "backward_allreduce" waits.
 PartKind part_kind(std::string_view name);
 
 // One part of one rank, a value an iteration, in the order of `iterations`; NaN: not told.
@@ -30,21 +32,23 @@ struct PartSeries {
 struct SlowPartsInput {
   std::span<const std::int64_t> iterations;
   std::span<const PartSeries> parts;
-  std::span<const double> iteration_ms;     // may be empty: then the largest sum of own and waiting parts
-  std::int64_t first = 0, last = 0;         // the interval, both included; everything else is "outside"
+  std::span<const double>
+      iteration_ms;                  // may be empty: then the largest sum of own and waiting parts
+  std::int64_t first = 0, last = 0;  // the interval, both included; everything else is "outside"
 };
 
 struct SlowPartsParams {
   PartKind (*kind)(std::string_view) = part_kind;
-  std::size_t least = 5;                    // iterations inside; outside as many, or the interval stands for itself
-  // Clear of the others: this many robust deviations (1.4826 MAD) of the ranks that are not accused. Iglewicz and Hoaglin
-  // take 3.5 for one sample; here the highest of many ranks is tried.
+  std::size_t least = 5;  // iterations inside; outside as many, or the interval stands for itself
+  // Clear of the others: this many robust deviations (1.4826 MAD) of the ranks that are not
+  // accused. Iglewicz and Hoaglin take 3.5 for one sample; here the highest of many ranks is tried.
   double clear = 6.0;
-  // ... and by at least this share of an iteration: GREYHOUND section 4.2 calls less than 10 % jitter. An iteration can
-  // be 10 % longer because of half as much more work of one rank, where work and communication overlap.
+  // ... and by at least this share of an iteration: GREYHOUND section 4.2 calls less than 10 %
+  // jitter. An iteration can be 10 % longer because of half as much more work of one rank, where
+  // work and communication overlap.
   double effect = 0.05;
-  double least_explained = 0.3;             // of the iteration's excess
-  double most_accused = 0.34;               // share of the ranks: above, nobody stands out
+  double least_explained = 0.3;  // of the iteration's excess
+  double most_accused = 0.34;    // share of the ranks: above, nobody stands out
 };
 
 enum class SlowPartsAnswer { not_enough, nobody, shared, ranks };
@@ -52,22 +56,22 @@ const char* name(SlowPartsAnswer answer);
 
 struct RankExcess {
   std::int64_t rank = 0;
-  double own_inside = 0, own_outside = 0;   // medians, ms
-  double excess = 0;                        // inside less outside
+  double own_inside = 0, own_outside = 0;  // medians, ms
+  double excess = 0;                       // inside less outside
   double waiting_inside = 0, waiting_outside = 0;
 };
 
 struct SlowParts {
   SlowPartsAnswer answer = SlowPartsAnswer::not_enough;
-  std::vector<std::int64_t> ranks;          // the accused
-  std::string part;                         // the own part that rose most for them
-  double excess_ms = 0;                     // own work of the accused above that of the others (median of the accused)
-  double iteration_excess_ms = 0;           // inside less outside; 0 without an outside
-  double explains = 0;                      // excess over the iteration's excess, at most 1; 0 = cannot be said
-  double clear = 0;                         // robust deviations between the least accused and the others
-  bool against_outside = false;             // false: too little outside, ranks are compared inside only
-  std::vector<RankExcess> all;              // by rank
-  std::string why;                          // a sentence
+  std::vector<std::int64_t> ranks;  // the accused
+  std::string part;                 // the own part that rose most for them
+  double excess_ms = 0;  // own work of the accused above that of the others (median of the accused)
+  double iteration_excess_ms = 0;  // inside less outside; 0 without an outside
+  double explains = 0;  // excess over the iteration's excess, at most 1; 0 = cannot be said
+  double clear = 0;     // robust deviations between the least accused and the others
+  bool against_outside = false;  // false: too little outside, ranks are compared inside only
+  std::vector<RankExcess> all;   // by rank
+  std::string why;               // a sentence
 };
 
 SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& params = {});

@@ -10,10 +10,11 @@ namespace culprit::analyze {
 
 namespace {
 
-// Stage and replica of each rank, by its place in its groups; without a layout every rank is a replica of its own.
+// Stage and replica of each rank, by its place in its groups; without a layout every rank is a
+// replica of its own.
 std::vector<WorkerPlace> places_of(const Topology& topology, std::span<const PartSeries> parts) {
   std::map<std::int64_t, WorkerPlace> places;
-  std::map<std::int64_t, double> work;                     // of all steps, to find the slowest of a tensor group
+  std::map<std::int64_t, double> work;  // of all steps, to find the slowest of a tensor group
   for (const PartSeries& p : parts) {
     places[p.rank] = {p.rank, 0, p.rank};
     if (part_kind(p.name) == PartKind::own)
@@ -22,11 +23,14 @@ std::vector<WorkerPlace> places_of(const Topology& topology, std::span<const Par
   }
   if (topology.layout && (topology.layout->tp > 1 || topology.layout->pp > 1)) {
     std::map<std::int64_t, std::int64_t> stage;
-    std::map<std::int64_t, std::int64_t> replica;          // by its lowest rank
+    std::map<std::int64_t, std::int64_t> replica;  // by its lowest rank
     for (const ParallelGroup& g : topology.groups) {
       if (g.dimension == "pp")
-        for (std::size_t i = 0; i < g.ranks.size(); ++i) stage[g.ranks[i]] = static_cast<std::int64_t>(i);
-      if (g.dimension == (topology.layout->tp > 1 && topology.layout->pp > 1 ? "mp" : topology.layout->tp > 1 ? "tp" : "pp"))
+        for (std::size_t i = 0; i < g.ranks.size(); ++i)
+          stage[g.ranks[i]] = static_cast<std::int64_t>(i);
+      if (g.dimension == (topology.layout->tp > 1 && topology.layout->pp > 1 ? "mp"
+                          : topology.layout->tp > 1                          ? "tp"
+                                                                             : "pp"))
         for (const std::int64_t rank : g.ranks) replica[rank] = g.ranks.front();
     }
     for (auto& [rank, place] : places) {
@@ -45,29 +49,40 @@ std::vector<WorkerPlace> places_of(const Topology& topology, std::span<const Par
   return out;
 }
 
-OperationKind operation_of(std::string_view name) { return name.find("data") != std::string_view::npos || name.find("batch") != std::string_view::npos ? OperationKind::data : OperationKind::forward; }
+OperationKind operation_of(std::string_view name) {
+  return name.find("data") != std::string_view::npos || name.find("batch") != std::string_view::npos
+             ? OperationKind::data
+             : OperationKind::forward;
+}
 
 std::string share_text(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
 }  // namespace
 
-std::vector<Finding> what_if_findings(const Facts& facts, const Topology& topology, const JobSteps& steps, const FailSlow& report, std::span<const std::int64_t> iterations, std::span<const PartSeries> parts,
+std::vector<Finding> what_if_findings(const Facts& facts, const Topology& topology,
+                                      const JobSteps& steps, const FailSlow& report,
+                                      std::span<const std::int64_t> iterations,
+                                      std::span<const PartSeries> parts,
                                       const SlowWhatIfParams& params) {
   std::vector<Finding> out;
   if (parts.empty()) return out;
   const auto places = places_of(topology, parts);
   for (const SlowInterval& interval : report.intervals) {
-    const std::int64_t first = steps.iteration[interval.start], last = steps.iteration[interval.end - 1];
+    const std::int64_t first = steps.iteration[interval.start],
+                       last = steps.iteration[interval.end - 1];
     if (first == kNoValue || last == kNoValue) continue;
-    const auto from = std::lower_bound(iterations.begin(), iterations.end(), first), to = std::upper_bound(from, iterations.end(), last);
+    const auto from = std::lower_bound(iterations.begin(), iterations.end(), first),
+               to = std::upper_bound(from, iterations.end(), last);
     const auto count = static_cast<std::size_t>(to - from);
-    const std::size_t every = std::max<std::size_t>(1, count / std::max<std::size_t>(1, params.steps));
+    const std::size_t every =
+        std::max<std::size_t>(1, count / std::max<std::size_t>(1, params.steps));
     std::vector<OperationTime> operations;
     for (const PartSeries& p : parts) {
       if (part_kind(p.name) != PartKind::own) continue;
       for (std::size_t i = 0; i < count; i += every) {
         const auto at = static_cast<std::size_t>(from - iterations.begin()) + i;
-        if (at < p.ms.size() && std::isfinite(p.ms[at])) operations.push_back({iterations[at], p.rank, operation_of(p.name), 0, p.ms[at]});
+        if (at < p.ms.size() && std::isfinite(p.ms[at]))
+          operations.push_back({iterations[at], p.rank, operation_of(p.name), 0, p.ms[at]});
       }
     }
     const WhatIf answer = what_if(operations, places, params.simulation);
@@ -78,16 +93,23 @@ std::vector<Finding> what_if_findings(const Facts& facts, const Topology& topolo
     f.subject = {SubjectKind::job, "job"};
     f.scope = Scope::job_wide;
     f.symptom = Symptom::mfu_decline;
-    f.outcome = answer.answer == WhatIfAnswer::not_enough ? Outcome::not_enough_evidence : answer.answer == WhatIfAnswer::no_slowdown ? Outcome::ruled_out : Outcome::fired;
+    f.outcome = answer.answer == WhatIfAnswer::not_enough    ? Outcome::not_enough_evidence
+                : answer.answer == WhatIfAnswer::no_slowdown ? Outcome::ruled_out
+                                                             : Outcome::fired;
     f.confidence = f.outcome == Outcome::fired ? 0.7 : 0;
     f.why = answer.why;
     f.count = count;
-    std::map<std::string, std::string> numbers{{"slowdown", fmt::format("{:.3f}", answer.slowdown)}, {"measured_ms", fmt::format("{:.4g}", answer.measured_ms)}, {"ideal_ms", fmt::format("{:.4g}", answer.ideal_ms)}, {"answer", name(answer.answer)}};
+    std::map<std::string, std::string> numbers{
+        {"slowdown", fmt::format("{:.3f}", answer.slowdown)},
+        {"measured_ms", fmt::format("{:.4g}", answer.measured_ms)},
+        {"ideal_ms", fmt::format("{:.4g}", answer.ideal_ms)},
+        {"answer", name(answer.answer)}};
     std::vector<std::string> words;
     for (const Share& s : answer.workers) {
       if (s.explains < params.worth) continue;
       numbers[fmt::format("rank_{}", s.id)] = fmt::format("{:.3f}", s.explains);
-      if (words.size() < 3) words.push_back(fmt::format("rank {} {}", s.id, share_text(s.explains)));
+      if (words.size() < 3)
+        words.push_back(fmt::format("rank {} {}", s.id, share_text(s.explains)));
     }
     for (const Share& s : answer.stages) {
       if (s.explains < params.worth || answer.stages.size() < 2) continue;
@@ -96,15 +118,24 @@ std::vector<Finding> what_if_findings(const Facts& facts, const Topology& topolo
     }
     for (const Share& s : answer.kinds) {
       if (s.explains < params.worth) continue;
-      const char* kind = static_cast<OperationKind>(s.id) == OperationKind::forward ? "compute" : name(static_cast<OperationKind>(s.id));
+      const char* kind = static_cast<OperationKind>(s.id) == OperationKind::forward
+                             ? "compute"
+                             : name(static_cast<OperationKind>(s.id));
       numbers[fmt::format("kind_{}", kind)] = fmt::format("{:.3f}", s.explains);
       words.push_back(fmt::format("{} {}", kind, share_text(s.explains)));
     }
     f.figures.assign(numbers.begin(), numbers.end());
-    f.title = f.outcome == Outcome::fired && !words.empty() ? fmt::format("of the loss, simulated, {} would explain alone", fmt::join(words, ", ")) : "who explains the loss, simulated";
-    f.start = interval.start > 0 && steps.time[interval.start - 1] != kNoValue ? std::optional(steps.time[interval.start - 1]) : std::nullopt;
-    f.end = steps.time[interval.end - 1] != kNoValue ? std::optional(steps.time[interval.end - 1]) : std::nullopt;
-    if (steps.place[interval.start].line > 0) f.evidence.push_back(facts.evidence(steps.place[interval.start], fmt::format("{}", first)));
+    f.title =
+        f.outcome == Outcome::fired && !words.empty()
+            ? fmt::format("of the loss, simulated, {} would explain alone", fmt::join(words, ", "))
+            : "who explains the loss, simulated";
+    f.start = interval.start > 0 && steps.time[interval.start - 1] != kNoValue
+                  ? std::optional(steps.time[interval.start - 1])
+                  : std::nullopt;
+    f.end = steps.time[interval.end - 1] != kNoValue ? std::optional(steps.time[interval.end - 1])
+                                                     : std::nullopt;
+    if (steps.place[interval.start].line > 0)
+      f.evidence.push_back(facts.evidence(steps.place[interval.start], fmt::format("{}", first)));
     out.push_back(std::move(f));
   }
   return out;

@@ -30,13 +30,17 @@ struct PutBack {
   bool kinds[kCosts] = {};
 
   bool takes(const Worker& w, std::size_t index, std::size_t kind) const {
-    return all || worker == static_cast<std::int64_t>(index) || stage == static_cast<std::int64_t>(w.stage) || (workers && (*workers)[index]) || kinds[kind];
+    return all || worker == static_cast<std::int64_t>(index) ||
+           stage == static_cast<std::int64_t>(w.stage) || (workers && (*workers)[index]) ||
+           kinds[kind];
   }
 };
 
 class Analysis {
  public:
-  Analysis(std::span<const OperationTime> operations, std::span<const WorkerPlace> places, const WhatIfParams& params) : operations_(operations), places_(places), params_(params) {}
+  Analysis(std::span<const OperationTime> operations, std::span<const WorkerPlace> places,
+           const WhatIfParams& params)
+      : operations_(operations), places_(places), params_(params) {}
 
   WhatIf run() {
     if (!arrange()) return std::move(out_);
@@ -60,7 +64,11 @@ class Analysis {
     out_.why = std::move(why);
     return std::move(out_);
   }
-  static PutBack put_back_all() { PutBack p; p.all = true; return p; }
+  static PutBack put_back_all() {
+    PutBack p;
+    p.all = true;
+    return p;
+  }
 
   // Numbers workers, steps and micro-batches; everything into dense tables a step.
   bool arrange() {
@@ -70,26 +78,41 @@ class Analysis {
     std::map<std::int64_t, std::size_t> worker_ids;
     std::map<std::int64_t, std::size_t> micro_ids;
     std::size_t left_out = 0, usable = 0;
-    const auto good = [&](const OperationTime& o) { return std::isfinite(o.ms) && o.ms >= 0 && o.ms < kLongestStepMs && place_of.count(o.rank); };
+    const auto good = [&](const OperationTime& o) {
+      return std::isfinite(o.ms) && o.ms >= 0 && o.ms < kLongestStepMs && place_of.count(o.rank);
+    };
     for (const OperationTime& o : operations_) {
-      if (!good(o)) { ++left_out; continue; }
+      if (!good(o)) {
+        ++left_out;
+        continue;
+      }
       ++usable;
       step_ids.try_emplace(o.step);
       worker_ids.try_emplace(o.rank);
       stage_ids.try_emplace(place_of[o.rank]->stage);
       replica_ids.try_emplace(place_of[o.rank]->replica);
-      if (o.kind == OperationKind::forward || o.kind == OperationKind::backward) micro_ids.try_emplace(o.micro);
+      if (o.kind == OperationKind::forward || o.kind == OperationKind::backward)
+        micro_ids.try_emplace(o.micro);
     }
-    if (left_out) note_ = fmt::format("; {} operations are no durations or of ranks without a place", left_out);
-    const auto number = [](auto& ids) { std::size_t i = 0; for (auto& [key, id] : ids) id = i++; };
+    if (left_out)
+      note_ = fmt::format("; {} operations are no durations or of ranks without a place", left_out);
+    const auto number = [](auto& ids) {
+      std::size_t i = 0;
+      for (auto& [key, id] : ids) id = i++;
+    };
     for (auto* ids : {&stage_ids, &replica_ids, &step_ids, &worker_ids, &micro_ids}) number(*ids);
     shape_ = {stage_ids.size(), replica_ids.size(), micro_ids.size()};
     for (const auto& [stage, id] : stage_ids) stage_names_.push_back(stage);
     const std::size_t workers = shape_.stages * shape_.replicas;
-    if (step_ids.size() < params_.least_steps) return refuse(fmt::format("{} steps with durations are too few", step_ids.size())), false;
-    if (workers < 2 || micro_ids.empty()) return refuse("durations of forward of at least two workers are needed"), false;
+    if (step_ids.size() < params_.least_steps)
+      return refuse(fmt::format("{} steps with durations are too few", step_ids.size())), false;
+    if (workers < 2 || micro_ids.empty())
+      return refuse("durations of forward of at least two workers are needed"), false;
     // Many places and few durations: a table as large as it would be mostly empty.
-    if (static_cast<double>(workers) * static_cast<double>(micro_ids.size()) * static_cast<double>(step_ids.size()) > 2.0 * static_cast<double>(usable)) return refuse("most of the durations are missing"), false;
+    if (static_cast<double>(workers) * static_cast<double>(micro_ids.size()) *
+            static_cast<double>(step_ids.size()) >
+        2.0 * static_cast<double>(usable))
+      return refuse("most of the durations are missing"), false;
     workers_.assign(workers, {});
     for (const auto& [rank, id] : worker_ids) {
       const WorkerPlace& p = *place_of[rank];
@@ -109,7 +132,10 @@ class Analysis {
       switch (o.kind) {
         case OperationKind::forward: cell = &s.at(kForward, w, micro_ids[o.micro]); break;
         case OperationKind::backward: cell = &s.at(kBackward, w, micro_ids[o.micro]); break;
-        case OperationKind::send: if (const auto m = micro_ids.find(o.micro); m != micro_ids.end()) cell = &s.at(kSend, w, m->second); break;
+        case OperationKind::send:
+          if (const auto m = micro_ids.find(o.micro); m != micro_ids.end())
+            cell = &s.at(kSend, w, m->second);
+          break;
         case OperationKind::data: cell = &s.at(kData, w, 0); break;
         case OperationKind::sync: cell = &s.at(kSync, w, 0); break;
       }
@@ -118,8 +144,9 @@ class Analysis {
     return true;
   }
 
-  // Each worker's mean keeps its work, however it is cut into micro-batches; a transfer or a load that takes long now and
-  // then is no work, so its median counts. The median over the workers is what is usual. Missing cells get the worker's.
+  // Each worker's mean keeps its work, however it is cut into micro-batches; a transfer or a load
+  // that takes long now and then is no work, so its median counts. The median over the workers is
+  // what is usual. Missing cells get the worker's.
   void usual() {
     for (std::size_t k = 0; k < kCosts; ++k) {
       std::vector<double> means(workers_.size(), 0), present;
@@ -128,9 +155,13 @@ class Analysis {
         std::vector<double> values;
         for (StepCosts& s : steps_)
           for (std::size_t m = 0; m < s.width(k); ++m)
-            if (const double v = s.at(k, w, m); !std::isnan(v)) { sum += v; values.push_back(v); }
+            if (const double v = s.at(k, w, m); !std::isnan(v)) {
+              sum += v;
+              values.push_back(v);
+            }
         if (values.empty()) continue;
-        means[w] = k == kData ? lower_median(std::move(values)) : sum / static_cast<double>(values.size());
+        means[w] =
+            k == kData ? lower_median(std::move(values)) : sum / static_cast<double>(values.size());
         present.push_back(means[w]);
       }
       if (k == kSync || k == kSend) {
@@ -141,7 +172,8 @@ class Analysis {
       for (std::size_t w = 0; w < workers_.size(); ++w)
         for (StepCosts& s : steps_)
           for (std::size_t m = 0; m < s.width(k); ++m)
-            if (double& v = s.at(k, w, m); std::isnan(v)) v = present.empty() ? 0 : means[w] > 0 ? means[w] : ideal_of_[k];
+            if (double& v = s.at(k, w, m); std::isnan(v))
+              v = present.empty() ? 0 : means[w] > 0 ? means[w] : ideal_of_[k];
       means_[k] = std::move(means);
     }
     // How much longer than usual for its worker a micro-batch is, in all stages alike.
@@ -160,8 +192,8 @@ class Analysis {
         }
   }
 
-  // A collective takes as long as for the worker of its stage that waits least; of the transfers between stages in one
-  // step, the shortest waited for nothing.
+  // A collective takes as long as for the worker of its stage that waits least; of the transfers
+  // between stages in one step, the shortest waited for nothing.
   void without_waiting(std::size_t k, std::vector<double>& means) {
     std::vector<std::vector<double>> lows(workers_.size());
     for (StepCosts& s : steps_)
@@ -171,9 +203,11 @@ class Analysis {
           for (std::size_t m = 0; m < shape_.micros; ++m) low = std::fmin(low, s.at(k, w, m));
           for (std::size_t m = 0; m < shape_.micros && !std::isinf(low); ++m) s.at(k, w, m) = low;
         } else {
-          for (std::size_t r = 0; r < shape_.replicas; ++r) low = std::fmin(low, s.at(k, shape_.worker(workers_[w].stage, r), 0));
-          if (workers_[w].replica + 1 == shape_.replicas)   // all of the stage have been looked at
-            for (std::size_t r = 0; r < shape_.replicas && !std::isinf(low); ++r) s.at(k, shape_.worker(workers_[w].stage, r), 0) = low;
+          for (std::size_t r = 0; r < shape_.replicas; ++r)
+            low = std::fmin(low, s.at(k, shape_.worker(workers_[w].stage, r), 0));
+          if (workers_[w].replica + 1 == shape_.replicas)  // all of the stage have been looked at
+            for (std::size_t r = 0; r < shape_.replicas && !std::isinf(low); ++r)
+              s.at(k, shape_.worker(workers_[w].stage, r), 0) = low;
         }
         if (!std::isinf(low)) lows[w].push_back(low);
       }
@@ -206,8 +240,11 @@ class Analysis {
     for (std::size_t stage = 0; stage < shape_.stages; ++stage) {
       const std::size_t w = shape_.worker(stage, 0);
       bool real = put.all || put.stage == static_cast<std::int64_t>(stage) || put.kinds[kSync];
-      for (std::size_t r = 0; r < shape_.replicas && !real; ++r) real = put.takes(workers_[shape_.worker(stage, r)], shape_.worker(stage, r), kSync) && shape_.replicas == 1;
-      last = std::max(last, ready[stage] + (real ? steps_[step].at(kSync, w, 0) : ideal_of_[kSync]));
+      for (std::size_t r = 0; r < shape_.replicas && !real; ++r)
+        real = put.takes(workers_[shape_.worker(stage, r)], shape_.worker(stage, r), kSync) &&
+               shape_.replicas == 1;
+      last =
+          std::max(last, ready[stage] + (real ? steps_[step].at(kSync, w, 0) : ideal_of_[kSync]));
     }
     return last;
   }
@@ -233,12 +270,18 @@ class Analysis {
       }
       workers.push_back({static_cast<std::int64_t>(w), lost_ > 0 ? (sum - ideal_) / lost_ : 0});
     }
-    std::stable_sort(workers.begin(), workers.end(), [](const Share& a, const Share& b) { return a.explains > b.explains; });
-    const std::size_t few = std::max<std::size_t>(1, static_cast<std::size_t>(params_.few * static_cast<double>(workers_.size())));
+    std::stable_sort(workers.begin(), workers.end(),
+                     [](const Share& a, const Share& b) { return a.explains > b.explains; });
+    const std::size_t few = std::max<std::size_t>(
+        1, static_cast<std::size_t>(params_.few * static_cast<double>(workers_.size())));
     std::vector<char> chosen(workers_.size(), 0);
     // Steps wait for the slowest: of two that are equally slow, each alone explains nearly all.
-    const auto as_guilty = [&](const Share& s) { return s.explains >= params_.half && s.explains >= 0.7 * workers.front().explains; };
-    for (std::size_t i = 0; i < workers.size() && (i < few || (i < workers.size() / 4 && as_guilty(workers[i]))); ++i) {
+    const auto as_guilty = [&](const Share& s) {
+      return s.explains >= params_.half && s.explains >= 0.7 * workers.front().explains;
+    };
+    for (std::size_t i = 0;
+         i < workers.size() && (i < few || (i < workers.size() / 4 && as_guilty(workers[i])));
+         ++i) {
       chosen[static_cast<std::size_t>(workers[i].id)] = 1;
       out_.few.push_back(workers_[static_cast<std::size_t>(workers[i].id)].rank);
     }
@@ -247,7 +290,9 @@ class Analysis {
     PutBack together;
     together.workers = &chosen;
     out_.few_explain = explained(together);
-    for (std::size_t i = 0; i < std::min<std::size_t>(workers.size(), 20); ++i) out_.workers.push_back({workers_[static_cast<std::size_t>(workers[i].id)].rank, workers[i].explains});
+    for (std::size_t i = 0; i < std::min<std::size_t>(workers.size(), 20); ++i)
+      out_.workers.push_back(
+          {workers_[static_cast<std::size_t>(workers[i].id)].rank, workers[i].explains});
     for (std::size_t s = 0; s < shape_.stages; ++s) {
       PutBack put;
       put.stage = static_cast<std::int64_t>(s);
@@ -270,7 +315,10 @@ class Analysis {
   void decide() {
     if (out_.slowdown < params_.slowdown) {
       out_.answer = WhatIfAnswer::no_slowdown;
-      out_.why = fmt::format("with every operation at its usual time the steps would take {:.1f} instead of {:.1f} ms: nothing to explain{}", out_.ideal_ms, out_.measured_ms, note_);
+      out_.why = fmt::format(
+          "with every operation at its usual time the steps would take {:.1f} instead of {:.1f} "
+          "ms: nothing to explain{}",
+          out_.ideal_ms, out_.measured_ms, note_);
       return;
     }
     const auto percent = [](double share) { return std::min(100.0, share * 100); };
@@ -283,37 +331,52 @@ class Analysis {
       const std::size_t w = shape_.worker(longest, r);
       fastest = std::min(fastest, means_[kForward][w] + means_[kBackward][w]);
     }
-    const bool whole = fastest >= params_.stage_longer * (ideal_of_[kForward] + ideal_of_[kBackward]);
+    const bool whole =
+        fastest >= params_.stage_longer * (ideal_of_[kForward] + ideal_of_[kBackward]);
     if (shape_.stages > 1 && out_.stages[longest].explains >= params_.half && whole) {
       out_.answer = WhatIfAnswer::stage_too_long;
       out_.stage = stage_names_[longest];
       out_.last_stage = longest + 1 == shape_.stages;
-      out_.why = fmt::format("{} too long: it explains {:.0f} % of the slowdown, in all replicas{}{}", out_.last_stage ? "the last stage is" : fmt::format("stage {} is", out_.stage), percent(out_.stages[longest].explains),
-                             shape_.replicas == 1 ? " (there is one only: it may be its worker)" : "", note_);
+      out_.why = fmt::format(
+          "{} too long: it explains {:.0f} % of the slowdown, in all replicas{}{}",
+          out_.last_stage ? "the last stage is" : fmt::format("stage {} is", out_.stage),
+          percent(out_.stages[longest].explains),
+          shape_.replicas == 1 ? " (there is one only: it may be its worker)" : "", note_);
       return;
     }
-    // Several workers by turns look like few in any single step; the micro-batches they had tell better.
-    if (out_.few_explain >= params_.half && out_.few_explain >= out_.data_explain * 0.9 && out_.kinds[3].explains < params_.half) {
+    // Several workers by turns look like few in any single step; the micro-batches they had tell
+    // better.
+    if (out_.few_explain >= params_.half && out_.few_explain >= out_.data_explain * 0.9 &&
+        out_.kinds[3].explains < params_.half) {
       out_.answer = WhatIfAnswer::few_workers;
-      out_.why = fmt::format("{} of {} workers explain {:.0f} % of the slowdown{}", out_.few.size(), workers_.size(), percent(out_.few_explain), note_);
+      out_.why = fmt::format("{} of {} workers explain {:.0f} % of the slowdown{}", out_.few.size(),
+                             workers_.size(), percent(out_.few_explain), note_);
       return;
     }
     if (out_.data_explain >= params_.half) {
       out_.answer = WhatIfAnswer::uneven_data;
-      out_.why = fmt::format("micro-batches that differ explain {:.0f} % of the slowdown{}", percent(out_.data_explain), note_);
+      out_.why = fmt::format("micro-batches that differ explain {:.0f} % of the slowdown{}",
+                             percent(out_.data_explain), note_);
       return;
     }
     const Share* most = nullptr;
     for (const Share& k : out_.kinds)
-      if (k.id != static_cast<std::int64_t>(OperationKind::forward) && (!most || k.explains > most->explains)) most = &k;
+      if (k.id != static_cast<std::int64_t>(OperationKind::forward) &&
+          (!most || k.explains > most->explains))
+        most = &k;
     if (most->explains >= params_.half) {
       out_.answer = WhatIfAnswer::one_kind;
       out_.kind = static_cast<OperationKind>(most->id);
-      out_.why = fmt::format("{} explains {:.0f} % of the slowdown, on no worker in particular{}", name(out_.kind), percent(most->explains), note_);
+      out_.why = fmt::format("{} explains {:.0f} % of the slowdown, on no worker in particular{}",
+                             name(out_.kind), percent(most->explains), note_);
       return;
     }
     out_.answer = WhatIfAnswer::nobody;
-    out_.why = fmt::format("nobody in particular: the greatest share of a worker is {:.0f} %, of a stage {:.0f} %, of micro-batches {:.0f} %{}", percent(top_.explains), percent(out_.stages[longest].explains), percent(out_.data_explain), note_);
+    out_.why = fmt::format(
+        "nobody in particular: the greatest share of a worker is {:.0f} %, of a stage {:.0f} %, of "
+        "micro-batches {:.0f} %{}",
+        percent(top_.explains), percent(out_.stages[longest].explains), percent(out_.data_explain),
+        note_);
   }
 
   std::span<const OperationTime> operations_;
@@ -358,6 +421,9 @@ const char* name(WhatIfAnswer answer) {
   return "";
 }
 
-WhatIf what_if(std::span<const OperationTime> operations, std::span<const WorkerPlace> places, const WhatIfParams& params) { return Analysis(operations, places, params).run(); }
+WhatIf what_if(std::span<const OperationTime> operations, std::span<const WorkerPlace> places,
+               const WhatIfParams& params) {
+  return Analysis(operations, places, params).run();
+}
 
 }  // namespace culprit::analyze

@@ -1,9 +1,9 @@
-// PyTorch's flight recorder: the last operations of one process on its process groups, as a pickle or as JSON. Both become
-// one tree of values and are read by the same code: the JSON has strings where the pickle has numbers, 0 where it has
-// None, and no frames.
+// PyTorch's flight recorder: the last operations of one process on its process groups, as a pickle
+// or as JSON. Both become one tree of values and are read by the same code: the JSON has strings
+// where the pickle has numbers, 0 where it has None, and no frames.
 //
-// The rank stands in the file's name only. pg_config and the entries name groups by a name that all processes share,
-// pg_status by a counter of the process; the two meet in the entries.
+// The rank stands in the file's name only. pg_config and the entries name groups by a name that all
+// processes share, pg_status by a counter of the process; the two meet in the entries.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -24,20 +24,24 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMostKeys = 64;   // of one group's status or configuration; torch writes three
+constexpr std::size_t kMostKeys = 64;  // of one group's status or configuration; torch writes three
 
 using Kind = Value::Kind;
 
-constexpr std::size_t kLastCompleted = 4;    // of each group: what went well, to compare with
+constexpr std::size_t kLastCompleted = 4;  // of each group: what went well, to compare with
 constexpr std::size_t kMostFrames = 256;
 
-std::string clip(std::string_view text, std::size_t most) { return std::string(text.substr(0, most)); }
+std::string clip(std::string_view text, std::size_t most) {
+  return std::string(text.substr(0, most));
+}
 
 std::optional<std::int64_t> integer(const Value& v) {
   switch (v.kind) {
-    case Kind::boolean: case Kind::integer: return v.integer;
+    case Kind::boolean:
+    case Kind::integer: return v.integer;
     case Kind::real:
-      if (std::abs(v.real) < 9e15 && v.real == std::floor(v.real)) return static_cast<std::int64_t>(v.real);
+      if (std::abs(v.real) < 9e15 && v.real == std::floor(v.real))
+        return static_cast<std::int64_t>(v.real);
       return std::nullopt;
     case Kind::text: {
       std::int64_t n = 0;
@@ -74,7 +78,8 @@ std::uint64_t hash_text(std::string_view text) {
   while (!text.empty()) {
     std::uint64_t eight = 0;
     const std::size_t now = std::min<std::size_t>(text.size(), 8);
-    for (std::size_t i = 0; i < now; ++i) eight |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[i])) << (8 * i);
+    for (std::size_t i = 0; i < now; ++i)
+      eight |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[i])) << (8 * i);
     hash = mix(hash, eight);
     text.remove_prefix(now);
   }
@@ -84,10 +89,16 @@ std::uint64_t hash_text(std::string_view text) {
 std::uint32_t fold32(std::uint64_t hash) { return static_cast<std::uint32_t>(hash ^ (hash >> 32)); }
 
 std::size_t bytes_of_type(std::string_view type) {
-  struct Size { std::string_view name; std::size_t bytes; };
+  struct Size {
+    std::string_view name;
+    std::size_t bytes;
+  };
   static constexpr Size kSizes[] = {
-      {"Byte", 1}, {"Char", 1}, {"Bool", 1}, {"Short", 2}, {"UInt16", 2}, {"Half", 2}, {"BFloat16", 2}, {"Int", 4}, {"UInt32", 4}, {"Float", 4}, {"Long", 8}, {"UInt64", 8}, {"Double", 8},
-      {"ComplexHalf", 4}, {"ComplexFloat", 8}, {"ComplexDouble", 16}, {"QInt8", 1}, {"QUInt8", 1}, {"QInt32", 4},
+      {"Byte", 1},   {"Char", 1},        {"Bool", 1},         {"Short", 2},
+      {"UInt16", 2}, {"Half", 2},        {"BFloat16", 2},     {"Int", 4},
+      {"UInt32", 4}, {"Float", 4},       {"Long", 8},         {"UInt64", 8},
+      {"Double", 8}, {"ComplexHalf", 4}, {"ComplexFloat", 8}, {"ComplexDouble", 16},
+      {"QInt8", 1},  {"QUInt8", 1},      {"QInt32", 4},
   };
   for (const Size& size : kSizes)
     if (size.name == type) return size.bytes;
@@ -98,7 +109,7 @@ std::size_t bytes_of_type(std::string_view type) {
 struct Operation {
   std::string name, backend;
   std::uint32_t hash = 0;
-  std::int64_t peer = kUnknownSequence;   // within the group
+  std::int64_t peer = kUnknownSequence;  // within the group
   bool p2p = false, coalesced = false;
 };
 
@@ -106,14 +117,17 @@ Operation parse_operation(std::string_view text) {
   Operation out;
   text = text.substr(0, 256);
   std::size_t colon = 0;
-  while (colon < text.size() && (isalnum(static_cast<unsigned char>(text[colon])) || text[colon] == '_')) ++colon;
+  while (colon < text.size() &&
+         (isalnum(static_cast<unsigned char>(text[colon])) || text[colon] == '_'))
+    ++colon;
   if (colon > 0 && colon < text.size() && text[colon] == ':') {
     out.backend = std::string(text.substr(0, colon));
     text.remove_prefix(colon + 1);
   }
   const std::size_t space = text.find(' ');
   const std::string_view word = text.substr(0, space);
-  for (const char c : word) out.name.push_back(static_cast<char>(tolower(static_cast<unsigned char>(c))));
+  for (const char c : word)
+    out.name.push_back(static_cast<char>(tolower(static_cast<unsigned char>(c))));
   out.p2p = out.name == "send" || out.name == "recv" || out.name == "isend" || out.name == "irecv";
   out.coalesced = out.name.ends_with("coalesced");
   if (out.p2p && space != std::string_view::npos) {
@@ -131,18 +145,60 @@ Operation parse_operation(std::string_view text) {
 }
 
 enum class Field : std::uint8_t {
-  other, record_id, pg_id, process_group, thread_name, thread_id, collective_seq, p2p_seq, seq, profiling_name, created, input_sizes, input_types, output_sizes, output_types, state, started, completed,
-  duration, retired, timeout, is_p2p, frames, count_
+  other,
+  record_id,
+  pg_id,
+  process_group,
+  thread_name,
+  thread_id,
+  collective_seq,
+  p2p_seq,
+  seq,
+  profiling_name,
+  created,
+  input_sizes,
+  input_types,
+  output_sizes,
+  output_types,
+  state,
+  started,
+  completed,
+  duration,
+  retired,
+  timeout,
+  is_p2p,
+  frames,
+  count_
 };
 
 Field field_named(std::string_view key) {
-  struct Name { std::string_view key; Field field; };
+  struct Name {
+    std::string_view key;
+    Field field;
+  };
   static constexpr Name kNames[] = {
-      {"record_id", Field::record_id}, {"pg_id", Field::pg_id}, {"process_group", Field::process_group}, {"thread_name", Field::thread_name}, {"thread_id", Field::thread_id},
-      {"collective_seq_id", Field::collective_seq}, {"p2p_seq_id", Field::p2p_seq}, {"seq_id", Field::seq}, {"profiling_name", Field::profiling_name}, {"time_created_ns", Field::created},
-      {"input_sizes", Field::input_sizes}, {"input_dtypes", Field::input_types}, {"output_sizes", Field::output_sizes}, {"output_dtypes", Field::output_types}, {"state", Field::state},
-      {"time_discovered_started_ns", Field::started}, {"time_discovered_completed_ns", Field::completed}, {"duration_ms", Field::duration}, {"retired", Field::retired}, {"timeout_ms", Field::timeout},
-      {"is_p2p", Field::is_p2p}, {"frames", Field::frames},
+      {"record_id", Field::record_id},
+      {"pg_id", Field::pg_id},
+      {"process_group", Field::process_group},
+      {"thread_name", Field::thread_name},
+      {"thread_id", Field::thread_id},
+      {"collective_seq_id", Field::collective_seq},
+      {"p2p_seq_id", Field::p2p_seq},
+      {"seq_id", Field::seq},
+      {"profiling_name", Field::profiling_name},
+      {"time_created_ns", Field::created},
+      {"input_sizes", Field::input_sizes},
+      {"input_dtypes", Field::input_types},
+      {"output_sizes", Field::output_sizes},
+      {"output_dtypes", Field::output_types},
+      {"state", Field::state},
+      {"time_discovered_started_ns", Field::started},
+      {"time_discovered_completed_ns", Field::completed},
+      {"duration_ms", Field::duration},
+      {"retired", Field::retired},
+      {"timeout_ms", Field::timeout},
+      {"is_p2p", Field::is_p2p},
+      {"frames", Field::frames},
   };
   for (const Name& name : kNames)
     if (name.key == key) return name.field;
@@ -158,40 +214,52 @@ struct Entry {
   Nanoseconds created = 0, started = 0, completed = 0;
   double duration = -1;
   Value state, input_sizes, output_sizes, input_types, output_types, frames, thread;
-  std::uint8_t progress = 0;   // 0 scheduled 1 started 2 completed
+  std::uint8_t progress = 0;  // 0 scheduled 1 started 2 completed
   bool p2p = false, retired = false, borrowed = false;
 };
 
 struct Status {
   std::string id;
-  std::int64_t enqueued = kUnknownSequence, started = kUnknownSequence, completed = kUnknownSequence;
+  std::int64_t enqueued = kUnknownSequence, started = kUnknownSequence,
+               completed = kUnknownSequence;
   std::uint32_t node = 0;
-  std::int64_t group = -1;     // index; -1 = nothing names it
+  std::int64_t group = -1;  // index; -1 = nothing names it
 };
 
 struct Group {
   GroupRow row;
   GroupId id = 0;
   bool configured = false;
-  bool ambiguous = false;      // no name: entries of one process only
-  std::string local;           // key of pg_status, as an entry tells it
+  bool ambiguous = false;  // no name: entries of one process only
+  std::string local;       // key of pg_status, as an entry tells it
   std::size_t status = std::string::npos;
-  std::vector<std::uint32_t> entries;   // in order of launch
+  std::vector<std::uint32_t> entries;  // in order of launch
 };
 
 class Dump {
  public:
   Dump(std::string_view bytes, const MemberRow& member, Reading& reading, bool json)
-      : bytes_(bytes), member_(member), reading_(reading), sink_(reading.sink), json_(json), budget_(bytes.size() * 64 + (1 << 20)) {}
+      : bytes_(bytes),
+        member_(member),
+        reading_(reading),
+        sink_(reading.sink),
+        json_(json),
+        budget_(bytes.size() * 64 + (1 << 20)) {}
 
   std::string read() {
-    if (json_) read_lenient_json(bytes_, tree_);
-    else read_pickle(bytes_, tree_);
+    if (json_)
+      read_lenient_json(bytes_, tree_);
+    else
+      read_pickle(bytes_, tree_);
     reading_.cut = tree_.truncated;
     if (tree_.problem.find(".refused_") != std::string::npos) return tree_.problem;
     if (!top_level()) return tree_.problem.empty() ? "recorder.not_a_dump" : tree_.problem;
-    if (tree_.truncated) reject(tree_.problem, tree_.problem_at, clip(bytes_.substr(std::min(tree_.problem_at, bytes_.size())), 200));
-    if (!version_.empty() && !(version_.starts_with("1.") || version_.starts_with("2.") || version_ == "1" || version_ == "2")) reject("recorder.version", 0, version_);
+    if (tree_.truncated)
+      reject(tree_.problem, tree_.problem_at,
+             clip(bytes_.substr(std::min(tree_.problem_at, bytes_.size())), 200));
+    if (!version_.empty() && !(version_.starts_with("1.") || version_.starts_with("2.") ||
+                               version_ == "1" || version_ == "2"))
+      reject("recorder.version", 0, version_);
     read_groups();
     read_entries();
     settle_coalesced();
@@ -204,10 +272,11 @@ class Dump {
 
  private:
   bool top_level() {
-    if (tree_.root.is_list()) {   // the first versions had no more than the entries
+    if (tree_.root.is_list()) {  // the first versions had no more than the entries
       bool like = false;
       tree_.each(tree_.root, [&](const Value& v) {
-        like = v.is_dict() && (tree_.find(v, "profiling_name").kind != Kind::none || tree_.find(v, "record_id").kind != Kind::none);
+        like = v.is_dict() && (tree_.find(v, "profiling_name").kind != Kind::none ||
+                               tree_.find(v, "record_id").kind != Kind::none);
         return false;
       });
       entries_value_ = tree_.root;
@@ -217,11 +286,16 @@ class Dump {
     bool known = false;
     tree_.each_pair(tree_.root, [&](const Value& key, const Value& v) {
       const std::string_view name = key.text();
-      if (name == "entries" && v.is_list()) entries_value_ = v, known = true;
-      else if (name == "pg_config" && v.is_dict()) config_value_ = v, known = true;
-      else if (name == "pg_status" && v.is_dict()) status_value_ = v, known = true;
-      else if (name == "version") version_ = spelt(v);
-      else if (name == "nccl_version" || name == "comm_lib_version") library_ = spelt(v);
+      if (name == "entries" && v.is_list())
+        entries_value_ = v, known = true;
+      else if (name == "pg_config" && v.is_dict())
+        config_value_ = v, known = true;
+      else if (name == "pg_status" && v.is_dict())
+        status_value_ = v, known = true;
+      else if (name == "version")
+        version_ = spelt(v);
+      else if (name == "nccl_version" || name == "comm_lib_version")
+        library_ = spelt(v);
       return true;
     });
     return known;
@@ -275,7 +349,8 @@ class Dump {
       std::string name = v.is_dict() ? spelt(tree_.find(v, "name")) : "";
       if (name.empty()) name = spelt(key);
       if (name.empty() || by_name_.contains(name)) return true;
-      const std::uint32_t at = new_group(name, v.is_dict() ? tree_.find(v, "desc").text() : std::string_view{});
+      const std::uint32_t at =
+          new_group(name, v.is_dict() ? tree_.find(v, "desc").text() : std::string_view{});
       Group& group = groups_[at];
       group.configured = true;
       group.row.ranks = ranks(v.is_dict() ? tree_.find(v, "ranks") : v);
@@ -296,11 +371,15 @@ class Dump {
     } else {
       pair[0] = process_group;
     }
-    for (auto& [known, group] : recent_names_)   // written once, then by its number: the same place in the input
-      if (pair[0].kind == Kind::text && known.data() == pair[0].bytes && known.size() == pair[0].length) return group;
+    for (auto& [known, group] :
+         recent_names_)  // written once, then by its number: the same place in the input
+      if (pair[0].kind == Kind::text && known.data() == pair[0].bytes &&
+          known.size() == pair[0].length)
+        return group;
     const std::string local = spelt(pg_id);
     if (pair[0].kind == Kind::none) {
-      // Before process_group came, entries knew the process's own counter only: such a group must not meet another's.
+      // Before process_group came, entries knew the process's own counter only: such a group must
+      // not meet another's.
       std::string alone = fmt::format("pg_id {} of {}", local, member_.path);
       auto found = by_name_.find(alone);
       if (found == by_name_.end()) {
@@ -312,16 +391,20 @@ class Dump {
     }
     const std::string name = spelt(pair[0]);
     auto found = by_name_.find(name);
-    if (found == by_name_.end()) found = by_name_.emplace(name, new_group(name, pair[1].text())).first;
+    if (found == by_name_.end())
+      found = by_name_.emplace(name, new_group(name, pair[1].text())).first;
     Group& group = groups_[found->second];
     if (group.row.description.empty()) group.row.description = clip(pair[1].text(), 256);
     if (group.local.empty()) group.local = local;
-    if (pair[0].kind == Kind::text) recent_names_[next_recent_++ % recent_names_.size()] = {pair[0].text(), found->second};
+    if (pair[0].kind == Kind::text)
+      recent_names_[next_recent_++ % recent_names_.size()] = {pair[0].text(), found->second};
     return found->second;
   }
 
   std::uint32_t operation_of(std::string_view text) {
-    if (text.data() == last_text_.data() && text.size() == last_text_.size() && !operations_.empty()) return last_operation_;
+    if (text.data() == last_text_.data() && text.size() == last_text_.size() &&
+        !operations_.empty())
+      return last_operation_;
     auto found = by_text_.find(text);
     if (found == by_text_.end()) {
       found = by_text_.emplace(text, static_cast<std::uint32_t>(operations_.size())).first;
@@ -336,7 +419,8 @@ class Dump {
     if (position < expected_.size()) {
       auto& [text, field] = expected_[position];
       // Picklers write a key once; JSON writes it again and again, at the same position.
-      if (text.size() == key.length && (text.data() == key.bytes || text == key.text())) return field;
+      if (text.size() == key.length && (text.data() == key.bytes || text == key.text()))
+        return field;
       text = key.text();
       return field = field_named(text);
     }
@@ -350,7 +434,9 @@ class Dump {
     std::uint64_t line = 1;
     std::size_t counted = 0;
     std::size_t broken = 0;
-    if (entries_value_.is_list()) entries_.reserve(std::min<std::size_t>(tree_.nodes[entries_value_.node].count, bytes_.size() / 32));
+    if (entries_value_.is_list())
+      entries_.reserve(
+          std::min<std::size_t>(tree_.nodes[entries_value_.node].count, bytes_.size() / 32));
     tree_.each(entries_value_, [&](const Value& v) {
       if (!spend()) return false;
       if (!v.is_dict() || tree_.partial(v)) {
@@ -365,7 +451,10 @@ class Dump {
       if (json_) {
         for (const std::size_t offset = tree_.nodes[v.node].offset; counted < offset; ++counted) {
           const void* newline = std::memchr(bytes_.data() + counted, '\n', offset - counted);
-          if (newline == nullptr) { counted = offset; break; }
+          if (newline == nullptr) {
+            counted = offset;
+            break;
+          }
           ++line;
           counted = static_cast<std::size_t>(static_cast<const char*>(newline) - bytes_.data());
         }
@@ -374,10 +463,13 @@ class Dump {
       entries_.push_back(std::move(entry));
       return true;
     });
-    if (broken != 0) reject("recorder.entry", 0, fmt::format("{} entries without an operation", broken));
+    if (broken != 0)
+      reject("recorder.entry", 0, fmt::format("{} entries without an operation", broken));
     const auto later = [](const Entry& a, const Entry& b) { return a.record < b.record; };
-    if (!std::is_sorted(entries_.begin(), entries_.end(), later)) std::stable_sort(entries_.begin(), entries_.end(), later);
-    for (std::uint32_t i = 0; i < entries_.size(); ++i) groups_[entries_[i].group].entries.push_back(i);
+    if (!std::is_sorted(entries_.begin(), entries_.end(), later))
+      std::stable_sort(entries_.begin(), entries_.end(), later);
+    for (std::uint32_t i = 0; i < entries_.size(); ++i)
+      groups_[entries_[i].group].entries.push_back(i);
   }
 
   bool read_entry(const Value& dict, Entry& out) {
@@ -396,7 +488,8 @@ class Dump {
     const Operation& operation = operations_[out.operation];
     out.group = group_of(of(Field::process_group), of(Field::pg_id));
     out.record = integer(of(Field::record_id)).value_or(kUnknownSequence);
-    out.p2p = of(Field::is_p2p).kind == Kind::none ? operation.p2p : integer(of(Field::is_p2p)).value_or(0) != 0;
+    out.p2p = of(Field::is_p2p).kind == Kind::none ? operation.p2p
+                                                   : integer(of(Field::is_p2p)).value_or(0) != 0;
     auto sequence = integer(of(out.p2p ? Field::p2p_seq : Field::collective_seq));
     if (!sequence) sequence = integer(of(Field::seq));
     out.sequence = sequence.value_or(kUnknownSequence);
@@ -404,32 +497,43 @@ class Dump {
     out.created = moment(of(Field::created)).value_or(0);
     out.started = moment(of(Field::started)).value_or(0);
     out.completed = moment(of(Field::completed)).value_or(0);
-    if (const Value& d = of(Field::duration); d.kind == Kind::real && d.real >= 0 && d.real < 1e12) out.duration = d.real;
-    else if (d.kind == Kind::integer && d.integer >= 0) out.duration = static_cast<double>(d.integer);
+    if (const Value& d = of(Field::duration); d.kind == Kind::real && d.real >= 0 && d.real < 1e12)
+      out.duration = d.real;
+    else if (d.kind == Kind::integer && d.integer >= 0)
+      out.duration = static_cast<double>(d.integer);
     out.retired = integer(of(Field::retired)).value_or(0) != 0;
     out.state = of(Field::state);
     const std::string_view state = out.state.text();
-    if (state == "completed") out.progress = 2;
-    else if (state == "started") out.progress = 1;
-    else if (state.empty()) out.progress = out.completed != 0 ? 2 : out.started != 0 ? 1 : 0;
+    if (state == "completed")
+      out.progress = 2;
+    else if (state == "started")
+      out.progress = 1;
+    else if (state.empty())
+      out.progress = out.completed != 0 ? 2 : out.started != 0 ? 1 : 0;
     out.input_sizes = of(Field::input_sizes);
     out.output_sizes = of(Field::output_sizes);
     out.input_types = of(Field::input_types);
     out.output_types = of(Field::output_types);
     out.frames = of(Field::frames);
-    out.thread = of(Field::thread_name).text().empty() ? of(Field::thread_id) : of(Field::thread_name);
+    out.thread =
+        of(Field::thread_name).text().empty() ? of(Field::thread_id) : of(Field::thread_name);
     return true;
   }
 
-  // The operations of a coalesced launch have no events of their own and stay "scheduled" for ever; the launch itself is
-  // an entry too, with the same sequence number, and it is the one that completes.
+  // The operations of a coalesced launch have no events of their own and stay "scheduled" for ever;
+  // the launch itself is an entry too, with the same sequence number, and it is the one that
+  // completes.
   void settle_coalesced() {
-    if (std::none_of(operations_.begin(), operations_.end(), [](const Operation& o) { return o.coalesced; })) return;
+    if (std::none_of(operations_.begin(), operations_.end(),
+                     [](const Operation& o) { return o.coalesced; }))
+      return;
     std::map<std::tuple<std::uint32_t, bool, std::int64_t>, std::uint32_t> launches;
     for (std::uint32_t i = 0; i < entries_.size(); ++i)
-      if (const Entry& e = entries_[i]; operations_[e.operation].coalesced) launches[{e.group, e.p2p, e.sequence}] = i;
+      if (const Entry& e = entries_[i]; operations_[e.operation].coalesced)
+        launches[{e.group, e.p2p, e.sequence}] = i;
     for (Entry& e : entries_) {
-      if (e.progress != 0 || e.started != 0 || e.retired || operations_[e.operation].coalesced) continue;
+      if (e.progress != 0 || e.started != 0 || e.retired || operations_[e.operation].coalesced)
+        continue;
       const auto launch = launches.find({e.group, e.p2p, e.sequence});
       if (launch == launches.end()) continue;
       const Entry& whole = entries_[launch->second];
@@ -448,13 +552,16 @@ class Dump {
       Status status;
       status.id = spelt(key);
       status.node = v.node;
-      const auto number = [&](std::string_view name) { return std::max(integer(tree_.find(v, name)).value_or(kUnknownSequence), kUnknownSequence); };
+      const auto number = [&](std::string_view name) {
+        return std::max(integer(tree_.find(v, name)).value_or(kUnknownSequence), kUnknownSequence);
+      };
       status.enqueued = number("last_enqueued_collective");
       status.started = number("last_started_collective");
       status.completed = number("last_completed_collective");
       // Without timing, nobody notes the start.
       if (status.started < status.completed) status.started = kUnknownSequence;
-      if (status.started == kNoSequence && status.enqueued > kNoSequence) status.started = kUnknownSequence;
+      if (status.started == kNoSequence && status.enqueued > kNoSequence)
+        status.started = kUnknownSequence;
       status_.push_back(std::move(status));
       return true;
     });
@@ -463,31 +570,39 @@ class Dump {
   static std::optional<std::int64_t> decimal(const std::string& text) {
     std::int64_t n = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    return error == std::errc{} && end == text.data() + text.size() && n >= 0 ? std::optional(n) : std::nullopt;
+    return error == std::errc{} && end == text.data() + text.size() && n >= 0 ? std::optional(n)
+                                                                              : std::nullopt;
   }
 
-  // Entries tell which counter is which name. Where they do not: a name that is a number is a counter as well, of the same
-  // creations, so both rise together; with as many of the one as of the other, and no entry that contradicts, the n-th is
-  // the n-th. And what is left over on both sides, when it is one each, belongs together.
+  // Entries tell which counter is which name. Where they do not: a name that is a number is a
+  // counter as well, of the same creations, so both rise together; with as many of the one as of
+  // the other, and no entry that contradicts, the n-th is the n-th. And what is left over on both
+  // sides, when it is one each, belongs together.
   void name_status() {
     std::map<std::string, std::size_t> by_id;
     for (std::size_t i = 0; i < status_.size(); ++i) by_id.emplace(status_[i].id, i);
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       const auto found = by_id.find(groups_[g].local);
-      if (groups_[g].entries.empty() || groups_[g].local.empty() || found == by_id.end() || status_[found->second].group >= 0) continue;
+      if (groups_[g].entries.empty() || groups_[g].local.empty() || found == by_id.end() ||
+          status_[found->second].group >= 0)
+        continue;
       join(found->second, g);
     }
     std::vector<std::pair<std::int64_t, std::size_t>> names, ids;
     bool whole = !tree_.truncated && by_id.size() == status_.size();
     for (std::size_t g = 0; g < groups_.size() && whole; ++g) {
       const auto n = groups_[g].configured ? decimal(groups_[g].row.name) : std::nullopt;
-      if (n) names.emplace_back(*n, g);
-      else whole = false;
+      if (n)
+        names.emplace_back(*n, g);
+      else
+        whole = false;
     }
     for (std::size_t i = 0; i < status_.size() && whole; ++i) {
       const auto n = decimal(status_[i].id);
-      if (n) ids.emplace_back(*n, i);
-      else whole = false;
+      if (n)
+        ids.emplace_back(*n, i);
+      else
+        whole = false;
     }
     if (whole && names.size() == ids.size() && !names.empty()) {
       std::sort(names.begin(), names.end());
@@ -497,7 +612,9 @@ class Dump {
       for (std::size_t i = 0; i < names.size(); ++i) {
         const Status& status = status_[ids[i].second];
         const Group& group = groups_[names[i].second];
-        agree = agree && (status.group < 0 || static_cast<std::size_t>(status.group) == names[i].second) && (group.status == std::string::npos || group.status == ids[i].second);
+        agree = agree &&
+                (status.group < 0 || static_cast<std::size_t>(status.group) == names[i].second) &&
+                (group.status == std::string::npos || group.status == ids[i].second);
       }
       if (agree)
         for (std::size_t i = 0; i < names.size(); ++i)
@@ -509,13 +626,16 @@ class Dump {
       if (status_[i].group < 0) left_status.push_back(i);
     for (std::size_t g = 0; g < groups_.size(); ++g)
       if (groups_[g].configured && groups_[g].status == std::string::npos) left_groups.push_back(g);
-    if (!tree_.truncated && left_status.size() == 1 && left_groups.size() == 1 && status_.size() > 1) {
+    if (!tree_.truncated && left_status.size() == 1 && left_groups.size() == 1 &&
+        status_.size() > 1) {
       join(left_status[0], left_groups[0]);
       left_status.clear();
     }
     for (const std::size_t i : left_status)
       if (unnamed.size() < 150) unnamed += (unnamed.empty() ? "" : ", ") + status_[i].id;
-    if (!left_status.empty()) reject("recorder.status_unnamed", tree_.nodes[status_value_.node].offset, fmt::format("{} of {}: pg_id {}", left_status.size(), status_.size(), unnamed));
+    if (!left_status.empty())
+      reject("recorder.status_unnamed", tree_.nodes[status_value_.node].offset,
+             fmt::format("{} of {}: pg_id {}", left_status.size(), status_.size(), unnamed));
   }
 
   void join(std::size_t status, std::size_t group) {
@@ -523,13 +643,18 @@ class Dump {
     groups_[group].status = status;
   }
 
-  // A process belongs to every group of its pg_config: a number in a name that none of them holds is no global rank.
+  // A process belongs to every group of its pg_config: a number in a name that none of them holds
+  // is no global rank.
   void decide_rank() {
     rank_ = rank_in_name(member_.path);
     if (!rank_) return;
     for (const Group& group : groups_) {
-      if (!group.configured || group.row.ranks.empty() || std::binary_search(group.row.ranks.begin(), group.row.ranks.end(), *rank_)) continue;
-      reject("recorder.rank_contradicted", 0, fmt::format("rank {} by the name of the file, but group {} has other ranks", *rank_, group.row.name));
+      if (!group.configured || group.row.ranks.empty() ||
+          std::binary_search(group.row.ranks.begin(), group.row.ranks.end(), *rank_))
+        continue;
+      reject("recorder.rank_contradicted", 0,
+             fmt::format("rank {} by the name of the file, but group {} has other ranks", *rank_,
+                         group.row.name));
       rank_.reset();
       return;
     }
@@ -537,17 +662,21 @@ class Dump {
 
   void tell() {
     RecorderRow row;
-    row.place = {member_.id, json_ ? 1u : 0u, 0, static_cast<std::uint32_t>(std::min<std::size_t>(bytes_.size(), 1u << 30))};
+    row.place = {member_.id, json_ ? 1u : 0u, 0,
+                 static_cast<std::uint32_t>(std::min<std::size_t>(bytes_.size(), 1u << 30))};
     row.source = "recorder";
     row.encoding = json_ ? "json" : "pickle";
     row.version = version_;
     row.library = library_;
     row.rank = rank_;
     row.entries = static_cast<std::int64_t>(entries_.size());
-    row.pending = std::count_if(entries_.begin(), entries_.end(), [](const Entry& e) { return e.progress != 2; });
+    row.pending = std::count_if(entries_.begin(), entries_.end(),
+                                [](const Entry& e) { return e.progress != 2; });
     row.has_status = !status_.empty();
     // Something completed, says the status or the count, and nothing of it is here.
-    const bool past = std::any_of(status_.begin(), status_.end(), [](const Status& s) { return s.completed >= 0; }) || (!entries_.empty() && entries_.front().record > 0);
+    const bool past = std::any_of(status_.begin(), status_.end(),
+                                  [](const Status& s) { return s.completed >= 0; }) ||
+                      (!entries_.empty() && entries_.front().record > 0);
     row.only_active = row.pending == row.entries && past && !tree_.truncated;
     row.truncated = tree_.truncated;
     // A dump does not say when it was made; a collector's name for it may.
@@ -556,13 +685,15 @@ class Dump {
     // The two encodings list groups in different orders.
     std::vector<Group*> order;
     for (Group& group : groups_) order.push_back(&group);
-    std::sort(order.begin(), order.end(), [](const Group* a, const Group* b) { return a->row < b->row; });
+    std::sort(order.begin(), order.end(),
+              [](const Group* a, const Group* b) { return a->row < b->row; });
     for (Group* group : order) group->id = sink_.group(group->row);
     for (const Group* group : order) tell_frontier(*group);
     std::vector<char> wanted(entries_.size(), 0);
     for (const Group& group : groups_) {
       std::size_t completed = 0;
-      for (auto i = group.entries.rbegin(); i != group.entries.rend(); ++i) wanted[*i] = entries_[*i].progress != 2 || completed++ < kLastCompleted;
+      for (auto i = group.entries.rbegin(); i != group.entries.rend(); ++i)
+        wanted[*i] = entries_[*i].progress != 2 || completed++ < kLastCompleted;
     }
     for (std::size_t i = 0; i < entries_.size(); ++i)
       if (wanted[i]) tell_collective(entries_[i]);
@@ -577,7 +708,8 @@ class Dump {
 
   struct Reach {
     bool any = false;
-    std::int64_t seen = kUnknownSequence, started = kUnknownSequence, completed = kUnknownSequence, pending = -1;
+    std::int64_t seen = kUnknownSequence, started = kUnknownSequence, completed = kUnknownSequence,
+                 pending = -1;
     std::uint32_t last = 0;
   };
 
@@ -589,16 +721,22 @@ class Dump {
       out.any = true;
       out.last = i;
       out.seen = std::max(out.seen, e.sequence);
-      if (e.progress == 2) out.completed = std::max(out.completed, e.sequence);
-      else if (out.pending < 0 || e.sequence < out.pending) out.pending = e.sequence;
+      if (e.progress == 2)
+        out.completed = std::max(out.completed, e.sequence);
+      else if (out.pending < 0 || e.sequence < out.pending)
+        out.pending = e.sequence;
       if (e.progress == 1 || e.started != 0) out.started = std::max(out.started, e.sequence);
     }
     if (out.any && out.pending >= 0) {
-      // Completed counts up to what still runs; a ring, or a dump of active operations, need not hold the one before it.
+      // Completed counts up to what still runs; a ring, or a dump of active operations, need not
+      // hold the one before it.
       out.completed = kUnknownSequence;
       for (const std::uint32_t i : group.entries)
-        if (const Entry& e = entries_[i]; e.p2p == p2p && e.progress == 2 && e.sequence < out.pending) out.completed = std::max(out.completed, e.sequence);
-      if (out.completed == kUnknownSequence) out.completed = out.pending <= 1 ? kNoSequence : out.pending - 1;
+        if (const Entry& e = entries_[i];
+            e.p2p == p2p && e.progress == 2 && e.sequence < out.pending)
+          out.completed = std::max(out.completed, e.sequence);
+      if (out.completed == kUnknownSequence)
+        out.completed = out.pending <= 1 ? kNoSequence : out.pending - 1;
     }
     if (out.started != kUnknownSequence) out.started = std::max(out.started, out.completed);
     return out;
@@ -608,16 +746,25 @@ class Dump {
     const Reach collective = reach(group, false);
     const Reach p2p = reach(group, true);
     const Status* status = group.status == std::string::npos ? nullptr : &status_[group.status];
-    // The status counts whatever was launched last: where a group is used for send and recv, their number.
+    // The status counts whatever was launched last: where a group is used for send and recv, their
+    // number.
     bool status_is_p2p = false;
     if (status != nullptr && p2p.any)
-      status_is_p2p = !collective.any ? status->enqueued >= p2p.seen : entries_[group.entries.back()].p2p && status->enqueued == p2p.seen && status->enqueued != collective.seen;
-    // No entry tells, as in a dump of active operations: stages of a pipeline send and receive, and to take that for
-    // collectives would accuse every stage but the one with the highest count.
-    if (status != nullptr && group.entries.empty()) status_is_p2p = of_pipeline(group.row.description);
+      status_is_p2p = !collective.any
+                          ? status->enqueued >= p2p.seen
+                          : entries_[group.entries.back()].p2p && status->enqueued == p2p.seen &&
+                                status->enqueued != collective.seen;
+    // No entry tells, as in a dump of active operations: stages of a pipeline send and receive, and
+    // to take that for collectives would accuse every stage but the one with the highest count.
+    if (status != nullptr && group.entries.empty())
+      status_is_p2p = of_pipeline(group.row.description);
     const auto put = [&](bool of_p2p, const Reach& seen) {
-      const Status* told = status != nullptr && status_is_p2p == of_p2p && (of_p2p || collective.any || !p2p.any) ? status : nullptr;
-      if (told == nullptr && (!seen.any || tree_.truncated)) return;   // what is cut off would look like not launched
+      const Status* told =
+          status != nullptr && status_is_p2p == of_p2p && (of_p2p || collective.any || !p2p.any)
+              ? status
+              : nullptr;
+      if (told == nullptr && (!seen.any || tree_.truncated))
+        return;  // what is cut off would look like not launched
       FrontierRow row;
       row.source = "recorder";
       row.rank = rank_;
@@ -629,8 +776,12 @@ class Dump {
         row.started = told->started;
         row.completed = told->completed;
         // In a group with both kinds the last that completed may be of the other kind.
-        if (seen.any && p2p.any && (collective.any || told->completed > row.enqueued || (seen.pending >= 0 && told->completed >= seen.pending))) row.completed = seen.completed;
-        if (row.started != kUnknownSequence && row.started < row.completed) row.started = kUnknownSequence;
+        if (seen.any && p2p.any &&
+            (collective.any || told->completed > row.enqueued ||
+             (seen.pending >= 0 && told->completed >= seen.pending)))
+          row.completed = seen.completed;
+        if (row.started != kUnknownSequence && row.started < row.completed)
+          row.started = kUnknownSequence;
       } else {
         row.place = place_of(entries_[seen.last].node, entries_[seen.last].line);
         row.enqueued = seen.seen;
@@ -644,17 +795,24 @@ class Dump {
   }
 
   static bool of_pipeline(std::string_view description) {
-    return description.starts_with("PIPELINE_") || description == "pp" || description == "pipeline" || description.ends_with("_pp");
+    return description.starts_with("PIPELINE_") || description == "pp" ||
+           description == "pipeline" || description.ends_with("_pp");
   }
 
   void put_shape(const Value& shape, std::string& out, int depth) {
-    if (!shape.is_list()) { out += spelt(shape); return; }
+    if (!shape.is_list()) {
+      out += spelt(shape);
+      return;
+    }
     out += '[';
     bool first = true;
     tree_.each(shape, [&](const Value& v) {
       if (!first) out += ", ";
       first = false;
-      if (out.size() > 1000) { out += "..."; return false; }
+      if (out.size() > 1000) {
+        out += "...";
+        return false;
+      }
       if (depth > 0) put_shape(v, out, depth - 1);
       return spend();
     });
@@ -665,14 +823,20 @@ class Dump {
   std::vector<std::int64_t> elements(const Value& shapes) {
     std::vector<std::int64_t> out;
     tree_.each(shapes, [&](const Value& shape) {
-      if (!shape.is_list()) { out.clear(); return false; }
+      if (!shape.is_list()) {
+        out.clear();
+        return false;
+      }
       std::int64_t n = 1;
       tree_.each(shape, [&](const Value& v) {
         const auto size = integer(v);
         if (!size || *size < 0 || __builtin_mul_overflow(n, *size, &n)) n = -1;
         return n >= 0 && spend();
       });
-      if (n < 0 || out.size() >= 100'000) { out.clear(); return false; }
+      if (n < 0 || out.size() >= 100'000) {
+        out.clear();
+        return false;
+      }
       out.push_back(n);
       return spend();
     });
@@ -702,7 +866,8 @@ class Dump {
   static std::string spelt_types(const std::vector<std::string_view>& types) {
     std::string out;
     if (types.empty()) return out;
-    if (std::all_of(types.begin(), types.end(), [&](std::string_view t) { return t == types[0]; })) return clip(types[0], 40);
+    if (std::all_of(types.begin(), types.end(), [&](std::string_view t) { return t == types[0]; }))
+      return clip(types[0], 40);
     for (const std::string_view type : types) {
       if (out.size() > 200) return out + ",...";
       out += (out.empty() ? "" : ",") + clip(type, 40);
@@ -727,9 +892,13 @@ class Dump {
     // Printed within the group: without its members, only the group of all ranks says who that is.
     row.peer = group.row.description == "default_pg" ? operation.peer : kUnknownSequence;
     if (operation.peer >= 0 && !group.row.ranks.empty())
-      row.peer = operation.peer < static_cast<std::int64_t>(group.row.ranks.size()) ? group.row.ranks[static_cast<std::size_t>(operation.peer)] : kUnknownSequence;
+      row.peer = operation.peer < static_cast<std::int64_t>(group.row.ranks.size())
+                     ? group.row.ranks[static_cast<std::size_t>(operation.peer)]
+                     : kUnknownSequence;
     static constexpr std::string_view kStates[] = {"scheduled", "started", "completed"};
-    row.state = e.progress != 0 || e.borrowed || e.state.text().empty() ? std::string(kStates[e.progress]) : clip(e.state.text(), 32);
+    row.state = e.progress != 0 || e.borrowed || e.state.text().empty()
+                    ? std::string(kStates[e.progress])
+                    : clip(e.state.text(), 32);
     row.retired = e.retired;
     const auto shapes = [&](std::string_view name, const Value& v) {
       if (!v.is_list() || (tree_.nodes[v.node].count == 0)) return;
@@ -751,7 +920,9 @@ class Dump {
       for (std::size_t i = 0; i < counts.size() && bytes >= 0; ++i) {
         const auto each = static_cast<std::int64_t>(bytes_of_type(in[in.size() == 1 ? 0 : i]));
         std::int64_t more = 0;
-        if (each == 0 || __builtin_mul_overflow(counts[i], each, &more) || __builtin_add_overflow(bytes, more, &bytes)) bytes = -1;
+        if (each == 0 || __builtin_mul_overflow(counts[i], each, &more) ||
+            __builtin_add_overflow(bytes, more, &bytes))
+          bytes = -1;
       }
       if (bytes >= 0) row.bytes = bytes;
     }
@@ -765,13 +936,20 @@ class Dump {
       if (v.kind == Kind::text) frame.function = clip(v.text(), 500);
       tree_.each_pair(v, [&](const Value& key, const Value& part) {
         const std::string_view name = key.text();
-        if (name == "name") frame.function = clip(part.text(), 500);
-        else if (name == "filename") frame.file = clip(part.text(), 1000);
-        else if (name == "line") frame.line = std::max<std::int64_t>(0, integer(part).value_or(0));
+        if (name == "name")
+          frame.function = clip(part.text(), 500);
+        else if (name == "filename")
+          frame.file = clip(part.text(), 1000);
+        else if (name == "line")
+          frame.line = std::max<std::int64_t>(0, integer(part).value_or(0));
         return spend();
       });
       if (frame.function.empty()) frame.function = "?";
-      frame.native = !frame.file.ends_with(".py") && (frame.function.find("::") != std::string::npos || frame.file.ends_with(".cpp") || frame.file.ends_with(".cc") || frame.file.ends_with(".h") || frame.file.find(".so") != std::string::npos || frame.file == "??");
+      frame.native =
+          !frame.file.ends_with(".py") &&
+          (frame.function.find("::") != std::string::npos || frame.file.ends_with(".cpp") ||
+           frame.file.ends_with(".cc") || frame.file.ends_with(".h") ||
+           frame.file.find(".so") != std::string::npos || frame.file == "??");
       row.frames.push_back(std::move(frame));
       return spend() && row.frames.size() < kMostFrames;
     });
@@ -781,7 +959,8 @@ class Dump {
   std::uint64_t hash_of(const Value& v, std::uint64_t hash, int depth) {
     switch (v.kind) {
       case Kind::text: return mix(hash, hash_text(v.text()));
-      case Kind::integer: case Kind::boolean: return mix(hash, static_cast<std::uint64_t>(v.integer) + 1);
+      case Kind::integer:
+      case Kind::boolean: return mix(hash, static_cast<std::uint64_t>(v.integer) + 1);
       case Kind::list:
         hash = mix(hash, 0x10000001);
         if (depth > 0)
@@ -810,7 +989,8 @@ class Dump {
       h.duration_ms = static_cast<float>(e.duration);
       h.operation = operations_[e.operation].hash;
       std::uint64_t hash = h.operation;
-      for (const Value* v : {&e.input_sizes, &e.output_sizes, &e.input_types, &e.output_types}) hash = hash_of(*v, hash, 3);
+      for (const Value* v : {&e.input_sizes, &e.output_sizes, &e.input_types, &e.output_types})
+        hash = hash_of(*v, hash, 3);
       h.signature = fold32(hash);
       h.state = e.progress;
       h.p2p = e.p2p;
@@ -821,7 +1001,11 @@ class Dump {
 
   void reject(std::string reason, std::size_t offset, std::string excerpt) {
     const std::size_t at = std::min(offset, bytes_.size());
-    sink_.put(RejectRow{{member_.id, 0, at, static_cast<std::uint32_t>(std::min<std::size_t>(bytes_.size() - at, 200))}, std::move(reason), std::move(excerpt)});
+    sink_.put(
+        RejectRow{{member_.id, 0, at,
+                   static_cast<std::uint32_t>(std::min<std::size_t>(bytes_.size() - at, 200))},
+                  std::move(reason),
+                  std::move(excerpt)});
   }
 
   // Every value that is looked at costs; a small file may refer to one large list a million times.
@@ -839,7 +1023,8 @@ class Dump {
   std::size_t budget_;
   Tree tree_;
   std::string version_, library_;
-  Value entries_value_ = Value::nothing(), config_value_ = Value::nothing(), status_value_ = Value::nothing();
+  Value entries_value_ = Value::nothing(), config_value_ = Value::nothing(),
+        status_value_ = Value::nothing();
   std::optional<std::int64_t> rank_;
   std::vector<Group> groups_;
   std::unordered_map<std::string, std::uint32_t> by_name_;
@@ -854,48 +1039,67 @@ class Dump {
   std::uint32_t last_operation_ = 0;
 };
 
-constexpr std::string_view kTopKeys[] = {"version", "pg_config", "pg_status", "entries", "nccl_version", "comm_lib_version", "nccl_comm_state"};
-constexpr std::string_view kEntryKeys[] = {"record_id", "profiling_name", "collective_seq_id", "pg_id", "frames", "seq_id"};
+constexpr std::string_view kTopKeys[] = {"version",        "pg_config",    "pg_status",
+                                         "entries",        "nccl_version", "comm_lib_version",
+                                         "nccl_comm_state"};
+constexpr std::string_view kEntryKeys[] = {"record_id", "profiling_name", "collective_seq_id",
+                                           "pg_id",     "frames",         "seq_id"};
 
-bool has(std::string_view bytes, std::string_view word) { return bytes.find(word) != std::string_view::npos; }
+bool has(std::string_view bytes, std::string_view word) {
+  return bytes.find(word) != std::string_view::npos;
+}
 
 bool names_two(std::string_view bytes) {
-  return (has(bytes, "pg_config") || has(bytes, "pg_status") || has(bytes, "entries")) && (has(bytes, "version") || has(bytes, "profiling_name") || has(bytes, "pg_status"));
+  return (has(bytes, "pg_config") || has(bytes, "pg_status") || has(bytes, "entries")) &&
+         (has(bytes, "version") || has(bytes, "profiling_name") || has(bytes, "pg_status"));
 }
 
 bool sniff_pickle(const Head& head) {
   std::string_view bytes = head.bytes;
-  if (bytes.size() < 4 || bytes[0] != '\x80' || static_cast<unsigned char>(bytes[1]) > 5) return false;
+  if (bytes.size() < 4 || bytes[0] != '\x80' || static_cast<unsigned char>(bytes[1]) > 5)
+    return false;
   bytes.remove_prefix(2);
   if (bytes[0] == '\x95' && bytes.size() > 9) bytes.remove_prefix(9);
   if (bytes.empty() || (bytes[0] != '}' && bytes[0] != ']')) return false;
-  return bytes[0] == '}' ? names_two(bytes) : has(bytes, "profiling_name") && has(bytes, "record_id");
+  return bytes[0] == '}' ? names_two(bytes)
+                         : has(bytes, "profiling_name") && has(bytes, "record_id");
 }
 
 bool sniff_json(const Head& head) {
   std::string_view bytes = head.bytes;
-  const auto skip = [&](std::string_view chars) { bytes.remove_prefix(std::min(bytes.find_first_not_of(chars), bytes.size())); };
+  const auto skip = [&](std::string_view chars) {
+    bytes.remove_prefix(std::min(bytes.find_first_not_of(chars), bytes.size()));
+  };
   skip(" \r\n\t\xEF\xBB\xBF");
   if (bytes.empty() || (bytes[0] != '{' && bytes[0] != '[')) return false;
   const bool list = bytes[0] == '[';
   skip(list ? " \r\n\t[{" : " \r\n\t{");
   if (bytes.empty() || bytes[0] != '"') return false;
   const std::string_view key = bytes.substr(1, std::min<std::size_t>(bytes.find('"', 1), 64) - 1);
-  if (list) return std::find(std::begin(kEntryKeys), std::end(kEntryKeys), key) != std::end(kEntryKeys) && has(bytes, "\"profiling_name\"");
+  if (list)
+    return std::find(std::begin(kEntryKeys), std::end(kEntryKeys), key) != std::end(kEntryKeys) &&
+           has(bytes, "\"profiling_name\"");
   return std::find(std::begin(kTopKeys), std::end(kTopKeys), key) != std::end(kTopKeys) &&
-         (has(bytes, "\"pg_config\"") || has(bytes, "\"pg_status\"") || (has(bytes, "\"entries\"") && has(bytes, "\"profiling_name\"")));
+         (has(bytes, "\"pg_config\"") || has(bytes, "\"pg_status\"") ||
+          (has(bytes, "\"entries\"") && has(bytes, "\"profiling_name\"")));
 }
 
-std::string read_as_pickle(std::string_view bytes, const MemberRow& member, Reading& reading) { return Dump(bytes, member, reading, false).read(); }
-std::string read_as_json(std::string_view bytes, const MemberRow& member, Reading& reading) { return Dump(bytes, member, reading, true).read(); }
+std::string read_as_pickle(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  return Dump(bytes, member, reading, false).read();
+}
+std::string read_as_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  return Dump(bytes, member, reading, true).read();
+}
 
 }  // namespace
 
 std::optional<std::int64_t> rank_in_name(std::string_view path) {
-  std::string_view base = path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
+  std::string_view base =
+      path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
   for (bool again = true; again;) {
     again = false;
-    for (const std::string_view ending : {".json", ".pickle", ".pkl", ".pt", ".bin", ".dump", ".trace", ".txt", ".log", ".gz", ".zst", ".xz", ".bz2"})
+    for (const std::string_view ending : {".json", ".pickle", ".pkl", ".pt", ".bin", ".dump",
+                                          ".trace", ".txt", ".log", ".gz", ".zst", ".xz", ".bz2"})
       if (base.size() > ending.size() && base.ends_with(ending)) {
         base.remove_suffix(ending.size());
         again = true;
@@ -904,34 +1108,46 @@ std::optional<std::int64_t> rank_in_name(std::string_view path) {
   const auto digits_at = [&](std::size_t at) -> std::optional<std::int64_t> {
     std::size_t end = at;
     while (end < base.size() && isdigit(static_cast<unsigned char>(base[end]))) ++end;
-    if (end == at || end - at > 7) return std::nullopt;   // a date or a process id
+    if (end == at || end - at > 7) return std::nullopt;  // a date or a process id
     std::int64_t n = 0;
     std::from_chars(base.data() + at, base.data() + end, n);
     return n;
   };
   // "rank" before the number says it; of a local or a node's rank it says the contrary.
-  for (std::size_t at = base.rfind("rank"); at != std::string_view::npos; at = at == 0 ? std::string_view::npos : base.rfind("rank", at - 1)) {
+  for (std::size_t at = base.rfind("rank"); at != std::string_view::npos;
+       at = at == 0 ? std::string_view::npos : base.rfind("rank", at - 1)) {
     std::size_t number = at + 4;
-    if (number < base.size() && (base[number] == '_' || base[number] == '-' || base[number] == '.' || base[number] == '=')) ++number;
+    if (number < base.size() &&
+        (base[number] == '_' || base[number] == '-' || base[number] == '.' || base[number] == '='))
+      ++number;
     const auto rank = digits_at(number);
     if (!rank) continue;
     std::string_view before = base.substr(0, at);
-    while (!before.empty() && (before.back() == '_' || before.back() == '-')) before.remove_suffix(1);
-    if (before.ends_with("local") || before.ends_with("node") || before.ends_with("group")) return std::nullopt;
+    while (!before.empty() && (before.back() == '_' || before.back() == '-'))
+      before.remove_suffix(1);
+    if (before.ends_with("local") || before.ends_with("node") || before.ends_with("group"))
+      return std::nullopt;
     return rank;
   }
   // A device, a process or a machine counts on its own.
   std::size_t at = base.size();
   while (at > 0 && isdigit(static_cast<unsigned char>(base[at - 1]))) --at;
   std::string_view before = base.substr(0, at);
-  while (!before.empty() && (before.back() == '_' || before.back() == '-' || before.back() == '.')) before.remove_suffix(1);
-  for (const std::string_view word : {"gpu", "dev", "device", "cuda", "local", "pid", "node", "host", "worker", "server", "machine"})
+  while (!before.empty() && (before.back() == '_' || before.back() == '-' || before.back() == '.'))
+    before.remove_suffix(1);
+  for (const std::string_view word : {"gpu", "dev", "device", "cuda", "local", "pid", "node",
+                                      "host", "worker", "server", "machine"})
     if (before.ends_with(word)) return std::nullopt;
   return digits_at(at);
 }
 
 extern const Document kFlightRecorder, kFlightRecorderJson;
-constinit const Document kFlightRecorder{"flight-recorder", "PyTorch flight-recorder dumps: operations of one rank on its process groups", 256u << 20, sniff_pickle, read_as_pickle};
-constinit const Document kFlightRecorderJson{"flight-recorder-json", "PyTorch flight-recorder dumps as JSON", 512u << 20, sniff_json, read_as_json};
+constinit const Document kFlightRecorder{
+    "flight-recorder",
+    "PyTorch flight-recorder dumps: operations of one rank on its process groups", 256u << 20,
+    sniff_pickle, read_as_pickle};
+constinit const Document kFlightRecorderJson{"flight-recorder-json",
+                                             "PyTorch flight-recorder dumps as JSON", 512u << 20,
+                                             sniff_json, read_as_json};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,6 @@
-// NCCL text (src/debug.cc, init.cc, net_ib.cc, bootstrap.cc; 2.4 to 2.30): who is which rank of which communicator
-// on which host and device, which addresses and NICs a process uses, which version and settings.
+// NCCL text (src/debug.cc, init.cc, net_ib.cc, bootstrap.cc; 2.4 to 2.30): who is which rank of
+// which communicator on which host and device, which addresses and NICs a process uses, which
+// version and settings.
 #include <re2/re2.h>
 
 #include "ingest/collectives/nccl_calls.hpp"
@@ -12,13 +13,17 @@ namespace culprit::ingest {
 namespace {
 
 Outcome read_init(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kInit(R"(comm (0x[0-9a-f]+|\(nil\)) rank (\d+) n[rR]anks (\d+)(?: cudaDev (\d+))?(?: nvmlDev \d+)?(?: busId ([0-9a-f]+))?(?: commId (0x[0-9a-f]+))?.* - Init (START|COMPLETE))");
+  static const re2::RE2 kInit(
+      R"(comm (0x[0-9a-f]+|\(nil\)) rank (\d+) n[rR]anks (\d+)(?: cudaDev (\d+))?(?: nvmlDev \d+)?(?: busId ([0-9a-f]+))?(?: commId (0x[0-9a-f]+))?.* - Init (START|COMPLETE))");
   IdentityRow row;
   std::int64_t rank = 0;
   std::int64_t nranks = 0;
   std::string pointer, device, bus, comm, phase;
-  if (!re2::RE2::PartialMatch(line.line.message, kInit, &pointer, &rank, &nranks, &device, &bus, &comm, &phase)) return {false, nullptr, "nccl.init_torn"};
-  if (!line.line.prefix.host || nranks < 1 || nranks > 10'000'000 || rank >= nranks) return {false, nullptr, "nccl.init_torn"};
+  if (!re2::RE2::PartialMatch(line.line.message, kInit, &pointer, &rank, &nranks, &device, &bus,
+                              &comm, &phase))
+    return {false, nullptr, "nccl.init_torn"};
+  if (!line.line.prefix.host || nranks < 1 || nranks > 10'000'000 || rank >= nranks)
+    return {false, nullptr, "nccl.init_torn"};
   row.place = line.place;
   row.source = phase == "START" ? "nccl-init-start" : "nccl-init";
   row.host = line.line.prefix.host;
@@ -30,7 +35,8 @@ Outcome read_init(const TextLine& line, Reading& reading) {
   row.gpu = pci_from_bus_id(bus);
   row.communicator = comm.empty() ? "nccl-" + std::to_string(nranks) : normal_hash(comm);
   reading.sink.put(row);
-  if (!comm.empty() && pointer.starts_with("0x")) tie_communicator(pointer, normal_hash(comm), rank, nranks, line, reading);
+  if (!comm.empty() && pointer.starts_with("0x"))
+    tie_communicator(pointer, normal_hash(comm), rank, nranks, line, reading);
   if (line.line.prefix.rank) {  // the launcher's prefix names the global rank on the same line
     IdentityRow global;
     global.place = line.place;
@@ -44,14 +50,17 @@ Outcome read_init(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-// NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE ; OOB bond0:10.0.0.1<0>   ·   Bootstrap : Using eth0:10.0.0.1<0>
+// NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE ; OOB bond0:10.0.0.1<0>   ·   Bootstrap : Using
+// eth0:10.0.0.1<0>
 Outcome read_network(const TextLine& line, Reading& reading) {
   if (!line.line.prefix.host) return {};
-  static const re2::RE2 kAddress(R"((?:OOB |Bootstrap ?: ?Using |NET/Socket ?: ?Using \[0\])([\w.-]+):([0-9a-fA-F.:]+)<\d+>)");
+  static const re2::RE2 kAddress(
+      R"((?:OOB |Bootstrap ?: ?Using |NET/Socket ?: ?Using \[0\])([\w.-]+):([0-9a-fA-F.:]+)<\d+>)");
   static const re2::RE2 kNic(R"(\[\d+\]([\w.-]+):\d+/(?:IB|RoCE))");
   std::string interface, address;
   bool used = false;
-  if (re2::RE2::PartialMatch(line.line.message, kAddress, &interface, &address) && address != "127.0.0.1" && address != "::1") {
+  if (re2::RE2::PartialMatch(line.line.message, kAddress, &interface, &address) &&
+      address != "127.0.0.1" && address != "::1") {
     IdentityRow row;
     row.place = line.place;
     row.source = "nccl-net";
@@ -84,16 +93,22 @@ Outcome read_settings(const TextLine& line, Reading& reading) {
   row.host = line.line.prefix.host;
   row.rank = line.line.prefix.rank;
   std::string key;
-  if (re2::RE2::PartialMatch(line.line.message, kSetting, &key, &row.value)) row.name = "env." + key;
-  else if (line.line.message.find("NCCL error") == std::string::npos && re2::RE2::PartialMatch(line.line.message, kVersion, &row.value)) row.name = "nccl_version";
-  else return {};
+  if (re2::RE2::PartialMatch(line.line.message, kSetting, &key, &row.value))
+    row.name = "env." + key;
+  else if (line.line.message.find("NCCL error") == std::string::npos &&
+           re2::RE2::PartialMatch(line.line.message, kVersion, &row.value))
+    row.name = "nccl_version";
+  else
+    return {};
   row.value = row.value.substr(0, 400);
   reading.sink.put(row);
   return {true, nullptr, {}};
 }
 
 constexpr std::string_view kInitWords[] = {" - Init COMPLETE", " - Init START"};
-constexpr std::string_view kNetworkWords[] = {"NET/IB : Using", "NET/IB: Using", "Bootstrap : Using", "Bootstrap: Using", "NET/Socket : Using", "NET/Socket: Using"};
+constexpr std::string_view kNetworkWords[] = {"NET/IB : Using",     "NET/IB: Using",
+                                              "Bootstrap : Using",  "Bootstrap: Using",
+                                              "NET/Socket : Using", "NET/Socket: Using"};
 constexpr std::string_view kSettingWords[] = {"set by environment to", "NCCL version "};
 
 }  // namespace
@@ -101,8 +116,13 @@ constexpr std::string_view kSettingWords[] = {"set by environment to", "NCCL ver
 extern const Recogniser kNcclInit;
 extern const Recogniser kNcclNetwork;
 extern const Recogniser kNcclSettings;
-constinit const Recogniser kNcclInit{"nccl-init", "NCCL communicator set-up: host, pid, rank, device and PCI address", kInitWords, read_init};
-constinit const Recogniser kNcclNetwork{"nccl-net", "NCCL's choice of network: addresses and NICs of a host", kNetworkWords, read_network};
-constinit const Recogniser kNcclSettings{"nccl-settings", "NCCL version and NCCL_* settings", kSettingWords, read_settings};
+constinit const Recogniser kNcclInit{
+    "nccl-init", "NCCL communicator set-up: host, pid, rank, device and PCI address", kInitWords,
+    read_init};
+constinit const Recogniser kNcclNetwork{"nccl-net",
+                                        "NCCL's choice of network: addresses and NICs of a host",
+                                        kNetworkWords, read_network};
+constinit const Recogniser kNcclSettings{"nccl-settings", "NCCL version and NCCL_* settings",
+                                         kSettingWords, read_settings};
 
 }  // namespace culprit::ingest

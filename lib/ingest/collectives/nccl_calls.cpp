@@ -1,16 +1,20 @@
-// NCCL_DEBUG_SUBSYS=COLL: one line for every call of an operation, of every process. What matters is how far each
-// process came on each communicator, and what it called last, so that a rank which called something else shows:
-//   gpu-a:615:18953 [2] NCCL INFO AllReduce: opCount 139d sendbuff 0x78d0 recvbuff 0x78d0 count 7382 datatype 7 op 0 root 0 comm 0x78cf [nranks=128] stream 0x78d0
-// and with RCCL "task 0 globalrank 2" behind it. opCount is hexadecimal and counts the calls on one communicator; it is printed
-// when the call is made: enqueued, not finished. Sends and receives use the same counter, which then means little to
-// another rank.
+// NCCL_DEBUG_SUBSYS=COLL: one line for every call of an operation, of every process. What matters
+// is how far each process came on each communicator, and what it called last, so that a rank which
+// called something else shows:
+//   gpu-a:615:18953 [2] NCCL INFO AllReduce: opCount 139d sendbuff 0x78d0 recvbuff 0x78d0 count
+//   7382 datatype 7 op 0 root 0 comm 0x78cf [nranks=128] stream 0x78d0
+// and with RCCL "task 0 globalrank 2" behind it. opCount is hexadecimal and counts the calls on one
+// communicator; it is printed when the call is made: enqueued, not finished. Sends and receives use
+// the same counter, which then means little to another rank.
 //
-// A comm is a pointer of one process. The line "- Init START|COMPLETE" of that process ties it to the commId, which all
-// ranks share (and to the rank in it):
-//   known in this member      frontier, collective: group {commId, "", size}; history: {commId, "0x78cf@gpu-a:615", size}
-//   not known                 all three:            group {"0x78cf@gpu-a:615", "", size}
-// Every Init line leaves the group {commId, "0x78cf@gpu-a:615", size}, so calls of a rotated log find theirs by looking the
-// name up among the descriptions; the rank in it is in the identity row of the same host, pid and commId.
+// A comm is a pointer of one process. The line "- Init START|COMPLETE" of that process ties it to
+// the commId, which all ranks share (and to the rank in it):
+//   known in this member      frontier, collective: group {commId, "", size}; history: {commId,
+//   "0x78cf@gpu-a:615", size} not known                 all three:            group
+//   {"0x78cf@gpu-a:615", "", size}
+// Every Init line leaves the group {commId, "0x78cf@gpu-a:615", size}, so calls of a rotated log
+// find theirs by looking the name up among the descriptions; the rank in it is in the identity row
+// of the same host, pid and commId.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -26,11 +30,14 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kCallsKept = 16;              // as rows, of each communicator: ranks run ahead of one another by a few calls
-constexpr std::size_t kHistoryKept = 16'384;        // packed, of each communicator: 0.7 MB, about a hundred iterations
-constexpr std::size_t kHistoryInAll = 2'000'000;    // of a member: 80 MB
-constexpr std::size_t kCommunicators = 65'536;      // of a member
-constexpr std::int64_t kOutOfOrder = 64;            // threads of one process print a little out of order; more is a new communicator
+constexpr std::size_t kCallsKept =
+    16;  // as rows, of each communicator: ranks run ahead of one another by a few calls
+constexpr std::size_t kHistoryKept =
+    16'384;  // packed, of each communicator: 0.7 MB, about a hundred iterations
+constexpr std::size_t kHistoryInAll = 2'000'000;  // of a member: 80 MB
+constexpr std::size_t kCommunicators = 65'536;    // of a member
+constexpr std::int64_t kOutOfOrder =
+    64;  // threads of one process print a little out of order; more is a new communicator
 
 struct Hasher {
   std::uint64_t h = 0xcbf29ce484222325ULL;  // FNV-1a
@@ -39,7 +46,8 @@ struct Hasher {
     h = (h ^ 0xff) * 0x100000001b3ULL;
   }
   void add(std::int64_t value) {
-    for (int i = 0; i < 8; ++i) h = (h ^ (static_cast<std::uint64_t>(value) >> (8 * i) & 0xff)) * 0x100000001b3ULL;
+    for (int i = 0; i < 8; ++i)
+      h = (h ^ (static_cast<std::uint64_t>(value) >> (8 * i) & 0xff)) * 0x100000001b3ULL;
   }
   std::uint32_t folded() const { return static_cast<std::uint32_t>(h ^ h >> 32); }
 };
@@ -78,14 +86,23 @@ bool read_call(std::string_view message, Call& call) {
   std::size_t begin = at;
   while (begin > 0 && message[begin - 1] != ' ' && at - begin < 64) --begin;
   call.operation = message.substr(begin, at - begin);
-  if (call.operation.empty() || !std::all_of(call.operation.begin(), call.operation.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); })) return false;
+  if (call.operation.empty() ||
+      !std::all_of(call.operation.begin(), call.operation.end(),
+                   [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }))
+    return false;
   Fields f{message.substr(at + 10)};
   if (!f.number(call.sequence, 16) || call.sequence < 0) return false;
-  if (!f.take("sendbuff ") || f.word().empty() || !f.take("recvbuff ") || f.word().empty()) return false;
-  if (!f.take("count ") || !f.number(call.count) || call.count < 0 || !f.take("datatype ") || !f.number(call.type) || !f.take("op ") || !f.number(call.redop) || !f.take("root ") || !f.number(call.root)) return false;
+  if (!f.take("sendbuff ") || f.word().empty() || !f.take("recvbuff ") || f.word().empty())
+    return false;
+  if (!f.take("count ") || !f.number(call.count) || call.count < 0 || !f.take("datatype ") ||
+      !f.number(call.type) || !f.take("op ") || !f.number(call.redop) || !f.take("root ") ||
+      !f.number(call.root))
+    return false;
   if (!f.take("comm ")) return false;
   call.comm = f.word();
-  if (!(call.comm.starts_with("0x") && call.comm.size() > 2 && call.comm.size() <= 18) && call.comm != "(nil)") return false;
+  if (!(call.comm.starts_with("0x") && call.comm.size() > 2 && call.comm.size() <= 18) &&
+      call.comm != "(nil)")
+    return false;
   if (!f.take("[nranks=")) return false;
   const std::size_t close = f.rest.find(']');
   if (close == std::string_view::npos || close > 12) return false;
@@ -99,14 +116,17 @@ bool read_call(std::string_view message, Call& call) {
   return true;
 }
 
-std::string pointer_name(std::string_view comm, std::string_view host, std::optional<std::int64_t> pid) { return fmt::format("{}@{}:{}", comm, host, pid.value_or(0)); }
+std::string pointer_name(std::string_view comm, std::string_view host,
+                         std::optional<std::int64_t> pid) {
+  return fmt::format("{}@{}:{}", comm, host, pid.value_or(0));
+}
 
 // The calls of one process on one communicator.
 struct Communicator {
   std::string host, pointer;
   std::optional<std::int64_t> pid, rank, local_rank;
   std::int64_t nranks = 0;
-  std::string id;                              // commId, once an Init line told
+  std::string id;  // commId, once an Init line told
   std::int64_t group_rank = kUnknownSequence;
   std::uint64_t calls = 0, p2p_calls = 0;
   std::int64_t last = kNoSequence;
@@ -118,13 +138,15 @@ struct Communicator {
     Place place;
     Timestamp time;
   };
-  std::vector<Kept> kept;                      // a ring of kCallsKept; `calls` counts on
-  std::vector<Kept> extra;                     // from torn lines
-  std::vector<HistoryEntry> history;           // grows, then turns
+  std::vector<Kept> kept;             // a ring of kCallsKept; `calls` counts on
+  std::vector<Kept> extra;            // from torn lines
+  std::vector<HistoryEntry> history;  // grows, then turns
   std::size_t history_at = 0;
   bool history_turns = false;
 
-  bool is(std::string_view h, std::optional<std::int64_t> p, std::string_view c) const { return pointer == c && pid == p && host == h; }
+  bool is(std::string_view h, std::optional<std::int64_t> p, std::string_view c) const {
+    return pointer == c && pid == p && host == h;
+  }
 };
 
 class Calls final : public Kept {
@@ -132,19 +154,32 @@ class Calls final : public Kept {
   // false: too many communicators.
   bool add(const Call& call, const TextLine& line, Reading& reading) {
     const line::Prefix& prefix = line.line.prefix;
-    Communicator* c = find(prefix.host ? std::string_view(*prefix.host) : std::string_view{}, prefix.pid, call.comm, true);
+    Communicator* c = find(prefix.host ? std::string_view(*prefix.host) : std::string_view{},
+                           prefix.pid, call.comm, true);
     if (c == nullptr) return false;
-    // A counter that falls far, or another size: the process made a new communicator at the same place.
-    if (c->calls > 0 && (call.sequence + kOutOfOrder < c->last || (c->nranks != call.nranks && c->nranks != 0))) restart(*c, reading);
+    // A counter that falls far, or another size: the process made a new communicator at the same
+    // place.
+    if (c->calls > 0 &&
+        (call.sequence + kOutOfOrder < c->last || (c->nranks != call.nranks && c->nranks != 0)))
+      restart(*c, reading);
     if (c->nranks != call.nranks) {
-      if (c->nranks != 0) { c->id.clear(); c->group_rank = kUnknownSequence; }
+      if (c->nranks != 0) {
+        c->id.clear();
+        c->group_rank = kUnknownSequence;
+      }
       c->nranks = call.nranks;
     }
-    if (call.global_rank) c->rank = call.global_rank;
-    else if (prefix.rank) c->rank = prefix.rank;
+    if (call.global_rank)
+      c->rank = call.global_rank;
+    else if (prefix.rank)
+      c->rank = prefix.rank;
     if (prefix.local_rank) c->local_rank = prefix.local_rank;
-    Communicator::Kept& kept = c->kept.size() < kCallsKept ? c->kept.emplace_back() : c->kept[c->calls % kCallsKept];
-    if (call.operation != last_name_) { last_name_ = call.operation; last_operation_ = nccl_operation(call.operation); }
+    Communicator::Kept& kept =
+        c->kept.size() < kCallsKept ? c->kept.emplace_back() : c->kept[c->calls % kCallsKept];
+    if (call.operation != last_name_) {
+      last_name_ = call.operation;
+      last_operation_ = nccl_operation(call.operation);
+    }
     kept.operation = last_operation_;
     kept.sequence = call.sequence;
     kept.count = call.count;
@@ -161,15 +196,18 @@ class Calls final : public Kept {
       c->time = prefix.time;
     }
     // The last ones are kept; where memory is short, fewer of them.
-    const bool grow = !c->history_turns && c->history.size() < kHistoryKept && history_ < kHistoryInAll;
+    const bool grow =
+        !c->history_turns && c->history.size() < kHistoryKept && history_ < kHistoryInAll;
     if (!grow && c->history.empty()) return true;
     c->history_turns = !grow;
-    HistoryEntry& entry = grow ? (++history_, c->history.emplace_back()) : c->history[c->history_at++ % c->history.size()];
+    HistoryEntry& entry = grow ? (++history_, c->history.emplace_back())
+                               : c->history[c->history_at++ % c->history.size()];
     entry = {};
     entry.sequence = call.sequence;
     if (prefix.time.clock != Clock::none) {
       entry.created_ns = prefix.time.ns;
-      entry.clock = prefix.time.clock == Clock::utc ? std::uint8_t{0} : static_cast<std::uint8_t>(prefix.time.clock);
+      entry.clock = prefix.time.clock == Clock::utc ? std::uint8_t{0}
+                                                    : static_cast<std::uint8_t>(prefix.time.clock);
     }
     entry.size_class = size_class(call.count);
     Hasher operation, signature;
@@ -185,14 +223,17 @@ class Calls final : public Kept {
     return true;
   }
 
-  void tie(std::string_view pointer, std::string_view id, std::int64_t rank, std::int64_t nranks, const TextLine& line, Reading& reading) {
+  void tie(std::string_view pointer, std::string_view id, std::int64_t rank, std::int64_t nranks,
+           const TextLine& line, Reading& reading) {
     const line::Prefix& prefix = line.line.prefix;
     const std::string_view host = prefix.host ? std::string_view(*prefix.host) : std::string_view{};
     reading.sink.group({std::string(id), pointer_name(pointer, host, prefix.pid), {}, nranks});
     Communicator* c = find(host, prefix.pid, pointer, true);
     if (c == nullptr) return;
     // Another communicator was here before: what was called on it is told first.
-    if (c->calls > 0 && ((!c->id.empty() && c->id != id) || (c->nranks != 0 && c->nranks != nranks))) restart(*c, reading);
+    if (c->calls > 0 &&
+        ((!c->id.empty() && c->id != id) || (c->nranks != 0 && c->nranks != nranks)))
+      restart(*c, reading);
     c->id = std::string(id);
     c->group_rank = rank;
     c->nranks = nranks;
@@ -206,15 +247,20 @@ class Calls final : public Kept {
   }
 
  private:
-  Communicator* find(std::string_view host, std::optional<std::int64_t> pid, std::string_view pointer, bool make) {
-    if (last_found_ < all_.size() && all_[last_found_].is(host, pid, pointer)) return &all_[last_found_];
+  Communicator* find(std::string_view host, std::optional<std::int64_t> pid,
+                     std::string_view pointer, bool make) {
+    if (last_found_ < all_.size() && all_[last_found_].is(host, pid, pointer))
+      return &all_[last_found_];
     Hasher key;
     key.add(host);
     key.add(pid.value_or(-1));
     key.add(pointer);
     const auto [from, to] = by_key_.equal_range(key.h);
     for (auto it = from; it != to; ++it)
-      if (all_[it->second].is(host, pid, pointer)) { last_found_ = it->second; return &all_[last_found_]; }
+      if (all_[it->second].is(host, pid, pointer)) {
+        last_found_ = it->second;
+        return &all_[last_found_];
+      }
     if (!make || all_.size() >= kCommunicators) return nullptr;
     last_found_ = all_.size();
     by_key_.emplace(key.h, last_found_);
@@ -238,7 +284,8 @@ class Calls final : public Kept {
     c = std::move(fresh);
   }
 
-  // "busId 53gpu-a:615:615 [2] NCCL INFO AllReduce": where lines tore, a host begins with the end of another field.
+  // "busId 53gpu-a:615:615 [2] NCCL INFO AllReduce": where lines tore, a host begins with the end
+  // of another field.
   void join_torn() {
     std::map<std::pair<std::int64_t, std::string>, std::vector<std::size_t>> same;
     for (std::size_t i = 0; i < all_.size(); ++i)
@@ -248,8 +295,14 @@ class Calls final : public Kept {
         for (const std::size_t real : list) {
           Communicator& a = all_[torn];
           Communicator& b = all_[real];
-          if (a.calls == 0 || b.calls <= a.calls || a.calls > 8 || a.host.size() <= b.host.size() || b.host.empty() || !a.host.ends_with(b.host)) continue;
-          if (a.last > b.last && a.last <= b.last + kOutOfOrder) { b.last = a.last; b.place = a.place; b.time = a.time; }
+          if (a.calls == 0 || b.calls <= a.calls || a.calls > 8 || a.host.size() <= b.host.size() ||
+              b.host.empty() || !a.host.ends_with(b.host))
+            continue;
+          if (a.last > b.last && a.last <= b.last + kOutOfOrder) {
+            b.last = a.last;
+            b.place = a.place;
+            b.time = a.time;
+          }
           for (Communicator::Kept& kept : a.kept) b.extra.push_back(std::move(kept));
           a.calls = 0;
         }
@@ -258,7 +311,8 @@ class Calls final : public Kept {
   static void put(Communicator& c, Sink& sink) {
     if (c.calls == 0) return;
     const std::string pointer = pointer_name(c.pointer, c.host, c.pid);
-    const GroupId group = sink.group(c.id.empty() ? GroupRow{pointer, "", {}, c.nranks} : GroupRow{c.id, "", {}, c.nranks});
+    const GroupId group = sink.group(c.id.empty() ? GroupRow{pointer, "", {}, c.nranks}
+                                                  : GroupRow{c.id, "", {}, c.nranks});
     const std::optional<std::string> host = c.host.empty() ? std::nullopt : std::optional(c.host);
     FrontierRow frontier;
     frontier.place = c.place;
@@ -275,7 +329,8 @@ class Calls final : public Kept {
     sink.put(frontier);
     std::vector<Communicator::Kept> kept;
     const std::size_t oldest = c.kept.size() < kCallsKept ? 0 : c.calls % kCallsKept;
-    for (std::size_t i = 0; i < c.kept.size(); ++i) kept.push_back(std::move(c.kept[(oldest + i) % c.kept.size()]));
+    for (std::size_t i = 0; i < c.kept.size(); ++i)
+      kept.push_back(std::move(c.kept[(oldest + i) % c.kept.size()]));
     for (Communicator::Kept& extra : c.extra) kept.push_back(std::move(extra));
     for (const Communicator::Kept& call : kept) {
       CollectiveRow row;
@@ -303,7 +358,10 @@ class Calls final : public Kept {
     history.member = c.place.member;
     history.rank = c.rank;
     history.group = c.id.empty() ? group : sink.group({c.id, pointer, {}, c.nranks});
-    std::rotate(c.history.begin(), c.history.begin() + static_cast<std::ptrdiff_t>(c.history.empty() ? 0 : c.history_at % c.history.size()), c.history.end());
+    std::rotate(c.history.begin(),
+                c.history.begin() + static_cast<std::ptrdiff_t>(
+                                        c.history.empty() ? 0 : c.history_at % c.history.size()),
+                c.history.end());
     history.entries = std::move(c.history);
     if (!history.entries.empty()) sink.put(history);
   }
@@ -318,8 +376,10 @@ class Calls final : public Kept {
 Outcome read(const TextLine& line, Reading& reading) {
   if (line.line.message.find("NCCL ") == std::string::npos) return {};
   Call call;
-  if (!line.line.prefix.nccl || !read_call(line.line.message, call)) return {false, nullptr, "nccl_call.torn"};
-  if (!reading.keep<Calls>().add(call, line, reading)) return {false, nullptr, "nccl_call.too_many_communicators"};
+  if (!line.line.prefix.nccl || !read_call(line.line.message, call))
+    return {false, nullptr, "nccl_call.torn"};
+  if (!reading.keep<Calls>().add(call, line, reading))
+    return {false, nullptr, "nccl_call.too_many_communicators"};
   return {true, nullptr, {}};
 }
 
@@ -327,11 +387,15 @@ constexpr std::string_view kWords[] = {": opCount "};
 
 }  // namespace
 
-void tie_communicator(std::string_view pointer, std::string_view id, std::int64_t rank, std::int64_t nranks, const TextLine& line, Reading& reading) {
+void tie_communicator(std::string_view pointer, std::string_view id, std::int64_t rank,
+                      std::int64_t nranks, const TextLine& line, Reading& reading) {
   reading.keep<Calls>().tie(pointer, id, rank, nranks, line, reading);
 }
 
 extern const Recogniser kNcclCalls;
-constinit const Recogniser kNcclCalls{"nccl-calls", "NCCL_DEBUG_SUBSYS=COLL: last operation of each process on each communicator, and its history", kWords, read};
+constinit const Recogniser kNcclCalls{
+    "nccl-calls",
+    "NCCL_DEBUG_SUBSYS=COLL: last operation of each process on each communicator, and its history",
+    kWords, read};
 
 }  // namespace culprit::ingest

@@ -1,13 +1,14 @@
-// NCCL's Inspector plugin: one JSON object for every finished operation, in <host>-pid<pid>.log. Summed up for each rank of each
-// communicator: the highest number, and the packed history with durations. The time of an operation includes waiting
-// for the slowest, who has the shortest.
+// NCCL's Inspector plugin: one JSON object for every finished operation, in <host>-pid<pid>.log.
+// Summed up for each rank of each communicator: the highest number, and the packed history with
+// durations. The time of an operation includes waiting for the slowest, who has the shortest.
 //
-// One pass over a line picks the scalars that matter by their keys, in whatever order and release they come: a file may have
-// gigabytes, and a tree for each line would cost several times as much.
+// One pass over a line picks the scalars that matter by their keys, in whatever order and release
+// they come: a file may have gigabytes, and a tree for each line would cost several times as much.
 //
-// header.rank counts within the communicator: group_rank. One process has one rank of a communicator, mostly; where a
-// file has several, its history rows come in the order of its frontier rows. The records of a ring overwritten before they were
-// dumped are missing: gaps are normal.
+// header.rank counts within the communicator: group_rank. One process has one rank of a
+// communicator, mostly; where a file has several, its history rows come in the order of its
+// frontier rows. The records of a ring overwritten before they were dumped are missing: gaps are
+// normal.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -19,14 +20,31 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kHistoryKept = 65'536;        // of each rank of a communicator: 2.6 MB
-constexpr std::size_t kHistoryInAll = 2'000'000;    // of a member
+constexpr std::size_t kHistoryKept = 65'536;      // of each rank of a communicator: 2.6 MB
+constexpr std::size_t kHistoryInAll = 2'000'000;  // of a member
 constexpr std::size_t kRanksInAll = 65'536;
 
-// The scalars of a line by key, the first of each: numbers as they stand, strings without their quotes.
+// The scalars of a line by key, the first of each: numbers as they stand, strings without their
+// quotes.
 class Record {
  public:
-  enum Field { id, rank, n_ranks, comm_name, version, dumped, hostname, pid, operation, sequence, bytes, took, started, stopped, fields };
+  enum Field {
+    id,
+    rank,
+    n_ranks,
+    comm_name,
+    version,
+    dumped,
+    hostname,
+    pid,
+    operation,
+    sequence,
+    bytes,
+    took,
+    started,
+    stopped,
+    fields
+  };
 
   explicit Record(std::string_view text) {
     std::size_t at = 0;
@@ -37,7 +55,8 @@ class Record {
       at = end + 1;
       while (at < text.size() && text[at] == ' ') ++at;
       if (at >= text.size() || text[at] != ':') continue;  // a value in a list
-      do ++at; while (at < text.size() && text[at] == ' ');
+      do ++at;
+      while (at < text.size() && text[at] == ' ');
       if (at >= text.size()) return;
       std::string_view value;
       if (text[at] == '"') {
@@ -55,7 +74,8 @@ class Record {
         value = text.substr(at, close - at);
         at = close;
       }
-      if (const Field field = named(name); field != fields && !values_[field]) values_[field] = value;
+      if (const Field field = named(name); field != fields && !values_[field])
+        values_[field] = value;
     }
   }
 
@@ -63,7 +83,8 @@ class Record {
   bool p2p() const { return p2p_; }
   bool traced() const { return traced_; }
   std::optional<std::string_view> text(Field field) const { return values_[field]; }
-  template <class Number> std::optional<Number> number(Field field) const {
+  template <class Number>
+  std::optional<Number> number(Field field) const {
     const auto& value = values_[field];
     if (!value) return std::nullopt;
     Number out{};
@@ -81,9 +102,26 @@ class Record {
 
   static Field named(std::string_view name) {
     static constexpr std::pair<std::string_view, Field> kNames[] = {
-        {"id", id}, {"rank", rank}, {"n_ranks", n_ranks}, {"comm_name", comm_name}, {"inspector_output_format_version", version}, {"dump_timestamp_us", dumped}, {"hostname", hostname}, {"pid", pid},
-        {"coll", operation}, {"coll_sn", sequence}, {"coll_msg_size_bytes", bytes}, {"coll_exec_time_us", took}, {"coll_start_ts", started}, {"coll_stop_ts", stopped},
-        {"p2p", operation}, {"p2p_sn", sequence}, {"p2p_msg_size_bytes", bytes}, {"p2p_exec_time_us", took}, {"p2p_start_ts", started}, {"p2p_stop_ts", stopped}};
+        {"id", id},
+        {"rank", rank},
+        {"n_ranks", n_ranks},
+        {"comm_name", comm_name},
+        {"inspector_output_format_version", version},
+        {"dump_timestamp_us", dumped},
+        {"hostname", hostname},
+        {"pid", pid},
+        {"coll", operation},
+        {"coll_sn", sequence},
+        {"coll_msg_size_bytes", bytes},
+        {"coll_exec_time_us", took},
+        {"coll_start_ts", started},
+        {"coll_stop_ts", stopped},
+        {"p2p", operation},
+        {"p2p_sn", sequence},
+        {"p2p_msg_size_bytes", bytes},
+        {"p2p_exec_time_us", took},
+        {"p2p_start_ts", started},
+        {"p2p_stop_ts", stopped}};
     for (const auto& [known, field] : kNames)
       if (known == name) return field;
     return fields;
@@ -96,7 +134,8 @@ class Record {
 std::uint32_t hash_of(std::string_view text, std::int64_t number = 0) {
   std::uint64_t h = 0xcbf29ce484222325ULL;  // FNV-1a
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  for (int i = 0; i < 8; ++i) h = (h ^ (static_cast<std::uint64_t>(number) >> (8 * i) & 0xff)) * 0x100000001b3ULL;
+  for (int i = 0; i < 8; ++i)
+    h = (h ^ (static_cast<std::uint64_t>(number) >> (8 * i) & 0xff)) * 0x100000001b3ULL;
   return static_cast<std::uint32_t>(h ^ h >> 32);
 }
 
@@ -113,7 +152,7 @@ class Inspector final : public Kept {
     Timestamp time;
     std::string name, version;
     std::int64_t size = 0, highest = kNoSequence, records = 0;
-    std::vector<HistoryEntry> entries;   // grows, then turns
+    std::vector<HistoryEntry> entries;  // grows, then turns
     std::size_t at = 0;
     bool turns = false;
   };
@@ -134,12 +173,20 @@ class Inspector final : public Kept {
     const bool grow = !rank.turns && rank.entries.size() < kHistoryKept && entries_ < kHistoryInAll;
     if (!grow && rank.entries.empty()) return;
     rank.turns = !grow;
-    if (grow) { ++entries_; rank.entries.push_back(entry); }
-    else rank.entries[rank.at++ % rank.entries.size()] = entry;
+    if (grow) {
+      ++entries_;
+      rank.entries.push_back(entry);
+    } else
+      rank.entries[rank.at++ % rank.entries.size()] = entry;
   }
 
   void finish(Reading& reading) override {
-    struct Writer { Place place; Timestamp time; std::string version; std::int64_t records = 0; };
+    struct Writer {
+      Place place;
+      Timestamp time;
+      std::string version;
+      std::int64_t records = 0;
+    };
     std::map<std::pair<std::string, std::int64_t>, Writer> processes;
     for (auto& [key, rank] : ranks_) {
       const GroupId group = reading.sink.group({key.id, rank.name, {}, rank.size});
@@ -157,7 +204,11 @@ class Inspector final : public Kept {
       HistoryRow history;
       history.member = rank.place.member;
       history.group = group;
-      if (!rank.entries.empty()) std::rotate(rank.entries.begin(), rank.entries.begin() + static_cast<std::ptrdiff_t>(rank.at % rank.entries.size()), rank.entries.end());
+      if (!rank.entries.empty())
+        std::rotate(
+            rank.entries.begin(),
+            rank.entries.begin() + static_cast<std::ptrdiff_t>(rank.at % rank.entries.size()),
+            rank.entries.end());
       history.entries = std::move(rank.entries);
       if (!history.entries.empty()) reading.sink.put(history);
       Writer& writer = processes[{key.host, key.pid}];
@@ -214,11 +265,15 @@ Outcome read(const TextLine& line, Reading& reading) {
   const auto rank = record.number<std::int64_t>(Record::rank);
   const auto sequence = record.number<std::int64_t>(Record::sequence);
   const auto operation = record.text(Record::operation);
-  if (text.back() != '}' || !id || !rank || *rank < 0 || !sequence || *sequence < 0 || !operation) return {false, nullptr, "inspector.torn"};
+  if (text.back() != '}' || !id || !rank || *rank < 0 || !sequence || *sequence < 0 || !operation)
+    return {false, nullptr, "inspector.torn"};
   std::string_view digits = *id;
   if (digits.starts_with("0x")) digits.remove_prefix(2);
-  if (digits.empty() || digits.size() > 16 || digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) return {false, nullptr, "inspector.torn"};
-  Inspector::Key key{normal_hash(*id), plain(record.text(Record::hostname), 255), *rank, record.number<std::int64_t>(Record::pid).value_or(-1), p2p};
+  if (digits.empty() || digits.size() > 16 ||
+      digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos)
+    return {false, nullptr, "inspector.torn"};
+  Inspector::Key key{normal_hash(*id), plain(record.text(Record::hostname), 255), *rank,
+                     record.number<std::int64_t>(Record::pid).value_or(-1), p2p};
   Inspector& inspector = reading.keep<Inspector>();
   Inspector::OneRank* one = inspector.find(key);
   if (one == nullptr) return {false, nullptr, "inspector.too_many_ranks"};
@@ -232,7 +287,8 @@ Outcome read(const TextLine& line, Reading& reading) {
     one->highest = *sequence;
     one->place = line.place;
     const auto dumped = record.number<std::int64_t>(Record::dumped);
-    if (dumped && *dumped > 0 && *dumped < 9'000'000'000'000'000) one->time = {Clock::utc, *dumped * 1'000, 1'000};
+    if (dumped && *dumped > 0 && *dumped < 9'000'000'000'000'000)
+      one->time = {Clock::utc, *dumped * 1'000, 1'000};
   }
   HistoryEntry entry;
   entry.sequence = *sequence;
@@ -260,6 +316,8 @@ constexpr std::string_view kWords[] = {"\"coll_perf\"", "\"p2p_perf\""};
 }  // namespace
 
 extern const Recogniser kInspector;
-constinit const Recogniser kInspector{"nccl-inspector", "NCCL Inspector: operations each rank has finished, and how long they took", kWords, read};
+constinit const Recogniser kInspector{
+    "nccl-inspector", "NCCL Inspector: operations each rank has finished, and how long they took",
+    kWords, read};
 
 }  // namespace culprit::ingest

@@ -1,13 +1,15 @@
-// NCCL's RAS subsystem: what ncclras prints (text since 2.24, JSON since 2.28), and its monitor mode. RAS asks every
-// process how many operations it has launched on each communicator: counters of ranks that no log need hold.
+// NCCL's RAS subsystem: what ncclras prints (text since 2.24, JSON since 2.28), and its monitor
+// mode. RAS asks every process how many operations it has launched on each communicator: counters
+// of ranks that no log need hold.
 //
-// Text: a table of communicators, in which #<group>-<comm> of the sections below are found again, and for every
-// communicator whose counters differ how many ranks have which, naming the members of small sets only. Where just one
-// set is not named and the numbers add up, its members are the ranks that no other set names.
+// Text: a table of communicators, in which #<group>-<comm> of the sections below are found again,
+// and for every communicator whose counters differ how many ranks have which, naming the members of
+// small sets only. Where just one set is not named and the numbers add up, its members are the
+// ranks that no other set names.
 //
-// A rank of RAS is a rank in its communicator: group_rank, and the rank of an identity row with a communicator. The group
-// is {commHash, "", size}, spelt like the commId of Init lines. One snapshot in which counters differ is normal: ranks
-// are on their way. The same in two is not.
+// A rank of RAS is a rank in its communicator: group_rank, and the rank of an identity row with a
+// communicator. The group is {commHash, "", size}, spelt like the commId of Init lines. One
+// snapshot in which counters differ is normal: ranks are on their way. The same in two is not.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -23,18 +25,23 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::int64_t kRanks = 1'000'000;           // more is a broken number
-constexpr std::size_t kRanksNamed = 2'000'000;       // of one member
+constexpr std::int64_t kRanks = 1'000'000;      // more is a broken number
+constexpr std::size_t kRanksNamed = 2'000'000;  // of one member
 
 bool is_address(std::string_view node) {
-  return node.find(':') != std::string_view::npos || (!node.empty() && node.find_first_not_of("0123456789.") == std::string_view::npos);
+  return node.find(':') != std::string_view::npos ||
+         (!node.empty() && node.find_first_not_of("0123456789.") == std::string_view::npos);
 }
 
-void place_node(std::string_view node, std::optional<std::string>& host, std::optional<std::string>& address) {
-  if (const std::size_t port = node.find('<'); port != std::string_view::npos) node = node.substr(0, port);
+void place_node(std::string_view node, std::optional<std::string>& host,
+                std::optional<std::string>& address) {
+  if (const std::size_t port = node.find('<'); port != std::string_view::npos)
+    node = node.substr(0, port);
   if (node.empty()) return;
-  if (is_address(node)) address = std::string(node);
-  else host = std::string(node);
+  if (is_address(node))
+    address = std::string(node);
+  else
+    host = std::string(node);
 }
 
 // "3", "3,5-7": false when it is none of that, or too many.
@@ -52,7 +59,9 @@ bool read_ranks(std::string_view text, std::vector<std::int64_t>& ranks) {
       if (!line::parse_digits(text.substr(at + 1), used, last)) return false;
       at += 1 + used;
     }
-    if (last < first || last >= kRanks || ranks.size() + static_cast<std::size_t>(last - first) >= static_cast<std::size_t>(kRanks)) return false;
+    if (last < first || last >= kRanks ||
+        ranks.size() + static_cast<std::size_t>(last - first) >= static_cast<std::size_t>(kRanks))
+      return false;
     for (std::int64_t r = first; r <= last; ++r) ranks.push_back(r);
   }
   return !ranks.empty();
@@ -102,7 +111,8 @@ class Ras final : public Kept {
   }
 
   // A line about one rank. count: the line says it itself.
-  void rank(std::int64_t rank, std::optional<std::int64_t> count, const Process& process, const TextLine& line, Reading& reading) {
+  void rank(std::int64_t rank, std::optional<std::int64_t> count, const Process& process,
+            const TextLine& line, Reading& reading) {
     if (count) set(1, *count, line);
     if (hash_.empty() || rank >= kRanks) return;
     if (what_ == What::counted && !sets_.empty() && named_ < kRanksNamed) {
@@ -125,7 +135,8 @@ class Ras final : public Kept {
     silent(rank, process, line, reading);
   }
 
-  void silent(std::optional<std::int64_t> rank, const Process& process, const TextLine& line, Reading& reading) {
+  void silent(std::optional<std::int64_t> rank, const Process& process, const TextLine& line,
+              Reading& reading) {
     RecorderRow recorder;
     recorder.place = line.place;
     recorder.time = line.line.prefix.time;
@@ -157,7 +168,11 @@ class Ras final : public Kept {
   void finish(Reading& reading) override { flush(reading.sink); }
 
  private:
-  struct Member { std::int64_t rank; Process process; Place place; };
+  struct Member {
+    std::int64_t rank;
+    Process process;
+    Place place;
+  };
   struct Set {
     std::int64_t ranks = 0, count = 0;
     std::vector<Member> members;
@@ -179,7 +194,8 @@ class Ras final : public Kept {
     if (process.pid >= 0) row.pid = process.pid;
   }
 
-  void identity(std::optional<std::int64_t> rank, const Process& process, const TextLine& line, Reading& reading) const {
+  void identity(std::optional<std::int64_t> rank, const Process& process, const TextLine& line,
+                Reading& reading) const {
     IdentityRow out;
     out.place = line.place;
     out.source = "nccl-ras";
@@ -187,7 +203,8 @@ class Ras final : public Kept {
     if (process.pid < 0 || (!out.host && !out.address)) return;
     out.pid = process.pid;
     if (process.device >= 0) out.device = process.device;
-    if (rank && !hash_.empty() && size_ > *rank) {  // without the size a reader could take it for a rank of the job
+    if (rank && !hash_.empty() &&
+        size_ > *rank) {  // without the size a reader could take it for a rank of the job
       out.rank = rank;
       out.world_size = size_;
       out.communicator = hash_;
@@ -219,7 +236,9 @@ class Ras final : public Kept {
           sink.put(one);
         }
         if (!set.members.empty()) continue;
-        if (unnamed == 1 && size_ > 0 && sum == size_ && static_cast<std::int64_t>(named.size()) + set.ranks == size_ && named_ + static_cast<std::size_t>(set.ranks) <= kRanksNamed) {
+        if (unnamed == 1 && size_ > 0 && sum == size_ &&
+            static_cast<std::int64_t>(named.size()) + set.ranks == size_ &&
+            named_ + static_cast<std::size_t>(set.ranks) <= kRanksNamed) {
           named_ += static_cast<std::size_t>(set.ranks);
           for (std::int64_t r = 0; r < size_; ++r) {
             if (named.contains(r)) continue;
@@ -235,13 +254,14 @@ class Ras final : public Kept {
     operation_.clear();
   }
 
-  std::map<std::int64_t, std::int64_t> sizes_;         // group number of the table -> ranks of a communicator
+  std::map<std::int64_t, std::int64_t>
+      sizes_;  // group number of the table -> ranks of a communicator
   bool close_snapshot_ = false;
   std::int64_t gpus_ = 0;
   std::string hash_, operation_;
   std::int64_t size_ = 0;
   std::vector<Set> sets_;
-  std::map<std::string, std::set<std::int64_t>> missing_;   // of a snapshot, by communicator
+  std::map<std::string, std::set<std::int64_t>> missing_;  // of a snapshot, by communicator
   What what_ = What::nothing;
   std::size_t named_ = 0;
 };
@@ -285,7 +305,8 @@ class GroupTable final : public Assembler {
   int rows_ = 0;
 };
 
-// "      4          8            1         32       32" below "Job summary": the last is the number of GPUs.
+// "      4          8            1         32       32" below "Job summary": the last is the number
+// of GPUs.
 class Summary final : public Assembler {
  public:
   Step feed(const TextLine& line, Reading& reading) override {
@@ -304,11 +325,15 @@ class Summary final : public Assembler {
 };
 
 Outcome read_text(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kCommunicator(R"(^\s*#(\d{1,9})-(\d{1,9}) \((?:0x)?([0-9a-fA-F]{1,16})\) ([A-Z]+))");
+  static const re2::RE2 kCommunicator(
+      R"(^\s*#(\d{1,9})-(\d{1,9}) \((?:0x)?([0-9a-fA-F]{1,16})\) ([A-Z]+))");
   static const re2::RE2 kCounts(R"(ranks have different (\w+) operation counts)");
-  static const re2::RE2 kSet(R"(^\s*(\d{1,9}) ranks? ha(?:ve|s) launched up to operation (\d{1,18}))");
-  static const re2::RE2 kRank(R"(^\s*Rank (\d{1,9})(?: has launched up to operation (\d{1,18}))?(?: has status \S+)?.*? -- GPU (\d{1,4})?.*? managed by process (\d{1,12}) on node (\S+))");
-  static const re2::RE2 kProcess(R"(^\s*Process (\d{1,12}) on node (\S+) managing GPUs? (\d{1,4})?)");
+  static const re2::RE2 kSet(
+      R"(^\s*(\d{1,9}) ranks? ha(?:ve|s) launched up to operation (\d{1,18}))");
+  static const re2::RE2 kRank(
+      R"(^\s*Rank (\d{1,9})(?: has launched up to operation (\d{1,18}))?(?: has status \S+)?.*? -- GPU (\d{1,4})?.*? managed by process (\d{1,12}) on node (\S+))");
+  static const re2::RE2 kProcess(
+      R"(^\s*Process (\d{1,12}) on node (\S+) managing GPUs? (\d{1,4})?)");
   static const re2::RE2 kMissing(R"(missing ranks?: ([\d, -]+))");
   const std::string& message = line.line.message;
   std::int64_t a = 0;
@@ -321,7 +346,8 @@ Outcome read_text(const TextLine& line, Reading& reading) {
     if (word == "INCOMPLETE") ras.now(Ras::What::missing);
     return {true, nullptr, {}};
   }
-  if (message.find("Status  Errors") != std::string::npos && message.find("Comms") != std::string::npos) {
+  if (message.find("Status  Errors") != std::string::npos &&
+      message.find("Comms") != std::string::npos) {
     reading.keep<Ras>().new_table();
     return {true, std::make_unique<GroupTable>(), {}};
   }
@@ -336,7 +362,8 @@ Outcome read_text(const TextLine& line, Reading& reading) {
   }
   if (re2::RE2::PartialMatch(message, kRank, &a, &count, &device, &process.pid, &process.node)) {
     if (!device.empty()) process.device = number(device).value_or(-1);
-    reading.keep<Ras>().rank(a, count.empty() ? std::nullopt : number(count), process, line, reading);
+    reading.keep<Ras>().rank(a, count.empty() ? std::nullopt : number(count), process, line,
+                             reading);
     return {true, nullptr, {}};
   }
   if (re2::RE2::PartialMatch(message, kProcess, &process.pid, &process.node, &device)) {
@@ -344,8 +371,10 @@ Outcome read_text(const TextLine& line, Reading& reading) {
     reading.keep<Ras>().process(process, line, reading);
     return {true, nullptr, {}};
   }
-  if (message.find("ranks have different ") != std::string::npos || message.find("ranks have status ") != std::string::npos) {
-    reading.keep<Ras>().now(Ras::What::nothing);  // the ranks below are told apart by something else
+  if (message.find("ranks have different ") != std::string::npos ||
+      message.find("ranks have status ") != std::string::npos) {
+    reading.keep<Ras>().now(
+        Ras::What::nothing);  // the ranks below are told apart by something else
     return {true, nullptr, {}};
   }
   if (re2::RE2::PartialMatch(message, kMissing, &text)) {
@@ -362,23 +391,29 @@ Outcome read_text(const TextLine& line, Reading& reading) {
     ras.now(Ras::What::missing);
     return {true, nullptr, {}};
   }
-  if (message.find("considered dead") != std::string::npos && message.find("RAS network") != std::string::npos) {
+  if (message.find("considered dead") != std::string::npos &&
+      message.find("RAS network") != std::string::npos) {
     Ras& ras = reading.keep<Ras>();
     ras.job_level(reading);
     ras.now(Ras::What::dead);
     return {true, nullptr, {}};
   }
-  if (message.find("launched up to operation") != std::string::npos || message.find(" managed by process ") != std::string::npos) return {false, nullptr, "nccl_ras.torn"};
+  if (message.find("launched up to operation") != std::string::npos ||
+      message.find(" managed by process ") != std::string::npos)
+    return {false, nullptr, "nccl_ras.torn"};
   return {};
 }
 
-// Events of the monitor: "[2025-12-19 13:07:07] PEER_DEAD: Process 15 on node 10.0.0.7 managing GPU 1", or an object a line.
+// Events of the monitor: "[2025-12-19 13:07:07] PEER_DEAD: Process 15 on node 10.0.0.7 managing GPU
+// 1", or an object a line.
 Outcome read_monitor(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kEvent(R"((PEER_[A-Z_]{2,32}): Process (\d{1,12}) on node (\S+)(?: managing GPUs? (\d{1,4}))?)");
+  static const re2::RE2 kEvent(
+      R"((PEER_[A-Z_]{2,32}): Process (\d{1,12}) on node (\S+)(?: managing GPUs? (\d{1,4}))?)");
   std::string event, device;
   Process process;
   Timestamp time = line.line.prefix.time;
-  if (!re2::RE2::PartialMatch(line.line.message, kEvent, &event, &process.pid, &process.node, &device)) {
+  if (!re2::RE2::PartialMatch(line.line.message, kEvent, &event, &process.pid, &process.node,
+                              &device)) {
     if (line.line.message.find("\"event\"") == std::string::npos) return {};
     const nlohmann::json object = nlohmann::json::parse(line.line.message, nullptr, false);
     if (!object.is_object()) return {false, nullptr, "nccl_ras.event_torn"};
@@ -388,9 +423,12 @@ Outcome read_monitor(const TextLine& line, Reading& reading) {
     const auto peer = object.find("peer");
     const nlohmann::json& who = peer != object.end() && peer->is_object() ? *peer : object;
     for (const char* key : {"host", "node", "addr"})
-      if (const auto it = who.find(key); it != who.end() && it->is_string() && process.node.empty()) process.node = it->get<std::string>();
-    if (const auto it = who.find("pid"); it != who.end() && it->is_number_unsigned()) process.pid = it->get<std::int64_t>();
-    if (const auto it = object.find("timestamp"); it != object.end() && it->is_string()) line::parse_iso(it->get<std::string>(), time);
+      if (const auto it = who.find(key); it != who.end() && it->is_string() && process.node.empty())
+        process.node = it->get<std::string>();
+    if (const auto it = who.find("pid"); it != who.end() && it->is_number_unsigned())
+      process.pid = it->get<std::int64_t>();
+    if (const auto it = object.find("timestamp"); it != object.end() && it->is_string())
+      line::parse_iso(it->get<std::string>(), time);
     if (process.pid < 0 || process.node.empty()) return {false, nullptr, "nccl_ras.event_torn"};
   }
   RecorderRow recorder;
@@ -405,13 +443,16 @@ Outcome read_monitor(const TextLine& line, Reading& reading) {
   identity.pid = recorder.pid = process.pid;
   recorder.host = identity.host;
   if (!device.empty()) identity.device = number(device);
-  recorder.unresponsive = event.find("DEAD") != std::string::npos || event.find("UNRESPONSIVE") != std::string::npos || event.find("LOST") != std::string::npos;
+  recorder.unresponsive = event.find("DEAD") != std::string::npos ||
+                          event.find("UNRESPONSIVE") != std::string::npos ||
+                          event.find("LOST") != std::string::npos;
   reading.sink.put(recorder);
   reading.sink.put(identity);
   return {true, nullptr, {}};
 }
 
-// -- JSON ---------------------------------------------------------------------------------------------------------------
+// -- JSON
+// ---------------------------------------------------------------------------------------------------------------
 
 using nlohmann::json;
 
@@ -419,26 +460,34 @@ bool sniff(const Head& head) {
   const std::size_t brace = head.bytes.find_first_not_of(" \r\n\t");
   if (brace == std::string_view::npos || head.bytes[brace] != '{') return false;
   return head.bytes.find("\"communicators\"") != std::string_view::npos &&
-         (head.bytes.find("\"nccl_version\"") != std::string_view::npos || head.bytes.find("\"collective_counts\"") != std::string_view::npos || head.bytes.find("\"communicators_count\"") != std::string_view::npos);
+         (head.bytes.find("\"nccl_version\"") != std::string_view::npos ||
+          head.bytes.find("\"collective_counts\"") != std::string_view::npos ||
+          head.bytes.find("\"communicators_count\"") != std::string_view::npos);
 }
 
 std::int64_t integer(const json& object, const char* key, std::int64_t otherwise) {
   const auto it = object.find(key);
-  return it != object.end() && it->is_number_integer() && *it >= 0 && *it <= INT64_MAX / 2 ? it->get<std::int64_t>() : otherwise;
+  return it != object.end() && it->is_number_integer() && *it >= 0 && *it <= INT64_MAX / 2
+             ? it->get<std::int64_t>()
+             : otherwise;
 }
 bool truth(const json& object, const char* key) {
   const auto it = object.find(key);
   return it != object.end() && it->is_boolean() && it->get<bool>();
 }
 
-// Ranks are taken out of the document as they are parsed, so that it never stands in memory as a whole; the communicator's
-// own fields may come before or after them.
+// Ranks are taken out of the document as they are parsed, so that it never stands in memory as a
+// whole; the communicator's own fields may come before or after them.
 class Snapshot {
  public:
-  Snapshot(const MemberRow& member, std::size_t bytes, Reading& reading) : place_{member.id, 1, 0, static_cast<std::uint32_t>(std::min<std::size_t>(bytes, 1u << 30))}, reading_(reading) {}
+  Snapshot(const MemberRow& member, std::size_t bytes, Reading& reading)
+      : place_{member.id, 1, 0, static_cast<std::uint32_t>(std::min<std::size_t>(bytes, 1u << 30))},
+        reading_(reading) {}
 
   std::string read(std::string_view bytes) {
-    const auto take = [this](int, json::parse_event_t event, json& parsed) { return on(event, parsed); };
+    const auto take = [this](int, json::parse_event_t event, json& parsed) {
+      return on(event, parsed);
+    };
     const json document = json::parse(bytes.begin(), bytes.end(), take, false);
     reading_.cut = truncated_ = document.is_discarded();
     if (truncated_ && !ranks_.empty()) communicator(hash_, size_);
@@ -467,11 +516,15 @@ class Snapshot {
       if (key_ == "missing_ranks") missing_ = true;
     } else if (event == json::parse_event_t::value) {
       if (key_ == "hash" && parsed.is_string()) hash_ = parsed.get<std::string>();
-      if (key_ == "size" && parsed.is_number_integer() && parsed >= 0 && parsed < kRanks) size_ = parsed.get<std::int64_t>();
-      if (key_ == "nccl_version" && parsed.is_string()) version_ = parsed.get<std::string>().substr(0, 64);
-      if (key_ == "timestamp" && parsed.is_string()) line::parse_iso(parsed.get<std::string>(), time_);
+      if (key_ == "size" && parsed.is_number_integer() && parsed >= 0 && parsed < kRanks)
+        size_ = parsed.get<std::int64_t>();
+      if (key_ == "nccl_version" && parsed.is_string())
+        version_ = parsed.get<std::string>().substr(0, 64);
+      if (key_ == "timestamp" && parsed.is_string())
+        line::parse_iso(parsed.get<std::string>(), time_);
     } else if (event == json::parse_event_t::object_end && parsed.is_object()) {
-      if (parsed.contains("rank") && (parsed.contains("pid") || parsed.contains("status") || parsed.contains("collective_counts"))) {
+      if (parsed.contains("rank") && (parsed.contains("pid") || parsed.contains("status") ||
+                                      parsed.contains("collective_counts"))) {
         rank(parsed);
         return false;
       }
@@ -487,39 +540,49 @@ class Snapshot {
     Rank out;
     out.rank = integer(object, "rank", -1);
     if (out.rank < 0 || out.rank >= kRanks) return;
-    if (const auto host = object.find("host"); host != object.end() && host->is_string()) out.process.node = host->get<std::string>();
+    if (const auto host = object.find("host"); host != object.end() && host->is_string())
+      out.process.node = host->get<std::string>();
     out.process.pid = integer(object, "pid", -1);
     out.process.device = integer(object, "cuda_dev", -1);
     out.missing = missing_;
     out.silent = missing_;
-    if (const auto status = object.find("status"); status != object.end() && status->is_object()) out.silent = out.silent || truth(*status, "unresponsive") || truth(*status, "considered_dead");
-    if (const auto counts = object.find("collective_counts"); counts != object.end() && counts->is_object())
+    if (const auto status = object.find("status"); status != object.end() && status->is_object())
+      out.silent =
+          out.silent || truth(*status, "unresponsive") || truth(*status, "considered_dead");
+    if (const auto counts = object.find("collective_counts");
+        counts != object.end() && counts->is_object())
       for (const auto& [name, value] : counts->items())
-        if (value.is_number_integer() && value >= 0 && out.counts.size() < 64) out.counts.emplace_back(nccl_operation(name), value.get<std::int64_t>());
+        if (value.is_number_integer() && value >= 0 && out.counts.size() < 64)
+          out.counts.emplace_back(nccl_operation(name), value.get<std::int64_t>());
     ranks_.push_back(std::move(out));
   }
 
   void communicator(const std::string& hash, std::int64_t size) {
     std::string_view digits = hash;
     if (digits.starts_with("0x")) digits.remove_prefix(2);
-    if (!digits.empty() && digits.size() <= 16 && digits.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos) communicators_.push_back({normal_hash(hash), size, std::move(ranks_)});
+    if (!digits.empty() && digits.size() <= 16 &&
+        digits.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos)
+      communicators_.push_back({normal_hash(hash), size, std::move(ranks_)});
     ranks_.clear();
     hash_.clear();
     size_ = 0;
   }
 
   void emit() {
-    // One row a process and device; the ranks of a communicator of all of them are those of the job.
+    // One row a process and device; the ranks of a communicator of all of them are those of the
+    // job.
     std::map<std::tuple<std::string, std::int64_t, std::int64_t>, RecorderRow> processes;
     for (const Communicator& c : communicators_)
-      for (const Rank& r : c.ranks) processes.try_emplace({r.process.node, r.process.pid, r.process.device});
+      for (const Rank& r : c.ranks)
+        processes.try_emplace({r.process.node, r.process.pid, r.process.device});
     for (const Communicator& c : communicators_) {
       const GroupId group = reading_.sink.group({c.hash, "", {}, c.size});
       for (const Rank& r : c.ranks) {
         RecorderRow& recorder = processes[{r.process.node, r.process.pid, r.process.device}];
         recorder.entries += static_cast<std::int64_t>(r.counts.size());
         recorder.unresponsive = recorder.unresponsive || r.silent;
-        if (c.size > 0 && static_cast<std::size_t>(c.size) == processes.size() && r.rank < c.size) recorder.rank = r.rank;
+        if (c.size > 0 && static_cast<std::size_t>(c.size) == processes.size() && r.rank < c.size)
+          recorder.rank = r.rank;
         IdentityRow identity;
         identity.place = place_;
         identity.source = "nccl-ras";
@@ -580,19 +643,43 @@ class Snapshot {
   std::vector<Communicator> communicators_;
 };
 
-std::string read_json(std::string_view bytes, const MemberRow& member, Reading& reading) { return Snapshot(member, bytes.size(), reading).read(bytes); }
+std::string read_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  return Snapshot(member, bytes.size(), reading).read(bytes);
+}
 
-constexpr std::string_view kTextWords[] = {") MISMATCH", ") INCOMPLETE", ") ERROR", ") NOCOMM", ") ABORT", "Status  Errors", "Job summary", " operation counts", "launched up to operation", " managed by process ",
-                                           " managing GPU", "missing rank", "Missing communicator data from", "via the RAS network", "ranks have different ", "ranks have status "};
-constexpr std::string_view kMonitorWords[] = {"PEER_DEAD", "PEER_UNRESPONSIVE", "PEER_LOST", "PEER_RECOVERED", "PEER_ALIVE"};
+constexpr std::string_view kTextWords[] = {") MISMATCH",
+                                           ") INCOMPLETE",
+                                           ") ERROR",
+                                           ") NOCOMM",
+                                           ") ABORT",
+                                           "Status  Errors",
+                                           "Job summary",
+                                           " operation counts",
+                                           "launched up to operation",
+                                           " managed by process ",
+                                           " managing GPU",
+                                           "missing rank",
+                                           "Missing communicator data from",
+                                           "via the RAS network",
+                                           "ranks have different ",
+                                           "ranks have status "};
+constexpr std::string_view kMonitorWords[] = {"PEER_DEAD", "PEER_UNRESPONSIVE", "PEER_LOST",
+                                              "PEER_RECOVERED", "PEER_ALIVE"};
 
 }  // namespace
 
 extern const Recogniser kRasText;
 extern const Recogniser kRasMonitor;
 extern const Document kRasJson;
-constinit const Recogniser kRasText{"nccl-ras", "ncclras status: operations launched by the ranks of each communicator, ranks that do not answer", kTextWords, read_text};
-constinit const Recogniser kRasMonitor{"nccl-ras-monitor", "ncclras monitor: peers that died or do not answer", kMonitorWords, read_monitor};
-constinit const Document kRasJson{"nccl-ras-json", "ncclras JSON status: counters of every rank, ranks that do not answer", 256u << 20, sniff, read_json};
+constinit const Recogniser kRasText{"nccl-ras",
+                                    "ncclras status: operations launched by the ranks of each "
+                                    "communicator, ranks that do not answer",
+                                    kTextWords, read_text};
+constinit const Recogniser kRasMonitor{"nccl-ras-monitor",
+                                       "ncclras monitor: peers that died or do not answer",
+                                       kMonitorWords, read_monitor};
+constinit const Document kRasJson{
+    "nccl-ras-json", "ncclras JSON status: counters of every rank, ranks that do not answer",
+    256u << 20, sniff, read_json};
 
 }  // namespace culprit::ingest

@@ -10,11 +10,56 @@ namespace culprit::ingest {
 namespace {
 
 enum Op : unsigned char {
-  kMark = '(', kStop = '.', kPop = '0', kPopMark = '1', kDup = '2', kFloat = 'F', kInt = 'I', kBinInt = 'J', kBinInt1 = 'K', kLong = 'L', kBinInt2 = 'M', kNone = 'N',
-  kString = 'S', kBinString = 'T', kShortBinString = 'U', kUnicode = 'V', kBinUnicode = 'X', kAppend = 'a', kDict = 'd', kEmptyDict = '}', kAppends = 'e', kGet = 'g',
-  kBinGet = 'h', kLongBinGet = 'j', kList = 'l', kEmptyList = ']', kPut = 'p', kBinPut = 'q', kLongBinPut = 'r', kSetItem = 's', kTuple = 't', kEmptyTuple = ')',
-  kSetItems = 'u', kBinFloat = 'G', kBinBytes = 'B', kShortBinBytes = 'C', kProto = 0x80, kTuple1 = 0x85, kTuple2 = 0x86, kTuple3 = 0x87, kNewTrue = 0x88, kNewFalse = 0x89,
-  kLong1 = 0x8a, kLong4 = 0x8b, kShortBinUnicode = 0x8c, kBinUnicode8 = 0x8d, kBinBytes8 = 0x8e, kMemoize = 0x94, kFrame = 0x95, kByteArray8 = 0x96,
+  kMark = '(',
+  kStop = '.',
+  kPop = '0',
+  kPopMark = '1',
+  kDup = '2',
+  kFloat = 'F',
+  kInt = 'I',
+  kBinInt = 'J',
+  kBinInt1 = 'K',
+  kLong = 'L',
+  kBinInt2 = 'M',
+  kNone = 'N',
+  kString = 'S',
+  kBinString = 'T',
+  kShortBinString = 'U',
+  kUnicode = 'V',
+  kBinUnicode = 'X',
+  kAppend = 'a',
+  kDict = 'd',
+  kEmptyDict = '}',
+  kAppends = 'e',
+  kGet = 'g',
+  kBinGet = 'h',
+  kLongBinGet = 'j',
+  kList = 'l',
+  kEmptyList = ']',
+  kPut = 'p',
+  kBinPut = 'q',
+  kLongBinPut = 'r',
+  kSetItem = 's',
+  kTuple = 't',
+  kEmptyTuple = ')',
+  kSetItems = 'u',
+  kBinFloat = 'G',
+  kBinBytes = 'B',
+  kShortBinBytes = 'C',
+  kProto = 0x80,
+  kTuple1 = 0x85,
+  kTuple2 = 0x86,
+  kTuple3 = 0x87,
+  kNewTrue = 0x88,
+  kNewFalse = 0x89,
+  kLong1 = 0x8a,
+  kLong4 = 0x8b,
+  kShortBinUnicode = 0x8c,
+  kBinUnicode8 = 0x8d,
+  kBinBytes8 = 0x8e,
+  kMemoize = 0x94,
+  kFrame = 0x95,
+  kByteArray8 = 0x96,
 };
 
 // What would run code, or ask somebody else for an object.
@@ -49,7 +94,12 @@ Number little(const char* at) {
 
 class Reader {
  public:
-  Reader(std::string_view bytes, Tree& tree, const TreeLimits& limits) : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()), tree_(tree), limits_(limits) {
+  Reader(std::string_view bytes, Tree& tree, const TreeLimits& limits)
+      : begin_(bytes.data()),
+        at_(begin_),
+        end_(begin_ + bytes.size()),
+        tree_(tree),
+        limits_(limits) {
     tree_.values.reserve(std::min<std::size_t>(bytes.size() / 2, 1 << 18));
     tree_.nodes.reserve(std::min<std::size_t>(bytes.size() / 16, 1 << 15) + 16);
     stack_.reserve(256);
@@ -58,7 +108,10 @@ class Reader {
 
   void run() {
     while (going_) {
-      if (at_ == end_) { fail("truncated", at_); break; }
+      if (at_ == end_) {
+        fail("truncated", at_);
+        break;
+      }
       opcode_ = at_;
       step(static_cast<unsigned char>(*at_++));
     }
@@ -79,7 +132,10 @@ class Reader {
 
  private:
   void fail(const char* problem, const char* where) {
-    if (problem_ == nullptr) { problem_ = problem; problem_at_ = where; }
+    if (problem_ == nullptr) {
+      problem_ = problem;
+      problem_at_ = where;
+    }
     going_ = false;
   }
 
@@ -110,7 +166,10 @@ class Reader {
 
   bool line(std::string_view& out) {
     const void* newline = std::memchr(at_, '\n', static_cast<std::size_t>(end_ - at_));
-    if (newline == nullptr) { fail("truncated", opcode_); return false; }
+    if (newline == nullptr) {
+      fail("truncated", opcode_);
+      return false;
+    }
     out = std::string_view(at_, static_cast<std::size_t>(static_cast<const char*>(newline) - at_));
     at_ += out.size() + 1;
     if (out.ends_with('\r')) out.remove_suffix(1);
@@ -119,11 +178,14 @@ class Reader {
 
   void long_number(std::uint64_t length) {
     if (!need(length)) return;
-    if (length > 8) push(Value::nothing());   // no count, no time, no sequence is that large
+    if (length > 8)
+      push(Value::nothing());  // no count, no time, no sequence is that large
     else {
       std::uint64_t n = 0;
-      for (std::uint64_t i = 0; i < length; ++i) n |= static_cast<std::uint64_t>(static_cast<unsigned char>(at_[i])) << (8 * i);
-      if (length > 0 && length < 8 && (static_cast<unsigned char>(at_[length - 1]) & 0x80)) n |= ~std::uint64_t{0} << (8 * length);
+      for (std::uint64_t i = 0; i < length; ++i)
+        n |= static_cast<std::uint64_t>(static_cast<unsigned char>(at_[i])) << (8 * i);
+      if (length > 0 && length < 8 && (static_cast<unsigned char>(at_[length - 1]) & 0x80))
+        n |= ~std::uint64_t{0} << (8 * length);
       push(Value::number(static_cast<std::int64_t>(n)));
     }
     at_ += length;
@@ -145,14 +207,18 @@ class Reader {
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
 
   bool pop_mark(std::size_t& mark) {
-    if (marks_.empty()) { fail("no_mark", opcode_); return false; }
+    if (marks_.empty()) {
+      fail("no_mark", opcode_);
+      return false;
+    }
     mark = marks_.back();
     marks_.pop_back();
     return true;
   }
 
   void fill(const Value& container, const Value* from, std::size_t count) {
-    if (tree_.values.size() + count > limits_.values || tree_.nodes.size() >= limits_.nodes) return fail("too_many_values", opcode_);
+    if (tree_.values.size() + count > limits_.values || tree_.nodes.size() >= limits_.nodes)
+      return fail("too_many_values", opcode_);
     tree_.extend(container.node, from, count);
     Tree::Node& node = tree_.nodes[container.node];
     node.length = static_cast<std::uint32_t>(static_cast<std::size_t>(at_ - begin_) - node.offset);
@@ -171,7 +237,8 @@ class Reader {
 
   // The values from `begin` on go into the container below them.
   void into(Value::Kind kind, std::size_t begin) {
-    if (begin == 0 || begin - 1 < floor() || stack_[begin - 1].kind != kind) return fail("stack", opcode_);
+    if (begin == 0 || begin - 1 < floor() || stack_[begin - 1].kind != kind)
+      return fail("stack", opcode_);
     std::size_t count = stack_.size() - begin;
     if (kind == Value::Kind::dict && count % 2 != 0) return fail("stack", opcode_);
     fill(stack_[begin - 1], stack_.data() + begin, count);
@@ -197,7 +264,8 @@ class Reader {
       if (mark > 0 && (stack_[mark - 1].is_list() || stack_[mark - 1].is_dict())) {
         if (stack_[mark - 1].is_dict()) count -= count % 2;
         const std::uint32_t node = stack_[mark - 1].node;
-        if (tree_.values.size() + count <= limits_.values + limits_.stack) tree_.extend(node, stack_.data() + mark, count);
+        if (tree_.values.size() + count <= limits_.values + limits_.stack)
+          tree_.extend(node, stack_.data() + mark, count);
         tree_.nodes[node].partial = true;
       }
       stack_.shrink(mark);
@@ -206,14 +274,41 @@ class Reader {
 
   void step(unsigned char op) {
     switch (op) {
-      case kBinGet: if (need(1)) get(static_cast<unsigned char>(*at_++)); return;
-      case kLongBinGet: if (need(4)) { at_ += 4; get(little<std::uint32_t>(at_ - 4)); } return;
-      case kBinPut: if (need(1)) put(static_cast<unsigned char>(*at_++)); return;
-      case kLongBinPut: if (need(4)) { at_ += 4; put(little<std::uint32_t>(at_ - 4)); } return;
+      case kBinGet:
+        if (need(1)) get(static_cast<unsigned char>(*at_++));
+        return;
+      case kLongBinGet:
+        if (need(4)) {
+          at_ += 4;
+          get(little<std::uint32_t>(at_ - 4));
+        }
+        return;
+      case kBinPut:
+        if (need(1)) put(static_cast<unsigned char>(*at_++));
+        return;
+      case kLongBinPut:
+        if (need(4)) {
+          at_ += 4;
+          put(little<std::uint32_t>(at_ - 4));
+        }
+        return;
       case kMemoize: put(memo_.size()); return;
-      case kBinInt1: if (need(1)) push(Value::number(static_cast<std::int64_t>(static_cast<unsigned char>(*at_++)))); return;
-      case kBinInt2: if (need(2)) { at_ += 2; push(Value::number(static_cast<std::int64_t>(little<std::uint16_t>(at_ - 2)))); } return;
-      case kBinInt: if (need(4)) { at_ += 4; push(Value::number(static_cast<std::int64_t>(little<std::int32_t>(at_ - 4)))); } return;
+      case kBinInt1:
+        if (need(1))
+          push(Value::number(static_cast<std::int64_t>(static_cast<unsigned char>(*at_++))));
+        return;
+      case kBinInt2:
+        if (need(2)) {
+          at_ += 2;
+          push(Value::number(static_cast<std::int64_t>(little<std::uint16_t>(at_ - 2))));
+        }
+        return;
+      case kBinInt:
+        if (need(4)) {
+          at_ += 4;
+          push(Value::number(static_cast<std::int64_t>(little<std::int32_t>(at_ - 4))));
+        }
+        return;
       case kLong1:
         if (!need(1)) return;
         if (at_[0] == 8 && end_ - at_ >= 9) {
@@ -227,7 +322,8 @@ class Reader {
         if (!need(4)) return;
         const auto length = little<std::int32_t>(at_);
         at_ += 4;
-        return length < 0 ? fail("length", opcode_) : long_number(static_cast<std::uint64_t>(length));
+        return length < 0 ? fail("length", opcode_)
+                          : long_number(static_cast<std::uint64_t>(length));
       }
       case kBinFloat: {
         if (!need(8)) return;
@@ -238,26 +334,47 @@ class Reader {
       case kNone: return push(Value::nothing());
       case kNewTrue: return push(Value::boolean(true));
       case kNewFalse: return push(Value::boolean(false));
-      case kShortBinUnicode: case kShortBinString: case kShortBinBytes: return sized_text<std::uint8_t>();
-      case kBinUnicode: case kBinString: case kBinBytes: return sized_text<std::uint32_t>();
-      case kBinUnicode8: case kBinBytes8: case kByteArray8: return sized_text<std::uint64_t>();
+      case kShortBinUnicode:
+      case kShortBinString:
+      case kShortBinBytes: return sized_text<std::uint8_t>();
+      case kBinUnicode:
+      case kBinString:
+      case kBinBytes: return sized_text<std::uint32_t>();
+      case kBinUnicode8:
+      case kBinBytes8:
+      case kByteArray8: return sized_text<std::uint64_t>();
       case kMark:
         if (marks_.size() >= limits_.depth) return fail("too_deep", opcode_);
         marks_.push_back(stack_.size());
         return;
       case kEmptyDict: return fresh(Value::Kind::dict, stack_.size());
-      case kEmptyList: case kEmptyTuple: return fresh(Value::Kind::list, stack_.size());
+      case kEmptyList:
+      case kEmptyTuple: return fresh(Value::Kind::list, stack_.size());
       case kTuple1: return tuple(1);
       case kTuple2: return tuple(2);
       case kTuple3: return tuple(3);
-      case kTuple: case kList: { std::size_t mark = 0; if (pop_mark(mark)) fresh(Value::Kind::list, mark); return; }
+      case kTuple:
+      case kList: {
+        std::size_t mark = 0;
+        if (pop_mark(mark)) fresh(Value::Kind::list, mark);
+        return;
+      }
       case kDict: {
         std::size_t mark = 0;
         if (!pop_mark(mark)) return;
-        return (stack_.size() - mark) % 2 != 0 ? fail("stack", opcode_) : fresh(Value::Kind::dict, mark);
+        return (stack_.size() - mark) % 2 != 0 ? fail("stack", opcode_)
+                                               : fresh(Value::Kind::dict, mark);
       }
-      case kAppends: { std::size_t mark = 0; if (pop_mark(mark)) into(Value::Kind::list, mark); return; }
-      case kSetItems: { std::size_t mark = 0; if (pop_mark(mark)) into(Value::Kind::dict, mark); return; }
+      case kAppends: {
+        std::size_t mark = 0;
+        if (pop_mark(mark)) into(Value::Kind::list, mark);
+        return;
+      }
+      case kSetItems: {
+        std::size_t mark = 0;
+        if (pop_mark(mark)) into(Value::Kind::dict, mark);
+        return;
+      }
       case kAppend: return last(Value::Kind::list, 1);
       case kSetItem: return last(Value::Kind::dict, 2);
       case kStop:
@@ -268,13 +385,22 @@ class Reader {
         if (!need(1)) return;
         if (static_cast<unsigned char>(*at_++) > 5) fail("protocol", opcode_);
         return;
-      case kFrame: if (need(8)) at_ += 8; return;   // tells how much to read ahead, and all is here
+      case kFrame:
+        if (need(8)) at_ += 8;
+        return;  // tells how much to read ahead, and all is here
       case kPop:
-        if (stack_.size() > floor()) stack_.shrink(stack_.size() - 1);
-        else if (!marks_.empty()) marks_.pop_back();
-        else fail("stack", opcode_);
+        if (stack_.size() > floor())
+          stack_.shrink(stack_.size() - 1);
+        else if (!marks_.empty())
+          marks_.pop_back();
+        else
+          fail("stack", opcode_);
         return;
-      case kPopMark: { std::size_t mark = 0; if (pop_mark(mark)) stack_.shrink(mark); return; }
+      case kPopMark: {
+        std::size_t mark = 0;
+        if (pop_mark(mark)) stack_.shrink(mark);
+        return;
+      }
       case kDup:
         if (stack_.size() <= floor()) return fail("stack", opcode_);
         return push(Value{stack_.back()});
@@ -286,7 +412,8 @@ class Reader {
   void in_words(unsigned char op) {
     std::string_view word;
     switch (op) {
-      case kInt: case kLong: {
+      case kInt:
+      case kLong: {
         if (!line(word)) return;
         if (op == kInt && word == "01") return push(Value::boolean(true));
         if (op == kInt && word == "00") return push(Value::boolean(false));
@@ -294,24 +421,32 @@ class Reader {
         std::int64_t n = 0;
         const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
         if (error == std::errc::result_out_of_range) return push(Value::nothing());
-        return error == std::errc{} && end == word.data() + word.size() ? push(Value::number(n)) : fail("number", opcode_);
+        return error == std::errc{} && end == word.data() + word.size() ? push(Value::number(n))
+                                                                        : fail("number", opcode_);
       }
       case kFloat: {
         if (!line(word)) return;
         double n = 0;
         const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
-        return error == std::errc{} && end == word.data() + word.size() ? push(Value::number(n)) : fail("number", opcode_);
+        return error == std::errc{} && end == word.data() + word.size() ? push(Value::number(n))
+                                                                        : fail("number", opcode_);
       }
       case kString:
         if (!line(word)) return;
-        if (word.size() >= 2 && (word.front() == '\'' || word.front() == '"') && word.back() == word.front()) word = word.substr(1, word.size() - 2);
+        if (word.size() >= 2 && (word.front() == '\'' || word.front() == '"') &&
+            word.back() == word.front())
+          word = word.substr(1, word.size() - 2);
         return push(Value::string(word.data(), word.size()));
-      case kUnicode: if (line(word)) push(Value::string(word.data(), word.size())); return;
-      case kGet: case kPut: {
+      case kUnicode:
+        if (line(word)) push(Value::string(word.data(), word.size()));
+        return;
+      case kGet:
+      case kPut: {
         if (!line(word)) return;
         std::uint64_t n = 0;
         const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
-        if (error != std::errc{} || end != word.data() + word.size()) return fail("number", opcode_);
+        if (error != std::errc{} || end != word.data() + word.size())
+          return fail("number", opcode_);
         return op == kGet ? get(n) : put(n);
       }
       default:
@@ -337,6 +472,8 @@ class Reader {
 
 }  // namespace
 
-void read_pickle(std::string_view bytes, Tree& tree, const TreeLimits& limits) { Reader(bytes, tree, limits).run(); }
+void read_pickle(std::string_view bytes, Tree& tree, const TreeLimits& limits) {
+  Reader(bytes, tree, limits).run();
+}
 
 }  // namespace culprit::ingest

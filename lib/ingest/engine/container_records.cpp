@@ -1,18 +1,21 @@
-// Wrappers of container runtimes. The line layer takes them apart; what is left is to see the records whose text goes
-// on in the next one (CRI "P"), in which no search word need stand whole.
+// Wrappers of container runtimes. The line layer takes them apart; what is left is to see the
+// records whose text goes on in the next one (CRI "P"), in which no search word need stand whole.
 #include "ingest/engine/recogniser.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
-Outcome read(const TextLine&, Reading&) { return {}; }  // the reader joins what the line layer marked as partial
+Outcome read(const TextLine&, Reading&) {
+  return {};
+}  // the reader joins what the line layer marked as partial
 
 constexpr std::string_view kWords[] = {" stdout P ", " stderr P "};
 
 }  // namespace
 
 extern const Recogniser kCriPartial;
-constinit const Recogniser kCriPartial{"cri", "Kubernetes CRI and docker json-file records, partial records joined", kWords, read};
+constinit const Recogniser kCriPartial{
+    "cri", "Kubernetes CRI and docker json-file records, partial records joined", kWords, read};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,5 @@
-// Files that are read as a whole: JSON documents, dumps of one process. And the kinds of text that a file can be
-// known to be from its head.
+// Files that are read as a whole: JSON documents, dumps of one process. And the kinds of text that
+// a file can be known to be from its head.
 #pragma once
 
 #include <span>
@@ -12,37 +12,41 @@ namespace culprit::ingest {
 
 struct Head {
   std::string_view path;
-  std::string_view bytes;      // the first 64 KiB at most
-  bool whole = false;          // bytes is all there is
-  std::string_view base() const { return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1); }
+  std::string_view bytes;  // the first 64 KiB at most
+  bool whole = false;      // bytes is all there is
+  std::string_view base() const {
+    return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
+  }
 };
 
 struct Document {
   std::string_view name;
   std::string_view summary;
-  std::size_t max_bytes;       // a larger file is rejected with 'document.too_large'
+  std::size_t max_bytes;  // a larger file is rejected with 'document.too_large'
   bool (*sniff)(const Head& head);
   // Puts rows; "" or the stable code of a reject.
   std::string (*read)(std::string_view bytes, const MemberRow& member, Reading& reading);
 };
 
 struct TextKind {
-  std::string_view name;       // format name
+  std::string_view name;  // format name
   std::string_view summary;
-  std::string_view kind;       // kernel nvidia-smi ... as in a rule's `where`; "data", "stack", "process" and "source": rules do not apply
+  std::string_view kind;  // kernel nvidia-smi ... as in a rule's `where`; "data", "stack",
+                          // "process" and "source": rules do not apply
   bool (*sniff)(const Head& head);
 };
 
 std::span<const Document* const> documents();
 std::span<const TextKind> text_kinds();
 
-// The format of a head. Two documents that claim one head are an error of ours; a test holds every sample against all.
+// The format of a head. Two documents that claim one head are an error of ours; a test holds every
+// sample against all.
 struct RecordText;
 
 struct Detected {
   const Document* document = nullptr;
   const RecordText* records = nullptr;
-  std::string_view format;     // "text" when nothing more is known, "binary", "empty"
+  std::string_view format;  // "text" when nothing more is known, "binary", "empty"
   std::string_view kind;
   bool text = false;
   bool rules_apply = false;

@@ -15,7 +15,8 @@ constexpr std::uint64_t kRowsBeforeFolding = 8;
 constexpr std::size_t kOpenKinds = 20'000;
 constexpr Nanoseconds kStormGap = 60 * kSecond;
 
-std::optional<std::int64_t> number(const std::map<std::string, std::string>& captures, const char* key) {
+std::optional<std::int64_t> number(const std::map<std::string, std::string>& captures,
+                                   const char* key) {
   const auto it = captures.find(key);
   if (it == captures.end() || it->second.empty() || it->second.size() > 17) return std::nullopt;
   if (it->second.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
@@ -27,8 +28,10 @@ std::string kind_of(const EventRow& row) {
   const auto add = [&](const auto& value) {
     key += '\x1f';
     if (value) {
-      if constexpr (std::is_same_v<std::decay_t<decltype(*value)>, std::string>) key += *value;
-      else key += std::to_string(*value);
+      if constexpr (std::is_same_v<std::decay_t<decltype(*value)>, std::string>)
+        key += *value;
+      else
+        key += std::to_string(*value);
     }
   };
   add(row.host);
@@ -70,13 +73,17 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
   if (const auto pid = number(captures, "pid")) row.pid = pid;
   if (const auto pci = text("pci")) row.gpu = normal_pci(*pci);
   if (const auto gpu = text("gpu"); gpu && !row.gpu) row.gpu = normal_pci(*gpu).value_or(*gpu);
-  if (!row.gpu && !reading.current_gpu.empty() && reading.text_kind == "nvidia-smi") row.gpu = reading.current_gpu;
+  if (!row.gpu && !reading.current_gpu.empty() && reading.text_kind == "nvidia-smi")
+    row.gpu = reading.current_gpu;
   if (const auto nic = text("nic")) row.nic = *nic;
-  if (!row.nic && !reading.current_nic.empty() && reading.text_kind == "rdma") row.nic = reading.current_nic;
+  if (!row.nic && !reading.current_nic.empty() && reading.text_kind == "rdma")
+    row.nic = reading.current_nic;
   row.peer = text("peer");
-  static constexpr std::string_view kOwnColumn[] = {"host", "pci", "rank", "local_rank", "pid", "nic", "peer", "code"};
+  static constexpr std::string_view kOwnColumn[] = {"host", "pci", "rank", "local_rank",
+                                                    "pid",  "nic", "peer", "code"};
   for (const auto& [key, value] : captures) {
-    if (std::find(std::begin(kOwnColumn), std::end(kOwnColumn), key) != std::end(kOwnColumn)) continue;
+    if (std::find(std::begin(kOwnColumn), std::end(kOwnColumn), key) != std::end(kOwnColumn))
+      continue;
     if (!row.detail.empty()) row.detail += '\n';
     row.detail += key + "=" + value.substr(0, 200);
   }
@@ -84,17 +91,25 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
     if (!row.detail.empty()) row.detail += '\n';
     row.detail += "unit=" + (line.line.prefix.kernel ? "kernel" : unit.substr(0, 60));
   }
-  if (row.code && *row.code >= 144 && *row.code <= 150 && match.event_class.rfind("gpu_xid/", 0) == 0)
+  if (row.code && *row.code >= 144 && *row.code <= 150 &&
+      match.event_class.rfind("gpu_xid/", 0) == 0)
     if (const auto decode = rules::decode_nvlink5(*row.code, line.line.message, {})) {
       if (!row.detail.empty()) row.detail += '\n';
-      row.detail += "nvlink5_action=" + decode->action + "\nnvlink5_followup=" + decode->followup + "\nnvlink5_origin=" + decode->origin +
+      row.detail += "nvlink5_action=" + decode->action + "\nnvlink5_followup=" + decode->followup +
+                    "\nnvlink5_origin=" + decode->origin +
                     "\nnvlink5_severity=" + decode->severity + "\nnvlink5_unit=" + decode->unit;
     }
   // syslog's own compression: the text in brackets came that many times.
-  if (constexpr std::string_view kRepeated = "message repeated "; line.line.message.rfind(kRepeated, 0) == 0)
-    if (const std::uint64_t times = std::strtoull(line.line.message.c_str() + kRepeated.size(), nullptr, 10); times > 0 && times < 1'000'000'000) row.count = times;
+  if (constexpr std::string_view kRepeated = "message repeated ";
+      line.line.message.rfind(kRepeated, 0) == 0)
+    if (const std::uint64_t times =
+            std::strtoull(line.line.message.c_str() + kRepeated.size(), nullptr, 10);
+        times > 0 && times < 1'000'000'000)
+      row.count = times;
   // slurmstepd prints the moment inside the message.
-  if (const std::size_t at = line.line.message.find("CANCELLED AT "); row.time.clock == Clock::none && at != std::string::npos) line::parse_iso(std::string_view(line.line.message).substr(at + 13), row.time);
+  if (const std::size_t at = line.line.message.find("CANCELLED AT ");
+      row.time.clock == Clock::none && at != std::string::npos)
+    line::parse_iso(std::string_view(line.line.message).substr(at + 13), row.time);
   row.last_line = row.place.line;
   row.last_time = row.time;
   row.message = line.line.message.substr(0, kMessageBytes);
@@ -123,8 +138,10 @@ void StormFolder::add(EventRow row, Sink& sink) {
   }
   open.row.count += row.count;
   open.row.last_line = row.place.line;
-  // Lines without a time, and those that overtook each other on their way to the file, do not say when the storm ended.
-  if (row.time.clock == open.row.last_time.clock && row.time.ns > open.row.last_time.ns) open.row.last_time = row.time;
+  // Lines without a time, and those that overtook each other on their way to the file, do not say
+  // when the storm ended.
+  if (row.time.clock == open.row.last_time.clock && row.time.ns > open.row.last_time.ns)
+    open.row.last_time = row.time;
 }
 
 bool StormFolder::add_repeats(std::uint64_t times, std::string_view like, std::uint64_t line) {
@@ -136,7 +153,9 @@ bool StormFolder::add_repeats(std::uint64_t times, std::string_view like, std::u
   if (!like.empty()) {
     Open* nearest = nullptr;
     for (auto& [key, open] : open_)
-      if (open.row.message.find(like) != std::string::npos && (nearest == nullptr || open.row.last_line > nearest->row.last_line)) nearest = &open;
+      if (open.row.message.find(like) != std::string::npos &&
+          (nearest == nullptr || open.row.last_line > nearest->row.last_line))
+        nearest = &open;
     return nearest != nullptr && count(*nearest);
   }
   const auto it = open_.find(newest_);
@@ -148,7 +167,9 @@ void StormFolder::flush(Sink& sink) {
   std::vector<const EventRow*> rows;
   for (const auto& [key, open] : open_) rows.push_back(&open.row);
   std::sort(rows.begin(), rows.end(), [](const EventRow* a, const EventRow* b) {
-    return a->place.line != b->place.line ? a->place.line < b->place.line : a->place.offset != b->place.offset ? a->place.offset < b->place.offset : a->event_class < b->event_class;
+    return a->place.line != b->place.line       ? a->place.line < b->place.line
+           : a->place.offset != b->place.offset ? a->place.offset < b->place.offset
+                                                : a->event_class < b->event_class;
   });
   for (const EventRow* row : rows) sink.put(*row);
   open_.clear();

@@ -10,20 +10,22 @@ namespace culprit::ingest {
 
 EventRow make_event(const TextLine& line, const rules::Match& match, const Reading& reading);
 
-// Holds back the newest row of each kind, so that a storm (11,000 lines of Xid 45, 800,000 corrected errors) becomes
-// a row that says how many lines from when to when. Lines of one kind more than a minute apart are another row; so is
-// every one of the first few, which a person wants to see by themselves.
+// Holds back the newest row of each kind, so that a storm (11,000 lines of Xid 45, 800,000
+// corrected errors) becomes a row that says how many lines from when to when. Lines of one kind
+// more than a minute apart are another row; so is every one of the first few, which a person wants
+// to see by themselves.
 class StormFolder {
  public:
   void add(EventRow row, Sink& sink);
-  // "message repeated N times", "Skipped N previous similar messages": counts for the newest row (of that function).
+  // "message repeated N times", "Skipped N previous similar messages": counts for the newest row
+  // (of that function).
   bool add_repeats(std::uint64_t times, std::string_view like, std::uint64_t line);
   void flush(Sink& sink);
 
  private:
   struct Open {
     EventRow row;
-    std::uint64_t rows = 1;   // rows of this kind so far
+    std::uint64_t rows = 1;  // rows of this kind so far
   };
   std::map<std::string, Open> open_;
   std::string newest_;

@@ -1,5 +1,5 @@
-// Output of many machines in one text: the lines below a heading are one machine's. dshbak and clush -b write the name
-// between two rules, Ansible before the state of the task.
+// Output of many machines in one text: the lines below a heading are one machine's. dshbak and
+// clush -b write the name between two rules, Ansible before the state of the task.
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
@@ -16,14 +16,19 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-bool rule(std::string_view text) { return text.size() >= 15 && text.size() <= 16 && text.find_first_not_of('-') == std::string_view::npos; }
+bool rule(std::string_view text) {
+  return text.size() >= 15 && text.size() <= 16 &&
+         text.find_first_not_of('-') == std::string_view::npos;
+}
 
 // "epoch-3" and "rank0" head blocks, too, and are no machines.
 bool machine(std::string_view name) {
   static const re2::RE2 kName(R"([A-Za-z][A-Za-z0-9.-]*\d[A-Za-z0-9.-]*)");
-  static const re2::RE2 kOther(R"((?i)(?:epoch|step|iter(?:ation)?|rank|local|gpu|cuda|device|layer|stage|phase|round|test|part|section|attempt|run|trial|job|task|pid|thread|frame|page|slide|v)[-_]?\d.*)");
+  static const re2::RE2 kOther(
+      R"((?i)(?:epoch|step|iter(?:ation)?|rank|local|gpu|cuda|device|layer|stage|phase|round|test|part|section|attempt|run|trial|job|task|pid|thread|frame|page|slide|v)[-_]?\d.*)");
   const re2::StringPiece text(name.data(), name.size());
-  return name.size() <= kLongestName && re2::RE2::FullMatch(text, kName) && !re2::RE2::FullMatch(text, kOther);
+  return name.size() <= kLongestName && re2::RE2::FullMatch(text, kName) &&
+         !re2::RE2::FullMatch(text, kOther);
 }
 
 // After the first rule: the name, and the second rule.
@@ -38,7 +43,9 @@ class Heading : public Assembler {
     }
     named_ = true;
     // Several machines that printed the same: "cx-[7-8]". Whose a line is, is not known then.
-    const bool list = !text.empty() && text.find(' ') == std::string_view::npos && (text.find('[') != std::string_view::npos || text.find(',') != std::string_view::npos);
+    const bool list =
+        !text.empty() && text.find(' ') == std::string_view::npos &&
+        (text.find('[') != std::string_view::npos || text.find(',') != std::string_view::npos);
     if (!list && !machine(text)) return Step::not_mine;
     name_ = list ? "" : std::string(text);
     return Step::watching;
@@ -52,7 +59,8 @@ class Heading : public Assembler {
 };
 
 Outcome read(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kAnsible(R"(^([A-Za-z][A-Za-z0-9.-]*) \| (?:CHANGED|SUCCESS|FAILED) \| rc=\d+ >>$)");
+  static const re2::RE2 kAnsible(
+      R"(^([A-Za-z][A-Za-z0-9.-]*) \| (?:CHANGED|SUCCESS|FAILED) \| rc=\d+ >>$)");
   const std::string_view text = without_blanks(line.raw.substr(0, 512));
   if (rule(text)) return {false, std::make_unique<Heading>(), {}};
   std::string name;
@@ -62,11 +70,13 @@ Outcome read(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-constexpr std::string_view kWords[] = {"---------------", "CHANGED | rc=", "SUCCESS | rc=", "FAILED | rc="};
+constexpr std::string_view kWords[] = {"---------------",
+                                       "CHANGED | rc=", "SUCCESS | rc=", "FAILED | rc="};
 
 }  // namespace
 
 extern const Recogniser kHostBlocks;
-constinit const Recogniser kHostBlocks{"host-blocks", "dshbak, clush -b, Ansible: whose the lines below a heading are", kWords, read};
+constinit const Recogniser kHostBlocks{
+    "host-blocks", "dshbak, clush -b, Ansible: whose the lines below a heading are", kWords, read};
 
 }  // namespace culprit::ingest

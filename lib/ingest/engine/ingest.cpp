@@ -29,20 +29,21 @@ constexpr std::size_t kHeadBytes = 64 << 10;
 // A block of text on its way: filled by the reader, scanned by anybody, consumed in order.
 struct Item {
   enum class Kind { begin, block, end } kind = Kind::block;
-  MemberRow member;                      // begin and end
-  std::string bytes;                     // block: text; end: the whole document, if one is read
+  MemberRow member;   // begin and end
+  std::string bytes;  // block: text; end: the whole document, if one is read
   const Document* document = nullptr;
   std::unique_ptr<RecordReader> records;  // begin: of a text whose lines are records
   std::string text_kind;
   line::Habit habit;
   bool rules = true;
   bool text = false;
-  bool scanned = true;                   // block: false when its lines are records
+  bool scanned = true;  // block: false when its lines are records
   BlockScan scan;
   enum class State { waiting, running, done } state = State::done;
 };
 
-// Scans items on worker threads. The consumer helps: an item nobody has begun is scanned by whoever needs it.
+// Scans items on worker threads. The consumer helps: an item nobody has begun is scanned by whoever
+// needs it.
 class ScanPool {
  public:
   ScanPool(const Scanner& scanner, int workers) : scanner_(scanner) {
@@ -68,18 +69,24 @@ class ScanPool {
     wake_.notify_one();
   }
 
-  // The consumer needs this item next. While somebody else is at it, it scans another instead of sleeping.
+  // The consumer needs this item next. While somebody else is at it, it scans another instead of
+  // sleeping.
   void finish(Item& item) {
     std::unique_lock lock(mutex_);
     while (item.state != Item::State::done) {
-      if (item.state == Item::State::waiting) run(lock, item);
-      else if (!waiting_.empty()) run(lock, *waiting_.front());
-      else done_.wait(lock, [&] { return item.state == Item::State::done; });
+      if (item.state == Item::State::waiting)
+        run(lock, item);
+      else if (!waiting_.empty())
+        run(lock, *waiting_.front());
+      else
+        done_.wait(lock, [&] { return item.state == Item::State::done; });
     }
   }
 
  private:
-  void scan(Item& item) const { item.scan = scanner_.scan(item.bytes, item.text_kind, item.habit, item.rules); }
+  void scan(Item& item) const {
+    item.scan = scanner_.scan(item.bytes, item.text_kind, item.habit, item.rules);
+  }
 
   void work() {
     std::unique_lock lock(mutex_);
@@ -112,7 +119,11 @@ class ScanPool {
 class Pipeline final : public bundle::Visitor {
  public:
   Pipeline(const Scanner& scanner, MemberSink& sink, const Options& options)
-      : scanner_(scanner), sink_(sink), options_(options), pool_(scanner, std::max(0, options.threads - 1)), in_flight_(static_cast<std::size_t>(std::max(1, options.threads)) * 3),
+      : scanner_(scanner),
+        sink_(sink),
+        options_(options),
+        pool_(scanner, std::max(0, options.threads - 1)),
+        in_flight_(static_cast<std::size_t>(std::max(1, options.threads)) * 3),
         hash_(XXH3_createState(), &XXH3_freeState) {}
 
   void start(const Source& source) {
@@ -143,8 +154,11 @@ class Pipeline final : public bundle::Visitor {
     if (known_digest_ || too_large_) return;
     if (sniffed_ && !detected_.text && detected_.document == nullptr) return;
     while (!bytes.empty()) {
-      // Blocks are cut at the same bytes however the bytes arrive: the rows must not depend on the container.
-      const std::size_t goal = !sniffed_ ? kHeadBytes : detected_.document != nullptr ? detected_.document->max_bytes + 1 : kBlockBytes;
+      // Blocks are cut at the same bytes however the bytes arrive: the rows must not depend on the
+      // container.
+      const std::size_t goal = !sniffed_                       ? kHeadBytes
+                               : detected_.document != nullptr ? detected_.document->max_bytes + 1
+                                                               : kBlockBytes;
       const std::size_t take = std::min(bytes.size(), goal - std::min(buffer_.size(), goal - 1));
       buffer_.append(bytes.substr(0, take));
       bytes.remove_prefix(take);
@@ -166,7 +180,7 @@ class Pipeline final : public bundle::Visitor {
   }
 
   void end(const bundle::MemberEnd& end) override {
-    if (cut_off()) return;   // these are not all its bytes, or perhaps not: it is read again
+    if (cut_off()) return;  // these are not all its bytes, or perhaps not: it is read again
     open_.size = size_;
     open_.complete = end.complete;
     open_.digest = digest();
@@ -182,7 +196,10 @@ class Pipeline final : public bundle::Visitor {
     item.document = detected_.document;
     if (detected_.document != nullptr) item.bytes = std::move(buffer_);
     buffer_ = {};
-    if (too_large_) { item.document = nullptr; item.member.format += " (too large)"; }
+    if (too_large_) {
+      item.document = nullptr;
+      item.member.format += " (too large)";
+    }
     too_large_ = false;
     drain(in_flight_);
   }
@@ -212,12 +229,14 @@ class Pipeline final : public bundle::Visitor {
   }
 
   void own(const std::string& path) override {
-    if (path.ends_with(".db") || path.ends_with(".sqlite") || path.ends_with(".sqlite3")) summary_.own_databases.push_back(full(path));
+    if (path.ends_with(".db") || path.ends_with(".sqlite") || path.ends_with(".sqlite3"))
+      summary_.own_databases.push_back(full(path));
   }
 
   bool stop() override { return interrupted() || changed_.has_value(); }
 
-  // An interrupted member is begun and never ended: closing the database undoes it, as a kill would.
+  // An interrupted member is begun and never ended: closing the database undoes it, as a kill
+  // would.
   Summary finish() {
     drain(0);
     summary_.interrupted = interrupted();
@@ -227,11 +246,15 @@ class Pipeline final : public bundle::Visitor {
 
  private:
   bool interrupted() const {
-    return (options_.interrupted != nullptr && options_.interrupted->load()) || (options_.sink_failed != nullptr && options_.sink_failed->load());
+    return (options_.interrupted != nullptr && options_.interrupted->load()) ||
+           (options_.sink_failed != nullptr && options_.sink_failed->load());
   }
-  // Once the walk is interrupted nothing it still tells counts: members would be there that were not read to their end.
+  // Once the walk is interrupted nothing it still tells counts: members would be there that were
+  // not read to their end.
   bool cut_off() { return dropped_ = dropped_ || interrupted(); }
-  std::string full(const std::string& path) const { return label_.empty() ? path : path.empty() ? label_ : label_ + "/" + path; }
+  std::string full(const std::string& path) const {
+    return label_.empty() ? path : path.empty() ? label_ : label_ + "/" + path;
+  }
 
   void describe(const bundle::MemberHead& head, MemberRow& row) const {
     row.path = full(head.path);
@@ -259,14 +282,17 @@ class Pipeline final : public bundle::Visitor {
     detected_ = detect({open_.path, std::string_view(buffer_).substr(0, kHeadBytes), whole});
     open_.format = std::string(detected_.format);
     open_.text_kind = std::string(detected_.kind);
-    habit_ = detected_.text ? line::habit_of(std::string_view(buffer_).substr(0, kHeadBytes)) : line::Habit{};
+    habit_ = detected_.text ? line::habit_of(std::string_view(buffer_).substr(0, kHeadBytes))
+                            : line::Habit{};
     Item& item = push(Item::Kind::begin);
     item.member = open_;
     item.text_kind = open_.text_kind;
     item.habit = habit_;
     item.rules = detected_.rules_apply;
     item.text = detected_.text && detected_.document == nullptr && detected_.records == nullptr;
-    if (detected_.records != nullptr) item.records = detected_.records->make({open_.path, std::string_view(buffer_).substr(0, kHeadBytes), whole});
+    if (detected_.records != nullptr)
+      item.records = detected_.records->make(
+          {open_.path, std::string_view(buffer_).substr(0, kHeadBytes), whole});
     item.document = detected_.document;
   }
 
@@ -276,8 +302,10 @@ class Pipeline final : public bundle::Visitor {
     if (!last) {
       const std::size_t newline = buffer_.rfind('\n');
       const std::size_t carriage = buffer_.rfind('\r');
-      if (newline != std::string::npos) end = newline + 1;
-      else if (carriage != std::string::npos && carriage > 0) end = carriage;
+      if (newline != std::string::npos)
+        end = newline + 1;
+      else if (carriage != std::string::npos && carriage > 0)
+        end = carriage;
     }
     Item& item = push(Item::Kind::block);
     item.bytes = std::move(buffer_);
@@ -315,8 +343,14 @@ class Pipeline final : public bundle::Visitor {
         current_.id = sink_.begin_member(item.member);
         reader_.reset();
         record_reader_.reset();
-        if (item.records != nullptr) record_reader_ = std::make_unique<RecordTextReader>(std::move(item.records), Reading{sink_, scanner_.pack(), item.text_kind, {}, {}, item.member.path}, current_.id);
-        if (item.text) reader_ = std::make_unique<TextReader>(scanner_, sink_, current_.id, item.text_kind, item.habit, item.rules, item.member.path);
+        if (item.records != nullptr)
+          record_reader_ = std::make_unique<RecordTextReader>(
+              std::move(item.records),
+              Reading{sink_, scanner_.pack(), item.text_kind, {}, {}, item.member.path},
+              current_.id);
+        if (item.text)
+          reader_ = std::make_unique<TextReader>(scanner_, sink_, current_.id, item.text_kind,
+                                                 item.habit, item.rules, item.member.path);
         break;
       case Item::Kind::block:
         if (reader_ != nullptr) reader_->block(item.bytes, item.scan);
@@ -345,7 +379,8 @@ class Pipeline final : public bundle::Visitor {
     }
   }
 
-  template <class Reader> static void finish_lines(Reader& reader, MemberRow& row) {
+  template <class Reader>
+  static void finish_lines(Reader& reader, MemberRow& row) {
     reader.finish();
     row.lines = reader.lines();
     row.used = reader.used();
@@ -362,7 +397,10 @@ class Pipeline final : public bundle::Visitor {
     if (reading.cut) {
       row.tail_truncated = true;
       ++summary_.problems;
-      sink_.problem(row.path, "document.cut", reason.empty() ? "the file breaks off or is damaged; what stands before that was read" : "the file breaks off or is damaged before it tells anything");
+      sink_.problem(row.path, "document.cut",
+                    reason.empty()
+                        ? "the file breaks off or is damaged; what stands before that was read"
+                        : "the file breaks off or is damaged before it tells anything");
     }
     if (reason.empty()) {
       row.used = 1;
@@ -403,8 +441,10 @@ class Pipeline final : public bundle::Visitor {
 };
 
 std::string without_archive_ending(std::string name) {
-  for (const std::string_view ending : {".tar.gz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tgz", ".tzst", ".txz", ".tbz2", ".tar", ".zip"})
-    if (name.size() > ending.size() && name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
+  for (const std::string_view ending : {".tar.gz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tgz",
+                                        ".tzst", ".txz", ".tbz2", ".tar", ".zip"})
+    if (name.size() > ending.size() && name.ends_with(ending))
+      return name.substr(0, name.size() - ending.size());
   return name;
 }
 
@@ -421,7 +461,8 @@ std::vector<Source> label_sources(const std::vector<std::string>& paths) {
       std::string path = source.path;
       while (path.size() > 1 && path.back() == '/') path.pop_back();
       std::size_t at = path.size();
-      for (int i = 0; i < depth && at != std::string::npos && at > 0; ++i) at = path.rfind('/', at - 1);
+      for (int i = 0; i < depth && at != std::string::npos && at > 0; ++i)
+        at = path.rfind('/', at - 1);
       source.label = without_archive_ending(at == std::string::npos ? path : path.substr(at + 1));
       if (source.label.empty() || source.label == "-") source.label = "stdin";
       clash = !seen.insert(source.label).second || clash;
@@ -432,7 +473,8 @@ std::vector<Source> label_sources(const std::vector<std::string>& paths) {
   return sources;
 }
 
-Result<Summary> ingest(const std::vector<Source>& sources, const rules::RulePack& pack, MemberSink& sink, const Options& options) {
+Result<Summary> ingest(const std::vector<Source>& sources, const rules::RulePack& pack,
+                       MemberSink& sink, const Options& options) {
   const Scanner scanner(pack);
   std::optional<QueuedSink> queued;
   if (options.threads > 1) queued.emplace(sink);
@@ -448,7 +490,11 @@ Result<Summary> ingest(const std::vector<Source>& sources, const rules::RulePack
   const Summary summary = pipeline.finish();
   if (queued) queued->flush();
   if (pipeline.changed())
-    return fail("this file of the bundle has changed since it was read into the database").at({*pipeline.changed(), 0}).hint("name a new database with -d, or a new folder with -o: one holds one state of one bundle");
+    return fail("this file of the bundle has changed since it was read into the database")
+        .at({*pipeline.changed(), 0})
+        .hint(
+            "name a new database with -d, or a new folder with -o: one holds one state of one "
+            "bundle");
   return summary;
 }
 

@@ -1,5 +1,6 @@
-// A bundle becomes rows. Members arrive as a stream; their text is cut into blocks, the blocks are scanned on several
-// threads and consumed in order on one, so that the rows are the same for any number of threads.
+// A bundle becomes rows. Members arrive as a stream; their text is cut into blocks, the blocks are
+// scanned on several threads and consumed in order on one, so that the rows are the same for any
+// number of threads.
 #pragma once
 
 #include <atomic>
@@ -16,8 +17,8 @@
 namespace culprit::ingest {
 
 struct Source {
-  std::string path;     // what the user typed
-  std::string label;    // prefix of its members' paths when there are several; "" for one
+  std::string path;   // what the user typed
+  std::string label;  // prefix of its members' paths when there are several; "" for one
 };
 
 struct Options {
@@ -25,7 +26,7 @@ struct Options {
   int threads = 1;
   // Ctrl-C: reading stops, and the member that was being read is left without its end_member().
   const std::atomic<bool>* interrupted = nullptr;
-  const std::atomic<bool>* sink_failed = nullptr;   // a full disk: there is no point in reading on
+  const std::atomic<bool>* sink_failed = nullptr;  // a full disk: there is no point in reading on
   std::function<void(std::uint64_t bytes, const std::string& path)> progress;  // now and then
 };
 
@@ -33,16 +34,19 @@ struct Summary {
   std::uint64_t members = 0;
   std::uint64_t bytes = 0;
   std::uint64_t problems = 0;
-  std::vector<std::string> own_databases;   // of this program, in the bundle; they and what lies with them were left out
+  std::vector<std::string>
+      own_databases;  // of this program, in the bundle; they and what lies with them were left out
   bool interrupted = false;
 };
 
-// Reads every member of every source into the sink. Fails when a source cannot be opened at all; what an earlier run
-// finished (sink.finished) is read only to compare digests, and a difference is an error that names the member.
-Result<Summary> ingest(const std::vector<Source>& sources, const rules::RulePack& pack, MemberSink& sink, const Options& options);
+// Reads every member of every source into the sink. Fails when a source cannot be opened at all;
+// what an earlier run finished (sink.finished) is read only to compare digests, and a difference is
+// an error that names the member.
+Result<Summary> ingest(const std::vector<Source>& sources, const rules::RulePack& pack,
+                       MemberSink& sink, const Options& options);
 
-// Labels that tell several bundles of one call apart: file names without archive endings, with a parent folder where
-// those repeat. One bundle needs none.
+// Labels that tell several bundles of one call apart: file names without archive endings, with a
+// parent folder where those repeat. One bundle needs none.
 std::vector<Source> label_sources(const std::vector<std::string>& paths);
 
 }  // namespace culprit::ingest

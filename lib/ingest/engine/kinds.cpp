@@ -1,6 +1,6 @@
-// What a file can be known to be from its head. A kind narrows which rules apply ("Pending : Yes" means something in
-// nvidia-smi's output only); texts in which a rule's words mean nothing at all (stack dumps, metrics, source code)
-// are recognised so that nobody is accused by a function name.
+// What a file can be known to be from its head. A kind narrows which rules apply ("Pending : Yes"
+// means something in nvidia-smi's output only); texts in which a rule's words mean nothing at all
+// (stack dumps, metrics, source code) are recognised so that nobody is accused by a function name.
 #include <algorithm>
 #include <cassert>
 
@@ -14,10 +14,14 @@ namespace culprit::ingest {
 
 namespace {
 
-bool has(const Head& head, std::string_view text) { return head.bytes.find(text) != std::string_view::npos; }
+bool has(const Head& head, std::string_view text) {
+  return head.bytes.find(text) != std::string_view::npos;
+}
 
 bool ends(std::string_view text, std::initializer_list<std::string_view> endings) {
-  return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) { return text.size() >= e.size() && text.ends_with(e); });
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) {
+    return text.size() >= e.size() && text.ends_with(e);
+  });
 }
 
 bool starts(std::string_view text, std::string_view with) { return text.rfind(with, 0) == 0; }
@@ -44,30 +48,52 @@ int share_of_lines(const Head& head, Accept accept, int at_most = 64) {
 }
 
 bool kernel_log(const Head& head) {
-  return share_of_lines(head, [](std::string_view text) {
-    const line::Line line = line::peel(text.substr(0, 512));
-    return line.prefix.kernel || line.prefix.unit == "kernel";
-  }) >= 60 || (starts(head.base(), "dmesg") && share_of_lines(head, [](std::string_view text) { return line::peel(text.substr(0, 512)).prefix.time.clock != Clock::none; }) >= 60);
+  return share_of_lines(head,
+                        [](std::string_view text) {
+                          const line::Line line = line::peel(text.substr(0, 512));
+                          return line.prefix.kernel || line.prefix.unit == "kernel";
+                        }) >= 60 ||
+         (starts(head.base(), "dmesg") &&
+          share_of_lines(head, [](std::string_view text) {
+            return line::peel(text.substr(0, 512)).prefix.time.clock != Clock::none;
+          }) >= 60);
 }
 
 bool fabric_manager(const Head& head) {
-  static const re2::RE2 kLine(R"(\[[A-Z][a-z]{2} \d\d \d{4} \d\d:\d\d:\d\d\] \[(?:INFO|ERROR|WARNING|DEBUG|CRITICAL)\] \[tid \d+\])");
-  return head.base().find("fabricmanager") != std::string_view::npos || re2::RE2::PartialMatch(re2::StringPiece(head.bytes.data(), std::min<std::size_t>(head.bytes.size(), 8192)), kLine);
+  static const re2::RE2 kLine(
+      R"(\[[A-Z][a-z]{2} \d\d \d{4} \d\d:\d\d:\d\d\] \[(?:INFO|ERROR|WARNING|DEBUG|CRITICAL)\] \[tid \d+\])");
+  return head.base().find("fabricmanager") != std::string_view::npos ||
+         re2::RE2::PartialMatch(
+             re2::StringPiece(head.bytes.data(), std::min<std::size_t>(head.bytes.size(), 8192)),
+             kLine);
 }
 
 bool ipmi_sel(const Head& head) {
-  static const re2::RE2 kLine(R"(^\s*[0-9a-f]+\s*\|\s*(?:\d\d/\d\d/\d{2,4}|[A-Z][a-z]{2}-\d\d-\d{4}|Pre-Init)\s*\|)");
-  return share_of_lines(head, [](std::string_view text) { return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLine); }) >= 60;
+  static const re2::RE2 kLine(
+      R"(^\s*[0-9a-f]+\s*\|\s*(?:\d\d/\d\d/\d{2,4}|[A-Z][a-z]{2}-\d\d-\d{4}|Pre-Init)\s*\|)");
+  return share_of_lines(head, [](std::string_view text) {
+           return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kLine);
+         }) >= 60;
 }
 
 bool smi_query(const Head& head) { return has(head, "==============NVSMI LOG=============="); }
-bool dcgm_diag(const Head& head) { return has(head, "Successfully ran diagnostic") || (has(head, "| Diagnostic ") && has(head, "| Result ")); }
-bool rdma_devices(const Head& head) { return has(head, "hca_id:") || (has(head, "CA type:") && has(head, "Port 1:")) || has(head, "Infiniband device '"); }
-bool kubectl_describe(const Head& head) { return (has(head, "Namespace:") && has(head, "Containers:") && has(head, "Restart Count:")) || starts(first_text(head), "LAST SEEN"); }
+bool dcgm_diag(const Head& head) {
+  return has(head, "Successfully ran diagnostic") ||
+         (has(head, "| Diagnostic ") && has(head, "| Result "));
+}
+bool rdma_devices(const Head& head) {
+  return has(head, "hca_id:") || (has(head, "CA type:") && has(head, "Port 1:")) ||
+         has(head, "Infiniband device '");
+}
+bool kubectl_describe(const Head& head) {
+  return (has(head, "Namespace:") && has(head, "Containers:") && has(head, "Restart Count:")) ||
+         starts(first_text(head), "LAST SEEN");
+}
 
 // A line of a stack dump, be it a head, a frame, or what a debugger says before the first.
 bool stack_line(std::string_view text) {
-  static const re2::RE2 kLine(R"re(^(?:)re"
+  static const re2::RE2 kLine(
+      R"re(^(?:)re"
       R"re(Thread (?:\d+(?:\.\d+)? \((?:Thread 0x|LWP \d+|process \d+)|(?:0x[0-9A-Fa-f]+|\d+) \((?:idle|active)))re"
       R"re(|(?:Current thread|Thread) 0x[0-9a-f]{8,16} .*\(most recent call first\):|Current thread's C stack trace|Traceback \(most recent call first\):|Stack \(most recent call first\):)re"
       R"re(|(?:Parent )?Process \d+: \S|Python v\d+\.\d+|PID \d+ - process|TID \d+:|eu-stack: )re"
@@ -75,12 +101,15 @@ bool stack_line(std::string_view text) {
       R"re(|\[New (?:LWP|Thread) |\[Thread debugging using|\[Inferior \d+ |Using host libthread_db|Attaching to (?:process|program)|Unable to locate python frame|Backtrace stopped:)re"
       R"re(|[* ] thread #\d+|  [* ] frame #\d+: 0x|        (?:Arguments|Locals):|Fatal Python error: |Timeout \(\d+:\d\d:\d\d)re"
       R"re())re");
-  return re2::RE2::PartialMatch(re2::StringPiece(text.data(), std::min<std::size_t>(text.size(), 4096)), kLine);
+  return re2::RE2::PartialMatch(
+      re2::StringPiece(text.data(), std::min<std::size_t>(text.size(), 4096)), kLine);
 }
 
 // Folders and files that people name after the tool whose output they hold.
 bool stack_name(std::string_view path) {
-  for (const std::string_view word : {"pyspy", "py-spy", "py_spy", "gdb", "pstack", "gstack", "eu-stack", "eustack", "faulthandler", "stacks/", "stack_", "stacktrace", "backtrace", "lldb", "pystack", "threads"})
+  for (const std::string_view word : {"pyspy", "py-spy", "py_spy", "gdb", "pstack", "gstack",
+                                      "eu-stack", "eustack", "faulthandler", "stacks/", "stack_",
+                                      "stacktrace", "backtrace", "lldb", "pystack", "threads"})
     if (path.find(word) != std::string_view::npos) return true;
   return false;
 }
@@ -92,7 +121,10 @@ bool stack_dump(const Head& head) {
   if (share >= 70 || (share >= 30 && stack_name(head.path))) return true;
   // A dumper that was refused, in place of its dump.
   const std::string_view top = first_text(head);
-  return stack_name(head.path) && (starts(top, "Error: ") || starts(top, "ptrace: ") || starts(top, "Could not attach to process") || starts(top, "warning: process ") || starts(top, "eu-stack: ")) &&
+  return stack_name(head.path) &&
+         (starts(top, "Error: ") || starts(top, "ptrace: ") ||
+          starts(top, "Could not attach to process") || starts(top, "warning: process ") ||
+          starts(top, "eu-stack: ")) &&
          std::count(head.bytes.begin(), head.bytes.end(), '\n') <= 8;
 }
 
@@ -101,20 +133,29 @@ bool tree_line(std::string_view text) {
   if (name == std::string_view::npos) return false;
   const std::string_view body = text.substr(name);
   const std::size_t comma = body.substr(0, 64).find(',');
-  return comma != std::string_view::npos && comma > 0 && comma + 1 < body.size() && body[comma + 1] >= '0' && body[comma + 1] <= '9' && (name > 0 ? text.find_first_of("|`") < name || body[0] == '{' || body.find("\xE2\x94") == 0 : true);
+  return comma != std::string_view::npos && comma > 0 && comma + 1 < body.size() &&
+         body[comma + 1] >= '0' && body[comma + 1] <= '9' &&
+         (name > 0 ? text.find_first_of("|`") < name || body[0] == '{' || body.find("\xE2\x94") == 0
+                   : true);
 }
 
 bool process_tree(const Head& head) {
   const std::string_view top = first_text(head);
   const std::string_view line = top.substr(0, top.find('\n'));
   const auto column = [&](std::string_view name) {
-    for (std::size_t at = line.find(name); at != std::string_view::npos; at = line.find(name, at + 1))
-      if ((at == 0 || line[at - 1] == ' ') && (at + name.size() == line.size() || line[at + name.size()] == ' ' || line[at + name.size()] == '\r')) return true;
+    for (std::size_t at = line.find(name); at != std::string_view::npos;
+         at = line.find(name, at + 1))
+      if ((at == 0 || line[at - 1] == ' ') &&
+          (at + name.size() == line.size() || line[at + name.size()] == ' ' ||
+           line[at + name.size()] == '\r'))
+        return true;
     return false;
   };
-  if (column("PID") && (column("COMMAND") || column("CMD") || column("ARGS") || column("COMM"))) return true;
+  if (column("PID") && (column("COMMAND") || column("CMD") || column("ARGS") || column("COMM")))
+    return true;
   if (head.base().find("pstree") != std::string_view::npos) return true;
-  return (has(head, "|-") || has(head, "\xE2\x94\x9C\xE2\x94\x80")) && share_of_lines(head, tree_line) >= 80;
+  return (has(head, "|-") || has(head, "\xE2\x94\x9C\xE2\x94\x80")) &&
+         share_of_lines(head, tree_line) >= 80;
 }
 
 bool inspector(const Head& head) {
@@ -123,40 +164,63 @@ bool inspector(const Head& head) {
 
 bool metrics(const Head& head) {
   const std::string_view top = first_text(head);
-  if (starts(top, "# HELP ") || starts(top, "# TYPE ") || (starts(top, "{\"status\":") && has(head, "\"resultType\"")) || starts(top, "# gpu ")) return true;
+  if (starts(top, "# HELP ") || starts(top, "# TYPE ") ||
+      (starts(top, "{\"status\":") && has(head, "\"resultType\"")) || starts(top, "# gpu "))
+    return true;
   if (ends(head.base(), {".prom", ".csv", ".tsv"})) return true;
   // JSON lines without a message: numbers for another analysis.
-  return starts(top, "{") && share_of_lines(head, [](std::string_view text) {
-           return starts(text, "{") && text.find("\"MESSAGE\"") == std::string_view::npos && text.find("\"log\"") == std::string_view::npos && text.find("\"message\"") == std::string_view::npos &&
-                  text.find("\"msg\"") == std::string_view::npos && text.find("\"error\"") == std::string_view::npos && text.find("\":") != std::string_view::npos;
-         }, 16) >= 90;
+  return starts(top, "{") && share_of_lines(
+                                 head,
+                                 [](std::string_view text) {
+                                   return starts(text, "{") &&
+                                          text.find("\"MESSAGE\"") == std::string_view::npos &&
+                                          text.find("\"log\"") == std::string_view::npos &&
+                                          text.find("\"message\"") == std::string_view::npos &&
+                                          text.find("\"msg\"") == std::string_view::npos &&
+                                          text.find("\"error\"") == std::string_view::npos &&
+                                          text.find("\":") != std::string_view::npos;
+                                 },
+                                 16) >= 90;
 }
 
 bool source_code(const Head& head) {
-  return ends(head.base(), {".py", ".pyx", ".cc", ".cpp", ".cu", ".cuh", ".c", ".h", ".hpp", ".sh", ".bash", ".md", ".rst", ".ipynb", ".html", ".js", ".ts", ".go", ".rs", ".java", ".patch", ".diff", ".sbatch", ".slurm"});
+  return ends(head.base(),
+              {".py",  ".pyx", ".cc",   ".cpp",  ".cu",    ".cuh",   ".c",      ".h",
+               ".hpp", ".sh",  ".bash", ".md",   ".rst",   ".ipynb", ".html",   ".js",
+               ".ts",  ".go",  ".rs",   ".java", ".patch", ".diff",  ".sbatch", ".slurm"});
 }
 
 bool configuration(const Head& head) {
-  if (ends(head.base(), {".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml", ".env", ".properties", ".lock", ".repo", ".service"})) return true;
+  if (ends(head.base(), {".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml", ".env",
+                         ".properties", ".lock", ".repo", ".service"}))
+    return true;
   // A JSON document over several lines that nobody else claims.
-  return ends(head.base(), {".json"}) && (starts(first_text(head), "{\n") || starts(first_text(head), "{\r") || starts(first_text(head), "[\n") || starts(first_text(head), "[{"));
+  return ends(head.base(), {".json"}) &&
+         (starts(first_text(head), "{\n") || starts(first_text(head), "{\r") ||
+          starts(first_text(head), "[\n") || starts(first_text(head), "[{"));
 }
 
 bool nccl_log(const Head& head) {
-  return share_of_lines(head, [](std::string_view text) { return text.find(" NCCL ") != std::string_view::npos; }) >= 80;
+  return share_of_lines(head, [](std::string_view text) {
+           return text.find(" NCCL ") != std::string_view::npos;
+         }) >= 80;
 }
 
-bool xorg_log(const Head& head) { return has(head, "X.Org X Server") || starts(head.base(), "Xorg."); }
+bool xorg_log(const Head& head) {
+  return has(head, "X.Org X Server") || starts(head.base(), "Xorg.");
+}
 
 // The first that fits names the file; the order is from the surest to the least sure.
 constexpr TextKind kKinds[] = {
-    {"stack-dump", "py-spy, gdb, eu-stack, lldb, faulthandler dumps by themselves", "stack", stack_dump},
+    {"stack-dump", "py-spy, gdb, eu-stack, lldb, faulthandler dumps by themselves", "stack",
+     stack_dump},
     {"process-tree", "ps, pstree by themselves", "process", process_tree},
     {"nvidia-smi-q", "nvidia-smi -q", "nvidia-smi", smi_query},
     {"dcgm-diag", "dcgmi diag", "dcgm", dcgm_diag},
     {"fabric-manager", "NVIDIA fabric manager log", "fabric-manager", fabric_manager},
     {"rdma-devices", "ibstat, ibv_devinfo, ibstatus", "rdma", rdma_devices},
-    {"kubectl-describe", "kubectl describe pod, kubectl get events", "kubernetes", kubectl_describe},
+    {"kubectl-describe", "kubectl describe pod, kubectl get events", "kubernetes",
+     kubectl_describe},
     {"ipmi-sel", "ipmitool sel list and elist", "bmc", ipmi_sel},
     {"xorg", "X server log (its bracketed seconds are no boot time)", "source", xorg_log},
     {"source", "programs, scripts and prose: no log", "source", source_code},
@@ -174,36 +238,57 @@ bool binary(std::string_view bytes) {
   std::size_t nul_run = 0;
   for (const char c : top) {
     const auto u = static_cast<unsigned char>(c);
-    if (u == 0) { ++nul_run; continue; }  // a log cut by a crash and continued holds runs of NULs
+    if (u == 0) {
+      ++nul_run;
+      continue;
+    }  // a log cut by a crash and continued holds runs of NULs
     ++counted;
     control += u < 32 && c != '\t' && c != '\r' && c != '\n' && c != '\x1b';
   }
   if (counted == 0) return !top.empty() && bytes.find_first_not_of('\0') == std::string_view::npos;
   if (top.size() >= 4) {
-    static constexpr std::string_view kMagic[] = {std::string_view("\x7f" "ELF", 4), std::string_view("\x80\x02", 2), std::string_view("\x80\x04", 2), "SQLite format 3", "%PDF-", "\x89PNG"};
+    static constexpr std::string_view kMagic[] = {std::string_view("\x7f"
+                                                                   "ELF",
+                                                                   4),
+                                                  std::string_view("\x80\x02", 2),
+                                                  std::string_view("\x80\x04", 2),
+                                                  "SQLite format 3",
+                                                  "%PDF-",
+                                                  "\x89PNG"};
     for (const std::string_view magic : kMagic)
       if (top.rfind(magic, 0) == 0) return true;
   }
-  return control * 100 > counted * 10 || (nul_run * 100 > top.size() * 20 && control * 100 > counted * 2);
+  return control * 100 > counted * 10 ||
+         (nul_run * 100 > top.size() * 20 && control * 100 > counted * 2);
 }
 
 }  // namespace
 
-extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kLogExport, kManifest, kProcessDump, kProcessFile, kPyspyJson, kRasJson, kStatDot;
+extern const Document kErrorJson, kFlightRecorder, kFlightRecorderJson, kKubernetesJson, kLogExport,
+    kManifest, kProcessDump, kProcessFile, kPyspyJson, kRasJson, kStatDot;
 extern const Document kPrometheusJson, kRdmaStatisticJson, kSysCounterFile;
-extern const RecordText kPrometheusText, kSmiCsv, kSmiDmon, kRdmaStatistic, kSysCounters, kEthtoolStatistics;
+extern const RecordText kPrometheusText, kSmiCsv, kSmiDmon, kRdmaStatistic, kSysCounters,
+    kEthtoolStatistics;
 extern const Document kGoldenValues, kTensorboard, kWandbSummary;
 extern const RecordText kStepJsonl, kStepTable;
-extern const Document kSlurmTopology, kSlurmTopologyYaml, kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
+extern const Document kSlurmTopology, kSlurmTopologyYaml, kHostfile, kNetworkCsv, kNetworkJson,
+    kGpuTopology;
 extern const Document kEnvironment, kModinfo, kPackages, kSysctl, kHostWords, kBootList, kPodsYaml;
 
 namespace {
-constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv, &kSmiDmon, &kRdmaStatistic, &kSysCounters, &kEthtoolStatistics, &kStepJsonl, &kStepTable};
-constexpr const Document* kDocuments[] = {&kManifest, &kErrorJson, &kProcessDump, &kProcessFile, &kKubernetesJson, &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,
-                                          &kStatDot, &kRasJson, &kSlurmTopology, &kSlurmTopologyYaml, &kHostfile, &kNetworkCsv, &kNetworkJson, &kGpuTopology,
-                                          &kGoldenValues, &kTensorboard, &kWandbSummary, &kPrometheusJson, &kRdmaStatisticJson, &kSysCounterFile,
-                                          &kEnvironment, &kModinfo, &kPackages, &kSysctl, &kHostWords, &kBootList, &kPodsYaml, &kLogExport};
-}
+constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv,      &kSmiDmon,
+                                              &kRdmaStatistic,  &kSysCounters, &kEthtoolStatistics,
+                                              &kStepJsonl,      &kStepTable};
+constexpr const Document* kDocuments[] = {
+    &kManifest,          &kErrorJson,      &kProcessDump,        &kProcessFile,
+    &kKubernetesJson,    &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,
+    &kStatDot,           &kRasJson,        &kSlurmTopology,      &kSlurmTopologyYaml,
+    &kHostfile,          &kNetworkCsv,     &kNetworkJson,        &kGpuTopology,
+    &kGoldenValues,      &kTensorboard,    &kWandbSummary,       &kPrometheusJson,
+    &kRdmaStatisticJson, &kSysCounterFile, &kEnvironment,        &kModinfo,
+    &kPackages,          &kSysctl,         &kHostWords,          &kBootList,
+    &kPodsYaml,          &kLogExport};
+}  // namespace
 
 std::span<const Document* const> documents() { return kDocuments; }
 std::span<const RecordText* const> record_texts() { return kRecordTexts; }
@@ -211,7 +296,10 @@ std::span<const TextKind> text_kinds() { return kKinds; }
 
 Detected detect(const Head& head) {
   Detected out;
-  if (head.bytes.empty()) { out.format = "empty"; return out; }
+  if (head.bytes.empty()) {
+    out.format = "empty";
+    return out;
+  }
   for (const Document* document : documents())
     if (document->sniff(head)) {
       out.document = document;
@@ -234,7 +322,8 @@ Detected detect(const Head& head) {
       break;
     }
   if (out.format.empty()) out.format = out.text ? "text" : "binary";
-  out.rules_apply = out.text && out.kind != "data" && out.kind != "stack" && out.kind != "process" && out.kind != "source";
+  out.rules_apply = out.text && out.kind != "data" && out.kind != "stack" &&
+                    out.kind != "process" && out.kind != "source";
   return out;
 }
 

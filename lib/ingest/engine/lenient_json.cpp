@@ -13,7 +13,12 @@ namespace {
 
 class Reader {
  public:
-  Reader(std::string_view bytes, Tree& tree, const TreeLimits& limits) : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()), tree_(tree), limits_(limits) {
+  Reader(std::string_view bytes, Tree& tree, const TreeLimits& limits)
+      : begin_(bytes.data()),
+        at_(begin_),
+        end_(begin_ + bytes.size()),
+        tree_(tree),
+        limits_(limits) {
     tree_.values.reserve(std::min<std::size_t>(bytes.size() / 8, 1 << 16));
     if (bytes.starts_with("\xEF\xBB\xBF")) at_ += 3;
   }
@@ -40,7 +45,10 @@ class Reader {
   };
 
   void fail(const char* problem) {
-    if (problem_ == nullptr) { problem_ = at_ >= end_ ? "truncated" : problem; problem_at_ = at_; }
+    if (problem_ == nullptr) {
+      problem_ = at_ >= end_ ? "truncated" : problem;
+      problem_at_ = at_;
+    }
   }
 
   void blank() {
@@ -74,8 +82,10 @@ class Reader {
     open_.pop_back();
     std::size_t count = stack_.size() - open.mark;
     if (open.dict) count -= count % 2;
-    if (tree_.values.size() + count > limits_.values) fail("too_many_values");
-    else tree_.extend(open.node, stack_.data() + open.mark, count);
+    if (tree_.values.size() + count > limits_.values)
+      fail("too_many_values");
+    else
+      tree_.extend(open.node, stack_.data() + open.mark, count);
     stack_.shrink(open.mark);
     Tree::Node& node = tree_.nodes[open.node];
     node.length = static_cast<std::uint32_t>(static_cast<std::size_t>(at_ - begin_) - node.offset);
@@ -86,7 +96,10 @@ class Reader {
     blank();
     if (at_ >= end_) return fail("truncated");
     if (!expect_value_) {
-      if (open_.empty()) { done_ = true; return; }
+      if (open_.empty()) {
+        done_ = true;
+        return;
+      }
       if (*at_ == ',') {
         ++at_;
         expect_value_ = true;
@@ -124,7 +137,12 @@ class Reader {
       }
       case 't': word("true", Value::boolean(true)); break;
       case 'f': word("false", Value::boolean(false)); break;
-      case 'n': if (end_ - at_ >= 2 && at_[1] == 'a') word("nan", not_a_number()); else word("null", Value::nothing()); break;
+      case 'n':
+        if (end_ - at_ >= 2 && at_[1] == 'a')
+          word("nan", not_a_number());
+        else
+          word("null", Value::nothing());
+        break;
       case 'N': word("NaN", not_a_number()); break;
       case 'I': word("Infinity", infinity(false)); break;
       case 'i': word("inf", infinity(false)); break;
@@ -134,7 +152,10 @@ class Reader {
   }
 
   static Value not_a_number() { return Value::number(std::numeric_limits<double>::quiet_NaN()); }
-  static Value infinity(bool negative) { return Value::number(negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity()); }
+  static Value infinity(bool negative) {
+    return Value::number(negative ? -std::numeric_limits<double>::infinity()
+                                  : std::numeric_limits<double>::infinity());
+  }
 
   void word(std::string_view want, const Value& v) {
     const std::string_view rest(at_, static_cast<std::size_t>(end_ - at_));
@@ -153,23 +174,32 @@ class Reader {
     p += negative;
     if (p < end_ && (*p == 'I' || *p == 'i' || *p == 'N' || *p == 'n')) {
       at_ = p;
-      if (*p == 'I') word("Infinity", infinity(negative));
-      else if (*p == 'i') word("inf", infinity(negative));
-      else if (*p == 'N') word("NaN", not_a_number());
-      else word("nan", not_a_number());
+      if (*p == 'I')
+        word("Infinity", infinity(negative));
+      else if (*p == 'i')
+        word("inf", infinity(negative));
+      else if (*p == 'N')
+        word("NaN", not_a_number());
+      else
+        word("nan", not_a_number());
       return;
     }
     std::uint64_t n = 0;
     const char* digits = p;
     while (p < end_ && *p >= '0' && *p <= '9') n = n * 10 + static_cast<std::uint64_t>(*p++ - '0');
     if (p == digits) return fail("syntax");
-    if (p == end_) { at_ = p; return fail("truncated"); }   // more digits may have followed
+    if (p == end_) {
+      at_ = p;
+      return fail("truncated");
+    }  // more digits may have followed
     if (*p != '.' && *p != 'e' && *p != 'E' && p - digits <= 18) {
       at_ = p;
-      return push(Value::number(negative ? -static_cast<std::int64_t>(n) : static_cast<std::int64_t>(n)));
+      return push(
+          Value::number(negative ? -static_cast<std::int64_t>(n) : static_cast<std::int64_t>(n)));
     }
     std::int64_t whole = 0;
-    if (const auto [end, error] = std::from_chars(from, end_, whole); error == std::errc{} && end < end_ && *end != '.' && *end != 'e' && *end != 'E') {
+    if (const auto [end, error] = std::from_chars(from, end_, whole);
+        error == std::errc{} && end < end_ && *end != '.' && *end != 'e' && *end != 'E') {
       at_ = end;
       return push(Value::number(whole));
     }
@@ -185,7 +215,11 @@ class Reader {
     const char* from = ++at_;
     const char* p = from;
     while (p < end_ && *p != '"' && *p != '\\') ++p;
-    if (p >= end_) { at_ = end_; fail("truncated"); return false; }
+    if (p >= end_) {
+      at_ = end_;
+      fail("truncated");
+      return false;
+    }
     if (*p == '"') {
       out = Value::string(from, static_cast<std::size_t>(p - from));
       at_ = p + 1;
@@ -193,7 +227,10 @@ class Reader {
     }
     std::string made(from, p);
     while (p < end_ && *p != '"') {
-      if (*p != '\\') { made.push_back(*p++); continue; }
+      if (*p != '\\') {
+        made.push_back(*p++);
+        continue;
+      }
       if (++p >= end_) break;
       const char c = *p++;
       switch (c) {
@@ -203,10 +240,14 @@ class Reader {
         case 'b': made.push_back('\b'); break;
         case 'f': made.push_back('\f'); break;
         case 'u': escape(p, made); break;
-        default: made.push_back(c);   // also "\'" and others that JSON does not know
+        default: made.push_back(c);  // also "\'" and others that JSON does not know
       }
     }
-    if (p >= end_) { at_ = end_; fail("truncated"); return false; }
+    if (p >= end_) {
+      at_ = end_;
+      fail("truncated");
+      return false;
+    }
     at_ = p + 1;
     tree_.texts.push_back(std::move(made));
     out = Value::string(tree_.texts.back().data(), tree_.texts.back().size());
@@ -223,7 +264,10 @@ class Reader {
 
   void escape(const char*& p, std::string& made) const {
     std::uint32_t code = 0;
-    if (!hex(p, code)) { made += "\\u"; return; }
+    if (!hex(p, code)) {
+      made += "\\u";
+      return;
+    }
     if (code >= 0xD800 && code < 0xDC00 && end_ - p >= 6 && p[0] == '\\' && p[1] == 'u') {
       const char* low_at = p + 2;
       std::uint32_t low = 0;
@@ -250,6 +294,8 @@ class Reader {
 
 }  // namespace
 
-void read_lenient_json(std::string_view bytes, Tree& tree, const TreeLimits& limits) { Reader(bytes, tree, limits).run(); }
+void read_lenient_json(std::string_view bytes, Tree& tree, const TreeLimits& limits) {
+  Reader(bytes, tree, limits).run();
+}
 
 }  // namespace culprit::ingest

@@ -29,7 +29,8 @@ void each_text_line(std::string_view bytes, Visit visit) {
 
 inline std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
+    text.remove_suffix(1);
   return text;
 }
 
@@ -42,15 +43,20 @@ inline std::string lower(std::string_view text) {
 // Collects switches, expands their lists, computes levels, puts rows.
 class NetworkCollector {
  public:
-  NetworkCollector(Sink& sink, MemberId member, const char* source) : sink_(sink), member_(member), source_(source) {}
+  NetworkCollector(Sink& sink, MemberId member, const char* source)
+      : sink_(sink), member_(member), source_(source) {}
 
   void begin(std::string kind, std::uint64_t line, std::size_t offset, std::size_t length);
-  void kind(const char* kind) { if (open_) rows_.back().kind = kind; }
-  void name(std::string_view name) { if (open_) rows_.back().name = std::string(name.substr(0, 255)); }
+  void kind(const char* kind) {
+    if (open_) rows_.back().kind = kind;
+  }
+  void name(std::string_view name) {
+    if (open_) rows_.back().name = std::string(name.substr(0, 255));
+  }
   void level(std::string_view digits);
   void hosts(std::string_view list);
   void children(std::string_view list);
-  std::size_t finish();   // rows put
+  std::size_t finish();  // rows put
 
  private:
   void expand(std::string_view list, std::vector<std::string>& out);

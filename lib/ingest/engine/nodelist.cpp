@@ -1,5 +1,5 @@
-// The nodes of a Slurm job, as its environment and `scontrol show job` print them. Kept as the list that stands there:
-// every rank may print the same one.
+// The nodes of a Slurm job, as its environment and `scontrol show job` print them. Kept as the list
+// that stands there: every rank may print the same one.
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
@@ -9,7 +9,8 @@ namespace culprit::ingest {
 namespace {
 
 Outcome read(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kList(R"((?:^|[\s'"])(?:(?:export )?SLURM_(?:JOB_|STEP_)?NODELIST[=:] ?|NodeList=)['"]?([A-Za-z0-9][\w.,\[\]-]*))");
+  static const re2::RE2 kList(
+      R"((?:^|[\s'"])(?:(?:export )?SLURM_(?:JOB_|STEP_)?NODELIST[=:] ?|NodeList=)['"]?([A-Za-z0-9][\w.,\[\]-]*))");
   ConfigRow row;
   const std::string& message = line.line.message;
   if (!re2::RE2::PartialMatch(message, kList, &row.value) || row.value.size() > 8192) return {};
@@ -19,11 +20,14 @@ Outcome read(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-constexpr std::string_view kWords[] = {"SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST", " NodeList="};
+constexpr std::string_view kWords[] = {"SLURM_JOB_NODELIST", "SLURM_NODELIST",
+                                       "SLURM_STEP_NODELIST", " NodeList="};
 
 }  // namespace
 
 extern const Recogniser kNodelist;
-constinit const Recogniser kNodelist{"slurm-nodelist", "the nodes of a Slurm job: SLURM_JOB_NODELIST, scontrol show job", kWords, read};
+constinit const Recogniser kNodelist{
+    "slurm-nodelist", "the nodes of a Slurm job: SLURM_JOB_NODELIST, scontrol show job", kWords,
+    read};
 
 }  // namespace culprit::ingest

@@ -15,7 +15,8 @@ std::string lower(std::string_view text) {
 }
 
 void replace(std::string& text, std::string_view what, std::string_view with) {
-  if (const std::size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), with);
+  if (const std::size_t at = text.find(what); at != std::string::npos)
+    text.replace(at, what.size(), with);
 }
 
 }  // namespace
@@ -42,9 +43,12 @@ std::string nccl_operation(std::string_view name) {
 }
 
 ElementType nccl_type(std::int64_t code) {
-  static constexpr ElementType kTypes[] = {{"int8", 1}, {"uint8", 1}, {"int32", 4}, {"uint32", 4}, {"int64", 8}, {"uint64", 8},
-                                           {"float16", 2}, {"float32", 4}, {"float64", 8}, {"bfloat16", 2}, {"float8e4m3", 1}, {"float8e5m2", 1}};
-  return code >= 0 && code < static_cast<std::int64_t>(std::size(kTypes)) ? kTypes[code] : ElementType{};
+  static constexpr ElementType kTypes[] = {{"int8", 1},     {"uint8", 1},      {"int32", 4},
+                                           {"uint32", 4},   {"int64", 8},      {"uint64", 8},
+                                           {"float16", 2},  {"float32", 4},    {"float64", 8},
+                                           {"bfloat16", 2}, {"float8e4m3", 1}, {"float8e5m2", 1}};
+  return code >= 0 && code < static_cast<std::int64_t>(std::size(kTypes)) ? kTypes[code]
+                                                                          : ElementType{};
 }
 
 std::string normal_hash(std::string_view text) {

@@ -7,7 +7,7 @@ QueuedSink::QueuedSink(MemberSink& behind) : behind_(behind), thread_([this] { w
 QueuedSink::~QueuedSink() {
   try {
     flush();
-  } catch (...) {   // whoever wants to know flushes before
+  } catch (...) {  // whoever wants to know flushes before
   }
   {
     const std::lock_guard lock(mutex_);
@@ -31,7 +31,8 @@ void QueuedSink::hand_over() {
   wake_.notify_one();
 }
 
-// A few rows are written here: small members, of which a bundle may have a hundred thousand, never wait for another thread.
+// A few rows are written here: small members, of which a bundle may have a hundred thousand, never
+// wait for another thread.
 void QueuedSink::flush() {
   {
     std::unique_lock lock(mutex_);
@@ -52,9 +53,12 @@ void QueuedSink::write(Batch& batch) {
     std::visit(
         [this](const auto& one) {
           using T = std::decay_t<decltype(one)>;
-          if constexpr (std::is_same_v<T, MemberRow>) behind_.end_member(one);
-          else if constexpr (std::is_same_v<T, std::pair<Manifest, Place>>) behind_.put(one.first, one.second);
-          else behind_.put(one);
+          if constexpr (std::is_same_v<T, MemberRow>)
+            behind_.end_member(one);
+          else if constexpr (std::is_same_v<T, std::pair<Manifest, Place>>)
+            behind_.put(one.first, one.second);
+          else
+            behind_.put(one);
         },
         row);
   batch.clear();
@@ -77,7 +81,7 @@ void QueuedSink::work() {
       batch.clear();
     }
     lock.lock();
-    if (failure != nullptr) {   // what came after it must not be written as if nothing were missing
+    if (failure != nullptr) {  // what came after it must not be written as if nothing were missing
       failure_ = failure;
       waiting_.clear();
     }

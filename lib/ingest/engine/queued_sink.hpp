@@ -1,5 +1,6 @@
-// A sink whose rows are written by another thread, in the order in which they were put: building a row and writing it to a
-// database take about the same time. What returns an id is answered at once, by whoever asks, after all rows before it.
+// A sink whose rows are written by another thread, in the order in which they were put: building a
+// row and writing it to a database take about the same time. What returns an id is answered at
+// once, by whoever asks, after all rows before it.
 #pragma once
 
 #include <condition_variable>
@@ -19,11 +20,12 @@ class QueuedSink final : public MemberSink {
  public:
   // `behind` is called by one thread at a time, and outlives this.
   explicit QueuedSink(MemberSink& behind);
-  ~QueuedSink() override;   // writes what is left
+  ~QueuedSink() override;  // writes what is left
   QueuedSink(const QueuedSink&) = delete;
   QueuedSink& operator=(const QueuedSink&) = delete;
 
-  void flush();             // returns when everything is written; throws what `behind` threw meanwhile, as every put may
+  void flush();  // returns when everything is written; throws what `behind` threw meanwhile, as
+                 // every put may
 
   void put(const EventRow& row) override { add(row); }
   void put(const TracebackRow& row) override { add(row); }
@@ -33,7 +35,9 @@ class QueuedSink final : public MemberSink {
   void put(const ConfigRow& row) override { add(row); }
   void put(const ClockRow& row) override { add(row); }
   void put(const RejectRow& row) override { add(row); }
-  void put(const Manifest& manifest, const Place& place) override { add(std::pair(manifest, place)); }
+  void put(const Manifest& manifest, const Place& place) override {
+    add(std::pair(manifest, place));
+  }
   void put(const StackRow& row) override { add(row); }
   void put(const ProcessRow& row) override { add(row); }
   void put(const FrontierRow& row) override { add(row); }
@@ -44,38 +48,48 @@ class QueuedSink final : public MemberSink {
   void put(const ChunkRow& row) override { add(row); }
   GroupId group(const GroupRow& row) override { return flush(), behind_.group(row); }
   SeriesId series(const SeriesRow& row) override { return flush(), behind_.series(row); }
-  std::optional<std::string> finished(const std::string& path) override { return flush(), behind_.finished(path); }
-  MemberId begin_member(const MemberRow& row) override { return flush(), behind_.begin_member(row); }
+  std::optional<std::string> finished(const std::string& path) override {
+    return flush(), behind_.finished(path);
+  }
+  MemberId begin_member(const MemberRow& row) override {
+    return flush(), behind_.begin_member(row);
+  }
   void end_member(const MemberRow& row) override { add(row); }
-  void problem(const std::string& path, const std::string& code, const std::string& reason) override { flush(), behind_.problem(path, code, reason); }
+  void problem(const std::string& path, const std::string& code,
+               const std::string& reason) override {
+    flush(), behind_.problem(path, code, reason);
+  }
 
  private:
-  using Row = std::variant<ProgressRow, EventRow, TracebackRow, ExitRow, IdentityRow, ConfigRow, ClockRow, RejectRow, std::pair<Manifest, Place>, StackRow, ProcessRow, FrontierRow, CollectiveRow, HistoryRow,
-                           RecorderRow, NetworkRow, ChunkRow, MemberRow>;
+  using Row =
+      std::variant<ProgressRow, EventRow, TracebackRow, ExitRow, IdentityRow, ConfigRow, ClockRow,
+                   RejectRow, std::pair<Manifest, Place>, StackRow, ProcessRow, FrontierRow,
+                   CollectiveRow, HistoryRow, RecorderRow, NetworkRow, ChunkRow, MemberRow>;
   using Batch = std::vector<Row>;
 
-  template <class T> void add(const T& row) {
+  template <class T>
+  void add(const T& row) {
     filling_.emplace_back(row);
     if (filling_.size() >= kRowsAtOnce) hand_over();
   }
   void hand_over();
   void write(Batch& batch);
   void work();
-  void rethrow();           // with the mutex held
+  void rethrow();  // with the mutex held
 
-  static constexpr std::size_t kRowsAtOnce = 128;    // fewer are not worth waking a thread
-  static constexpr std::size_t kBatchesWaiting = 16; // a bound on memory: whoever puts waits
+  static constexpr std::size_t kRowsAtOnce = 128;     // fewer are not worth waking a thread
+  static constexpr std::size_t kBatchesWaiting = 16;  // a bound on memory: whoever puts waits
 
   MemberSink& behind_;
   Batch filling_;
   std::mutex mutex_;
   std::condition_variable wake_, moved_;
   std::deque<Batch> waiting_;
-  std::vector<Batch> empty_;                         // with room, to be filled again
+  std::vector<Batch> empty_;  // with room, to be filled again
   bool writing_ = false;
   bool stopping_ = false;
-  std::exception_ptr failure_;                       // of the other thread, until somebody puts or flushes
-  std::thread thread_;                               // the last member: it uses the others
+  std::exception_ptr failure_;  // of the other thread, until somebody puts or flushes
+  std::thread thread_;          // the last member: it uses the others
 };
 
 }  // namespace culprit::ingest

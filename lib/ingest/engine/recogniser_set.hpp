@@ -10,7 +10,7 @@ namespace culprit::ingest {
 
 class RecogniserSet {
  public:
-  static constexpr std::size_t kMost = 256;   // a wider set is a larger number here
+  static constexpr std::size_t kMost = 256;  // a wider set is a larger number here
 
   void insert(std::size_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
   void erase(std::size_t i) { words_[i / 64] &= ~(std::uint64_t{1} << (i % 64)); }
@@ -30,7 +30,8 @@ class RecogniserSet {
   template <class Visit>
   void each(Visit visit) const {
     for (std::size_t w = 0; w < words_.size(); ++w)
-      for (std::uint64_t rest = words_[w]; rest != 0; rest &= rest - 1) visit(w * 64 + static_cast<std::size_t>(std::countr_zero(rest)));
+      for (std::uint64_t rest = words_[w]; rest != 0; rest &= rest - 1)
+        visit(w * 64 + static_cast<std::size_t>(std::countr_zero(rest)));
   }
 
  private:

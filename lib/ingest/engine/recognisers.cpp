@@ -6,26 +6,87 @@
 
 namespace culprit::ingest {
 
-extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode, kDebuggerSignal, kErrorLine;
+extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode,
+    kDebuggerSignal, kErrorLine;
 extern const Recogniser kNcclInit, kNcclNetwork, kNcclSettings;
-extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress, kProgressBar, kFinished;
-extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier, kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
-extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine, kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock;
+extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress,
+    kProgressBar, kFinished;
+extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
+    kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
+extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine,
+    kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kNodelist;
-extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kPodTable, kPodDescription, kHostBlocks;
+extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kPodTable, kPodDescription,
+    kHostBlocks;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
-extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes, kMegatronTimers, kMegatronStraggler;
+extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
+    kMegatronTimers, kMegatronStraggler;
 
 namespace {
 
 constexpr const Recogniser* kAll[] = {
-    &kTraceback, &kTorchrunReport, &kTorchrunExit, &kSrunExit, &kExitCode, &kDebuggerSignal, &kNcclInit, &kNcclNetwork, &kNcclSettings,
-    &kMegatron, &kDeepspeed, &kNemo, &kTorchtitan, &kHuggingface, &kGenericProgress, &kProgressBar, &kFinished, &kSmiHeading,
-    &kNicHeading, &kDriver, &kCriPartial, &kKernelBanner, &kUname, &kRankLine, &kPyspy, &kGdb, &kLldb, &kEuStack, &kFaulthandler,
-    &kProcessList, &kPstree, &kWatchdogTimeout, &kWatchdogFrontier, &kDesync, &kMonitoredBarrier, &kFingerprints, &kNcclCalls,
-    &kMegatronSizes, &kMegatronArguments, &kNemoGroups, &kDeviceMesh, &kNodelist, &kRasText, &kRasMonitor, &kInspector,
-    &kFieldFigures, &kTitanFigures, &kSamplesPerSecond, &kStepTimes, &kMegatronTimers, &kMegatronStraggler,
-    &kSmiSettings, &kRdmaSettings, &kSmiDmonBlock, &kErrorLine, &kClockLines, &kNameLines, &kScontrol, &kSacct, &kPodTable, &kPodDescription, &kHostBlocks,
+    &kTraceback,
+    &kTorchrunReport,
+    &kTorchrunExit,
+    &kSrunExit,
+    &kExitCode,
+    &kDebuggerSignal,
+    &kNcclInit,
+    &kNcclNetwork,
+    &kNcclSettings,
+    &kMegatron,
+    &kDeepspeed,
+    &kNemo,
+    &kTorchtitan,
+    &kHuggingface,
+    &kGenericProgress,
+    &kProgressBar,
+    &kFinished,
+    &kSmiHeading,
+    &kNicHeading,
+    &kDriver,
+    &kCriPartial,
+    &kKernelBanner,
+    &kUname,
+    &kRankLine,
+    &kPyspy,
+    &kGdb,
+    &kLldb,
+    &kEuStack,
+    &kFaulthandler,
+    &kProcessList,
+    &kPstree,
+    &kWatchdogTimeout,
+    &kWatchdogFrontier,
+    &kDesync,
+    &kMonitoredBarrier,
+    &kFingerprints,
+    &kNcclCalls,
+    &kMegatronSizes,
+    &kMegatronArguments,
+    &kNemoGroups,
+    &kDeviceMesh,
+    &kNodelist,
+    &kRasText,
+    &kRasMonitor,
+    &kInspector,
+    &kFieldFigures,
+    &kTitanFigures,
+    &kSamplesPerSecond,
+    &kStepTimes,
+    &kMegatronTimers,
+    &kMegatronStraggler,
+    &kSmiSettings,
+    &kRdmaSettings,
+    &kSmiDmonBlock,
+    &kErrorLine,
+    &kClockLines,
+    &kNameLines,
+    &kScontrol,
+    &kSacct,
+    &kPodTable,
+    &kPodDescription,
+    &kHostBlocks,
 };
 static_assert(std::size(kAll) <= RecogniserSet::kMost);
 

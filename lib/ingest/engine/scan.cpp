@@ -15,33 +15,43 @@ namespace culprit::ingest {
 
 namespace {
 
-// A record longer than this around a hit is cut: a JSON file on one line, a megabyte of progress bar.
+// A record longer than this around a hit is cut: a JSON file on one line, a megabyte of progress
+// bar.
 constexpr std::size_t kReach = 32 * 1024;
 
 struct Bounds {
   std::size_t begin, end;
 };
 
-// The last '\n' or '\r' before `at`, or the floor. Records are hundreds of bytes: worth two calls of the fast search.
+// The last '\n' or '\r' before `at`, or the floor. Records are hundreds of bytes: worth two calls
+// of the fast search.
 std::size_t record_begin(std::string_view block, std::size_t at, std::size_t floor) {
   const void* newline = memrchr(block.data() + floor, '\n', at - floor);
-  if (newline != nullptr) floor = static_cast<std::size_t>(static_cast<const char*>(newline) - block.data()) + 1;
+  if (newline != nullptr)
+    floor = static_cast<std::size_t>(static_cast<const char*>(newline) - block.data()) + 1;
   const void* carriage = memrchr(block.data() + floor, '\r', at - floor);
-  return carriage == nullptr ? floor : static_cast<std::size_t>(static_cast<const char*>(carriage) - block.data()) + 1;
+  return carriage == nullptr
+             ? floor
+             : static_cast<std::size_t>(static_cast<const char*>(carriage) - block.data()) + 1;
 }
 
 // `floor`: where the record before ended.
 Bounds record_around(std::string_view block, std::size_t at, std::size_t floor = 0) {
-  return {record_begin(block, at, std::max(floor, at > kReach ? at - kReach : 0)), record_end(block, at, std::min(block.size(), at + kReach))};
+  return {record_begin(block, at, std::max(floor, at > kReach ? at - kReach : 0)),
+          record_end(block, at, std::min(block.size(), at + kReach))};
 }
 
-// Whether the folded word stands in the text. No early exit: compilers turn this loop into vector code.
+// Whether the folded word stands in the text. No early exit: compilers turn this loop into vector
+// code.
 bool mentions(std::string_view text, std::string_view word) {
   unsigned char found = 0;
   const std::size_t last = word.size() - 1;
   // Its first two bytes and its last two: what passes is asked again.
   for (std::size_t i = 0; i + word.size() <= text.size(); ++i)
-    found = static_cast<unsigned char>(found | (((text[i] | 0x20) == word[0]) & ((text[i + 1] | 0x20) == word[1]) & ((text[i + last - 1] | 0x20) == word[last - 1]) & ((text[i + last] | 0x20) == word[last])));
+    found = static_cast<unsigned char>(found | (((text[i] | 0x20) == word[0]) &
+                                                ((text[i + 1] | 0x20) == word[1]) &
+                                                ((text[i + last - 1] | 0x20) == word[last - 1]) &
+                                                ((text[i + last] | 0x20) == word[last])));
   return found != 0 && (word.size() <= 4 || rules::fold(text).find(word) != std::string::npos);
 }
 
@@ -49,9 +59,12 @@ bool mentions(std::string_view text, std::string_view word) {
 
 std::size_t record_end(std::string_view block, std::size_t at, std::size_t ceiling) {
   const void* newline = std::memchr(block.data() + at, '\n', ceiling - at);
-  if (newline != nullptr) ceiling = static_cast<std::size_t>(static_cast<const char*>(newline) - block.data());
+  if (newline != nullptr)
+    ceiling = static_cast<std::size_t>(static_cast<const char*>(newline) - block.data());
   const void* carriage = std::memchr(block.data() + at, '\r', ceiling - at);
-  return carriage == nullptr ? ceiling : static_cast<std::size_t>(static_cast<const char*>(carriage) - block.data());
+  return carriage == nullptr
+             ? ceiling
+             : static_cast<std::size_t>(static_cast<const char*>(carriage) - block.data());
 }
 
 std::uint64_t count_newlines(std::string_view text) {
@@ -63,9 +76,12 @@ std::uint64_t count_newlines(std::string_view text) {
     __m128i lanes = _mm_setzero_si128();
     const std::size_t stop = std::min(i + 255 * 16, text.size() - (text.size() - i) % 16);
     for (; i < stop; i += 16)
-      lanes = _mm_sub_epi8(lanes, _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + i)), newline));
+      lanes = _mm_sub_epi8(
+          lanes, _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + i)),
+                                newline));
     const __m128i sums = _mm_sad_epu8(lanes, _mm_setzero_si128());
-    n += static_cast<std::uint64_t>(_mm_cvtsi128_si64(sums)) + static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_srli_si128(sums, 8)));
+    n += static_cast<std::uint64_t>(_mm_cvtsi128_si64(sums)) +
+         static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_srli_si128(sums, 8)));
   }
 #endif
   for (; i < text.size(); ++i) n += text[i] == '\n';
@@ -74,8 +90,9 @@ std::uint64_t count_newlines(std::string_view text) {
 
 Scanner::Table Scanner::make_table(const rules::RulePack& pack) {
   std::map<std::string, std::pair<bool, RecogniserSet>> words;
-  // A rule's word that ordinary progress lines print ("number of nan iterations: ") would send each of them through the
-  // whole pack; the recognisers of such lines ask the rules themselves when there is something to judge.
+  // A rule's word that ordinary progress lines print ("number of nan iterations: ") would send each
+  // of them through the whole pack; the recognisers of such lines ask the rules themselves when
+  // there is something to judge.
   const std::string ordinary = rules::fold(rules::ordinary_lines());
   for (const std::string& word : pack.search_words())
     if (ordinary.find(word) == std::string::npos) words[word].first = true;
@@ -94,7 +111,10 @@ Scanner::Table Scanner::make_table(const rules::RulePack& pack) {
 Scanner::Scanner(const rules::RulePack& pack) : Scanner(pack, make_table(pack)) {}
 
 Scanner::Scanner(const rules::RulePack& pack, Table table)
-    : pack_(pack), recognisers_of_(std::move(table.recognisers)), rule_word_(std::move(table.rule)), search_(std::move(table.words), rules::ordinary_lines()) {
+    : pack_(pack),
+      recognisers_of_(std::move(table.recognisers)),
+      rule_word_(std::move(table.rule)),
+      search_(std::move(table.words), rules::ordinary_lines()) {
   for (std::size_t i = 0; i < recognisers().size(); ++i)
     if (!recognisers()[i]->also.empty()) wants_more_.insert(i);
 }
@@ -112,7 +132,8 @@ std::size_t Scanner::count_lines_with_words(std::string_view block) const {
   return lines;
 }
 
-// The recognisers whose second word is missing leave. Only a clean record shows that: a colour may stand inside a word.
+// The recognisers whose second word is missing leave. Only a clean record shows that: a colour may
+// stand inside a word.
 RecogniserSet Scanner::still_wanted(RecogniserSet wanted, std::string_view raw) const {
   const auto list = recognisers();
   RecogniserSet out = wanted;
@@ -122,7 +143,8 @@ RecogniserSet Scanner::still_wanted(RecogniserSet wanted, std::string_view raw) 
   return out;
 }
 
-BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line::Habit habit, bool rules) const {
+BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line::Habit habit,
+                        bool rules) const {
   BlockScan out;
   struct Found {
     Bounds bounds;
@@ -135,12 +157,16 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
   for (const auto& hit : hits) {
     if (found.empty() || hit.offset >= found.back().bounds.end) {
       // What is left of a record that was cut begins where it was cut.
-      found.push_back({record_around(block, hit.offset, found.empty() ? 0 : found.back().bounds.end), {}, false});
+      found.push_back(
+          {record_around(block, hit.offset, found.empty() ? 0 : found.back().bounds.end),
+           {},
+           false});
     }
     found.back().recognisers |= recognisers_of_[hit.word];
     found.back().rule = found.back().rule || rule_word_[hit.word];
   }
-  // NULs and colours can stand inside a word; the records that hold them are searched again without.
+  // NULs and colours can stand inside a word; the records that hold them are searched again
+  // without.
   bool cleaned_any = false;
   for (const char hidden : {'\0', '\x1b'}) {
     std::size_t at = 0;
@@ -154,7 +180,10 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
       search_.find(text, hits);
       if (!hits.empty()) {
         Found extra{bounds, {}, false};
-        for (const auto& hit : hits) { extra.recognisers |= recognisers_of_[hit.word]; extra.rule = extra.rule || rule_word_[hit.word]; }
+        for (const auto& hit : hits) {
+          extra.recognisers |= recognisers_of_[hit.word];
+          extra.rule = extra.rule || rule_word_[hit.word];
+        }
         found.push_back(extra);
         cleaned_any = true;
       }
@@ -162,7 +191,8 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
     }
   }
   if (cleaned_any) {
-    std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.bounds.begin < b.bounds.begin; });
+    std::sort(found.begin(), found.end(),
+              [](const Found& a, const Found& b) { return a.bounds.begin < b.bounds.begin; });
     std::vector<Found> merged;
     for (const Found& one : found) {
       if (!merged.empty() && one.bounds.begin < merged.back().bounds.end) {
@@ -187,8 +217,10 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
     }
     out.newlines += count_newlines(block.substr(counted_to, one.bounds.begin - counted_to));
     counted_to = one.bounds.begin;
-    if (torn) heads = line::record_heads(raw);
-    else heads.assign(1, 0);
+    if (torn)
+      heads = line::record_heads(raw);
+    else
+      heads.assign(1, 0);
     for (std::size_t h = 0; h < heads.size(); ++h) {
       Candidate& c = out.candidates.emplace_back();
       c.begin = one.bounds.begin + heads[h];

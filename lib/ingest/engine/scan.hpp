@@ -1,5 +1,6 @@
-// The fast half of reading text: a block of bytes in, the few lines that matter out, with all that can be said of a
-// line by itself. Pure, so that blocks can be scanned on several threads and consumed in order.
+// The fast half of reading text: a block of bytes in, the few lines that matter out, with all that
+// can be said of a line by itself. Pure, so that blocks can be scanned on several threads and
+// consumed in order.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +24,19 @@ struct Judged {
   std::optional<rules::Match> match;
 };
 
-// Small: logs of progress have thousands in a block. Most are for recognisers only, and are peeled by who reads them.
+// Small: logs of progress have thousands in a block. Most are for recognisers only, and are peeled
+// by who reads them.
 struct Candidate {
-  std::size_t begin = 0;               // within the block
-  std::size_t length = 0;              // without the line end; a '\r' ends a record too
-  std::uint64_t newlines_before = 0;   // in the block
-  RecogniserSet recognisers;           // that want to see it
-  bool first = true;                   // of its record: the habit of the file holds for it
-  std::unique_ptr<Judged> judged;      // if the rules had to see it
+  std::size_t begin = 0;              // within the block
+  std::size_t length = 0;             // without the line end; a '\r' ends a record too
+  std::uint64_t newlines_before = 0;  // in the block
+  RecogniserSet recognisers;          // that want to see it
+  bool first = true;                  // of its record: the habit of the file holds for it
+  std::unique_ptr<Judged> judged;     // if the rules had to see it
 };
 
 struct BlockScan {
-  std::vector<Candidate> candidates;   // in order; torn lines give several
+  std::vector<Candidate> candidates;  // in order; torn lines give several
   std::uint64_t newlines = 0;
 };
 
@@ -43,7 +45,8 @@ class Scanner {
   explicit Scanner(const rules::RulePack& pack);
 
   // rules: false for texts in which the words mean nothing (stack dumps, metrics).
-  BlockScan scan(std::string_view block, std::string_view text_kind, line::Habit habit, bool rules) const;
+  BlockScan scan(std::string_view block, std::string_view text_kind, line::Habit habit,
+                 bool rules) const;
 
   const rules::RulePack& pack() const { return pack_; }
   std::size_t words() const { return search_.words().size(); }
@@ -64,7 +67,7 @@ class Scanner {
   const rules::RulePack& pack_;
   std::vector<RecogniserSet> recognisers_of_;
   std::vector<bool> rule_word_;
-  RecogniserSet wants_more_;               // recognisers with a second word
+  RecogniserSet wants_more_;  // recognisers with a second word
   rules::WordSearch search_;
 };
 

@@ -10,20 +10,24 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::size_t kChunkSamples = 4'096;
-constexpr std::size_t kMostSeries = 1'000'000;         // of one member
-constexpr std::size_t kSeriesWithRoom = 256;           // about 40 MB
-constexpr std::size_t kMostBuffered = 2'000'000;       // samples of all series together: about 80 MB
+constexpr std::size_t kMostSeries = 1'000'000;    // of one member
+constexpr std::size_t kSeriesWithRoom = 256;      // about 40 MB
+constexpr std::size_t kMostBuffered = 2'000'000;  // samples of all series together: about 80 MB
 
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 bool equal_letters(std::string_view text, std::string_view lower) {
-  return text.size() == lower.size() && std::equal(text.begin(), text.end(), lower.begin(), [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+  return text.size() == lower.size() &&
+         std::equal(text.begin(), text.end(), lower.begin(),
+                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
 }
 
-// from_chars for what most numbers are: up to fifteen digits, with a point or without. They are a quotient of two exact
-// doubles, which one division rounds as from_chars does. Null: it is none of those.
+// from_chars for what most numbers are: up to fifteen digits, with a point or without. They are a
+// quotient of two exact doubles, which one division rounds as from_chars does. Null: it is none of
+// those.
 const char* short_decimal(const char* at, const char* end, double& value) {
-  constexpr double kPower[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  constexpr double kPower[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                               1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
   const auto digit = [&] { return at < end && *at >= '0' && *at <= '9'; };
   const bool negative = at < end && *at == '-';
   if (negative) ++at;
@@ -35,7 +39,8 @@ const char* short_decimal(const char* at, const char* end, double& value) {
     for (++at; digit() && count < 16; ++at, ++count, ++decimals) digits = digits * 10 + (*at - '0');
     if (decimals == 0) return nullptr;
   }
-  if (count > 15 || digit() || (at < end && (*at == '.' || *at == 'e' || *at == 'E'))) return nullptr;
+  if (count > 15 || digit() || (at < end && (*at == '.' || *at == 'e' || *at == 'E')))
+    return nullptr;
   value = static_cast<double>(digits) / kPower[decimals];
   if (negative) value = -value;
   return at;
@@ -53,12 +58,15 @@ SeriesBook::Index SeriesBook::series(const SeriesRow& key) {
   return index;
 }
 
-void SeriesBook::add(Index index, std::int64_t step, std::int64_t time_ns, double value, const Place& place, Reading& reading) {
+void SeriesBook::add(Index index, std::int64_t step, std::int64_t time_ns, double value,
+                     const Place& place, Reading& reading) {
   if (index >= open_.size()) return;
   Open& open = open_[index];
   if (open.samples.empty()) open.first = place;
-  open.samples.push_back({step, time_ns, static_cast<std::int64_t>(place.line), static_cast<std::int64_t>(place.offset), value});
-  if (open.samples.size() >= kChunkSamples) flush(open, reading);
+  open.samples.push_back({step, time_ns, static_cast<std::int64_t>(place.line),
+                          static_cast<std::int64_t>(place.offset), value});
+  if (open.samples.size() >= kChunkSamples)
+    flush(open, reading);
   else if (++buffered_ > kMostBuffered)
     for (Open& one : open_) flush(one, reading);
 }
@@ -93,7 +101,8 @@ void SeriesBook::flush(Open& open, Reading& reading) {
   row.series = open.id;
   row.place = open.first;
   row.samples = static_cast<std::int64_t>(n);
-  const auto ends = [](const std::vector<std::int64_t>& column, std::int64_t& first, std::int64_t& last) {
+  const auto ends = [](const std::vector<std::int64_t>& column, std::int64_t& first,
+                       std::int64_t& last) {
     for (const std::int64_t v : column)
       if (v != kNoValue) {
         if (first == kNoValue) first = v;
@@ -106,8 +115,10 @@ void SeriesBook::flush(Open& open, Reading& reading) {
   reading.sink.put(row);
   buffered_ -= std::min(buffered_, n);
   // Room for a whole chunk is kept where there are few series only.
-  if (open_.size() <= kSeriesWithRoom) open.samples.clear();
-  else open.samples = {};
+  if (open_.size() <= kSeriesWithRoom)
+    open.samples.clear();
+  else
+    open.samples = {};
 }
 
 void SeriesBook::finish(Reading& reading) {
@@ -120,7 +131,8 @@ void SeriesBook::finish(Reading& reading) {
 bool metric_number(std::string_view cell, double& value, std::string_view& rest) {
   while (!cell.empty() && blank(cell.front())) cell.remove_prefix(1);
   while (!cell.empty() && blank(cell.back())) cell.remove_suffix(1);
-  if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"') cell = cell.substr(1, cell.size() - 2);
+  if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"')
+    cell = cell.substr(1, cell.size() - 2);
   rest = {};
   if (cell.empty()) return false;
   const char* begin = cell.data() + (cell.front() == '+' ? 1 : 0);
@@ -130,7 +142,8 @@ bool metric_number(std::string_view cell, double& value, std::string_view& rest)
     const auto [stopped, error] = std::from_chars(begin, end, value);
     at = stopped;
     if (error == std::errc::result_out_of_range) {
-      value = *begin == '-' ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+      value = *begin == '-' ? -std::numeric_limits<double>::infinity()
+                            : std::numeric_limits<double>::infinity();
     } else if (error != std::errc()) {
       // Spellings that from_chars does not know are words for "nothing here".
       return false;
@@ -138,11 +151,16 @@ bool metric_number(std::string_view cell, double& value, std::string_view& rest)
   }
   rest = std::string_view(at, static_cast<std::size_t>(end - at));
   // "NaN" and "inf" end a word; "nana" or "infra" is a word of its own.
-  if (!std::isfinite(value) && !rest.empty() && !blank(rest.front()) && !equal_letters(std::string_view(begin, static_cast<std::size_t>(end - begin)), "infinity")) return false;
+  if (!std::isfinite(value) && !rest.empty() && !blank(rest.front()) &&
+      !equal_letters(std::string_view(begin, static_cast<std::size_t>(end - begin)), "infinity"))
+    return false;
   while (!rest.empty() && blank(rest.front())) rest.remove_prefix(1);
-  // dcgm-exporter writes DCGM's codes for "blank", "not found", "not supported", "no permission" as if they were values:
-  // 0x7ffffffffffffff0 and up, 0x7ffffff0 and up, 140737488355328 for floating point (dcgm_structs.h).
-  if (value == 9223372036854775808.0 || (value >= 2147483632.0 && value <= 2147483647.0) || (value >= 140737488355328.0 && value <= 140737488355332.0)) return false;
+  // dcgm-exporter writes DCGM's codes for "blank", "not found", "not supported", "no permission" as
+  // if they were values: 0x7ffffffffffffff0 and up, 0x7ffffff0 and up, 140737488355328 for floating
+  // point (dcgm_structs.h).
+  if (value == 9223372036854775808.0 || (value >= 2147483632.0 && value <= 2147483647.0) ||
+      (value >= 140737488355328.0 && value <= 140737488355332.0))
+    return false;
   return true;
 }
 

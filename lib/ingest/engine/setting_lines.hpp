@@ -1,4 +1,5 @@
-// What readers of files of settings share: a file is of a kind when most of its lines are, and a line that is not says nothing.
+// What readers of files of settings share: a file is of a kind when most of its lines are, and a
+// line that is not says nothing.
 #pragma once
 
 #include <string>
@@ -12,25 +13,32 @@ namespace culprit::ingest {
 inline constexpr std::size_t kSettingBytes = 8u << 20;
 inline constexpr std::size_t kSettingsPerFile = 20'000;
 
-// Lines of the head, in percent, that `accept` takes; empty lines and one that the head cuts are left out.
+// Lines of the head, in percent, that `accept` takes; empty lines and one that the head cuts are
+// left out.
 template <class Accept>
 int setting_share(const Head& head, Accept accept) {
   int lines = 0;
   int good = 0;
   each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t offset) {
-    if (lines >= 256 || trimmed(line).empty() || (!head.whole && offset + line.size() + 1 >= head.bytes.size())) return;
+    if (lines >= 256 || trimmed(line).empty() ||
+        (!head.whole && offset + line.size() + 1 >= head.bytes.size()))
+      return;
     ++lines;
     good += accept(line) ? 1 : 0;
   });
   return lines == 0 ? 0 : good * 100 / lines;
 }
 
-inline Place line_place(const MemberRow& member, std::uint64_t number, std::size_t offset, std::string_view line) {
-  return {member.id, number, offset, static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
+inline Place line_place(const MemberRow& member, std::uint64_t number, std::size_t offset,
+                        std::string_view line) {
+  return {member.id, number, offset,
+          static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
 }
 
-inline bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
-  return std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view one) { return text.starts_with(one); });
+inline bool starts_with_any(std::string_view text,
+                            std::initializer_list<std::string_view> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](std::string_view one) { return text.starts_with(one); });
 }
 
 }  // namespace culprit::ingest

@@ -30,13 +30,15 @@ std::string stream_of(const line::Prefix& prefix) {
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
-// Whether a prefix stands in these bytes as the line layer will see it: no colours or NULs to take out, nothing wrapped
-// in JSON. No early exit: compilers turn this loop into vector code.
+// Whether a prefix stands in these bytes as the line layer will see it: no colours or NULs to take
+// out, nothing wrapped in JSON. No early exit: compilers turn this loop into vector code.
 bool is_plain(std::string_view bytes) {
   unsigned char special = 0;
   for (std::size_t i = 0; i + 1 < bytes.size(); ++i) {
     const char c = bytes[i];
-    special = static_cast<unsigned char>(special | (c == '\0') | (c == '\x1b') | (c == '^') | (c == '\\') | (c == '{') | ((c == '#') & (bytes[i + 1] == '0')));
+    special =
+        static_cast<unsigned char>(special | (c == '\0') | (c == '\x1b') | (c == '^') |
+                                   (c == '\\') | (c == '{') | ((c == '#') & (bytes[i + 1] == '0')));
   }
   return special == 0 && (bytes.empty() || std::strchr("\x1b^\\{", bytes.back()) == nullptr);
 }
@@ -49,35 +51,48 @@ std::uint64_t hash_text(std::string_view text) {
 
 }  // namespace
 
-TextReader::TextReader(const Scanner& scanner, Sink& sink, MemberId member, std::string text_kind, line::Habit habit, bool rules, std::string path)
-    : scanner_(scanner), reading_{sink, scanner.pack(), std::move(text_kind), {}, {}, std::move(path)}, member_(member), habit_(habit), rules_(rules) {
+TextReader::TextReader(const Scanner& scanner, Sink& sink, MemberId member, std::string text_kind,
+                       line::Habit habit, bool rules, std::string path)
+    : scanner_(scanner),
+      reading_{sink, scanner.pack(), std::move(text_kind), {}, {}, std::move(path)},
+      member_(member),
+      habit_(habit),
+      rules_(rules) {
   const auto list = recognisers();
   for (std::size_t i = 0; i < list.size(); ++i)
-    if (!list[i]->whole_kind.empty() && list[i]->whole_kind == reading_.text_kind) every_line_.recognisers.insert(i);
+    if (!list[i]->whole_kind.empty() && list[i]->whole_kind == reading_.text_kind)
+      every_line_.recognisers.insert(i);
 }
 
 void TextReader::mark_used(std::uint64_t line) {
   if (line == last_used_line_) return;
   last_used_line_ = line;
   ++used_;
-  if (line == last_rejected_line_) { --rejected_; last_rejected_line_ = 0; }
+  if (line == last_rejected_line_) {
+    --rejected_;
+    last_rejected_line_ = 0;
+  }
 }
 
 void TextReader::reject(const TextLine& line, std::string_view reason) {
-  reading_.sink.put(RejectRow{line.place, std::string(reason), std::string(line.raw.substr(0, 200))});
+  reading_.sink.put(
+      RejectRow{line.place, std::string(reason), std::string(line.raw.substr(0, 200))});
   if (line.place.line == last_used_line_ || line.place.line == last_rejected_line_) return;
   last_rejected_line_ = line.place.line;
   ++rejected_;
 }
 
-// Lines that can tie one clock to another: a kernel line with two times, or one whose twin may stand in another
-// member with the other clock.
+// Lines that can tie one clock to another: a kernel line with two times, or one whose twin may
+// stand in another member with the other clock.
 void TextReader::keep_clock(const TextLine& line) {
   const line::Prefix& prefix = line.line.prefix;
-  if (!prefix.kernel || prefix.time.clock == Clock::none || prefix.time.clock == Clock::local_no_date || line.line.message.size() < 12) return;
+  if (!prefix.kernel || prefix.time.clock == Clock::none ||
+      prefix.time.clock == Clock::local_no_date || line.line.message.size() < 12)
+    return;
   if (clocks_kept_ >= kClocksPerMember) return;
   ++clocks_kept_;
-  reading_.sink.put(ClockRow{line.place, prefix.time, prefix.boot, hash_text(line.line.message), reading_.host_of(prefix), "kernel"});
+  reading_.sink.put(ClockRow{line.place, prefix.time, prefix.boot, hash_text(line.line.message),
+                             reading_.host_of(prefix), "kernel"});
 }
 
 // When the log begins and ends: the frame of the job, and the moment a host fell silent.
@@ -86,7 +101,8 @@ void TextReader::keep_edge_time(std::string_view bytes, bool first) {
   std::size_t at = 0;
   for (int n = 0; n < 200 && at < bytes.size(); ++n) {
     const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
-    const line::Line line = line::peel(bytes.substr(at, std::min<std::size_t>(end - at, 1024)), habit_);
+    const line::Line line =
+        line::peel(bytes.substr(at, std::min<std::size_t>(end - at, 1024)), habit_);
     const Clock clock = line.prefix.time.clock;
     if (clock == Clock::utc || clock == Clock::local || clock == Clock::local_no_year) {
       found = line.prefix.time;
@@ -95,7 +111,12 @@ void TextReader::keep_edge_time(std::string_view bytes, bool first) {
     at = end + 1;
   }
   if (found.clock == Clock::none) return;
-  reading_.sink.put(ClockRow{{member_, first ? 1 : lines_, first ? 0 : bytes_, 0}, found, {}, 0, {}, first ? "first" : "last"});
+  reading_.sink.put(ClockRow{{member_, first ? 1 : lines_, first ? 0 : bytes_, 0},
+                             found,
+                             {},
+                             0,
+                             {},
+                             first ? "first" : "last"});
 }
 
 void TextReader::keep_first_clocks(std::string_view bytes) {
@@ -113,9 +134,15 @@ bool TextReader::feed_assemblers(const TextLine& line) {
   if (running_.empty()) return false;
   bool took = false;
   for (auto it = running_.begin(); it != running_.end();) {
-    if (!it->stream.is(line.line.prefix)) { ++it; continue; }
+    if (!it->stream.is(line.line.prefix)) {
+      ++it;
+      continue;
+    }
     Assembler::Step step = it->assembler->feed(line, reading_);
-    if (step == Assembler::Step::watching && ++it->fed < it->assembler->most_lines()) { ++it; continue; }
+    if (step == Assembler::Step::watching && ++it->fed < it->assembler->most_lines()) {
+      ++it;
+      continue;
+    }
     if (step == Assembler::Step::watching) step = Assembler::Step::not_mine;
     took = took || step != Assembler::Step::not_mine;
     if (step != Assembler::Step::took || ++it->fed >= it->assembler->most_lines()) {
@@ -143,7 +170,8 @@ bool TextReader::judge_joined(const Partial& partial, std::uint64_t last_line) {
 
 void TextReader::settle_waiting(const TextLine& line) {
   const Timestamp& time = line.line.prefix.time;
-  const bool watchdog = time.clock != Clock::none && line.raw.find("ProcessGroupNCCL") != std::string_view::npos;
+  const bool watchdog =
+      time.clock != Clock::none && line.raw.find("ProcessGroupNCCL") != std::string_view::npos;
   for (auto it = waiting_.begin(); it != waiting_.end();) {
     if (watchdog) it->row.time = it->row.last_time = {time.clock, time.ns, 2 * kSecond};
     if (watchdog || --it->lines <= 0) {
@@ -208,24 +236,32 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   });
   std::optional<rules::Match> asked;
   const bool judged = candidate->judged != nullptr && candidate->judged->match;
-  if (judge && rules_ && !judged) asked = reading_.pack.match(line.line.message, reading_.text_kind);
+  if (judge && rules_ && !judged)
+    asked = reading_.pack.match(line.line.message, reading_.text_kind);
   const std::optional<rules::Match>& match = judged ? candidate->judged->match : asked;
   if (match && reading_.pack.is_event(*match)) {
     EventRow row = make_event(line, *match, reading_);
-    if (row.time.clock == Clock::none && row.peer && line.line.prefix.nccl && waiting_.size() < kWaitingAtOnce) waiting_.push_back({std::move(row), kLinesToWait});
-    else storms_.add(std::move(row), reading_.sink);
+    if (row.time.clock == Clock::none && row.peer && line.line.prefix.nccl &&
+        waiting_.size() < kWaitingAtOnce)
+      waiting_.push_back({std::move(row), kLinesToWait});
+    else
+      storms_.add(std::move(row), reading_.sink);
     keep_clock(line);
     used = true;
   } else if (match && match->event_class == "log_suppressed") {
     const auto it = match->captures.find("count");
-    // "(client.c:2141:ptlrpc_expire_one_request()) Skipped 24": the function tells which message was left out.
+    // "(client.c:2141:ptlrpc_expire_one_request()) Skipped 24": the function tells which message
+    // was left out.
     std::string_view like;
     const std::string& message = line.line.message;
-    if (const std::size_t open = message.rfind('(', message.find("()")); open != std::string::npos && message.find("())") != std::string::npos) {
+    if (const std::size_t open = message.rfind('(', message.find("()"));
+        open != std::string::npos && message.find("())") != std::string::npos) {
       const std::size_t colon = message.rfind(':', message.find("()"));
       like = std::string_view(message).substr(colon + 1, message.find("()") - colon - 1);
     }
-    if (it != match->captures.end() && it->second.size() < 10 && storms_.add_repeats(std::strtoull(it->second.c_str(), nullptr, 10), like, line.place.line)) used = true;
+    if (it != match->captures.end() && it->second.size() < 10 &&
+        storms_.add_repeats(std::strtoull(it->second.c_str(), nullptr, 10), like, line.place.line))
+      used = true;
   } else if (speaks_of_error && rules_ && !used && !match) {
     if (auto row = error_line(line, reading_)) {
       storms_.add(std::move(*row), reading_.sink);
@@ -236,30 +272,42 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
   if (used) mark_used(line.place.line);
 }
 
-// A rank that died prints no more: its traceback waits for a line that never comes, through gigabytes of others' lines.
+// A rank that died prints no more: its traceback waits for a line that never comes, through
+// gigabytes of others' lines.
 bool TextReader::only_ranks_run() const {
-  return every_line_.recognisers.empty() && partial_.empty() && waiting_.empty() && std::all_of(running_.begin(), running_.end(), [](const Running& one) { return one.stream.rank || one.stream.local_rank; });
+  return every_line_.recognisers.empty() && partial_.empty() && waiting_.empty() &&
+         std::all_of(running_.begin(), running_.end(),
+                     [](const Running& one) { return one.stream.rank || one.stream.local_rank; });
 }
 
-// The begin of the first line that may be of a rank whose assembler runs. Ranks are printed as "[rank12]:",
-// "[trainer7|12]:", "[1,12]<stdout>:" and local ones as "[default3]:"; without one of those there is nothing to feed.
-std::size_t TextReader::next_of_ranks(std::string_view bytes, std::size_t from, std::size_t to) const {
+// The begin of the first line that may be of a rank whose assembler runs. Ranks are printed as
+// "[rank12]:",
+// "[trainer7|12]:", "[1,12]<stdout>:" and local ones as "[default3]:"; without one of those there
+// is nothing to feed.
+std::size_t TextReader::next_of_ranks(std::string_view bytes, std::size_t from,
+                                      std::size_t to) const {
   // Whole lines, a few KiB at a time.
-  const auto through_line = [&](std::size_t at) { return std::min(record_end(bytes, at, to) + 1, to); };
-  std::string_view text = bytes.substr(from, (to - from > kLookBytes ? through_line(from + kLookBytes) : to) - from);
+  const auto through_line = [&](std::size_t at) {
+    return std::min(record_end(bytes, at, to) + 1, to);
+  };
+  std::string_view text =
+      bytes.substr(from, (to - from > kLookBytes ? through_line(from + kLookBytes) : to) - from);
   if (!is_plain(text)) {
     text = bytes.substr(from, through_line(from) - from);
     if (!is_plain(text)) return from;
   }
-  for (std::size_t close = text.find(']'); close != std::string_view::npos; close = text.find(']', close + 1)) {
+  for (std::size_t close = text.find(']'); close != std::string_view::npos;
+       close = text.find(']', close + 1)) {
     std::size_t first = close;
     while (first > 0 && digit(text[first - 1])) --first;
     if (first == close || first == 0) continue;
     std::int64_t value = 0;
-    for (const char c : text.substr(first, std::min<std::size_t>(close - first, 18))) value = value * 10 + (c - '0');
+    for (const char c : text.substr(first, std::min<std::size_t>(close - first, 18)))
+      value = value * 10 + (c - '0');
     const char before = text[first - 1];
     const char after = close + 1 < text.size() ? text[close + 1] : '\0';
-    const bool global = before == 'k' || (before == '|' && after == ':') || (before == ',' && after == '<');
+    const bool global =
+        before == 'k' || (before == '|' && after == ':') || (before == ',' && after == '<');
     const bool local = after == ':';
     if (!global && !local) continue;
     for (const Running& one : running_)
@@ -272,7 +320,8 @@ std::size_t TextReader::next_of_ranks(std::string_view bytes, std::size_t from, 
 }
 
 // All lines of a stretch, while an assembler wants to see them. Stops early when none is left.
-void TextReader::walk_lines(std::string_view bytes, std::size_t from, std::size_t to, std::uint64_t newlines_before) {
+void TextReader::walk_lines(std::string_view bytes, std::size_t from, std::size_t to,
+                            std::uint64_t newlines_before) {
   std::size_t at = from;
   while (at < to && wants_every_line()) {
     if (only_ranks_run()) {
@@ -288,7 +337,11 @@ void TextReader::walk_lines(std::string_view bytes, std::size_t from, std::size_
     const bool line_end_of_dos = raw.empty() && at > 0 && bytes[at - 1] == '\r';
     if (!line_end_of_dos && (!raw.empty() || bytes[std::min(end, bytes.size() - 1)] == '\n')) {
       line::peel(raw, habit_, peeled_);
-      look({{member_, newlines_ + newlines_before + 1, bytes_ + at, static_cast<std::uint32_t>(raw.size())}, raw, peeled_}, nullptr);
+      look({{member_, newlines_ + newlines_before + 1, bytes_ + at,
+             static_cast<std::uint32_t>(raw.size())},
+            raw,
+            peeled_},
+           nullptr);
     }
     if (end < to && bytes[end] == '\n') ++newlines_before;
     at = end + 1;
@@ -297,20 +350,28 @@ void TextReader::walk_lines(std::string_view bytes, std::size_t from, std::size_
 
 void TextReader::block(std::string_view bytes, const BlockScan& scan) {
   if (newlines_ == 0 && bytes_ == 0) {
-    if (reading_.text_kind == "kernel") keep_first_clocks(bytes);
-    else keep_edge_time(bytes, true);
+    if (reading_.text_kind == "kernel")
+      keep_first_clocks(bytes);
+    else
+      keep_edge_time(bytes, true);
   }
   std::size_t position = 0;
   std::uint64_t seen = 0;
   for (const Candidate& candidate : scan.candidates) {
     if (wants_every_line()) walk_lines(bytes, position, candidate.begin, seen);
     const std::string_view raw = bytes.substr(candidate.begin, candidate.length);
-    if (candidate.judged == nullptr) line::peel(raw, candidate.first ? habit_ : line::Habit{}, peeled_);
+    if (candidate.judged == nullptr)
+      line::peel(raw, candidate.first ? habit_ : line::Habit{}, peeled_);
     const line::Line& line = candidate.judged != nullptr ? candidate.judged->line : peeled_;
-    look({{member_, newlines_ + candidate.newlines_before + 1, bytes_ + candidate.begin, static_cast<std::uint32_t>(candidate.length)}, raw, line}, &candidate);
+    look({{member_, newlines_ + candidate.newlines_before + 1, bytes_ + candidate.begin,
+           static_cast<std::uint32_t>(candidate.length)},
+          raw,
+          line},
+         &candidate);
     position = candidate.begin + candidate.length;
     seen = candidate.newlines_before;
-    if (position < bytes.size() && (bytes[position] == '\n' || bytes[position] == '\r')) seen += bytes[position++] == '\n';
+    if (position < bytes.size() && (bytes[position] == '\n' || bytes[position] == '\r'))
+      seen += bytes[position++] == '\n';
   }
   if (wants_every_line()) walk_lines(bytes, position, bytes.size(), seen);
   if (reading_.text_kind != "kernel") {
@@ -337,7 +398,7 @@ void TextReader::record(const Place& place, std::string_view text, const line::P
     prefix.kernel = prefix.kernel || told.kernel;
     if (prefix.unit.empty()) prefix.unit = told.unit;
   };
-  for (std::size_t at = 0; at <= text.size();) {   // a record may hold a whole traceback
+  for (std::size_t at = 0; at <= text.size();) {  // a record may hold a whole traceback
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view raw = text.substr(at, std::min<std::size_t>(end - at, 64 * 1024));
     at = end + 1;
@@ -345,7 +406,8 @@ void TextReader::record(const Place& place, std::string_view text, const line::P
     BlockScan scan = scanner_.scan(raw, reading_.text_kind, habit_, rules_);
     for (Candidate& candidate : scan.candidates) {
       const std::string_view piece = raw.substr(candidate.begin, candidate.length);
-      if (candidate.judged == nullptr) line::peel(piece, candidate.first ? habit_ : line::Habit{}, peeled_);
+      if (candidate.judged == nullptr)
+        line::peel(piece, candidate.first ? habit_ : line::Habit{}, peeled_);
       line::Line& line = candidate.judged != nullptr ? candidate.judged->line : peeled_;
       complete(line);
       look({place, piece, line}, &candidate);
@@ -362,7 +424,8 @@ void TextReader::finish() {
   if (!tail_.empty()) keep_edge_time(tail_, false);
   for (Running& running : running_) running.assembler->finish(reading_);
   running_.clear();
-  for (const auto& [stream, partial] : partial_) judge_joined(partial, partial.place.line);  // cut before its end
+  for (const auto& [stream, partial] : partial_)
+    judge_joined(partial, partial.place.line);  // cut before its end
   partial_.clear();
   for (Waiting& waiting : waiting_) storms_.add(std::move(waiting.row), reading_.sink);
   waiting_.clear();

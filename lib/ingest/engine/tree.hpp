@@ -1,5 +1,5 @@
-// The values of a dump that is read as a whole, pickle or JSON: an arena with indices. A container may hold itself (pickle
-// can say so), so whoever walks a tree must know how deep it wants to go.
+// The values of a dump that is read as a whole, pickle or JSON: an arena with indices. A container
+// may hold itself (pickle can say so), so whoever walks a tree must know how deep it wants to go.
 #pragma once
 
 #include <algorithm>
@@ -15,24 +15,47 @@
 namespace culprit::ingest {
 
 struct Value {
-  enum class Kind : std::uint8_t { none, boolean, integer, real, text, list, dict };   // tuples are lists
+  enum class Kind : std::uint8_t {
+    none,
+    boolean,
+    integer,
+    real,
+    text,
+    list,
+    dict
+  };  // tuples are lists
   Kind kind;
-  std::uint32_t length;        // of the text
+  std::uint32_t length;  // of the text
   union {
     std::int64_t integer;
     double real;
-    const char* bytes;         // in the input, or in Tree::texts
+    const char* bytes;  // in the input, or in Tree::texts
     std::uint32_t node;
   };
 
   static Value nothing() { return make(Kind::none, 0); }
   static Value boolean(bool is) { return make(Kind::boolean, is); }
   static Value number(std::int64_t is) { return make(Kind::integer, is); }
-  static Value number(double is) { Value v = make(Kind::real, 0); v.real = is; return v; }
-  static Value string(const char* at, std::size_t length) { Value v = make(Kind::text, 0); v.bytes = at; v.length = static_cast<std::uint32_t>(length); return v; }
-  static Value container(Kind kind, std::uint32_t node) { Value v = make(kind, 0); v.node = node; return v; }
+  static Value number(double is) {
+    Value v = make(Kind::real, 0);
+    v.real = is;
+    return v;
+  }
+  static Value string(const char* at, std::size_t length) {
+    Value v = make(Kind::text, 0);
+    v.bytes = at;
+    v.length = static_cast<std::uint32_t>(length);
+    return v;
+  }
+  static Value container(Kind kind, std::uint32_t node) {
+    Value v = make(kind, 0);
+    v.node = node;
+    return v;
+  }
 
-  std::string_view text() const { return kind == Kind::text ? std::string_view(bytes, length) : std::string_view{}; }
+  std::string_view text() const {
+    return kind == Kind::text ? std::string_view(bytes, length) : std::string_view{};
+  }
   bool is_list() const { return kind == Kind::list; }
   bool is_dict() const { return kind == Kind::dict; }
 
@@ -47,7 +70,8 @@ struct Value {
 };
 static_assert(sizeof(Value) == 16 && std::is_trivially_copyable_v<Value>);
 
-// A vector of trivial values whose growth leaves the new ones unset and whose push is two instructions.
+// A vector of trivial values whose growth leaves the new ones unset and whose push is two
+// instructions.
 class Values {
  public:
   void push(const Value& v) {
@@ -56,11 +80,15 @@ class Values {
   }
   void append(const Value* from, std::size_t count) {
     if (size_ + count > capacity_) grow(size_ + count);
-    if (count <= 4) for (std::size_t i = 0; i < count; ++i) data_[size_ + i] = from[i];   // most: a shape, a pair
-    else std::memcpy(static_cast<void*>(data_.get() + size_), from, count * sizeof(Value));
+    if (count <= 4)
+      for (std::size_t i = 0; i < count; ++i) data_[size_ + i] = from[i];  // most: a shape, a pair
+    else
+      std::memcpy(static_cast<void*>(data_.get() + size_), from, count * sizeof(Value));
     size_ += count;
   }
-  void reserve(std::size_t count) { if (count > capacity_) grow(count); }
+  void reserve(std::size_t count) {
+    if (count > capacity_) grow(count);
+  }
   void shrink(std::size_t size) { size_ = size; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -82,30 +110,31 @@ class Values {
 };
 
 struct TreeLimits {
-  std::size_t values = 24u << 20;   // in containers
+  std::size_t values = 24u << 20;  // in containers
   std::size_t nodes = 6u << 20;
-  std::size_t stack = 6u << 20;     // values that no container holds yet
-  std::size_t depth = 256;          // containers that are open at once
+  std::size_t stack = 6u << 20;  // values that no container holds yet
+  std::size_t depth = 256;       // containers that are open at once
 };
 
 class Tree {
  public:
   static constexpr std::uint32_t kNone = 0;
 
-  // A container, or a further stretch of one that grew in between. A dict's values are key, value, key, value.
+  // A container, or a further stretch of one that grew in between. A dict's values are key, value,
+  // key, value.
   struct Node {
     std::uint32_t begin = 0, count = 0;
-    std::uint32_t next = kNone, last = kNone;   // stretches; last counts in the first one only
-    std::uint32_t offset = 0, length = 0;       // in the input; length 0 = not closed
-    bool partial = false;                       // the input ended, or broke, while it was being filled
+    std::uint32_t next = kNone, last = kNone;  // stretches; last counts in the first one only
+    std::uint32_t offset = 0, length = 0;      // in the input; length 0 = not closed
+    bool partial = false;  // the input ended, or broke, while it was being filled
   };
 
   Value root = Value::nothing();
-  bool truncated = false;      // the input ends early or breaks: what parsed before is here
-  std::string problem;         // "" or a stable code and where: "pickle.refused_GLOBAL at 123"
+  bool truncated = false;  // the input ends early or breaks: what parsed before is here
+  std::string problem;     // "" or a stable code and where: "pickle.refused_GLOBAL at 123"
   std::size_t problem_at = 0;
 
-  std::vector<Node> nodes;     // 0 stands for none
+  std::vector<Node> nodes;  // 0 stands for none
   Values values;
   std::deque<std::string> texts;
 
@@ -134,7 +163,9 @@ class Tree {
   }
   // The value that stands last for a key, as in Python.
   Value find(const Value& dict, std::string_view key) const;
-  bool partial(const Value& container) const { return (container.is_list() || container.is_dict()) && nodes[container.node].partial; }
+  bool partial(const Value& container) const {
+    return (container.is_list() || container.is_dict()) && nodes[container.node].partial;
+  }
 };
 
 }  // namespace culprit::ingest

@@ -1,5 +1,6 @@
-// torchelastic's error.json: {"message": {"message": "...", "extraInfo": {"py_callstack": "...", "timestamp": "1795231961"}}}.
-// The timestamp is a string of whole seconds; C++ handlers write {"message": "..."} or an errorCode.
+// torchelastic's error.json: {"message": {"message": "...", "extraInfo": {"py_callstack": "...",
+// "timestamp": "1795231961"}}}. The timestamp is a string of whole seconds; C++ handlers write
+// {"message": "..."} or an errorCode.
 
 #include "ingest/engine/document.hpp"
 #include "ingest/logs/traceback.hpp"
@@ -13,30 +14,42 @@ namespace {
 using nlohmann::json;
 
 bool sniff(const Head& head) {
-  if (head.base() != "error.json" && !(head.base().size() > 10 && head.base().find("error") != std::string_view::npos && head.base().ends_with(".json"))) return false;
+  if (head.base() != "error.json" &&
+      !(head.base().size() > 10 && head.base().find("error") != std::string_view::npos &&
+        head.base().ends_with(".json")))
+    return false;
   const std::size_t brace = head.bytes.find_first_not_of(" \r\n\t");
-  return brace != std::string_view::npos && head.bytes[brace] == '{' && head.bytes.substr(0, 256).find("\"message\"") != std::string_view::npos;
+  return brace != std::string_view::npos && head.bytes[brace] == '{' &&
+         head.bytes.substr(0, 256).find("\"message\"") != std::string_view::npos;
 }
 
 std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
   const json document = json::parse(bytes.begin(), bytes.end(), nullptr, false);
   if (!document.is_object() || !document.contains("message")) return "error_json.not_json";
   TracebackRow row;
-  row.place = {member.id, 1, 0, static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), 1u << 30))};
+  row.place = {member.id, 1, 0,
+               static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), 1u << 30))};
   row.last_line = 1;
   row.source = "error.json";
   const json* message = &document["message"];
   std::string text;
   std::string stack;
   if (message->is_object()) {
-    if (const auto it = message->find("message"); it != message->end() && it->is_string()) text = it->get<std::string>();
+    if (const auto it = message->find("message"); it != message->end() && it->is_string())
+      text = it->get<std::string>();
     if (const auto it = message->find("extraInfo"); it != message->end() && it->is_object()) {
-      if (const auto s = it->find("py_callstack"); s != it->end() && s->is_string()) stack = s->get<std::string>();
+      if (const auto s = it->find("py_callstack"); s != it->end() && s->is_string())
+        stack = s->get<std::string>();
       const auto t = it->find("timestamp");
-      std::string stamp = t == it->end() ? "" : t->is_string() ? t->get<std::string>() : t->is_number_integer() ? std::to_string(t->get<std::int64_t>()) : "";
+      std::string stamp = t == it->end()           ? ""
+                          : t->is_string()         ? t->get<std::string>()
+                          : t->is_number_integer() ? std::to_string(t->get<std::int64_t>())
+                                                   : "";
       std::size_t used = 0;
       std::int64_t seconds = 0;
-      if (line::parse_digits(stamp, used, seconds) && used == stamp.size() && seconds > 0 && seconds < 8'000'000'000) row.time = {Clock::utc, seconds * kSecond, kSecond};
+      if (line::parse_digits(stamp, used, seconds) && used == stamp.size() && seconds > 0 &&
+          seconds < 8'000'000'000)
+        row.time = {Clock::utc, seconds * kSecond, kSecond};
     }
   } else if (message->is_string()) {
     text = message->get<std::string>();
@@ -50,9 +63,12 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
     at = end + 1;
   }
   parser.fill(row);
-  if (row.type.empty() && !split_exception(std::string_view(text).substr(0, text.find('\n')), row.type, row.message)) row.message = text.substr(0, 1000);
+  if (row.type.empty() &&
+      !split_exception(std::string_view(text).substr(0, text.find('\n')), row.type, row.message))
+    row.message = text.substr(0, 1000);
   classify_traceback(row, reading.pack);
-  // A chain may end in another exception than it began with; the first line of `message` is the last one.
+  // A chain may end in another exception than it began with; the first line of `message` is the
+  // last one.
   reading.sink.put(row);
   return {};
 }
@@ -60,6 +76,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kErrorJson;
-constinit const Document kErrorJson{"error-json", "torchelastic error.json: the exception of one rank", 16u << 20, sniff, read};
+constinit const Document kErrorJson{
+    "error-json", "torchelastic error.json: the exception of one rank", 16u << 20, sniff, read};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,6 @@
-// Lines that speak of an error in words that no rule knows. They decide nothing; the analysis of leads ranks them by
-// where and when they stand, and an answer that proves nothing quotes the best (L4, FSE 2025).
+// Lines that speak of an error in words that no rule knows. They decide nothing; the analysis of
+// leads ranks them by where and when they stand, and an answer that proves nothing quotes the best
+// (L4, FSE 2025).
 #include <set>
 
 #include <fmt/format.h>
@@ -12,19 +13,22 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::size_t kLongest = 2'000;
-constexpr std::size_t kTemplates = 256;      // of one member; a log with more is noise from end to end
+constexpr std::size_t kTemplates = 256;  // of one member; a log with more is noise from end to end
 
 class Templates final : public Kept {
  public:
   void finish(Reading&) override {}
-  bool admits(const std::string& shape) { return seen_.size() < kTemplates ? (seen_.insert(shape), true) : seen_.count(shape) > 0; }
+  bool admits(const std::string& shape) {
+    return seen_.size() < kTemplates ? (seen_.insert(shape), true) : seen_.count(shape) > 0;
+  }
 
  private:
   std::set<std::string> seen_;
 };
 
 bool is_error(const re2::StringPiece text) {
-  static const re2::RE2 kSpeaks(R"((?i)\b(?:\w*error|\w*exception|fatal|failed|failure|abort(?:ed|ing)?|killed|denied|refused|cannot|can't|unable to|panic|unreachable|timed out)\b)");
+  static const re2::RE2 kSpeaks(
+      R"((?i)\b(?:\w*error|\w*exception|fatal|failed|failure|abort(?:ed|ing)?|killed|denied|refused|cannot|can't|unable to|panic|unreachable|timed out)\b)");
   static const re2::RE2 kHarmless(
       R"((?i)\b(?:no|0|zero|without|ignor\w+|non-fatal|not fatal|retry\w*|will retry|if it fails|on failure|on_error|error_?(?:rate|feedback|handling|file|log)|mean|squared|absolute|relative|max|min|std|standard) (?:\w+ )?(?:errors?|failures?|exceptions?)\b|\berrors?\s*[=:]\s*(?:0\b|none)|\berror_?(?:rate|feedback|handling|file|log|bar)|(?:failed|failures|errors?|exceptions?|killed)[ =:]+0(?:\b|$)|\b0 (?:failed|killed|denied|refused)|deprecat|\bwarn(?:ing)?\b|\b(?:is initialized|initialized successfully|registered|enabled|recovered|succeeded)\b)");
   return re2::RE2::PartialMatch(text, kSpeaks) && !re2::RE2::PartialMatch(text, kHarmless);
@@ -32,26 +36,36 @@ bool is_error(const re2::StringPiece text) {
 
 Outcome read(const TextLine& line, Reading&) {
   const std::string& message = line.line.message;
-  if (message.size() > kLongest || message.size() < 8 || !is_error({message.data(), message.size()})) return {};
+  if (message.size() > kLongest || message.size() < 8 ||
+      !is_error({message.data(), message.size()}))
+    return {};
   Outcome out;
-  out.judge = true;       // a rule may know it, or know that it is harmless
+  out.judge = true;  // a rule may know it, or know that it is harmless
   out.speaks_of_error = true;
   return out;
 }
 
-constexpr std::string_view kWords[] = {"error:", " error", "error ", "exception", "fatal:", " fatal", "failed", "failure", " abort", "aborted", "killed", "denied", "refused", "cannot ", "unable to", "unreachable", "timed out"};
+constexpr std::string_view kWords[] = {
+    "error:",  " error",  "error ",    "exception",   "fatal:",   " fatal",
+    "failed",  "failure", " abort",    "aborted",     "killed",   "denied",
+    "refused", "cannot ", "unable to", "unreachable", "timed out"};
 
 }  // namespace
 
-// Numbers, addresses, quoted words and paths differ from line to line; the rest is what the program's author wrote.
+// Numbers, addresses, quoted words and paths differ from line to line; the rest is what the
+// program's author wrote.
 std::string template_of(std::string_view message) {
   std::string out;
   bool variable = false;
   for (std::size_t i = 0; i < message.size() && out.size() < 160; ++i) {
     const auto c = static_cast<unsigned char>(message[i]);
-    if (isdigit(c) || (variable && (isalnum(c) || c == '.' || c == '/' || c == '_' || c == '-' || c == ':' || c >= 0x80))) {
+    if (isdigit(c) || (variable && (isalnum(c) || c == '.' || c == '/' || c == '_' || c == '-' ||
+                                    c == ':' || c >= 0x80))) {
       if (!variable) {
-        while (!out.empty() && (isalnum(static_cast<unsigned char>(out.back())) || out.back() == '/' || out.back() == '_' || out.back() == '-' || out.back() == '.')) out.pop_back();
+        while (!out.empty() &&
+               (isalnum(static_cast<unsigned char>(out.back())) || out.back() == '/' ||
+                out.back() == '_' || out.back() == '-' || out.back() == '.'))
+          out.pop_back();
         out += '#';
       }
       variable = true;
@@ -87,6 +101,7 @@ std::optional<EventRow> error_line(const TextLine& line, Reading& reading) {
 }
 
 extern const Recogniser kErrorLine;
-constinit const Recogniser kErrorLine{"error-line", "lines that speak of an error in words that no rule knows", kWords, read};
+constinit const Recogniser kErrorLine{
+    "error-line", "lines that speak of an error in words that no rule knows", kWords, read};
 
 }  // namespace culprit::ingest

@@ -1,6 +1,7 @@
-// What machines say of themselves in a few words: their name, their addresses, their zone, when they started and how long
-// they have run, and when somebody looked. As files of their own (hostname, date, /proc/uptime, etc/timezone) and as the
-// lines that uptime, who -b, last, timedatectl, hostnamectl, ip addr and a shell's prompt print.
+// What machines say of themselves in a few words: their name, their addresses, their zone, when
+// they started and how long they have run, and when somebody looked. As files of their own
+// (hostname, date, /proc/uptime, etc/timezone) and as the lines that uptime, who -b, last,
+// timedatectl, hostnamectl, ip addr and a shell's prompt print.
 #include <algorithm>
 
 #include <re2/re2.h>
@@ -20,30 +21,39 @@ re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()
 bool host_word(std::string_view text) {
   return !text.empty() && text.size() <= 253 && isalnum(static_cast<unsigned char>(text.front())) &&
          std::any_of(text.begin(), text.end(), [](unsigned char c) { return isalpha(c); }) &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return isalnum(c) || c == '-' || c == '.' || c == '_'; });
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return isalnum(c) || c == '-' || c == '.' || c == '_';
+         });
 }
 
 std::string_view whole_text(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  return begin == std::string_view::npos ? std::string_view{} : text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+  return begin == std::string_view::npos
+             ? std::string_view{}
+             : text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
-std::int64_t number(const std::string& digits) { return digits.empty() || digits.size() > 9 ? 0 : std::strtoll(digits.c_str(), nullptr, 10); }
+std::int64_t number(const std::string& digits) {
+  return digits.empty() || digits.size() > 9 ? 0 : std::strtoll(digits.c_str(), nullptr, 10);
+}
 
 // A whole text that is a moment: what `date` prints in its forms, ISO 8601, seconds since 1970.
 bool moment(std::string_view text, Timestamp& stamp) {
   std::size_t used = 0;
   std::int64_t number = 0;
-  if (line::parse_digits(text, used, number) && number > 1'000'000'000 && number < 4'000'000'000 && (used == text.size() || text[used] == '.')) {
+  if (line::parse_digits(text, used, number) && number > 1'000'000'000 && number < 4'000'000'000 &&
+      (used == text.size() || text[used] == '.')) {
     stamp = {Clock::utc, number * kSecond, kSecond};
     return text.find_first_not_of("0123456789.") == std::string_view::npos;
   }
   used = line::parse_iso(text, stamp);
   if (used == 0) used = line::parse_calendar(text, stamp);
-  return used > 0 && (stamp.clock == Clock::utc || stamp.clock == Clock::local) && text.find_first_not_of(" \t", used) == std::string_view::npos;
+  return used > 0 && (stamp.clock == Clock::utc || stamp.clock == Clock::local) &&
+         text.find_first_not_of(" \t", used) == std::string_view::npos;
 }
 
-// "+0800" at the end of what `date -R` or `date -Is` prints, as a zone; "" for none, or for UTC, which containers print too.
+// "+0800" at the end of what `date -R` or `date -Is` prints, as a zone; "" for none, or for UTC,
+// which containers print too.
 std::string offset_at_end(std::string_view text) {
   static const re2::RE2 kOffset(R"([ 0-9T:]([+-]\d\d):?(\d\d)?(?: \d{4})?$)");
   std::string hours, minutes;
@@ -55,11 +65,19 @@ enum class Kind { none, hostname, timezone, uptime, boot_time, collected };
 
 // By the file's name, and only where the content is that and nothing else.
 Kind kind_of(std::string_view path, std::string_view bytes, Timestamp& stamp) {
-  const std::string name = lower(path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1));
+  const std::string name =
+      lower(path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1));
   const std::string_view text = whole_text(bytes);
-  if (text.empty() || text.size() > 256 || text.find('\n') != std::string_view::npos) return Kind::none;
-  const auto has = [&](std::initializer_list<std::string_view> words) { return std::any_of(words.begin(), words.end(), [&](std::string_view w) { return name.find(w) != std::string::npos; }); };
-  const auto starts = [&](std::initializer_list<std::string_view> words) { return std::any_of(words.begin(), words.end(), [&](std::string_view w) { return name.starts_with(w); }); };
+  if (text.empty() || text.size() > 256 || text.find('\n') != std::string_view::npos)
+    return Kind::none;
+  const auto has = [&](std::initializer_list<std::string_view> words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view w) { return name.find(w) != std::string::npos; });
+  };
+  const auto starts = [&](std::initializer_list<std::string_view> words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view w) { return name.starts_with(w); });
+  };
   static const re2::RE2 kUptime(R"((\d{1,10})\.(\d\d) \d{1,13}\.\d\d)");
   std::int64_t seconds = 0, hundredths = 0;
   if (has({"uptime"}) && re2::RE2::FullMatch(piece(text), kUptime, &seconds, &hundredths)) {
@@ -67,22 +85,32 @@ Kind kind_of(std::string_view path, std::string_view bytes, Timestamp& stamp) {
     return Kind::uptime;
   }
   if ((has({"hostname"}) || name == "nodename") && host_word(text)) return Kind::hostname;
-  if (starts({"timezone", "time_zone"}) && text.find(' ') == std::string_view::npos && text.find_first_of("/+-") != std::string_view::npos) return Kind::timezone;
+  if (starts({"timezone", "time_zone"}) && text.find(' ') == std::string_view::npos &&
+      text.find_first_of("/+-") != std::string_view::npos)
+    return Kind::timezone;
   if (starts({"timezone", "time_zone"}) && (text == "UTC" || text == "GMT")) return Kind::timezone;
-  if (has({"btime", "boot_time", "boottime", "boot-time", "uptime-s", "uptime_s", "uptime_-s", "uptime--since", "booted"}) && moment(text, stamp)) return Kind::boot_time;
-  if ((starts({"date", "collected", "collection", "captured", "snapshot_time", "timestamp"}) || has({"_date", "-date", "collected_at", "collect_time"})) && moment(text, stamp)) return Kind::collected;
+  if (has({"btime", "boot_time", "boottime", "boot-time", "uptime-s", "uptime_s", "uptime_-s",
+           "uptime--since", "booted"}) &&
+      moment(text, stamp))
+    return Kind::boot_time;
+  if ((starts({"date", "collected", "collection", "captured", "snapshot_time", "timestamp"}) ||
+       has({"_date", "-date", "collected_at", "collect_time"})) &&
+      moment(text, stamp))
+    return Kind::collected;
   return Kind::none;
 }
 
 bool sniff(const Head& head) {
   Timestamp stamp;
-  return head.whole && head.bytes.size() <= kMostBytes && kind_of(head.path, head.bytes, stamp) != Kind::none;
+  return head.whole && head.bytes.size() <= kMostBytes &&
+         kind_of(head.path, head.bytes, stamp) != Kind::none;
 }
 
 std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
   Timestamp stamp;
   const std::string_view text = whole_text(bytes);
-  const Place place{member.id, 1, static_cast<std::uint64_t>(text.data() - bytes.data()), static_cast<std::uint32_t>(text.size())};
+  const Place place{member.id, 1, static_cast<std::uint64_t>(text.data() - bytes.data()),
+                    static_cast<std::uint32_t>(text.size())};
   switch (kind_of(member.path, bytes, stamp)) {
     case Kind::hostname: {
       IdentityRow row;
@@ -92,27 +120,40 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
       reading.sink.put(row);
       break;
     }
-    case Kind::timezone: reading.sink.put(ConfigRow{place, "timezone", std::string(text), {}, {}}); break;
+    case Kind::timezone:
+      reading.sink.put(ConfigRow{place, "timezone", std::string(text), {}, {}});
+      break;
     case Kind::uptime: reading.sink.put(ClockRow{place, {}, stamp, 0, {}, "uptime"}); break;
-    case Kind::boot_time: reading.sink.put(ClockRow{place, stamp, Timestamp{Clock::boot, 0, kSecond}, 0, {}, "boot_time"}); break;
+    case Kind::boot_time:
+      reading.sink.put(
+          ClockRow{place, stamp, Timestamp{Clock::boot, 0, kSecond}, 0, {}, "boot_time"});
+      break;
     case Kind::collected:
       reading.sink.put(ClockRow{place, stamp, {}, 0, {}, "collected"});
-      if (const std::string zone = offset_at_end(text); !zone.empty() && zone != "+00:00") reading.sink.put(ConfigRow{place, "timezone", zone, {}, {}});
+      if (const std::string zone = offset_at_end(text); !zone.empty() && zone != "+00:00")
+        reading.sink.put(ConfigRow{place, "timezone", zone, {}, {}});
       break;
     case Kind::none: return "host_words.none";
   }
   return {};
 }
 
-// journalctl --list-boots: "  0 4f0c… Thu 2026-11-19 08:12:33 UTC—Sat 2026-11-21 …", and with a heading "IDX BOOT ID FIRST ENTRY".
+// journalctl --list-boots: "  0 4f0c… Thu 2026-11-19 08:12:33 UTC—Sat 2026-11-21 …", and with a
+// heading "IDX BOOT ID FIRST ENTRY".
 const re2::RE2& boot_line() {
-  static const re2::RE2 kLine(R"(^\s*(-?\d+)\s+[0-9a-f]{32}\s+\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)( UTC)?)");
+  static const re2::RE2 kLine(
+      R"(^\s*(-?\d+)\s+[0-9a-f]{32}\s+\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)( UTC)?)");
   return kLine;
 }
 
 bool sniff_boots(const Head& head) {
-  std::string_view text = head.bytes.substr(head.bytes.find_first_not_of(" \r\n\t") == std::string_view::npos ? head.bytes.size() : head.bytes.find_first_not_of("\r\n"));
-  if (trimmed(text).starts_with("IDX BOOT ID")) text = text.find('\n') == std::string_view::npos ? std::string_view{} : text.substr(text.find('\n') + 1);
+  std::string_view text =
+      head.bytes.substr(head.bytes.find_first_not_of(" \r\n\t") == std::string_view::npos
+                            ? head.bytes.size()
+                            : head.bytes.find_first_not_of("\r\n"));
+  if (trimmed(text).starts_with("IDX BOOT ID"))
+    text = text.find('\n') == std::string_view::npos ? std::string_view{}
+                                                     : text.substr(text.find('\n') + 1);
   return re2::RE2::PartialMatch(piece(text.substr(0, text.find('\n'))), boot_line());
 }
 
@@ -121,26 +162,40 @@ std::string read_boots(std::string_view bytes, const MemberRow& member, Reading&
   each_text_line(bytes, [&](std::string_view text, std::uint64_t number, std::size_t offset) {
     std::int64_t index = 0;
     std::string time, utc;
-    if (!re2::RE2::PartialMatch(piece(text), boot_line(), &index, &time, &utc) || index != 0) return;
+    if (!re2::RE2::PartialMatch(piece(text), boot_line(), &index, &time, &utc) || index != 0)
+      return;
     Timestamp stamp;
     if (line::parse_iso(time + utc, stamp) == 0) return;
     stamp.precision = 15 * kSecond;
-    reading.sink.put(ClockRow{{member.id, number, offset, static_cast<std::uint32_t>(std::min<std::size_t>(text.size(), 1u << 20))}, stamp, Timestamp{Clock::boot, 0, kSecond}, 0, {}, "boot_time"});
+    reading.sink.put(
+        ClockRow{{member.id, number, offset,
+                  static_cast<std::uint32_t>(std::min<std::size_t>(text.size(), 1u << 20))},
+                 stamp,
+                 Timestamp{Clock::boot, 0, kSecond},
+                 0,
+                 {},
+                 "boot_time"});
   });
   return {};
 }
 
 void put_boot_time(const TextLine& line, Timestamp stamp, Nanoseconds precision, Reading& reading) {
   stamp.precision = precision;
-  reading.sink.put(ClockRow{line.place, stamp, Timestamp{Clock::boot, 0, kSecond}, 0, reading.host_of(line.line.prefix), "boot_time"});
+  reading.sink.put(ClockRow{line.place, stamp, Timestamp{Clock::boot, 0, kSecond}, 0,
+                            reading.host_of(line.line.prefix), "boot_time"});
 }
 
 // " 03:26:24 up 12 days,  3:04,  2 users,  load average: 1.02, 0.98, 0.91"
 bool read_uptime(const TextLine& line, std::string_view text, Reading& reading) {
-  static const re2::RE2 kUptime(R"(^\s*(?:(\d\d:\d\d:\d\d)\s+)?up\s+(?:(\d+) days?,\s+)?(?:(\d+):(\d\d)|(\d+) min|(\d+) hrs?)\b.*load average:)");
+  static const re2::RE2 kUptime(
+      R"(^\s*(?:(\d\d:\d\d:\d\d)\s+)?up\s+(?:(\d+) days?,\s+)?(?:(\d+):(\d\d)|(\d+) min|(\d+) hrs?)\b.*load average:)");
   std::string clock, days, hours, minutes, only_minutes, only_hours;
-  if (!re2::RE2::PartialMatch(piece(text), kUptime, &clock, &days, &hours, &minutes, &only_minutes, &only_hours) || number(days) > 100'000) return false;
-  const std::int64_t in_minutes = (number(days) * 24 + number(hours) + number(only_hours)) * 60 + number(minutes) + number(only_minutes);
+  if (!re2::RE2::PartialMatch(piece(text), kUptime, &clock, &days, &hours, &minutes, &only_minutes,
+                              &only_hours) ||
+      number(days) > 100'000)
+    return false;
+  const std::int64_t in_minutes = (number(days) * 24 + number(hours) + number(only_hours)) * 60 +
+                                  number(minutes) + number(only_minutes);
   if (in_minutes > 100'000LL * 24 * 60) return false;
   const Timestamp up{Clock::boot, in_minutes * kMinute, kMinute};
   Timestamp time;
@@ -149,26 +204,40 @@ bool read_uptime(const TextLine& line, std::string_view text, Reading& reading) 
   return true;
 }
 
-// who -b: "system boot  2026-11-19 08:12"; last -x: "reboot   system boot  5.15.0-91 Thu Nov 19 08:12", and with -F the year.
+// who -b: "system boot  2026-11-19 08:12"; last -x: "reboot   system boot  5.15.0-91 Thu Nov 19
+// 08:12", and with -F the year.
 bool read_system_boot(const TextLine& line, std::string_view text, Reading& reading) {
   static const re2::RE2 kWho(R"(^\s*system boot\s+(\d{4}-\d\d-\d\d \d\d:\d\d)\b)");
-  static const re2::RE2 kLast(R"(^reboot\s+system boot\s+(?:\S+\s+)?\w{3} (\w{3})\s+(\d{1,2}) (\d\d:\d\d)(?:(:\d\d) (\d{4}))?)");
+  static const re2::RE2 kLast(
+      R"(^reboot\s+system boot\s+(?:\S+\s+)?\w{3} (\w{3})\s+(\d{1,2}) (\d\d:\d\d)(?:(:\d\d) (\d{4}))?)");
   std::string when, month, day, clock, seconds, year;
   Timestamp stamp;
-  if (re2::RE2::PartialMatch(piece(text), kWho, &when) && line::parse_iso(when + ":00", stamp) > 0) { put_boot_time(line, stamp, kMinute, reading); return true; }
-  if (!re2::RE2::PartialMatch(piece(text), kLast, &month, &day, &clock, &seconds, &year)) return false;
-  if (line::parse_calendar(month + " " + day + " " + clock + (seconds.empty() ? ":00" : seconds) + (year.empty() ? "" : " " + year), stamp) == 0) return false;
+  if (re2::RE2::PartialMatch(piece(text), kWho, &when) &&
+      line::parse_iso(when + ":00", stamp) > 0) {
+    put_boot_time(line, stamp, kMinute, reading);
+    return true;
+  }
+  if (!re2::RE2::PartialMatch(piece(text), kLast, &month, &day, &clock, &seconds, &year))
+    return false;
+  if (line::parse_calendar(month + " " + day + " " + clock + (seconds.empty() ? ":00" : seconds) +
+                               (year.empty() ? "" : " " + year),
+                           stamp) == 0)
+    return false;
   put_boot_time(line, stamp, seconds.empty() ? kMinute : kSecond, reading);
   return true;
 }
 
 bool read_zone(const TextLine& line, std::string_view text, Reading& reading) {
-  static const re2::RE2 kZone(R"(^\s*(?:Time ?zone:\s+|.*/zoneinfo/)([A-Za-z][\w+/-]*)(?: \(|\s*$))");
-  static const re2::RE2 kUniversal(R"(^\s*Universal time:\s+\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC\s*$)");
+  static const re2::RE2 kZone(
+      R"(^\s*(?:Time ?zone:\s+|.*/zoneinfo/)([A-Za-z][\w+/-]*)(?: \(|\s*$))");
+  static const re2::RE2 kUniversal(
+      R"(^\s*Universal time:\s+\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC\s*$)");
   std::string value;
   Timestamp stamp;
-  if (re2::RE2::PartialMatch(piece(text), kUniversal, &value) && line::parse_iso(value + "Z", stamp) > 0) {
-    reading.sink.put(ClockRow{line.place, stamp, {}, 0, reading.host_of(line.line.prefix), "collected"});
+  if (re2::RE2::PartialMatch(piece(text), kUniversal, &value) &&
+      line::parse_iso(value + "Z", stamp) > 0) {
+    reading.sink.put(
+        ClockRow{line.place, stamp, {}, 0, reading.host_of(line.line.prefix), "collected"});
     return true;
   }
   if (!re2::RE2::PartialMatch(piece(text), kZone, &value) || value.size() > 64) return false;
@@ -185,15 +254,21 @@ Outcome read_clock_words(const TextLine& line, Reading& reading) {
     return {true, nullptr, {}};
   }
   // A prefix that looks like a time of day was taken off: the raw line has it.
-  return {read_uptime(line, line.raw, reading) || read_uptime(line, text, reading) || read_system_boot(line, text, reading) || read_zone(line, text, reading), nullptr, {}};
+  return {read_uptime(line, line.raw, reading) || read_uptime(line, text, reading) ||
+              read_system_boot(line, text, reading) || read_zone(line, text, reading),
+          nullptr,
+          {}};
 }
 
 // What follows `cat` or `tail` at a prompt may be another machine's.
-// "    inet 10.1.4.7/16 brd … scope global eth0"; "inet addr:10.1.4.7"; hostnamectl; "user@cx-7:~$ dmesg".
+// "    inet 10.1.4.7/16 brd … scope global eth0"; "inet addr:10.1.4.7"; hostnamectl; "user@cx-7:~$
+// dmesg".
 Outcome read_name_words(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kAddress(R"(^\s*(?:\d+: \S+\s+)?inet6? ([0-9a-fA-F.:]+)/\d+ .*scope global)");
+  static const re2::RE2 kAddress(
+      R"(^\s*(?:\d+: \S+\s+)?inet6? ([0-9a-fA-F.:]+)/\d+ .*scope global)");
   static const re2::RE2 kName(R"(^\s*Static hostname:\s+(\S+)\s*$)");
-  static const re2::RE2 kPrompt(R"(^\[?[a-z_][\w.-]*@([A-Za-z][A-Za-z0-9.-]*)(?::| )[^ $#]*\]?\s?[$#] ?(?:sudo )?(?:dmesg|nvidia-smi|uname|hostname|journalctl|ibstat|uptime|ps|py-spy|ip)\b)");
+  static const re2::RE2 kPrompt(
+      R"(^\[?[a-z_][\w.-]*@([A-Za-z][A-Za-z0-9.-]*)(?::| )[^ $#]*\]?\s?[$#] ?(?:sudo )?(?:dmesg|nvidia-smi|uname|hostname|journalctl|ibstat|uptime|ps|py-spy|ip)\b)");
   const std::string_view text = line.raw.substr(0, 1024);
   IdentityRow row;
   row.place = line.place;
@@ -216,16 +291,30 @@ Outcome read_name_words(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-constexpr std::string_view kClockWords[] = {"load average:", "system boot", "Universal time:", "Time zone:", "Timezone:", "/zoneinfo/", "btime 1"};
-constexpr std::string_view kNameWords[] = {"scope global", "Static hostname:", "$ dmesg", "# dmesg", "$ sudo ", "$ nvidia-smi", "# nvidia-smi", "$ uname", "$ hostname", "# hostname", "$ journalctl", "# journalctl", "$ uptime", "$ py-spy"};
+constexpr std::string_view kClockWords[] = {"load average:", "system boot", "Universal time:",
+                                            "Time zone:",    "Timezone:",   "/zoneinfo/",
+                                            "btime 1"};
+constexpr std::string_view kNameWords[] = {
+    "scope global", "Static hostname:", "$ dmesg",  "# dmesg",    "$ sudo ",
+    "$ nvidia-smi", "# nvidia-smi",     "$ uname",  "$ hostname", "# hostname",
+    "$ journalctl", "# journalctl",     "$ uptime", "$ py-spy"};
 
 }  // namespace
 
 extern const Document kHostWords, kBootList;
 extern const Recogniser kClockLines, kNameLines;
-constinit const Document kHostWords{"host-words", "hostname, date, /proc/uptime, etc/timezone of a machine", kMostBytes, sniff, read};
-constinit const Document kBootList{"boot-list", "journalctl --list-boots: when a machine was started", 1u << 20, sniff_boots, read_boots};
-constinit const Recogniser kClockLines{"clock-words", "uptime, who -b, last -x, timedatectl, /proc/stat: when a machine started, its time zone", kClockWords, read_clock_words};
-constinit const Recogniser kNameLines{"name-words", "hostnamectl, ip addr, prompts of a shell: names and addresses of a machine", kNameWords, read_name_words};
+constinit const Document kHostWords{"host-words",
+                                    "hostname, date, /proc/uptime, etc/timezone of a machine",
+                                    kMostBytes, sniff, read};
+constinit const Document kBootList{"boot-list",
+                                   "journalctl --list-boots: when a machine was started", 1u << 20,
+                                   sniff_boots, read_boots};
+constinit const Recogniser kClockLines{
+    "clock-words",
+    "uptime, who -b, last -x, timedatectl, /proc/stat: when a machine started, its time zone",
+    kClockWords, read_clock_words};
+constinit const Recogniser kNameLines{
+    "name-words", "hostnamectl, ip addr, prompts of a shell: names and addresses of a machine",
+    kNameWords, read_name_words};
 
 }  // namespace culprit::ingest

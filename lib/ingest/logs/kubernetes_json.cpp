@@ -1,5 +1,5 @@
-// kubectl cluster-info dump: pods.json and events.json (or `kubectl get -o json`). What a container ended with and
-// what the kubelet said about it.
+// kubectl cluster-info dump: pods.json and events.json (or `kubectl get -o json`). What a container
+// ended with and what the kubelet said about it.
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/events.hpp"
@@ -16,8 +16,12 @@ bool sniff(const Head& head) {
   const std::string_view name = head.base();
   if (!name.ends_with(".json")) return false;
   const std::string_view top = head.bytes.substr(0, 4096);
-  return top.find("\"kind\"") != std::string_view::npos && top.find("\"apiVersion\"") != std::string_view::npos &&
-         (name.find("pod") != std::string_view::npos || name.find("event") != std::string_view::npos || top.find("\"PodList\"") != std::string_view::npos || top.find("\"EventList\"") != std::string_view::npos);
+  return top.find("\"kind\"") != std::string_view::npos &&
+         top.find("\"apiVersion\"") != std::string_view::npos &&
+         (name.find("pod") != std::string_view::npos ||
+          name.find("event") != std::string_view::npos ||
+          top.find("\"PodList\"") != std::string_view::npos ||
+          top.find("\"EventList\"") != std::string_view::npos);
 }
 
 std::string text(const json& object, const char* key) {
@@ -41,19 +45,24 @@ Timestamp stamp_of(const std::string& iso) {
 
 class Records {
  public:
-  Records(std::string_view bytes, const MemberRow& member, Reading& reading) : bytes_(bytes), member_(member), reading_(reading) {}
+  Records(std::string_view bytes, const MemberRow& member, Reading& reading)
+      : bytes_(bytes), member_(member), reading_(reading) {}
 
   // Events carry no line of their own: the place is where `needle` stands first.
   Place place(const std::string& needle) const {
     const std::size_t at = needle.empty() ? std::string_view::npos : bytes_.find(needle);
     if (at == std::string_view::npos) return {member_.id, 1, 0, 0};
-    const std::size_t begin = bytes_.rfind('\n', at) == std::string_view::npos ? 0 : bytes_.rfind('\n', at) + 1;
+    const std::size_t begin =
+        bytes_.rfind('\n', at) == std::string_view::npos ? 0 : bytes_.rfind('\n', at) + 1;
     const std::size_t end = std::min(bytes_.find('\n', at), bytes_.size());
-    return {member_.id, 1 + static_cast<std::uint64_t>(std::count(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(at), '\n')), begin,
-            static_cast<std::uint32_t>(std::min<std::size_t>(end - begin, 1u << 20))};
+    return {member_.id,
+            1 + static_cast<std::uint64_t>(std::count(
+                    bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(at), '\n')),
+            begin, static_cast<std::uint32_t>(std::min<std::size_t>(end - begin, 1u << 20))};
   }
 
-  void say(const std::string& message, const Timestamp& time, const std::string& host, const Place& where, std::uint64_t count) {
+  void say(const std::string& message, const Timestamp& time, const std::string& host,
+           const Place& where, std::uint64_t count) {
     line::Line line;
     line.prefix.time = time;
     if (!host.empty()) line.prefix.host = host;
@@ -68,7 +77,8 @@ class Records {
   void pod(const json& item) {
     const std::string host = text(child(item, "spec"), "nodeName");
     // A pod calls itself by its own name and address: they are the node's, too.
-    for (const std::string& other : {text(child(item, "metadata"), "name"), text(child(item, "status"), "podIP")})
+    for (const std::string& other :
+         {text(child(item, "metadata"), "name"), text(child(item, "status"), "podIP")})
       if (!host.empty() && !other.empty() && other != host) {
         IdentityRow row;
         row.place = place(other);
@@ -108,14 +118,17 @@ class Records {
     std::string when = text(item, "lastTimestamp");
     if (when.empty()) when = text(item, "eventTime");
     const json& count = child(item, "count");
-    say(text(item, "type") + "   " + text(item, "reason") + "   " + message, stamp_of(when), text(child(item, "source"), "host"), place(message.substr(0, 40)),
+    say(text(item, "type") + "   " + text(item, "reason") + "   " + message, stamp_of(when),
+        text(child(item, "source"), "host"), place(message.substr(0, 40)),
         count.is_number_unsigned() ? count.get<std::uint64_t>() : 1);
   }
 
   void item(const json& one) {
     const std::string kind = text(one, "kind");
-    if (kind == "Pod" || (kind.empty() && one.contains("spec"))) pod(one);
-    else if (kind == "Event" || (kind.empty() && one.contains("involvedObject"))) event(one);
+    if (kind == "Pod" || (kind.empty() && one.contains("spec")))
+      pod(one);
+    else if (kind == "Event" || (kind.empty() && one.contains("involvedObject")))
+      event(one);
   }
 
  private:
@@ -140,6 +153,8 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kKubernetesJson;
-constinit const Document kKubernetesJson{"kubernetes-json", "pods.json and events.json of kubectl cluster-info dump", 64u << 20, sniff, read};
+constinit const Document kKubernetesJson{"kubernetes-json",
+                                         "pods.json and events.json of kubectl cluster-info dump",
+                                         64u << 20, sniff, read};
 
 }  // namespace culprit::ingest

@@ -1,7 +1,8 @@
-// Logs inside the answer of a log store: one JSON document (Loki's HTTP API, CloudWatch get-log-events and Insights,
-// `gcloud logging read --format=json`, an Elasticsearch search), or JSON lines that begin with the newest. The records
-// are put into the order of time and read like any other log, each line with the time and the host of its record.
-// JSON lines that begin with the oldest need none of this: the line layer takes them apart (line/wrapper.cpp).
+// Logs inside the answer of a log store: one JSON document (Loki's HTTP API, CloudWatch
+// get-log-events and Insights, `gcloud logging read --format=json`, an Elasticsearch search), or
+// JSON lines that begin with the newest. The records are put into the order of time and read like
+// any other log, each line with the time and the host of its record. JSON lines that begin with the
+// oldest need none of this: the line layer takes them apart (line/wrapper.cpp).
 #include <algorithm>
 
 #include "ingest/engine/document.hpp"
@@ -19,13 +20,15 @@ constexpr std::size_t kMaxRecords = 4u << 20;
 constexpr int kDepth = 10;
 
 struct Record {
-  std::size_t offset = 0, length = 0;        // in the document
+  std::size_t offset = 0, length = 0;  // in the document
   line::Prefix prefix;
   std::string message;
-  std::size_t group = 0;                     // of a stream that has an order of its own
+  std::size_t group = 0;  // of a stream that has an order of its own
 };
 
-bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
+bool has(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
 
 std::string_view first_text(std::string_view bytes) {
   const std::size_t at = bytes.find_first_not_of(" \r\n\t\xEF\xBB\xBF");
@@ -42,7 +45,8 @@ bool newest_first(std::string_view head) {
     at = end + 1;
     if (text.size() < 2) continue;
     line::Prefix prefix;
-    if (text[0] != '{' || !line::unwrap(text, prefix) || prefix.time.clock == Clock::none) return false;
+    if (text[0] != '{' || !line::unwrap(text, prefix) || prefix.time.clock == Clock::none)
+      return false;
     if (!first) first = prefix.time.ns;
     last = prefix.time.ns;
   }
@@ -52,11 +56,16 @@ bool newest_first(std::string_view head) {
 bool sniff(const Head& head) {
   const std::string_view text = first_text(head.bytes);
   if (text.empty() || (text[0] != '{' && text[0] != '[')) return false;
-  if (has(text, "\"streams\"") && has(text, "\"values\"") && has(text, "\"stream\"")) return true;                // Loki's API
-  if (has(text, "\"ingestionTime\"") && has(text, "\"message\"") && has(text, "\"timestamp\"") && has(text, "\"events\"")) return true;   // CloudWatch
-  if (has(text, "\"@message\"") && has(text, "\"results\"")) return true;                                          // CloudWatch Insights
-  if (has(text, "\"hits\"") && has(text, "\"_source\"") && has(text, "timestamp\"")) return true;                  // Elasticsearch
-  if (text[0] == '[' && has(text, "\"logName\"") && (has(text, "Payload\""))) return true;                         // Cloud Logging
+  if (has(text, "\"streams\"") && has(text, "\"values\"") && has(text, "\"stream\""))
+    return true;  // Loki's API
+  if (has(text, "\"ingestionTime\"") && has(text, "\"message\"") && has(text, "\"timestamp\"") &&
+      has(text, "\"events\""))
+    return true;                                                           // CloudWatch
+  if (has(text, "\"@message\"") && has(text, "\"results\"")) return true;  // CloudWatch Insights
+  if (has(text, "\"hits\"") && has(text, "\"_source\"") && has(text, "timestamp\""))
+    return true;  // Elasticsearch
+  if (text[0] == '[' && has(text, "\"logName\"") && (has(text, "Payload\"")))
+    return true;  // Cloud Logging
   return text[0] == '{' && newest_first(head.bytes);
 }
 
@@ -70,7 +79,10 @@ class Finder {
     if (depth > kDepth || records.size() >= kMaxRecords) return;
     if (value.is_list()) {
       if (insights_row(value)) return;
-      tree_.each(value, [&](const Value& one) { walk(one, depth + 1); return true; });
+      tree_.each(value, [&](const Value& one) {
+        walk(one, depth + 1);
+        return true;
+      });
       return;
     }
     if (!value.is_dict() || loki_stream(value)) return;
@@ -78,7 +90,8 @@ class Finder {
     // A record is small and holds a text and a time; what is larger holds records.
     if (node.length > 0 && node.length < (1u << 20)) {
       Record record;
-      if (auto message = line::unwrap(bytes_.substr(node.offset, node.length), record.prefix); message && record.prefix.time.clock != Clock::none) {
+      if (auto message = line::unwrap(bytes_.substr(node.offset, node.length), record.prefix);
+          message && record.prefix.time.clock != Clock::none) {
         record.offset = node.offset;
         record.length = node.length;
         record.message = std::move(*message);
@@ -86,7 +99,10 @@ class Finder {
         return;
       }
     }
-    tree_.each_pair(value, [&](const Value&, const Value& one) { walk(one, depth + 1); return true; });
+    tree_.each_pair(value, [&](const Value&, const Value& one) {
+      walk(one, depth + 1);
+      return true;
+    });
   }
 
  private:
@@ -101,11 +117,18 @@ class Finder {
     tree_.each(values, [&](const Value& pair) {
       std::string_view field[2];
       std::size_t n = 0;
-      tree_.each(pair, [&](const Value& one) { if (n < 2) field[n++] = one.text(); return n < 2; });
-      if (n < 2 || records.size() >= kMaxRecords || field[0].find_first_not_of("0123456789") != std::string_view::npos || told.size() > 65'536) return true;
+      tree_.each(pair, [&](const Value& one) {
+        if (n < 2) field[n++] = one.text();
+        return n < 2;
+      });
+      if (n < 2 || records.size() >= kMaxRecords ||
+          field[0].find_first_not_of("0123456789") != std::string_view::npos ||
+          told.size() > 65'536)
+        return true;
       // As logcli prints it, so that one place knows the labels.
       Record record;
-      const std::string as_line = "{\"labels\":" + std::string(told) + ",\"timestamp\":\"" + std::string(field[0].substr(0, 24)) + "\",\"line\":\"-\"}";
+      const std::string as_line = "{\"labels\":" + std::string(told) + ",\"timestamp\":\"" +
+                                  std::string(field[0].substr(0, 24)) + "\",\"line\":\"-\"}";
       if (!line::unwrap(as_line, record.prefix)) return true;
       record.message = std::string(field[1]);
       const Tree::Node& at = tree_.nodes[pair.node];
@@ -125,9 +148,14 @@ class Finder {
     tree_.each(list, [&](const Value& cell) {
       const std::string_view field = tree_.find(cell, "field").text();
       const std::string_view value = tree_.find(cell, "value").text();
-      if (field == "@timestamp") line::parse_iso(value, time);
-      else if (field == "@message") record.message = std::string(value);
-      else if (field == "@logStream" && value.size() <= 64 && value.find_first_of("/ []") == std::string_view::npos && value.find_first_of("0123456789") != std::string_view::npos) record.prefix.host = std::string(value);
+      if (field == "@timestamp")
+        line::parse_iso(value, time);
+      else if (field == "@message")
+        record.message = std::string(value);
+      else if (field == "@logStream" && value.size() <= 64 &&
+               value.find_first_of("/ []") == std::string_view::npos &&
+               value.find_first_of("0123456789") != std::string_view::npos)
+        record.prefix.host = std::string(value);
       return !field.empty();
     });
     if (record.message.empty() || time.clock == Clock::none) return false;
@@ -159,7 +187,8 @@ void read_lines(std::string_view bytes, std::vector<Record>& records) {
   }
 }
 
-// Records of one moment keep the order in which they were written: a store that begins with the newest turned it round.
+// Records of one moment keep the order in which they were written: a store that begins with the
+// newest turned it round.
 void sort_by_time(std::vector<Record>& records) {
   std::size_t later = 0, earlier = 0;
   for (std::size_t i = 1; i < records.size(); ++i) {
@@ -168,7 +197,9 @@ void sort_by_time(std::vector<Record>& records) {
     earlier += records[i - 1].prefix.time.ns > records[i].prefix.time.ns;
   }
   if (earlier > later) std::reverse(records.begin(), records.end());
-  std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) { return a.prefix.time.ns < b.prefix.time.ns; });
+  std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) {
+    return a.prefix.time.ns < b.prefix.time.ns;
+  });
 }
 
 std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
@@ -196,20 +227,35 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
   TextReader reader(scanner, reading.sink, member.id, {}, habit, true, member.path);
   // Offsets do not rise any more after the sorting: lines are counted once, from the front.
   std::vector<std::size_t> ends;
-  for (std::size_t at = bytes.find('\n'); at != std::string_view::npos; at = bytes.find('\n', at + 1)) ends.push_back(at);
+  for (std::size_t at = bytes.find('\n'); at != std::string_view::npos;
+       at = bytes.find('\n', at + 1))
+    ends.push_back(at);
   for (const Record& record : records) {
-    const auto line = static_cast<std::uint64_t>(std::lower_bound(ends.begin(), ends.end(), record.offset) - ends.begin()) + 1;
-    reader.record({member.id, line, record.offset, static_cast<std::uint32_t>(std::min<std::size_t>(record.length, 1u << 20))}, record.message, record.prefix);
+    const auto line =
+        static_cast<std::uint64_t>(std::lower_bound(ends.begin(), ends.end(), record.offset) -
+                                   ends.begin()) +
+        1;
+    reader.record({member.id, line, record.offset,
+                   static_cast<std::uint32_t>(std::min<std::size_t>(record.length, 1u << 20))},
+                  record.message, record.prefix);
   }
   reader.finish();
   for (const auto* edge : {&records.front(), &records.back()})
-    reading.sink.put(ClockRow{{member.id, 1, edge->offset, 0}, edge->prefix.time, {}, 0, {}, edge == &records.front() ? "first" : "last"});
+    reading.sink.put(ClockRow{{member.id, 1, edge->offset, 0},
+                              edge->prefix.time,
+                              {},
+                              0,
+                              {},
+                              edge == &records.front() ? "first" : "last"});
   return {};
 }
 
 }  // namespace
 
 extern const Document kLogExport;
-constinit const Document kLogExport{"log-export", "answers of log stores (Loki, CloudWatch, Cloud Logging, Elasticsearch) and JSON lines that begin with the newest", kMaxBytes, sniff, read};
+constinit const Document kLogExport{"log-export",
+                                    "answers of log stores (Loki, CloudWatch, Cloud Logging, "
+                                    "Elasticsearch) and JSON lines that begin with the newest",
+                                    kMaxBytes, sniff, read};
 
 }  // namespace culprit::ingest

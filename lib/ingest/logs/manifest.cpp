@@ -21,9 +21,10 @@ using nlohmann::json;
 constexpr std::size_t kMostNotes = 20;
 
 bool sniff(const Head& head) {
-  // At the top of the bundle, or in the one folder that an archive wraps around it. A Job of Kubernetes saved under that
-  // name is no manifest.
-  return head.base() == "job.json" && std::count(head.path.begin(), head.path.end(), '/') <= 1 && head.bytes.find("\"apiVersion\"") == std::string_view::npos;
+  // At the top of the bundle, or in the one folder that an archive wraps around it. A Job of
+  // Kubernetes saved under that name is no manifest.
+  return head.base() == "job.json" && std::count(head.path.begin(), head.path.end(), '/') <= 1 &&
+         head.bytes.find("\"apiVersion\"") == std::string_view::npos;
 }
 
 // Containers by their kind alone: what is nested deep enough would overflow the stack of a printer.
@@ -39,15 +40,18 @@ struct Notes {
   std::size_t dropped = 0;
   bool full() const { return out.size() >= kMostNotes; }
   void add(std::string text) {
-    if (out.size() < kMostNotes) out.push_back(std::move(text));
-    else ++dropped;
+    if (out.size() < kMostNotes)
+      out.push_back(std::move(text));
+    else
+      ++dropped;
   }
 };
 
 // One object: its values by name and type. null is absent.
 class Object {
  public:
-  Object(const json& object, std::string path, Notes& notes) : object_(object), path_(std::move(path)), notes_(notes) {}
+  Object(const json& object, std::string path, Notes& notes)
+      : object_(object), path_(std::move(path)), notes_(notes) {}
 
   const json* find(const char* key) {
     known_.emplace_back(key);
@@ -70,19 +74,22 @@ class Object {
     if (value == nullptr) return std::nullopt;
     std::optional<std::int64_t> out;
     if (value->is_number_unsigned()) {
-      if (const auto v = value->get<std::uint64_t>(); v <= static_cast<std::uint64_t>(most)) out = static_cast<std::int64_t>(v);
+      if (const auto v = value->get<std::uint64_t>(); v <= static_cast<std::uint64_t>(most))
+        out = static_cast<std::int64_t>(v);
     } else if (value->is_number_integer()) {
       out = value->get<std::int64_t>();
     } else if (value->is_number_float()) {
-      if (const double v = value->get<double>(); std::fabs(v) < 1e15 && v == std::floor(v)) out = static_cast<std::int64_t>(v);
-    } else if (value->is_string()) {   // "16": the environment variables it comes from are texts
+      if (const double v = value->get<double>(); std::fabs(v) < 1e15 && v == std::floor(v))
+        out = static_cast<std::int64_t>(v);
+    } else if (value->is_string()) {  // "16": the environment variables it comes from are texts
       const auto& text = value->get_ref<const std::string&>();
       std::int64_t v = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
       if (error == std::errc() && end == text.data() + text.size()) out = v;
     }
     if (out && *out >= least && *out <= most) return out;
-    lost(key, *value, out ? fmt::format("is not between {} and {}", least, most) : "is no whole number");
+    lost(key, *value,
+         out ? fmt::format("is not between {} and {}", least, most) : "is no whole number");
     return std::nullopt;
   }
 
@@ -96,15 +103,22 @@ class Object {
     std::vector<std::pair<std::string, std::vector<std::string>>> out;
     const json* value = find(key);
     if (value == nullptr) return out;
-    if (!value->is_object()) { lost(key, *value, "is no object"); return out; }
+    if (!value->is_object()) {
+      lost(key, *value, "is no object");
+      return out;
+    }
     for (const auto& [name, members] : value->items())
-      if (auto list = names_of(fmt::format("{}.{}", key, name), members); !list.empty()) out.emplace_back(name, std::move(list));
+      if (auto list = names_of(fmt::format("{}.{}", key, name), members); !list.empty())
+        out.emplace_back(name, std::move(list));
     return out;
   }
 
   const json* object(const char* key) {
     const json* value = find(key);
-    if (value != nullptr && !value->is_object()) { lost(key, *value, "is no object"); return nullptr; }
+    if (value != nullptr && !value->is_object()) {
+      lost(key, *value, "is no object");
+      return nullptr;
+    }
     return value;
   }
 
@@ -119,7 +133,8 @@ class Object {
     for (const auto& [key, value] : object_.items()) {
       if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
       const std::string near = notes_.full() || key.size() > 60 ? "" : schema::nearest(key, known_);
-      notes_.add(fmt::format("unknown key '{}'{}; it is not used", at(key.substr(0, 60)), near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near)));
+      notes_.add(fmt::format("unknown key '{}'{}; it is not used", at(key.substr(0, 60)),
+                             near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near)));
     }
   }
 
@@ -131,11 +146,16 @@ class Object {
       if (list.broken) lost(key, value, "is a broken list");
       return list.hosts;
     }
-    if (!value.is_array()) { lost(key, value, "is no list"); return out; }
+    if (!value.is_array()) {
+      lost(key, value, "is no list");
+      return out;
+    }
     for (std::size_t i = 0; i < value.size(); ++i) {
       const json& one = value[i];
-      if (one.is_string() && !one.get_ref<const std::string&>().empty()) out.push_back(one.get<std::string>());
-      else if (!one.is_null()) lost(fmt::format("{}[{}]", key, i), one, "is no text");
+      if (one.is_string() && !one.get_ref<const std::string&>().empty())
+        out.push_back(one.get<std::string>());
+      else if (!one.is_null())
+        lost(fmt::format("{}[{}]", key, i), one, "is no text");
     }
     return out;
   }
@@ -146,8 +166,8 @@ class Object {
   std::vector<std::string> known_;
 };
 
-// As UTC where its zone is known: "2026-11-21T03:19:19+08:00" or, with the manifest's zone, without one; or a number of
-// seconds since 1970. "" for what is no time.
+// As UTC where its zone is known: "2026-11-21T03:19:19+08:00" or, with the manifest's zone, without
+// one; or a number of seconds since 1970. "" for what is no time.
 std::string moment(Object& object, const char* key, const std::optional<line::Zone>& zone) {
   const json* value = object.find(key);
   if (value == nullptr) return {};
@@ -159,8 +179,10 @@ std::string moment(Object& object, const char* key, const std::optional<line::Zo
   }
   const std::string text = value->is_string() ? value->get<std::string>() : "";
   Timestamp stamp;
-  if (line::parse_iso(text, stamp) == 0 && line::parse_calendar(text, stamp) == 0) stamp.clock = Clock::none;
-  if (stamp.clock == Clock::local && zone) stamp = {Clock::utc, zone->utc(stamp.ns), stamp.precision};
+  if (line::parse_iso(text, stamp) == 0 && line::parse_calendar(text, stamp) == 0)
+    stamp.clock = Clock::none;
+  if (stamp.clock == Clock::local && zone)
+    stamp = {Clock::utc, zone->utc(stamp.ns), stamp.precision};
   if (stamp.clock == Clock::utc) return iso_utc(stamp.ns);
   if (stamp.clock == Clock::local) return text;
   if (!value->is_string() || !text.empty()) object.lost(key, *value, "is no time");
@@ -175,18 +197,26 @@ std::optional<line::Zone> zone_of(Object& object, const std::string& key, const 
   return std::nullopt;
 }
 
-std::vector<ManifestAttempt> attempts_of(Object& top, const std::optional<line::Zone>& zone, Notes& notes) {
+std::vector<ManifestAttempt> attempts_of(Object& top, const std::optional<line::Zone>& zone,
+                                         Notes& notes) {
   std::vector<ManifestAttempt> out;
   const json* list = top.find("attempts");
   if (list == nullptr) return out;
-  if (!list->is_array()) { top.lost("attempts", *list, "is no list"); return out; }
+  if (!list->is_array()) {
+    top.lost("attempts", *list, "is no list");
+    return out;
+  }
   for (std::size_t i = 0; i < list->size(); ++i) {
     const json& one = (*list)[i];
     const std::string path = fmt::format("attempts[{}]", i);
-    if (!one.is_object()) { if (!one.is_null()) top.lost(path, one, "is no object"); continue; }
+    if (!one.is_object()) {
+      if (!one.is_null()) top.lost(path, one, "is no object");
+      continue;
+    }
     Object object(one, path, notes);
     ManifestAttempt attempt;
-    attempt.id = object.number("id", 0, 1'000'000'000).value_or(out.empty() ? static_cast<std::int64_t>(i) : out.back().id + 1);
+    attempt.id = object.number("id", 0, 1'000'000'000)
+                     .value_or(out.empty() ? static_cast<std::int64_t>(i) : out.back().id + 1);
     attempt.start = moment(object, "start", zone);
     attempt.end = moment(object, "end", zone);
     attempt.exit_code = object.number("exit_code", -1'000'000, 1'000'000);
@@ -205,7 +235,8 @@ void read_zones(Object& top, Manifest& m, std::optional<line::Zone>& zone) {
   const json* of_sources = top.object("timezones");
   if (of_sources == nullptr) return;
   for (const auto& [source, value] : of_sources->items())
-    if (!value.is_null() && zone_of(top, "timezones." + source, &value)) m.timezones.emplace_back(source, value.get<std::string>());
+    if (!value.is_null() && zone_of(top, "timezones." + source, &value))
+      m.timezones.emplace_back(source, value.get<std::string>());
 }
 
 void read_parallelism(Object& top, Manifest& m, Notes& notes) {
@@ -223,12 +254,15 @@ void read_parallelism(Object& top, Manifest& m, Notes& notes) {
       const auto& text = order->get_ref<const std::string&>();
       const std::size_t end = std::min(text.find('-', at), text.size());
       const std::string word = text.substr(at, end - at);
-      valid = (word == "tp" || word == "cp" || word == "ep" || word == "dp" || word == "pp") && std::find(seen.begin(), seen.end(), word) == seen.end();
+      valid = (word == "tp" || word == "cp" || word == "ep" || word == "dp" || word == "pp") &&
+              std::find(seen.begin(), seen.end(), word) == seen.end();
       seen.push_back(word);
       at = end + 1;
     }
-    if (valid) kept["order"] = *order;
-    else object.lost("order", *order, "is no order such as tp-cp-ep-dp-pp");
+    if (valid)
+      kept["order"] = *order;
+    else
+      object.lost("order", *order, "is no order such as tp-cp-ep-dp-pp");
   }
   object.name_unknown();
   if (!kept.empty()) m.parallelism = kept.dump();
@@ -246,10 +280,14 @@ Result<json> parse(std::string_view document, const std::string& path, Notes& no
 
 }  // namespace
 
-Result<Manifest> parse_manifest(std::string_view document, const std::string& path, std::vector<std::string>& out) {
+Result<Manifest> parse_manifest(std::string_view document, const std::string& path,
+                                std::vector<std::string>& out) {
   Notes notes{out};
   CULPRIT_TRY(parsed, parse(document, path, notes));
-  if (!parsed.is_object()) return fail("the manifest is no JSON object").at({path, 1}).hint("`culprit schema job-v1.json` prints what a manifest may hold");
+  if (!parsed.is_object())
+    return fail("the manifest is no JSON object")
+        .at({path, 1})
+        .hint("`culprit schema job-v1.json` prints what a manifest may hold");
   Manifest m;
   m.document = std::string(document);
   Object top(parsed, "", notes);
@@ -273,13 +311,15 @@ Result<Manifest> parse_manifest(std::string_view document, const std::string& pa
   if (const json* boots = top.object("boot_times")) {
     Object object(*boots, "boot_times", notes);
     for (const auto& [host, value] : boots->items())
-      if (std::string time = moment(object, host.c_str(), zone); !time.empty()) m.boot_times.emplace_back(host, std::move(time));
+      if (std::string time = moment(object, host.c_str(), zone); !time.empty())
+        m.boot_times.emplace_back(host, std::move(time));
   }
   m.attempts = attempts_of(top, zone, notes);
   read_parallelism(top, m, notes);
   top.object("collective_volume");
   top.name_unknown();
-  if (notes.dropped > 0) out.push_back(fmt::format("and {} more remarks of that kind", notes.dropped));
+  if (notes.dropped > 0)
+    out.push_back(fmt::format("and {} more remarks of that kind", notes.dropped));
   return m;
 }
 
@@ -288,12 +328,17 @@ namespace {
 std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
   std::vector<std::string> notes;
   auto manifest = parse_manifest(bytes, member.path, notes);
-  const Place place{member.id, 1, 0, static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), 1u << 30))};
+  const Place place{member.id, 1, 0,
+                    static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), 1u << 30))};
   if (!manifest) {
-    reading.sink.put(RejectRow{{member.id, manifest.error().where ? manifest.error().where->line : 1, 0, 0}, "manifest.not_json", manifest.error().what});
+    reading.sink.put(
+        RejectRow{{member.id, manifest.error().where ? manifest.error().where->line : 1, 0, 0},
+                  "manifest.not_json",
+                  manifest.error().what});
     return "manifest.not_json";
   }
-  for (std::string& note : notes) reading.sink.put(RejectRow{place, "manifest.value", std::move(note)});
+  for (std::string& note : notes)
+    reading.sink.put(RejectRow{place, "manifest.value", std::move(note)});
   reading.sink.put(*manifest, place);
   return {};
 }
@@ -301,6 +346,8 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kManifest;
-constinit const Document kManifest{"job-manifest", "job.json: the optional manifest of a bundle (schemas/job-v1.json)", 16u << 20, sniff, read};
+constinit const Document kManifest{
+    "job-manifest", "job.json: the optional manifest of a bundle (schemas/job-v1.json)", 16u << 20,
+    sniff, read};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,5 @@
-// Which node each pod ran on: kubectl get pods -o wide, kubectl describe pod, kubectl get pods -o yaml. A pod calls itself by
-// its own name, its node by another: they are one machine.
+// Which node each pod ran on: kubectl get pods -o wide, kubectl describe pod, kubectl get pods -o
+// yaml. A pod calls itself by its own name, its node by another: they are one machine.
 #include <algorithm>
 
 #include <re2/re2.h>
@@ -12,7 +12,8 @@ namespace culprit::ingest {
 
 namespace {
 
-void put_pod(const Place& place, std::string_view pod, std::string_view ip, std::string_view node, Reading& reading) {
+void put_pod(const Place& place, std::string_view pod, std::string_view ip, std::string_view node,
+             Reading& reading) {
   if (node.empty() || node == "<none>") return;
   for (const std::string_view other : {pod, ip}) {
     if (other.empty() || other == "<none>" || other == node) continue;
@@ -28,12 +29,19 @@ void put_pod(const Place& place, std::string_view pod, std::string_view ip, std:
 // Columns stand where their headings do; "2 (3h ago)" has spaces of its own.
 class Table : public Assembler {
  public:
-  explicit Table(std::string_view heading) : name_(heading.find("NAME ")), ip_(heading.find(" IP ") + 1), node_(heading.find(" NODE ") + 1) {}
+  explicit Table(std::string_view heading)
+      : name_(heading.find("NAME ")),
+        ip_(heading.find(" IP ") + 1),
+        node_(heading.find(" NODE ") + 1) {}
 
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.raw;
-    if (text.size() <= node_ || text[name_] == ' ' || (ip_ > 0 && text[ip_ - 1] != ' ') || text[node_ - 1] != ' ') return Step::finished;
-    const auto word = [&](std::size_t at) { return text.substr(at, std::min(text.find_first_of(" \r", at), text.size()) - at); };
+    if (text.size() <= node_ || text[name_] == ' ' || (ip_ > 0 && text[ip_ - 1] != ' ') ||
+        text[node_ - 1] != ' ')
+      return Step::finished;
+    const auto word = [&](std::size_t at) {
+      return text.substr(at, std::min(text.find_first_of(" \r", at), text.size()) - at);
+    };
     put_pod(line.place, word(name_), word(ip_), word(node_), reading);
     return Step::took;
   }
@@ -46,7 +54,9 @@ class Table : public Assembler {
 
 Outcome read_table(const TextLine& line, Reading&) {
   const std::string_view text = line.raw.substr(0, 1024);
-  if (text.find("NAME ") == std::string_view::npos || text.find(" IP ") == std::string_view::npos || text.find(" NODE ") == std::string_view::npos) return {};
+  if (text.find("NAME ") == std::string_view::npos || text.find(" IP ") == std::string_view::npos ||
+      text.find(" NODE ") == std::string_view::npos)
+    return {};
   return {true, std::make_unique<Table>(text), {}};
 }
 
@@ -55,15 +65,25 @@ class Description : public Kept {
  public:
   // One line; true when it told something.
   bool line(const Place& place, std::string_view text, Reading& reading) {
-    static const re2::RE2 kPair(R"(^( *)(?:- )?(Name|Node|IP|name|namespace|nodeName|podIP):\s+"?([^\s"/]+))");
+    static const re2::RE2 kPair(
+        R"(^( *)(?:- )?(Name|Node|IP|name|namespace|nodeName|podIP):\s+"?([^\s"/]+))");
     std::string indent, key, value;
     text = text.substr(0, 1024);
-    if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kPair, &indent, &key, &value)) return false;
-    if (key == "Name" && indent.empty()) { name_ = value; node_.clear(); }
-    else if (key == "name") { last_name_ = value; last_indent_ = indent.size(); }
+    if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kPair, &indent, &key,
+                                &value))
+      return false;
+    if (key == "Name" && indent.empty()) {
+      name_ = value;
+      node_.clear();
+    } else if (key == "name") {
+      last_name_ = value;
+      last_indent_ = indent.size();
+    }
     // In YAML the keys of `metadata` come by the alphabet: its name right before its namespace.
-    else if (key == "namespace" && indent.size() == last_indent_) { name_ = last_name_; node_.clear(); }
-    else if ((key == "Node" && indent.empty()) || key == "nodeName") {
+    else if (key == "namespace" && indent.size() == last_indent_) {
+      name_ = last_name_;
+      node_.clear();
+    } else if ((key == "Node" && indent.empty()) || key == "nodeName") {
       if (name_.empty() || value == "<none>") return false;
       node_ = value;
       put_pod(place, name_, {}, node_, reading);
@@ -81,16 +101,22 @@ class Description : public Kept {
   std::size_t last_indent_ = 0;
 };
 
-Outcome read_description(const TextLine& line, Reading& reading) { return {reading.keep<Description>().line(line.place, line.raw, reading), nullptr, {}}; }
+Outcome read_description(const TextLine& line, Reading& reading) {
+  return {reading.keep<Description>().line(line.place, line.raw, reading), nullptr, {}};
+}
 
 bool sniff_yaml(const Head& head) {
-  return (head.base().ends_with(".yaml") || head.base().ends_with(".yml")) && head.bytes.starts_with("apiVersion:") &&
-         (head.bytes.find("kind: Pod\n") != std::string_view::npos || head.bytes.find("\n    nodeName: ") != std::string_view::npos);
+  return (head.base().ends_with(".yaml") || head.base().ends_with(".yml")) &&
+         head.bytes.starts_with("apiVersion:") &&
+         (head.bytes.find("kind: Pod\n") != std::string_view::npos ||
+          head.bytes.find("\n    nodeName: ") != std::string_view::npos);
 }
 
 std::string read_yaml(std::string_view bytes, const MemberRow& member, Reading& reading) {
   Description description;
-  each_text_line(bytes, [&](std::string_view text, std::uint64_t number, std::size_t offset) { description.line(line_place(member, number, offset, text), text, reading); });
+  each_text_line(bytes, [&](std::string_view text, std::uint64_t number, std::size_t offset) {
+    description.line(line_place(member, number, offset, text), text, reading);
+  });
   return {};
 }
 
@@ -101,8 +127,12 @@ constexpr std::string_view kDescriptionWords[] = {"Node:   "};
 
 extern const Recogniser kPodTable, kPodDescription;
 extern const Document kPodsYaml;
-constinit const Recogniser kPodTable{"pod-table", "kubectl get pods -o wide: the node of each pod", kTableWords, read_table};
-constinit const Recogniser kPodDescription{"pod-description", "kubectl describe pod: the node of each pod", kDescriptionWords, read_description, "kubernetes"};
-constinit const Document kPodsYaml{"pods-yaml", "kubectl get pods -o yaml: the node of each pod", 64u << 20, sniff_yaml, read_yaml};
+constinit const Recogniser kPodTable{"pod-table", "kubectl get pods -o wide: the node of each pod",
+                                     kTableWords, read_table};
+constinit const Recogniser kPodDescription{"pod-description",
+                                           "kubectl describe pod: the node of each pod",
+                                           kDescriptionWords, read_description, "kubernetes"};
+constinit const Document kPodsYaml{"pods-yaml", "kubectl get pods -o yaml: the node of each pod",
+                                   64u << 20, sniff_yaml, read_yaml};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,5 @@
-// "rank 12 pid 8405 host node-03 local_rank 4": what many training scripts print when they start, in whatever order of
-// words after the rank. The plainest tie between a rank and its machine.
+// "rank 12 pid 8405 host node-03 local_rank 4": what many training scripts print when they start,
+// in whatever order of words after the rank. The plainest tie between a rank and its machine.
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
@@ -10,17 +10,20 @@ namespace {
 
 Outcome read(const TextLine& line, Reading& reading) {
   static const re2::RE2 kRank(R"((?i)(?:^|[^a-z_])(?:global[ _])?rank[ :=]+(\d{1,7})\b)");
-  static const re2::RE2 kHost(R"((?i)\b(?:host|hostname|node)[ :=]+([A-Za-z0-9][A-Za-z0-9.-]{0,252}))");
+  static const re2::RE2 kHost(
+      R"((?i)\b(?:host|hostname|node)[ :=]+([A-Za-z0-9][A-Za-z0-9.-]{0,252}))");
   static const re2::RE2 kPid(R"((?i)\bpid[ :=]+(\d{1,10})\b)");
   static const re2::RE2 kLocal(R"((?i)\blocal[ _]rank[ :=]+(\d{1,5})\b)");
   const re2::StringPiece text(line.line.message.data(), line.line.message.size());
   std::int64_t rank = 0, pid = 0, local = 0;
   std::string host;
-  if (text.size() > 400 || !re2::RE2::PartialMatch(text, kRank, &rank) || !re2::RE2::PartialMatch(text, kHost, &host)) return {};
+  if (text.size() > 400 || !re2::RE2::PartialMatch(text, kRank, &rank) ||
+      !re2::RE2::PartialMatch(text, kHost, &host))
+    return {};
   const bool has_pid = re2::RE2::PartialMatch(text, kPid, &pid);
   const bool has_local = re2::RE2::PartialMatch(text, kLocal, &local);
-  if (!has_pid && !has_local) return {};   // "rank 3 lost host ..." ties nothing
-  if (line.line.prefix.rank && *line.line.prefix.rank != rank) return {};   // it speaks of another
+  if (!has_pid && !has_local) return {};  // "rank 3 lost host ..." ties nothing
+  if (line.line.prefix.rank && *line.line.prefix.rank != rank) return {};  // it speaks of another
   IdentityRow row;
   row.place = line.place;
   row.source = "rank line";
@@ -32,11 +35,13 @@ Outcome read(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-constexpr std::string_view kWords[] = {" host ", " host=", " host:", "hostname", " node=", " node:"};
+constexpr std::string_view kWords[] = {
+    " host ", " host=", " host:", "hostname", " node=", " node:"};
 
 }  // namespace
 
 extern const Recogniser kRankLine;
-constinit const Recogniser kRankLine{"rank-line", "start-up lines that name rank, process and host", kWords, read, {}, "rank"};
+constinit const Recogniser kRankLine{
+    "rank-line", "start-up lines that name rank, process and host", kWords, read, {}, "rank"};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,5 @@
-// Records of Slurm about its jobs and nodes: scontrol show job, scontrol show node, sacct. When the job began and ended and
-// with what, which addresses its nodes have and when they started.
+// Records of Slurm about its jobs and nodes: scontrol show job, scontrol show node, sacct. When the
+// job began and ended and with what, which addresses its nodes have and when they started.
 #include <algorithm>
 #include <map>
 
@@ -16,12 +16,21 @@ constexpr std::size_t kMostColumns = 128;
 constexpr std::size_t kMostValue = 256;
 
 // "Unknown", "None", "(null)" and "N/A" say nothing.
-bool says_something(std::string_view value) { return !value.empty() && value != "Unknown" && value != "None" && value != "(null)" && value != "N/A"; }
+bool says_something(std::string_view value) {
+  return !value.empty() && value != "Unknown" && value != "None" && value != "(null)" &&
+         value != "N/A";
+}
 
 // What a record says of a job, under names of our own; the times are the controller's.
-void put_job(const Place& place, std::string_view id, std::string_view key, std::string_view value, Reading& reading) {
+void put_job(const Place& place, std::string_view id, std::string_view key, std::string_view value,
+             Reading& reading) {
   if (id.empty() || !says_something(value)) return;
-  reading.sink.put(ConfigRow{place, "slurm.job." + std::string(key), std::string(id.substr(0, 64)) + " " + std::string(value.substr(0, kMostValue)), {}, {}});
+  reading.sink.put(
+      ConfigRow{place,
+                "slurm.job." + std::string(key),
+                std::string(id.substr(0, 64)) + " " + std::string(value.substr(0, kMostValue)),
+                {},
+                {}});
 }
 
 // KEY=value words; a value runs up to the next word that has an equals sign, for some hold spaces.
@@ -31,7 +40,8 @@ void each_pair(std::string_view text, See see) {
   while (at < text.size()) {
     while (at < text.size() && text[at] == ' ') ++at;
     const std::size_t equals = text.find('=', at);
-    if (equals == std::string_view::npos || text.substr(at, equals - at).find(' ') != std::string_view::npos) {
+    if (equals == std::string_view::npos ||
+        text.substr(at, equals - at).find(' ') != std::string_view::npos) {
       at = std::min(text.find(' ', at), text.size());
       continue;
     }
@@ -47,7 +57,8 @@ class Record : public Assembler {
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.raw;
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) return Step::finished;
-    if (text.front() != ' ' && text.front() != '\t') return Step::not_mine;   // the next record, or something else
+    if (text.front() != ' ' && text.front() != '\t')
+      return Step::not_mine;  // the next record, or something else
     take(line.place, text, reading);
     return Step::took;
   }
@@ -56,22 +67,31 @@ class Record : public Assembler {
 
   void take(const Place& place, std::string_view text, Reading& reading) {
     each_pair(text, [&](std::string_view key, std::string_view value) {
-      if (key == "JobId") job_ = std::string(value);
-      else if (key == "NodeName") node_ = std::string(value);
-      else if (!job_.empty()) of_job(place, key, value, reading);
-      else if (!node_.empty()) of_node(place, key, value, reading);
+      if (key == "JobId")
+        job_ = std::string(value);
+      else if (key == "NodeName")
+        node_ = std::string(value);
+      else if (!job_.empty())
+        of_job(place, key, value, reading);
+      else if (!node_.empty())
+        of_node(place, key, value, reading);
     });
   }
 
  private:
   void of_job(const Place& place, std::string_view key, std::string_view value, Reading& reading) {
-    if (key == "JobState") put_job(place, job_, "state", value, reading);
-    else if (key == "ExitCode") put_job(place, job_, "exit_code", value, reading);
-    else if (key == "StartTime") put_job(place, job_, "start", value, reading);
-    else if (key == "EndTime") put_job(place, job_, "end", value, reading);
+    if (key == "JobState")
+      put_job(place, job_, "state", value, reading);
+    else if (key == "ExitCode")
+      put_job(place, job_, "exit_code", value, reading);
+    else if (key == "StartTime")
+      put_job(place, job_, "start", value, reading);
+    else if (key == "EndTime")
+      put_job(place, job_, "end", value, reading);
     else if (key == "NodeList") {
       put_job(place, job_, "nodes", value, reading);
-      if (says_something(value)) reading.sink.put(ConfigRow{place, "slurm.nodelist", std::string(value), {}, {}});
+      if (says_something(value))
+        reading.sink.put(ConfigRow{place, "slurm.nodelist", std::string(value), {}, {}});
     }
   }
 
@@ -86,10 +106,13 @@ class Record : public Assembler {
       row.address = std::string(value);
       reading.sink.put(row);
     } else if (key == "State") {
-      reading.sink.put(ConfigRow{place, "slurm.node_state", std::string(value.substr(0, kMostValue)), node_, {}});
+      reading.sink.put(ConfigRow{
+          place, "slurm.node_state", std::string(value.substr(0, kMostValue)), node_, {}});
     } else if (key == "BootTime") {
       Timestamp stamp;
-      if (line::parse_iso(value, stamp) > 0) reading.sink.put(ClockRow{place, stamp, Timestamp{Clock::boot, 0, kSecond}, 0, node_, "boot_time"});
+      if (line::parse_iso(value, stamp) > 0)
+        reading.sink.put(
+            ClockRow{place, stamp, Timestamp{Clock::boot, 0, kSecond}, 0, node_, "boot_time"});
     }
   }
 
@@ -100,25 +123,36 @@ Outcome read_scontrol(const TextLine& line, Reading& reading) {
   const std::string_view text = line.raw;
   const bool job = text.starts_with("JobId=");
   if (!job && !text.starts_with("NodeName=")) return {};
-  if (job ? text.find(" JobName=") == std::string_view::npos : text.find(" Arch=") == std::string_view::npos && text.find(" CPUAlloc=") == std::string_view::npos && text.find(" NodeAddr=") == std::string_view::npos) return {};
+  if (job ? text.find(" JobName=") == std::string_view::npos
+          : text.find(" Arch=") == std::string_view::npos &&
+                text.find(" CPUAlloc=") == std::string_view::npos &&
+                text.find(" NodeAddr=") == std::string_view::npos)
+    return {};
   auto record = std::make_unique<Record>();
   record->take(line.place, text, reading);
   return {true, std::move(record), {}};
 }
 
-// sacct's table, its columns as the heading has them: "JobID|State|ExitCode|Start|End" with -P, else under dashes.
+// sacct's table, its columns as the heading has them: "JobID|State|ExitCode|Start|End" with -P,
+// else under dashes.
 class Accounting : public Assembler {
  public:
-  Accounting(std::vector<std::string> columns, bool bars) : columns_(std::move(columns)), bars_(bars) {}
+  Accounting(std::vector<std::string> columns, bool bars)
+      : columns_(std::move(columns)), bars_(bars) {}
 
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.raw;
-    if (!bars_ && text.starts_with("---")) { read_widths(text); return Step::took; }
+    if (!bars_ && text.starts_with("---")) {
+      read_widths(text);
+      return Step::took;
+    }
     if (!bars_ && widths_.empty()) return Step::not_mine;
     std::map<std::string_view, std::string_view> row;
     std::size_t at = 0;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
-      const std::size_t end = bars_ ? std::min(text.find('|', at), text.size()) : std::min(at + widths_[std::min(c, widths_.size() - 1)], text.size());
+      const std::size_t end =
+          bars_ ? std::min(text.find('|', at), text.size())
+                : std::min(at + widths_[std::min(c, widths_.size() - 1)], text.size());
       std::string_view cell = at <= text.size() ? text.substr(at, end - at) : std::string_view{};
       while (!cell.empty() && cell.front() == ' ') cell.remove_prefix(1);
       while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\r')) cell.remove_suffix(1);
@@ -129,7 +163,12 @@ class Accounting : public Assembler {
     if (id.empty() || id.front() < '0' || id.front() > '9') return Step::not_mine;
     // "4711.batch" and "4711.0" are steps of job 4711, which has a row of its own.
     if (id.find('.') == std::string_view::npos)
-      for (const auto& [column, key] : {std::pair{"state", "state"}, {"exitcode", "exit_code"}, {"start", "start"}, {"end", "end"}, {"nodelist", "nodes"}}) put_job(line.place, id, key, row[column], reading);
+      for (const auto& [column, key] : {std::pair{"state", "state"},
+                                        {"exitcode", "exit_code"},
+                                        {"start", "start"},
+                                        {"end", "end"},
+                                        {"nodelist", "nodes"}})
+        put_job(line.place, id, key, row[column], reading);
     return Step::took;
   }
   void finish(Reading&) override {}
@@ -158,11 +197,14 @@ Outcome read_sacct(const TextLine& line, Reading&) {
     const std::size_t end = std::min(text.find(bars ? '|' : ' ', begin), text.size());
     std::string name(text.substr(begin, end - begin));
     while (!name.empty() && (name.back() == '\r' || name.back() == ' ')) name.pop_back();
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(tolower(c)); });
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(tolower(c)); });
     columns.push_back(std::move(name));
     at = end + 1;
   }
-  const auto has = [&](const char* name) { return std::find(columns.begin(), columns.end(), name) != columns.end(); };
+  const auto has = [&](const char* name) {
+    return std::find(columns.begin(), columns.end(), name) != columns.end();
+  };
   if (!has("jobid") || !has("state") || !has("exitcode")) return {};
   return {true, std::make_unique<Accounting>(std::move(columns), bars), {}};
 }
@@ -173,7 +215,12 @@ constexpr std::string_view kSacctWords[] = {"ExitCode"};
 }  // namespace
 
 extern const Recogniser kScontrol, kSacct;
-constinit const Recogniser kScontrol{"scontrol", "scontrol show job, scontrol show node: start and end of a job, addresses and states of nodes", kScontrolWords, read_scontrol};
-constinit const Recogniser kSacct{"sacct", "sacct: start, end, state and exit code of jobs", kSacctWords, read_sacct, {}, "jobid"};
+constinit const Recogniser kScontrol{
+    "scontrol",
+    "scontrol show job, scontrol show node: start and end of a job, addresses and states of nodes",
+    kScontrolWords, read_scontrol};
+constinit const Recogniser kSacct{"sacct",     "sacct: start, end, state and exit code of jobs",
+                                  kSacctWords, read_sacct,
+                                  {},          "jobid"};
 
 }  // namespace culprit::ingest

@@ -1,12 +1,16 @@
 // What torch.distributed's own checks say of ranks:
 //   monitored_barrier   [Rank 0]: Ranks 2, 5 failed to pass monitoredBarrier in 600000 ms
-//                       Rank 3 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0.
-//   debug level DETAIL  Detected mismatch between collectives on ranks. Rank 0 is running collective:
-//                       CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[64], TensorDtypes=Float, ...), but Rank 2
-//                       is running collective: CollectiveFingerPrint(SequenceNumber=7OpType=BROADCAST, ...)
+//                       Rank 3 successfully reached monitoredBarrier, but received errors while
+//                       waiting for send/recv from rank 0.
+//   debug level DETAIL  Detected mismatch between collectives on ranks. Rank 0 is running
+//   collective:
+//                       CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[64],
+//                       TensorDtypes=Float, ...), but Rank 2 is running collective:
+//                       CollectiveFingerPrint(SequenceNumber=7OpType=BROADCAST, ...)
 //
-// Both number ranks within the group. The launcher's or libtorch's prefix tells the rank in the job: where the two
-// differ it is another group than all ranks', whose members nobody knows, and nothing is read.
+// Both number ranks within the group. The launcher's or libtorch's prefix tells the rank in the
+// job: where the two differ it is another group than all ranks', whose members nobody knows, and
+// nothing is read.
 #include <map>
 #include <set>
 
@@ -20,13 +24,15 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMostRows = 4'096;   // of a member
+constexpr std::size_t kMostRows = 4'096;  // of a member
 
 re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
 
 GroupId of_all(Reading& reading) { return reading.sink.group({"0", "default_pg", {}, 0}); }
 
-bool another_group(const TextLine& line, std::int64_t speaker) { return line.line.prefix.rank && *line.line.prefix.rank != speaker; }
+bool another_group(const TextLine& line, std::int64_t speaker) {
+  return line.line.prefix.rank && *line.line.prefix.rank != speaker;
+}
 
 FrontierRow frontier(const TextLine& line, std::string source, std::int64_t rank, GroupId group) {
   FrontierRow row;
@@ -52,7 +58,8 @@ class Checks final : public Kept {
   }
 
   void runs(const TextLine& line, CollectiveRow row, Reading& reading) {
-    if (!prints_.emplace(row.rank.value_or(-1), row.sequence).second || prints_.size() > kMostRows) return;
+    if (!prints_.emplace(row.rank.value_or(-1), row.sequence).second || prints_.size() > kMostRows)
+      return;
     row.place = line.place;
     row.time = line.line.prefix.time;
     row.source = "fingerprint";
@@ -73,7 +80,8 @@ class Checks final : public Kept {
 };
 
 Outcome read_barrier(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kFailed(R"(\[Rank (\d{1,9})\]:? Ranks? ([\d, ]{1,900}) failed to pass monitoredBarrier)");
+  static const re2::RE2 kFailed(
+      R"(\[Rank (\d{1,9})\]:? Ranks? ([\d, ]{1,900}) failed to pass monitoredBarrier)");
   static const re2::RE2 kReached(R"(Rank (\d{1,9}) successfully reached monitoredBarrier, but)");
   static const re2::RE2 kRank(R"((\d{1,9}))");
   std::int64_t speaker = 0;
@@ -87,7 +95,9 @@ Outcome read_barrier(const TextLine& line, Reading& reading) {
     while (re2::RE2::FindAndConsume(&rest, kRank, &rank)) checks.came(line, rank, false, reading);
     return {true, nullptr, {}};
   }
-  if (!re2::RE2::PartialMatch(piece(line.line.message), kReached, &speaker) || another_group(line, speaker)) return {};
+  if (!re2::RE2::PartialMatch(piece(line.line.message), kReached, &speaker) ||
+      another_group(line, speaker))
+    return {};
   checks.came(line, speaker, true, reading);
   return {true, nullptr, {}};
 }
@@ -95,12 +105,16 @@ Outcome read_barrier(const TextLine& line, Reading& reading) {
 Outcome read_fingerprints(const TextLine& line, Reading& reading) {
   static const re2::RE2 kPrint(
       R"(Rank (\d{1,9}) is running collective: CollectiveFingerPrint\((?:SequenceNumber=(\d{1,18}))?,? ?OpType=(\w{1,64})(?:, TensorShape=\[([\d, ]{0,400})\])?(?:, TensorDtypes=(\w{1,40}))?)");
-  struct Print { CollectiveRow row; bool numbered = false; };
+  struct Print {
+    CollectiveRow row;
+    bool numbered = false;
+  };
   std::vector<Print> prints;
   re2::StringPiece rest = piece(line.line.message);
   std::int64_t rank = 0;
   std::string sequence, operation, shape, type;
-  while (prints.size() < 2 && re2::RE2::FindAndConsume(&rest, kPrint, &rank, &sequence, &operation, &shape, &type)) {
+  while (prints.size() < 2 &&
+         re2::RE2::FindAndConsume(&rest, kPrint, &rank, &sequence, &operation, &shape, &type)) {
     Print p;
     p.row.rank = rank;
     p.row.operation = torch_operation(operation);
@@ -112,24 +126,42 @@ Outcome read_fingerprints(const TextLine& line, Reading& reading) {
   }
   if (prints.size() < 2) return {false, nullptr, "fingerprint.torn"};
   if (another_group(line, *prints[0].row.rank)) return {};
-  // One call too many or too few shows as equal calls of different number: they are told as what stands at one place.
+  // One call too many or too few shows as equal calls of different number: they are told as what
+  // stands at one place.
   if (const std::int64_t a = prints[0].row.sequence, b = prints[1].row.sequence; a != b)
     for (Print& p : prints) {
-      if (p.numbered) p.row.sizes += fmt::format("{}its call {}", p.row.sizes.empty() ? "" : ", ", p.row.sequence);
+      if (p.numbered)
+        p.row.sizes +=
+            fmt::format("{}its call {}", p.row.sizes.empty() ? "" : ", ", p.row.sequence);
       p.row.sequence = std::min(a, b);
     }
   for (Print& p : prints) reading.keep<Checks>().runs(line, std::move(p.row), reading);
   return {true, nullptr, {}};
 }
 
-constexpr std::string_view kBarrierWords[] = {"failed to pass monitoredBarrier", "reached monitoredBarrier"};
+constexpr std::string_view kBarrierWords[] = {"failed to pass monitoredBarrier",
+                                              "reached monitoredBarrier"};
 constexpr std::string_view kPrintWords[] = {"Detected mismatch between collectives"};
 
 }  // namespace
 
 extern const Recogniser kMonitoredBarrier;
 extern const Recogniser kFingerprints;
-constinit const Recogniser kMonitoredBarrier{"monitored-barrier", "torch.distributed's monitored barrier: which ranks came to it and which did not", kBarrierWords, read_barrier, {}, {}, true};
-constinit const Recogniser kFingerprints{"collective-fingerprints", "torch.distributed at debug level DETAIL: ranks that call different collectives", kPrintWords, read_fingerprints, {}, {}, true};
+constinit const Recogniser kMonitoredBarrier{
+    "monitored-barrier",
+    "torch.distributed's monitored barrier: which ranks came to it and which did not",
+    kBarrierWords,
+    read_barrier,
+    {},
+    {},
+    true};
+constinit const Recogniser kFingerprints{
+    "collective-fingerprints",
+    "torch.distributed at debug level DETAIL: ranks that call different collectives",
+    kPrintWords,
+    read_fingerprints,
+    {},
+    {},
+    true};
 
 }  // namespace culprit::ingest

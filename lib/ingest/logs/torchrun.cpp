@@ -1,6 +1,7 @@
-// torchrun's own lines: which child ended how, and the report that closes a failed run. Format: torch.distributed.elastic,
-// multiprocessing/errors (ChildFailedError), all generations since 1.9. The "[0]:" of an entry is an index, no rank,
-// and "Root Cause" is the earliest among one agent's children: a claim, kept as such.
+// torchrun's own lines: which child ended how, and the report that closes a failed run. Format:
+// torch.distributed.elastic, multiprocessing/errors (ChildFailedError), all generations since 1.9.
+// The "[0]:" of an entry is an index, no rank, and "Root Cause" is the earliest among one agent's
+// children: a claim, kept as such.
 #include <map>
 
 #include <re2/re2.h>
@@ -29,9 +30,19 @@ class ReportAssembler final : public Assembler {
     static const re2::RE2 kExit(R"(^(-?\d+) \(pid: (\d+)\))");
     const std::string_view text = line.line.message;
     const std::string_view body = trim(text);
-    if (body.rfind("======", 0) == 0) { store(reading); return Step::finished; }
-    if (body.rfind("Root Cause (first observed failure)", 0) == 0) { store(reading); blamed_ = true; return Step::took; }
-    if (body.rfind("------", 0) == 0) { store(reading); return Step::took; }
+    if (body.rfind("======", 0) == 0) {
+      store(reading);
+      return Step::finished;
+    }
+    if (body.rfind("Root Cause (first observed failure)", 0) == 0) {
+      store(reading);
+      blamed_ = true;
+      return Step::took;
+    }
+    if (body.rfind("------", 0) == 0) {
+      store(reading);
+      return Step::took;
+    }
     if (re2::RE2::FullMatch(re2::StringPiece(body.data(), body.size()), kIndex)) {
       store(reading);
       open_ = true;
@@ -41,22 +52,34 @@ class ReportAssembler final : public Assembler {
       return Step::took;
     }
     if (!open_) return body.empty() || body.rfind('<', 0) == 0 ? Step::took : Step::not_mine;
-    const std::size_t colon = text.find(':');  // "error_file" fills its column: no space before the colon
-    const std::string_view key = colon == std::string_view::npos ? std::string_view{} : trim(text.substr(0, colon));
-    if (!in_traceback_ && (key == "time" || key == "host" || key == "rank" || key == "exitcode" || key == "error_file" || key == "traceback")) {
+    const std::size_t colon =
+        text.find(':');  // "error_file" fills its column: no space before the colon
+    const std::string_view key =
+        colon == std::string_view::npos ? std::string_view{} : trim(text.substr(0, colon));
+    if (!in_traceback_ && (key == "time" || key == "host" || key == "rank" || key == "exitcode" ||
+                           key == "error_file" || key == "traceback")) {
       const std::string_view value = trim(text.substr(colon + 1));
       const re2::StringPiece piece(value.data(), value.size());
       std::int64_t a = 0;
       std::int64_t b = 0;
-      if (key == "time") { Timestamp stamp; if (line::parse_iso(value, stamp) > 0) row_.time = stamp; }
-      else if (key == "host" && !value.empty() && value != "<NULL>") row_.host = std::string(value);
-      else if (key == "rank" && re2::RE2::PartialMatch(piece, kRank, &a, &b)) { row_.rank = a; if (b >= 0) row_.local_rank = b; }
-      else if (key == "exitcode" && re2::RE2::PartialMatch(piece, kExit, &a, &b)) { row_.code = a; row_.pid = b; }
-      else if (key == "traceback") {
+      if (key == "time") {
+        Timestamp stamp;
+        if (line::parse_iso(value, stamp) > 0) row_.time = stamp;
+      } else if (key == "host" && !value.empty() && value != "<NULL>")
+        row_.host = std::string(value);
+      else if (key == "rank" && re2::RE2::PartialMatch(piece, kRank, &a, &b)) {
+        row_.rank = a;
+        if (b >= 0) row_.local_rank = b;
+      } else if (key == "exitcode" && re2::RE2::PartialMatch(piece, kExit, &a, &b)) {
+        row_.code = a;
+        row_.pid = b;
+      } else if (key == "traceback") {
         in_traceback_ = true;
         traceback_place_ = line.place;
-        if (value.rfind("Traceback", 0) == 0) parser_.feed(value);
-        else in_traceback_ = false;
+        if (value.rfind("Traceback", 0) == 0)
+          parser_.feed(value);
+        else
+          in_traceback_ = false;
       }
       last_line_ = line.place.line;
       return Step::took;
@@ -119,8 +142,10 @@ class ReportAssembler final : public Assembler {
 Outcome read_report(const TextLine& line, Reading&) {
   const std::string_view body = trim(line.line.message);
   Outcome outcome;
-  if (body.rfind("Failures:", 0) == 0) outcome.assembler = std::make_unique<ReportAssembler>(false);
-  else if (body.rfind("Root Cause (first observed failure)", 0) == 0) outcome.assembler = std::make_unique<ReportAssembler>(true);
+  if (body.rfind("Failures:", 0) == 0)
+    outcome.assembler = std::make_unique<ReportAssembler>(false);
+  else if (body.rfind("Root Cause (first observed failure)", 0) == 0)
+    outcome.assembler = std::make_unique<ReportAssembler>(true);
   return outcome;
 }
 
@@ -129,7 +154,8 @@ Outcome read_exit(const TextLine& line, Reading& reading) {
   ExitRow row;
   std::int64_t local = 0;
   std::int64_t pid = 0;
-  if (!re2::RE2::PartialMatch(line.line.message, kFailed, &row.code, &local, &pid)) return {false, nullptr, "torchrun.exit_torn"};
+  if (!re2::RE2::PartialMatch(line.line.message, kFailed, &row.code, &local, &pid))
+    return {false, nullptr, "torchrun.exit_torn"};
   row.place = line.place;
   row.time = line.line.prefix.time;
   row.source = "torchrun";
@@ -141,9 +167,11 @@ Outcome read_exit(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-// srun: error: node07: tasks 1,3-5: Exited with exit code 1 · node07: task 4: Killed · Segmentation fault (core dumped)
+// srun: error: node07: tasks 1,3-5: Exited with exit code 1 · node07: task 4: Killed · Segmentation
+// fault (core dumped)
 Outcome read_srun(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kTask(R"(srun: error: (\S+): tasks? ([\d,-]+): (Killed|Terminated|Aborted|Exited with exit code (\d+)|Segmentation fault|Bus error|Out Of Memory|Floating point exception|Illegal instruction))");
+  static const re2::RE2 kTask(
+      R"(srun: error: (\S+): tasks? ([\d,-]+): (Killed|Terminated|Aborted|Exited with exit code (\d+)|Segmentation fault|Bus error|Out Of Memory|Floating point exception|Illegal instruction))");
   std::string host, tasks, how, code;
   if (!re2::RE2::PartialMatch(line.line.message, kTask, &host, &tasks, &how, &code)) return {};
   ExitRow row;
@@ -151,20 +179,29 @@ Outcome read_srun(const TextLine& line, Reading& reading) {
   row.time = line.line.prefix.time;
   row.source = "srun";
   row.host = host;
-  if (!code.empty()) row.code = code.size() < 6 ? std::strtoll(code.c_str(), nullptr, 10) : 1;
-  else if (how == "Killed" || how == "Out Of Memory") row.code = -9;
-  else if (how == "Terminated") row.code = -15;
-  else if (how == "Aborted") row.code = -6;
-  else if (how.rfind("Segmentation", 0) == 0) row.code = -11;
-  else if (how == "Bus error") row.code = -7;
-  else row.code = 1;
+  if (!code.empty())
+    row.code = code.size() < 6 ? std::strtoll(code.c_str(), nullptr, 10) : 1;
+  else if (how == "Killed" || how == "Out Of Memory")
+    row.code = -9;
+  else if (how == "Terminated")
+    row.code = -15;
+  else if (how == "Aborted")
+    row.code = -6;
+  else if (how.rfind("Segmentation", 0) == 0)
+    row.code = -11;
+  else if (how == "Bus error")
+    row.code = -7;
+  else
+    row.code = 1;
   reading.sink.put(row);
   return {true, nullptr, {}};
 }
 
-// A shell's or collector's word on the whole job: "torchrun exit code 1", "exit status: 0", "EXIT_CODE=1".
+// A shell's or collector's word on the whole job: "torchrun exit code 1", "exit status: 0",
+// "EXIT_CODE=1".
 Outcome read_exit_code(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kCode(R"((?i)^[\w ./-]{0,60}\bexit[ _-]?(?:code|status)\s*[:= ]\s*(-?\d{1,3})\s*$)");
+  static const re2::RE2 kCode(
+      R"((?i)^[\w ./-]{0,60}\bexit[ _-]?(?:code|status)\s*[:= ]\s*(-?\d{1,3})\s*$)");
   ExitRow row;
   if (!re2::RE2::PartialMatch(line.line.message, kCode, &row.code)) return {};
   row.place = line.place;
@@ -175,7 +212,8 @@ Outcome read_exit_code(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-// gdb: a process stopped at a signal. In the text of a debugger no rule is asked, so the line is told here.
+// gdb: a process stopped at a signal. In the text of a debugger no rule is asked, so the line is
+// told here.
 Outcome read_debugger_signal(const TextLine& line, Reading& reading) {
   if (reading.text_kind != "stack") return {};
   const auto match = reading.pack.match(line.line.message);
@@ -196,12 +234,19 @@ Outcome read_finished(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-constexpr std::string_view kFinishedWords[] = {"worker group successfully finished", "'train_runtime'", "`Trainer.fit` stopped: `max_steps", "`Trainer.fit` stopped: `max_epochs", "[exiting program after", "exiting program at iteration"};
-constexpr std::string_view kDebuggerWords[] = {"received signal SIG", "terminated with signal SIG", "stop reason = signal SIG"};
+constexpr std::string_view kFinishedWords[] = {"worker group successfully finished",
+                                               "'train_runtime'",
+                                               "`Trainer.fit` stopped: `max_steps",
+                                               "`Trainer.fit` stopped: `max_epochs",
+                                               "[exiting program after",
+                                               "exiting program at iteration"};
+constexpr std::string_view kDebuggerWords[] = {"received signal SIG", "terminated with signal SIG",
+                                               "stop reason = signal SIG"};
 constexpr std::string_view kReportWords[] = {"Failures:", "Root Cause (first observed failure)"};
 constexpr std::string_view kExitWords[] = {"failed (exitcode: "};
 constexpr std::string_view kSrunWords[] = {"srun: error: "};
-constexpr std::string_view kExitCodeWords[] = {"exit code", "exit_code", "exit status", "exitcode=", "exit_status", "exit-code"};
+constexpr std::string_view kExitCodeWords[] = {"exit code", "exit_code",   "exit status",
+                                               "exitcode=", "exit_status", "exit-code"};
 
 }  // namespace
 
@@ -211,11 +256,23 @@ extern const Recogniser kSrunExit;
 extern const Recogniser kExitCode;
 extern const Recogniser kDebuggerSignal;
 extern const Recogniser kFinished;
-constinit const Recogniser kFinished{"training-finished", "the training's or the agent's own word that it came to its planned end", kFinishedWords, read_finished};
-constinit const Recogniser kTorchrunReport{"torchrun-report", "torchrun's failure report (ChildFailedError), with its Root Cause kept as a claim", kReportWords, read_report};
-constinit const Recogniser kTorchrunExit{"torchrun-exit", "torchrun: which child ended with which code, three generations", kExitWords, read_exit};
-constinit const Recogniser kSrunExit{"srun-exit", "srun: which tasks on which node ended how", kSrunWords, read_srun};
-constinit const Recogniser kDebuggerSignal{"debugger-signal", "gdb and lldb: the signal at which a process stopped", kDebuggerWords, read_debugger_signal};
-constinit const Recogniser kExitCode{"exit-code", "the job's exit code as a wrapper script or collector wrote it down", kExitCodeWords, read_exit_code};
+constinit const Recogniser kFinished{
+    "training-finished", "the training's or the agent's own word that it came to its planned end",
+    kFinishedWords, read_finished};
+constinit const Recogniser kTorchrunReport{
+    "torchrun-report",
+    "torchrun's failure report (ChildFailedError), with its Root Cause kept as a claim",
+    kReportWords, read_report};
+constinit const Recogniser kTorchrunExit{
+    "torchrun-exit", "torchrun: which child ended with which code, three generations", kExitWords,
+    read_exit};
+constinit const Recogniser kSrunExit{"srun-exit", "srun: which tasks on which node ended how",
+                                     kSrunWords, read_srun};
+constinit const Recogniser kDebuggerSignal{"debugger-signal",
+                                           "gdb and lldb: the signal at which a process stopped",
+                                           kDebuggerWords, read_debugger_signal};
+constinit const Recogniser kExitCode{
+    "exit-code", "the job's exit code as a wrapper script or collector wrote it down",
+    kExitCodeWords, read_exit_code};
 
 }  // namespace culprit::ingest

@@ -21,7 +21,10 @@ std::string_view trim_left(std::string_view text) {
 std::string_view without_group_marks(std::string_view line, bool& marked) {
   std::string_view body = trim_left(line);
   if (body.empty() || (body[0] != '|' && body[0] != '+')) return line;
-  if (body.rfind("+-", 0) == 0) { marked = true; return {}; }
+  if (body.rfind("+-", 0) == 0) {
+    marked = true;
+    return {};
+  }
   if (body.size() > 1 && body[1] != ' ') return line;
   marked = true;
   return body.substr(std::min<std::size_t>(2, body.size()));
@@ -30,7 +33,9 @@ std::string_view without_group_marks(std::string_view line, bool& marked) {
 // A word with which a shell or a logger speaks, no exception.
 bool foreign_word(std::string_view type, bool alone) {
   if (alone && (type == "Killed" || type == "Aborted" || type == "Terminated")) return true;
-  return std::all_of(type.begin(), type.end(), [](char c) { return (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9'); });
+  return std::all_of(type.begin(), type.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
+  });
 }
 
 bool connector(std::string_view line) {
@@ -41,15 +46,22 @@ bool connector(std::string_view line) {
 }  // namespace
 
 bool is_library_path(std::string_view path) {
-  static constexpr std::array<std::string_view, 9> kMarks{"site-packages/", "dist-packages/", "/lib/python3", "/lib64/python3", "<frozen ", "/lib/python2", "torch/distributed/", "torch/utils/data/", "multiprocessing/"};
-  return path.empty() || path.front() == '<' || std::any_of(kMarks.begin(), kMarks.end(), [&](std::string_view mark) { return path.find(mark) != std::string_view::npos; });
+  static constexpr std::array<std::string_view, 9> kMarks{
+      "site-packages/", "dist-packages/",     "/lib/python3",      "/lib64/python3",  "<frozen ",
+      "/lib/python2",   "torch/distributed/", "torch/utils/data/", "multiprocessing/"};
+  return path.empty() || path.front() == '<' ||
+         std::any_of(kMarks.begin(), kMarks.end(), [&](std::string_view mark) {
+           return path.find(mark) != std::string_view::npos;
+         });
 }
 
 bool split_exception(std::string_view line, std::string& type, std::string& message) {
   // A dotted name whose last part begins with a capital, alone or followed by a colon.
   static const re2::RE2 kException(R"(^((?:[A-Za-z_][\w]*\.)*[A-Z]\w*)(?:: ?((?s).*))?$)");
   if (line.size() > 4096) line = line.substr(0, 4096);
-  return re2::RE2::FullMatch(re2::StringPiece(line.data(), line.size()), kException, &type, &message) && !foreign_word(type, type.size() == line.size());
+  return re2::RE2::FullMatch(re2::StringPiece(line.data(), line.size()), kException, &type,
+                             &message) &&
+         !foreign_word(type, type.size() == line.size());
 }
 
 bool TracebackParser::feed(std::string_view line) {
@@ -61,7 +73,8 @@ bool TracebackParser::feed(std::string_view line) {
   const std::size_t indent = inner.size() - body.size();
   if (have_exception_) {
     if (body.empty()) return ++blank_ <= 2;
-    if (marked && body.rfind(kHead, 0) == 0) {  // the exceptions of a group: the first says more than the group
+    if (marked && body.rfind(kHead, 0) ==
+                      0) {  // the exceptions of a group: the first says more than the group
       chained_ = !type_.ends_with("ExceptionGroup");
       have_exception_ = false;
       in_frames_ = true;
@@ -69,8 +82,17 @@ bool TracebackParser::feed(std::string_view line) {
       return true;
     }
     if (marked && !connector(body)) return true;
-    if (connector(body)) { chained_ = true; blank_ = 0; return true; }
-    if (chained_ && body.rfind(kHead, 0) == 0) { in_frames_ = true; have_exception_ = false; blank_ = 0; return true; }
+    if (connector(body)) {
+      chained_ = true;
+      blank_ = 0;
+      return true;
+    }
+    if (chained_ && body.rfind(kHead, 0) == 0) {
+      in_frames_ = true;
+      have_exception_ = false;
+      blank_ = 0;
+      return true;
+    }
     return false;
   }
   if (body.empty()) return in_frames_ && ++blank_ <= 1;
@@ -78,7 +100,9 @@ bool TracebackParser::feed(std::string_view line) {
   if (body.rfind("File \"", 0) == 0) {
     static const re2::RE2 kFrame(R"re(^File "([^"]*)", line (\d+)(?:, in (.*))?$)re");
     Frame frame;
-    if (!re2::RE2::FullMatch(re2::StringPiece(body.data(), body.size()), kFrame, &frame.file, &frame.line, &frame.function)) return false;
+    if (!re2::RE2::FullMatch(re2::StringPiece(body.data(), body.size()), kFrame, &frame.file,
+                             &frame.line, &frame.function))
+      return false;
     current_innermost_ = frame;
     if (!is_library_path(frame.file)) current_own_ = frame;
     return true;
@@ -108,15 +132,18 @@ void TracebackParser::fill(TracebackRow& row) const {
   row.function = frame.function;
 }
 
-void classify_traceback(TracebackRow& row, const rules::RulePack& pack, const std::string& raised_in) {
+void classify_traceback(TracebackRow& row, const rules::RulePack& pack,
+                        const std::string& raised_in) {
   const std::string text = row.type + ": " + row.message;
   std::optional<rules::Match> match = pack.match(text);
-  // "No space left on device" means another thing where a semaphore was to be created: rules may ask for the place.
+  // "No space left on device" means another thing where a semaphore was to be created: rules may
+  // ask for the place.
   if (!raised_in.empty()) {
     const std::string placed = text + " [raised in " + raised_in + "]";
     auto in_place = pack.match(placed);
     const auto known = pack.all_matches(text);
-    if (in_place && std::find(known.begin(), known.end(), in_place->rule) == known.end()) match = std::move(in_place);
+    if (in_place && std::find(known.begin(), known.end(), in_place->rule) == known.end())
+      match = std::move(in_place);
   }
   if (!match || match->role == Role::advice) return;
   row.event_class = match->event_class;
@@ -141,9 +168,11 @@ class TracebackAssembler final : public Assembler {
 
   Step feed(const TextLine& line, Reading&) override {
     if (!parser_.feed(line.line.message)) {
-      // A message of several lines may yet be followed by "During handling of the above exception ...".
+      // A message of several lines may yet be followed by "During handling of the above exception
+      // ...".
       const bool fresh = line.line.message.find(kHead) != std::string::npos;
-      return parser_.complete() && !fresh && ++watched_ <= kLinesWatched ? Step::watching : Step::not_mine;
+      return parser_.complete() && !fresh && ++watched_ <= kLinesWatched ? Step::watching
+                                                                         : Step::not_mine;
     }
     watched_ = 0;
     row_.last_line = line.place.line;
@@ -167,7 +196,8 @@ class TracebackAssembler final : public Assembler {
 };
 
 Outcome read(const TextLine& line, Reading&) {
-  // The report of an agent repeats its children's tracebacks ("  traceback : Traceback ..."): torchrun.cpp reads those.
+  // The report of an agent repeats its children's tracebacks ("  traceback : Traceback ..."):
+  // torchrun.cpp reads those.
   if (line.line.message.find("traceback : ") != std::string::npos) return {};
   Outcome outcome;
   outcome.assembler = std::make_unique<TracebackAssembler>(line);
@@ -179,6 +209,8 @@ constexpr std::string_view kWords[] = {"Traceback (most recent call last)"};
 }  // namespace
 
 extern const Recogniser kTraceback;
-constinit const Recogniser kTraceback{"python-traceback", "Python exceptions with their stacks, chained and interleaved", kWords, read};
+constinit const Recogniser kTraceback{
+    "python-traceback", "Python exceptions with their stacks, chained and interleaved", kWords,
+    read};
 
 }  // namespace culprit::ingest

@@ -1,4 +1,5 @@
-// Python tracebacks, however they reached us: a log, the text inside an error.json, a torchrun report.
+// Python tracebacks, however they reached us: a log, the text inside an error.json, a torchrun
+// report.
 #pragma once
 
 #include <string>
@@ -9,11 +10,13 @@
 
 namespace culprit::ingest {
 
-// Lines in, exception out. Chained exceptions ("During handling of ...", "The above exception was the direct cause
-// of ...") are one traceback; what is kept is the first of the chain, which the others follow from.
+// Lines in, exception out. Chained exceptions ("During handling of ...", "The above exception was
+// the direct cause of ...") are one traceback; what is kept is the first of the chain, which the
+// others follow from.
 class TracebackParser {
  public:
-  // line without its prefixes. False: the line does not belong to the traceback (which is then complete or torn).
+  // line without its prefixes. False: the line does not belong to the traceback (which is then
+  // complete or torn).
   bool feed(std::string_view line);
   bool complete() const { return have_exception_; }
   bool expecting_chain() const { return have_exception_; }
@@ -21,7 +24,9 @@ class TracebackParser {
   // type, message, file, file_line, function are set.
   void fill(TracebackRow& row) const;
   // "file, function" of the innermost frame, be it a library's; "" when there is none.
-  std::string raised_in() const { return innermost_.file.empty() ? std::string{} : innermost_.file + ", " + innermost_.function; }
+  std::string raised_in() const {
+    return innermost_.file.empty() ? std::string{} : innermost_.file + ", " + innermost_.function;
+  }
 
  private:
   struct Frame {
@@ -31,10 +36,10 @@ class TracebackParser {
   void choose_frame();
 
   std::string type_, message_;
-  Frame innermost_, own_;             // of the first exception of the chain
+  Frame innermost_, own_;  // of the first exception of the chain
   Frame current_innermost_, current_own_;
   bool have_exception_ = false;
-  bool chained_ = false;              // a connector was seen: the next exception is a consequence
+  bool chained_ = false;  // a connector was seen: the next exception is a consequence
   bool in_frames_ = true;
   int blank_ = 0;
 };
@@ -42,10 +47,13 @@ class TracebackParser {
 // True for a path of an installed library or of the interpreter: nobody fixes those to mend a job.
 bool is_library_path(std::string_view path);
 
-// "TypeError: unsupported operand" -> {"TypeError", "unsupported operand"}; false when it is no exception line.
+// "TypeError: unsupported operand" -> {"TypeError", "unsupported operand"}; false when it is no
+// exception line.
 bool split_exception(std::string_view line, std::string& type, std::string& message);
 
-// What the rules say of "type: message", for the row; rules may also ask for the place where it was raised.
-void classify_traceback(TracebackRow& row, const rules::RulePack& pack, const std::string& raised_in = {});
+// What the rules say of "type: message", for the row; rules may also ask for the place where it was
+// raised.
+void classify_traceback(TracebackRow& row, const rules::RulePack& pack,
+                        const std::string& raised_in = {});
 
 }  // namespace culprit::ingest

@@ -1,5 +1,5 @@
-// `ethtool -S DEVICE`: the driver's own counters of one interface. The output does not name the interface: the command does,
-// when it was echoed, or the file.
+// `ethtool -S DEVICE`: the driver's own counters of one interface. The output does not name the
+// interface: the command does, when it was echoed, or the file.
 #include <string>
 
 #include "ingest/metrics/metric_value.hpp"
@@ -13,20 +13,27 @@ namespace {
 
 constexpr std::size_t kLongestName = 128;
 
-// The word behind "ethtool -S" of a command, or of a file name in which a collector put other characters for the blanks:
-// ethtool_-S_eth0, ethtool-S-eth0.txt.
+// The word behind "ethtool -S" of a command, or of a file name in which a collector put other
+// characters for the blanks: ethtool_-S_eth0, ethtool-S-eth0.txt.
 std::string_view device_of(std::string_view text, bool file) {
   const std::size_t tool = text.find("ethtool");
   if (tool == std::string_view::npos) return {};
   text.remove_prefix(tool + 7);
   const std::string_view between = file ? " _-.+" : " \t";
-  const auto pass = [&] { text.remove_prefix(std::min(text.find_first_not_of(between), text.size())); };
+  const auto pass = [&] {
+    text.remove_prefix(std::min(text.find_first_not_of(between), text.size()));
+  };
   pass();
-  if (text.starts_with("--statistics")) text.remove_prefix(12);
-  else if (text.starts_with("statistics")) text.remove_prefix(10);
-  else if (text.starts_with("-S")) text.remove_prefix(2);
-  else if (text.starts_with("S") && file) text.remove_prefix(1);
-  else return {};
+  if (text.starts_with("--statistics"))
+    text.remove_prefix(12);
+  else if (text.starts_with("statistics"))
+    text.remove_prefix(10);
+  else if (text.starts_with("-S"))
+    text.remove_prefix(2);
+  else if (text.starts_with("S") && file)
+    text.remove_prefix(1);
+  else
+    return {};
   if (text.empty() || between.find(text[0]) == std::string_view::npos) return {};
   pass();
   if (file)
@@ -40,13 +47,14 @@ bool heading(std::string_view text) { return without_blanks(text) == "NIC statis
 
 class EthtoolStatistics final : public RecordReader {
  public:
-  EthtoolStatistics(std::string_view device, std::string_view path) : device_(device), of_file_(device), of_name_(moment_of_name(path, time_)) {}
+  EthtoolStatistics(std::string_view device, std::string_view path)
+      : device_(device), of_file_(device), of_name_(moment_of_name(path, time_)) {}
 
   Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
     const std::string_view text = without_blanks(raw);
     if (text.empty()) return {};
     if (heading(text)) {
-      if (in_block_ && !named_) device_.clear();       // a second interface, and nobody says which
+      if (in_block_ && !named_) device_.clear();  // a second interface, and nobody says which
       in_block_ = true;
       named_ = false;
       return {};
@@ -61,12 +69,13 @@ class EthtoolStatistics final : public RecordReader {
     if (raw[0] != ' ' && raw[0] != '\t' && moment_alone(text, moment)) {
       time_ = moment;
       of_name_ = false;
-      if (in_block_ && !named_) device_ = of_file_, in_block_ = false;   // the same interface, later
+      if (in_block_ && !named_) device_ = of_file_, in_block_ = false;  // the same interface, later
       return {};
     }
     // "rx_prio3_pause: 12", "[0]: rx_ucast_packets: 5"
     const std::size_t colon = text.rfind(": ");
-    if (!in_block_ || colon == std::string_view::npos || colon == 0 || colon > kLongestName) return {false, nullptr, "ethtool.line"};
+    if (!in_block_ || colon == std::string_view::npos || colon == 0 || colon > kLongestName)
+      return {false, nullptr, "ethtool.line"};
     const std::string_view number = without_blanks(text.substr(colon + 2));
     double value = 0;
     if (number == "N/A") return {};
@@ -79,20 +88,22 @@ class EthtoolStatistics final : public RecordReader {
     SeriesBook& book = reading.keep<SeriesBook>();
     const auto series = book.series(key);
     if (series == SeriesBook::kFull) return {false, nullptr, "series.too_many"};
-    book.add(series, kNoValue, time_.clock == Clock::none ? kNoValue : time_.ns, value, place, reading);
+    book.add(series, kNoValue, time_.clock == Clock::none ? kNoValue : time_.ns, value, place,
+             reading);
     return {true, nullptr, {}};
   }
   Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
-    return without_blanks(raw).empty() || heading(raw) ? read(raw, place, reading) : Outcome{false, nullptr, "ethtool.cut"};
+    return without_blanks(raw).empty() || heading(raw) ? read(raw, place, reading)
+                                                       : Outcome{false, nullptr, "ethtool.cut"};
   }
 
  private:
-  std::string device_;                                 // of the lines below; "" not known
+  std::string device_;  // of the lines below; "" not known
   const std::string of_file_;
   bool in_block_ = false;
-  bool named_ = false;                                 // a command has been seen since the last heading
+  bool named_ = false;  // a command has been seen since the last heading
   Timestamp time_;
-  bool of_name_ = false;                               // nothing in the file says when
+  bool of_name_ = false;  // nothing in the file says when
 };
 
 bool sniff(const Head& head) {
@@ -108,7 +119,9 @@ bool sniff(const Head& head) {
   return false;
 }
 
-std::unique_ptr<RecordReader> make(const Head& head) { return std::make_unique<EthtoolStatistics>(device_of(head.base(), true), head.path); }
+std::unique_ptr<RecordReader> make(const Head& head) {
+  return std::make_unique<EthtoolStatistics>(device_of(head.base(), true), head.path);
+}
 
 }  // namespace
 

@@ -10,32 +10,99 @@ namespace culprit::ingest {
 
 namespace {
 
-enum class Says { gpu_index, gpu_uuid, gpu_pci, gpu_device, host, instance, address, nic, port, rank, local_rank, description, user, xid };
+enum class Says {
+  gpu_index,
+  gpu_uuid,
+  gpu_pci,
+  gpu_device,
+  host,
+  instance,
+  address,
+  nic,
+  port,
+  rank,
+  local_rank,
+  description,
+  user,
+  xid
+};
 
 struct Known {
   std::string_view name;
   Says says;
 };
-// dcgm-exporter spells its labels differently by version and by kind of row; the others are those of xpu_timer, the NCCL
-// Inspector, node_exporter, and of what Prometheus and Kubernetes add.
+// dcgm-exporter spells its labels differently by version and by kind of row; the others are those
+// of xpu_timer, the NCCL Inspector, node_exporter, and of what Prometheus and Kubernetes add.
 constexpr Known kKnown[] = {
-    {"gpu", Says::gpu_index}, {"gpu_id", Says::gpu_index}, {"gpu_index", Says::gpu_index}, {"minor_number", Says::gpu_device},
-    {"UUID", Says::gpu_uuid}, {"uuid", Says::gpu_uuid}, {"gpu_uuid", Says::gpu_uuid}, {"gpu_UUID", Says::gpu_uuid},
-    {"pci_bus_id", Says::gpu_pci}, {"gpu_bus_id", Says::gpu_pci}, {"bus_id", Says::gpu_pci},
-    {"hostname", Says::host}, {"Hostname", Says::host}, {"host", Says::host}, {"host_name", Says::host}, {"node", Says::host}, {"nodename", Says::host}, {"node_name", Says::host}, {"kubernetes_node", Says::host}, {"exported_node", Says::host}, {"exported_hostname", Says::host},
-    {"instance", Says::instance}, {"exported_instance", Says::instance}, {"ip", Says::address}, {"host_ip", Says::address}, {"node_ip", Says::address},
-    {"nic", Says::nic}, {"hca", Says::nic}, {"interface", Says::nic}, {"ifname", Says::nic}, {"iface", Says::nic}, {"port", Says::port},
-    {"rank", Says::rank}, {"global_rank", Says::rank}, {"local_rank", Says::local_rank},
-    {"modelName", Says::description}, {"model_name", Says::description}, {"gpu_name", Says::description}, {"driver_version", Says::description}, {"GPU_I_PROFILE", Says::description}, {"brand", Says::description}, {"serial", Says::description}, {"vbios", Says::description},
-    {"err_msg", Says::description}, {"slurm_job_id", Says::description}, {"slurm_job", Says::description},
-    {"job", Says::user}, {"endpoint", Says::user}, {"service", Says::user}, {"job_name", Says::user}, {"pod", Says::user}, {"pod_name", Says::user}, {"container", Says::user}, {"container_name", Says::user}, {"namespace", Says::user}, {"exported_pod", Says::user}, {"exported_container", Says::user}, {"exported_namespace", Says::user}, {"hpc_job", Says::user}, {"exported_job", Says::user}, {"pod_uid", Says::user},
+    {"gpu", Says::gpu_index},
+    {"gpu_id", Says::gpu_index},
+    {"gpu_index", Says::gpu_index},
+    {"minor_number", Says::gpu_device},
+    {"UUID", Says::gpu_uuid},
+    {"uuid", Says::gpu_uuid},
+    {"gpu_uuid", Says::gpu_uuid},
+    {"gpu_UUID", Says::gpu_uuid},
+    {"pci_bus_id", Says::gpu_pci},
+    {"gpu_bus_id", Says::gpu_pci},
+    {"bus_id", Says::gpu_pci},
+    {"hostname", Says::host},
+    {"Hostname", Says::host},
+    {"host", Says::host},
+    {"host_name", Says::host},
+    {"node", Says::host},
+    {"nodename", Says::host},
+    {"node_name", Says::host},
+    {"kubernetes_node", Says::host},
+    {"exported_node", Says::host},
+    {"exported_hostname", Says::host},
+    {"instance", Says::instance},
+    {"exported_instance", Says::instance},
+    {"ip", Says::address},
+    {"host_ip", Says::address},
+    {"node_ip", Says::address},
+    {"nic", Says::nic},
+    {"hca", Says::nic},
+    {"interface", Says::nic},
+    {"ifname", Says::nic},
+    {"iface", Says::nic},
+    {"port", Says::port},
+    {"rank", Says::rank},
+    {"global_rank", Says::rank},
+    {"local_rank", Says::local_rank},
+    {"modelName", Says::description},
+    {"model_name", Says::description},
+    {"gpu_name", Says::description},
+    {"driver_version", Says::description},
+    {"GPU_I_PROFILE", Says::description},
+    {"brand", Says::description},
+    {"serial", Says::description},
+    {"vbios", Says::description},
+    {"err_msg", Says::description},
+    {"slurm_job_id", Says::description},
+    {"slurm_job", Says::description},
+    {"job", Says::user},
+    {"endpoint", Says::user},
+    {"service", Says::user},
+    {"job_name", Says::user},
+    {"pod", Says::user},
+    {"pod_name", Says::user},
+    {"container", Says::user},
+    {"container_name", Says::user},
+    {"namespace", Says::user},
+    {"exported_pod", Says::user},
+    {"exported_container", Says::user},
+    {"exported_namespace", Says::user},
+    {"hpc_job", Says::user},
+    {"exported_job", Says::user},
+    {"pod_uid", Says::user},
     {"err_code", Says::xid},
 };
 
 std::optional<Says> says(std::string_view label) {
   for (const Known& one : kKnown)
     if (one.name == label) return one.says;
-  if (label.starts_with("DCGM_FI_")) return Says::description;   // fields of the kind "label" in dcgm-exporter's list of counters
+  if (label.starts_with("DCGM_FI_"))
+    return Says::description;  // fields of the kind "label" in dcgm-exporter's list of counters
   return std::nullopt;
 }
 
@@ -49,10 +116,15 @@ std::string_view without_port(std::string_view instance) {
   if (instance.starts_with("[")) {
     const std::size_t end = instance.find(']');
     instance = end == std::string_view::npos ? instance : instance.substr(1, end - 1);
-  } else if (const std::size_t colon = instance.find(':'); colon != std::string_view::npos && instance.find(':', colon + 1) == std::string_view::npos) {
+  } else if (const std::size_t colon = instance.find(':');
+             colon != std::string_view::npos &&
+             instance.find(':', colon + 1) == std::string_view::npos) {
     instance = instance.substr(0, colon);
   }
-  return instance == "localhost" || instance.starts_with("127.") || instance == "0.0.0.0" || instance == "::1" || instance == "::" ? std::string_view{} : instance;
+  return instance == "localhost" || instance.starts_with("127.") || instance == "0.0.0.0" ||
+                 instance == "::1" || instance == "::"
+             ? std::string_view{}
+             : instance;
 }
 
 bool of_network(std::string_view metric) {
@@ -62,7 +134,8 @@ bool of_network(std::string_view metric) {
 }
 
 bool rdma_device(std::string_view device) {
-  for (const std::string_view start : {"mlx4_", "mlx5_", "bnxt_re", "irdma", "hfi1_", "qib", "efa_", "rocep", "roceo", "ibp", "ibs"})
+  for (const std::string_view start : {"mlx4_", "mlx5_", "bnxt_re", "irdma", "hfi1_", "qib", "efa_",
+                                       "rocep", "roceo", "ibp", "ibs"})
     if (device.starts_with(start)) return true;
   return false;
 }
@@ -70,10 +143,14 @@ bool rdma_device(std::string_view device) {
 }  // namespace
 
 void name_series(std::vector<MetricLabel>& labels, bool one_host, SeriesRow& key) {
-  std::erase_if(labels, [](const MetricLabel& one) { return one.value.empty(); });   // the same as no label, says Prometheus
+  std::erase_if(labels, [](const MetricLabel& one) {
+    return one.value.empty();
+  });  // the same as no label, says Prometheus
   std::sort(labels.begin(), labels.end());
   std::string_view index, uuid, pci, host, instance, address, nic, port, device;
-  const auto keep_first = [](std::string_view& slot, const std::string& value) { if (slot.empty()) slot = value; };
+  const auto keep_first = [](std::string_view& slot, const std::string& value) {
+    if (slot.empty()) slot = value;
+  };
   for (const MetricLabel& one : labels) {
     if (one.name == "device") device = one.value;
     const auto known = says(one.name);
@@ -87,22 +164,33 @@ void name_series(std::vector<MetricLabel>& labels, bool one_host, SeriesRow& key
       case Says::address: keep_first(address, one.value); break;
       case Says::nic: keep_first(nic, one.value); break;
       case Says::port: keep_first(port, one.value); break;
-      case Says::rank: if (std::int64_t v = 0; !key.rank && integer(one.value, v)) key.rank = v; break;
-      case Says::local_rank: if (std::int64_t v = 0; !key.local_rank && integer(one.value, v)) key.local_rank = v; break;
+      case Says::rank:
+        if (std::int64_t v = 0; !key.rank && integer(one.value, v)) key.rank = v;
+        break;
+      case Says::local_rank:
+        if (std::int64_t v = 0; !key.local_rank && integer(one.value, v)) key.local_rank = v;
+        break;
       default: break;
     }
   }
-  if (!host.empty()) key.host = std::string(host);
-  else if (const std::string_view from = without_port(instance); !from.empty()) key.host = std::string(from);
-  else if (!address.empty()) key.host = std::string(address);
+  if (!host.empty())
+    key.host = std::string(host);
+  else if (const std::string_view from = without_port(instance); !from.empty())
+    key.host = std::string(from);
+  else if (!address.empty())
+    key.host = std::string(address);
 
   const bool index_enough = one_host || key.host.has_value();
   for (const std::string_view name : {index_enough ? index : uuid, uuid, pci, index})
     if (!name.empty() && !key.gpu) key.gpu = std::string(name);
 
-  const bool device_is_nic = nic.empty() && !device.empty() && (of_network(key.name) || rdma_device(device));
+  const bool device_is_nic =
+      nic.empty() && !device.empty() && (of_network(key.name) || rdma_device(device));
   if (device_is_nic) nic = device;
-  if (!nic.empty()) key.nic = port.empty() || (!device_is_nic && !rdma_device(nic)) ? std::string(nic) : std::string(nic) + "/" + std::string(port);
+  if (!nic.empty())
+    key.nic = port.empty() || (!device_is_nic && !rdma_device(nic))
+                  ? std::string(nic)
+                  : std::string(nic) + "/" + std::string(port);
   const bool port_told = key.nic && key.nic->size() > nic.size();
 
   for (const MetricLabel& one : labels) {
@@ -117,10 +205,16 @@ void name_series(std::vector<MetricLabel>& labels, bool one_host, SeriesRow& key
         case Says::port: told = port_told; break;
         case Says::rank: told = key.rank.has_value(); break;
         case Says::local_rank: told = key.local_rank.has_value(); break;
-        // Whose work it is: of a GPU or a rank it only tells who uses it, of anything else it is the very name.
+        // Whose work it is: of a GPU or a rank it only tells who uses it, of anything else it is
+        // the very name.
         case Says::user: told = key.gpu.has_value() || key.rank.has_value(); break;
-        case Says::xid: told = key.name == "DCGM_FI_DEV_XID_ERRORS"; break;   // a gauge of the last Xid: its value says the same
-        case Says::instance: told = !host.empty() || without_port(one.value).empty() || without_port(one.value) == key.host; break;
+        case Says::xid:
+          told = key.name == "DCGM_FI_DEV_XID_ERRORS";
+          break;  // a gauge of the last Xid: its value says the same
+        case Says::instance:
+          told = !host.empty() || without_port(one.value).empty() ||
+                 without_port(one.value) == key.host;
+          break;
         default: told = true; break;
       }
     }

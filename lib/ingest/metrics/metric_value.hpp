@@ -9,20 +9,23 @@
 
 namespace culprit::ingest {
 
-// The number at the start of text, as Go and C print it: 12 -3.5 1e+09 NaN +Inf. Returns the bytes taken; 0: no number.
-// More digits than a double holds are rounded to the nearest; what does not fit is infinite or 0.
+// The number at the start of text, as Go and C print it: 12 -3.5 1e+09 NaN +Inf. Returns the bytes
+// taken; 0: no number. More digits than a double holds are rounded to the nearest; what does not
+// fit is infinite or 0.
 std::size_t read_number(std::string_view text, double& value);
 
-// DCGM's codes for "blank", "not found", "not supported", "no permission", which dcgm-exporter and dcgmi print as if they
-// were values: from 0x7ffffffffffffff0 (it equals 2^63 as a double), from 0x7ffffff0, from 140737488355328 (dcgm_structs.h).
+// DCGM's codes for "blank", "not found", "not supported", "no permission", which dcgm-exporter and
+// dcgmi print as if they were values: from 0x7ffffffffffffff0 (it equals 2^63 as a double), from
+// 0x7ffffff0, from 140737488355328 (dcgm_structs.h).
 bool dcgm_blank(double value);
 
-// A number of seconds since the epoch with its decimals, exactly. Returns the bytes taken; 0: no number, or out of range.
+// A number of seconds since the epoch with its decimals, exactly. Returns the bytes taken; 0: no
+// number, or out of range.
 std::size_t read_epoch_seconds(std::string_view text, Nanoseconds& ns);
 
-// A moment written by whoever collected the file, alone on a line or in a short comment: 1732190000 · 1732190000.25 ·
-// 1732190000123 (ms) · 2026-11-21T03:19:38Z · Sat Nov 21 03:19:38 UTC 2026 · "collected 2026-...". False when the text
-// says anything more.
+// A moment written by whoever collected the file, alone on a line or in a short comment: 1732190000
+// · 1732190000.25 · 1732190000123 (ms) · 2026-11-21T03:19:38Z · Sat Nov 21 03:19:38 UTC 2026 ·
+// "collected 2026-...". False when the text says anything more.
 bool moment_alone(std::string_view text, Timestamp& stamp);
 
 // 2024/09/08 13:03:31.000 and the ISO forms, with the day of the last call kept: a file has one.
@@ -37,7 +40,8 @@ class DayCache {
 
 inline std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
+    text.remove_suffix(1);
   return text;
 }
 

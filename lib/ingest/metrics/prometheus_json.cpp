@@ -1,5 +1,6 @@
-// Answers of the Prometheus HTTP API as people save them with curl: query_range (matrix), query (vector, scalar). Read by
-// hand, in one pass over the bytes: a library's tree of a day of samples takes twenty times their size.
+// Answers of the Prometheus HTTP API as people save them with curl: query_range (matrix), query
+// (vector, scalar). Read by hand, in one pass over the bytes: a library's tree of a day of samples
+// takes twenty times their size.
 #include <cstring>
 #include <limits>
 #include <string>
@@ -15,13 +16,14 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kLongestString = 1u << 16;       // of a label or a value
+constexpr std::size_t kLongestString = 1u << 16;  // of a label or a value
 constexpr std::size_t kMostLabels = 256;
 constexpr std::size_t kMostRejects = 1'000;
 
 class Answer {
  public:
-  Answer(std::string_view bytes, const MemberRow& member, Reading& reading) : bytes_(bytes), member_(member), reading_(reading), book_(reading.keep<SeriesBook>()) {}
+  Answer(std::string_view bytes, const MemberRow& member, Reading& reading)
+      : bytes_(bytes), member_(member), reading_(reading), book_(reading.keep<SeriesBook>()) {}
 
   // "" or the code of a reject.
   std::string read() {
@@ -30,7 +32,10 @@ class Answer {
     bool any = false;
     // Several queries of one loop, appended to one file, are several documents in a row.
     for (blanks(); !done() && !broken_; blanks()) {
-      if (peek() != '{') { broken("prometheus_json.not_json"); break; }
+      if (peek() != '{') {
+        broken("prometheus_json.not_json");
+        break;
+      }
       any = true;
       error = !document() || error;
     }
@@ -43,7 +48,9 @@ class Answer {
   bool done() const { return at_ >= bytes_.size(); }
   char peek() const { return at_ < bytes_.size() ? bytes_[at_] : '\0'; }
   void blanks() {
-    while (at_ < bytes_.size() && (bytes_[at_] == ' ' || bytes_[at_] == '\n' || bytes_[at_] == '\t' || bytes_[at_] == '\r')) ++at_;
+    while (at_ < bytes_.size() && (bytes_[at_] == ' ' || bytes_[at_] == '\n' ||
+                                   bytes_[at_] == '\t' || bytes_[at_] == '\r'))
+      ++at_;
   }
   bool take(char c) {
     blanks();
@@ -54,7 +61,7 @@ class Answer {
 
   struct Line {
     std::uint64_t number = 1;
-    std::size_t begin = 0, end = 0;                    // end 0: not looked for
+    std::size_t begin = 0, end = 0;  // end 0: not looked for
   };
   Place place_at(std::size_t at, std::size_t length) {
     if (at < line_.begin) line_ = {};
@@ -64,12 +71,14 @@ class Answer {
       line_.begin = line_.end + 1;
       line_.end = bytes_.find('\n', line_.begin);
     }
-    return {member_.id, line_.number, at, static_cast<std::uint32_t>(std::min<std::size_t>(length, 1u << 20))};
+    return {member_.id, line_.number, at,
+            static_cast<std::uint32_t>(std::min<std::size_t>(length, 1u << 20))};
   }
   void reject(std::string_view code, std::size_t at) {
     if (rejects_++ < kMostRejects) {
       const std::string_view excerpt = bytes_.substr(std::min(at, bytes_.size()), 200);
-      reading_.sink.put(RejectRow{place_at(at, excerpt.size()), std::string(code), std::string(excerpt)});
+      reading_.sink.put(
+          RejectRow{place_at(at, excerpt.size()), std::string(code), std::string(excerpt)});
     }
   }
   // Not JSON from here on: what was read stays, the rest is told once.
@@ -93,7 +102,10 @@ class Answer {
       const char c = bytes_[at_];
       if (c == '"') return ++at_, true;
       if (out.size() > kLongestString) return broken("prometheus_json.string_too_long");
-      if (c != '\\') { out += c; continue; }
+      if (c != '\\') {
+        out += c;
+        continue;
+      }
       if (++at_ >= bytes_.size()) break;
       switch (bytes_[at_]) {
         case 'n': out += '\n'; break;
@@ -108,7 +120,9 @@ class Answer {
             at_ += 2;
             unsigned low = 0;
             if (!hex(low)) return broken("prometheus_json.syntax");
-            code = low >= 0xDC00 && low < 0xE000 ? 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00) : 0xFFFD;
+            code = low >= 0xDC00 && low < 0xE000
+                       ? 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
+                       : 0xFFFD;
           }
           append_utf8(out, code);
           break;
@@ -123,7 +137,10 @@ class Answer {
     for (int i = 0; i < 4; ++i) {
       if (++at_ >= bytes_.size()) return false;
       const char c = bytes_[at_];
-      const int v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int v = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
       if (v < 0) return false;
       code = code << 4 | static_cast<unsigned>(v);
     }
@@ -150,7 +167,9 @@ class Answer {
         ++at_;
       } else {
         const std::size_t begin = at_;
-        while (!done() && bytes_[at_] != ',' && bytes_[at_] != '}' && bytes_[at_] != ']' && bytes_[at_] != '\n' && bytes_[at_] != ' ') ++at_;
+        while (!done() && bytes_[at_] != ',' && bytes_[at_] != '}' && bytes_[at_] != ']' &&
+               bytes_[at_] != '\n' && bytes_[at_] != ' ')
+          ++at_;
         if (at_ == begin) return broken("prometheus_json.syntax");
       }
     } while (depth > 0);
@@ -158,7 +177,8 @@ class Answer {
   }
 
   // Calls member(key) for each member of the object that begins here; it must take the value.
-  template <class Member> bool object(Member member) {
+  template <class Member>
+  bool object(Member member) {
     if (!take('{')) return broken("prometheus_json.syntax");
     if (take('}')) return true;
     std::string key;
@@ -171,7 +191,8 @@ class Answer {
     } while (take(','));
     return take('}') || broken("prometheus_json.syntax");
   }
-  template <class Element> bool array(Element element) {
+  template <class Element>
+  bool array(Element element) {
     if (!take('[')) return broken("prometheus_json.syntax");
     if (take(']')) return true;
     do {
@@ -198,7 +219,9 @@ class Answer {
         return true;
       }
       if (key != "data" || peek() != '{') return skip();
-      return object([&](const std::string& part) { return part == "result" && peek() == '[' ? result() : skip(); });
+      return object([&](const std::string& part) {
+        return part == "result" && peek() == '[' ? result() : skip();
+      });
     });
     return fine;
   }
@@ -206,7 +229,9 @@ class Answer {
   bool result() {
     // A scalar is one pair: [time, "value"].
     std::size_t first = at_ + 1;
-    while (first < bytes_.size() && (bytes_[first] == ' ' || bytes_[first] == '\n' || bytes_[first] == '\t' || bytes_[first] == '\r')) ++first;
+    while (first < bytes_.size() && (bytes_[first] == ' ' || bytes_[first] == '\n' ||
+                                     bytes_[first] == '\t' || bytes_[first] == '\r'))
+      ++first;
     if (first < bytes_.size() && bytes_[first] != '{' && bytes_[first] != ']') {
       labels_.clear();
       name_.clear();
@@ -219,7 +244,8 @@ class Answer {
     labels_.clear();
     name_.clear();
     bool named = false;
-    std::vector<std::pair<std::size_t, Line>> behind;  // sample arrays that stand before their labels
+    std::vector<std::pair<std::size_t, Line>>
+        behind;  // sample arrays that stand before their labels
     const std::size_t begin = at_;
     const bool whole = object([&](const std::string& key) {
       if (key == "metric" && peek() == '{') {
@@ -231,14 +257,15 @@ class Answer {
         if (behind.size() < 2) place_at(at_, 0), behind.emplace_back(at_, line_);
         return skip();
       }
-      if (key == "histograms" || key == "histogram") reject("prometheus_json.native_histogram", at_);
+      if (key == "histograms" || key == "histogram")
+        reject("prometheus_json.native_histogram", at_);
       return skip();
     });
     if (!whole) return false;
     if (!named && behind.empty()) reject("prometheus_json.no_metric", begin);
     const std::size_t end = at_;
     for (const auto& [at, line] : behind) {
-      line_ = line;                                    // else the lines would be counted from the top again
+      line_ = line;  // else the lines would be counted from the top again
       at_ = at + 1;
       blanks();
       const bool many = peek() == '[' || peek() == ']';
@@ -254,8 +281,10 @@ class Answer {
     return object([&](const std::string& key) {
       if (peek() != '"') return skip();
       if (!string(value)) return false;
-      if (key == "__name__") name_ = value;
-      else if (labels_.size() < kMostLabels) labels_.push_back({key, value});
+      if (key == "__name__")
+        name_ = value;
+      else if (labels_.size() < kMostLabels)
+        labels_.push_back({key, value});
       return true;
     });
   }
@@ -271,8 +300,10 @@ class Answer {
   }
   std::string stem() const {
     std::string_view base = member_.path;
-    if (const std::size_t slash = base.rfind('/'); slash != std::string_view::npos) base.remove_prefix(slash + 1);
-    if (const std::size_t dot = base.find(".json"); dot != std::string_view::npos && dot > 0) base = base.substr(0, dot);
+    if (const std::size_t slash = base.rfind('/'); slash != std::string_view::npos)
+      base.remove_prefix(slash + 1);
+    if (const std::size_t dot = base.find(".json"); dot != std::string_view::npos && dot > 0)
+      base = base.substr(0, dot);
     return std::string(base);
   }
 
@@ -297,7 +328,11 @@ class Answer {
     std::size_t used = 0;
     std::size_t at = at_ + digits;
     if (digits > 0) {
-      const auto pass_blanks = [&] { while (at < bytes_.size() && (bytes_[at] == ' ' || bytes_[at] == '\n' || bytes_[at] == '\t' || bytes_[at] == '\r')) ++at; };
+      const auto pass_blanks = [&] {
+        while (at < bytes_.size() && (bytes_[at] == ' ' || bytes_[at] == '\n' ||
+                                      bytes_[at] == '\t' || bytes_[at] == '\r'))
+          ++at;
+      };
       pass_blanks();
       if (at < bytes_.size() && bytes_[at] == ',') {
         ++at;
@@ -307,15 +342,17 @@ class Answer {
         used = read_number(bytes_.substr(std::min(at, bytes_.size()), 64), value);
         at += used;
         if (used > 0 && quoted) {
-          if (at < bytes_.size() && bytes_[at] == '"') ++at;
-          else used = 0;
+          if (at < bytes_.size() && bytes_[at] == '"')
+            ++at;
+          else
+            used = 0;
         }
         pass_blanks();
       }
     }
     if (used == 0 || at >= bytes_.size() || bytes_[at] != ']') {
       at_ = begin;
-      if (!skip()) return false;                       // cut here
+      if (!skip()) return false;  // cut here
       reject("prometheus_json.sample", begin);
       return true;
     }
@@ -331,7 +368,7 @@ class Answer {
   Reading& reading_;
   SeriesBook& book_;
   std::size_t at_ = 0;
-  Line line_;                                          // of the last place told
+  Line line_;  // of the last place told
   bool broken_ = false;
   bool dcgm_ = false;
   std::string reason_;
@@ -348,18 +385,27 @@ bool sniff(const Head& head) {
   const std::size_t key = bytes.find_first_not_of(" \r\n\t", open + 1);
   if (key == std::string_view::npos) return false;
   const std::string_view top = bytes.substr(key);
-  if (!top.starts_with("\"status\"") && !top.starts_with("\"data\"") && !top.starts_with("\"error")) return false;
-  const auto has = [&](std::string_view text) { return bytes.find(text) != std::string_view::npos; };
-  if (has("\"streams\"") && has("\"stream\"")) return false;   // log lines in the same envelope: log_export.cpp
+  if (!top.starts_with("\"status\"") && !top.starts_with("\"data\"") && !top.starts_with("\"error"))
+    return false;
+  const auto has = [&](std::string_view text) {
+    return bytes.find(text) != std::string_view::npos;
+  };
+  if (has("\"streams\"") && has("\"stream\""))
+    return false;  // log lines in the same envelope: log_export.cpp
   // "resultType" comes last when a tool has sorted the keys, and may then be out of sight.
-  return has("\"resultType\"") || (has("\"status\"") && has("\"errorType\"")) || (has("\"result\"") && has("\"metric\"") && has("\"value"));
+  return has("\"resultType\"") || (has("\"status\"") && has("\"errorType\"")) ||
+         (has("\"result\"") && has("\"metric\"") && has("\"value"));
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) { return Answer(bytes, member, reading).read(); }
+std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  return Answer(bytes, member, reading).read();
+}
 
 }  // namespace
 
 extern const Document kPrometheusJson;
-constinit const Document kPrometheusJson{"prometheus-json", "answers of the Prometheus HTTP API: matrix, vector, scalar", 512u << 20, sniff, read};
+constinit const Document kPrometheusJson{
+    "prometheus-json", "answers of the Prometheus HTTP API: matrix, vector, scalar", 512u << 20,
+    sniff, read};
 
 }  // namespace culprit::ingest

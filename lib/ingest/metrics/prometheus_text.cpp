@@ -1,5 +1,6 @@
-// Prometheus text format 0.0.4 and OpenMetrics 1.0: one scrape of an exporter (dcgm-exporter, node_exporter, xpu_timer, the
-// NCCL Inspector's Prometheus mode), or what a loop of scrapes appended to one file.
+// Prometheus text format 0.0.4 and OpenMetrics 1.0: one scrape of an exporter (dcgm-exporter,
+// node_exporter, xpu_timer, the NCCL Inspector's Prometheus mode), or what a loop of scrapes
+// appended to one file.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,11 +20,13 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kLongestKey = 1u << 16;          // name and labels of one series, as printed
-constexpr std::size_t kMostKeyBytes = 256u << 20;      // of all distinct ones
+constexpr std::size_t kLongestKey = 1u << 16;      // name and labels of one series, as printed
+constexpr std::size_t kMostKeyBytes = 256u << 20;  // of all distinct ones
 constexpr std::size_t kMostTypes = 100'000;
 
-bool name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':'; }
+bool name_start(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':';
+}
 bool name_char(char c) { return name_start(c) || (c >= '0' && c <= '9'); }
 bool blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -42,9 +45,12 @@ std::size_t key_end(std::string_view raw) {
   bool quoted = false;
   for (std::size_t i = brace + 1; i < raw.size(); ++i) {
     const char c = raw[i];
-    if (c == '"') quoted = !quoted;
-    else if (c == '\\' && quoted) ++i;
-    else if (c == '}' && !quoted) return i + 1;
+    if (c == '"')
+      quoted = !quoted;
+    else if (c == '\\' && quoted)
+      ++i;
+    else if (c == '}' && !quoted)
+      return i + 1;
   }
   return 0;
 }
@@ -54,16 +60,20 @@ bool unquote(std::string_view text, std::size_t& at, std::string& out) {
   out.clear();
   for (++at; at < text.size(); ++at) {
     if (text[at] == '"') return ++at, true;
-    if (text[at] != '\\') { out += text[at]; continue; }
+    if (text[at] != '\\') {
+      out += text[at];
+      continue;
+    }
     if (++at >= text.size()) return false;
-    if (text[at] != 'n' && text[at] != '\\' && text[at] != '"') out += '\\';   // an escape that is none stands as it is
+    if (text[at] != 'n' && text[at] != '\\' && text[at] != '"')
+      out += '\\';  // an escape that is none stands as it is
     out += text[at] == 'n' ? '\n' : text[at];
   }
   return false;
 }
 
-// The name and the labels of a key that key_end() has measured. A name with other characters stands quoted among the labels
-// (Prometheus 3).
+// The name and the labels of a key that key_end() has measured. A name with other characters stands
+// quoted among the labels (Prometheus 3).
 bool parse_key(std::string_view key, std::string& name, std::vector<MetricLabel>& labels) {
   labels.clear();
   std::size_t at = 0;
@@ -96,14 +106,17 @@ bool parse_key(std::string_view key, std::string& name, std::vector<MetricLabel>
       return false;
     }
     at = after_blanks(key, at);
-    if (at < key.size() && key[at] == ',') ++at;
-    else if (at >= key.size() || key[at] != '}') return false;
+    if (at < key.size() && key[at] == ',')
+      ++at;
+    else if (at >= key.size() || key[at] != '}')
+      return false;
   }
 }
 
 class PrometheusText final : public RecordReader {
  public:
-  PrometheusText(bool openmetrics, std::string_view path) : openmetrics_(openmetrics), named_(moment_of_name(path, name_time_)) {}
+  PrometheusText(bool openmetrics, std::string_view path)
+      : openmetrics_(openmetrics), named_(moment_of_name(path, name_time_)) {}
 
   Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
     if (place.offset == 0 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
@@ -116,13 +129,16 @@ class PrometheusText final : public RecordReader {
     std::size_t at = entry != nullptr ? entry->key.size() : 0;
     if (entry == nullptr) {
       at = key_end(raw);
-      if (at == 0 || (at < raw.size() && !blank(raw[at]))) return other_line(raw, at == 0 ? "prometheus.name" : "prometheus.labels");
+      if (at == 0 || (at < raw.size() && !blank(raw[at])))
+        return other_line(raw, at == 0 ? "prometheus.name" : "prometheus.labels");
       if (at > kLongestKey) return {false, nullptr, "prometheus.labels_too_long"};
     }
     at = after_blanks(raw, at);
     double value = 0;
     const std::size_t digits = read_number(raw.substr(at), value);
-    if (digits == 0) return other_line(raw, at < raw.size() && raw[at] == '{' ? "prometheus.native_histogram" : "prometheus.value");
+    if (digits == 0)
+      return other_line(raw, at < raw.size() && raw[at] == '{' ? "prometheus.native_histogram"
+                                                               : "prometheus.value");
     at += digits;
     if (at < raw.size() && !blank(raw[at])) return other_line(raw, "prometheus.value");
     at = after_blanks(raw, at);
@@ -133,7 +149,8 @@ class PrometheusText final : public RecordReader {
       at = after_blanks(raw, at + used);
     }
     // An exemplar names one traced request; it is no sample.
-    if (at < raw.size() && raw.compare(at, 3, "# {") != 0) return {false, nullptr, "prometheus.tail"};
+    if (at < raw.size() && raw.compare(at, 3, "# {") != 0)
+      return {false, nullptr, "prometheus.tail"};
 
     if (entry == nullptr) {
       entry = entry_of(raw.substr(0, key_end(raw)), reading);
@@ -148,13 +165,18 @@ class PrometheusText final : public RecordReader {
     entry->scrape = scrape_;
     in_scrape_ = true;
     Clock clock = Clock::utc;
-    if (time == kNoValue && scrape_time_.clock != Clock::none) time = scrape_time_.ns, clock = scrape_time_.clock;
+    if (time == kNoValue && scrape_time_.clock != Clock::none)
+      time = scrape_time_.ns, clock = scrape_time_.clock;
     // One scrape, in a file that says in its name when; of several, nobody knows which it was.
     bool of_name = false;
-    if (time == kNoValue && named_ && scrape_ == 0) time = name_time_.ns, clock = name_time_.clock, of_name = true;
+    if (time == kNoValue && named_ && scrape_ == 0)
+      time = name_time_.ns, clock = name_time_.clock, of_name = true;
     const std::int64_t step = time == kNoValue ? scrape_ : kNoValue;
     if (time == kNoValue) clock = Clock::none;
-    SeriesBook::Index& index = entry->series[clock == Clock::none ? 0 : of_name ? 3 : clock == Clock::utc ? 1 : 2];
+    SeriesBook::Index& index = entry->series[clock == Clock::none  ? 0
+                                             : of_name             ? 3
+                                             : clock == Clock::utc ? 1
+                                                                   : 2];
     if (index == SeriesBook::kFull) index = series_of(*entry, clock, of_name);
     if (index == SeriesBook::kFull) return {false, nullptr, reject_};
     book(reading).add(index, step, time, value, place, reading);
@@ -169,12 +191,14 @@ class PrometheusText final : public RecordReader {
 
  private:
   struct Entry {
-    std::string_view key;                              // in keys_
-    bool bare = false;                                 // without labels
+    std::string_view key;  // in keys_
+    bool bare = false;     // without labels
     bool dcgm = false;
-    std::array<SeriesBook::Index, 4> series = {SeriesBook::kFull, SeriesBook::kFull, SeriesBook::kFull, SeriesBook::kFull};   // without a time, utc, local, by the file's name
-    std::int64_t scrape = -1;                          // that had it last
-    Entry* next = nullptr;                             // the series of the line that followed it last time
+    std::array<SeriesBook::Index, 4> series = {
+        SeriesBook::kFull, SeriesBook::kFull, SeriesBook::kFull,
+        SeriesBook::kFull};    // without a time, utc, local, by the file's name
+    std::int64_t scrape = -1;  // that had it last
+    Entry* next = nullptr;     // the series of the line that followed it last time
   };
 
   SeriesBook& book(Reading& reading) {
@@ -182,11 +206,13 @@ class PrometheusText final : public RecordReader {
     return *book_;
   }
 
-  // Scrapes of one exporter list their series in one order, so the line after last time's line is nearly always last
-  // time's next: one comparison of bytes, no labels to parse and no hash.
+  // Scrapes of one exporter list their series in one order, so the line after last time's line is
+  // nearly always last time's next: one comparison of bytes, no labels to parse and no hash.
   Entry* expected(std::string_view raw) const {
     Entry* const entry = last_ == nullptr ? nullptr : last_->next;
-    if (entry == nullptr || raw.size() <= entry->key.size() || !blank(raw[entry->key.size()]) || std::memcmp(raw.data(), entry->key.data(), entry->key.size()) != 0) return nullptr;
+    if (entry == nullptr || raw.size() <= entry->key.size() || !blank(raw[entry->key.size()]) ||
+        std::memcmp(raw.data(), entry->key.data(), entry->key.size()) != 0)
+      return nullptr;
     if (entry->bare && raw[after_blanks(raw, entry->key.size())] == '{') return nullptr;
     return entry;
   }
@@ -208,7 +234,8 @@ class PrometheusText final : public RecordReader {
   SeriesBook::Index series_of(const Entry& entry, Clock clock, bool of_name) {
     SeriesRow row;
     row.clock = clock;
-    if (!parse_key(entry.key, row.name, labels_)) return reject_ = "prometheus.labels", SeriesBook::kFull;
+    if (!parse_key(entry.key, row.name, labels_))
+      return reject_ = "prometheus.labels", SeriesBook::kFull;
     name_series(labels_, true, row);
     if (of_name) row.labels += (row.labels.empty() ? "" : ",") + std::string(kTimeOfName);
     describe(row);
@@ -223,18 +250,25 @@ class PrometheusText final : public RecordReader {
     auto family = types_.find(row.name);
     std::string_view part;
     if (family == types_.end())
-      for (const std::string_view ending : {"_total", "_bucket", "_count", "_sum", "_gcount", "_gsum", "_created", "_info"})
-        if (name.ends_with(ending) && (family = types_.find(name.substr(0, name.size() - ending.size()))) != types_.end()) {
+      for (const std::string_view ending :
+           {"_total", "_bucket", "_count", "_sum", "_gcount", "_gsum", "_created", "_info"})
+        if (name.ends_with(ending) &&
+            (family = types_.find(name.substr(0, name.size() - ending.size()))) != types_.end()) {
           part = ending;
           break;
         }
     if (family == types_.end()) return;
     const std::string& type = family->second.type;
     row.unit = family->second.unit;
-    if (type == "gauge" || type == "info" || type == "stateset" || type == "gaugehistogram" || part == "_created") row.kind = "gauge";
-    else if (type == "counter") row.kind = "counter";
-    else if (type == "histogram") row.kind = "counter";
-    else if (type == "summary") row.kind = part.empty() ? "gauge" : "counter";
+    if (type == "gauge" || type == "info" || type == "stateset" || type == "gaugehistogram" ||
+        part == "_created")
+      row.kind = "gauge";
+    else if (type == "counter")
+      row.kind = "counter";
+    else if (type == "histogram")
+      row.kind = "counter";
+    else if (type == "summary")
+      row.kind = part.empty() ? "gauge" : "counter";
     if (part == "_created" || part == "_count" || part == "_bucket") row.unit.clear();
   }
 
@@ -245,7 +279,7 @@ class PrometheusText final : public RecordReader {
       std::string_view rest = raw.substr(7);
       const std::string_view name = next_word(rest), word = next_word(rest);
       if (name.empty() || word.empty() || name.size() > 1024 || word.size() > 64) return {};
-      auto family = types_.find(name);                 // every scrape says it again
+      auto family = types_.find(name);  // every scrape says it again
       if (family == types_.end()) {
         if (types_.size() >= kMostTypes) return {};
         family = types_.emplace(name, Family{}).first;
@@ -274,7 +308,8 @@ class PrometheusText final : public RecordReader {
 
   void scrape_at(const Timestamp& moment) {
     if (in_scrape_) next_scrape();
-    // Samples came before the first moment: the loop may print it after the scrape, and then each belongs to the one before.
+    // Samples came before the first moment: the loop may print it after the scrape, and then each
+    // belongs to the one before.
     if (scrape_ > 0 && !dated_) return;
     dated_ = true;
     scrape_time_ = moment;
@@ -286,13 +321,14 @@ class PrometheusText final : public RecordReader {
     scrape_time_ = {};
   }
 
-  // Milliseconds in the text format, seconds with decimals in OpenMetrics; exporters mix them up, and no time of our days
-  // can be read both ways: 1e11 ms is March 1973, 1e11 s the year 5138.
+  // Milliseconds in the text format, seconds with decimals in OpenMetrics; exporters mix them up,
+  // and no time of our days can be read both ways: 1e11 ms is March 1973, 1e11 s the year 5138.
   std::size_t timestamp(std::string_view text, std::int64_t& ns) const {
     std::size_t at = !text.empty() && text[0] == '-' ? 1 : 0;
     std::int64_t whole = 0;
     const std::size_t begin = at;
-    while (at < text.size() && text[at] >= '0' && text[at] <= '9' && at - begin < 18) whole = whole * 10 + (text[at++] - '0');
+    while (at < text.size() && text[at] >= '0' && text[at] <= '9' && at - begin < 18)
+      whole = whole * 10 + (text[at++] - '0');
     const bool integer = at > begin && at - begin <= 16 && (at == text.size() || blank(text[at]));
     if (integer && (whole >= 100'000'000'000 || (!openmetrics_ && whole < 100'000'000))) {
       if (whole > std::numeric_limits<std::int64_t>::max() / 1'000'000) return 0;
@@ -308,12 +344,14 @@ class PrometheusText final : public RecordReader {
   };
   struct Hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
   };
 
   bool openmetrics_;
   Timestamp name_time_;
-  bool named_;                                         // after the members it fills
+  bool named_;  // after the members it fills
   SeriesBook* book_ = nullptr;
   std::unordered_map<std::string, Family, Hash, std::equal_to<>> types_;
   std::unordered_map<std::string_view, Entry*> by_key_;
@@ -322,7 +360,7 @@ class PrometheusText final : public RecordReader {
   std::size_t key_bytes_ = 0;
   Entry* last_ = nullptr;
   std::int64_t scrape_ = 0;
-  bool in_scrape_ = false;                             // the current scrape has samples
+  bool in_scrape_ = false;  // the current scrape has samples
   bool dated_ = false;
   Timestamp scrape_time_;
   std::string_view reject_;
@@ -338,9 +376,12 @@ std::string_view without_mark(std::string_view bytes) {
 
 bool sniff(const Head& head) {
   const std::string_view top = without_mark(head.bytes);
-  if (top.starts_with("# HELP ") || top.starts_with("# TYPE ") || top.starts_with("# UNIT ")) return true;
-  const bool named = head.base().ends_with(".prom") || head.base().find("metrics") != std::string_view::npos;
-  // Without comments: lines of a series and a number, and at least one with labels, since "name number" is said by many.
+  if (top.starts_with("# HELP ") || top.starts_with("# TYPE ") || top.starts_with("# UNIT "))
+    return true;
+  const bool named =
+      head.base().ends_with(".prom") || head.base().find("metrics") != std::string_view::npos;
+  // Without comments: lines of a series and a number, and at least one with labels, since "name
+  // number" is said by many.
   int lines = 0, samples = 0, labelled = 0, typed = 0;
   for (std::string_view rest = top; !rest.empty() && lines < 64;) {
     const std::size_t end = rest.find('\n');
@@ -365,11 +406,18 @@ bool sniff(const Head& head) {
   return samples * 10 >= lines * 9 && (labelled > 0 || (named && head.base().ends_with(".prom")));
 }
 
-std::unique_ptr<RecordReader> make(const Head& head) { return std::make_unique<PrometheusText>(head.bytes.find("# EOF") != std::string_view::npos || head.bytes.find("# UNIT ") != std::string_view::npos, head.path); }
+std::unique_ptr<RecordReader> make(const Head& head) {
+  return std::make_unique<PrometheusText>(head.bytes.find("# EOF") != std::string_view::npos ||
+                                              head.bytes.find("# UNIT ") != std::string_view::npos,
+                                          head.path);
+}
 
 }  // namespace
 
 extern const RecordText kPrometheusText;
-constinit const RecordText kPrometheusText{"prometheus-text", "Prometheus text format and OpenMetrics: scrapes of dcgm-exporter, node_exporter, xpu_timer ...", sniff, make};
+constinit const RecordText kPrometheusText{"prometheus-text",
+                                           "Prometheus text format and OpenMetrics: scrapes of "
+                                           "dcgm-exporter, node_exporter, xpu_timer ...",
+                                           sniff, make};
 
 }  // namespace culprit::ingest

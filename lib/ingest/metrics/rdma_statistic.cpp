@@ -1,5 +1,6 @@
-// `rdma statistic show`: the counters of each link of an RDMA device, a line a link; with -p on lines of their own; with -j
-// as JSON. Several snapshots may follow each other, with what `date` printed between them.
+// `rdma statistic show`: the counters of each link of an RDMA device, a line a link; with -p on
+// lines of their own; with -j as JSON. Several snapshots may follow each other, with what `date`
+// printed between them.
 #include <string>
 
 #include "ingest/engine/document.hpp"
@@ -18,7 +19,9 @@ constexpr std::size_t kLongestName = 128;
 // "mlx5_0/1"
 bool is_link(std::string_view word) {
   const std::size_t slash = word.find('/');
-  return slash != std::string_view::npos && slash > 0 && slash + 1 < word.size() && word.size() <= kLongestName && word.find_first_not_of("0123456789-", slash + 1) == std::string_view::npos;
+  return slash != std::string_view::npos && slash > 0 && slash + 1 < word.size() &&
+         word.size() <= kLongestName &&
+         word.find_first_not_of("0123456789-", slash + 1) == std::string_view::npos;
 }
 
 SeriesRow counter(std::string_view nic, std::string_view name, Clock clock, bool of_name) {
@@ -34,8 +37,12 @@ SeriesRow counter(std::string_view nic, std::string_view name, Clock clock, bool
 class RdmaStatistic final : public RecordReader {
  public:
   explicit RdmaStatistic(std::string_view path) : of_name_(moment_of_name(path, time_)) {}
-  Outcome read(std::string_view raw, const Place& place, Reading& reading) override { return row(raw, place, reading, false); }
-  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override { return row(raw, place, reading, true); }
+  Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
+    return row(raw, place, reading, false);
+  }
+  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
+    return row(raw, place, reading, true);
+  }
 
  private:
   Outcome row(std::string_view raw, const Place& place, Reading& reading, bool cut) {
@@ -44,7 +51,8 @@ class RdmaStatistic final : public RecordReader {
     std::string_view word = next_word(rest);
     if (word.empty() || word == "$" || word[0] == '#' || word == "rdma") {
       Timestamp moment;
-      if (!word.empty() && word[0] == '#' && moment_alone(raw, moment)) time_ = moment, of_name_ = false;
+      if (!word.empty() && word[0] == '#' && moment_alone(raw, moment))
+        time_ = moment, of_name_ = false;
       return {};
     }
     if (word == "link") {
@@ -52,7 +60,8 @@ class RdmaStatistic final : public RecordReader {
       if (!is_link(link)) return nic_.clear(), Outcome{false, nullptr, "rdma.link"};
       nic_ = link;
       word = next_word(rest);
-      if (word == "cntn" || word == "lqpn") return nic_.clear(), Outcome{};   // counters of queue pairs: of no interest here
+      if (word == "cntn" || word == "lqpn")
+        return nic_.clear(), Outcome{};  // counters of queue pairs: of no interest here
     } else if (!indented) {
       Timestamp moment;
       if (!moment_alone(raw, moment)) return {false, nullptr, "rdma.line"};
@@ -67,10 +76,13 @@ class RdmaStatistic final : public RecordReader {
       const std::string_view number = next_word(rest);
       if (cut && rest.empty()) return {added, nullptr, "rdma.cut"};
       double value = 0;
-      if (number.empty() || word.size() > kLongestName || read_number(number, value) != number.size()) return {added, nullptr, "rdma.value"};
+      if (number.empty() || word.size() > kLongestName ||
+          read_number(number, value) != number.size())
+        return {added, nullptr, "rdma.value"};
       const auto series = book_->series(counter(nic_, word, time_.clock, of_name_));
       if (series == SeriesBook::kFull) return {added, nullptr, "series.too_many"};
-      book_->add(series, kNoValue, time_.clock == Clock::none ? kNoValue : time_.ns, value, place, reading);
+      book_->add(series, kNoValue, time_.clock == Clock::none ? kNoValue : time_.ns, value, place,
+                 reading);
       added = true;
     }
     return {added, nullptr, {}};
@@ -78,7 +90,7 @@ class RdmaStatistic final : public RecordReader {
 
   std::string nic_;
   Timestamp time_;
-  bool of_name_ = false;                             // nothing in the file says when
+  bool of_name_ = false;  // nothing in the file says when
   SeriesBook* book_ = nullptr;
 };
 
@@ -92,8 +104,8 @@ bool sniff_text(const Head& head) {
     ++lines;
     if (next_word(raw) != "link" || !is_link(next_word(raw))) continue;
     std::string_view name = next_word(raw);
-    if (name == "state") return false;                 // rdma link show
-    if (name.empty()) {                                // -p: the counters stand below
+    if (name == "state") return false;  // rdma link show
+    if (name.empty()) {                 // -p: the counters stand below
       raw = rest.substr(0, rest.find('\n'));
       if (raw.empty() || (raw[0] != ' ' && raw[0] != '\t')) return false;
       name = next_word(raw);
@@ -112,8 +124,13 @@ bool sniff_json(const Head& head) {
   const std::size_t brace = head.bytes.find_first_not_of(" \r\n\t", open + 1);
   if (brace == std::string_view::npos || head.bytes[brace] != '{') return false;
   const std::string_view first = head.bytes.substr(brace, head.bytes.find('}', brace) - brace);
-  const auto has = [&](std::string_view text) { return first.find(text) != std::string_view::npos; };
-  return has("\"ifname\"") && has("\"port\"") && (has("\"rx_write_requests\"") || has("\"out_of_sequence\"") || has("\"packet_seq_err\"") || has("\"rnr_nak_retry_err\"") || has("\"np_cnp_sent\"") || has("\"duplicate_request\"") || has("_bytes\"") || has("_pkts\""));
+  const auto has = [&](std::string_view text) {
+    return first.find(text) != std::string_view::npos;
+  };
+  return has("\"ifname\"") && has("\"port\"") &&
+         (has("\"rx_write_requests\"") || has("\"out_of_sequence\"") || has("\"packet_seq_err\"") ||
+          has("\"rnr_nak_retry_err\"") || has("\"np_cnp_sent\"") || has("\"duplicate_request\"") ||
+          has("_bytes\"") || has("_pkts\""));
 }
 
 std::string read_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
@@ -127,14 +144,27 @@ std::string read_json(std::string_view bytes, const MemberRow& member, Reading& 
     const std::string_view device = tree.find(link, "ifname").text();
     const Value port = tree.find(link, "port");
     if (!link.is_dict() || device.empty() || device.size() > kLongestName) return true;
-    const std::string nic = std::string(device) + (port.kind == Value::Kind::integer ? "/" + std::to_string(port.integer) : std::string());
+    const std::string nic =
+        std::string(device) +
+        (port.kind == Value::Kind::integer ? "/" + std::to_string(port.integer) : std::string());
     const Tree::Node& node = tree.nodes[link.node];
-    const Place place{member.id, 1 + static_cast<std::uint64_t>(std::count(bytes.begin(), bytes.begin() + std::min<std::ptrdiff_t>(node.offset, static_cast<std::ptrdiff_t>(bytes.size())), '\n')), node.offset, node.length};
+    const Place place{
+        member.id,
+        1 + static_cast<std::uint64_t>(std::count(
+                bytes.begin(),
+                bytes.begin() + std::min<std::ptrdiff_t>(node.offset,
+                                                         static_cast<std::ptrdiff_t>(bytes.size())),
+                '\n')),
+        node.offset, node.length};
     tree.each_pair(link, [&](const Value& name, const Value& value) {
       if (value.kind != Value::Kind::integer && value.kind != Value::Kind::real) return true;
-      if (name.text() == "ifindex" || name.text() == "port" || name.text().empty() || name.text().size() > kLongestName) return true;
+      if (name.text() == "ifindex" || name.text() == "port" || name.text().empty() ||
+          name.text().size() > kLongestName)
+        return true;
       const auto series = book.series(counter(nic, name.text(), time.clock, of_name));
-      book.add(series, kNoValue, of_name ? time.ns : kNoValue, value.kind == Value::Kind::integer ? static_cast<double>(value.integer) : value.real, place, reading);
+      book.add(series, kNoValue, of_name ? time.ns : kNoValue,
+               value.kind == Value::Kind::integer ? static_cast<double>(value.integer) : value.real,
+               place, reading);
       ++added;
       return true;
     });
@@ -142,17 +172,25 @@ std::string read_json(std::string_view bytes, const MemberRow& member, Reading& 
   });
   reading.cut = tree.truncated;
   if (added == 0) return "rdma.no_counters";
-  if (tree.truncated) reading.sink.put(RejectRow{{member.id, 0, 0, 0}, "rdma.cut", std::string(bytes.substr(bytes.size() > 80 ? bytes.size() - 80 : 0))});
+  if (tree.truncated)
+    reading.sink.put(
+        RejectRow{{member.id, 0, 0, 0},
+                  "rdma.cut",
+                  std::string(bytes.substr(bytes.size() > 80 ? bytes.size() - 80 : 0))});
   return "";
 }
 
-std::unique_ptr<RecordReader> make(const Head& head) { return std::make_unique<RdmaStatistic>(head.path); }
+std::unique_ptr<RecordReader> make(const Head& head) {
+  return std::make_unique<RdmaStatistic>(head.path);
+}
 
 }  // namespace
 
 extern const RecordText kRdmaStatistic;
 extern const Document kRdmaStatisticJson;
-constinit const RecordText kRdmaStatistic{"rdma-statistic", "rdma statistic show", sniff_text, make};
-constinit const Document kRdmaStatisticJson{"rdma-statistic-json", "rdma -j statistic show", 16u << 20, sniff_json, read_json};
+constinit const RecordText kRdmaStatistic{"rdma-statistic", "rdma statistic show", sniff_text,
+                                          make};
+constinit const Document kRdmaStatisticJson{"rdma-statistic-json", "rdma -j statistic show",
+                                            16u << 20, sniff_json, read_json};
 
 }  // namespace culprit::ingest

@@ -1,4 +1,5 @@
-// nvidia-smi --query-gpu=... --format=csv, once or in a loop (-l, -lms): a header of fields with their units, a row a GPU.
+// nvidia-smi --query-gpu=... --format=csv, once or in a loop (-l, -lms): a header of fields with
+// their units, a row a GPU.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -15,7 +16,7 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::size_t kMostColumns = 512;
-constexpr std::size_t kMostGpus = 4'096;               // of one file; a host has 16
+constexpr std::size_t kMostGpus = 4'096;  // of one file; a host has 16
 constexpr std::size_t kMostRowsATick = 64;
 
 // Splits at commas that no quotes enclose; false: more columns than any query has.
@@ -28,11 +29,14 @@ bool split(std::string_view raw, std::vector<std::string_view>& cells) {
       end = raw.find('"', end + 1);
       end = end == std::string_view::npos ? raw.size() : end;
     }
-    const void* comma = end < raw.size() ? std::memchr(raw.data() + end, ',', raw.size() - end) : nullptr;
-    end = comma == nullptr ? raw.size() : static_cast<std::size_t>(static_cast<const char*>(comma) - raw.data());
+    const void* comma =
+        end < raw.size() ? std::memchr(raw.data() + end, ',', raw.size() - end) : nullptr;
+    end = comma == nullptr ? raw.size()
+                           : static_cast<std::size_t>(static_cast<const char*>(comma) - raw.data());
     if (cells.size() >= kMostColumns) return false;
     std::string_view cell = without_blanks(raw.substr(at, end - at));
-    if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"') cell = without_blanks(cell.substr(1, cell.size() - 2));
+    if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"')
+      cell = without_blanks(cell.substr(1, cell.size() - 2));
     cells.push_back(cell);
     if (end == raw.size()) return true;
     at = end + 1;
@@ -42,11 +46,61 @@ bool split(std::string_view raw, std::vector<std::string_view>& cells) {
 enum class Field { number, time, index, uuid, pci, host, description };
 
 // Fields that tell no number, of `nvidia-smi --help-query-gpu`, under both of their names.
-constexpr std::string_view kDescriptions[] = {"name", "gpu_name", "driver_version", "count", "gpu_count", "serial", "gpu_serial", "vbios_version", "inforom.img", "inforom.image", "inforom.oem", "inforom.ecc", "inforom.pwr", "inforom.power", "pci.domain", "pci.bus", "pci.device", "pci.device_id", "pci.sub_device_id",
-                                              "compute_mode", "compute_cap", "driver_model.current", "driver_model.pending", "gom.current", "gom.pending", "fabric.clusterUuid", "fabric.cliqueId", "gpu_recovery_action", "product_name", "module_id"};
+constexpr std::string_view kDescriptions[] = {"name",
+                                              "gpu_name",
+                                              "driver_version",
+                                              "count",
+                                              "gpu_count",
+                                              "serial",
+                                              "gpu_serial",
+                                              "vbios_version",
+                                              "inforom.img",
+                                              "inforom.image",
+                                              "inforom.oem",
+                                              "inforom.ecc",
+                                              "inforom.pwr",
+                                              "inforom.power",
+                                              "pci.domain",
+                                              "pci.bus",
+                                              "pci.device",
+                                              "pci.device_id",
+                                              "pci.sub_device_id",
+                                              "compute_mode",
+                                              "compute_cap",
+                                              "driver_model.current",
+                                              "driver_model.pending",
+                                              "gom.current",
+                                              "gom.pending",
+                                              "fabric.clusterUuid",
+                                              "fabric.cliqueId",
+                                              "gpu_recovery_action",
+                                              "product_name",
+                                              "module_id"};
 
 // How a field of nvidia-smi begins. A table is taken for its output when one of its columns does.
-constexpr std::string_view kFamilies[] = {"utilization.", "memory.", "temperature.", "power.", "clocks.", "clocks_throttle_reasons.", "clocks_event_reasons.", "clocks_event_reasons_counters.", "ecc.", "pcie.", "retired_pages.", "remapped_rows.", "encoder.", "fan.speed", "pstate", "enforced.power.limit", "accounting.", "mig.mode.", "persistence_mode", "pci.bus_id", "gpu_bus_id", "gpu_uuid", "row_remapper."};
+constexpr std::string_view kFamilies[] = {"utilization.",
+                                          "memory.",
+                                          "temperature.",
+                                          "power.",
+                                          "clocks.",
+                                          "clocks_throttle_reasons.",
+                                          "clocks_event_reasons.",
+                                          "clocks_event_reasons_counters.",
+                                          "ecc.",
+                                          "pcie.",
+                                          "retired_pages.",
+                                          "remapped_rows.",
+                                          "encoder.",
+                                          "fan.speed",
+                                          "pstate",
+                                          "enforced.power.limit",
+                                          "accounting.",
+                                          "mig.mode.",
+                                          "persistence_mode",
+                                          "pci.bus_id",
+                                          "gpu_bus_id",
+                                          "gpu_uuid",
+                                          "row_remapper."};
 
 Field field_of(std::string_view name) {
   if (name == "timestamp") return Field::time;
@@ -54,7 +108,10 @@ Field field_of(std::string_view name) {
   if (name == "uuid" || name == "gpu_uuid") return Field::uuid;
   if (name == "pci.bus_id" || name == "gpu_bus_id") return Field::pci;
   if (name == "host" || name == "hostname" || name == "node") return Field::host;
-  return std::find(std::begin(kDescriptions), std::end(kDescriptions), name) == std::end(kDescriptions) ? Field::number : Field::description;
+  return std::find(std::begin(kDescriptions), std::end(kDescriptions), name) ==
+                 std::end(kDescriptions)
+             ? Field::number
+             : Field::description;
 }
 
 // "utilization.gpu [%]": the name; the unit to `unit`.
@@ -71,23 +128,34 @@ bool is_header(const std::vector<std::string_view>& cells) {
   for (const std::string_view cell : cells) {
     std::string_view unit;
     const std::string_view name = heading(cell, unit);
-    if (name.empty() || name.size() > 128 || !((name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z'))) return false;
-    if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != std::string_view::npos) return false;
-    family = family || std::any_of(std::begin(kFamilies), std::end(kFamilies), [&](std::string_view f) { return name.starts_with(f); });
+    if (name.empty() || name.size() > 128 ||
+        !((name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z')))
+      return false;
+    if (name.find_first_not_of(
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
+        std::string_view::npos)
+      return false;
+    family = family || std::any_of(std::begin(kFamilies), std::end(kFamilies),
+                                   [&](std::string_view f) { return name.starts_with(f); });
   }
   return family;
 }
 
 bool is_time(std::string_view cell) {
-  return cell.size() == 23 && cell[4] == '/' && cell[7] == '/' && cell[10] == ' ' && cell[13] == ':' && cell[16] == ':' && cell[19] == '.';
+  return cell.size() == 23 && cell[4] == '/' && cell[7] == '/' && cell[10] == ' ' &&
+         cell[13] == ':' && cell[16] == ':' && cell[19] == '.';
 }
 
-// A row without its header: two readings with the units that nvidia-smi prints, or its time and readings.
+// A row without its header: two readings with the units that nvidia-smi prints, or its time and
+// readings.
 bool is_row(const std::vector<std::string_view>& cells) {
   bool time = false;
   std::size_t units = 0, readings = 0;
   for (const std::string_view cell : cells) {
-    if (is_time(cell)) { time = true; continue; }
+    if (is_time(cell)) {
+      time = true;
+      continue;
+    }
     double value = 0;
     const std::size_t used = read_number(cell, value);
     const std::string_view rest = without_blanks(cell.substr(used));
@@ -101,13 +169,16 @@ struct Word {
   std::string_view text;
   double value;
 };
-constexpr Word kWords[] = {{"Active", 1}, {"Not Active", 0}, {"Enabled", 1}, {"Disabled", 0}, {"Yes", 1}, {"No", 0}};
+constexpr Word kWords[] = {{"Active", 1},   {"Not Active", 0}, {"Enabled", 1},
+                           {"Disabled", 0}, {"Yes", 1},        {"No", 0}};
 
-// A reading that is no plain number: a word for yes or no, the state P0 to P15, the bit mask of clock event reasons.
+// A reading that is no plain number: a word for yes or no, the state P0 to P15, the bit mask of
+// clock event reasons.
 bool word_value(std::string_view cell, double& value) {
   for (const Word& word : kWords)
     if (word.text == cell) return value = word.value, true;
-  if (cell.size() >= 2 && cell.size() <= 3 && cell[0] == 'P') return read_number(cell.substr(1), value) == cell.size() - 1;
+  if (cell.size() >= 2 && cell.size() <= 3 && cell[0] == 'P')
+    return read_number(cell.substr(1), value) == cell.size() - 1;
   if (cell.starts_with("0x")) {
     std::uint64_t mask = 0;
     const auto [end, error] = std::from_chars(cell.data() + 2, cell.data() + cell.size(), mask, 16);
@@ -120,8 +191,12 @@ bool word_value(std::string_view cell, double& value) {
 
 class SmiCsv final : public RecordReader {
  public:
-  Outcome read(std::string_view raw, const Place& place, Reading& reading) override { return row(raw, place, reading, false); }
-  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override { return row(raw, place, reading, true); }
+  Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
+    return row(raw, place, reading, false);
+  }
+  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
+    return row(raw, place, reading, true);
+  }
 
   void finish(Reading& reading) override { end_tick(reading); }
 
@@ -129,14 +204,14 @@ class SmiCsv final : public RecordReader {
   struct Column {
     Field field = Field::number;
     std::string name, unit;
-    bool numeric = false;                              // it has given a number
+    bool numeric = false;  // it has given a number
   };
   struct Gpu {
     std::string host, id;
     std::int64_t tick = -1;
-    std::vector<SeriesBook::Index> series;             // by column
+    std::vector<SeriesBook::Index> series;  // by column
   };
-  struct Waiting {                                     // a row of a tick whose GPU follows from how many rows it has
+  struct Waiting {  // a row of a tick whose GPU follows from how many rows it has
     Place place;
     std::vector<double> values;
     std::vector<bool> given;
@@ -150,9 +225,13 @@ class SmiCsv final : public RecordReader {
       end_tick(reading);
       return header();
     }
-    if (raw.starts_with("Unable to determine the device handle") || raw.starts_with("No devices were found") || raw.starts_with("NVIDIA-SMI has failed") || raw.starts_with("Failed to initialize NVML")) return {false, nullptr, "smi_csv.device_lost"};
+    if (raw.starts_with("Unable to determine the device handle") ||
+        raw.starts_with("No devices were found") || raw.starts_with("NVIDIA-SMI has failed") ||
+        raw.starts_with("Failed to initialize NVML"))
+      return {false, nullptr, "smi_csv.device_lost"};
     if (columns_.empty()) return {false, nullptr, "smi_csv.no_header"};
-    if (cells_.size() != columns_.size()) return {false, nullptr, cut ? "smi_csv.cut" : "smi_csv.columns"};
+    if (cells_.size() != columns_.size())
+      return {false, nullptr, cut ? "smi_csv.cut" : "smi_csv.columns"};
 
     std::string_view index, uuid, pci, host;
     Timestamp time;
@@ -165,7 +244,8 @@ class SmiCsv final : public RecordReader {
       Column& column = columns_[i];
       switch (column.field) {
         case Field::time:
-          if (last || !days_.read(cell, time)) return {false, nullptr, last ? "smi_csv.cut" : "smi_csv.timestamp"};
+          if (last || !days_.read(cell, time))
+            return {false, nullptr, last ? "smi_csv.cut" : "smi_csv.timestamp"};
           break;
         case Field::index: index = cell; break;
         case Field::uuid: uuid = cell; break;
@@ -173,16 +253,24 @@ class SmiCsv final : public RecordReader {
         case Field::host: host = cell; break;
         case Field::description: break;
         case Field::number:
-          if (last) { reject = "smi_csv.cut"; break; }
-          if (std::string_view trouble = number(cell, column, i); !trouble.empty()) reject = trouble;
+          if (last) {
+            reject = "smi_csv.cut";
+            break;
+          }
+          if (std::string_view trouble = number(cell, column, i); !trouble.empty())
+            reject = trouble;
       }
     }
-    if (cut && reject.empty()) reject = "smi_csv.cut";   // the entity itself may be cut
-    if (cut && reject == "smi_csv.cut" && (columns_.back().field == Field::index || columns_.back().field == Field::uuid || columns_.back().field == Field::pci)) return {false, nullptr, reject};
+    if (cut && reject.empty()) reject = "smi_csv.cut";  // the entity itself may be cut
+    if (cut && reject == "smi_csv.cut" &&
+        (columns_.back().field == Field::index || columns_.back().field == Field::uuid ||
+         columns_.back().field == Field::pci))
+      return {false, nullptr, reject};
     const std::string_view id = usable(index) ? index : usable(uuid) ? uuid : pci;
     if (timed_ && clock_ == Clock::none) clock_ = time.clock;
     if (id.empty() && timed_) {
-      if (!waiting_.empty() && (time.ns != waiting_time_ || waiting_.size() >= kMostRowsATick)) end_tick(reading);
+      if (!waiting_.empty() && (time.ns != waiting_time_ || waiting_.size() >= kMostRowsATick))
+        end_tick(reading);
       waiting_time_ = time.ns;
       waiting_host_ = host;
       waiting_.push_back({place, values_, given_});
@@ -195,7 +283,8 @@ class SmiCsv final : public RecordReader {
       if (gpu->tick == tick_) ++tick_;
       gpu->tick = tick_;
     }
-    const bool added = add(*gpu, values_, given_, timed_ ? kNoValue : tick_, timed_ ? time.ns : kNoValue, place, reading);
+    const bool added = add(*gpu, values_, given_, timed_ ? kNoValue : tick_,
+                           timed_ ? time.ns : kNoValue, place, reading);
     return {added, nullptr, reject};
   }
 
@@ -225,13 +314,19 @@ class SmiCsv final : public RecordReader {
     if (used > 0 && used < cell.size() && cell[used] != ' ') used = 0;
     if (used > 0) {
       const std::string_view unit = without_blanks(cell.substr(used));
-      if (column.unit.empty() && !column.numeric) column.unit = unit.substr(0, 32);
-      else if (!unit.empty() && unit != column.unit) return "smi_csv.unit";
+      if (column.unit.empty() && !column.numeric)
+        column.unit = unit.substr(0, 32);
+      else if (!unit.empty() && unit != column.unit)
+        return "smi_csv.unit";
     } else if (!word_value(cell, value)) {
-      if (cell == "[Unknown Error]" || cell == "Unknown Error" || cell == "ERR!") return "smi_csv.unknown_error";
-      if (cell == "[GPU requires reset]" || cell == "GPU requires reset" || cell == "[Reset Required]") return "smi_csv.gpu_requires_reset";
+      if (cell == "[Unknown Error]" || cell == "Unknown Error" || cell == "ERR!")
+        return "smi_csv.unknown_error";
+      if (cell == "[GPU requires reset]" || cell == "GPU requires reset" ||
+          cell == "[Reset Required]")
+        return "smi_csv.gpu_requires_reset";
       if (cell == "[GPU is lost]" || cell == "GPU is lost") return "smi_csv.gpu_is_lost";
-      const bool missing = cell.empty() || cell == "-" || cell == "N/A" || (cell.front() == '[' && cell.back() == ']');
+      const bool missing = cell.empty() || cell == "-" || cell == "N/A" ||
+                           (cell.front() == '[' && cell.back() == ']');
       return column.numeric && !missing ? "smi_csv.value" : std::string_view{};
     }
     column.numeric = true;
@@ -249,12 +344,14 @@ class SmiCsv final : public RecordReader {
     for (std::size_t i = 0; i < gpus_.size(); ++i)
       if (gpus_[i].id == id && gpus_[i].host == host) return next_gpu_ = i, &gpus_[i];
     if (gpus_.size() >= kMostGpus) return nullptr;
-    gpus_.push_back({std::string(host), std::string(id), -1, std::vector<SeriesBook::Index>(columns_.size(), SeriesBook::kFull)});
+    gpus_.push_back({std::string(host), std::string(id), -1,
+                     std::vector<SeriesBook::Index>(columns_.size(), SeriesBook::kFull)});
     next_gpu_ = gpus_.size() - 1;
     return &gpus_.back();
   }
 
-  bool add(Gpu& gpu, const std::vector<double>& values, const std::vector<bool>& given, std::int64_t step, std::int64_t time, const Place& place, Reading& reading) {
+  bool add(Gpu& gpu, const std::vector<double>& values, const std::vector<bool>& given,
+           std::int64_t step, std::int64_t time, const Place& place, Reading& reading) {
     bool any = false;
     if (book_ == nullptr) book_ = &reading.keep<SeriesBook>();
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -275,16 +372,22 @@ class SmiCsv final : public RecordReader {
     return any;
   }
 
-  // Rows that name no GPU: those of one time are GPU 0, 1 ... as long as there are always as many. With one row at a time
-  // the file tells of one GPU, and not which. With fewer rows than before one is missing, and nobody can say which.
+  // Rows that name no GPU: those of one time are GPU 0, 1 ... as long as there are always as many.
+  // With one row at a time the file tells of one GPU, and not which. With fewer rows than before
+  // one is missing, and nobody can say which.
   void end_tick(Reading& reading) {
     if (waiting_.empty()) return;
     if (rows_ == 0) rows_ = waiting_.size();
     if (waiting_.size() != rows_) {
-      reading.sink.put(RejectRow{waiting_.front().place, waiting_.size() < rows_ ? "smi_csv.rows_missing" : "smi_csv.rows_added", ""});
+      reading.sink.put(
+          RejectRow{waiting_.front().place,
+                    waiting_.size() < rows_ ? "smi_csv.rows_missing" : "smi_csv.rows_added", ""});
     } else {
       for (std::size_t i = 0; i < waiting_.size(); ++i)
-        if (Gpu* gpu = gpu_of(waiting_host_, rows_ > 1 ? std::to_string(i) : std::string()); gpu != nullptr) add(*gpu, waiting_[i].values, waiting_[i].given, kNoValue, waiting_time_, waiting_[i].place, reading);
+        if (Gpu* gpu = gpu_of(waiting_host_, rows_ > 1 ? std::to_string(i) : std::string());
+            gpu != nullptr)
+          add(*gpu, waiting_[i].values, waiting_[i].given, kNoValue, waiting_time_,
+              waiting_[i].place, reading);
     }
     waiting_.clear();
   }
@@ -297,7 +400,7 @@ class SmiCsv final : public RecordReader {
   std::vector<Waiting> waiting_;
   Nanoseconds waiting_time_ = 0;
   std::string waiting_host_;
-  std::size_t rows_ = 0;                               // of a tick
+  std::size_t rows_ = 0;  // of a tick
   std::size_t next_gpu_ = 0;
   std::int64_t tick_ = 0;
   bool timed_ = false;
@@ -320,7 +423,8 @@ bool sniff(const Head& head) {
     if (raw.size() > 8192 || !split(raw, cells)) return false;
     if (cells.size() > 1 && is_header(cells)) return true;
     // One column alone is a word; what stands below it must be readings.
-    if (cells.size() == 1 && is_header(cells) && raw.find(" [") != std::string_view::npos) return true;
+    if (cells.size() == 1 && is_header(cells) && raw.find(" [") != std::string_view::npos)
+      return true;
     if (!is_row(cells)) return false;
     ++rows;
   }
@@ -332,6 +436,7 @@ std::unique_ptr<RecordReader> make(const Head&) { return std::make_unique<SmiCsv
 }  // namespace
 
 extern const RecordText kSmiCsv;
-constinit const RecordText kSmiCsv{"nvidia-smi-csv", "nvidia-smi --query-gpu --format=csv", sniff, make};
+constinit const RecordText kSmiCsv{"nvidia-smi-csv", "nvidia-smi --query-gpu --format=csv", sniff,
+                                   make};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,5 @@
-// nvidia-smi dmon and dcgmi dmon: a table whose header comes again every few rows, a row a GPU. nvidia-smi pmon looks alike
-// and lists processes: known, and not read.
+// nvidia-smi dmon and dcgmi dmon: a table whose header comes again every few rows, a row a GPU.
+// nvidia-smi pmon looks alike and lists processes: known, and not read.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,12 +19,15 @@ constexpr std::size_t kMostGpus = 4'096;
 
 void words_of(std::string_view raw, std::vector<std::string_view>& words) {
   words.clear();
-  for (std::string_view word = next_word(raw); !word.empty() && words.size() <= kMostColumns; word = next_word(raw)) words.push_back(word);
+  for (std::string_view word = next_word(raw); !word.empty() && words.size() <= kMostColumns;
+       word = next_word(raw))
+    words.push_back(word);
 }
 
 enum class Column { date, time, gpu, reading };
 
-// "# gpu pwr ...", "#Date Time gpu ...", "#Entity GPUTL ...": the names; empty when the line is no header.
+// "# gpu pwr ...", "#Date Time gpu ...", "#Entity GPUTL ...": the names; empty when the line is no
+// header.
 struct Header {
   std::vector<Column> columns;
   std::vector<std::string> names;
@@ -42,11 +45,16 @@ bool header(const std::vector<std::string_view>& all, Header& out) {
   bool gpu = false;
   for (const std::string_view word : words) {
     const bool first = out.columns.empty();
-    if (word == "Date" && !gpu) out.columns.push_back(Column::date);
-    else if (word == "Time" && !gpu) out.columns.push_back(Column::time);
-    else if (!gpu && (word == "gpu" || (first && word == "Entity"))) gpu = true, out.columns.push_back(Column::gpu), out.dcgm = word == "Entity";
-    else if (gpu) out.columns.push_back(Column::reading);
-    else return false;
+    if (word == "Date" && !gpu)
+      out.columns.push_back(Column::date);
+    else if (word == "Time" && !gpu)
+      out.columns.push_back(Column::time);
+    else if (!gpu && (word == "gpu" || (first && word == "Entity")))
+      gpu = true, out.columns.push_back(Column::gpu), out.dcgm = word == "Entity";
+    else if (gpu)
+      out.columns.push_back(Column::reading);
+    else
+      return false;
     out.names.emplace_back(word);
     out.processes = out.processes || word == "pid";
   }
@@ -67,8 +75,12 @@ bool units(const std::vector<std::string_view>& words) {
 
 class SmiDmon final : public RecordReader {
  public:
-  Outcome read(std::string_view raw, const Place& place, Reading& reading) override { return row(raw, place, reading, false); }
-  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override { return row(raw, place, reading, true); }
+  Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
+    return row(raw, place, reading, false);
+  }
+  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
+    return row(raw, place, reading, true);
+  }
 
   // The time of the line as a log prints it in front, for tables without a column of times.
   void printed_at(const Timestamp& time) { outer_ = time; }
@@ -77,7 +89,7 @@ class SmiDmon final : public RecordReader {
   struct Gpu {
     std::string id;
     std::int64_t tick = -1;
-    std::vector<SeriesBook::Index> series;             // by column
+    std::vector<SeriesBook::Index> series;  // by column
   };
 
   Outcome row(std::string_view raw, const Place& place, Reading& reading, bool cut) {
@@ -95,7 +107,8 @@ class SmiDmon final : public RecordReader {
       if (words_[0] == "#") words_.erase(words_.begin());
       if (!header_.dcgm && words_.size() == header_.columns.size() && units_.empty() && !cut) {
         units_.assign(words_.begin(), words_.end());
-        for (std::string& unit : units_) if (unit == "-") unit.clear();
+        for (std::string& unit : units_)
+          if (unit == "-") unit.clear();
       }
       return {};
     }
@@ -107,21 +120,26 @@ class SmiDmon final : public RecordReader {
     std::string id;
     if (header_.dcgm) {
       if (words_.size() < 2) return {false, nullptr, "smi_dmon.columns"};
-      if (words_[0].find_first_of("0123456789") != std::string_view::npos) return {false, nullptr, "smi_dmon.entity"};
-      id = words_[0] == "GPU" ? std::string(words_[1]) : std::string(words_[0]) + " " + std::string(words_[1]);
+      if (words_[0].find_first_of("0123456789") != std::string_view::npos)
+        return {false, nullptr, "smi_dmon.entity"};
+      id = words_[0] == "GPU" ? std::string(words_[1])
+                              : std::string(words_[0]) + " " + std::string(words_[1]);
       words_.erase(words_.begin());
       words_[0] = id;
     }
-    if (words_.size() != header_.columns.size()) return {false, nullptr, cut ? "smi_dmon.cut" : "smi_dmon.columns"};
+    if (words_.size() != header_.columns.size())
+      return {false, nullptr, cut ? "smi_dmon.cut" : "smi_dmon.columns"};
     std::string_view date, hour;
     for (std::size_t i = 0; i < words_.size(); ++i) {
       if (header_.columns[i] == Column::date) date = words_[i];
       if (header_.columns[i] == Column::time) hour = words_[i];
       if (header_.columns[i] == Column::gpu) id = words_[i];
     }
-    if (!header_.dcgm && id.find_first_not_of("0123456789") != std::string::npos) return {false, nullptr, "smi_dmon.entity"};
+    if (!header_.dcgm && id.find_first_not_of("0123456789") != std::string::npos)
+      return {false, nullptr, "smi_dmon.entity"};
     Timestamp time;
-    if ((!date.empty() || !hour.empty()) && !moment(date, hour, time)) return {false, nullptr, "smi_dmon.time"};
+    if ((!date.empty() || !hour.empty()) && !moment(date, hour, time))
+      return {false, nullptr, "smi_dmon.time"};
     if (time.clock == Clock::none) time = outer_;
     Gpu* const gpu = gpu_of(id);
     if (gpu == nullptr) return {false, nullptr, "series.too_many"};
@@ -136,18 +154,23 @@ class SmiDmon final : public RecordReader {
     if (book_ == nullptr) book_ = &reading.keep<SeriesBook>();
     for (std::size_t i = 0; i < words_.size(); ++i) {
       if (header_.columns[i] != Column::reading) continue;
-      if (cut && i + 1 == words_.size()) { reject = "smi_dmon.cut"; break; }
+      if (cut && i + 1 == words_.size()) {
+        reject = "smi_dmon.cut";
+        break;
+      }
       double value = 0;
       const std::size_t used = read_number(words_[i], value);
       if (used != words_[i].size()) {
-        if (words_[i] != "-" && words_[i] != "N/A" && words_[i] != "[N/A]") reject = "smi_dmon.value";
+        if (words_[i] != "-" && words_[i] != "N/A" && words_[i] != "[N/A]")
+          reject = "smi_dmon.value";
         continue;
       }
       if (header_.dcgm && dcgm_blank(value)) continue;
       SeriesBook::Index& index = gpu->series[i];
       if (index == SeriesBook::kFull) index = series_of(i, *gpu, time.clock);
       if (index == SeriesBook::kFull) return {added, nullptr, "series.too_many"};
-      book_->add(index, time.clock == Clock::none ? tick_ : kNoValue, time.clock == Clock::none ? kNoValue : time.ns, value, place, reading);
+      book_->add(index, time.clock == Clock::none ? tick_ : kNoValue,
+                 time.clock == Clock::none ? kNoValue : time.ns, value, place, reading);
       added = true;
     }
     return {added, nullptr, reject};
@@ -158,8 +181,10 @@ class SmiDmon final : public RecordReader {
     key.name = header_.names[column];
     if (column < units_.size()) key.unit = units_[column];
     // MIG instances, switches and processors of dcgmi are no GPUs.
-    if (gpu.id.find(' ') == std::string::npos) key.gpu = gpu.id;
-    else key.labels = "entity=" + gpu.id;
+    if (gpu.id.find(' ') == std::string::npos)
+      key.gpu = gpu.id;
+    else
+      key.labels = "entity=" + gpu.id;
     key.clock = clock;
     return book_->series(key);
   }
@@ -168,7 +193,10 @@ class SmiDmon final : public RecordReader {
     if (date.empty()) return line::parse_time_of_day(hour, time) == hour.size() && !hour.empty();
     if (hour.empty()) return false;
     // 20240908 as nvidia-smi prints it, or with separators.
-    const std::string text = date.size() == 8 ? std::string(date.substr(0, 4)) + "-" + std::string(date.substr(4, 2)) + "-" + std::string(date.substr(6, 2)) + " " + std::string(hour) : std::string(date) + " " + std::string(hour);
+    const std::string text =
+        date.size() == 8 ? std::string(date.substr(0, 4)) + "-" + std::string(date.substr(4, 2)) +
+                               "-" + std::string(date.substr(6, 2)) + " " + std::string(hour)
+                         : std::string(date) + " " + std::string(hour);
     return line::parse_iso(text, time) == text.size();
   }
 
@@ -178,13 +206,14 @@ class SmiDmon final : public RecordReader {
       if (gpus_[next_gpu_].id == id) return &gpus_[next_gpu_];
     }
     if (gpus_.size() >= kMostGpus || id.size() > 128) return nullptr;
-    gpus_.push_back({std::string(id), -1, std::vector<SeriesBook::Index>(header_.columns.size(), SeriesBook::kFull)});
+    gpus_.push_back({std::string(id), -1,
+                     std::vector<SeriesBook::Index>(header_.columns.size(), SeriesBook::kFull)});
     next_gpu_ = gpus_.size() - 1;
     return &gpus_.back();
   }
 
   Header header_;
-  std::vector<std::string> units_;                     // by column
+  std::vector<std::string> units_;  // by column
   std::vector<std::string_view> words_;
   std::vector<Gpu> gpus_;
   std::size_t next_gpu_ = 0;
@@ -193,7 +222,8 @@ class SmiDmon final : public RecordReader {
   SeriesBook* book_ = nullptr;
 };
 
-// A dmon that ran beside the program and wrote into the same log: its rows stand in blocks, each under a header.
+// A dmon that ran beside the program and wrote into the same log: its rows stand in blocks, each
+// under a header.
 class DmonOfLog final : public Kept {
  public:
   SmiDmon reader;
@@ -203,7 +233,7 @@ class DmonOfLog final : public Kept {
 class DmonBlock final : public Assembler {
  public:
   Step feed(const TextLine& line, Reading& reading) override {
-    constexpr int kForeignLines = 64;                  // of the program, between two rows
+    constexpr int kForeignLines = 64;  // of the program, between two rows
     const std::string_view text = without_blanks(line.line.message);
     if (text.empty()) return Step::watching;
     SmiDmon& reader = reading.keep<DmonOfLog>().reader;
@@ -211,7 +241,8 @@ class DmonBlock final : public Assembler {
     const bool comment = text.front() == '#';
     Outcome outcome = reader.read(text, line.place, reading);
     // A date and a time in front are columns of the table, not the log's own.
-    if (!outcome.used && !comment && line.raw != line.line.message) outcome = reader.read(without_blanks(line.raw), line.place, reading);
+    if (!outcome.used && !comment && line.raw != line.line.message)
+      outcome = reader.read(without_blanks(line.raw), line.place, reading);
     if (outcome.used || (comment && outcome.reject.empty())) return foreign_ = 0, Step::took;
     return ++foreign_ <= kForeignLines ? Step::watching : Step::not_mine;
   }
@@ -223,11 +254,16 @@ class DmonBlock final : public Assembler {
 
 // In a log "# gpu" may begin a sentence: columns must have the names that the tools give them.
 bool of_tool(const Header& header) {
-  static constexpr std::string_view kColumns[] = {"pwr", "gtemp", "mtemp", "sm", "mem", "enc", "dec", "jpg", "ofa", "mclk", "pclk", "pviol", "tviol", "fb", "bar1", "ccpm", "sbecc", "dbecc", "pci", "rxpci", "txpci", "temp"};
+  static constexpr std::string_view kColumns[] = {
+      "pwr",   "gtemp", "mtemp", "sm",   "mem",  "enc",   "dec",   "jpg", "ofa",   "mclk",  "pclk",
+      "pviol", "tviol", "fb",    "bar1", "ccpm", "sbecc", "dbecc", "pci", "rxpci", "txpci", "temp"};
   for (std::size_t i = 0; i < header.names.size(); ++i) {
     if (header.columns[i] != Column::reading) continue;
     const std::string& name = header.names[i];
-    if (header.dcgm ? name.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos : std::find(std::begin(kColumns), std::end(kColumns), name) == std::end(kColumns)) return false;
+    if (header.dcgm
+            ? name.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos
+            : std::find(std::begin(kColumns), std::end(kColumns), name) == std::end(kColumns))
+      return false;
   }
   return true;
 }
@@ -271,7 +307,10 @@ std::unique_ptr<RecordReader> make(const Head&) { return std::make_unique<SmiDmo
 
 extern const RecordText kSmiDmon;
 extern const Recogniser kSmiDmonBlock;
-constinit const Recogniser kSmiDmonBlock{"dmon-in-log", "tables of nvidia-smi dmon and dcgmi dmon within another log", kHeaderWords, read_block};
-constinit const RecordText kSmiDmon{"nvidia-smi-dmon", "nvidia-smi dmon and dcgmi dmon (pmon is skipped)", sniff, make};
+constinit const Recogniser kSmiDmonBlock{
+    "dmon-in-log", "tables of nvidia-smi dmon and dcgmi dmon within another log", kHeaderWords,
+    read_block};
+constinit const RecordText kSmiDmon{
+    "nvidia-smi-dmon", "nvidia-smi dmon and dcgmi dmon (pmon is skipped)", sniff, make};
 
 }  // namespace culprit::ingest

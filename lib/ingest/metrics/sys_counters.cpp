@@ -1,6 +1,8 @@
-// Counters of /sys/class/infiniband and /sys/class/net: as `grep . -r` prints them (path:value), as `head` or `tail` do
-// (==> path <==), and as the single files of a copied tree. They are absolute since the driver was loaded; those of the
-// classic PMA stop at 15, 255, 65535 ... instead of beginning again, and are kept as they are.
+// Counters of /sys/class/infiniband and /sys/class/net: as `grep . -r` prints them (path:value), as
+// `head` or `tail` do
+// (==> path <==), and as the single files of a copied tree. They are absolute since the driver was
+// loaded; those of the classic PMA stop at 15, 255, 65535 ... instead of beginning again, and are
+// kept as they are.
 #include <string>
 
 #include "ingest/engine/document.hpp"
@@ -13,32 +15,40 @@ namespace culprit::ingest {
 namespace {
 
 struct Counter {
-  std::string nic;                                     // mlx5_0/1, eth0
+  std::string nic;  // mlx5_0/1, eth0
   std::string_view name;
 };
 
 bool plain(std::string_view word, std::string_view also) {
   if (word.empty() || word.size() > 128) return false;
   for (const char c : word)
-    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || also.find(c) != std::string_view::npos)) return false;
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+          also.find(c) != std::string_view::npos))
+      return false;
   return true;
 }
 
-// ".../mlx5_0/ports/1/counters/link_downed", ".../ports/1/hw_counters/...", ".../net/eth0/statistics/rx_errors"
+// ".../mlx5_0/ports/1/counters/link_downed", ".../ports/1/hw_counters/...",
+// ".../net/eth0/statistics/rx_errors"
 bool counter_of(std::string_view path, Counter& out) {
-  std::string_view part[5];                            // from the end
+  std::string_view part[5];  // from the end
   std::size_t parts = 0;
   for (; parts < 5; ++parts) {
     const std::size_t slash = path.rfind('/');
     part[parts] = slash == std::string_view::npos ? path : path.substr(slash + 1);
-    if (slash == std::string_view::npos) { ++parts; break; }
+    if (slash == std::string_view::npos) {
+      ++parts;
+      break;
+    }
     path = path.substr(0, slash);
   }
   if (parts < 4 || !plain(part[0], "")) return false;
   out.name = part[0];
-  if (parts == 5 && (part[1] == "counters" || part[1] == "hw_counters") && part[3] == "ports" && plain(part[4], "-.") && part[2].size() <= 4 && part[2].find_first_not_of("0123456789") == std::string_view::npos && !part[2].empty()) {
+  if (parts == 5 && (part[1] == "counters" || part[1] == "hw_counters") && part[3] == "ports" &&
+      plain(part[4], "-.") && part[2].size() <= 4 &&
+      part[2].find_first_not_of("0123456789") == std::string_view::npos && !part[2].empty()) {
     out.nic = std::string(part[4]) + "/" + std::string(part[2]);
-    return out.name != "lifespan";                     // how often the others are refreshed
+    return out.name != "lifespan";  // how often the others are refreshed
   }
   if (part[1] == "statistics" && part[3] == "net" && plain(part[2], "-.@:")) {
     out.nic = part[2];
@@ -47,28 +57,39 @@ bool counter_of(std::string_view path, Counter& out) {
   return false;
 }
 
-bool of_tree(std::string_view path) { return path.find("/infiniband/") != std::string_view::npos || path.find("/ports/") != std::string_view::npos || (path.find("/net/") != std::string_view::npos && path.find("/statistics/") != std::string_view::npos); }
+bool of_tree(std::string_view path) {
+  return path.find("/infiniband/") != std::string_view::npos ||
+         path.find("/ports/") != std::string_view::npos ||
+         (path.find("/net/") != std::string_view::npos &&
+          path.find("/statistics/") != std::string_view::npos);
+}
 
 // "node017: " of pdsh in front of a path.
 std::string_view take_host(std::string_view& path) {
   const std::size_t colon = path.find(": ");
   const std::size_t slash = path.find('/');
-  if (colon == std::string_view::npos || colon > slash || !plain(path.substr(0, colon), "-.")) return {};
+  if (colon == std::string_view::npos || colon > slash || !plain(path.substr(0, colon), "-."))
+    return {};
   const std::string_view host = path.substr(0, colon);
   path = without_blanks(path.substr(colon + 2));
   return host;
 }
 
-// Where the path of "path:value" ends: at the first colon behind the last folder; a PCI address in the path has colons too.
+// Where the path of "path:value" ends: at the first colon behind the last folder; a PCI address in
+// the path has colons too.
 std::size_t path_end(std::string_view text) {
   for (const std::string_view folder : {"/counters/", "/hw_counters/", "/statistics/"})
-    if (const std::size_t at = text.find(folder); at != std::string_view::npos) return text.find(':', at);
+    if (const std::size_t at = text.find(folder); at != std::string_view::npos)
+      return text.find(':', at);
   return std::string_view::npos;
 }
 
-bool missing(std::string_view value) { return value.empty() || value.starts_with("N/A") || value == "-"; }
+bool missing(std::string_view value) {
+  return value.empty() || value.starts_with("N/A") || value == "-";
+}
 
-bool put(const Counter& counter, std::string_view host, double value, const Place& place, Reading& reading) {
+bool put(const Counter& counter, std::string_view host, double value, const Place& place,
+         Reading& reading) {
   SeriesRow key;
   key.name = counter.name;
   key.kind = "counter";
@@ -97,16 +118,21 @@ class SysCounters final : public RecordReader {
     }
     const std::string_view host = take_host(text);
     const std::size_t colon = path_end(text);
-    if (colon == std::string_view::npos) return of_tree(text) || text[0] == '#' || text[0] == '$' || text.starts_with("grep:") ? Outcome{} : Outcome{false, nullptr, "sys_counters.line"};
+    if (colon == std::string_view::npos)
+      return of_tree(text) || text[0] == '#' || text[0] == '$' || text.starts_with("grep:")
+                 ? Outcome{}
+                 : Outcome{false, nullptr, "sys_counters.line"};
     if (!counter_of(text.substr(0, colon), counter)) return {};
     return value_of(counter, host, without_blanks(text.substr(colon + 1)), place, reading);
   }
   Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
-    return without_blanks(raw).empty() ? read(raw, place, reading) : Outcome{false, nullptr, "sys_counters.cut"};
+    return without_blanks(raw).empty() ? read(raw, place, reading)
+                                       : Outcome{false, nullptr, "sys_counters.cut"};
   }
 
  private:
-  static Outcome value_of(const Counter& counter, std::string_view host, std::string_view text, const Place& place, Reading& reading) {
+  static Outcome value_of(const Counter& counter, std::string_view host, std::string_view text,
+                          const Place& place, Reading& reading) {
     double value = 0;
     if (missing(text)) return {};
     if (read_number(text, value) != text.size()) return {false, nullptr, "sys_counters.value"};
@@ -125,7 +151,10 @@ bool sniff(const Head& head) {
     std::string_view text = without_blanks(rest.substr(0, std::min<std::size_t>(end, 4096)));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (text.empty()) continue;
-    if (heading) { heading = false; continue; }
+    if (heading) {
+      heading = false;
+      continue;
+    }
     ++lines;
     Counter counter;
     if (text.starts_with("==> ") && text.ends_with(" <==")) {
@@ -136,7 +165,7 @@ bool sniff(const Head& head) {
       continue;
     }
     take_host(text);
-    if (text.find(' ') < text.find('/')) continue;     // prose
+    if (text.find(' ') < text.find('/')) continue;  // prose
     const std::size_t colon = path_end(text);
     tree += of_tree(text);
     counters += colon != std::string_view::npos && counter_of(text.substr(0, colon), counter);
@@ -168,7 +197,11 @@ std::string read_file(std::string_view bytes, const MemberRow& member, Reading& 
 
 extern const RecordText kSysCounters;
 extern const Document kSysCounterFile;
-constinit const RecordText kSysCounters{"sys-counters", "counters of /sys/class/infiniband and /sys/class/net, path:value", sniff, make};
-constinit const Document kSysCounterFile{"sys-counter-file", "single counter files of /sys/class/infiniband and /sys/class/net", 64, sniff_file, read_file};
+constinit const RecordText kSysCounters{
+    "sys-counters", "counters of /sys/class/infiniband and /sys/class/net, path:value", sniff,
+    make};
+constinit const Document kSysCounterFile{
+    "sys-counter-file", "single counter files of /sys/class/infiniband and /sys/class/net", 64,
+    sniff_file, read_file};
 
 }  // namespace culprit::ingest

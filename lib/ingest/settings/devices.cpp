@@ -1,5 +1,6 @@
-// Lines that say which device or driver the text is about: headings of nvidia-smi -q, ibstat and ibv_devinfo blocks
-// (the lines below belong to that device), and driver versions wherever they are printed.
+// Lines that say which device or driver the text is about: headings of nvidia-smi -q, ibstat and
+// ibv_devinfo blocks (the lines below belong to that device), and driver versions wherever they are
+// printed.
 #include <re2/re2.h>
 
 #include "ingest/engine/recogniser.hpp"
@@ -18,7 +19,8 @@ Outcome read_smi_heading(const TextLine& line, Reading& reading) {
 }
 
 Outcome read_nic_heading(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kHeading(R"(^(?:CA '([\w.-]+)'|hca_id:\s+([\w.-]+)|Infiniband device '([\w.-]+)'))");
+  static const re2::RE2 kHeading(
+      R"(^(?:CA '([\w.-]+)'|hca_id:\s+([\w.-]+)|Infiniband device '([\w.-]+)'))");
   std::string a, b, c;
   if (!re2::RE2::PartialMatch(line.line.message, kHeading, &a, &b, &c)) return {};
   reading.current_nic = !a.empty() ? a : !b.empty() ? b : c;
@@ -26,7 +28,8 @@ Outcome read_nic_heading(const TextLine& line, Reading& reading) {
 }
 
 Outcome read_driver(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kDriver(R"((?:NVIDIA UNIX.*Kernel Module(?: for \S+)?\s+|Driver Version\s*:\s*|NVRM version: .*Kernel Module(?: for \S+)?\s+)(\d{3}\.\d+(?:\.\d+)?))");
+  static const re2::RE2 kDriver(
+      R"((?:NVIDIA UNIX.*Kernel Module(?: for \S+)?\s+|Driver Version\s*:\s*|NVRM version: .*Kernel Module(?: for \S+)?\s+)(\d{3}\.\d+(?:\.\d+)?))");
   ConfigRow row;
   if (!re2::RE2::PartialMatch(line.line.message, kDriver, &row.value)) return {};
   row.place = line.place;
@@ -45,8 +48,14 @@ constexpr std::string_view kDriverWords[] = {"Driver Version", "NVIDIA UNIX", "N
 extern const Recogniser kSmiHeading;
 extern const Recogniser kNicHeading;
 extern const Recogniser kDriver;
-constinit const Recogniser kSmiHeading{"nvidia-smi-q", "nvidia-smi -q: ECC, remapped rows, clocks event reasons of each GPU", kSmiWords, read_smi_heading};
-constinit const Recogniser kNicHeading{"rdma-devices", "ibstat, ibv_devinfo, ibstatus: state of each port", kNicWords, read_nic_heading};
-constinit const Recogniser kDriver{"nvidia-driver", "NVIDIA driver versions in kernel logs and nvidia-smi", kDriverWords, read_driver};
+constinit const Recogniser kSmiHeading{
+    "nvidia-smi-q", "nvidia-smi -q: ECC, remapped rows, clocks event reasons of each GPU",
+    kSmiWords, read_smi_heading};
+constinit const Recogniser kNicHeading{"rdma-devices",
+                                       "ibstat, ibv_devinfo, ibstatus: state of each port",
+                                       kNicWords, read_nic_heading};
+constinit const Recogniser kDriver{"nvidia-driver",
+                                   "NVIDIA driver versions in kernel logs and nvidia-smi",
+                                   kDriverWords, read_driver};
 
 }  // namespace culprit::ingest

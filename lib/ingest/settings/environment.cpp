@@ -1,5 +1,6 @@
-// What `env` prints on a host, and /etc/os-release: NAME=value lines. An environment that tells a rank is a dump of a
-// process (process_dump.cpp). Kept are the variables that libraries of the job read; not those that may hold secrets.
+// What `env` prints on a host, and /etc/os-release: NAME=value lines. An environment that tells a
+// rank is a dump of a process (process_dump.cpp). Kept are the variables that libraries of the job
+// read; not those that may hold secrets.
 #include "ingest/engine/setting_lines.hpp"
 
 namespace culprit::ingest {
@@ -7,37 +8,53 @@ namespace culprit::ingest {
 namespace {
 
 bool split(std::string_view line, std::string_view& key, std::string_view& value) {
-  if (line.starts_with("export ") || line.starts_with("declare -x ")) line.remove_prefix(line.find(line[0] == 'e' ? ' ' : 'x') + (line[0] == 'e' ? 1 : 2));
+  if (line.starts_with("export ") || line.starts_with("declare -x "))
+    line.remove_prefix(line.find(line[0] == 'e' ? ' ' : 'x') + (line[0] == 'e' ? 1 : 2));
   const std::size_t equals = line.find('=');
-  if (equals == std::string_view::npos || equals == 0 || equals > 100 || isdigit(static_cast<unsigned char>(line[0]))) return false;
+  if (equals == std::string_view::npos || equals == 0 || equals > 100 ||
+      isdigit(static_cast<unsigned char>(line[0])))
+    return false;
   key = line.substr(0, equals);
   value = trimmed(line.substr(equals + 1));
-  if (value.size() >= 2 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
-  return std::all_of(key.begin(), key.end(), [](unsigned char c) { return isalnum(c) || c == '_'; });
+  if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
+    value = value.substr(1, value.size() - 2);
+  return std::all_of(key.begin(), key.end(),
+                     [](unsigned char c) { return isalnum(c) || c == '_'; });
 }
 
 bool upper_key(std::string_view line) {
   std::string_view key, value;
-  return split(line, key, value) && std::none_of(key.begin(), key.end(), [](unsigned char c) { return islower(c); });
+  return split(line, key, value) &&
+         std::none_of(key.begin(), key.end(), [](unsigned char c) { return islower(c); });
 }
 
-bool release(const Head& head) { return head.whole && head.bytes.find("PRETTY_NAME=") != std::string_view::npos && head.bytes.find("VERSION_ID=") != std::string_view::npos; }
+bool release(const Head& head) {
+  return head.whole && head.bytes.find("PRETTY_NAME=") != std::string_view::npos &&
+         head.bytes.find("VERSION_ID=") != std::string_view::npos;
+}
 
 bool wanted(std::string_view key) {
-  if (key == "NCCL_COMM_ID" || key == "CUDA_VISIBLE_DEVICES" || key.find("TOKEN") != std::string_view::npos || key.find("KEY") != std::string_view::npos) return false;
-  return starts_with_any(key, {"NCCL_", "UCX_", "TORCH_", "CUDA_", "PYTORCH_", "OMPI_MCA_", "FI_", "GLOO_", "NVTE_", "CUBLAS_", "CUDNN_"}) || key == "OMP_NUM_THREADS" || key == "LD_LIBRARY_PATH" || key == "LD_PRELOAD" || key == "MALLOC_ARENA_MAX";
+  if (key == "NCCL_COMM_ID" || key == "CUDA_VISIBLE_DEVICES" ||
+      key.find("TOKEN") != std::string_view::npos || key.find("KEY") != std::string_view::npos)
+    return false;
+  return starts_with_any(key, {"NCCL_", "UCX_", "TORCH_", "CUDA_", "PYTORCH_", "OMPI_MCA_", "FI_",
+                               "GLOO_", "NVTE_", "CUBLAS_", "CUDNN_"}) ||
+         key == "OMP_NUM_THREADS" || key == "LD_LIBRARY_PATH" || key == "LD_PRELOAD" ||
+         key == "MALLOC_ARENA_MAX";
 }
 
-// Shell scripts and other settings also have such lines: a shell's own variables, or the libraries', tell what it is.
+// Shell scripts and other settings also have such lines: a shell's own variables, or the
+// libraries', tell what it is.
 bool sniff(const Head& head) {
   if (release(head)) return true;
-  if (head.base() == "environ") return false;   // process_file.cpp
+  if (head.base() == "environ") return false;  // process_file.cpp
   bool shell = false;
   bool rank = false;
   const int share = setting_share(head, [&](std::string_view line) {
     std::string_view key, value;
     if (!split(line, key, value)) return false;
-    shell = shell || key == "PATH" || key == "HOME" || key == "PWD" || starts_with_any(key, {"NCCL_", "UCX_"});
+    shell = shell || key == "PATH" || key == "HOME" || key == "PWD" ||
+            starts_with_any(key, {"NCCL_", "UCX_"});
     rank = rank || key == "RANK" || key == "LOCAL_RANK" || key == "SLURM_PROCID";
     return upper_key(line) || key == "_" || islower(static_cast<unsigned char>(key[0]));
   });
@@ -51,7 +68,8 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
     std::string_view key, value;
     if (kept >= kSettingsPerFile || !split(line, key, value)) return;
     std::string name;
-    if (!os && (key == "HOSTNAME" || key == "SLURMD_NODENAME") && !value.empty() && value.find_first_of(" $/") == std::string_view::npos && value.size() <= 253) {
+    if (!os && (key == "HOSTNAME" || key == "SLURMD_NODENAME") && !value.empty() &&
+        value.find_first_of(" $/") == std::string_view::npos && value.size() <= 253) {
       IdentityRow row;
       row.place = line_place(member, number, offset, line);
       row.source = "hostname";
@@ -59,11 +77,18 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
       reading.sink.put(row);
       return;
     }
-    if (os && key == "PRETTY_NAME") name = "os_release";
-    else if (!os && wanted(key)) name = "env." + std::string(key);
-    else return;
+    if (os && key == "PRETTY_NAME")
+      name = "os_release";
+    else if (!os && wanted(key))
+      name = "env." + std::string(key);
+    else
+      return;
     ++kept;
-    reading.sink.put(ConfigRow{line_place(member, number, offset, line), std::move(name), std::string(value.substr(0, 400)), {}, {}});
+    reading.sink.put(ConfigRow{line_place(member, number, offset, line),
+                               std::move(name),
+                               std::string(value.substr(0, 400)),
+                               {},
+                               {}});
   });
   return "";
 }
@@ -71,6 +96,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kEnvironment;
-constinit const Document kEnvironment{"environment", "env of a host, os-release", kSettingBytes, sniff, read};
+constinit const Document kEnvironment{"environment", "env of a host, os-release", kSettingBytes,
+                                      sniff, read};
 
 }  // namespace culprit::ingest

@@ -12,15 +12,20 @@ namespace culprit::ingest {
 namespace {
 
 bool numbered(std::string_view word, std::string_view prefix) {
-  return word.size() > prefix.size() && word.size() < prefix.size() + 5 && word.starts_with(prefix) && word.find_first_not_of("0123456789", prefix.size()) == std::string_view::npos;
+  return word.size() > prefix.size() && word.size() < prefix.size() + 5 &&
+         word.starts_with(prefix) &&
+         word.find_first_not_of("0123456789", prefix.size()) == std::string_view::npos;
 }
 
-bool device(std::string_view word) { return numbered(word, "GPU") || numbered(word, "NIC") || word.starts_with("mlx"); }
+bool device(std::string_view word) {
+  return numbered(word, "GPU") || numbered(word, "NIC") || word.starts_with("mlx");
+}
 
 std::vector<std::string> words(std::string_view line) {
   std::vector<std::string> out;
   const std::string text = line::clean(line.substr(0, 16384));
-  for (std::size_t at = text.find_first_not_of(" \t\r"); at != std::string::npos && out.size() < 512;) {
+  for (std::size_t at = text.find_first_not_of(" \t\r");
+       at != std::string::npos && out.size() < 512;) {
     const std::size_t end = std::min(text.find_first_of(" \t\r", at), text.size());
     out.push_back(text.substr(at, end - at));
     at = text.find_first_not_of(" \t\r", end);
@@ -40,9 +45,13 @@ bool sniff(const Head& head) {
     if (all.empty()) return;
     ++lines;
     const std::string& first = all[0];
-    if (!header && all.size() > 1 && first == "GPU0" && all[1] != "X") header = true;
-    else if (header && first == "GPU0" && all.size() > 1 && all[1] == "X") row = true;
-    else if (!device(first) && !numbered(first.substr(0, first.find(':')), "NIC") && first != "Legend:" && first != "NIC" && !(all.size() > 1 && all[1] == "=")) ++others;
+    if (!header && all.size() > 1 && first == "GPU0" && all[1] != "X")
+      header = true;
+    else if (header && first == "GPU0" && all.size() > 1 && all[1] == "X")
+      row = true;
+    else if (!device(first) && !numbered(first.substr(0, first.find(':')), "NIC") &&
+             first != "Legend:" && first != "NIC" && !(all.size() > 1 && all[1] == "="))
+      ++others;
   });
   return header && row && others <= 2;
 }
@@ -54,18 +63,23 @@ int distance(std::string_view cell) {
 }
 
 std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
-  struct Near { Place place; int best = 99; std::vector<std::string> nics; };
+  struct Near {
+    Place place;
+    int best = 99;
+    std::vector<std::string> nics;
+  };
   std::vector<std::string> columns;
   std::vector<std::pair<std::string, Near>> gpus;
   std::map<std::string, std::string> legend;
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
     const auto all = words(line);
     if (all.empty()) return;
-    const Place place{member.id, number, offset, static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
+    const Place place{member.id, number, offset,
+                      static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
     if (columns.empty()) {
       if (all[0] != "GPU0" || all.size() < 2 || all[1] == "X") return;
       for (const auto& word : all) {
-        if (!device(word)) break;   // "CPU Affinity" and what follows it
+        if (!device(word)) break;  // "CPU Affinity" and what follows it
         columns.push_back(word);
       }
       return;
@@ -76,24 +90,29 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
       for (std::size_t i = 0; i < columns.size(); ++i) {
         if (numbered(columns[i], "GPU")) continue;
         const int far = distance(all[i + 1]);
-        if (far < near.best) { near.best = far; near.nics.clear(); }
+        if (far < near.best) {
+          near.best = far;
+          near.nics.clear();
+        }
         if (far == near.best && far < 99) near.nics.push_back(columns[i]);
       }
       gpus.emplace_back(all[0], std::move(near));
-    } else if (all.size() == 2 && all[0].back() == ':' && numbered(std::string_view(all[0]).substr(0, all[0].size() - 1), "NIC")) {
+    } else if (all.size() == 2 && all[0].back() == ':' &&
+               numbered(std::string_view(all[0]).substr(0, all[0].size() - 1), "NIC")) {
       const std::string nic = all[0].substr(0, all[0].size() - 1);
       legend[nic] = all[1];
       reading.sink.put(ConfigRow{place, "topo." + lower(nic), all[1].substr(0, 64), {}, {}});
     }
   });
   for (const auto& [gpu, near] : gpus) {
-    if (near.best > 2) continue;   // further than the host bridge: none is its own
+    if (near.best > 2) continue;  // further than the host bridge: none is its own
     std::string list;
     for (const auto& nic : near.nics) {
       const auto it = legend.find(nic);
       list += (list.empty() ? "" : ",") + (it == legend.end() ? nic : it->second);
     }
-    reading.sink.put(ConfigRow{near.place, "topo." + lower(gpu) + ".nic", list.substr(0, 400), {}, {}});
+    reading.sink.put(
+        ConfigRow{near.place, "topo." + lower(gpu) + ".nic", list.substr(0, 400), {}, {}});
   }
   return columns.empty() ? "gpu_topology.no_matrix" : "";
 }
@@ -101,6 +120,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kGpuTopology;
-constinit const Document kGpuTopology{"gpu-topology", "nvidia-smi topo -m: the NICs nearest to each GPU", 64u << 10, sniff, read};
+constinit const Document kGpuTopology{
+    "gpu-topology", "nvidia-smi topo -m: the NICs nearest to each GPU", 64u << 10, sniff, read};
 
 }  // namespace culprit::ingest

@@ -1,4 +1,5 @@
-// Host files of launchers, in node order: "host slots=8" (Open MPI, DeepSpeed), "host:8" (MPICH), bare names.
+// Host files of launchers, in node order: "host slots=8" (Open MPI, DeepSpeed), "host:8" (MPICH),
+// bare names.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -12,19 +13,24 @@ namespace {
 
 struct Entry {
   std::string_view host;
-  std::int64_t slots = 0;     // 0: not told
-  bool says_slots = false;    // slots=, which no other kind of file writes
+  std::int64_t slots = 0;   // 0: not told
+  bool says_slots = false;  // slots=, which no other kind of file writes
 };
 
 bool host_name(std::string_view text) {
-  if (text.empty() || text.size() > 255 || !isalnum(static_cast<unsigned char>(text.front()))) return false;
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return isalnum(c) || c == '-' || c == '_' || c == '.'; });
+  if (text.empty() || text.size() > 255 || !isalnum(static_cast<unsigned char>(text.front())))
+    return false;
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return isalnum(c) || c == '-' || c == '_' || c == '.';
+  });
 }
 
 std::int64_t slots_in(std::string_view digits) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return error == std::errc{} && end == digits.data() + digits.size() && value > 0 && value <= 1024 ? value : -1;
+  return error == std::errc{} && end == digits.data() + digits.size() && value > 0 && value <= 1024
+             ? value
+             : -1;
 }
 
 // False for a line that is none of a host file.
@@ -46,7 +52,8 @@ bool entry_of(std::string_view line, Entry& out) {
     if (key == "slots") {
       if ((out.slots = slots_in(word.substr(equals + 1))) < 0) return false;
       out.says_slots = true;
-    } else if (key != "max_slots" && key != "max-slots" && key != "type" && key != "gpus" && key != "cores") {
+    } else if (key != "max_slots" && key != "max-slots" && key != "type" && key != "gpus" &&
+               key != "cores") {
       return false;
     }
   }
@@ -56,13 +63,17 @@ bool entry_of(std::string_view line, Entry& out) {
 bool sniff(const Head& head) {
   const std::string name = lower(head.base());
   bool named = name == "hosts" || name == "hosts.txt";
-  for (const char* part : {"hostfile", "host_file", "hostlist", "machinefile", "machine_file", "nodefile", "nodelist"}) named = named || name.find(part) != std::string::npos;
+  for (const char* part :
+       {"hostfile", "host_file", "hostlist", "machinefile", "machine_file", "nodefile", "nodelist"})
+    named = named || name.find(part) != std::string::npos;
   std::size_t lines = 0;
   std::size_t good = 0;
   std::size_t slots = 0;
   each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t offset) {
     const std::string_view text = trimmed(line.substr(0, line.find('#')));
-    if (good != lines || text.empty() || (!head.whole && offset + line.size() + 1 >= head.bytes.size())) return;   // a line that the head cuts
+    if (good != lines || text.empty() ||
+        (!head.whole && offset + line.size() + 1 >= head.bytes.size()))
+      return;  // a line that the head cuts
     ++lines;
     Entry entry;
     if (!entry_of(text, entry)) return;
@@ -73,18 +84,21 @@ bool sniff(const Head& head) {
 }
 
 std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
-  std::map<std::string, std::int64_t, std::less<>> seen;   // MPICH's lists may name a host once for each of its slots
+  std::map<std::string, std::int64_t, std::less<>>
+      seen;  // MPICH's lists may name a host once for each of its slots
   std::vector<std::pair<IdentityRow, std::int64_t>> hosts;
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
     const std::string_view text = trimmed(line.substr(0, line.find('#')));
     Entry entry;
     if (text.empty() || hosts.size() >= kHostsPerFile) return;
-    const Place place{member.id, number, offset, static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
+    const Place place{member.id, number, offset,
+                      static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
     if (!entry_of(text, entry)) {
       reading.sink.put(RejectRow{place, "hostfile.no_host", std::string(text.substr(0, 200))});
       return;
     }
-    const auto [it, fresh] = seen.emplace(std::string(entry.host), static_cast<std::int64_t>(hosts.size()));
+    const auto [it, fresh] =
+        seen.emplace(std::string(entry.host), static_cast<std::int64_t>(hosts.size()));
     if (!fresh) {
       auto& slots = hosts[static_cast<std::size_t>(it->second)].second;
       slots = std::max<std::int64_t>(slots, 1) + std::max<std::int64_t>(entry.slots, 1);
@@ -99,7 +113,8 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
   });
   for (const auto& [row, slots] : hosts) {
     reading.sink.put(row);
-    if (slots > 0) reading.sink.put(ConfigRow{row.place, "hostfile.slots", std::to_string(slots), row.host, {}});
+    if (slots > 0)
+      reading.sink.put(ConfigRow{row.place, "hostfile.slots", std::to_string(slots), row.host, {}});
   }
   return hosts.empty() ? "hostfile.no_host" : "";
 }
@@ -107,6 +122,8 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kHostfile;
-constinit const Document kHostfile{"hostfile", "host files of mpirun and DeepSpeed: hosts in node order, with their slots", 16u << 20, sniff, read};
+constinit const Document kHostfile{
+    "hostfile", "host files of mpirun and DeepSpeed: hosts in node order, with their slots",
+    16u << 20, sniff, read};
 
 }  // namespace culprit::ingest

@@ -5,8 +5,14 @@ namespace culprit::ingest {
 
 namespace {
 
-bool modinfo(std::string_view bytes) { return trimmed(bytes).starts_with("filename:") && bytes.find("\nvermagic:") != std::string_view::npos; }
-bool ethtool(std::string_view bytes) { return trimmed(bytes).starts_with("driver:") && bytes.find("\nfirmware-version:") != std::string_view::npos; }
+bool modinfo(std::string_view bytes) {
+  return trimmed(bytes).starts_with("filename:") &&
+         bytes.find("\nvermagic:") != std::string_view::npos;
+}
+bool ethtool(std::string_view bytes) {
+  return trimmed(bytes).starts_with("driver:") &&
+         bytes.find("\nfirmware-version:") != std::string_view::npos;
+}
 
 bool sniff(const Head& head) { return modinfo(head.bytes) || ethtool(head.bytes); }
 
@@ -26,11 +32,19 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
     } else if (driver && key == "version") {
       name = module == "nvidia" ? "driver_version" : "module." + module;
     } else if (!driver) {
-      if (key == "driver") module = value.substr(0, 64);
-      else if (key == "version") name = "ethernet." + module + ".driver";
-      else if (key == "firmware-version") name = "ethernet." + module + ".firmware";
+      if (key == "driver")
+        module = value.substr(0, 64);
+      else if (key == "version")
+        name = "ethernet." + module + ".driver";
+      else if (key == "firmware-version")
+        name = "ethernet." + module + ".firmware";
     }
-    if (!name.empty()) reading.sink.put(ConfigRow{line_place(member, number, offset, line), std::move(name), std::string(value.substr(0, 400)), {}, {}});
+    if (!name.empty())
+      reading.sink.put(ConfigRow{line_place(member, number, offset, line),
+                                 std::move(name),
+                                 std::string(value.substr(0, 400)),
+                                 {},
+                                 {}});
   });
   return "";
 }
@@ -38,6 +52,8 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kModinfo;
-constinit const Document kModinfo{"driver-information", "modinfo, ethtool -i: version and firmware of a driver", kSettingBytes, sniff, read};
+constinit const Document kModinfo{"driver-information",
+                                  "modinfo, ethtool -i: version and firmware of a driver",
+                                  kSettingBytes, sniff, read};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,6 @@
-// A table of hosts and what they hang on: CSV or JSON with a column host and some of tor, switch, leaf, rack, rail, pod,
-// block. There is no standard for it; people export one from their inventory.
+// A table of hosts and what they hang on: CSV or JSON with a column host and some of tor, switch,
+// leaf, rack, rail, pod, block. There is no standard for it; people export one from their
+// inventory.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -16,25 +17,51 @@ namespace {
 using nlohmann::json;
 
 struct Column {
-  std::string_view name, kind;   // kind "host", a kind of node, or "" for a column that says nothing here
+  std::string_view name,
+      kind;  // kind "host", a kind of node, or "" for a column that says nothing here
   std::int64_t level = 0;
 };
 // Any other column makes it another table: pod and host stand in metrics too.
 constexpr Column kColumns[] = {
-    {"host", "host", 0},   {"hostname", "host", 0}, {"node", "host", 0},   {"nodename", "host", 0}, {"tor", "switch", 0}, {"switch", "switch", 0}, {"leaf", "switch", 0}, {"tor_switch", "switch", 0}, {"leaf_switch", "switch", 0},
-    {"spine", "switch", 1}, {"pod", "pod", 1},      {"block", "block", 0}, {"rail", "rail", 0},     {"rack", "rack", 0},  {"ip", "", 0},           {"address", "", 0},    {"row", "", 0},             {"zone", "", 0},
-    {"room", "", 0},       {"dc", "", 0},           {"datacenter", "", 0}, {"port", "", 0},         {"slot", "", 0},      {"serial", "", 0},       {"position", "", 0},   {"unit", "", 0},
+    {"host", "host", 0},
+    {"hostname", "host", 0},
+    {"node", "host", 0},
+    {"nodename", "host", 0},
+    {"tor", "switch", 0},
+    {"switch", "switch", 0},
+    {"leaf", "switch", 0},
+    {"tor_switch", "switch", 0},
+    {"leaf_switch", "switch", 0},
+    {"spine", "switch", 1},
+    {"pod", "pod", 1},
+    {"block", "block", 0},
+    {"rail", "rail", 0},
+    {"rack", "rack", 0},
+    {"ip", "", 0},
+    {"address", "", 0},
+    {"row", "", 0},
+    {"zone", "", 0},
+    {"room", "", 0},
+    {"dc", "", 0},
+    {"datacenter", "", 0},
+    {"port", "", 0},
+    {"slot", "", 0},
+    {"serial", "", 0},
+    {"position", "", 0},
+    {"unit", "", 0},
 };
 
 const Column* column(std::string_view name) {
   const std::string small = lower(trimmed(name));
-  const auto it = std::find_if(std::begin(kColumns), std::end(kColumns), [&](const Column& c) { return c.name == small; });
+  const auto it = std::find_if(std::begin(kColumns), std::end(kColumns),
+                               [&](const Column& c) { return c.name == small; });
   return it == std::end(kColumns) ? nullptr : &*it;
 }
 
 std::string_view unquoted(std::string_view text) {
   text = trimmed(text);
-  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"')
+    text = text.substr(1, text.size() - 2);
   return text;
 }
 
@@ -56,7 +83,10 @@ std::vector<const Column*> header(std::string_view line, char& separator) {
     bool node = false;
     for (const std::string_view cell : cells(line, by)) {
       const Column* known = column(cell);
-      if (known == nullptr) { out.clear(); break; }
+      if (known == nullptr) {
+        out.clear();
+        break;
+      }
       host = host || known->kind == "host";
       node = node || (known->kind != "host" && !known->kind.empty());
       out.push_back(known);
@@ -72,7 +102,8 @@ std::string_view first_line(std::string_view bytes) {
   std::string_view found;
   each_text_line(bytes.substr(0, 8192), [&](std::string_view line, std::uint64_t, std::size_t) {
     if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
-    if (found.empty() && !trimmed(line).empty() && trimmed(line).front() != '#') found = trimmed(line);
+    if (found.empty() && !trimmed(line).empty() && trimmed(line).front() != '#')
+      found = trimmed(line);
   });
   return found;
 }
@@ -80,8 +111,11 @@ std::string_view first_line(std::string_view bytes) {
 class Table {
  public:
   void add(const Column& column, std::string_view name, std::string_view host, const Place& place) {
-    if (name.empty() || host.empty() || name.size() > 255 || host.size() > 255 || cells_++ > kHostsPerFile) return;
-    const auto [it, fresh] = rows_.try_emplace({column.level, std::string(column.kind), std::string(name)});
+    if (name.empty() || host.empty() || name.size() > 255 || host.size() > 255 ||
+        cells_++ > kHostsPerFile)
+      return;
+    const auto [it, fresh] =
+        rows_.try_emplace({column.level, std::string(column.kind), std::string(name)});
     if (fresh) it->second.place = place;
     if (hosts_[&it->second].emplace(host).second) it->second.hosts.emplace_back(host);
   }
@@ -103,7 +137,8 @@ class Table {
 bool sniff_csv(const Head& head) {
   char separator = ',';
   const std::string_view top = first_line(head.bytes);
-  return !top.empty() && top.front() != '{' && top.front() != '[' && top.size() < 512 && !header(top, separator).empty();
+  return !top.empty() && top.front() != '{' && top.front() != '[' && top.size() < 512 &&
+         !header(top, separator).empty();
 }
 
 std::string read_csv(std::string_view bytes, const MemberRow& member, Reading& reading) {
@@ -114,18 +149,23 @@ std::string read_csv(std::string_view bytes, const MemberRow& member, Reading& r
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
     const std::string_view text = trimmed(line);
     if (text.empty() || text.front() == '#') return;
-    if (!past_header) { past_header = true; return; }
+    if (!past_header) {
+      past_header = true;
+      return;
+    }
     const auto values = cells(text, separator);
     std::string_view host;
     for (std::size_t i = 0; i < columns.size() && i < values.size(); ++i)
       if (columns[i]->kind == "host" && host.empty()) host = values[i];
-    const Place place{member.id, number, offset, static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
+    const Place place{member.id, number, offset,
+                      static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
     if (host.empty() || values.size() != columns.size()) {
       reading.sink.put(RejectRow{place, "network_table.row", std::string(text.substr(0, 200))});
       return;
     }
     for (std::size_t i = 0; i < columns.size(); ++i)
-      if (columns[i]->kind != "host" && !columns[i]->kind.empty()) table.add(*columns[i], values[i], host, place);
+      if (columns[i]->kind != "host" && !columns[i]->kind.empty())
+        table.add(*columns[i], values[i], host, place);
   });
   return table.put(reading.sink);
 }
@@ -136,7 +176,8 @@ bool sniff_json(const Head& head) {
   const std::size_t open = head.bytes.find_first_not_of(" \r\n\t");
   if (open == std::string_view::npos || head.bytes[open] != '[') return false;
   const std::size_t begin = head.bytes.find('{', open);
-  if (begin == std::string_view::npos || head.bytes.find_first_not_of(" \r\n\t", open + 1) != begin) return false;
+  if (begin == std::string_view::npos || head.bytes.find_first_not_of(" \r\n\t", open + 1) != begin)
+    return false;
   const std::size_t end = head.bytes.find('}', begin);
   if (end == std::string_view::npos) return false;
   const json first = json::parse(head.bytes.substr(begin, end - begin + 1), nullptr, false);
@@ -155,16 +196,25 @@ bool sniff_json(const Head& head) {
 std::string read_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
   const json document = json::parse(bytes, nullptr, false);
   if (!document.is_array()) return "network_table.not_json";
-  const Place place{member.id, 1, 0, static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), 1u << 20))};
-  const auto text = [](const json& value) { return value.is_string() ? value.get<std::string>() : value.is_number_integer() ? value.dump() : std::string(); };
+  const Place place{member.id, 1, 0,
+                    static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), 1u << 20))};
+  const auto text = [](const json& value) {
+    return value.is_string()           ? value.get<std::string>()
+           : value.is_number_integer() ? value.dump()
+                                       : std::string();
+  };
   Table table;
   for (const json& one : document) {
     if (!one.is_object()) continue;
     std::string host;
     for (const auto& [key, value] : one.items())
-      if (const Column* known = column(key); known != nullptr && known->kind == "host" && host.empty()) host = text(value);
+      if (const Column* known = column(key);
+          known != nullptr && known->kind == "host" && host.empty())
+        host = text(value);
     for (const auto& [key, value] : one.items())
-      if (const Column* known = column(key); known != nullptr && known->kind != "host" && !known->kind.empty()) table.add(*known, text(value), host, place);
+      if (const Column* known = column(key);
+          known != nullptr && known->kind != "host" && !known->kind.empty())
+        table.add(*known, text(value), host, place);
   }
   return table.put(reading.sink);
 }
@@ -173,7 +223,11 @@ std::string read_json(std::string_view bytes, const MemberRow& member, Reading& 
 
 extern const Document kNetworkCsv;
 extern const Document kNetworkJson;
-constinit const Document kNetworkCsv{"network-table", "CSV of hosts with their switch, rack, rail or pod", 64u << 20, sniff_csv, read_csv};
-constinit const Document kNetworkJson{"network-table-json", "JSON of hosts with their switch, rack, rail or pod", 16u << 20, sniff_json, read_json};
+constinit const Document kNetworkCsv{"network-table",
+                                     "CSV of hosts with their switch, rack, rail or pod", 64u << 20,
+                                     sniff_csv, read_csv};
+constinit const Document kNetworkJson{"network-table-json",
+                                      "JSON of hosts with their switch, rack, rail or pod",
+                                      16u << 20, sniff_json, read_json};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,5 @@
-// Lists of installed software: dpkg -l, rpm -qa, pip freeze and pip list. Kept are the packages that a training job's
-// communication and numbers hang on.
+// Lists of installed software: dpkg -l, rpm -qa, pip freeze and pip list. Kept are the packages
+// that a training job's communication and numbers hang on.
 #include "ingest/engine/setting_lines.hpp"
 
 namespace culprit::ingest {
@@ -10,7 +10,9 @@ struct Package {
   std::string_view name, version;
 };
 
-bool version_like(std::string_view text) { return !text.empty() && isdigit(static_cast<unsigned char>(text.front())) && text.size() <= 120; }
+bool version_like(std::string_view text) {
+  return !text.empty() && isdigit(static_cast<unsigned char>(text.front())) && text.size() <= 120;
+}
 
 std::string_view word(std::string_view& rest) {
   rest = trimmed(rest);
@@ -22,13 +24,14 @@ std::string_view word(std::string_view& rest) {
 // "ii  libnccl2:amd64  2.19.3-1+cuda12.3  amd64  NVIDIA ..."
 bool dpkg_line(std::string_view line, Package& out) {
   const std::string_view state = line.substr(0, 2);
-  if (state != "ii" && state != "hi" && state != "rc" && state != "iU" && state != "iF") return false;
+  if (state != "ii" && state != "hi" && state != "rc" && state != "iU" && state != "iF")
+    return false;
   if (line.size() < 4 || line[2] != ' ') return false;
   std::string_view rest = line.substr(3);
   out.name = word(rest);
   out.name = out.name.substr(0, out.name.find(':'));
   out.version = word(rest);
-  if (state == "rc") out.version = {};   // removed: its settings are left
+  if (state == "rc") out.version = {};  // removed: its settings are left
   return !out.name.empty() && isalnum(static_cast<unsigned char>(out.name.front()));
 }
 
@@ -38,7 +41,8 @@ bool rpm_line(std::string_view line, Package& out) {
   const std::size_t dot = line.rfind('.');
   if (dot == std::string_view::npos || line.find(' ') != std::string_view::npos) return false;
   const std::string_view machine = line.substr(dot + 1);
-  if (machine != "x86_64" && machine != "noarch" && machine != "aarch64" && machine != "i686") return false;
+  if (machine != "x86_64" && machine != "noarch" && machine != "aarch64" && machine != "i686")
+    return false;
   line = line.substr(0, dot);
   const std::size_t release = line.rfind('-');
   if (release == std::string_view::npos || release == 0) return false;
@@ -49,7 +53,10 @@ bool rpm_line(std::string_view line, Package& out) {
 }
 
 bool python_name(std::string_view text) {
-  return !text.empty() && text.size() <= 100 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return isalnum(c) || c == '.' || c == '_' || c == '-'; });
+  return !text.empty() && text.size() <= 100 &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return isalnum(c) || c == '.' || c == '_' || c == '-';
+         });
 }
 
 // "torch==2.3.1", "apex @ file:///..."
@@ -75,22 +82,43 @@ bool list_line(std::string_view line, Package& out) {
 bool system_wanted(std::string_view name) {
   for (const std::string_view part : {"ofed", "nccl", "fabricmanager"})
     if (name.find(part) != std::string_view::npos) return true;
-  return starts_with_any(name, {"nvidia-", "libnvidia-", "mlnx", "cuda-toolkit", "cuda-runtime", "cuda-compat", "cuda-drivers", "cuda-cudart", "linux-image-", "kernel-core", "kernel-default", "libc6", "glibc", "openmpi", "libopenmpi",
-                                "rdma-core", "libibverbs", "librdmacm", "ucx", "libucx", "datacenter-gpu-manager", "libcudnn", "libcublas", "aws-ofi", "libfabric"}) && !name.ends_with("-dev") && !name.ends_with("-doc");
+  return starts_with_any(name, {"nvidia-",      "libnvidia-",     "mlnx",
+                                "cuda-toolkit", "cuda-runtime",   "cuda-compat",
+                                "cuda-drivers", "cuda-cudart",    "linux-image-",
+                                "kernel-core",  "kernel-default", "libc6",
+                                "glibc",        "openmpi",        "libopenmpi",
+                                "rdma-core",    "libibverbs",     "librdmacm",
+                                "ucx",          "libucx",         "datacenter-gpu-manager",
+                                "libcudnn",     "libcublas",      "aws-ofi",
+                                "libfabric"}) &&
+         !name.ends_with("-dev") && !name.ends_with("-doc");
 }
 
 bool python_wanted(const std::string& name) {
-  return starts_with_any(name, {"torch", "nvidia-", "triton", "flash-attn", "transformer-engine", "transformers", "megatron", "deepspeed", "apex", "numpy", "nemo", "lightning", "pytorch-lightning", "accelerate", "jax", "xformers", "ray", "mpi4py"});
+  return starts_with_any(
+      name, {"torch", "nvidia-", "triton", "flash-attn", "transformer-engine", "transformers",
+             "megatron", "deepspeed", "apex", "numpy", "nemo", "lightning", "pytorch-lightning",
+             "accelerate", "jax", "xformers", "ray", "mpi4py"});
 }
 
 enum class Form { none, dpkg, rpm, freeze, list };
 
 Form form_of(const Head& head) {
   Package package;
-  if (head.bytes.starts_with("Desired=Unknown/Install") || setting_share(head, [&](std::string_view line) { return dpkg_line(line, package) && version_like(package.version); }) >= 80) return Form::dpkg;
-  if (setting_share(head, [&](std::string_view line) { return rpm_line(line, package); }) >= 80) return Form::rpm;
-  if (setting_share(head, [&](std::string_view line) { return freeze_line(line, package) || line.starts_with("-e "); }) >= 80) return Form::freeze;
-  if (head.bytes.starts_with("Package ") && head.bytes.find("\n-----") != std::string_view::npos && setting_share(head, [&](std::string_view line) { return list_line(line, package); }) >= 60) return Form::list;
+  if (head.bytes.starts_with("Desired=Unknown/Install") ||
+      setting_share(head, [&](std::string_view line) {
+        return dpkg_line(line, package) && version_like(package.version);
+      }) >= 80)
+    return Form::dpkg;
+  if (setting_share(head, [&](std::string_view line) { return rpm_line(line, package); }) >= 80)
+    return Form::rpm;
+  if (setting_share(head, [&](std::string_view line) {
+        return freeze_line(line, package) || line.starts_with("-e ");
+      }) >= 80)
+    return Form::freeze;
+  if (head.bytes.starts_with("Package ") && head.bytes.find("\n-----") != std::string_view::npos &&
+      setting_share(head, [&](std::string_view line) { return list_line(line, package); }) >= 60)
+    return Form::list;
   return Form::none;
 }
 
@@ -102,14 +130,24 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
   std::size_t kept = 0;
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
     Package package;
-    const bool good = form == Form::dpkg ? dpkg_line(line, package) : form == Form::rpm ? rpm_line(line, package) : form == Form::freeze ? freeze_line(line, package) : list_line(line, package);
-    if (!good || package.version.empty() || package.name.size() > 120 || kept >= kSettingsPerFile) return;
+    const bool good = form == Form::dpkg     ? dpkg_line(line, package)
+                      : form == Form::rpm    ? rpm_line(line, package)
+                      : form == Form::freeze ? freeze_line(line, package)
+                                             : list_line(line, package);
+    if (!good || package.version.empty() || package.name.size() > 120 || kept >= kSettingsPerFile)
+      return;
     // PEP 503: case, '_' and '.' do not tell Python packages apart.
     std::string name = python ? lower(package.name) : std::string(package.name);
-    if (python) std::replace_if(name.begin(), name.end(), [](char c) { return c == '_' || c == '.'; }, '-');
+    if (python)
+      std::replace_if(
+          name.begin(), name.end(), [](char c) { return c == '_' || c == '.'; }, '-');
     if (python ? !python_wanted(name) : !system_wanted(name)) return;
     ++kept;
-    reading.sink.put(ConfigRow{line_place(member, number, offset, line), (python ? "pip." : "package.") + name, std::string(package.version.substr(0, 400)), {}, {}});
+    reading.sink.put(ConfigRow{line_place(member, number, offset, line),
+                               (python ? "pip." : "package.") + name,
+                               std::string(package.version.substr(0, 400)),
+                               {},
+                               {}});
   });
   return "";
 }
@@ -117,6 +155,8 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kPackages;
-constinit const Document kPackages{"packages", "dpkg -l, rpm -qa, pip freeze, pip list: versions of drivers and libraries", kSettingBytes, sniff, read};
+constinit const Document kPackages{
+    "packages", "dpkg -l, rpm -qa, pip freeze, pip list: versions of drivers and libraries",
+    kSettingBytes, sniff, read};
 
 }  // namespace culprit::ingest

@@ -1,6 +1,6 @@
-// Firmware, board, rate and MTU of RDMA devices: ibv_devinfo ("fw_ver:"), ibstat ("Firmware version:"), ibstatus ("rate:").
-// The heading above names the device (devices.cpp), which stands behind the
-// setting's name: "nic.firmware[mlx5_0]".
+// Firmware, board, rate and MTU of RDMA devices: ibv_devinfo ("fw_ver:"), ibstat ("Firmware
+// version:"), ibstatus ("rate:"). The heading above names the device (devices.cpp), which stands
+// behind the setting's name: "nic.firmware[mlx5_0]".
 #include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/recogniser.hpp"
 
@@ -9,14 +9,17 @@ namespace culprit::ingest {
 namespace {
 
 struct Field {
-  std::string_view key;     // in small letters
+  std::string_view key;  // in small letters
   std::string_view name;
 };
 
 // rdma-core: libibverbs/examples/devinfo.c; infiniband-diags: src/ibstat.c, scripts/ibstatus.
 constexpr Field kFields[] = {
-    {"fw_ver", "nic.firmware"}, {"firmware version", "nic.firmware"}, {"board_id", "nic.board_id"}, {"ca type", "nic.type"}, {"hca_type", "nic.type"},
-    {"rate", "nic.rate"}, {"active_mtu", "nic.active_mtu"}, {"max_mtu", "nic.max_mtu"}, {"link_layer", "nic.link_layer"}, {"link layer", "nic.link_layer"},
+    {"fw_ver", "nic.firmware"},       {"firmware version", "nic.firmware"},
+    {"board_id", "nic.board_id"},     {"ca type", "nic.type"},
+    {"hca_type", "nic.type"},         {"rate", "nic.rate"},
+    {"active_mtu", "nic.active_mtu"}, {"max_mtu", "nic.max_mtu"},
+    {"link_layer", "nic.link_layer"}, {"link layer", "nic.link_layer"},
 };
 
 Outcome read(const TextLine& line, Reading& reading) {
@@ -29,7 +32,12 @@ Outcome read(const TextLine& line, Reading& reading) {
   if (value.empty()) return {};
   for (const Field& field : kFields) {
     if (key != field.key) continue;
-    reading.sink.put(ConfigRow{line.place, std::string(field.name) + "[" + reading.current_nic.substr(0, 64) + "]", std::string(value.substr(0, 400)), {}, {}});
+    reading.sink.put(
+        ConfigRow{line.place,
+                  std::string(field.name) + "[" + reading.current_nic.substr(0, 64) + "]",
+                  std::string(value.substr(0, 400)),
+                  {},
+                  {}});
     return {true, nullptr, {}};
   }
   return {};
@@ -40,6 +48,8 @@ constexpr std::string_view kWords[] = {"fw_ver:", "Firmware version:", "link_lay
 }  // namespace
 
 extern const Recogniser kRdmaSettings;
-constinit const Recogniser kRdmaSettings{"rdma-settings", "ibstat, ibv_devinfo, ibstatus: firmware, board, rate and MTU of each device", kWords, read, "rdma"};
+constinit const Recogniser kRdmaSettings{
+    "rdma-settings", "ibstat, ibv_devinfo, ibstatus: firmware, board, rate and MTU of each device",
+    kWords, read, "rdma"};
 
 }  // namespace culprit::ingest

@@ -1,4 +1,5 @@
-// Slurm's description of the network: topology.conf, `scontrol show topology`, and topology.yaml (25.05 and later).
+// Slurm's description of the network: topology.conf, `scontrol show topology`, and topology.yaml
+// (25.05 and later).
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -9,9 +10,11 @@
 
 namespace culprit::ingest {
 
-void NetworkCollector::begin(std::string kind, std::uint64_t line, std::size_t offset, std::size_t length) {
+void NetworkCollector::begin(std::string kind, std::uint64_t line, std::size_t offset,
+                             std::size_t length) {
   NetworkRow row;
-  row.place = {member_, line, offset, static_cast<std::uint32_t>(std::min<std::size_t>(length, 1u << 20))};
+  row.place = {member_, line, offset,
+               static_cast<std::uint32_t>(std::min<std::size_t>(length, 1u << 20))};
   row.source = source_;
   row.kind = std::move(kind);
   rows_.push_back(std::move(row));
@@ -22,7 +25,9 @@ void NetworkCollector::begin(std::string kind, std::uint64_t line, std::size_t o
 void NetworkCollector::level(std::string_view digits) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (!open_ || error != std::errc{} || end != digits.data() + digits.size() || value < 0 || value > 64) return;
+  if (!open_ || error != std::errc{} || end != digits.data() + digits.size() || value < 0 ||
+      value > 64)
+    return;
   rows_.back().level = value;
   has_level_.back() = true;
 }
@@ -30,19 +35,28 @@ void NetworkCollector::level(std::string_view digits) {
 void NetworkCollector::expand(std::string_view list, std::vector<std::string>& out) {
   if (!open_ || list.empty() || list == "ALL" || list == "(null)") return;
   Hostlist all = expand_hostlist(list, kHostsPerSwitch);
-  const char* reason = all.broken ? "hostlist.broken" : all.capped || expanded_ + all.hosts.size() > kHostsPerFile ? "hostlist.too_many" : "";
-  if (*reason != '\0') sink_.put(RejectRow{rows_.back().place, reason, std::string(list.substr(0, 200))});
+  const char* reason = all.broken ? "hostlist.broken"
+                       : all.capped || expanded_ + all.hosts.size() > kHostsPerFile
+                           ? "hostlist.too_many"
+                           : "";
+  if (*reason != '\0')
+    sink_.put(RejectRow{rows_.back().place, reason, std::string(list.substr(0, 200))});
   if (expanded_ + all.hosts.size() > kHostsPerFile) return;
   expanded_ += all.hosts.size();
-  out.insert(out.end(), std::make_move_iterator(all.hosts.begin()), std::make_move_iterator(all.hosts.end()));
+  out.insert(out.end(), std::make_move_iterator(all.hosts.begin()),
+             std::make_move_iterator(all.hosts.end()));
 }
 
-void NetworkCollector::hosts(std::string_view list) { if (open_) expand(list, rows_.back().hosts); }
-void NetworkCollector::children(std::string_view list) { if (open_) expand(list, rows_.back().children); }
+void NetworkCollector::hosts(std::string_view list) {
+  if (open_) expand(list, rows_.back().hosts);
+}
+void NetworkCollector::children(std::string_view list) {
+  if (open_) expand(list, rows_.back().children);
+}
 
 std::size_t NetworkCollector::finish() {
-  // A switch stands one above the highest below it. From the leaves up, so that switches that hang below themselves are
-  // never reached: they keep level 1.
+  // A switch stands one above the highest below it. From the leaves up, so that switches that hang
+  // below themselves are never reached: they keep level 1.
   std::map<std::string, std::vector<std::size_t>, std::less<>> named;
   for (std::size_t i = 0; i < rows_.size(); ++i) named[rows_[i].name].push_back(i);
   std::vector<std::vector<std::size_t>> above(rows_.size());
@@ -90,18 +104,22 @@ std::string_view without_comment(std::string_view line) {
 
 bool starts_record(std::string_view line) {
   const std::string head = lower(line.substr(0, 12));
-  return head.starts_with("switchname=") || head.starts_with("blockname=") || head.starts_with("blocksizes=");
+  return head.starts_with("switchname=") || head.starts_with("blockname=") ||
+         head.starts_with("blocksizes=");
 }
 
 bool sniff_conf(const Head& head) {
   bool found = false;
   int others = 0;
-  each_text_line(head.bytes.substr(0, 8192), [&](std::string_view line, std::uint64_t, std::size_t) {
-    const std::string_view text = without_comment(line);
-    if (found || others > 1 || text.empty()) return;
-    if (starts_record(text)) found = true;
-    else ++others;   // the command that printed it
-  });
+  each_text_line(head.bytes.substr(0, 8192),
+                 [&](std::string_view line, std::uint64_t, std::size_t) {
+                   const std::string_view text = without_comment(line);
+                   if (found || others > 1 || text.empty()) return;
+                   if (starts_record(text))
+                     found = true;
+                   else
+                     ++others;  // the command that printed it
+                 });
   return found;
 }
 
@@ -136,11 +154,13 @@ std::string read_conf(std::string_view bytes, const MemberRow& member, Reading& 
 bool sniff_yaml(const Head& head) {
   if (!head.base().ends_with(".yaml") && !head.base().ends_with(".yml")) return false;
   return head.bytes.find("topology:") != std::string_view::npos &&
-         (head.bytes.find("switch:") != std::string_view::npos || head.bytes.find("block:") != std::string_view::npos) && head.bytes.find("apiVersion") == std::string_view::npos;
+         (head.bytes.find("switch:") != std::string_view::npos ||
+          head.bytes.find("block:") != std::string_view::npos) &&
+         head.bytes.find("apiVersion") == std::string_view::npos;
 }
 
-// As much of YAML as such files use: a key and a value a line, lists of such, one-line maps in braces. Depth is not
-// followed: the keys say what they belong to.
+// As much of YAML as such files use: a key and a value a line, lists of such, one-line maps in
+// braces. Depth is not followed: the keys say what they belong to.
 class YamlReader {
  public:
   explicit YamlReader(NetworkCollector& out) : out_(out) {}
@@ -170,7 +190,7 @@ class YamlReader {
     }
     const std::size_t colon = text.find(": ");
     const bool has_key = colon != std::string_view::npos || text.back() == ':';
-    if (item && !has_key) {   // a list of hosts, one a line
+    if (item && !has_key) {  // a list of hosts, one a line
       if (in_list_ == 'n') out_.hosts(unquoted(text));
       if (in_list_ == 'c') out_.children(unquoted(text));
       return;
@@ -181,11 +201,15 @@ class YamlReader {
   }
 
  private:
-  void open(std::uint64_t number, std::size_t offset, std::size_t length) { out_.begin("switch", number, offset, length); }
+  void open(std::uint64_t number, std::size_t offset, std::size_t length) {
+    out_.begin("switch", number, offset, length);
+  }
 
   static std::string_view unquoted(std::string_view text) {
     text = trimmed(text);
-    if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front()) text = text.substr(1, text.size() - 2);
+    if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
+        text.back() == text.front())
+      text = text.substr(1, text.size() - 2);
     return text;
   }
 
@@ -196,7 +220,8 @@ class YamlReader {
     std::string_view value = unquoted(text.substr(colon + 1));
     if (key == "nodes" || key == "children") {
       in_list_ = value.empty() ? key[0] : '\0';
-      if (value.size() >= 2 && value.front() == '[' && value.back() == ']' ) {   // [a, b[1-2]]: a list of the language, not of Slurm
+      if (value.size() >= 2 && value.front() == '[' &&
+          value.back() == ']') {  // [a, b[1-2]]: a list of the language, not of Slurm
         std::string names(value.substr(1, value.size() - 2));
         std::erase_if(names, [](char c) { return c == '"' || c == '\''; });
         key == "nodes" ? out_.hosts(names) : out_.children(names);
@@ -218,15 +243,22 @@ class YamlReader {
 std::string read_yaml(std::string_view bytes, const MemberRow& member, Reading& reading) {
   NetworkCollector out(reading.sink, member.id, "slurm");
   YamlReader yaml(out);
-  each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) { yaml.line(line, number, offset); });
-  return out.finish() == 0 && bytes.find("flat:") == std::string_view::npos ? "slurm_topology.no_switch" : "";
+  each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
+    yaml.line(line, number, offset);
+  });
+  return out.finish() == 0 && bytes.find("flat:") == std::string_view::npos
+             ? "slurm_topology.no_switch"
+             : "";
 }
 
 }  // namespace
 
 extern const Document kSlurmTopology;
 extern const Document kSlurmTopologyYaml;
-constinit const Document kSlurmTopology{"slurm-topology", "Slurm's topology.conf, scontrol show topology: switches and blocks", 16u << 20, sniff_conf, read_conf};
-constinit const Document kSlurmTopologyYaml{"topology-yaml", "Slurm's topology.yaml", 16u << 20, sniff_yaml, read_yaml};
+constinit const Document kSlurmTopology{
+    "slurm-topology", "Slurm's topology.conf, scontrol show topology: switches and blocks",
+    16u << 20, sniff_conf, read_conf};
+constinit const Document kSlurmTopologyYaml{"topology-yaml", "Slurm's topology.yaml", 16u << 20,
+                                            sniff_yaml, read_yaml};
 
 }  // namespace culprit::ingest

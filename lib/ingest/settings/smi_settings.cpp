@@ -1,6 +1,7 @@
-// Settings and versions in nvidia-smi -q: what may differ between GPUs that ought to be the same. The report is indented;
-// a bare line heads the deeper ones below it ("ECC Mode" above "Current : Enabled"), and "GPU 00000000:3B:00.0" a device,
-// which stands behind the setting's name: "gpu.ecc_mode[0000:3b:00]".
+// Settings and versions in nvidia-smi -q: what may differ between GPUs that ought to be the same.
+// The report is indented; a bare line heads the deeper ones below it ("ECC Mode" above "Current :
+// Enabled"), and "GPU 00000000:3B:00.0" a device, which stands behind the setting's name:
+// "gpu.ecc_mode[0000:3b:00]".
 #include <array>
 
 #include "ingest/engine/network_rows.hpp"
@@ -11,7 +12,7 @@ namespace culprit::ingest {
 namespace {
 
 struct Field {
-  std::string_view heading;   // the bare line right above in depth; "" = any
+  std::string_view heading;  // the bare line right above in depth; "" = any
   std::string_view key;
   std::string_view name;
   bool of_device;
@@ -82,7 +83,12 @@ Outcome read(const TextLine& line, Reading& reading) {
   for (const Field& field : kFields) {
     if (key != field.key || (!field.heading.empty() && field.heading != heading)) continue;
     if (field.of_device && reading.current_gpu.empty()) return {};
-    reading.sink.put(ConfigRow{line.place, std::string(field.name) + (field.of_device ? "[" + reading.current_gpu + "]" : ""), std::string(value.substr(0, 400)), {}, {}});
+    reading.sink.put(ConfigRow{
+        line.place,
+        std::string(field.name) + (field.of_device ? "[" + reading.current_gpu + "]" : ""),
+        std::string(value.substr(0, 400)),
+        {},
+        {}});
     return {true, nullptr, {}};
   }
   return {};
@@ -93,6 +99,8 @@ constexpr std::string_view kWords[] = {"Persistence Mode", "VBIOS Version"};
 }  // namespace
 
 extern const Recogniser kSmiSettings;
-constinit const Recogniser kSmiSettings{"nvidia-smi-settings", "nvidia-smi -q: versions, modes and power limits of each GPU", kWords, read, "nvidia-smi"};
+constinit const Recogniser kSmiSettings{
+    "nvidia-smi-settings", "nvidia-smi -q: versions, modes and power limits of each GPU", kWords,
+    read, "nvidia-smi"};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,6 @@
-// sysctl -a: settings of the kernel, "net.core.rmem_max = 212992". Thousands of them a host: kept are those that change how
-// a network, memory or a process limit behaves, not counters, names and settings of one interface.
+// sysctl -a: settings of the kernel, "net.core.rmem_max = 212992". Thousands of them a host: kept
+// are those that change how a network, memory or a process limit behaves, not counters, names and
+// settings of one interface.
 #include "ingest/engine/setting_lines.hpp"
 
 namespace culprit::ingest {
@@ -13,17 +14,40 @@ bool split(std::string_view line, std::string_view& key, std::string_view& value
   key = line.substr(0, equals);
   value = trimmed(line.substr(equals + 2));
   if (key.find('.') == std::string_view::npos) return false;
-  return std::all_of(key.begin(), key.end(), [](unsigned char c) { return isalnum(c) || c == '.' || c == '_' || c == '-' || c == '/' || c == '@' || c == ':'; });
+  return std::all_of(key.begin(), key.end(), [](unsigned char c) {
+    return isalnum(c) || c == '.' || c == '_' || c == '-' || c == '/' || c == '@' || c == ':';
+  });
 }
 
 bool wanted(std::string_view key) {
-  static constexpr std::string_view kOthers[] = {"kernel.numa_balancing", "kernel.pid_max", "kernel.threads-max", "kernel.shmmax", "kernel.shmall", "kernel.shmmni", "kernel.sem", "kernel.panic",
-                                                 "kernel.hung_task_panic", "kernel.nmi_watchdog", "kernel.yama.ptrace_scope", "kernel.core_pattern", "fs.file-max", "fs.nr_open", "fs.aio-max-nr",
-                                                 "fs.inotify.max_user_watches", "fs.inotify.max_user_instances", "net.ipv4.ip_local_port_range", "net.ipv4.conf.all.rp_filter",
-                                                 "net.ipv4.conf.all.arp_ignore", "net.ipv4.conf.all.arp_announce", "net.ipv4.neigh.default.gc_thresh1", "net.ipv4.neigh.default.gc_thresh2",
+  static constexpr std::string_view kOthers[] = {"kernel.numa_balancing",
+                                                 "kernel.pid_max",
+                                                 "kernel.threads-max",
+                                                 "kernel.shmmax",
+                                                 "kernel.shmall",
+                                                 "kernel.shmmni",
+                                                 "kernel.sem",
+                                                 "kernel.panic",
+                                                 "kernel.hung_task_panic",
+                                                 "kernel.nmi_watchdog",
+                                                 "kernel.yama.ptrace_scope",
+                                                 "kernel.core_pattern",
+                                                 "fs.file-max",
+                                                 "fs.nr_open",
+                                                 "fs.aio-max-nr",
+                                                 "fs.inotify.max_user_watches",
+                                                 "fs.inotify.max_user_instances",
+                                                 "net.ipv4.ip_local_port_range",
+                                                 "net.ipv4.conf.all.rp_filter",
+                                                 "net.ipv4.conf.all.arp_ignore",
+                                                 "net.ipv4.conf.all.arp_announce",
+                                                 "net.ipv4.neigh.default.gc_thresh1",
+                                                 "net.ipv4.neigh.default.gc_thresh2",
                                                  "net.ipv4.neigh.default.gc_thresh3"};
-  if (starts_with_any(key, {"vm.stat", "vm.hugetlb_shm_group", "net.core.netdev_rss_key"})) return false;
-  return starts_with_any(key, {"net.core.", "net.ipv4.tcp_", "vm."}) || std::find(std::begin(kOthers), std::end(kOthers), key) != std::end(kOthers);
+  if (starts_with_any(key, {"vm.stat", "vm.hugetlb_shm_group", "net.core.netdev_rss_key"}))
+    return false;
+  return starts_with_any(key, {"net.core.", "net.ipv4.tcp_", "vm."}) ||
+         std::find(std::begin(kOthers), std::end(kOthers), key) != std::end(kOthers);
 }
 
 bool sniff(const Head& head) {
@@ -37,7 +61,11 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
     std::string_view key, value;
     if (kept >= kSettingsPerFile || !split(line, key, value) || !wanted(key)) return;
     ++kept;
-    reading.sink.put(ConfigRow{line_place(member, number, offset, line), "sysctl." + std::string(key), std::string(value.substr(0, 400)), {}, {}});
+    reading.sink.put(ConfigRow{line_place(member, number, offset, line),
+                               "sysctl." + std::string(key),
+                               std::string(value.substr(0, 400)),
+                               {},
+                               {}});
   });
   return "";
 }
@@ -45,6 +73,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kSysctl;
-constinit const Document kSysctl{"sysctl", "sysctl -a: settings of the kernel", kSettingBytes, sniff, read};
+constinit const Document kSysctl{"sysctl", "sysctl -a: settings of the kernel", kSettingBytes,
+                                 sniff, read};
 
 }  // namespace culprit::ingest

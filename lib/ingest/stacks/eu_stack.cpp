@@ -8,7 +8,8 @@ namespace {
 constexpr int kForeignLines = 4;
 
 // "TID 31446:" · "PID 31446 - process"
-std::optional<std::int64_t> head_of(std::string_view text, std::string_view word, std::string_view end) {
+std::optional<std::int64_t> head_of(std::string_view text, std::string_view word,
+                                    std::string_view end) {
   if (!take(text, word)) return std::nullopt;
   const auto id = take_number(text);
   return id && trim(text) == end ? id : std::nullopt;
@@ -31,8 +32,10 @@ bool frame_of(std::string_view text, Frame& frame) {
   text = trim(text);
   if (text.ends_with(" - 1")) text = trim(text.substr(0, text.size() - 4));
   if (text == "- 1") text = {};
-  if (const std::size_t at = text.rfind('@'); at != std::string_view::npos && at > 0 && text.find_first_of(" (<", at) == std::string_view::npos) {
-    text = text.substr(0, at);   // pthread_cond_wait@@GLIBC_2.3.2
+  if (const std::size_t at = text.rfind('@');
+      at != std::string_view::npos && at > 0 &&
+      text.find_first_of(" (<", at) == std::string_view::npos) {
+    text = text.substr(0, at);  // pthread_cond_wait@@GLIBC_2.3.2
     if (text.back() == '@') text.remove_suffix(1);
   }
   frame.native = true;
@@ -66,8 +69,10 @@ class EuStackAssembler final : public Assembler {
       flush(reading);
       row_ = stack_row(line, "eu-stack");
       row_.tid = tid;
-      if (pid_) row_.pid = pid_;
-      else if (reading.text_kind == "stack") row_.pid = pid_in_path(reading.path);
+      if (pid_)
+        row_.pid = pid_;
+      else if (reading.text_kind == "stack")
+        row_.pid = pid_in_path(reading.path);
       row_.main = row_.pid && row_.tid == row_.pid;
       open_ = true;
       return true;
@@ -103,7 +108,7 @@ class EuStackAssembler final : public Assembler {
     if (!open_) return;
     open_ = false;
     if (row_.frames.empty() && row_.problem.empty()) row_.problem = "no frames";
-    if (!row_.frames.empty()) row_.problem.clear();   // it ended early: what is there is a stack
+    if (!row_.frames.empty()) row_.problem.clear();  // it ended early: what is there is a stack
     reading.sink.put(row_);
   }
 
@@ -119,7 +124,8 @@ Outcome read(const TextLine& line, Reading& reading) {
   if (head_of(text, "PID ", "- process") || head_of(text, "TID ", ":")) {
     outcome.assembler = std::make_unique<EuStackAssembler>();
     outcome.assembler->feed(line, reading);
-  } else if (std::string_view rest = text; reading.text_kind == "stack" && take(rest, "eu-stack: ")) {
+  } else if (std::string_view rest = text;
+             reading.text_kind == "stack" && take(rest, "eu-stack: ")) {
     StackRow row = stack_row(line, "eu-stack");
     row.problem = std::string(trim(rest).substr(0, 400));
     row.pid = pid_in_path(reading.path);
@@ -138,6 +144,7 @@ constexpr std::string_view kWords[] = {" - process"};
 }  // namespace
 
 extern const Recogniser kEuStack;
-constinit const Recogniser kEuStack{"eu-stack", "eu-stack -p: threads of a process, machine frames", kWords, read, "stack"};
+constinit const Recogniser kEuStack{"eu-stack", "eu-stack -p: threads of a process, machine frames",
+                                    kWords, read, "stack"};
 
 }  // namespace culprit::ingest

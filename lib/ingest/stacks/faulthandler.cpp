@@ -1,5 +1,6 @@
-// Python's faulthandler: dump_traceback(), fatal errors, dump_traceback_later(); since 3.14 with a C stack. It writes
-// into the ordinary error output, so its lines come with whatever prefix a launcher puts before them.
+// Python's faulthandler: dump_traceback(), fatal errors, dump_traceback_later(); since 3.14 with a
+// C stack. It writes into the ordinary error output, so its lines come with whatever prefix a
+// launcher puts before them.
 #include "ingest/stacks/stack_text.hpp"
 
 namespace culprit::ingest {
@@ -11,10 +12,11 @@ constexpr std::string_view kMark = " (most recent call first):";
 struct ThreadHead {
   std::string id, name;
   bool current = false;
-  bool machine = false;        // "Current thread's C stack trace"
+  bool machine = false;  // "Current thread's C stack trace"
 };
 
-// Thread 0x00007fa4dcff96c0 (most recent call first): · Current thread 0x... [name] (most recent call first):
+// Thread 0x00007fa4dcff96c0 (most recent call first): · Current thread 0x... [name] (most recent
+// call first):
 std::optional<ThreadHead> thread_head(std::string_view text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
   if (!text.ends_with(kMark)) return std::nullopt;
@@ -24,7 +26,7 @@ std::optional<ThreadHead> thread_head(std::string_view text) {
     head.machine = head.current = true;
     return head;
   }
-  if (text == "Stack") {       // of one thread
+  if (text == "Stack") {  // of one thread
     head.current = true;
     return head;
   }
@@ -32,11 +34,15 @@ std::optional<ThreadHead> thread_head(std::string_view text) {
   if (!head.current && !take(text, "Thread ")) return std::nullopt;
   const std::size_t end = std::min(text.find(' '), text.size());
   const std::string_view id = text.substr(0, end);
-  if (id.substr(0, 2) != "0x" || id.size() < 3 || id.size() > 18 || id.find_first_not_of("0123456789abcdefABCDEF", 2) != std::string_view::npos) return std::nullopt;
+  if (id.substr(0, 2) != "0x" || id.size() < 3 || id.size() > 18 ||
+      id.find_first_not_of("0123456789abcdefABCDEF", 2) != std::string_view::npos)
+    return std::nullopt;
   head.id = std::string(id);
   text = trim(text.substr(end));
-  if (text.size() >= 2 && text.front() == '[' && text.back() == ']') head.name = std::string(text.substr(1, text.size() - 2));
-  else if (!text.empty()) return std::nullopt;
+  if (text.size() >= 2 && text.front() == '[' && text.back() == ']')
+    head.name = std::string(text.substr(1, text.size() - 2));
+  else if (!text.empty())
+    return std::nullopt;
   return head;
 }
 
@@ -58,7 +64,7 @@ bool python_frame(std::string_view text, Frame& frame) {
     if (!line) return false;
     frame.line = *line;
   }
-  if (!take(text, " in ")) return false;   // a traceback has a comma here
+  if (!take(text, " in ")) return false;  // a traceback has a comma here
   frame.function = std::string(trim(text));
   if (frame.function.empty() || frame.function == "???") frame.function = "?";
   return true;
@@ -73,7 +79,8 @@ bool machine_frame(std::string_view text, Frame& frame) {
   frame.module = std::string(text.substr(0, quote));
   text.remove_prefix(quote + 1);
   if (take(text, ", at ")) {
-    const std::size_t end = std::min(text.rfind('+') == std::string_view::npos ? text.find(' ') : text.rfind('+'), text.size());
+    const std::size_t end = std::min(
+        text.rfind('+') == std::string_view::npos ? text.find(' ') : text.rfind('+'), text.size());
     frame.function = std::string(trim(text.substr(0, end)));
   }
   if (frame.function.empty()) frame.function = "?";
@@ -82,7 +89,9 @@ bool machine_frame(std::string_view text, Frame& frame) {
 
 class FaulthandlerAssembler final : public Assembler {
  public:
-  std::uint64_t most_lines() const override { return 50'000; }   // 100 threads of 100 frames at most, says faulthandler
+  std::uint64_t most_lines() const override {
+    return 50'000;
+  }  // 100 threads of 100 frames at most, says faulthandler
 
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.line.message;
@@ -99,13 +108,14 @@ class FaulthandlerAssembler final : public Assembler {
       flush(reading);
       return Step::finished;
     }
-    if (!open_ || blank > 0) return Step::not_mine;   // a blank line ends a thread
+    if (!open_ || blank > 0) return Step::not_mine;  // a blank line ends a thread
     Frame frame;
     if (machine_ ? machine_frame(body, frame) : python_frame(body, frame)) {
       add_frame(row_, std::move(frame));
     } else if (body == "...") {
       cut_ = true;
-    } else if (body.front() == '<' && body.back() == '>' && row_.frames.empty()) {   // <no Python frame>, <cannot get C stack on this system>
+    } else if (body.front() == '<' && body.back() == '>' &&
+               row_.frames.empty()) {  // <no Python frame>, <cannot get C stack on this system>
       row_.problem = std::string(body.substr(1, std::min<std::size_t>(body.size() - 2, 200)));
     } else {
       return Step::not_mine;
@@ -134,8 +144,8 @@ class FaulthandlerAssembler final : public Assembler {
     if (!open_) return;
     open_ = false;
     if (row_.frames.empty() && row_.problem.empty()) row_.problem = "no frames";
-    // What the main thread alone has is its bottom, <module>. A stack that was cut at 100 frames has lost it: the thread
-    // that asked for the dump is the likeliest then.
+    // What the main thread alone has is its bottom, <module>. A stack that was cut at 100 frames
+    // has lost it: the thread that asked for the dump is the likeliest then.
     row_.main = machine_ ? main_is_current_ : starts_program(row_) || (cut_ && current_head_);
     if (!machine_ && current_head_) main_is_current_ = row_.main;
     reading.sink.put(row_);
@@ -164,6 +174,8 @@ constexpr std::string_view kWords[] = {"(most recent call first):"};
 }  // namespace
 
 extern const Recogniser kFaulthandler;
-constinit const Recogniser kFaulthandler{"faulthandler", "Python's faulthandler: threads in dumps, fatal errors and timeouts, C stacks", kWords, read, "stack"};
+constinit const Recogniser kFaulthandler{
+    "faulthandler", "Python's faulthandler: threads in dumps, fatal errors and timeouts, C stacks",
+    kWords, read, "stack"};
 
 }  // namespace culprit::ingest

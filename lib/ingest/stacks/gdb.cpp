@@ -1,4 +1,5 @@
-// gdb's `thread apply all bt`, pstack and gstack, cuda-gdb's table of kernels, and py-bt between them.
+// gdb's `thread apply all bt`, pstack and gstack, cuda-gdb's table of kernels, and py-bt between
+// them.
 //
 // The main thread is printed last and tells the process, so the threads of a dump wait for it.
 #include <algorithm>
@@ -21,18 +22,19 @@ constexpr std::string_view kNoPython = "Unable to locate python frame";
 struct ThreadHead {
   std::int64_t number = 0;
   std::optional<std::int64_t> tid;
-  bool process = false;        // "(process 31446)": the id is the process's
+  bool process = false;  // "(process 31446)": the id is the process's
   std::string id, name;
 };
 
-// Thread 15 (Thread 0x7fa4dcff96c0 (LWP 8736) "python3"): · Thread 3 (LWP 1234): · Thread 1 (process 1234):
+// Thread 15 (Thread 0x7fa4dcff96c0 (LWP 8736) "python3"): · Thread 3 (LWP 1234): · Thread 1
+// (process 1234):
 std::optional<ThreadHead> thread_head(std::string_view text) {
   ThreadHead head;
   if (!take(text, "Thread ")) return std::nullopt;
   const auto number = take_number(text);
   if (!number) return std::nullopt;
   head.number = *number;
-  if (take(text, ".")) {       // inferior.thread
+  if (take(text, ".")) {  // inferior.thread
     const auto inner = take_number(text);
     if (!inner) return std::nullopt;
     head.number = *inner;
@@ -94,17 +96,21 @@ void take_source(std::string_view& text, Frame& frame) {
   }
 }
 
-// The name before the last balanced "(...)". Where a value holds a bracket of its own that does not close, the name ends
-// at the first bracket outside of <> and () that a blank precedes.
+// The name before the last balanced "(...)". Where a value holds a bracket of its own that does not
+// close, the name ends at the first bracket outside of <> and () that a blank precedes.
 std::string_view without_arguments(std::string_view text) {
   if (!text.empty() && text.back() == ')') {
     int depth = 0;
     for (std::size_t i = text.size(); i-- > 0;) {
-      if (text[i] == ')') ++depth;
+      if (text[i] == ')')
+        ++depth;
       else if (text[i] == '(' && --depth == 0) {
         const std::string_view name = trim(text.substr(0, i));
-        if (i > 0 && text[i - 1] == ' ' && name.find_first_of("\"=") == std::string_view::npos) return name;
-        if (i > 0 && text[i - 1] == ' ' && name.find("operator") != std::string_view::npos && name.find('"') == std::string_view::npos && name.find(" (") == std::string_view::npos) return name;
+        if (i > 0 && text[i - 1] == ' ' && name.find_first_of("\"=") == std::string_view::npos)
+          return name;
+        if (i > 0 && text[i - 1] == ' ' && name.find("operator") != std::string_view::npos &&
+            name.find('"') == std::string_view::npos && name.find(" (") == std::string_view::npos)
+          return name;
         break;
       }
     }
@@ -113,20 +119,28 @@ std::string_view without_arguments(std::string_view text) {
   int angle = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (c == '<') ++angle;
-    else if (c == '>' && angle > 0 && (i == 0 || text[i - 1] != '-')) --angle;
-    else if (c == '(' && i > 0 && text[i - 1] == ' ' && round == 0 && angle == 0) return trim(text.substr(0, i));
-    else if (c == '(') ++round;
-    else if (c == ')' && round > 0) --round;
+    if (c == '<')
+      ++angle;
+    else if (c == '>' && angle > 0 && (i == 0 || text[i - 1] != '-'))
+      --angle;
+    else if (c == '(' && i > 0 && text[i - 1] == ' ' && round == 0 && angle == 0)
+      return trim(text.substr(0, i));
+    else if (c == '(')
+      ++round;
+    else if (c == ')' && round > 0)
+      --round;
   }
   const std::size_t open = text.find(" (");
   return trim(text.substr(0, open));
 }
 
 std::string plain_name(std::string_view name) {
-  if (const std::size_t launch = name.find("<<<"); launch != std::string_view::npos && launch > 0) name = trim(name.substr(0, launch));   // kernel<<<(24,1,1),(640,1,1)>>>
-  if (const std::size_t at = name.rfind('@'); at != std::string_view::npos && at > 0 && name.find_first_of(" (<", at) == std::string_view::npos) {
-    name = name.substr(0, at);   // @plt, @@GLIBC_2.34
+  if (const std::size_t launch = name.find("<<<"); launch != std::string_view::npos && launch > 0)
+    name = trim(name.substr(0, launch));  // kernel<<<(24,1,1),(640,1,1)>>>
+  if (const std::size_t at = name.rfind('@');
+      at != std::string_view::npos && at > 0 &&
+      name.find_first_of(" (<", at) == std::string_view::npos) {
+    name = name.substr(0, at);  // @plt, @@GLIBC_2.34
     if (name.back() == '@') name.remove_suffix(1);
   }
   return name.empty() || name == "??" ? "?" : std::string(name);
@@ -140,8 +154,9 @@ Frame native_frame(std::string_view text) {
     text = end == std::string_view::npos ? std::string_view{} : trim(text.substr(end));
     take(text, "in ");
   }
-  if (text.substr(0, 1) == "<" && text.find('>') != std::string_view::npos && text.find(" called>") != std::string_view::npos) {
-    frame.function = std::string(text.substr(0, text.find('>') + 1));   // <signal handler called>
+  if (text.substr(0, 1) == "<" && text.find('>') != std::string_view::npos &&
+      text.find(" called>") != std::string_view::npos) {
+    frame.function = std::string(text.substr(0, text.find('>') + 1));  // <signal handler called>
     return frame;
   }
   take_source(text, frame);
@@ -157,8 +172,10 @@ bool arguments_closed(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (quoted) {
-      if (c == '\\') ++i;
-      else if (c == '"') quoted = false;
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        quoted = false;
     } else if (c == '"') {
       quoted = true;
     } else if (c == '(') {
@@ -171,11 +188,17 @@ bool arguments_closed(std::string_view text) {
   return any && depth <= 0 && !quoted;
 }
 
-bool pager(std::string_view text) { return text.find("Type <return> to continue") != std::string_view::npos || text.find("Type <RET> for more") != std::string_view::npos; }
+bool pager(std::string_view text) {
+  return text.find("Type <return> to continue") != std::string_view::npos ||
+         text.find("Type <RET> for more") != std::string_view::npos;
+}
 
-// "[Inferior 1 (process 31446) detached]", "Attaching to process 31446", "[Detaching after fork from child process 7]" not
+// "[Inferior 1 (process 31446) detached]", "Attaching to process 31446", "[Detaching after fork
+// from child process 7]" not
 std::optional<std::int64_t> inferior(std::string_view text) {
-  for (const std::string_view word : {std::string_view("[Inferior "), std::string_view("Attaching to "), std::string_view("Detaching from program")}) {
+  for (const std::string_view word :
+       {std::string_view("[Inferior "), std::string_view("Attaching to "),
+        std::string_view("Detaching from program")}) {
     if (text.substr(0, word.size()) != word) continue;
     const std::size_t at = text.rfind("process ");
     if (at == std::string_view::npos) return std::nullopt;
@@ -187,17 +210,26 @@ std::optional<std::int64_t> inferior(std::string_view text) {
 
 // Why a debugger saw nothing.
 bool refusal(std::string_view text) {
-  for (const std::string_view start : {"ptrace: ", "Could not attach to process", "Unable to attach to program", "gdb: ", "warning: process ", "pstack: ", "gstack: ", "error: attach failed"})
+  for (const std::string_view start :
+       {"ptrace: ", "Could not attach to process", "Unable to attach to program",
+        "gdb: ", "warning: process ", "pstack: ", "gstack: ", "error: attach failed"})
     if (text.substr(0, std::string_view(start).size()) == start) return true;
   // pid 4711 is no longer there
-  return text.substr(0, 8) == "Process " && (text.ends_with(" not found.") || text.ends_with(" does not exist"));
+  return text.substr(0, 8) == "Process " &&
+         (text.ends_with(" not found.") || text.ends_with(" does not exist"));
 }
 
-bool kernel_table(std::string_view text) { return text.find("Kernel Parent Dev Grid") != std::string_view::npos && text.find("Invocation") != std::string_view::npos; }
+bool kernel_table(std::string_view text) {
+  return text.find("Kernel Parent Dev Grid") != std::string_view::npos &&
+         text.find("Invocation") != std::string_view::npos;
+}
 
 class GdbAssembler final : public Assembler {
  public:
-  GdbAssembler(const TextLine& head, Reading& reading, std::optional<std::int64_t> pid) : pid_(pid) { feed(head, reading); }
+  GdbAssembler(const TextLine& head, Reading& reading, std::optional<std::int64_t> pid)
+      : pid_(pid) {
+    feed(head, reading);
+  }
 
   std::uint64_t most_lines() const override { return 2'000'000; }
 
@@ -225,8 +257,10 @@ class GdbAssembler final : public Assembler {
     if (auto head = thread_head(text)) {
       close_frame();
       in_python_ = in_table_ = false;
-      if (main_seen_ && !ascending_) flush(reading);
-      else if (!numbers_.insert(head->number).second || rows_.size() >= kThreads) flush(reading);
+      if (main_seen_ && !ascending_)
+        flush(reading);
+      else if (!numbers_.insert(head->number).second || rows_.size() >= kThreads)
+        flush(reading);
       if (numbers_.empty() || rows_.empty()) ascending_ = head->number == 1;
       numbers_.insert(head->number);
       StackRow row = stack_row(line, "gdb");
@@ -234,7 +268,10 @@ class GdbAssembler final : public Assembler {
       row.thread_id = std::move(head->id);
       row.thread = std::move(head->name);
       row.main = head->number == 1;
-      if (row.main) { main_seen_ = true; main_tid_ = head->tid; }
+      if (row.main) {
+        main_seen_ = true;
+        main_tid_ = head->tid;
+      }
       rows_.push_back(std::move(row));
       return kTook;
     }
@@ -243,7 +280,9 @@ class GdbAssembler final : public Assembler {
       close_frame();
       in_python_ = in_table_ = false;
       const bool innermost = text.substr(0, 3) == "#0 ";
-      if (rows_.empty() || (innermost && !rows_.back().frames.empty() && rows_.back().source == "gdb")) {   // a process with one thread has no head
+      if (rows_.empty() ||
+          (innermost && !rows_.back().frames.empty() &&
+           rows_.back().source == "gdb")) {  // a process with one thread has no head
         flush(reading);
         StackRow row = stack_row(line, "gdb");
         row.main = innermost;
@@ -263,8 +302,10 @@ class GdbAssembler final : public Assembler {
     if (text.substr(0, kPython.size()) == kPython || text == kNoPython) {
       close_frame();
       begin_python(line, reading);
-      if (text == kNoPython) rows_.back().problem = std::string(kNoPython);
-      else in_python_ = true;
+      if (text == kNoPython)
+        rows_.back().problem = std::string(kNoPython);
+      else
+        in_python_ = true;
       reach(rows_.back().place, line.place);
       return kTook;
     }
@@ -293,7 +334,7 @@ class GdbAssembler final : public Assembler {
 
   void begin_python(const TextLine& line, Reading& reading) {
     if (rows_.size() >= kThreads) flush(reading);
-    if (rows_.empty()) {   // py-bt alone: gdb stands in the thread it stopped
+    if (rows_.empty()) {  // py-bt alone: gdb stands in the thread it stopped
       StackRow row = stack_row(line, "gdb-py");
       row.main = true;
       rows_.push_back(std::move(row));
@@ -304,7 +345,7 @@ class GdbAssembler final : public Assembler {
       last.source = "gdb-py";
       return;
     }
-    StackRow row = stack_row(line, "gdb-py");   // after the machine's frames of the same thread
+    StackRow row = stack_row(line, "gdb-py");  // after the machine's frames of the same thread
     row.tid = last.tid;
     row.thread_id = last.thread_id;
     row.thread = last.thread;
@@ -323,13 +364,14 @@ class GdbAssembler final : public Assembler {
       if (!take(rest, "?")) frame.line = take_number(rest).value_or(0);
       if (!take(rest, ", in ")) return false;
       frame.function = std::string(trim(rest));
-    } else if (body.front() == '<' && body.back() == '>') {   // <built-in method open of module object at remote 0x7f>
+    } else if (body.front() == '<' &&
+               body.back() == '>') {  // <built-in method open of module object at remote 0x7f>
       rest = body.substr(1, body.size() - 2);
       if (!take(rest, "built-in method ")) return text[0] == ' ';
       frame.function = std::string(rest.substr(0, rest.find(' ')));
       frame.native = true;
     } else if (text[0] == ' ') {
-      return true;   // source text, "(failed to get frame line number)", "Waiting for the GIL"
+      return true;  // source text, "(failed to get frame line number)", "Waiting for the GIL"
     } else {
       return false;
     }
@@ -340,7 +382,8 @@ class GdbAssembler final : public Assembler {
   }
 
   //   Kernel Parent Dev Grid Status   SMs Mask     GridDim  BlockDim Invocation
-  // *      0      -   0   13 Active 0x00ffffff (24,1,1) (640,1,1) ncclDevKernel_AllReduce_Sum_bf16_RING_LL(args=...)
+  // *      0      -   0   13 Active 0x00ffffff (24,1,1) (640,1,1)
+  // ncclDevKernel_AllReduce_Sum_bf16_RING_LL(args=...)
   bool take_kernel(const TextLine& line, std::string_view body) {
     const bool focused = take(body, "*");
     body = trim(body);
@@ -349,17 +392,25 @@ class GdbAssembler final : public Assembler {
     const std::size_t end = tuple == std::string_view::npos ? tuple : body.find(')', tuple + 2);
     if (end == std::string_view::npos) return false;
     std::string_view name = trim(body.substr(end + 1));
-    if (name.empty()) return true;   // wrapped: nothing to say about it
+    if (name.empty()) return true;  // wrapped: nothing to say about it
     int angle = 0;
     for (std::size_t i = 0; i < name.size(); ++i) {
-      if (name[i] == '<') ++angle;
-      else if (name[i] == '>') --angle;
-      else if (name[i] == '(' && angle <= 0) { name = trim(name.substr(0, i)); break; }
+      if (name[i] == '<')
+        ++angle;
+      else if (name[i] == '>')
+        --angle;
+      else if (name[i] == '(' && angle <= 0) {
+        name = trim(name.substr(0, i));
+        break;
+      }
     }
     StackRow row = stack_row(line, "cuda-gdb");
     row.thread = "cuda kernel";
-    if (const std::size_t active = body.find("Active"); active != std::string_view::npos && active < tuple) row.state = "active";
-    else if (body.find("Sleeping") < tuple) row.state = "sleeping";
+    if (const std::size_t active = body.find("Active");
+        active != std::string_view::npos && active < tuple)
+      row.state = "active";
+    else if (body.find("Sleeping") < tuple)
+      row.state = "sleeping";
     Frame frame;
     frame.native = true;
     frame.function = plain_name(name);
@@ -369,9 +420,11 @@ class GdbAssembler final : public Assembler {
     return true;
   }
 
-  bool take_continuation(const TextLine& line, std::string_view body, std::string_view text, const Reading& reading) {
+  bool take_continuation(const TextLine& line, std::string_view body, std::string_view text,
+                         const Reading& reading) {
     const bool closed = arguments_closed(joined_);
-    const bool source = body.substr(0, 5) == "from " || body.substr(0, 3) == "at " || joined_.ends_with(" at") || joined_.ends_with(" from");
+    const bool source = body.substr(0, 5) == "from " || body.substr(0, 3) == "at " ||
+                        joined_.ends_with(" at") || joined_.ends_with(" from");
     if (closed && !source) {
       // The variables of `bt full`: known to be no frame, told as such by their depth.
       return reading.text_kind == "stack" || text.substr(0, 8) == "        ";
@@ -391,7 +444,10 @@ class GdbAssembler final : public Assembler {
   void flush(Reading& reading) {
     close_frame();
     const bool of_a_dump = reading.text_kind == "stack";
-    const auto pid = pid_ ? pid_ : main_tid_ ? main_tid_ : of_a_dump ? pid_in_path(reading.path) : std::nullopt;
+    const auto pid = pid_        ? pid_
+                     : main_tid_ ? main_tid_
+                     : of_a_dump ? pid_in_path(reading.path)
+                                 : std::nullopt;
     for (StackRow& row : rows_) {
       if (row.frames.empty() && row.problem.empty()) row.problem = "no frames";
       if (pid) row.pid = pid;
@@ -441,19 +497,36 @@ Outcome read(const TextLine& line, Reading& reading) {
   }
   const auto attached = dump && text.substr(0, 9) == "Attaching" ? inferior(text) : std::nullopt;
   // eu-stack's frames look the same and stand under a TID.
-  const bool headless = dump && frame_line(text, rest) && (rest.find('(') != std::string_view::npos || rest.find(" in ") != std::string_view::npos);
-  if (!thread_head(text) && !attached && !headless && !kernel_table(text) && text.substr(0, kPython.size()) != kPython) return {};
+  const bool headless =
+      dump && frame_line(text, rest) &&
+      (rest.find('(') != std::string_view::npos || rest.find(" in ") != std::string_view::npos);
+  if (!thread_head(text) && !attached && !headless && !kernel_table(text) &&
+      text.substr(0, kPython.size()) != kPython)
+    return {};
   Outcome outcome;
   outcome.assembler = std::make_unique<GdbAssembler>(line, reading, attached);
   return outcome;
 }
 
-// Each digit for itself: the five letters that they share would slow the search for everybody's words.
-constexpr std::string_view kWords[] = {"(LWP 1", "(LWP 2", "(LWP 3", "(LWP 4", "(LWP 5", "(LWP 6", "(LWP 7", "(LWP 8", "(LWP 9", "Kernel Parent Dev Grid", "Traceback (most recent call first)"};
+// Each digit for itself: the five letters that they share would slow the search for everybody's
+// words.
+constexpr std::string_view kWords[] = {"(LWP 1",
+                                       "(LWP 2",
+                                       "(LWP 3",
+                                       "(LWP 4",
+                                       "(LWP 5",
+                                       "(LWP 6",
+                                       "(LWP 7",
+                                       "(LWP 8",
+                                       "(LWP 9",
+                                       "Kernel Parent Dev Grid",
+                                       "Traceback (most recent call first)"};
 
 }  // namespace
 
 extern const Recogniser kGdb;
-constinit const Recogniser kGdb{"gdb", "gdb thread apply all bt, pstack, gstack, py-bt, cuda-gdb's kernels", kWords, read, "stack"};
+constinit const Recogniser kGdb{
+    "gdb", "gdb thread apply all bt, pstack, gstack, py-bt, cuda-gdb's kernels", kWords, read,
+    "stack"};
 
 }  // namespace culprit::ingest

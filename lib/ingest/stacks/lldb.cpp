@@ -13,7 +13,8 @@ struct ThreadHead {
   std::string name;
 };
 
-//   thread #16, name = 'python', stop reason = signal SIGSTOP · * thread #1, tid = 31446, name = 'python'
+//   thread #16, name = 'python', stop reason = signal SIGSTOP · * thread #1, tid = 31446, name =
+//   'python'
 std::optional<ThreadHead> thread_head(std::string_view text) {
   text = trim(text);
   if (take(text, "*")) text = trim(text);
@@ -28,7 +29,9 @@ std::optional<ThreadHead> thread_head(std::string_view text) {
       std::int64_t value = 0;
       std::size_t digits = 0;
       for (const char c : rest.substr(2, 12)) {
-        const int nibble = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        const int nibble = c >= '0' && c <= '9'   ? c - '0'
+                           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                                  : -1;
         if (nibble < 0) break;
         value = value * 16 + nibble;
         ++digits;
@@ -73,12 +76,16 @@ bool frame_of(std::string_view text, Frame& frame) {
       }
     }
   }
-  if (const std::size_t plus = text.rfind(" + "); plus != std::string_view::npos && text.find_first_not_of("0123456789", plus + 3) == std::string_view::npos) text = text.substr(0, plus);
+  if (const std::size_t plus = text.rfind(" + ");
+      plus != std::string_view::npos &&
+      text.find_first_not_of("0123456789", plus + 3) == std::string_view::npos)
+    text = text.substr(0, plus);
   // Arguments have values; the types of a C++ name have none.
   if (!text.empty() && text.back() == ')') {
     int depth = 0;
     for (std::size_t i = text.size(); i-- > 0;) {
-      if (text[i] == ')') ++depth;
+      if (text[i] == ')')
+        ++depth;
       else if (text[i] == '(' && --depth == 0) {
         if (text.substr(i).find('=') != std::string_view::npos) text = text.substr(0, i);
         break;
@@ -86,7 +93,8 @@ bool frame_of(std::string_view text, Frame& frame) {
     }
   }
   text = trim(text);
-  frame.function = text.empty() || text.substr(0, 17) == "___lldb_unnamed_s" ? "?" : std::string(text);
+  frame.function =
+      text.empty() || text.substr(0, 17) == "___lldb_unnamed_s" ? "?" : std::string(text);
   return true;
 }
 
@@ -124,7 +132,7 @@ class LldbAssembler final : public Assembler {
     if (!open_) return;
     open_ = false;
     if (row_.frames.empty()) {
-      if (reading.text_kind != "stack") return;   // somebody else's "thread #1"
+      if (reading.text_kind != "stack") return;  // somebody else's "thread #1"
       row_.problem = "no frames";
     }
     reading.sink.put(row_);

@@ -1,6 +1,7 @@
-// Dumps of processes: /proc/<pid>/status with command line, kernel stack and environment, or an environment alone. They tie pid, host, local
-// rank and global rank together. RANK is inherited by children (data-loader workers, resource trackers), so the pid
-// of such a dump need not be the trainer's; rank and host hold all the same.
+// Dumps of processes: /proc/<pid>/status with command line, kernel stack and environment, or an
+// environment alone. They tie pid, host, local rank and global rank together. RANK is inherited by
+// children (data-loader workers, resource trackers), so the pid of such a dump need not be the
+// trainer's; rank and host hold all the same.
 #include <cctype>
 
 #include "ingest/engine/document.hpp"
@@ -15,7 +16,9 @@ bool environment_line(std::string_view line, std::string_view& key, std::string_
   const std::size_t equals = line.find('=');
   if (equals == std::string_view::npos || equals == 0 || equals > 80) return false;
   for (const char c : line.substr(0, equals))
-    if (!(isupper(static_cast<unsigned char>(c)) || isdigit(static_cast<unsigned char>(c)) || c == '_')) return false;
+    if (!(isupper(static_cast<unsigned char>(c)) || isdigit(static_cast<unsigned char>(c)) ||
+          c == '_'))
+      return false;
   key = line.substr(0, equals);
   value = line.substr(equals + 1);
   return true;
@@ -27,16 +30,19 @@ void each_line(std::string_view bytes, Visit visit) {
   std::size_t at = 0;
   while (at < bytes.size()) {
     std::size_t end = at;
-    while (end < bytes.size() && bytes[end] != '\n' && bytes[end] != '\0') ++end;  // /proc/<pid>/environ separates by NUL
+    while (end < bytes.size() && bytes[end] != '\n' && bytes[end] != '\0')
+      ++end;  // /proc/<pid>/environ separates by NUL
     std::string_view line = bytes.substr(at, end - at);
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     visit(line, number, at);
-    if (end < bytes.size() && bytes[end] == '\n') ++number;   // an editor counts those only
+    if (end < bytes.size() && bytes[end] == '\n') ++number;  // an editor counts those only
     at = end + 1;
   }
 }
 
-std::string_view after(std::string_view line, std::string_view key) { return line.substr(0, key.size()) == key ? trim(line.substr(key.size())) : std::string_view{}; }
+std::string_view after(std::string_view line, std::string_view key) {
+  return line.substr(0, key.size()) == key ? trim(line.substr(key.size())) : std::string_view{};
+}
 
 // "== pid 31446" · "==> /proc/31446/status <=="
 std::optional<std::int64_t> section_of(std::string_view line) {
@@ -71,7 +77,8 @@ bool sniff(const Head& head) {
     parent = parent || line.rfind("PPid:\t", 0) == 0;
   });
   if (pid && parent) return head.whole || section;
-  return head.whole && lines > 0 && ((tells_rank && settings * 10 >= lines * 6) || (parent && tells_rank));
+  return head.whole && lines > 0 &&
+         ((tells_rank && settings * 10 >= lines * 6) || (parent && tells_rank));
 }
 
 std::optional<std::int64_t> integer(std::string_view text) {
@@ -82,11 +89,14 @@ std::optional<std::int64_t> integer(std::string_view text) {
 // The processes of a dump, one after the other.
 class Dump {
  public:
-  Dump(std::string_view bytes, const MemberRow& member, Reading& reading) : bytes_(bytes), member_(member), reading_(reading) {}
+  Dump(std::string_view bytes, const MemberRow& member, Reading& reading)
+      : bytes_(bytes), member_(member), reading_(reading) {}
 
   std::string run() {
     start();
-    each_line(bytes_, [&](std::string_view line, std::uint64_t number, std::size_t offset) { take_line(line, {member_.id, number, offset, static_cast<std::uint32_t>(line.size())}); });
+    each_line(bytes_, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
+      take_line(line, {member_.id, number, offset, static_cast<std::uint32_t>(line.size())});
+    });
     flush();
     return put_ > 0 ? "" : "environment.no_rank";
   }
@@ -104,9 +114,11 @@ class Dump {
   }
 
   void flush() {
-    const bool of_proc = member_.path.find("proc") != std::string::npos || std::string_view(member_.path).ends_with("/environ");
+    const bool of_proc = member_.path.find("proc") != std::string::npos ||
+                         std::string_view(member_.path).ends_with("/environ");
     if (process_.pid == 0 && of_proc) process_.pid = pid_in_path(member_.path).value_or(0);
-    const bool thread = group_ > 0 && process_.pid > 0 && group_ != process_.pid;   // task/<tid>/status
+    const bool thread =
+        group_ > 0 && process_.pid > 0 && group_ != process_.pid;  // task/<tid>/status
     if (thread) process_.pid = group_;
     if (identity_.rank || identity_.local_rank) {
       if (process_.pid > 0) identity_.pid = process_.pid;
@@ -157,14 +169,26 @@ class Dump {
       add_kernel_frame(process_, line);
       return;
     } else if (environment_line(line, key, value)) {
-      if (key == "RANK" || (key == "SLURM_PROCID" && !identity_.rank)) { identity_.rank = integer(value); identity_.place = here; }
-      else if (key == "LOCAL_RANK" || (key == "SLURM_LOCALID" && !identity_.local_rank)) identity_.local_rank = integer(value);
-      else if (key == "WORLD_SIZE" || (key == "SLURM_NTASKS" && !identity_.world_size)) identity_.world_size = integer(value);
-      else if (key == "GROUP_RANK" || (key == "SLURM_NODEID" && !identity_.node_rank)) identity_.node_rank = integer(value);
-      else if ((key == "HOSTNAME" || key == "SLURMD_NODENAME" || key == "NODE_NAME") && !value.empty()) identity_.host = std::string(value.substr(0, 255));
-      else if ((key == "SLURM_JOB_NODELIST" || key == "SLURM_NODELIST") && !value.empty() && value.size() <= 8192) reading_.sink.put(ConfigRow{here, "slurm.nodelist", std::string(value), {}, {}});
-      else if (key.rfind("NCCL_", 0) == 0 || key.rfind("TORCH_NCCL_", 0) == 0) reading_.sink.put(ConfigRow{here, "env." + std::string(key), std::string(value.substr(0, 400)), {}, {}});
-    } else if (first && process_.command.empty() && !line.empty() && line.find(":\t") == std::string_view::npos) {
+      if (key == "RANK" || (key == "SLURM_PROCID" && !identity_.rank)) {
+        identity_.rank = integer(value);
+        identity_.place = here;
+      } else if (key == "LOCAL_RANK" || (key == "SLURM_LOCALID" && !identity_.local_rank))
+        identity_.local_rank = integer(value);
+      else if (key == "WORLD_SIZE" || (key == "SLURM_NTASKS" && !identity_.world_size))
+        identity_.world_size = integer(value);
+      else if (key == "GROUP_RANK" || (key == "SLURM_NODEID" && !identity_.node_rank))
+        identity_.node_rank = integer(value);
+      else if ((key == "HOSTNAME" || key == "SLURMD_NODENAME" || key == "NODE_NAME") &&
+               !value.empty())
+        identity_.host = std::string(value.substr(0, 255));
+      else if ((key == "SLURM_JOB_NODELIST" || key == "SLURM_NODELIST") && !value.empty() &&
+               value.size() <= 8192)
+        reading_.sink.put(ConfigRow{here, "slurm.nodelist", std::string(value), {}, {}});
+      else if (key.rfind("NCCL_", 0) == 0 || key.rfind("TORCH_NCCL_", 0) == 0)
+        reading_.sink.put(
+            ConfigRow{here, "env." + std::string(key), std::string(value.substr(0, 400)), {}, {}});
+    } else if (first && process_.command.empty() && !line.empty() &&
+               line.find(":\t") == std::string_view::npos) {
       process_.command = std::string(trim(line).substr(0, 4'096));
     }
   }
@@ -179,11 +203,15 @@ class Dump {
   std::size_t put_ = 0;
 };
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) { return Dump(bytes, member, reading).run(); }
+std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  return Dump(bytes, member, reading).run();
+}
 
 }  // namespace
 
 extern const Document kProcessDump;
-constinit const Document kProcessDump{"process-dump", "/proc status and environment of a process: pid, rank, local rank, host", 64u << 20, sniff, read};
+constinit const Document kProcessDump{
+    "process-dump", "/proc status and environment of a process: pid, rank, local rank, host",
+    64u << 20, sniff, read};
 
 }  // namespace culprit::ingest

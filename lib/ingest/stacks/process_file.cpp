@@ -1,6 +1,6 @@
-// Single files of /proc/<pid>/, copied with their folders: status, stack, wchan, cmdline, environ. Each tells a part of
-// one process. The folder of a thread (task/<tid>/) speaks for its process when it is the first thread, or sleeps
-// uninterruptibly.
+// Single files of /proc/<pid>/, copied with their folders: status, stack, wchan, cmdline, environ.
+// Each tells a part of one process. The folder of a thread (task/<tid>/) speaks for its process
+// when it is the first thread, or sleeps uninterruptibly.
 #include <algorithm>
 
 #include "ingest/engine/document.hpp"
@@ -16,7 +16,7 @@ bool add_kernel_frame(ProcessRow& row, std::string_view line) {
   std::string_view name = trim(line.substr(close + 2));
   name = name.substr(0, name.find_first_of("+ "));
   if (name.empty() || row.kernel_stack.size() > 4'096) return true;
-  if (name == "0xffffffffffffffff") return true;   // the end, as old kernels print it
+  if (name == "0xffffffffffffffff") return true;  // the end, as old kernels print it
   if (!row.kernel_stack.empty()) row.kernel_stack += ';';
   row.kernel_stack += name;
   return true;
@@ -45,7 +45,8 @@ std::optional<Where> where(std::string_view path) {
   };
   out.file = last();
   static constexpr std::string_view kFiles[] = {"status", "stack", "wchan", "cmdline", "environ"};
-  if (std::find(std::begin(kFiles), std::end(kFiles), out.file) == std::end(kFiles)) return std::nullopt;
+  if (std::find(std::begin(kFiles), std::end(kFiles), out.file) == std::end(kFiles))
+    return std::nullopt;
   const auto id = number(last());
   if (!id) return std::nullopt;
   out.pid = out.tid = *id;
@@ -55,19 +56,23 @@ std::optional<Where> where(std::string_view path) {
     if (!process) return std::nullopt;
     out.pid = *process;
   } else if (above != "proc" && *id < 100 && out.file != "status") {
-    return std::nullopt;       // a folder a rank: "rank/3/stack"
+    return std::nullopt;  // a folder a rank: "rank/3/stack"
   }
   return out;
 }
 
 bool word_only(std::string_view text) {
   text = trim(text);
-  return !text.empty() && text.size() < 128 && text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.") == std::string_view::npos;
+  return !text.empty() && text.size() < 128 &&
+         text.find_first_not_of(
+             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.") ==
+             std::string_view::npos;
 }
 
 bool has_rank(std::string_view bytes) {
   for (const std::string_view key : {"RANK=", "LOCAL_RANK=", "SLURM_PROCID="})
-    for (std::size_t at = bytes.find(key); at != std::string_view::npos; at = bytes.find(key, at + 1))
+    for (std::size_t at = bytes.find(key); at != std::string_view::npos;
+         at = bytes.find(key, at + 1))
       if (at == 0 || bytes[at - 1] == '\0' || bytes[at - 1] == '\n') return true;
   return false;
 }
@@ -80,8 +85,11 @@ bool sniff(const Head& head) {
   if (at->file == "wchan") return word_only(head.bytes);
   if (at->file == "cmdline") return head.bytes.find('\n') == std::string_view::npos;
   // An environment with a rank, and a status, are dumps that say who they are.
-  if (at->file == "status") return at->tid != at->pid && head.bytes.substr(0, 6) == "Name:\t" && !has_rank(head.bytes) && head.bytes.find("\nPPid:\t") == std::string_view::npos;
-  return at->file == "environ" && !has_rank(head.bytes) && head.bytes.find('=') != std::string_view::npos;
+  if (at->file == "status")
+    return at->tid != at->pid && head.bytes.substr(0, 6) == "Name:\t" && !has_rank(head.bytes) &&
+           head.bytes.find("\nPPid:\t") == std::string_view::npos;
+  return at->file == "environ" && !has_rank(head.bytes) &&
+         head.bytes.find('=') != std::string_view::npos;
 }
 
 std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
@@ -104,17 +112,20 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
     std::string command(bytes.substr(0, 4'096));
     std::replace(command.begin(), command.end(), '\0', ' ');
     row.command = std::string(trim(command));
-    if (row.command.empty()) return {};   // a thread of the kernel
+    if (row.command.empty()) return {};  // a thread of the kernel
   } else {
-    return {};                 // nothing about ranks in it
+    return {};  // nothing about ranks in it
   }
-  if (at.tid == at.pid) reading.sink.put(row);   // what another thread waits for is no word on its process
+  if (at.tid == at.pid)
+    reading.sink.put(row);  // what another thread waits for is no word on its process
   return {};
 }
 
 }  // namespace
 
 extern const Document kProcessFile;
-constinit const Document kProcessFile{"proc-file", "single files of /proc/<pid>/: stack, wchan, cmdline, environ", 1u << 20, sniff, read};
+constinit const Document kProcessFile{
+    "proc-file", "single files of /proc/<pid>/: stack, wchan, cmdline, environ", 1u << 20, sniff,
+    read};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,5 @@
-// ps, with whatever columns it was asked for. Threads (-L) are folded into their process; without a PPID column the
-// forest's indentation tells who the parent is.
+// ps, with whatever columns it was asked for. Threads (-L) are folded into their process; without a
+// PPID column the forest's indentation tells who the parent is.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -19,7 +19,7 @@ enum class Field { other, user, pid, parent, tid, threads, state, wait, clock, n
 
 struct Column {
   Field field = Field::other;
-  std::size_t begin = 0;       // of its heading
+  std::size_t begin = 0;  // of its heading
 };
 
 struct Known {
@@ -27,25 +27,41 @@ struct Known {
   Field field;
 };
 constexpr Known kKnown[] = {
-    {"PID", Field::pid}, {"TGID", Field::pid}, {"PPID", Field::parent}, {"TID", Field::tid}, {"LWP", Field::tid}, {"SPID", Field::tid}, {"NLWP", Field::threads}, {"THCNT", Field::threads},
-    {"STAT", Field::state}, {"S", Field::state}, {"STATE", Field::state}, {"WCHAN", Field::wait}, {"STARTED", Field::clock}, {"START", Field::clock}, {"LSTART", Field::clock}, {"STIME", Field::clock},
-    {"COMMAND", Field::command}, {"CMD", Field::command}, {"ARGS", Field::command}, {"COMM", Field::name}, {"UCMD", Field::name}, {"UCOMM", Field::name},
-    {"USER", Field::user}, {"UID", Field::user}, {"RUSER", Field::user}, {"EUSER", Field::user},
+    {"PID", Field::pid},       {"TGID", Field::pid},        {"PPID", Field::parent},
+    {"TID", Field::tid},       {"LWP", Field::tid},         {"SPID", Field::tid},
+    {"NLWP", Field::threads},  {"THCNT", Field::threads},   {"STAT", Field::state},
+    {"S", Field::state},       {"STATE", Field::state},     {"WCHAN", Field::wait},
+    {"STARTED", Field::clock}, {"START", Field::clock},     {"LSTART", Field::clock},
+    {"STIME", Field::clock},   {"COMMAND", Field::command}, {"CMD", Field::command},
+    {"ARGS", Field::command},  {"COMM", Field::name},       {"UCMD", Field::name},
+    {"UCOMM", Field::name},    {"USER", Field::user},       {"UID", Field::user},
+    {"RUSER", Field::user},    {"EUSER", Field::user},
 };
-constexpr std::string_view kOthers[] = {"%CPU", "%MEM", "VSZ", "RSS", "SZ", "TTY", "TT", "TIME", "ELAPSED", "ETIME", "ETIMES", "C", "F", "PRI", "NI", "PSR", "CLS", "RTPRIO", "POL", "ADDR", "PGID", "PGRP", "SID", "SESS", "TPGID", "CPUID", "CP",
-                                        "SIZE", "MAJFLT", "MINFLT", "PENDING", "BLOCKED", "IGNORED", "CAUGHT", "GROUP", "GID", "EUID", "RUID", "LABEL", "CGROUP", "NUMA", "NS", "STACKP", "ESP", "EIP", "TRS", "DRS", "PPR", "SCH", "PSS", "USS"};
+constexpr std::string_view kOthers[] = {
+    "%CPU",  "%MEM",   "VSZ",    "RSS",     "SZ",      "TTY",     "TT",     "TIME",  "ELAPSED",
+    "ETIME", "ETIMES", "C",      "F",       "PRI",     "NI",      "PSR",    "CLS",   "RTPRIO",
+    "POL",   "ADDR",   "PGID",   "PGRP",    "SID",     "SESS",    "TPGID",  "CPUID", "CP",
+    "SIZE",  "MAJFLT", "MINFLT", "PENDING", "BLOCKED", "IGNORED", "CAUGHT", "GROUP", "GID",
+    "EUID",  "RUID",   "LABEL",  "CGROUP",  "NUMA",    "NS",      "STACKP", "ESP",   "EIP",
+    "TRS",   "DRS",    "PPR",    "SCH",     "PSS",     "USS"};
 
 std::optional<std::vector<Column>> columns_of(std::string_view text) {
   std::vector<Column> columns;
   bool pid = false;
   for (std::size_t at = 0; at < text.size();) {
-    if (text[at] == ' ' || text[at] == '\t') { ++at; continue; }
+    if (text[at] == ' ' || text[at] == '\t') {
+      ++at;
+      continue;
+    }
     const std::size_t end = std::min(text.find_first_of(" \t\r", at), text.size());
     const std::string_view word = text.substr(at, end - at);
     Column column{Field::other, at};
-    const auto known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const Known& k) { return k.heading == word; });
-    if (known != std::end(kKnown)) column.field = known->field;
-    else if (std::find(std::begin(kOthers), std::end(kOthers), word) == std::end(kOthers)) return std::nullopt;
+    const auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                    [&](const Known& k) { return k.heading == word; });
+    if (known != std::end(kKnown))
+      column.field = known->field;
+    else if (std::find(std::begin(kOthers), std::end(kOthers), word) == std::end(kOthers))
+      return std::nullopt;
     pid = pid || column.field == Field::pid;
     columns.push_back(column);
     at = end + 1;
@@ -64,15 +80,17 @@ struct Entry {
   std::optional<std::int64_t> pid, parent, tid;
   std::int64_t threads = 0;
   std::string_view state, wait, name, command;
-  std::size_t indent = 0;      // of the command in the forest
+  std::size_t indent = 0;  // of the command in the forest
 };
 
 bool weekday(std::string_view word) {
-  static constexpr std::array<std::string_view, 7> kDays{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
+  static constexpr std::array<std::string_view, 7> kDays{"Mon", "Tue", "Wed", "Thu",
+                                                         "Fri", "Sat", "Sun"};
   return std::find(kDays.begin(), kDays.end(), word) != kDays.end();
 }
 bool month(std::string_view word) {
-  static constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  static constexpr std::array<std::string_view, 12> kMonths{
+      "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   return std::find(kMonths.begin(), kMonths.end(), word) != kMonths.end();
 }
 
@@ -85,7 +103,10 @@ class Cursor {
     while (at_ < text_.size() && text_[at_] != ' ') ++at_;
     return text_.substr(begin, at_ - begin);
   }
-  std::string_view next() const { Cursor copy = *this; return copy.word(); }
+  std::string_view next() const {
+    Cursor copy = *this;
+    return copy.word();
+  }
   void skip(std::size_t to) { at_ = std::min(to, text_.size()); }
   std::size_t at() const { return at_; }
   std::string_view rest() const { return text_.substr(at_); }
@@ -101,7 +122,9 @@ std::optional<std::int64_t> whole_number(std::string_view word) {
 }
 
 bool state_letters(std::string_view word) {
-  return !word.empty() && word.size() <= 8 && std::string_view("DRSTtZXIWKP").find(word[0]) != std::string_view::npos && word.find_first_not_of("DRSTtZXIWKP<NLsl+VBE", 0) == std::string_view::npos;
+  return !word.empty() && word.size() <= 8 &&
+         std::string_view("DRSTtZXIWKP").find(word[0]) != std::string_view::npos &&
+         word.find_first_not_of("DRSTtZXIWKP<NLsl+VBE", 0) == std::string_view::npos;
 }
 
 std::optional<Entry> entry_of(std::string_view text, const std::vector<Column>& columns) {
@@ -121,12 +144,14 @@ std::optional<Entry> entry_of(std::string_view text, const std::vector<Column>& 
       (column.field == Field::name ? entry.name : entry.command) = trim(rest.substr(glyphs));
       break;
     }
-    // A thread's name may hold blanks: its column is as wide as the headings say, when the next one begins there.
+    // A thread's name may hold blanks: its column is as wide as the headings say, when the next one
+    // begins there.
     if (column.field == Field::name) {
       while (cursor.at() < text.size() && text[cursor.at()] == ' ') cursor.skip(cursor.at() + 1);
       const std::size_t begin = cursor.at();
       const std::size_t end = begin + (columns[i + 1].begin - column.begin);
-      if (i + 2 == columns.size() && end < text.size() && text[end - 1] == ' ' && text[end] != ' ') {
+      if (i + 2 == columns.size() && end < text.size() && text[end - 1] == ' ' &&
+          text[end] != ' ') {
         entry.name = trim(text.substr(begin, end - begin));
         cursor.skip(end - 1);
       } else {
@@ -137,19 +162,32 @@ std::optional<Entry> entry_of(std::string_view text, const std::vector<Column>& 
     const std::string_view word = cursor.word();
     if (word.empty()) return std::nullopt;
     switch (column.field) {
-      case Field::pid: entry.pid = whole_number(word); if (!entry.pid) return std::nullopt; break;
-      case Field::parent: entry.parent = whole_number(word); if (!entry.parent) return std::nullopt; break;
+      case Field::pid:
+        entry.pid = whole_number(word);
+        if (!entry.pid) return std::nullopt;
+        break;
+      case Field::parent:
+        entry.parent = whole_number(word);
+        if (!entry.parent) return std::nullopt;
+        break;
       case Field::tid:
-        if (word == "-") break;   // -m: the line of the process
+        if (word == "-") break;  // -m: the line of the process
         entry.tid = whole_number(word);
         if (!entry.tid) return std::nullopt;
         break;
       case Field::threads: entry.threads = whole_number(word).value_or(0); break;
-      case Field::state: if (!state_letters(word)) return std::nullopt; entry.state = word; break;
-      case Field::wait: entry.wait = word == "-" || word == "0" || word == "*" ? std::string_view{} : word; break;
+      case Field::state:
+        if (!state_letters(word)) return std::nullopt;
+        entry.state = word;
+        break;
+      case Field::wait:
+        entry.wait = word == "-" || word == "0" || word == "*" ? std::string_view{} : word;
+        break;
       case Field::clock:
-        if (weekday(word)) for (int n = 0; n < 4; ++n) cursor.word();                                            // Sat Nov 21 03:34:37 2026
-        else if (month(word) && whole_number(cursor.next())) cursor.word();                                      // Nov 21
+        if (weekday(word))
+          for (int n = 0; n < 4; ++n) cursor.word();  // Sat Nov 21 03:34:37 2026
+        else if (month(word) && whole_number(cursor.next()))
+          cursor.word();  // Nov 21
         break;
       default: break;
     }
@@ -166,9 +204,11 @@ class ProcessListAssembler final : public Assembler {
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.line.message;
     if (trim(text).empty()) return Step::watching;
-    if (columns_of(text)) return Step::not_mine;   // the next list
+    if (columns_of(text)) return Step::not_mine;  // the next list
     const auto entry = entry_of(text, columns_);
-    if (!entry) return reading.text_kind == "process" && ++foreign_ <= kForeignLines ? Step::watching : Step::not_mine;
+    if (!entry)
+      return reading.text_kind == "process" && ++foreign_ <= kForeignLines ? Step::watching
+                                                                           : Step::not_mine;
     foreign_ = 0;
     add(line, *entry);
     return Step::took;
@@ -183,7 +223,10 @@ class ProcessListAssembler final : public Assembler {
   void add(const TextLine& line, const Entry& entry) {
     const auto [it, fresh] = index_.try_emplace(*entry.pid, rows_.size());
     if (fresh) {
-      if (rows_.size() >= kProcesses) { index_.erase(it); return; }
+      if (rows_.size() >= kProcesses) {
+        index_.erase(it);
+        return;
+      }
       ProcessRow row = process_row(line, "ps");
       row.pid = *entry.pid;
       row.parent = entry.parent;
@@ -214,7 +257,7 @@ class ProcessListAssembler final : public Assembler {
   std::vector<Column> columns_;
   std::vector<ProcessRow> rows_;
   std::map<std::int64_t, std::size_t> index_;
-  std::vector<std::pair<std::size_t, std::int64_t>> above_;   // indent, pid
+  std::vector<std::pair<std::size_t, std::int64_t>> above_;  // indent, pid
   int foreign_ = 0;
 };
 
@@ -226,12 +269,15 @@ Outcome read(const TextLine& line, Reading&) {
   return outcome;
 }
 
-// The last column is the command: another follows this one. Five letters would slow the search for everybody's words.
+// The last column is the command: another follows this one. Five letters would slow the search for
+// everybody's words.
 constexpr std::string_view kWords[] = {"  PID ", "  PID\t"};
 
 }  // namespace
 
 extern const Recogniser kProcessList;
-constinit const Recogniser kProcessList{"ps", "ps with any columns: processes, their states and parents, threads folded", kWords, read, "process"};
+constinit const Recogniser kProcessList{
+    "ps", "ps with any columns: processes, their states and parents, threads folded", kWords, read,
+    "process"};
 
 }  // namespace culprit::ingest

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kCommandBytes = 4'096;
 
 struct Entry {
-  std::size_t indent = 0;      // columns before the name
+  std::size_t indent = 0;  // columns before the name
   std::int64_t pid = 0;
   std::string_view name, arguments;
   bool thread = false;
@@ -23,15 +23,34 @@ std::optional<Entry> entry_of(std::string_view text) {
   bool branch = false;
   while (at < text.size()) {
     const std::string_view rest = text.substr(at);
-    if (rest[0] == ' ' || rest[0] == '|' || rest[0] == '`') { branch = branch || rest[0] != ' '; ++at; ++entry.indent; continue; }
-    if (rest[0] == '-' && branch && at > 0 && (text[at - 1] == '|' || text[at - 1] == '`')) { ++at; ++entry.indent; continue; }
-    if (rest.substr(0, 2) == "\xE2\x94" && rest.size() > 2) { branch = true; at += 3; ++entry.indent; continue; }   // box drawing
-    if (rest.substr(0, 2) == "\xC2\xA0") { at += 2; ++entry.indent; continue; }                                     // its blanks
+    if (rest[0] == ' ' || rest[0] == '|' || rest[0] == '`') {
+      branch = branch || rest[0] != ' ';
+      ++at;
+      ++entry.indent;
+      continue;
+    }
+    if (rest[0] == '-' && branch && at > 0 && (text[at - 1] == '|' || text[at - 1] == '`')) {
+      ++at;
+      ++entry.indent;
+      continue;
+    }
+    if (rest.substr(0, 2) == "\xE2\x94" && rest.size() > 2) {
+      branch = true;
+      at += 3;
+      ++entry.indent;
+      continue;
+    }  // box drawing
+    if (rest.substr(0, 2) == "\xC2\xA0") {
+      at += 2;
+      ++entry.indent;
+      continue;
+    }  // its blanks
     break;
   }
   const std::string_view body = text.substr(at);
   // The name may hold commas and blanks; the first ",digits" that ends the word is the pid.
-  for (std::size_t comma = body.find(','); comma != std::string_view::npos && comma < 64; comma = body.find(',', comma + 1)) {
+  for (std::size_t comma = body.find(','); comma != std::string_view::npos && comma < 64;
+       comma = body.find(',', comma + 1)) {
     std::string_view rest = body.substr(comma + 1);
     const auto pid = take_number(rest);
     if (!pid || (!rest.empty() && rest[0] != ' ' && rest[0] != ',')) continue;
@@ -52,7 +71,7 @@ class PstreeAssembler final : public Assembler {
   Step feed(const TextLine& line, Reading& reading) override {
     const auto entry = entry_of(line.line.message);
     if (!entry) return Step::not_mine;
-    if (above_.size() > 0 && entry->indent == 0) flush(reading);   // the next tree
+    if (above_.size() > 0 && entry->indent == 0) flush(reading);  // the next tree
     while (!above_.empty() && above_.back().first >= entry->indent) above_.pop_back();
     if (entry->thread) {
       if (!above_.empty()) ++rows_[above_.back().second].threads;
@@ -62,7 +81,8 @@ class PstreeAssembler final : public Assembler {
     row.pid = entry->pid;
     row.name = std::string(entry->name);
     row.command = std::string(entry->name);
-    if (!entry->arguments.empty()) row.command += " " + std::string(entry->arguments.substr(0, kCommandBytes));
+    if (!entry->arguments.empty())
+      row.command += " " + std::string(entry->arguments.substr(0, kCommandBytes));
     row.threads = 1;
     if (!above_.empty()) row.parent = rows_[above_.back().second].pid;
     above_.push_back({entry->indent, rows_.size()});
@@ -80,7 +100,7 @@ class PstreeAssembler final : public Assembler {
   }
 
   std::vector<ProcessRow> rows_;
-  std::vector<std::pair<std::size_t, std::size_t>> above_;   // indent, row
+  std::vector<std::pair<std::size_t, std::size_t>> above_;  // indent, row
 };
 
 Outcome read(const TextLine& line, Reading& reading) {
@@ -94,6 +114,7 @@ Outcome read(const TextLine& line, Reading& reading) {
 }  // namespace
 
 extern const Recogniser kPstree;
-constinit const Recogniser kPstree{"pstree", "pstree -aplt: processes, their parents, how many threads", {}, read, "process"};
+constinit const Recogniser kPstree{
+    "pstree", "pstree -aplt: processes, their parents, how many threads", {}, read, "process"};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,5 @@
-// py-spy dump. Concatenated dumps, children (--subprocesses), native frames and local variables; an error that stands in
-// place of a dump is kept as the reason why there is none.
+// py-spy dump. Concatenated dumps, children (--subprocesses), native frames and local variables; an
+// error that stands in place of a dump is kept as the reason why there is none.
 #include "ingest/stacks/pyspy.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace culprit::ingest {
 namespace {
 
 constexpr int kForeignLines = 3;
-constexpr int kForeignLinesAmongLocals = 64;   // a repr may hold line ends
+constexpr int kForeignLinesAmongLocals = 64;  // a repr may hold line ends
 constexpr std::size_t kCommandBytes = 4'096;
 
 struct ThreadHead {
@@ -29,7 +29,9 @@ std::optional<ThreadHead> thread_head(std::string_view text) {
   std::string_view id = text.substr(0, space);
   text.remove_prefix(space);
   if (id.substr(0, 2) == "0x") {
-    if (id.size() < 3 || id.substr(2).find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) return std::nullopt;
+    if (id.size() < 3 ||
+        id.substr(2).find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos)
+      return std::nullopt;
     head.id = std::string(id);
   } else {
     head.tid = take_number(id);
@@ -39,8 +41,11 @@ std::optional<ThreadHead> thread_head(std::string_view text) {
   const std::size_t close = text.find(')');
   if (close == std::string_view::npos) return std::nullopt;
   const std::string_view state = text.substr(0, close);
-  if (state.substr(0, 4) != "idle" && state.substr(0, 6) != "active" && state != "running") return std::nullopt;
-  if (state.find_first_not_of("abcdefghijklmnopqrstuvwxyz+, ") != std::string_view::npos || state.size() > 24) return std::nullopt;
+  if (state.substr(0, 4) != "idle" && state.substr(0, 6) != "active" && state != "running")
+    return std::nullopt;
+  if (state.find_first_not_of("abcdefghijklmnopqrstuvwxyz+, ") != std::string_view::npos ||
+      state.size() > 24)
+    return std::nullopt;
   head.state = std::string(state);
   text.remove_prefix(close + 1);
   if (take(text, ": \"")) {
@@ -82,7 +87,8 @@ class PyspyAssembler final : public Assembler {
       return Step::took;
     }
     if (!locals_) flush(reading);
-    return ++foreign_ <= (locals_ ? kForeignLinesAmongLocals : kForeignLines) ? Step::watching : Step::not_mine;
+    return ++foreign_ <= (locals_ ? kForeignLinesAmongLocals : kForeignLines) ? Step::watching
+                                                                              : Step::not_mine;
   }
 
   void finish(Reading& reading) override { flush(reading); }
@@ -138,7 +144,7 @@ class PyspyAssembler final : public Assembler {
       flush(reading);
       row_ = stack_row(line, "pyspy");
       row_.problem = std::string(trim(text.substr(7)).substr(0, 400));
-      row_.pid = pid_in_path(reading.path);   // the process named above, if any, has been dumped
+      row_.pid = pid_in_path(reading.path);  // the process named above, if any, has been dumped
       open_ = true;
       return true;
     }
@@ -147,7 +153,8 @@ class PyspyAssembler final : public Assembler {
       reach(row_.place, line.place);
       return true;
     }
-    if (body.size() >= 8 && body.find_first_not_of('-') == std::string_view::npos) {   // the rule between parent and child
+    if (body.size() >= 8 && body.find_first_not_of('-') ==
+                                std::string_view::npos) {  // the rule between parent and child
       flush(reading);
       return true;
     }
@@ -155,11 +162,14 @@ class PyspyAssembler final : public Assembler {
   }
 
   void begin(const TextLine& line, ThreadHead head, Reading& reading) {
-    if (head.name == "MainThread" && main_seen_) pid_.reset();   // another process, whose head is missing
+    if (head.name == "MainThread" && main_seen_)
+      pid_.reset();  // another process, whose head is missing
     if (head.name == "MainThread") main_seen_ = true;
     row_ = stack_row(line, "pyspy");
-    if (pid_) row_.pid = pid_;
-    else if (const auto pid = pid_in_path(reading.path); pid && reading.text_kind == "stack") row_.pid = pid;
+    if (pid_)
+      row_.pid = pid_;
+    else if (const auto pid = pid_in_path(reading.path); pid && reading.text_kind == "stack")
+      row_.pid = pid;
     if (!row_.pid && head.name == "MainThread" && head.tid) row_.pid = pid_ = head.tid;
     row_.tid = head.tid;
     row_.thread_id = std::move(head.id);
@@ -179,7 +189,8 @@ class PyspyAssembler final : public Assembler {
     if (!open_) return;
     open_ = false;
     if (row_.frames.empty() && row_.problem.empty()) row_.problem = "no frames";
-    row_.main = row_.thread == "MainThread" || (row_.tid && row_.tid == row_.pid) || (row_.thread.empty() && starts_program(row_));
+    row_.main = row_.thread == "MainThread" || (row_.tid && row_.tid == row_.pid) ||
+                (row_.thread.empty() && starts_program(row_));
     reading.sink.put(row_);
     row_ = {};
   }
@@ -198,7 +209,8 @@ class PyspyAssembler final : public Assembler {
 Outcome read(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   const bool error = text.substr(0, 7) == "Error: " && reading.text_kind == "stack";
-  if (!error && !thread_head(text) && !(reading.text_kind == "stack" && process_head(text))) return {};
+  if (!error && !thread_head(text) && !(reading.text_kind == "stack" && process_head(text)))
+    return {};
   Outcome outcome;
   outcome.assembler = std::make_unique<PyspyAssembler>();
   outcome.assembler->feed(line, reading);
@@ -220,8 +232,10 @@ std::optional<Frame> pyspy_frame(std::string_view text) {
   std::size_t open = text.size();
   while (open > 0) {
     --open;
-    if (text[open] == ')') ++depth;
-    else if (text[open] == '(' && --depth == 0) break;
+    if (text[open] == ')')
+      ++depth;
+    else if (text[open] == '(' && --depth == 0)
+      break;
   }
   if (depth != 0 || open < 2 || text[open - 1] != ' ') return std::nullopt;
   Frame frame;
@@ -234,14 +248,22 @@ std::optional<Frame> pyspy_frame(std::string_view text) {
       file = file.substr(0, colon);
     }
   }
-  frame.native = !python_file(file) && (frame.line == 0 || std::any_of(kNativeSources.begin(), kNativeSources.end(), [&](std::string_view e) { return file.ends_with(e); }));
-  if (file != "?") (frame.native && frame.line == 0 ? frame.module : frame.file) = std::string(file);
+  frame.native =
+      !python_file(file) &&
+      (frame.line == 0 || std::any_of(kNativeSources.begin(), kNativeSources.end(),
+                                      [&](std::string_view e) { return file.ends_with(e); }));
+  if (file != "?")
+    (frame.native && frame.line == 0 ? frame.module : frame.file) = std::string(file);
   if (frame.function.empty() || frame.function == "??") frame.function = "?";
-  if (frame.native && frame.function.substr(0, 2) == "0x" && frame.function.find_first_not_of("0123456789abcdefABCDEF", 2) == std::string::npos) frame.function = "?";
+  if (frame.native && frame.function.substr(0, 2) == "0x" &&
+      frame.function.find_first_not_of("0123456789abcdefABCDEF", 2) == std::string::npos)
+    frame.function = "?";
   return frame;
 }
 
 extern const Recogniser kPyspy;
-constinit const Recogniser kPyspy{"py-spy", "py-spy dump: threads of Python processes, with native frames, locals and children", kWords, read, "stack"};
+constinit const Recogniser kPyspy{
+    "py-spy", "py-spy dump: threads of Python processes, with native frames, locals and children",
+    kWords, read, "stack"};
 
 }  // namespace culprit::ingest

@@ -9,7 +9,8 @@
 
 namespace culprit::ingest {
 
-inline constexpr std::array<std::string_view, 11> kNativeSources{".c", ".cc", ".cpp", ".cxx", ".cu", ".h", ".hpp", ".cuh", ".rs", ".S", ".pyx"};
+inline constexpr std::array<std::string_view, 11> kNativeSources{
+    ".c", ".cc", ".cpp", ".cxx", ".cu", ".h", ".hpp", ".cuh", ".rs", ".S", ".pyx"};
 
 // A file of Python source, or what stands for one: <frozen runpy>, <string>.
 bool python_file(std::string_view file);

@@ -1,6 +1,7 @@
-// py-spy dump --json: an array of threads, several arrays one after the other (a shell loop), or the answer of a service
-// that wraps them ({"Ok": {"pid": 7, "stack_traces": [...]}}). Threads are parsed one by one, so that a file that was cut
-// gives all that were whole, and a large one needs little memory.
+// py-spy dump --json: an array of threads, several arrays one after the other (a shell loop), or
+// the answer of a service that wraps them ({"Ok": {"pid": 7, "stack_traces": [...]}}). Threads are
+// parsed one by one, so that a file that was cut gives all that were whole, and a large one needs
+// little memory.
 #include <algorithm>
 
 #include "ingest/engine/document.hpp"
@@ -17,9 +18,12 @@ using nlohmann::json;
 
 bool sniff(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \r\n\t\xEF\xBB\xBF");
-  if (at == std::string_view::npos || (head.bytes[at] != '[' && head.bytes[at] != '{')) return false;
+  if (at == std::string_view::npos || (head.bytes[at] != '[' && head.bytes[at] != '{'))
+    return false;
   const std::string_view top = head.bytes.substr(at, 16 << 10);
-  return top.find("\"frames\"") != std::string_view::npos && (top.find("\"os_thread_id\"") != std::string_view::npos || top.find("\"owns_gil\"") != std::string_view::npos) &&
+  return top.find("\"frames\"") != std::string_view::npos &&
+         (top.find("\"os_thread_id\"") != std::string_view::npos ||
+          top.find("\"owns_gil\"") != std::string_view::npos) &&
          top.find("\"pg_config\"") == std::string_view::npos;
 }
 
@@ -39,7 +43,7 @@ bool truth(const json& object, const char* key) {
   return it != object.end() && it->is_boolean() && it->get<bool>();
 }
 
-constexpr std::size_t kProblemBytes = 4096;   // of one {"Err": ...}
+constexpr std::size_t kProblemBytes = 4096;  // of one {"Err": ...}
 
 // The end of the object or list that begins at `at`, or npos when the file ends before.
 std::size_t object_end(std::string_view bytes, std::size_t at) {
@@ -48,12 +52,14 @@ std::size_t object_end(std::string_view bytes, std::size_t at) {
   for (; at < bytes.size(); ++at) {
     const char c = bytes[at];
     if (quoted) {
-      if (c == '\\') ++at;
-      else if (c == '"') quoted = false;
+      if (c == '\\')
+        ++at;
+      else if (c == '"')
+        quoted = false;
     } else if (c == '"') {
       quoted = true;
     } else if (c == '{' || c == '[') {
-      if (++depth > 64) return std::string_view::npos;   // no dump nests that deep
+      if (++depth > 64) return std::string_view::npos;  // no dump nests that deep
     } else if ((c == '}' || c == ']') && --depth == 0) {
       return at + 1;
     }
@@ -73,7 +79,8 @@ bool complete(std::string_view bytes) {
 
 class Threads {
  public:
-  Threads(std::string_view bytes, const MemberRow& member, Reading& reading) : bytes_(bytes), member_(member), reading_(reading), path_pid_(pid_in_path(member.path)) {}
+  Threads(std::string_view bytes, const MemberRow& member, Reading& reading)
+      : bytes_(bytes), member_(member), reading_(reading), path_pid_(pid_in_path(member.path)) {}
 
   // Every object that has frames is a thread, however deep it lies.
   std::string run() {
@@ -83,28 +90,43 @@ class Threads {
     while ((at = bytes_.find('{', at)) != std::string_view::npos) {
       const std::string_view rest = bytes_.substr(at, 4'096);
       const std::size_t brace = rest.find_first_of("{[", 1);
-      const std::string_view own = rest.substr(0, brace);   // up to the first list or object inside
-      const bool thread = brace != std::string_view::npos && rest[brace] == '[' && own.rfind("\"frames\"") != std::string_view::npos;
-      if (!thread) {   // {"Ok": {"pid": 7, "stack_traces": [ ...
-        if (const std::size_t key = own.find("\"pid\""); key != std::string_view::npos) outer_pid_ = after_colon(own.substr(key + 5));
-        if (own.find("\"Err\"") != std::string_view::npos) { at = put_problem(at); continue; }
+      const std::string_view own = rest.substr(0, brace);  // up to the first list or object inside
+      const bool thread = brace != std::string_view::npos && rest[brace] == '[' &&
+                          own.rfind("\"frames\"") != std::string_view::npos;
+      if (!thread) {  // {"Ok": {"pid": 7, "stack_traces": [ ...
+        if (const std::size_t key = own.find("\"pid\""); key != std::string_view::npos)
+          outer_pid_ = after_colon(own.substr(key + 5));
+        if (own.find("\"Err\"") != std::string_view::npos) {
+          at = put_problem(at);
+          continue;
+        }
         ++at;
         continue;
       }
       const std::size_t end = object_end(bytes_, at);
-      if (end == std::string_view::npos) { reason = "pyspy.cut"; break; }
+      if (end == std::string_view::npos) {
+        reason = "pyspy.cut";
+        break;
+      }
       const json object = json::parse(bytes_.substr(at, end - at), nullptr, false, true);
-      if (object.is_object()) { put(object, at, end); ++threads; }
-      else reason = "pyspy.bad_thread";
+      if (object.is_object()) {
+        put(object, at, end);
+        ++threads;
+      } else
+        reason = "pyspy.bad_thread";
       at = end;
     }
-    if (reason.empty() && !complete(bytes_)) {   // within what is no thread yet
+    if (reason.empty() && !complete(bytes_)) {  // within what is no thread yet
       reason = "pyspy.cut";
       at = bytes_.size();
     }
     reading_.cut = reason == "pyspy.cut";
     if (threads == 0 && problems_ == 0) return reason.empty() ? "pyspy.no_threads" : reason;
-    if (!reason.empty()) reading_.sink.put(RejectRow{{member_.id, line_of(std::min(at, bytes_.size())), at == std::string_view::npos ? bytes_.size() : at, 0}, reason, std::string(bytes_.substr(std::min(at, bytes_.size()), 200))});
+    if (!reason.empty())
+      reading_.sink.put(RejectRow{{member_.id, line_of(std::min(at, bytes_.size())),
+                                   at == std::string_view::npos ? bytes_.size() : at, 0},
+                                  reason,
+                                  std::string(bytes_.substr(std::min(at, bytes_.size()), 200))});
     return {};
   }
 
@@ -122,11 +144,16 @@ class Threads {
     return line_;
   }
 
-  Place place(std::size_t begin, std::size_t end) { return {member_.id, line_of(begin), begin, static_cast<std::uint32_t>(std::min<std::size_t>(end - begin, UINT32_MAX))}; }
+  Place place(std::size_t begin, std::size_t end) {
+    return {member_.id, line_of(begin), begin,
+            static_cast<std::uint32_t>(std::min<std::size_t>(end - begin, UINT32_MAX))};
+  }
 
-  // {"Err": "..."} in place of a dump. Returns where to go on; an object that is no such thing is stepped into.
+  // {"Err": "..."} in place of a dump. Returns where to go on; an object that is no such thing is
+  // stepped into.
   std::size_t put_problem(std::size_t at) {
-    const std::size_t end = object_end(bytes_.substr(0, std::min(bytes_.size(), at + kProblemBytes)), at);
+    const std::size_t end =
+        object_end(bytes_.substr(0, std::min(bytes_.size(), at + kProblemBytes)), at);
     if (end == std::string_view::npos) return at + 1;
     const std::string_view own = bytes_.substr(at, end - at);
     const std::size_t key = own.find("\"Err\"");
@@ -137,7 +164,8 @@ class Threads {
     row.source = "pyspy";
     row.pid = path_pid_;
     std::string_view said = trim(own.substr(colon + 1, own.size() - colon - 2));
-    if (said.size() >= 2 && said.front() == '"' && said.back() == '"') said = said.substr(1, said.size() - 2);
+    if (said.size() >= 2 && said.front() == '"' && said.back() == '"')
+      said = said.substr(1, said.size() - 2);
     row.problem = std::string(said.substr(0, 400));
     reading_.sink.put(row);
     ++problems_;
@@ -152,10 +180,13 @@ class Threads {
     if (!row.pid) row.pid = outer_pid_ ? outer_pid_ : path_pid_;
     row.tid = number(thread, "os_thread_id");
     if (!row.tid)
-      if (const auto it = thread.find("thread_id"); it != thread.end() && it->is_number_unsigned()) row.thread_id = hexadecimal(it->get<std::uint64_t>());
+      if (const auto it = thread.find("thread_id"); it != thread.end() && it->is_number_unsigned())
+        row.thread_id = hexadecimal(it->get<std::uint64_t>());
     row.thread = text(thread, "thread_name");
-    row.state = truth(thread, "active") ? (truth(thread, "owns_gil") ? "active+gil" : "active") : "idle";
-    if (const auto info = thread.find("process_info"); info != thread.end() && info->is_object()) row.command = text(*info, "command_line").substr(0, 4'096);
+    row.state =
+        truth(thread, "active") ? (truth(thread, "owns_gil") ? "active+gil" : "active") : "idle";
+    if (const auto info = thread.find("process_info"); info != thread.end() && info->is_object())
+      row.command = text(*info, "command_line").substr(0, 4'096);
     const auto frames = thread.find("frames");
     if (frames != thread.end() && frames->is_array())
       for (const json& one : *frames) {
@@ -167,13 +198,19 @@ class Threads {
         const std::string brief = text(one, "short_filename");
         frame.line = std::max<std::int64_t>(0, number(one, "line").value_or(0));
         frame.module = text(one, "module");
-        frame.native = !frame.module.empty() && !python_file(full) ? true : !python_file(full) && frame.line == 0;
+        frame.native = !frame.module.empty() && !python_file(full)
+                           ? true
+                           : !python_file(full) && frame.line == 0;
         frame.file = brief.empty() ? full : brief;
-        if (frame.native && frame.module.empty()) { frame.module = frame.file; frame.file.clear(); }
+        if (frame.native && frame.module.empty()) {
+          frame.module = frame.file;
+          frame.file.clear();
+        }
         add_frame(row, std::move(frame));
       }
     if (row.frames.empty()) row.problem = "no frames";
-    row.main = row.thread == "MainThread" || (row.tid && row.tid == row.pid) || (row.thread.empty() && starts_program(row));
+    row.main = row.thread == "MainThread" || (row.tid && row.tid == row.pid) ||
+               (row.thread.empty() && starts_program(row));
     reading_.sink.put(row);
   }
 
@@ -192,11 +229,15 @@ class Threads {
   std::size_t problems_ = 0;
 };
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) { return Threads(bytes, member, reading).run(); }
+std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  return Threads(bytes, member, reading).run();
+}
 
 }  // namespace
 
 extern const Document kPyspyJson;
-constinit const Document kPyspyJson{"pyspy-json", "py-spy dump --json: one list of threads, several, or wrapped by a service", 256u << 20, sniff, read};
+constinit const Document kPyspyJson{
+    "pyspy-json", "py-spy dump --json: one list of threads, several, or wrapped by a service",
+    256u << 20, sniff, read};
 
 }  // namespace culprit::ingest

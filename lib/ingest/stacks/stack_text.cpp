@@ -9,7 +9,8 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::size_t kFrames = 1'000;
-constexpr std::size_t kTextBytes = 2'048;   // a name that is longer is a template nobody reads to its end
+constexpr std::size_t kTextBytes =
+    2'048;  // a name that is longer is a template nobody reads to its end
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -21,7 +22,9 @@ void shorten(std::string& text) {
 
 std::string_view trim(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  return begin == std::string_view::npos ? std::string_view{} : text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
+  return begin == std::string_view::npos
+             ? std::string_view{}
+             : text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
 }
 
 bool take(std::string_view& text, std::string_view word) {
@@ -45,10 +48,13 @@ std::optional<std::int64_t> take_number(std::string_view& text) {
 std::optional<std::int64_t> pid_in_path(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::string_view base = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  for (std::size_t at = base.find("pid"); at != std::string_view::npos; at = base.find("pid", at + 1)) {
-    if (at > 0 && std::isalpha(static_cast<unsigned char>(base[at - 1])) != 0) continue;   // "rapid7"
+  for (std::size_t at = base.find("pid"); at != std::string_view::npos;
+       at = base.find("pid", at + 1)) {
+    if (at > 0 && std::isalpha(static_cast<unsigned char>(base[at - 1])) != 0)
+      continue;  // "rapid7"
     std::string_view rest = base.substr(at + 3);
-    while (!rest.empty() && (rest[0] == '_' || rest[0] == '-' || rest[0] == '=' || rest[0] == '.')) rest.remove_prefix(1);
+    while (!rest.empty() && (rest[0] == '_' || rest[0] == '-' || rest[0] == '=' || rest[0] == '.'))
+      rest.remove_prefix(1);
     if (const auto pid = take_number(rest)) return pid;
   }
   std::string_view stem = base.substr(0, base.find('.'));
@@ -58,7 +64,8 @@ std::optional<std::int64_t> pid_in_path(std::string_view path) {
   const std::string_view folders = path.substr(0, slash);
   const std::size_t above = folders.rfind('/');
   std::string_view folder = above == std::string_view::npos ? folders : folders.substr(above + 1);
-  if (folder.substr(0, 3) == "pid") folder.remove_prefix(folder.size() > 3 && !digit(folder[3]) ? 4 : 3);
+  if (folder.substr(0, 3) == "pid")
+    folder.remove_prefix(folder.size() > 3 && !digit(folder[3]) ? 4 : 3);
   // A folder of one or two digits is a rank or an attempt.
   const bool long_enough = folder.size() > 2;
   if (const auto pid = take_number(folder); pid && folder.empty() && long_enough) return pid;
@@ -69,12 +76,15 @@ void add_frame(StackRow& row, Frame frame) {
   shorten(frame.function);
   shorten(frame.file);
   shorten(frame.module);
-  if (row.frames.size() < kFrames) row.frames.push_back(std::move(frame));
-  else row.frames.back() = std::move(frame);
+  if (row.frames.size() < kFrames)
+    row.frames.push_back(std::move(frame));
+  else
+    row.frames.back() = std::move(frame);
 }
 
 bool starts_program(const StackRow& row) {
-  return !row.frames.empty() && (row.frames.back().function == "<module>" || row.frames.back().function == "_run_module_as_main");
+  return !row.frames.empty() && (row.frames.back().function == "<module>" ||
+                                 row.frames.back().function == "_run_module_as_main");
 }
 
 StackRow stack_row(const TextLine& head, std::string_view source) {
@@ -100,7 +110,8 @@ ProcessRow process_row(const TextLine& head, std::string_view source) {
 
 void reach(Place& place, const Place& last) {
   const std::uint64_t length = last.offset + last.length - place.offset;
-  place.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(length, std::numeric_limits<std::uint32_t>::max()));
+  place.length = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(length, std::numeric_limits<std::uint32_t>::max()));
 }
 
 }  // namespace culprit::ingest

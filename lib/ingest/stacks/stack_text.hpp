@@ -8,8 +8,8 @@
 
 namespace culprit::ingest {
 
-// The process that a dump's file name tells: rank5_pid31446.txt, gdb/31446.txt, proc/31446/stack. Only for dumps: a bare
-// number in another name is a job, a date, an address.
+// The process that a dump's file name tells: rank5_pid31446.txt, gdb/31446.txt, proc/31446/stack.
+// Only for dumps: a bare number in another name is a job, a date, an address.
 std::optional<std::int64_t> pid_in_path(std::string_view path);
 
 // Digits at the front of the text, taken away; nullopt when there are none or too many.
@@ -17,10 +17,12 @@ std::optional<std::int64_t> take_number(std::string_view& text);
 bool take(std::string_view& text, std::string_view word);
 std::string_view trim(std::string_view text);
 
-// Runaway recursion prints a stack for as long as it likes: the innermost frames are kept, and the outermost one.
+// Runaway recursion prints a stack for as long as it likes: the innermost frames are kept, and the
+// outermost one.
 void add_frame(StackRow& row, Frame frame);
 
-// True when the outermost frame is where Python starts a program: other threads begin in _bootstrap.
+// True when the outermost frame is where Python starts a program: other threads begin in
+// _bootstrap.
 bool starts_program(const StackRow& row);
 
 // A row for the thread whose head this line is, with what the prefix of the line tells.

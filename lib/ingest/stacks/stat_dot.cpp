@@ -1,5 +1,5 @@
-// The call graph of LLNL STAT: one node a frame, each edge labelled with the ranks that came so far. The ranks of an edge
-// that no edge below has stopped there: one stack for each such place.
+// The call graph of LLNL STAT: one node a frame, each edge labelled with the ranks that came so
+// far. The ranks of an edge that no edge below has stopped there: one stack for each such place.
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -20,21 +20,30 @@ bool sniff(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \r\n\t\xEF\xBB\xBF");
   if (at == std::string_view::npos || head.bytes.substr(at, 7) != "digraph") return false;
   const std::string_view top = head.bytes.substr(at, 8 << 10);
-  return top.find("type=\"stat_") != std::string_view::npos || (head.bytes.find(" -> ") != std::string_view::npos && (head.bytes.find(":[") != std::string_view::npos || head.bytes.find("bv=\"") != std::string_view::npos));
+  return top.find("type=\"stat_") != std::string_view::npos ||
+         (head.bytes.find(" -> ") != std::string_view::npos &&
+          (head.bytes.find(":[") != std::string_view::npos ||
+           head.bytes.find("bv=\"") != std::string_view::npos));
 }
 
 // The value of key="..." among the attributes, without escapes.
 std::optional<std::string> attribute(std::string_view attributes, std::string_view key) {
-  for (std::size_t at = attributes.find(key); at != std::string_view::npos; at = attributes.find(key, at + 1)) {
-    if (at > 0 && attributes[at - 1] != ' ' && attributes[at - 1] != ',' && attributes[at - 1] != '[' && attributes[at - 1] != '\t') continue;
+  for (std::size_t at = attributes.find(key); at != std::string_view::npos;
+       at = attributes.find(key, at + 1)) {
+    if (at > 0 && attributes[at - 1] != ' ' && attributes[at - 1] != ',' &&
+        attributes[at - 1] != '[' && attributes[at - 1] != '\t')
+      continue;
     if (attributes.substr(at + key.size(), 2) != "=\"") continue;
     std::string value;
     for (std::size_t i = at + key.size() + 2; i < attributes.size(); ++i) {
-      if (attributes[i] == '\\' && i + 1 < attributes.size()) { value += attributes[++i]; continue; }
+      if (attributes[i] == '\\' && i + 1 < attributes.size()) {
+        value += attributes[++i];
+        continue;
+      }
       if (attributes[i] == '"') return value;
       value += attributes[i];
     }
-    return std::nullopt;       // cut
+    return std::nullopt;  // cut
   }
   return std::nullopt;
 }
@@ -43,9 +52,9 @@ struct Node {
   Frame frame;
   bool root = false;
   std::int64_t parent = -1;
-  std::vector<std::int64_t> ranks;   // of the edge into it
+  std::vector<std::int64_t> ranks;  // of the edge into it
   std::int64_t count = 0;
-  bool some = false;           // count and one representative instead of a list
+  bool some = false;  // count and one representative instead of a list
   std::vector<std::int64_t> below;
   std::int64_t count_below = 0;
   Place place;
@@ -57,12 +66,14 @@ Frame frame_of(std::string_view attributes) {
   std::string function = attribute(attributes, "function").value_or("");
   std::string source = attribute(attributes, "source").value_or("");
   std::string line = attribute(attributes, "line").value_or("");
-  if (function.empty()) {      // "main@x.c:12"
+  if (function.empty()) {  // "main@x.c:12"
     const std::size_t at = label.rfind('@');
     function = label.substr(0, at);
     if (at != std::string::npos) {
       const std::size_t colon = label.rfind(':');
-      if (source.empty()) source = label.substr(at + 1, colon == std::string::npos || colon < at ? std::string::npos : colon - at - 1);
+      if (source.empty())
+        source = label.substr(
+            at + 1, colon == std::string::npos || colon < at ? std::string::npos : colon - at - 1);
       if (line.empty() && colon != std::string::npos && colon > at) line = label.substr(colon + 1);
     }
   }
@@ -100,7 +111,8 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
   for (std::size_t at = 0; at < bytes.size();) {
     const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
     std::string_view line = trim(bytes.substr(at, end - at));
-    const Place place{member.id, ++number, at, static_cast<std::uint32_t>(std::min<std::size_t>(end - at, 1u << 20))};
+    const Place place{member.id, ++number, at,
+                      static_cast<std::uint32_t>(std::min<std::size_t>(end - at, 1u << 20))};
     at = end + 1;
     closed = closed || line == "}";
     const auto id = take_number(line);
@@ -136,15 +148,17 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
     if (node.parent < 0 || node.root) continue;
     std::sort(node.below.begin(), node.below.end());
     std::vector<std::int64_t> stopped;
-    std::set_difference(node.ranks.begin(), node.ranks.end(), node.below.begin(), node.below.end(), std::back_inserter(stopped));
+    std::set_difference(node.ranks.begin(), node.ranks.end(), node.below.begin(), node.below.end(),
+                        std::back_inserter(stopped));
     if (node.some && node.count <= node.count_below) continue;
     if (stopped.empty()) continue;
     StackRow row;
     row.place = node.place;
     row.source = "stat";
-    row.main = true;           // what STAT walks unless told otherwise
+    row.main = true;  // what STAT walks unless told otherwise
     row.ranks = to_ranges(stopped);
-    if (node.some) row.state = std::to_string(node.count - node.count_below) + " tasks, of which " + row.ranks;
+    if (node.some)
+      row.state = std::to_string(node.count - node.count_below) + " tasks, of which " + row.ranks;
     std::int64_t walk = id;
     for (int depth = 0; depth < kDepth && walk >= 0; ++depth) {
       const auto it = nodes.find(walk);
@@ -157,13 +171,18 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
   }
   if (put == 0) return "stat.no_ranks";
   reading.cut = !closed;
-  if (!closed) reading.sink.put(RejectRow{{member.id, number, bytes.size(), 0}, "stat.cut", std::string(bytes.substr(bytes.size() - std::min<std::size_t>(bytes.size(), 200)))});
+  if (!closed)
+    reading.sink.put(RejectRow{
+        {member.id, number, bytes.size(), 0},
+        "stat.cut",
+        std::string(bytes.substr(bytes.size() - std::min<std::size_t>(bytes.size(), 200)))});
   return {};
 }
 
 }  // namespace
 
 extern const Document kStatDot;
-constinit const Document kStatDot{"stat-dot", "LLNL STAT: merged call graph of all ranks", 64u << 20, sniff, read};
+constinit const Document kStatDot{"stat-dot", "LLNL STAT: merged call graph of all ranks",
+                                  64u << 20, sniff, read};
 
 }  // namespace culprit::ingest

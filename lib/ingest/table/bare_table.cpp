@@ -14,10 +14,13 @@ namespace culprit::ingest {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kFreeCells = 1 << 20;   // that a small file may have although it has fewer bytes
+constexpr std::size_t kFreeCells = 1
+                                   << 20;  // that a small file may have although it has fewer bytes
 
 bool same(std::string_view cell, std::string_view lower) {
-  return cell.size() == lower.size() && std::equal(cell.begin(), cell.end(), lower.begin(), [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
+  return cell.size() == lower.size() &&
+         std::equal(cell.begin(), cell.end(), lower.begin(),
+                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
 }
 
 bool missing(std::string_view cell) {
@@ -39,18 +42,23 @@ bool cell_number(std::string_view cell, double& value) {
   if (missing(cell)) return true;
   if (cell.front() == '+' && cell.size() > 1 && cell[1] != '-') cell.remove_prefix(1);
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (end != cell.data() + cell.size() || error == std::errc::invalid_argument) { value = kNaN; return false; }
-  if (error == std::errc::result_out_of_range) value = kNaN;   // neither 0 nor infinity was meant
+  if (end != cell.data() + cell.size() || error == std::errc::invalid_argument) {
+    value = kNaN;
+    return false;
+  }
+  if (error == std::errc::result_out_of_range) value = kNaN;  // neither 0 nor infinity was meant
   return true;
 }
 
 const TableColumn* BareTable::find(std::string_view column) const {
-  const auto it = std::find_if(columns.begin(), columns.end(), [&](const TableColumn& c) { return c.name == column; });
+  const auto it = std::find_if(columns.begin(), columns.end(),
+                               [&](const TableColumn& c) { return c.name == column; });
   return it == columns.end() ? nullptr : &*it;
 }
 
 const TableColumn* BareTable::first(TableColumn::Use use) const {
-  const auto it = std::find_if(columns.begin(), columns.end(), [&](const TableColumn& c) { return c.use == use; });
+  const auto it = std::find_if(columns.begin(), columns.end(),
+                               [&](const TableColumn& c) { return c.use == use; });
   return it == columns.end() ? nullptr : &*it;
 }
 
@@ -64,13 +72,16 @@ const TableColumn* BareTable::named(std::initializer_list<std::string_view> name
 std::string folded_name(std::string_view name) {
   std::string out;
   for (const char c : name)
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) out += c;
-    else if (c >= 'A' && c <= 'Z') out += static_cast<char>(c + 32);
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+      out += c;
+    else if (c >= 'A' && c <= 'Z')
+      out += static_cast<char>(c + 32);
   return out;
 }
 
 bool TableBuilder::room(std::size_t rows, std::size_t columns) {
-  const std::size_t most = std::min(limits_.cells, (table_.bytes ? table_.bytes->size() : 0) + kFreeCells);
+  const std::size_t most =
+      std::min(limits_.cells, (table_.bytes ? table_.bytes->size() : 0) + kFreeCells);
   if (columns == 0 || rows <= most / columns) return true;
   full(fmt::format("the table has more than {} cells for its size", most));
   return false;
@@ -79,7 +90,10 @@ bool TableBuilder::room(std::size_t rows, std::size_t columns) {
 std::size_t TableBuilder::column(std::string_view name) {
   if (const auto it = names_.find(std::string(name)); it != names_.end()) return it->second;
   const std::size_t at = table_.columns.size();
-  if (at >= limits_.columns) { full(fmt::format("the table has more than {} columns", limits_.columns)); return kNone; }
+  if (at >= limits_.columns) {
+    full(fmt::format("the table has more than {} columns", limits_.columns));
+    return kNone;
+  }
   if (!room(table_.rows, at + 1)) return kNone;
   names_.emplace(std::string(name), at);
   table_.columns.emplace_back().name = std::string(name);
@@ -89,7 +103,10 @@ std::size_t TableBuilder::column(std::string_view name) {
 void TableBuilder::begin_row(std::uint64_t line) {
   if (!room(table_.rows + 1, table_.columns.size())) return;
   ++table_.rows;
-  if (line != 0) { lines_.resize(table_.rows, 0); lines_.back() = line; }
+  if (line != 0) {
+    lines_.resize(table_.rows, 0);
+    lines_.back() = line;
+  }
 }
 
 void TableBuilder::set(std::size_t column, std::string_view cell) {
@@ -100,52 +117,78 @@ void TableBuilder::set(std::size_t column, std::size_t row, std::string_view cel
   if (column >= table_.columns.size() || row >= table_.rows) return;
   auto& cells = table_.columns[column].cells;
   if (cells.size() <= row) {
-    if (cells.capacity() <= row) cells.reserve(std::max<std::size_t>(row + 1, std::min(cells.capacity() * 2, table_.rows * 2)));
+    if (cells.capacity() <= row)
+      cells.reserve(
+          std::max<std::size_t>(row + 1, std::min(cells.capacity() * 2, table_.rows * 2)));
     cells.resize(row + 1);
   }
-  if (cell.size() > limits_.cell_bytes) { reject(row < lines_.size() ? lines_[row] : 0, "table.cell_too_long", cell); return; }
+  if (cell.size() > limits_.cell_bytes) {
+    reject(row < lines_.size() ? lines_[row] : 0, "table.cell_too_long", cell);
+    return;
+  }
   cells[row] = cell;
 }
 
 void TableBuilder::reject(std::uint64_t line, std::string_view code, std::string_view excerpt) {
   ++table_.rejected;
-  if (table_.rejects.size() < limits_.rejects) table_.rejects.push_back({line, std::string(code), excerpt_of(excerpt)});
+  if (table_.rejects.size() < limits_.rejects)
+    table_.rejects.push_back({line, std::string(code), excerpt_of(excerpt)});
 }
 
 Result<> TableBuilder::finish() {
   const auto place = Where{path_, 0};
-  if (!problem_.empty()) return fail(problem_).at(place).hint("cut the table, or export fewer columns at once");
-  if (table_.columns.empty() || table_.rows == 0) return fail("there is no row of data in it").at(place).hint("a table has numbers in columns: CSV, TSV, JSON or JSON lines");
+  if (!problem_.empty())
+    return fail(problem_).at(place).hint("cut the table, or export fewer columns at once");
+  if (table_.columns.empty() || table_.rows == 0)
+    return fail("there is no row of data in it")
+        .at(place)
+        .hint("a table has numbers in columns: CSV, TSV, JSON or JSON lines");
   for (TableColumn& column : table_.columns) {
     column.cells.resize(table_.rows);
     column.values.resize(table_.rows);
     for (std::size_t i = 0; i < table_.rows; ++i) {
-      if (!cell_number(column.cells[i], column.values[i])) ++column.texts;
-      else if (std::isnan(column.values[i])) ++column.missing;
+      if (!cell_number(column.cells[i], column.values[i]))
+        ++column.texts;
+      else if (std::isnan(column.values[i]))
+        ++column.missing;
     }
   }
   find_uses(table_);
   // A text among numbers is a broken cell; a column of texts is a label.
   for (const TableColumn& column : table_.columns) {
-    if (column.texts == 0 || column.use == TableColumn::Use::label || column.use == TableColumn::Use::time) continue;
+    if (column.texts == 0 || column.use == TableColumn::Use::label ||
+        column.use == TableColumn::Use::time)
+      continue;
     double ignored = 0;
     for (std::size_t i = 0; i < table_.rows; ++i)
-      if (!cell_number(column.cells[i], ignored)) reject(i < lines_.size() ? lines_[i] : 0, "table.not_a_number", column.cells[i]);
+      if (!cell_number(column.cells[i], ignored))
+        reject(i < lines_.size() ? lines_[i] : 0, "table.not_a_number", column.cells[i]);
   }
-  std::stable_sort(table_.rejects.begin(), table_.rejects.end(), [](const TableReject& a, const TableReject& b) { return a.line < b.line; });
+  std::stable_sort(table_.rejects.begin(), table_.rejects.end(),
+                   [](const TableReject& a, const TableReject& b) { return a.line < b.line; });
   return {};
 }
 
-Result<BareTable> read_bare_table(std::string bytes, const std::string& path, const TableOptions& options) {
-  if (bytes.size() > options.limits.bytes) return fail(fmt::format("a table of more than {} bytes", options.limits.bytes)).at({path, 0}).hint("ingest it as a bundle, or cut it");
+Result<BareTable> read_bare_table(std::string bytes, const std::string& path,
+                                  const TableOptions& options) {
+  if (bytes.size() > options.limits.bytes)
+    return fail(fmt::format("a table of more than {} bytes", options.limits.bytes))
+        .at({path, 0})
+        .hint("ingest it as a bundle, or cut it");
   BareTable table;
   table.bytes = std::make_shared<const std::string>(std::move(bytes));
   std::string_view text = *table.bytes;
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF") || text.substr(0, 4096).find('\0') != std::string_view::npos)
-    return fail("this is no text in UTF-8").at({path, 1}).hint("save it as UTF-8 (`iconv -t utf-8`), or decompress it first");
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF") ||
+      text.substr(0, 4096).find('\0') != std::string_view::npos)
+    return fail("this is no text in UTF-8")
+        .at({path, 1})
+        .hint("save it as UTF-8 (`iconv -t utf-8`), or decompress it first");
   const std::size_t start = text.find_first_not_of(" \t\r\n");
-  if (start == std::string_view::npos) return fail("the file is empty").at({path, 0}).hint("a table has numbers in columns: CSV, TSV, JSON or JSON lines");
+  if (start == std::string_view::npos)
+    return fail("the file is empty")
+        .at({path, 0})
+        .hint("a table has numbers in columns: CSV, TSV, JSON or JSON lines");
   TableBuilder builder(table, options.limits, path);
   const bool json = text[start] == '{' || text[start] == '[';
   auto read = json ? read_json_table(text, builder) : read_delimited_table(text, options, builder);

@@ -15,18 +15,21 @@ constexpr char kBlanks = ' ';
 
 std::string_view trimmed_cell(std::string_view cell) {
   while (!cell.empty() && (cell.front() == ' ' || cell.front() == '\t')) cell.remove_prefix(1);
-  while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\t' || cell.back() == '\r')) cell.remove_suffix(1);
+  while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\t' || cell.back() == '\r'))
+    cell.remove_suffix(1);
   return cell;
 }
 
 class Records {
  public:
-  Records(std::string_view bytes, char separator, std::size_t cell_bytes, TableBuilder& builder) : bytes_(bytes), separator_(separator), cell_bytes_(cell_bytes), builder_(builder) {}
+  Records(std::string_view bytes, char separator, std::size_t cell_bytes, TableBuilder& builder)
+      : bytes_(bytes), separator_(separator), cell_bytes_(cell_bytes), builder_(builder) {}
 
   bool done() const { return at_ >= bytes_.size(); }
-  std::uint64_t line() const { return line_; }     // of the record that next() gave
+  std::uint64_t line() const { return line_; }  // of the record that next() gave
 
-  // A quote that is not closed within a cell's length was none: the line is a reject and the next one is looked at.
+  // A quote that is not closed within a cell's length was none: the line is a reject and the next
+  // one is looked at.
   void next(std::vector<std::string_view>& cells) {
     cells.clear();
     line_ = next_line_;
@@ -46,12 +49,17 @@ class Records {
         cells.push_back(trimmed_cell(bytes_.substr(from, at_ - from)));
       }
       if (at_ >= bytes_.size()) return;
-      if (bytes_[at_++] == '\n') { ++next_line_; return; }
+      if (bytes_[at_++] == '\n') {
+        ++next_line_;
+        return;
+      }
     }
   }
 
  private:
-  std::string_view rest_of_line(std::size_t from) const { return bytes_.substr(from, std::min(bytes_.find('\n', from), bytes_.size()) - from); }
+  std::string_view rest_of_line(std::size_t from) const {
+    return bytes_.substr(from, std::min(bytes_.find('\n', from), bytes_.size()) - from);
+  }
 
   void skip_line() {
     const std::size_t end = bytes_.find('\n', at_);
@@ -66,7 +74,11 @@ class Records {
     for (; at_ < bytes_.size() && at_ - from <= cell_bytes_; ++at_) {
       if (bytes_[at_] == '\n') ++lines;
       if (bytes_[at_] != '"') continue;
-      if (at_ + 1 < bytes_.size() && bytes_[at_ + 1] == '"') { doubled = true; ++at_; continue; }
+      if (at_ + 1 < bytes_.size() && bytes_[at_ + 1] == '"') {
+        doubled = true;
+        ++at_;
+        continue;
+      }
       std::string_view cell = bytes_.substr(from, at_ - from);
       if (doubled) {
         std::string made;
@@ -78,7 +90,8 @@ class Records {
       }
       cells.push_back(cell);
       ++at_;
-      while (at_ < bytes_.size() && bytes_[at_] != separator_ && bytes_[at_] != '\n') ++at_;   // blanks, or rubbish, behind the quote
+      while (at_ < bytes_.size() && bytes_[at_] != separator_ && bytes_[at_] != '\n')
+        ++at_;  // blanks, or rubbish, behind the quote
       next_line_ += lines;
       return true;
     }
@@ -116,7 +129,8 @@ std::size_t count_outside_quotes(std::string_view line, char separator) {
 
 std::size_t words(std::string_view line) {
   std::size_t out = 0;
-  for (std::size_t i = 0; (i = line.find_first_not_of(" \t\r", i)) != std::string_view::npos; ++out) i = std::min(line.find_first_of(" \t\r", i), line.size());
+  for (std::size_t i = 0; (i = line.find_first_not_of(" \t\r", i)) != std::string_view::npos; ++out)
+    i = std::min(line.find_first_of(" \t\r", i), line.size());
   return out;
 }
 
@@ -125,32 +139,42 @@ char separator_of(std::string_view bytes) {
   std::vector<std::string_view> lines;
   for (std::size_t at = 0; at < bytes.size() && lines.size() < 20;) {
     const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
-    if (const auto line = trimmed_cell(bytes.substr(at, end - at)); !line.empty()) lines.push_back(bytes.substr(at, end - at));
+    if (const auto line = trimmed_cell(bytes.substr(at, end - at)); !line.empty())
+      lines.push_back(bytes.substr(at, end - at));
     at = end + 1;
   }
   for (const char separator : {'\t', ',', ';'}) {
     std::size_t best = 0;
     for (const std::string_view line : lines) {
       const std::size_t count = count_outside_quotes(line, separator);
-      const auto agree = static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), [&](std::string_view other) { return count_outside_quotes(other, separator) == count; }));
+      const auto agree = static_cast<std::size_t>(std::count_if(
+          lines.begin(), lines.end(),
+          [&](std::string_view other) { return count_outside_quotes(other, separator) == count; }));
       if (count > 0) best = std::max(best, agree);
     }
     if (best * 2 > lines.size()) return separator;
   }
   const std::size_t width = lines.empty() ? 1 : words(lines.back());
-  if (width > 1 && std::all_of(lines.begin(), lines.end(), [&](std::string_view line) { return words(line) == width; })) return kBlanks;
+  if (width > 1 && std::all_of(lines.begin(), lines.end(),
+                               [&](std::string_view line) { return words(line) == width; }))
+    return kBlanks;
   return '\n';
 }
 
-// A header is a row of texts over numbers. Ranks or years may stand in it: then numbers too, all different, behind a text.
-bool is_header(const std::vector<std::string_view>& first, const std::vector<std::string_view>& second) {
+// A header is a row of texts over numbers. Ranks or years may stand in it: then numbers too, all
+// different, behind a text.
+bool is_header(const std::vector<std::string_view>& first,
+               const std::vector<std::string_view>& second) {
   std::size_t texts = 0;
   std::set<std::string_view> numbers;
   std::size_t whole = 0;
   std::size_t repeated = 0;
   double value = 0;
   for (const std::string_view cell : first) {
-    if (!cell_number(cell, value)) { ++texts; continue; }
+    if (!cell_number(cell, value)) {
+      ++texts;
+      continue;
+    }
     if (std::isnan(value)) continue;
     if (!numbers.insert(cell).second) ++repeated;
     whole += value == std::floor(value) && value >= 0;
@@ -158,12 +182,14 @@ bool is_header(const std::vector<std::string_view>& first, const std::vector<std
   if (texts == 0) return false;
   if (numbers.empty()) return true;
   double below = 0;
-  return !second.empty() && !cell_number(first.front(), value) && cell_number(second.front(), below) && repeated == 0 && whole == numbers.size();
+  return !second.empty() && !cell_number(first.front(), value) &&
+         cell_number(second.front(), below) && repeated == 0 && whole == numbers.size();
 }
 
 }  // namespace
 
-Result<> read_delimited_table(std::string_view bytes, const TableOptions& options, TableBuilder& builder) {
+Result<> read_delimited_table(std::string_view bytes, const TableOptions& options,
+                              TableBuilder& builder) {
   BareTable& table = builder.table();
   std::uint64_t skipped = 0;
   // Lines on top that are comments or blank.
@@ -175,7 +201,11 @@ Result<> read_delimited_table(std::string_view bytes, const TableOptions& option
     ++skipped;
   }
   const char separator = separator_of(bytes);
-  table.form = separator == ',' ? "csv" : separator == '\t' ? "tsv" : separator == ';' ? "semicolon" : separator == kBlanks ? "blanks" : "numbers";
+  table.form = separator == ','       ? "csv"
+               : separator == '\t'    ? "tsv"
+               : separator == ';'     ? "semicolon"
+               : separator == kBlanks ? "blanks"
+                                      : "numbers";
 
   Records records(bytes, separator, options.limits.cell_bytes, builder);
   std::vector<std::string_view> cells, first;
@@ -183,32 +213,48 @@ Result<> read_delimited_table(std::string_view bytes, const TableOptions& option
   bool seen_first = false;
   std::uint64_t first_line = 0;
   std::size_t width = 0;
-  std::size_t hollow = 0;   // blank lines since the last row: missing numbers, unless the file ends with them
+  std::size_t hollow =
+      0;  // blank lines since the last row: missing numbers, unless the file ends with them
 
   const auto name_columns = [&](bool header) {
     table.header = header;
     width = first.size();
     for (std::size_t c = 0; c < width && builder.problem().empty(); ++c) {
-      std::string name = header && !first[c].empty() ? std::string(first[c]) : width == 1 ? "value" : fmt::format("column {}", c + 1);
-      for (int again = 2; table.columns.size() > 0 && builder.column(name) < c; ++again) name = fmt::format("{} ({})", header && !first[c].empty() ? std::string(first[c]) : "column", again);
+      std::string name = header && !first[c].empty() ? std::string(first[c])
+                         : width == 1                ? "value"
+                                                     : fmt::format("column {}", c + 1);
+      for (int again = 2; table.columns.size() > 0 && builder.column(name) < c; ++again)
+        name = fmt::format("{} ({})",
+                           header && !first[c].empty() ? std::string(first[c]) : "column", again);
       builder.column(name);
     }
     named = true;
   };
   const auto add = [&](const std::vector<std::string_view>& row, std::uint64_t line) {
-    if (width == 1) for (; hollow > 0 && builder.problem().empty(); --hollow) builder.begin_row(line);
+    if (width == 1)
+      for (; hollow > 0 && builder.problem().empty(); --hollow) builder.begin_row(line);
     hollow = 0;
     builder.begin_row(line);
     for (std::size_t c = 0; c < std::min(width, row.size()); ++c) builder.set(c, row[c]);
-    if (row.size() < width) builder.reject(line, "table.short_row", fmt::format("{} of {} cells: {}", row.size(), width, row.front()));
-    if (row.size() > width) builder.reject(line, "table.long_row", fmt::format("{} cells instead of {}: {}", row.size(), width, row.front()));
+    if (row.size() < width)
+      builder.reject(line, "table.short_row",
+                     fmt::format("{} of {} cells: {}", row.size(), width, row.front()));
+    if (row.size() > width)
+      builder.reject(line, "table.long_row",
+                     fmt::format("{} cells instead of {}: {}", row.size(), width, row.front()));
   };
 
   while (!records.done() && builder.problem().empty()) {
     records.next(cells);
     const std::uint64_t line = records.line() + skipped;
-    if (cells.empty() || (cells.size() == 1 && cells.front().empty())) { hollow += seen_first; continue; }
-    if (cells.size() > options.limits.columns) { builder.full(fmt::format("the table has more than {} columns", options.limits.columns)); break; }
+    if (cells.empty() || (cells.size() == 1 && cells.front().empty())) {
+      hollow += seen_first;
+      continue;
+    }
+    if (cells.size() > options.limits.columns) {
+      builder.full(fmt::format("the table has more than {} columns", options.limits.columns));
+      break;
+    }
     if (!seen_first) {
       first = cells;
       first_line = line;
@@ -224,7 +270,10 @@ Result<> read_delimited_table(std::string_view bytes, const TableOptions& option
       const std::size_t between = hollow;
       name_columns(is_header(first, cells));
       hollow = 0;
-      if (!table.header) { add(first, first_line); hollow = between; }
+      if (!table.header) {
+        add(first, first_line);
+        hollow = between;
+      }
     }
     add(cells, line);
   }

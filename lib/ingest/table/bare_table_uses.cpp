@@ -13,13 +13,23 @@ namespace {
 using Use = TableColumn::Use;
 
 template <std::size_t N>
-bool among(const std::string& name, const std::array<std::string_view, N>& names) { return std::find(names.begin(), names.end(), name) != names.end(); }
+bool among(const std::string& name, const std::array<std::string_view, N>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
-constexpr std::array<std::string_view, 10> kIterations{"iteration", "iter", "it", "iterations", "iters", "step", "steps", "globalstep", "trainstep", "consumediterations"};
-constexpr std::array<std::string_view, 9> kIndices{"index", "idx", "i", "n", "row", "no", "id", "unnamed0", "seq"};
-constexpr std::array<std::string_view, 22> kTimes{"ts", "time", "timestamp", "t", "date", "datetime", "walltime", "epoch", "unixtime", "timems", "tsns", "times",
-                                                  "timens", "timeus", "timesec", "calltime", "calltimens", "calltimeus", "calltimems", "calltimes", "timestampms", "timestampns"};
-constexpr std::array<std::string_view, 14> kLabels{"rank", "host", "hostname", "node", "nodename", "gpu", "worker", "pid", "localrank", "globalrank", "uuid", "job", "jobid", "attempt"};
+constexpr std::array<std::string_view, 10> kIterations{
+    "iteration", "iter",  "it",         "iterations", "iters",
+    "step",      "steps", "globalstep", "trainstep",  "consumediterations"};
+constexpr std::array<std::string_view, 9> kIndices{"index", "idx", "i",        "n",  "row",
+                                                   "no",    "id",  "unnamed0", "seq"};
+constexpr std::array<std::string_view, 22> kTimes{
+    "ts",         "time",      "timestamp",   "t",          "date",       "datetime",
+    "walltime",   "epoch",     "unixtime",    "timems",     "tsns",       "times",
+    "timens",     "timeus",    "timesec",     "calltime",   "calltimens", "calltimeus",
+    "calltimems", "calltimes", "timestampms", "timestampns"};
+constexpr std::array<std::string_view, 14> kLabels{
+    "rank", "host",      "hostname",   "node", "nodename", "gpu",   "worker",
+    "pid",  "localrank", "globalrank", "uuid", "job",      "jobid", "attempt"};
 
 // How the numbers of a column run.
 struct Run {
@@ -64,27 +74,37 @@ void find_uses(BareTable& table) {
     const std::size_t filled = table.rows - column.missing;
     column.use = Use::series;
     if (filled > 0 && column.texts * 2 > filled) {
-      const auto shown = std::find_if(column.cells.begin(), column.cells.end(), [](std::string_view cell) { return !cell.empty(); });
+      const auto shown = std::find_if(column.cells.begin(), column.cells.end(),
+                                      [](std::string_view cell) { return !cell.empty(); });
       column.use = shown != column.cells.end() && written_time(*shown) ? Use::time : Use::label;
     } else if (among(name, kLabels)) {
       column.use = Use::label;
     } else if (table.columns.size() > 1) {
       const Run run = run_of(column);
-      // A restart sets iterations back; one row in twenty is more than any job does. Many ranks in one file repeat them.
+      // A restart sets iterations back; one row in twenty is more than any job does. Many ranks in
+      // one file repeat them.
       const bool runs = run.numbers >= 2 && run.falls * 20 <= run.numbers && run.rises > 0;
       const bool counts = run.whole && run.numbers >= 3 && run.same_step + 1 == run.numbers;
-      if (among(name, kIterations) && run.whole && run.least >= 0) column.use = Use::iteration;
-      else if (among(name, kIndices) && run.whole && runs) column.use = Use::index;
-      else if (among(name, kTimes) && (runs || run.least > 1e8)) column.use = Use::time;
-      else if (c == 0 && counts) column.use = Use::index;
-      else if (c == 0 && runs && run.falls == 0 && run.least > 1e8) column.use = Use::time;   // seconds of an epoch
+      if (among(name, kIterations) && run.whole && run.least >= 0)
+        column.use = Use::iteration;
+      else if (among(name, kIndices) && run.whole && runs)
+        column.use = Use::index;
+      else if (among(name, kTimes) && (runs || run.least > 1e8))
+        column.use = Use::time;
+      else if (c == 0 && counts)
+        column.use = Use::index;
+      else if (c == 0 && runs && run.falls == 0 && run.least > 1e8)
+        column.use = Use::time;  // seconds of an epoch
     }
     series += column.use == Use::series;
   }
   // Somebody cut the one column out that he asks about: then it is the series whatever its name.
   if (series == 0)
     for (auto column = table.columns.rbegin(); column != table.columns.rend(); ++column)
-      if (column->texts * 2 <= table.rows - column->missing && !(column->use == Use::index)) { column->use = Use::series; break; }
+      if (column->texts * 2 <= table.rows - column->missing && !(column->use == Use::index)) {
+        column->use = Use::series;
+        break;
+      }
 }
 
 }  // namespace culprit::ingest

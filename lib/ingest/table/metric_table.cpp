@@ -19,13 +19,21 @@ using Use = TableColumn::Use;
 
 struct Owners {
   const TableColumn *host, *gpu, *nic, *rank, *role;
-  bool any() const { return host != nullptr || gpu != nullptr || nic != nullptr || rank != nullptr; }
-  bool has(const TableColumn* c) const { return c == host || c == gpu || c == nic || c == rank || c == role; }
+  bool any() const {
+    return host != nullptr || gpu != nullptr || nic != nullptr || rank != nullptr;
+  }
+  bool has(const TableColumn* c) const {
+    return c == host || c == gpu || c == nic || c == rank || c == role;
+  }
 };
 
 Owners owners_of(const BareTable& table) {
-  return {table.named({"host", "hostname", "node", "nodename", "machine", "server", "instance", "hostip", "ip"}), table.named({"gpu", "gpuid", "gpuindex", "device", "localrank", "gpuuuid", "uuid"}),
-          table.named({"nic", "hca", "rdmadevice", "interface", "port"}), table.named({"rank", "globalrank", "worker"}), table.named({"role", "group", "stage", "pprank", "pipelinestage", "pp"})};
+  return {table.named({"host", "hostname", "node", "nodename", "machine", "server", "instance",
+                       "hostip", "ip"}),
+          table.named({"gpu", "gpuid", "gpuindex", "device", "localrank", "gpuuuid", "uuid"}),
+          table.named({"nic", "hca", "rdmadevice", "interface", "port"}),
+          table.named({"rank", "globalrank", "worker"}),
+          table.named({"role", "group", "stage", "pprank", "pipelinestage", "pp"})};
 }
 
 // "3", "GPU 3", "gpu3" -> "gpu3"; anything else as it stands.
@@ -33,22 +41,33 @@ std::string part(std::string_view cell, std::string_view kind) {
   const std::size_t at = cell.find_last_not_of("0123456789");
   const std::string_view digits = at == std::string_view::npos ? cell : cell.substr(at + 1);
   const std::string before = folded_name(cell.substr(0, cell.size() - digits.size()));
-  if (!digits.empty() && (before.empty() || before == kind)) return std::string(kind).append(digits);
+  if (!digits.empty() && (before.empty() || before == kind))
+    return std::string(kind).append(digits);
   return std::string(cell);
 }
 
-struct Owner { std::string name, host, role; };
+struct Owner {
+  std::string name, host, role;
+};
 
 Owner owner(const Owners& by, std::size_t row) {
-  const auto cell = [&](const TableColumn* c) { return c == nullptr ? std::string_view() : c->cells[row]; };
+  const auto cell = [&](const TableColumn* c) {
+    return c == nullptr ? std::string_view() : c->cells[row];
+  };
   Owner out;
   out.host = std::string(cell(by.host));
   out.role = std::string(cell(by.role));
-  if (!cell(by.gpu).empty()) out.name = part(cell(by.gpu), "gpu");
-  else if (!cell(by.nic).empty()) out.name = std::string(cell(by.nic));
-  if (!out.host.empty() && !out.name.empty()) out.name = out.host + "/" + out.name;
-  else if (out.name.empty() && !cell(by.rank).empty()) out.name = "rank " + part(cell(by.rank), "rank").substr(part(cell(by.rank), "rank").rfind("rank", 0) == 0 ? 4 : 0);
-  else if (out.name.empty()) out.name = out.host;
+  if (!cell(by.gpu).empty())
+    out.name = part(cell(by.gpu), "gpu");
+  else if (!cell(by.nic).empty())
+    out.name = std::string(cell(by.nic));
+  if (!out.host.empty() && !out.name.empty())
+    out.name = out.host + "/" + out.name;
+  else if (out.name.empty() && !cell(by.rank).empty())
+    out.name = "rank " + part(cell(by.rank), "rank")
+                             .substr(part(cell(by.rank), "rank").rfind("rank", 0) == 0 ? 4 : 0);
+  else if (out.name.empty())
+    out.name = out.host;
   return out;
 }
 
@@ -56,7 +75,8 @@ Owner owner(const Owners& by, std::size_t row) {
 double leading_number(std::string_view cell) {
   double value = std::nan("");
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error != std::errc() || (end != cell.data() + cell.size() && *end != ' ' && *end != '%')) return std::nan("");
+  if (error != std::errc() || (end != cell.data() + cell.size() && *end != ' ' && *end != '%'))
+    return std::nan("");
   return value;
 }
 
@@ -93,8 +113,11 @@ class Builder {
   }
 
   std::vector<MetricSeries> take() {
-    for (MetricSeries& m : out_) std::sort(m.entities.begin(), m.entities.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-    std::sort(out_.begin(), out_.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    for (MetricSeries& m : out_)
+      std::sort(m.entities.begin(), m.entities.end(),
+                [](const auto& a, const auto& b) { return a.name < b.name; });
+    std::sort(out_.begin(), out_.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
     return std::move(out_);
   }
 
@@ -106,10 +129,16 @@ class Builder {
 
 }  // namespace
 
-Result<MetricTable> read_metric_table(const BareTable& table, const std::string& path, const MetricTableOptions& options) {
-  const TableColumn* when = table.named({"time", "timestamp", "ts", "datetime", "date", "t", "unixtime", "epoch", "walltime", "timems", "tsns", "timens"});
+Result<MetricTable> read_metric_table(const BareTable& table, const std::string& path,
+                                      const MetricTableOptions& options) {
+  const TableColumn* when =
+      table.named({"time", "timestamp", "ts", "datetime", "date", "t", "unixtime", "epoch",
+                   "walltime", "timems", "tsns", "timens"});
   if (when == nullptr) when = table.first(Use::time);
-  if (when == nullptr) return fail("there is no column of times").at({path, 0}).hint("name it time or timestamp: seconds, ms or ns since 1970, or 2026-11-21T03:19:38Z");
+  if (when == nullptr)
+    return fail("there is no column of times")
+        .at({path, 0})
+        .hint("name it time or timestamp: seconds, ms or ns since 1970, or 2026-11-21T03:19:38Z");
   const TableColumn* metric = table.named({"metric", "metricname", "counter", "name"});
   const TableColumn* value = table.named({"value", "val"});
   const Owners by = owners_of(table);
@@ -118,16 +147,23 @@ Result<MetricTable> read_metric_table(const BareTable& table, const std::string&
   const TableTimes read = table_times(*when);
   const auto& times = read.times;
   if (read.no_zone) out.notes.push_back("times have no zone: taken for UTC");
-  if (read.since_start) out.notes.push_back("times are small numbers: taken for seconds from an unknown start");
+  if (read.since_start)
+    out.notes.push_back("times are small numbers: taken for seconds from an unknown start");
   Builder builder;
   std::size_t samples = 0;
   if (metric != nullptr && value != nullptr) {
     out.form = "long";
-    if (!by.any()) return fail("no column says whose the values are").at({path, 0}).hint("name it host, rank, gpu or nic");
+    if (!by.any())
+      return fail("no column says whose the values are")
+          .at({path, 0})
+          .hint("name it host, rank, gpu or nic");
     for (std::size_t r = 0; r < table.rows; ++r) {
       const Owner who = owner(by, r);
       const double v = value_of(*value, r);
-      if (times[r] == kNoValue || who.name.empty() || metric->cells[r].empty() || std::isnan(v)) { ++out.left_out; continue; }
+      if (times[r] == kNoValue || who.name.empty() || metric->cells[r].empty() || std::isnan(v)) {
+        ++out.left_out;
+        continue;
+      }
       builder.add(std::string(metric->cells[r]), who, times[r], v);
       ++samples;
     }
@@ -138,10 +174,14 @@ Result<MetricTable> read_metric_table(const BareTable& table, const std::string&
       if (&c != when && !by.has(&c) && of_numbers(c)) columns.push_back(&c);
     for (std::size_t r = 0; r < table.rows; ++r) {
       const Owner who = owner(by, r);
-      if (times[r] == kNoValue || who.name.empty()) { ++out.left_out; continue; }
+      if (times[r] == kNoValue || who.name.empty()) {
+        ++out.left_out;
+        continue;
+      }
       for (const TableColumn* c : columns)
         if (const double v = value_of(*c, r); v == v) {
-          builder.add(c == value && !options.metric.empty() ? options.metric : c->name, who, times[r], v);
+          builder.add(c == value && !options.metric.empty() ? options.metric : c->name, who,
+                      times[r], v);
           ++samples;
         }
     }
@@ -152,12 +192,18 @@ Result<MetricTable> read_metric_table(const BareTable& table, const std::string&
       if (&c == when || !of_numbers(c)) continue;
       // Temperature and power of one machine are not two machines.
       if (options.known_metric != nullptr && options.known_metric(c.name))
-        return fail(fmt::format("'{}' is a metric, and no column says whose the values are", c.name)).at({path, 0}).hint("add a column host, rank, gpu or nic; or make it a column a host");
+        return fail(
+                   fmt::format("'{}' is a metric, and no column says whose the values are", c.name))
+            .at({path, 0})
+            .hint("add a column host, rank, gpu or nic; or make it a column a host");
       columns.push_back(&c);
     }
     const std::string name = options.metric.empty() ? "value" : options.metric;
     for (std::size_t r = 0; r < table.rows; ++r) {
-      if (times[r] == kNoValue) { ++out.left_out; continue; }
+      if (times[r] == kNoValue) {
+        ++out.left_out;
+        continue;
+      }
       for (const TableColumn* c : columns)
         if (const double v = value_of(*c, r); v == v) {
           builder.add(name, {c->name, c->name.substr(0, c->name.find('/')), ""}, times[r], v);
@@ -165,7 +211,12 @@ Result<MetricTable> read_metric_table(const BareTable& table, const std::string&
         }
     }
   }
-  if (samples == 0) return fail("there is no value with a time and an owner").at({path, 0}).hint("a long table has the columns time, host, metric, value; a wide one time and a column a host");
+  if (samples == 0)
+    return fail("there is no value with a time and an owner")
+        .at({path, 0})
+        .hint(
+            "a long table has the columns time, host, metric, value; a wide one time and a column "
+            "a host");
   out.metrics = builder.take();
   for (MetricSeries& m : out.metrics) m.unit = options.unit;
   return out;

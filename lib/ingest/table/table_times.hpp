@@ -9,13 +9,14 @@
 namespace culprit::ingest {
 
 struct TableTimes {
-  std::vector<Nanoseconds> times;      // of every row; kNoValue: none
-  bool no_zone = false;                // written dates without a zone: taken for UTC
-  bool since_start = false;            // small numbers: seconds since nobody knows when
+  std::vector<Nanoseconds> times;  // of every row; kNoValue: none
+  bool no_zone = false;            // written dates without a zone: taken for UTC
+  bool since_start = false;        // small numbers: seconds since nobody knows when
 };
 
-// Numbers are in the unit that ends the column's name (time_us); else seconds, ms, us or ns since 1970, the same in the whole
-// column, told from the largest, and small ones seconds since some start. Texts are written dates.
+// Numbers are in the unit that ends the column's name (time_us); else seconds, ms, us or ns since
+// 1970, the same in the whole column, told from the largest, and small ones seconds since some
+// start. Texts are written dates.
 TableTimes table_times(const TableColumn& column);
 
 }  // namespace culprit::ingest

@@ -1,6 +1,7 @@
-// Megatron-LM's golden values: curves of a reference run, with its iteration times. {"iteration-time": {"start_step": 1,
-// "end_step": 13000, "step_interval": 5, "values": {"1": 6.3, "5": ...}}}. The keys of "values" come in numeric order or as
-// strings sort, and older files have a list.
+// Megatron-LM's golden values: curves of a reference run, with its iteration times.
+// {"iteration-time": {"start_step": 1, "end_step": 13000, "step_interval": 5, "values": {"1": 6.3,
+// "5": ...}}}. The keys of "values" come in numeric order or as strings sort, and older files have
+// a list.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -17,14 +18,20 @@ namespace {
 
 bool sniff(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \t\r\n");
-  const auto has = [&](std::string_view key) { return head.bytes.find(key) != std::string_view::npos; };
-  return at != std::string_view::npos && head.bytes[at] == '{' && has("\"start_step\"") && has("\"end_step\"") && has("\"step_interval\"") && has("\"values\"");
+  const auto has = [&](std::string_view key) {
+    return head.bytes.find(key) != std::string_view::npos;
+  };
+  return at != std::string_view::npos && head.bytes[at] == '{' && has("\"start_step\"") &&
+         has("\"end_step\"") && has("\"step_interval\"") && has("\"values\"");
 }
 
 bool number(const Value& value, double& out) {
-  if (value.kind == Value::Kind::real) out = value.real;
-  else if (value.kind == Value::Kind::integer) out = static_cast<double>(value.integer);
-  else return odd_number(value.text(), out);
+  if (value.kind == Value::Kind::real)
+    out = value.real;
+  else if (value.kind == Value::Kind::integer)
+    out = static_cast<double>(value.integer);
+  else
+    return odd_number(value.text(), out);
   return true;
 }
 
@@ -45,13 +52,20 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
         std::int64_t step = 0;
         double v = 0;
         const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), step);
-        if (error == std::errc() && at == text.data() + text.size() && step != kNoValue && number(value, v)) points.emplace_back(step, v);
+        if (error == std::errc() && at == text.data() + text.size() && step != kNoValue &&
+            number(value, v))
+          points.emplace_back(step, v);
         return true;
       });
-      std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+      std::stable_sort(points.begin(), points.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
     } else {
       const Value start = tree.find(curve, "start_step"), every = tree.find(curve, "step_interval");
-      const auto limited = [](const Value& v, std::int64_t otherwise) { return v.kind == Value::Kind::integer ? std::clamp<std::int64_t>(v.integer, 0, 1'000'000'000) : otherwise; };
+      const auto limited = [](const Value& v, std::int64_t otherwise) {
+        return v.kind == Value::Kind::integer
+                   ? std::clamp<std::int64_t>(v.integer, 0, 1'000'000'000)
+                   : otherwise;
+      };
       std::int64_t step = limited(start, 0);
       tree.each(values, [&](const Value& value) {
         double v = 0;
@@ -71,13 +85,17 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
     return true;
   });
   if (too_many) return "series.too_many";
-  if (curves > 0 && (tree.truncated || !tree.problem.empty())) reading.sink.put(RejectRow{{member.id, 0, tree.problem_at, 0}, "golden_values.torn", {}});
+  if (curves > 0 && (tree.truncated || !tree.problem.empty()))
+    reading.sink.put(RejectRow{{member.id, 0, tree.problem_at, 0}, "golden_values.torn", {}});
   return curves == 0 ? "golden_values.no_curve" : "";
 }
 
 }  // namespace
 
 extern const Document kGoldenValues;
-constinit const Document kGoldenValues{"megatron-golden", "golden values of Megatron-LM: curves and iteration times of a reference run", 64u << 20, sniff, read};
+constinit const Document kGoldenValues{
+    "megatron-golden",
+    "golden values of Megatron-LM: curves and iteration times of a reference run", 64u << 20, sniff,
+    read};
 
 }  // namespace culprit::ingest

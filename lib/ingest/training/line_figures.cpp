@@ -8,7 +8,8 @@ constexpr std::size_t kLongestName = 96;
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
+    text.remove_suffix(1);
   return text;
 }
 
@@ -26,13 +27,17 @@ void LineFigures::begin(const TextLine& line, std::optional<std::int64_t> step) 
   row_.cells.clear();
 }
 
-void LineFigures::add(std::string_view name, std::string_view unit, std::string_view labels, double value) {
-  const auto is = [&](const Name& one) { return one.name == name && one.unit == unit && one.labels == labels; };
+void LineFigures::add(std::string_view name, std::string_view unit, std::string_view labels,
+                      double value) {
+  const auto is = [&](const Name& one) {
+    return one.name == name && one.unit == unit && one.labels == labels;
+  };
   std::size_t found = at_ < names_.size() ? names_[at_].next : 0;
   if (found >= names_.size() || !is(names_[found])) {
     found = rows_.slot(name, unit, labels);
     if (found == StepRows::kNoSlot) return;
-    if (found == names_.size()) names_.push_back({std::string(name), std::string(unit), std::string(labels), 0});
+    if (found == names_.size())
+      names_.push_back({std::string(name), std::string(unit), std::string(labels), 0});
     if (at_ < names_.size()) names_[at_].next = found;
   }
   at_ = found;
@@ -46,9 +51,11 @@ bool LineFigures::add_text(std::string_view name, std::string_view text) {
   std::string_view unit;
   if (!metric_number(text, value, unit)) return false;
   unit = trim(unit.substr(0, unit.find('(')));
-  if (unit.size() > 8 || unit.find_first_of("0123456789:/") != std::string_view::npos) return false;   // a date, a ratio
+  if (unit.size() > 8 || unit.find_first_of("0123456789:/") != std::string_view::npos)
+    return false;  // a date, a ratio
   if (unit.empty() && name.back() == ')')
-    if (const std::size_t open = name.rfind('('); open != std::string_view::npos) unit = name.substr(open + 1, name.size() - open - 2);
+    if (const std::size_t open = name.rfind('('); open != std::string_view::npos)
+      unit = name.substr(open + 1, name.size() - open - 2);
   add(name, unit, {}, value);
   return true;
 }
@@ -58,10 +65,13 @@ void LineFigures::add_fields(std::string_view text) {
     const std::size_t bar = text.find('|');
     const std::string_view field = text.substr(0, bar);
     text.remove_prefix(bar == std::string_view::npos ? text.size() : bar + 1);
-    if (const std::size_t colon = field.find(':'); colon != std::string_view::npos) add_text(field.substr(0, colon), field.substr(colon + 1));
+    if (const std::size_t colon = field.find(':'); colon != std::string_view::npos)
+      add_text(field.substr(0, colon), field.substr(colon + 1));
   }
 }
 
-bool LineFigures::end(const TextLine& line, Reading& reading) { return !row_.cells.empty() && rows_.put(row_, line.place, reading); }
+bool LineFigures::end(const TextLine& line, Reading& reading) {
+  return !row_.cells.empty() && rows_.put(row_, line.place, reading);
+}
 
 }  // namespace culprit::ingest

@@ -1,4 +1,5 @@
-// Megatron-LM's timers and its straggler detector. Both are printed after the line of the iteration they measured.
+// Megatron-LM's timers and its straggler detector. Both are printed after the line of the iteration
+// they measured.
 //
 //   (min, max) time across ranks (ms):
 //       forward-backward ...............................: (1234.56, 1250.12)
@@ -20,7 +21,8 @@ namespace {
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
+    text.remove_suffix(1);
   return text;
 }
 
@@ -52,21 +54,28 @@ class Timers final : public Assembler {
       if (!name.starts_with("rank ") || name_.empty()) return Step::not_mine;
       name = trim(name.substr(5));
       const auto [at, error] = std::from_chars(name.data(), name.data() + name.size(), rank);
-      if (error != std::errc() || at != name.data() + name.size() || rank < 0 || rank > 10'000'000 || !plain_number(value, ms)) return Step::not_mine;
+      if (error != std::errc() || at != name.data() + name.size() || rank < 0 ||
+          rank > 10'000'000 || !plain_number(value, ms))
+        return Step::not_mine;
       figures.begin(line, std::nullopt);
       figures.rank(rank);
       figures.add(name_, "ms", {}, ms);
       return figures.end(line, reading) ? Step::took : Step::not_mine;
     }
-    if (name.find("..") == std::string_view::npos && shape_ == Shape::most) return Step::not_mine;   // any "key: number" may follow
+    if (name.find("..") == std::string_view::npos && shape_ == Shape::most)
+      return Step::not_mine;  // any "key: number" may follow
     while (!name.empty() && (name.back() == '.' || name.back() == ' ')) name.remove_suffix(1);
     if (name.empty() || name.size() > 96) return Step::not_mine;
     figures.begin(line, std::nullopt);
     double least = 0, most = 0;
     if (shape_ == Shape::both) {
       const std::size_t comma = value.find(',');
-      if (value.size() < 5 || value.front() != '(' || value.back() != ')' || comma == std::string_view::npos) return Step::not_mine;
-      if (!plain_number(value.substr(1, comma - 1), least) || !plain_number(value.substr(comma + 1, value.size() - comma - 2), most)) return Step::not_mine;
+      if (value.size() < 5 || value.front() != '(' || value.back() != ')' ||
+          comma == std::string_view::npos)
+        return Step::not_mine;
+      if (!plain_number(value.substr(1, comma - 1), least) ||
+          !plain_number(value.substr(comma + 1, value.size() - comma - 2), most))
+        return Step::not_mine;
       figures.add(name, "ms", "stat=min", least);
     } else if (!plain_number(value, most)) {
       return Step::not_mine;
@@ -84,12 +93,15 @@ class Timers final : public Assembler {
 Outcome read_timers(const TextLine& line, Reading&) {
   const std::string_view text = trim(line.line.message);
   if (!text.ends_with("across ranks (ms):")) return {};
-  const auto shape = text.find("(min, max) time") != std::string_view::npos ? Timers::Shape::both : text.find("max time") != std::string_view::npos ? Timers::Shape::most : Timers::Shape::each;
+  const auto shape = text.find("(min, max) time") != std::string_view::npos ? Timers::Shape::both
+                     : text.find("max time") != std::string_view::npos      ? Timers::Shape::most
+                                                                            : Timers::Shape::each;
   return {true, std::make_unique<Timers>(shape), {}};
 }
 
 // "3453.08ms/8": a value, its unit, and the rank that had it.
-bool value_of_rank(std::string_view text, double& value, std::string_view& unit, std::int64_t& rank) {
+bool value_of_rank(std::string_view text, double& value, std::string_view& unit,
+                   std::int64_t& rank) {
   std::string_view rest;
   if (!metric_number(trim(text), value, rest)) return false;
   const std::size_t slash = rest.rfind('/');
@@ -116,7 +128,8 @@ Outcome read_straggler(const TextLine& line, Reading& reading) {
   if (const std::size_t list = text.find(" Ranks with "); list != std::string_view::npos) {
     const std::size_t colon = text.find(':', list);
     if (colon == std::string_view::npos || text.find("^^^^") == std::string_view::npos) return {};
-    const std::string_view labels = text.substr(list).find("lowest") != std::string_view::npos ? "list=bottom" : "list=top";
+    const std::string_view labels =
+        text.substr(list).find("lowest") != std::string_view::npos ? "list=bottom" : "list=top";
     std::string_view name = trim(text.substr(list, colon - list));
     name = name.substr(name.rfind(' ') + 1);
     name = name.substr(0, name.find('('));
@@ -125,29 +138,41 @@ Outcome read_straggler(const TextLine& line, Reading& reading) {
       const std::string_view one = trim(text.substr(0, comma));
       text.remove_prefix(std::min(comma + 1, text.size()));
       if (one.empty()) continue;
-      if (value_of_rank(one, value, unit, rank)) put(name, labels);
-      else torn = true;
+      if (value_of_rank(one, value, unit, rank))
+        put(name, labels);
+      else
+        torn = true;
     }
   } else {
     constexpr std::string_view kKey = "/Rnk:";
-    for (std::size_t at = text.find(kKey); at != std::string_view::npos; at = text.find(kKey, at + 1)) {
+    for (std::size_t at = text.find(kKey); at != std::string_view::npos;
+         at = text.find(kKey, at + 1)) {
       const std::size_t begin = text.substr(0, at).find_last_of(" |");
-      const std::string_view name = text.substr(begin == std::string_view::npos ? 0 : begin + 1, at - (begin == std::string_view::npos ? 0 : begin + 1));
+      const std::string_view name =
+          text.substr(begin == std::string_view::npos ? 0 : begin + 1,
+                      at - (begin == std::string_view::npos ? 0 : begin + 1));
       const std::string_view rest = text.substr(at + kKey.size());
-      if (!name.empty() && name.size() <= 32 && value_of_rank(rest.substr(0, rest.find('|')), value, unit, rank)) put(name, {});
-      else torn = true;
+      if (!name.empty() && name.size() <= 32 &&
+          value_of_rank(rest.substr(0, rest.find('|')), value, unit, rank))
+        put(name, {});
+      else
+        torn = true;
     }
   }
   return {used, nullptr, torn && !used ? std::string_view("straggler.torn") : std::string_view{}};
 }
 
 constexpr std::string_view kTimerWords[] = {"time across ranks (ms)", "times across ranks (ms)"};
-constexpr std::string_view kStragglerWords[] = {"MnRtt/Rnk: ", "Ranks with lowest", "Ranks with highest"};
+constexpr std::string_view kStragglerWords[] = {"MnRtt/Rnk: ", "Ranks with lowest",
+                                                "Ranks with highest"};
 
 }  // namespace
 
 extern const Recogniser kMegatronTimers, kMegatronStraggler;
-constinit const Recogniser kMegatronTimers{"megatron-timers", "Megatron-LM's timers across ranks", kTimerWords, read_timers};
-constinit const Recogniser kMegatronStraggler{"megatron-straggler", "Megatron-LM's straggler detector: extremes and the ranks that had them", kStragglerWords, read_straggler};
+constinit const Recogniser kMegatronTimers{"megatron-timers", "Megatron-LM's timers across ranks",
+                                           kTimerWords, read_timers};
+constinit const Recogniser kMegatronStraggler{
+    "megatron-straggler", "Megatron-LM's straggler detector: extremes and the ranks that had them",
+    kStragglerWords, read_straggler};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,6 @@
-// How a training was cut into parallel dimensions, as frameworks print it when they start: Megatron-LM's and GPT-NeoX's
-// block of arguments and the line above it, NeMo's lists of groups, torchtitan's device mesh.
+// How a training was cut into parallel dimensions, as frameworks print it when they start:
+// Megatron-LM's and GPT-NeoX's block of arguments and the line above it, NeMo's lists of groups,
+// torchtitan's device mesh.
 #include <array>
 #include <charconv>
 
@@ -17,12 +18,13 @@ std::optional<std::int64_t> size_in(string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || value < 0 || value > 10'000'000) return std::nullopt;
-  return std::max<std::int64_t>(value, 1);   // "0" switches a dimension off
+  return std::max<std::int64_t>(value, 1);  // "0" switches a dimension off
 }
 
 class Statement {
  public:
-  Statement(const TextLine& line, Reading& reading, string_view framework) : line_(line), reading_(reading), framework_(framework) {}
+  Statement(const TextLine& line, Reading& reading, string_view framework)
+      : line_(line), reading_(reading), framework_(framework) {}
 
   void say(string_view name, std::string value) {
     if (!said_) put("parallel.framework", std::string(framework_));
@@ -57,15 +59,23 @@ class Statement {
   bool said_ = false;
 };
 
-// using world size: 16, data-parallel size: 2, context-parallel size: 1, tensor-model-parallel size: 2, ...
+// using world size: 16, data-parallel size: 2, context-parallel size: 1, tensor-model-parallel
+// size: 2, ...
 Outcome read_sizes(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kSize(R"((?:^|[ ,>])(world[ -]size|data-parallel[ -]size|context-parallel[ -]size|tensor-model-parallel[ -]size|pipeline-model-parallel[ -]size|expert-model-parallel[ -]size|expert-tensor-parallel[ -]size): (\d{1,8})\b)");
-  static const re2::RE2 kInitialising(R"(> initializing (tensor|pipeline|context) model parallel with size (\d{1,8})\b)");
+  static const re2::RE2 kSize(
+      R"((?:^|[ ,>])(world[ -]size|data-parallel[ -]size|context-parallel[ -]size|tensor-model-parallel[ -]size|pipeline-model-parallel[ -]size|expert-model-parallel[ -]size|expert-tensor-parallel[ -]size): (\d{1,8})\b)");
+  static const re2::RE2 kInitialising(
+      R"(> initializing (tensor|pipeline|context) model parallel with size (\d{1,8})\b)");
   Statement out(line, reading, "megatron");
   const string_view message = line.line.message;
   std::string name, digits;
-  if (re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kInitialising, &name, &digits)) {
-    if (const auto size = size_in(digits)) out.say(name == "tensor" ? "parallel.tp" : name == "pipeline" ? "parallel.pp" : "parallel.cp", *size);
+  if (re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kInitialising, &name,
+                             &digits)) {
+    if (const auto size = size_in(digits))
+      out.say(name == "tensor"     ? "parallel.tp"
+              : name == "pipeline" ? "parallel.pp"
+                                   : "parallel.cp",
+              *size);
     return out.outcome();
   }
   const std::size_t begin = message.find("using world size: ");
@@ -75,8 +85,16 @@ Outcome read_sizes(const TextLine& line, Reading& reading) {
   for (int i = 0; i < 16 && re2::RE2::FindAndConsume(&rest, kSize, &name, &digits); ++i) {
     const auto size = size_in(digits);
     if (!size) continue;
-    if (name.starts_with("world")) out.world(*size);
-    else out.say(name.starts_with("data") ? "parallel.dp" : name.starts_with("context") ? "parallel.cp" : name.starts_with("tensor") ? "parallel.tp" : name.starts_with("pipeline") ? "parallel.pp" : name.starts_with("expert-model") ? "parallel.ep" : "parallel.etp", *size);
+    if (name.starts_with("world"))
+      out.world(*size);
+    else
+      out.say(name.starts_with("data")           ? "parallel.dp"
+              : name.starts_with("context")      ? "parallel.cp"
+              : name.starts_with("tensor")       ? "parallel.tp"
+              : name.starts_with("pipeline")     ? "parallel.pp"
+              : name.starts_with("expert-model") ? "parallel.ep"
+                                                 : "parallel.etp",
+              *size);
   }
   return out.outcome();
 }
@@ -84,15 +102,27 @@ Outcome read_sizes(const TextLine& line, Reading& reading) {
 //   tensor_model_parallel_size ...................... 2
 Outcome read_argument(const TextLine& line, Reading& reading) {
   static const re2::RE2 kArgument(R"(^\s*([a-z][a-z_]+) \.{3,} ?(\S+))");
-  struct Known { string_view argument, name; bool neox; };
-  static constexpr Known kKnown[] = {
-      {"tensor_model_parallel_size", "parallel.tp", false}, {"pipeline_model_parallel_size", "parallel.pp", false}, {"context_parallel_size", "parallel.cp", false}, {"data_parallel_size", "parallel.dp", false},
-      {"expert_model_parallel_size", "parallel.ep", false}, {"expert_tensor_parallel_size", "parallel.etp", false}, {"model_parallel_size", "parallel.tp", true}, {"pipe_parallel_size", "parallel.pp", true},
+  struct Known {
+    string_view argument, name;
+    bool neox;
   };
-  if (line.raw.find("config.py") != string_view::npos) return {};   // DeepSpeed's engine: its world_size is that of data parallelism
+  static constexpr Known kKnown[] = {
+      {"tensor_model_parallel_size", "parallel.tp", false},
+      {"pipeline_model_parallel_size", "parallel.pp", false},
+      {"context_parallel_size", "parallel.cp", false},
+      {"data_parallel_size", "parallel.dp", false},
+      {"expert_model_parallel_size", "parallel.ep", false},
+      {"expert_tensor_parallel_size", "parallel.etp", false},
+      {"model_parallel_size", "parallel.tp", true},
+      {"pipe_parallel_size", "parallel.pp", true},
+  };
+  if (line.raw.find("config.py") != string_view::npos)
+    return {};  // DeepSpeed's engine: its world_size is that of data parallelism
   std::string name, value;
   const string_view message = line.line.message;
-  if (!re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kArgument, &name, &value)) return {};
+  if (!re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kArgument, &name,
+                              &value))
+    return {};
   if (name == "use_tp_pp_dp_mapping") {
     Statement out(line, reading, "megatron");
     if (value == "True") out.say("parallel.order", "tp-cp-ep-pp-dp");
@@ -106,7 +136,8 @@ Outcome read_argument(const TextLine& line, Reading& reading) {
   for (const Known& known : kKnown) {
     if (name != known.argument) continue;
     Statement out(line, reading, known.neox ? "gpt-neox" : "megatron");
-    if (const auto size = size_in(value)) out.say(known.name, *size);   // GPT-NeoX: "2updated"; "None" says nothing
+    if (const auto size = size_in(value))
+      out.say(known.name, *size);  // GPT-NeoX: "2updated"; "None" says nothing
     return out.outcome();
   }
   return {};
@@ -114,12 +145,19 @@ Outcome read_argument(const TextLine& line, Reading& reading) {
 
 // All tensor model parallel group ranks: [[0, 1], [2, 3], ...
 Outcome read_group_lists(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kList(R"(All (tensor model|pipeline model|data|context|expert model) parallel group ranks: \[\[([\d, ]+)\])");
+  static const re2::RE2 kList(
+      R"(All (tensor model|pipeline model|data|context|expert model) parallel group ranks: \[\[([\d, ]+)\])");
   std::string name, ranks;
   const string_view message = string_view(line.line.message).substr(0, 1u << 16);
-  if (!re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kList, &name, &ranks)) return {};
+  if (!re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kList, &name,
+                              &ranks))
+    return {};
   Statement out(line, reading, "nemo");
-  out.say(name.starts_with("tensor") ? "parallel.tp" : name.starts_with("pipeline") ? "parallel.pp" : name == "data" ? "parallel.dp" : name == "context" ? "parallel.cp" : "parallel.ep",
+  out.say(name.starts_with("tensor")     ? "parallel.tp"
+          : name.starts_with("pipeline") ? "parallel.pp"
+          : name == "data"               ? "parallel.dp"
+          : name == "context"            ? "parallel.cp"
+                                         : "parallel.ep",
           static_cast<std::int64_t>(std::count(ranks.begin(), ranks.end(), ',')) + 1);
   return out.outcome();
 }
@@ -127,7 +165,8 @@ Outcome read_group_lists(const TextLine& line, Reading& reading) {
 // Building 3-D device mesh with ['pp', 'dp_shard', 'tp'], [2, 4, 8]: slowest first.
 // Building device mesh with parallelism: pp=2, dp_replicate=1, dp_shard=4, cp=1, tp=8, ep=1, etp=1
 Outcome read_mesh(const TextLine& line, Reading& reading) {
-  static const re2::RE2 kLists(R"(Building \d+-D device mesh with [\[(]([^\])]*)[\])], [\[(]([^\])]*)[\])])");
+  static const re2::RE2 kLists(
+      R"(Building \d+-D device mesh with [\[(]([^\])]*)[\])], [\[(]([^\])]*)[\])])");
   static const re2::RE2 kPairs(R"(device mesh with parallelism: ([\w=, -]+))");
   static const re2::RE2 kName(R"(([A-Za-z_]+))");
   static const re2::RE2 kNumber(R"((-?\d+))");
@@ -139,11 +178,14 @@ Outcome read_mesh(const TextLine& line, Reading& reading) {
   if (re2::RE2::PartialMatch(text, kLists, &names, &sizes)) {
     re2::StringPiece name_rest(names), size_rest(sizes);
     std::string name, size;
-    while (axes.size() < 16 && re2::RE2::FindAndConsume(&name_rest, kName, &name) && re2::RE2::FindAndConsume(&size_rest, kNumber, &size)) axes.emplace_back(name, std::strtoll(size.c_str(), nullptr, 10));
+    while (axes.size() < 16 && re2::RE2::FindAndConsume(&name_rest, kName, &name) &&
+           re2::RE2::FindAndConsume(&size_rest, kNumber, &size))
+      axes.emplace_back(name, std::strtoll(size.c_str(), nullptr, 10));
   } else if (re2::RE2::PartialMatch(text, kPairs, &names)) {
     re2::StringPiece rest(names);
     std::string name, size;
-    while (axes.size() < 16 && re2::RE2::FindAndConsume(&rest, kPair, &name, &size)) axes.emplace_back(name, std::strtoll(size.c_str(), nullptr, 10));
+    while (axes.size() < 16 && re2::RE2::FindAndConsume(&rest, kPair, &name, &size))
+      axes.emplace_back(name, std::strtoll(size.c_str(), nullptr, 10));
   }
   if (axes.empty()) return {};
   std::int64_t dp = 1;
@@ -153,10 +195,10 @@ Outcome read_mesh(const TextLine& line, Reading& reading) {
   for (auto it = axes.rbegin(); it != axes.rend(); ++it) {
     const bool data = it->first.starts_with("dp");
     const std::string name = data ? "dp" : it->first;
-    if (it->second < 1 || it->second > 10'000'000) return {};   // -1: "as many as there are"
+    if (it->second < 1 || it->second > 10'000'000) return {};  // -1: "as many as there are"
     if (data) dp *= it->second;
     if (dp > 10'000'000) return {};
-    if (name == "ep" || name == "etp") {   // made of the other axes
+    if (name == "ep" || name == "etp") {  // made of the other axes
       if (it->second > 1) out.say("parallel." + name, it->second);
       experts = experts || (name == "ep" && it->second > 1);
       continue;
@@ -173,7 +215,8 @@ Outcome read_mesh(const TextLine& line, Reading& reading) {
 }
 
 constexpr string_view kSizesWords[] = {"using world size: ", "model parallel with size "};
-constexpr string_view kArgumentWords[] = {"parallel_size ...", "world_size ...", "use_tp_pp_dp_mapping ..."};
+constexpr string_view kArgumentWords[] = {"parallel_size ...", "world_size ...",
+                                          "use_tp_pp_dp_mapping ..."};
 constexpr string_view kListWords[] = {"parallel group ranks: [["};
 constexpr string_view kMeshWords[] = {"-D device mesh with", "device mesh with parallelism: "};
 
@@ -183,9 +226,15 @@ extern const Recogniser kMegatronSizes;
 extern const Recogniser kMegatronArguments;
 extern const Recogniser kNemoGroups;
 extern const Recogniser kDeviceMesh;
-constinit const Recogniser kMegatronSizes{"megatron-sizes", "Megatron-LM's line of world and parallel sizes", kSizesWords, read_sizes};
-constinit const Recogniser kMegatronArguments{"megatron-arguments", "Megatron-LM and GPT-NeoX arguments: sizes and order of the parallel dimensions", kArgumentWords, read_argument};
-constinit const Recogniser kNemoGroups{"nemo-groups", "NeMo's lists of parallel groups", kListWords, read_group_lists};
-constinit const Recogniser kDeviceMesh{"device-mesh", "torchtitan's device mesh", kMeshWords, read_mesh};
+constinit const Recogniser kMegatronSizes{
+    "megatron-sizes", "Megatron-LM's line of world and parallel sizes", kSizesWords, read_sizes};
+constinit const Recogniser kMegatronArguments{
+    "megatron-arguments",
+    "Megatron-LM and GPT-NeoX arguments: sizes and order of the parallel dimensions",
+    kArgumentWords, read_argument};
+constinit const Recogniser kNemoGroups{"nemo-groups", "NeMo's lists of parallel groups", kListWords,
+                                       read_group_lists};
+constinit const Recogniser kDeviceMesh{"device-mesh", "torchtitan's device mesh", kMeshWords,
+                                       read_mesh};
 
 }  // namespace culprit::ingest

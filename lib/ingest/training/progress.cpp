@@ -1,5 +1,6 @@
-// Progress lines of training frameworks: a completed step, its time, loss and gradient norm. A NaN loss is often the
-// *missing* loss: Megatron prints it only when it is >= 0, and counts the iteration among the nan ones.
+// Progress lines of training frameworks: a completed step, its time, loss and gradient norm. A NaN
+// loss is often the *missing* loss: Megatron prints it only when it is >= 0, and counts the
+// iteration among the nan ones.
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -14,23 +15,30 @@ namespace {
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r' || text.back() == ',' || text.back() == '|')) text.remove_suffix(1);
+  while (!text.empty() &&
+         (text.back() == ' ' || text.back() == '\r' || text.back() == ',' || text.back() == '|'))
+    text.remove_suffix(1);
   return text;
 }
 
-// A number in any of the spellings: 4,381 · 3.2e+4 · nan · INF. `odd` tells that it was printed and is not finite.
+// A number in any of the spellings: 4,381 · 3.2e+4 · nan · INF. `odd` tells that it was printed and
+// is not finite.
 std::optional<double> number(std::string_view text, bool& odd) {
   text = trim(text);
-  if (!text.empty() && text.front() == '\'') text.remove_prefix(1);  // newer Trainers print numbers as strings
+  if (!text.empty() && text.front() == '\'')
+    text.remove_prefix(1);  // newer Trainers print numbers as strings
   std::string digits;
   for (const char c : text) {
     if (c == ',') continue;
-    if ((c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E') digits.push_back(c);
-    else break;
+    if ((c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E')
+      digits.push_back(c);
+    else
+      break;
   }
   if (digits.empty() || digits == "-" || digits == "+") {
     std::string word;
-    for (const char c : text.substr(0, 9)) word.push_back(static_cast<char>(tolower(static_cast<unsigned char>(c))));
+    for (const char c : text.substr(0, 9))
+      word.push_back(static_cast<char>(tolower(static_cast<unsigned char>(c))));
     odd = word.find("nan") != std::string::npos || word.find("inf") != std::string::npos;
     return std::nullopt;
   }
@@ -38,12 +46,16 @@ std::optional<double> number(std::string_view text, bool& odd) {
   double value = 0;
   const auto [end, error] = std::from_chars(begin, digits.c_str() + digits.size(), value);
   if (error != std::errc() || end == begin) return std::nullopt;
-  if (!std::isfinite(value)) { odd = true; return std::nullopt; }
+  if (!std::isfinite(value)) {
+    odd = true;
+    return std::nullopt;
+  }
   return value;
 }
 
 // The text after `key`, up to a separator.
-std::optional<std::string_view> after(std::string_view text, std::string_view key, std::string_view stop) {
+std::optional<std::string_view> after(std::string_view text, std::string_view key,
+                                      std::string_view stop) {
   const std::size_t at = text.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   std::string_view rest = text.substr(at + key.size());
@@ -72,14 +84,17 @@ void tell(const ProgressRow& row, Reading& reading) {
   reading.sink.put(row);
 }
 
-// Where the values of Megatron's fields begin. Every key ends with a colon, so one pass over the colons finds them all.
+// Where the values of Megatron's fields begin. Every key ends with a colon, so one pass over the
+// colons finds them all.
 struct MegatronFields {
   std::optional<std::string_view> elapsed, lm_loss, lm_loss_underscore, loss, grad_norm, nans;
   explicit MegatronFields(std::string_view text) {
-    for (std::size_t colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':', colon + 1)) {
+    for (std::size_t colon = text.find(':'); colon != std::string_view::npos;
+         colon = text.find(':', colon + 1)) {
       const std::string_view head = text.substr(0, colon);
       const auto keep = [&](std::string_view key, std::optional<std::string_view>& value) {
-        if (!value && head.ends_with(key)) value = text.substr(colon + 1, text.find('|', colon + 1) - (colon + 1));
+        if (!value && head.ends_with(key))
+          value = text.substr(colon + 1, text.find('|', colon + 1) - (colon + 1));
       };
       switch (head.empty() ? '\0' : head.back()) {
         case ')': keep("elapsed time per iteration (ms)", elapsed); break;
@@ -104,10 +119,13 @@ Outcome read_megatron(const TextLine& line, Reading& reading) {
   if (at == std::string_view::npos) return {false, nullptr, "megatron.no_iteration"};
   ProgressRow row = start(line, "megatron");
   row.iteration = whole(after(text.substr(at), "iteration ", "/"));
-  if (const std::size_t slash = text.find('/', at); slash != std::string_view::npos) row.total = whole(text.substr(slash + 1, 24));
+  if (const std::size_t slash = text.find('/', at); slash != std::string_view::npos)
+    row.total = whole(text.substr(slash + 1, 24));
   bool odd = false;
   row.iteration_ms = number(*fields.elapsed, odd);
-  const auto loss = fields.lm_loss ? fields.lm_loss : fields.lm_loss_underscore ? fields.lm_loss_underscore : fields.loss;
+  const auto loss = fields.lm_loss              ? fields.lm_loss
+                    : fields.lm_loss_underscore ? fields.lm_loss_underscore
+                                                : fields.loss;
   if (loss) row.loss = number(*loss, row.loss_nan);
   if (fields.grad_norm) row.grad_norm = number(*fields.grad_norm, row.grad_norm_nan);
   bool ignore = false;
@@ -138,8 +156,10 @@ Outcome read_nemo(const TextLine& line, Reading& reading) {
   bool odd = false;
   if (const auto s = after(text, "train_step_timing in s:", "|"))
     if (const auto value = number(*s, odd)) row.iteration_ms = *value * 1e3;
-  if (const auto loss = after(text, "reduced_train_loss:", "|")) row.loss = number(*loss, row.loss_nan);
-  else if (const auto loss2 = after(text, "reduced_train_loss=", ",")) row.loss = number(*loss2, row.loss_nan);
+  if (const auto loss = after(text, "reduced_train_loss:", "|"))
+    row.loss = number(*loss, row.loss_nan);
+  else if (const auto loss2 = after(text, "reduced_train_loss=", ","))
+    row.loss = number(*loss2, row.loss_nan);
   if (!row.iteration) return {false, nullptr, "nemo.no_step"};
   tell(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
@@ -148,11 +168,14 @@ Outcome read_nemo(const TextLine& line, Reading& reading) {
 Outcome read_torchtitan(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   const std::size_t at = text.find("step:");
-  if (at == std::string_view::npos || text.find("loss:") == std::string_view::npos || text.find(" | ") != std::string_view::npos) return {};
+  if (at == std::string_view::npos || text.find("loss:") == std::string_view::npos ||
+      text.find(" | ") != std::string_view::npos)
+    return {};
   ProgressRow row = start(line, "torchtitan");
   row.iteration = whole(after(text, "step:", "  "));
   if (const auto loss = after(text, "loss:", "  ")) row.loss = number(*loss, row.loss_nan);
-  if (const auto norm = after(text, "grad_norm:", "  ")) row.grad_norm = number(*norm, row.grad_norm_nan);
+  if (const auto norm = after(text, "grad_norm:", "  "))
+    row.grad_norm = number(*norm, row.grad_norm_nan);
   if (!row.iteration) return {false, nullptr, "torchtitan.no_step"};
   tell(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
@@ -160,32 +183,46 @@ Outcome read_torchtitan(const TextLine& line, Reading& reading) {
 
 Outcome read_huggingface(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
-  if (text.find("'learning_rate'") == std::string_view::npos && text.find("'epoch'") == std::string_view::npos) return {};
+  if (text.find("'learning_rate'") == std::string_view::npos &&
+      text.find("'epoch'") == std::string_view::npos)
+    return {};
   ProgressRow row = start(line, "huggingface");
   if (const auto loss = after(text, "'loss':", ",")) row.loss = number(*loss, row.loss_nan);
-  if (const auto norm = after(text, "'grad_norm':", ",")) row.grad_norm = number(*norm, row.grad_norm_nan);
+  if (const auto norm = after(text, "'grad_norm':", ","))
+    row.grad_norm = number(*norm, row.grad_norm_nan);
   tell(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
-// Home-made loops: any line with a step number and a loss, "step=18230 loss=2.31", "Iter 120 | train_loss: 0.4".
+// Home-made loops: any line with a step number and a loss, "step=18230 loss=2.31", "Iter 120 |
+// train_loss: 0.4".
 Outcome read_generic(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
-  for (const std::string_view other : {"elapsed time per iteration", "train_step_timing", "reduced_train_loss", "grad_norm: ", "{'loss'", "RunningAvg", "'train_loss'", "  tps: "})
+  for (const std::string_view other :
+       {"elapsed time per iteration", "train_step_timing", "reduced_train_loss",
+        "grad_norm: ", "{'loss'", "RunningAvg", "'train_loss'", "  tps: "})
     if (text.find(other) != std::string_view::npos) return {};
-  static const re2::RE2 kStep(R"((?i)(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?)");
-  static const re2::RE2 kLoss(R"((?i)(?:^|[\s|,(])(?:train[ _]?|lm[ _]?|avg[ _]?)?loss\s*(?:[=:]|\s)\s*([-+.\deE]+|nan|inf|-inf)(?:[\s|,;)]|$))");
-  // A unit must be there, in the name or after the number; a bare "time" is mostly the time since the start, unless it is in ms.
-  static const re2::RE2 kTook(R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|time[ _]per[ _](?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?\s*[=:]\s*(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
+  static const re2::RE2 kStep(
+      R"((?i)(?:^|[\s|,(\[{])(?:global[ _]?|train[ _]?)?(?:step|iter(?:ation)?)s?\s*[=:#\[ ]\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?)");
+  static const re2::RE2 kLoss(
+      R"((?i)(?:^|[\s|,(])(?:train[ _]?|lm[ _]?|avg[ _]?)?loss\s*(?:[=:]|\s)\s*([-+.\deE]+|nan|inf|-inf)(?:[\s|,;)]|$))");
+  // A unit must be there, in the name or after the number; a bare "time" is mostly the time since
+  // the start, unless it is in ms.
+  static const re2::RE2 kTook(
+      R"((?i)(?:^|[\s|,(])(?:(?:step|iter(?:ation)?|batch)[ _]?time|time[ _]per[ _](?:step|iter(?:ation)?))(?:[ _]?\(?(ms|msec|s|sec|seconds)\)?)?\s*[=:]\s*(\d+(?:\.\d*)?(?:e[-+]?\d+)?)\s*(ms|msec|s|sec|secs|seconds)?(?:[\s|,;)]|$))");
   // "41 ms/step", "1.2s/it": the unit says what it is a time of.
-  static const re2::RE2 kTimePerStep(R"((?i)(?:^|[\s|,(])(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)\s*/\s*(?:step|iter(?:ation)?|it)\b)");
+  static const re2::RE2 kTimePerStep(
+      R"((?i)(?:^|[\s|,(])(\d+(?:\.\d*)?)\s*(ms|msec|s|sec)\s*/\s*(?:step|iter(?:ation)?|it)\b)");
   // MaxText: "completed step: 12, seconds: 3.871, TFLOP/s/device: 187.3, ..., loss: 10.871".
   static const re2::RE2 kSeconds(R"(^completed step: \d+, seconds: (\d+(?:\.\d*)?),)");
-  static const re2::RE2 kBareTime(R"((?i)(?:^|[\s|,(])time\s*[=:]?\s*(\d+(?:\.\d*)?)\s*(?:ms|msec)(?:[\s|,;)]|$))");
+  static const re2::RE2 kBareTime(
+      R"((?i)(?:^|[\s|,(])time\s*[=:]?\s*(\d+(?:\.\d*)?)\s*(?:ms|msec)(?:[\s|,;)]|$))");
   std::int64_t step = 0;
   std::string total, loss;
   const re2::StringPiece piece(text.data(), text.size());
-  if (!re2::RE2::PartialMatch(piece, kStep, &step, &total) || !re2::RE2::PartialMatch(piece, kLoss, &loss)) return {};
+  if (!re2::RE2::PartialMatch(piece, kStep, &step, &total) ||
+      !re2::RE2::PartialMatch(piece, kLoss, &loss))
+    return {};
   ProgressRow row = start(line, "generic");
   row.iteration = step;
   if (!total.empty()) row.total = std::strtoll(total.c_str(), nullptr, 10);
@@ -195,7 +232,8 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   bool odd = false;
   if (re2::RE2::PartialMatch(piece, kTook, &of_name, &took, &after)) {
     const std::string& unit = after.empty() ? of_name : after;
-    if (const auto value = number(took, odd); value && !unit.empty()) row.iteration_ms = unit[0] == 'm' || unit[0] == 'M' ? *value : *value * 1e3;
+    if (const auto value = number(took, odd); value && !unit.empty())
+      row.iteration_ms = unit[0] == 'm' || unit[0] == 'M' ? *value : *value * 1e3;
   } else if (double each = 0; re2::RE2::PartialMatch(piece, kTimePerStep, &each, &after)) {
     row.iteration_ms = after[0] == 'm' || after[0] == 'M' ? each : each * 1e3;
   } else if (re2::RE2::PartialMatch(piece, kSeconds, &each)) {
@@ -212,9 +250,13 @@ constexpr std::string_view kDeepspeedWords[] = {"] step="};
 constexpr std::string_view kNemoWords[] = {"train_step_timing in s", "reduced_train_loss="};
 constexpr std::string_view kTitanWords[] = {"grad_norm: ", "  tflops: "};
 constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
-// The step, not the loss: progress bars are full of losses. Both must be there: counters called global_step are everywhere.
-constexpr std::string_view kGenericWords[] = {" step=", " step:", "|step=", "[step ", "global_step=", "iteration=", "iteration:", " iter=", " iter:", " Step ", "ms/step", " s/step", "s/iter",
-                                            "| loss 0", "| loss 1", "| loss 2", "| loss 3", "| loss 4", "| loss 5", "| loss 6", "| loss 7", "| loss 8", "| loss 9"};
+// The step, not the loss: progress bars are full of losses. Both must be there: counters called
+// global_step are everywhere.
+constexpr std::string_view kGenericWords[] = {
+    " step=",     " step:",   "|step=",   "[step ",   "global_step=", "iteration=",
+    "iteration:", " iter=",   " iter:",   " Step ",   "ms/step",      " s/step",
+    "s/iter",     "| loss 0", "| loss 1", "| loss 2", "| loss 3",     "| loss 4",
+    "| loss 5",   "| loss 6", "| loss 7", "| loss 8", "| loss 9"};
 
 }  // namespace
 
@@ -224,12 +266,24 @@ extern const Recogniser kNemo;
 extern const Recogniser kTorchtitan;
 extern const Recogniser kHuggingface;
 extern const Recogniser kGenericProgress;
-constinit const Recogniser kMegatron{"megatron", "Megatron-LM and GPT-NeoX iteration lines (NaN as the missing loss)", kMegatronWords, read_megatron};
-constinit const Recogniser kDeepspeed{"deepspeed", "DeepSpeed step lines", kDeepspeedWords, read_deepspeed};
-constinit const Recogniser kNemo{"nemo", "NeMo 1 and 2 progress lines and bars", kNemoWords, read_nemo};
-constinit const Recogniser kTorchtitan{"torchtitan", "torchtitan step lines", kTitanWords, read_torchtitan};
-constinit const Recogniser kHuggingface{"huggingface", "Hugging Face Trainer's log dictionaries", kHuggingfaceWords, read_huggingface};
+constinit const Recogniser kMegatron{
+    "megatron", "Megatron-LM and GPT-NeoX iteration lines (NaN as the missing loss)",
+    kMegatronWords, read_megatron};
+constinit const Recogniser kDeepspeed{"deepspeed", "DeepSpeed step lines", kDeepspeedWords,
+                                      read_deepspeed};
+constinit const Recogniser kNemo{"nemo", "NeMo 1 and 2 progress lines and bars", kNemoWords,
+                                 read_nemo};
+constinit const Recogniser kTorchtitan{"torchtitan", "torchtitan step lines", kTitanWords,
+                                       read_torchtitan};
+constinit const Recogniser kHuggingface{"huggingface", "Hugging Face Trainer's log dictionaries",
+                                        kHuggingfaceWords, read_huggingface};
 
-constinit const Recogniser kGenericProgress{"step-loss", "home-made loops: any line with a step number and a loss", kGenericWords, read_generic, {}, "loss"};
+constinit const Recogniser kGenericProgress{
+    "step-loss",
+    "home-made loops: any line with a step number and a loss",
+    kGenericWords,
+    read_generic,
+    {},
+    "loss"};
 
 }  // namespace culprit::ingest

@@ -1,9 +1,9 @@
 // Progress bars of tqdm, as the Hugging Face Trainer and Lightning draw them:
 //    12%|█▏        | 123/1000 [01:02<07:15,  2.01it/s]
 //   Epoch 3:  45%|████▌     | 450/1000 [00:20<00:24, 22.4it/s, v_num=0]
-// Their rate is smoothed and their redraws are throttled, so they count only where the same log has no step lines of its own.
-// A bar that names something else than training (shards loaded, a validation) is none, nor one that is smaller than the
-// largest: evaluations have their own.
+// Their rate is smoothed and their redraws are throttled, so they count only where the same log has
+// no step lines of its own. A bar that names something else than training (shards loaded, a
+// validation) is none, nor one that is smaller than the largest: evaluations have their own.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -18,14 +18,16 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::int64_t kLeastTotal = 20;            // shorter loops are files, shards, epochs
-constexpr std::size_t kMost = 1 << 20;              // rows of a member
+constexpr std::int64_t kLeastTotal = 20;  // shorter loops are files, shards, epochs
+constexpr std::size_t kMost = 1 << 20;    // rows of a member
 
-constexpr std::size_t kMostSeries = 64;             // bars of a member
-constexpr double kClearly = 0.8;                    // of the rows: one bar among several that is surely the training's
+constexpr std::size_t kMostSeries = 64;  // bars of a member
+constexpr double kClearly =
+    0.8;  // of the rows: one bar among several that is surely the training's
 
-// A file may hold the bars of several ranks and of several loops: shards, uploads, evaluations. Trainers draw theirs
-// without a name as often as not, so what is nearly all of the drawing is taken for the training; where nothing is, no bar is.
+// A file may hold the bars of several ranks and of several loops: shards, uploads, evaluations.
+// Trainers draw theirs without a name as often as not, so what is nearly all of the drawing is
+// taken for the training; where nothing is, no bar is.
 class Bars final : public Kept {
  public:
   // false: too many.
@@ -37,9 +39,11 @@ class Bars final : public Kept {
       if (series_.size() >= kMostSeries) return false;
       one = &series_.emplace_back(Series{prefix.rank, prefix.local_rank, total, -1, 0, {}});
     }
-    if (at == one->last) return true;                // drawn again, nothing done
+    if (at == one->last) return true;  // drawn again, nothing done
     // The next epoch: a bar that was full begins again. One that falls back otherwise is a restart.
-    if (at < one->last) one->base = one->last == total && at <= total / 2 && one->base < kFarthest ? one->base + total : 0;
+    if (at < one->last)
+      one->base =
+          one->last == total && at <= total / 2 && one->base < kFarthest ? one->base + total : 0;
     one->last = at;
     if (at == 0) return true;
     if (rows_ >= kMost) return false;
@@ -60,7 +64,8 @@ class Bars final : public Kept {
         of_first += s.rows.size();
         if (best == nullptr || s.rows.size() > best->rows.size()) best = &s;
       }
-      if (best != nullptr && static_cast<double>(best->rows.size()) >= kClearly * static_cast<double>(of_first))
+      if (best != nullptr &&
+          static_cast<double>(best->rows.size()) >= kClearly * static_cast<double>(of_first))
         for (const ProgressRow& row : best->rows) reading.sink.put(row);
     }
     series_.clear();
@@ -78,10 +83,10 @@ class Bars final : public Kept {
 };
 
 struct Bar {
-  std::string_view what;             // before the percentage, without its colon
+  std::string_view what;  // before the percentage, without its colon
   std::int64_t at = 0, total = 0;
-  double rate = 0;                   // 0: tqdm printed '?'
-  bool per_second = false;           // it/s; else s/it
+  double rate = 0;          // 0: tqdm printed '?'
+  bool per_second = false;  // it/s; else s/it
 };
 
 // Takes what it is asked for off the front of a text.
@@ -94,9 +99,12 @@ class Cursor {
     rest_.remove_prefix(token.size());
     return true;
   }
-  // As many bytes as belong to `set` (or, with `inverse`, do not), when there are `least` to `most` of them.
-  std::optional<std::string_view> run(std::string_view set, std::size_t least, std::size_t most, bool inverse = false) {
-    const std::size_t n = std::min(inverse ? rest_.find_first_of(set) : rest_.find_first_not_of(set), rest_.size());
+  // As many bytes as belong to `set` (or, with `inverse`, do not), when there are `least` to `most`
+  // of them.
+  std::optional<std::string_view> run(std::string_view set, std::size_t least, std::size_t most,
+                                      bool inverse = false) {
+    const std::size_t n =
+        std::min(inverse ? rest_.find_first_of(set) : rest_.find_first_not_of(set), rest_.size());
     if (n < least || n > most) return std::nullopt;
     const std::string_view taken = rest_.substr(0, n);
     rest_.remove_prefix(n);
@@ -122,19 +130,28 @@ std::optional<Bar> parse_bar(std::string_view text) {
   if (begin == std::string_view::npos) return std::nullopt;
   Cursor rest(text.substr(begin + 2));
   const std::size_t percent = begin;
-  while (begin > 0 && percent - begin < 3 && digits.find(text[begin - 1]) != std::string_view::npos) --begin;
+  while (begin > 0 && percent - begin < 3 && digits.find(text[begin - 1]) != std::string_view::npos)
+    --begin;
   if (begin == percent) return std::nullopt;
   bar.what = text.substr(0, begin);
-  while (!bar.what.empty() && (bar.what.back() == ' ' || bar.what.back() == '\t')) bar.what.remove_suffix(1);
-  while (!bar.what.empty() && (bar.what.front() == ' ' || bar.what.front() == '\t')) bar.what.remove_prefix(1);
+  while (!bar.what.empty() && (bar.what.back() == ' ' || bar.what.back() == '\t'))
+    bar.what.remove_suffix(1);
+  while (!bar.what.empty() && (bar.what.front() == ' ' || bar.what.front() == '\t'))
+    bar.what.remove_prefix(1);
   if (!bar.what.empty()) {
-    if (bar.what.back() != ':' || bar.what.size() > 81 || bar.what.find('|') != std::string_view::npos) return std::nullopt;
+    if (bar.what.back() != ':' || bar.what.size() > 81 ||
+        bar.what.find('|') != std::string_view::npos)
+      return std::nullopt;
     bar.what.remove_suffix(1);
   }
   if (!rest.run("|", 0, 400, true) || !rest.is("|")) return std::nullopt;
   rest.spaces();
-  if (!number(rest.run(digits, 1, 12), bar.at) || !rest.is("/") || !number(rest.run(digits, 1, 12), bar.total)) return std::nullopt;
-  if (!rest.is(" [") || !rest.run("0123456789:", 2, 12) || !rest.is("<") || !rest.run(",]", 1, 24, true) || !rest.is(",")) return std::nullopt;
+  if (!number(rest.run(digits, 1, 12), bar.at) || !rest.is("/") ||
+      !number(rest.run(digits, 1, 12), bar.total))
+    return std::nullopt;
+  if (!rest.is(" [") || !rest.run("0123456789:", 2, 12) || !rest.is("<") ||
+      !rest.run(",]", 1, 24, true) || !rest.is(","))
+    return std::nullopt;
   rest.spaces();
   if (!rest.is("?") && !number(rest.run("0123456789.", 1, 16), bar.rate)) return std::nullopt;
   bar.per_second = rest.is("it/s");
@@ -143,31 +160,37 @@ std::optional<Bar> parse_bar(std::string_view text) {
 }
 
 Outcome read(const TextLine& line, Reading& reading) {
-  if (reading.steps_told) return {};   // it would not be looked at in the end
+  if (reading.steps_told) return {};  // it would not be looked at in the end
   static const re2::RE2 kTraining(R"((?i)^(?:epoch\b.*|train(?:ing)?\b.*|steps?|iterations?)$)");
   const auto bar = parse_bar(line.line.message);
   if (!bar || bar->total < kLeastTotal || bar->at > bar->total) return {};
-  if (!bar->what.empty() && !re2::RE2::FullMatch(re2::StringPiece(bar->what.data(), bar->what.size()), kTraining)) return {};
+  if (!bar->what.empty() &&
+      !re2::RE2::FullMatch(re2::StringPiece(bar->what.data(), bar->what.size()), kTraining))
+    return {};
   ProgressRow row;
   row.place = line.place;
   row.time = line.line.prefix.time;
   row.framework = "tqdm";
   if (bar->rate > 0) row.iteration_ms = bar->per_second ? 1e3 / bar->rate : bar->rate * 1e3;
-  if (!reading.keep<Bars>().add(std::move(row), line.line.prefix, bar->at, bar->total)) return {false, nullptr, "tqdm.too_many"};
+  if (!reading.keep<Bars>().add(std::move(row), line.line.prefix, bar->at, bar->total))
+    return {false, nullptr, "tqdm.too_many"};
   return {true, nullptr, {}};
 }
 
-// With the digit before it: a word of five letters would make the search look at every second byte of every log.
+// With the digit before it: a word of five letters would make the search look at every second byte
+// of every log.
 constexpr std::string_view kWords[] = {
-    "0it/s]", "1it/s]", "2it/s]", "3it/s]", "4it/s]", "5it/s]", "6it/s]", "7it/s]", "8it/s]", "9it/s]", "?it/s]",
-    "0s/it]", "1s/it]", "2s/it]", "3s/it]", "4s/it]", "5s/it]", "6s/it]", "7s/it]", "8s/it]", "9s/it]", "?s/it]",
-    "0it/s,", "1it/s,", "2it/s,", "3it/s,", "4it/s,", "5it/s,", "6it/s,", "7it/s,", "8it/s,", "9it/s,", "?it/s,",
-    "0s/it,", "1s/it,", "2s/it,", "3s/it,", "4s/it,", "5s/it,", "6s/it,", "7s/it,", "8s/it,", "9s/it,", "?s/it,",
+    "0it/s]", "1it/s]", "2it/s]", "3it/s]", "4it/s]", "5it/s]", "6it/s]", "7it/s]", "8it/s]",
+    "9it/s]", "?it/s]", "0s/it]", "1s/it]", "2s/it]", "3s/it]", "4s/it]", "5s/it]", "6s/it]",
+    "7s/it]", "8s/it]", "9s/it]", "?s/it]", "0it/s,", "1it/s,", "2it/s,", "3it/s,", "4it/s,",
+    "5it/s,", "6it/s,", "7it/s,", "8it/s,", "9it/s,", "?it/s,", "0s/it,", "1s/it,", "2s/it,",
+    "3s/it,", "4s/it,", "5s/it,", "6s/it,", "7s/it,", "8s/it,", "9s/it,", "?s/it,",
 };
 
 }  // namespace
 
 extern const Recogniser kProgressBar;
-constinit const Recogniser kProgressBar{"tqdm", "progress bars of tqdm, where a log has no step lines", kWords, read, {}, "%|"};
+constinit const Recogniser kProgressBar{
+    "tqdm", "progress bars of tqdm, where a log has no step lines", kWords, read, {}, "%|"};
 
 }  // namespace culprit::ingest

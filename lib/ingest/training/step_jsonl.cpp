@@ -1,4 +1,5 @@
-// JSON lines of step metrics: what home-made loops write for each rank, and the history that wandb exports.
+// JSON lines of step metrics: what home-made loops write for each rank, and the history that wandb
+// exports.
 #include "ingest/engine/record_text.hpp"
 #include "ingest/training/step_object.hpp"
 
@@ -11,8 +12,11 @@ constexpr int kLinesLookedAt = 16;
 // Strict: a stream of log records in JSON has numbers and times too, and must reach the rules.
 bool sniff(const Head& head) {
   std::string_view rest = head.bytes;
-  if (const std::size_t at = rest.find_first_not_of("\xEF\xBB\xBF \t\r\n"); at == std::string_view::npos || rest[at] != '{') return false;
-  else rest.remove_prefix(at);
+  if (const std::size_t at = rest.find_first_not_of("\xEF\xBB\xBF \t\r\n");
+      at == std::string_view::npos || rest[at] != '{')
+    return false;
+  else
+    rest.remove_prefix(at);
   if (head.base() == "wandb-summary.json") return false;
   const bool named = head.base().ends_with(".jsonl") || head.base().ends_with(".ndjson");
   int lines = 0, good = 0, stepped = 0, told = 0;
@@ -22,7 +26,7 @@ bool sniff(const Head& head) {
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const bool cut = end == std::string_view::npos;
-    if (cut && lines > 0) break;                 // the head, or the file, ends within it
+    if (cut && lines > 0) break;  // the head, or the file, ends within it
     const ObjectGlance seen = glance(text);
     ++lines;
     if (seen.log || (seen.event && !seen.step)) return false;
@@ -48,13 +52,18 @@ class Reader final : public RecordReader {
 };
 
 std::unique_ptr<RecordReader> make(const Head& head) {
-  const auto has = [&](std::string_view key) { return head.bytes.find(key) != std::string_view::npos; };
-  return std::make_unique<Reader>(has("\"_step\"") && (has("\"_runtime\"") || has("\"_timestamp\"")) ? "wandb" : "jsonl");
+  const auto has = [&](std::string_view key) {
+    return head.bytes.find(key) != std::string_view::npos;
+  };
+  return std::make_unique<Reader>(
+      has("\"_step\"") && (has("\"_runtime\"") || has("\"_timestamp\"")) ? "wandb" : "jsonl");
 }
 
 }  // namespace
 
 extern const RecordText kStepJsonl;
-constinit const RecordText kStepJsonl{"metrics-jsonl", "JSON lines of numbers by step or time, one record a line; wandb history", sniff, make};
+constinit const RecordText kStepJsonl{
+    "metrics-jsonl", "JSON lines of numbers by step or time, one record a line; wandb history",
+    sniff, make};
 
 }  // namespace culprit::ingest

@@ -9,21 +9,30 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::size_t kLongestKey = 512;
-constexpr std::size_t kLongestText = 255;      // of a host, a run, an operation
+constexpr std::size_t kLongestText = 255;  // of a host, a run, an operation
 constexpr std::size_t kMostKeys = 200'000;
 
 // Records of loggers and services. Objects with these are for the rules, or for other readers.
-constexpr std::string_view kLogKeys[] = {"message", "msg", "log", "MESSAGE", "@message", "level", "levelname", "log_level", "severity", "error", "exception", "exc_info", "traceback", "stack", "stream", "logger",
-                                         "textPayload", "jsonPayload", "body", "text", "apiVersion", "header", "coll_perf", "p2p_perf", "__REALTIME_TIMESTAMP", "PRIORITY", "traceEvents", "py_callstack"};
-constexpr std::string_view kEventKeys[] = {"event", "event_type", "eventType", "kind", "Action", "source", "metadata", "ph"};
+constexpr std::string_view kLogKeys[] = {
+    "message",    "msg",         "log",         "MESSAGE",  "@message",
+    "level",      "levelname",   "log_level",   "severity", "error",
+    "exception",  "exc_info",    "traceback",   "stack",    "stream",
+    "logger",     "textPayload", "jsonPayload", "body",     "text",
+    "apiVersion", "header",      "coll_perf",   "p2p_perf", "__REALTIME_TIMESTAMP",
+    "PRIORITY",   "traceEvents", "py_callstack"};
+constexpr std::string_view kEventKeys[] = {"event",  "event_type", "eventType", "kind",
+                                           "Action", "source",     "metadata",  "ph"};
 
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
-// Tells `to` of every string and number of an object and of the objects in it. False when the text ends or breaks first.
-template <class To> class ObjectScanner {
+// Tells `to` of every string and number of an object and of the objects in it. False when the text
+// ends or breaks first.
+template <class To>
+class ObjectScanner {
  public:
-  ObjectScanner(std::string_view text, To& to) : p_(text.data()), end_(text.data() + text.size()), to_(to) {}
+  ObjectScanner(std::string_view text, To& to)
+      : p_(text.data()), end_(text.data() + text.size()), to_(to) {}
 
   bool object() { return open('{') && members({}, true); }
   bool at_end() { return skip() == '\0'; }
@@ -38,7 +47,7 @@ template <class To> class ObjectScanner {
     ++p_;
     return true;
   }
-  bool string(std::string_view& out) {           // p_ is behind the opening quote
+  bool string(std::string_view& out) {  // p_ is behind the opening quote
     const char* const begin = p_;
     for (; p_ != end_; ++p_) {
       if (*p_ == '"') {
@@ -49,7 +58,7 @@ template <class To> class ObjectScanner {
     }
     return false;
   }
-  bool container() {                             // passes over a list or an object, however deep
+  bool container() {  // passes over a list or an object, however deep
     std::size_t depth = 0;
     std::string_view ignored;
     while (p_ != end_) {
@@ -99,7 +108,8 @@ template <class To> class ObjectScanner {
     const std::string_view text(begin, static_cast<std::size_t>(p_ - begin));
     if (text.empty() || p_ == end_) return false;
     double odd = 0;
-    if (digit(text[0]) || (text[0] == '-' && text.size() > 1 && digit(text[1])) || odd_number(text, odd)) {
+    if (digit(text[0]) || (text[0] == '-' && text.size() > 1 && digit(text[1])) ||
+        odd_number(text, odd)) {
       to_.number(parent, key, text);
       return true;
     }
@@ -114,7 +124,9 @@ template <class To> class ObjectScanner {
 bool number_of(std::string_view text, double& value) {
   const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range) {
-    value = text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos ? 0 : std::numeric_limits<double>::infinity() * (text[0] == '-' ? -1 : 1);
+    value = text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos
+                ? 0
+                : std::numeric_limits<double>::infinity() * (text[0] == '-' ? -1 : 1);
     return true;
   }
   if (error == std::errc()) return at == text.data() + text.size();
@@ -135,16 +147,20 @@ struct Glancer {
   ObjectGlance& out;
   void key(std::string_view parent, std::string_view name) {
     if (!parent.empty()) return;
-    out.log = out.log || std::find(std::begin(kLogKeys), std::end(kLogKeys), name) != std::end(kLogKeys);
-    out.event = out.event || std::find(std::begin(kEventKeys), std::end(kEventKeys), name) != std::end(kEventKeys);
+    out.log =
+        out.log || std::find(std::begin(kLogKeys), std::end(kLogKeys), name) != std::end(kLogKeys);
+    out.event = out.event || std::find(std::begin(kEventKeys), std::end(kEventKeys), name) !=
+                                 std::end(kEventKeys);
   }
   void number(std::string_view parent, std::string_view name, std::string_view text) {
     key(parent, name);
     const KeyRole role = parent.empty() ? meaning_of(name).role : KeyRole::value;
     Timestamp time;
     std::int64_t whole = 0;
-    if (role == KeyRole::step && whole_of(text, whole)) out.step = true;
-    else if (role == KeyRole::time && moment(text, time)) out.time = true;
+    if (role == KeyRole::step && whole_of(text, whole))
+      out.step = true;
+    else if (role == KeyRole::time && moment(text, time))
+      out.time = true;
     else if (role == KeyRole::value || role == KeyRole::amount || role == KeyRole::bytes) {
       ++out.numbers;
       out.figure = out.figure || figure_of(name).figure != Figure::none;
@@ -154,8 +170,10 @@ struct Glancer {
     key(parent, name);
     Timestamp time;
     double odd = 0;
-    if (parent.empty() && meaning_of(name).role == KeyRole::time) out.time = out.time || moment(text, time);
-    else if (odd_number(text, odd)) number(parent, name, text);
+    if (parent.empty() && meaning_of(name).role == KeyRole::time)
+      out.time = out.time || moment(text, time);
+    else if (odd_number(text, odd))
+      number(parent, name, text);
   }
   void open() { key({}, {}); }
   void close() {}
@@ -193,7 +211,9 @@ StepObjects::Key* StepObjects::find(std::string_view parent, std::string_view ke
       return nullptr;
     }
     found = key_of_.emplace(path + '\0' + std::to_string(parent.size()), keys_.size()).first;
-    keys_.push_back({std::string(parent), std::string(key), parent.empty() ? meaning_of(key) : KeyMeaning{}, rows_.slot(path), static_cast<std::size_t>(-1)});
+    keys_.push_back({std::string(parent), std::string(key),
+                     parent.empty() ? meaning_of(key) : KeyMeaning{}, rows_.slot(path),
+                     static_cast<std::size_t>(-1)});
   }
   if (at_ < keys_.size()) keys_[at_].next = found->second;
   at_ = found->second;
@@ -201,8 +221,10 @@ StepObjects::Key* StepObjects::find(std::string_view parent, std::string_view ke
 }
 
 void StepObjects::keep(Key& key, double value) {
-  if (key.slot == StepRows::kNoSlot) problem_ = "series.too_many";
-  else row_.cells.push_back({key.slot, value});
+  if (key.slot == StepRows::kNoSlot)
+    problem_ = "series.too_many";
+  else
+    row_.cells.push_back({key.slot, value});
 }
 
 void StepObjects::number(std::string_view parent, std::string_view name, std::string_view text) {
@@ -224,20 +246,26 @@ void StepObjects::number(std::string_view parent, std::string_view name, std::st
     case KeyRole::rank:
     case KeyRole::local_rank: {
       if (!whole_of(text, whole) || whole < 0 || whole > 10'000'000) break;
-      if (key->meaning.role == KeyRole::local_rank) row_.owner.local_rank = whole;
-      else if (grade > rank_grade_) rank_grade_ = grade, row_.owner.rank = whole;
+      if (key->meaning.role == KeyRole::local_rank)
+        row_.owner.local_rank = whole;
+      else if (grade > rank_grade_)
+        rank_grade_ = grade, row_.owner.rank = whole;
       return;
     }
-    case KeyRole::gpu:   // an index; a larger number may be the load of one
+    case KeyRole::gpu:  // an index; a larger number may be the load of one
       if (!whole_of(text, whole) || whole < 0 || whole > 63) break;
       if (grade > gpu_grade_) gpu_grade_ = grade, row_.owner.gpu = std::to_string(whole);
       return;
     case KeyRole::run:
-      if (grade > run_grade_) run_grade_ = grade, run_ = std::string(name) + "=" + std::string(text.substr(0, kLongestText));
+      if (grade > run_grade_)
+        run_grade_ = grade,
+        run_ = std::string(name) + "=" + std::string(text.substr(0, kLongestText));
       return;
     case KeyRole::amount: amount_ = key->slot; break;
     case KeyRole::bytes: bytes_ = key->slot; break;
-    case KeyRole::group: group_ = std::string(name) + "=" + std::string(text.substr(0, kLongestText)); return;
+    case KeyRole::group:
+      group_ = std::string(name) + "=" + std::string(text.substr(0, kLongestText));
+      return;
     case KeyRole::port: devices_.port = text.substr(0, kLongestText); return;
     case KeyRole::device: devices_.device = text.substr(0, kLongestText); return;
     case KeyRole::nic:
@@ -246,8 +274,10 @@ void StepObjects::number(std::string_view parent, std::string_view name, std::st
     case KeyRole::operation: break;
   }
   double value = 0;
-  if (number_of(text, value)) keep(*key, value);
-  else problem_ = "jsonl.torn";
+  if (number_of(text, value))
+    keep(*key, value);
+  else
+    problem_ = "jsonl.torn";
 }
 
 void StepObjects::string(std::string_view parent, std::string_view name, std::string_view text) {
@@ -265,16 +295,29 @@ void StepObjects::string(std::string_view parent, std::string_view name, std::st
     case KeyRole::rank:
     case KeyRole::local_rank:
       if (text.empty() || !whole_of(text, whole) || whole < 0 || whole > 10'000'000) return;
-      if (key->meaning.role == KeyRole::local_rank) row_.owner.local_rank = whole;
-      else if (grade > rank_grade_) rank_grade_ = grade, row_.owner.rank = whole;
+      if (key->meaning.role == KeyRole::local_rank)
+        row_.owner.local_rank = whole;
+      else if (grade > rank_grade_)
+        rank_grade_ = grade, row_.owner.rank = whole;
       return;
-    case KeyRole::host: if (grade > host_grade_ && !text.empty()) host_grade_ = grade, row_.owner.host = std::string(kept); return;
-    case KeyRole::gpu: if (grade > gpu_grade_ && !text.empty()) gpu_grade_ = grade, row_.owner.gpu = std::string(kept); return;
-    case KeyRole::run: if (grade > run_grade_) run_grade_ = grade, run_ = std::string(name) + "=" + std::string(kept); return;
+    case KeyRole::host:
+      if (grade > host_grade_ && !text.empty())
+        host_grade_ = grade, row_.owner.host = std::string(kept);
+      return;
+    case KeyRole::gpu:
+      if (grade > gpu_grade_ && !text.empty())
+        gpu_grade_ = grade, row_.owner.gpu = std::string(kept);
+      return;
+    case KeyRole::run:
+      if (grade > run_grade_)
+        run_grade_ = grade, run_ = std::string(name) + "=" + std::string(kept);
+      return;
     case KeyRole::nic: devices_.nic = kept; return;
     case KeyRole::port: devices_.port = kept; return;
     case KeyRole::device: devices_.device = kept; return;
-    case KeyRole::metric: if (grade > metric_grade_) metric_grade_ = grade, metric_ = kept; return;
+    case KeyRole::metric:
+      if (grade > metric_grade_) metric_grade_ = grade, metric_ = kept;
+      return;
     case KeyRole::operation: operation_ = kept; return;
     case KeyRole::group: group_ = std::string(name) + "=" + std::string(kept); return;
     default: break;
@@ -295,7 +338,8 @@ Outcome StepObjects::read(std::string_view text, const Place& place, Reading& re
   row_.owner = {};
   row_.cells.clear();
   devices_.clear();
-  step_grade_ = time_grade_ = rank_grade_ = host_grade_ = gpu_grade_ = run_grade_ = metric_grade_ = 0;
+  step_grade_ = time_grade_ = rank_grade_ = host_grade_ = gpu_grade_ = run_grade_ = metric_grade_ =
+      0;
   for (std::string* one : {&metric_, &operation_, &group_, &run_}) one->clear();
   amount_ = bytes_ = StepRows::kNoSlot;
   problem_ = {};
@@ -307,17 +351,20 @@ Outcome StepObjects::read(std::string_view text, const Place& place, Reading& re
   if (step_grade_ < surest_step_) row_.step = kNoValue;
   if (row_.cells.empty()) return {};
   devices_.name(row_.owner);
-  if (!operation_.empty() && bytes_ != StepRows::kNoSlot) {   // a call: its numbers belong to the operation
+  if (!operation_.empty() &&
+      bytes_ != StepRows::kNoSlot) {  // a call: its numbers belong to the operation
     if (!group_.empty()) row_.owner.labels = group_;
     for (StepRow::Cell& cell : row_.cells) {
-      const std::uint32_t slot = rows_.slot(cell.slot == bytes_ ? operation_ : operation_ + "/" + rows_.name(cell.slot));
+      const std::uint32_t slot =
+          rows_.slot(cell.slot == bytes_ ? operation_ : operation_ + "/" + rows_.name(cell.slot));
       if (slot == StepRows::kNoSlot) return {false, nullptr, "series.too_many"};
       cell.slot = slot;
     }
   } else if (!metric_.empty() && amount_ != StepRows::kNoSlot) {
     const std::uint32_t slot = rows_.slot(metric_);
     if (slot == StepRows::kNoSlot) return {false, nullptr, "series.too_many"};
-    for (StepRow::Cell& cell : row_.cells) if (cell.slot == amount_) cell.slot = slot;
+    for (StepRow::Cell& cell : row_.cells)
+      if (cell.slot == amount_) cell.slot = slot;
   }
   if (!run_.empty()) row_.owner.labels += (row_.owner.labels.empty() ? "" : ",") + run_;
   if (!rows_.put(row_, place, reading)) return {false, nullptr, "series.too_many"};

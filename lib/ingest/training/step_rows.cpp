@@ -6,9 +6,9 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMostSlots = 200'000;     // names in one member
+constexpr std::size_t kMostSlots = 200'000;  // names in one member
 constexpr std::size_t kMostOwners = 1'000'000;
-constexpr int kVotes = 3;                       // records in a row that must agree on a unit
+constexpr int kVotes = 3;  // records in a row that must agree on a unit
 
 }  // namespace
 
@@ -18,13 +18,17 @@ void DeviceWords::name(StepOwner& owner) {
   } else if (nic.empty()) {
     nic = device;
   }
-  if (!nic.empty()) owner.nic = port.empty() || nic.find('/') != std::string::npos ? nic : nic + "/" + port;
-  else if (!port.empty()) owner.labels = "port=" + port;
+  if (!nic.empty())
+    owner.nic = port.empty() || nic.find('/') != std::string::npos ? nic : nic + "/" + port;
+  else if (!port.empty())
+    owner.labels = "port=" + port;
 }
 
-std::uint32_t StepRows::slot(std::string_view name, std::string_view unit, std::string_view labels) {
+std::uint32_t StepRows::slot(std::string_view name, std::string_view unit,
+                             std::string_view labels) {
   std::string key(name);
-  if (!unit.empty() || !labels.empty()) key.append(1, '\0').append(unit).append(1, '\0').append(labels);
+  if (!unit.empty() || !labels.empty())
+    key.append(1, '\0').append(unit).append(1, '\0').append(labels);
   if (const auto found = slot_of_.find(key); found != slot_of_.end()) return found->second;
   if (slots_.size() >= kMostSlots) return kNoSlot;
   Slot slot;
@@ -39,11 +43,15 @@ std::uint32_t StepRows::slot(std::string_view name, std::string_view unit, std::
 }
 
 std::uint32_t StepRows::owner_of(const StepRow& row) {
-  if (last_owner_id_ != 0xffffffff && last_clock_ == row.time.clock && last_owner_ == row.owner) return last_owner_id_;
+  if (last_owner_id_ != 0xffffffff && last_clock_ == row.time.clock && last_owner_ == row.owner)
+    return last_owner_id_;
   auto found = owners_.find({row.owner, row.time.clock});
   if (found == owners_.end()) {
     if (owners_.size() >= kMostOwners) return 0xffffffff;
-    found = owners_.emplace(std::make_pair(row.owner, row.time.clock), static_cast<std::uint32_t>(owners_.size())).first;
+    found = owners_
+                .emplace(std::make_pair(row.owner, row.time.clock),
+                         static_cast<std::uint32_t>(owners_.size()))
+                .first;
   }
   last_owner_ = row.owner;
   last_clock_ = row.time.clock;
@@ -67,7 +75,8 @@ bool StepRows::put(const StepRow& row, const Place& place, Reading& reading) {
         key.host = row.owner.host;
         key.gpu = row.owner.gpu;
         key.nic = row.owner.nic;
-        if (!row.owner.labels.empty()) key.labels = key.labels.empty() ? row.owner.labels : key.labels + "," + row.owner.labels;
+        if (!row.owner.labels.empty())
+          key.labels = key.labels.empty() ? row.owner.labels : key.labels + "," + row.owner.labels;
         key.clock = row.time.clock;
         const SeriesBook::Index index = book.series(key);
         if (index == SeriesBook::kFull) return false;
@@ -82,12 +91,16 @@ bool StepRows::put(const StepRow& row, const Place& place, Reading& reading) {
   return true;
 }
 
-// "step_time": 0.41 or 410? Two records tell how long a step took. Three that agree settle it for the file; a value that fits
-// neither leaves it open. A wait between steps makes the difference longer than the value, never a thousand times shorter.
+// "step_time": 0.41 or 410? Two records tell how long a step took. Three that agree settle it for
+// the file; a value that fits neither leaves it open. A wait between steps makes the difference
+// longer than the value, never a thousand times shorter.
 double StepRows::unit_of(const StepRow& row, double iteration_time) {
-  if (to_ms_ == 0 && row.time.clock != Clock::none && time_before_.clock == row.time.clock && step_before_ != kNoValue && row.step > step_before_ && row.time.ns > time_before_.ns && iteration_time > 0) {
+  if (to_ms_ == 0 && row.time.clock != Clock::none && time_before_.clock == row.time.clock &&
+      step_before_ != kNoValue && row.step > step_before_ && row.time.ns > time_before_.ns &&
+      iteration_time > 0) {
     const double steps = static_cast<double>(row.step) - static_cast<double>(step_before_);
-    const double ratio = (static_cast<double>(row.time.ns) - static_cast<double>(time_before_.ns)) / 1e6 / steps / iteration_time;
+    const double ratio = (static_cast<double>(row.time.ns) - static_cast<double>(time_before_.ns)) /
+                         1e6 / steps / iteration_time;
     double unit = 0;
     for (const double one : {1e3, 1.0, 1e-3})
       if (ratio > one * 0.3 && ratio < one * 30) unit = one;
@@ -115,7 +128,8 @@ void StepRows::progress(const StepRow& row, const Place& place, Reading& reading
   if (took != nullptr) {
     double to_ms = slots_[took->slot].figure.to_ms;
     if (to_ms == 0) to_ms = unit_of(row, took->value);
-    if (to_ms != 0 && std::isfinite(took->value) && took->value >= 0) out.iteration_ms = took->value * to_ms;
+    if (to_ms != 0 && std::isfinite(took->value) && took->value >= 0)
+      out.iteration_ms = took->value * to_ms;
   }
   step_before_ = row.step;
   time_before_ = row.time;

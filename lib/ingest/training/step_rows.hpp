@@ -1,5 +1,6 @@
-// Where readers of step metrics (one record: several named numbers at one step or time) write. Samples go into the member's
-// SeriesBook; a record with a step and a loss or an iteration time is a row of progress too.
+// Where readers of step metrics (one record: several named numbers at one step or time) write.
+// Samples go into the member's SeriesBook; a record with a step and a loss or an iteration time is
+// a row of progress too.
 #pragma once
 
 #include <cstdint>
@@ -28,27 +29,33 @@ struct StepOwner {
 struct DeviceWords {
   std::string nic, port, device;
   void clear() { nic.clear(), port.clear(), device.clear(); }
-  // Once the record is whole: "mlx5_0" and "1" are mlx5_0/1; a name that is neither a GPU's nor beside one is a card's.
+  // Once the record is whole: "mlx5_0" and "1" are mlx5_0/1; a name that is neither a GPU's nor
+  // beside one is a card's.
   void name(StepOwner& owner);
 };
 
 struct StepRow {
-  struct Cell { std::uint32_t slot; double value; };
+  struct Cell {
+    std::uint32_t slot;
+    double value;
+  };
   std::int64_t step = kNoValue;
-  Timestamp time;                            // Clock::none: not given
+  Timestamp time;  // Clock::none: not given
   StepOwner owner;
   std::vector<Cell> cells;
 };
 
 class StepRows {
  public:
-  static constexpr std::uint32_t kNoSlot = 0xffffffff;   // too many names: the record is to be rejected with 'series.too_many'
+  static constexpr std::uint32_t kNoSlot =
+      0xffffffff;  // too many names: the record is to be rejected with 'series.too_many'
 
   // framework: of the progress rows; "" = the records are no progress.
   explicit StepRows(std::string_view framework) : framework_(framework) {}
 
   // A name of numbers, to be asked for once a column.
-  std::uint32_t slot(std::string_view name, std::string_view unit = {}, std::string_view labels = {});
+  std::uint32_t slot(std::string_view name, std::string_view unit = {},
+                     std::string_view labels = {});
   const std::string& name(std::uint32_t slot) const { return slots_[slot].key.name; }
   // False: too many series; some samples of the row may have been kept.
   bool put(const StepRow& row, const Place& place, Reading& reading);
@@ -57,7 +64,7 @@ class StepRows {
   struct Slot {
     SeriesRow key;
     FigureMeaning figure;
-    std::uint32_t owner = 0xffffffff;        // the series found last is of this owner
+    std::uint32_t owner = 0xffffffff;  // the series found last is of this owner
     SeriesBook::Index index = SeriesBook::kFull;
   };
   std::uint32_t owner_of(const StepRow& row);
@@ -66,12 +73,12 @@ class StepRows {
 
   std::string framework_;
   std::vector<Slot> slots_;
-  std::unordered_map<std::string, std::uint32_t> slot_of_;       // by name, unit and labels
+  std::unordered_map<std::string, std::uint32_t> slot_of_;  // by name, unit and labels
   std::map<std::pair<StepOwner, Clock>, std::uint32_t> owners_;
   StepOwner last_owner_;
   Clock last_clock_ = Clock::none;
   std::uint32_t last_owner_id_ = 0xffffffff;
-  std::unordered_map<std::uint64_t, SeriesBook::Index> indices_; // by owner and slot
+  std::unordered_map<std::uint64_t, SeriesBook::Index> indices_;  // by owner and slot
   // The unit of an iteration time whose name does not tell it: steps and times of the records do.
   std::int64_t step_before_ = kNoValue;
   Timestamp time_before_;

@@ -1,7 +1,8 @@
-// CSV and TSV with a header: a column of steps or times, and columns of numbers. Three shapes: wide (a column is a metric),
-// long (the name of the metric stands in a column of its own; logs of collective calls are of this shape, with the operation for
-// a name), and wandb's exports, whose columns are "<run> - <metric>". wandb adds a column with __MIN and one with __MAX for each: of an export
-// that is not thinned out they repeat the value, and they are not read.
+// CSV and TSV with a header: a column of steps or times, and columns of numbers. Three shapes: wide
+// (a column is a metric), long (the name of the metric stands in a column of its own; logs of
+// collective calls are of this shape, with the operation for a name), and wandb's exports, whose
+// columns are "<run> - <metric>". wandb adds a column with __MIN and one with __MAX for each: of an
+// export that is not thinned out they repeat the value, and they are not read.
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>
@@ -23,9 +24,10 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-// Cells as they stand; of a quoted one what is between its quotes (doubled quotes stay doubled: names with quotes are rare and
-// numbers have none). False: a quote is open at the end of the line.
-template <class Each> bool each_cell(std::string_view line, char separator, Each each) {
+// Cells as they stand; of a quoted one what is between its quotes (doubled quotes stay doubled:
+// names with quotes are rare and numbers have none). False: a quote is open at the end of the line.
+template <class Each>
+bool each_cell(std::string_view line, char separator, Each each) {
   std::size_t column = 0;
   while (true) {
     std::string_view cell;
@@ -33,7 +35,9 @@ template <class Each> bool each_cell(std::string_view line, char separator, Each
     while (blanks < line.size() && line[blanks] == ' ' && separator != ' ') ++blanks;
     if (blanks < line.size() && line[blanks] == '"') {
       std::size_t end = blanks + 1;
-      while (end < line.size() && (line[end] != '"' || (end + 1 < line.size() && line[end + 1] == '"'))) end += line[end] == '"' ? 2 : 1;
+      while (end < line.size() &&
+             (line[end] != '"' || (end + 1 < line.size() && line[end + 1] == '"')))
+        end += line[end] == '"' ? 2 : 1;
       if (end >= line.size()) return false;
       cell = line.substr(blanks + 1, end - blanks - 1);
       const std::size_t next = line.find(separator, end);
@@ -63,7 +67,9 @@ char separator_of(std::string_view header) {
   char best = ',';
   std::size_t most = 0;
   for (const char c : {',', '\t', ';'})
-    if (const auto n = static_cast<std::size_t>(std::count(header.begin(), header.end(), c)); n > most) most = n, best = c;
+    if (const auto n = static_cast<std::size_t>(std::count(header.begin(), header.end(), c));
+        n > most)
+      most = n, best = c;
   return best;
 }
 
@@ -72,7 +78,7 @@ struct Column {
   KeyMeaning meaning;
   Kind kind = Kind::value;
   std::string name, labels;
-  std::uint32_t slot = StepRows::kNoSlot;      // for cells with this unit
+  std::uint32_t slot = StepRows::kNoSlot;  // for cells with this unit
   std::string unit;
 };
 
@@ -105,15 +111,19 @@ Layout layout_of(std::string_view header, std::string_view base) {
         c.meaning = {};
       }
     c.name = name;
-    if (const std::size_t dash = name.find(" - "); dash != std::string_view::npos && c.meaning.role == KeyRole::value) {
+    if (const std::size_t dash = name.find(" - ");
+        dash != std::string_view::npos && c.meaning.role == KeyRole::value) {
       if (name.ends_with("__MIN") || name.ends_with("__MAX")) c.kind = Column::Kind::skipped;
       c.name = name.substr(dash + 3);
       c.labels = "run=" + std::string(name.substr(0, dash));
       out.several_runs = out.several_runs || (!run.empty() && run != c.labels);
       run = c.labels;
-      if (meaning_of(c.name).role == KeyRole::step) c.kind = Column::Kind::skipped;   // "<run> - _step"
+      if (meaning_of(c.name).role == KeyRole::step)
+        c.kind = Column::Kind::skipped;  // "<run> - _step"
     }
-    const auto take = [&](std::size_t& column) { if (column == Layout::kNone) column = i; };
+    const auto take = [&](std::size_t& column) {
+      if (column == Layout::kNone) column = i;
+    };
     switch (c.meaning.role) {
       case KeyRole::step: out.step = true; break;
       case KeyRole::time: out.time = true; break;
@@ -129,11 +139,15 @@ Layout layout_of(std::string_view header, std::string_view base) {
   return out;
 }
 
-// nvidia-smi --query-gpu and its kind print the unit in brackets and dotted names: another reader's.
+// nvidia-smi --query-gpu and its kind print the unit in brackets and dotted names: another
+// reader's.
 bool of_nvidia_smi(std::string_view header, const Layout& layout) {
   if (header.find(" [") != std::string_view::npos) return true;
   for (const Column& column : layout.columns)
-    for (const std::string_view family : {"utilization.", "memory.", "temperature.", "power.", "clocks.", "clocks_", "ecc.", "pcie.", "pci.", "fan.speed", "pstate", "retired_pages.", "remapped_rows.", "row_remapper.", "encoder.", "enforced.", "mig.", "accounting."})
+    for (const std::string_view family :
+         {"utilization.", "memory.", "temperature.", "power.", "clocks.", "clocks_", "ecc.",
+          "pcie.", "pci.", "fan.speed", "pstate", "retired_pages.", "remapped_rows.",
+          "row_remapper.", "encoder.", "enforced.", "mig.", "accounting."})
       if (column.name.starts_with(family)) return true;
   return false;
 }
@@ -152,7 +166,8 @@ bool sniff(const Head& head) {
   const std::string_view header = next();
   if (header.empty()) return false;
   const Layout layout = layout_of(header, base);
-  if (layout.columns.size() < 2 || of_nvidia_smi(header, layout) || (!layout.step && !layout.time)) return false;
+  if (layout.columns.size() < 2 || of_nvidia_smi(header, layout) || (!layout.step && !layout.time))
+    return false;
   // A header is words.
   for (const Column& column : layout.columns) {
     double number = 0;
@@ -166,16 +181,20 @@ bool sniff(const Head& head) {
     if (line.empty() || line == header || (cut && rows > 0)) continue;
     ++rows;
     bool axis = false, number = false;
-    const bool closed = each_cell(line, layout.separator, [&](std::size_t i, std::string_view cell) {
-      if (i >= layout.columns.size()) return;
-      const KeyRole role = layout.columns[i].meaning.role;
-      double value = 0;
-      std::string_view unit;
-      Timestamp time;
-      if (role == KeyRole::step) axis = axis || metric_number(cell, value, unit);
-      else if (role == KeyRole::time) axis = axis || moment(trim(cell), time);
-      else number = number || metric_number(cell, value, unit);
-    });
+    const bool closed =
+        each_cell(line, layout.separator, [&](std::size_t i, std::string_view cell) {
+          if (i >= layout.columns.size()) return;
+          const KeyRole role = layout.columns[i].meaning.role;
+          double value = 0;
+          std::string_view unit;
+          Timestamp time;
+          if (role == KeyRole::step)
+            axis = axis || metric_number(cell, value, unit);
+          else if (role == KeyRole::time)
+            axis = axis || moment(trim(cell), time);
+          else
+            number = number || metric_number(cell, value, unit);
+        });
     good += closed && axis && number && cells_of(line, layout.separator) == layout.columns.size();
   }
   return rows > 0 && good * 10 >= rows * 6;
@@ -185,16 +204,20 @@ class Reader final : public RecordReader {
  public:
   explicit Reader(std::string_view base) : base_(base) {}
 
-  Outcome read(std::string_view raw, const Place& place, Reading& reading) override { return line(raw, place, reading, false); }
+  Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
+    return line(raw, place, reading, false);
+  }
   // The last cell may be the half of a number.
-  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override { return line(raw, place, reading, true); }
+  Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
+    return line(raw, place, reading, true);
+  }
 
  private:
   Outcome line(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.line == 1 && raw.starts_with(kBom)) raw.remove_prefix(kBom.size());
     if (layout_.columns.empty()) return header(raw);
     if (trim(raw).empty()) return {};
-    if (raw == header_) return {};                   // written again by a process that was started again
+    if (raw == header_) return {};  // written again by a process that was started again
     if (!row(raw, cut)) return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
     if (row_.cells.empty()) return {};
     if (!rows_.put(row_, place, reading)) return {false, nullptr, "series.too_many"};
@@ -207,7 +230,8 @@ class Reader final : public RecordReader {
     if (layout_.several_runs) rows_ = StepRows("");  // steps of several runs are nobody's progress
     text_.resize(layout_.columns.size());
     for (Column& column : layout_.columns)
-      if (column.kind == Column::Kind::value) column.slot = rows_.slot(column.name, {}, column.labels);
+      if (column.kind == Column::Kind::value)
+        column.slot = rows_.slot(column.name, {}, column.labels);
     return {true, nullptr, {}};
   }
 
@@ -223,18 +247,24 @@ class Reader final : public RecordReader {
     problem_ = {};
     step_grade_ = time_grade_ = rank_grade_ = host_grade_ = gpu_grade_ = 0;
     std::size_t cells = 0;
-    const bool closed = each_cell(raw, layout_.separator, [&](std::size_t i, std::string_view cell) {
-      ++cells;
-      if (i + cut < layout_.columns.size()) take(i, cell);
-    });
+    const bool closed =
+        each_cell(raw, layout_.separator, [&](std::size_t i, std::string_view cell) {
+          ++cells;
+          if (i + cut < layout_.columns.size()) take(i, cell);
+        });
     if (!closed || cells != layout_.columns.size()) return false;
     // The step of a record, or its name, may be what is missing.
-    if (cut && layout_.columns.back().meaning.role != KeyRole::value && layout_.columns.back().meaning.role != KeyRole::amount && layout_.columns.back().meaning.role != KeyRole::bytes) problem_ = "table.cut";
+    if (cut && layout_.columns.back().meaning.role != KeyRole::value &&
+        layout_.columns.back().meaning.role != KeyRole::amount &&
+        layout_.columns.back().meaning.role != KeyRole::bytes)
+      problem_ = "table.cut";
     devices_.name(row_.owner);
     for (const std::string& label : {group_, run_})
       if (!label.empty()) row_.owner.labels += (row_.owner.labels.empty() ? "" : ",") + label;
-    if (layout_.calls()) rename(text_[layout_.operation], layout_.bytes, true);
-    else if (layout_.is_long()) rename(text_[layout_.metric], layout_.amount, false);
+    if (layout_.calls())
+      rename(text_[layout_.operation], layout_.bytes, true);
+    else if (layout_.is_long())
+      rename(text_[layout_.metric], layout_.amount, false);
     return problem_.empty();
   }
 
@@ -246,7 +276,9 @@ class Reader final : public RecordReader {
     switch (column.meaning.role) {
       case KeyRole::value: break;
       case KeyRole::step:
-        if (grade > step_grade_ && metric_number(cell, value, unit) && value > -9e15 && value < 9e15 && value == static_cast<double>(static_cast<std::int64_t>(value))) step_grade_ = grade, row_.step = static_cast<std::int64_t>(value);
+        if (grade > step_grade_ && metric_number(cell, value, unit) && value > -9e15 &&
+            value < 9e15 && value == static_cast<double>(static_cast<std::int64_t>(value)))
+          step_grade_ = grade, row_.step = static_cast<std::int64_t>(value);
         return;
       case KeyRole::time: {
         Timestamp time;
@@ -261,29 +293,54 @@ class Reader final : public RecordReader {
         std::int64_t rank = 0;
         const std::string_view text = trim(cell);
         const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-        if (error != std::errc() || at != text.data() + text.size() || rank < 0 || rank > 10'000'000) return;
-        if (column.meaning.role == KeyRole::local_rank) row_.owner.local_rank = rank;
-        else if (grade > rank_grade_) rank_grade_ = grade, row_.owner.rank = rank;
+        if (error != std::errc() || at != text.data() + text.size() || rank < 0 ||
+            rank > 10'000'000)
+          return;
+        if (column.meaning.role == KeyRole::local_rank)
+          row_.owner.local_rank = rank;
+        else if (grade > rank_grade_)
+          rank_grade_ = grade, row_.owner.rank = rank;
         return;
       }
-      case KeyRole::host: if (grade > host_grade_ && !trim(cell).empty()) host_grade_ = grade, row_.owner.host = std::string(trim(cell).substr(0, kLongestName)); return;
-      case KeyRole::gpu: if (grade > gpu_grade_ && !trim(cell).empty()) gpu_grade_ = grade, row_.owner.gpu = std::string(trim(cell).substr(0, kLongestName)); return;
-      case KeyRole::nic: if (!trim(cell).empty()) devices_.nic = trim(cell).substr(0, kLongestName); return;
+      case KeyRole::host:
+        if (grade > host_grade_ && !trim(cell).empty())
+          host_grade_ = grade, row_.owner.host = std::string(trim(cell).substr(0, kLongestName));
+        return;
+      case KeyRole::gpu:
+        if (grade > gpu_grade_ && !trim(cell).empty())
+          gpu_grade_ = grade, row_.owner.gpu = std::string(trim(cell).substr(0, kLongestName));
+        return;
+      case KeyRole::nic:
+        if (!trim(cell).empty()) devices_.nic = trim(cell).substr(0, kLongestName);
+        return;
       case KeyRole::port: devices_.port = trim(cell).substr(0, kLongestName); return;
       case KeyRole::device: devices_.device = trim(cell).substr(0, kLongestName); return;
-      case KeyRole::run: run_ = column.name + "=" + std::string(trim(cell).substr(0, kLongestName)); return;
-      case KeyRole::metric: if (layout_.is_long() && i == layout_.metric) text_[i] = trim(cell).substr(0, kLongestName); return;
-      case KeyRole::operation: if (i == layout_.operation) text_[i] = trim(cell).substr(0, kLongestName); return;
-      case KeyRole::group: if (layout_.calls()) group_ = column.name + "=" + std::string(trim(cell).substr(0, kLongestName)); return;
+      case KeyRole::run:
+        run_ = column.name + "=" + std::string(trim(cell).substr(0, kLongestName));
+        return;
+      case KeyRole::metric:
+        if (layout_.is_long() && i == layout_.metric) text_[i] = trim(cell).substr(0, kLongestName);
+        return;
+      case KeyRole::operation:
+        if (i == layout_.operation) text_[i] = trim(cell).substr(0, kLongestName);
+        return;
+      case KeyRole::group:
+        if (layout_.calls())
+          group_ = column.name + "=" + std::string(trim(cell).substr(0, kLongestName));
+        return;
       case KeyRole::amount:
       case KeyRole::bytes: break;
     }
-    if (column.kind != Column::Kind::value || !metric_number(cell, value, unit) || !is_unit(unit)) return;
+    if (column.kind != Column::Kind::value || !metric_number(cell, value, unit) || !is_unit(unit))
+      return;
     if (unit != column.unit) {
       column.unit = unit;
       column.slot = rows_.slot(column.name, unit, column.labels);
     }
-    if (column.slot == StepRows::kNoSlot) { problem_ = "series.too_many"; return; }
+    if (column.slot == StepRows::kNoSlot) {
+      problem_ = "series.too_many";
+      return;
+    }
     row_.cells.push_back({column.slot, value});
     if (layout_.calls() || layout_.is_long()) named_.push_back(i);
   }
@@ -293,9 +350,16 @@ class Reader final : public RecordReader {
     for (std::size_t n = 0; n < named_.size(); ++n) {
       const Column& column = layout_.columns[named_[n]];
       if (named_[n] != main && !all) continue;
-      if (name.empty()) { problem_ = "table.no_name"; return; }
-      row_.cells[n].slot = rows_.slot(named_[n] == main ? name : name + "/" + column.name, column.unit);
-      if (row_.cells[n].slot == StepRows::kNoSlot) { problem_ = "series.too_many"; return; }
+      if (name.empty()) {
+        problem_ = "table.no_name";
+        return;
+      }
+      row_.cells[n].slot =
+          rows_.slot(named_[n] == main ? name : name + "/" + column.name, column.unit);
+      if (row_.cells[n].slot == StepRows::kNoSlot) {
+        problem_ = "series.too_many";
+        return;
+      }
     }
   }
 
@@ -305,16 +369,21 @@ class Reader final : public RecordReader {
   StepRow row_;
   DeviceWords devices_;
   std::vector<std::string> text_;
-  std::vector<std::size_t> named_;                   // the columns of the row's cells
+  std::vector<std::size_t> named_;  // the columns of the row's cells
   std::string_view problem_;
   int step_grade_ = 0, time_grade_ = 0, rank_grade_ = 0, host_grade_ = 0, gpu_grade_ = 0;
 };
 
-std::unique_ptr<RecordReader> make(const Head& head) { return std::make_unique<Reader>(head.base()); }
+std::unique_ptr<RecordReader> make(const Head& head) {
+  return std::make_unique<Reader>(head.base());
+}
 
 }  // namespace
 
 extern const RecordText kStepTable;
-constinit const RecordText kStepTable{"metrics-table", "CSV and TSV of numbers by step or time: wide, long, wandb exports, logs of collective calls", sniff, make};
+constinit const RecordText kStepTable{
+    "metrics-table",
+    "CSV and TSV of numbers by step or time: wide, long, wandb exports, logs of collective calls",
+    sniff, make};
 
 }  // namespace culprit::ingest

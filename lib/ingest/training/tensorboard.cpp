@@ -1,11 +1,13 @@
-// TensorBoard's event files: TFRecords (length, its checksum, bytes, their checksum) of protobuf Events. A wire reader of our own
-// for the few fields that matter: scalars, as simple_value or as a TensorProto without dimensions.
+// TensorBoard's event files: TFRecords (length, its checksum, bytes, their checksum) of protobuf
+// Events. A wire reader of our own for the few fields that matter: scalars, as simple_value or as a
+// TensorProto without dimensions.
 //
-// Event { 1 wall_time double, 2 step int64, 3 file_version, 5 Summary { 1 Value { 1 tag, 2 simple_value float, 8 TensorProto } } }
-// TensorProto { 1 dtype, 2 shape { 2 dim }, 4 tensor_content, 5 float_val, 6 double_val, 7 int_val, 10 int64_val, 13 half_val }
+// Event { 1 wall_time double, 2 step int64, 3 file_version, 5 Summary { 1 Value { 1 tag, 2
+// simple_value float, 8 TensorProto } } } TensorProto { 1 dtype, 2 shape { 2 dim }, 4
+// tensor_content, 5 float_val, 6 double_val, 7 int_val, 10 int64_val, 13 half_val }
 //
-// A file ends within a record whenever its writer was killed: nothing to complain of. A checksum that does not fit ends the
-// reading: nothing after it can be trusted to begin where it seems to.
+// A file ends within a record whenever its writer was killed: nothing to complain of. A checksum
+// that does not fit ends the reading: nothing after it can be trusted to begin where it seems to.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,14 +22,16 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kHeader = 12;                     // length and its checksum
+constexpr std::size_t kHeader = 12;  // length and its checksum
 constexpr std::size_t kMostBytes = 256u << 20;
 constexpr std::size_t kLongestTag = 512;
 constexpr std::string_view kName = "tfevents.";
 
-template <class Word> Word word(std::string_view bytes, std::size_t at) {
+template <class Word>
+Word word(std::string_view bytes, std::size_t at) {
   Word v = 0;
-  for (std::size_t i = 0; i < sizeof(Word); ++i) v |= static_cast<Word>(static_cast<Word>(static_cast<unsigned char>(bytes[at + i])) << (8 * i));
+  for (std::size_t i = 0; i < sizeof(Word); ++i)
+    v |= static_cast<Word>(static_cast<Word>(static_cast<unsigned char>(bytes[at + i])) << (8 * i));
   return v;
 }
 
@@ -45,8 +49,14 @@ class Message {
     bytes_ = {};
     number_ = 0;
     switch (key & 7) {
-      case 0: wire_ = Wire::varint; if (!varint(number_)) return false; break;
-      case 1: wire_ = Wire::fixed64; if (!fixed<std::uint64_t>()) return false; break;
+      case 0:
+        wire_ = Wire::varint;
+        if (!varint(number_)) return false;
+        break;
+      case 1:
+        wire_ = Wire::fixed64;
+        if (!fixed<std::uint64_t>()) return false;
+        break;
       case 2: {
         std::uint64_t length = 0;
         wire_ = Wire::bytes;
@@ -55,7 +65,10 @@ class Message {
         rest_.remove_prefix(length);
         break;
       }
-      case 5: wire_ = Wire::fixed32; if (!fixed<std::uint32_t>()) return false; break;
+      case 5:
+        wire_ = Wire::fixed32;
+        if (!fixed<std::uint32_t>()) return false;
+        break;
       default: return false;
     }
     broken_ = false;
@@ -80,7 +93,8 @@ class Message {
     }
     return false;
   }
-  template <class Word> bool fixed() {
+  template <class Word>
+  bool fixed() {
     if (rest_.size() < sizeof(Word)) return false;
     number_ = word<Word>(rest_, 0);
     rest_.remove_prefix(sizeof(Word));
@@ -94,7 +108,9 @@ class Message {
   bool broken_ = false;
 };
 
-double of_float(std::uint64_t bits) { return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))); }
+double of_float(std::uint64_t bits) {
+  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+}
 double of_double(std::uint64_t bits) { return std::bit_cast<double>(bits); }
 double of_bfloat16(std::uint64_t bits) { return of_float((bits & 0xffff) << 16); }
 double of_half(std::uint64_t bits) {
@@ -102,19 +118,22 @@ double of_half(std::uint64_t bits) {
   const int exponent = static_cast<int>(bits >> 10 & 0x1f);
   const auto fraction = static_cast<double>(bits & 0x3ff);
   if (exponent == 31) return fraction != 0 ? std::nan("") : sign * HUGE_VAL;
-  return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25));
+  return sign *
+         (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25));
 }
 
 // The one number of a TensorProto without dimensions.
 std::optional<double> scalar_of(std::string_view tensor) {
-  constexpr std::uint64_t kFloat = 1, kDouble = 2, kInt32 = 3, kInt64 = 9, kBfloat16 = 14, kHalf = 19;   // tensorflow/core/framework/types.proto
+  constexpr std::uint64_t kFloat = 1, kDouble = 2, kInt32 = 3, kInt64 = 9, kBfloat16 = 14,
+                          kHalf = 19;  // tensorflow/core/framework/types.proto
   std::uint64_t type = 0;
   std::string_view content;
   std::optional<std::uint64_t> listed;
   std::size_t numbers = 0;
   Message m(tensor);
   while (m.next()) {
-    if (m.is(1, Message::Wire::varint)) type = m.number();
+    if (m.is(1, Message::Wire::varint))
+      type = m.number();
     else if (m.is(2, Message::Wire::bytes)) {
       for (Message shape(m.bytes()); shape.next();)
         if (shape.is(2, Message::Wire::bytes)) return std::nullopt;
@@ -139,8 +158,12 @@ std::optional<double> scalar_of(std::string_view tensor) {
         std::uint64_t v = 0;
         std::size_t used = 0;
         for (; used < packed.size() && used < 10; ++used) {
-          v |= static_cast<std::uint64_t>(static_cast<unsigned char>(packed[used]) & 0x7f) << (7 * used);
-          if ((static_cast<unsigned char>(packed[used]) & 0x80) == 0) { ++used; break; }
+          v |= static_cast<std::uint64_t>(static_cast<unsigned char>(packed[used]) & 0x7f)
+               << (7 * used);
+          if ((static_cast<unsigned char>(packed[used]) & 0x80) == 0) {
+            ++used;
+            break;
+          }
         }
         if (used != packed.size()) return std::nullopt;
         listed = v;
@@ -152,7 +175,8 @@ std::optional<double> scalar_of(std::string_view tensor) {
     if (content.empty()) return listed;
     if (content.size() != size) return std::nullopt;
     std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < size; ++i) bits |= static_cast<std::uint64_t>(static_cast<unsigned char>(content[i])) << (8 * i);
+    for (std::size_t i = 0; i < size; ++i)
+      bits |= static_cast<std::uint64_t>(static_cast<unsigned char>(content[i])) << (8 * i);
     return bits;
   };
   const auto as = [&](std::size_t size, double (*number)(std::uint64_t)) -> std::optional<double> {
@@ -162,31 +186,46 @@ std::optional<double> scalar_of(std::string_view tensor) {
   switch (type) {
     case kFloat: return as(4, of_float);
     case kDouble: return as(8, of_double);
-    case kInt32: return as(4, [](std::uint64_t bits) { return static_cast<double>(static_cast<std::int32_t>(bits)); });
-    case kInt64: return as(8, [](std::uint64_t bits) { return static_cast<double>(static_cast<std::int64_t>(bits)); });
+    case kInt32:
+      return as(4, [](std::uint64_t bits) {
+        return static_cast<double>(static_cast<std::int32_t>(bits));
+      });
+    case kInt64:
+      return as(8, [](std::uint64_t bits) {
+        return static_cast<double>(static_cast<std::int64_t>(bits));
+      });
     case kBfloat16: return as(2, of_bfloat16);
     case kHalf: return as(2, of_half);
     default: return std::nullopt;
   }
 }
 
-// events.out.tfevents.<epoch>.<host>.<pid>.<n>; old writers end after the host, whose name may have dots.
+// events.out.tfevents.<epoch>.<host>.<pid>.<n>; old writers end after the host, whose name may have
+// dots.
 std::optional<std::string> host_of(std::string_view path) {
-  const std::string_view base = path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
+  const std::string_view base =
+      path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
   const std::size_t at = base.find(kName);
   if (at == std::string_view::npos) return std::nullopt;
   std::string_view rest = base.substr(at + kName.size());
-  const auto digits = [](std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos; };
+  const auto digits = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
   const std::size_t dot = rest.find('.');
   if (dot == std::string_view::npos || !digits(rest.substr(0, dot))) return std::nullopt;
   rest.remove_prefix(dot + 1);
   for (const std::string_view ending : {".v2", ".profile-empty"})
     if (rest.ends_with(ending)) rest.remove_suffix(ending.size());
   const std::size_t last = rest.rfind('.');
-  const std::size_t before = last == std::string_view::npos || last == 0 ? std::string_view::npos : rest.rfind('.', last - 1);
-  if (before != std::string_view::npos && digits(rest.substr(last + 1)) && digits(rest.substr(before + 1, last - before - 1))) {
+  const std::size_t before = last == std::string_view::npos || last == 0
+                                 ? std::string_view::npos
+                                 : rest.rfind('.', last - 1);
+  if (before != std::string_view::npos && digits(rest.substr(last + 1)) &&
+      digits(rest.substr(before + 1, last - before - 1))) {
     const std::string_view host = rest.substr(0, before);
-    if (host.find_first_not_of("0123456789.") != std::string_view::npos || std::count(host.begin(), host.end(), '.') == 3) rest = host;   // 10.0.0.7 is no host "10.0"
+    if (host.find_first_not_of("0123456789.") != std::string_view::npos ||
+        std::count(host.begin(), host.end(), '.') == 3)
+      rest = host;  // 10.0.0.7 is no host "10.0"
   }
   return rest.empty() ? std::nullopt : std::optional(std::string(rest.substr(0, 255)));
 }
@@ -196,23 +235,31 @@ bool sniff(const Head& head) {
   if (head.base().find(kName) == std::string_view::npos) {
     // Renamed: a first record with the version of the format.
     const auto length = word<std::uint64_t>(head.bytes, 0);
-    if (length > 64 || head.bytes.substr(kHeader, 64).find("brain.Event:") == std::string_view::npos) return false;
+    if (length > 64 ||
+        head.bytes.substr(kHeader, 64).find("brain.Event:") == std::string_view::npos)
+      return false;
   }
   return masked(crc32c(head.bytes.substr(0, 8))) == word<std::uint32_t>(head.bytes, 8);
 }
 
 class EventFile {
  public:
-  EventFile(const MemberRow& member, Reading& reading) : member_(member), reading_(reading) { row_.owner.host = host_of(member.path); }
+  EventFile(const MemberRow& member, Reading& reading) : member_(member), reading_(reading) {
+    row_.owner.host = host_of(member.path);
+  }
 
   std::string read(std::string_view bytes) {
     std::size_t at = 0;
     while (at + kHeader <= bytes.size()) {
-      if (masked(crc32c(bytes.substr(at, 8))) != word<std::uint32_t>(bytes, at + 8)) return stop("tfevents.bad_length_checksum", at, kHeader);
+      if (masked(crc32c(bytes.substr(at, 8))) != word<std::uint32_t>(bytes, at + 8))
+        return stop("tfevents.bad_length_checksum", at, kHeader);
       const auto length = word<std::uint64_t>(bytes, at);
-      if (length > bytes.size() || bytes.size() - at - kHeader < length || bytes.size() - at - kHeader - length < 4) break;   // the writer was killed within it
+      if (length > bytes.size() || bytes.size() - at - kHeader < length ||
+          bytes.size() - at - kHeader - length < 4)
+        break;  // the writer was killed within it
       const std::string_view data = bytes.substr(at + kHeader, length);
-      if (masked(crc32c(data)) != word<std::uint32_t>(bytes, at + kHeader + length)) return stop("tfevents.bad_checksum", at, kHeader + data.size() + 4);
+      if (masked(crc32c(data)) != word<std::uint32_t>(bytes, at + kHeader + length))
+        return stop("tfevents.bad_checksum", at, kHeader + data.size() + 4);
       place_ = {member_.id, 0, at, static_cast<std::uint32_t>(kHeader + length + 4)};
       if (!event(data)) return stop(problem_, at, place_.length);
       at += kHeader + length + 4;
@@ -224,7 +271,8 @@ class EventFile {
   // What was read so far is told; the reject says where it ended.
   std::string stop(std::string_view reason, std::size_t at, std::size_t length) {
     if (samples_ == 0) return std::string(reason);
-    reading_.sink.put(RejectRow{{member_.id, 0, at, static_cast<std::uint32_t>(length)}, std::string(reason), {}});
+    reading_.sink.put(RejectRow{
+        {member_.id, 0, at, static_cast<std::uint32_t>(length)}, std::string(reason), {}});
     return {};
   }
 
@@ -236,7 +284,8 @@ class EventFile {
     while (m.next()) {
       if (m.is(1, Message::Wire::fixed64)) {
         const double s = of_double(m.number());
-        if (s > 0 && s < 4.1e9) row_.time = {Clock::utc, static_cast<Nanoseconds>(s * 1e6) * 1'000, 1'000};
+        if (s > 0 && s < 4.1e9)
+          row_.time = {Clock::utc, static_cast<Nanoseconds>(s * 1e6) * 1'000, 1'000};
       } else if (m.is(2, Message::Wire::varint)) {
         row_.step = static_cast<std::int64_t>(m.number());
       } else if (m.is(5, Message::Wire::bytes)) {
@@ -244,7 +293,10 @@ class EventFile {
           if (summary.is(1, Message::Wire::bytes) && !value(summary.bytes())) return false;
       }
     }
-    if (m.broken()) { problem_ = "tfevents.bad_event"; return false; }
+    if (m.broken()) {
+      problem_ = "tfevents.bad_event";
+      return false;
+    }
     if (row_.cells.empty()) return true;
     samples_ += row_.cells.size();
     if (rows_.put(row_, place_, reading_)) return true;
@@ -256,13 +308,19 @@ class EventFile {
     std::string_view tag;
     std::optional<double> number;
     for (Message m(bytes); m.next();) {
-      if (m.is(1, Message::Wire::bytes)) tag = m.bytes();
-      else if (m.is(2, Message::Wire::fixed32)) number = of_float(m.number());
-      else if (m.is(8, Message::Wire::bytes)) number = scalar_of(m.bytes());
+      if (m.is(1, Message::Wire::bytes))
+        tag = m.bytes();
+      else if (m.is(2, Message::Wire::fixed32))
+        number = of_float(m.number());
+      else if (m.is(8, Message::Wire::bytes))
+        number = scalar_of(m.bytes());
     }
-    if (!number || tag.empty()) return true;            // a histogram, a text, an image
+    if (!number || tag.empty()) return true;  // a histogram, a text, an image
     const std::uint32_t slot = tag.size() > kLongestTag ? StepRows::kNoSlot : rows_.slot(tag);
-    if (slot == StepRows::kNoSlot) { problem_ = "series.too_many"; return false; }
+    if (slot == StepRows::kNoSlot) {
+      problem_ = "series.too_many";
+      return false;
+    }
     row_.cells.push_back({slot, *number});
     return true;
   }
@@ -276,11 +334,14 @@ class EventFile {
   std::string_view problem_;
 };
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) { return EventFile(member, reading).read(bytes); }
+std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  return EventFile(member, reading).read(bytes);
+}
 
 }  // namespace
 
 extern const Document kTensorboard;
-constinit const Document kTensorboard{"tensorboard-events", "TensorBoard event files: scalars", kMostBytes, sniff, read};
+constinit const Document kTensorboard{"tensorboard-events", "TensorBoard event files: scalars",
+                                      kMostBytes, sniff, read};
 
 }  // namespace culprit::ingest

@@ -1,5 +1,6 @@
-// The numbers on progress lines besides loss and iteration: throughput, memory, parts of a step. progress.cpp reads the same
-// lines for the progress they tell; here every "name: number" becomes a sample of a series.
+// The numbers on progress lines besides loss and iteration: throughput, memory, parts of a step.
+// progress.cpp reads the same lines for the progress they tell; here every "name: number" becomes a
+// sample of a series.
 #include <charconv>
 
 #include "ingest/training/line_figures.hpp"
@@ -16,21 +17,24 @@ std::optional<std::int64_t> step_after(std::string_view text, std::string_view k
   std::int64_t value = 0;
   int digits = 0;
   for (const char c : text) {
-    if (c == ',') continue;      // torchtitan: 1,200
+    if (c == ',') continue;  // torchtitan: 1,200
     if (c < '0' || c > '9' || ++digits > 15) break;
     value = value * 10 + (c - '0');
   }
   return digits == 0 || digits > 15 ? std::nullopt : std::optional(value);
 }
 
-//  [2026-11-21 03:33:15.3] iteration  45/ 120 | elapsed time per iteration (ms): 92.1 | throughput per GPU (TFLOP/s/GPU): 412.3 |
-// Training epoch 0, iteration 97/99 | lr: 1.469e-05 | global_step: 97 | train_step_timing in s: 12.22
+//  [2026-11-21 03:33:15.3] iteration  45/ 120 | elapsed time per iteration (ms): 92.1 | throughput
+//  per GPU (TFLOP/s/GPU): 412.3 |
+// Training epoch 0, iteration 97/99 | lr: 1.469e-05 | global_step: 97 | train_step_timing in
+// s: 12.22
 Outcome read_fields(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   const bool nemo = text.find("train_step_timing in s:") != std::string_view::npos;
   auto step = nemo ? step_after(text, "global_step:") : std::nullopt;
   if (!step) step = step_after(text, "iteration ");
-  if (!step || text.find(" | ") == std::string_view::npos) return {};   // a key of somebody's JSON; progress.cpp rejects what is torn
+  if (!step || text.find(" | ") == std::string_view::npos)
+    return {};  // a key of somebody's JSON; progress.cpp rejects what is torn
   LineFigures& figures = reading.keep<LineFigures>();
   figures.begin(line, step);
   figures.add_fields(text);
@@ -55,14 +59,16 @@ Outcome read_titan(const TextLine& line, Reading& reading) {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
     const std::size_t end = std::min(text.find("  "), text.size());
     std::string number;
-    for (const char c : text.substr(0, std::min<std::size_t>(end, 64))) if (c != ',') number += c;
+    for (const char c : text.substr(0, std::min<std::size_t>(end, 64)))
+      if (c != ',') number += c;
     if (!first) figures.add_text(name, number);
     text.remove_prefix(end);
   }
   return {figures.end(line, reading), nullptr, {}};
 }
 
-// epoch=0/micro_step=34/global_step=34, RunningAvgSamplesPerSec=7.86, CurrSamplesPerSec=8.0, MemAllocated=59.65GB
+// epoch=0/micro_step=34/global_step=34, RunningAvgSamplesPerSec=7.86, CurrSamplesPerSec=8.0,
+// MemAllocated=59.65GB
 Outcome read_samples(const TextLine& line, Reading& reading) {
   std::string_view text = line.line.message;
   const auto step = step_after(text, "global_step=");
@@ -72,12 +78,15 @@ Outcome read_samples(const TextLine& line, Reading& reading) {
     const std::size_t comma = std::min(text.find(", "), text.size());
     const std::string_view field = text.substr(0, comma);
     text.remove_prefix(std::min(comma + 2, text.size()));
-    if (const std::size_t equal = field.find('='); equal != std::string_view::npos && field.find('/') == std::string_view::npos) figures.add_text(field.substr(0, equal), field.substr(equal + 1));
+    if (const std::size_t equal = field.find('=');
+        equal != std::string_view::npos && field.find('/') == std::string_view::npos)
+      figures.add_text(field.substr(0, equal), field.substr(equal + 1));
   }
   return {figures.end(line, reading), nullptr, {}};
 }
 
-// rank=0 time (ms) | forward: 27.41 | backward: 73.44 | step: 72.82. Printed after the line with the step.
+// rank=0 time (ms) | forward: 27.41 | backward: 73.44 | step: 72.82. Printed after the line with
+// the step.
 Outcome read_times(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   constexpr std::string_view kHead = "time (ms) |";
@@ -96,7 +105,9 @@ Outcome read_times(const TextLine& line, Reading& reading) {
     std::string_view after;
     std::string_view name = field.substr(0, colon);
     while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
-    if (colon != std::string_view::npos && !name.empty() && name.size() <= 96 && metric_number(field.substr(colon + 1), value, after) && after.empty()) figures.add(name, "ms", {}, value);
+    if (colon != std::string_view::npos && !name.empty() && name.size() <= 96 &&
+        metric_number(field.substr(colon + 1), value, after) && after.empty())
+      figures.add(name, "ms", {}, value);
   }
   return {figures.end(line, reading), nullptr, {}};
 }
@@ -109,9 +120,16 @@ constexpr std::string_view kTimesWords[] = {"time (ms) | "};
 }  // namespace
 
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes;
-constinit const Recogniser kFieldFigures{"step-figures", "every number on iteration lines of Megatron-LM, GPT-NeoX and NeMo 2", kFieldWords, read_fields};
-constinit const Recogniser kTitanFigures{"torchtitan-figures", "throughput, memory and utilisation on torchtitan's step lines", kTitanWords, read_titan};
-constinit const Recogniser kSamplesPerSecond{"deepspeed-samples", "DeepSpeed's samples per second and memory", kSamplesWords, read_samples};
-constinit const Recogniser kStepTimes{"step-times", "parts of a step: DeepSpeed and GPT-NeoX 'time (ms) | forward: ...'", kTimesWords, read_times};
+constinit const Recogniser kFieldFigures{
+    "step-figures", "every number on iteration lines of Megatron-LM, GPT-NeoX and NeMo 2",
+    kFieldWords, read_fields};
+constinit const Recogniser kTitanFigures{
+    "torchtitan-figures", "throughput, memory and utilisation on torchtitan's step lines",
+    kTitanWords, read_titan};
+constinit const Recogniser kSamplesPerSecond{
+    "deepspeed-samples", "DeepSpeed's samples per second and memory", kSamplesWords, read_samples};
+constinit const Recogniser kStepTimes{
+    "step-times", "parts of a step: DeepSpeed and GPT-NeoX 'time (ms) | forward: ...'", kTimesWords,
+    read_times};
 
 }  // namespace culprit::ingest

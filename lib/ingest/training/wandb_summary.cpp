@@ -1,4 +1,5 @@
-// wandb-summary.json: the last value of every metric of a run. Its last step tells no progress: the history does.
+// wandb-summary.json: the last value of every metric of a run. Its last step tells no progress: the
+// history does.
 #include "ingest/engine/document.hpp"
 #include "ingest/training/step_object.hpp"
 
@@ -8,18 +9,21 @@ namespace {
 
 bool sniff(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \t\r\n");
-  return head.base() == "wandb-summary.json" && at != std::string_view::npos && head.bytes[at] == '{';
+  return head.base() == "wandb-summary.json" && at != std::string_view::npos &&
+         head.bytes[at] == '{';
 }
 
 std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
   StepObjects objects("");
-  const Outcome outcome = objects.read(bytes, {member.id, 1, 0, static_cast<std::uint32_t>(bytes.size())}, reading);
+  const Outcome outcome =
+      objects.read(bytes, {member.id, 1, 0, static_cast<std::uint32_t>(bytes.size())}, reading);
   return outcome.reject.empty() ? "" : "wandb_summary.torn";
 }
 
 }  // namespace
 
 extern const Document kWandbSummary;
-constinit const Document kWandbSummary{"wandb-summary", "wandb-summary.json: the last values of a run", 16u << 20, sniff, read};
+constinit const Document kWandbSummary{
+    "wandb-summary", "wandb-summary.json: the last values of a run", 16u << 20, sniff, read};
 
 }  // namespace culprit::ingest
