@@ -159,6 +159,8 @@ std::uint64_t number_in(const std::string& path, const std::string& key) {
 
 }  // namespace
 
+bool memory_is_bounded() { return kBounded; }
+
 bool run_pool(std::span<const std::size_t> tasks, const PoolOptions& options,
               const std::function<int(std::size_t task)>& work, const PoolEvents& events) {
   std::vector<Child> children;

@@ -27,6 +27,9 @@ struct Outcome {
   std::string said;        // the end of what it wrote to standard error
 };
 
+// Whether PoolOptions::memory takes effect: not in a sanitized build.
+bool memory_is_bounded();
+
 // What a child returns that ran out of memory where it could still say so.
 inline constexpr int kOutOfMemory = 71;
 

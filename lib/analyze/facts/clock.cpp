@@ -393,8 +393,11 @@ void resolve_clocks(Facts& facts) {
     if (i.source.rfind("nccl", 0) == 0 || i.source == "torchrun") training.insert(i.place.member);
   for (const auto& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
-    if (e.role != Role::root && m != nullptr && m->text_kind != "kernel" && m->text_kind != "bmc" &&
-        m->text_kind != "fabric-manager")
+    // A machine's journal holds errors of many weeks before the job, and lines that take them back.
+    const bool of_job =
+        e.role == Role::cascade || e.role == Role::teardown || e.role == Role::confirmation;
+    if (m == nullptr || !(of_job || (e.role != Role::root && m->rank))) continue;
+    if (m->text_kind != "kernel" && m->text_kind != "bmc" && m->text_kind != "fabric-manager")
       training.insert(e.place.member);
   }
   const auto frame = [&](std::optional<Nanoseconds> t) {
