@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include <fmt/format.h>
+#include "model/phrases.hpp"
 
 namespace culprit::decide {
 
@@ -140,7 +140,7 @@ class Sieve {
   }
 
  private:
-  void exclude(const Finding& f, Exclusion reason, std::string why) {
+  void exclude(const Finding& f, Exclusion reason, Text why) {
     out_.excluded.push_back({&f, reason, std::move(why)});
   }
 
@@ -225,37 +225,30 @@ class Sieve {
   bool passes(const Finding& f, CauseKind kind) {
     if (went_on(f))
       return exclude(f, Exclusion::ran_on,
-                     fmt::format("the job completed steps for {} after it",
-                                 human_duration(*incident_.last_progress - *f.end))),
+                     say(Phrase::job_went_on, human_duration(*incident_.last_progress - *f.end))),
              false;
     if (kind == CauseKind::shared && f.severity == Severity::warning &&
         (f.hosts.size() < 2 || static_cast<double>(f.hosts.size()) <
                                    params_.shared_hosts * static_cast<double>(incident_.hosts)))
       return exclude(f, Exclusion::too_few,
-                     fmt::format("{} of {} hosts report it, and only as a warning",
-                                 std::max<std::size_t>(1, f.hosts.size()), incident_.hosts)),
+                     say(Phrase::few_and_only_warning, std::max<std::size_t>(1, f.hosts.size()),
+                         incident_.hosts)),
              false;
     const bool of_host = kind == CauseKind::machine || kind == CauseKind::network ||
                          (kind == CauseKind::resource && f.origin != Origin::any);
     if (of_host && f.host && !incident_.job_hosts.empty() &&
         !std::binary_search(incident_.job_hosts.begin(), incident_.job_hosts.end(), *f.host))
-      return exclude(f, Exclusion::not_of_job,
-                     fmt::format("no process of the job ran on {}", *f.host)),
-             false;
+      return exclude(f, Exclusion::not_of_job, say(Phrase::no_process_on_host, *f.host)), false;
     // To its peers a host that died looks like one that was never reached: of a job that made steps
     // this is a consequence.
     if (kind == CauseKind::environment &&
         one_of(f.event_class, {"no_route_to_host", "rendezvous_timeout", "node_unreachable_ssh"}) &&
         incident_.last_iteration.value_or(0) > 0)
-      return exclude(f, Exclusion::after_failure,
-                     "the job had completed steps: its peers were reachable then"),
-             false;
+      return exclude(f, Exclusion::after_failure, say(Phrase::peers_were_reachable)), false;
     if ((!f.start || vague(f)) && !corroborated(f, kind))
       return exclude(f, Exclusion::unplaced,
-                     !f.start ? "nothing tells when it was, and no other source confirms it"
-                              : fmt::format("its time is known to {} only, so it may have come "
-                                            "after the failure, and no other source confirms it",
-                                            human_duration(f.uncertainty))),
+                     !f.start ? say(Phrase::undated_unconfirmed)
+                              : say(Phrase::vague_time_unconfirmed, human_duration(f.uncertainty))),
              false;
     // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when
     // it reports a CUDA error, or when they fall into its last moments.
@@ -263,9 +256,7 @@ class Sieve {
         incident_.any_training_output && !cuda_error_ &&
         !(f.start && out_.first_consequence &&
           std::abs(*out_.first_consequence - *f.start) < params_.same_moment))
-      return exclude(f, Exclusion::unplaced,
-                     "no rank reports a CUDA error, and it cannot be placed near the failure"),
-             false;
+      return exclude(f, Exclusion::unplaced, say(Phrase::xid_without_cuda_error)), false;
     return true;
   }
 
@@ -362,9 +353,9 @@ class Sieve {
       else if (parent.second == nullptr)
         of("");
       if (parent.second != nullptr)
-        exclude(*f, Exclusion::led_to,
-                fmt::format("{} on {} leads to it", parent.second->event_class,
-                            parent.second->subject.id));
+        exclude(
+            *f, Exclusion::led_to,
+            say(Phrase::known_consequence, parent.second->event_class, parent.second->subject.id));
       else
         own_.push_back(f);
     }
@@ -417,22 +408,17 @@ class Sieve {
     if (*kind_of(f) == CauseKind::outside &&
         (f.start ? first_cascade_ && *f.start + f.uncertainty >= *first_cascade_
                  : communication_failed_))
-      return exclude(f, Exclusion::after_failure,
-                     "ranks reported failed communication before it, or it cannot be placed before "
-                     "that"),
-             false;
+      return exclude(f, Exclusion::after_failure, say(Phrase::after_failed_communication)), false;
     if (f.start && first_ && *f.start - f.uncertainty - first_uncertainty_ - kSlack > *first_)
-      return exclude(
-                 f, Exclusion::after_failure,
-                 fmt::format("it came {} after the first {}", human_duration(*f.start - *first_),
-                             first_is_cause_ ? "failure" : "sign of failure on other ranks")),
+      return exclude(f, Exclusion::after_failure,
+                     say(first_is_cause_ ? Phrase::after_first_failure : Phrase::after_first_sign,
+                         human_duration(*f.start - *first_))),
              false;
     if (*kind_of(f) == CauseKind::network && f.start && out_.first_consequence &&
         *out_.first_consequence - f.end.value_or(*f.start) > params_.network_lead)
-      return exclude(
-                 f, Exclusion::over_before,
-                 fmt::format("it ended {} before the first broken connection",
-                             human_duration(*out_.first_consequence - f.end.value_or(*f.start)))),
+      return exclude(f, Exclusion::over_before,
+                     say(Phrase::over_before_connections_broke,
+                         human_duration(*out_.first_consequence - f.end.value_or(*f.start)))),
              false;
     return true;
   }

@@ -28,7 +28,7 @@ enum class Exclusion { ran_on, too_few, not_of_job, unplaced, led_to, after_fail
 struct Excluded {
   const Finding* finding = nullptr;
   Exclusion reason{};
-  std::string why;
+  Text why;
 };
 
 struct FirstFailure {

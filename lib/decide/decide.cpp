@@ -9,6 +9,7 @@
 #include "decide/history.hpp"
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::decide {
 
@@ -89,17 +90,17 @@ void tell_chain(Walk& w) {
   }
   if (told.size() < 2) return;
   for (const Finding* f : told) {
-    std::string who = f->subject.kind == SubjectKind::job
-                          ? (f->ranks.size() > 1    ? fmt::format("{} ranks", f->ranks.size())
-                             : f->ranks.size() == 1 ? fmt::format("rank {}", f->ranks[0])
-                             : f->hosts.size() > 1  ? fmt::format("{} hosts", f->hosts.size())
-                             : f->hosts.size() == 1 ? f->hosts[0]
-                                                    : "the job")
-                      : f->subject.kind == SubjectKind::code && f->ranks.size() == 1
-                          ? fmt::format("rank {}", f->ranks[0])
-                      : f->subject.kind == SubjectKind::code && f->ranks.size() > 1
-                          ? fmt::format("{} ranks", f->ranks.size())
-                          : f->subject.id;
+    Text who = f->subject.kind == SubjectKind::job
+                   ? (f->ranks.size() > 1    ? say(Phrase::ranks_counted, f->ranks.size())
+                      : f->ranks.size() == 1 ? say(Phrase::rank_named, f->ranks[0])
+                      : f->hosts.size() > 1  ? say(Phrase::hosts_counted, f->hosts.size())
+                      : f->hosts.size() == 1 ? Text(f->hosts[0])
+                                             : say(Phrase::the_job))
+               : f->subject.kind == SubjectKind::code && f->ranks.size() == 1
+                   ? say(Phrase::rank_named, f->ranks[0])
+               : f->subject.kind == SubjectKind::code && f->ranks.size() > 1
+                   ? say(Phrase::ranks_counted, f->ranks.size())
+                   : Text(f->subject.id);
     w.verdict.chain.push_back({f->start, std::move(who), f->title, f->id});
   }
 }
@@ -149,22 +150,16 @@ Verdict decide(const Case& given, const DecideParams& params) {
   consider_history(incident, w.verdict);
   weigh_isolation(w.verdict);
   if (w.verdict.action == answered && taken) calibrate(w.verdict, *taken);
-  if (std::string& summary = w.verdict.summary;
-      !w.verdict.request.empty() && summary.ends_with('.')) {
-    summary.pop_back();
-    summary += fmt::format("; {}.", w.verdict.request);
-  }
+  w.verdict.summary += w.verdict.request;
   std::set<std::string> remarked;
   for (const auto& [finding, reason, why] : w.first.excluded) {
     w.verdict.steps.push_back(
         {StepId::excluded, StepOutcome::ruled_out,
-         fmt::format("{} on {}: {}", finding->event_class, finding->subject.id, why)});
+         say(Phrase::excluded_candidate, finding->event_class, finding->subject.id, why)});
     if (kind_of(*finding) == CauseKind::machine && finding->host && w.verdict.next.size() < 8 &&
         reason != Exclusion::led_to && remarked.insert(*finding->host).second)
       next(w.verdict, NextKind::plan,
-           fmt::format("{} also showed {}, which is not what ended the job ({}): check it before "
-                       "the next start.",
-                       *finding->host, finding->event_class, why));
+           say(Phrase::also_showed, *finding->host, finding->event_class, why));
   }
   w.verdict.end = incident.job_end;
   if (!w.verdict.start) w.verdict.start = w.first.first_consequence;

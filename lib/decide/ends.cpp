@@ -13,16 +13,13 @@ namespace culprit::decide {
 
 Answer bundle_empty(Walk& w) {
   if (!w.incident.findings.empty() || !w.incident.exits.empty() || w.incident.any_training_output)
-    return ruled_out("the bundle holds logs that can be read");
+    return ruled_out(say(Phrase::bundle_has_logs));
   w.verdict.action = Action::investigate;
   w.verdict.precision = Precision::candidates;
-  w.verdict.summary = "Not enough evidence: the bundle holds nothing that says how the job went.";
-  next(
-      w.verdict, NextKind::collect,
-      "stderr and stdout of every rank (torchrun --log-dir DIR -r 3 -t 3), the scheduler's output");
-  next(w.verdict, NextKind::collect,
-       "kernel log of every host: dmesg -T, or journalctl -k -o short-iso-precise");
-  return taken("no line of the bundle tells of a job, a fault or a machine");
+  w.verdict.summary = say(Phrase::bundle_says_nothing);
+  next(w.verdict, NextKind::collect, say(Phrase::collect_output_of_ranks));
+  next(w.verdict, NextKind::collect, say(Phrase::collect_kernel_logs));
+  return taken(say(Phrase::no_line_of_a_job));
 }
 
 bool ended_well(const Walk& w) {
@@ -68,7 +65,7 @@ bool ended_with(const Walk& w, const Finding& f, const Finding& word) {
 
 }  // namespace
 
-std::string failure(const Walk& w) {
+Text failure(const Walk& w) {
   const Finding* word = earlier_word(w);
   std::int64_t worst = 0;
   for (const ExitFact& x : w.incident.exits)
@@ -86,32 +83,31 @@ std::string failure(const Walk& w) {
       });
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::hang && f.outcome == Outcome::fired)
-      return "ranks were waiting for something that did not come";
-  if (worst != 0) return fmt::format("a process of the job ended with code {}", worst);
-  if (trouble && !zero) return "the logs tell of a failure";
+      return say(Phrase::ranks_were_waiting);
+  if (worst != 0) return say(Phrase::process_ended_with, worst);
+  if (trouble && !zero) return say(Phrase::logs_tell_of_failure);
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::collectives && f.outcome == Outcome::not_enough_evidence && !zero)
-      return "collectives are unfinished, and nothing says that the job ended well";
+      return say(Phrase::collectives_unfinished);
   // A job that ended well was not ended by a machine: what the machine reports is worth a look, and
   // no failure.
   const bool machine = w.best(CauseKind::machine) != nullptr &&
                        w.best()->confidence >= confidence::kSureOfMachine && !zero;
-  if (machine) return "a machine of the job reports a critical error";
-  if (w.best(CauseKind::numerics) != nullptr) return "the loss stopped being a number";
+  if (machine) return say(Phrase::machine_reports_critical);
+  if (w.best(CauseKind::numerics) != nullptr) return say(Phrase::loss_not_a_number);
   if (!zero && w.best() != nullptr &&
       (w.best()->kind == CauseKind::environment ||
        (w.best()->kind == CauseKind::outside &&
         !before_this_run(w.incident.history, *w.best()->findings.front()))))
-    return "the logs tell of a failure";
+    return say(Phrase::logs_tell_of_failure);
   const Cause* shared = w.best(CauseKind::shared);
   const auto open = [](const Finding* f) { return !f->alerts.empty() && !f->alerts.back().closed; };
   if (!zero && shared != nullptr &&
       std::any_of(shared->findings.begin(), shared->findings.end(), open))
-    return "a service that the job needs stopped answering and did not come back";
+    return say(Phrase::service_stopped_answering);
   if (!w.incident.any_training_output && w.best() != nullptr)
-    return "the machine's own log reports a fault";
-  if (trouble && after_effects(w))
-    return "ranks report failed communication although the job's exit code is 0";
+    return say(Phrase::machine_log_reports_fault);
+  if (trouble && after_effects(w)) return say(Phrase::failed_communication_exit_0);
   return {};
 }
 
@@ -125,18 +121,16 @@ void nothing_failed(Walk& w) {
 // What is no failure and still to be said: an earlier run that was ended, warnings of machines.
 void remarks(Walk& w) {
   if (const Finding* word = earlier_word(w))
-    w.verdict.summary +=
-        fmt::format(" The scheduler ended an earlier run{} ({}); the job ran again after that{}.",
-                    at(word->end ? word->end : word->start), lower_first(word->title),
-                    w.incident.last_iteration
-                        ? fmt::format(" and got to iteration {}", *w.incident.last_iteration)
-                        : "");
+    w.verdict.summary += say(
+        Phrase::earlier_run_ended, at(word->end ? word->end : word->start), inside(word->title),
+        w.incident.last_iteration ? say(Phrase::and_got_to_iteration, *w.incident.last_iteration)
+                                  : Text());
   std::size_t told = 0;
   for (const Finding& f : w.incident.findings)
     if (f.outcome == Outcome::fired && f.severity == Severity::warning && f.host && told++ < 3)
       next(w.verdict, NextKind::plan,
-           fmt::format("When {} is idle: {} ({}).", *f.host,
-                       f.advice.empty() ? lower_first(f.title) : f.advice, f.event_class));
+           say(Phrase::when_idle, *f.host, f.advice.empty() ? inside(f.title) : Text(f.advice),
+               f.event_class));
 }
 
 // Dumps of one moment that neither prove nor exclude a hang.
@@ -147,18 +141,12 @@ const Finding* undecided(const Walk& w) {
 }
 
 // Whom to look at, where somebody stands out.
-std::string lead(const Finding& f) {
+Text lead(const Finding& f) {
   const auto* hang = std::get_if<UndecidedHangFacts>(&f.facts);
-  return hang == nullptr || hang->lead.empty()
-             ? ""
-             : fmt::format(" If the job stood still then, look first at {}.", hang->lead);
+  return hang == nullptr || hang->lead.empty() ? Text() : say(Phrase::look_first_at, hang->lead);
 }
 
-void look_again(Verdict& v) {
-  next(v, NextKind::collect,
-       fmt::format("if it stands still now, the stacks of all ranks, twice, a minute apart: {}",
-                   kDumpStacks));
-}
+void look_again(Verdict& v) { next(v, NextKind::collect, say(Phrase::stacks_twice, kDumpStacks)); }
 
 // Steps up to the last line that the job wrote: it was running when its logs were collected.
 bool ran_to_the_end_of_its_logs(const Case& c) {
@@ -173,90 +161,71 @@ Answer logs_end(Walk& w, const std::vector<const Finding*>& leads) {
   v.action = Action::investigate;
   v.precision = Precision::candidates;
   const Case& c = w.incident;
-  v.summary = c.last_iteration
-                  ? fmt::format(
-                        "No sign of a known failure, and no proof of success: the logs end after "
-                        "iteration {}{}.",
-                        *c.last_iteration,
-                        c.planned_iterations ? fmt::format(" of {}", *c.planned_iterations) : "")
-                  : "No sign of a known failure, and no proof of success: the logs end here.";
+  v.summary =
+      c.last_iteration
+          ? say(Phrase::logs_end_after_iteration, *c.last_iteration,
+                c.planned_iterations ? say(Phrase::of_planned, *c.planned_iterations) : Text())
+          : say(Phrase::logs_end_here);
   quote_leads(w, leads);
-  if (const Finding* f = undecided(w))
-    v.summary +=
-        " The dumps are of one moment: they do not tell whether it stood still then." + lead(*f);
+  if (const Finding* f = undecided(w)) v.summary += say(Phrase::dumps_of_one_moment) + lead(*f);
   remarks(w);
-  next(v, NextKind::collect,
-       "the end of stdout and stderr of every rank, and how the job ended: the scheduler's record "
-       "(sacct -j JOBID, kubectl describe pod) or the launcher's exit code");
+  next(v, NextKind::collect, say(Phrase::collect_end_of_output));
   look_again(v);
-  return taken("no sign of a failure that is known, and no proof of success");
+  return taken(say(Phrase::no_sign_no_proof));
 }
 
 }  // namespace
 
 Answer job_finished(Walk& w) {
-  if (const std::string why = failure(w); !why.empty()) return ruled_out(why);
-  if (!ended_well(w))
-    return ruled_out(
-        "neither an exit code nor a closing line nor the last planned step says that the job ended "
-        "well");
+  if (const Text why = failure(w); !why.empty()) return ruled_out(why);
+  if (!ended_well(w)) return ruled_out(say(Phrase::no_proof_of_success));
   nothing_failed(w);
   const bool code = std::any_of(w.incident.exits.begin(), w.incident.exits.end(),
                                 [](const ExitFact& x) { return x.code == 0; });
-  w.verdict.summary = code ? "No failure: the job finished with exit code 0."
+  w.verdict.summary = code ? say(Phrase::finished_exit_0)
                       : w.incident.completed
-                          ? "No failure: the job ran to its end."
-                          : fmt::format("No failure: the job completed all {} planned steps.",
-                                        *w.incident.planned_iterations);
+                          ? say(Phrase::ran_to_its_end)
+                          : say(Phrase::completed_planned_steps, *w.incident.planned_iterations);
   remarks(w);
-  return taken("the job ended well and no rank reports trouble");
+  return taken(say(Phrase::ended_well));
 }
 
 // Somebody took the dumps for a reason, and they are all there is.
 Answer dumps_only(Walk& w) {
   const Finding* f = undecided(w);
-  if (f == nullptr)
-    return ruled_out("no dumps of a moment that leave it open whether the job stood still");
-  if (const std::string why = failure(w); !why.empty()) return ruled_out(why);
+  if (f == nullptr) return ruled_out(say(Phrase::no_open_dumps));
+  if (const Text why = failure(w); !why.empty()) return ruled_out(why);
   if (w.incident.last_progress || w.incident.last_iteration)
-    return ruled_out("the logs tell of completed steps and of no failure");
+    return ruled_out(say(Phrase::steps_and_no_failure));
   if (std::any_of(w.incident.findings.begin(), w.incident.findings.end(), scheduler_word))
-    return ruled_out("the scheduler says how the job ended");
+    return ruled_out(say(Phrase::scheduler_says));
   w.verdict.action = Action::investigate;
   w.verdict.precision = Precision::candidates;
   w.verdict.symptom = Symptom::none;
-  w.verdict.summary = fmt::format("Not enough evidence: {}.{}", f->why, lead(*f));
+  w.verdict.summary = say(Phrase::dumps_undecided, f->why, lead(*f));
   look_again(w.verdict);
-  next(w.verdict, NextKind::collect,
-       "stderr and stdout of every rank, and the scheduler's output: they tell whether steps were "
-       "completed after the dumps");
+  next(w.verdict, NextKind::collect, say(Phrase::collect_output_after_dumps));
   return taken(f->why);
 }
 
 Answer no_failure(Walk& w) {
-  if (const std::string why = failure(w); !why.empty()) return ruled_out(why);
+  if (const Text why = failure(w); !why.empty()) return ruled_out(why);
   for (const Finding& f : w.incident.findings)
     if (scheduler_word(f) && !before_this_run(w.incident.history, f))
-      return ruled_out("the scheduler ended this run");
+      return ruled_out(say(Phrase::scheduler_ended_this_run));
   const std::vector<const Finding*> leads = strongest_leads(w);
   if (!leads.empty() || !ran_to_the_end_of_its_logs(w.incident)) return logs_end(w, leads);
   nothing_failed(w);
-  w.verdict.summary =
-      "No failure that the logs show: steps were completed up to the end of the logs.";
+  w.verdict.summary = say(Phrase::no_failure_shown);
   const auto& done = w.incident.last_iteration;
   const auto& planned = w.incident.planned_iterations;
   const bool unfinished = done && planned && *done < *planned;
-  if (unfinished)
-    w.verdict.summary += fmt::format(
-        " The logs end at iteration {} of {}, and nothing says why: the job may still run, or "
-        "stand still.",
-        *done, *planned);
+  if (unfinished) w.verdict.summary += say(Phrase::unfinished_unexplained, *done, *planned);
   if (const Finding* f = undecided(w))
-    w.verdict.summary +=
-        " The dumps are of one moment: they do not tell whether it stood still then." + lead(*f);
+    w.verdict.summary += say(Phrase::dumps_of_one_moment) + lead(*f);
   remarks(w);
   if (unfinished) look_again(w.verdict);
-  return taken("no sign of a failure");
+  return taken(say(Phrase::no_sign_of_failure));
 }
 
 Answer gpu_throttled(Walk& w) {
@@ -269,31 +238,24 @@ Answer gpu_throttled(Walk& w) {
       hosts.insert(*f.host);
       from.push_back(&f);
     }
-  if (from.empty()) return ruled_out("no GPU reports that its hardware slows it down");
+  if (from.empty()) return ruled_out(say(Phrase::no_gpu_throttled));
   if (w.best() != nullptr && w.best()->kind != CauseKind::network)
-    return ruled_out("something ended the job");
-  if (after_effects(w)) return ruled_out("the job failed; a slow GPU does not explain that");
+    return ruled_out(say(Phrase::something_ended_job));
+  if (after_effects(w)) return ruled_out(say(Phrase::throttling_explains_no_failure));
   for (const ExitFact& x : w.incident.exits)
-    if (x.code != 0) return ruled_out("the job failed; a slow GPU does not explain that");
+    if (x.code != 0) return ruled_out(say(Phrase::throttling_explains_no_failure));
   if (shared_by(w, hosts.size(), w.incident.hosts))
-    return ruled_out(fmt::format("{} of {} hosts report it: no host stands out", hosts.size(),
-                                 w.incident.hosts));
+    return ruled_out(say(Phrase::many_hosts_report, hosts.size(), w.incident.hosts));
   Verdict& v = w.verdict;
   v.action = Action::mitigate;
   v.symptom = from.front()->symptom;
   v.precision = Precision::candidates;
   for (const std::string& host : hosts) target(v, {SubjectKind::host, host}, 0.6, ids(from));
-  v.summary = fmt::format(
-      "The job lives, but GPUs of {} are held back by heat or power, and in synchronous training "
-      "one slows all.",
-      list({hosts.begin(), hosts.end()}));
+  v.summary = say(Phrase::gpus_throttled, list(hosts));
   for (const Finding* f : from)
     if (!f->advice.empty()) next(v, NextKind::plan, f->advice);
-  next(v, NextKind::collect,
-       "nvidia-smi -q of all hosts under load, and the iteration times: do they rise when the "
-       "slow-down begins?");
-  return taken(
-      fmt::format("{} on {}", from.front()->event_class, list({hosts.begin(), hosts.end()})));
+  next(v, NextKind::collect, say(Phrase::collect_gpu_state));
+  return taken(say(Phrase::class_on_place, from.front()->event_class, list(hosts)));
 }
 
 namespace {
@@ -319,9 +281,8 @@ Answer user_request(Walk& w) {
   if (stop == nullptr) {
     if (const Finding* word = earlier_word(w))
       return ruled_out(
-          fmt::format("the scheduler ended an earlier run{}, and the job ran again after that",
-                      at(word->end ? word->end : word->start)));
-    return ruled_out("no word of the scheduler ended the job");
+          say(Phrase::earlier_run_ended_by_scheduler, at(word->end ? word->end : word->start)));
+    return ruled_out(say(Phrase::no_scheduler_word));
   }
   // Said of an earlier run and of this one: the last time counts.
   const auto& begun = w.incident.history.start;
@@ -336,27 +297,24 @@ Answer user_request(Walk& w) {
                            *w.best()->start < *when + w.params.cleanup;
   if (w.best() != nullptr && !cause_after && w.best()->kind != CauseKind::network &&
       w.best()->kind != CauseKind::device_or_program && w.best()->kind != CauseKind::outside)
-    return ruled_out("an error came before the scheduler's word, or cannot be placed after it");
+    return ruled_out(say(Phrase::error_before_scheduler));
   for (const Finding& f : w.incident.findings) {
     if (f.outcome == Outcome::fired && f.event_class.rfind("cuda_", 0) == 0 &&
         !(f.start && when && *f.start > *when))
-      return ruled_out("a rank reports a CUDA error");
+      return ruled_out(say(Phrase::rank_reports_cuda_error));
     if (f.outcome == Outcome::fired && f.role == Role::cascade && !f.start &&
         f.analysis == Analysis::classify && f.severity >= Severity::distributed &&
         f.symptom != Symptom::job_hang && aborted(w))
-      return ruled_out(
-          "ranks reported failed communication and aborted, and neither can be placed after the "
-          "scheduler's word");
+      return ruled_out(say(Phrase::aborted_undated));
     if (f.outcome != Outcome::fired || f.role != Role::cascade || !f.start) continue;
     if (when && *f.start + f.uncertainty + 2 * kSecond < *when)
-      return ruled_out("ranks reported failed communication before the scheduler ended the job");
+      return ruled_out(say(Phrase::communication_failed_before_scheduler));
     // As near as the clocks allow: whoever is asked to stop does not abort.
     if (when && *f.start < *when && f.symptom != Symptom::job_hang &&
         f.severity >= Severity::distributed && aborted(w))
-      return ruled_out(
-          "ranks reported failed communication and aborted when the scheduler ended the job");
+      return ruled_out(say(Phrase::aborted_with_scheduler));
     if (!when && f.symptom == Symptom::job_hang)
-      return ruled_out("ranks timed out; the scheduler's word cannot be placed in time");
+      return ruled_out(say(Phrase::timed_out_scheduler_undated));
   }
   if (stop->event_class == "scheduler_teardown" &&
       std::any_of(w.incident.findings.begin(), w.incident.findings.end(),
@@ -365,18 +323,15 @@ Answer user_request(Walk& w) {
                            f.event_class == "proc_exit_nonzero";
                   }) &&
       !when)
-    return ruled_out("a process failed, and the scheduler's word cannot be placed before it");
+    return ruled_out(say(Phrase::process_failed_scheduler_undated));
   w.verdict.action = Action::none;
   w.verdict.symptom = Symptom::none;
   w.verdict.start = when;
-  w.verdict.summary =
-      stop->event_class == "scheduler_time_limit"
-          ? fmt::format("Nobody is at fault: the job reached its time limit{}.", at(when))
-          : fmt::format(
-                "Nobody is at fault: the scheduler ended the job{} and nothing failed before.",
-                at(when));
+  w.verdict.summary = stop->event_class == "scheduler_time_limit"
+                          ? say(Phrase::time_limit, at(when))
+                          : say(Phrase::scheduler_ended_job, at(when));
   target(w.verdict, {SubjectKind::job, "job"}, 0.8, {stop->id});
-  return taken(fmt::format("{} and no error before it", stop->event_class));
+  return taken(say(Phrase::no_error_before, stop->event_class));
 }
 
 // A difference of versions or settings is harmless on most days: it is the answer only when
@@ -405,15 +360,11 @@ Answer config_check(Walk& w) {
     else
       ++others;
   }
-  if (!compared)
-    return not_enough(
-        "no version or setting is known of more than one host (`culprit drift -d incident.db` "
-        "compares them)");
+  if (!compared) return not_enough(say(Phrase::settings_of_one_host));
   if (from.empty())
-    return ruled_out(
-        others == 0 ? "the versions and settings that are known are the same on all hosts"
-                    : fmt::format("{} setting{} between hosts, none that communication hangs on",
-                                  others, others == 1 ? " differs" : "s differ"));
+    return ruled_out(others == 0   ? say(Phrase::settings_equal)
+                     : others == 1 ? say(Phrase::setting_differs_harmlessly)
+                                   : say(Phrase::settings_differ_harmlessly, others));
   // Time-outs alone are a hang: a rank that stopped explains them better.
   const Finding* broke = nullptr;
   for (const Finding& f : w.incident.findings)
@@ -421,8 +372,7 @@ Answer config_check(Walk& w) {
         f.role == Role::cascade && f.symptom != Symptom::job_hang &&
         f.severity >= Severity::distributed)
       broke = &f;
-  if (broke == nullptr)
-    return ruled_out("settings differ between hosts, and no connection broke or failed to come up");
+  if (broke == nullptr) return ruled_out(say(Phrase::settings_differ_nothing_broke));
   std::stable_sort(from.begin(), from.end(),
                    [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
   // What does not fit shows when communicators are set up: a job that completed steps ran with it.
@@ -434,12 +384,8 @@ Answer config_check(Walk& w) {
         return f.analysis == Analysis::root_diag && f.outcome == Outcome::ruled_out;
       });
   if (ran && !(no_common_end && from.front()->hosts.size() == 1 && w.incident.hosts >= 4)) {
-    next(w.verdict, NextKind::plan,
-         fmt::format("Hosts differ in {}, which is not what ended the job: make them equal before "
-                     "the next start (`culprit drift -d incident.db`).",
-                     from.front()->subject.id));
-    return ruled_out(fmt::format("{} differs between hosts, and the job completed steps with it",
-                                 from.front()->subject.id));
+    next(w.verdict, NextKind::plan, say(Phrase::make_settings_equal, from.front()->subject.id));
+    return ruled_out(say(Phrase::setting_differs_job_ran, from.front()->subject.id));
   }
   std::set<std::string> reporters, odd;
   for (const Finding& f : w.incident.findings)
@@ -450,10 +396,7 @@ Answer config_check(Walk& w) {
   if (!reporters.empty() && !odd.empty() && reporters.size() <= w.params.few_reporters &&
       std::none_of(reporters.begin(), reporters.end(),
                    [&](const std::string& host) { return odd.count(host) > 0; }))
-    return ruled_out(
-        fmt::format("only {} report broken connections, and {} the settings of the majority",
-                    list({reporters.begin(), reporters.end()}),
-                    reporters.size() == 1 ? "it has" : "they have"));
+    return ruled_out(say(Phrase::reporters_have_majority_settings, list(reporters)));
   Verdict& v = w.verdict;
   v.action = Action::repair;
   v.precision = Precision::candidates;
@@ -468,15 +411,11 @@ Answer config_check(Walk& w) {
   std::size_t named = 0;
   for (const std::string& host : hosts)
     if (named++ < 8) target(v, {SubjectKind::host, host}, 0.4, ids(from));
-  v.summary = fmt::format(
-      "Connections broke, no machine reports a fault, and hosts differ in a setting that "
-      "communication hangs on: {}",
-      from.front()->why);
+  v.summary = say(Phrase::setting_explains_connections, from.front()->why);
   for (std::size_t i = 0; i < from.size() && i < 3; ++i)
     if (!from[i]->advice.empty()) next(v, NextKind::plan, from[i]->advice);
-  next(v, NextKind::collect, "all differences: culprit drift -d incident.db --all");
-  return taken(
-      fmt::format("{} differs between hosts (Aegis ConfigCheck)", from.front()->subject.id));
+  next(v, NextKind::collect, say(Phrase::collect_drift));
+  return taken(say(Phrase::setting_differs, from.front()->subject.id));
 }
 
 Answer not_enough_evidence(Walk& w) {
@@ -490,28 +429,20 @@ Answer not_enough_evidence(Walk& w) {
   if (hang) {
     v.action = Action::investigate;
     v.symptom = Symptom::job_hang;
-    v.summary =
-        "Not enough evidence: the job hung, and nothing says which rank the others waited for.";
-    next(v, NextKind::collect, fmt::format("stacks of all ranks while it hangs: {}", kDumpStacks));
-    next(v, NextKind::collect,
-         "TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 for the flight recorder; ncclras "
-         "-v while it hangs");
+    v.summary = say(Phrase::hung_nobody_named);
+    next(v, NextKind::collect, say(Phrase::stacks_of_all_while_hanging, kDumpStacks));
+    next(v, NextKind::collect, say(Phrase::recorder_and_ncclras));
   } else if (crash) {
     v.action = Action::checks;
     for (const Finding& f : w.incident.findings)
       if (f.outcome == Outcome::fired && f.role == Role::cascade && f.symptom != Symptom::none)
         v.symptom = f.symptom;
-    v.summary = leads.empty()
-                    ? "Not enough evidence: the job crashed and no log names a cause."
-                    : "Not enough evidence: the job crashed and nothing proves the cause.";
-    if (leads.empty()) v.request = "run stop-time checks before the next start";
-    if (w.incident.uses_gpus)
-      next(v, NextKind::plan,
-           "Stop-time checks on all machines of the job: dcgmi diag -r 3, all-to-all within each "
-           "machine, all-gather between neighbours; evict what fails, else reattempt.");
+    v.summary = leads.empty() ? say(Phrase::crashed_no_cause) : say(Phrase::crashed_nothing_proven);
+    if (leads.empty()) v.request = say(Phrase::request_stop_time_checks);
+    if (w.incident.uses_gpus) next(v, NextKind::plan, say(Phrase::stop_time_checks));
   } else {
     v.action = Action::investigate;
-    v.summary = "Not enough evidence: the logs tell of trouble, and not of its cause.";
+    v.summary = say(Phrase::trouble_without_cause);
   }
   for (const Finding& f : w.incident.findings)
     if (f.outcome == Outcome::fired && f.role == Role::cascade && f.start &&
@@ -519,19 +450,11 @@ Answer not_enough_evidence(Walk& w) {
       v.start = f.start;
   quote_leads(w, leads);
   next(v, NextKind::collect,
-       w.incident.uses_gpus
-           ? "kernel log of every host (dmesg -T, or journalctl -k -o short-iso-precise), "
-             "nvidia-smi -q, ibstat"
-           : "kernel log of every host (dmesg -T, or journalctl -k -o short-iso-precise)");
-  if (w.incident.uses_gpus)
-    next(v, NextKind::collect,
-         "NCCL_DEBUG=WARN at least, NCCL_DEBUG=INFO for the first minutes: it ties ranks to hosts, "
-         "GPUs and addresses");
-  if (!w.incident.has_rank_map)
-    next(v, NextKind::collect,
-         "a job.json with hosts in node-rank order and gpus_per_node (`culprit schema "
-         "job-v1.json`)");
-  return taken("nothing above applies");
+       w.incident.uses_gpus ? say(Phrase::collect_host_state)
+                            : say(Phrase::collect_kernel_logs_short));
+  if (w.incident.uses_gpus) next(v, NextKind::collect, say(Phrase::collect_nccl_debug));
+  if (!w.incident.has_rank_map) next(v, NextKind::collect, say(Phrase::collect_job_json));
+  return taken(say(Phrase::nothing_else_applies));
 }
 
 }  // namespace culprit::decide

@@ -15,9 +15,7 @@ Answer critical_errors(Walk& w) {
   if (c == nullptr) {
     const bool any = std::any_of(w.incident.findings.begin(), w.incident.findings.end(),
                                  [](const Finding& f) { return kind_of(f) == CauseKind::machine; });
-    return ruled_out(any ? "the critical errors of machines came after the failure, or the job "
-                           "went on after them"
-                         : "no machine reports a critical error");
+    return ruled_out(any ? say(Phrase::critical_errors_not_first) : say(Phrase::no_critical_error));
   }
   // The same kind of fault on many machines at once is one cause that they share.
   std::map<std::string, std::set<std::string>> by_class;
@@ -27,14 +25,12 @@ Answer critical_errors(Walk& w) {
   for (const auto& [event_class, hosts] : by_class)
     if (c->findings.front()->symptom == Symptom::infiniband_error &&
         !switch_below_which_all(w, hosts).empty())
-      return ruled_out(
-          fmt::format("{} shows on all hosts of {} at once: the switch, not {} bad hosts",
-                      event_class, switch_below_which_all(w, hosts), hosts.size()));
+      return ruled_out(say(Phrase::all_hosts_of_switch, event_class,
+                           switch_below_which_all(w, hosts), hosts.size()));
   for (const auto& [event_class, hosts] : by_class)
     if (shared_by(w, hosts.size(), all))
       return ruled_out(
-          fmt::format("{} shows on {} of {} hosts at once: a shared cause, not {} bad hosts",
-                      event_class, hosts.size(), all, hosts.size()));
+          say(Phrase::shared_by_many_hosts, event_class, hosts.size(), all, hosts.size()));
   const Finding& f = *c->findings.front();
   Verdict& v = w.verdict;
   v.symptom = f.symptom;
@@ -43,13 +39,10 @@ Answer critical_errors(Walk& w) {
     v.action = Action::investigate;
     v.precision = Precision::candidates;
     target(v, f.subject, 0.5, ids(c->findings));
-    v.summary =
-        fmt::format("A machine of the job reports a fault and nothing says which one: {}{}.",
-                    lower_first(f.title), at(c->start));
-    next(v, NextKind::collect,
-         "the same file again with the host's name in its path: hosts/NAME/...");
+    v.summary = say(Phrase::fault_of_unnamed_machine, inside(f.title), at(c->start));
+    next(v, NextKind::collect, say(Phrase::collect_file_with_host));
     advise(v, *c);
-    return taken(fmt::format("{} without a host", f.event_class));
+    return taken(say(Phrase::class_without_host, f.event_class));
   }
   v.action = Action::isolate;
   std::vector<std::string> who = c->hosts;
@@ -70,27 +63,23 @@ Answer critical_errors(Walk& w) {
   } else {
     who = {fmt::format("{} {}", name(f.subject.kind), f.subject.id)};
     target(v, f.subject, f.confidence * 0.9, ids(c->findings));
-    next(v, NextKind::collect,
-         "a job.json with hosts and gpus_per_node, or NCCL_DEBUG=INFO: nothing in the bundle ties "
-         "this to a host name");
+    next(v, NextKind::collect, say(Phrase::collect_job_json_for_host));
   }
   v.precision = Precision::exact;
-  v.summary = fmt::format("{}: {} on {}{}{}.",
-                          who.size() == 1 ? "One machine broke the job"
-                                          : fmt::format("{} machines broke the job", who.size()),
-                          lower_first(f.title), list(who), at(c->start),
-                          after_effects(w) ? "; what the other ranks report are consequences" : "");
+  v.summary =
+      say(Phrase::machines_broke_job,
+          who.size() == 1 ? say(Phrase::one_machine) : say(Phrase::several_machines, who.size()),
+          inside(f.title), list(who), at(c->start),
+          after_effects(w) ? say(Phrase::rest_are_consequences) : Text());
   for (const std::string& host : c->hosts) drain(v, host, f.event_class);
   advise(v, *c);
-  return taken(fmt::format("{} on {}{}, and nothing came before it", f.event_class, list(who),
-                           at(c->start)));
+  return taken(say(Phrase::class_first, f.event_class, list(who), at(c->start)));
 }
 
 Answer shared_cause(Walk& w) {
   const Cause* c = w.best(CauseKind::shared);
   const Cause* machine = w.best(CauseKind::machine);
-  if (c == nullptr && machine == nullptr)
-    return ruled_out("no error of a shared service or storage came first");
+  if (c == nullptr && machine == nullptr) return ruled_out(say(Phrase::no_shared_error_first));
   Verdict& v = w.verdict;
   if (c == nullptr) {
     const Finding& f = *machine->findings.front();
@@ -111,22 +100,18 @@ Answer shared_cause(Walk& w) {
     else
       target(v,
              {net ? SubjectKind::network_switch : SubjectKind::group,
-              net ? "network of " + list({widest->second.begin(), widest->second.end()}, 3)
+              net ? "network of " + joined({widest->second.begin(), widest->second.end()}, 3)
                   : widest->first},
              0.6, ids(machine->findings));
-    v.summary = fmt::format(
-        "{} hosts show the same fault at the same moment ({}): look for what they share{}, not for "
-        "{} bad hosts.",
-        widest->second.size(), lower_first(f.title),
-        net ? ", a switch first" : " (power, cooling, a driver roll-out)", widest->second.size());
+    v.summary = say(Phrase::same_fault_same_moment, widest->second.size(), inside(f.title),
+                    net ? say(Phrase::a_switch_first) : say(Phrase::power_cooling_driver),
+                    widest->second.size());
     if (!net)
       advise(v, *machine);  // else it is to look at single cables
     else
       next(v, NextKind::plan,
-           fmt::format("Look at {} first: its own log, its power, firmware and uplinks.",
-                       named.empty() ? "the switch that these hosts share" : named));
-    return taken(
-        fmt::format("{} on {} hosts within minutes", widest->first, widest->second.size()));
+           say(Phrase::look_at_switch, named.empty() ? say(Phrase::shared_switch) : Text(named)));
+    return taken(say(Phrase::class_on_hosts_within_minutes, widest->first, widest->second.size()));
   }
   const Finding& f = *c->findings.front();
   v.symptom = f.symptom;
@@ -140,22 +125,16 @@ Answer shared_cause(Walk& w) {
   }
   if (c->hosts.size() == 1 && w.incident.hosts_with_output > 2) {
     v.precision = Precision::candidates;
-    v.summary = fmt::format(
-        "{} on {} alone{}: its own mount or network path is as likely at fault as the service.",
-        f.title, c->hosts[0], at(c->start));
-    next(v, NextKind::plan,
-         fmt::format("Check the mount and the NIC of {} first: no other host reports it.",
-                     c->hosts[0]));
+    v.summary = say(Phrase::service_seen_by_one_host, f.title, c->hosts[0], at(c->start));
+    next(v, NextKind::plan, say(Phrase::check_mount_of_host, c->hosts[0]));
   } else {
     v.precision = Precision::exact;
-    v.summary =
-        fmt::format("A shared service failed, no machine of the job: {}{}{}.", lower_first(f.title),
-                    c->hosts.size() > 1 ? fmt::format(", seen by {} hosts", c->hosts.size()) : "",
+    v.summary = say(Phrase::shared_service_failed, inside(f.title),
+                    c->hosts.size() > 1 ? say(Phrase::seen_by_hosts, c->hosts.size()) : Text(),
                     at(c->start));
   }
   advise(v, *c);
-  return taken(
-      fmt::format("{} on {} host(s) before anything else", f.event_class, c->hosts.size()));
+  return taken(say(Phrase::class_on_hosts_first, f.event_class, c->hosts.size()));
 }
 
 namespace {
@@ -186,7 +165,7 @@ std::string shared_path(const std::string& text) {
 
 Answer resources(Walk& w) {
   const Cause* c = w.best(CauseKind::resource);
-  if (c == nullptr) return ruled_out("no process ran out of memory, disk or shared memory first");
+  if (c == nullptr) return ruled_out(say(Phrase::no_resource_ran_out_first));
   const Finding& f = *c->findings.front();
   Verdict& v = w.verdict;
   v.action = Action::repair;
@@ -197,11 +176,11 @@ Answer resources(Walk& w) {
   if (f.symptom == Symptom::insufficient_disk_space && (!path.empty() || c->hosts.size() >= 2)) {
     target(v, {SubjectKind::storage, path.empty() ? "shared file system" : path}, 0.85,
            ids(c->findings));
-    v.summary = fmt::format("The shared file system {} is full{}; no machine is at fault.",
-                            path.empty() ? "of the job" : path, at(c->start));
+    v.summary = say(Phrase::shared_file_system_full, path.empty() ? say(Phrase::of_the_job) : path,
+                    at(c->start));
     advise(v, *c);
-    return taken(fmt::format("{} on {}", f.event_class,
-                             path.empty() ? fmt::format("{} hosts", c->hosts.size()) : path));
+    return taken(say(Phrase::class_on_place, f.event_class,
+                     path.empty() ? say(Phrase::hosts_counted, c->hosts.size()) : path));
   }
   const bool limit = f.remedy == "raise_limit" || f.remedy == "enlarge_shm" ||
                      f.remedy == "fix_launch" || f.remedy == "fix_path";
@@ -216,16 +195,16 @@ Answer resources(Walk& w) {
   std::vector<std::string> who = c->hosts;
   if (who.empty() && f.subject.kind != SubjectKind::job)
     who = {fmt::format("{} {}", name(f.subject.kind), f.subject.id)};
-  v.summary =
-      fmt::format("The job ran out of something, no part is broken: {}{}{}.", lower_first(f.title),
-                  who.empty() ? "" : " on " + list(who), at(c->start));
+  v.summary = say(Phrase::ran_out, inside(f.title),
+                  who.empty() ? Text() : say(Phrase::on_place, list(who)), at(c->start));
   advise(v, *c);
-  return taken(fmt::format("{}{}", f.event_class, who.empty() ? "" : " on " + list(who)));
+  return taken(say(Phrase::two_joined, f.event_class,
+                   who.empty() ? Text() : say(Phrase::on_place, list(who))));
 }
 
 Answer user_code(Walk& w) {
   const Cause* c = w.best(CauseKind::program);
-  if (c == nullptr) return ruled_out("no exception of the program came first");
+  if (c == nullptr) return ruled_out(say(Phrase::no_exception_first));
   Verdict& v = w.verdict;
   const Finding* f = c->findings.front();
   for (const Finding* one : c->findings)  // a place in the code says more than a line without one
@@ -246,57 +225,48 @@ Answer user_code(Walk& w) {
     v.action = Action::investigate;
     v.precision = Precision::candidates;
     target(v, {SubjectKind::rank, rank_names[0]}, 0.6, ids(c->findings));
-    v.summary = fmt::format(
-        "Only rank {} ran out of GPU memory{}: a leftover process on its GPU, or more work than "
-        "the other ranks have.",
-        rank_names[0], at(c->start));
+    v.summary = say(Phrase::rank_out_of_gpu_memory, rank_names[0], at(c->start));
     next(v, NextKind::command,
-         "nvidia-smi --query-compute-apps=gpu_bus_id,pid,used_memory --format=csv   # on that "
-         "host, before the next start");
+         std::string("nvidia-smi --query-compute-apps=gpu_bus_id,pid,used_memory --format=csv   # "
+                     "on that host, before the next start"));
     advise(v, *c);
-    return taken("cuda_oom on one rank alone");
+    return taken(say(Phrase::cuda_oom_on_one_rank));
   }
   v.action = Action::rollback;
   if (f->subject.kind == SubjectKind::code)
     target(v, f->subject, f->event_class == "py_exception" ? 0.7 : 0.95, ids(c->findings));
   if (ranks.size() == 1) target(v, {SubjectKind::rank, rank_names[0]}, 0.9, ids(c->findings));
   if (v.targets.empty()) target(v, {SubjectKind::code, "the program"}, 0.6, ids(c->findings));
-  const std::string place =
-      f->subject.kind == SubjectKind::code
-          ? " at " + f->subject.id +
-                (line_of(*f).function.empty() ? "" : " (" + line_of(*f).function + ")")
-          : "";
-  const std::string message = message_of(*f);
-  const std::string said = message.size() > 140 ? message.substr(0, 137) + "..." : message;
+  const std::string function = line_of(*f).function;
+  const Text place = f->subject.kind != SubjectKind::code
+                         ? Text()
+                         : say(Phrase::at_place, f->subject.id) +
+                               (function.empty() ? Text() : say(Phrase::in_brackets, function));
+  const std::string said = quoted(message_of(*f), 140);
   if (ranks.size() == 1)
-    v.summary = fmt::format("The program failed, no machine did: rank {} alone raised {}{}.",
-                            rank_names[0], said.empty() ? what : said, place);
-  else if (ranks.empty())
     v.summary =
-        fmt::format("The program failed, no machine did: {}{}.", said.empty() ? what : said, place);
+        say(Phrase::program_failed_on_rank, rank_names[0], said.empty() ? what : said, place);
+  else if (ranks.empty())
+    v.summary = say(Phrase::program_failed, said.empty() ? what : said, place);
   else
-    v.summary = fmt::format("The program failed on {} ranks alike, no machine did: {}{}.",
-                            ranks.size(), said.empty() ? what : said, place);
+    v.summary =
+        say(Phrase::program_failed_on_ranks, ranks.size(), said.empty() ? what : said, place);
   if (ranks.size() == 1 && w.incident.ranks > 1)
-    next(v, NextKind::plan,
-         fmt::format("Only rank {} failed this way: look at what only that rank has (its data, its "
-                     "pipeline stage, its configuration).",
-                     rank_names[0]));
+    next(v, NextKind::plan, say(Phrase::only_rank_failed_this_way, rank_names[0]));
   next(v, NextKind::plan,
-       memory ? "Reduce the micro-batch, sequence length or activation memory, or go back to the "
-                "last settings that fitted."
-              : fmt::format("Go back to the last code and configuration that ran past this point, "
-                            "or fix {}; a restart without a fix will fail again.",
-                            f->subject.kind == SubjectKind::code ? f->subject.id : "the program"));
-  return taken(fmt::format("{}{} on {}", what, place,
-                           ranks.empty()       ? "unnamed ranks"
-                           : ranks.size() == 1 ? "rank " + rank_names[0]
-                                               : fmt::format("{} ranks", ranks.size())));
+       memory ? say(Phrase::reduce_memory)
+              : say(Phrase::go_back_or_fix, f->subject.kind == SubjectKind::code
+                                                ? Text(f->subject.id)
+                                                : say(Phrase::the_program)));
+  return taken(say(Phrase::exception_at_on, what, place,
+                   ranks.empty()       ? say(Phrase::unnamed_ranks)
+                   : ranks.size() == 1 ? say(Phrase::rank_named, rank_names[0])
+                                       : say(Phrase::ranks_counted, ranks.size())));
 }
 
 Answer illegal_access(Walk& w) {
   const Cause* c = w.best(CauseKind::device_or_program);
-  if (c == nullptr) return ruled_out("no illegal memory access or Xid 13/31 came first");
+  if (c == nullptr) return ruled_out(say(Phrase::no_illegal_access_first));
   std::set<std::string> devices;
   std::set<std::int64_t> ranks;
   std::optional<Nanoseconds> low, high;
@@ -323,15 +293,12 @@ Answer illegal_access(Walk& w) {
     v.action = Action::rollback;
     target(v, place != nullptr ? place->subject : Subject{SubjectKind::code, "the program"}, 0.75,
            ids(c->findings));
-    v.summary =
-        fmt::format("The program reads or writes memory it does not own: the same fault on {}{}.",
-                    devices.empty() ? fmt::format("{} ranks", ranks.size())
-                                    : fmt::format("{} GPUs", devices.size()),
+    v.summary = say(Phrase::illegal_access_everywhere,
+                    devices.empty() ? say(Phrase::ranks_counted, ranks.size())
+                                    : say(Phrase::gpus_counted, devices.size()),
                     at(c->start));
-    next(v, NextKind::plan,
-         "Run once with CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer to find the kernel; go back to "
-         "the last code that ran past this point.");
-    return taken("the same fault on several GPUs is the program's");
+    next(v, NextKind::plan, say(Phrase::find_the_kernel));
+    return taken(say(Phrase::fault_on_several_gpus));
   }
   const bool repeated = devices.size() == 1 && low && high && *high - *low > w.params.same_burst;
   if (repeated) {
@@ -339,30 +306,23 @@ Answer illegal_access(Walk& w) {
     v.action = Action::isolate;
     target(v, {SubjectKind::host, gpu.substr(0, gpu.find('/'))}, 0.7, ids(c->findings));
     target(v, {SubjectKind::gpu, gpu}, 0.7, ids(c->findings));
-    v.summary = fmt::format(
-        "One GPU runs into illegal accesses again and again over {} while the others do not: {}.",
-        human_duration(*high - *low), gpu);
-    next(v, NextKind::plan,
-         "Run the field diagnostic (dcgmi diag -r 4) on that GPU before it comes back.");
-    return taken("the same fault on one GPU at moments far apart is the device's");
+    v.summary = say(Phrase::one_gpu_again_and_again, human_duration(*high - *low), gpu);
+    next(v, NextKind::plan, say(Phrase::field_diagnostic_of_gpu));
+    return taken(say(Phrase::fault_on_one_gpu_repeated));
   }
   v.action = Action::checks;
   v.precision = Precision::candidates;
   for (const std::string& gpu : devices) target(v, {SubjectKind::gpu, gpu}, 0.4, ids(c->findings));
   if (devices.empty() && ranks.size() == 1)
     target(v, {SubjectKind::rank, std::to_string(*ranks.begin())}, 0.4, ids(c->findings));
-  v.summary = fmt::format(
-      "An illegal memory access on one GPU{}: program or device, one occurrence cannot tell.",
-      at(c->start));
-  next(v, NextKind::plan,
-       "Stop-time checks on that GPU (dcgmi diag -r 3, a memory test); if they pass, reattempt "
-       "with CUDA_LAUNCH_BLOCKING=1.");
-  return taken("one occurrence on one device");
+  v.summary = say(Phrase::illegal_access_once, at(c->start));
+  next(v, NextKind::plan, say(Phrase::checks_of_gpu));
+  return taken(say(Phrase::one_occurrence));
 }
 
 Answer process_crash(Walk& w) {
   const Cause* c = w.best(CauseKind::crash);
-  if (c == nullptr) return ruled_out("no process crashed first");
+  if (c == nullptr) return ruled_out(say(Phrase::no_crash_first));
   const Finding& f = *c->findings.front();
   Verdict& v = w.verdict;
   v.action = Action::reattempt;
@@ -374,24 +334,18 @@ Answer process_crash(Walk& w) {
   for (const std::int64_t r : ranks)
     if (v.targets.size() < 4)
       target(v, {SubjectKind::rank, std::to_string(r)}, 0.5, ids(c->findings));
-  v.summary = fmt::format(
-      "A process crashed{}: {}. Once is no proof against a machine; keep the core and try again.",
-      at(c->start), lower_first(f.title));
-  next(v, NextKind::plan,
-       "Keep the core dump (ulimit -c unlimited); a second crash on the same host calls for a "
-       "memory test of that host.");
+  v.summary = say(Phrase::process_crashed, at(c->start), inside(f.title));
+  next(v, NextKind::plan, say(Phrase::keep_core_dump));
   advise(v, *c);
-  return taken(fmt::format("{} once", f.event_class));
+  return taken(say(Phrase::class_once, f.event_class));
 }
 
 Answer network_alerts(Walk& w) {
   const Cause* c = w.best(CauseKind::network);
-  if (c == nullptr)
-    return ruled_out("no network alert passed its tolerance (two within five minutes)");
+  if (c == nullptr) return ruled_out(say(Phrase::no_network_alert));
   const Finding& f = *c->findings.front();
   if (!after_effects(w))
-    return ruled_out(fmt::format("{} on {}, but no rank reports failed communication",
-                                 f.event_class, list(c->hosts)));
+    return ruled_out(say(Phrase::network_alert_without_effect, f.event_class, list(c->hosts)));
   const Finding* diag = nullptr;
   for (const Finding& one : w.incident.findings)
     if (one.analysis == Analysis::root_diag && one.outcome == Outcome::fired) diag = &one;
@@ -407,8 +361,7 @@ Answer network_alerts(Walk& w) {
       });
   if (diag != nullptr && !touched && diag->subject.kind == SubjectKind::host &&
       std::find(c->hosts.begin(), c->hosts.end(), diag->subject.id) == c->hosts.end())
-    return ruled_out(fmt::format("the broken connections point at {}, not at {}", diag->subject.id,
-                                 list(c->hosts)));
+    return ruled_out(say(Phrase::connections_point_elsewhere, diag->subject.id, list(c->hosts)));
   Verdict& v = w.verdict;
   v.symptom = f.symptom;
   v.start = c->start;
@@ -425,20 +378,17 @@ Answer network_alerts(Walk& w) {
     v.precision = Precision::group;
     const std::string below = switch_below_which_all(w, hosts);
     const std::string named = below.empty() ? switch_of(w, hosts) : below;
-    target(v,
-           {SubjectKind::network_switch, named.empty() ? "network of " + list(c->hosts, 3) : named},
-           named.empty() ? 0.6 : 0.85, ids(c->findings));
-    v.summary =
-        fmt::format("Links of {} hosts failed together{}: a switch or its power, not {} bad hosts.",
-                    c->hosts.size(), at(c->start), c->hosts.size());
+    target(
+        v,
+        {SubjectKind::network_switch, named.empty() ? "network of " + joined(c->hosts, 3) : named},
+        named.empty() ? 0.6 : 0.85, ids(c->findings));
+    v.summary = say(Phrase::links_failed_together, c->hosts.size(), at(c->start), c->hosts.size());
     // The findings' own advice is to look at single cables.
     next(v, NextKind::plan,
-         fmt::format("Look at {} first: its own log, its power, firmware and uplinks at {}; then "
-                     "at the cables of {}.",
-                     named.empty() ? "the switch that these hosts share" : named,
-                     c->start ? iso_utc(*c->start / kSecond * kSecond) : "that moment",
-                     list(c->hosts, 3)));
-    return taken("link alerts on many hosts at once");
+         say(Phrase::look_at_switch_at, named.empty() ? say(Phrase::shared_switch) : Text(named),
+             c->start ? iso_utc(*c->start / kSecond * kSecond) : say(Phrase::that_moment),
+             list(c->hosts, 3)));
+    return taken(say(Phrase::many_link_alerts));
   }
   v.action = Action::isolate;
   const double confidence = diag != nullptr || f.severity == Severity::critical
@@ -451,19 +401,17 @@ Answer network_alerts(Walk& w) {
   const bool open = std::any_of(c->findings.begin(), c->findings.end(), [](const Finding* one) {
     return !one->alerts.empty() && !one->alerts.back().closed;
   });
-  v.summary =
-      fmt::format("The network link of {} {}{}, then communication broke: {}.", list(c->hosts),
-                  open ? "went down and did not come back" : "failed more than once", at(c->start),
-                  lower_first(f.title));
+  v.summary = say(Phrase::link_failed, list(c->hosts),
+                  open ? say(Phrase::link_went_down) : say(Phrase::link_failed_repeatedly),
+                  at(c->start), inside(f.title));
   for (const std::string& host : c->hosts) drain(v, host, f.event_class);
   advise(v, *c);
-  return taken(fmt::format("{} {} times on {} before the first broken connection", f.event_class,
-                           f.count, list(c->hosts)));
+  return taken(say(Phrase::link_alerts_before, f.event_class, f.count, list(c->hosts)));
 }
 
 Answer numerics(Walk& w) {
   const Cause* c = w.best(CauseKind::numerics);
-  if (c == nullptr) return ruled_out("loss and gradients are numbers as far as the logs say");
+  if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
   const Finding* named = nullptr;
   for (const Finding* f : c->findings)
     if (f->event_class == "train_nan_abort") {
@@ -479,24 +427,17 @@ Answer numerics(Walk& w) {
     for (const std::int64_t r : named->ranks)
       if (v.targets.size() < 4)
         target(v, {SubjectKind::rank, std::to_string(r)}, 0.55, {named->id});
-    v.summary = fmt::format(
-        "The gradients stopped being numbers{}{}: bit-wise checks decide between silent corruption "
-        "and the data or code.",
-        named->ranks.empty() ? "" : fmt::format(", first on rank {}", named->ranks.front()),
-        at(c->start));
+    v.summary =
+        say(Phrase::gradients_not_numbers,
+            named->ranks.empty() ? Text() : say(Phrase::first_on_rank, named->ranks.front()),
+            at(c->start));
   } else {
     target(v, {SubjectKind::job, "job"}, 0.5, ids(c->findings));
-    v.summary = fmt::format(
-        "The loss stopped being a number{} and nothing says on which rank first.", at(c->start));
-    next(v, NextKind::collect,
-         "--check-for-nan-in-loss-and-grad (Megatron), or torch.autograd.set_detect_anomaly, names "
-         "the first rank next time");
+    v.summary = say(Phrase::loss_not_a_number_anywhere, at(c->start));
+    next(v, NextKind::collect, say(Phrase::collect_nan_rank));
   }
-  next(v, NextKind::plan,
-       "Bit-wise alignment on the machines of the job (the same step twice, outputs compared); "
-       "evict what differs; if nothing differs, go back to the checkpoint before and skip the data "
-       "of that step.");
-  return taken("no fault of a machine explains it");
+  next(v, NextKind::plan, say(Phrase::bitwise_alignment));
+  return taken(say(Phrase::no_machine_explains));
 }
 
 }  // namespace culprit::decide

@@ -25,10 +25,14 @@ constexpr std::size_t kReboots =
 constexpr double kChance = 0.05;      // that machines share a switch by accident
 constexpr std::size_t kMostTold = 6;  // attempts in the walk, the last ones
 
-std::string rung(Measure m) {
-  return m == Measure::investigate ? "a closer look"
-         : m == Measure::checks    ? "checks"
-                                   : fmt::format("a {}", name(m));
+Text rung(Measure m) {
+  return m == Measure::investigate ? say(Phrase::a_closer_look)
+         : m == Measure::checks    ? say(Phrase::checks_done)
+                                   : say(Phrase::a_measure, name(m));
+}
+
+Text was(const std::vector<std::string>& subject) {
+  return say(subject.size() == 1 ? Phrase::was : Phrase::were);
 }
 
 bool over(const PastFailure& f) { return f.ended_well || f.requested; }
@@ -60,7 +64,7 @@ struct Judge {
   Ledger ledger;
 
   const AttemptHistory& history() const { return past; }
-  void say(StepOutcome outcome, std::string why) {
+  void note(StepOutcome outcome, Text why) {
     v.steps.push_back({StepId::history, outcome, std::move(why)});
   }
 
@@ -78,36 +82,23 @@ struct Judge {
     return out;
   }
 
-  void replace(Action action, const std::string& because, const std::string& what) {
+  void replace(Action action, const Text& because, Text what) {
     v.action = action;
     // What was tried comes first: it is why the answer is another one.
-    v.summary = v.summary.empty() ? because : because + " " + v.summary;
-    v.next.insert(v.next.begin(), {NextKind::plan, what});
+    v.summary = v.summary.empty() ? because : say(Phrase::two_sentences, because, v.summary);
+    v.next.insert(v.next.begin(), {NextKind::plan, std::move(what)});
   }
-  void stop(const std::string& because, const std::string& what) {
+  void stop(const Text& because, Text what) {
     std::erase_if(v.next, [](const NextStep& n) { return n.kind == NextKind::plan; });
-    replace(Action::offline, because, what);
-    say(StepOutcome::taken, "nothing is left to try that was not tried: the ledger is exhausted");
+    replace(Action::offline, because, std::move(what));
+    note(StepOutcome::taken, say(Phrase::ledger_exhausted));
   }
 
-  // Figure 5 for a failure that has no culprit: the first rung that was not tried. own: what the
-  // ladder answered. lead: why its answer does not hold, a clause; counted: rungs that what is told
-  // there stands for.
-  void climb(std::optional<Measure> own, const std::string& lead = "",
-             std::span<const Measure> counted = {}) {
-    std::array<std::vector<const PastFailure*>, kRungs.size()> tried;
-    bool later = false;  // a rung below our own was tried
-    for (std::size_t r = 0; r < kRungs.size(); ++r) {
-      tried[r] = answered(kRungs[r], false, false);
-      later = later || (own && kRungs[r] > *own && !tried[r].empty());
-    }
-    const auto passed = [&](std::size_t r) {
-      // To look closer is an answer to what cannot be told; whoever has another answer is past
-      // that.
-      return !tried[r].empty() ||
-             std::find(counted.begin(), counted.end(), kRungs[r]) != counted.end() ||
-             (kRungs[r] == Measure::investigate && own != Measure::investigate);
-    };
+  // Failures that were answered by each rung.
+  using Tries = std::array<std::vector<const PastFailure*>, kRungs.size()>;
+  Tries tries() const {
+    Tries out;
+    for (std::size_t r = 0; r < kRungs.size(); ++r) out[r] = answered(kRungs[r], false, false);
     // Checks that all passed, and then the job ran again: that run was the reattempt.
     for (std::size_t i = ledger.from; i < history().failures.size(); ++i) {
       const PastFailure& f = history().failures[i];
@@ -115,101 +106,115 @@ struct Judge {
       const bool only = std::all_of(f.answers.begin(), f.answers.end(), [](const Tried& t) {
         return t.measure == Measure::checks && t.passed == true;
       });
-      if (only && !f.answers.empty()) tried[2].push_back(&f);
+      if (only && !f.answers.empty()) out[2].push_back(&f);
     }
+    return out;
+  }
+
+  // Why the ladder's own answer does not hold, as a clause, and rungs that it stands for.
+  struct Lead {
+    Text why;
+    std::vector<Measure> counted;
+  };
+
+  // The first rung that was not tried; as many as there are rungs: none is left.
+  std::size_t untried(std::optional<Measure> own, const Tries& tried, const Lead& lead) const {
     // Whoever evicted a machine had tested them.
     const bool evicted = !answered(Measure::evict, false, false).empty() && !tried[3].empty();
-    std::size_t next_rung = 0;
-    while (next_rung < kRungs.size() &&
-           (passed(next_rung) || (evicted && kRungs[next_rung] == Measure::checks)))
-      ++next_rung;
+    const auto passed = [&](std::size_t r) {
+      // To look closer is an answer to what cannot be told; whoever has another answer is past
+      // that.
+      return !tried[r].empty() ||
+             std::find(lead.counted.begin(), lead.counted.end(), kRungs[r]) != lead.counted.end() ||
+             (kRungs[r] == Measure::investigate && own != Measure::investigate) ||
+             (evicted && kRungs[r] == Measure::checks);
+    };
+    std::size_t next = 0;
+    while (next < kRungs.size() && passed(next)) ++next;
+    return next;
+  }
+
+  // "rollback was tried before (attempt 1)"; empty when nothing was.
+  Text tried_before(const Tries& tried) const {
+    std::vector<Text> done;
+    std::vector<const PastFailure*> all;
+    for (std::size_t r = 0; r < kRungs.size(); ++r) {
+      if (tried[r].empty()) continue;
+      done.push_back(kRungs[r] == Measure::investigate ? say(Phrase::a_closer_look)
+                                                       : Text(std::string(name(kRungs[r]))));
+      all.insert(all.end(), tried[r].begin(), tried[r].end());
+    }
+    if (done.empty()) return {};
+    return say(Phrase::tried_before, list(done, 5),
+               say(done.size() == 1 ? Phrase::was : Phrase::were), attempts_of(all),
+               ledger.progress_known ? say(Phrase::got_no_further) : Text());
+  }
+
+  // Figure 5 for a failure that has no culprit: the first rung that was not tried. own: what the
+  // ladder answered.
+  void climb(std::optional<Measure> own, const Lead& lead = {}) {
+    const Tries tried = tries();
+    const std::size_t next = untried(own, tried, lead);
     if (own) {
+      bool later = false;  // a rung below our own was tried
+      for (std::size_t r = 0; r < kRungs.size(); ++r)
+        later = later || (kRungs[r] > *own && !tried[r].empty());
       const auto mine =
           static_cast<std::size_t>(std::find(kRungs.begin(), kRungs.end(), *own) - kRungs.begin());
       if (tried[mine].empty() && !later)
-        return say(StepOutcome::ruled_out,
-                   fmt::format("no attempt since was answered by {}: it stands", name(*own)));
+        return note(StepOutcome::ruled_out, say(Phrase::no_attempt_answered_by, name(*own)));
     }
-    std::vector<std::string> done;
-    std::vector<const PastFailure*> all;
-    for (std::size_t r = 0; r < kRungs.size(); ++r)
-      if (!tried[r].empty()) {
-        done.push_back(kRungs[r] == Measure::investigate ? "a closer look"
-                                                         : std::string(name(kRungs[r])));
-        all.insert(all.end(), tried[r].begin(), tried[r].end());
-      }
-    const std::string where = ledger.progress_known ? " and the job got no further" : "";
-    if (next_rung == kRungs.size() || kRungs[next_rung] != Measure::checks) v.request.clear();
-    std::string because =
-        done.empty() ? ""
-                     : fmt::format("{} {} tried before ({}){}", list(done, 5),
-                                   done.size() == 1 ? "was" : "were", attempts_of(all), where);
-    if (!lead.empty()) because = because.empty() ? lead : lead + ", and " + because;
-    std::string sentence = because;
-    if (sentence.empty()) sentence = "the machines were changed and that did not help";
-    if (lead.empty())
-      sentence[0] = static_cast<char>(std::toupper(
-          static_cast<unsigned char>(sentence[0])));  // a lead begins with a host's name
-    if (next_rung == kRungs.size())
-      return stop(fmt::format("{}: nothing is left to try, stop the job.", sentence),
-                  "Do not start it again: hand the record of all attempts to the owners of the "
-                  "code and of the machines, and test all machines offline.");
-    sentence +=
-        fmt::format("{} next {} {}.", lead.empty() ? ":" : ";",
-                    kRungs[next_rung] == Measure::checks ? "are" : "is", rung(kRungs[next_rung]));
+    if (next == kRungs.size() || kRungs[next] != Measure::checks) v.request.clear();
+    Text because = tried_before(tried);
+    if (!lead.why.empty())
+      because = because.empty() ? lead.why : say(Phrase::lead_and, lead.why, because);
+    // A lead begins with a host's name.
+    Text sentence = because.empty() ? say(Phrase::machines_were_changed) : because;
+    if (lead.why.empty()) sentence = say(Phrase::capital, sentence);
+    if (next == kRungs.size())
+      return stop(say(Phrase::nothing_left_to_try, sentence), say(Phrase::hand_over_record));
+    const bool checks = kRungs[next] == Measure::checks;
+    sentence =
+        say(lead.why.empty() ? (checks ? Phrase::next_are_rungs : Phrase::next_is_rung)
+                             : (checks ? Phrase::so_next_are_rungs : Phrase::so_next_is_rung),
+            sentence, rung(kRungs[next]));
     std::erase_if(v.next, [](const NextStep& n) { return n.kind != NextKind::collect; });
+    go_to(kRungs[next], sentence);
+    v.precision = Precision::candidates;
+    note(StepOutcome::taken,
+         because.empty() ? say(Phrase::next_is, name(kRungs[next]))
+                         : say(lead.why.empty() ? Phrase::because_next_is : Phrase::lead_next_is,
+                               because, name(kRungs[next])));
+  }
+
+  void go_to(Measure rung, const Text& sentence) {
     const bool nan = v.symptom == Symptom::nan_value;
-    switch (kRungs[next_rung]) {
+    switch (rung) {
       case Measure::investigate:
-        replace(Action::investigate, sentence,
-                "Do not start it again before what is listed here is switched on: without it the "
-                "next failure tells no more than this one.");
-        break;
+        return replace(Action::investigate, sentence, say(Phrase::collect_before_restart));
       case Measure::checks:
-        replace(
-            Action::checks, sentence,
-            nan ? "Stop-time checks on all machines of the job: GPU and NCCL tests, then bit-wise "
-                  "alignment (the same step of a reference model everywhere, outputs compared); "
-                  "evict what differs, else reattempt."
-                : "Stop-time checks on all machines of the job: dcgmi diag -r 3, all-to-all within "
-                  "each machine, all-gather between neighbours; evict what fails, else reattempt.");
-        break;
+        return replace(Action::checks, sentence,
+                       say(nan ? Phrase::stop_time_checks_nan : Phrase::stop_time_checks));
       case Measure::reattempt:
-        replace(Action::reattempt, sentence,
-                nan ? "Start again from the checkpoint before, if the checks had the bit-wise "
-                      "alignment and all machines passed; else run it first."
-                    : "Start again if the checks found nothing: what is left is a transient fault "
-                      "(a flapping link, a reset connection).");
-        break;
+        return replace(Action::reattempt, sentence,
+                       say(nan ? Phrase::restart_if_checked_nan : Phrase::restart_if_checked));
       case Measure::rollback:
         if (!v.targets.empty())
           v.targets = {{{SubjectKind::code, "the program"}, 0.4, v.targets.front().because}};
-        replace(Action::rollback, sentence,
-                nan ? "Go back to the code before its last changes, and to the checkpoint before "
-                      "the first NaN; skip the data of that step if the same code ran before."
-                    : "Go back to the code and configuration before their last changes; if the job "
-                      "then runs, those changes are the cause.");
-        break;
-      default:
-        replace(Action::replay, sentence,
-                "Dual-phase replay: the job on groups of its machines, TP and PP as they are, so "
-                "that the two groups in which it fails share one machine.");
-        v.next.insert(v.next.begin() + 1,
-                      {incident.hosts > 0 ? NextKind::command : NextKind::plan,
-                       incident.hosts > 0
-                           ? "culprit replay plan -d incident.db"
-                           : "`culprit replay plan --hosts LIST --pp STAGES` makes the groups."});
-        if (incident.hosts > 0 && !incident.pp)
-          v.next.insert(v.next.begin() + 2,
-                        {NextKind::plan,
-                         "The number of pipeline stages is not known: give it with --pp, since a "
-                         "replay that cuts a pipeline does not run."});
-        break;
+        return replace(Action::rollback, sentence,
+                       say(nan ? Phrase::rollback_nan : Phrase::rollback_code));
+      default: break;
     }
-    v.precision = Precision::candidates;
-    say(StepOutcome::taken,
-        fmt::format("{}next is {}", because.empty() ? "" : because + (lead.empty() ? ": " : "; "),
-                    name(kRungs[next_rung])));
+    replace(Action::replay, sentence, say(Phrase::dual_phase_replay));
+    if (incident.hosts == 0) {
+      v.next.insert(v.next.begin() + 1,
+                    {NextKind::plan, say(Phrase::replay_command_without_hosts)});
+      return;
+    }
+    v.next.insert(v.next.begin() + 1,
+                  {NextKind::command, std::string("culprit replay plan -d incident.db")});
+    if (!incident.pp)
+      v.next.insert(v.next.begin() + 2, {NextKind::plan, say(Phrase::pipeline_stages_unknown)});
   }
 
   // Machines that failed of the same, each was taken out, and the fault came back on another one.
@@ -272,11 +277,11 @@ struct Judge {
                                  ? std::string(name(root.symptom.value_or(Symptom::none)))
                                  : root.event_class;
     const std::vector<std::string> because = v.targets.front().because;
-    std::string shows = fmt::format("{} on {}", what, list(now));
+    Text shows = say(Phrase::class_on_place, what, list(now));
     for (const Finding& f : incident.findings)
       if (!because.empty() && f.id == because.front() && !f.title.empty())
-        shows = fmt::format("{} on {}", lower_first(f.title), list(now));
-    v.summary = fmt::format("What shows now: {}{}.", shows, at(v.start));
+        shows = say(Phrase::title_on_place, inside(f.title), list(now));
+    v.summary = say(Phrase::what_shows_now, shows, at(v.start));
     v.targets = {{shared.empty() ? Subject{SubjectKind::job, "job"}
                                  : Subject{SubjectKind::network_switch, shared},
                   shared.empty() ? 0.4 : 0.5, because}};
@@ -288,24 +293,13 @@ struct Judge {
     const std::vector<Measure> counted =
         network ? std::vector<Measure>{Measure::reattempt}
                 : std::vector<Measure>{Measure::checks, Measure::reattempt};
-    climb(
-        {},
-        fmt::format("{} {} evicted one after the other for the same ({}) and it came back on {}: "
-                    "it is {} the machine{}",
-                    list(c.machines), c.machines.size() == 1 ? "was" : "were", attempts_of(c.when),
-                    list(now), ledger.progress_known ? "not" : "hardly",
-                    shared.empty() ? "" : fmt::format(" but what they share, such as {}", shared)),
-        counted);
-    if (!shared.empty())
-      next(v, NextKind::plan,
-           fmt::format("Test {} first: its ports, cables and firmware, and the power and cooling "
-                       "of what hangs on it.",
-                       shared));
-    next(v, NextKind::plan,
-         fmt::format("What all of them share may be at fault too: versions and settings (`culprit "
-                     "drift -d incident.db`), power, cooling, a service. Check {} before the next "
-                     "start, but expect no cure of it.",
-                     list(now)));
+    const Phrase chased = ledger.progress_known ? Phrase::evicted_one_after_another
+                                                : Phrase::evicted_hardly_the_machine;
+    climb({}, {say(chased, list(c.machines), was(c.machines), attempts_of(c.when), list(now),
+                   shared.empty() ? Text() : say(Phrase::but_what_they_share, shared)),
+               counted});
+    if (!shared.empty()) next(v, NextKind::plan, say(Phrase::test_what_they_share, shared));
+    next(v, NextKind::plan, say(Phrase::test_common_settings, list(now)));
     return true;
   }
 
@@ -320,97 +314,92 @@ struct Judge {
     return n;
   }
 
-  void machines() {
+  // What became of the machines that the verdict names: none of it, or back in the job after an
+  // eviction, or repaired and failing again, or not in this run.
+  struct Records {
     std::vector<std::string> all, back, worn, gone;
-    for (const Target& t : v.targets)
-      if (const std::string m = machine_of(t.subject); !m.empty() && !has(all, m)) all.push_back(m);
     std::vector<const PastFailure*> when;
     bool done = false;  // somebody says that it was done, not only that it should be
-    for (const std::string& m : all) {
+
+    bool none() const { return back.empty() && worn.empty() && gone.empty(); }
+  };
+  Records records() const {
+    Records out;
+    for (const Target& t : v.targets)
+      if (const std::string m = machine_of(t.subject); !m.empty() && !has(out.all, m))
+        out.all.push_back(m);
+    for (const std::string& m : out.all) {
       std::optional<std::size_t> evicted, repaired;
       for (std::size_t i = 0; i < history().failures.size(); ++i)
         for (const Tried& t : history().failures[i].answers) {
           if (t.measure == Measure::evict && has(t.hosts, m)) {
             evicted = i;
-            done = done || !t.advised;
-            when.push_back(&history().failures[i]);
+            out.done = out.done || !t.advised;
+            out.when.push_back(&history().failures[i]);
           }
           if (t.measure == Measure::repair && has(t.hosts, m) && !t.advised) repaired = i;
         }
       const bool absent = !history().hosts.empty() && !has(history().hosts, m);
       // A repair that gave the job a stretch of progress was one; a fault after that is a new one.
       if (absent) {
-        if (evicted && *evicted >= ledger.from) gone.push_back(m);
+        if (evicted && *evicted >= ledger.from) out.gone.push_back(m);
       } else if (repaired && *repaired >= ledger.from &&
                  (evicted || same_root(history().failures[*repaired], root, true) == Same::yes))
-        worn.push_back(m);
+        out.worn.push_back(m);
       else if (evicted)
-        back.push_back(m);
+        out.back.push_back(m);
     }
-    if (all.empty()) {
+    return out;
+  }
+
+  void machines() {
+    const Records r = records();
+    if (r.all.empty()) {
       if (answered(Measure::evict, true, true).empty())
-        return say(StepOutcome::ruled_out, "no attempt was answered by isolating that: it stands");
+        return note(StepOutcome::ruled_out, say(Phrase::isolating_that_not_tried));
       return climb({});
     }
-    if (back.empty() && worn.empty() && gone.empty() && all.size() == 1)
-      if (const std::size_t reboots = reboots_of(all.front()); reboots >= kReboots) {
-        const std::string because = fmt::format(
-            "{} was rebooted {} times before and fails again: repair it, another reboot will not "
-            "help.",
-            all.front(), reboots);
-        replace(Action::repair, because,
-                fmt::format("Take {} out of service for repair: no return without a field "
-                            "diagnostic (dcgmi diag -r 4).",
-                            all.front()));
-        return say(StepOutcome::taken, because);
+    if (r.none() && r.all.size() == 1)
+      if (const std::size_t reboots = reboots_of(r.all.front()); reboots >= kReboots) {
+        const Text because = say(Phrase::rebooted_before, r.all.front(), reboots);
+        replace(Action::repair, because, say(Phrase::take_out_for_repair, r.all.front()));
+        return note(StepOutcome::taken, because);
       }
-    if (back.empty() && worn.empty() && gone.empty()) {
-      if (!chased(all))
-        say(StepOutcome::ruled_out,
-            fmt::format("no attempt was answered by evicting {}: it stands", list(all)));
+    if (r.none()) {
+      if (!chased(r.all))
+        note(StepOutcome::ruled_out, say(Phrase::evicting_not_tried, list(r.all)));
       return;
     }
-    const std::string before =
-        attempts_of(when).empty() ? "" : fmt::format(" (after {})", attempts_of(when));
-    const std::string was =
-        std::string(all.size() == 1 ? "was" : "were") + (done ? " evicted" : " to be evicted");
-    if (gone.size() == all.size()) {
-      const std::string lead =
-          fmt::format("{} {}{} and not in this run: the failure did not leave with it", list(gone),
-                      was, before);
-      say(StepOutcome::ruled_out, lead);
-      return climb({}, lead);
+    seen_before(r);
+  }
+
+  // Machines of the verdict that were evicted or repaired before.
+  void seen_before(const Records& r) {
+    const Text attempts = attempts_of(r.when);
+    const Text before = attempts.empty() ? Text() : say(Phrase::after_attempts, attempts);
+    const bool one = r.all.size() == 1;
+    const Text evicted =
+        say(r.done ? (one ? Phrase::was_evicted_then : Phrase::were_evicted_then)
+                   : (one ? Phrase::was_to_be_evicted : Phrase::were_to_be_evicted));
+    if (r.gone.size() == r.all.size()) {
+      const Text lead = say(Phrase::did_not_leave_with_it, list(r.gone), evicted, before);
+      note(StepOutcome::ruled_out, lead);
+      return climb({}, {lead, {}});
     }
-    if (!worn.empty() && worn.size() + back.size() == all.size())
-      return stop(
-          fmt::format("{} was repaired before and fails again: take it out for good.", list(worn)),
-          fmt::format("Keep {} out of every job and test it offline (dcgmi diag -r 4, a memory "
-                      "test); a repair that did not hold is not repeated.{}",
-                      list(worn),
-                      back.empty()
-                          ? ""
-                          : fmt::format(" {} came back without a cure: repair before return.",
-                                        list(back))));
-    std::vector<std::string> again = back;
-    again.insert(again.end(), worn.begin(), worn.end());
-    const std::string what = fmt::format(
-        "{} {} before{} and is in the job again: repair before return, and no return without a "
-        "field diagnostic (dcgmi diag -r 4).",
-        list(again), was, before);
-    if (again.size() == all.size()) {
-      replace(Action::repair,
-              fmt::format("{} {} before{} and fails in the job again: repair before return.",
-                          list(again), was, before),
-              what);
-      return say(StepOutcome::taken,
-                 fmt::format("{} {} before{} and fails again: another eviction is the same answer",
-                             list(again), was, before));
+    if (!r.worn.empty() && r.worn.size() + r.back.size() == r.all.size())
+      return stop(say(Phrase::repaired_before, list(r.worn)),
+                  say(Phrase::keep_out_test_offline, list(r.worn),
+                      r.back.empty() ? Text() : say(Phrase::came_back_without_cure, list(r.back))));
+    std::vector<std::string> again = r.back;
+    again.insert(again.end(), r.worn.begin(), r.worn.end());
+    const auto tell = [&](Phrase phrase) { return say(phrase, list(again), evicted, before); };
+    if (again.size() == r.all.size()) {
+      replace(Action::repair, tell(Phrase::evicted_and_fails_again),
+              tell(Phrase::evicted_and_in_job_again));
+      return note(StepOutcome::taken, tell(Phrase::evicted_same_answer));
     }
-    next(v, NextKind::plan, what);
-    say(StepOutcome::ruled_out,
-        fmt::format(
-            "{} {} before{}, not the others: the eviction stands, with a repair of what came back",
-            list(again), was, before));
+    next(v, NextKind::plan, tell(Phrase::evicted_and_in_job_again));
+    note(StepOutcome::ruled_out, tell(Phrase::evicted_not_the_others));
   }
 
   void code() {
@@ -423,31 +412,24 @@ struct Judge {
                          [](const FailureRoot& r) { return r.subject.kind == SubjectKind::code; });
     });
     if (sure.empty() && maybe.empty())
-      return say(StepOutcome::ruled_out, "no attempt since was answered by a rollback: it stands");
+      return note(StepOutcome::ruled_out, say(Phrase::no_rollback_tried));
     if (sure.empty() && !ledger.progress_known)
-      return say(StepOutcome::not_enough_evidence,
-                 fmt::format("a rollback came after {}, and neither what that failed of nor how "
-                             "far it got is known",
-                             attempts_of(maybe)));
+      return note(StepOutcome::not_enough_evidence,
+                  say(Phrase::rollback_unknown_progress, attempts_of(maybe)));
     const std::string where =
         root.subject.kind == SubjectKind::code ? root.subject.id : "the program";
-    stop(fmt::format("The code was rolled back before (after {}) and it fails in the program "
-                     "again{}: stop and fix {}.",
-                     attempts_of(sure.empty() ? maybe : sure),
-                     sure.empty() ? "" : ", at the same place", where),
-         fmt::format("Do not start it again before {} is fixed and that step was run on a small "
-                     "job: the version that was gone back to has the same fault.",
-                     where));
+    stop(say(Phrase::rolled_back_before, attempts_of(sure.empty() ? maybe : sure),
+             sure.empty() ? Text() : say(Phrase::at_the_same_place), where),
+         say(Phrase::fix_before_start, where));
   }
 
   // Nothing could be told. The second time the same advice is none.
   void unknown() {
     if (v.symptom == Symptom::none)
-      return say(StepOutcome::ruled_out,
-                 "what it failed of is not known, so no earlier answer can be held against it");
+      return note(StepOutcome::ruled_out, say(Phrase::failure_unknown));
     if (std::any_of(v.targets.begin(), v.targets.end(),
                     [](const Target& t) { return !machine_of(t.subject).empty(); }))
-      return say(StepOutcome::ruled_out, "it names a machine to look at: no ledger for that");
+      return note(StepOutcome::ruled_out, say(Phrase::names_a_machine));
     climb(Measure::investigate);
   }
 
@@ -457,9 +439,7 @@ struct Judge {
     ledger.from = 0;
     const bool culprit = !v.targets.empty();
     const auto before = answered(culprit ? Measure::mitigate : Measure::investigate, culprit, true);
-    if (before.empty())
-      return say(StepOutcome::ruled_out,
-                 "no earlier run was slow of the same and answered by this: it stands");
+    if (before.empty()) return note(StepOutcome::ruled_out, say(Phrase::not_slow_before));
     std::vector<std::string> machines;
     for (const Target& t : v.targets)
       if (const std::string m = machine_of(t.subject); !m.empty() && !has(machines, m))
@@ -472,53 +452,35 @@ struct Judge {
             return t.measure != Measure::checks || t.passed == true;
           });
         });
-    const std::string who =
-        machines.empty() ? (culprit ? fmt::format("{} {}", name(v.targets.front().subject.kind),
-                                                  v.targets.front().subject.id)
-                                    : "")
-                         : list(machines);
-    const std::string again =
-        who.empty()
-            ? fmt::format("It was slow before ({}) and nothing was found", attempts_of(before))
-            : fmt::format("{} was to be relieved before ({}) and slows the job again", who,
-                          attempts_of(before));
+    const Text who = !machines.empty() ? list(machines)
+                     : culprit ? say(Phrase::kind_and_id, name(v.targets.front().subject.kind),
+                                     v.targets.front().subject.id)
+                               : Text();
+    const Text again = who.empty() ? say(Phrase::slow_before_nothing_found, attempts_of(before))
+                                   : say(Phrase::relieved_before, who, attempts_of(before));
     if (!machines.empty() && !checked) {
-      replace(Action::checks, again + ": next are checks of it.",
-              fmt::format("Take {} out at the next checkpoint and run the stop-time checks on it "
-                          "(GREYHOUND's S4: checkpoint and restart); evict it if it fails.",
-                          who));
+      replace(Action::checks, say(Phrase::next_checks_of_it, again),
+              say(Phrase::take_out_and_check, who));
       v.next.insert(v.next.begin() + 1, {NextKind::command, checks_of(machines)});
     } else if (!machines.empty() && cleared) {
-      replace(
-          Action::reattempt,
-          again +
-              ", and its checks all passed: next is a restart with its ranks on another machine.",
-          fmt::format("Checkpoint and restart with {} in another place of the rank order: what is "
-                      "slow then, the machine or the ranks it had, is the culprit.",
-                      who));
+      replace(Action::reattempt, say(Phrase::next_restart_elsewhere, again),
+              say(Phrase::restart_in_other_place, who));
     } else if (!machines.empty()) {
-      replace(Action::repair, again + " after checks: repair before return.",
-              fmt::format("Take {} out at the next checkpoint: repair, and no return without a "
-                          "field diagnostic (dcgmi diag -r 4).",
-                          who));
+      replace(Action::repair, say(Phrase::repair_before_return, again),
+              say(Phrase::take_out_and_repair, who));
     } else {
-      replace(Action::reattempt, again + ": checkpoint and restart is next.",
-              "Checkpoint and restart (GREYHOUND's S4), on other machines if there are any: what "
-              "slows it may stay behind. What that costs against waiting: `culprit plan mitigate "
-              "-d incident.db`.");
+      replace(Action::reattempt, say(Phrase::next_checkpoint_restart, again),
+              say(Phrase::checkpoint_restart));
     }
-    say(StepOutcome::taken, again);
+    note(StepOutcome::taken, again);
   }
 
   void repairs() {
     const auto before = answered(Measure::repair, true, true);
-    if (before.empty())
-      return say(StepOutcome::ruled_out, "no attempt since was answered by that repair: it stands");
-    stop(fmt::format("The same was to be repaired before (after {}) and fails again: stop until it "
-                     "is proven to work.",
-                     attempts_of(before)),
-         fmt::format("Do not start the job before {} has passed a test of its own.",
-                     root.subject.id.empty() ? "it" : root.subject.id));
+    if (before.empty()) return note(StepOutcome::ruled_out, say(Phrase::no_repair_tried));
+    stop(say(Phrase::repair_again, attempts_of(before)),
+         say(Phrase::test_before_start,
+             root.subject.id.empty() ? say(Phrase::it) : Text(root.subject.id)));
   }
 };
 
@@ -569,15 +531,14 @@ void consider_history(const Case& incident, Verdict& v) {
   if (incident.history.failures.empty()) return;
   const AttemptHistory history = without_requests(incident);
   const auto& failures = history.failures;
-  const std::string summary = v.summary;
+  const Text summary = v.summary;
   Judge j{incident, v, history, root_of(v, incident.findings), ledger_of(history)};
   if (failures.size() > kMostTold)
-    j.say(StepOutcome::ruled_out,
-          fmt::format("{} earlier attempts; the last {}:", failures.size(), kMostTold));
+    j.note(StepOutcome::ruled_out, say(Phrase::earlier_attempts, failures.size(), kMostTold));
   for (std::size_t i = failures.size() - std::min(failures.size(), kMostTold); i < failures.size();
        ++i)
-    j.say(StepOutcome::ruled_out, told(failures[i]));
-  if (!j.ledger.why.empty()) j.say(StepOutcome::ruled_out, j.ledger.why);
+    j.note(StepOutcome::ruled_out, described(failures[i]));
+  if (!j.ledger.why.empty()) j.note(StepOutcome::ruled_out, j.ledger.why);
   if (v.action == Action::isolate)
     j.machines();
   else if (v.action == Action::rollback)
@@ -594,16 +555,16 @@ void consider_history(const Case& incident, Verdict& v) {
   else if (v.action == Action::investigate)
     j.unknown();
   else
-    j.say(StepOutcome::ruled_out, "the answer to this is no retry: no ledger to look at");
+    j.note(StepOutcome::ruled_out, say(Phrase::no_retry));
   if (v.action == Action::none || v.summary != summary) return;
   // The answer stands; what was done before belongs to the first lines all the same.
-  std::vector<std::string> before;
+  std::vector<Text> before;
   for (std::size_t i = j.ledger.from; i < failures.size(); ++i)
     for (const Tried& t : failures[i].answers)
       if (!failures[i].ended_well && !failures[i].requested)
-        before.push_back(fmt::format("{} (after {})", told(t), failures[i].name));
+        before.push_back(say(Phrase::tried_after, described(t), failures[i].name));
   if (before.size() > 3) before.erase(before.begin(), before.end() - 3);
-  if (!before.empty()) v.summary += fmt::format(" Before this run: {}.", list(before));
+  if (!before.empty()) v.summary += say(Phrase::before_this_run, list(before));
 }
 
 }  // namespace culprit::decide

@@ -36,12 +36,12 @@ bool excluded(const Walk& w, const Finding& f) {
                      [&](const Excluded& e) { return e.finding == &f; });
 }
 
-std::string who(const Finding& f) {
+Text who(const Finding& f) {
   if (f.host)
-    return f.ranks.size() == 1 ? fmt::format("rank {} on {}", f.ranks[0], *f.host) : *f.host;
-  if (f.ranks.size() == 1) return fmt::format("rank {}", f.ranks[0]);
-  if (f.ranks.size() > 1) return fmt::format("{} ranks", f.ranks.size());
-  return "";
+    return f.ranks.size() == 1 ? say(Phrase::rank_on_host, f.ranks[0], *f.host) : Text(*f.host);
+  if (f.ranks.size() == 1) return say(Phrase::rank_named, f.ranks[0]);
+  if (f.ranks.size() > 1) return say(Phrase::ranks_counted, f.ranks.size());
+  return {};
 }
 
 }  // namespace
@@ -81,18 +81,19 @@ void quote_leads(Walk& w, const std::vector<const Finding*>& leads) {
   bool first = true;
   for (const Finding* f : leads) {
     const std::string message = message_of(*f);
-    const std::string from = who(*f);
-    const std::string words = f->analysis == Analysis::leads || f->title.empty()
-                                  ? fmt::format("\"{}\"", quoted(message, 200))
-                              : message.empty()
-                                  ? f->title
-                                  : fmt::format("{}: \"{}\"", f->title, quoted(message, 200));
+    const Text from = who(*f);
+    const Text words = f->analysis == Analysis::leads || f->title.empty()
+                           ? say(Phrase::quotation, quoted(message, 200))
+                       : message.empty()
+                           ? Text(f->title)
+                           : say(Phrase::title_and_quotation, f->title, quoted(message, 200));
     if (first)
-      v.summary += fmt::format(" First known trouble, not proven to be the cause{}{}: {}.",
-                               from.empty() ? "" : " (" + from + ")", at(f->start), words);
+      v.summary += say(Phrase::first_known_trouble,
+                       from.empty() ? Text() : say(Phrase::in_brackets, from), at(f->start), words);
     else
-      next(v, NextKind::plan,
-           fmt::format("Also look at{}: {}.", from.empty() ? "" : " " + from, words));
+      next(
+          v, NextKind::plan,
+          say(Phrase::also_look_at, from.empty() ? Text() : say(Phrase::after_space, from), words));
     if (first)
       target(v,
              f->host && f->cause != CauseKind::none ? Subject{SubjectKind::host, *f->host}

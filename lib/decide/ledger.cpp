@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "decide/walk.hpp"
 
 namespace culprit::decide {
@@ -56,69 +54,74 @@ Ledger ledger_of(const AttemptHistory& h) {
   Ledger out;
   std::optional<std::int64_t> best;
   const auto further = [&](const std::optional<std::int64_t>& furthest, std::size_t index,
-                           const std::string& who) {
+                           const Text& who) {
     if (!furthest) return;
     // A run that dies of the same a few steps later was not helped.
     if (best && static_cast<double>(*furthest - *best) > kProgress * static_cast<double>(*best)) {
       out.from = index;
-      out.why = fmt::format(
-          "{} got to iteration {}, beyond {}: what was tried before that helped, and counts no "
-          "more",
-          who, *furthest, *best);
+      out.why = say(Phrase::attempt_got_further, who, *furthest, *best);
     }
     best = std::max(best.value_or(*furthest), *furthest);
   };
   for (std::size_t i = 0; i < h.failures.size(); ++i)
     further(h.failures[i].furthest, i, h.failures[i].name);
   out.progress_known = best && h.furthest;
-  further(h.furthest, h.failures.size(), "this run");
+  further(h.furthest, h.failures.size(), say(Phrase::this_run));
   return out;
 }
 
-std::string told(const Tried& t) {
-  std::string out;
+Text described(const Tried& t) {
+  Text out;
   if (t.advised)
-    return fmt::format("the advice to {}{}",
-                       t.measure == Measure::checks        ? "run checks"
-                       : t.measure == Measure::rollback    ? "roll back"
-                       : t.measure == Measure::investigate ? "collect more"
-                                                           : std::string(name(t.measure)),
-                       t.hosts.empty() ? "" : " " + list(t.hosts));
+    return say(Phrase::advice_to,
+               t.measure == Measure::checks        ? say(Phrase::to_run_checks)
+               : t.measure == Measure::rollback    ? say(Phrase::to_roll_back)
+               : t.measure == Measure::investigate ? say(Phrase::to_collect_more)
+                                                   : Text(std::string(name(t.measure))),
+               t.hosts.empty() ? Text() : say(Phrase::after_space, list(t.hosts)));
   switch (t.measure) {
     case Measure::evict:
-      out = t.hosts.empty() ? "an eviction"
-                            : list(t.hosts) + (t.inferred ? " left the job" : " evicted");
+      out = t.hosts.empty() ? say(Phrase::an_eviction)
+                            : list(t.hosts) + (t.inferred ? say(Phrase::left_the_job)
+                                                          : say(Phrase::was_evicted));
       break;
-    case Measure::reboot: out = t.hosts.empty() ? "a reboot" : list(t.hosts) + " rebooted"; break;
-    case Measure::repair: out = t.hosts.empty() ? "a repair" : list(t.hosts) + " repaired"; break;
-    case Measure::investigate: out = "more was collected"; break;
+    case Measure::reboot:
+      out = t.hosts.empty() ? say(Phrase::a_reboot) : list(t.hosts) + say(Phrase::was_rebooted);
+      break;
+    case Measure::repair:
+      out = t.hosts.empty() ? say(Phrase::a_repair) : list(t.hosts) + say(Phrase::was_repaired);
+      break;
+    case Measure::investigate: out = say(Phrase::more_was_collected); break;
     case Measure::mitigate:
-      out = t.hosts.empty() ? "the slow worker was relieved" : list(t.hosts) + " relieved";
+      out = t.hosts.empty() ? say(Phrase::slow_worker_relieved)
+                            : list(t.hosts) + say(Phrase::was_relieved);
       break;
     case Measure::checks:
-      out = !t.passed ? "checks" : *t.passed ? "checks, all passed" : "checks, not all passed";
+      out = !t.passed   ? say(Phrase::checks_done)
+            : *t.passed ? say(Phrase::checks_all_passed)
+                        : say(Phrase::checks_not_all_passed);
       break;
-    case Measure::reattempt: out = "started again"; break;
+    case Measure::reattempt: out = say(Phrase::started_again); break;
     case Measure::rollback:
-      out = t.inferred ? "another version of the code" : "a rollback";
-      if (!t.to.empty()) out += t.inferred ? ", " + t.to : " to " + t.to;
+      out = t.inferred ? say(Phrase::another_version) : say(Phrase::a_rollback);
+      if (!t.to.empty()) out += say(t.inferred ? Phrase::after_comma : Phrase::to_version, t.to);
       break;
-    case Measure::replay: out = "a replay"; break;
-    case Measure::stop: out = "stopped"; break;
-    case Measure::other: out = "something else was done"; break;
+    case Measure::replay: out = say(Phrase::a_replay); break;
+    case Measure::stop: out = say(Phrase::stopped); break;
+    case Measure::other: out = say(Phrase::something_else); break;
   }
   return out;
 }
 
-std::string told(const PastFailure& f) {
-  std::vector<std::string> words;
-  for (const Tried& t : f.answers) words.push_back(told(t));
-  return fmt::format("{}{}{}{}", f.name,
-                     f.furthest ? fmt::format(", to iteration {}", *f.furthest) : "",
-                     f.requested    ? ", ended by the scheduler"
-                     : f.ended_well ? ", ended well"
-                                    : "",
-                     words.empty() ? "" : "; then " + list(words));
+Text described(const PastFailure& f) {
+  std::vector<Text> words;
+  for (const Tried& t : f.answers) words.push_back(described(t));
+  return say(Phrase::past_failure, f.name,
+             f.furthest ? say(Phrase::to_iteration, *f.furthest) : Text(),
+             f.requested    ? say(Phrase::run_ended_by_scheduler)
+             : f.ended_well ? say(Phrase::run_ended_well)
+                            : Text(),
+             words.empty() ? Text() : say(Phrase::then_tried, list(words)));
 }
 
 bool alike(const FailureRoot& then, const FailureRoot& now) {
@@ -128,11 +131,11 @@ bool alike(const FailureRoot& then, const FailureRoot& now) {
          now.symptom.value_or(Symptom::none) != Symptom::none;
 }
 
-std::string attempts_of(const std::vector<const PastFailure*>& failures) {
+Text attempts_of(const std::vector<const PastFailure*>& failures) {
   std::vector<std::string> names;
   for (const PastFailure* f : failures)
     if (!has(names, f->name)) names.push_back(f->name);
-  return list(names, 3);
+  return names.empty() ? Text() : list(names, 3);
 }
 
 }  // namespace culprit::decide

@@ -24,15 +24,15 @@ bool alike(const FailureRoot& then, const FailureRoot& now);
 // starts the ledger anew.
 struct Ledger {
   std::size_t from = 0;
-  std::string why;              // of the last reset
+  Text why;                     // of the last reset
   bool progress_known = false;  // how far the job got is known of this run and of an earlier one
 };
 Ledger ledger_of(const AttemptHistory& history);
 
 // For people: "node-07 evicted"; "attempt 0, to iteration 460; then node-07 evicted"; "attempt 0
 // and attempt 1".
-std::string told(const Tried& tried);
-std::string told(const PastFailure& failure);
-std::string attempts_of(const std::vector<const PastFailure*>& failures);
+Text described(const Tried& tried);
+Text described(const PastFailure& failure);
+Text attempts_of(const std::vector<const PastFailure*>& failures);
 
 }  // namespace culprit::decide

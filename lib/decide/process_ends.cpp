@@ -15,10 +15,11 @@ namespace {
 // A set-up failure that one host of several reports is that host's environment.
 std::string only_host(const Walk& w, const Finding& f, const Cause& c) {
   if (f.scope == Scope::job_wide)
-    return f.host && f.hosts.size() == 1 && f.subject.kind == SubjectKind::host ? *f.host : "";
+    return f.host && f.hosts.size() == 1 && f.subject.kind == SubjectKind::host ? *f.host
+                                                                                : std::string();
   return c.hosts.size() == 1 && w.incident.hosts_with_output > 1   ? c.hosts.front()
          : f.hosts.size() == 1 && w.incident.hosts_with_output > 1 ? f.hosts.front()
-                                                                   : "";
+                                                                   : std::string();
 }
 
 // What one host reports of itself explains what all report of the meeting.
@@ -28,12 +29,12 @@ const Finding& most_specific(const Cause& c) {
   return *c.findings.front();
 }
 
-std::string signal_name(std::int64_t code) {
+Text signal_name(std::int64_t code) {
   static const std::map<std::int64_t, std::string> kNames{
       {1, "SIGHUP"}, {2, "SIGINT"},  {4, "SIGILL"},   {6, "SIGABRT"}, {7, "SIGBUS"},
       {8, "SIGFPE"}, {9, "SIGKILL"}, {11, "SIGSEGV"}, {15, "SIGTERM"}};
   const auto it = kNames.find(code);
-  return it == kNames.end() ? fmt::format("signal {}", code) : it->second;
+  return it == kNames.end() ? say(Phrase::signal_numbered, code) : Text(it->second);
 }
 
 // The number of the signal that ended a process: -9 of Python, 137 of a shell or a container. 0: no
@@ -75,50 +76,38 @@ std::vector<std::string> findings_of(const Walk& w, const ExitFact& x) {
 
 struct Ending {
   Action action;
-  const char* meaning;
-  const char* advice;
+  Text meaning;
+  Text advice;
 };
 
 Ending ending_of(std::int64_t code) {
   switch (signal_of(code)) {
     case 9:
-      return {
-          Action::investigate,
-          "somebody killed it: the kernel for lack of memory, a memory limit, the scheduler, or a "
-          "person",
-          "Look for who sent SIGKILL: dmesg -T | grep -i 'out of memory', the cgroup's "
-          "memory.events, sacct -j JOBID --format=State,ExitCode,MaxRSS, kubectl describe pod."};
+      return {Action::investigate, say(Phrase::killed_by_somebody),
+              say(Phrase::find_sender_of_sigkill)};
     case 6:
-      return {Action::investigate, "it aborted itself; its own last lines say why",
-              "Read that process's stderr just before the abort: an assertion, a C++ exception or "
-              "a watchdog."};
+      return {Action::investigate, say(Phrase::aborted_itself),
+              say(Phrase::read_stderr_before_abort)};
     case 7:
-      return {Action::repair, "a mapped file or shared memory had no room behind it",
-              "Look at the size of /dev/shm and of the file system that holds mapped files."};
+      return {Action::repair, say(Phrase::mapped_file_without_room), say(Phrase::look_at_shm)};
     case 11:
-      return {Action::reattempt, "it touched memory that is not mapped",
-              "Keep the core dump (ulimit -c unlimited); a second crash on the same host calls for "
-              "a memory test of that host."};
+      return {Action::reattempt, say(Phrase::touched_unmapped_memory), say(Phrase::keep_core_dump)};
     case 4:
-      return {Action::repair, "its binary holds instructions that this processor does not have",
-              "Rebuild for the processor of that host, or take hosts of one generation."};
+      return {Action::repair, say(Phrase::illegal_instruction), say(Phrase::rebuild_for_processor)};
     case 15:
     case 1:
-    case 2:
-      return {Action::none, "somebody asked it to stop",
-              "Ask the scheduler or the owner of the job who ended it."};
+    case 2: return {Action::none, say(Phrase::asked_to_stop), say(Phrase::ask_who_ended_it)};
     default: break;
   }
-  return {Action::investigate, "its own output says why",
-          "Collect stderr of that process: torchrun --log-dir DIR -r 3 -t 3 keeps a file for every "
-          "rank."};
+  return {Action::investigate, say(Phrase::own_output_says_why),
+          say(Phrase::collect_stderr_of_process)};
 }
 
 }  // namespace
 
 Answer setup_failure(Walk& w) {
   const Cause* c = w.best(CauseKind::environment);
-  if (c == nullptr) return ruled_out("no address, library, device, file or permission was missing");
+  if (c == nullptr) return ruled_out(say(Phrase::nothing_was_missing));
   const Finding& f = most_specific(*c);
   Verdict& v = w.verdict;
   v.action = Action::repair;
@@ -130,23 +119,19 @@ Answer setup_failure(Walk& w) {
          c->confidence * 0.9, ids(c->findings));
   const bool never = !w.incident.last_iteration && !w.incident.last_progress;
   const std::string message = message_of(f);
-  v.summary = fmt::format("{}: {}{}{}.{}",
-                          never ? "The job failed in set-up, no machine broke"
-                                : "The job's environment failed, no machine broke",
-                          lower_first(f.title), host.empty() ? "" : " on " + host, at(c->start),
-                          message.empty() ? "" : fmt::format(" \"{}\"", quoted(message, 240)));
-  if (!host.empty())
-    next(v, NextKind::plan,
-         fmt::format("Only {} reports it: compare its environment with another host (`culprit "
-                     "drift -d incident.db`).",
-                     host));
+  v.summary = say(
+      Phrase::setup_failed, never ? say(Phrase::failed_in_setup) : say(Phrase::environment_failed),
+      inside(f.title), host.empty() ? Text() : say(Phrase::on_place, host), at(c->start),
+      message.empty() ? Text() : say(Phrase::quotation_after, quoted(message, 240)));
+  if (!host.empty()) next(v, NextKind::plan, say(Phrase::compare_environment, host));
   advise(v, *c);
-  return taken(fmt::format("{}{}", f.event_class, host.empty() ? "" : " on " + host));
+  return taken(
+      say(Phrase::two_joined, f.event_class, host.empty() ? Text() : say(Phrase::on_place, host)));
 }
 
 Answer ended_outside(Walk& w) {
   const Cause* c = w.best(CauseKind::outside);
-  if (c == nullptr) return ruled_out("nobody asked the job to stop");
+  if (c == nullptr) return ruled_out(say(Phrase::nobody_asked_to_stop));
   const Finding& f = *c->findings.front();
   Verdict& v = w.verdict;
   v.action = Action::none;
@@ -154,51 +139,43 @@ Answer ended_outside(Walk& w) {
   v.start = c->start;
   target(v, {SubjectKind::job, "job"}, c->confidence, ids(c->findings));
   v.summary =
-      fmt::format("The job was ended from outside, nothing in its logs failed before: {}{}. \"{}\"",
-                  lower_first(f.title), at(c->start), quoted(message_of(f), 200));
+      say(Phrase::ended_from_outside, inside(f.title), at(c->start), quoted(message_of(f), 200));
   advise(v, *c);
-  next(v, NextKind::collect,
-       "the scheduler's or the platform's own record of that moment: who ended the job, and why");
-  return taken(fmt::format("{}, and no error before it", f.event_class));
+  next(v, NextKind::collect, say(Phrase::collect_record_of_end));
+  return taken(say(Phrase::no_error_before, f.event_class));
 }
 
 Answer process_ended(Walk& w) {
-  if (timed_out(w)) return ruled_out("ranks timed out: how their processes ended is a consequence");
+  if (timed_out(w)) return ruled_out(say(Phrase::timed_out_ends_follow));
   const ExitFact* x = first_bad_end(w);
-  if (x == nullptr) return ruled_out("no process is known to have ended badly");
+  if (x == nullptr) return ruled_out(say(Phrase::no_bad_end));
   const std::int64_t signal = signal_of(x->code);
-  if (signal == 0 && !strongest_leads(w).empty())
-    return ruled_out("an exit code says less than the lines that were printed before it");
+  if (signal == 0 && !strongest_leads(w).empty()) return ruled_out(say(Phrase::lines_say_more));
   const Ending ending = ending_of(x->code);
   Verdict& v = w.verdict;
   v.action = ending.action;
   v.precision = Precision::candidates;
-  const std::string process =
-      x->rank   ? fmt::format("rank {}{}", *x->rank, x->host ? " on " + *x->host : "")
-      : x->host ? "a process on " + *x->host
-                : "a process of the job";
-  const std::string how =
-      signal != 0 ? fmt::format("was ended by {} (exit code {})", signal_name(signal), x->code)
-                  : fmt::format("ended with exit code {} and left no traceback", x->code);
+  const Text process = x->rank   ? say(Phrase::rank_and_place, *x->rank,
+                                     x->host ? say(Phrase::on_place, *x->host) : Text())
+                         : x->host ? say(Phrase::process_on_host, *x->host)
+                                 : say(Phrase::process_of_job);
+  const Text how = signal != 0 ? say(Phrase::ended_by_signal, signal_name(signal), x->code)
+                               : say(Phrase::ended_with_code, x->code);
   v.start = x->time;
   if (signal == 9) v.symptom = Symptom::cpu_oom;
   if (const auto because = findings_of(w, *x); x->rank && !because.empty())
     target(v, {SubjectKind::rank, std::to_string(*x->rank)}, 0.5, because);
-  v.summary = fmt::format("{}{} {}{}: {}.",
-                          static_cast<char>(std::toupper(static_cast<unsigned char>(process[0]))),
-                          process.substr(1), how, at(x->time), ending.meaning);
+  v.summary =
+      say(Phrase::process_ended, say(Phrase::capital, process), how, at(x->time), ending.meaning);
   quote_leads(w, strongest_leads(w));
   next(v, NextKind::plan, ending.advice);
-  if (signal == 0)
-    next(v, NextKind::collect,
-         fmt::format("stderr of {}: {}", process, "torchrun --log-dir DIR -r 3 -t 3"));
+  if (signal == 0) next(v, NextKind::collect, say(Phrase::collect_stderr_of, process));
   return taken(how);
 }
 
 Answer transient_alert(Walk& w) {
-  if (w.first.transients.empty())
-    return ruled_out("no alert that was taken back lasted while something broke");
-  if (!after_effects(w)) return ruled_out("no rank reports failed communication");
+  if (w.first.transients.empty()) return ruled_out(say(Phrase::no_alert_lasted));
+  if (!after_effects(w)) return ruled_out(say(Phrase::no_failed_communication));
   const Finding& f = *w.first.transients.front();
   Verdict& v = w.verdict;
   v.action = Action::reattempt;
@@ -210,15 +187,9 @@ Answer transient_alert(Walk& w) {
     if (v.targets.size() < 4) target(v, one->subject, 0.5, {one->id});
     hosts.insert(one->hosts.begin(), one->hosts.end());
   }
-  v.summary = fmt::format(
-      "A transient fault broke the job: {} on {}{}, and it recovered. Once is below the tolerance: "
-      "start again, isolate nobody.",
-      lower_first(f.title), list({hosts.begin(), hosts.end()}), at(f.start));
-  next(v, NextKind::plan,
-       fmt::format("If it comes back on {}, that link or part is at fault: {}",
-                   list({hosts.begin(), hosts.end()}), f.advice));
-  return taken(
-      fmt::format("{} was taken back, and connections broke while it lasted", f.event_class));
+  v.summary = say(Phrase::transient_fault, inside(f.title), list(hosts), at(f.start));
+  next(v, NextKind::plan, say(Phrase::if_it_comes_back, list(hosts), f.advice));
+  return taken(say(Phrase::alert_taken_back, f.event_class));
 }
 
 }  // namespace culprit::decide

@@ -1,8 +1,6 @@
 // A job that did not fail but was slow: whom to relieve, or that it is over.
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "decide/walk.hpp"
 
 namespace culprit::decide {
@@ -16,47 +14,46 @@ std::string clock_text(Nanoseconds time) {
   return out.substr(0, 19);
 }
 
-std::string lasted(const Finding& f) {
+Text lasted(const Finding& f) {
   const SlowFacts& slow = slow_of(f);
-  std::string out = slow.over ? fmt::format("from iteration {} to {}", slow.first, slow.last)
-                              : fmt::format("since iteration {}", slow.first);
+  Text out = slow.over ? say(Phrase::from_iteration_to, slow.first, slow.last)
+                       : say(Phrase::since_iteration, slow.first);
   if (!f.start) return out;
-  const std::string begin = clock_text(*f.start), end = f.end ? clock_text(*f.end) : "";
-  if (!slow.over || !f.end) return out + fmt::format(" ({} UTC)", begin);
-  return out + fmt::format(" ({} to {} UTC)", begin,
-                           begin.substr(0, 10) == end.substr(0, 10) ? end.substr(11) : end);
+  const std::string begin = clock_text(*f.start), end = f.end ? clock_text(*f.end) : std::string();
+  if (!slow.over || !f.end) return out + say(Phrase::since_utc, begin);
+  return out + say(Phrase::between_utc, begin,
+                   begin.substr(0, 10) == end.substr(0, 10) ? end.substr(11) : end);
 }
 
-std::string price(const Finding& f) {
+Text price(const Finding& f) {
   const double seconds = slow_of(f).cost_s, hours = slow_of(f).gpu_hours.value_or(0);
-  std::string out = seconds < 120    ? fmt::format("{:.3g} s", seconds)
-                    : seconds < 7200 ? fmt::format("{:.0f} min", seconds / 60)
-                                     : fmt::format("{:.1f} h", seconds / 3600);
-  if (hours >= 0.05) out += fmt::format(" ({:.3g} GPU-hours)", hours);
+  Text out = seconds < 120    ? say(Phrase::seconds, seconds)
+             : seconds < 7200 ? say(Phrase::minutes, seconds / 60)
+                              : say(Phrase::hours, seconds / 3600);
+  if (hours >= 0.05) out += say(Phrase::gpu_hours, hours);
   return out;
 }
 
-std::string outlier_name(const Finding& f) {
+Text outlier_name(const Finding& f) {
   if (f.subject.kind == SubjectKind::rank)
-    return fmt::format("rank {}{}", f.subject.id, f.host ? " on " + *f.host : "");
+    return say(Phrase::rank_and_place, f.subject.id,
+               f.host ? say(Phrase::on_place, *f.host) : Text());
   return f.subject.id;
 }
 
 // The slow stretches that the verdict is not about, the dearest first: a second cause is not to be
 // lost behind the first.
-std::string besides(std::span<const Finding* const> slow) {
+Text besides(std::span<const Finding* const> slow) {
   constexpr std::size_t most = 2;
-  std::string out;
+  Text out;
   for (std::size_t i = 1; i < std::min(slow.size(), most + 1); ++i) {
     const Finding& f = *slow[i];
-    out += fmt::format(" Besides, steps took {:.2f} times as long {}, {}; that cost {}.",
-                       slow_of(f).factor, lasted(f),
-                       f.subject.kind == SubjectKind::job ? "and nobody stands out"
-                                                          : "because of " + outlier_name(f),
-                       price(f));
+    out += say(Phrase::besides_slow, slow_of(f).factor, lasted(f),
+               f.subject.kind == SubjectKind::job ? say(Phrase::nobody_stands_out)
+                                                  : say(Phrase::because_of, outlier_name(f)),
+               price(f));
   }
-  if (slow.size() > most + 1)
-    out += fmt::format(" {} more: `culprit changepoints`.", slow.size() - most - 1);
+  if (slow.size() > most + 1) out += say(Phrase::more_slow_stretches, slow.size() - most - 1);
   return out;
 }
 
@@ -81,7 +78,7 @@ Answer slow_job(Walk& w) {
         other = &f;
     }
   if (slow.empty()) {
-    if (other == nullptr) return not_enough("no log reports how long its steps took");
+    if (other == nullptr) return not_enough(say(Phrase::no_step_times));
     return {other->outcome == Outcome::ruled_out ? StepOutcome::ruled_out
                                                  : StepOutcome::not_enough_evidence,
             other->why};
@@ -90,14 +87,12 @@ Answer slow_job(Walk& w) {
     return slow_of(*a).cost_s > slow_of(*b).cost_s;
   });
   const Finding& f = *slow.front();
-  const std::string factor = fmt::format("{:.2f}", slow_of(f).factor);
+  const double factor = slow_of(f).factor;
   Verdict& v = w.verdict;
-  if (const std::string why = failure(w); !why.empty()) {
+  if (const Text why = failure(w); !why.empty()) {
     next(v, NextKind::plan,
-         fmt::format("Before that the job was slow: steps took {} times as long {}{}. See `culprit "
-                     "changepoints -d incident.db`.",
-                     factor, lasted(f),
-                     f.subject.kind == SubjectKind::job ? "" : ", by " + outlier_name(f)));
+         say(Phrase::slow_before_failure, factor, lasted(f),
+             f.subject.kind == SubjectKind::job ? Text() : say(Phrase::by_place, outlier_name(f))));
     return ruled_out(why);
   }
   v.start = f.start;
@@ -107,47 +102,29 @@ Answer slow_job(Walk& w) {
   if (slow_of(f).transient) {
     v.action = Action::none;
     v.symptom = Symptom::none;
-    v.summary = fmt::format(
-        "No failure. Steps took {} times as long {}, which cost {}; it is over, and nobody is "
-        "accused.",
-        factor, lasted(f), price(f));
+    v.summary = say(Phrase::slow_and_over, factor, lasted(f), price(f));
     return taken(f.why);
   }
   if (f.subject.kind == SubjectKind::job) {
     v.action = over ? Action::none : Action::investigate;
     v.precision = Precision::candidates;
-    v.summary = over ? fmt::format(
-                           "No failure, but the job was slow: steps took {} times as long {}, "
-                           "which cost {}. It is over, and nobody stands out.",
-                           factor, lasted(f), price(f))
-                     : fmt::format(
-                           "The job is slow {}: steps take {} times as long, which has cost {} so "
-                           "far. Nobody stands out: {}.",
-                           lasted(f), factor, price(f), f.why);
+    v.summary = over ? say(Phrase::slow_over_nobody, factor, lasted(f), price(f))
+                     : say(Phrase::slow_nobody, lasted(f), factor, price(f), f.why);
     v.summary += besides(slow);
-    if (!w.incident.has_stacks)
-      next(v, NextKind::collect,
-           "py-spy dump of all ranks every 10 s, five times, while it is slow: the rank that is "
-           "never in a collective is the one that holds the others");
-    next(v, NextKind::collect,
-         "per-rank step parts (compute, data, communication) as JSON lines, or Megatron's "
-         "--log-straggler; GPU clocks and throttle reasons: dcgm-exporter or nvidia-smi dmon -s "
-         "pucvmet -o DT on every host");
+    if (!w.incident.has_stacks) next(v, NextKind::collect, say(Phrase::collect_stacks_while_slow));
+    next(v, NextKind::collect, say(Phrase::collect_step_parts));
     return taken(f.why);
   }
   if (over && settled(w, f)) {
     v.action = Action::none;
     v.precision = f.ranks.size() > 1 && f.subject.kind != SubjectKind::host ? Precision::group
                                                                             : Precision::exact;
-    v.summary = fmt::format(
-        "No failure. The job was slow {} because of {}, which {}; steps took {} times as long, "
-        "which cost {}. It is over, and the job ran on for as long and ended well.",
-        lasted(f), outlier_name(f), slow_of(f).reason, factor, price(f));
+    v.summary =
+        say(Phrase::slow_settled, lasted(f), outlier_name(f), slow_of(f).reason, factor, price(f));
     v.summary += besides(slow);
     target(v, f.subject, f.confidence, {f.id});
     next(v, NextKind::plan,
-         fmt::format("Look at {} before the next long job: it slowed this one down.",
-                     f.host ? *f.host : outlier_name(f)));
+         say(Phrase::look_before_next_long_job, f.host ? Text(*f.host) : outlier_name(f)));
     return taken(f.why);
   }
   const bool hardware = slow_of(f).hardware.value_or(false);
@@ -162,27 +139,21 @@ Answer slow_job(Walk& w) {
     target(v, {SubjectKind::host, *f.host}, f.confidence, because);
   target(v, f.subject, f.confidence, because);
   if (f.host) target(v, {SubjectKind::host, *f.host}, f.confidence, because);
-  v.summary = fmt::format(
-      "The job {} slow {} because of {}, which {}. Steps {} {} times as long; that {} {}.{}",
-      over ? "was" : "is", lasted(f), outlier_name(f), slow_of(f).reason, over ? "took" : "take",
-      factor, over ? "cost" : "has cost", price(f), over ? " It is over." : "");
+  v.summary = say(over ? Phrase::was_slow_because_of : Phrase::is_slow_because_of, lasted(f),
+                  outlier_name(f), slow_of(f).reason, factor, price(f));
   v.summary += besides(slow);
   if (isolate) drain(v, *f.host, "slows the whole job down");
   if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
   if (over)
-    next(v, NextKind::plan,
-         fmt::format("It went away by itself: look at {} before the next long job, not now.",
-                     f.host ? *f.host : outlier_name(f)));
+    next(v, NextKind::plan, say(Phrase::went_away, f.host ? Text(*f.host) : outlier_name(f)));
   else if (!isolate) {
     // Less work for one replica means more for another: it takes two.
     if (w.incident.dp.value_or(1) > 1) {
-      next(v, NextKind::plan,
-           "Until it is repaired, give the slow worker less to do (--micro-batches: those of a "
-           "step):");
-      next(v, NextKind::command, "culprit plan microbatch -d incident.db");
+      next(v, NextKind::plan, say(Phrase::fewer_micro_batches));
+      next(v, NextKind::command, std::string("culprit plan microbatch -d incident.db"));
     }
-    next(v, NextKind::plan, "What waiting costs against acting:");
-    next(v, NextKind::command, "culprit plan mitigate -d incident.db");
+    next(v, NextKind::plan, say(Phrase::cost_of_waiting));
+    next(v, NextKind::command, std::string("culprit plan mitigate -d incident.db"));
   }
   return taken(f.why);
 }

@@ -9,21 +9,22 @@
 
 namespace culprit::decide {
 
-Answer ruled_out(std::string why) { return {StepOutcome::ruled_out, std::move(why)}; }
-Answer taken(std::string why) { return {StepOutcome::taken, std::move(why)}; }
-Answer not_enough(std::string why) { return {StepOutcome::not_enough_evidence, std::move(why)}; }
+Answer ruled_out(Text why) { return {StepOutcome::ruled_out, std::move(why)}; }
+Answer taken(Text why) { return {StepOutcome::taken, std::move(why)}; }
+Answer not_enough(Text why) { return {StepOutcome::not_enough_evidence, std::move(why)}; }
 
-std::string list(std::vector<std::string> words, std::size_t most) {
-  if (words.empty()) return "nobody";
-  const std::size_t n = words.size();
-  if (n > most) {
-    words.resize(most);
-    return fmt::format("{} and {} more", fmt::join(words, ", "), n - most);
-  }
-  if (n == 1) return words[0];
-  const std::string last = words.back();
-  words.pop_back();
-  return fmt::format("{} and {}", fmt::join(words, ", "), last);
+Text on(const std::vector<std::string>& places) {
+  return places.empty() ? Text() : say(Phrase::on_place, list(places));
+}
+
+Text inside(const std::string& title) { return say(Phrase::inside, title); }
+
+std::string joined(const std::vector<std::string>& names, std::size_t most) {
+  const std::size_t shown = std::min(most, names.size());
+  std::string out = fmt::format(
+      "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ","));
+  if (names.size() > shown) out += fmt::format(",+{}", names.size() - shown);
+  return out;
 }
 
 std::vector<std::string> ids(const std::vector<const Finding*>& findings) {
@@ -42,7 +43,7 @@ void target(Verdict& v, Subject subject, double confidence, std::vector<std::str
   v.targets.push_back({std::move(subject), confidence, std::move(because)});
 }
 
-void next(Verdict& v, NextKind kind, std::string text) {
+void next(Verdict& v, NextKind kind, Text text) {
   for (const NextStep& n : v.next)
     if (n.text == text) return;
   v.next.push_back({kind, std::move(text)});
@@ -67,8 +68,8 @@ const std::string& message_of(const Finding& f) {
                                                     : line_of(f).message;
 }
 
-std::string at(const std::optional<Nanoseconds>& t) {
-  return t ? " at " + iso_utc(*t / kSecond * kSecond) : "";
+Text at(const std::optional<Nanoseconds>& t) {
+  return t ? say(Phrase::at_time, iso_utc(*t / kSecond * kSecond)) : Text();
 }
 
 void advise(Verdict& v, const Cause& cause) {
@@ -76,18 +77,6 @@ void advise(Verdict& v, const Cause& cause) {
   for (const Finding* f : cause.findings)
     if (!f->advice.empty() && said.size() < 4 && said.insert(f->advice).second)
       next(v, NextKind::plan, f->advice);
-}
-
-std::string lower_first(std::string text) {
-  static const std::set<std::string> kProperNames{
-      "Ceph", "Ethernet", "Gloo", "Horovod", "Kubernetes", "Lustre", "Python", "Ray", "Slurm"};
-  const std::string first = text.substr(0, text.find(' '));
-  const auto capitals =
-      std::count_if(first.begin(), first.end(), [](unsigned char c) { return isupper(c); });
-  if (capitals == 1 && isupper(static_cast<unsigned char>(first[0])) && first.size() > 1 &&
-      kProperNames.count(first) == 0)
-    text[0] = static_cast<char>(tolower(text[0]));
-  return text;
 }
 
 bool shared_by(const Walk& w, std::size_t hosts, std::size_t all) {
@@ -108,7 +97,7 @@ std::string switch_of(const Walk& w, const std::set<std::string>& hosts) {
     best = name;
     best_size = members.size();
   }
-  return best_size < w.incident.hosts ? best : "";
+  return best_size < w.incident.hosts ? best : std::string();
 }
 
 std::string switch_below_which_all(const Walk& w, const std::set<std::string>& hosts) {

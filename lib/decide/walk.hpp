@@ -9,6 +9,7 @@
 
 #include "decide/causes.hpp"
 #include "decide/decide.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::decide {
 
@@ -27,22 +28,24 @@ struct Walk {
 
 struct Answer {
   StepOutcome outcome{};
-  std::string why;
+  Text why;
 };
-Answer ruled_out(std::string why);
-Answer taken(std::string why);
-Answer not_enough(std::string why);
+Answer ruled_out(Text why);
+Answer taken(Text why);
+Answer not_enough(Text why);
 
-// "a, b and c"; "nobody".
-std::string list(std::vector<std::string> words, std::size_t most = 4);
 // " at 2026-11-21T03:26:24Z", or nothing.
-std::string at(const std::optional<Nanoseconds>& t);
-// "Out of memory" -> "out of memory"; "GPU fell off" and "InfiniBand" keep their capitals.
-std::string lower_first(std::string text);
+Text at(const std::optional<Nanoseconds>& t);
+// A title in the middle of a sentence.
+Text inside(const std::string& title);
+// " on node-07", " on node-07 and node-08"; nothing for nobody.
+Text on(const std::vector<std::string>& places);
+// Part of an id: "node-07,node-08,+3".
+std::string joined(const std::vector<std::string>& names, std::size_t most);
 
 // Adds, unless it is there already.
 void target(Verdict& v, Subject subject, double confidence, std::vector<std::string> because);
-void next(Verdict& v, NextKind kind, std::string text);
+void next(Verdict& v, NextKind kind, Text text);
 // What dumps the stacks of all ranks of a machine.
 inline constexpr std::string_view kDumpStacks =
     "for p in $(pgrep -f train); do py-spy dump --native --pid $p; done";
@@ -85,8 +88,8 @@ bool timed_out(const Walk& w);
 // Proof of success: the job's own exit code, a closing line, or the last planned step. ends.cpp
 bool ended_well(const Walk& w);
 
-// Why this is a job that failed; "" when nothing says so.
-std::string failure(const Walk& w);
+// Why this is a job that failed; empty when nothing says so.
+Text failure(const Walk& w);
 
 // The steps, by the file that has them.
 // ends.cpp

@@ -11,6 +11,7 @@
 #include "decide/decide.hpp"
 #include "isolation_cost.hpp"
 #include "read.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
 #include "several.hpp"
 
@@ -146,7 +147,7 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
   out.complete =
       std::none_of(out.problems.begin(), out.problems.end(), loses_input) && !db.partial();
   std::string document = report::to_json(out);
-  CULPRIT_CHECK(db.save_verdict(out.verdict.action, out.verdict.summary, document));
+  CULPRIT_CHECK(db.save_verdict(out.verdict.action, report::words(out.verdict.summary), document));
   if (!db.partial()) CULPRIT_CHECK(db.set_meta("state", "done"));
   return Conclusion{std::move(out.verdict), std::move(out.findings), std::move(document)};
 }

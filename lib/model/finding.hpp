@@ -11,6 +11,7 @@
 #include "model/finding_facts.hpp"
 #include "model/rows.hpp"
 #include "model/terms.hpp"
+#include "model/text.hpp"
 
 namespace culprit {
 
@@ -93,17 +94,17 @@ struct Target {
 struct Step {
   StepId step{};
   StepOutcome outcome{};
-  std::string why;
+  Text why;
 };
 
 struct NextStep {
   NextKind kind{};
-  std::string text;
+  Text text;
 };
 
 struct ChainLink {
   std::optional<Nanoseconds> time;
-  std::string who;
+  Text who;
   std::string what;
   std::string finding;
 };
@@ -114,8 +115,8 @@ struct Verdict {
   Precision precision = Precision::exact;
   Symptom symptom = Symptom::none;
   std::optional<Nanoseconds> start, end;
-  std::string summary;
-  std::string request;  // what the summary ends with, a clause; the history may withdraw it
+  Text summary;
+  Text request;  // what the summary ends with; the history may withdraw it
   std::vector<Step> steps;
   std::vector<NextStep> next;
   std::vector<ChainLink> chain;  // cause to consequence

@@ -36,6 +36,9 @@ struct SilenceFacts {
   std::int64_t world_size = 0;
 };
 
+// What a process does by its stack: a call like any other, or a wait that is a clause of its own.
+enum class WaitKind : std::uint8_t { call, device, communicator, data };
+
 // Whom everybody waits for, or the collective in which all are.
 struct HangFacts {
   StopKind kind = StopKind::host_stopped;
@@ -43,6 +46,7 @@ struct HangFacts {
   std::string group, operation;      // that the others wait in
   std::string role;                  // of the process: trainer, dataloader, checkpoint ...
   std::string reason;                // what its stack or its state says
+  WaitKind wait = WaitKind::call;    // of its stack
   std::string state;                 // of the process: R S D T Z
   std::string ranks;                 // as ranges
   std::vector<std::string> sources;  // stacks, collectives, silence, processes; sorted

@@ -6,6 +6,7 @@
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
+#include "report/phrases.hpp"
 #include "report/report.hpp"
 
 namespace culprit::report {
@@ -171,17 +172,28 @@ std::string to_json(const Incident& incident) {
                        {"because", t.because}});
   json steps = json::array();
   for (const Step& s : v.steps)
-    steps.push_back({{"step", name(s.step)}, {"outcome", name(s.outcome)}, {"why", s.why}});
+    steps.push_back({{"step", name(s.step)},
+                     {"outcome", name(s.outcome)},
+                     {"reason", reason(s.why)},
+                     {"why", words(s.why)}});
   json following = json::array();
-  for (const NextStep& n : v.next) following.push_back({{"kind", name(n.kind)}, {"text", n.text}});
+  for (const NextStep& n : v.next)
+    following.push_back({{"kind", name(n.kind)}, {"text", words(n.text)}});
   json chain = json::array();
   for (const ChainLink& c : v.chain)
-    chain.push_back(
-        {{"time", time_or_null(c.time)}, {"who", c.who}, {"what", c.what}, {"finding", c.finding}});
-  document["verdict"] = {{"action", name(v.action)}, {"restart", restart_after(v)},
-                         {"targets", targets},       {"precision", name(v.precision)},
-                         {"summary", v.summary},     {"steps", steps},
-                         {"next", following},        {"chain", chain}};
+    chain.push_back({{"time", time_or_null(c.time)},
+                     {"who", words(c.who)},
+                     {"what", c.what},
+                     {"finding", c.finding}});
+  document["verdict"] = {{"action", name(v.action)},
+                         {"restart", restart_after(v)},
+                         {"targets", targets},
+                         {"precision", name(v.precision)},
+                         {"reason", reason(v.summary)},
+                         {"summary", words(v.summary)},
+                         {"steps", steps},
+                         {"next", following},
+                         {"chain", chain}};
   json findings = json::array();
   for (const Finding& f : incident.findings) findings.push_back(finding(f));
   document["findings"] = std::move(findings);

@@ -1,12 +1,14 @@
 // The ladder over findings made by hand: each step taken, and the traps beside it.
 #include <gtest/gtest.h>
 
+#include "report/phrases.hpp"
 #include "decide/decide.hpp"
 
 namespace {
 
 using namespace culprit;
 using decide::Case;
+using report::words;
 
 Finding finding(std::string event_class, Severity severity, Role role, Scope scope,
                 std::string host, std::optional<Nanoseconds> start,
@@ -124,7 +126,7 @@ TEST(Ladder, ASetUpFailureIsRepaired) {
   busy.facts = line;
   const Verdict v = decide::decide(job({busy}));
   EXPECT_EQ(v.action, Action::repair);
-  EXPECT_NE(v.summary.find("29500"), std::string::npos);
+  EXPECT_NE(words(v.summary).find("29500"), std::string::npos);
 }
 
 TEST(Ladder, WithoutProofOfSuccessTheLogsOnlyEnd) {
@@ -145,7 +147,8 @@ TEST(Ladder, AProcessKilledFromOutsideIsSaid) {
   c.exits = {{"torchrun", -9, {}, {}, "n03", 12, true}};
   const Verdict v = decide::decide(c);
   EXPECT_EQ(v.action, Action::investigate);
-  EXPECT_NE(v.summary.find("Rank 12 on n03 was ended by SIGKILL"), std::string::npos) << v.summary;
+  EXPECT_NE(words(v.summary).find("Rank 12 on n03 was ended by SIGKILL"), std::string::npos)
+      << words(v.summary);
 }
 
 TEST(Ladder, ACriticalErrorAfterTheFirstFailureElsewhereIsAConsequence) {
@@ -269,16 +272,16 @@ TEST(Ladder, AGroupThatStandsWithinOneMachineIsolatesItOnlyWhenTheHangIsProven) 
   ASSERT_FALSE(proven.targets.empty());
   EXPECT_EQ(proven.targets[0].subject, (Subject{SubjectKind::host, "n03"}));
   // The ranks talk over NVLink there; the network has nothing to do with it.
-  EXPECT_EQ(proven.summary.find("network"), std::string::npos) << proven.summary;
+  EXPECT_EQ(words(proven.summary).find("network"), std::string::npos) << words(proven.summary);
   for (const NextStep& n : proven.next)
-    EXPECT_EQ(n.text.find("ibstat"), std::string::npos) << n.text;
+    EXPECT_EQ(words(n.text).find("ibstat"), std::string::npos) << words(n.text);
   c.findings = {stuck_on("n03", false, 0.75)};
   EXPECT_EQ(decide::decide(c).action, Action::checks);
   c.findings = {stuck_on("n03", true, 0.5)};
   EXPECT_EQ(decide::decide(c).action, Action::checks) << "less sure than three in five";
   c.findings = {stuck_on("n03", true, 0.84), stuck_on("n05", true, 0.84)};
   const Verdict two = decide::decide(c);
-  EXPECT_NE(two.summary.find("n03 and n05"), std::string::npos) << two.summary;
+  EXPECT_NE(words(two.summary).find("n03 and n05"), std::string::npos) << words(two.summary);
 }
 
 Finding odd_metric(std::string host, std::string event_class) {
@@ -330,8 +333,8 @@ TEST(Ladder, DumpsAloneAreNoCleanBillOfHealth) {
   const Verdict v = decide::decide(c);
   EXPECT_EQ(v.action, Action::investigate);
   EXPECT_TRUE(v.targets.empty()) << "nobody is accused of what may be no hang";
-  EXPECT_NE(v.summary.find("Not enough evidence"), std::string::npos);
-  EXPECT_NE(v.summary.find("rank 9 (own code)"), std::string::npos);
+  EXPECT_NE(words(v.summary).find("Not enough evidence"), std::string::npos);
+  EXPECT_NE(words(v.summary).find("rank 9 (own code)"), std::string::npos);
   EXPECT_FALSE(v.next.empty());
 }
 
@@ -343,10 +346,11 @@ TEST(Ladder, DumpsOfAJobThatCompletedStepsAreNoFailure) {
   c.planned_iterations = 3000;
   const Verdict v = decide::decide(c);
   EXPECT_EQ(v.action, Action::none);
-  EXPECT_NE(v.summary.find("iteration 1500 of 3000"), std::string::npos);
+  EXPECT_NE(words(v.summary).find("iteration 1500 of 3000"), std::string::npos);
   ASSERT_FALSE(v.next.empty()) << "it may stand still";
   c.planned_iterations = 1500;
-  EXPECT_EQ(decide::decide(c).summary, "No failure: the job completed all 1500 planned steps.");
+  EXPECT_EQ(words(decide::decide(c).summary),
+            "No failure: the job completed all 1500 planned steps.");
 }
 
 TEST(Ladder, AnEmptyBundleIsNotHealthy) {
@@ -445,7 +449,8 @@ TEST(ConfigCheck, AJobThatRanWithTheDifferenceDidNotBreakOfIt) {
   EXPECT_EQ(step(v, StepId::config_check)->outcome, StepOutcome::ruled_out);
   EXPECT_NE(v.action, Action::repair);
   ASSERT_FALSE(v.next.empty());
-  EXPECT_NE(v.next[0].text.find("driver_version"), std::string::npos) << "it is told all the same";
+  EXPECT_NE(words(v.next[0].text).find("driver_version"), std::string::npos)
+      << "it is told all the same";
 }
 
 TEST(ConfigCheck, FewReportersThatAreLikeTheOthersAreNoMatterOfSettings) {
@@ -486,9 +491,9 @@ Case resumed(std::vector<Finding> findings) {
 TEST(Ladder, AJobThatWasPreemptedAndRanOnIsToldByItsLastRun) {
   const Verdict v = decide::decide(resumed({}));
   EXPECT_EQ(v.action, Action::none);
-  EXPECT_EQ(v.summary.rfind("No failure", 0), 0u) << v.summary;
-  EXPECT_NE(v.summary.find("ended an earlier run"), std::string::npos) << v.summary;
-  EXPECT_NE(v.summary.find("got to iteration 900"), std::string::npos) << v.summary;
+  EXPECT_EQ(words(v.summary).rfind("No failure", 0), 0u) << words(v.summary);
+  EXPECT_NE(words(v.summary).find("ended an earlier run"), std::string::npos) << words(v.summary);
+  EXPECT_NE(words(v.summary).find("got to iteration 900"), std::string::npos) << words(v.summary);
 }
 
 TEST(Ladder, TheEndOfAnEarlierRunExcusesNoFailureOfTheLast) {
@@ -510,7 +515,7 @@ TEST(Ladder, TheSchedulersLastWordStillEndsTheJob) {
   const Verdict v = decide::decide(c);
   EXPECT_EQ(v.action, Action::none);
   EXPECT_EQ(v.start, 121 * kMinute);
-  EXPECT_NE(v.summary.find("Nobody is at fault"), std::string::npos) << v.summary;
+  EXPECT_NE(words(v.summary).find("Nobody is at fault"), std::string::npos) << words(v.summary);
 }
 
 }  // namespace

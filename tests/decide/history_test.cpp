@@ -1,4 +1,5 @@
 // Figure 5 with a memory: the same failure again and again, and what may reset it.
+#include "report/phrases.hpp"
 #include "decide/history.hpp"
 
 #include <set>
@@ -10,12 +11,13 @@ namespace {
 
 using namespace culprit;
 using decide::Case;
+using report::words;
 
 Verdict verdict(Action action, Symptom symptom, Subject subject) {
   Verdict v;
   v.action = action;
   v.symptom = symptom;
-  v.summary = "It failed.";
+  v.summary = std::string("It failed.");
   v.targets.push_back({std::move(subject), 0.9, {"f"}});
   return v;
 }
@@ -75,7 +77,7 @@ TEST(History, NoneLeavesTheVerdictAlone) {
   Verdict v = bad_machine();
   decide::consider_history(c, v);
   EXPECT_EQ(v.action, Action::isolate);
-  EXPECT_EQ(v.summary, "It failed.");
+  EXPECT_EQ(words(v.summary), "It failed.");
   EXPECT_TRUE(v.steps.empty());
   EXPECT_TRUE(v.next.empty());
 }
@@ -241,16 +243,17 @@ TEST(History, TheThirdMachineIsNotAccusedAndTheFirstWordsSayWhy) {
   Case c = chased(2).c;
   c.findings = {cause("x")};
   Verdict v = bad_machine("n09");
-  v.next.push_back({NextKind::command, "scontrol update nodename=n09 state=drain"});
+  v.next.push_back({NextKind::command, std::string("scontrol update nodename=n09 state=drain")});
   decide::consider_history(c, v);
   EXPECT_EQ(v.action, Action::rollback);
   for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
-  EXPECT_EQ(v.summary.rfind("n00 and n01 were evicted one after the other for the same (attempt 0 "
-                            "and attempt 1) and it came back on n09: it is hardly the machine",
-                            0),
-            0u)
-      << v.summary;
-  for (const NextStep& n : v.next) EXPECT_EQ(n.text.find("drain"), std::string::npos);
+  EXPECT_EQ(
+      words(v.summary).rfind("n00 and n01 were evicted one after the other for the same (attempt 0 "
+                             "and attempt 1) and it came back on n09: it is hardly the machine",
+                             0),
+      0u)
+      << words(v.summary);
+  for (const NextStep& n : v.next) EXPECT_EQ(words(n.text).find("drain"), std::string::npos);
 }
 
 TEST(History, WhatThoseMachinesShareComesFirst) {
@@ -315,7 +318,7 @@ TEST(History, AnAnswerThatStandsTellsWhatCameBefore) {
   Case c = with({{Measure::evict, {"n01"}, "", {}, false}});
   Verdict v = bad_machine("n02");
   decide::consider_history(c, v);
-  EXPECT_EQ(v.summary, "It failed. Before this run: n01 evicted (after attempt 0).");
+  EXPECT_EQ(words(v.summary), "It failed. Before this run: n01 evicted (after attempt 0).");
 }
 
 TEST(History, TheReplayNamesItsCommand) {
@@ -330,7 +333,8 @@ TEST(History, TheReplayNamesItsCommand) {
   EXPECT_EQ(v.action, Action::replay);
   bool told = false;
   for (const NextStep& n : v.next)
-    told = told || (n.kind == NextKind::command && n.text == "culprit replay plan -d incident.db");
+    told = told ||
+           (n.kind == NextKind::command && words(n.text) == "culprit replay plan -d incident.db");
   EXPECT_TRUE(told);
 }
 

@@ -1,12 +1,14 @@
 // The step of the ladder for jobs that did not fail but were slow.
 #include <gtest/gtest.h>
 
+#include "report/phrases.hpp"
 #include "decide/decide.hpp"
 
 namespace {
 
 using namespace culprit;
 using decide::Case;
+using report::words;
 
 SlowFacts usual() {
   SlowFacts out;
@@ -59,7 +61,7 @@ TEST(Slowness, AMachineThatStillSlowsTheJobAndShowsItInItsMetricsIsIsolated) {
   EXPECT_EQ(v.action, Action::isolate);
   ASSERT_FALSE(v.targets.empty());
   EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::host, "node-1"}));
-  EXPECT_NE(v.summary.find("15 min"), std::string::npos);
+  EXPECT_NE(words(v.summary).find("15 min"), std::string::npos);
 }
 
 TEST(Slowness, WithoutHardwareToShowForItARankIsRelievedAndNotIsolated) {
@@ -75,7 +77,7 @@ TEST(Slowness, WhatIsOverTakesNoMachineOut) {
   const Verdict v = decide::decide(
       finished(slow(with(usual(), true, true), {SubjectKind::rank, "11"}, "node-1", 0.95)));
   EXPECT_EQ(v.action, Action::mitigate);
-  EXPECT_NE(v.summary.find("It is over"), std::string::npos);
+  EXPECT_NE(words(v.summary).find("It is over"), std::string::npos);
 }
 
 TEST(Slowness, WhatWasShortAndIsOverAccusesNobody) {
@@ -89,7 +91,7 @@ TEST(Slowness, WhenNobodyStandsOutNobodyIsAccused) {
   const Verdict v = decide::decide(finished(slow(usual())));
   EXPECT_EQ(v.action, Action::investigate);
   EXPECT_TRUE(v.targets.empty());
-  EXPECT_NE(v.summary.find("since iteration 150"), std::string::npos);
+  EXPECT_NE(words(v.summary).find("since iteration 150"), std::string::npos);
 }
 
 TEST(Slowness, AFailureComesFirstAndTheSlownessIsARemark) {
@@ -100,7 +102,7 @@ TEST(Slowness, AFailureComesFirstAndTheSlownessIsARemark) {
   for (const Target& t : v.targets) EXPECT_NE(t.subject.id, "11");
   bool told = false;
   for (const NextStep& n : v.next)
-    told = told || n.text.find("1.60 times as long") != std::string::npos;
+    told = told || words(n.text).find("1.60 times as long") != std::string::npos;
   EXPECT_TRUE(told);
 }
 

@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(All, Samples, testing::ValuesIn(names()), [](const auto
 TEST(Text, ShowsControlBytesOfTheBundleAsEscapes) {
   culprit::report::Incident incident;
   incident.verdict.action = culprit::Action::isolate;
-  incident.verdict.summary = "bad \x1b[31mname\x07";
+  incident.verdict.summary = std::string("bad \x1b[31mname\x07");
   incident.verdict.targets.push_back(
       {{culprit::SubjectKind::host, "node\x1b]0;x\x07"}, 0.9, {"f"}});
   const std::string text =
@@ -113,7 +113,7 @@ TEST(Text, TellsTheDateWhereATimeLinePassesMidnight) {
   constexpr culprit::Nanoseconds kMidnight = 1'795'046'400'000'000'000;  // 2026-11-19
   for (const culprit::Nanoseconds offset : {-2, 1, 602})
     incident.verdict.chain.push_back(
-        {kMidnight + offset * culprit::kSecond, "node-01", "something", "id"});
+        {kMidnight + offset * culprit::kSecond, std::string("node-01"), "something", "id"});
   const std::string text =
       culprit::report::find_format("text")->render(culprit::report::to_json(incident), {});
   EXPECT_NE(text.find("(UTC 2026-11-18)\n  23:59:58  node-01"), std::string::npos) << text;
@@ -124,7 +124,7 @@ TEST(Text, TellsTheDateWhereATimeLinePassesMidnight) {
 TEST(Markdown, EscapesWhatItQuotes) {
   culprit::report::Incident incident;
   incident.verdict.action = culprit::Action::isolate;
-  incident.verdict.summary = "<script>alert(1)</script> [x](y) | `z`";
+  incident.verdict.summary = std::string("<script>alert(1)</script> [x](y) | `z`");
   const std::string text = culprit::report::find_format("md")->render(
       culprit::report::to_json(incident), {.explain = true});
   EXPECT_EQ(text.find("<script>"), std::string::npos) << text;

@@ -40,10 +40,10 @@ report::Incident usual() {
   report::Incident incident;
   Verdict& v = incident.verdict;
   v.action = Action::isolate;
-  v.summary = "node-3 lost a GPU.";
+  v.summary = std::string("node-3 lost a GPU.");
   v.start = 1'700'000'000 * kSecond;
   v.targets.push_back({{SubjectKind::host, "node-3"}, 0.9, {"f"}});
-  v.chain.push_back({v.start, "node-3", "GPU lost", "f"});
+  v.chain.push_back({v.start, std::string("node-3"), "GPU lost", "f"});
   Finding f;
   f.id = "f";
   f.analysis = Analysis::classify;

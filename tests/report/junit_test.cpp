@@ -25,12 +25,13 @@ std::size_t times(const std::string& text, const std::string& part) {
 report::Incident broken() {
   report::Incident incident;
   incident.verdict.action = Action::isolate;
-  incident.verdict.summary = "node-3 lost a GPU.";
+  incident.verdict.summary = std::string("node-3 lost a GPU.");
   incident.verdict.targets.push_back(
       {{SubjectKind::host, "node-3"}, 0.9, {"classify/x/host/node-3"}});
-  incident.verdict.steps = {{StepId::bundle_empty, StepOutcome::ruled_out, "there is"},
-                            {StepId::slow_job, StepOutcome::not_enough_evidence, "no steps"},
-                            {StepId::critical_errors, StepOutcome::taken, "it came first"}};
+  incident.verdict.steps = {
+      {StepId::bundle_empty, StepOutcome::ruled_out, std::string("there is")},
+      {StepId::slow_job, StepOutcome::not_enough_evidence, std::string("no steps")},
+      {StepId::critical_errors, StepOutcome::taken, std::string("it came first")}};
   Finding f;
   f.analysis = Analysis::classify;
   f.event_class = "x";

@@ -18,7 +18,8 @@ struct Suspect {
   std::vector<std::int64_t> ranks;
   std::vector<std::string> hosts;  // of a stack whose rank nobody knows
   std::string role = "trainer";
-  std::string reason;            // what its stack says: open in refresh (data.py:27)
+  std::string reason;  // what its stack says: open in refresh (data.py:27)
+  WaitKind wait = WaitKind::call;
   std::string group, operation;  // where the others wait
   std::string code;              // file:line of the user's frame
   std::string why;
@@ -127,12 +128,25 @@ std::optional<OddProcess> odd_trainer(const Facts& facts) {
 
 double both(double a, double b) { return 1 - (1 - a) * (1 - b); }
 
+WaitKind wait_of(const Stage& stage) {
+  switch (stage.doing) {
+    case Doing::gpu: return stage.operation == "implied" ? WaitKind::call : WaitKind::device;
+    case Doing::communicator: return WaitKind::communicator;
+    case Doing::data: return WaitKind::data;
+    default: return WaitKind::call;
+  }
+}
+
 // "all of them are in ...": for the stages that describe() tells with a verb.
 std::string in_what(const Stage& stage) {
-  const std::string word = describe(stage);
-  if (word.starts_with("waits for ")) return "a wait for " + word.substr(10);
-  if (word.starts_with("makes ")) return "the making of " + word.substr(6);
-  return word;
+  switch (wait_of(stage)) {
+    case WaitKind::device: return fmt::format("a wait for its GPU ({})", stage.operation);
+    case WaitKind::data: return "a wait for its data loader";
+    case WaitKind::communicator:
+      return fmt::format("the making of a communicator ({})", stage.operation);
+    case WaitKind::call: break;
+  }
+  return describe(stage);
 }
 
 std::string place_of(const std::string& file, std::int64_t line) {
@@ -402,6 +416,7 @@ class Join {
     // A GPU that never finishes keeps its host from launching: that is no contradiction.
     if (p.stage.doing == Doing::gpu && leaf.kind == StopKind::host_stopped) {
       s.reason = describe(p.stage);
+      s.wait = wait_of(p.stage);
       s.sources.push_back("stacks");
       return s;
     }
@@ -418,6 +433,7 @@ class Join {
     for (const StackSink& sink : stacks_.sinks)
       if (sink.ranks == leaf.ranks) return with(std::move(s), sink);
     s.reason = describe(p.stage);
+    s.wait = wait_of(p.stage);
     return s;
   }
 
@@ -452,6 +468,7 @@ class Join {
     }
     s.role = sink.role;
     s.reason = told(sink);
+    s.wait = wait_of(sink.stage);
     s.code = place_of(sink.file, sink.line);
     return s;
   }
@@ -487,6 +504,7 @@ class Join {
                                                                        : 0.3);
     s.sources = {"stacks"};
     if (!sink.unheard) s.reason = told(sink);
+    s.wait = wait_of(sink.stage);
     s.code = place_of(sink.file, sink.line);
     s.why =
         sink.unheard ? "the others wait, and there is no stack of it"
@@ -738,6 +756,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     known.operation = s.operation;
     known.role = s.role;
     known.reason = s.reason;
+    known.wait = s.wait;
     known.state = s.state;
     known.ranks = to_ranges(s.ranks);
     known.sources = s.sources;
