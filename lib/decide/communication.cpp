@@ -30,6 +30,18 @@ Answer root_diag(Walk& w) {
     next(v, NextKind::collect, say(Phrase::kernel_log_of_both));
     return taken(diag->why);
   }
+  if (diag->outcome == Outcome::not_enough_evidence && diag->hosts.size() == 1 &&
+      diag->subject.kind == SubjectKind::host) {
+    Verdict& v = w.verdict;
+    v.action = Action::investigate;
+    v.symptom = diag->symptom;
+    v.start = diag->start;
+    v.precision = Precision::candidates;
+    target(v, diag->subject, confidence::kBrokeFirstUnseen, {diag->id});
+    v.summary = say(Phrase::broke_first_unseen, diag->subject.id, at(diag->start));
+    next(v, NextKind::collect, say(Phrase::collect_logs_of_host, diag->subject.id));
+    return taken(diag->why);
+  }
   if (diag->outcome != Outcome::fired)
     return {diag->outcome == Outcome::ruled_out ? StepOutcome::ruled_out
                                                 : StepOutcome::not_enough_evidence,

@@ -331,6 +331,20 @@ Answer process_crash(Walk& w) {
   v.precision = Precision::candidates;
   std::set<std::int64_t> ranks;
   for (const Finding* one : c->findings) ranks.insert(one->ranks.begin(), one->ranks.end());
+  // The same crash in processes on other machines, also of other attempts.
+  std::set<std::string> hosts;
+  for (const Finding& one : w.incident.findings)
+    if (one.analysis == Analysis::classify && one.outcome == Outcome::fired && !one.hearsay &&
+        one.event_class == f.event_class && one.role == Role::root)
+      hosts.insert(one.hosts.begin(), one.hosts.end());
+  if (hosts.size() >= 2) {
+    v.action = Action::rollback;
+    target(v, {SubjectKind::code, "the program"}, confidence::kSameOnSeveral, ids(c->findings));
+    v.summary = say(Phrase::same_crash_on_hosts, hosts.size(), inside(f.title), at(c->start));
+    next(v, NextKind::plan, say(Phrase::debug_the_crash));
+    advise(v, *c);
+    return taken(say(Phrase::class_on_hosts, f.event_class, list(hosts)));
+  }
   for (const std::int64_t r : ranks)
     if (v.targets.size() < 4)
       target(v, {SubjectKind::rank, std::to_string(r)}, 0.5, ids(c->findings));
@@ -423,7 +437,16 @@ Answer numerics(Walk& w) {
   v.symptom = Symptom::nan_value;
   v.start = c->start;
   v.precision = Precision::candidates;
-  if (named != nullptr) {
+  // Gradients are summed over all ranks: what all report at once began with none of them.
+  std::set<std::int64_t> reporters;
+  for (const Finding* f : c->findings)
+    if (f->event_class == "train_nan_abort") reporters.insert(f->ranks.begin(), f->ranks.end());
+  const bool everywhere =
+      reporters.size() > 1 && 2 * reporters.size() > std::max<std::size_t>(w.incident.ranks, 2);
+  if (everywhere) {
+    target(v, {SubjectKind::job, "job"}, 0.5, ids(c->findings));
+    v.summary = say(Phrase::nan_on_all_ranks, reporters.size(), at(c->start));
+  } else if (named != nullptr) {
     for (const std::int64_t r : named->ranks)
       if (v.targets.size() < 4)
         target(v, {SubjectKind::rank, std::to_string(r)}, 0.55, {named->id});

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "decide/walk.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::decide {
 
@@ -105,8 +106,47 @@ Ending ending_of(std::int64_t code) {
 
 }  // namespace
 
+namespace {
+
+// One failed look-up is tried again. In a job that never made a step, whose processes ended badly
+// and of which nothing else says why, the name that stayed unknown is the answer.
+const Finding* unknown_name(const Walk& w) {
+  if (w.best() != nullptr || w.incident.last_iteration || w.incident.last_progress) return nullptr;
+  if (std::none_of(w.incident.exits.begin(), w.incident.exits.end(),
+                   [](const ExitFact& x) { return x.code != 0; }))
+    return nullptr;
+  const Finding* out = nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.event_class == "name_lookup_failed" && f.count >= 2 &&
+        (out == nullptr || f.count > out->count))
+      out = &f;
+  return out;
+}
+
+Answer name_not_found(Walk& w, const Finding& f) {
+  Verdict& v = w.verdict;
+  v.action = Action::repair;
+  v.symptom = f.symptom;
+  v.start = f.start;
+  v.precision = Precision::exact;
+  std::set<std::string> hosts;
+  for (const Finding& one : w.incident.findings)
+    if (one.outcome == Outcome::fired && one.event_class == f.event_class)
+      hosts.insert(one.hosts.begin(), one.hosts.end());
+  const bool alone = hosts.size() == 1 && w.incident.hosts_with_output > 1;
+  target(v, {SubjectKind::config, alone ? *hosts.begin() + ": " + f.event_class : f.event_class},
+         confidence::kNameUnknown, {f.id});
+  v.summary = say(Phrase::name_not_found, at(f.start), quoted(message_of(f), 200));
+  if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
+  return taken(say(Phrase::class_and_no_step, f.event_class));
+}
+
+}  // namespace
+
 Answer setup_failure(Walk& w) {
   const Cause* c = w.best(CauseKind::environment);
+  if (const Finding* name = unknown_name(w); c == nullptr && name != nullptr)
+    return name_not_found(w, *name);
   if (c == nullptr) return ruled_out(say(Phrase::nothing_was_missing));
   const Finding& f = most_specific(*c);
   Verdict& v = w.verdict;

@@ -31,8 +31,14 @@ inline constexpr double kLinkAndPeers =
 inline constexpr double kLinkAlone = 0.7;  // a link alert before connections broke
 inline constexpr double kFirstByOrder =
     0.75;  // the connections that broke first touch one host, by their order alone
+inline constexpr double kSameOnSeveral = 0.75;  // the same fault of a process on several machines
+inline constexpr double kBrokeFirstUnseen =
+    0.5;  // the connections of a host broke first, and nothing of that host was collected
 inline constexpr double kFewReporters =
     0.65;  // two hosts of many report broken communication (Aegis section 4.1.1)
+
+inline constexpr double kNameUnknown =
+    0.8;  // a name that no host could look up, of a job that never made a step
 
 // What speaks against a suspicion.
 inline constexpr double kRuledOutByTime =

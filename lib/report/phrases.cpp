@@ -72,6 +72,13 @@ constexpr Words kWords[] = {
          "The connections of {} broke first{}; everything else follows from that."),
     SAYS(kernel_log_which_part,
          "kernel log, ibstat and nvidia-smi -q of {}: they say which part broke"),
+    SAYS(broke_first_unseen,
+         "Not enough evidence: the connections of {} broke first{}, and nothing that it printed "
+         "was collected, so its machine, its processes and somebody who stopped them cannot be "
+         "told apart."),
+    SAYS(collect_logs_of_host,
+         "stderr and stdout of the ranks on {}, its kernel log, and what the scheduler says of "
+         "it"),
     SAYS(no_rank_timed_out, "no rank timed out"),
     SAYS(rank_in_brackets_on, "{} (on {})"),
     SAYS(hung_nothing_collected_of,
@@ -327,6 +334,12 @@ constexpr Words kWords[] = {
          "Keep the core dump (ulimit -c unlimited); a second crash on the same host calls for a "
          "memory test of that host."),
     SAYS(class_once, "{} once"),
+    SAYS(same_crash_on_hosts,
+         "The program crashed on {} machines alike ({}){}, so no single machine is at fault."),
+    SAYS(debug_the_crash,
+         "Keep the core dumps (ulimit -c unlimited) and compare their innermost frames; go back "
+         "to the last code, libraries and configuration that ran past this point."),
+    SAYS(class_on_hosts, "{} on {}"),
     SAYS(no_network_alert, "no network alert passed its tolerance (two within five minutes)"),
     SAYS(network_alert_without_effect, "{} on {}, but no rank reports failed communication"),
     SAYS(connections_point_elsewhere, "the broken connections point at {}, not at {}"),
@@ -345,6 +358,10 @@ constexpr Words kWords[] = {
     SAYS(gradients_not_numbers,
          "The gradients stopped being numbers{}{}: bit-wise checks decide between silent "
          "corruption and the data or code."),
+    SAYS(nan_on_all_ranks,
+         "The gradients stopped being numbers on {} ranks at once{}, so no rank can be named: a "
+         "bad step (data, learning rate, precision, code) reaches all ranks by the all-reduce, "
+         "and so does silent corruption of one."),
     SAYS(first_on_rank, ", first on rank {}"),
     SAYS(loss_not_a_number_anywhere,
          "The loss stopped being a number{} and nothing says on which rank first."),
@@ -567,6 +584,10 @@ constexpr Words kWords[] = {
          "Collect stderr of that process: torchrun --log-dir DIR -r 3 -t 3 keeps a file for every "
          "rank."),
     SAYS(nothing_was_missing, "no address, library, device, file or permission was missing"),
+    SAYS(name_not_found,
+         "The job failed in set-up, no machine broke: a host name could not be looked up{}. "
+         "\"{}\""),
+    SAYS(class_and_no_step, "{}, and the job never made a step"),
     SAYS(setup_failed, "{}: {}{}{}.{}"),
     SAYS(failed_in_setup, "The job failed in set-up, no machine broke"),
     SAYS(environment_failed, "The job's environment failed, no machine broke"),

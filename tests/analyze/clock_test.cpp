@@ -209,6 +209,31 @@ TEST(Zones, HostsInLocalTimeBesideContainersInUtc) {
   EXPECT_EQ(b.when(1), "2026-03-07T10:01:00Z");
 }
 
+// A console in local time, journals with their zone: what the end of the job left in them.
+TEST(Zones, SeveralMachinesEchoTheEndOfTheJob) {
+  const auto bundle = [](std::vector<const char*> echoes) {
+    Bundle b;
+    const MemberId console = b.file("slurm.out");
+    EventRow& end = b.event(console, iso("2026-03-07T02:18:01"));
+    end.role = Role::cascade;
+    end.severity = Severity::distributed;
+    for (const char* time : echoes) {
+      const std::string host = "cx-" + std::to_string(b.facts.members.size());
+      const MemberId journal = b.file(host + "/journal.log", "kernel", host);
+      b.event(journal, iso("2026-01-01T00:00:00Z")).role = Role::root;  // reaches back for weeks
+      b.event(journal, iso(time)).role = Role::teardown;
+    }
+    b.resolve();
+    return b;
+  };
+  const Bundle two = bundle({"2026-03-07T10:18:02Z", "2026-03-07T10:18:10Z"});
+  EXPECT_EQ(two.when(0), "2026-03-07T10:18:01Z");
+  EXPECT_TRUE(two.facts.zone_known);
+  EXPECT_FALSE(bundle({"2026-03-07T10:18:02Z"}).facts.zone_known) << "one machine is no proof";
+  EXPECT_FALSE(bundle({"2026-03-07T10:27:02Z", "2026-03-07T10:42:10Z"}).facts.zone_known)
+      << "no whole half hours apart";
+}
+
 TEST(Zones, TheManifestsWordForSources) {
   Bundle b;
   const MemberId slurm = b.file("slurmctld.log");

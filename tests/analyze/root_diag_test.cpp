@@ -46,6 +46,51 @@ TEST(RootDiag, ACascadeTwoSecondsLaterDoesNotHideTheFirst) {
       << "the order of the lines changes nothing";
 }
 
+TEST(RootDiag, AHostOfWhichNothingWasCollectedIsNotAccused) {
+  std::vector<Signal> signals;
+  Facts facts;
+  for (const char* host : {"a", "b", "c"}) {
+    Signal s;
+    s.meaning.severity = Severity::distributed;
+    s.meaning.role = Role::cascade;
+    s.host = host;
+    s.peer_host = "d";
+    s.start = s.end = kStart;
+    signals.push_back(std::move(s));
+    MemberRow m;
+    m.id = static_cast<MemberId>(facts.members.size()) + 1;
+    m.host = host;
+    m.lines = 10;
+    facts.members.push_back(m);
+  }
+  const auto judge = [&] { return root_diag(facts, signals).at(0); };
+  EXPECT_EQ(judge().outcome, Outcome::not_enough_evidence);
+  EXPECT_EQ(judge().subject, (Subject{SubjectKind::host, "d"}));
+  facts.members[0].host = "d";
+  EXPECT_EQ(judge().outcome, Outcome::fired);
+}
+
+TEST(RootDiag, CallsThatWereTriedAgainBeforeTheFirstStepsSayNothing) {
+  std::vector<Signal> signals;
+  for (const char* host : {"a", "b", "c"}) {
+    Signal s;
+    s.meaning.severity = Severity::distributed;
+    s.meaning.role = Role::cascade;
+    s.host = host;
+    s.peer_host = "d";
+    s.start = s.end = kStart;
+    signals.push_back(std::move(s));
+  }
+  Facts facts;
+  ProgressSpan span;
+  span.framework = "megatron";
+  span.last.time_ns = kStart + 19 * kSecond;
+  facts.progress.push_back(span);
+  EXPECT_EQ(root_diag(facts, signals).size(), 1u);
+  facts.progress[0].last.time_ns = kStart + 21 * kSecond;
+  EXPECT_TRUE(root_diag(facts, signals).empty());
+}
+
 // Five of ten come first by accident in one of 252 orders, whatever each clock is worth.
 TEST(RootDiag, WhereClocksCannotTellThePauseTheOrderOfManyDoes) {
   const Finding f = judged(kCascade, 3 * kSecond).at(0);

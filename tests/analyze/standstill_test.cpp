@@ -38,6 +38,26 @@ Facts dumps(std::int64_t ranks, Nanoseconds age, bool unfinished = true) {
   return facts;
 }
 
+TEST(Standstill, TheKernelsWordOfATrainersProcess) {
+  Facts facts;
+  ProcessRow p;
+  p.host = "cx-7";
+  p.pid = 17790;
+  p.rank = 5;
+  facts.processes.push_back(p);
+  EventRow e;
+  e.event_class = "os_hung_task";
+  e.host = "cx-7";
+  e.pid = 17790;
+  facts.events.push_back(e);
+  EXPECT_TRUE(standstill(facts).proven);
+  facts.events[0].pid = 17791;
+  EXPECT_FALSE(standstill(facts).proven) << "another process";
+  facts.events[0].pid = 17790;
+  facts.events[0].host = "cx-8";
+  EXPECT_FALSE(standstill(facts).proven) << "another machine";
+}
+
 TEST(Standstill, FilesYoungerThanTheTimeOutProveIt) {
   const Standstill late = standstill(dumps(8, 61 * kSecond));
   EXPECT_TRUE(late.proven);

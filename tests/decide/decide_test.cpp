@@ -68,6 +68,45 @@ Case job(std::vector<Finding> findings) {
   return c;
 }
 
+TEST(Ladder, OneCrashMayBeAMachineTheSameOnTwoIsTheProgram) {
+  const auto crash = [](const char* host, Nanoseconds at) {
+    Finding f = finding("proc_sigsegv", Severity::critical, Role::root, Scope::host_local, host, at,
+                        Symptom::container_error);
+    f.cause = CauseKind::crash;
+    return f;
+  };
+  EXPECT_EQ(decide::decide(job({crash("n03", 100 * kMinute)})).action, Action::reattempt);
+  const Verdict v = decide::decide(job({crash("n03", 100 * kMinute), crash("n05", 130 * kMinute)}));
+  EXPECT_EQ(v.action, Action::rollback);
+  for (const Target& t : v.targets) EXPECT_EQ(t.subject.kind, SubjectKind::code);
+}
+
+TEST(Ladder, NaNOnMostRanksNamesNone) {
+  const auto nan = [](std::vector<std::int64_t> ranks) {
+    Finding f = finding("train_nan_abort", Severity::critical, Role::root, Scope::job_wide, "",
+                        100 * kMinute, Symptom::nan_value);
+    f.cause = CauseKind::numerics;
+    f.ranks = std::move(ranks);
+    Case c = job({f});
+    c.ranks = 8;
+    return decide::decide(c);
+  };
+  EXPECT_EQ(nan({3}).targets.at(0).subject, (Subject{SubjectKind::rank, "3"}));
+  EXPECT_EQ(nan({0, 1, 2, 3, 4, 5}).targets.at(0).subject.kind, SubjectKind::job);
+}
+
+TEST(Ladder, ANameThatNobodyFoundIsTheSettingOfAJobThatNeverStepped) {
+  Finding f = finding("name_lookup_failed", Severity::warning, Role::confirmation,
+                      Scope::host_local, "n03", 100 * kMinute, Symptom::external_service_error);
+  f.count = 3;
+  Case c = job({f});
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, Action::repair);
+  EXPECT_EQ(v.targets.at(0).subject.kind, SubjectKind::config);
+  c.last_iteration = 12;
+  EXPECT_NE(decide::decide(c).action, Action::repair) << "it was found before the first step";
+}
+
 TEST(Ladder, ACriticalErrorBeforeTheTimeoutsIsolatesItsHost) {
   const Verdict v = decide::decide(job({machine("n07", 100 * kMinute), timeouts(110 * kMinute)}));
   EXPECT_EQ(v.action, Action::isolate);

@@ -175,6 +175,19 @@ TEST(Slurm, Accounting) {
       want);
 }
 
+TEST(Pods, ATableWithoutItsLastColumnsAndTheSchedulersWord) {
+  EXPECT_EQ(
+      names(file("pods.txt",
+                 "NAME          READY   STATUS   RESTARTS   AGE   IP           NODE\n"
+                 "pt-worker-0   0/1     Error    0          5h    10.8.1.4     cx-7.example\n")),
+      "pod:cx-7.example=pt-worker-0 pod:cx-7.example=10.8.1.4");
+  EXPECT_EQ(names(file("events.txt",
+                       "LAST SEEN   TYPE     REASON      OBJECT            MESSAGE\n"
+                       "69m         Normal   Scheduled   pod/pt-worker-0   Successfully assigned "
+                       "ml/pt-worker-0 to cx-7\n")),
+            "pod:cx-7=pt-worker-0");
+}
+
 TEST(Pods, TheirNodes) {
   EXPECT_EQ(names(file("pods.txt",
                        "NAME             READY   STATUS    RESTARTS      AGE   IP           NODE   "

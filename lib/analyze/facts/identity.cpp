@@ -227,7 +227,7 @@ class Resolution {
             continue;
           const std::string piece = part.substr(begin, length);
           if (names_.known(piece) && piece.find_first_of("0123456789") != std::string::npos) {
-            out = piece;
+            out = short_host(piece);  // "node-07.txt" is known as well as "node-07.example.org"
             begin = part.size();
             break;
           }
@@ -485,6 +485,10 @@ class Resolution {
       if (e.rank)
         if (const auto host = host_of(e.host, e.place))
           add_rank(*e.rank, host, e.local_rank, {}, {}, "log line");
+    // Records of a rank that print its machine.
+    for (const auto& s : facts_.series)
+      if (s.rank && s.host && !nameless_host(*s.host))
+        add_rank(*s.rank, names_.canonical(*s.host), s.local_rank, {}, {}, "record");
     for (const auto& m : facts_.members)
       if (m.rank && m.host)
         add_rank(*m.rank, m.host, m.local_rank, {}, {}, "path");

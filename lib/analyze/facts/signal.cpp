@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include <re2/re2.h>
+
 namespace culprit::analyze {
 
 namespace {
@@ -60,6 +62,15 @@ class ProgramOutput {
     for (const ProgressSpan& p : facts.progress) add(p.member);
     for (const IdentityRow& i : facts.identities)
       if (i.source == "nccl-init" || i.source == "torchrun") add(i.place.member);
+    for (const IdentityRow& i : facts.identities)
+      if (i.pid && i.host) pids_[short_host(*i.host)].insert(*i.pid);
+    for (const ExitRow& x : facts.exits)
+      if (x.pid && x.host) pids_[short_host(*x.host)].insert(*x.pid);
+    for (const EventRow& e : facts.events) {
+      const MemberRow* m = facts.member(e.place.member);
+      if (e.pid && e.host && m != nullptr && m->text_kind != "kernel")
+        pids_[*e.host].insert(*e.pid);
+    }
     // A console may hold the output of dmesg, too: there the kernel's lines are most of what stands
     // in it.
     std::map<MemberId, std::size_t> kernel_lines;
@@ -70,6 +81,7 @@ class ProgramOutput {
           (!m.rank && kernel_lines.count(m.id) > 0 && 2 * kernel_lines[m.id] > m.lines))
         members_.erase(m.id);
   }
+
   bool hearsay(const EventRow& e, const rules::RulePack& pack) const {
     if (members_.count(e.place.member) == 0) return false;
     const rules::Rule* rule = pack.find(e.rule);
@@ -79,7 +91,44 @@ class ProgramOutput {
            (rule->origin == Origin::scheduler && is_daemon(e.detail));
   }
 
+  // What a service of the machine says of its own requests, and a crash of a process that is none
+  // of the job's, as far as its numbers are known: both stand in the machine's log.
+  bool stranger(const Facts& facts, const EventRow& e, const rules::RulePack& pack) const {
+    const MemberRow* m = facts.member(e.place.member);
+    const rules::Rule* rule = pack.find(e.rule);
+    if (m == nullptr || m->text_kind != "kernel" || rule == nullptr) return false;
+    const std::string unit = unit_of(e.detail);
+    if (rule->meaning.symptom == Symptom::external_service_error && !unit.empty())
+      return !speaks_for_jobs(unit);
+    if (rule->meaning.cause != CauseKind::crash || !e.host) return false;
+    const auto own = pids_.find(*e.host);
+    if (own == pids_.end() || (!unit.empty() && unit != "kernel")) return false;
+    const std::optional<std::int64_t> pid = crashed_pid(e);
+    return pid && own->second.count(*pid) == 0;
+  }
+
  private:
+  static std::string unit_of(const std::string& detail) {
+    const std::size_t at = detail.find("unit=");
+    if (at == std::string::npos || (at > 0 && detail[at - 1] != '\n')) return {};
+    return detail.substr(at + 5, detail.find('\n', at) - at - 5);
+  }
+  // Programs through which a job's own output reaches the journal.
+  static bool speaks_for_jobs(const std::string& unit) {
+    static const re2::RE2 kCarriers(
+        R"((?i)(?:kernel|slurmstepd|srun|python[\d.]*|torchrun|pt_\w+|dockerd?|containerd|podman|conmon|)"
+        R"(enroot|pyxis|singularity|apptainer|ray|mpirun|orted|prted|bash|sh|train\w*|run-\S*|[0-9a-f]{12}))");
+    return re2::RE2::FullMatch(unit, kCarriers);
+  }
+  // "python3[695594]: segfault at ..."
+  static std::optional<std::int64_t> crashed_pid(const EventRow& e) {
+    if (e.pid) return e.pid;
+    static const re2::RE2 kPid(R"(\[(\d{2,8})\]:? (?:segfault|general protection|trap ))");
+    std::int64_t pid = 0;
+    if (re2::RE2::PartialMatch(e.message, kPid, &pid)) return pid;
+    return std::nullopt;
+  }
+
   static bool is_daemon(const std::string& detail) {
     return detail.find("unit=slurmd") != std::string::npos ||
            detail.find("unit=slurmctld") != std::string::npos ||
@@ -87,6 +136,7 @@ class ProgramOutput {
   }
   void add(MemberId id) { members_.insert(id); }
   std::set<MemberId> members_;
+  std::map<std::string, std::set<std::int64_t>> pids_;  // of the job's processes, by machine
 };
 
 // The lines that take alerts back, by class and host.
@@ -230,9 +280,9 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
     const MemberRow* m = facts.member(e.place.member);
     if (!facts.counts(m) || e.role == Role::recovery || e.role == Role::advice) continue;
     groups[key_of(e) +
-           (output.hearsay(e, pack) ? "\x1f"
-                                      "hearsay"
-                                    : "") +
+           (output.hearsay(e, pack)           ? "\x1fhearsay"
+            : output.stranger(facts, e, pack) ? "\x1fstranger"
+                                              : "") +
            (before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty) ? "\x1f"
                                                                                             "before"
                                                                                           : "")]
@@ -299,6 +349,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
     s.message = e.message;
     s.state = reads_state(m);
     s.hearsay = output.hearsay(e, pack);
+    s.stranger = !s.hearsay && output.stranger(facts, e, pack);
     // What a program prints of other machines is about its text, not about them.
     if (s.hearsay) s.host = m->host;
     if (!s.meaning.cleared_by.empty() && fullest != nullptr)

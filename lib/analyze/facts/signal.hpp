@@ -29,7 +29,8 @@ struct Signal {
   std::string function, exception;  // TypeError
   bool before_job = false;          // ended well before the job began
   bool absent = false;              // of a machine that is not in the last attempt
-  bool hearsay = false;  // a kernel's, BMC's or scheduler's line inside a program's own output
+  bool hearsay = false;   // a kernel's, BMC's or scheduler's line inside a program's own output
+  bool stranger = false;  // of another program of the machine, not of the job
   std::vector<Alert>
       alerts;          // of a class that can be taken back, in order of the log with the most lines
   bool state = false;  // a reading of counters or port states: no moment of its own

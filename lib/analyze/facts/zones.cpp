@@ -186,6 +186,59 @@ bool Zones::by_twice_recorded(Facts& facts) {
   return true;
 }
 
+// What a job's end leaves in the logs of its machines, with a zone, against the moments when its
+// own output, without one, tells of failed communication: several machines that show one whole
+// shift.
+bool Zones::by_echoes(Facts& facts) {
+  constexpr Nanoseconds kNear = 3 * kMinute;
+  constexpr std::size_t kLeastHosts = 2;
+  const auto after_effect = [](const EventRow& e) {
+    return e.role == Role::cascade || e.role == Role::teardown || e.role == Role::confirmation;
+  };
+  std::set<Nanoseconds> told;  // by the job, on its own clock
+  for (const EventRow& e : facts.events) {
+    const MemberRow* m = facts.member(e.place.member);
+    if (e.time.clock == Clock::local && after_effect(e) && e.severity == Severity::distributed &&
+        m != nullptr && !of_machine(*m) && told.size() < kMostSources)
+      told.insert(e.time.ns / kMinute * kMinute);
+  }
+  std::map<Nanoseconds, std::set<std::string>> votes;  // shift -> machines
+  for (const EventRow& e : facts.events) {
+    const MemberRow* m = facts.member(e.place.member);
+    if (told.empty() || e.time.clock != Clock::utc || !e.host || !after_effect(e) || m == nullptr ||
+        !of_machine(*m))
+      continue;
+    std::set<Nanoseconds> shifts;
+    for (const Nanoseconds t : told) {
+      const Nanoseconds shift = t - e.time.ns, whole = rounded(shift, 30 * kMinute);
+      if (std::abs(shift - whole) <= kNear && std::abs(whole) <= kFarthestZone)
+        shifts.insert(whole);
+    }
+    for (const Nanoseconds shift : shifts) votes[shift].insert(*e.host);
+  }
+  std::size_t most = 0, second = 0;
+  Nanoseconds shift = 0;
+  for (const auto& [whole, hosts] : votes) {
+    if (hosts.size() > most) {
+      second = most;
+      most = hosts.size();
+      shift = whole;
+    } else
+      second = std::max(second, hosts.size());
+  }
+  if (most < kLeastHosts || most <= 2 * second || shift == 0) return false;
+  job_ = {line::Zone::fixed(shift), 0, true};
+  facts.notes.push_back(fmt::format(
+      "times without a zone are taken as UTC{}{}, since what the end of the job left in the logs "
+      "of {} machines fits that zone alone",
+      shift > 0 ? "+" : "-",
+      std::abs(shift) % kHour == 0
+          ? std::to_string(std::abs(shift) / kHour)
+          : fmt::format("{}:{:02}", std::abs(shift) / kHour, std::abs(shift) % kHour / kMinute),
+      most));
+  return true;
+}
+
 // A log was last written when its last line was: the time that the folder or archive keeps for the
 // file, which is UTC, less that of the line is the zone. Copied files have other times, so several
 // logs must show one zone, each by itself.
@@ -268,6 +321,7 @@ void Zones::choose_for_job(Facts& facts) {
   for (const auto& p : facts.progress) see(p.first.time.clock);
   for (const auto& c : facts.clocks)
     if (c.kind == "first" || c.kind == "last") see(c.time.clock);
+  if (has_local && has_utc && by_echoes(facts)) return;
   if (has_local) facts.zone_known = false;
   if (has_local && has_utc) guess(facts);
 }

@@ -199,6 +199,7 @@ std::map<std::string, Occurrences> group_signals(const std::vector<Signal>& sign
     const Subject subject = subject_of(s);
     Occurrences& group = groups[s.event_class +
                                 (s.hearsay      ? "/quoted/"
+                                 : s.stranger   ? "/stranger/"
                                  : s.before_job ? "/before/"
                                  : s.absent     ? "/absent/"
                                                 : "/") +
@@ -292,6 +293,9 @@ void judge(const Facts& facts, const Witnesses& witnesses, const Occurrences& gr
     f.hearsay = true;
     return judge_hearsay(witnesses, first, f);
   }
+  if (first.stranger)
+    return rule_out(f, confidence::kRuledOutByTime,
+                    "A program of the machine that is none of the job's reports it of itself.");
   if (first.absent)
     return rule_out(f, confidence::kRuledOutByTime,
                     "The machine is not among those of the last attempt.");

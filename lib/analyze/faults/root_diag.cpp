@@ -120,16 +120,30 @@ std::vector<const Edge*> common_run(const std::vector<Edge>& edges, const RootDi
   return dated;
 }
 
+// Hosts of which the bundle has a file with something in it.
+std::set<std::string> hosts_heard(const Facts& facts) {
+  std::set<std::string> out;
+  for (const MemberRow& m : facts.members)
+    if (m.host && m.lines > 0 && facts.counts(&m)) out.insert(*m.host);
+  return out;
+}
+
 }  // namespace
 
 std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& signals,
                                const RootDiagParams& params) {
   std::vector<Edge> edges;
   std::set<std::pair<std::string, std::string>> seen;
+  std::optional<Nanoseconds> last_step;
+  for (const ProgressSpan& p : facts.progress)
+    if (p.last.time_ns && p.framework != "tqdm")
+      last_step = std::max(last_step.value_or(*p.last.time_ns), *p.last.time_ns);
   for (const Signal& s : signals) {
     if (s.before_job || s.meaning.severity != Severity::distributed ||
         s.meaning.role != Role::cascade || !s.host || !s.peer_host || *s.host == *s.peer_host)
       continue;
+    // Whoever calls before the other end listens tries again: all ranks stepped together after it.
+    if (s.end && last_step && *s.end + s.uncertainty + params.retried < *last_step) continue;
     if (seen.insert({*s.host, *s.peer_host}).second)
       edges.push_back({*s.host, *s.peer_host, s.start, &s});
   }
@@ -185,6 +199,15 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
     f.why =
         fmt::format("{} of the {} connections that broke first touch {}; the next host touches {}.",
                     best.first, burst.edges.size(), best.second, second);
+    // A process that ends takes its connections along as a machine does. What that host printed
+    // tells the two apart; here files of the others were collected and none of it.
+    if (const auto heard = hosts_heard(facts);
+        heard.count(best.second) == 0 &&
+        std::any_of(burst.edges.begin(), burst.edges.end(),
+                    [&](const Edge* e) { return heard.count(e->reporter) != 0; })) {
+      f.outcome = Outcome::not_enough_evidence;
+      f.why += " Nothing that it printed itself is in the bundle.";
+    }
     f.remedy = "isolate_node";
     f.advice = fmt::format("Take {} out of the job; look at its NICs, its kernel log and its GPUs.",
                            best.second);

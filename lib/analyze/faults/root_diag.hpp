@@ -12,8 +12,9 @@
 namespace culprit::analyze {
 
 struct RootDiagParams {
-  Nanoseconds burst = 5 * kSecond;  // edges that begin this soon after the first one
-  double cover = 0.8;               // share of the burst's edges that the culprit touches
+  Nanoseconds burst = 5 * kSecond;     // edges that begin this soon after the first one
+  Nanoseconds retried = 20 * kSecond;  // a break after which all ranks stepped on for as long
+  double cover = 0.8;                  // share of the burst's edges that the culprit touches
   double ahead = 0.6;  // the second best touches at most this share of the culprit's edges
 };
 

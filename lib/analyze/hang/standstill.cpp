@@ -140,11 +140,35 @@ void by_age(const std::map<MemberId, DumpFile>& dumps, const StandstillParams& p
                               human_duration(*low));
 }
 
+// The kernel names a rank's process that it saw blocked for its time-out and more: no collective of
+// the job ends without that rank.
+std::string blocked_rank(const Facts& facts) {
+  std::map<std::pair<std::string, std::int64_t>, std::optional<std::int64_t>> trainers;
+  for (const ProcessRow& p : facts.processes)
+    if (p.host && (p.rank || p.role == "trainer")) {
+      auto& rank = trainers[{short_host(*p.host), p.pid}];
+      if (p.rank) rank = p.rank;
+    }
+  for (const EventRow& e : facts.events) {
+    if (e.event_class != "os_hung_task" || !e.pid || !e.host) continue;
+    const auto it = trainers.find({short_host(*e.host), *e.pid});
+    if (it == trainers.end()) continue;
+    return it->second ? fmt::format("the kernel of {} reports the process of rank {} as blocked",
+                                    *e.host, *it->second)
+                      : fmt::format("the kernel of {} reports a trainer as blocked", *e.host);
+  }
+  return {};
+}
+
 }  // namespace
 
 Standstill standstill(const Facts& facts, const StandstillParams& params) {
   Standstill out;
   by_age(dumps_of(facts, params), params, out);
+  if (const std::string why = blocked_rank(facts); !out.proven && !why.empty()) {
+    out.proven = true;
+    out.why = why;
+  }
   if (out.proven || !facts.exits.empty()) return out;
   if (const auto step = last_logged_step(facts)) {
     const auto looked = looked_at(facts, *step, params);

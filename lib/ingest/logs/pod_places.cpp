@@ -32,7 +32,7 @@ class Table : public Assembler {
   explicit Table(std::string_view heading)
       : name_(heading.find("NAME ")),
         ip_(heading.find(" IP ") + 1),
-        node_(heading.find(" NODE ") + 1) {}
+        node_(heading.find(" NODE") + 1) {}
 
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.raw;
@@ -53,11 +53,25 @@ class Table : public Assembler {
 };
 
 Outcome read_table(const TextLine& line, Reading&) {
-  const std::string_view text = line.raw.substr(0, 1024);
+  std::string_view text = line.raw.substr(0, 1024);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
+  const std::size_t node = text.find(" NODE");
   if (text.find("NAME ") == std::string_view::npos || text.find(" IP ") == std::string_view::npos ||
-      text.find(" NODE ") == std::string_view::npos)
+      node == std::string_view::npos || (node + 5 < text.size() && text[node + 5] != ' '))
     return {};
   return {true, std::make_unique<Table>(text), {}};
+}
+
+// The scheduler's event: "Successfully assigned NAMESPACE/POD to NODE".
+Outcome read_assignment(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kAssigned(
+      R"(Successfully assigned (?:[^\s/]+/)?([^\s/]+) to (\S+?)[".,]?(?:\s|$))");
+  std::string pod, node;
+  const std::string_view text = std::string_view(line.raw).substr(0, 4096);
+  if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kAssigned, &pod, &node))
+    return {};
+  put_pod(line.place, pod, {}, node, reading);
+  return {true, nullptr, {}};
 }
 
 // The pod of which the lines speak: its name stands before its node.
@@ -120,18 +134,22 @@ std::string read_yaml(std::string_view bytes, const MemberRow& member, Reading& 
   return {};
 }
 
-constexpr std::string_view kTableWords[] = {"NOMINATED NODE"};
+constexpr std::string_view kTableWords[] = {"RESTARTS"};
+constexpr std::string_view kAssignedWords[] = {"Successfully assigned "};
 constexpr std::string_view kDescriptionWords[] = {"Node:   "};
 
 }  // namespace
 
-extern const Recogniser kPodTable, kPodDescription;
+extern const Recogniser kPodTable, kPodDescription, kPodAssignment;
 extern const Document kPodsYaml;
 constinit const Recogniser kPodTable{"pod-table", "kubectl get pods -o wide: the node of each pod",
                                      kTableWords, read_table};
 constinit const Recogniser kPodDescription{"pod-description",
                                            "kubectl describe pod: the node of each pod",
                                            kDescriptionWords, read_description, "kubernetes"};
+constinit const Recogniser kPodAssignment{"pod-assignment",
+                                          "the Kubernetes scheduler's word of a pod's node",
+                                          kAssignedWords, read_assignment};
 constinit const Document kPodsYaml{"pods-yaml", "kubectl get pods -o yaml: the node of each pod",
                                    64u << 20, sniff_yaml, read_yaml};
 
