@@ -143,9 +143,9 @@ bool run(std::int64_t world) {
   facts.members = db->members();
   for (std::size_t i = 0; i < facts.members.size(); ++i)
     facts.members[i].order = static_cast<std::int64_t>(i);
-  facts.groups = db->groups();
-  facts.frontiers = db->frontiers();
-  facts.recorders = db->recorders();
+  facts.groups = db->rows<GroupRow>();
+  facts.frontiers = db->rows<FrontierRow>();
+  facts.recorders = db->rows<RecorderRow>();
   for (auto& launch : db->launches()) facts.collectives.push_back({std::move(launch.row), -1});
   analyze::attribute_dumps(facts);
   const double read = seconds_since(begin);

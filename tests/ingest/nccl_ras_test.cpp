@@ -179,8 +179,8 @@ TEST(Ras, Json) {
   EXPECT_EQ(ranks, (std::map<std::int64_t, std::string>{
                        {10, "0 false 2.28.9"}, {11, "1 false 2.28.9"}, {12, "2 true 2.28.9"}}));
   EXPECT_EQ(rows.identities.size(), 5u);
-  ASSERT_EQ(rows.settings.size(), 1u);
-  EXPECT_EQ(rows.settings[0].value, "2.28.9");
+  ASSERT_EQ(rows.configs.size(), 1u);
+  EXPECT_EQ(rows.configs[0].value, "2.28.9");
 }
 
 TEST(Ras, JsonCutAndHostile) {
