@@ -222,6 +222,8 @@ class RowReader {
       return role_named(statement_.text()).value_or(Role::advice);
     } else if constexpr (std::is_same_v<T, Scope>) {
       return scope_named(statement_.text()).value_or(Scope::host_local);
+    } else if constexpr (std::is_same_v<T, CollectiveSource>) {
+      return term_named<CollectiveSource>(statement_.text()).value_or(CollectiveSource::none);
     } else if constexpr (std::is_same_v<T, bool>) {
       return statement_.integer() != 0;
     } else {

@@ -98,11 +98,11 @@ class Rows : public MemberSink {
     return found - groups.begin() + 1;
   }
   void tell(const FrontierRow& r) {
-    log += fmt::format("{} frontier {} {} {} {}/{}\n", at(r.place), r.source, r.group,
+    log += fmt::format("{} frontier {} {} {} {}/{}\n", at(r.place), name(r.source), r.group,
                        r.rank.value_or(-1), r.enqueued, r.completed);
   }
   void tell(const CollectiveRow& r) {
-    log += fmt::format("{} collective {} {} {} {} {}\n", at(r.place), r.source, r.group,
+    log += fmt::format("{} collective {} {} {} {} {}\n", at(r.place), name(r.source), r.group,
                        r.sequence, r.operation, r.state);
   }
   void tell(const HistoryRow& r) {

@@ -39,7 +39,7 @@ TEST(Ras, CountersThatDiffer) {
   std::map<std::int64_t, std::int64_t> came;
   for (const auto& f : rows.frontiers) {
     came[f.group_rank] = f.enqueued;
-    EXPECT_EQ(f.source, "ras");
+    EXPECT_EQ(f.source, CollectiveSource::ras);
     EXPECT_EQ(f.operation, "");
     EXPECT_EQ(f.rank, std::nullopt);
     EXPECT_EQ(f.completed, kUnknownSequence);

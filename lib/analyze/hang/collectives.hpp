@@ -63,8 +63,7 @@ struct GroupFrontier {
 };
 
 struct CollectiveReport {
-  std::string source;  // fingerprint recorder watchdog desync ras barrier nccl-call nccl-init; "" =
-                       // nothing of the kind in the bundle
+  CollectiveSource source = CollectiveSource::none;  // none: nothing of the kind in the bundle
   std::vector<GroupFrontier>
       groups;                      // those with something unfinished, by description and first rank
   std::vector<Wait> chain;         // from a rank that waits to a leaf, one hop after the other
