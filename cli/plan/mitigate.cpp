@@ -6,8 +6,8 @@
 #include "command.hpp"
 #include "model/json.hpp"
 #include "plan/mitigate.hpp"
-#include "plan_incident.hpp"
-#include "plan_input.hpp"
+#include "from_incident.hpp"
+#include "input.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
 

@@ -10,7 +10,7 @@
 #include "model/json.hpp"
 #include "model/ranges.hpp"
 
-#include "plan_cluster.hpp"
+#include "cluster.hpp"
 #include "replay_document.hpp"
 #include "report/terminal.hpp"
 

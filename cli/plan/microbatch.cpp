@@ -7,8 +7,8 @@
 #include "model/json.hpp"
 #include "plan/backup.hpp"
 #include "plan/microbatch.hpp"
-#include "plan_incident.hpp"
-#include "plan_input.hpp"
+#include "from_incident.hpp"
+#include "input.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::cli {
