@@ -32,7 +32,7 @@ struct GroupRow {
 
 // How far one rank has come on one group: what it has launched and what has finished. Sequence
 // numbers compare within a group only. Point-to-point launches of a rank are counted in their own
-// row (p2p): they do not compare between ranks at all (peers, trap 4).
+// row (p2p): they do not compare between ranks at all (culprit-algorithms(7)).
 struct FrontierRow {
   Place place;
   Timestamp time;  // when the source looked
