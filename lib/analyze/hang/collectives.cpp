@@ -152,75 +152,88 @@ class WaitFor {
   std::string group_name(GroupId id) const { return analyze::group_name(facts_, id); }
 
   void make_operations() {
-    for (std::uint32_t gi = 0; gi < groups_.size(); ++gi) {
-      Group& g = groups_[gi];
-      std::map<std::int64_t, std::uint32_t> heads;
-      for (const Member& m : g.members)
-        if (m.head != kUnknownSequence) heads.emplace(m.head, 0);
-      if (g.crowd >= 0 && std::any_of(g.members.begin(), g.members.end(), [&](const Member& m) {
-            return m.enqueued >= 0 && m.enqueued < g.crowd;
-          }))
-        heads.emplace(g.crowd, 0);
-      if (heads.size() > kHeadsPerGroup)
-        heads.erase(std::next(heads.begin(), kHeadsPerGroup), heads.end());
-      for (auto& [sequence, op] : heads) {
-        op = static_cast<std::uint32_t>(ops_.size());
-        Op o;
-        o.group = gi;
-        o.sequence = sequence;
-        if (const auto it = g.operations.find(sequence); it != g.operations.end())
-          o.operation = it->second;
-        if (o.operation.empty()) o.operation = g.counter;
-        std::vector<const Member*> unknown;
-        for (const Member& m : g.members) {
-          const Rank& r = ranks_[m.index];
-          if (m.head != kUnknownSequence && m.head <= sequence &&
-              (m.head == sequence || m.last >= sequence || m.enqueued >= sequence)) {
-            o.in.push_back(m.index);
-            if (m.sample != nullptr && m.head == sequence && o.sample == nullptr)
-              o.sample = m.sample;
-          } else if (m.head != kUnknownSequence && m.head > sequence)
-            (r.whole ? (o.surely_done = true, o.done) : o.missing)
-                .push_back(m.index);  // a cut dump may have lost it: nobody knows
-          else if (m.completed >= sequence) {
-            o.done.push_back(m.index);
-            o.surely_done = true;
-          } else if (m.enqueued >= 0 && m.enqueued < sequence)
-            o.missing.push_back(m.index);
-          else if (m.enqueued == kNoSequence)
-            o.missing.push_back(m.index);
-          else if (!r.dumped && g.crowd >= 0)
-            continue;  // one of the crowd
-          else if (!r.dumped) {
-            if (g.whole)
-              o.missing.push_back(m.index);
-            else
-              o.partial = true;
-          } else if (m.enqueued >= sequence)
-            (r.whole ? (o.surely_done = true, o.done) : o.missing)
-                .push_back(m.index);  // launched, not listed as unfinished
-          else
-            unknown.push_back(&m);
-        }
-        // A dump of active operations says nothing of a group in which nothing is unfinished. A
-        // rank with nothing unfinished at all is idle, so it has not come here; else the company it
-        // keeps tells.
-        for (const Member* m : unknown) {
-          const bool never =
-              ranks_[m->index].clear ||
-              (o.done.empty() && (!o.missing.empty() || 2 * o.in.size() >= g.members.size()));
-          (never ? o.missing : o.done).push_back(m->index);
-        }
-        ops_.push_back(std::move(o));
-      }
-      for (Member& m : g.members) {
-        if (m.head == kUnknownSequence) continue;
-        const auto it = heads.find(m.head);
-        if (it == heads.end()) continue;
-        enters_.push_back({m.index, it->second});
-        first(ranks_[m.index], m.sample != nullptr ? m.sample->row.record : 0, it->second);
-      }
+    for (std::uint32_t gi = 0; gi < groups_.size(); ++gi) make_collectives(gi);
+    make_sends();
+  }
+
+  // The first unfinished operations of a group's members: who is in them, who never came, who is
+  // through.
+  void make_collectives(std::uint32_t gi) {
+    Group& g = groups_[gi];
+    std::map<std::int64_t, std::uint32_t> heads;
+    for (const Member& m : g.members)
+      if (m.head != kUnknownSequence) heads.emplace(m.head, 0);
+    if (g.crowd >= 0 && std::any_of(g.members.begin(), g.members.end(), [&](const Member& m) {
+          return m.enqueued >= 0 && m.enqueued < g.crowd;
+        }))
+      heads.emplace(g.crowd, 0);
+    if (heads.size() > kHeadsPerGroup)
+      heads.erase(std::next(heads.begin(), kHeadsPerGroup), heads.end());
+    for (auto& [sequence, op] : heads) {
+      op = static_cast<std::uint32_t>(ops_.size());
+      ops_.push_back(collective(gi, sequence));
     }
+    for (Member& m : g.members) {
+      if (m.head == kUnknownSequence) continue;
+      const auto it = heads.find(m.head);
+      if (it == heads.end()) continue;
+      enters_.push_back({m.index, it->second});
+      first(ranks_[m.index], m.sample != nullptr ? m.sample->row.record : 0, it->second);
+    }
+  }
+
+  // One of them, by what each member of the group has launched and finished.
+  Op collective(std::uint32_t gi, std::int64_t sequence) const {
+    const Group& g = groups_[gi];
+    Op o;
+    o.group = gi;
+    o.sequence = sequence;
+    if (const auto it = g.operations.find(sequence); it != g.operations.end())
+      o.operation = it->second;
+    if (o.operation.empty()) o.operation = g.counter;
+    std::vector<const Member*> unknown;
+    for (const Member& m : g.members) {
+      const Rank& r = ranks_[m.index];
+      if (m.head != kUnknownSequence && m.head <= sequence &&
+          (m.head == sequence || m.last >= sequence || m.enqueued >= sequence)) {
+        o.in.push_back(m.index);
+        if (m.sample != nullptr && m.head == sequence && o.sample == nullptr) o.sample = m.sample;
+      } else if (m.head != kUnknownSequence && m.head > sequence)
+        (r.whole ? (o.surely_done = true, o.done) : o.missing)
+            .push_back(m.index);  // a cut dump may have lost it: nobody knows
+      else if (m.completed >= sequence) {
+        o.done.push_back(m.index);
+        o.surely_done = true;
+      } else if (m.enqueued >= 0 && m.enqueued < sequence)
+        o.missing.push_back(m.index);
+      else if (m.enqueued == kNoSequence)
+        o.missing.push_back(m.index);
+      else if (!r.dumped && g.crowd >= 0)
+        continue;  // one of the crowd
+      else if (!r.dumped) {
+        if (g.whole)
+          o.missing.push_back(m.index);
+        else
+          o.partial = true;
+      } else if (m.enqueued >= sequence)
+        (r.whole ? (o.surely_done = true, o.done) : o.missing)
+            .push_back(m.index);  // launched, not listed as unfinished
+      else
+        unknown.push_back(&m);
+    }
+    // A dump of active operations says nothing of a group in which nothing is unfinished. A
+    // rank with nothing unfinished at all is idle, so it has not come here; else the company it
+    // keeps tells.
+    for (const Member* m : unknown) {
+      const bool never =
+          ranks_[m->index].clear ||
+          (o.done.empty() && (!o.missing.empty() || 2 * o.in.size() >= g.members.size()));
+      (never ? o.missing : o.done).push_back(m->index);
+    }
+    return o;
+  }
+
+  void make_sends() {
     std::sort(sends_.begin(), sends_.end(), [](const Launch& a, const Launch& b) {
       return std::tie(a.rank, a.group, a.sample->row.record, a.sample->row.sequence) <
              std::tie(b.rank, b.group, b.sample->row.record, b.sample->row.sequence);
