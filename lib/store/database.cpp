@@ -951,9 +951,9 @@ std::vector<Finding> Database::findings() const {
     f.id = s.text();
     f.analysis = term_named<Analysis>(s.text()).value_or(Analysis::none);
     const std::string outcome = s.text();
-    f.outcome = outcome == "fired"       ? Outcome::fired
-                : outcome == "ruled_out" ? Outcome::ruled_out
-                                         : Outcome::not_enough_evidence;
+    f.outcome = outcome == name(Outcome::fired)       ? Outcome::fired
+                : outcome == name(Outcome::ruled_out) ? Outcome::ruled_out
+                                                      : Outcome::not_enough_evidence;
     f.subject.kind = term_named<SubjectKind>(s.text()).value_or(SubjectKind::job);
     f.subject.id = s.text();
     f.event_class = s.text();
