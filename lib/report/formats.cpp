@@ -14,6 +14,7 @@ std::string as_it_is(const std::string& document, const RenderOptions&) { return
 
 }  // namespace
 
+constinit const char kFormatNames[] = "text, json, md, html, junit or sarif";
 constinit const Format kJson{"json", "report.json", as_it_is};
 
 std::span<const Format* const> formats() { return kAll; }
