@@ -70,7 +70,7 @@ void fill(store::Database& db, std::int64_t world, std::int64_t culprit) {
     const std::int64_t t = r % kTp, rest = r / kTp, d = rest % dp, p = rest / dp;
     RecorderRow dump;
     dump.place.member = m.id;
-    dump.source = "recorder";
+    dump.source = CollectiveSource::recorder;
     dump.encoding = "pickle";
     dump.rank = r;
     dump.entries = 2000;
@@ -83,7 +83,7 @@ void fill(store::Database& db, std::int64_t world, std::int64_t culprit) {
     const auto frontier = [&](GroupId group, std::int64_t enqueued, std::int64_t completed) {
       FrontierRow f;
       f.place.member = m.id;
-      f.source = "recorder";
+      f.source = CollectiveSource::recorder;
       f.rank = r;
       f.group = group;
       f.enqueued = enqueued;
@@ -94,7 +94,7 @@ void fill(store::Database& db, std::int64_t world, std::int64_t culprit) {
                              std::int64_t record) {
       CollectiveRow c;
       c.place.member = m.id;
-      c.source = "recorder";
+      c.source = CollectiveSource::recorder;
       c.rank = r;
       c.group = group;
       c.record = record;
@@ -143,9 +143,9 @@ bool run(std::int64_t world) {
   facts.members = db->members();
   for (std::size_t i = 0; i < facts.members.size(); ++i)
     facts.members[i].order = static_cast<std::int64_t>(i);
-  facts.groups = db->groups();
-  facts.frontiers = db->frontiers();
-  facts.recorders = db->recorders();
+  facts.groups = db->rows<GroupRow>();
+  facts.frontiers = db->rows<FrontierRow>();
+  facts.recorders = db->rows<RecorderRow>();
   for (auto& launch : db->launches()) facts.collectives.push_back({std::move(launch.row), -1});
   analyze::attribute_dumps(facts);
   const double read = seconds_since(begin);

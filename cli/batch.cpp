@@ -13,6 +13,7 @@
 #include "interrupt.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
+#include "model/terms.hpp"
 #include "pack.hpp"
 #include "report/terminal.hpp"
 
@@ -141,7 +142,9 @@ std::string batch_text(const std::string& document, const batch::Outcomes& outco
   std::size_t shown = 0, more = 0;
   for (const auto& row : d["entries"]) {
     const std::string action = row.value("action", "");
-    if (action != "isolate" && action != "offline" && action != "repair") continue;
+    if (action != name(Action::isolate) && action != name(Action::offline) &&
+        action != name(Action::repair))
+      continue;
     if (++shown > kMostBatchRows) {
       ++more;
       continue;

@@ -119,7 +119,7 @@ class CollectivesPrinter {
   std::string json() const {
     Json out;
     out["schema"] = "culprit.collectives/1";
-    out["source"] = report_.source;
+    out["source"] = name(report_.source);
     out["moving"] = report_.moving;
     out["seen"] = to_ranges(report_.seen);
     out["unseen"] = to_ranges(report_.unseen);
@@ -178,10 +178,12 @@ class CollectivesPrinter {
     return sequence < 0 ? "-" : std::to_string(sequence);
   }
   std::string source() const {
-    return report_.source == "recorder"   ? "flight recorders"
-           : report_.source == "watchdog" ? "watchdog lines"
-           : report_.source == "ras"      ? "NCCL RAS"
-                                          : "NCCL call lines";
+    switch (report_.source) {
+      case CollectiveSource::recorder: return "flight recorders";
+      case CollectiveSource::watchdog: return "watchdog lines";
+      case CollectiveSource::ras: return "NCCL RAS";
+      default: return "NCCL call lines";
+    }
   }
   static std::string listed(const std::vector<std::int64_t>& ranks) {
     const std::string text = to_ranges(ranks);
@@ -223,7 +225,7 @@ Result<Exit> run_collectives(const Arguments& arguments) {
   const CollectivesPrinter printer(arguments, facts, topology, report, findings);
   if (wants_json(arguments))
     print(mark_incomplete(printer.json(), incomplete));
-  else if (report.source.empty() && findings.empty())
+  else if (report.source == CollectiveSource::none && findings.empty())
     remark(arguments,
            "there are no counters of collectives in it: no flight recorder, no watchdog line, no "
            "NCCL call log, no RAS");

@@ -131,9 +131,10 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
   if (!folder.empty()) {
     const std::string placed = report::with_place(document, place_of(arguments, path));
     for (const report::Format* f : report::formats())
-      CULPRIT_CHECK(write_file(folder / f->file,
-                               f->render(f->name == "json" ? document : placed,
-                                         {false, true, true, 120, place_of(arguments, path)})));
+      if (!f->file.empty())
+        CULPRIT_CHECK(write_file(folder / f->file,
+                                 f->render(f->name == "json" ? document : placed,
+                                           {false, true, true, 120, place_of(arguments, path)})));
   }
   print(rendered(arguments, document, chosen_format(arguments), path));
   if (!folder.empty())
@@ -239,7 +240,7 @@ constexpr OptionSpec kOutput[] = {
 constexpr OptionSpec kDiagnoseOptions[] = {
     {"out,o", "DIR", "keep the database and all reports there"},
     {"db,d", "FILE", "keep the database there"},
-    {"format", "FORMAT", "text, json, md, html, junit or sarif"},
+    {"format", "FORMAT", report::kFormatNames},
     {"json", nullptr, "the same as --format json"},
     {"explain", nullptr, "show the walk down the ladder of decisions"},
     kHistoryOption,
@@ -281,7 +282,7 @@ constexpr OptionSpec kClassifyOptions[] = {
 };
 constexpr OptionSpec kReportOptions[] = {
     {"db,d", "FILE", "the database that `diagnose` or `classify` left"},
-    {"format", "FORMAT", "text, json, md, html, junit or sarif"},
+    {"format", "FORMAT", report::kFormatNames},
     {"json", nullptr, "the same as --format json"},
     {"explain", nullptr, "show the walk down the ladder of decisions"},
     {"fail-on", "LEVEL", "exit with 1 when something at least this severe was found"},

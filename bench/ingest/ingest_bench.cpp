@@ -62,7 +62,7 @@ void ingest_log(benchmark::State& state) {
       state.SkipWithError("the ledger is wrong");
       return;
     }
-    events = db->events().size();
+    events = db->rows<EventRow>().size();
     if (events == 0 || (events_before != 0 && events != events_before)) {
       state.SkipWithError("the events depend on the threads");
       return;

@@ -8,6 +8,7 @@
 
 #include "fleet/failures.hpp"
 #include "model/json.hpp"
+#include "model/terms.hpp"
 
 namespace culprit::batch {
 
@@ -16,9 +17,9 @@ namespace {
 using nlohmann::ordered_json;
 
 // The actions as they stand in the summary: what needs hands first.
-constexpr std::string_view kActions[] = {"isolate",   "offline",  "repair",   "replay",
-                                         "checks",    "rollback", "mitigate", "investigate",
-                                         "reattempt", "none"};
+constexpr Action kActions[] = {
+    Action::isolate,  Action::offline,  Action::repair,      Action::replay,    Action::checks,
+    Action::rollback, Action::mitigate, Action::investigate, Action::reattempt, Action::none};
 
 ordered_json time_or_null(const std::optional<Nanoseconds>& t) {
   return t ? ordered_json(iso_utc(*t)) : ordered_json(nullptr);
@@ -87,8 +88,8 @@ std::string summary_document(const std::vector<Entry>& entries,
                    {"diagnosed", statuses["done"]},
                    {"not_diagnosed", entries.size() - static_cast<std::size_t>(statuses["done"])}};
   ordered_json by_action = ordered_json::object();
-  for (const std::string_view action : kActions)
-    if (const auto it = actions.find(std::string(action)); it != actions.end())
+  for (const Action action : kActions)
+    if (const auto it = actions.find(std::string(name(action))); it != actions.end())
       by_action[it->first] = it->second;
   for (const auto& [action, count] : actions) by_action[action] = count;
   out["actions"] = std::move(by_action);

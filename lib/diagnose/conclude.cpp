@@ -108,7 +108,7 @@ std::vector<std::string> notes_of(const store::Database& db, const Resolved& res
                               fmt::join(others.begin(), others.begin() + shown, ", "), rest,
                               others.size() == 1 ? "was" : "were"));
   }
-  for (const RejectRow& reject : db.rejects())
+  for (const RejectRow& reject : db.rows<RejectRow>())
     if (reject.reason == "manifest.not_json")
       out.push_back("job.json was not used: " + reject.excerpt);
   return out;

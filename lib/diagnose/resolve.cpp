@@ -30,16 +30,11 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
     m.attribution.clear();
     m.duplicate_of = 0;
   }
-  facts.events = db.events();
-  facts.tracebacks = db.tracebacks();
-  facts.exits = db.exits();
+  db.load(facts);
   facts.progress = db.progress();
-  facts.identities = db.identities();
-  facts.configs = db.configs();
-  facts.clocks = db.clocks();
   facts.stacks.frames = db.frames();
   facts.stacks.stacks = db.stack_frames();
-  const auto index = [](const store::Database::WithStack& row) {
+  const auto index = [](const auto& row) {
     return row.stack_id ? static_cast<std::int32_t>(*row.stack_id - 1) : -1;
   };
   for (auto& sample : db.samples()) {
@@ -50,12 +45,8 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
     const std::int32_t stack = index(launch);
     facts.collectives.push_back({std::move(launch.row), stack});
   }
-  facts.processes = db.processes();
-  facts.groups = db.groups();
-  facts.frontiers = db.frontiers();
-  facts.recorders = db.recorders();
-  facts.networks = db.networks();
-  facts.series = db.series();
+  facts.groups = db.rows<GroupRow>();
+  facts.series = db.rows<SeriesRow>();
   CULPRIT_CHECK(db.read_to_the_end());
   if (db.partial()) facts.notes.push_back(std::string("the database is partial: ") + kPartial);
   if (const auto own = db.meta("own_databases"); own && !own->empty())

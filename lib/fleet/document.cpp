@@ -7,6 +7,7 @@
 
 #include "fleet/taxonomy.hpp"
 #include "model/json.hpp"
+#include "model/terms.hpp"
 
 namespace culprit::fleet {
 
@@ -141,7 +142,8 @@ class Statistics {
     std::map<std::string, std::int64_t> counts;
     for (const FleetIncident* i : incidents_)
       if (failed(*i))
-        ++counts[i->symptom.empty() || i->symptom == "None" ? "not known" : i->symptom];
+        ++counts[i->symptom.empty() || i->symptom == name(Symptom::none) ? "not known"
+                                                                         : i->symptom];
     Json out = Json::array();
     for (const Row& row : sorted(counts)) {
       Json published = nullptr;
@@ -249,8 +251,9 @@ class Statistics {
     std::map<std::string, std::vector<Duration>> of_symptom;
     for (const FleetIncident* i : incidents_)
       if (failed(*i) && i->start && i->end && *i->end >= *i->start)
-        of_symptom[i->symptom.empty() || i->symptom == "None" ? "not known" : i->symptom].push_back(
-            {static_cast<double>(*i->end - *i->start) / 1e9, false});
+        of_symptom[i->symptom.empty() || i->symptom == name(Symptom::none) ? "not known"
+                                                                           : i->symptom]
+            .push_back({static_cast<double>(*i->end - *i->start) / 1e9, false});
     Json out = Json::array();
     for (auto& [symptom, durations] : of_symptom) out.push_back(durations_of(symptom, durations));
     return out;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "fleet/taxonomy.hpp"
+#include "model/terms.hpp"
 
 namespace culprit::fleet {
 
@@ -48,11 +49,11 @@ void episodes(const FleetRecord& record, const FailureParams& params, std::vecto
 }  // namespace
 
 bool undecided(const FleetIncident& i) {
-  return i.action == "investigate" && i.targets.empty() &&
-         (i.symptom.empty() || i.symptom == "None");
+  return i.action == name(Action::investigate) && i.targets.empty() &&
+         (i.symptom.empty() || i.symptom == name(Symptom::none));
 }
 
-bool failed(const FleetIncident& i) { return i.action != "none" && !undecided(i); }
+bool failed(const FleetIncident& i) { return i.action != name(Action::none) && !undecided(i); }
 
 std::string component_of(const FleetIncident& i) {
   return std::string(component_group(i.component, i.symptom));

@@ -6,6 +6,7 @@
 
 #include "model/json.hpp"
 #include "model/ranges.hpp"
+#include "model/terms.hpp"
 
 namespace culprit::fleet {
 
@@ -41,8 +42,10 @@ json time_or_null(const std::optional<Nanoseconds>& t) {
 
 // The verdict asks somebody to act on what it names; otherwise its targets are where to look.
 bool acts(const std::string& action, const std::string& precision) {
-  return precision == "exact" &&
-         (action == "isolate" || action == "offline" || action == "repair" || action == "mitigate");
+  const Action known = term_named<Action>(action).value_or(Action::none);
+  return precision == name(Precision::exact) &&
+         (known == Action::isolate || known == Action::offline || known == Action::repair ||
+          known == Action::mitigate);
 }
 
 class Hosts {

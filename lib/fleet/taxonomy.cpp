@@ -4,6 +4,8 @@
 #include <cctype>
 #include <iterator>
 
+#include "model/terms.hpp"
+
 namespace culprit::fleet {
 
 namespace {
@@ -157,8 +159,8 @@ std::span<const Share> published_components() { return kComponents; }
 std::span<const Mechanism> published_mechanisms() { return kMechanisms; }
 
 std::string_view category_of(std::string_view symptom) {
-  if (symptom.empty() || symptom == "None" || symptom == "not known") return "none";
-  if (symptom == "Code/Data Adjustment") return "manual";
+  if (symptom.empty() || symptom == name(Symptom::none) || symptom == "not known") return "none";
+  if (symptom == name(Symptom::code_data_adjustment)) return "manual";
   return std::find(std::begin(kImplicit), std::end(kImplicit), symptom) != std::end(kImplicit)
              ? "implicit"
              : "explicit";
@@ -178,14 +180,21 @@ std::string_view component_group(std::string_view component, std::string_view sy
 bool is_gpu(std::string_view group) { return group.starts_with("gpu") || group == "nvlink"; }
 
 std::string_view mechanism_of(std::string_view action, std::string_view symptom) {
-  if (action == "isolate" || action == "offline")
-    return category_of(symptom) == "implicit" ? "eviction, analysis" : "eviction, explicit error";
-  if (action == "rollback") return "rollback";
-  if (action == "repair") return "repair";
-  if (action == "reattempt") return "restart";
-  if (action == "mitigate") return "mitigation";
-  if (action == "checks" || action == "replay") return "stress tests";
-  if (action == "none") return category_of(symptom) == "manual" ? "hot update" : "no failure";
+  const std::optional<Action> known = term_named<Action>(action);
+  if (!known) return "open";
+  switch (*known) {
+    case Action::isolate:
+    case Action::offline:
+      return category_of(symptom) == "implicit" ? "eviction, analysis" : "eviction, explicit error";
+    case Action::rollback: return "rollback";
+    case Action::repair: return "repair";
+    case Action::reattempt: return "restart";
+    case Action::mitigate: return "mitigation";
+    case Action::checks:
+    case Action::replay: return "stress tests";
+    case Action::none: return category_of(symptom) == "manual" ? "hot update" : "no failure";
+    case Action::investigate: return "open";
+  }
   return "open";
 }
 

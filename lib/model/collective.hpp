@@ -10,6 +10,7 @@
 
 #include "model/rows.hpp"
 #include "model/stack.hpp"
+#include "model/terms.hpp"
 
 namespace culprit {
 
@@ -31,11 +32,11 @@ struct GroupRow {
 
 // How far one rank has come on one group: what it has launched and what has finished. Sequence
 // numbers compare within a group only. Point-to-point launches of a rank are counted in their own
-// row (p2p): they do not compare between ranks at all (peers, trap 4).
+// row (p2p): they do not compare between ranks at all (culprit-algorithms(7)).
 struct FrontierRow {
   Place place;
-  Timestamp time;      // when the source looked
-  std::string source;  // recorder watchdog desync nccl-call ras inspector
+  Timestamp time;  // when the source looked
+  CollectiveSource source = CollectiveSource::none;
   std::optional<std::string> host;
   std::optional<std::int64_t> rank;  // global
   std::optional<std::int64_t> local_rank;
@@ -55,7 +56,7 @@ struct FrontierRow {
 struct CollectiveRow {
   Place place;
   Timestamp time;  // when the host enqueued it (recorder), or when the line was printed
-  std::string source;
+  CollectiveSource source = CollectiveSource::none;
   std::optional<std::string> host;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> local_rank;
@@ -112,11 +113,11 @@ struct HistoryRow {
 // empty one, shows.
 struct RecorderRow {
   Place place;
-  Timestamp time;        // collection, when known
-  std::string source;    // recorder ras inspector
-  std::string encoding;  // pickle json
-  std::string version;   // "2.9"
-  std::string library;   // NCCL version
+  Timestamp time;                                    // collection, when known
+  CollectiveSource source = CollectiveSource::none;  // recorder ras inspector
+  std::string encoding;                              // pickle json
+  std::string version;                               // "2.9"
+  std::string library;                               // NCCL version
   std::optional<std::string> host;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> pid;

@@ -40,6 +40,9 @@ constexpr std::string_view kAnalyses[] = {
     "hang", "drift",    "outliers", "stall",     "slow_group", "what_if",     "slow"};
 constexpr std::string_view kStopKinds[] = {"host stopped", "device stopped", "network", "mismatch",
                                            "left early",   "no dump",        "storage"};
+constexpr std::string_view kCollectiveSources[] = {
+    "",        "recorder", "watchdog",  "desync",    "fingerprint",
+    "barrier", "ras",      "nccl-call", "nccl-init", "inspector"};
 constexpr std::string_view kStepIds[] = {
     "bundle_empty",    "gpu_throttled",       "slow_job",      "job_finished",
     "dumps_only",      "no_failure",          "user_request",  "critical_errors",
@@ -60,7 +63,8 @@ static_assert(complete<Action::investigate>(kActions) &&
               complete<Precision::candidates>(kPrecisions));
 static_assert(complete<Symptom::collective_mismatch>(kSymptoms) &&
               complete<Analysis::slow>(kAnalyses) && complete<StepId::excluded>(kStepIds));
-static_assert(complete<StopKind::storage>(kStopKinds));
+static_assert(complete<StopKind::storage>(kStopKinds) &&
+              complete<CollectiveSource::inspector>(kCollectiveSources));
 static_assert(complete<StepOutcome::not_enough_evidence>(kStepOutcomes) &&
               complete<NextKind::plan>(kNextKinds));
 
@@ -81,6 +85,9 @@ std::string_view name(Precision precision) {
 std::string_view name(Symptom symptom) { return kSymptoms[static_cast<std::size_t>(symptom)]; }
 std::string_view name(Analysis analysis) { return kAnalyses[static_cast<std::size_t>(analysis)]; }
 std::string_view name(StopKind kind) { return kStopKinds[static_cast<std::size_t>(kind)]; }
+std::string_view name(CollectiveSource source) {
+  return kCollectiveSources[static_cast<std::size_t>(source)];
+}
 std::string_view name(StepId step) { return kStepIds[static_cast<std::size_t>(step)]; }
 std::string_view name(StepOutcome outcome) {
   return kStepOutcomes[static_cast<std::size_t>(outcome)];
@@ -102,6 +109,10 @@ std::optional<Symptom> term_named<Symptom>(std::string_view name) {
 template <>
 std::optional<Analysis> term_named<Analysis>(std::string_view name) {
   return find<Analysis>(kAnalyses, name);
+}
+template <>
+std::optional<CollectiveSource> term_named<CollectiveSource>(std::string_view name) {
+  return find<CollectiveSource>(kCollectiveSources, name);
 }
 
 }  // namespace culprit

@@ -98,6 +98,23 @@ enum class StopKind : std::uint8_t {
   storage
 };
 
+// What tells how far ranks have come on their process groups: dumps of flight recorders, lines of
+// the watchdog, its report of a desynchronisation, what torch found when it compared the arguments
+// of a collective, a monitored barrier, NCCL's RAS, calls in NCCL's log, communicators being set
+// up, NCCL's Inspector.
+enum class CollectiveSource : std::uint8_t {
+  none,
+  recorder,
+  watchdog,
+  desync,
+  fingerprint,
+  barrier,
+  ras,
+  nccl_call,
+  nccl_init,
+  inspector
+};
+
 // The steps of the ladder (decide/decide.cpp has their order), and two entries of the walk that are
 // no steps.
 enum class StepId : std::uint8_t {
@@ -141,6 +158,7 @@ std::string_view name(Precision precision);
 std::string_view name(Symptom symptom);
 std::string_view name(Analysis analysis);
 std::string_view name(StopKind kind);
+std::string_view name(CollectiveSource source);
 std::string_view name(StepId step);
 std::string_view name(StepOutcome outcome);
 std::string_view name(NextKind kind);
@@ -156,5 +174,7 @@ template <>
 std::optional<Symptom> term_named<Symptom>(std::string_view name);
 template <>
 std::optional<Analysis> term_named<Analysis>(std::string_view name);
+template <>
+std::optional<CollectiveSource> term_named<CollectiveSource>(std::string_view name);
 
 }  // namespace culprit

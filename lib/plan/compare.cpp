@@ -185,16 +185,20 @@ Result<DigestRun> read_digests(std::string_view text, const std::string& path) {
   return run;
 }
 
-Comparison compare_digests(const std::vector<DigestRun>& runs) {
-  Comparison out;
-  out.runs = runs.size();
+namespace {
+
+struct Tally {
+  std::map<std::size_t, std::size_t>
+      deviations;  // by run: items in which it differs from a majority
+  std::size_t ties = 0, compared = 0, alone = 0;
+};
+
+Tally compare_items(const std::vector<DigestRun>& runs, Comparison& out) {
   std::map<std::string, std::map<std::size_t, std::string>, ByOrder> items;
   for (std::size_t r = 0; r < runs.size(); ++r)
     for (const Digest& d : runs[r].digests) items[d.item].emplace(r, d.digest);
   out.items = items.size();
-  std::map<std::size_t, std::size_t>
-      deviations;  // by run: items in which it differs from a majority
-  std::size_t ties = 0, compared = 0, alone = 0;
+  Tally tally;
   for (const auto& [item, of] : items) {
     if (of.size() < runs.size()) {
       Missing missing{item, {}};
@@ -203,10 +207,10 @@ Comparison compare_digests(const std::vector<DigestRun>& runs) {
       out.missing.push_back(std::move(missing));
     }
     if (of.size() < 2) {
-      ++alone;
+      ++tally.alone;
       continue;
     }
-    ++compared;
+    ++tally.compared;
     std::map<std::string, std::size_t> votes;
     for (const auto& [r, digest] : of) ++votes[digest];
     if (votes.size() == 1) {
@@ -219,18 +223,22 @@ Comparison compare_digests(const std::vector<DigestRun>& runs) {
         d.majority = digest;
         d.agree = n;
       }
-    ties += d.majority.empty();
+    tally.ties += d.majority.empty();
     for (const auto& [r, digest] : of) {
       if (digest == d.majority) continue;
       d.runs.push_back(runs[r].name);
-      if (!d.majority.empty()) ++deviations[r];
+      if (!d.majority.empty()) ++tally.deviations[r];
     }
     out.different.push_back(std::move(d));
   }
-  for (const auto& [r, n] : deviations) out.suspects.push_back(runs[r].name);
+  return tally;
+}
 
+// What follows from the differences, and what to do next.
+void tell_of(const Tally& tally, Comparison& out) {
+  const auto& [deviations, ties, compared, alone] = tally;
   const auto s = [](std::size_t n) { return n == 1 ? "" : "s"; };
-  if (runs.size() < 2 || compared == 0) {
+  if (out.runs < 2 || compared == 0) {
     out.summary = "there is nothing to compare: it takes the same ranks in two runs or more";
   } else if (out.different.empty()) {
     out.summary = fmt::format(
@@ -242,7 +250,7 @@ Comparison compare_digests(const std::vector<DigestRun>& runs) {
     out.summary = fmt::format("{} of {} state{} differ, and no majority says which run is right",
                               out.different.size(), compared, s(compared));
     out.advice.push_back(
-        runs.size() == 2
+        out.runs == 2
             ? "a third run tells which of the two is wrong"
             : "one more run may give a majority; when runs differ everywhere, training is not "
               "deterministic: fix the data order, the seeds and the algorithms of cuDNN first");
@@ -265,7 +273,7 @@ Comparison compare_digests(const std::vector<DigestRun>& runs) {
     if (ties > 0) out.advice.push_back(fmt::format("{} more have no majority", ties));
   } else {
     out.summary = fmt::format("{} of {} runs differ from the majority: {}", out.suspects.size(),
-                              runs.size(), fmt::join(out.suspects, ", "));
+                              out.runs, fmt::join(out.suspects, ", "));
     out.advice.push_back(
         "the same rank in several runs points to its machine; different ranks, to several machines "
         "or to training that is not deterministic");
@@ -274,6 +282,16 @@ Comparison compare_digests(const std::vector<DigestRun>& runs) {
     out.advice.push_back(fmt::format("{} state{} stand{} in one run only, and {} not compared",
                                      alone, s(alone), alone == 1 ? "s" : "",
                                      alone == 1 ? "is" : "are"));
+}
+
+}  // namespace
+
+Comparison compare_digests(const std::vector<DigestRun>& runs) {
+  Comparison out;
+  out.runs = runs.size();
+  const Tally tally = compare_items(runs, out);
+  for (const auto& [r, n] : tally.deviations) out.suspects.push_back(runs[r].name);
+  tell_of(tally, out);
   return out;
 }
 

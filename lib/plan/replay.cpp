@@ -234,15 +234,11 @@ void index_tests(ReplayPlan& plan) {
         if (x < plan.tests_of.size()) plan.tests_of[x].push_back(static_cast<std::uint32_t>(i));
 }
 
-Result<ReplayPlan> plan_replay(const ReplayParams& params) {
-  CULPRIT_CHECK(check(params));
-  ReplayPlan plan;
-  plan.params = params;
+namespace {
+
+// How many replicas a group holds, and with that groups and repeats.
+Result<> choose_groups(ReplayPlan& plan, std::int64_t replica_gpus) {
   ReplayParams& p = plan.params;
-  if (p.tp == 0) p.tp = p.gpus_per_machine;
-  // 2^60 at most, by the limits above.
-  const std::int64_t replica_gpus = p.tp * p.pp * p.cp;
-  plan.replica_machines = replica_gpus / std::gcd(replica_gpus, p.gpus_per_machine);
   const std::int64_t replica = plan.replica_machines;
   if (replica > p.machines + p.spares)
     return usage_error(
@@ -273,11 +269,20 @@ Result<ReplayPlan> plan_replay(const ReplayParams& params) {
   plan.group = p.k * replica;
   plan.groups = up(p.machines, plan.group);
   plan.repeats = p.repeats > 0 ? p.repeats : repeats_for(p.shows, p.confidence, 2);
+  return {};
+}
 
-  const auto m = static_cast<std::size_t>(plan.group), n = static_cast<std::size_t>(plan.groups),
-             z = static_cast<std::size_t>(p.machines);
+struct TestsMade {
   int waves = 0;
   std::int64_t spares_used = 0;
+};
+
+// The groups of both phases, filled up.
+TestsMade make_tests(ReplayPlan& plan) {
+  const ReplayParams& p = plan.params;
+  const auto m = static_cast<std::size_t>(plan.group), n = static_cast<std::size_t>(plan.groups),
+             z = static_cast<std::size_t>(p.machines);
+  TestsMade made;
   for (int phase = 1; phase <= 2; ++phase) {
     const std::size_t first = plan.tests.size();
     for (std::size_t i = 0; i < n; ++i) {
@@ -293,8 +298,8 @@ Result<ReplayPlan> plan_replay(const ReplayParams& params) {
     }
     Filler filler(plan, first);
     filler.fill();
-    waves += filler.waves;
-    spares_used = std::max(spares_used, filler.spares_used());
+    made.waves += filler.waves;
+    made.spares_used = std::max(made.spares_used, filler.spares_used());
     const char* which = phase == 1 ? "horizontal" : "vertical";
     if (filler.borrowed > 0)
       plan.notes.push_back(fmt::format(
@@ -316,8 +321,13 @@ Result<ReplayPlan> plan_replay(const ReplayParams& params) {
           which, filler.short_groups, n, filler.short_groups == 1 ? "is" : "are", smallest));
     }
   }
-  index_tests(plan);
-  plan.most_candidates = most_alike(plan);
+  return made;
+}
+
+// What whoever runs the plan should know of it.
+void add_remarks(ReplayPlan& plan, std::int64_t spares_used, std::int64_t replica_gpus) {
+  const ReplayParams& p = plan.params;
+  const std::int64_t replica = plan.replica_machines;
   if (spares_used > 0)
     plan.notes.push_back(fmt::format(
         "{} spare{} groups up: {} good, or the outcome accuses the wrong machine", spares_used,
@@ -346,7 +356,25 @@ Result<ReplayPlan> plan_replay(const ReplayParams& params) {
         fmt::format("groups of {} and {} of them: up to {} candidates are left, and a third phase "
                     "tells them apart",
                     plan.group, plan.groups, plan.most_candidates));
-  add_costs(plan, waves);
+}
+
+}  // namespace
+
+Result<ReplayPlan> plan_replay(const ReplayParams& params) {
+  CULPRIT_CHECK(check(params));
+  ReplayPlan plan;
+  plan.params = params;
+  ReplayParams& p = plan.params;
+  if (p.tp == 0) p.tp = p.gpus_per_machine;
+  // 2^60 at most, by the limits above.
+  const std::int64_t replica_gpus = p.tp * p.pp * p.cp;
+  plan.replica_machines = replica_gpus / std::gcd(replica_gpus, p.gpus_per_machine);
+  CULPRIT_CHECK(choose_groups(plan, replica_gpus));
+  const TestsMade made = make_tests(plan);
+  index_tests(plan);
+  plan.most_candidates = most_alike(plan);
+  add_remarks(plan, made.spares_used, replica_gpus);
+  add_costs(plan, made.waves);
   return plan;
 }
 

@@ -4,16 +4,17 @@
 
 namespace culprit::report {
 
-extern const Format kText, kJson, kMarkdown, kHtml, kJunit, kSarif;
+extern const Format kText, kJson, kMarkdown, kHtml, kJunit, kSarif, kCsv;
 
 namespace {
 
-constexpr const Format* kAll[] = {&kText, &kJson, &kMarkdown, &kHtml, &kJunit, &kSarif};
+constexpr const Format* kAll[] = {&kText, &kJson, &kMarkdown, &kHtml, &kJunit, &kSarif, &kCsv};
 
 std::string as_it_is(const std::string& document, const RenderOptions&) { return document; }
 
 }  // namespace
 
+constinit const char kFormatNames[] = "text, json, md, html, junit, sarif or csv";
 constinit const Format kJson{"json", "report.json", as_it_is};
 
 std::span<const Format* const> formats() { return kAll; }

@@ -44,7 +44,7 @@ struct RenderOptions {
 // Format, named in formats.cpp.
 struct Format {
   std::string_view name;  // of --format
-  std::string_view file;  // what `-o` calls it
+  std::string_view file;  // what `-o` calls it; "" = made when it is asked for, only
   std::string (*render)(const std::string& document, const RenderOptions& options);
 };
 
@@ -59,6 +59,7 @@ std::string batch_index(const std::string& summary);
 
 // In the order in which help lists them; the first is what a terminal gets.
 std::span<const Format* const> formats();
+extern const char kFormatNames[];  // the same as help and completion print them
 const Format* find_format(std::string_view name);
 
 }  // namespace culprit::report

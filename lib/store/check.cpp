@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "store/statement.hpp"
+#include "store/tables.hpp"
 
 namespace culprit::store {
 
@@ -22,38 +23,27 @@ constexpr Key kKeys[] = {{"member", "member_id"},
                          {"series", "series_id"}};
 
 struct Reference {
-  const char* table;
-  const char* column;
-  const char* to;
+  std::string table, column, to;
 };
-constexpr Reference kReferences[] = {
-    {"event", "member_id", "member"},
-    {"traceback", "member_id", "member"},
-    {"exit_status", "member_id", "member"},
-    {"iteration", "member_id", "member"},
-    {"identity", "member_id", "member"},
-    {"config_item", "member_id", "member"},
-    {"clock_anchor", "member_id", "member"},
-    {"reject", "member_id", "member"},
-    {"process", "member_id", "member"},
-    {"stack_sample", "member_id", "member"},
-    {"stack_sample", "stack_id", "stack"},
-    {"stack_frame", "stack_id", "stack"},
-    {"stack_frame", "frame_id", "frame"},
-    {"frontier", "member_id", "member"},
-    {"frontier", "group_id", "process_group"},
-    {"collective", "member_id", "member"},
-    {"collective", "group_id", "process_group"},
-    {"collective", "stack_id", "stack"},
-    {"collective_history", "member_id", "member"},
-    {"collective_history", "group_id", "process_group"},
-    {"recorder", "member_id", "member"},
-    {"network_node", "member_id", "member"},
-    {"series", "member_id", "member"},
-    {"sample_chunk", "series_id", "series"},
-    {"sample_chunk", "member_id", "member"},
-    {"manifest", "member_id", "member"},
-};
+
+template <class Row>
+void add_references(std::vector<Reference>& out) {
+  for (const Column& column : column_names<Row>().columns)
+    if (!column.references.empty())
+      out.push_back({std::string(TableOf<Row>::name), std::string(column.name),
+                     std::string(column.references)});
+}
+
+std::vector<Reference> references() {
+  std::vector<Reference> out{{"stack_frame", "stack_id", "stack"},
+                             {"stack_frame", "frame_id", "frame"},
+                             {"manifest", "member_id", "member"}};
+#define CULPRIT_REFERENCES(Row, name) add_references<Row>(out);
+  CULPRIT_ROWS(CULPRIT_REFERENCES)
+#undef CULPRIT_REFERENCES
+  add_references<SeriesRow>(out);
+  return out;
+}
 
 }  // namespace
 
@@ -68,7 +58,7 @@ std::optional<std::string> broken_reference(sqlite3* db) {
     if (first != 1 || last != count) return fmt::format("{}.{}", key.table, key.column);
     rows[key.table] = count;
   }
-  for (const Reference& reference : kReferences) {
+  for (const Reference& reference : references()) {
     // A value that is no integer sorts behind all integers; typeof tells.
     Statement s(db, fmt::format("SELECT COALESCE(MIN({0}), 1), COALESCE(MAX({0}), 1), "
                                 "typeof(COALESCE(MAX({0}), 1)), COUNT({0}) FROM {1}",

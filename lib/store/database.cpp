@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -24,38 +25,28 @@
 #include "schema/schema.hpp"
 #include "store/check.hpp"
 #include "store/statement.hpp"
+#include "store/tables.hpp"
 #include "store/utf8.hpp"
 
 namespace culprit::store {
 
 namespace {
 
-constexpr std::int64_t kApplicationId = 1129661516;
-constexpr std::int64_t kUserVersion = 3;
 constexpr char kIngestAgain[] = "ingest the bundle again into a new database";
+
+// "PRAGMA name = number;" of schemas/store.sql.
+std::int64_t pragma_of_schema(std::string_view name) {
+  const std::string_view sql = schema::text("store.sql");
+  const std::string head = fmt::format("PRAGMA {} = ", name);
+  const std::size_t at = sql.find(head);
+  std::int64_t out = 0;
+  if (at != std::string_view::npos)
+    std::from_chars(sql.data() + at + head.size(), sql.data() + sql.size(), out);
+  return out;
+}
 
 std::optional<std::string> clean(const std::optional<std::string>& text) {
   return text ? std::optional(valid_utf8(*text)) : std::nullopt;
-}
-
-Place read_place(Statement& s) {
-  return {s.integer(), static_cast<std::uint64_t>(s.integer()),
-          static_cast<std::uint64_t>(s.integer()), static_cast<std::uint32_t>(s.integer())};
-}
-
-Timestamp read_time(Statement& s) {
-  const Nanoseconds raw = s.integer();
-  return {clock_named(s.text()), raw, 1'000'000};
-}
-
-std::vector<std::string> split_commas(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    out.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return out;
 }
 
 Frame read_frame(Statement& s) {
@@ -68,16 +59,71 @@ Frame read_frame(Statement& s) {
   return f;
 }
 
+// Rows of a table, by default all in order of their ids.
+template <class Row>
+class Select {
+ public:
+  explicit Select(sqlite3* db, std::string_view tail = "ORDER BY rowid")
+      : statement_(db, fmt::format("SELECT rowid,{} FROM {} {}", column_names<Row>().joined(),
+                                   TableOf<Row>::name, tail)),
+        reader_(statement_) {}
+
+  // For the `?` of the tail.
+  template <class... Values>
+  void bind(const Values&... values) {
+    statement_.reset();
+    statement_.bind(values...);
+  }
+  std::optional<Row> next() {
+    if (!statement_.next()) return std::nullopt;
+    std::optional<Row> row(std::in_place);
+    reader_.read(*row);
+    return row;
+  }
+  void reset() { statement_.reset(); }
+  // Of the row that was read last.
+  std::int64_t rowid() const { return reader_.row(); }
+  std::optional<std::int64_t> stack_id() const { return reader_.stack_id; }
+
+ private:
+  Statement statement_;
+  RowReader reader_;
+};
+
 // Room for the rows of a table: growing would move large rows many times. What the file says of
 // itself is believed up to a bound.
 template <class Row>
-std::vector<Row> room_for(sqlite3* db, const char* table) {
-  constexpr std::int64_t kMost = 1 << 17;
+std::size_t room_for(sqlite3* db) {
+  constexpr std::int64_t kMost = (64 << 20) / sizeof(Row);
+  Statement last(db, fmt::format("SELECT MAX(rowid) FROM {}", TableOf<Row>::name));
+  return last.next() ? static_cast<std::size_t>(std::clamp<std::int64_t>(last.integer(), 0, kMost))
+                     : 0;
+}
+
+template <class Row>
+std::vector<Row> all_rows(sqlite3* db) {
   std::vector<Row> out;
-  Statement last(db, fmt::format("SELECT MAX(rowid) FROM {}", table));
-  if (last.next())
-    out.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(last.integer(), 0, kMost)));
+  out.reserve(room_for<Row>(db));
+  Select<Row> select(db);
+  while (auto row = select.next()) out.push_back(std::move(*row));
   return out;
+}
+
+template <class Row>
+std::vector<Database::WithStack<Row>> all_with_stacks(sqlite3* db) {
+  std::vector<Database::WithStack<Row>> out;
+  out.reserve(room_for<Row>(db));
+  Select<Row> select(db);
+  while (auto row = select.next()) out.push_back({std::move(*row), select.stack_id()});
+  return out;
+}
+
+template <class Row>
+std::string insertion() {
+  const ColumnNames names = column_names<Row>();
+  std::string marks;
+  for (std::size_t i = 0; i < names.columns.size(); ++i) marks += i == 0 ? "?" : ",?";
+  return fmt::format("INSERT INTO {} ({}) VALUES ({})", TableOf<Row>::name, names.joined(), marks);
 }
 
 bool may_be_written(const std::string& path) {
@@ -96,10 +142,6 @@ std::string uri_escaped(const std::string& path) {
   return out;
 }
 
-std::optional<std::int64_t> boot_raw(const std::optional<Timestamp>& boot) {
-  return boot ? std::optional(boot->ns) : std::nullopt;
-}
-
 }  // namespace
 
 struct Database::Impl {
@@ -113,56 +155,23 @@ struct Database::Impl {
 
     void prepare() {
       sqlite3* db = impl_.db.get();
-      member_ =
-          Statement(db,
-                    "INSERT INTO member VALUES "
-                    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,NULL,NULL,NULL,'',NULL)");
+#define CULPRIT_PREPARE(Row, name) insert_##name = Statement(db, insertion<Row>());
+      CULPRIT_ROWS(CULPRIT_PREPARE)
+#undef CULPRIT_PREPARE
+      member_ = Statement(db, insertion<MemberRow>());
       member_end_ =
           Statement(db,
                     "UPDATE member SET format=?, size=?, digest=?, complete=?, tail_truncated=?, "
                     "lines=?, used=?, skipped=?, rejected=?, done=1 WHERE member_id=?");
       problem_ = Statement(db, "INSERT OR IGNORE INTO problem VALUES (?,?,?)");
-      event_ = Statement(
-          db,
-          "INSERT INTO event VALUES "
-          "(NULL,?,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,NULL,?,?,?,?,?,NULL,?,?,?)");
-      traceback_ = Statement(db,
-                             "INSERT INTO traceback VALUES "
-                             "(NULL,?,?,?,?,?,?,?,NULL,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-      exit_ = Statement(db, "INSERT INTO exit_status VALUES (?,?,?,?,?,?,NULL,?,?,?,?,?,?,?,?,?)");
-      iteration_ = Statement(db, "INSERT INTO iteration VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-      identity_ = Statement(db, "INSERT INTO identity VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-      config_ = Statement(db, "INSERT INTO config_item VALUES (?,?,?,?,?,?,?,?)");
-      clock_ = Statement(db, "INSERT INTO clock_anchor VALUES (?,?,?,?,?,?,?,?,?,?)");
-      reject_ = Statement(db, "INSERT INTO reject VALUES (?,?,?,?,?)");
       manifest_ = Statement(db, "INSERT INTO manifest VALUES (?,?)");
-      sample_ = Statement(
-          db, "INSERT INTO stack_sample VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-      process_ =
-          Statement(db, "INSERT INTO process VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-      group_ = Statement(db, "INSERT INTO process_group VALUES (?,?,?,?,?)");
-      frontier_ =
-          Statement(db, "INSERT INTO frontier VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-      collective_ = Statement(db,
-                              "INSERT INTO collective VALUES "
-                              "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-      history_ = Statement(db, "INSERT INTO collective_history VALUES (?,?,?,?,?)");
-      recorder_ =
-          Statement(db, "INSERT INTO recorder VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-      network_ = Statement(db, "INSERT INTO network_node VALUES (?,?,?,?,?,?,?,?,?,?)");
-      series_ = Statement(db, "INSERT INTO series VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
-      chunk_ = Statement(db, "INSERT INTO sample_chunk VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+      group_ = Statement(db, insertion<GroupRow>());
+      series_ = Statement(db, insertion<SeriesRow>());
       stack_ = Statement(db, "INSERT INTO stack VALUES (?,?,?)");
       frame_ = Statement(db, "INSERT INTO frame VALUES (?,?,?,?,?,?)");
       stack_frame_ = Statement(db, "INSERT INTO stack_frame VALUES (?,?,?)");
-      Statement groups(db, "SELECT group_id, name, description, ranks, size FROM process_group");
-      while (groups.next()) {
-        const GroupId id = groups.integer();
-        GroupRow row{groups.text(), groups.text(), {}, 0};
-        row.ranks = from_ranges(groups.text());
-        row.size = groups.integer();
-        groups_.emplace(std::move(row), id);
-      }
+      Select<GroupRow> groups(db);
+      while (auto row = groups.next()) groups_.emplace(std::move(*row), groups.rowid());
       Statement frames(db, "SELECT frame_id, function, file, line, module, native FROM frame");
       while (frames.next()) {
         const std::int64_t id = frames.integer();
@@ -195,10 +204,10 @@ struct Database::Impl {
     MemberId begin_member(const MemberRow& m) override {
       const MemberId id = next_id_++;
       if (trouble.code == SQLITE_OK && !impl_.execute("BEGIN IMMEDIATE")) fail_with(last_failure);
-      write(member_, id, valid_utf8(m.path), valid_utf8(m.path), m.in_archive, m.kind, m.format,
-            m.text_kind, valid_utf8(m.container), m.origin_offset, m.origin_line,
-            valid_utf8(m.link_target), m.size, m.digest, m.mtime_s, m.complete, m.tail_truncated,
-            m.lines, m.used, m.skipped, m.rejected);
+      MemberRow first = m;
+      first.id = id;
+      first.stored_path = m.path;
+      insert(member_, first);
       return id;
     }
 
@@ -213,112 +222,23 @@ struct Database::Impl {
       write(problem_, valid_utf8(path), code, valid_utf8(reason));
     }
 
-    void put(const EventRow& e) override {
-      write(event_, e.place.member, e.place.line, e.place.offset, e.place.length, e.time.ns,
-            name(e.time.clock), e.time.precision, boot_raw(e.boot), e.rule, e.event_class,
-            name(e.severity), name(e.role), name(e.scope), clean(e.host), e.rank, e.local_rank,
-            e.pid, e.task, clean(e.gpu), clean(e.nic), clean(e.peer), e.code, valid_utf8(e.detail),
-            e.count, e.last_line, e.last_time.ns, valid_utf8(e.message), clean(e.host), e.rank);
-    }
-    void put(const TracebackRow& t) override {
-      write(traceback_, t.place.member, t.place.line, t.place.offset, t.place.length, t.time.ns,
-            name(t.time.clock), t.time.precision, t.source, valid_utf8(t.type),
-            valid_utf8(t.message), valid_utf8(t.file), t.file_line, valid_utf8(t.function),
-            t.event_class, t.rule, clean(t.host), t.rank, t.local_rank, t.task, t.pid, t.last_line,
-            clean(t.host), t.rank);
-    }
-    void put(const ExitRow& x) override {
-      write(exit_, x.place.member, x.place.line, x.place.offset, x.place.length, x.time.ns,
-            name(x.time.clock), x.source, x.code, clean(x.host), x.rank, x.local_rank, x.pid,
-            x.blamed, clean(x.host), x.rank);
-    }
-    void put(const ProgressRow& p) override {
-      // A time on the calendar is most often UTC or taken for it: there is nothing left to write
-      // when that is known.
-      const bool calendar = p.time.clock == Clock::utc || p.time.clock == Clock::local;
-      write(iteration_, p.place.member, p.place.line, p.place.offset, p.time.ns, name(p.time.clock),
-            calendar ? std::optional(p.time.ns) : std::nullopt, p.framework, p.iteration, p.total,
-            p.iteration_ms, p.loss, p.loss_nan, p.grad_norm, p.grad_norm_nan);
-    }
-    void put(const IdentityRow& i) override {
-      write(identity_, i.place.member, i.place.line, i.place.offset, i.place.length, i.source,
-            clean(i.host), clean(i.address), i.pid, i.task, i.local_rank, i.rank, i.world_size,
-            i.node_rank, clean(i.gpu), i.device, clean(i.nic), clean(i.communicator));
-    }
-    void put(const ConfigRow& c) override {
-      write(config_, c.place.member, c.place.line, c.place.offset, c.place.length,
-            valid_utf8(c.name), valid_utf8(c.value), clean(c.host), c.rank);
-    }
-    void put(const ClockRow& c) override {
-      write(clock_, c.place.member, c.place.line, c.place.offset, c.time.ns, name(c.time.clock),
-            c.time.precision, boot_raw(c.boot), c.text_hash, clean(c.host), c.kind);
-    }
-    void put(const RejectRow& r) override {
-      write(reject_, r.place.member, r.place.line, r.place.offset, r.reason, valid_utf8(r.excerpt));
-    }
-    void put(const StackRow& r) override {
-      write(sample_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns,
-            name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.tid,
-            valid_utf8(r.thread_id), valid_utf8(r.thread), valid_utf8(r.state),
-            valid_utf8(r.command), r.main, r.ranks, valid_utf8(r.problem), stack(r.frames));
-    }
-    void put(const ProcessRow& r) override {
-      write(process_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns,
-            name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.parent,
-            valid_utf8(r.state), valid_utf8(r.wait), valid_utf8(r.kernel_stack), valid_utf8(r.name),
-            valid_utf8(r.command), r.threads, r.role);
-    }
+#define CULPRIT_PUT(Row, name) \
+  void put(const Row& row) override { insert(insert_##name, row); }
+    CULPRIT_ROWS(CULPRIT_PUT)
+#undef CULPRIT_PUT
     GroupId group(const GroupRow& r) override {
       const auto known = groups_.find(r);
       if (known != groups_.end()) return known->second;
       const GroupId id = static_cast<GroupId>(groups_.size()) + 1;
-      write(group_, id, valid_utf8(r.name), valid_utf8(r.description), to_ranges(r.ranks), r.size);
+      insert(group_, r);
       groups_.emplace(r, id);
       return id;
     }
-    void put(const FrontierRow& r) override {
-      write(frontier_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns,
-            name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.group_rank,
-            r.group, r.p2p, r.enqueued, r.started, r.completed, valid_utf8(r.operation));
-    }
-    void put(const CollectiveRow& r) override {
-      write(collective_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns,
-            name(r.time.clock), r.source, clean(r.host), r.rank, r.local_rank, r.pid, r.group,
-            r.record, r.sequence, valid_utf8(r.operation), valid_utf8(r.backend), r.p2p, r.peer,
-            valid_utf8(r.state), r.retired, valid_utf8(r.sizes), valid_utf8(r.types), r.bytes,
-            r.started_ns, r.completed_ns, r.duration_ms, r.timeout_ms, valid_utf8(r.thread),
-            stack(r.frames));
-    }
-    void put(const HistoryRow& r) override {
-      static_assert(sizeof(HistoryEntry) == 40);
-      write(history_, r.member, r.rank, r.group, static_cast<std::int64_t>(r.entries.size()),
-            Blob{r.entries.data(), r.entries.size() * sizeof(HistoryEntry)});
-    }
-    void put(const RecorderRow& r) override {
-      write(recorder_, r.place.member, r.place.line, r.place.offset, r.place.length, r.time.ns,
-            name(r.time.clock), r.source, r.encoding, valid_utf8(r.version), valid_utf8(r.library),
-            clean(r.host), r.rank, r.pid, r.entries, r.pending, r.has_status, r.only_active,
-            r.truncated, r.unresponsive);
-    }
-    void put(const NetworkRow& r) override {
-      write(network_, r.place.member, r.place.line, r.place.offset, r.place.length, r.source,
-            r.kind, valid_utf8(r.name), r.level,
-            valid_utf8(fmt::format("{}", fmt::join(r.hosts, ","))),
-            valid_utf8(fmt::format("{}", fmt::join(r.children, ","))));
-    }
     SeriesId series(const SeriesRow& r) override {
-      const SeriesId id = next_series_++;
-      write(series_, id, r.member, valid_utf8(r.name), valid_utf8(r.unit), r.kind, clean(r.host),
-            clean(r.gpu), clean(r.nic), r.rank, r.local_rank, valid_utf8(r.labels), name(r.clock));
-      return id;
-    }
-    void put(const ChunkRow& r) override {
-      const auto given = [](std::int64_t v) {
-        return v == kNoValue ? std::nullopt : std::optional(v);
-      };
-      write(chunk_, r.series, r.place.member, r.place.line, r.place.offset, r.place.length,
-            r.samples, given(r.first_step), given(r.last_step), given(r.first_time),
-            given(r.last_time), Blob{r.data.data(), r.data.size()});
+      SeriesRow row = r;
+      row.id = next_series_++;
+      insert(series_, row);
+      return row.id;
     }
     void put(const Manifest& m, const Place& place) override {
       write(manifest_, place.member, valid_utf8(m.document));
@@ -361,15 +281,21 @@ struct Database::Impl {
     void write(Statement& statement, const Values&... values) {
       if (trouble.code == SQLITE_OK && !statement.run(values...)) fail_with(last_failure);
     }
+    template <class Row>
+    void insert(Statement& statement, const Row& row) {
+      if (trouble.code == SQLITE_OK && !binder_.run(statement, row)) fail_with(last_failure);
+    }
     void fail_with(const Failure& failure) {
       trouble = failure;
       impl_.failed = true;
     }
     Impl& impl_;
-    Statement member_, member_end_, problem_, event_, traceback_, exit_, iteration_, identity_,
-        config_, clock_, reject_, manifest_;
-    Statement sample_, process_, group_, frontier_, collective_, history_, recorder_, network_,
-        series_, chunk_, stack_, frame_, stack_frame_;
+#define CULPRIT_STATEMENT(Row, name) Statement insert_##name;
+    CULPRIT_ROWS(CULPRIT_STATEMENT)
+#undef CULPRIT_STATEMENT
+    Statement member_, member_end_, problem_, manifest_, group_, series_;
+    Statement stack_, frame_, stack_frame_;
+    RowBinder binder_{[this](const std::vector<Frame>& frames) { return stack(frames); }};
     std::map<GroupRow, GroupId> groups_;
     std::map<Frame, std::int64_t> frames_;
     std::unordered_map<std::string, std::int64_t> stacks_;
@@ -587,13 +513,13 @@ Result<Database> Database::open(const std::string& path, Access mode) {
     const std::string sql(schema::text("store.sql"));
     if (!impl->execute(("BEGIN IMMEDIATE;" + sql + ";COMMIT").c_str()))
       return impl->trouble("cannot lay out the database");
-  } else if (*application != kApplicationId) {
+  } else if (*application != pragma_of_schema("application_id")) {
     return fail("this database was not made by culprit")
         .at({path, 0})
         .hint("-d takes a file that `culprit ingest` made, or one that does not exist yet");
-  } else if (*version != kUserVersion) {
+  } else if (*version != layout_version()) {
     return fail(fmt::format("this database has layout {}, this program reads layout {}", *version,
-                            kUserVersion))
+                            layout_version()))
         .at({path, 0})
         .hint("it is derived from the bundle: ingest again into a new file");
   }
@@ -601,7 +527,7 @@ Result<Database> Database::open(const std::string& path, Access mode) {
 }
 
 std::string sqlite_version() { return sqlite3_libversion(); }
-std::int64_t layout_version() { return kUserVersion; }
+std::int64_t layout_version() { return pragma_of_schema("user_version"); }
 
 std::optional<Error> unread() {
   if (last_failure.code == SQLITE_OK) return std::nullopt;
@@ -690,140 +616,22 @@ std::optional<std::string> Database::meta(const std::string& key) const {
   return s.next() ? std::optional(s.text()) : std::nullopt;
 }
 
-std::vector<MemberRow> Database::members() const {
-  auto out = room_for<MemberRow>(impl_->db.get(), "member");
-  Statement s(impl_->db.get(), "SELECT * FROM member ORDER BY member_id");
-  while (s.next()) {
-    MemberRow m;
-    m.id = s.integer();
-    m.path = s.text();
-    m.stored_path = s.text();
-    m.in_archive = s.integer() != 0;
-    m.kind = s.text();
-    m.format = s.text();
-    m.text_kind = s.text();
-    m.container = s.text();
-    m.origin_offset = static_cast<std::uint64_t>(s.integer());
-    m.origin_line = static_cast<std::uint64_t>(s.integer());
-    m.link_target = s.text();
-    m.size = static_cast<std::uint64_t>(s.integer());
-    m.digest = s.text();
-    m.mtime_s = s.integer();
-    m.complete = s.integer() != 0;
-    m.tail_truncated = s.integer() != 0;
-    m.lines = static_cast<std::uint64_t>(s.integer());
-    m.used = static_cast<std::uint64_t>(s.integer());
-    m.skipped = static_cast<std::uint64_t>(s.integer());
-    m.rejected = static_cast<std::uint64_t>(s.integer());
-    s.integer();  // done
-    m.host = s.maybe_text();
-    m.rank = s.maybe_integer();
-    m.local_rank = s.maybe_integer();
-    m.attempt = s.maybe_integer();
-    m.attribution = s.text();
-    m.duplicate_of = s.maybe_integer().value_or(0);
-    out.push_back(std::move(m));
-  }
-  return out;
+template <class Row>
+std::vector<Row> Database::rows() const {
+  return all_rows<Row>(impl_->db.get());
 }
+#define CULPRIT_INSTANTIATE(Row, name) template std::vector<Row> Database::rows<Row>() const;
+CULPRIT_FACT_ROWS(CULPRIT_INSTANTIATE)
+CULPRIT_INSTANTIATE(RejectRow, rejects)
+CULPRIT_INSTANTIATE(MemberRow, members)
+CULPRIT_INSTANTIATE(GroupRow, groups)
+CULPRIT_INSTANTIATE(SeriesRow, series)
+#undef CULPRIT_INSTANTIATE
 
-std::vector<EventRow> Database::events() const {
-  std::vector<EventRow> out;
-  Statement s(impl_->db.get(), "SELECT * FROM event ORDER BY event_id");
-  while (s.next()) {
-    EventRow e;
-    e.id = s.integer();
-    e.place = read_place(s);
-    const Nanoseconds raw = s.integer();
-    const Clock clock = clock_named(s.text());
-    e.time = {clock, raw, s.integer()};
-    if (const auto boot = s.maybe_integer()) e.boot = Timestamp{Clock::boot, *boot, 1'000};
-    e.time_ns = s.maybe_integer();
-    e.uncertainty = s.integer();
-    e.rule = s.text();
-    e.event_class = s.text();
-    e.severity = severity_named(s.text()).value_or(Severity::info);
-    e.role = role_named(s.text()).value_or(Role::advice);
-    e.scope = scope_named(s.text()).value_or(Scope::host_local);
-    e.host = s.maybe_text();
-    e.rank = s.maybe_integer();
-    e.local_rank = s.maybe_integer();
-    e.pid = s.maybe_integer();
-    e.task = s.maybe_integer();
-    e.gpu = s.maybe_text();
-    e.nic = s.maybe_text();
-    e.peer = s.maybe_text();
-    e.peer_host = s.maybe_text();
-    e.code = s.maybe_integer();
-    e.detail = s.text();
-    e.count = static_cast<std::uint64_t>(s.integer());
-    e.last_line = static_cast<std::uint64_t>(s.integer());
-    e.last_time = {clock, s.integer(), e.time.precision};
-    e.last_time_ns = s.maybe_integer();
-    e.message = s.text();
-    e.host =
-        s.maybe_text();  // as printed: names are made anew each time, and must come out the same
-    e.rank = s.maybe_integer();
-    out.push_back(std::move(e));
-  }
-  return out;
-}
-
-std::vector<TracebackRow> Database::tracebacks() const {
-  std::vector<TracebackRow> out;
-  Statement s(impl_->db.get(), "SELECT * FROM traceback ORDER BY traceback_id");
-  while (s.next()) {
-    TracebackRow t;
-    t.id = s.integer();
-    t.place = read_place(s);
-    const Nanoseconds raw = s.integer();
-    const Clock clock = clock_named(s.text());
-    t.time = {clock, raw, s.integer()};
-    t.time_ns = s.maybe_integer();
-    t.uncertainty = s.integer();
-    t.source = s.text();
-    t.type = s.text();
-    t.message = s.text();
-    t.file = s.text();
-    t.file_line = s.integer();
-    t.function = s.text();
-    t.event_class = s.text();
-    t.rule = s.text();
-    t.host = s.maybe_text();
-    t.rank = s.maybe_integer();
-    t.local_rank = s.maybe_integer();
-    t.task = s.maybe_integer();
-    t.pid = s.maybe_integer();
-    t.last_line = static_cast<std::uint64_t>(s.integer());
-    t.host = s.maybe_text();
-    t.rank = s.maybe_integer();
-    out.push_back(std::move(t));
-  }
-  return out;
-}
-
-std::vector<ExitRow> Database::exits() const {
-  std::vector<ExitRow> out;
-  Statement s(impl_->db.get(), "SELECT rowid, * FROM exit_status ORDER BY rowid");
-  while (s.next()) {
-    ExitRow x;
-    x.id = s.integer();
-    x.place = read_place(s);
-    const Nanoseconds raw = s.integer();
-    x.time = {clock_named(s.text()), raw, kSecond};
-    x.time_ns = s.maybe_integer();
-    x.source = s.text();
-    x.code = s.integer();
-    x.host = s.maybe_text();
-    x.rank = s.maybe_integer();
-    x.local_rank = s.maybe_integer();
-    x.pid = s.maybe_integer();
-    x.blamed = s.integer() != 0;
-    x.host = s.maybe_text();
-    x.rank = s.maybe_integer();
-    out.push_back(std::move(x));
-  }
-  return out;
+void Database::load(FactRows& facts) const {
+#define CULPRIT_LOAD(Row, name) facts.name = rows<Row>();
+  CULPRIT_FACT_ROWS(CULPRIT_LOAD)
+#undef CULPRIT_LOAD
 }
 
 namespace {
@@ -866,24 +674,6 @@ std::vector<Range> ranges(sqlite3* db, const std::string& table) {
   return out;
 }
 
-ProgressRow read_progress(Statement& s) {
-  ProgressRow p;
-  p.place = {s.integer(), static_cast<std::uint64_t>(s.integer()),
-             static_cast<std::uint64_t>(s.integer()), 0};
-  const Nanoseconds raw = s.integer();
-  p.time = {clock_named(s.text()), raw, 1'000'000};
-  p.time_ns = s.maybe_integer();
-  p.framework = s.text();
-  p.iteration = s.maybe_integer();
-  p.total = s.maybe_integer();
-  p.iteration_ms = s.maybe_real();
-  p.loss = s.maybe_real();
-  p.loss_nan = s.integer() != 0;
-  p.grad_norm = s.maybe_real();
-  p.grad_norm_nan = s.integer() != 0;
-  return p;
-}
-
 }  // namespace
 
 std::vector<ProgressSpan> Database::progress() const {
@@ -892,14 +682,13 @@ std::vector<ProgressSpan> Database::progress() const {
   Statement span_of(db,
                     "SELECT MIN(framework), COUNT(*), MIN(CASE WHEN loss_nan OR grad_norm_nan THEN "
                     "rowid END) FROM iteration WHERE rowid BETWEEN ? AND ?");
-  Statement one(db, "SELECT * FROM iteration WHERE rowid=?");
-  Statement good(db,
-                 "SELECT * FROM iteration WHERE rowid>=? AND rowid<? AND NOT loss_nan AND NOT "
-                 "grad_norm_nan ORDER BY rowid DESC LIMIT 1");
+  Select<ProgressRow> one(db, "WHERE rowid=?");
+  Select<ProgressRow> good(db,
+                           "WHERE rowid>=? AND rowid<? AND NOT loss_nan AND NOT grad_norm_nan "
+                           "ORDER BY rowid DESC LIMIT 1");
   const auto row = [&](std::int64_t id) {
     one.bind(id);
-    ProgressRow p;
-    if (one.next()) p = read_progress(one);
+    ProgressRow p = one.next().value_or(ProgressRow{});
     one.reset();
     return p;
   };
@@ -915,83 +704,11 @@ std::vector<ProgressSpan> Database::progress() const {
     if (const auto nan = span_of.maybe_integer()) {
       span.first_nan = row(*nan);
       good.bind(range.first, *nan);
-      if (good.next()) span.last_good = read_progress(good);
+      span.last_good = good.next();
       good.reset();
     }
     span_of.reset();
     out.push_back(std::move(span));
-  }
-  return out;
-}
-
-std::vector<IdentityRow> Database::identities() const {
-  std::vector<IdentityRow> out;
-  Statement s(impl_->db.get(), "SELECT * FROM identity ORDER BY rowid");
-  while (s.next()) {
-    IdentityRow i;
-    i.place = read_place(s);
-    i.source = s.text();
-    i.host = s.maybe_text();
-    i.address = s.maybe_text();
-    i.pid = s.maybe_integer();
-    i.task = s.maybe_integer();
-    i.local_rank = s.maybe_integer();
-    i.rank = s.maybe_integer();
-    i.world_size = s.maybe_integer();
-    i.node_rank = s.maybe_integer();
-    i.gpu = s.maybe_text();
-    i.device = s.maybe_integer();
-    i.nic = s.maybe_text();
-    i.communicator = s.maybe_text();
-    out.push_back(std::move(i));
-  }
-  return out;
-}
-
-std::vector<ConfigRow> Database::configs() const {
-  std::vector<ConfigRow> out;
-  Statement s(impl_->db.get(), "SELECT * FROM config_item ORDER BY rowid");
-  while (s.next()) {
-    ConfigRow c;
-    c.place = read_place(s);
-    c.name = s.text();
-    c.value = s.text();
-    c.host = s.maybe_text();
-    c.rank = s.maybe_integer();
-    out.push_back(std::move(c));
-  }
-  return out;
-}
-
-std::vector<ClockRow> Database::clocks() const {
-  std::vector<ClockRow> out;
-  Statement s(impl_->db.get(), "SELECT * FROM clock_anchor ORDER BY rowid");
-  while (s.next()) {
-    ClockRow c;
-    c.place = {s.integer(), static_cast<std::uint64_t>(s.integer()),
-               static_cast<std::uint64_t>(s.integer()), 0};
-    const Nanoseconds raw = s.integer();
-    const Clock clock = clock_named(s.text());
-    c.time = {clock, raw, s.integer()};
-    if (const auto boot = s.maybe_integer()) c.boot = Timestamp{Clock::boot, *boot, 1'000};
-    c.text_hash = static_cast<std::uint64_t>(s.integer());
-    c.host = s.maybe_text();
-    c.kind = s.text();
-    out.push_back(std::move(c));
-  }
-  return out;
-}
-
-std::vector<RejectRow> Database::rejects() const {
-  std::vector<RejectRow> out;
-  Statement s(impl_->db.get(), "SELECT * FROM reject ORDER BY rowid");
-  while (s.next()) {
-    RejectRow r;
-    r.place = {s.integer(), static_cast<std::uint64_t>(s.integer()),
-               static_cast<std::uint64_t>(s.integer()), 0};
-    r.reason = s.text();
-    r.excerpt = s.text();
-    out.push_back(std::move(r));
   }
   return out;
 }
@@ -1028,21 +745,7 @@ std::vector<HostRow> Database::hosts() const {
   return out;
 }
 
-std::vector<RankRow> Database::ranks() const {
-  std::vector<RankRow> out;
-  Statement s(impl_->db.get(), "SELECT * FROM rank ORDER BY rank");
-  while (s.next()) {
-    RankRow r;
-    r.rank = s.integer();
-    r.host = s.maybe_text();
-    r.local_rank = s.maybe_integer();
-    r.pid = s.maybe_integer();
-    r.gpu = s.maybe_text();
-    r.source = s.text();
-    out.push_back(std::move(r));
-  }
-  return out;
-}
+std::vector<RankRow> Database::ranks() const { return all_rows<RankRow>(impl_->db.get()); }
 
 std::vector<StoredManifest> Database::manifests() const {
   Statement s(impl_->db.get(),
@@ -1078,194 +781,19 @@ std::vector<std::vector<std::uint32_t>> Database::stack_frames() const {
   return out;
 }
 
-std::vector<Database::Sample> Database::samples() const {
-  std::vector<Sample> out;
-  Statement s(impl_->db.get(), "SELECT * FROM stack_sample ORDER BY rowid");
-  while (s.next()) {
-    Sample sample;
-    StackRow& r = sample.row;
-    r.place = read_place(s);
-    r.time = read_time(s);
-    r.source = s.text();
-    r.host = s.maybe_text();
-    r.rank = s.maybe_integer();
-    r.local_rank = s.maybe_integer();
-    r.pid = s.maybe_integer();
-    r.tid = s.maybe_integer();
-    r.thread_id = s.text();
-    r.thread = s.text();
-    r.state = s.text();
-    r.command = s.text();
-    r.main = s.integer() != 0;
-    r.ranks = s.text();
-    r.problem = s.text();
-    sample.stack_id = s.maybe_integer();
-    out.push_back(std::move(sample));
-  }
-  return out;
+std::vector<Database::WithStack<StackRow>> Database::samples() const {
+  return all_with_stacks<StackRow>(impl_->db.get());
 }
 
-std::vector<ProcessRow> Database::processes() const {
-  std::vector<ProcessRow> out;
-  Statement s(impl_->db.get(), "SELECT rowid, * FROM process ORDER BY rowid");
-  while (s.next()) {
-    ProcessRow r;
-    r.id = s.integer();
-    r.place = read_place(s);
-    r.time = read_time(s);
-    r.source = s.text();
-    r.host = s.maybe_text();
-    r.rank = s.maybe_integer();
-    r.local_rank = s.maybe_integer();
-    r.pid = s.integer();
-    r.parent = s.maybe_integer();
-    r.state = s.text();
-    r.wait = s.text();
-    r.kernel_stack = s.text();
-    r.name = s.text();
-    r.command = s.text();
-    r.threads = s.integer();
-    r.role = s.text();
-    out.push_back(std::move(r));
-  }
-  return out;
-}
-
-std::vector<GroupRow> Database::groups() const {
-  std::vector<GroupRow> out;
-  Statement s(impl_->db.get(),
-              "SELECT name, description, ranks, size FROM process_group ORDER BY group_id");
-  while (s.next()) {
-    GroupRow r;
-    r.name = s.text();
-    r.description = s.text();
-    r.ranks = from_ranges(s.text());
-    r.size = s.integer();
-    out.push_back(std::move(r));
-  }
-  return out;
-}
-
-std::vector<FrontierRow> Database::frontiers() const {
-  auto out = room_for<FrontierRow>(impl_->db.get(), "frontier");
-  Statement s(impl_->db.get(), "SELECT * FROM frontier ORDER BY rowid");
-  while (s.next()) {
-    FrontierRow r;
-    r.place = read_place(s);
-    r.time = read_time(s);
-    r.source = s.text();
-    r.host = s.maybe_text();
-    r.rank = s.maybe_integer();
-    r.local_rank = s.maybe_integer();
-    r.pid = s.maybe_integer();
-    r.group_rank = s.integer();
-    r.group = s.integer();
-    r.p2p = s.integer() != 0;
-    r.enqueued = s.integer();
-    r.started = s.integer();
-    r.completed = s.integer();
-    r.operation = s.text();
-    out.push_back(std::move(r));
-  }
-  return out;
-}
-
-std::vector<Database::Launch> Database::launches() const {
-  auto out = room_for<Launch>(impl_->db.get(), "collective");
-  Statement s(impl_->db.get(), "SELECT * FROM collective ORDER BY rowid");
-  while (s.next()) {
-    Launch launch;
-    CollectiveRow& r = launch.row;
-    r.place = read_place(s);
-    r.time = read_time(s);
-    r.source = s.text();
-    r.host = s.maybe_text();
-    r.rank = s.maybe_integer();
-    r.local_rank = s.maybe_integer();
-    r.pid = s.maybe_integer();
-    r.group = s.integer();
-    r.record = s.integer();
-    r.sequence = s.integer();
-    r.operation = s.text();
-    r.backend = s.text();
-    r.p2p = s.integer() != 0;
-    r.peer = s.integer();
-    r.state = s.text();
-    r.retired = s.integer() != 0;
-    r.sizes = s.text();
-    r.types = s.text();
-    r.bytes = s.maybe_integer();
-    r.started_ns = s.maybe_integer();
-    r.completed_ns = s.maybe_integer();
-    r.duration_ms = s.maybe_real();
-    r.timeout_ms = s.maybe_integer();
-    r.thread = s.text();
-    launch.stack_id = s.maybe_integer();
-    out.push_back(std::move(launch));
-  }
-  return out;
+std::vector<Database::WithStack<CollectiveRow>> Database::launches() const {
+  return all_with_stacks<CollectiveRow>(impl_->db.get());
 }
 
 std::vector<HistoryRow> Database::histories(GroupId group) const {
   std::vector<HistoryRow> out;
-  Statement s(impl_->db.get(),
-              "SELECT member_id, rank, entries, data FROM collective_history WHERE group_id=? "
-              "ORDER BY rowid");
-  s.bind(group);
-  while (s.next()) {
-    HistoryRow r;
-    r.member = s.integer();
-    r.rank = s.maybe_integer();
-    r.group = group;
-    s.integer();
-    const std::string bytes = s.text();
-    r.entries.resize(bytes.size() / sizeof(HistoryEntry));
-    if (!r.entries.empty())
-      std::memcpy(r.entries.data(), bytes.data(), r.entries.size() * sizeof(HistoryEntry));
-    out.push_back(std::move(r));
-  }
-  return out;
-}
-
-std::vector<RecorderRow> Database::recorders() const {
-  auto out = room_for<RecorderRow>(impl_->db.get(), "recorder");
-  Statement s(impl_->db.get(), "SELECT * FROM recorder ORDER BY rowid");
-  while (s.next()) {
-    RecorderRow r;
-    r.place = read_place(s);
-    r.time = read_time(s);
-    r.source = s.text();
-    r.encoding = s.text();
-    r.version = s.text();
-    r.library = s.text();
-    r.host = s.maybe_text();
-    r.rank = s.maybe_integer();
-    r.pid = s.maybe_integer();
-    r.entries = s.integer();
-    r.pending = s.integer();
-    r.has_status = s.integer() != 0;
-    r.only_active = s.integer() != 0;
-    r.truncated = s.integer() != 0;
-    r.unresponsive = s.integer() != 0;
-    out.push_back(std::move(r));
-  }
-  return out;
-}
-
-std::vector<NetworkRow> Database::networks() const {
-  std::vector<NetworkRow> out;
-  Statement s(impl_->db.get(), "SELECT * FROM network_node ORDER BY rowid");
-  while (s.next()) {
-    NetworkRow r;
-    r.place = read_place(s);
-    r.source = s.text();
-    r.kind = s.text();
-    r.name = s.text();
-    r.level = s.integer();
-    r.hosts = split_commas(s.text());
-    r.children = split_commas(s.text());
-    out.push_back(std::move(r));
-  }
+  Select<HistoryRow> select(impl_->db.get(), "WHERE group_id=? ORDER BY rowid");
+  select.bind(group);
+  while (auto row = select.next()) out.push_back(std::move(*row));
   return out;
 }
 
@@ -1299,28 +827,6 @@ StepTable Database::steps(MemberId member) const {
           static_cast<std::uint8_t>((loss_nan ? 1 : 0) | (s.integer() != 0 ? 2 : 0)));
     }
     s.reset();
-  }
-  return out;
-}
-
-std::vector<SeriesRow> Database::series() const {
-  std::vector<SeriesRow> out;
-  Statement s(impl_->db.get(), "SELECT * FROM series ORDER BY series_id");
-  while (s.next()) {
-    SeriesRow r;
-    r.id = s.integer();
-    r.member = s.integer();
-    r.name = s.text();
-    r.unit = s.text();
-    r.kind = s.text();
-    r.host = s.maybe_text();
-    r.gpu = s.maybe_text();
-    r.nic = s.maybe_text();
-    r.rank = s.maybe_integer();
-    r.local_rank = s.maybe_integer();
-    r.labels = s.text();
-    r.clock = clock_named(s.text());
-    out.push_back(std::move(r));
   }
   return out;
 }
@@ -1382,9 +888,9 @@ Result<> Database::save_resolution(const Resolution& resolution) {
       good = good &&
              h.run(valid_utf8(r.host), r.node_rank, fmt::format("{}", fmt::join(r.addresses, ",")),
                    r.boot_ns, r.boot_source, r.boot_uncertainty, r.driver, r.has_log);
-    Statement k(db, "INSERT INTO rank VALUES (?,?,?,?,?,?)");
-    for (const RankRow& r : resolution.ranks)
-      good = good && k.run(r.rank, clean(r.host), r.local_rank, r.pid, clean(r.gpu), r.source);
+    Statement k(db, insertion<RankRow>());
+    RowBinder rank;
+    for (const RankRow& r : resolution.ranks) good = good && rank.run(k, r);
     return good;
   });
 }
@@ -1445,9 +951,9 @@ std::vector<Finding> Database::findings() const {
     f.id = s.text();
     f.analysis = term_named<Analysis>(s.text()).value_or(Analysis::none);
     const std::string outcome = s.text();
-    f.outcome = outcome == "fired"       ? Outcome::fired
-                : outcome == "ruled_out" ? Outcome::ruled_out
-                                         : Outcome::not_enough_evidence;
+    f.outcome = outcome == name(Outcome::fired)       ? Outcome::fired
+                : outcome == name(Outcome::ruled_out) ? Outcome::ruled_out
+                                                      : Outcome::not_enough_evidence;
     f.subject.kind = term_named<SubjectKind>(s.text()).value_or(SubjectKind::job);
     f.subject.id = s.text();
     f.event_class = s.text();

@@ -88,45 +88,33 @@ class Database {
 
   // Facts out, in order of id (member by member, line by line). Hosts and ranks of rows as they
   // were printed.
-  std::vector<MemberRow> members() const;
-  std::vector<EventRow> events() const;
-  std::vector<TracebackRow> tracebacks() const;
-  std::vector<ExitRow> exits() const;
+  // rows: of CULPRIT_FACT_ROWS (model/row_list.hpp), RejectRow, MemberRow, GroupRow and SeriesRow
+  // (of id i at index i - 1; series without their samples). load: all of the first.
+  template <class Row>
+  std::vector<Row> rows() const;
+  void load(FactRows& facts) const;
+  std::vector<MemberRow> members() const { return rows<MemberRow>(); }
   // Never all iterations at once: a long job has tens of millions.
   std::vector<ProgressSpan> progress() const;
-  std::vector<IdentityRow> identities() const;
-  std::vector<ConfigRow> configs() const;
-  std::vector<ClockRow> clocks() const;
-  std::vector<RejectRow> rejects() const;
   std::vector<ProblemRow> problems() const;
   std::vector<HostRow> hosts() const;
   std::vector<RankRow> ranks() const;
   std::vector<StoredManifest> manifests() const;  // the one given with --manifest, then by path
   // Stacks and frames are stored once: a row's `frames` are indexes, through `stack_id`, into what
   // frames() and stack_frames() give (ids count from 1).
+  template <class Row>
   struct WithStack {
+    Row row;
     std::optional<std::int64_t> stack_id;
-  };
-  struct Sample : WithStack {
-    StackRow row;
-  };
-  struct Launch : WithStack {
-    CollectiveRow row;
   };
   std::vector<Frame> frames() const;  // of id i at index i - 1
   std::vector<std::vector<std::uint32_t>> stack_frames()
       const;  // of stack id i at index i - 1; indexes into frames()
-  std::vector<Sample> samples() const;
-  std::vector<ProcessRow> processes() const;
-  std::vector<GroupRow> groups() const;  // of id i at index i - 1
-  std::vector<FrontierRow> frontiers() const;
-  std::vector<Launch> launches() const;
+  std::vector<WithStack<StackRow>> samples() const;
+  std::vector<WithStack<CollectiveRow>> launches() const;
   std::vector<HistoryRow> histories(GroupId group) const;  // large: one group at a time
-  std::vector<RecorderRow> recorders() const;
-  std::vector<NetworkRow> networks() const;
 
   StepTable steps(MemberId member) const;      // all completed steps that one log reports
-  std::vector<SeriesRow> series() const;       // without their samples
   SeriesPoints points(SeriesId series) const;  // all samples of one, in the order of the member
 
   // Results in.

@@ -45,9 +45,16 @@ class Statement {
   // Binds all, steps once, resets. False: last_failure has the reason.
   template <class... Values>
   bool run(const Values&... values) {
-    index_ = 0;
-    life_ = SQLITE_STATIC;  // they outlive the step: no copies
+    start();
     (put(values), ...);
+    return step();
+  }
+  // The same in parts. What is put between start() and step() outlives the step: no copies.
+  void start() {
+    index_ = 0;
+    life_ = SQLITE_STATIC;
+  }
+  bool step() {
     const int code = sqlite3_step(handle_);
     const bool good = code == SQLITE_DONE || code == SQLITE_ROW;
     if (!good && handle_ != nullptr)
@@ -87,14 +94,6 @@ class Statement {
   }
   std::optional<double> maybe_real() { return null() ? skip<double>() : std::optional(real()); }
 
- private:
-  bool null() const { return sqlite3_column_type(handle_, column_) == SQLITE_NULL; }
-  template <class T>
-  std::optional<T> skip() {
-    ++column_;
-    return std::nullopt;
-  }
-
   void put(std::int64_t value) { sqlite3_bind_int64(handle_, ++index_, value); }
   void put(std::uint64_t value) {
     sqlite3_bind_int64(handle_, ++index_, static_cast<std::int64_t>(value));
@@ -119,6 +118,14 @@ class Statement {
       put(*value);
     else
       sqlite3_bind_null(handle_, ++index_);
+  }
+
+ private:
+  bool null() const { return sqlite3_column_type(handle_, column_) == SQLITE_NULL; }
+  template <class T>
+  std::optional<T> skip() {
+    ++column_;
+    return std::nullopt;
   }
 
   sqlite3_stmt* handle_ = nullptr;

@@ -1,5 +1,8 @@
 #include "store/utf8.hpp"
 
+#include <cstdint>
+#include <cstring>
+
 #include "model/utf8.hpp"
 
 namespace culprit::store {
@@ -22,6 +25,19 @@ std::string valid_utf8(std::string_view text) {
     }
   }
   return out;
+}
+
+bool is_plain(std::string_view text) {
+  constexpr std::uint64_t kHigh = 0x8080808080808080, kOnes = 0x0101010101010101;
+  std::size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, text.data() + at, 8);
+    if (((eight | (eight - kOnes)) & kHigh) != 0) return false;  // a high bit, or a NUL
+  }
+  for (; at < text.size(); ++at)
+    if (const auto c = static_cast<unsigned char>(text[at]); c == 0 || c >= 0x80) return false;
+  return true;
 }
 
 }  // namespace culprit::store

@@ -10,4 +10,7 @@ namespace culprit::store {
 // unchanged.
 std::string valid_utf8(std::string_view text);
 
+// True for text of ASCII without NUL, which most is: valid_utf8 changes nothing of it.
+bool is_plain(std::string_view text);
+
 }  // namespace culprit::store

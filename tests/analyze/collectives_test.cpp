@@ -141,7 +141,7 @@ struct Job {
       f.members.push_back(m);
       RecorderRow d;
       d.place.member = m.id;
-      d.source = "recorder";
+      d.source = CollectiveSource::recorder;
       d.rank = static_cast<std::int64_t>(r);
       d.entries = static_cast<std::int64_t>(launched[r]);
       d.has_status = true;
@@ -155,7 +155,7 @@ struct Job {
         if (i + 4 < finished[r]) continue;
         CollectiveSample c;
         c.row.place.member = m.id;
-        c.row.source = "recorder";
+        c.row.source = CollectiveSource::recorder;
         c.row.rank = static_cast<std::int64_t>(r);
         c.row.group = id_of[programs[r][i].group];
         c.row.record = static_cast<std::int64_t>(i);
@@ -167,7 +167,7 @@ struct Job {
       }
       for (auto& [group, row] : rows) {
         row.place.member = m.id;
-        row.source = "recorder";
+        row.source = CollectiveSource::recorder;
         row.rank = static_cast<std::int64_t>(r);
         row.group = id_of[group];
         f.frontiers.push_back(row);
@@ -256,13 +256,13 @@ RC_GTEST_PROP(Collectives, HealthyRanksChangeNothing, ()) {
     facts.members.push_back(m);
     RecorderRow d;
     d.place.member = m.id;
-    d.source = "recorder";
+    d.source = CollectiveSource::recorder;
     d.rank = r;
     d.has_status = true;
     facts.recorders.push_back(d);
     FrontierRow f;
     f.place.member = m.id;
-    f.source = "recorder";
+    f.source = CollectiveSource::recorder;
     f.rank = r;
     f.group = static_cast<GroupId>(facts.groups.size());
     f.enqueued = f.completed = 7;
@@ -386,7 +386,7 @@ TEST(Collectives, WatchdogCountersAloneNameTheRankBehind) {
     facts.members.push_back(m);
     FrontierRow f;
     f.place.member = r + 1;
-    f.source = "watchdog";
+    f.source = CollectiveSource::watchdog;
     f.group = 1;
     f.enqueued = r == 2 ? 95 : 97;
     f.completed = 95;
@@ -402,7 +402,7 @@ FrontierRow counted(MemberId member, GroupId group, std::int64_t enqueued, std::
                     std::uint64_t line = 1) {
   FrontierRow f;
   f.place = {member, line, line * 100, 10};
-  f.source = "watchdog";
+  f.source = CollectiveSource::watchdog;
   f.group = group;
   f.enqueued = enqueued;
   f.completed = completed;
@@ -491,17 +491,17 @@ TEST(Collectives, SeveralBehindInOneOperationAreDoubtful) {
   for (std::int64_t r = 0; r < 8; ++r) {
     RecorderRow d;
     d.place.member = r + 1;
-    d.source = "recorder";
+    d.source = CollectiveSource::recorder;
     d.rank = r;
     facts.recorders.push_back(d);
     FrontierRow f = counted(r + 1, 1, 50, r >= 5 ? 49 : 50);
-    f.source = "recorder";
+    f.source = CollectiveSource::recorder;
     f.rank = r;
     facts.frontiers.push_back(f);
     if (r < 5) continue;
     CollectiveSample c;
     c.row.place.member = r + 1;
-    c.row.source = "recorder";
+    c.row.source = CollectiveSource::recorder;
     c.row.rank = r;
     c.row.group = 1;
     c.row.sequence = 50;
@@ -519,12 +519,12 @@ TEST(Collectives, FingerprintsThatDifferAreAMismatch) {
   const auto calls = [&](std::int64_t rank, const std::string& operation,
                          const std::string& sizes) {
     FrontierRow f = counted(rank + 1, 1, 9, 8);
-    f.source = "fingerprint";
+    f.source = CollectiveSource::fingerprint;
     f.rank = rank;
     facts.frontiers.push_back(f);
     CollectiveSample c;
     c.row.place = f.place;
-    c.row.source = "fingerprint";
+    c.row.source = CollectiveSource::fingerprint;
     c.row.rank = rank;
     c.row.group = 1;
     c.row.sequence = 9;
@@ -547,7 +547,7 @@ TEST(Collectives, ADesynchronisationReportNamesTheRankThatDidNotJoin) {
   facts.groups.push_back({"0", "default_pg", {}, 0});
   for (std::int64_t r = 0; r < 4; ++r) {
     FrontierRow f = counted(1, 1, kUnknownSequence, 11);
-    f.source = "desync";
+    f.source = CollectiveSource::desync;
     f.group_rank = r;
     f.started = r == 3 ? 11 : 12;
     if (r == 3) f.enqueued = 11;
@@ -568,11 +568,11 @@ TEST(Collectives, OfLaunchesAloneTheOneBehindStoppedOnItsHost) {
   for (std::int64_t r = 0; r < 4; ++r) {
     const std::int64_t launched = r == 2 ? 19 : 20;
     FrontierRow f = counted(r + 1, 1, launched, kUnknownSequence);
-    f.source = "nccl-call";
+    f.source = CollectiveSource::nccl_call;
     facts.frontiers.push_back(f);
     CollectiveSample c;
     c.row.place = f.place;
-    c.row.source = "nccl-call";
+    c.row.source = CollectiveSource::nccl_call;
     c.row.rank = r;
     c.row.group = 1;
     c.row.sequence = launched;
@@ -608,14 +608,14 @@ Facts in_flight(const std::vector<GroupRow>& groups, const std::vector<Launched>
       facts.members.push_back(m);
       RecorderRow d;
       d.place.member = m.id;
-      d.source = "recorder";
+      d.source = CollectiveSource::recorder;
       d.rank = l.rank;
       d.entries = 8;
       facts.recorders.push_back(d);
     }
     CollectiveSample c;
     c.row.place.member = facts.members.back().id;
-    c.row.source = "recorder";
+    c.row.source = CollectiveSource::recorder;
     c.row.rank = l.rank;
     c.row.group = l.group;
     c.row.record = record++;

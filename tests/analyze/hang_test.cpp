@@ -29,7 +29,7 @@ Facts dumped_and_logged(Nanoseconds pace, Nanoseconds after) {
 
 std::vector<Finding> judged(const Facts& facts) {
   CollectiveReport report;
-  report.source = "recorder";
+  report.source = CollectiveSource::recorder;
   report.pending = 1;
   Leaf leaf;
   leaf.kind = StopKind::device_stopped;

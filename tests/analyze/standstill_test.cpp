@@ -21,13 +21,13 @@ Facts dumps(std::int64_t ranks, Nanoseconds age, bool unfinished = true) {
     facts.members.push_back(m);
     RecorderRow d;
     d.place.member = m.id;
-    d.source = "recorder";
+    d.source = CollectiveSource::recorder;
     d.rank = r;
     facts.recorders.push_back(d);
     for (const bool last : {false, true}) {
       CollectiveSample c;
       c.row.place.member = m.id;
-      c.row.source = "recorder";
+      c.row.source = CollectiveSource::recorder;
       c.row.rank = r;
       c.row.time = {Clock::utc, kLaunched - (last ? 0 : 3 * kSecond), 1};
       c.row.state = last && unfinished ? "scheduled" : "completed";
@@ -87,7 +87,7 @@ TEST(Standstill, LaunchesThatGoOnBesideAnOldOneAreNoProof) {
   for (std::int64_t r = 0; r < 4; ++r) {
     CollectiveSample c;
     c.row.place.member = r + 1;
-    c.row.source = "recorder";
+    c.row.source = CollectiveSource::recorder;
     c.row.time = {Clock::utc, kLaunched + 50 * kSecond, 1};
     c.row.completed_ns = kLaunched + 55 * kSecond;
     c.row.state = "completed";
@@ -160,7 +160,7 @@ TEST(Standstill, StacksLongAfterTheLastStepProveIt) {
 
 std::vector<Finding> stuck_within(const Facts& facts) {
   CollectiveReport report;
-  report.source = "recorder";
+  report.source = CollectiveSource::recorder;
   report.pending = 4;
   Leaf leaf;
   leaf.kind = StopKind::network;

@@ -241,20 +241,20 @@ Result<> run(const std::string& path, const Check& check, Diagnosed& out) {
     if (m.size != read.texts[i].size())
       judge.say("{} has {} bytes, not {}", m.path, read.texts[i].size(), m.size);
   }
-  for (const EventRow& e : db.events()) {
+  for (const EventRow& e : db.rows<EventRow>()) {
     judge.place("an event", e.place);
     if (e.last_line < e.place.line)
       judge.say("the storm of line {} ends on line {}", e.place.line, e.last_line);
   }
-  for (const TracebackRow& t : db.tracebacks()) judge.place("a traceback", t.place);
-  for (const ExitRow& x : db.exits()) judge.place("an exit", x.place);
-  for (const IdentityRow& i : db.identities()) judge.place("an identity", i.place);
-  for (const ConfigRow& c : db.configs()) judge.place("a setting", c.place);
-  for (const ClockRow& c : db.clocks()) judge.place("a clock", c.place, c.kind != "last");
+  for (const TracebackRow& t : db.rows<TracebackRow>()) judge.place("a traceback", t.place);
+  for (const ExitRow& x : db.rows<ExitRow>()) judge.place("an exit", x.place);
+  for (const IdentityRow& i : db.rows<IdentityRow>()) judge.place("an identity", i.place);
+  for (const ConfigRow& c : db.rows<ConfigRow>()) judge.place("a setting", c.place);
+  for (const ClockRow& c : db.rows<ClockRow>()) judge.place("a clock", c.place, c.kind != "last");
   for (const ProgressSpan& s : db.progress())
     judge.place("a step", s.first.place), judge.place("a step", s.last.place);
   std::map<MemberId, std::uint64_t> rejects;
-  for (const RejectRow& r : db.rejects()) {
+  for (const RejectRow& r : db.rows<RejectRow>()) {
     judge.place("a reject", r.place, false);
     ++rejects[r.place.member];
   }

@@ -36,7 +36,7 @@ std::string names(const test::Rows& rows) {
 
 std::string settings(const test::Rows& rows) {
   std::string out;
-  for (const ConfigRow& r : rows.settings)
+  for (const ConfigRow& r : rows.configs)
     out += (out.empty() ? "" : "\n") + r.name + "=" + r.value + (r.host ? "@" + *r.host : "");
   return out;
 }

@@ -27,80 +27,68 @@ namespace culprit::ingest::test {
 
 class Rows : public MemberSink {
  public:
-  std::vector<EventRow> events;
-  std::vector<TracebackRow> tracebacks;
-  std::vector<ExitRow> exits;
-  std::vector<ProgressRow> progress;
-  std::vector<IdentityRow> identities;
-  std::vector<ConfigRow> settings;
-  std::vector<ClockRow> clocks;
-  std::vector<RejectRow> rejects;
-  std::vector<StackRow> stacks;
-  std::vector<ProcessRow> processes;
-  std::vector<GroupRow> groups;  // id = index + 1
-  std::vector<FrontierRow> frontiers;
-  std::vector<CollectiveRow> collectives;
-  std::vector<HistoryRow> histories;
-  std::vector<RecorderRow> recorders;
-  std::vector<NetworkRow> networks;
+#define CULPRIT_KEEP(Row, name) std::vector<Row> name;
+  CULPRIT_ROWS(CULPRIT_KEEP)
+#undef CULPRIT_KEEP
+  std::vector<GroupRow> groups;        // id = index + 1
   std::vector<SeriesRow> series_rows;  // id = index + 1
-  std::vector<ChunkRow> chunks;
   std::vector<MemberRow> members;
   std::vector<std::string> problems;
   std::string log;    // everything, in order
   std::string times;  // what hangs on the blocks: an event's line without a time borrows it from
                       // its neighbours
 
-  void put(const EventRow& r) override {
-    events.push_back(r);
+#define CULPRIT_PUT(Row, name)        \
+  void put(const Row& row) override { \
+    name.push_back(row);              \
+    tell(row);                        \
+  }
+  CULPRIT_ROWS(CULPRIT_PUT)
+#undef CULPRIT_PUT
+
+  // The log: of rows that nobody describes, their place.
+  template <class Row>
+  void tell(const Row& r) {
+    log += fmt::format("{} row\n", at(r.place));
+  }
+  void tell(const EventRow& r) {
     log += fmt::format("{} event {} {} x{} to {} {}\n", at(r.place), r.rule, r.event_class, r.count,
                        r.last_line, r.message);
     times += fmt::format("{} {}\n", at(r.place), r.time.ns);
   }
-  void put(const TracebackRow& r) override {
-    tracebacks.push_back(r);
+  void tell(const TracebackRow& r) {
     log +=
         fmt::format("{} traceback {} {} {}:{} {} rank {} to {}\n", at(r.place), r.type, r.message,
                     r.file, r.file_line, r.function, r.rank.value_or(-1), r.last_line);
   }
-  void put(const ExitRow& r) override {
-    exits.push_back(r);
+  void tell(const ExitRow& r) {
     log += fmt::format("{} exit {} {} pid {}\n", at(r.place), r.source, r.code, r.pid.value_or(-1));
   }
-  void put(const ProgressRow& r) override {
-    progress.push_back(r);
+  void tell(const ProgressRow& r) {
     log += fmt::format("{} progress {} {} {}\n", at(r.place), r.framework, r.iteration.value_or(-1),
                        r.loss.value_or(-1));
   }
-  void put(const IdentityRow& r) override {
-    identities.push_back(r);
+  void tell(const IdentityRow& r) {
     log += fmt::format("{} identity {} {} {}\n", at(r.place), r.source, r.host.value_or(""),
                        r.rank.value_or(-1));
   }
-  void put(const ConfigRow& r) override {
-    settings.push_back(r);
+  void tell(const ConfigRow& r) {
     log += fmt::format("{} config {}={}\n", at(r.place), r.name, r.value);
   }
   // The edges of a log are looked for in its first and last block.
-  void put(const ClockRow& r) override {
-    clocks.push_back(r);
+  void tell(const ClockRow& r) {
     (r.kind == "first" || r.kind == "last" ? times : log) +=
         fmt::format("{} clock {} {} {}\n", at(r.place), r.kind, r.time.ns, r.text_hash);
   }
-  void put(const RejectRow& r) override {
-    rejects.push_back(r);
-    log += fmt::format("{} reject {}\n", at(r.place), r.reason);
-  }
+  void tell(const RejectRow& r) { log += fmt::format("{} reject {}\n", at(r.place), r.reason); }
   void put(const Manifest& m, const Place& place) override {
     log += fmt::format("{} manifest {}\n", at(place), m.job);
   }
-  void put(const StackRow& r) override {
-    stacks.push_back(r);
+  void tell(const StackRow& r) {
     log += fmt::format("{} stack {} {} {} {}\n", at(r.place), r.source, r.pid.value_or(-1),
                        r.frames.size(), r.frames.empty() ? r.problem : r.frames.front().function);
   }
-  void put(const ProcessRow& r) override {
-    processes.push_back(r);
+  void tell(const ProcessRow& r) {
     log += fmt::format("{} process {} {} {} {}\n", at(r.place), r.pid, r.parent.value_or(-1),
                        r.state, r.command);
   }
@@ -109,27 +97,22 @@ class Rows : public MemberSink {
     if (found == groups.end()) found = groups.insert(groups.end(), r);
     return found - groups.begin() + 1;
   }
-  void put(const FrontierRow& r) override {
-    frontiers.push_back(r);
-    log += fmt::format("{} frontier {} {} {} {}/{}\n", at(r.place), r.source, r.group,
+  void tell(const FrontierRow& r) {
+    log += fmt::format("{} frontier {} {} {} {}/{}\n", at(r.place), name(r.source), r.group,
                        r.rank.value_or(-1), r.enqueued, r.completed);
   }
-  void put(const CollectiveRow& r) override {
-    collectives.push_back(r);
-    log += fmt::format("{} collective {} {} {} {} {}\n", at(r.place), r.source, r.group, r.sequence,
-                       r.operation, r.state);
+  void tell(const CollectiveRow& r) {
+    log += fmt::format("{} collective {} {} {} {} {}\n", at(r.place), name(r.source), r.group,
+                       r.sequence, r.operation, r.state);
   }
-  void put(const HistoryRow& r) override {
-    histories.push_back(r);
+  void tell(const HistoryRow& r) {
     log += fmt::format("history {} {} {}\n", r.rank.value_or(-1), r.group, r.entries.size());
   }
-  void put(const RecorderRow& r) override {
-    recorders.push_back(r);
+  void tell(const RecorderRow& r) {
     log += fmt::format("{} recorder {} {} {}\n", at(r.place), r.version, r.rank.value_or(-1),
                        r.entries);
   }
-  void put(const NetworkRow& r) override {
-    networks.push_back(r);
+  void tell(const NetworkRow& r) {
     log += fmt::format("{} network {} {} {}\n", at(r.place), r.kind, r.name, r.hosts.size());
   }
   SeriesId series(const SeriesRow& r) override {
@@ -138,8 +121,7 @@ class Rows : public MemberSink {
                        r.gpu.value_or(""), r.rank.value_or(-1), r.labels);
     return static_cast<SeriesId>(series_rows.size());
   }
-  void put(const ChunkRow& r) override {
-    chunks.push_back(r);
+  void tell(const ChunkRow& r) {
     log += fmt::format("{} chunk {} x{} {}\n", at(r.place), r.series, r.samples, r.data.size());
   }
   // All samples of the first series of this name (and, when given, whose host, gpu, nic or labels

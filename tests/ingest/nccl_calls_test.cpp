@@ -36,7 +36,7 @@ TEST(NcclCalls, LastOfEachCommunicator) {
   ASSERT_EQ(rows.frontiers.size(), 3u);
   const FrontierRow& f = rows.frontiers[0];
   EXPECT_EQ(group(rows, f.group), (GroupRow{"0xf9c27b9b", "", {}, 4}));
-  EXPECT_EQ(f.source, "nccl-call");
+  EXPECT_EQ(f.source, CollectiveSource::nccl_call);
   EXPECT_EQ(f.host, "gpu-a");
   EXPECT_EQ(f.pid, 45);
   EXPECT_EQ(f.group_rank, 1);

@@ -28,7 +28,7 @@ TEST(Inspector, HighestNumberAndHistory) {
   const auto rows = read_text(text, "data", {}, false);
   ASSERT_EQ(rows.frontiers.size(), 2u);
   const FrontierRow& f = rows.frontiers[0];
-  EXPECT_EQ(f.source, "inspector");
+  EXPECT_EQ(f.source, CollectiveSource::inspector);
   EXPECT_EQ(group(rows, f.group), (GroupRow{"0x7f8c", "DP Group 0", {}, 8}));
   EXPECT_EQ(f.completed, 149);
   EXPECT_EQ(f.enqueued, kUnknownSequence);

@@ -39,7 +39,7 @@ TEST(Ras, CountersThatDiffer) {
   std::map<std::int64_t, std::int64_t> came;
   for (const auto& f : rows.frontiers) {
     came[f.group_rank] = f.enqueued;
-    EXPECT_EQ(f.source, "ras");
+    EXPECT_EQ(f.source, CollectiveSource::ras);
     EXPECT_EQ(f.operation, "");
     EXPECT_EQ(f.rank, std::nullopt);
     EXPECT_EQ(f.completed, kUnknownSequence);
@@ -179,8 +179,8 @@ TEST(Ras, Json) {
   EXPECT_EQ(ranks, (std::map<std::int64_t, std::string>{
                        {10, "0 false 2.28.9"}, {11, "1 false 2.28.9"}, {12, "2 true 2.28.9"}}));
   EXPECT_EQ(rows.identities.size(), 5u);
-  ASSERT_EQ(rows.settings.size(), 1u);
-  EXPECT_EQ(rows.settings[0].value, "2.28.9");
+  ASSERT_EQ(rows.configs.size(), 1u);
+  EXPECT_EQ(rows.configs[0].value, "2.28.9");
 }
 
 TEST(Ras, JsonCutAndHostile) {

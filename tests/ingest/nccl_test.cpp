@@ -104,9 +104,9 @@ TEST(Nccl, NetworkAndSettings) {
   for (const auto& row : rows.identities)
     seen.push_back(row.address.value_or("") + row.nic.value_or(""));
   EXPECT_EQ(seen, (std::vector<std::string>{"10.0.0.7", "10.0.0.8", "mlx5_0", "mlx5_1"}));
-  ASSERT_EQ(rows.settings.size(), 2u);
-  EXPECT_EQ(rows.settings[0].name + "=" + rows.settings[0].value, "env.NCCL_IB_HCA=mlx5_0,mlx5_1");
-  EXPECT_EQ(rows.settings[1].name + "=" + rows.settings[1].value, "nccl_version=2.27.3+cuda12.9");
+  ASSERT_EQ(rows.configs.size(), 2u);
+  EXPECT_EQ(rows.configs[0].name + "=" + rows.configs[0].value, "env.NCCL_IB_HCA=mlx5_0,mlx5_1");
+  EXPECT_EQ(rows.configs[1].name + "=" + rows.configs[1].value, "nccl_version=2.27.3+cuda12.9");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ test::Rows file(const std::string& name, const std::string& bytes) {
 
 std::string settings(const test::Rows& rows) {
   std::string out;
-  for (const ConfigRow& r : rows.settings) out += r.name + "=" + r.value + "\n";
+  for (const ConfigRow& r : rows.configs) out += r.name + "=" + r.value + "\n";
   return out;
 }
 
@@ -44,7 +44,7 @@ TEST(SmiSettings, FieldsOfEachGpuUnderTheirHeading) {
             "limit[0000:1b:00]=700.00 W\ngpu.compute_mode[0000:43:00]=Default\n");
   EXPECT_EQ(rows.reasons(), "");
   EXPECT_EQ(rows.members[0].format, "nvidia-smi-q");
-  EXPECT_EQ(rows.settings[6].place.line, 14u);
+  EXPECT_EQ(rows.configs[6].place.line, 14u);
 }
 
 TEST(SmiSettings, NotInOtherTexts) {

@@ -38,7 +38,7 @@ TEST(Watchdog, TheLineBelowNamesTheGroup) {
   ASSERT_EQ(rows.collectives.size(), 1u);
   const CollectiveRow& c = rows.collectives[0];
   EXPECT_EQ(named(rows, c.group), "13/mesh_dp");
-  EXPECT_EQ(c.source, "watchdog");
+  EXPECT_EQ(c.source, CollectiveSource::watchdog);
   EXPECT_EQ(c.rank, 5);
   EXPECT_EQ(c.sequence, 808);
   EXPECT_EQ(c.operation, "_all_gather_base");
@@ -225,7 +225,7 @@ TEST(Watchdog, DesyncReport) {
   const auto rows = read_text(text);
   std::map<std::int64_t, std::string> got;
   for (const auto& f : rows.frontiers) {
-    EXPECT_EQ(f.source, "desync");
+    EXPECT_EQ(f.source, CollectiveSource::desync);
     EXPECT_EQ(f.rank, std::nullopt);
     EXPECT_EQ(named(rows, f.group), "/default_pg?");
     got[f.group_rank] = fmt::format("{} {} {}", f.enqueued, f.started, f.completed);

@@ -76,7 +76,7 @@ TEST_F(Databases, LoseTheMemberThatWasOpenAndGoOnWithItsNumber) {
     ASSERT_TRUE(db);
     EXPECT_TRUE(db.value().partial());
     EXPECT_EQ(db.value().members().size(), 1u);
-    EXPECT_EQ(db.value().events().size(), 1u);
+    EXPECT_EQ(db.value().rows<EventRow>().size(), 1u);
   }
   auto db = Database::open(path_, Access::create);
   ASSERT_TRUE(db);

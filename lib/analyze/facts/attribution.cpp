@@ -139,7 +139,8 @@ void attribute_dumps(Facts& facts) {
     if (s.row.ranks.empty()) fill(s.row, s.row.pid);
   for (ProcessRow& p : facts.processes) fill(p, p.pid);
   for (FrontierRow& f : facts.frontiers)
-    if (f.source == "recorder" || f.source == "watchdog" || f.source == "desync" || f.pid)
+    if (f.source == CollectiveSource::recorder || f.source == CollectiveSource::watchdog ||
+        f.source == CollectiveSource::desync || f.pid)
       fill(f, f.pid);
   for (CollectiveSample& c : facts.collectives) fill(c.row, c.row.pid);
   for (RecorderRow& r : facts.recorders) fill(r, r.pid);

@@ -8,6 +8,7 @@
 
 #include "model/collective.hpp"
 #include "model/finding.hpp"
+#include "model/row_list.hpp"
 #include "model/rows.hpp"
 #include "model/series.hpp"
 #include "model/stack.hpp"
@@ -33,24 +34,15 @@ struct CollectiveSample {
   std::int32_t stack = -1;
 };
 
-struct Facts {
+// Besides the rows that stay as they were read (FactRows: events, tracebacks, exits ...):
+struct Facts : FactRows {
   std::vector<MemberRow> members;
-  std::vector<EventRow> events;
-  std::vector<TracebackRow> tracebacks;
-  std::vector<ExitRow> exits;
   std::vector<ProgressSpan> progress;
-  std::vector<IdentityRow> identities;
-  std::vector<ConfigRow> configs;
-  std::vector<ClockRow> clocks;
   std::optional<Manifest> manifest;
   StackTable stacks;
   std::vector<StackSample> samples;
-  std::vector<ProcessRow> processes;
   std::vector<GroupRow> groups;  // of id i at index i - 1
-  std::vector<FrontierRow> frontiers;
   std::vector<CollectiveSample> collectives;
-  std::vector<RecorderRow> recorders;
-  std::vector<NetworkRow> networks;
   std::vector<SeriesRow> series;  // of id i at index i - 1; their samples stay in the store
 
   // Made by the resolution.

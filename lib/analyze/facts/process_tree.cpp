@@ -194,7 +194,7 @@ bool same_command(std::string_view a, std::string_view b) {
 }
 
 // --- Stacks
-// --------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 const RoleMarker* marker_of(const Frame& frame) {
   for (const RoleMarker& marker : kRoleMarkers) {
@@ -217,7 +217,7 @@ const RoleMarker* marker_of(const StackTable& table, const std::vector<const Rol
 }
 
 // --- The tree
-// ------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 struct TreeNode {
   std::optional<std::int64_t> parent, rank;

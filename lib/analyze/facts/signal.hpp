@@ -42,7 +42,7 @@ struct Signal {
 std::vector<const Signal*> timeouts(const std::vector<Signal>& signals);
 
 // All signals of the incident except advice, ordered by time, class and place. Xid 45 is folded
-// into the Xid it names, or one of the same GPU within seconds (error-signals, section 7.3).
+// into the Xid it names, or one of the same GPU within seconds.
 std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& pack);
 
 }  // namespace culprit::analyze

@@ -15,7 +15,7 @@
 namespace culprit::analyze {
 
 // Sizes of the parallel dimensions and the order in which ranks run through them, fastest first, as
-// Megatron writes it: "tp-cp-ep-dp-pp" (input-formats, section 10). Dense groups take ep as 1;
+// Megatron writes it: "tp-cp-ep-dp-pp". Dense groups take ep as 1;
 // experts take cp as 1 and have their own tensor size.
 struct Layout {
   std::int64_t tp = 1, pp = 1, dp = 1, cp = 1, ep = 1, etp = 1;

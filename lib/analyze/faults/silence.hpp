@@ -1,5 +1,5 @@
 // Absence as evidence. In a hang everybody who waits reports a time-out; the rank that never does
-// is the lead, not those who print (input-formats, section 7). And a host whose log ends before all
+// is the lead, not those who print. And a host whose log ends before all
 // others' was the first to go.
 #pragma once
 

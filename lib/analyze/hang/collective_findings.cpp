@@ -12,14 +12,14 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
                                          const std::vector<SlowRank>& slow, const Facts& facts,
                                          const Topology& topology) {
   std::vector<Finding> out;
-  if (report.source.empty()) return out;
+  if (report.source == CollectiveSource::none) return out;
   const auto group_name = [&](GroupId id) { return analyze::group_name(facts, id); };
   Finding base;
   base.analysis = Analysis::collectives;
   base.symptom = Symptom::job_hang;
   base.severity = Severity::distributed;
   base.role = Role::root;
-  base.figures = {{"source", report.source},
+  base.figures = {{"source", std::string(name(report.source))},
                   {"ranks_seen", std::to_string(report.seen.size())},
                   {"pending", std::to_string(report.pending)}};
   if (report.leaves.empty()) {

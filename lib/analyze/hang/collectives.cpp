@@ -8,16 +8,13 @@
 #include <fmt/format.h>
 
 #include "analyze/hang/wait_graph.hpp"
+#include "analyze/hang/wait_members.hpp"
 #include "model/ranges.hpp"
 
 namespace culprit::analyze {
 
 namespace {
 
-constexpr Nanoseconds kStale =
-    6 * 3600 * kSecond;  // apart by more: of another run. A time-out may be hours long
-constexpr double kSilentShare =
-    0.125;  // logs: more silent ranks than this are logs that nobody collected
 constexpr std::size_t kMostLeaves = 64;
 constexpr std::size_t kHeadsPerGroup =
     8;  // distinct first unfinished operations of one group that are looked at
@@ -70,42 +67,6 @@ std::optional<std::pair<double, double>> elements(std::string_view sizes) {
   return std::pair(count(sizes.substr(3, out - 3)), count(sizes.substr(out + 5)));
 }
 
-struct Member {
-  std::int64_t rank = 0;
-  std::uint32_t index = 0;  // of the rank
-  std::int64_t enqueued = kUnknownSequence, completed = kUnknownSequence;
-  std::int64_t head = kUnknownSequence;      // first unfinished collective
-  std::int64_t last = kUnknownSequence;      // last unfinished collective
-  const CollectiveSample* sample = nullptr;  // of the head
-  const FrontierRow* row = nullptr;
-};
-
-struct Group {
-  GroupId id = 0;
-  std::string counter;                             // RAS counts per operation
-  std::vector<Member> members;                     // by rank
-  std::map<std::int64_t, std::string> operations;  // of sequence numbers near the frontier
-  std::int64_t crowd = kUnknownSequence;  // what a source counts for ranks it does not name (RAS
-                                          // names the exceptions only)
-  bool whole = true;  // so many members speak that the silence of the others tells something
-  Member* find(std::int64_t rank) {
-    const auto at = std::lower_bound(members.begin(), members.end(), rank,
-                                     [](const Member& m, std::int64_t r) { return m.rank < r; });
-    return at != members.end() && at->rank == rank ? &*at : nullptr;
-  }
-};
-
-struct Rank {
-  std::int64_t rank = 0;
-  bool dumped = false, whole = false, clear = true, device_behind = false, doubtful = false;
-  std::int64_t first_record =
-      kUnknownSequence;  // of its first unfinished operation that is no send
-  std::uint32_t first_op = ~0u;
-  std::int64_t first_send_record = kUnknownSequence;
-  std::uint32_t first_send = ~0u;  // its first unfinished send
-  Place dump;
-};
-
 struct Op {
   std::uint32_t group = 0;
   std::int64_t sequence = 0;
@@ -122,14 +83,24 @@ struct Op {
 
 class WaitFor {
  public:
-  WaitFor(const Facts& facts, const Topology& topology, std::string source)
-      : facts_(facts), topology_(topology) {
-    report_.source = std::move(source);
+  WaitFor(const Facts& facts, const Topology& topology, const WaitSource& source)
+      : facts_(facts), topology_(topology), source_(source.traits) {
+    report_.source = source.id;
   }
 
-  CollectiveReport run() {
-    gather();
-    if (groups_.empty()) return {};
+  // members: what the source tells; without groups there is nothing to say.
+  CollectiveReport run(WaitMembers members) {
+    report_.seen = std::move(members.seen);
+    report_.unseen = std::move(members.unseen);
+    report_.cut = std::move(members.cut);
+    report_.notes = std::move(members.notes);
+    report_.pending = members.pending;
+    report_.timed_out = members.timed_out;
+    ranks_ = std::move(members.ranks);
+    groups_ = std::move(members.groups);
+    index_ = std::move(members.index);
+    sends_ = std::move(members.sends);
+    unresponsive_ = std::move(members.unresponsive);
     find_motion();
     make_operations();
     make_graph();
@@ -139,453 +110,16 @@ class WaitFor {
   }
 
  private:
-  // Whose row it is: what the row says, whose file it is, which process, which place in the group.
-  std::optional<std::int64_t> rank_of(const std::optional<std::int64_t>& printed,
-                                      const Place& place, const std::optional<std::string>& host,
-                                      const std::optional<std::int64_t>& pid,
-                                      std::int64_t group_rank, GroupId group) {
-    if (const MemberRow* m = facts_.member(place.member); m != nullptr && m->rank && !printed)
-      return m->rank;
-    if (printed) return printed;
-    if (pid && host) {
-      if (!by_process_known_) {
-        by_process_known_ = true;
-        for (const RankRow& r : facts_.ranks)
-          if (r.pid && r.host) by_process_.emplace(std::pair(*r.host, *r.pid), r.rank);
-      }
-      if (const auto it = by_process_.find({short_host(*host), *pid}); it != by_process_.end())
-        return it->second;
-    }
-    if (const GroupRow* found = facts_.group(group); found != nullptr && group_rank >= 0) {
-      const GroupRow& g = *found;
-      if (static_cast<std::size_t>(group_rank) < g.ranks.size())
-        return g.ranks[static_cast<std::size_t>(group_rank)];
-      if (g.description.rfind("default_pg", 0) == 0 || (g.size > 0 && g.size == world()))
-        return group_rank;
-    }
-    return std::nullopt;
-  }
-
-  // The same communicator under the names that processes have for it: NCCL's id joins what pointers
-  // keep apart.
-  GroupId canonical(GroupId id) {
-    if (report_.source == "recorder" || report_.source == "watchdog" || facts_.group(id) == nullptr)
-      return id;
-    if (canonical_.empty()) {
-      canonical_.assign(facts_.groups.size() + 1, 0);
-      std::map<std::string, std::string> id_of_pointer;
-      for (const GroupRow& g : facts_.groups)
-        if (g.description.rfind("0x", 0) == 0) id_of_pointer.emplace(g.description, g.name);
-      std::map<std::pair<std::string, std::int64_t>, GroupId>
-          first;  // the least row of each, whatever was read first
-      const auto name_of = [&](const GroupRow& g) {
-        const auto pointer = id_of_pointer.find(g.name);
-        return pointer != id_of_pointer.end() ? pointer->second : g.name;
-      };
-      for (std::size_t i = 0; i < facts_.groups.size(); ++i) {
-        const GroupRow& g = facts_.groups[i];
-        const auto [it, fresh] =
-            first.try_emplace({name_of(g), g.size}, static_cast<GroupId>(i) + 1);
-        if (!fresh && g < facts_.groups[static_cast<std::size_t>(it->second) - 1])
-          it->second = static_cast<GroupId>(i) + 1;
-      }
-      for (std::size_t i = 0; i < facts_.groups.size(); ++i) {
-        const GroupRow& g = facts_.groups[i];
-        canonical_[i + 1] =
-            g.name.empty() ? static_cast<GroupId>(i) + 1 : first.at({name_of(g), g.size});
-      }
-    }
-    return canonical_[static_cast<std::size_t>(id)];
-  }
-
-  std::int64_t world() const {
-    std::int64_t most = facts_.world_size;
-    if (most == 0)
-      for (const GroupRow& g : facts_.groups)
-        most = std::max({most, g.size, static_cast<std::int64_t>(g.ranks.size())});
-    return most;
-  }
-
-  // Communicators in the making: who has begun, who has finished (NCCL Init lines). Those that
-  // never began are waited for.
-  void from_init_lines() {
-    std::map<std::tuple<std::string, std::int64_t, std::int64_t>, FrontierRow>
-        rows;  // communicator, size, rank in it
-    std::map<std::pair<std::string, std::int64_t>, GroupId> group_of;
-    for (std::size_t i = 0; i < facts_.groups.size(); ++i)
-      group_of.try_emplace({facts_.groups[i].name, facts_.groups[i].size},
-                           canonical(static_cast<GroupId>(i) + 1));
-    for (const IdentityRow& i : facts_.identities) {
-      if (!i.communicator || !i.rank || !i.world_size || *i.world_size < 2 ||
-          (i.source != "nccl-init" && i.source != "nccl-init-start"))
-        continue;
-      const auto group = group_of.find({*i.communicator, *i.world_size});
-      if (group == group_of.end()) continue;
-      FrontierRow& row = rows[{*i.communicator, *i.world_size, *i.rank}];
-      if (row.source.empty()) {
-        row.source = "nccl-init";
-        row.place = i.place;
-        row.host = i.host;
-        row.pid = i.pid;
-        row.group_rank = *i.rank;
-        row.group = group->second;
-        row.enqueued = 1;
-        row.completed = 0;
-      }
-      if (i.source == "nccl-init") row.completed = 1;
-    }
-    // One that any rank has finished was made; what is missing there are lines.
-    std::set<GroupId> made;
-    for (const auto& [key, row] : rows)
-      if (row.completed == 1) made.insert(row.group);
-    for (auto& [key, row] : rows)
-      if (made.count(row.group) == 0) init_rows_.push_back(std::move(row));
-  }
-
-  std::int64_t highest_rank() const {
-    std::int64_t out = -1;
-    for (const RankRow& r : facts_.ranks) out = std::max(out, r.rank);
-    for (const FrontierRow& f : facts_.frontiers)
-      if (f.source == report_.source) out = std::max(out, f.rank.value_or(-1));
-    return out;
-  }
-
-  // A log names the group of all ranks and not its members.
-  std::vector<std::int64_t> members_of(const GroupRow& group) const {
-    const bool of_all = group.description == "default_pg" ||
-                        (report_.source != "recorder" && report_.source != "watchdog" &&
-                         group.size > 0 && group.size == world());
-    if (!group.ranks.empty() || !of_all) return group.ranks;
-    // Numbers are given from 0 without gaps: who prints that it is rank 7 is one of eight at least.
-    std::int64_t size = std::max(facts_.world_size, group.size);
-    if (size == 0 && group.description == "default_pg") size = highest_rank() + 1;
-    std::vector<std::int64_t> all(
-        static_cast<std::size_t>(std::clamp<std::int64_t>(size, 0, 1 << 20)));
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
-    return all;
-  }
-
-  // Counters of a pipeline group count sends, which do not compare between ranks; dumps tell sends
-  // apart, logs do not.
-  bool compares(GroupId id) const {
-    const GroupRow* g = facts_.group(id);
-    return report_.source == "recorder" || g == nullptr || dimension_of(g->description) != "pp";
-  }
-
-  std::uint32_t rank_index(std::int64_t rank) {
-    const auto [it, fresh] = index_.try_emplace(rank, static_cast<std::uint32_t>(ranks_.size()));
-    if (fresh) {
-      ranks_.push_back({});
-      ranks_.back().rank = rank;
-    }
-    return it->second;
-  }
-
-  // Asked once last_attempt_ is known, of every row; the rows of a member stand together.
-  bool usable(const Place& place) {
-    if (place.member != asked_) {
-      const MemberRow* m = facts_.member(place.member);
-      asked_ = place.member;
-      usable_ = facts_.counts(m) && (!m->attempt || *m->attempt == last_attempt_);
-    }
-    return usable_;
-  }
-
-  void gather() {
-    for (const FrontierRow& f : facts_.frontiers)
-      if (f.source == report_.source)
-        if (const MemberRow* m = facts_.member(f.place.member); m != nullptr && m->attempt)
-          last_attempt_ = std::max(last_attempt_, *m->attempt);
-    // A rank with several dumps (pickle and JSON, a stale copy) speaks through the best: whole,
-    // then longest, then first by path: rows come in that order (put_in_order).
-    std::map<MemberId, Nanoseconds> newest;  // what the dump itself saw last
-    for (const CollectiveSample& c : facts_.collectives)
-      if (c.row.source == report_.source && c.row.time.clock == Clock::utc) {
-        Nanoseconds& at = newest[c.row.place.member];
-        at = std::max({at, c.row.time.ns, c.row.completed_ns.value_or(0)});
-      }
-    std::map<std::int64_t, const RecorderRow*> best;
-    std::set<std::int64_t> contested;
-    for (const RecorderRow& d : facts_.recorders) {
-      if (d.source != report_.source || !usable(d.place)) continue;
-      const auto rank = rank_of(d.rank, d.place, d.host, d.pid, kUnknownSequence, 0);
-      if (!rank) continue;
-      if (d.unresponsive) {
-        report_.notes.push_back(fmt::format("{} does not answer RAS", topology_.where(*rank)));
-        unresponsive_.insert(*rank);
-        continue;
-      }
-      const RecorderRow*& kept = best[*rank];
-      const auto key = [&](const RecorderRow& r) {
-        return std::tuple(r.truncated, -r.entries, !r.has_status);
-      };
-      if (kept == nullptr) {
-        kept = &d;
-        continue;
-      }
-      const Nanoseconds a = newest.count(d.place.member) != 0 ? newest[d.place.member] : 0,
-                        b = newest.count(kept->place.member) != 0 ? newest[kept->place.member] : 0;
-      if (a != 0 && b != 0 && std::abs(a - b) > kStale) {
-        if (a > b) kept = &d;
-        continue;
-      }  // the other is of an earlier time
-      if (d.encoding == kept->encoding && !d.truncated && !kept->truncated &&
-          (d.entries != kept->entries || a != b))
-        contested.insert(*rank);
-      if (key(d) < key(*kept)) kept = &d;
-    }
-    for (const std::int64_t rank : contested) {
-      report_.notes.push_back(
-          fmt::format("several dumps call themselves {}, and differ: none of them is used",
-                      topology_.where(rank)));
-      best.erase(rank);
-    }
-    // A dump left over from another day says nothing of this one.
-    std::vector<Nanoseconds> times;
-    for (const auto& [rank, dump] : best)
-      if (const auto it = newest.find(dump->place.member); it != newest.end() && it->second != 0)
-        times.push_back(it->second);
-    if (times.size() > 2) {
-      std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
-                       times.end());
-      const Nanoseconds median = times[times.size() / 2];
-      std::erase_if(best, [&](const auto& one) {
-        const auto it = newest.find(one.second->place.member);
-        if (it == newest.end() || it->second == 0 || it->second + kStale >= median) return false;
-        report_.notes.push_back(fmt::format(
-            "the dump of {} is {} older than the others: left over from an earlier run, not used",
-            topology_.where(one.first), human_duration(median - it->second)));
-        return true;
-      });
-    }
-    for (const auto& [rank, dump] : best) {
-      Rank& r = ranks_[rank_index(rank)];
-      r.dumped = true;
-      r.whole = !dump->truncated;
-      r.dump = dump->place;
-      if (dump->truncated) report_.cut.push_back(rank);
-    }
-    const bool by_dump = !best.empty();
-    auto speaks = [&, last = best.cend()](std::int64_t rank, const Place& place) mutable {
-      if (!by_dump) return true;
-      if (last == best.cend() || last->first != rank) last = best.find(rank);
-      return last != best.cend() && last->second->place.member == place.member;
-    };
-
-    std::map<std::pair<GroupId, std::string>, std::uint32_t> known;
-    constexpr std::uint32_t kNew = 0xffffffff;
-    std::vector<std::uint32_t> plain(facts_.groups.size() + 1,
-                                     kNew);  // the known ones without a counter's name: nearly all
-    const auto group = [&](GroupId id, const std::string& counter) -> Group& {
-      const bool is_plain =
-          counter.empty() && id >= 0 && static_cast<std::size_t>(id) < plain.size();
-      if (is_plain && plain[static_cast<std::size_t>(id)] != kNew)
-        return groups_[plain[static_cast<std::size_t>(id)]];
-      const auto [it, fresh] =
-          known.try_emplace({id, counter}, static_cast<std::uint32_t>(groups_.size()));
-      if (fresh) {
-        Group g;
-        g.id = id;
-        g.counter = counter;
-        if (const GroupRow* row = facts_.group(id))
-          for (const std::int64_t r : members_of(*row))
-            g.members.push_back({r, rank_index(r), kUnknownSequence, kUnknownSequence,
-                                 kUnknownSequence, kUnknownSequence, nullptr, nullptr});
-        groups_.push_back(std::move(g));
-      }
-      if (is_plain) plain[static_cast<std::size_t>(id)] = it->second;
-      return groups_[it->second];
-    };
-    // In an order of their own: whatever comes first in the bundle, the answer is the same.
-    std::set<std::pair<GroupId, std::string>> used;
-    std::vector<bool> plain_used(facts_.groups.size() + 1, false);
-    const auto use = [&](GroupId id, const std::string& counter) {
-      if (counter.empty() && id >= 0 && static_cast<std::size_t>(id) < plain_used.size()) {
-        if (plain_used[static_cast<std::size_t>(id)]) return;
-        plain_used[static_cast<std::size_t>(id)] = true;
-      }
-      used.insert({id, counter});
-    };
-    if (report_.source == "nccl-init") from_init_lines();
-    for (const FrontierRow& f : report_.source == "nccl-init" ? init_rows_ : facts_.frontiers)
-      if (f.source == report_.source && usable(f.place)) use(canonical(f.group), f.operation);
-    for (const CollectiveSample& c : facts_.collectives)
-      if (c.row.source == report_.source && usable(c.row.place)) use(canonical(c.row.group), "");
-    std::vector<std::pair<GroupId, std::string>> ordered(used.begin(), used.end());
-    static const GroupRow kNameless{};
-    const auto row_of = [&](GroupId id) -> const GroupRow& {
-      const GroupRow* row = facts_.group(id);
-      return row != nullptr ? *row : kNameless;
-    };
-    std::sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) {
-      return std::tie(row_of(a.first), a.second) < std::tie(row_of(b.first), b.second);
-    });
-    for (const auto& [id, counter] : ordered)
-      if (compares(id)) group(id, counter);
-    const auto member = [&](Group& g, std::int64_t rank) -> Member& {
-      if (Member* m = g.find(rank)) return *m;
-      Member m;
-      m.rank = rank;
-      m.index = rank_index(rank);
-      return *g.members.insert(
-          std::lower_bound(g.members.begin(), g.members.end(), rank,
-                           [](const Member& a, std::int64_t r) { return a.rank < r; }),
-          m);
-    };
-    // Where a group carries sends on some rank, a plain count of another rank may count sends too:
-    // it says nothing.
-    std::set<GroupId> mixed;
-    for (const FrontierRow& f : facts_.frontiers)
-      if (f.p2p && f.source == report_.source) mixed.insert(f.group);
-    for (const CollectiveSample& c : facts_.collectives)
-      if (!c.row.p2p && c.row.source == report_.source) mixed.erase(c.row.group);
-    for (const FrontierRow& f : report_.source == "nccl-init" ? init_rows_ : facts_.frontiers) {
-      if (f.source != report_.source || !usable(f.place) ||
-          (report_.source != "nccl-call" && mixed.count(f.group) != 0) || !compares(f.group))
-        continue;
-      const auto rank = rank_of(f.rank, f.place, f.host, f.pid, f.group_rank, f.group);
-      if (!rank && f.source == "ras") {
-        Group& g = group(canonical(f.group), f.operation);
-        g.crowd = std::max(g.crowd, f.enqueued);
-      }
-      if (rank && f.pid && f.host)
-        by_process_.emplace(std::pair(short_host(*f.host), *f.pid), *rank);
-      if (!rank || !speaks(*rank, f.place) || unresponsive_.count(*rank) != 0) continue;
-      Rank& r = ranks_[rank_index(*rank)];
-      if (!by_dump && !r.dumped) {
-        r.dumped = r.whole = true;
-        r.dump = f.place;
-      }
-      if (f.p2p && report_.source != "nccl-call") continue;
-      Member& m = member(group(canonical(f.group), f.operation), *rank);
-      if (m.row != nullptr) {
-        // Logs run through restarts, and counters begin anew: the last word counts, not the
-        // highest.
-        const bool text = report_.source == "watchdog" || report_.source == "nccl-call";
-        const bool timed = f.time.clock != Clock::none && f.time.clock == m.row->time.clock;
-        if (text && f.place.member == m.row->place.member) {
-          if (f.place.line < m.row->place.line) continue;
-        } else if (text && timed && std::abs(f.time.ns - m.row->time.ns) > 600 * kSecond) {
-          if (f.time.ns < m.row->time.ns) continue;
-        } else if (std::tie(f.enqueued, f.completed) <= std::tie(m.enqueued, m.completed))
-          continue;
-      }
-      m.row = &f;
-      m.enqueued =
-          f.enqueued == kUnknownSequence ? f.started : f.enqueued;  // what has started was launched
-      m.completed = f.completed;
-    }
-    for (const CollectiveSample& c : facts_.collectives) {
-      if (c.row.source != report_.source || !usable(c.row.place) || !compares(c.row.group))
-        continue;
-      const auto rank =
-          rank_of(c.row.rank, c.row.place, c.row.host, c.row.pid, kUnknownSequence, c.row.group);
-      if (!rank || !speaks(*rank, c.row.place)) continue;
-      Rank& r = ranks_[rank_index(*rank)];
-      Group& g = group(canonical(c.row.group), "");
-      if (!c.row.p2p && (c.row.sequence >= 0)) {
-        std::string& operation = g.operations[c.row.sequence];
-        if (operation.empty() || c.row.operation < operation) operation = c.row.operation;
-      }
-      if (c.row.state == "completed") continue;
-      if (report_.source != "recorder" &&
-          c.row.state != "timeout") {  // a call log tells launches, not what is unfinished
-        calls_.push_back({rank_index(*rank), static_cast<std::uint32_t>(&g - groups_.data()), &c});
-        continue;
-      }
-      ++report_.pending;
-      report_.timed_out += c.row.retired || c.row.state == "timeout";
-      r.clear = false;
-      if (c.row.p2p) {
-        sends_.push_back({rank_index(*rank), static_cast<std::uint32_t>(&g - groups_.data()), &c});
-        continue;
-      }
-      Member& m = member(g, *rank);
-      if (m.head == kUnknownSequence || c.row.sequence < m.head ||
-          (c.row.sequence == m.head && c.row.record < m.sample->row.record)) {
-        m.head = c.row.sequence;
-        m.sample = &c;
-      }
-      if (report_.source == "watchdog" && m.row != nullptr && m.completed >= 0 &&
-          (c.row.sequence <= m.completed ||
-           c.row.sequence > m.enqueued)) {  // of an earlier attempt
-        m.head = kUnknownSequence;
-        m.sample = nullptr;
-        continue;
-      }
-      m.last = std::max(m.last, c.row.sequence);
-      if (m.enqueued != kUnknownSequence) m.enqueued = std::max(m.enqueued, c.row.sequence);
-    }
-    // Where a source counts and does not list, what is unfinished follows from the counts.
-    for (Group& g : groups_) {
-      std::int64_t high = kUnknownSequence, low = kUnknownSequence;
-      for (const Member& m : g.members) {
-        if (m.enqueued < 0) continue;
-        high = std::max(high, m.enqueued);
-        low = low == kUnknownSequence ? m.enqueued : std::min(low, m.enqueued);
-      }
-      for (Member& m : g.members) {
-        if (m.enqueued < 0 || m.head != kUnknownSequence || report_.source == "recorder") continue;
-        if (m.completed == kUnknownSequence
-                ? (m.enqueued == high && low < high && report_.source != "inspector")
-                : m.completed < m.enqueued) {
-          m.head = m.completed == kUnknownSequence ? m.enqueued : m.completed + 1;
-          m.last = m.enqueued;
-          ++report_.pending;
-          ranks_[m.index].clear = false;
-        }
-      }
-    }
-    // Of equal counts a call log cannot say whether the last call is over; whether all made the
-    // same call it can.
-    std::vector<std::int64_t> most_launched(groups_.size(), kUnknownSequence);
-    for (std::size_t g = 0; g < groups_.size(); ++g)
-      for (const Member& m : groups_[g].members)
-        most_launched[g] = std::max(most_launched[g], m.enqueued);
-    for (const Launch& l : calls_) {
-      Member* m = groups_[l.group].find(ranks_[l.rank].rank);
-      if (m == nullptr || m->enqueued != l.sample->row.sequence || l.sample->row.p2p) continue;
-      m->sample = l.sample;
-      // A launch says nothing of an end: who has launched less than its peers may have finished all
-      // of it.
-      const bool behind = m->enqueued < most_launched[l.group];
-      if (m->head == kUnknownSequence && !behind) {
-        m->head = m->last = m->enqueued;
-        ranks_[m->index].clear = false;
-      }
-    }
-    // A group that a log does not name is one group only if what its members have in flight meets.
-    std::erase_if(groups_, [&](const Group& g) {
-      if (const GroupRow* row = facts_.group(g.id);
-          row == nullptr || !row->description.ends_with('?'))
-        return false;
-      std::int64_t done = kUnknownSequence, launched = kUnknownSequence, window = 0;
-      for (const Member& m : g.members) {
-        if (m.enqueued < 0 || m.completed < 0) continue;
-        done = std::max(done, m.completed);
-        launched = launched == kUnknownSequence ? m.enqueued : std::min(launched, m.enqueued);
-        window = std::max(window, m.enqueued - m.completed);
-      }
-      return launched >= 0 && done > launched + 2 * window + 4;
-    });
-    for (Group& g : groups_) {
-      std::size_t silent = 0;
-      for (const Member& m : g.members) silent += !ranks_[m.index].dumped;
-      g.whole = report_.source == "recorder" ||
-                static_cast<double>(silent) <= kSilentShare * static_cast<double>(g.members.size());
-    }
-    for (const Rank& r : ranks_) (r.dumped ? report_.seen : report_.unseen).push_back(r.rank);
-    std::sort(report_.seen.begin(), report_.seen.end());
-    std::sort(report_.unseen.begin(), report_.unseen.end());
-    if (report_.seen.empty()) groups_.clear();
-  }
+  using Member = WaitMembers::Member;
+  using Group = WaitMembers::Group;
+  using Rank = WaitMembers::Rank;
+  using Launch = WaitMembers::Launch;
 
   // In a hang nothing moves, and a collective that needs everybody cannot be finished on one rank
   // before all have launched it. Where that is so, the dumps are of different moments of a job that
   // ran.
   void find_motion() {
-    if (report_.source == "watchdog" || report_.source == "desync")
-      return;  // they speak when an operation was unfinished for minutes
+    if (source_.of_a_stall) return;
     for (Group& g : groups_) {
       std::int64_t done = kUnknownSequence, launched = kUnknownSequence;
       const Member* ahead = nullptr;
@@ -618,75 +152,88 @@ class WaitFor {
   std::string group_name(GroupId id) const { return analyze::group_name(facts_, id); }
 
   void make_operations() {
-    for (std::uint32_t gi = 0; gi < groups_.size(); ++gi) {
-      Group& g = groups_[gi];
-      std::map<std::int64_t, std::uint32_t> heads;
-      for (const Member& m : g.members)
-        if (m.head != kUnknownSequence) heads.emplace(m.head, 0);
-      if (g.crowd >= 0 && std::any_of(g.members.begin(), g.members.end(), [&](const Member& m) {
-            return m.enqueued >= 0 && m.enqueued < g.crowd;
-          }))
-        heads.emplace(g.crowd, 0);
-      if (heads.size() > kHeadsPerGroup)
-        heads.erase(std::next(heads.begin(), kHeadsPerGroup), heads.end());
-      for (auto& [sequence, op] : heads) {
-        op = static_cast<std::uint32_t>(ops_.size());
-        Op o;
-        o.group = gi;
-        o.sequence = sequence;
-        if (const auto it = g.operations.find(sequence); it != g.operations.end())
-          o.operation = it->second;
-        if (o.operation.empty()) o.operation = g.counter;
-        std::vector<const Member*> unknown;
-        for (const Member& m : g.members) {
-          const Rank& r = ranks_[m.index];
-          if (m.head != kUnknownSequence && m.head <= sequence &&
-              (m.head == sequence || m.last >= sequence || m.enqueued >= sequence)) {
-            o.in.push_back(m.index);
-            if (m.sample != nullptr && m.head == sequence && o.sample == nullptr)
-              o.sample = m.sample;
-          } else if (m.head != kUnknownSequence && m.head > sequence)
-            (r.whole ? (o.surely_done = true, o.done) : o.missing)
-                .push_back(m.index);  // a cut dump may have lost it: nobody knows
-          else if (m.completed >= sequence) {
-            o.done.push_back(m.index);
-            o.surely_done = true;
-          } else if (m.enqueued >= 0 && m.enqueued < sequence)
-            o.missing.push_back(m.index);
-          else if (m.enqueued == kNoSequence)
-            o.missing.push_back(m.index);
-          else if (!r.dumped && g.crowd >= 0)
-            continue;  // one of the crowd
-          else if (!r.dumped) {
-            if (g.whole)
-              o.missing.push_back(m.index);
-            else
-              o.partial = true;
-          } else if (m.enqueued >= sequence)
-            (r.whole ? (o.surely_done = true, o.done) : o.missing)
-                .push_back(m.index);  // launched, not listed as unfinished
-          else
-            unknown.push_back(&m);
-        }
-        // A dump of active operations says nothing of a group in which nothing is unfinished. A
-        // rank with nothing unfinished at all is idle, so it has not come here; else the company it
-        // keeps tells.
-        for (const Member* m : unknown) {
-          const bool never =
-              ranks_[m->index].clear ||
-              (o.done.empty() && (!o.missing.empty() || 2 * o.in.size() >= g.members.size()));
-          (never ? o.missing : o.done).push_back(m->index);
-        }
-        ops_.push_back(std::move(o));
-      }
-      for (Member& m : g.members) {
-        if (m.head == kUnknownSequence) continue;
-        const auto it = heads.find(m.head);
-        if (it == heads.end()) continue;
-        enters_.push_back({m.index, it->second});
-        first(ranks_[m.index], m.sample != nullptr ? m.sample->row.record : 0, it->second);
-      }
+    for (std::uint32_t gi = 0; gi < groups_.size(); ++gi) make_collectives(gi);
+    make_sends();
+  }
+
+  // The first unfinished operations of a group's members: who is in them, who never came, who is
+  // through.
+  void make_collectives(std::uint32_t gi) {
+    Group& g = groups_[gi];
+    std::map<std::int64_t, std::uint32_t> heads;
+    for (const Member& m : g.members)
+      if (m.head != kUnknownSequence) heads.emplace(m.head, 0);
+    if (g.crowd >= 0 && std::any_of(g.members.begin(), g.members.end(), [&](const Member& m) {
+          return m.enqueued >= 0 && m.enqueued < g.crowd;
+        }))
+      heads.emplace(g.crowd, 0);
+    if (heads.size() > kHeadsPerGroup)
+      heads.erase(std::next(heads.begin(), kHeadsPerGroup), heads.end());
+    for (auto& [sequence, op] : heads) {
+      op = static_cast<std::uint32_t>(ops_.size());
+      ops_.push_back(collective(gi, sequence));
     }
+    for (Member& m : g.members) {
+      if (m.head == kUnknownSequence) continue;
+      const auto it = heads.find(m.head);
+      if (it == heads.end()) continue;
+      enters_.push_back({m.index, it->second});
+      first(ranks_[m.index], m.sample != nullptr ? m.sample->row.record : 0, it->second);
+    }
+  }
+
+  // One of them, by what each member of the group has launched and finished.
+  Op collective(std::uint32_t gi, std::int64_t sequence) const {
+    const Group& g = groups_[gi];
+    Op o;
+    o.group = gi;
+    o.sequence = sequence;
+    if (const auto it = g.operations.find(sequence); it != g.operations.end())
+      o.operation = it->second;
+    if (o.operation.empty()) o.operation = g.counter;
+    std::vector<const Member*> unknown;
+    for (const Member& m : g.members) {
+      const Rank& r = ranks_[m.index];
+      if (m.head != kUnknownSequence && m.head <= sequence &&
+          (m.head == sequence || m.last >= sequence || m.enqueued >= sequence)) {
+        o.in.push_back(m.index);
+        if (m.sample != nullptr && m.head == sequence && o.sample == nullptr) o.sample = m.sample;
+      } else if (m.head != kUnknownSequence && m.head > sequence)
+        (r.whole ? (o.surely_done = true, o.done) : o.missing)
+            .push_back(m.index);  // a cut dump may have lost it: nobody knows
+      else if (m.completed >= sequence) {
+        o.done.push_back(m.index);
+        o.surely_done = true;
+      } else if (m.enqueued >= 0 && m.enqueued < sequence)
+        o.missing.push_back(m.index);
+      else if (m.enqueued == kNoSequence)
+        o.missing.push_back(m.index);
+      else if (!r.dumped && g.crowd >= 0)
+        continue;  // one of the crowd
+      else if (!r.dumped) {
+        if (g.whole)
+          o.missing.push_back(m.index);
+        else
+          o.partial = true;
+      } else if (m.enqueued >= sequence)
+        (r.whole ? (o.surely_done = true, o.done) : o.missing)
+            .push_back(m.index);  // launched, not listed as unfinished
+      else
+        unknown.push_back(&m);
+    }
+    // A dump of active operations says nothing of a group in which nothing is unfinished. A
+    // rank with nothing unfinished at all is idle, so it has not come here; else the company it
+    // keeps tells.
+    for (const Member* m : unknown) {
+      const bool never =
+          ranks_[m->index].clear ||
+          (o.done.empty() && (!o.missing.empty() || 2 * o.in.size() >= g.members.size()));
+      (never ? o.missing : o.done).push_back(m->index);
+    }
+    return o;
+  }
+
+  void make_sends() {
     std::sort(sends_.begin(), sends_.end(), [](const Launch& a, const Launch& b) {
       return std::tie(a.rank, a.group, a.sample->row.record, a.sample->row.sequence) <
              std::tie(b.rank, b.group, b.sample->row.record, b.sample->row.sequence);
@@ -863,7 +410,7 @@ class WaitFor {
     for (std::uint32_t i = 0; i < ops_.size() && mismatches.size() < kMostLeaves; ++i) {
       Leaf leaf;
       // What torch compared and found different is different, whatever sizes may do elsewhere.
-      if (!ops_[i].p2p && disagree(ops_[i], leaf, report_.source != "fingerprint")) {
+      if (!ops_[i].p2p && disagree(ops_[i], leaf, !source_.compared)) {
         leaf.waiting = static_cast<std::int64_t>(report_.seen.size()) -
                        static_cast<std::int64_t>(leaf.tie ? 0 : leaf.ranks.size());
         leaf.confidence = 1;
@@ -978,7 +525,7 @@ class WaitFor {
       add(std::move(leaf), node(op), 1);
       return;
     }
-    if (report_.source == "nccl-call") return;  // nobody knows whether they are still in it
+    if (source_.launches_only) return;  // nobody knows whether they are still in it
     {
       leaf.kind = StopKind::network;
       for (const std::uint32_t r : o.in) leaf.ranks.push_back(ranks_[r].rank);
@@ -1005,8 +552,7 @@ class WaitFor {
     for (const Member& m : groups_[o.group].members) {
       if (m.head != o.sequence || m.sample == nullptr) continue;
       const CollectiveRow& row = m.sample->row;
-      const bool loose =
-          names_only || (report_.source != "fingerprint" && sizes_may_differ(row.operation));
+      const bool loose = names_only || (!source_.compared && sizes_may_differ(row.operation));
       const std::string kind = row.operation + (loose || row.sizes.empty() ? "" : " " + row.sizes) +
                                (loose || row.types.empty() ? "" : " " + row.types);
       kinds[kind].push_back(m.rank);
@@ -1228,9 +774,7 @@ class WaitFor {
                                                          : 0.5;
       // A desynchronisation report and fingerprints hold what each rank wrote itself; a barrier is
       // one rank's word on others.
-      const bool of_all = report_.source == "watchdog" || report_.source == "desync" ||
-                          report_.source == "fingerprint";
-      const double source = report_.source == "recorder" ? 1 : of_all ? 0.85 : 0.7;
+      const double source = source_.lists_unfinished ? 1 : source_.by_each_rank ? 0.85 : 0.7;
       const double alone = share <= 2 ? 1 : share <= 4 ? 0.8 : 0.5;
       l.confidence *= base * source * alone * (any_witnessed && !report_.cut.empty() ? 0.95 : 1);
       leaves.push_back(std::move(l));
@@ -1304,26 +848,15 @@ class WaitFor {
               });
   }
 
-  struct Launch {
-    std::uint32_t rank, group;
-    const CollectiveSample* sample;
-  };
-
   const Facts& facts_;
   const Topology& topology_;
+  const WaitTraits& source_;
   CollectiveReport report_;
-  std::int64_t last_attempt_ = 0;
-  std::vector<GroupId> canonical_;
-  MemberId asked_ = -1;
-  bool usable_ = false;
-  std::vector<FrontierRow> init_rows_;
-  std::map<std::pair<std::string, std::int64_t>, std::int64_t> by_process_;
-  bool by_process_known_ = false;
   std::set<std::int64_t> unresponsive_;
   std::unordered_map<std::int64_t, std::uint32_t> index_;
   std::vector<Rank> ranks_;
   std::vector<Group> groups_;
-  std::vector<Launch> sends_, calls_;
+  std::vector<Launch> sends_;
   std::vector<Op> ops_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> enters_;  // rank, operation
   WaitGraph graph_{0};
@@ -1344,12 +877,16 @@ std::string group_name(const Facts& facts, GroupId id) {
 
 CollectiveReport wait_for(const Facts& facts, const Topology& topology) {
   CollectiveReport kept;
-  for (const char* source : {"fingerprint", "recorder", "watchdog", "desync", "ras", "barrier",
-                             "nccl-call", "nccl-init"}) {
-    CollectiveReport report = WaitFor(facts, topology, source).run();
-    if (report.source.empty()) continue;
+  const Communicators communicators(facts);
+  for (const WaitSource& source : wait_sources()) {
+    const WaitRows rows = source.read(source.id, facts, communicators);
+    if (rows.frontiers.empty() && rows.launches.empty()) continue;
+    WaitMembers members = wait_members(facts, topology, source, rows, communicators);
+    if (members.groups.empty()) continue;
+    CollectiveReport report = WaitFor(facts, topology, source).run(std::move(members));
     if (!report.leaves.empty()) return report;
-    if (kept.source.empty() || (!kept.moving && kept.pending == 0 && report.pending > 0))
+    if (kept.source == CollectiveSource::none ||
+        (!kept.moving && kept.pending == 0 && report.pending > 0))
       kept = std::move(report);
     if (kept.moving) return kept;
   }

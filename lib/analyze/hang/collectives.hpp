@@ -1,14 +1,13 @@
 // Who waits for whom, from what every rank has launched and finished on its process groups:
-// wait-for graphs over collectives, then ranks (FT-HSDP section 2.3; ALGORITHMS section 3), with
+// wait-for graphs over collectives, then ranks (FT-HSDP section 2.3; culprit-algorithms(7)), with
 // two frontiers a rank and group. The last enqueued and the last completed operation tell how a
 // rank stopped:
-//   completed equal, enqueued behind   the host stopped: it never launched what its peers wait in
-//   completed behind, enqueued equal   the device stopped: peers finished an operation that it did
-//   not both equal, operations differ      a mismatch: code both equal, nothing differs        the
-//   operation itself makes no progress: network
+//   completed equal, enqueued behind: the host stopped, it never launched what its peers wait in
+//   completed behind, enqueued equal: the device stopped, peers finished an operation it did not
+//   both equal, operations differ:    a mismatch, which is code
+//   both equal, nothing differs:      the operation itself makes no progress, network
 // No rank is the reference, records are never aligned across processes, counters of sends and
-// receives do not compare between ranks, and the answer does not depend on the order of files
-// (peers, "Flight recorder").
+// receives do not compare between ranks, and the answer does not depend on the order of files.
 #pragma once
 
 #include <cstdint>
@@ -63,8 +62,7 @@ struct GroupFrontier {
 };
 
 struct CollectiveReport {
-  std::string source;  // fingerprint recorder watchdog desync ras barrier nccl-call nccl-init; "" =
-                       // nothing of the kind in the bundle
+  CollectiveSource source = CollectiveSource::none;  // none: nothing of the kind in the bundle
   std::vector<GroupFrontier>
       groups;                      // those with something unfinished, by description and first rank
   std::vector<Wait> chain;         // from a rank that waits to a leaf, one hop after the other

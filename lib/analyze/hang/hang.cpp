@@ -389,7 +389,7 @@ class Join {
     s.confidence = leaf.confidence;
     s.why = leaf.why;
     s.tie = leaf.tie;
-    s.sources = {collectives_.source};
+    s.sources = {std::string(name(collectives_.source))};
     s.operation = leaf.operation;
     if (leaf.group >= 1) s.group = group_name(facts_, leaf.group);
     if (leaf.kind == StopKind::mismatch) s.code = launched_at(facts_, leaf);
@@ -599,7 +599,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     return f.analysis == Analysis::silence && f.outcome == Outcome::fired;
   });
   const HangWord word = hang_reported(signals);
-  if (collectives.source.empty() && stacks.processes.empty() && !silence &&
+  if (collectives.source == CollectiveSource::none && stacks.processes.empty() && !silence &&
       !(word.known && odd_trainer(facts)))
     return {};
   Finding base;
@@ -643,7 +643,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
                      : standing                                    ? params.by_files
                                                                    : params.assumed;
   if (!standing && collectives.leaves.empty()) {
-    if (collectives.pending == 0 && !collectives.source.empty())
+    if (collectives.pending == 0 && collectives.source != CollectiveSource::none)
       return none(Outcome::ruled_out, "no rank has an unfinished operation");
     std::size_t waiting = 0, busy = 0;
     for (const StackProcess& p : stacks.processes) {
@@ -730,7 +730,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     // without any launch prove it.
     const bool joined = s.kind == StopKind::network && still.quiet &&
                         *still.quiet >= StandstillParams{}.joined &&
-                        collectives.source == "recorder";
+                        collectives.source == CollectiveSource::recorder;
     const bool stands = standing || joined;
     const double sure = standing ? certainty
                         : joined ? std::max(certainty, params.by_files)

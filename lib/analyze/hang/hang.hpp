@@ -1,7 +1,6 @@
 // The joined answer to "who is everybody waiting for": frontiers of collectives, stacks, and who
 // stayed silent, weighed together. Two sources that agree are surer than one; a source that
-// contradicts costs certainty; what an agent or a watchdog claims is not among them (input-formats,
-// section 13).
+// contradicts costs certainty; what an agent or a watchdog claims is not among them.
 #pragma once
 
 #include <vector>

@@ -30,7 +30,7 @@ std::map<MemberId, DumpFile> dumps_of(const Facts& facts, const StandstillParams
   std::map<MemberId, DumpFile> out;
   for (const CollectiveSample& c : facts.collectives) {
     const CollectiveRow& row = c.row;
-    if (row.source != "recorder" || row.time.clock != Clock::utc) continue;
+    if (row.source != CollectiveSource::recorder || row.time.clock != Clock::utc) continue;
     if (!facts.counts(facts.member(row.place.member))) continue;
     DumpFile& d = out[row.place.member];
     d.newest =

@@ -1,6 +1,6 @@
 // Hints of a hang in a metric: RDMA traffic at zero for ten minutes, tensor cores (nearly) idle
-// (ByteRobust section 4.1, table 3; ALGORITHMS section 8). A hint, no verdict: an evaluation on the
-// host looks the same for a while.
+// (ByteRobust section 4.1, table 3; culprit-algorithms(7)). A hint, no verdict: an evaluation on
+// the host looks the same for a while.
 #pragma once
 
 #include <span>

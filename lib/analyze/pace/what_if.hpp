@@ -1,7 +1,7 @@
 // What made the steps long? Simulate them with every operation at the usual time of its kind, then
 // put back the measured times of one worker, one pipeline stage, one kind of operation, or the way
 // micro-batches differ: whatever brings the slowdown back explains it (the idea of ByteDance's
-// public straggler analysis; ALGORITHMS section 7, "what-if").
+// public straggler analysis; culprit-algorithms(7), "What-if").
 //
 // The simulated step is that of synchronous training: each data-parallel replica loads data, runs
 // its pipeline one-forward-one-backward, then the workers of a stage synchronise gradients

@@ -664,7 +664,7 @@ class Dump {
     RecorderRow row;
     row.place = {member_.id, json_ ? 1u : 0u, 0,
                  static_cast<std::uint32_t>(std::min<std::size_t>(bytes_.size(), 1u << 30))};
-    row.source = "recorder";
+    row.source = CollectiveSource::recorder;
     row.encoding = json_ ? "json" : "pickle";
     row.version = version_;
     row.library = library_;
@@ -766,7 +766,7 @@ class Dump {
       if (told == nullptr && (!seen.any || tree_.truncated))
         return;  // what is cut off would look like not launched
       FrontierRow row;
-      row.source = "recorder";
+      row.source = CollectiveSource::recorder;
       row.rank = rank_;
       row.group = group.id;
       row.p2p = of_p2p;
@@ -881,7 +881,7 @@ class Dump {
     CollectiveRow row;
     row.place = place_of(e.node, e.line);
     if (e.created != 0) row.time = {Clock::utc, e.created, 1};
-    row.source = "recorder";
+    row.source = CollectiveSource::recorder;
     row.rank = rank_;
     row.group = group.id;
     row.record = e.record;

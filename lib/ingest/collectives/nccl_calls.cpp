@@ -317,7 +317,7 @@ class Calls final : public Kept {
     FrontierRow frontier;
     frontier.place = c.place;
     frontier.time = c.time;
-    frontier.source = "nccl-call";
+    frontier.source = CollectiveSource::nccl_call;
     frontier.host = host;
     frontier.rank = c.rank;
     frontier.local_rank = c.local_rank;
@@ -336,7 +336,7 @@ class Calls final : public Kept {
       CollectiveRow row;
       row.place = call.place;
       row.time = call.time;
-      row.source = "nccl-call";
+      row.source = CollectiveSource::nccl_call;
       row.host = host;
       row.rank = c.rank;
       row.local_rank = c.local_rank;

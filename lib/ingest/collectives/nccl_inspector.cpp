@@ -193,7 +193,7 @@ class Inspector final : public Kept {
       FrontierRow frontier;
       frontier.place = rank.place;
       frontier.time = rank.time;
-      frontier.source = "inspector";
+      frontier.source = CollectiveSource::inspector;
       if (!key.host.empty()) frontier.host = key.host;
       if (key.pid >= 0) frontier.pid = key.pid;
       frontier.group_rank = key.rank;
@@ -232,7 +232,7 @@ class Inspector final : public Kept {
       RecorderRow recorder;
       recorder.place = writer.place;
       recorder.time = writer.time;
-      recorder.source = "inspector";
+      recorder.source = CollectiveSource::inspector;
       recorder.encoding = "json";
       recorder.version = writer.version;
       if (!who.first.empty()) recorder.host = who.first;

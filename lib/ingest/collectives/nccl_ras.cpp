@@ -140,7 +140,7 @@ class Ras final : public Kept {
     RecorderRow recorder;
     recorder.place = line.place;
     recorder.time = line.line.prefix.time;
-    recorder.source = "ras";
+    recorder.source = CollectiveSource::ras;
     recorder.encoding = "text";
     recorder.unresponsive = true;
     std::optional<std::string> address;
@@ -184,7 +184,7 @@ class Ras final : public Kept {
     FrontierRow out;
     out.place = place;
     out.time = time;
-    out.source = "ras";
+    out.source = CollectiveSource::ras;
     return out;
   }
 
@@ -434,7 +434,7 @@ Outcome read_monitor(const TextLine& line, Reading& reading) {
   RecorderRow recorder;
   recorder.place = line.place;
   recorder.time = time;
-  recorder.source = "ras";
+  recorder.source = CollectiveSource::ras;
   recorder.encoding = line.line.message.starts_with("{") ? "json" : "text";
   IdentityRow identity;
   identity.place = line.place;
@@ -452,7 +452,7 @@ Outcome read_monitor(const TextLine& line, Reading& reading) {
 }
 
 // -- JSON
-// ---------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 using nlohmann::json;
 
@@ -598,7 +598,7 @@ class Snapshot {
         FrontierRow frontier;
         frontier.place = place_;
         frontier.time = time_;
-        frontier.source = "ras";
+        frontier.source = CollectiveSource::ras;
         frontier.host = identity.host;
         frontier.pid = identity.pid;
         frontier.group_rank = r.rank;
@@ -615,7 +615,7 @@ class Snapshot {
       const auto& [node, pid, device] = key;
       recorder.place = place_;
       recorder.time = time_;
-      recorder.source = "ras";
+      recorder.source = CollectiveSource::ras;
       recorder.encoding = "json";
       recorder.library = version_;
       recorder.truncated = truncated_;

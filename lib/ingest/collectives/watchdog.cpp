@@ -223,7 +223,7 @@ class Watchdog final : public Kept {
       FrontierRow row;
       row.place = line.place;
       row.time = line.line.prefix.time;
-      row.source = "desync";
+      row.source = CollectiveSource::desync;
       row.group_rank = rank;
       row.group = id;
       row.enqueued = may_have_more ? kUnknownSequence : sequence;
@@ -255,7 +255,7 @@ class Watchdog final : public Kept {
     CollectiveRow row;
     row.place = line.place;
     row.time = line.line.prefix.time;
-    row.source = "desync";
+    row.source = CollectiveSource::desync;
     row.rank = rank;
     row.group = id;
     row.sequence = sequence;
@@ -293,7 +293,7 @@ Outcome read_timeout(const TextLine& line, Reading& reading) {
     return {false, nullptr, "watchdog.torn"};
   CollectiveRow row;
   fill(row, line);
-  row.source = "watchdog";
+  row.source = CollectiveSource::watchdog;
   row.state = "timeout";
   row.backend = std::string(parts[2].data(), parts[2].size());
   for (char& c : row.backend) c = static_cast<char>(tolower(static_cast<unsigned char>(c)));
@@ -330,7 +330,7 @@ Outcome read_frontier(const TextLine& line, Reading& reading) {
   re2::StringPiece parts[3];
   FrontierRow row;
   fill(row, line);
-  row.source = "watchdog";
+  row.source = CollectiveSource::watchdog;
   if (!kCounters.Match(piece(message), 0, message.size(), re2::RE2::UNANCHORED, parts, 3) ||
       !re2::RE2::FullMatch(parts[1], R"((-?\d+))", &row.enqueued) ||
       !re2::RE2::FullMatch(parts[2], R"((-?\d+))", &row.completed) || row.enqueued < kNoSequence ||

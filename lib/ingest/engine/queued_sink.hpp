@@ -27,25 +27,13 @@ class QueuedSink final : public MemberSink {
   void flush();  // returns when everything is written; throws what `behind` threw meanwhile, as
                  // every put may
 
-  void put(const EventRow& row) override { add(row); }
-  void put(const TracebackRow& row) override { add(row); }
-  void put(const ExitRow& row) override { add(row); }
-  void put(const ProgressRow& row) override { add(row); }
-  void put(const IdentityRow& row) override { add(row); }
-  void put(const ConfigRow& row) override { add(row); }
-  void put(const ClockRow& row) override { add(row); }
-  void put(const RejectRow& row) override { add(row); }
+#define CULPRIT_PUT(Row, name) \
+  void put(const Row& row) override { add(row); }
+  CULPRIT_ROWS(CULPRIT_PUT)
+#undef CULPRIT_PUT
   void put(const Manifest& manifest, const Place& place) override {
     add(std::pair(manifest, place));
   }
-  void put(const StackRow& row) override { add(row); }
-  void put(const ProcessRow& row) override { add(row); }
-  void put(const FrontierRow& row) override { add(row); }
-  void put(const CollectiveRow& row) override { add(row); }
-  void put(const HistoryRow& row) override { add(row); }
-  void put(const RecorderRow& row) override { add(row); }
-  void put(const NetworkRow& row) override { add(row); }
-  void put(const ChunkRow& row) override { add(row); }
   GroupId group(const GroupRow& row) override { return flush(), behind_.group(row); }
   SeriesId series(const SeriesRow& row) override { return flush(), behind_.series(row); }
   std::optional<std::string> finished(const std::string& path) override {
@@ -61,10 +49,9 @@ class QueuedSink final : public MemberSink {
   }
 
  private:
-  using Row =
-      std::variant<ProgressRow, EventRow, TracebackRow, ExitRow, IdentityRow, ConfigRow, ClockRow,
-                   RejectRow, std::pair<Manifest, Place>, StackRow, ProcessRow, FrontierRow,
-                   CollectiveRow, HistoryRow, RecorderRow, NetworkRow, ChunkRow, MemberRow>;
+#define CULPRIT_ALTERNATIVE(Row, name) Row,
+  using Row = std::variant<CULPRIT_ROWS(CULPRIT_ALTERNATIVE) std::pair<Manifest, Place>, MemberRow>;
+#undef CULPRIT_ALTERNATIVE
   using Batch = std::vector<Row>;
 
   template <class T>

@@ -34,11 +34,12 @@ bool another_group(const TextLine& line, std::int64_t speaker) {
   return line.line.prefix.rank && *line.line.prefix.rank != speaker;
 }
 
-FrontierRow frontier(const TextLine& line, std::string source, std::int64_t rank, GroupId group) {
+FrontierRow frontier(const TextLine& line, CollectiveSource source, std::int64_t rank,
+                     GroupId group) {
   FrontierRow row;
   row.place = line.place;
   row.time = line.line.prefix.time;
-  row.source = std::move(source);
+  row.source = source;
   row.rank = rank;
   row.group_rank = rank;
   row.group = group;
@@ -50,7 +51,7 @@ class Checks final : public Kept {
  public:
   void came(const TextLine& line, std::int64_t rank, bool reached, Reading& reading) {
     if (!barrier_.emplace(rank, reached).second || barrier_.size() > kMostRows) return;
-    FrontierRow row = frontier(line, "barrier", rank, of_all(reading));
+    FrontierRow row = frontier(line, CollectiveSource::barrier, rank, of_all(reading));
     row.operation = "barrier";
     row.enqueued = reached ? 1 : 0;
     row.completed = 0;
@@ -62,7 +63,7 @@ class Checks final : public Kept {
       return;
     row.place = line.place;
     row.time = line.line.prefix.time;
-    row.source = "fingerprint";
+    row.source = CollectiveSource::fingerprint;
     row.state = "scheduled";
     row.group = of_all(reading);
     FrontierRow counted = frontier(line, row.source, row.rank.value_or(-1), row.group);

@@ -1,4 +1,4 @@
-#include "plan_cluster.hpp"
+#include "cluster.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 
 #include "analyze/facts/topology.hpp"
 #include "model/hostlist.hpp"
-#include "plan_incident.hpp"
+#include "from_incident.hpp"
 
 namespace culprit::cli {
 

@@ -7,7 +7,7 @@
 
 #include "arguments.hpp"
 #include "plan/backup.hpp"
-#include "plan_input.hpp"
+#include "input.hpp"
 
 namespace culprit::cli {
 

@@ -4,7 +4,7 @@
 #include "model/json.hpp"
 #include "plan/checks.hpp"
 #include "plan/group_command.hpp"
-#include "plan_cluster.hpp"
+#include "cluster.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::cli {

@@ -7,7 +7,7 @@
 #include "command.hpp"
 #include "model/json.hpp"
 #include "plan/compare.hpp"
-#include "plan_input.hpp"
+#include "input.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::cli {

@@ -7,8 +7,8 @@
 #include "model/json.hpp"
 #include "plan/backup.hpp"
 #include "plan/microbatch.hpp"
-#include "plan_incident.hpp"
-#include "plan_input.hpp"
+#include "from_incident.hpp"
+#include "input.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::cli {
@@ -95,6 +95,35 @@ std::string json_of(const Question& question, const plan::MicrobatchPlan& plan) 
   return json_text(out) + "\n";
 }
 
+// Groups with a slow rank, each with its worst spell; what a step takes when nobody is slow.
+struct SlowGroups {
+  std::map<std::int64_t, const diagnose::SlowSpell*> worst;
+  double healthy = 0;
+  bool nobody = false;  // a spell that nothing ties to a rank
+};
+
+// Who is slow now; when all of it is over, what would have helped then.
+SlowGroups slow_groups(const std::vector<diagnose::SlowSpell>& spells, const plan::Shape& shape,
+                       std::size_t dp) {
+  SlowGroups out;
+  const bool now = std::any_of(spells.begin(), spells.end(),
+                               [](const diagnose::SlowSpell& s) { return !s.over; });
+  for (const diagnose::SlowSpell& s : spells) {
+    if (now && s.over) continue;
+    if (s.ranks.empty()) {
+      out.nobody = true;
+      continue;
+    }
+    for (const std::int64_t rank : s.ranks) {
+      if (rank >= shape.ranks()) continue;
+      const diagnose::SlowSpell*& worst = out.worst[shape.coordinate(rank, dp)];
+      if (worst == nullptr || s.level_ms > worst->level_ms) worst = &s;
+    }
+    out.healthy = out.healthy == 0 ? s.healthy_ms : std::min(out.healthy, s.healthy_ms);
+  }
+  return out;
+}
+
 // Of an incident: the group of the one that stands out takes what steps took, the others what they
 // took before.
 Result<> from_incident(const Arguments& arguments, const PlanInput& input, Question& out) {
@@ -122,25 +151,7 @@ Result<> from_incident(const Arguments& arguments, const PlanInput& input, Quest
   CULPRIT_TRY(shape, plan::make_shape(l.order, sizes, 1));
   std::size_t dp = 0;
   while (dp < shape.dimensions.size() && shape.dimensions[dp].name != "dp") ++dp;
-  // Who is slow now; when all of it is over, what would have helped then.
-  const bool now = std::any_of(slow.spells.begin(), slow.spells.end(),
-                               [](const diagnose::SlowSpell& s) { return !s.over; });
-  std::map<std::int64_t, const diagnose::SlowSpell*> group;
-  double healthy = 0;
-  bool nobody = false;
-  for (const diagnose::SlowSpell& s : slow.spells) {
-    if (now && s.over) continue;
-    if (s.ranks.empty()) {
-      nobody = true;
-      continue;
-    }
-    for (const std::int64_t rank : s.ranks) {
-      if (rank >= shape.ranks()) continue;
-      const diagnose::SlowSpell*& worst = group[shape.coordinate(rank, dp)];
-      if (worst == nullptr || s.level_ms > worst->level_ms) worst = &s;
-    }
-    healthy = healthy == 0 ? s.healthy_ms : std::min(healthy, s.healthy_ms);
-  }
+  const auto [group, healthy, nobody] = slow_groups(slow.spells, shape, dp);
   if (group.empty())
     return usage_error(slow.spells.empty() ? "the job was not slow for long: " + slow.why
                        : nobody ? std::string("the job was slow, and nothing ties that to one rank")

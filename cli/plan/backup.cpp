@@ -7,7 +7,7 @@
 #include "model/ranges.hpp"
 #include "plan/backup.hpp"
 #include "plan/blast_radius.hpp"
-#include "plan_shape.hpp"
+#include "shape.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::cli {

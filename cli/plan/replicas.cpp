@@ -6,7 +6,7 @@
 #include "command.hpp"
 #include "model/json.hpp"
 #include "plan/replicas.hpp"
-#include "plan_input.hpp"
+#include "input.hpp"
 
 namespace culprit::cli {
 

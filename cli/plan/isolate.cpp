@@ -11,7 +11,7 @@
 #include "model/shell.hpp"
 #include "plan/group_command.hpp"
 #include "plan/isolate.hpp"
-#include "plan_cluster.hpp"
+#include "cluster.hpp"
 #include "replay_document.hpp"
 #include "report/terminal.hpp"
 

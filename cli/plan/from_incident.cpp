@@ -1,4 +1,4 @@
-#include "plan_incident.hpp"
+#include "from_incident.hpp"
 
 #include <filesystem>
 

@@ -6,8 +6,8 @@
 #include "command.hpp"
 #include "model/json.hpp"
 #include "plan/mitigate.hpp"
-#include "plan_incident.hpp"
-#include "plan_input.hpp"
+#include "from_incident.hpp"
+#include "input.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
 
@@ -156,8 +156,8 @@ std::string due_now(const plan::IntervalReplay& one, const std::vector<std::stri
                                                        time(next->cost_ms)));
 }
 
-Result<Exit> run_plan_mitigate(const Arguments& arguments) {
-  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanMitigateOptions));
+// The intervals that the options or the file give.
+Result<std::vector<plan::SlowInterval>> given_intervals(const PlanInput& input) {
   static constexpr const char* kColumns[] = {"start", "end", "slow_ms", "healthy_ms"};
   CULPRIT_TRY(rows, input.table("interval", kColumns, 0, kMostMs, 1'000'000));
   std::vector<plan::SlowInterval> intervals;
@@ -171,6 +171,29 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
     intervals.push_back(
         {static_cast<std::int64_t>(row[0]), static_cast<std::int64_t>(row[1]), row[2], row[3]});
   }
+  return intervals;
+}
+
+Result<std::vector<plan::Strategy>> given_strategies(const PlanInput& input) {
+  auto strategies = plan::default_strategies();
+  CULPRIT_TRY(micro_cost, input.real("microbatch-cost-ms", strategies[0].cost_ms, 0, kMostMs));
+  CULPRIT_TRY(micro_helps, input.real("microbatch-helps", strategies[0].helps_computation, 0, 1));
+  CULPRIT_TRY(topology_cost, input.real("topology-cost-ms", strategies[1].cost_ms, 0, kMostMs));
+  CULPRIT_TRY(topology_computation,
+              input.real("topology-helps", strategies[1].helps_computation, 0, 1));
+  CULPRIT_TRY(topology_communication,
+              input.real("topology-helps", strategies[1].helps_communication, 0, 1));
+  CULPRIT_TRY(restart_cost, input.real("restart-cost-ms", strategies[2].cost_ms, 0, kMostMs));
+  strategies[0].cost_ms = micro_cost, strategies[0].helps_computation = micro_helps;
+  strategies[1].cost_ms = topology_cost, strategies[1].helps_computation = topology_computation,
+  strategies[1].helps_communication = topology_communication;
+  strategies[2].cost_ms = restart_cost;
+  return strategies;
+}
+
+Result<Exit> run_plan_mitigate(const Arguments& arguments) {
+  CULPRIT_TRY(input, PlanInput::read(arguments, kPlanMitigateOptions));
+  CULPRIT_TRY(intervals, given_intervals(input));
   std::vector<std::string> notes;
   std::string known_cause = "unknown";
   std::vector<std::size_t> going_on;  // intervals that are not over
@@ -212,19 +235,7 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
                    fmt::format("takes computation, communication or unknown, not '{}'", cause_name))
         .hint(near.empty() ? "unknown is always right" : fmt::format("did you mean '{}'?", near));
   }
-  auto strategies = plan::default_strategies();
-  CULPRIT_TRY(micro_cost, input.real("microbatch-cost-ms", strategies[0].cost_ms, 0, kMostMs));
-  CULPRIT_TRY(micro_helps, input.real("microbatch-helps", strategies[0].helps_computation, 0, 1));
-  CULPRIT_TRY(topology_cost, input.real("topology-cost-ms", strategies[1].cost_ms, 0, kMostMs));
-  CULPRIT_TRY(topology_computation,
-              input.real("topology-helps", strategies[1].helps_computation, 0, 1));
-  CULPRIT_TRY(topology_communication,
-              input.real("topology-helps", strategies[1].helps_communication, 0, 1));
-  CULPRIT_TRY(restart_cost, input.real("restart-cost-ms", strategies[2].cost_ms, 0, kMostMs));
-  strategies[0].cost_ms = micro_cost, strategies[0].helps_computation = micro_helps;
-  strategies[1].cost_ms = topology_cost, strategies[1].helps_computation = topology_computation,
-  strategies[1].helps_communication = topology_communication;
-  strategies[2].cost_ms = restart_cost;
+  CULPRIT_TRY(strategies, given_strategies(input));
   CULPRIT_TRY(replay,
               plan::replay_mitigation(intervals, strategies,
                                       static_cast<plan::SlowCause>(cause - causes.begin())));

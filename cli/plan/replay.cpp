@@ -10,7 +10,7 @@
 #include "model/json.hpp"
 #include "model/ranges.hpp"
 
-#include "plan_cluster.hpp"
+#include "cluster.hpp"
 #include "replay_document.hpp"
 #include "report/terminal.hpp"
 
@@ -179,30 +179,106 @@ bool is_number(const std::string& text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// From options, a file or a database to a plan; what `plan` prints and what `solve` solves without
-// --plan.
-Result<ReplayDocument> make_document(const PlanInput& input, const Arguments& arguments,
-                                     bool solving = false) {
-  CULPRIT_TRY(cluster, read_cluster(input, arguments));
+constexpr std::int64_t kMostSize = 1 << 20;  // of a dimension
+
+// What the options say of the job and the tests, machines apart.
+Result<plan::ReplayParams> given_params(const PlanInput& input, const Cluster& cluster) {
   plan::ReplayParams p;
-  const std::int64_t most = 1 << 20;
   CULPRIT_TRY(gpus, input.integer("gpus-per-host", cluster.gpus.value_or(8), 1, 1024));
-  CULPRIT_TRY(tp, input.integer("tp", cluster.tp.value_or(0), 1 - !input.has("tp"), most));
-  CULPRIT_TRY(pp, input.integer("pp", cluster.pp.value_or(1), 1, most));
-  CULPRIT_TRY(cp, input.integer("cp", cluster.cp.value_or(1), 1, most));
-  CULPRIT_TRY(dp, input.integer("dp", cluster.dp.value_or(0), 1 - !input.has("dp"), most));
-  CULPRIT_TRY(k, input.integer("k", 0, 1 - !input.has("k"), most));
-  CULPRIT_TRY(min_dp, input.integer("min-dp", 1, 1, most));
+  CULPRIT_TRY(tp, input.integer("tp", cluster.tp.value_or(0), 1 - !input.has("tp"), kMostSize));
+  CULPRIT_TRY(pp, input.integer("pp", cluster.pp.value_or(1), 1, kMostSize));
+  CULPRIT_TRY(cp, input.integer("cp", cluster.cp.value_or(1), 1, kMostSize));
+  CULPRIT_TRY(dp, input.integer("dp", cluster.dp.value_or(0), 1 - !input.has("dp"), kMostSize));
+  CULPRIT_TRY(k, input.integer("k", 0, 1 - !input.has("k"), kMostSize));
+  CULPRIT_TRY(min_dp, input.integer("min-dp", 1, 1, kMostSize));
   CULPRIT_TRY(shows, input.real("shows", 1, 1e-6, 1));
   CULPRIT_TRY(confidence, input.real("confidence", 0.95, 1e-6, 1 - 1e-9));
   CULPRIT_TRY(repeats, input.integer("repeats", 0, 1 - !input.has("repeats"), 1000));
   CULPRIT_TRY(minutes, input.real("minutes", 30, 1e-3, 1e6));
   CULPRIT_TRY(machines,
               input.integer("machines", 0, 1 - !input.has("machines"), plan::kMostMachines));
-  CULPRIT_TRY(command, input.text("command"));
   p.gpus_per_machine = gpus, p.tp = tp, p.pp = pp, p.cp = cp, p.dp = dp, p.k = k, p.min_dp = min_dp,
   p.shows = shows, p.confidence = confidence, p.repeats = repeats, p.minutes = minutes;
+  p.machines = machines;
+  return p;
+}
 
+// Machines without names: their number is given, or follows from the whole job.
+Result<> count_machines(const PlanInput& input, const std::vector<std::string>& cleared,
+                        const std::vector<std::string>& spares, bool solving,
+                        plan::ReplayParams& p) {
+  const bool count_only = spares.size() == 1 && is_number(spares[0]);
+  if (!cleared.empty())
+    return input.complaint("cleared", "names hosts, and the machines have no names")
+        .hint("--hosts names them all");
+  if (!spares.empty() && !count_only)
+    return input.complaint("spares", "names hosts, and the machines have no names")
+        .hint("--hosts names them, or give the number of spares");
+  // The machines of the whole job.
+  const std::int64_t replica =
+      std::min<std::int64_t>(kMostSize, p.tp == 0 ? p.gpus_per_machine : p.tp) *
+      std::min(kMostSize, p.pp) * std::min(kMostSize, p.cp);
+  constexpr std::int64_t kMostGpus = plan::kMostMachines * 1024;
+  if (p.machines == 0 && p.dp > 0 &&
+      p.dp <= kMostGpus / std::max<std::int64_t>(1, std::min<std::int64_t>(replica, kMostGpus)))
+    p.machines = (p.dp * replica + p.gpus_per_machine - 1) / p.gpus_per_machine;
+  if (p.machines == 0)
+    return usage_error("replay needs the machines")
+        .hint(solving ? "--plan plan.json, which `culprit replay plan --json` printed; else the "
+                        "options that the plan was made with, such as --machines 24 --pp 4"
+                      : "--hosts node[01-24], --machines 24, --dp with --pp, or -d incident.db "
+                        "of a job whose hosts are known");
+  p.spares = count_only ? std::stoll(spares[0]) : 0;
+  return {};
+}
+
+// Machines with names: the suspects, and after them those that are known to be good.
+Result<std::vector<std::string>> name_machines(const PlanInput& input,
+                                               std::vector<std::string> hosts,
+                                               const std::vector<std::string>& cleared,
+                                               const std::vector<std::string>& spares,
+                                               plan::ReplayParams& p) {
+  if (p.machines != 0 && p.machines != static_cast<std::int64_t>(hosts.size()))
+    return input
+        .complaint("machines",
+                   fmt::format("is {}, and there are {} hosts", p.machines, hosts.size()))
+        .hint("leave --machines out: the hosts are counted");
+  std::vector<std::string> good;
+  for (const std::string& host : cleared) {
+    const auto it = std::find(hosts.begin(), hosts.end(), host);
+    if (it == hosts.end())
+      return input.complaint("cleared", fmt::format("has {}, which is none of the hosts", host))
+          .hint("hosts of other jobs that are known to be good are --spares");
+    good.push_back(host);
+    hosts.erase(it);
+  }
+  for (const std::string& host : spares) {
+    if (std::find(hosts.begin(), hosts.end(), host) != hosts.end() ||
+        std::find(good.begin(), good.end(), host) != good.end())
+      return input
+          .complaint("spares",
+                     fmt::format("has {}, which is a host of the job or named twice", host))
+          .hint(
+              "spares are hosts of other jobs, known to be good; hosts of this one are "
+              "--cleared");
+    good.push_back(host);
+  }
+  if (hosts.empty())
+    return input.complaint("cleared", "leaves no suspect")
+        .hint("at least one host of the job must not be cleared");
+  p.machines = static_cast<std::int64_t>(hosts.size());
+  p.spares = static_cast<std::int64_t>(good.size());
+  hosts.insert(hosts.end(), good.begin(), good.end());
+  return hosts;
+}
+
+// From options, a file or a database to a plan; what `plan` prints and what `solve` solves without
+// --plan.
+Result<ReplayDocument> make_document(const PlanInput& input, const Arguments& arguments,
+                                     bool solving = false) {
+  CULPRIT_TRY(cluster, read_cluster(input, arguments));
+  CULPRIT_TRY(p, given_params(input, cluster));
+  CULPRIT_TRY(command, input.text("command"));
   ReplayDocument out;
   out.command = command;
   CULPRIT_TRY(cleared, input.names("cleared", kMostHosts));
@@ -211,68 +287,17 @@ Result<ReplayDocument> make_document(const PlanInput& input, const Arguments& ar
     if (spare.empty() || spare.front() == '-')
       return input.complaint("spares", fmt::format("takes hosts or their number, not '{}'", spare))
           .hint("--spares spare[1-2], or --spares 2 when the machines have no names");
-  const bool count_only = spares.size() == 1 && is_number(spares[0]) && cluster.hosts.empty();
   if (cluster.hosts.empty()) {
-    if (!cleared.empty())
-      return input.complaint("cleared", "names hosts, and the machines have no names")
-          .hint("--hosts names them all");
-    if (!spares.empty() && !count_only)
-      return input.complaint("spares", "names hosts, and the machines have no names")
-          .hint("--hosts names them, or give the number of spares");
-    // The machines of the whole job.
-    const std::int64_t replica =
-        std::min<std::int64_t>(most, tp == 0 ? gpus : tp) * std::min(most, pp) * std::min(most, cp);
-    if (machines == 0 && dp > 0 &&
-        dp <= plan::kMostMachines * 1024 /
-                  std::max<std::int64_t>(
-                      1, std::min<std::int64_t>(replica, plan::kMostMachines * 1024)))
-      machines = (dp * replica + gpus - 1) / gpus;
-    if (machines == 0)
-      return usage_error("replay needs the machines")
-          .hint(solving ? "--plan plan.json, which `culprit replay plan --json` printed; else the "
-                          "options that the plan was made with, such as --machines 24 --pp 4"
-                        : "--hosts node[01-24], --machines 24, --dp with --pp, or -d incident.db "
-                          "of a job whose hosts are known");
-    p.machines = machines;
-    p.spares = count_only ? std::stoll(spares[0]) : 0;
+    CULPRIT_CHECK(count_machines(input, cleared, spares, solving, p));
   } else {
-    if (machines != 0 && machines != static_cast<std::int64_t>(cluster.hosts.size()))
-      return input
-          .complaint("machines",
-                     fmt::format("is {}, and there are {} hosts", machines, cluster.hosts.size()))
-          .hint("leave --machines out: the hosts are counted");
-    std::vector<std::string> good;
-    for (const std::string& host : cleared) {
-      const auto it = std::find(cluster.hosts.begin(), cluster.hosts.end(), host);
-      if (it == cluster.hosts.end())
-        return input.complaint("cleared", fmt::format("has {}, which is none of the hosts", host))
-            .hint("hosts of other jobs that are known to be good are --spares");
-      good.push_back(host);
-      cluster.hosts.erase(it);
-    }
-    for (const std::string& host : spares) {
-      if (std::find(cluster.hosts.begin(), cluster.hosts.end(), host) != cluster.hosts.end() ||
-          std::find(good.begin(), good.end(), host) != good.end())
-        return input
-            .complaint("spares",
-                       fmt::format("has {}, which is a host of the job or named twice", host))
-            .hint(
-                "spares are hosts of other jobs, known to be good; hosts of this one are "
-                "--cleared");
-      good.push_back(host);
-    }
-    if (cluster.hosts.empty())
-      return input.complaint("cleared", "leaves no suspect")
-          .hint("at least one host of the job must not be cleared");
-    p.machines = static_cast<std::int64_t>(cluster.hosts.size());
-    p.spares = static_cast<std::int64_t>(good.size());
-    out.hosts = std::move(cluster.hosts);
-    out.hosts.insert(out.hosts.end(), good.begin(), good.end());
+    CULPRIT_TRY(hosts, name_machines(input, std::move(cluster.hosts), cleared, spares, p));
+    out.hosts = std::move(hosts);
   }
   // A template that cannot be filled is an error at once, not in the script that somebody runs at
   // night.
-  CULPRIT_TRY(filled, plan::fill_template(command.empty() ? plan::kSlurmTemplate : command,
-                                          plan::GroupRun{"H0", 1, 0, {"host"}, gpus, 1, 1, 1}));
+  CULPRIT_TRY(filled, plan::fill_template(
+                          command.empty() ? plan::kSlurmTemplate : command,
+                          plan::GroupRun{"H0", 1, 0, {"host"}, p.gpus_per_machine, 1, 1, 1}));
   CULPRIT_TRY(plan, plan::plan_replay(p));
   out.plan = std::move(plan);
   if (!input.has("gpus-per-host") && !cluster.gpus) out.plan.notes.push_back(kAssumedGpus);
@@ -299,8 +324,8 @@ Result<Exit> run_replay_plan(const Arguments& arguments) {
                             runs, document.plan.repeats, document.plan.params.minutes));
     print(script);
   } else if (input.wants_json()) {
-    CULPRIT_TRY(json, to_json(document));
-    print(indented(json));
+    CULPRIT_TRY(out, to_json(document));
+    print(indented(out));
   } else {
     CULPRIT_TRY(text, plan_text(document, arguments.has("all")));
     print(text);

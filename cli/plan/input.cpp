@@ -1,4 +1,4 @@
-#include "plan_input.hpp"
+#include "input.hpp"
 
 #include <algorithm>
 #include <charconv>

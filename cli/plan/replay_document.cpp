@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "model/json.hpp"
-#include "plan_input.hpp"
+#include "input.hpp"
 
 namespace culprit::cli {
 

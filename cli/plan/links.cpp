@@ -9,7 +9,7 @@
 #include "model/shell.hpp"
 #include "plan/group_command.hpp"
 #include "plan/links.hpp"
-#include "plan_cluster.hpp"
+#include "cluster.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::cli {

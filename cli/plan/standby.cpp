@@ -10,8 +10,8 @@
 #include "fleet/document.hpp"
 #include "model/json.hpp"
 #include "plan/standby.hpp"
-#include "plan_cluster.hpp"
-#include "plan_incident.hpp"
+#include "cluster.hpp"
+#include "from_incident.hpp"
 #include "store/fleet.hpp"
 
 namespace culprit::cli {

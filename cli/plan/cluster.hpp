@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plan_input.hpp"
+#include "input.hpp"
 
 namespace culprit::cli {
 

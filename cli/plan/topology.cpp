@@ -6,7 +6,7 @@
 #include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "plan/topology.hpp"
-#include "plan_shape.hpp"
+#include "shape.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::cli {

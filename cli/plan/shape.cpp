@@ -1,4 +1,4 @@
-#include "plan_shape.hpp"
+#include "shape.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include "analyze/facts/topology.hpp"
 #include "model/ranges.hpp"
-#include "plan_incident.hpp"
+#include "from_incident.hpp"
 
 namespace culprit::cli {
 

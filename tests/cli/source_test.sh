@@ -1,0 +1,46 @@
+#!/bin/sh
+# source_test.sh ROOT: rules of the house that no compiler checks, for lib/ and cli/.
+#  * No line over 100 columns, raw strings excepted.
+#  * No function over 80 lines. Those of tests/support/long_functions.txt are older than the rule: a function that has
+#    become shorter is taken out of the list, and none comes in.
+#  * No word of a closed set (lib/model/terms.hpp) is compared with as a text: what a finding, a step or a verdict says
+#    is asked by its enum. Reports read documents, hence texts: they are let be (tests/support/spelt_terms.txt).
+set -eu
+[ $# = 1 ] || { echo "usage: $0 ROOT" >&2; exit 2; }
+cd "$1"
+failed=0
+complain() { echo "source: $*"; failed=1; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+LC_ALL=C
+export LC_ALL
+find lib cli \( -name '*.cpp' -o -name '*.hpp' \) -print | sort >"$work/files"
+
+xargs awk -f tests/support/long_lines.awk -v most=100 <"$work/files" >"$work/lines"
+[ ! -s "$work/lines" ] || complain "lines over 100 columns:
+$(cat "$work/lines")"
+
+xargs awk -f tests/support/long_functions.awk -v most=80 <"$work/files" >"$work/functions"
+sed 's/^\([^:]*\):[0-9]*: \([^,]*\),.*/\1 \2/' "$work/functions" | sort -u >"$work/long"
+grep -v '^#' tests/support/long_functions.txt | sort -u >"$work/known"
+comm -23 "$work/long" "$work/known" >"$work/new"
+[ ! -s "$work/new" ] || complain "functions over 80 lines:
+$(cat "$work/new")"
+comm -13 "$work/long" "$work/known" >"$work/gone"
+[ ! -s "$work/gone" ] || complain "no longer over 80 lines, to be taken out of tests/support/long_functions.txt:
+$(cat "$work/gone")"
+
+# The words of terms.cpp, but for those that mean other things elsewhere, too.
+words=$(sed -n '/^constexpr std::string_view k/,/;$/p' lib/model/terms.cpp | grep -o '"[^"]*"' | tr -d '"' |
+  grep -vxE '|none|code|config|gpu|group|host|job|link|nic|rank|storage|switch|network|recorder|watchdog|barrier|ras|nccl-init|nccl-call|stacks|collectives|leads|slow|plan|command|collect|history|resources|exact' |
+  paste -sd'|' -)
+[ -n "$words" ] || complain "terms.cpp has no words"
+xargs grep -nE "(==|!=) *\"($words)\"" <"$work/files" | sed 's/:[0-9]*:.*//' | sort -u | grep -v '^lib/model/' >"$work/spelt" || :
+grep -v '^#' tests/support/spelt_terms.txt | sort -u >"$work/allowed"
+comm -23 "$work/spelt" "$work/allowed" >"$work/more"
+[ ! -s "$work/more" ] || complain "compare with a word of lib/model/terms.cpp as a text; name(Term::word) or term_named say it:
+$(cat "$work/more")"
+comm -13 "$work/spelt" "$work/allowed" >"$work/fewer"
+[ ! -s "$work/fewer" ] || complain "spell no term any more, to be taken out of tests/support/spelt_terms.txt:
+$(cat "$work/fewer")"
+exit $failed
