@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "model/json.hpp"
+#include "report/fields.hpp"
 #include "report/report.hpp"
 #include "report/terminal.hpp"
 
@@ -46,78 +47,92 @@ std::string plain(const json& object, const char* key) {
 
 namespace {
 
-std::string to_markdown(const std::string& document, const RenderOptions& options) {
-  const json d = json::parse(document, nullptr, false);
-  if (!d.is_object()) return "";
-  const json& v = d["verdict"];
-  const bool nobody = v["targets"].empty();  // then there is nothing exact or not
-  std::string out = fmt::format(
-      "# {}\n\n**Action: {}**{} · symptom: {} · {} to {}\n", md_escaped(plain(v, "summary")),
-      md_escaped(plain(v, "action")),
-      nobody ? "" : fmt::format(" ({})", md_escaped(plain(v, "precision"))),
-      md_escaped(plain(d["incident"], "symptom")),
-      d["incident"]["start"].is_string() ? d["incident"]["start"].get<std::string>() : "unknown",
-      d["incident"]["end"].is_string() ? d["incident"]["end"].get<std::string>() : "unknown");
-  if (!d["bundle"].value("complete", true))
+std::string print_markdown(const json& d, const RenderOptions& options) {
+  const json& v = member(d, "verdict");
+  const bool nobody = member(v, "targets").empty();  // then there is nothing exact or not
+  std::string out =
+      fmt::format("# {}\n\n**Action: {}**{} · symptom: {} · {} to {}\n",
+                  md_escaped(plain(v, "summary")), md_escaped(plain(v, "action")),
+                  nobody ? "" : fmt::format(" ({})", md_escaped(plain(v, "precision"))),
+                  md_escaped(plain(member(d, "incident"), "symptom")),
+                  member(member(d, "incident"), "start").is_string()
+                      ? member(member(d, "incident"), "start").get<std::string>()
+                      : "unknown",
+                  member(member(d, "incident"), "end").is_string()
+                      ? member(member(d, "incident"), "end").get<std::string>()
+                      : "unknown");
+  if (!member(d, "bundle").value("complete", true))
     out += "\n**INCOMPLETE BUNDLE**: not all of it was read; what is missing stands at the end.\n";
-  if (!v["targets"].empty()) {
+  if (!member(v, "targets").empty()) {
     out += "\n## Who\n\n| kind | id | confidence |\n|---|---|---|\n";
-    for (const json& t : v["targets"])
+    for (const json& t : member(v, "targets"))
       out += fmt::format("| {} | {} | {:.0f} % |\n", md_escaped(plain(t, "kind")),
-                         md_escaped(plain(t, "id")), t["confidence"].get<double>() * 100);
+                         md_escaped(plain(t, "id")), member(t, "confidence").get<double>() * 100);
   }
   std::vector<std::string> because;
-  for (const json& t : v["targets"])
-    for (const json& id : t["because"])
+  for (const json& t : member(v, "targets"))
+    for (const json& id : member(t, "because"))
       if (std::find(because.begin(), because.end(), id.get<std::string>()) == because.end())
         because.push_back(id.get<std::string>());
   if (!because.empty()) out += "\n## Evidence\n\n";
   for (const std::string& id : because)
-    for (const json& f : d["findings"]) {
-      if (f["id"] != id) continue;
-      out += fmt::format(
-          "- **{}** ({}{}): {}\n", md_escaped(plain(f, "title")), md_escaped(plain(f, "class")),
-          f["count"] == 0   ? ""
-          : f["count"] == 1 ? ", 1 line"
-                            : fmt::format(", {} lines", f["count"].get<std::uint64_t>()),
-          md_escaped(plain(f, "why")));
-      for (const json& e : f["evidence"])
-        out += fmt::format("  - {} {}\n",
-                           code(e["line"] == 0 ? fmt::format("{} at byte {}", plain(e, "path"),
-                                                             e["byte_offset"].get<std::uint64_t>())
-                                               : fmt::format("{}:{}", plain(e, "path"),
-                                                             e["line"].get<std::uint64_t>())),
-                           plain(e, "excerpt").empty() ? "" : code(plain(e, "excerpt")));
+    for (const json& f : member(d, "findings")) {
+      if (member(f, "id") != id) continue;
+      out += fmt::format("- **{}** ({}{}): {}\n", md_escaped(plain(f, "title")),
+                         md_escaped(plain(f, "class")),
+                         member(f, "count") == 0 ? ""
+                         : member(f, "count") == 1
+                             ? ", 1 line"
+                             : fmt::format(", {} lines", member(f, "count").get<std::uint64_t>()),
+                         md_escaped(plain(f, "why")));
+      for (const json& e : member(f, "evidence"))
+        out += fmt::format(
+            "  - {} {}\n",
+            code(member(e, "line") == 0 ? fmt::format("{} at byte {}", plain(e, "path"),
+                                                      member(e, "byte_offset").get<std::uint64_t>())
+                                        : fmt::format("{}:{}", plain(e, "path"),
+                                                      member(e, "line").get<std::uint64_t>())),
+            plain(e, "excerpt").empty() ? "" : code(plain(e, "excerpt")));
     }
-  if (!v["chain"].empty()) {
+  if (!member(v, "chain").empty()) {
     out += "\n## What happened\n\n| time (UTC) | who | what |\n|---|---|---|\n";
-    for (const json& c : v["chain"])
+    for (const json& c : member(v, "chain"))
       out += fmt::format("| {} | {} | {} |\n",
-                         c["time"].is_string() ? c["time"].get<std::string>() : "",
+                         member(c, "time").is_string() ? member(c, "time").get<std::string>() : "",
                          md_escaped(plain(c, "who")), md_escaped(plain(c, "what")));
   }
-  if (!v["next"].empty()) {
+  if (!member(v, "next").empty()) {
     out += "\n## What to do next\n\n";
-    for (const json& n : v["next"])
+    for (const json& n : member(v, "next"))
       out += fmt::format(
           "- {}{}\n", plain(n, "kind") == "collect" ? "collect: " : "",
           plain(n, "kind") == "command" ? code(plain(n, "text")) : md_escaped(plain(n, "text")));
   }
   if (options.explain) {
     out += "\n## How the verdict was reached\n\n| step | outcome | why |\n|---|---|---|\n";
-    for (const json& s : v["steps"])
+    for (const json& s : member(v, "steps"))
       out += fmt::format("| {} | {} | {} |\n", md_escaped(plain(s, "step")),
                          md_escaped(plain(s, "outcome")), md_escaped(plain(s, "why")));
   }
-  const json& b = d["bundle"];
-  out += fmt::format("\n---\nRead {} files, {} lines: {} used, {} skipped, {} rejected.\n",
-                     b["members"].get<std::uint64_t>(), b["lines"].get<std::uint64_t>(),
-                     b["used"].get<std::uint64_t>(), b["skipped"].get<std::uint64_t>(),
-                     b["rejected"].get<std::uint64_t>());
-  for (const json& problem : b["problems"])
+  const json& b = member(d, "bundle");
+  out += fmt::format(
+      "\n---\nRead {} files, {} lines: {} used, {} skipped, {} rejected.\n",
+      member(b, "members").get<std::uint64_t>(), member(b, "lines").get<std::uint64_t>(),
+      member(b, "used").get<std::uint64_t>(), member(b, "skipped").get<std::uint64_t>(),
+      member(b, "rejected").get<std::uint64_t>());
+  for (const json& problem : member(b, "problems"))
     out += fmt::format("\nNot read: {}: {}\n", code(plain(problem, "path")),
                        md_escaped(plain(problem, "reason")));
   return out;
+}
+
+// A document that a stranger's database holds may be anything.
+std::string to_markdown(const std::string& document, const RenderOptions& options) {
+  const json d = json::parse(document, nullptr, false);
+  if (!d.is_object()) return "";
+  try {
+    return print_markdown(d, options);
+  } catch (const json::exception&) { return "the stored document is no diagnosis\n"; }
 }
 
 }  // namespace

@@ -6,16 +6,13 @@
 #include <fmt/format.h>
 
 #include "model/json.hpp"
+#include "report/fields.hpp"
 #include "report/report.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::report {
 
 namespace {
-
-std::string counted(std::uint64_t n, std::string_view what) {
-  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-}
 
 using nlohmann::json;
 
@@ -96,193 +93,248 @@ std::string bytes_text(std::uint64_t bytes) {
 
 namespace {
 
+// The page, section by section.
+class TextPage {
+ public:
+  TextPage(const json& document, const RenderOptions& options)
+      : document_(document),
+        verdict_(member(document, "verdict")),
+        options_(options),
+        painter_{options.color},
+        width_(std::clamp<std::size_t>(options.width, 60, 160)),
+        action_(member(verdict_, "action").get<std::string>()) {}
+
+  std::string print() {
+    head();
+    who();
+    evidence();
+    timeline();
+    next_steps();
+    if (options_.explain) ladder();
+    foot();
+    if (options_.verbose) everything();
+    return std::move(out_);
+  }
+
+ private:
+  std::string more(std::size_t all, std::size_t shown) const {
+    return all <= shown ? std::string{}
+                        : painter_.faint(fmt::format("  and {} more{}", all - shown,
+                                                     options_.verbose ? "" : " (-v)")) +
+                              "\n";
+  }
+
+  void head() {
+    // Hosts are what people act on; finer parts stand behind them.
+    std::vector<std::string> names;
+    for (const json& t : member(verdict_, "targets"))
+      names.push_back(printable(t, "kind") == "job" ? std::string("the job")
+                      : printable(t, "kind") == "host"
+                          ? printable(t, "id")
+                          : printable(t, "kind") + " " + printable(t, "id"));
+    std::string who;
+    for (std::size_t i = 0; i < names.size() && i < 4; ++i) who += (i == 0 ? "" : ", ") + names[i];
+    if (names.size() > 4) who += fmt::format(" and {} more", names.size() - 4);
+    if (action_ == "none") who.clear();
+    const std::string precision = printable(verdict_, "precision");
+    out_ +=
+        painter_.paint(paint_of(action_), verb(action_, taken_step(member(verdict_, "steps")))) +
+        (who.empty() ? "" : "  " + painter_.strong(who)) +
+        (precision == "exact" || who.empty()
+             ? ""
+             : painter_.faint(
+                   "  (" +
+                   (precision == "group" ? std::string("group") : std::string("candidates")) +
+                   ")")) +
+        "\n";
+    if (!member(document_, "bundle").value("complete", true)) {
+      std::size_t lost = 0;
+      for (const json& problem : member(member(document_, "bundle"), "problems"))
+        lost += loses_input(problem);
+      out_ += painter_.paint("1;33", "INCOMPLETE BUNDLE") + "  " +
+              (lost == 0 ? std::string("reading it was cut off: files are missing")
+                         : fmt::format("{} not read to {} end, see below",
+                                       counted(lost, "file") + (lost == 1 ? " was" : " were"),
+                                       lost == 1 ? "its" : "their")) +
+              "\n";
+    }
+    out_ += wrapped(printable(verdict_, "summary"), width_, 0) + "\n";
+  }
+
+  void who() {
+    if (!member(verdict_, "targets").empty() && action_ != "none") {
+      out_ += "\n" + painter_.heading("WHO") + "\n";
+      for (const json& t : member(verdict_, "targets"))
+        out_ += fmt::format("  {:<8} {:<40} {:>3.0f} % sure\n", printable(t, "kind"),
+                            shortened(printable(t, "id"), 40),
+                            member(t, "confidence").get<double>() * 100);
+    }
+  }
+
+  // Lines of the findings that the targets rest on, not our words for them.
+  void evidence() {
+    std::size_t shown = 0;
+    std::set<std::string> places;  // a place is shown once, under the first claim that rests on it
+    for (const std::string& id : grounds(document_))
+      for (const json& f : member(document_, "findings")) {
+        if (member(f, "id") != id || shown >= (options_.verbose ? 64u : 4u)) continue;
+        const json& lines = member(f, "evidence");
+        if (!options_.verbose && !lines.empty() &&
+            std::all_of(lines.begin(), lines.end(),
+                        [&](const json& e) { return places.count(key(e)) != 0; }))
+          continue;
+        if (shown++ == 0) out_ += "\n" + painter_.heading("EVIDENCE") + "\n";
+        evidence_of(f, places);
+      }
+  }
+
+  static std::string key(const json& e) {
+    return fmt::format("{}:{}:{}", member(e, "path").get<std::string>(),
+                       member(e, "line").get<std::uint64_t>(),
+                       member(e, "byte_offset").get<std::uint64_t>());
+  }
+
+  void evidence_of(const json& f, std::set<std::string>& places) {
+    const auto lines = member(f, "count").get<std::uint64_t>();
+    out_ += fmt::format(
+        "  {} {}\n", painter_.strong(printable(f, "title")),
+        painter_.faint(lines == 0 ? fmt::format("({})", printable(f, "class"))
+                                  : fmt::format("({}, {} line{})", printable(f, "class"), lines,
+                                                lines == 1 ? "" : "s")));
+    const std::string message = printable(member(f, "numbers"), "message");
+    std::size_t n = 0;
+    for (const json& e : member(f, "evidence")) {
+      if (n >= (options_.verbose ? 16u : 2u)) break;
+      if (!places.insert(key(e)).second && !options_.verbose) continue;
+      ++n;
+      const auto line = member(e, "line").get<std::uint64_t>();
+      out_ += line == 0 ? fmt::format("    {} at byte {}\n", printable(e, "path"),
+                                      member(e, "byte_offset").get<std::uint64_t>())
+                        : fmt::format("    {}:{}\n", printable(e, "path"), line);
+      // The head of a stack proves nothing: the exception does, which is at its end.
+      std::string excerpt = printable(e, "excerpt");
+      if (excerpt.starts_with("Traceback (most recent call last)") && !message.empty())
+        excerpt = message;
+      if (!excerpt.empty())
+        out_ += "      " + painter_.faint(shortened(excerpt, width_ - 8)) + "\n";
+    }
+  }
+
+  void timeline() {
+    if (!member(verdict_, "chain").empty()) {
+      std::string date;
+      for (const json& c : member(verdict_, "chain"))
+        if (date = date_of(member(c, "time")); !date.empty()) break;
+      out_ += "\n" + painter_.heading("TIMELINE") +
+              (date.empty() ? "" : painter_.faint("  (UTC " + date + ")")) + "\n";
+      std::size_t n = 0;
+      for (const json& c : member(verdict_, "chain")) {
+        if (n++ >= (options_.verbose ? 64u : 6u)) break;
+        // Past midnight the times alone would run backwards.
+        if (const std::string day = date_of(member(c, "time")); !day.empty() && day != date) {
+          out_ += painter_.faint("  " + day) + "\n";
+          date = day;
+        }
+        out_ += fmt::format("  {:<9} {:<26} {}\n", clock(member(c, "time")),
+                            shortened(printable(c, "who"), 26),
+                            shortened(printable(c, "what"), width_ - 40));
+      }
+      out_ += more(member(verdict_, "chain").size(), options_.verbose ? 64 : 6);
+    }
+  }
+
+  void next_steps() {
+    if (!member(verdict_, "next").empty()) {
+      out_ += "\n" + painter_.heading("NEXT STEPS") + "\n";
+      std::size_t n = 0;
+      for (const json& step : member(verdict_, "next")) {
+        if (n++ >= (options_.verbose ? 64u : 6u)) break;
+        const std::string kind = printable(step, "kind");
+        if (kind == "command")
+          out_ += "  $ " + printable(step, "text") + "\n";
+        else
+          out_ +=
+              fmt::format("  {} {}\n", kind == "collect" ? "collect:" : "-",
+                          wrapped(printable(step, "text"), width_, 4, kind == "collect" ? 11 : 4));
+      }
+      out_ += more(member(verdict_, "next").size(), options_.verbose ? 64 : 6);
+    }
+  }
+
+  void ladder() {
+    out_ += "\n" + painter_.heading("THE LADDER") + "\n";
+    for (const json& s : member(verdict_, "steps")) {
+      const std::string outcome = printable(s, "outcome");
+      const char* mark = outcome == "taken" ? "=>" : outcome == "not_enough_evidence" ? " ?" : "  ";
+      out_ += fmt::format(" {} {:<20} {}\n", mark, printable(s, "step"),
+                          wrapped(printable(s, "why"), width_, 25, 25));
+    }
+  }
+
+  void foot() {
+    const json& b = member(document_, "bundle");
+    out_ +=
+        "\n" +
+        painter_.faint(wrapped(
+            fmt::format("read {}, {}, {}: {} used, {} skipped, {} rejected; {}, {}",
+                        counted(member(b, "members"), "file"),
+                        bytes_text(member(b, "bytes").get<std::uint64_t>()),
+                        counted(member(b, "lines"), "line"), member(b, "used").get<std::uint64_t>(),
+                        member(b, "skipped").get<std::uint64_t>(),
+                        member(b, "rejected").get<std::uint64_t>(),
+                        counted(member(b, "hosts").size(), "host"),
+                        counted(member(b, "ranks"), "rank")),
+            width_, 5)) +
+        "\n";
+    for (const json& note : member(b, "notes"))
+      out_ +=
+          painter_.faint("note: " + wrapped(visible(note.get<std::string>()), width_, 6, 6)) + "\n";
+    std::size_t problems = 0;
+    for (const json& problem : member(b, "problems"))
+      if (problems++ < (options_.verbose ? 1000u : 3u))
+        out_ += painter_.paint("33", loses_input(problem) ? "not read: " : "note: ") +
+                wrapped(printable(problem, "path") + ": " + printable(problem, "reason"), width_,
+                        10, 10) +
+                "\n";
+    if (problems > 3 && !options_.verbose)
+      out_ += fmt::format("not read: {} more (-verdict_)\n", problems - 3);
+  }
+
+  void everything() {
+    out_ += "\n" + painter_.heading("ALL FINDINGS") + "\n";
+    for (const json& f : member(document_, "findings"))
+      out_ += fmt::format(
+          "  {:<19} {:<11} {:<30} {}\n", printable(f, "outcome"), printable(f, "severity"),
+          shortened(printable(member(f, "subject"), "id"), 30),
+          shortened(printable(f, "title") +
+                        (printable(f, "outcome") == "ruled_out" ? ": " + printable(f, "why") : ""),
+                    width_ - 66));
+    out_ += "\n" + painter_.heading("LEDGER") + "\n";
+    for (const json& m : member(document_, "ledger"))
+      out_ += fmt::format(
+          "  {:<48} {:<18} {} = {} used + {} skipped + {} rejected{}\n",
+          shortened(printable(m, "path"), 48), printable(m, "format"),
+          member(m, "lines").get<std::uint64_t>(), member(m, "used").get<std::uint64_t>(),
+          member(m, "skipped").get<std::uint64_t>(), member(m, "rejected").get<std::uint64_t>(),
+          m.contains("duplicate_of") ? ", a copy of " + printable(m, "duplicate_of") : "");
+  }
+
+  const json& document_;
+  const json& verdict_;
+  const RenderOptions& options_;
+  Painter painter_;
+  std::size_t width_;
+  std::string action_;
+  std::string out_;
+};
+
+// A document that a stranger's database holds may be anything.
 std::string to_text(const std::string& document, const RenderOptions& options) {
   const json d = json::parse(document, nullptr, false);
   if (!d.is_object()) return "";
-  const Painter p{options.color};
-  const auto more = [&](std::size_t all, std::size_t shown) {
-    return all <= shown ? std::string{}
-                        : p.faint(fmt::format("  and {} more{}", all - shown,
-                                              options.verbose ? "" : " (-v)")) +
-                              "\n";
-  };
-  const std::size_t width = std::clamp<std::size_t>(options.width, 60, 160);
-  const json& v = d["verdict"];
-  const std::string action = v["action"].get<std::string>();
-  std::string out;
-
-  // Hosts are what people act on; finer parts stand behind them.
-  std::vector<std::string> names;
-  for (const json& t : v["targets"])
-    names.push_back(printable(t, "kind") == "job" ? std::string("the job")
-                    : printable(t, "kind") == "host"
-                        ? printable(t, "id")
-                        : printable(t, "kind") + " " + printable(t, "id"));
-  std::string who;
-  for (std::size_t i = 0; i < names.size() && i < 4; ++i) who += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > 4) who += fmt::format(" and {} more", names.size() - 4);
-  if (action == "none") who.clear();
-  const std::string precision = printable(v, "precision");
-  out += p.paint(paint_of(action), verb(action, taken_step(v["steps"]))) +
-         (who.empty() ? "" : "  " + p.strong(who)) +
-         (precision == "exact" || who.empty()
-              ? ""
-              : p.faint("  (" +
-                        (precision == "group" ? std::string("group") : std::string("candidates")) +
-                        ")")) +
-         "\n";
-  if (!d["bundle"].value("complete", true)) {
-    std::size_t lost = 0;
-    for (const json& problem : d["bundle"]["problems"]) lost += loses_input(problem);
-    out += p.paint("1;33", "INCOMPLETE BUNDLE") + "  " +
-           (lost == 0 ? std::string("reading it was cut off: files are missing")
-                      : fmt::format("{} not read to {} end, see below",
-                                    counted(lost, "file") + (lost == 1 ? " was" : " were"),
-                                    lost == 1 ? "its" : "their")) +
-           "\n";
-  }
-  out += wrapped(printable(v, "summary"), width, 0) + "\n";
-
-  if (!v["targets"].empty() && action != "none") {
-    out += "\n" + p.heading("WHO") + "\n";
-    for (const json& t : v["targets"])
-      out += fmt::format("  {:<8} {:<40} {:>3.0f} % sure\n", printable(t, "kind"),
-                         shortened(printable(t, "id"), 40), t["confidence"].get<double>() * 100);
-  }
-
-  // Evidence of the findings that the targets rest on; the lines themselves, not our words for
-  // them.
-  std::vector<std::string> because;
-  for (const json& t : v["targets"])
-    for (const json& id : t["because"])
-      if (std::find(because.begin(), because.end(), id.get<std::string>()) == because.end())
-        because.push_back(id.get<std::string>());
-  std::size_t shown = 0;
-  std::set<std::string> places;  // a place is shown once, under the first claim that rests on it
-  for (const std::string& id : because) {
-    for (const json& f : d["findings"]) {
-      if (f["id"] != id || shown >= (options.verbose ? 64u : 4u)) continue;
-      const auto key = [](const json& e) {
-        return fmt::format("{}:{}:{}", e["path"].get<std::string>(), e["line"].get<std::uint64_t>(),
-                           e["byte_offset"].get<std::uint64_t>());
-      };
-      if (!options.verbose && !f["evidence"].empty() &&
-          std::all_of(f["evidence"].begin(), f["evidence"].end(),
-                      [&](const json& e) { return places.count(key(e)) != 0; }))
-        continue;
-      if (shown++ == 0) out += "\n" + p.heading("EVIDENCE") + "\n";
-      out += fmt::format(
-          "  {} {}\n", p.strong(printable(f, "title")),
-          p.faint(f["count"] == 0
-                      ? fmt::format("({})", printable(f, "class"))
-                      : fmt::format("({}, {} line{})", printable(f, "class"),
-                                    f["count"].get<std::uint64_t>(), f["count"] == 1 ? "" : "s")));
-      std::size_t n = 0;
-      for (const json& e : f["evidence"]) {
-        if (n >= (options.verbose ? 16u : 2u)) break;
-        if (!places.insert(key(e)).second && !options.verbose) continue;
-        ++n;
-        out += e["line"] == 0 ? fmt::format("    {} at byte {}\n", printable(e, "path"),
-                                            e["byte_offset"].get<std::uint64_t>())
-                              : fmt::format("    {}:{}\n", printable(e, "path"),
-                                            e["line"].get<std::uint64_t>());
-        if (!printable(e, "excerpt").empty())
-          out += "      " + p.faint(shortened(printable(e, "excerpt"), width - 8)) + "\n";
-      }
-      // For an exception the message says more than the head of its stack.
-      if (const std::string message = printable(f["numbers"], "message");
-          printable(f["subject"], "kind") == "code" && !message.empty())
-        out += "      " + shortened(message, width - 8) + "\n";
-    }
-  }
-
-  if (!v["chain"].empty()) {
-    std::string date;
-    for (const json& c : v["chain"])
-      if (date = date_of(c["time"]); !date.empty()) break;
-    out +=
-        "\n" + p.heading("TIMELINE") + (date.empty() ? "" : p.faint("  (UTC " + date + ")")) + "\n";
-    std::size_t n = 0;
-    for (const json& c : v["chain"]) {
-      if (n++ >= (options.verbose ? 64u : 6u)) break;
-      // Past midnight the times alone would run backwards.
-      if (const std::string day = date_of(c["time"]); !day.empty() && day != date) {
-        out += p.faint("  " + day) + "\n";
-        date = day;
-      }
-      out +=
-          fmt::format("  {:<9} {:<26} {}\n", clock(c["time"]), shortened(printable(c, "who"), 26),
-                      shortened(printable(c, "what"), width - 40));
-    }
-    out += more(v["chain"].size(), options.verbose ? 64 : 6);
-  }
-
-  if (!v["next"].empty()) {
-    out += "\n" + p.heading("NEXT STEPS") + "\n";
-    std::size_t n = 0;
-    for (const json& step : v["next"]) {
-      if (n++ >= (options.verbose ? 64u : 6u)) break;
-      const std::string kind = printable(step, "kind");
-      if (kind == "command")
-        out += "  $ " + printable(step, "text") + "\n";
-      else
-        out += fmt::format("  {} {}\n", kind == "collect" ? "collect:" : "-",
-                           wrapped(printable(step, "text"), width, 4, kind == "collect" ? 11 : 4));
-    }
-    out += more(v["next"].size(), options.verbose ? 64 : 6);
-  }
-
-  if (options.explain) {
-    out += "\n" + p.heading("THE LADDER") + "\n";
-    for (const json& s : v["steps"]) {
-      const std::string outcome = printable(s, "outcome");
-      const char* mark = outcome == "taken" ? "=>" : outcome == "not_enough_evidence" ? " ?" : "  ";
-      out += fmt::format(" {} {:<20} {}\n", mark, printable(s, "step"),
-                         wrapped(printable(s, "why"), width, 25, 25));
-    }
-  }
-
-  const json& b = d["bundle"];
-  out += "\n" +
-         p.faint(wrapped(
-             fmt::format("read {}, {}, {}: {} used, {} skipped, {} rejected; {}, {}",
-                         counted(b["members"], "file"), bytes_text(b["bytes"].get<std::uint64_t>()),
-                         counted(b["lines"], "line"), b["used"].get<std::uint64_t>(),
-                         b["skipped"].get<std::uint64_t>(), b["rejected"].get<std::uint64_t>(),
-                         counted(b["hosts"].size(), "host"), counted(b["ranks"], "rank")),
-             width, 5)) +
-         "\n";
-  for (const json& note : b["notes"])
-    out += p.faint("note: " + wrapped(visible(note.get<std::string>()), width, 6, 6)) + "\n";
-  std::size_t problems = 0;
-  for (const json& problem : b["problems"])
-    if (problems++ < (options.verbose ? 1000u : 3u))
-      out +=
-          p.paint("33", loses_input(problem) ? "not read: " : "note: ") +
-          wrapped(printable(problem, "path") + ": " + printable(problem, "reason"), width, 10, 10) +
-          "\n";
-  if (problems > 3 && !options.verbose)
-    out += fmt::format("not read: {} more (-v)\n", problems - 3);
-
-  if (options.verbose) {
-    out += "\n" + p.heading("ALL FINDINGS") + "\n";
-    for (const json& f : d["findings"])
-      out += fmt::format(
-          "  {:<19} {:<11} {:<30} {}\n", printable(f, "outcome"), printable(f, "severity"),
-          shortened(printable(f["subject"], "id"), 30),
-          shortened(printable(f, "title") +
-                        (printable(f, "outcome") == "ruled_out" ? ": " + printable(f, "why") : ""),
-                    width - 66));
-    out += "\n" + p.heading("LEDGER") + "\n";
-    for (const json& m : d["ledger"])
-      out += fmt::format(
-          "  {:<48} {:<18} {} = {} used + {} skipped + {} rejected{}\n",
-          shortened(printable(m, "path"), 48), printable(m, "format"),
-          m["lines"].get<std::uint64_t>(), m["used"].get<std::uint64_t>(),
-          m["skipped"].get<std::uint64_t>(), m["rejected"].get<std::uint64_t>(),
-          m.contains("duplicate_of") ? ", a copy of " + printable(m, "duplicate_of") : "");
-  }
-  return out;
+  try {
+    return TextPage(d, options).print();
+  } catch (const json::exception&) { return "the stored document is no diagnosis\n"; }
 }
 
 }  // namespace

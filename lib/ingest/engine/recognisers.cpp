@@ -16,8 +16,8 @@ extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitored
 extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine,
     kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kNodelist;
-extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kPodTable, kPodAssignment, kPodDescription,
-    kHostBlocks;
+extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kPodTable, kPodAssignment,
+    kPodDescription, kHostBlocks;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
     kMegatronTimers, kMegatronStraggler;
