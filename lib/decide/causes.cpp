@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "model/phrases.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::decide {
 
@@ -429,8 +430,8 @@ class Sieve {
     for (Cause& c : out_.causes) std::sort(c.hosts.begin(), c.hosts.end());
     std::stable_sort(out_.causes.begin(), out_.causes.end(), [](const Cause& a, const Cause& b) {
       const auto key = [](const Cause& c) {
-        return std::tuple(c.confidence < 0.6, static_cast<int>(c.kind), !c.start.has_value(),
-                          c.start.value_or(0));
+        return std::tuple(c.confidence < confidence::kLeastToIsolate, static_cast<int>(c.kind),
+                          !c.start.has_value(), c.start.value_or(0));
       };
       return key(a) < key(b);
     });

@@ -24,7 +24,7 @@ Answer root_diag(Walk& w) {
     v.start = diag->start;
     v.precision = Precision::candidates;
     for (const std::string& host : diag->hosts)
-      target(v, {SubjectKind::host, host}, 0.45, {diag->id});
+      target(v, {SubjectKind::host, host}, confidence::kOneOfTwoEnds, {diag->id});
     v.summary = say(Phrase::first_connection_between, list(diag->hosts), at(diag->start));
     next(v, NextKind::plan, say(Phrase::all_gather_with_good_machine, list(diag->hosts)));
     next(v, NextKind::collect, say(Phrase::kernel_log_of_both));

@@ -250,7 +250,8 @@ Answer gpu_throttled(Walk& w) {
   v.action = Action::mitigate;
   v.symptom = from.front()->symptom;
   v.precision = Precision::candidates;
-  for (const std::string& host : hosts) target(v, {SubjectKind::host, host}, 0.6, ids(from));
+  for (const std::string& host : hosts)
+    target(v, {SubjectKind::host, host}, confidence::kThrottled, ids(from));
   v.summary = say(Phrase::gpus_throttled, list(hosts));
   for (const Finding* f : from)
     if (!f->advice.empty()) next(v, NextKind::plan, f->advice);
@@ -330,7 +331,7 @@ Answer user_request(Walk& w) {
   w.verdict.summary = stop->event_class == "scheduler_time_limit"
                           ? say(Phrase::time_limit, at(when))
                           : say(Phrase::scheduler_ended_job, at(when));
-  target(w.verdict, {SubjectKind::job, "job"}, 0.8, {stop->id});
+  target(w.verdict, {SubjectKind::job, "job"}, confidence::kSchedulerEnded, {stop->id});
   return taken(say(Phrase::no_error_before, stop->event_class));
 }
 
@@ -404,13 +405,15 @@ Answer config_check(Walk& w) {
   v.start = broke->start;
   std::set<std::string> hosts;
   for (std::size_t i = 0; i < from.size() && i < 3; ++i) {
-    target(v, from[i]->subject, from[i]->severity == Severity::critical ? 0.6 : 0.45,
+    target(v, from[i]->subject,
+           from[i]->severity == Severity::critical ? confidence::kSettingCritical
+                                                   : confidence::kSettingDiffers,
            {from[i]->id});
     hosts.insert(from[i]->hosts.begin(), from[i]->hosts.end());
   }
   std::size_t named = 0;
   for (const std::string& host : hosts)
-    if (named++ < 8) target(v, {SubjectKind::host, host}, 0.4, ids(from));
+    if (named++ < 8) target(v, {SubjectKind::host, host}, confidence::kHostOfSetting, ids(from));
   v.summary = say(Phrase::setting_explains_connections, from.front()->why);
   for (std::size_t i = 0; i < from.size() && i < 3; ++i)
     if (!from[i]->advice.empty()) next(v, NextKind::plan, from[i]->advice);

@@ -38,7 +38,7 @@ Answer critical_errors(Walk& w) {
   if (c->hosts.empty() && f.subject.kind == SubjectKind::job) {
     v.action = Action::investigate;
     v.precision = Precision::candidates;
-    target(v, f.subject, 0.5, ids(c->findings));
+    target(v, f.subject, confidence::kUnnamedMachine, ids(c->findings));
     v.summary = say(Phrase::fault_of_unnamed_machine, inside(f.title), at(c->start));
     next(v, NextKind::collect, say(Phrase::collect_file_with_host));
     advise(v, *c);
@@ -62,7 +62,7 @@ Answer critical_errors(Walk& w) {
         target(v, one->subject, one->confidence, {one->id});
   } else {
     who = {fmt::format("{} {}", name(f.subject.kind), f.subject.id)};
-    target(v, f.subject, f.confidence * 0.9, ids(c->findings));
+    target(v, f.subject, f.confidence * confidence::kPartWithoutHost, ids(c->findings));
     next(v, NextKind::collect, say(Phrase::collect_job_json_for_host));
   }
   v.precision = Precision::exact;
@@ -96,13 +96,14 @@ Answer shared_cause(Walk& w) {
     const bool net = f.symptom == Symptom::infiniband_error;
     const std::string named = switch_of(w, widest->second);
     if (net && !named.empty())
-      target(v, {SubjectKind::network_switch, named}, 0.85, ids(machine->findings));
+      target(v, {SubjectKind::network_switch, named}, confidence::kSwitchNamed,
+             ids(machine->findings));
     else
       target(v,
              {net ? SubjectKind::network_switch : SubjectKind::group,
               net ? "network of " + joined({widest->second.begin(), widest->second.end()}, 3)
                   : widest->first},
-             0.6, ids(machine->findings));
+             confidence::kSharedUnnamed, ids(machine->findings));
     v.summary = say(Phrase::same_fault_same_moment, widest->second.size(), inside(f.title),
                     net ? say(Phrase::a_switch_first) : say(Phrase::power_cooling_driver),
                     widest->second.size());
@@ -121,7 +122,10 @@ Answer shared_cause(Walk& w) {
     Subject s = one->subject;
     if (s.kind == SubjectKind::host || s.kind == SubjectKind::gpu || s.kind == SubjectKind::rank)
       s = {SubjectKind::storage, one->title};
-    target(v, s, c->hosts.size() == 1 && w.incident.hosts > 2 ? 0.5 : 0.8, {one->id});
+    target(v, s,
+           c->hosts.size() == 1 && w.incident.hosts > 2 ? confidence::kServiceSeenByOne
+                                                        : confidence::kServiceSeenByMany,
+           {one->id});
   }
   if (c->hosts.size() == 1 && w.incident.hosts_with_output > 2) {
     v.precision = Precision::candidates;
@@ -174,8 +178,8 @@ Answer resources(Walk& w) {
   // A full file system that several hosts see, or whose path is a shared one, is no host's.
   const std::string path = shared_path(message_of(f));
   if (f.symptom == Symptom::insufficient_disk_space && (!path.empty() || c->hosts.size() >= 2)) {
-    target(v, {SubjectKind::storage, path.empty() ? "shared file system" : path}, 0.85,
-           ids(c->findings));
+    target(v, {SubjectKind::storage, path.empty() ? "shared file system" : path},
+           confidence::kSharedSpaceFull, ids(c->findings));
     v.summary = say(Phrase::shared_file_system_full, path.empty() ? say(Phrase::of_the_job) : path,
                     at(c->start));
     advise(v, *c);
@@ -189,9 +193,9 @@ Answer resources(Walk& w) {
            {SubjectKind::config, f.remedy == "enlarge_shm"   ? "size of /dev/shm"
                                  : f.remedy == "raise_limit" ? "memory limit of the job"
                                                              : f.remedy},
-           0.8, ids(c->findings));
+           confidence::kLimitReached, ids(c->findings));
   else
-    target(v, f.subject, f.confidence * 0.9, ids(c->findings));
+    target(v, f.subject, f.confidence * confidence::kPartWithoutHost, ids(c->findings));
   std::vector<std::string> who = c->hosts;
   if (who.empty() && f.subject.kind != SubjectKind::job)
     who = {fmt::format("{} {}", name(f.subject.kind), f.subject.id)};
@@ -224,7 +228,7 @@ Answer user_code(Walk& w) {
   if (memory && ranks.size() == 1 && w.incident.ranks > 1) {
     v.action = Action::investigate;
     v.precision = Precision::candidates;
-    target(v, {SubjectKind::rank, rank_names[0]}, 0.6, ids(c->findings));
+    target(v, {SubjectKind::rank, rank_names[0]}, confidence::kMemoryOfOneRank, ids(c->findings));
     v.summary = say(Phrase::rank_out_of_gpu_memory, rank_names[0], at(c->start));
     next(v, NextKind::command,
          std::string("nvidia-smi --query-compute-apps=gpu_bus_id,pid,used_memory --format=csv   # "
@@ -234,9 +238,14 @@ Answer user_code(Walk& w) {
   }
   v.action = Action::rollback;
   if (f->subject.kind == SubjectKind::code)
-    target(v, f->subject, f->event_class == "py_exception" ? 0.7 : 0.95, ids(c->findings));
-  if (ranks.size() == 1) target(v, {SubjectKind::rank, rank_names[0]}, 0.9, ids(c->findings));
-  if (v.targets.empty()) target(v, {SubjectKind::code, "the program"}, 0.6, ids(c->findings));
+    target(v, f->subject,
+           f->event_class == "py_exception" ? confidence::kExceptionPlain
+                                            : confidence::kExceptionKnown,
+           ids(c->findings));
+  if (ranks.size() == 1)
+    target(v, {SubjectKind::rank, rank_names[0]}, confidence::kExceptionRank, ids(c->findings));
+  if (v.targets.empty())
+    target(v, {SubjectKind::code, "the program"}, confidence::kProgramUnplaced, ids(c->findings));
   const std::string function = line_of(*f).function;
   const Text place = f->subject.kind != SubjectKind::code
                          ? Text()
@@ -291,8 +300,8 @@ Answer illegal_access(Walk& w) {
   v.start = c->start;
   if (devices.size() > 1 || (devices.empty() && ranks.size() > 1)) {
     v.action = Action::rollback;
-    target(v, place != nullptr ? place->subject : Subject{SubjectKind::code, "the program"}, 0.75,
-           ids(c->findings));
+    target(v, place != nullptr ? place->subject : Subject{SubjectKind::code, "the program"},
+           confidence::kSameOnSeveral, ids(c->findings));
     v.summary = say(Phrase::illegal_access_everywhere,
                     devices.empty() ? say(Phrase::ranks_counted, ranks.size())
                                     : say(Phrase::gpus_counted, devices.size()),
@@ -304,17 +313,20 @@ Answer illegal_access(Walk& w) {
   if (repeated) {
     const std::string gpu = *devices.begin();
     v.action = Action::isolate;
-    target(v, {SubjectKind::host, gpu.substr(0, gpu.find('/'))}, 0.7, ids(c->findings));
-    target(v, {SubjectKind::gpu, gpu}, 0.7, ids(c->findings));
+    target(v, {SubjectKind::host, gpu.substr(0, gpu.find('/'))}, confidence::kDeviceAgainAndAgain,
+           ids(c->findings));
+    target(v, {SubjectKind::gpu, gpu}, confidence::kDeviceAgainAndAgain, ids(c->findings));
     v.summary = say(Phrase::one_gpu_again_and_again, human_duration(*high - *low), gpu);
     next(v, NextKind::plan, say(Phrase::field_diagnostic_of_gpu));
     return taken(say(Phrase::fault_on_one_gpu_repeated));
   }
   v.action = Action::checks;
   v.precision = Precision::candidates;
-  for (const std::string& gpu : devices) target(v, {SubjectKind::gpu, gpu}, 0.4, ids(c->findings));
+  for (const std::string& gpu : devices)
+    target(v, {SubjectKind::gpu, gpu}, confidence::kIllegalAccessOnce, ids(c->findings));
   if (devices.empty() && ranks.size() == 1)
-    target(v, {SubjectKind::rank, std::to_string(*ranks.begin())}, 0.4, ids(c->findings));
+    target(v, {SubjectKind::rank, std::to_string(*ranks.begin())}, confidence::kIllegalAccessOnce,
+           ids(c->findings));
   v.summary = say(Phrase::illegal_access_once, at(c->start));
   next(v, NextKind::plan, say(Phrase::checks_of_gpu));
   return taken(say(Phrase::one_occurrence));
@@ -347,7 +359,7 @@ Answer process_crash(Walk& w) {
   }
   for (const std::int64_t r : ranks)
     if (v.targets.size() < 4)
-      target(v, {SubjectKind::rank, std::to_string(r)}, 0.5, ids(c->findings));
+      target(v, {SubjectKind::rank, std::to_string(r)}, confidence::kCrashOnce, ids(c->findings));
   v.summary = say(Phrase::process_crashed, at(c->start), inside(f.title));
   next(v, NextKind::plan, say(Phrase::keep_core_dump));
   advise(v, *c);
@@ -395,7 +407,7 @@ Answer network_alerts(Walk& w) {
     target(
         v,
         {SubjectKind::network_switch, named.empty() ? "network of " + joined(c->hosts, 3) : named},
-        named.empty() ? 0.6 : 0.85, ids(c->findings));
+        named.empty() ? confidence::kSharedUnnamed : confidence::kSwitchNamed, ids(c->findings));
     v.summary = say(Phrase::links_failed_together, c->hosts.size(), at(c->start), c->hosts.size());
     // The findings' own advice is to look at single cables.
     next(v, NextKind::plan,
@@ -444,18 +456,18 @@ Answer numerics(Walk& w) {
   const bool everywhere =
       reporters.size() > 1 && 2 * reporters.size() > std::max<std::size_t>(w.incident.ranks, 2);
   if (everywhere) {
-    target(v, {SubjectKind::job, "job"}, 0.5, ids(c->findings));
+    target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
     v.summary = say(Phrase::nan_on_all_ranks, reporters.size(), at(c->start));
   } else if (named != nullptr) {
     for (const std::int64_t r : named->ranks)
       if (v.targets.size() < 4)
-        target(v, {SubjectKind::rank, std::to_string(r)}, 0.55, {named->id});
+        target(v, {SubjectKind::rank, std::to_string(r)}, confidence::kNumericsRank, {named->id});
     v.summary =
         say(Phrase::gradients_not_numbers,
             named->ranks.empty() ? Text() : say(Phrase::first_on_rank, named->ranks.front()),
             at(c->start));
   } else {
-    target(v, {SubjectKind::job, "job"}, 0.5, ids(c->findings));
+    target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
     v.summary = say(Phrase::loss_not_a_number_anywhere, at(c->start));
     next(v, NextKind::collect, say(Phrase::collect_nan_rank));
   }

@@ -11,6 +11,7 @@
 
 #include "decide/ledger.hpp"
 #include "decide/walk.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::decide {
 
@@ -200,7 +201,9 @@ struct Judge {
                        say(nan ? Phrase::restart_if_checked_nan : Phrase::restart_if_checked));
       case Measure::rollback:
         if (!v.targets.empty())
-          v.targets = {{{SubjectKind::code, "the program"}, 0.4, v.targets.front().because}};
+          v.targets = {{{SubjectKind::code, "the program"},
+                        confidence::kAfterHistory,
+                        v.targets.front().because}};
         return replace(Action::rollback, sentence,
                        say(nan ? Phrase::rollback_nan : Phrase::rollback_code));
       default: break;
@@ -284,7 +287,8 @@ struct Judge {
     v.summary = say(Phrase::what_shows_now, shows, at(v.start));
     v.targets = {{shared.empty() ? Subject{SubjectKind::job, "job"}
                                  : Subject{SubjectKind::network_switch, shared},
-                  shared.empty() ? 0.4 : 0.5, because}};
+                  shared.empty() ? confidence::kAfterHistory : confidence::kSwitchAfterHistory,
+                  because}};
     // Each restart without the machine was a reattempt, and says more than checks that pass; but
     // the network between them is one that no program breaks.
     const bool network = !shared.empty() || v.symptom == Symptom::infiniband_error ||

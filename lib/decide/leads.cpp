@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "decide/walk.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::decide {
 
@@ -98,7 +99,7 @@ void quote_leads(Walk& w, const std::vector<const Finding*>& leads) {
       target(v,
              f->host && f->cause != CauseKind::none ? Subject{SubjectKind::host, *f->host}
                                                     : Subject{SubjectKind::job, "job"},
-             0.3, ids(leads));
+             confidence::kLead, ids(leads));
     first = false;
     if (!f->advice.empty() && f->advice.find("{") == std::string::npos)
       next(v, NextKind::plan, f->advice);

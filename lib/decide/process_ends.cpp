@@ -156,7 +156,7 @@ Answer setup_failure(Walk& w) {
   v.precision = Precision::exact;
   const std::string host = only_host(w, f, *c);
   target(v, {SubjectKind::config, host.empty() ? f.event_class : host + ": " + f.event_class},
-         c->confidence * 0.9, ids(c->findings));
+         c->confidence * confidence::kPartWithoutHost, ids(c->findings));
   const bool never = !w.incident.last_iteration && !w.incident.last_progress;
   const std::string message = message_of(f);
   v.summary = say(
@@ -204,7 +204,7 @@ Answer process_ended(Walk& w) {
   v.start = x->time;
   if (signal == 9) v.symptom = Symptom::cpu_oom;
   if (const auto because = findings_of(w, *x); x->rank && !because.empty())
-    target(v, {SubjectKind::rank, std::to_string(*x->rank)}, 0.5, because);
+    target(v, {SubjectKind::rank, std::to_string(*x->rank)}, confidence::kEndUnexplained, because);
   v.summary =
       say(Phrase::process_ended, say(Phrase::capital, process), how, at(x->time), ending.meaning);
   quote_leads(w, strongest_leads(w));
@@ -224,7 +224,7 @@ Answer transient_alert(Walk& w) {
   v.precision = Precision::candidates;
   std::set<std::string> hosts;
   for (const Finding* one : w.first.transients) {
-    if (v.targets.size() < 4) target(v, one->subject, 0.5, {one->id});
+    if (v.targets.size() < 4) target(v, one->subject, confidence::kTransientAlert, {one->id});
     hosts.insert(one->hosts.begin(), one->hosts.end());
   }
   v.summary = say(Phrase::transient_fault, inside(f.title), list(hosts), at(f.start));

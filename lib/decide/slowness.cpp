@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "decide/walk.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::decide {
 
@@ -128,7 +129,7 @@ Answer slow_job(Walk& w) {
     return taken(f.why);
   }
   const bool hardware = slow_of(f).hardware.value_or(false);
-  const bool isolate = !over && hardware && f.host && f.confidence >= 0.85;
+  const bool isolate = !over && hardware && f.host && f.confidence >= confidence::kSlowHardware;
   v.action = isolate ? Action::isolate : Action::mitigate;
   v.precision = f.ranks.size() > 1 && f.subject.kind != SubjectKind::host ? Precision::group
                                                                           : Precision::exact;

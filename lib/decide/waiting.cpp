@@ -7,12 +7,13 @@
 #include <fmt/format.h>
 
 #include "decide/walk.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::decide {
 
 namespace {
 
-constexpr double kIsolate = 0.6;  // below that a machine is checked, not taken out
+constexpr double kIsolate = confidence::kLeastToIsolate;
 
 std::vector<const Finding*> suspects(const Walk& w) {
   std::vector<const Finding*> out;
@@ -128,12 +129,13 @@ Answer stopped_rank(Walk& w) {
   // Suspects as sure as the first are culprits together; more than a few are candidates.
   std::vector<const Finding*> sure;
   for (const Finding* s : all)
-    if (s->event_class == f.event_class && s->confidence >= f.confidence - 0.15) sure.push_back(s);
+    if (s->event_class == f.event_class && s->confidence >= f.confidence - confidence::kAsSure)
+      sure.push_back(s);
   // A set of ranks is a direction to look in, and no machine, unless they are all on one.
   const bool alone = std::all_of(sure.begin(), sure.end(), [](const Finding* s) {
     return rank_alone(*s) || s->hosts.size() == 1;
   });
-  const bool exact = f.confidence >= 0.7 && sure.size() <= 4 && alone;
+  const bool exact = f.confidence >= confidence::kExactWait && sure.size() <= 4 && alone;
   v.symptom = f.symptom;
   v.start = f.start;
   if (code(f)) {
@@ -261,7 +263,8 @@ std::vector<const Finding*> odd_ends(const Walk& w, const std::set<std::string>&
 // metrics agree.
 Answer stuck_at(Walk& w, const Finding& f, const Finding& metric) {
   Verdict& v = w.verdict;
-  const double confidence = std::min(0.95, 1 - (1 - f.confidence) * (1 - metric.confidence));
+  const double confidence =
+      std::min(confidence::kMostOfDumps, 1 - (1 - f.confidence) * (1 - metric.confidence));
   std::vector<std::string> grounds = because(f);
   grounds.insert(grounds.begin() + 1, metric.id);
   v.action = Action::isolate;
@@ -348,7 +351,7 @@ Answer stuck_group(Walk& w) {
   // together, a few at most.
   std::vector<const Finding*> machines;
   for (const Finding* s : all)
-    if (s->subject.kind == SubjectKind::host && s->confidence >= f.confidence - 0.15)
+    if (s->subject.kind == SubjectKind::host && s->confidence >= f.confidence - confidence::kAsSure)
       machines.push_back(s);
   if (f.subject.kind == SubjectKind::host && machines.size() <= 4)
     return stuck_machines(w, machines);

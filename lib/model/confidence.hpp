@@ -53,4 +53,122 @@ inline constexpr double kLeastToIsolate = 0.6;
 // it failed.
 inline constexpr double kSureOfMachine = 0.9;
 
+// Answers of the ladder, by the step that gives them. What a count of simulated incidents says of a
+// step is in decide/calibration.cpp.
+inline constexpr double kOneOfTwoEnds = 0.45;   // the connection between two hosts failed first
+inline constexpr double kThrottled = 0.6;       // its GPUs report throttling, and no step time does
+inline constexpr double kSchedulerEnded = 0.8;  // the scheduler says that it ended the job
+inline constexpr double kSettingCritical =
+    0.6;  // a difference of settings that no communication survives
+inline constexpr double kSettingDiffers = 0.45;  // one that it may survive
+inline constexpr double kHostOfSetting = 0.4;    // a host that has the odd setting
+inline constexpr double kUnnamedMachine = 0.5;   // a fault of a machine that nothing names
+inline constexpr double kPartWithoutHost =
+    0.9;  // factor: a part is known and its host is not, or a resource and not its limit
+inline constexpr double kSwitchNamed = 0.85;  // hosts below one switch fail together
+inline constexpr double kSharedUnnamed =
+    0.6;  // hosts fail together, and what they share has no name
+inline constexpr double kServiceSeenByOne = 0.5;   // one host of several reports a shared service
+inline constexpr double kServiceSeenByMany = 0.8;  // several do
+inline constexpr double kSharedSpaceFull = 0.85;   // a full file system that several hosts see
+inline constexpr double kLimitReached = 0.8;       // a limit of the job that was reached
+inline constexpr double kMemoryOfOneRank = 0.6;    // one rank of several ran out of GPU memory
+inline constexpr double kExceptionPlain = 0.7;     // an exception of no known class, by its place
+inline constexpr double kExceptionKnown = 0.95;    // one of a known class
+inline constexpr double kExceptionRank = 0.9;      // the rank that raised it alone
+inline constexpr double kProgramUnplaced = 0.6;    // the program, no place known
+inline constexpr double kDeviceAgainAndAgain =
+    0.7;                                           // illegal accesses on one GPU at separate times
+inline constexpr double kIllegalAccessOnce = 0.4;  // one illegal access: program or device
+inline constexpr double kCrashOnce = 0.5;          // one crash, its rank
+inline constexpr double kNumericsUnnamed = 0.5;    // NaN or Inf, on no single rank
+inline constexpr double kNumericsRank = 0.55;      // NaN or Inf, first on this rank
+inline constexpr double kAfterHistory = 0.4;       // what is left after the answers that were tried
+inline constexpr double kSwitchAfterHistory = 0.5;  // a switch above all machines that were evicted
+inline constexpr double kLead = 0.3;                // the strongest line that proves nothing
+inline constexpr double kEndUnexplained = 0.3;  // the process that ended first, without a reason
+inline constexpr double kTransientAlert =
+    0.5;  // an alert that was cleared, and connections failed while it was active
+inline constexpr double kSlowHardware =
+    0.85;  // from here on a slow machine whose hardware is known to be slow is isolated
+inline constexpr double kAsSure = 0.15;       // suspects that differ by less are suspects together
+inline constexpr double kExactWait = 0.7;     // from here on whom all wait for is named exactly
+inline constexpr double kMostOfDumps = 0.95;  // dumps and metrics together, at most
+
+// What single analyses say of their findings.
+inline constexpr double kFoldedXid = 0.7;         // an Xid that follows another
+inline constexpr double kNobodySilent = 0.3;      // all ranks timed out, or too many did not
+inline constexpr double kSilentMissing = 0.35;    // the rank that is silent has no file
+inline constexpr double kSilentAlone = 0.65;      // one rank alone did not time out
+inline constexpr double kSilentOfSeveral = 0.45;  // several did not
+inline constexpr double kBrokeFirstLeast =
+    0.6;  // connections that failed first touch one host (Aegis RootDiag) ...
+inline constexpr double kBrokeFirstCover = 0.3;   // ... and by the share of them that do
+inline constexpr double kSwitchCrossed = 0.75;    // all of them cross one switch (Aegis NetDiag)
+inline constexpr double kNoHostStandsOut = 0.5;   // no host stands out among them
+inline constexpr double kSettingMajority = 0.9;   // a setting that most hosts share, and few do not
+inline constexpr double kSettingSplit = 0.6;      // settings without a majority
+inline constexpr double kSettingsCompared = 0.8;  // settings of several hosts are equal
+inline constexpr double kSettingsUnknown = 0.3;   // there are none to compare
+inline constexpr double kUnknownLine = 0.2;       // an error line that no rule knows
+
+// Who waits for whom, by the source that says so (FT-HSDP section 5, ByteRobust section 5).
+inline constexpr double kCollectivesOpen = 0.6;  // collectives are unfinished, and nobody is named
+inline constexpr double kOpenedLate = 0.85;      // factor: the group was opened within the window
+inline constexpr double kDoubtful = 0.75;        // factor: counters that may lag behind
+inline constexpr double kNeverLaunched = 0.9;    // a rank never launched what its peers wait in
+inline constexpr double kNeverFinished = 0.88;   // its device never finished it
+inline constexpr double kMismatch = 0.85;        // ranks launched different operations
+inline constexpr double kTie = 0.5;              // as many ranks on either side, or the network
+inline constexpr double kLastOfEachRank =
+    0.85;  // factor: the source has the last operation of each rank
+inline constexpr double kLastOfSome = 0.7;    // factor: of some ranks
+inline constexpr double kFewCulprits = 0.8;   // factor: three or four culprits
+inline constexpr double kManyCulprits = 0.5;  // factor: more
+inline constexpr double kCutOff = 0.95;       // factor: some dumps are cut off
+inline constexpr double kUnresponsive =
+    0.6;  // ranks that did not answer (ncclras), shared among them
+inline constexpr double kStorageWait =
+    0.75;  // most hosts wait in storage, or a trainer is in an odd state
+inline constexpr double kSecondSource = 0.5;  // a second source agrees: 1 - (1-a)(1-b)
+inline constexpr double kKernelSays = 0.4;    // the kernel agrees
+inline constexpr double kStackSays = 0.6;     // a stack agrees
+inline constexpr double kOddTrainer = 0.65;   // one trainer is in an odd state
+inline constexpr double kInNoCollective =
+    0.9;                                   // a stack in no collective while the others wait in one
+inline constexpr double kNoStack = 0.4;    // no stack of it
+inline constexpr double kSomewhere = 0.3;  // any other stack
+inline constexpr double kWithinOneMachine = 0.2;   // added when all of it is one machine
+inline constexpr double kMostOfWait = 0.98;        // at most
+inline constexpr double kNoHang = 0.7;             // no hang, or none that can be told
+inline constexpr double kStacksSettled = 0.7;      // stacks that show no wait, or that differ
+inline constexpr double kStacksOfOneMoment = 0.2;  // one look at the stacks
+inline constexpr double kStackGroup = 0.6;      // a group of stacks apart from the others, at least
+inline constexpr double kSecondSink = 0.1;      // less for every group but the first, and at least
+inline constexpr double kStackRounds = 0.6;     // slow in most rounds of stacks
+inline constexpr double kFewStacks = 0.3;       // too few rounds or stacks
+inline constexpr double kMostOfRounds = 0.8;    // by the share of rounds, at most
+inline constexpr double kStackElsewhere = 0.8;  // a stack in no collective, before other sources
+inline constexpr double kStillLater = 0.05;     // the same in a later look
+inline constexpr double kLooksUndated = 0.15;   // less when looks have no times
+
+// Metrics and pace.
+inline constexpr double kTrafficStopped = 0.4;  // traffic at zero when the job ended
+inline constexpr double kOutlierRobust =
+    0.75;  // an outlier by robust statistics (bench/outlier_accuracy)
+inline constexpr double kOutlierThreshold = 0.7;  // beyond a limit that the hardware has
+inline constexpr double kOutlierMean = 0.65;      // by its mean over time
+inline constexpr double kOutlierFew = 0.5;        // among few peers
+inline constexpr double kSlowOver =
+    0.8;  // a slow stretch, by its steps (GREYHOUND section 4; bench/fail_slow_accuracy)
+inline constexpr double kSlowNobody = 0.5;   // a slow stretch without an outlier
+inline constexpr double kExplainsAll = 0.7;  // share of the loss that parts of a step must explain
+inline constexpr double kSlowAgainstOutside =
+    0.85;  // parts of its steps explain it, against ranks outside
+inline constexpr double kSlowByParts = 0.75;   // parts of its steps explain it
+inline constexpr double kSlowByStacks = 0.65;  // stacks name it
+inline constexpr double kSlowOwnWork = 0.92;   // two sources name it, and its own work is longer
+inline constexpr double kSlowByMetrics = 0.6;  // metrics name it
+inline constexpr double kSlowGroup = 0.5;      // a process group slower than its siblings
+
 }  // namespace culprit::confidence

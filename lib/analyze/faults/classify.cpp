@@ -347,7 +347,7 @@ void links_of_a_switch(std::vector<Finding>& findings, const ClassifyParams& par
                         f->id.find("/before/") == std::string::npos;
       if (!flap || together.size() < params.many_links) continue;
       if (auto* line = std::get_if<LineFacts>(&f->facts)) line->hosts_at_once = together.size();
-      f->confidence = 0.7;
+      f->confidence = confidence::kFoldedXid;
       f->why = fmt::format("Links of {} hosts failed within half a minute: no flap of one cable.",
                            together.size());
       f->outcome = Outcome::fired;

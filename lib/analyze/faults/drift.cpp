@@ -1,4 +1,5 @@
 #include "analyze/faults/drift.hpp"
+#include "model/confidence.hpp"
 
 #include <algorithm>
 #include <map>
@@ -224,7 +225,7 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
       f.title = fmt::format("{} that differs from the other hosts'", label);
       f.why = fmt::format("{} of {} hosts have {} {}; {}.", item.values[0].hosts.size(), total,
                           label, item.values[0].value, told);
-      f.confidence = 0.9;
+      f.confidence = confidence::kSettingMajority;
       f.figures.emplace_back("majority", item.values[0].value);
       f.figures.emplace_back("minority", told);
       f.figures.emplace_back("minority_hosts", std::to_string(f.hosts.size()));
@@ -237,7 +238,7 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
       f.why =
           fmt::format("Of {} hosts no {:.0f} % agree: {}. Which of them is right cannot be told.",
                       total, 100 * params.majority, told);
-      f.confidence = 0.6;
+      f.confidence = confidence::kSettingSplit;
       f.figures.emplace_back("values", told);
     }
     std::sort(f.figures.begin(), f.figures.end());
@@ -264,7 +265,7 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
     f.count = more;
     f.title = "settings that differ between hosts, none more severe than those told";
     f.why = fmt::format("{} settings more differ; `culprit drift` lists them.", more);
-    f.confidence = 0.9;
+    f.confidence = confidence::kSettingMajority;
     f.facts = SettingFacts{"other"};
     f.figures = {{"settings", std::to_string(more)}};
     out.push_back(std::move(f));
@@ -284,7 +285,7 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
                             report.hosts.size())
               : fmt::format("No setting is known of more than one host ({} settings, of {}).",
                             report.items.size(), listed(report.hosts));
-  f.confidence = compared > 0 ? 0.8 : 0.3;
+  f.confidence = compared > 0 ? confidence::kSettingsCompared : confidence::kSettingsUnknown;
   f.figures = {{"hosts", std::to_string(report.hosts.size())},
                {"settings", std::to_string(compared)}};
   out.push_back(std::move(f));

@@ -1,4 +1,5 @@
 #include "analyze/faults/leads.hpp"
+#include "model/confidence.hpp"
 
 #include <algorithm>
 #include <map>
@@ -106,7 +107,7 @@ Finding finding_of(const Facts& facts, const std::string& id, const LineKind& ki
   f.end = kind.rows.back()->last_time_ns ? kind.rows.back()->last_time_ns : first.time_ns;
   f.uncertainty = first.uncertainty;
   f.count = kind.lines;
-  f.confidence = 0.2;
+  f.confidence = confidence::kUnknownLine;
   f.why = fmt::format(
       "{}{}.",
       kind.early == 0 ? "It stands where the log ends" : "It stands in the middle of the log",

@@ -194,7 +194,8 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
     f.subject = {SubjectKind::host, best.second};
     f.host = best.second;
     f.hosts = {best.second};
-    f.confidence = by_order ? confidence::kFirstByOrder : 0.6 + 0.3 * cover;
+    f.confidence = by_order ? confidence::kFirstByOrder
+                            : confidence::kBrokeFirstLeast + confidence::kBrokeFirstCover * cover;
     f.title = "host whose connections broke first";
     f.why =
         fmt::format("{} of the {} connections that broke first touch {}; the next host touches {}.",
@@ -244,7 +245,7 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
       f.subject = {SubjectKind::network_switch, order[0].second};
       f.scope = Scope::shared;
       f.symptom = Symptom::switch_fault;
-      f.confidence = 0.75;
+      f.confidence = confidence::kSwitchCrossed;
       f.title = "switch that every broken connection crosses";
       f.why = fmt::format(
           "{} of {} connections that broke first cross {}; no single host touches them all ({} "
@@ -265,7 +266,7 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   const bool pair = burst.edges.size() == 2 && ranked.size() == 2;
   f.outcome = burst.edges.size() < kLeastOfBurst && !pair ? Outcome::not_enough_evidence
                                                           : Outcome::ruled_out;
-  f.confidence = 0.5;
+  f.confidence = confidence::kNoHostStandsOut;
   f.title = "no host stands out among the broken connections";
   f.why = burst.edges.size() == 2 && !pair ? fmt::format(
                                                  "Two connections only, and {} is an end of {} of "

@@ -1,4 +1,5 @@
 #include "analyze/faults/silence.hpp"
+#include "model/confidence.hpp"
 
 #include <algorithm>
 #include <map>
@@ -79,7 +80,7 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
     f.subject = {SubjectKind::job, "job"};
     f.scope = Scope::job_wide;
     f.title = "nobody is silent";
-    f.confidence = 0.3;
+    f.confidence = confidence::kNobodySilent;
     f.why = std::move(why);
     return std::vector<Finding>{f};
   };
@@ -130,7 +131,9 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
     }
     f.title =
         missing ? "rank of which there is no output" : "rank that never reported the time-out";
-    f.confidence = missing ? 0.35 : silent.size() == 1 ? 0.65 : 0.45;
+    f.confidence = missing              ? confidence::kSilentMissing
+                   : silent.size() == 1 ? confidence::kSilentAlone
+                                        : confidence::kSilentOfSeveral;
     f.why = missing ? fmt::format(
                           "{} of {} ranks timed out waiting; of rank {} there is no output: either "
                           "the others waited for it, or it was not collected.",

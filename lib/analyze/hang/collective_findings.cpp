@@ -5,6 +5,7 @@
 
 #include "analyze/hang/collectives.hpp"
 #include "model/ranges.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::analyze {
 
@@ -35,7 +36,7 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
                                     : "nobody stands out";
     f.outcome =
         report.moving || report.pending == 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
-    f.confidence = 0.6;
+    f.confidence = confidence::kCollectivesOpen;
     f.why = report.moving         ? report.moving_why
             : report.pending == 0 ? "no rank has an unfinished operation"
                                   : "operations are unfinished, and no rank is behind all others";
@@ -105,7 +106,7 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
     f.hosts = topology.hosts_of(f.ranks);
     if (!f.hosts.empty()) f.host = f.hosts.front();
     f.title = "rank that joins collectives last";
-    f.confidence = 0.6;
+    f.confidence = confidence::kCollectivesOpen;
     f.why = fmt::format(
         "it spends {:.2f} ms in an operation of {}, its peers {:.2f} ms on average: they wait for "
         "it",

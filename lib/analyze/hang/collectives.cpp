@@ -10,6 +10,7 @@
 #include "analyze/hang/wait_graph.hpp"
 #include "analyze/hang/wait_members.hpp"
 #include "model/ranges.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::analyze {
 
@@ -484,8 +485,9 @@ class WaitFor {
             "process stopped",
             what);
       add(std::move(leaf), n,
-          (opened ? 0.85 : 1) * (r.device_behind && r.doubtful ? 0.75 : 1) *
-              (!r.device_behind && receives_only ? 0.75 : 1));
+          (opened ? confidence::kOpenedLate : 1) *
+              (r.device_behind && r.doubtful ? confidence::kDoubtful : 1) *
+              (!r.device_behind && receives_only ? confidence::kDoubtful : 1));
       return;
     }
     const std::uint32_t op = n - static_cast<std::uint32_t>(ranks_.size());
@@ -768,15 +770,22 @@ class WaitFor {
       Leaf l = std::move(report_.leaves[i]);
       // Where all members of a stuck operation are on one machine, which of them it is no longer
       // matters.
-      const double base = l.kind == StopKind::host_stopped || l.kind == StopKind::left_early ? 0.9
-                          : l.kind == StopKind::device_stopped || !l.within.empty()          ? 0.88
-                          : l.kind == StopKind::mismatch ? (l.tie ? 0.5 : 0.85)
-                                                         : 0.5;
+      const double base =
+          l.kind == StopKind::host_stopped || l.kind == StopKind::left_early
+              ? confidence::kNeverLaunched
+          : l.kind == StopKind::device_stopped || !l.within.empty() ? confidence::kNeverFinished
+          : l.kind == StopKind::mismatch ? (l.tie ? confidence::kTie : confidence::kMismatch)
+                                         : confidence::kTie;
       // A desynchronisation report and fingerprints hold what each rank wrote itself; a barrier is
       // one rank's word on others.
-      const double source = source_.lists_unfinished ? 1 : source_.by_each_rank ? 0.85 : 0.7;
-      const double alone = share <= 2 ? 1 : share <= 4 ? 0.8 : 0.5;
-      l.confidence *= base * source * alone * (any_witnessed && !report_.cut.empty() ? 0.95 : 1);
+      const double source = source_.lists_unfinished ? 1
+                            : source_.by_each_rank   ? confidence::kLastOfEachRank
+                                                     : confidence::kLastOfSome;
+      const double alone = share <= 2   ? 1
+                           : share <= 4 ? confidence::kFewCulprits
+                                        : confidence::kManyCulprits;
+      l.confidence *=
+          base * source * alone * (any_witnessed && !report_.cut.empty() ? confidence::kCutOff : 1);
       leaves.push_back(std::move(l));
     }
     // Who does not answer explains why the others are not equally far.
@@ -787,7 +796,7 @@ class WaitFor {
         Leaf l;
         l.kind = StopKind::no_dump;
         l.ranks = {rank};
-        l.confidence = 0.6 / static_cast<double>(unresponsive_.size());
+        l.confidence = confidence::kUnresponsive / static_cast<double>(unresponsive_.size());
         l.waiting = static_cast<std::int64_t>(report_.seen.size());
         l.why = "its process does not answer NCCL's RAS while all others do";
         leaves.push_back(std::move(l));

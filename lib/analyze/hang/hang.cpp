@@ -8,6 +8,7 @@
 
 #include "analyze/hang/standstill.hpp"
 #include "model/ranges.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::analyze {
 
@@ -199,7 +200,7 @@ class Join {
           s.ranks.insert(s.ranks.end(), sink.ranks.begin(), sink.ranks.end());
       std::sort(s.ranks.begin(), s.ranks.end());
       s.sources = {"stacks"};
-      s.confidence = std::max(0.75, stacks_.confidence);
+      s.confidence = std::max(confidence::kStorageWait, stacks_.confidence);
       s.why = fmt::format(
           "{} hosts wait in the same call: what they share is slow or gone, not {} machines",
           s.hosts.size(), s.hosts.size());
@@ -248,7 +249,7 @@ class Join {
       by_state(out);
     for (Suspect& s : out)
       if (s.ranks.size() == 1 && silent_.count(s.ranks[0]) != 0) {
-        s.confidence = both(s.confidence, 0.5);
+        s.confidence = both(s.confidence, confidence::kSecondSource);
         s.sources.push_back("silence");
         s.why += "; it is also the rank that never reported a time-out";
       }
@@ -278,7 +279,7 @@ class Join {
             s.ranks.push_back(r);
       std::sort(s.ranks.begin(), s.ranks.end());
       s.ranks.erase(std::unique(s.ranks.begin(), s.ranks.end()), s.ranks.end());
-      s.confidence = 0.75;
+      s.confidence = confidence::kStorageWait;
       s.sources = out.front().sources;
       s.why = fmt::format(
           "{} operations make no progress, and all of them cross {} while their other ends differ",
@@ -343,7 +344,7 @@ class Join {
       s.sources.push_back("processes");
       if (told.rfind("uninterruptible", 0) == 0 || told.rfind("dead", 0) == 0 ||
           told.rfind("stopped", 0) == 0)
-        s.confidence = both(s.confidence, 0.4);
+        s.confidence = both(s.confidence, confidence::kKernelSays);
     }
     return out;
   }
@@ -364,7 +365,7 @@ class Join {
     if (odd->rank) s.ranks = {*odd->rank};
     if (!odd->host.empty()) s.hosts = {odd->host};
     s.sources = {"processes"};
-    s.confidence = 0.65;
+    s.confidence = confidence::kOddTrainer;
     s.place = odd->row->place;
     s.state = odd->row->state.substr(0, 1);
     s.why =
@@ -402,7 +403,7 @@ class Join {
       for (const StackSink& sink : stacks_.sinks)
         if (!sink.elsewhere && !sink.unheard && sink.ranks == leaf.ranks) {
           s.sources.push_back("stacks");
-          s.confidence = both(s.confidence, 0.4);
+          s.confidence = both(s.confidence, confidence::kKernelSays);
           break;
         }
     }
@@ -429,7 +430,7 @@ class Join {
     if (p.stage.doing == Doing::unknown) return s;
     if (leaf.kind == StopKind::no_dump) s.kind = StopKind::host_stopped;
     s.sources.push_back("stacks");
-    s.confidence = both(s.confidence, 0.6);
+    s.confidence = both(s.confidence, confidence::kStackSays);
     for (const StackSink& sink : stacks_.sinks)
       if (sink.ranks == leaf.ranks) return with(std::move(s), sink);
     s.reason = describe(p.stage);
@@ -464,7 +465,7 @@ class Join {
   Suspect with(Suspect s, const StackSink& sink) {
     if (std::find(s.sources.begin(), s.sources.end(), "stacks") == s.sources.end()) {
       s.sources.push_back("stacks");
-      s.confidence = both(s.confidence, 0.6);
+      s.confidence = both(s.confidence, confidence::kStackSays);
     }
     s.role = sink.role;
     s.reason = told(sink);
@@ -498,10 +499,10 @@ class Join {
     const bool vague = !sink.unheard &&
                        (sink.stage.doing == Doing::compute || sink.stage.doing == Doing::unknown) &&
                        sink.native_reason.empty();
-    s.confidence = vague ? 0.65
-                         : std::max(stacks_.confidence, sink.elsewhere ? 0.9
-                                                        : sink.unheard ? 0.4
-                                                                       : 0.3);
+    s.confidence = vague ? confidence::kOddTrainer
+                         : std::max(stacks_.confidence, sink.elsewhere ? confidence::kInNoCollective
+                                                        : sink.unheard ? confidence::kNoStack
+                                                                       : confidence::kSomewhere);
     s.sources = {"stacks"};
     if (!sink.unheard) s.reason = told(sink);
     s.wait = wait_of(sink.stage);
@@ -515,7 +516,9 @@ class Join {
             : fmt::format("all of them are in {} and none of them finishes", in_what(sink.stage));
     if (s.kind == StopKind::network) keep_within(s);
     if (s.within) {
-      s.confidence = std::min(0.9, s.confidence + 0.2);  // which of them it is no longer matters
+      s.confidence = std::min(
+          confidence::kInNoCollective,
+          s.confidence + confidence::kWithinOneMachine);  // which of them it is no longer matters
       s.why += fmt::format(": a GPU of {} or a link between its GPUs (NVLink, NVSwitch, PCIe)",
                            s.hosts.front());
     }
@@ -623,7 +626,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     f.symptom = Symptom::none;
     f.severity = Severity::info;
     f.role = Role::advice;
-    f.confidence = 0.7;
+    f.confidence = confidence::kNoHang;
     f.why = std::move(why);
     if (outcome == Outcome::not_enough_evidence) f.facts = UndecidedHangFacts{lead(stacks)};
     return std::vector<Finding>{f};
@@ -735,7 +738,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     const double sure = standing ? certainty
                         : joined ? std::max(certainty, params.by_files)
                                  : certainty;
-    f.confidence = std::min({0.98, s.confidence * sure, sure});
+    f.confidence = std::min({confidence::kMostOfWait, s.confidence * sure, sure});
     f.why = s.why;
     if (!standing && joined) f.why += fmt::format("; {}", still.quiet_why);
     if (!reported && still.proven) f.why += fmt::format("; {}", still.why);

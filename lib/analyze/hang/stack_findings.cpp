@@ -5,6 +5,7 @@
 
 #include "analyze/hang/stacks.hpp"
 #include "model/ranges.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::analyze {
 
@@ -78,13 +79,13 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.id = "stacks/moving";
       f.outcome = Outcome::ruled_out;
       f.title = "snapshots that differ";
-      f.confidence = 0.7;
+      f.confidence = confidence::kStacksSettled;
       f.why = report.motion_why + ".";
     } else {
       f.id = "stacks/mixture";
       f.outcome = Outcome::not_enough_evidence;
       f.title = "one snapshot of the stacks";
-      f.confidence = 0.2;
+      f.confidence = confidence::kStacksOfOneMoment;
       f.why = report.outliers.empty()
                   ? "All trainers have the same stack; one snapshot does not tell whether they go "
                     "on from there."
@@ -120,7 +121,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       }
       std::sort(f.ranks.begin(), f.ranks.end());
       f.count = f.ranks.size();
-      f.confidence = std::max(0.6, report.confidence);
+      f.confidence = std::max(confidence::kStackGroup, report.confidence);
       f.why = fmt::format(
           "{}; ranks {} on {} hosts stand in the same call, {}: what they share is the storage, "
           "not a fault of their own.",
@@ -158,7 +159,9 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.hosts = s.hosts;
       if (s.hosts.size() == 1) f.host = s.hosts.front();
       f.count = std::max<std::size_t>(1, s.ranks.size());
-      f.confidence = std::max(0.1, report.confidence - (&s == &report.sinks.front() ? 0.0 : 0.1));
+      f.confidence = std::max(
+          confidence::kSecondSink,
+          report.confidence - (&s == &report.sinks.front() ? 0.0 : confidence::kSecondSink));
       for (const std::size_t sample : s.samples)
         if (f.evidence.size() < 6) f.evidence.push_back(evidence_of(facts, sample));
       const std::string who = s.ranks.empty() ? "one process" + machine(s.hosts)
@@ -207,7 +210,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.hosts = report.cover->hosts;
       f.ranks = report.cover->ranks;
       f.count = report.outliers.size();
-      f.confidence = 0.6;
+      f.confidence = confidence::kStackRounds;
       f.why = fmt::format(
           "{}; all {} ranks whose stacks are not the dominant ones ({}) belong to {}{}{}.", known,
           report.outliers.size(), to_ranges(report.outliers), fmt::join(report.cover->groups, ", "),
@@ -221,7 +224,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.outcome = Outcome::not_enough_evidence;
       f.scope = Scope::job_wide;
       f.title = "exceptional stacks without a common group";
-      f.confidence = 0.3;
+      f.confidence = confidence::kFewStacks;
       f.ranks = report.outliers;
       if (report.cover) f.hosts = report.cover->hosts;
       f.why = fmt::format(
@@ -238,7 +241,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.outcome = Outcome::not_enough_evidence;
       f.scope = Scope::job_wide;
       f.title = "stacks that are all alike";
-      f.confidence = 0.3;
+      f.confidence = confidence::kFewStacks;
       f.why = fmt::format(
           "{}; all {} trainers have the same stack: it says that they wait, not for whom.", known,
           report.trainers);
@@ -260,8 +263,11 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
     for (const ParallelGroup& g : topology.groups)
       if (g.id == report.degrader) f.ranks = g.ranks;
     f.hosts = topology.hosts_of(f.ranks);
-    f.confidence = std::min(0.8, 0.3 + 0.5 * static_cast<double>(report.degrader_flags) /
-                                           static_cast<double>(report.rounds.size()));
+    f.confidence =
+        std::min(confidence::kMostOfRounds,
+                 confidence::kFewStacks + confidence::kSecondSource *
+                                              static_cast<double>(report.degrader_flags) /
+                                              static_cast<double>(report.rounds.size()));
     f.facts = OddStackFacts{static_cast<std::int64_t>(report.degrader_flags),
                             static_cast<std::int64_t>(report.rounds.size())};
     f.figures.clear();

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "model/ranges.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::analyze {
 
@@ -1020,13 +1021,16 @@ class Aggregation {
         std::count_if(report_.sinks.begin(), report_.sinks.end(), [&](const StackSink& s) {
           return s.elsewhere == first.elsewhere && s.unheard == first.unheard;
         }));
-    double c = first.elsewhere ? 0.8 : first.unheard ? 0.4 : 0.6;
+    double c = first.elsewhere ? confidence::kStackElsewhere
+               : first.unheard ? confidence::kNoStack
+                               : confidence::kStackSays;
     // What blocks explains a hang; code that runs may merely have been caught at work.
     if (first.elsewhere && first.stage.doing != Doing::compute &&
         first.stage.doing != Doing::unknown)
       c += 0.08;
     if (report_.motion == Motion::standing)
-      c += standing_for_ > 0 ? 0.05 : -0.15;  // looks without times may be close
+      c += standing_for_ > 0 ? confidence::kStillLater
+                             : -confidence::kLooksUndated;  // looks without times may be close
     if (report_.motion == Motion::moving) c -= 0.2;
     // Half of the ranks waiting for it is what a hang looks like.
     if (2 * (first.waiting + first.ranks.size()) < report_.trainers) c -= 0.2;

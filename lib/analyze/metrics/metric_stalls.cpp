@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analyze/metrics/counter_rate.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::analyze {
 
@@ -95,7 +96,7 @@ std::vector<Finding> stall_findings(const Facts& facts, const IncidentMetrics& m
     // The job's own word that it was over by then explains it.
     const bool ended = facts.job_end && *facts.job_end <= begin && !facts.exits.empty();
     f.outcome = ended ? Outcome::ruled_out : Outcome::fired;
-    f.confidence = ended ? 0 : 0.4;
+    f.confidence = ended ? 0 : confidence::kTrafficStopped;
     f.why = ended ? "the job had ended by then"
                   : "a hang looks like this, and so does a job that is over or that works on the "
                     "host for a while (ByteRobust, table 3: ten minutes)";

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analyze/metrics/counter_rate.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::analyze {
 
@@ -254,10 +255,10 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
     f.role = Role::confirmation;
     // Bounded: a number that differs is a sign, not a fault. Without a crowd of its role, or by one
     // quiet rule alone, less so.
-    f.confidence = o.outlier.method == "robust"        ? 0.75
-                   : o.outlier.method == "threshold"   ? 0.7
-                   : o.outlier.method == "robust-mean" ? 0.65
-                                                       : 0.5;
+    f.confidence = o.outlier.method == "robust"        ? confidence::kOutlierRobust
+                   : o.outlier.method == "threshold"   ? confidence::kOutlierThreshold
+                   : o.outlier.method == "robust-mean" ? confidence::kOutlierMean
+                                                       : confidence::kOutlierFew;
     if (o.outlier.fallback) f.confidence -= 0.2;
     if (o.known == nullptr) f.confidence -= 0.15;
     f.why = fmt::format(

@@ -10,6 +10,7 @@
 
 #include "analyze/metrics/crowd.hpp"
 #include "model/ranges.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::analyze {
 
@@ -156,7 +157,7 @@ class Joined {
       slow.gpu_hours = cost / 3.6e6 * static_cast<double>(facts_.world_size);
     slow.from_start = interval.from_start;
     if (leads.empty()) {
-      f.confidence = 0.8;
+      f.confidence = confidence::kSlowOver;
       const std::string ranks =
           parts == nullptr ? "no rank reports the parts of its steps"
           : parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty()
@@ -171,7 +172,7 @@ class Joined {
         return other.confidence >= best.confidence - 0.05 && differ(best, other);
       });
       if (tie) {
-        f.confidence = 0.5;
+        f.confidence = confidence::kSlowNobody;
         std::set<std::string> names;
         for (const Lead& lead : leads)
           if (lead.confidence >= best.confidence - 0.05)
@@ -246,7 +247,9 @@ class Joined {
     lead.ranks = parts->ranks;
     lead.own_work = true;
     // Explained in full and against its own past is as sure as one source gets.
-    lead.confidence = parts->against_outside && parts->explains >= 0.7 ? 0.85 : 0.75;
+    lead.confidence = parts->against_outside && parts->explains >= confidence::kExplainsAll
+                          ? confidence::kSlowAgainstOutside
+                          : confidence::kSlowByParts;
     std::set<std::string> hosts;
     for (const std::int64_t rank : parts->ranks)
       if (const auto host = host_of(facts_, rank)) hosts.insert(*host);
@@ -307,12 +310,13 @@ class Joined {
           lead.ranks = {std::strtoll(lead.subject.id.c_str(), nullptr, 10)};
         else if (lead.host && lead.subject.kind == SubjectKind::host)
           lead.ranks = ranks_on(facts_, *lead.host);
-        lead.confidence = 0.65;
+        lead.confidence = confidence::kSlowByStacks;
         lead.reason = reason;
         leads.push_back(std::move(lead));
         known = &leads.back();
       } else {
-        known->confidence = std::max(known->confidence, known->own_work ? 0.92 : 0.75);
+        known->confidence = std::max(known->confidence, known->own_work ? confidence::kSlowOwnWork
+                                                                        : confidence::kSlowByParts);
         if (!known->metric && known->reason != reason)
           known->reason += fmt::format(", and {} {}", o.outlier.entity, reason);
       }
@@ -351,7 +355,7 @@ class Joined {
                            : Subject{SubjectKind::host, *c.host};
         lead.host = c.host;
         lead.ranks = c.ranks;
-        lead.confidence = 0.6;
+        lead.confidence = confidence::kSlowByMetrics;
         lead.reason = fmt::format("reports {}", c.title);
         lead.advice = c.advice;
         leads.push_back(std::move(lead));

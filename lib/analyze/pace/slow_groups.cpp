@@ -10,6 +10,7 @@
 #include "analyze/metrics/crowd.hpp"
 #include "analyze/facts/topology.hpp"
 #include "model/ranges.hpp"
+#include "model/confidence.hpp"
 
 namespace culprit::analyze {
 
@@ -88,7 +89,7 @@ std::vector<Finding> slow_group_findings(const Facts& facts, std::span<const Gro
     f.subject = {SubjectKind::group, group};
     f.scope = Scope::job_wide;
     f.symptom = Symptom::mfu_decline;
-    f.confidence = 0.5;
+    f.confidence = confidence::kSlowGroup;
     f.title = fmt::format(
         "its collectives take {:.2f} times as long as in groups that move as much", factor);
     f.why = fmt::format(
