@@ -271,7 +271,8 @@ class Sieve {
   // A second source that is independent of the machine's own log names it: its ranks, or who waits
   // for whom. Without any output of the job there is no story in which it could have another place.
   bool corroborated(const Finding& f, CauseKind kind) const {
-    if (f.origin == Origin::any || !incident_.any_training_output) return true;
+    if (f.origin == Origin::any || (!incident_.any_training_output && !communication_failed_))
+      return true;
     // What most hosts of the job report, and no line takes back, they report of one thing that they
     // share.
     if (kind == CauseKind::shared)

@@ -340,10 +340,7 @@ void Zones::guess(Facts& facts) {
   if (utc.empty() || local.empty() || utc.meets(local)) return;
   Nanoseconds shift = rounded(local.high - utc.high, kHour / 2);
   if (std::abs(shift) < 3 * kHour) shift = rounded(shift, kHour);
-  if (std::abs(shift) > kFarthestZone) {
-    job_.uncertainty = kFarthestZone;
-    return;
-  }
+  if (std::abs(shift) > kFarthestZone) return;  // times of other days: nothing to compare with
   job_ = {line::Zone::fixed(shift), 10 * kMinute, false};
   facts.notes.push_back(
       "times without a zone do not meet those with one; they were moved so that both end together, "
