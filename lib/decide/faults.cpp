@@ -44,6 +44,20 @@ Answer critical_errors(Walk& w) {
     advise(v, *c);
     return taken(say(Phrase::class_without_host, f.event_class));
   }
+  // Faults of different kinds on several machines, none of which can be placed in time: at most one
+  // of them came first, and nothing says which.
+  if (!c->start && c->hosts.size() > 1 &&
+      std::none_of(by_class.begin(), by_class.end(),
+                   [&](const auto& one) { return one.second.size() == c->hosts.size(); })) {
+    v.action = Action::checks;
+    v.precision = Precision::candidates;
+    for (const std::string& host : c->hosts)
+      target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, ids(c->findings));
+    v.summary = say(Phrase::undated_on_several, list(c->hosts));
+    next(v, NextKind::command, checks_of(c->hosts));
+    advise(v, *c);
+    return taken(say(Phrase::undated_faults, c->hosts.size()));
+  }
   v.action = Action::isolate;
   std::vector<std::string> who = c->hosts;
   if (!who.empty()) {

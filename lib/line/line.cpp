@@ -638,6 +638,28 @@ bool peel_stern(Cursor& c, Prefix& prefix) {
   return true;
 }
 
+// "  2f | 11/15/2026 | 11:06:30 UTC | Processor #0x41 | IERR | Asserted": ipmitool sel list. The
+// columns stay, since they are what rules know.
+void note_sel_time(std::string_view text, Prefix& prefix) {
+  Cursor p{text};
+  p.spaces();
+  const std::string_view id = p.word([](char ch) { return digit(ch) || (ch >= 'a' && ch <= 'f'); });
+  p.spaces();
+  if (id.empty() || id.size() > 8 || !p.take("| ")) return;
+  if (p.rest().size() < 21) return;
+  const std::string_view date = p.rest().substr(0, 13), clock = p.rest().substr(13, 8);
+  if (date[2] != '/' || date[5] != '/' || date.substr(10) != " | ") return;
+  Timestamp stamp;
+  const std::string whole = std::string(date.substr(6, 4)) + "-" + std::string(date.substr(0, 2)) +
+                            "-" + std::string(date.substr(3, 2)) + " " + std::string(clock);
+  if (parse_iso(whole, stamp) == 0) return;
+  const std::string_view after = p.rest().substr(21);
+  if (after.starts_with(" PM") && std::stoi(std::string(clock.substr(0, 2))) < 12)
+    stamp.ns += 12 * 3600 * kSecond;
+  if (after.starts_with(" UTC") || after.starts_with(" GMT")) stamp.clock = Clock::utc;
+  keep_time(prefix, stamp);
+}
+
 bool peel_habit(Cursor& c, Habit habit, Prefix& prefix) {
   return (habit.host_prefix && peel_host(c, prefix)) ||
          (habit.compose_prefix && peel_compose(c, prefix)) ||
@@ -845,6 +867,7 @@ void peel(std::string_view raw, Habit habit, Line& line) {
   if (const std::size_t bar = bar_end(text);
       bar > 0 && text.find_first_not_of(" ,:", bar) != std::string::npos)
     text.remove_prefix(bar);
+  if (text.substr(0, 12).find(" | ") != std::string_view::npos) note_sel_time(text, line.prefix);
   Cursor c{text};
   for (int depth = 0; depth < 12; ++depth) {
     if (c.peek() == '{') {

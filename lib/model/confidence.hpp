@@ -62,7 +62,8 @@ inline constexpr double kSettingCritical =
     0.6;  // a difference of settings that no communication survives
 inline constexpr double kSettingDiffers = 0.45;  // one that it may survive
 inline constexpr double kHostOfSetting = 0.4;    // a host that has the odd setting
-inline constexpr double kUnnamedMachine = 0.5;   // a fault of a machine that nothing names
+inline constexpr double kOneOfUndated = 0.4;  // one of several machines with faults without a time
+inline constexpr double kUnnamedMachine = 0.5;  // a fault of a machine that nothing names
 inline constexpr double kPartWithoutHost =
     0.9;  // factor: a part is known and its host is not, or a resource and not its limit
 inline constexpr double kSwitchNamed = 0.85;  // hosts below one switch fail together

@@ -264,6 +264,10 @@ constexpr Words kWords[] = {
     SAYS(several_machines, "{} machines broke the job"),
     SAYS(rest_are_consequences, "; what the other ranks report are consequences"),
     SAYS(class_first, "{} on {}{}, and nothing came before it"),
+    SAYS(undated_on_several,
+         "Not enough evidence: {} report different faults, and none of them has a time, so "
+         "nothing shows which came first or whether any of them belongs to this failure."),
+    SAYS(undated_faults, "faults without a time on {} machines"),
     SAYS(no_shared_error_first, "no error of a shared service or storage came first"),
     SAYS(same_fault_same_moment,
          "{} hosts show the same fault at the same moment ({}): look for what they share{}, not "

@@ -252,6 +252,19 @@ TEST(Zones, TheManifestsWordForSources) {
   EXPECT_TRUE(b.facts.zone_known);
 }
 
+TEST(HostClocks, TheTimeServicesWord) {
+  Bundle b;
+  const MemberId journal = b.file("cx-1/journal.log", "kernel", "cx-1");
+  b.setting(b.file("cx-1/chronyc_tracking.txt", "", "cx-1"), "clock_ahead_ms", "-391702");
+  const MemberId other = b.file("cx-2/journal.log", "kernel", "cx-2");
+  b.setting(b.file("cx-2/chronyc_tracking.txt", "", "cx-2"), "clock_ahead_ms", "2");
+  b.event(journal, iso("2026-03-07T10:00:00Z"));
+  b.event(other, iso("2026-03-07T10:00:00Z"));
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-03-07T10:06:31.702Z");
+  EXPECT_EQ(b.when(1), "2026-03-07T10:00:00Z");
+}
+
 // Hosts minutes apart: all ranks end a step together.
 TEST(HostClocks, OffByMinutes) {
   Bundle b;

@@ -81,6 +81,20 @@ TEST(Ladder, OneCrashMayBeAMachineTheSameOnTwoIsTheProgram) {
   for (const Target& t : v.targets) EXPECT_EQ(t.subject.kind, SubjectKind::code);
 }
 
+TEST(Ladder, FaultsWithoutATimeOnSeveralMachinesIsolateNone) {
+  const auto judged = [](const char* one, const char* other) {
+    Case c = job({machine("n03", std::nullopt, one), machine("n05", std::nullopt, other),
+                  timeouts(110 * kMinute)});
+    c.any_training_output = false;
+    for (Finding& f : c.findings) f.origin = Origin::any;
+    return decide::decide(c);
+  };
+  const Verdict v = judged("gpu_xid/119", "gpu_xid/94");
+  EXPECT_EQ(v.action, Action::checks);
+  EXPECT_EQ(v.precision, Precision::candidates);
+  EXPECT_EQ(judged("gpu_xid/79", "gpu_xid/79").action, Action::isolate) << "one fault, shown twice";
+}
+
 TEST(Ladder, NaNOnMostRanksNamesNone) {
   const auto nan = [](std::vector<std::int64_t> ranks) {
     Finding f = finding("train_nan_abort", Severity::critical, Role::root, Scope::job_wide, "",

@@ -175,6 +175,17 @@ TEST(Slurm, Accounting) {
       want);
 }
 
+TEST(HostWords, HowFarAClockIsFromItsTimeService) {
+  EXPECT_EQ(settings(file("cx-7/chronyc_tracking.txt",
+                          "Stratum         : 0\n"
+                          "System time     : 187.004512300 seconds slow of NTP time\n")),
+            "clock_ahead_ms=-187004");
+  EXPECT_EQ(settings(file("chrony.txt",
+                          "cx-7: System time     : 0.000087736 seconds fast of NTP time\n"
+                          "cx-8: System time     : 3.5 seconds fast of NTP time\n")),
+            "clock_ahead_ms=0@cx-7\nclock_ahead_ms=3500@cx-8");
+}
+
 TEST(Pods, ATableWithoutItsLastColumnsAndTheSchedulersWord) {
   EXPECT_EQ(
       names(file("pods.txt",

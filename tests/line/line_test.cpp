@@ -41,6 +41,20 @@ void check(const std::vector<Case>& cases, Habit habit = {}) {
 const Nanoseconds kNov = at(2026, 11, 21, 3, 19, 38);
 const Nanoseconds kNov0 = at(2000, 11, 21, 3, 19, 38);
 
+TEST(Peel, MomentsOfASystemEventLogStayBesideItsColumns) {
+  const char* raw = "  2f | 11/21/2026 | 03:19:38 UTC | Processor #0x41 | IERR | Asserted";
+  Line line = peel(raw);
+  EXPECT_EQ(line.prefix.time.clock, Clock::utc);
+  EXPECT_EQ(line.prefix.time.ns, kNov);
+  EXPECT_EQ(line.message, raw);
+  line = peel("1 | 11/21/2026 | 03:19:38 | Fan | Lower Critical | Asserted");
+  EXPECT_EQ(line.prefix.time.clock, Clock::local);
+  line = peel("3 | 11/21/2026 | 03:19:38 PM CST | Fan | Lower Critical | Asserted");
+  EXPECT_EQ(line.prefix.time.ns, kNov + 12 * 3600 * kSecond);
+  EXPECT_EQ(peel("7 | Pre-Init | 0000001 | Fan").prefix.time.clock, Clock::none);
+  EXPECT_EQ(peel("12 | 13 | 14").prefix.time.clock, Clock::none);
+}
+
 TEST(Peel, Launchers) {
   check({
       {"[default3]:hello", {.message = "hello", .local_rank = 3}},

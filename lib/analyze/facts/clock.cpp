@@ -193,6 +193,32 @@ void move_times(Facts& facts, const std::string& host, Nanoseconds by, Nanosecon
     if (x.host == host) move(x.time_ns);
 }
 
+// What the time service of a machine says of its clock (chronyc tracking), when that is seconds or
+// more.
+void mend_clocks_by_words(Facts& facts) {
+  constexpr std::int64_t kLeastMs = 1000;
+  std::map<std::string, std::set<std::int64_t>> said;
+  for (const ConfigRow& c : facts.configs) {
+    if (c.name != "clock_ahead_ms") continue;
+    const MemberRow* m = facts.member(c.place.member);
+    const std::string host = c.host ? short_host(*c.host) : m != nullptr && m->host ? *m->host : "";
+    if (!host.empty()) said[host].insert(std::strtoll(c.value.c_str(), nullptr, 10));
+  }
+  for (const auto& [host, values] : said) {
+    const std::int64_t ahead = *values.begin();
+    if (values.size() != 1 || std::abs(ahead) < kLeastMs) continue;
+    facts.notes.push_back(fmt::format("the clock of {} is {} {} NTP time and was corrected by that",
+                                      host, human_duration(std::abs(ahead) * (kSecond / 1000)),
+                                      ahead > 0 ? "ahead of" : "behind"));
+    move_times(facts, host, ahead * (kSecond / 1000), kSecond);
+    for (ProgressSpan& p : facts.progress)
+      if (const MemberRow* m = facts.member(p.member); m != nullptr && m->host == host)
+        for (ProgressRow* row : {&p.first, &p.last, p.first_nan ? &*p.first_nan : nullptr,
+                                 p.last_good ? &*p.last_good : nullptr})
+          if (row != nullptr && row->time_ns) *row->time_ns -= ahead * (kSecond / 1000);
+  }
+}
+
 // All ranks end a step together, within a second. A host that prints the first and the last step
 // that hosts have in common minutes before or after all others has a clock that is off by that.
 void mend_clocks_by_steps(Facts& facts) {
@@ -376,6 +402,7 @@ void resolve_clocks(Facts& facts) {
         offset && s.clock == Clock::local)
       facts.member_clocks.push_back({s.member, s.clock, *offset});
   }
+  mend_clocks_by_words(facts);
   mend_clocks_by_steps(facts);
   mend_host_clocks(facts);
   for (HostRow& host : facts.hosts)

@@ -98,8 +98,13 @@ class ProgramOutput {
     const rules::Rule* rule = pack.find(e.rule);
     if (m == nullptr || m->text_kind != "kernel" || rule == nullptr) return false;
     const std::string unit = unit_of(e.detail);
+    if (rule->origin == Origin::any &&
+        (rule->meaning.cause == CauseKind::environment ||
+         rule->meaning.cause == CauseKind::program) &&
+        (unit.empty() || unit == "kernel"))
+      return true;  // its words, not its meaning: "ACPI: Could not resolve symbol"
     if (rule->meaning.symptom == Symptom::external_service_error && !unit.empty())
-      return !speaks_for_jobs(unit);
+      return unit == "kernel" || !speaks_for_jobs(unit);
     if (rule->meaning.cause != CauseKind::crash || !e.host) return false;
     const auto own = pids_.find(*e.host);
     if (own == pids_.end() || (!unit.empty() && unit != "kernel")) return false;

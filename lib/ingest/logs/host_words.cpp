@@ -227,6 +227,22 @@ bool read_system_boot(const TextLine& line, std::string_view text, Reading& read
   return true;
 }
 
+// chronyc tracking: "System time     : 187.004512300 seconds slow of NTP time"
+bool read_clock_offset(const TextLine& line, std::string_view text, Reading& reading) {
+  static const re2::RE2 kOffset(
+      R"((?:([A-Za-z][\w.-]*):\s+)?System time\s*:\s*(\d{1,9})\.(\d{1,3})\d* seconds (slow|fast) of NTP time)");
+  std::string host, whole, part, side;  // pdsh puts the host before it
+  if (!re2::RE2::PartialMatch(piece(text), kOffset, &host, &whole, &part, &side)) return false;
+  part.resize(3, '0');
+  reading.sink.put(
+      ConfigRow{line.place,
+                "clock_ahead_ms",
+                (side == "slow" ? "-" : "") + std::to_string(number(whole) * 1000 + number(part)),
+                host.empty() ? reading.host_of(line.line.prefix) : std::optional(host),
+                {}});
+  return true;
+}
+
 bool read_zone(const TextLine& line, std::string_view text, Reading& reading) {
   static const re2::RE2 kZone(
       R"(^\s*(?:Time ?zone:\s+|.*/zoneinfo/)([A-Za-z][\w+/-]*)(?: \(|\s*$))");
@@ -255,7 +271,8 @@ Outcome read_clock_words(const TextLine& line, Reading& reading) {
   }
   // A prefix that looks like a time of day was taken off: the raw line has it.
   return {read_uptime(line, line.raw, reading) || read_uptime(line, text, reading) ||
-              read_system_boot(line, text, reading) || read_zone(line, text, reading),
+              read_system_boot(line, text, reading) || read_zone(line, text, reading) ||
+              read_clock_offset(line, text, reading),
           nullptr,
           {}};
 }
@@ -293,7 +310,7 @@ Outcome read_name_words(const TextLine& line, Reading& reading) {
 
 constexpr std::string_view kClockWords[] = {"load average:", "system boot", "Universal time:",
                                             "Time zone:",    "Timezone:",   "/zoneinfo/",
-                                            "btime 1"};
+                                            "btime 1",       "of NTP time"};
 constexpr std::string_view kNameWords[] = {
     "scope global", "Static hostname:", "$ dmesg",  "# dmesg",    "$ sudo ",
     "$ nvidia-smi", "# nvidia-smi",     "$ uname",  "$ hostname", "# hostname",
