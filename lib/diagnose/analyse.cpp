@@ -8,7 +8,10 @@
 #include "analyze/faults/drift.hpp"
 #include "analyze/pace/efficiency.hpp"
 #include "analyze/hang/hang.hpp"
+#include "analyze/hang/hang_pictures.hpp"
+#include "analyze/metrics/metric_panels.hpp"
 #include "analyze/faults/leads.hpp"
+#include "analyze/faults/settings_picture.hpp"
 #include "analyze/faults/root_diag.hpp"
 #include "analyze/faults/silence.hpp"
 #include "analyze/pace/slow.hpp"
@@ -70,14 +73,20 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
   CULPRIT_CHECK(keep(Analysis::stacks, analyze::stack_findings(stacks, facts, topology)));
   CULPRIT_CHECK(
       keep(Analysis::hang, analyze::hang(facts, topology, signals, collectives, stacks, all)));
-  CULPRIT_CHECK(keep(Analysis::drift,
-                     analyze::drift_findings(
-                         analyze::compare_settings(facts, rules::DriftRules::built_in()), facts)));
+  const analyze::DriftReport drift =
+      analyze::compare_settings(facts, rules::DriftRules::built_in());
+  CULPRIT_CHECK(keep(Analysis::drift, analyze::drift_findings(drift, facts)));
   // Was it slow, since when, and because of whom.
   const Pace pace = pace_of(db, facts);
-  if (pictures != nullptr) *pictures = {chart_of(pace), time_parts(facts, pace)};
   const analyze::IncidentMetrics metrics = metrics_of(db, facts);
   const analyze::OutlierReport outliers = outliers_of(db, facts, metrics, fitting(pace));
+  if (pictures != nullptr)
+    *pictures = {chart_of(pace),
+                 time_parts(facts, pace),
+                 analyze::wait_graph(topology, facts, collectives, stacks, all),
+                 analyze::stack_icicle(topology, stacks),
+                 analyze::metric_panels(outliers, metrics.metrics, rules::Catalogue::built_in()),
+                 analyze::settings_picture(drift)};
   if (!outliers.searched.empty())
     CULPRIT_CHECK(keep(Analysis::outliers, analyze::outlier_findings(outliers)));
   CULPRIT_CHECK(keep(Analysis::stall, stalls_of(db, facts, metrics)));

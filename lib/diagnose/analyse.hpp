@@ -15,6 +15,10 @@ namespace culprit::diagnose {
 struct Pictures {
   StepChart steps;
   std::vector<TimePart> time;
+  WaitPicture waits;
+  StackIcicle stacks;
+  std::vector<MetricPanel> metrics;
+  Settings settings;
 };
 
 // Findings are stored, too. Errors: a database that cannot be read or written.

@@ -138,6 +138,10 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
   out.map = analyze::rank_map(facts, topology, out.findings, out.verdict);
   out.steps = std::move(pictures.steps);
   out.time = std::move(pictures.time);
+  out.waits = std::move(pictures.waits);
+  out.stacks = std::move(pictures.stacks);
+  out.metrics = std::move(pictures.metrics);
+  out.settings = std::move(pictures.settings);
   out.members = facts.members;
   out.problems = db.problems();
   out.hosts = facts.hosts;

@@ -267,6 +267,25 @@ analyze::JobTimes job_times(const analyze::Facts& facts, const analyze::JobSteps
   return out;
 }
 
+namespace {
+
+// The median of each point's rows; empty when no row has a value.
+std::vector<double> thinned(const std::vector<double>& rows, std::size_t bucket) {
+  std::vector<double> out;
+  bool any = false;
+  for (std::size_t begin = 0; begin < rows.size(); begin += bucket) {
+    std::vector<double> values;
+    for (std::size_t i = begin; i < std::min(begin + bucket, rows.size()); ++i)
+      if (std::isfinite(rows[i])) values.push_back(rows[i]);
+    std::sort(values.begin(), values.end());
+    any = any || !values.empty();
+    out.push_back(values.empty() ? kMissing : values[values.size() / 2]);
+  }
+  return any ? out : std::vector<double>{};
+}
+
+}  // namespace
+
 StepChart chart_of(const Pace& pace) {
   constexpr std::size_t kFewest = 20, kMost = 200;
   StepChart out;
@@ -287,6 +306,11 @@ StepChart chart_of(const Pace& pace) {
     out.ms.push_back(values.empty() ? kMissing : values[values.size() / 2]);
     if (out.bucket > 1) out.high.push_back(values.empty() ? kMissing : values.back());
   }
+  out.loss = thinned(pace.steps.loss, out.bucket);
+  out.grad_norm = thinned(pace.steps.grad_norm, out.bucket);
+  for (std::size_t i = 0; i < pace.steps.not_a_number.size(); ++i)
+    if (pace.steps.not_a_number[i] != 0 && (out.bad.empty() || out.bad.back() != i / out.bucket))
+      out.bad.push_back(i / out.bucket);
   for (std::size_t i = 1; i < pace.steps.attempt.size(); ++i)
     if (pace.steps.attempt[i] != pace.steps.attempt[i - 1]) out.restarts.push_back(i / out.bucket);
   const auto iteration = [&](std::size_t row) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,8 @@ namespace culprit::report {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t kMostAlerts = 64;  // of one finding
 
 json time_or_null(const std::optional<Nanoseconds>& t) {
   return t ? json(iso_utc(*t)) : json(nullptr);
@@ -55,6 +58,14 @@ json finding(const Finding& f) {
               {"count", f.count},
               {"numbers", numbers},
               {"evidence", places}};
+  // Times without a date are no interval on the time line.
+  json alerts = json::array();
+  for (const Alert& a : f.alerts)
+    if (a.begin && alerts.size() < kMostAlerts)
+      alerts.push_back({{"start", time_or_null(a.begin)},
+                        {"end", time_or_null(a.closed ? a.end : std::nullopt)},
+                        {"cleared", a.closed}});
+  if (!alerts.empty()) out["alerts"] = std::move(alerts);
   if (!f.hosts.empty()) out["hosts"] = fold_hostlist(f.hosts);
   if (!f.ranks.empty()) out["ranks"] = to_ranges(f.ranks);
   return out;
@@ -81,6 +92,73 @@ json milliseconds(const std::vector<double>& values) {
   return out;
 }
 
+// Six digits: more than a picture shows, and the same on every machine.
+json readings(const std::vector<double>& values) {
+  json out = json::array();
+  for (const double v : values) {
+    if (!std::isfinite(v)) {
+      out.push_back(nullptr);
+      continue;
+    }
+    out.push_back(std::strtod(fmt::format("{:.6g}", v).c_str(), nullptr));
+  }
+  return out;
+}
+
+json wait_picture(const WaitPicture& graph) {
+  json nodes = json::array(), edges = json::array();
+  for (const WaitPicture::Node& n : graph.nodes) {
+    nodes.push_back({{"size", n.size}, {"layer", n.layer}, {"doing", n.doing}, {"end", n.end}});
+    if (!n.ranks.empty()) nodes.back()["ranks"] = to_ranges(n.ranks);
+    if (!n.hosts.empty()) nodes.back()["hosts"] = n.hosts;
+  }
+  for (const WaitPicture::Edge& e : graph.edges)
+    edges.push_back({{"from", e.from}, {"to", e.to}, {"what", e.what}});
+  return {{"source", graph.source}, {"nodes", nodes}, {"edges", edges}, {"hidden", graph.hidden}};
+}
+
+json stack_icicle(const StackIcicle& tree) {
+  json nodes = json::array(), odd = json::array();
+  for (const StackIcicle::Node& n : tree.nodes)
+    nodes.push_back({{"frames", n.frames},
+                     {"depth", n.depth},
+                     {"processes", n.processes},
+                     {"odd", n.odd},
+                     {"ranks", n.ranks}});
+  for (const StackIcicle::Odd& o : tree.odd)
+    odd.push_back(
+        {{"ranks", o.ranks}, {"hosts", o.hosts}, {"doing", o.doing}, {"frames", o.frames}});
+  return {{"processes", tree.processes}, {"nodes", nodes}, {"odd", odd}, {"hidden", tree.hidden}};
+}
+
+json metric_panel(const MetricPanel& p) {
+  return {{"metric", p.metric},
+          {"unit", p.unit},
+          {"entity", p.entity},
+          {"start", iso_utc(p.begin)},
+          {"end", iso_utc(p.end)},
+          {"out_start", iso_utc(p.out_begin)},
+          {"out_end", iso_utc(p.out_end)},
+          {"value", readings(p.value)},
+          {"low", readings(p.low)},
+          {"middle", readings(p.middle)},
+          {"high", readings(p.high)},
+          {"crowd", p.crowd},
+          {"of", p.crowd_name}};
+}
+
+json settings(const Settings& s) {
+  json lines = json::array();
+  for (const SettingLine& line : s.lines) {
+    json values = json::array();
+    for (const SettingLine::Value& v : line.values)
+      values.push_back({{"value", v.value}, {"hosts", v.hosts}, {"count", v.count}});
+    lines.push_back({{"name", line.name}, {"values", values}, {"differs", line.differs}});
+    if (!line.missing.empty()) lines.back()["missing"] = line.missing;
+  }
+  return {{"hosts", s.hosts}, {"same", s.same}, {"differing", s.differing}, {"lines", lines}};
+}
+
 json step_chart(const StepChart& chart) {
   json slow = json::array();
   for (const StepChart::Slow& s : chart.slow)
@@ -94,6 +172,9 @@ json step_chart(const StepChart& chart) {
               {"iteration", chart.iteration}, {"ms", milliseconds(chart.ms)},
               {"restarts", chart.restarts},   {"slow", slow}};
   if (!chart.high.empty()) out["high_ms"] = milliseconds(chart.high);
+  if (!chart.loss.empty()) out["loss"] = readings(chart.loss);
+  if (!chart.grad_norm.empty()) out["grad_norm"] = readings(chart.grad_norm);
+  if (!chart.bad.empty()) out["not_a_number"] = chart.bad;
   if (chart.baseline > 0) out["baseline_ms"] = std::round(chart.baseline * 1000) / 1000;
   return out;
 }
@@ -205,6 +286,12 @@ std::string to_json(const Incident& incident) {
     time.push_back(
         {{"part", part.name}, {"seconds", std::round(static_cast<double>(part.time) / 1e6) / 1e3}});
   if (!time.empty()) document["time"] = std::move(time);
+  if (!incident.waits.nodes.empty()) document["waits"] = wait_picture(incident.waits);
+  if (!incident.stacks.nodes.empty()) document["stack_tree"] = stack_icicle(incident.stacks);
+  json panels = json::array();
+  for (const MetricPanel& p : incident.metrics) panels.push_back(metric_panel(p));
+  if (!panels.empty()) document["metrics"] = std::move(panels);
+  if (!incident.settings.lines.empty()) document["settings"] = settings(incident.settings);
   return json_text(document) + "\n";
 }
 

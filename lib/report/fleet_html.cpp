@@ -23,7 +23,7 @@ constexpr const char* kColours[] = {"f-blue", "f-orange", "f-green", "f-violet",
 
 std::string figure(const char* name, const std::string& value, const std::string& below = "") {
   if (value.empty()) return "";
-  return fmt::format("<div><dt>{}</dt><dd>{}</dd>{}</div>\n", name, escaped(value),
+  return fmt::format("<div><dt>{}</dt><dd>{}{}</dd></div>\n", name, escaped(value),
                      below.empty() ? "" : "<small>" + escaped(below) + "</small>");
 }
 

@@ -13,6 +13,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMostTargets = 12;
 constexpr std::size_t kMostNext = 24;
+constexpr std::size_t kMostProofs = 4;  // links of a target
 
 const char* colour_of(const std::string& action) {
   if (action == "none") return "green";
@@ -28,14 +29,28 @@ std::string named(const json& target) {
                                                                                 : kind + " " + id;
 }
 
-std::string targets(const json& verdict) {
+// What a target rests on, as links: "evidence 1, 2".
+std::string proofs(const json& target, const std::map<std::string, std::string>& anchors) {
+  std::string out;
+  std::size_t n = 0;
+  for (const json& id : list(target, "because")) {
+    if (!id.is_string() || anchors.count(id.get<std::string>()) == 0) continue;
+    if (++n > kMostProofs) break;
+    out += (n == 1 ? "" : ", ") +
+           html_link(anchors, id.get<std::string>(), n == 1 ? "evidence 1" : std::to_string(n));
+  }
+  return out.empty() ? "" : " (" + out + ")";
+}
+
+std::string targets(const json& verdict, const std::map<std::string, std::string>& anchors) {
   std::string out;
   const json& all = list(verdict, "targets");
   for (std::size_t i = 0; i < all.size() && i < kMostTargets; ++i) {
     const double percent = number(all[i], "confidence") * 100;
     const std::string kind = text(all[i], "kind");
-    out += fmt::format("<li>{} <strong>{}</strong>: {:.0f} % sure</li>\n",
-                       kind == "job" ? "the" : escaped(kind), html_text(all[i], "id"), percent);
+    out += fmt::format("<li>{} <strong>{}</strong>: {:.0f} % sure{}</li>\n",
+                       kind == "job" ? "the" : escaped(kind), html_text(all[i], "id"), percent,
+                       proofs(all[i], anchors));
   }
   if (all.size() > kMostTargets)
     out += fmt::format("<li>and {} more</li>\n", all.size() - kMostTargets);
@@ -146,7 +161,7 @@ std::string html_verdict(const json& d) {
         "<p><strong>Incomplete bundle:</strong> not all of it was read; <a href=\"#notes\">what is "
         "missing</a>.</p>\n";
   out += "<p class=\"summary\">" + html_text(verdict, "summary") + "</p>\n";
-  if (action != "none") out += targets(verdict);
+  if (action != "none") out += targets(verdict, html_anchors(d));
   out += facts(d) + "</div>\n";
   if (const std::string next = next_steps(verdict); !next.empty())
     out += "<div>" + next + "</div>\n";
@@ -165,9 +180,10 @@ std::string to_html(const std::string& document, const RenderOptions& options) {
       "<meta name=\"referrer\" content=\"no-referrer\">\n";
   out += "<title>" + escaped(title_of(d)) + "</title>\n<style>\n" + kHtmlStyle +
          "</style>\n</head>\n<body>\n<main>\n";
-  out += html_verdict(d) + html_timeline(d) + html_rank_map(d) + html_steps(d) + html_time(d) +
-         html_evidence(d, options) + html_ladder(d) + html_other_findings(d, options) +
-         html_ledger(d) + html_notes(d);
+  out += html_verdict(d) + html_timeline(d) + html_waits(d) + html_rank_map(d) + html_stacks(d) +
+         html_steps(d) + html_time(d) + html_metrics(d) + html_evidence(d, options) +
+         html_ladder(d) + html_other_findings(d, options) + html_settings(d) + html_ledger(d) +
+         html_notes(d);
   out += "</main>\n<footer><small>Written by culprit from bundle " +
          html_text(member(d, "bundle"), "digest") +
          ". Every claim leads to a file and a line of it; nothing here was loaded from "

@@ -2,6 +2,7 @@
 // nothing to show. All text goes through html_text(); nothing is loaded, no script runs.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "report/fields.hpp"
@@ -27,9 +28,19 @@ std::string html_clock(const std::string& iso, bool date = false);
 // A name cut to so many characters, for a label; whole in a <title>.
 std::string html_label(const std::string& name, std::size_t most);
 
+// Where on the page a finding stands, by its id; those that are only counted have no place.
+std::map<std::string, std::string> html_anchors(const nlohmann::json& document);
+// A link to the finding around `content`, or `content` alone when it has no place.
+std::string html_link(const std::map<std::string, std::string>& anchors, const std::string& id,
+                      const std::string& content);
+
 std::string html_verdict(const nlohmann::json& document);
 std::string html_timeline(const nlohmann::json& document);
 std::string html_rank_map(const nlohmann::json& document);
+std::string html_waits(const nlohmann::json& document);
+std::string html_stacks(const nlohmann::json& document);
+std::string html_metrics(const nlohmann::json& document);
+std::string html_settings(const nlohmann::json& document);
 std::string html_steps(const nlohmann::json& document);
 std::string html_time(const nlohmann::json& document);
 std::string html_evidence(const nlohmann::json& document, const RenderOptions& options);

@@ -1,6 +1,7 @@
 // What the verdict rests on, how it was reached, and what became of every file.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -78,10 +79,11 @@ std::string seen_on(const json& finding) {
   return out;
 }
 
-std::string described(const json& f, const RenderOptions& options) {
+std::string described(const json& f, const std::string& anchor, const RenderOptions& options) {
   return fmt::format(
-      "<h3>{} <span class=\"tag {}\">{}</span></h3>\n<p class=\"soft\">{}</p>\n<p>{}</p>\n{}{}",
-      html_text(f, "title"), colour_of(f), html_text(f, "severity"), seen_on(f),
+      "<h3 id=\"{}\">{} <span class=\"tag {}\">{}</span></h3>\n<p "
+      "class=\"soft\">{}</p>\n<p>{}</p>\n{}{}",
+      anchor, html_text(f, "title"), colour_of(f), html_text(f, "severity"), seen_on(f),
       html_text(f, "why"), places(f), show_command(f, options));
 }
 
@@ -100,6 +102,32 @@ const char* outcome_words(const std::string& outcome, bool nothing_to_do) {
 
 }  // namespace
 
+std::map<std::string, std::string> html_anchors(const json& d) {
+  std::map<std::string, std::string> out;
+  std::map<std::string, std::size_t> shown;  // by outcome
+  const auto because = grounds(d);
+  const std::set<std::string> first(
+      because.begin(),
+      because.begin() + static_cast<std::ptrdiff_t>(std::min(kMostGrounds, because.size())));
+  const std::set<std::string> all(because.begin(), because.end());
+  std::size_t n = 0;
+  for (const json& f : list(d, "findings")) {
+    ++n;
+    if (!member(f, "id").is_string()) continue;
+    const std::string id = f["id"].get<std::string>();
+    if (all.count(id) != 0 ? first.count(id) == 0 : ++shown[text(f, "outcome")] > kMostOthers)
+      continue;
+    out.emplace(id, fmt::format("finding-{}", n));
+  }
+  return out;
+}
+
+std::string html_link(const std::map<std::string, std::string>& anchors, const std::string& id,
+                      const std::string& content) {
+  const auto it = anchors.find(id);
+  return it == anchors.end() ? content : "<a href=\"#" + it->second + "\">" + content + "</a>";
+}
+
 std::string html_evidence(const json& d, const RenderOptions& options) {
   std::map<std::string, const json*> by_id;
   for (const json& f : list(d, "findings"))
@@ -107,11 +135,12 @@ std::string html_evidence(const json& d, const RenderOptions& options) {
   std::string body;
   std::size_t shown = 0;
   const auto because = grounds(d);
+  const auto anchors = html_anchors(d);
   for (const std::string& id : because) {
     const auto it = by_id.find(id);
     if (it == by_id.end()) continue;
     if (++shown > kMostGrounds) break;
-    body += described(*it->second, options);
+    body += described(*it->second, anchors.at(id), options);
   }
   if (because.size() > kMostGrounds)
     body +=
@@ -150,15 +179,18 @@ std::string html_other_findings(const json& d, const RenderOptions& options) {
                   {"ruled_out", "Looked for and ruled out", {}},
                   {"not_enough_evidence", "Not decided", {}}};
   const auto because = grounds(d);
+  const auto anchors = html_anchors(d);
   for (const json& f : list(d, "findings")) {
     if (is_ground(f, because)) continue;
     for (Kind& kind : kinds) {
       if (text(f, "outcome") != kind.outcome || ++kind.n > kMostOthers) continue;
+      const auto anchor = anchors.find(text(f, "id"));
       kind.body += fmt::format(
-          "<details><summary>{} <span class=\"tag {}\">{}</span> <span "
+          "<details{}><summary>{} <span class=\"tag {}\">{}</span> <span "
           "class=\"soft\">{}</span></summary>\n<p>{}</p>\n{}{}</details>\n",
-          html_text(f, "title"), colour_of(f), html_text(f, "role"), seen_on(f),
-          html_text(f, "why"), list(f, "evidence").empty() ? "" : quoted_place(f["evidence"][0]),
+          anchor == anchors.end() ? "" : " id=\"" + anchor->second + "\"", html_text(f, "title"),
+          colour_of(f), html_text(f, "role"), seen_on(f), html_text(f, "why"),
+          list(f, "evidence").empty() ? "" : quoted_place(f["evidence"][0]),
           show_command(f, options));
     }
   }

@@ -23,7 +23,7 @@ th[aria-sort=ascending] button::after{content:" \25B2"}th[aria-sort=descending] 
 main.broad{max-width:84rem}
 .numbers{display:flex;flex-wrap:wrap;gap:.5rem 2rem;margin:.6rem 0}
 .numbers div{min-width:7rem}.numbers dd{font-size:1.3rem;font-variant-numeric:tabular-nums}
-a{color:var(--blue)}
+.numbers small{display:block;font-size:.8rem}
 [hidden]{display:none!important}
 th.keep{white-space:nowrap}
 #rows td:not(.n):not(.keep){overflow-wrap:anywhere}

@@ -14,14 +14,18 @@ namespace {
 using nlohmann::json;
 
 constexpr double kLeft = 64, kRight = 950, kTop = 26, kBottom = 240;
+constexpr double kStripGap = 58, kStripHeight = 70;  // loss and norm, under the step times
 constexpr std::size_t kMostPoints = 2000, kMostSlow = 40;
 constexpr double kLeastSeconds = 0.05;
 
-std::vector<std::optional<double>> values(const json& steps, const char* key) {
+// signed_too: a loss may be below zero, a time may not.
+std::vector<std::optional<double>> values(const json& steps, const char* key,
+                                          bool signed_too = false) {
   std::vector<std::optional<double>> out;
   for (const json& v : list(steps, key)) {
     if (out.size() >= kMostPoints) break;
-    out.push_back(v.is_number() && std::isfinite(v.get<double>()) && v.get<double>() >= 0
+    out.push_back(v.is_number() && std::isfinite(v.get<double>()) &&
+                          (signed_too || v.get<double>() >= 0)
                       ? std::optional(v.get<double>())
                       : std::nullopt);
   }
@@ -132,6 +136,63 @@ std::string frame(const json& steps, const Scale& scale) {
   return out;
 }
 
+// Loss or gradient norm under the step times, on the same iterations. The first values of a run
+// are high: what nineteen of twenty points need is the scale, a spike is cut at the top.
+std::string strip(const json& steps, const char* key, const char* title, const char* kind,
+                  double top, const Scale& scale) {
+  const auto all = values(steps, key, true);
+  std::vector<double> sorted;
+  for (const auto& v : all)
+    if (v) sorted.push_back(*v);
+  if (sorted.size() < 2) return "";
+  std::sort(sorted.begin(), sorted.end());
+  double low = sorted.front(), high = sorted[(sorted.size() - 1) * 95 / 100];
+  high += (high - low) * 0.1;
+  if (!(high > low)) high = low + std::max(1e-9, std::fabs(low) * 0.1);
+  const double bottom = top + kStripHeight;
+  std::string path, out;
+  bool down = false;
+  for (std::size_t i = 0; i < all.size() && i < scale.points; ++i) {
+    if (!all[i]) {
+      down = false;
+      continue;
+    }
+    path += fmt::format("{}{:.1f} {:.1f}", down ? "L" : "M", scale.x(static_cast<double>(i)),
+                        bottom - kStripHeight * (std::min(*all[i], high) - low) / (high - low));
+    down = true;
+  }
+  out += fmt::format(
+      "<text class=\"dim\" x=\"0\" y=\"{0:.0f}\">{1}</text><path class=\"rule\" d=\"M{2} "
+      "{3:.0f}H{4}M{2} {5:.0f}H{4}\"/><text class=\"dim end\" x=\"{6}\" "
+      "y=\"{7:.0f}\">{8:.3g}</text><text class=\"dim end\" x=\"{6}\" "
+      "y=\"{9:.0f}\">{10:.3g}</text>\n",
+      top - 12, title, kLeft, top, kRight, bottom, kLeft - 6, top + 4, high, bottom + 4, low);
+  for (const json& at : list(steps, "not_a_number"))
+    if (at.is_number_unsigned() && at.get<std::size_t>() < scale.points)
+      out += fmt::format(
+          "<path class=\"first\" d=\"M{0:.1f} {1:.0f}V{2:.0f}\"><title>not a "
+          "number</title></path>\n",
+          scale.x(at.get<double>()), top, bottom);
+  return out + fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kind, path);
+}
+
+// Where the job began again, and where a checkpoint was saved.
+std::string verticals(const json& steps, const Scale& scale, double bottom) {
+  std::string out;
+  for (const json& at : list(steps, "restarts"))
+    if (at.is_number_unsigned() && at.get<std::size_t>() < scale.points)
+      out += fmt::format(
+          "<path class=\"again\" d=\"M{0:.1f} {1}V{2}\"><title>the job began "
+          "again</title></path>\n",
+          scale.x(at.get<double>()), kTop, bottom);
+  for (const json& at : list(steps, "checkpoints"))
+    if (at.is_number_unsigned() && at.get<std::size_t>() < scale.points)
+      out += fmt::format(
+          "<path class=\"saved\" d=\"M{:.1f} {}l4 7h-8z\"><title>checkpoint saved</title></path>\n",
+          scale.x(at.get<double>()), kBottom);
+  return out;
+}
+
 std::string slow_table(const json& steps) {
   std::string rows;
   std::size_t n = 0;
@@ -177,12 +238,17 @@ std::string html_steps(const json& d) {
     body += fmt::format(
         "<path class=\"base\" d=\"M{0} {1:.1f}H{2}\"><title>baseline {3}</title></path>\n", kLeft,
         scale.y(base), kRight, duration(base));
-  for (const json& at : list(steps, "restarts"))
-    if (at.is_number_unsigned() && at.get<std::size_t>() < ms.size())
-      body += fmt::format(
-          "<path class=\"again\" d=\"M{0:.1f} {1}V{2}\"><title>the job began "
-          "again</title></path>\n",
-          scale.x(at.get<double>()), kTop, kBottom);
+  double bottom = kBottom;
+  std::string strips;
+  for (const auto& [key, title, kind] :
+       {std::tuple("loss", "loss", "curve"), std::tuple("grad_norm", "gradient norm", "norm")}) {
+    const std::string one = strip(steps, key, title, kind, bottom + kStripGap, scale);
+    if (one.empty()) continue;
+    strips += one;
+    bottom += kStripGap + kStripHeight;
+  }
+  body += verticals(steps, scale, bottom);
+  body += strips;
   if (!high.empty()) body += curve(high, scale, "high");
   body += curve(ms, scale, "curve");
   body += fmt::format(
@@ -193,10 +259,13 @@ std::string html_steps(const json& d) {
   std::string lead = fmt::format("{} steps", count(steps, "rows"));
   if (bucket > 1)
     lead += fmt::format("; each point is the median of {}, the grey line their longest", bucket);
-  lead += "; dashed: the baseline; shaded: slow. What lies above the frame is cut.";
+  lead += "; dashed: the baseline; shaded: slow";
+  if (!list(steps, "restarts").empty()) lead += "; dotted: the job began again";
+  if (!list(steps, "checkpoints").empty()) lead += "; triangles: checkpoints";
+  lead += ". What lies above the frame is cut.";
   return html_section(
       "steps", "Step time", lead,
-      html_picture("steps-picture", 960, static_cast<int>(kBottom) + 38,
+      html_picture("steps-picture", 960, static_cast<int>(bottom) + (strips.empty() ? 38 : 10),
                    "Step time over the iterations",
                    fmt::format("{} steps, baseline {}, {}.", count(steps, "rows"),
                                duration(number(steps, "baseline_ms")),
@@ -230,8 +299,14 @@ std::string html_time(const json& d) {
         "class=\"n\">{}</td><td class=\"n\">{:.1f} %</td></tr>\n",
         colour, escaped(name), span_text(seconds), 100 * seconds / total);
   }
+  double productive = 0;
+  for (const json& p : all)
+    if (text(p, "part") == "training") productive += std::max(0.0, number(p, "seconds"));
   return html_section(
-      "time", "Where the time went", "By the steps that the logs report.",
+      "time", "Where the time went",
+      fmt::format("Training at full speed: {:.1f} % of the time (ETTR), by the steps that the logs "
+                  "report.",
+                  100 * productive / total),
       "<svg class=\"bar\" role=\"img\" viewBox=\"0 0 960 26\" preserveAspectRatio=\"none\" "
       "aria-labelledby=\"time-t time-d\">"
       "<title id=\"time-t\">Where the time went</title><desc id=\"time-d\">The table below has the "

@@ -62,13 +62,21 @@ svg text{fill:var(--ink)}svg .dim{fill:var(--soft)}svg .rule{stroke:var(--line);
 .f-red{fill:var(--red);background:var(--red)}.f-orange{fill:var(--orange);background:var(--orange)}.f-blue{fill:var(--blue);background:var(--blue)}
 .f-green{fill:var(--green);background:var(--green)}.f-violet{fill:var(--violet);background:var(--violet)}.f-grey{fill:var(--grey);background:var(--grey)}
 .f-pale{fill:var(--pale);background:var(--pale)}.f-none{fill:none;background:none;stroke:var(--line)}.f-shade{fill:var(--shade);background:var(--shade)}
+a{color:var(--blue)}
+:target{outline:2px solid var(--blue);outline-offset:.2rem}
+.node{fill:var(--panel);stroke:var(--grey)}.culprit{stroke:var(--red);stroke-width:2.5}.wait{fill:none;stroke:var(--grey);stroke-width:1.5}.cut{stroke-dasharray:2 5}.head{fill:var(--grey)}
+svg text.strong{font-weight:700}svg text.inv{fill:var(--ground);font-weight:600}.tile{stroke:var(--line)}
+.panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(17rem,100%),1fr));gap:1rem 1.5rem}
+figure{margin:0;min-width:0;break-inside:avoid}figcaption{font-size:.88rem;color:var(--soft);overflow-wrap:anywhere}figcaption strong{color:var(--ink)}
+.suspect{fill:none;stroke:var(--red);stroke-width:2}.norm{fill:none;stroke:var(--violet);stroke-width:1.5}
+.saved{fill:var(--green)}.cleared{fill:none;stroke:var(--green);stroke-width:2}.open{stroke:var(--red);stroke-width:2;stroke-dasharray:6 4}
 .box{fill:none;stroke:var(--red);stroke-width:2}
 svg text.on{fill:var(--ground);font-weight:700;text-anchor:middle}
 svg text.mid{text-anchor:middle}svg text.end{text-anchor:end}
 .curve{fill:none;stroke:var(--blue);stroke-width:1.5}.high{fill:none;stroke:var(--grey);stroke-width:1;opacity:.55}.base{stroke:var(--green);stroke-dasharray:5 4;fill:none}
 .again{stroke:var(--violet);stroke-dasharray:2 3}.first{stroke:var(--red);stroke-dasharray:3 3}.doubt{stroke:var(--soft);stroke-width:1}
 @media(max-width:40rem){main,footer{padding:.75rem .85rem}h1{font-size:1.4rem}table.stack thead{position:absolute;left:-99rem}
-table.stack tr{display:block;border-bottom:1px solid var(--line);padding:.35rem 0}table.stack th,table.stack td{display:block;border:0;padding:.05rem 0}
+table.stack tr{display:block;border-bottom:1px solid var(--line);padding:.35rem 0}table.stack th,table.stack td{display:block;overflow-wrap:anywhere;border:0;padding:.05rem 0}
 table.stack td:empty{display:none}table.stack td.n{text-align:left}table.stack td.n,table.stack td.keep{display:inline-block;margin-right:.5rem;color:var(--soft)}}
 @media print{@page{size:A4;margin:14mm}body{font-size:10.5pt}main,footer{max-width:none;padding:0}
 .wide svg{min-width:0}section,.verdict{break-inside:auto}h2,h3,thead{break-after:avoid}tr,svg,pre{break-inside:avoid}.scroll{overflow:visible}}

@@ -23,7 +23,8 @@ constexpr int kLaneWidth = 960, kLaneLeft = 190, kLaneRight = 925, kLaneTop = 34
 constexpr std::size_t kMostLanes = 16;  // in the picture; the others stand in the lists below
 constexpr std::size_t kMostHosts = 3;   // what more hosts report is the job's
 constexpr std::size_t kMostMarks = 300;
-constexpr std::size_t kMostRows = 8;  // of one lane, for marks at the same time
+constexpr std::size_t kMostSpells = 24;  // alerts of one finding
+constexpr std::size_t kMostRows = 8;     // of one lane, for marks at the same time
 constexpr std::size_t kMostLists = 40, kMostLines = 40;
 constexpr double kMinute = 60, kDay = 86400;
 
@@ -54,12 +55,19 @@ std::optional<double> seconds(const std::string& iso) {
   return value;
 }
 
+// From the line that reports a trouble to the one that takes it back.
+struct Spell {
+  double begin = 0, end = 0;
+  bool cleared = false;
+};
+
 struct Mark {
   const json* finding = nullptr;
   std::string lane;
   double begin = 0, end = 0, doubt = 0;
   bool ground = false;
   std::size_t number = 0;  // in the chain; 0: not in it
+  std::vector<Spell> spells = {};
 };
 
 // Where a moment stands: gaps count by their logarithm.
@@ -113,6 +121,20 @@ std::vector<std::string> lanes_of(const json& f) {
   return {"the job"};
 }
 
+// An alert that nobody took back lasts to the end of what is drawn (end < begin).
+std::vector<Spell> spells_of(const json& f) {
+  std::vector<Spell> out;
+  for (const json& a : list(f, "alerts")) {
+    if (out.size() >= kMostSpells) break;
+    const auto begin = seconds(text(a, "start"));
+    if (!begin) continue;
+    const bool cleared = member(a, "cleared") == true;
+    const auto end = seconds(text(a, "end"));
+    out.push_back({*begin, cleared ? std::max(*begin, end.value_or(*begin)) : *begin - 1, cleared});
+  }
+  return out;
+}
+
 std::vector<Mark> marks_of(const json& d) {
   std::map<std::string, std::size_t> chain;
   std::size_t n = 0;
@@ -132,7 +154,7 @@ std::vector<Mark> marks_of(const json& d) {
     for (const std::string& lane : lanes_of(f))
       out.push_back({&f, lane, *begin, std::max(*begin, end.value_or(*begin)),
                      number(member(f, "interval"), "uncertainty_ns") / 1e9, sure.count(id) != 0,
-                     link == chain.end() ? 0 : link->second});
+                     link == chain.end() ? 0 : link->second, spells_of(f)});
   }
   // What matters most comes first, should there be too many.
   std::stable_sort(out.begin(), out.end(), [](const Mark& a, const Mark& b) {
@@ -174,7 +196,7 @@ std::string tooltip(const Mark& m) {
 
 // Lines of how well times are known lie below all marks.
 struct Layers {
-  std::string doubts, marks;
+  std::string doubts, spells, marks;
 };
 
 // One mark: a bar, at least a disc, with its number in the chain.
@@ -184,6 +206,12 @@ void draw_mark(const Mark& m, const Axis& axis, double y, Layers& layers) {
   const double low = axis(m.begin - m.doubt), high = axis(m.end + m.doubt);
   if (m.doubt >= 1 && high - low > 2 * r)
     layers.doubts += fmt::format("M{:.1f} {:.1f}H{:.1f}", low, y, high);
+  for (const Spell& s : m.spells) {
+    const double from = axis(s.begin), to = s.cleared ? axis(s.end) : kLaneRight + 25.0;
+    layers.spells +=
+        fmt::format("<path class=\"{}\" d=\"M{:.1f} {:.1f}H{:.1f}{}\"/>",
+                    s.cleared ? "cleared" : "open", from, y, to, s.cleared ? "m0 -6v12" : "");
+  }
   std::string& out = layers.marks;
   out += "<g><title>" + tooltip(m) + "</title>";
   out += fmt::format(
@@ -196,11 +224,18 @@ void draw_mark(const Mark& m, const Axis& axis, double y, Layers& layers) {
   out += "</g>\n";
 }
 
+// Of the mark and its alerts; one that is open leaves room to the right edge.
+double end_of(const Mark& m) {
+  double out = m.end;
+  for (const Spell& s : m.spells) out = s.cleared ? std::max(out, s.end) : HUGE_VAL;
+  return out;
+}
+
 // Marks at the same time stand below each other. Returns the lane's rows.
 std::size_t draw_lane(const Lane& lane, const Axis& axis, double top, Layers& out) {
   std::vector<double> taken;
   for (const Mark* m : lane.marks) {
-    const double a = axis(m->begin) - 10, b = std::max(a, axis(m->end)) + 11;
+    const double a = axis(m->begin) - 10, b = std::max(a, axis(end_of(*m))) + 11;
     auto row = std::find_if(taken.begin(), taken.end(), [&](double end) { return end <= a; });
     if (row == taken.end()) {
       if (taken.size() >= kMostRows) continue;
@@ -237,9 +272,15 @@ std::string picture(const json& d, const std::vector<Mark>& marks, const std::ve
   for (const Mark& m : marks) {
     moments.insert(m.begin);
     moments.insert(m.end);
+    for (const Spell& s : m.spells) {
+      moments.insert(s.begin);
+      if (s.cleared) moments.insert(s.end);
+    }
   }
   const auto failure = seconds(text(member(d, "incident"), "start"));
   if (failure) moments.insert(*failure);
+  // One moment on one machine: the table says all of it.
+  if (moments.size() < 2 && all.size() < 2) return "";
   const Axis axis(std::move(moments));
   Layers body;
   std::string labels;
@@ -271,7 +312,7 @@ std::string picture(const json& d, const std::vector<Mark>& marks, const std::ve
                       fmt::format("{} in {} from {}. The events are listed below.",
                                   counted(marks.size(), "mark"), counted(lanes, "lane"),
                                   text(member(*marks.front().finding, "interval"), "start")),
-                      ticks(axis, y) + labels + first + doubts + body.marks);
+                      ticks(axis, y) + labels + first + doubts + body.spells + body.marks);
 }
 
 std::string legend() {
@@ -291,12 +332,13 @@ std::string legend() {
 std::string chain_table(const json& d) {
   std::string rows;
   std::size_t n = 0;
+  const auto anchors = html_anchors(d);
   for (const json& c : list(member(d, "verdict"), "chain"))
     rows += fmt::format(
         "<tr><td class=\"n\">{}</td><td class=\"keep\">{}</td><th "
         "scope=\"row\">{}</th><td>{}</td></tr>\n",
         ++n, text(c, "time").empty() ? "not known" : html_clock(text(c, "time")),
-        html_text(c, "who"), html_text(c, "what"));
+        html_text(c, "who"), html_link(anchors, text(c, "finding"), html_text(c, "what")));
   if (rows.empty()) return "";
   return "<table class=\"stack\">\n<caption>From cause to consequence</caption>\n<thead><tr><th "
          "scope=\"col\" class=\"n\">No.</th>"
@@ -334,15 +376,20 @@ std::string html_timeline(const json& d) {
           : "";
   const bool numbered =
       std::any_of(marks.begin(), marks.end(), [](const Mark& m) { return m.number != 0; });
+  const bool alerts =
+      std::any_of(marks.begin(), marks.end(), [](const Mark& m) { return !m.spells.empty(); });
   const std::string lead =
-      marks.empty()
+      drawn_marks.empty()
           ? ""
           : (numbered ? std::string("Numbers are those of the chain below. ") : "") +
                 "Stretches without events are drawn short; thin lines: how well a time is known." +
+                (alerts ? " Green: an alert until it was taken back; red, dashed: one that stayed "
+                          "open."
+                        : "") +
                 rest;
-  return html_section(
-      "timeline", "What happened", lead,
-      drawn_marks.empty() ? chain : drawn_marks + legend() + chain + lane_lists(all));
+  return html_section("timeline", "What happened", lead,
+                      drawn_marks.empty() ? chain + lane_lists(all)
+                                          : drawn_marks + legend() + chain + lane_lists(all));
 }
 
 }  // namespace culprit::report

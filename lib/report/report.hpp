@@ -26,6 +26,10 @@ struct Incident {
   RankMap map;
   StepChart steps;
   std::vector<TimePart> time;  // where the job's time went
+  WaitPicture waits;
+  StackIcicle stacks;
+  std::vector<MetricPanel> metrics;
+  Settings settings;
 };
 
 // The document, indented, keys sorted, a line end at its end. The same incident gives the same

@@ -72,6 +72,61 @@ report::Incident usual() {
   return incident;
 }
 
+// All pictures at once; `name` stands wherever the bundle's text may.
+report::Incident full(const std::string& name = "node-3") {
+  report::Incident incident = usual();
+  incident.waits.source = "stacks";
+  incident.waits.nodes = {{{0, 1}, 2, name, name, 1, false}, {{9}, 1, name, name, 0, true}};
+  incident.waits.edges = {{0, 1, name}};
+  incident.stacks.processes = 3;
+  incident.stacks.nodes = {
+      {{name, name}, 0, 3, 1, "0-2"}, {{name}, 1, 2, 0, "0-1"}, {{name}, 1, 1, 1, "2"}};
+  incident.stacks.odd = {{"2", name, name, {name, name}}};
+  MetricPanel panel;
+  panel.metric = panel.unit = panel.entity = panel.crowd_name = name;
+  panel.begin = 1'700'000'000 * kSecond;
+  panel.end = panel.begin + 600 * kSecond;
+  panel.out_begin = panel.begin + 300 * kSecond;
+  panel.out_end = panel.end;
+  panel.value = {1, 1, 9, 9};
+  panel.low = {1, 1, 1, 1};
+  panel.middle = {2, 2, 2, 2};
+  panel.high = {3, 3, 3, 3};
+  panel.crowd = 7;
+  incident.metrics = {panel};
+  incident.settings.lines = {{name, {{name, name, 2}, {name + "2", name, 1}}, name, true},
+                             {name, {{name, name, 3}}, "", false}};
+  incident.settings.same = incident.settings.differing = 1;
+  incident.steps.loss.assign(60, 2.5);
+  incident.steps.loss[3] = -1;
+  incident.steps.grad_norm.assign(60, 0.1);
+  incident.steps.bad = {59};
+  incident.steps.restarts = {30};
+  Finding& f = incident.findings.front();
+  f.alerts = {{f.start, *f.start + 9 * kSecond, {}, true}, {*f.start + kSecond, {}, {}, false}};
+  return incident;
+}
+
+TEST(Html, DrawsEveryPicture) {
+  const std::string page = html(full());
+  expect_inert(page);
+  for (const char* id :
+       {"timeline", "waits", "ranks", "stacks", "steps", "time", "metrics", "evidence", "settings"})
+    EXPECT_NE(page.find(std::string("<h2 id=\"") + id + "\">"), std::string::npos) << id;
+  // A sentence leads to what proves it.
+  EXPECT_NE(page.find("<a href=\"#finding-1\">GPU lost</a>"), std::string::npos);
+  EXPECT_NE(page.find("<h3 id=\"finding-1\">"), std::string::npos);
+  EXPECT_NE(page.find("class=\"cleared\""), std::string::npos);
+  EXPECT_NE(page.find("class=\"open\""), std::string::npos);
+}
+
+TEST(Html, EscapesWhatItDraws) {
+  const std::string page = html(full("<script>\"'&\x1b]]>--></svg>"));
+  expect_inert(page);
+  EXPECT_EQ(page.find('\x1b'), std::string::npos);
+  EXPECT_EQ(page.find("></svg>\""), std::string::npos);
+}
+
 TEST(Html, HasASectionForEachKindOfData) {
   const std::string page = html(usual());
   expect_inert(page);
@@ -87,7 +142,7 @@ TEST(Html, HasASectionForEachKindOfData) {
 
 // Every picture has words for those who do not see it, and ids are not given twice.
 TEST(Html, PicturesHaveTextAlternatives) {
-  const std::string page = html(usual());
+  const std::string page = html(full());
   std::size_t pictures = 0;
   for (std::size_t at = page.find("<svg "); at != std::string::npos;
        at = page.find("<svg ", at + 1)) {
@@ -97,7 +152,7 @@ TEST(Html, PicturesHaveTextAlternatives) {
     EXPECT_NE(head.find("<title id="), std::string::npos);
     EXPECT_NE(head.find("<desc id="), std::string::npos);
   }
-  EXPECT_EQ(pictures, 4u);
+  EXPECT_EQ(pictures, 7u);
   std::set<std::string> ids;
   for (std::size_t at = page.find(" id=\""); at != std::string::npos;
        at = page.find(" id=\"", at + 1))
@@ -143,6 +198,16 @@ TEST(Html, TakesAnyDocument) {
         "\"rank_map\":{\"total\":9,"
         "\"hosts\":[1,{\"host\":2,\"ranks\":\"0-99,3\"}],\"states\":{\"failed\":\"-1\",\"slow\":"
         "\"7-3\"}},\"time\":[{\"seconds\":1e300}]}",
+        "{\"waits\":{\"nodes\":[{\"layer\":1e9},{\"layer\":18446744073709551615}],\"edges\":[{"
+        "\"from\":9,"
+        "\"to\":-1}]},\"stack_tree\":{\"processes\":0,\"nodes\":[{\"frames\":[\"a\"],\"depth\":7},"
+        "{\"frames\":[3],\"processes\":-1},{}]},\"metrics\":[1,{\"value\":[null,1e308,-1e308],"
+        "\"start\":\"x\"}],\"settings\":{\"lines\":[{\"values\":[1,{}]},2]},\"findings\":[{\"id\":"
+        "\"a\","
+        "\"alerts\":[3,{\"start\":\"2026-99-01T00:00:00Z\",\"cleared\":7}]}]}",
+        "{\"stack_tree\":{\"nodes\":[{\"frames\":[\"a\"],\"depth\":0},{\"frames\":[\"b\"],"
+        "\"depth\":1},"
+        "{\"frames\":[],\"depth\":1}]}}",
         "{\"rank_map\":{\"total\":18446744073709551615},\"findings\":[{\"id\":\"x\",\"outcome\":"
         "\"fired\",\"interval\":"
         "{\"start\":\"2026-99-99T99:99:99Z\",\"end\":\"xxxxxxxxxxTxxxxxxxxxZ\",\"uncertainty_ns\":"
