@@ -193,8 +193,9 @@ class CollectivesPrinter {
                : text;
   }
   std::string group(GroupId id) const {
-    if (id < 1 || static_cast<std::size_t>(id) > facts_.groups.size()) return "?";
-    const GroupRow& g = facts_.groups[static_cast<std::size_t>(id) - 1];
+    const GroupRow* known = facts_.group(id);
+    if (known == nullptr) return "?";
+    const GroupRow& g = *known;
     std::string out = analyze::group_name(facts_, id);
     if (!g.ranks.empty()) out += " [" + listed(g.ranks) + "]";
     return out;

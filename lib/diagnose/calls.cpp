@@ -15,7 +15,7 @@ std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db,
     if (std::max<std::size_t>(g.ranks.size(),
                               static_cast<std::size_t>(std::max<std::int64_t>(0, g.size))) < 3)
       continue;
-    auto histories = db.histories(static_cast<GroupId>(i) + 1);
+    auto histories = db.histories(group_at(i));
     std::erase_if(histories,
                   [&](const HistoryRow& h) { return !facts.counts(facts.member(h.member)); });
     for (HistoryRow& h : histories)
@@ -23,12 +23,11 @@ std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db,
     std::sort(histories.begin(), histories.end(), [&](const HistoryRow& a, const HistoryRow& b) {
       return std::tuple(a.rank, facts.order(a.member)) < std::tuple(b.rank, facts.order(b.member));
     });
-    for (const auto& slow : analyze::slow_ranks(static_cast<GroupId>(i) + 1, histories))
-      out.push_back(slow);
+    for (const auto& slow : analyze::slow_ranks(group_at(i), histories)) out.push_back(slow);
   }
   std::sort(out.begin(), out.end(), [&](const auto& a, const auto& b) {
-    return std::tie(a.rank, facts.groups[static_cast<std::size_t>(a.group) - 1]) <
-           std::tie(b.rank, facts.groups[static_cast<std::size_t>(b.group) - 1]);
+    return std::tie(a.rank, facts.groups[index_of(a.group)]) <
+           std::tie(b.rank, facts.groups[index_of(b.group)]);
   });
   return out;
 }

@@ -88,7 +88,7 @@ void tell_places(const store::Database& db, const analyze::Facts& facts, std::in
 analyze::JobSteps steps_from_calls(const store::Database& db, const analyze::Facts& facts) {
   std::map<MemberId, std::size_t> timed;
   for (std::size_t i = 0; i < facts.groups.size(); ++i)
-    for (const HistoryRow& h : db.histories(static_cast<GroupId>(i) + 1))
+    for (const HistoryRow& h : db.histories(group_at(i)))
       timed[h.member] += static_cast<std::size_t>(
           std::count_if(h.entries.begin(), h.entries.end(),
                         [](const HistoryEntry& e) { return e.created_ns != 0; }));
@@ -102,7 +102,7 @@ analyze::JobSteps steps_from_calls(const store::Database& db, const analyze::Fac
       });
   std::vector<HistoryRow> histories;
   for (std::size_t i = 0; i < facts.groups.size(); ++i)
-    for (HistoryRow& h : db.histories(static_cast<GroupId>(i) + 1))
+    for (HistoryRow& h : db.histories(group_at(i)))
       if (h.member == most) histories.push_back(std::move(h));
   const analyze::CallLog log = analyze::longest_call_log(facts, histories);
   return analyze::steps_of_calls(facts, log, analyze::call_period(log.calls));
@@ -237,7 +237,7 @@ std::vector<Finding> slow_groups_of(const store::Database& db, const analyze::Fa
   for (const GroupRow& g : facts.groups) ++like[kind(g)];
   std::vector<analyze::GroupTime> times;
   for (std::size_t i = 0; i < facts.groups.size(); ++i) {
-    const auto id = static_cast<GroupId>(i) + 1;
+    const auto id = group_at(i);
     if (like[kind(facts.groups[i])] < analyze::SlowGroupParams{}.least_groups) continue;
     auto histories = db.histories(id);
     std::erase_if(histories, [&](const HistoryRow& h) {

@@ -14,7 +14,16 @@
 
 namespace culprit {
 
-using GroupId = std::int64_t;
+// A process group, or communicator, of the incident. A type of its own: ranks, sequence numbers and
+// ranks within a group are numbers, too, and a mix-up would accuse somebody.
+enum class GroupId : std::int64_t { none = 0 };
+// Groups are counted from 1 without gaps: of the group at an index of all groups, and back.
+constexpr GroupId group_at(std::size_t index) {
+  return static_cast<GroupId>(static_cast<std::int64_t>(index) + 1);
+}
+constexpr std::size_t index_of(GroupId id) {  // beyond all groups for none
+  return static_cast<std::size_t>(static_cast<std::int64_t>(id)) - 1;
+}
 
 // A sequence number that a source does not give, and "nothing yet" (as PyTorch writes it).
 inline constexpr std::int64_t kUnknownSequence = -2;
@@ -43,7 +52,7 @@ struct FrontierRow {
   std::optional<std::int64_t> pid;
   std::int64_t group_rank =
       kUnknownSequence;  // rank within the group, where the source gives only that
-  GroupId group = 0;
+  GroupId group = GroupId::none;
   bool p2p = false;
   std::int64_t enqueued = kUnknownSequence;
   std::int64_t started = kUnknownSequence;
@@ -61,7 +70,7 @@ struct CollectiveRow {
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> local_rank;
   std::optional<std::int64_t> pid;
-  GroupId group = 0;
+  GroupId group = GroupId::none;
   std::int64_t record =
       kUnknownSequence;  // order of launch within one process; never compares across processes
   std::int64_t sequence =
@@ -105,7 +114,7 @@ double size_of_class(std::uint8_t size_class);  // 0 for 0
 struct HistoryRow {
   MemberId member = 0;
   std::optional<std::int64_t> rank;
-  GroupId group = 0;
+  GroupId group = GroupId::none;
   std::vector<HistoryEntry> entries;  // in order of launch
 };
 

@@ -29,7 +29,7 @@ class NullSink : public Sink {
   CULPRIT_ROWS(CULPRIT_PUT)
 #undef CULPRIT_PUT
   void put(const Manifest&, const Place&) override {}
-  GroupId group(const GroupRow&) override { return 0; }
+  GroupId group(const GroupRow&) override { return GroupId::none; }
   SeriesId series(const SeriesRow&) override { return 0; }
 };
 

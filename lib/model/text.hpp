@@ -22,14 +22,19 @@ struct Clause;
 // as it is; a literal is refused, since a sentence in it would be one that only English knows.
 class Text {
  public:
-  Text() = default;
+  Text();
+  Text(const Text&);
+  Text(Text&&) noexcept;
+  Text& operator=(const Text&);
+  Text& operator=(Text&&) noexcept;
+  ~Text();
   Text(std::string verbatim);
   Text(const char*) = delete;
   explicit Text(Clause clause);
 
   Text& operator+=(const Text& more);
-  bool empty() const { return clauses_.empty(); }
-  void clear() { clauses_.clear(); }
+  bool empty() const;
+  void clear();
   const std::vector<Clause>& clauses() const { return clauses_; }
   bool operator==(const Text& other) const;
   friend Text operator+(Text left, const Text& right) { return left += right; }
@@ -45,6 +50,16 @@ struct Clause {
   std::vector<Argument> arguments;
   bool operator==(const Clause&) const = default;
 };
+
+// A clause holds texts: what needs its size comes after it.
+inline Text::Text() = default;
+inline Text::Text(const Text&) = default;
+inline Text::Text(Text&&) noexcept = default;
+inline Text& Text::operator=(const Text&) = default;
+inline Text& Text::operator=(Text&&) noexcept = default;
+inline Text::~Text() = default;
+inline bool Text::empty() const { return clauses_.empty(); }
+inline void Text::clear() { clauses_.clear(); }
 
 // A phrase with its places filled, in their order.
 template <class... Parts>

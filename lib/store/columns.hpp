@@ -27,10 +27,13 @@ struct IsOptional : std::false_type {};
 template <class T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
+// Ids of rows are numbers; other enums are words.
+template <class T>
+constexpr bool kIsWord = std::is_enum_v<T> && !std::is_same_v<T, GroupId>;
 template <class T>
 constexpr bool kIsText =
     std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>> ||
-    std::is_same_v<T, std::vector<std::int64_t>> || std::is_enum_v<T>;
+    std::is_same_v<T, std::vector<std::int64_t>> || kIsWord<T>;
 
 // Of a column: what the schema must say of it.
 struct Column {
@@ -48,7 +51,7 @@ constexpr std::string_view sql_type() {
     return "TEXT";
   else if constexpr (std::is_floating_point_v<T>)
     return "REAL";
-  else if constexpr (std::is_integral_v<T>)
+  else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>)
     return "INTEGER";
   else
     return "BLOB";
@@ -149,8 +152,10 @@ class RowBinder {
       text(made_.emplace_back(to_ranges(value)));
     } else if constexpr (std::is_same_v<T, std::vector<HistoryEntry>>) {
       statement_->put(Blob{value.data(), value.size() * sizeof(HistoryEntry)});
-    } else if constexpr (std::is_enum_v<T>) {
+    } else if constexpr (kIsWord<T>) {
       statement_->put(name(value));
+    } else if constexpr (std::is_enum_v<T>) {
+      statement_->put(static_cast<std::int64_t>(value));
     } else {
       statement_->put(value);
     }
@@ -227,7 +232,7 @@ class RowReader {
     } else if constexpr (std::is_same_v<T, bool>) {
       return statement_.integer() != 0;
     } else {
-      static_assert(std::is_integral_v<T>);
+      static_assert(std::is_integral_v<T> || std::is_same_v<T, GroupId>);
       return static_cast<T>(statement_.integer());
     }
   }

@@ -171,7 +171,8 @@ struct Database::Impl {
       frame_ = Statement(db, "INSERT INTO frame VALUES (?,?,?,?,?,?)");
       stack_frame_ = Statement(db, "INSERT INTO stack_frame VALUES (?,?,?)");
       Select<GroupRow> groups(db);
-      while (auto row = groups.next()) groups_.emplace(std::move(*row), groups.rowid());
+      while (auto row = groups.next())
+        groups_.emplace(std::move(*row), static_cast<GroupId>(groups.rowid()));
       Statement frames(db, "SELECT frame_id, function, file, line, module, native FROM frame");
       while (frames.next()) {
         const std::int64_t id = frames.integer();
@@ -229,7 +230,7 @@ struct Database::Impl {
     GroupId group(const GroupRow& r) override {
       const auto known = groups_.find(r);
       if (known != groups_.end()) return known->second;
-      const GroupId id = static_cast<GroupId>(groups_.size()) + 1;
+      const GroupId id = group_at(groups_.size());
       insert(group_, r);
       groups_.emplace(r, id);
       return id;
@@ -792,7 +793,7 @@ std::vector<Database::WithStack<CollectiveRow>> Database::launches() const {
 std::vector<HistoryRow> Database::histories(GroupId group) const {
   std::vector<HistoryRow> out;
   Select<HistoryRow> select(impl_->db.get(), "WHERE group_id=? ORDER BY rowid");
-  select.bind(group);
+  select.bind(static_cast<std::int64_t>(group));
   while (auto row = select.next()) out.push_back(std::move(*row));
   return out;
 }

@@ -156,7 +156,7 @@ Result<> copy_changed(const std::string& from, const std::string& to,
           .hint("is the disk full, the folder writable?");
     return {};
   };
-  const auto done = copied();
+  auto done = copied();
   if (!done) {
     clean();
     return done;

@@ -129,7 +129,7 @@ struct Job {
     std::shuffle(ids.begin(), ids.end(), std::minstd_rand(seed + 1));
     std::vector<GroupId> id_of(groups.size());
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      id_of[ids[i]] = static_cast<GroupId>(i) + 1;
+      id_of[ids[i]] = group_at(i);
       f.groups.push_back({std::to_string(ids[i]), names[ids[i]], groups[ids[i]],
                           static_cast<std::int64_t>(groups[ids[i]].size())});
     }
@@ -264,7 +264,7 @@ RC_GTEST_PROP(Collectives, HealthyRanksChangeNothing, ()) {
     f.place.member = m.id;
     f.source = CollectiveSource::recorder;
     f.rank = r;
-    f.group = static_cast<GroupId>(facts.groups.size());
+    f.group = group_at(facts.groups.size() - 1);
     f.enqueued = f.completed = 7;
     facts.frontiers.push_back(f);
   }
@@ -354,14 +354,12 @@ TEST(Collectives, MismatchNamesTheMinority) {
   job.run(-1, -1, -1);
   Facts facts = job.facts(1);
   for (FrontierRow& f : facts.frontiers)
-    if (f.group == 1 || true) f.completed = std::min(f.completed, f.enqueued - 1);
+    if (f.group == group_at(0) || true) f.completed = std::min(f.completed, f.enqueued - 1);
   std::erase_if(facts.frontiers, [&](const FrontierRow& f) {
-    return facts.groups[static_cast<std::size_t>(f.group) - 1].description !=
-           "TENSOR_MODEL_PARALLEL_GROUP";
+    return facts.groups[index_of(f.group)].description != "TENSOR_MODEL_PARALLEL_GROUP";
   });
   std::erase_if(facts.collectives, [&](const CollectiveSample& c) {
-    return facts.groups[static_cast<std::size_t>(c.row.group) - 1].description !=
-           "TENSOR_MODEL_PARALLEL_GROUP";
+    return facts.groups[index_of(c.row.group)].description != "TENSOR_MODEL_PARALLEL_GROUP";
   });
   for (CollectiveSample& c : facts.collectives) {
     if (c.row.sequence != 6) continue;
@@ -387,7 +385,7 @@ TEST(Collectives, WatchdogCountersAloneNameTheRankBehind) {
     FrontierRow f;
     f.place.member = r + 1;
     f.source = CollectiveSource::watchdog;
-    f.group = 1;
+    f.group = group_at(0);
     f.enqueued = r == 2 ? 95 : 97;
     f.completed = 95;
     facts.frontiers.push_back(f);
@@ -398,12 +396,12 @@ TEST(Collectives, WatchdogCountersAloneNameTheRankBehind) {
   EXPECT_EQ(report.leaves[0].kind, StopKind::host_stopped);
 }
 
-FrontierRow counted(MemberId member, GroupId group, std::int64_t enqueued, std::int64_t completed,
-                    std::uint64_t line = 1) {
+FrontierRow counted(MemberId member, std::size_t group, std::int64_t enqueued,
+                    std::int64_t completed, std::uint64_t line = 1) {
   FrontierRow f;
   f.place = {member, line, line * 100, 10};
   f.source = CollectiveSource::watchdog;
-  f.group = group;
+  f.group = group_at(group - 1);
   f.enqueued = enqueued;
   f.completed = completed;
   return f;
@@ -503,7 +501,7 @@ TEST(Collectives, SeveralBehindInOneOperationAreDoubtful) {
     c.row.place.member = r + 1;
     c.row.source = CollectiveSource::recorder;
     c.row.rank = r;
-    c.row.group = 1;
+    c.row.group = group_at(0);
     c.row.sequence = 50;
     c.row.operation = "all_reduce";
     c.row.state = "scheduled";
@@ -526,7 +524,7 @@ TEST(Collectives, FingerprintsThatDifferAreAMismatch) {
     c.row.place = f.place;
     c.row.source = CollectiveSource::fingerprint;
     c.row.rank = rank;
-    c.row.group = 1;
+    c.row.group = group_at(0);
     c.row.sequence = 9;
     c.row.operation = operation;
     c.row.sizes = sizes;
@@ -574,7 +572,7 @@ TEST(Collectives, OfLaunchesAloneTheOneBehindStoppedOnItsHost) {
     c.row.place = f.place;
     c.row.source = CollectiveSource::nccl_call;
     c.row.rank = r;
-    c.row.group = 1;
+    c.row.group = group_at(0);
     c.row.sequence = launched;
     c.row.operation = "all_reduce";
     c.row.state = "scheduled";
@@ -589,7 +587,7 @@ TEST(Collectives, OfLaunchesAloneTheOneBehindStoppedOnItsHost) {
 // A pipeline of two stages with two ranks each; what every rank has in flight, in order of launch.
 struct Launched {
   std::int64_t rank;
-  GroupId group;
+  std::size_t group;  // counted from 1
   std::int64_t sequence;
   std::string operation;
   std::int64_t peer = kUnknownSequence;
@@ -617,7 +615,7 @@ Facts in_flight(const std::vector<GroupRow>& groups, const std::vector<Launched>
     c.row.place.member = facts.members.back().id;
     c.row.source = CollectiveSource::recorder;
     c.row.rank = l.rank;
-    c.row.group = l.group;
+    c.row.group = group_at(l.group - 1);
     c.row.record = record++;
     c.row.sequence = l.sequence;
     c.row.operation = l.operation;

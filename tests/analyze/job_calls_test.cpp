@@ -25,12 +25,13 @@ Facts logs(int members) {
 }
 
 // Eight gathers on one group, one reduction on another: `ms` an iteration.
-std::vector<HistoryRow> calls(MemberId member, GroupId gather, GroupId reduce, int iterations,
-                              double ms, std::int64_t unit = 1'000'000, std::uint8_t clock = 0) {
+std::vector<HistoryRow> calls(MemberId member, std::size_t gather, std::size_t reduce,
+                              int iterations, double ms, std::int64_t unit = 1'000'000,
+                              std::uint8_t clock = 0) {
   std::vector<HistoryRow> out(2);
   out[0].member = out[1].member = member;
-  out[0].group = gather;
-  out[1].group = reduce;
+  out[0].group = group_at(gather - 1);
+  out[1].group = group_at(reduce - 1);
   double now = 0;
   for (int i = 0; i < iterations; ++i) {
     const double slow = i >= iterations / 2 ? 1.5 * ms : ms;

@@ -104,8 +104,7 @@ std::vector<Finding> compare(const std::vector<double>& times,
          {static_cast<std::int64_t>(2 * g), static_cast<std::int64_t>(2 * g + 1)},
          2});
   for (std::size_t g = 0; g < times.size(); ++g)
-    for (GroupTime& t : group_times(facts, static_cast<GroupId>(g) + 1,
-                                    group(static_cast<GroupId>(g) + 1, times[g])))
+    for (GroupTime& t : group_times(facts, group_at(g), group(group_at(g), times[g])))
       all.push_back(std::move(t));
   return slow_group_findings(facts, all);
 }

@@ -21,17 +21,17 @@ void hold(bool promise, const char* what) {
 
 struct Judge final : NullSink {
   using NullSink::put;
-  GroupId groups = 0;
+  std::size_t groups = 0;
   static void check(const Place& p) {
     hold(p.member == 1 && p.offset <= bytes_there && p.offset + p.length <= bytes_there, "a place");
   }
   static void check(const std::optional<std::int64_t>& rank) {
     hold(!rank || *rank == 3, "a rank");
   }
-  void check(GroupId group) const { hold(group > 0 && group <= groups, "a group"); }
+  void check(GroupId group) const { hold(index_of(group) < groups, "a group"); }
   GroupId group(const GroupRow& row) override {
     hold(row.size == static_cast<std::int64_t>(row.ranks.size()), "the size of a group");
-    return ++groups;
+    return group_at(groups++);
   }
   void put(const RejectRow& row) override {
     check(row.place), hold(!row.reason.empty(), "a reason");

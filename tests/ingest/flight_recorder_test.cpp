@@ -139,8 +139,7 @@ std::string dump(const Part& part) {
 std::vector<std::string> frontiers(const Rows& rows) {
   std::vector<std::string> out;
   for (const FrontierRow& f : rows.frontiers)
-    out.push_back(fmt::format("{}{} {}/{}/{}",
-                              rows.groups[static_cast<std::size_t>(f.group) - 1].name,
+    out.push_back(fmt::format("{}{} {}/{}/{}", rows.groups[index_of(f.group)].name,
                               f.p2p ? "p" : "", f.enqueued, f.started, f.completed));
   return out;
 }

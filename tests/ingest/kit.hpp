@@ -95,18 +95,19 @@ class Rows : public MemberSink {
   GroupId group(const GroupRow& r) override {
     auto found = std::find(groups.begin(), groups.end(), r);
     if (found == groups.end()) found = groups.insert(groups.end(), r);
-    return found - groups.begin() + 1;
+    return group_at(static_cast<std::size_t>(found - groups.begin()));
   }
   void tell(const FrontierRow& r) {
-    log += fmt::format("{} frontier {} {} {} {}/{}\n", at(r.place), name(r.source), r.group,
-                       r.rank.value_or(-1), r.enqueued, r.completed);
+    log += fmt::format("{} frontier {} {} {} {}/{}\n", at(r.place), name(r.source),
+                       index_of(r.group) + 1, r.rank.value_or(-1), r.enqueued, r.completed);
   }
   void tell(const CollectiveRow& r) {
-    log += fmt::format("{} collective {} {} {} {} {}\n", at(r.place), name(r.source), r.group,
-                       r.sequence, r.operation, r.state);
+    log += fmt::format("{} collective {} {} {} {} {}\n", at(r.place), name(r.source),
+                       index_of(r.group) + 1, r.sequence, r.operation, r.state);
   }
   void tell(const HistoryRow& r) {
-    log += fmt::format("history {} {} {}\n", r.rank.value_or(-1), r.group, r.entries.size());
+    log += fmt::format("history {} {} {}\n", r.rank.value_or(-1), index_of(r.group) + 1,
+                       r.entries.size());
   }
   void tell(const RecorderRow& r) {
     log += fmt::format("{} recorder {} {} {}\n", at(r.place), r.version, r.rank.value_or(-1),

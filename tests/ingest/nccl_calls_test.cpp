@@ -6,9 +6,7 @@ namespace {
 using test::read_text;
 using test::Rows;
 
-const GroupRow& group(const Rows& rows, GroupId id) {
-  return rows.groups.at(static_cast<std::size_t>(id - 1));
-}
+const GroupRow& group(const Rows& rows, GroupId id) { return rows.groups.at(index_of(id)); }
 
 std::string call(const std::string& host, int pid, const std::string& comm, unsigned sequence,
                  const std::string& operation = "AllReduce", int count = 1024, int type = 9,

@@ -7,9 +7,7 @@ using test::Folder;
 using test::read_text;
 using test::Rows;
 
-const GroupRow& group(const Rows& rows, GroupId id) {
-  return rows.groups.at(static_cast<std::size_t>(id - 1));
-}
+const GroupRow& group(const Rows& rows, GroupId id) { return rows.groups.at(index_of(id)); }
 
 std::string record(int sequence, double us, int rank = 2, const std::string& id = "0x7f8c",
                    const std::string& coll = "AllReduce",

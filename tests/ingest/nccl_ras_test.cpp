@@ -7,9 +7,7 @@ using test::Folder;
 using test::read_text;
 using test::Rows;
 
-const GroupRow& group(const Rows& rows, GroupId id) {
-  return rows.groups.at(static_cast<std::size_t>(id - 1));
-}
+const GroupRow& group(const Rows& rows, GroupId id) { return rows.groups.at(index_of(id)); }
 
 std::string status(const std::string& rows, const std::string& sections) {
   return "NCCL version 2.26.2 compiled with CUDA 12.8\nCUDA runtime version 12080, driver version "

@@ -26,7 +26,9 @@ void put_rows(MemberSink& sink, std::vector<std::int64_t>& ids) {
         row.iteration = i;
         sink.put(row);
       }
-      if (i % 1000 == 500) ids.push_back(sink.group({fmt::format("group-{}", i), "", {}, 8}));
+      if (i % 1000 == 500)
+        ids.push_back(
+            static_cast<std::int64_t>(sink.group({fmt::format("group-{}", i), "", {}, 8})));
     }
     sink.end_member(member);
     if (m % 13 == 0) sink.problem(member.path, "code", "reason");

@@ -67,9 +67,7 @@ struct Facts : FactRows {
   const MemberRow* member(MemberId id) const;
   // A process group by its id, or null.
   const GroupRow* group(GroupId id) const {
-    return id >= 1 && static_cast<std::size_t>(id) <= groups.size()
-               ? &groups[static_cast<std::size_t>(id) - 1]
-               : nullptr;
+    return index_of(id) < groups.size() ? &groups[index_of(id)] : nullptr;
   }
   // A place as a claim quotes it, with text that stands there.
   Evidence evidence(const Place& place, std::string excerpt = {}) const;

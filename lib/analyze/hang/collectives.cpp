@@ -849,7 +849,7 @@ class WaitFor {
     std::sort(report_.groups.begin(), report_.groups.end(),
               [&](const GroupFrontier& a, const GroupFrontier& b) {
                 const auto key = [&](const GroupFrontier& f) {
-                  const GroupRow& g = facts_.groups[static_cast<std::size_t>(f.group) - 1];
+                  const GroupRow& g = facts_.groups[index_of(f.group)];
                   return std::tuple(f.missing.empty() && f.behind.empty(), g.description, g.ranks,
                                     g.name);
                 };

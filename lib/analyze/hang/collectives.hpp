@@ -26,7 +26,7 @@ namespace culprit::analyze {
 // One side of a wait: `from` cannot go on before `to` does something.
 struct Wait {
   std::int64_t from = 0, to = 0;
-  GroupId group = 0;
+  GroupId group = GroupId::none;
   std::int64_t sequence = 0;
   std::string operation;  // what `from` is in
   std::string because;    // "never launched", "holds up", "left no dump of"
@@ -39,7 +39,7 @@ struct Leaf {
   std::vector<std::int64_t>
       ranks;  // the culprits; network: the members of the group; mismatch: the minority
   std::vector<std::int64_t> against;  // mismatch: the others
-  GroupId group = 0;                  // where the wait was seen
+  GroupId group = GroupId::none;      // where the wait was seen
   std::int64_t sequence = 0;
   std::string operation;
   std::int64_t waiting = 0;  // ranks that wait for it, directly or not
@@ -52,7 +52,7 @@ struct Leaf {
 };
 
 struct GroupFrontier {
-  GroupId group = 0;
+  GroupId group = GroupId::none;
   std::int64_t enqueued_low = 0, enqueued_high = 0, completed_low = 0, completed_high = 0;
   std::vector<std::int64_t> pending;  // ranks inside its first unfinished operation
   std::vector<std::int64_t> missing;  // members that never launched it

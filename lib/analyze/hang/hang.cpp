@@ -392,7 +392,7 @@ class Join {
     s.tie = leaf.tie;
     s.sources = {std::string(name(collectives_.source))};
     s.operation = leaf.operation;
-    if (leaf.group >= 1) s.group = group_name(facts_, leaf.group);
+    if (leaf.group != GroupId::none) s.group = group_name(facts_, leaf.group);
     if (leaf.kind == StopKind::mismatch) s.code = launched_at(facts_, leaf);
     if (leaf.kind == StopKind::network) {
       if (!leaf.within.empty()) {

@@ -18,7 +18,7 @@ struct SlowParams {
   std::size_t at_least = 20;  // operations that all ranks of the group have in common
 };
 struct SlowRank {
-  GroupId group = 0;
+  GroupId group = GroupId::none;
   std::int64_t rank = 0;
   double inside_ms = 0, others_ms = 0;  // per operation; others: mean of the group
   double late_ms = 0;  // how much later than the median of its group it launches; clocks permitting

@@ -143,7 +143,8 @@ class MemberReader {
     std::set<std::int64_t> contested;
     for (const RecorderRow* d : rows_.dumps) {
       if (!usable(d->place)) continue;
-      const auto rank = rank_of(d->rank, d->place, d->host, d->pid, kUnknownSequence, 0);
+      const auto rank =
+          rank_of(d->rank, d->place, d->host, d->pid, kUnknownSequence, GroupId::none);
       if (!rank) continue;
       if (d->unresponsive) {
         out_.notes.push_back(fmt::format("{} does not answer RAS", topology_.where(*rank)));
@@ -221,10 +222,8 @@ class MemberReader {
   }
 
   Group& group(GroupId id, const std::string& counter) {
-    const bool is_plain =
-        counter.empty() && id >= 0 && static_cast<std::size_t>(id) < plain_.size();
-    if (is_plain && plain_[static_cast<std::size_t>(id)] != kNew)
-      return out_.groups[plain_[static_cast<std::size_t>(id)]];
+    const bool is_plain = counter.empty() && index_of(id) < plain_.size();
+    if (is_plain && plain_[index_of(id)] != kNew) return out_.groups[plain_[index_of(id)]];
     const auto [it, fresh] =
         known_.try_emplace({id, counter}, static_cast<std::uint32_t>(out_.groups.size()));
     if (fresh) {
@@ -239,7 +238,7 @@ class MemberReader {
         }
       out_.groups.push_back(std::move(g));
     }
-    if (is_plain) plain_[static_cast<std::size_t>(id)] = it->second;
+    if (is_plain) plain_[index_of(id)] = it->second;
     return out_.groups[it->second];
   }
 
@@ -256,13 +255,13 @@ class MemberReader {
 
   // In an order of their own: whatever comes first in the bundle, the answer is the same.
   void make_groups() {
-    plain_.assign(facts_.groups.size() + 1, kNew);
+    plain_.assign(facts_.groups.size(), kNew);
     std::set<std::pair<GroupId, std::string>> used;
-    std::vector<bool> plain_used(facts_.groups.size() + 1, false);
+    std::vector<bool> plain_used(facts_.groups.size(), false);
     const auto use = [&](GroupId id, const std::string& counter) {
-      if (counter.empty() && id >= 0 && static_cast<std::size_t>(id) < plain_used.size()) {
-        if (plain_used[static_cast<std::size_t>(id)]) return;
-        plain_used[static_cast<std::size_t>(id)] = true;
+      if (counter.empty() && index_of(id) < plain_used.size()) {
+        if (plain_used[index_of(id)]) return;
+        plain_used[index_of(id)] = true;
       }
       used.insert({id, counter});
     };

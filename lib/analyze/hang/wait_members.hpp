@@ -25,7 +25,7 @@ struct WaitMembers {
     const FrontierRow* row = nullptr;
   };
   struct Group {
-    GroupId id = 0;
+    GroupId id = GroupId::none;
     std::string counter;                             // RAS counts per operation
     std::vector<Member> members;                     // by rank
     std::map<std::int64_t, std::string> operations;  // of sequence numbers near the frontier

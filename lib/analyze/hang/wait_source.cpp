@@ -34,7 +34,7 @@ WaitRows rows_of_setup(CollectiveSource id, const Facts& facts,
   std::map<std::pair<std::string, std::int64_t>, GroupId> group_of;
   for (std::size_t i = 0; i < facts.groups.size(); ++i)
     group_of.try_emplace({facts.groups[i].name, facts.groups[i].size},
-                         communicators.canonical(static_cast<GroupId>(i) + 1));
+                         communicators.canonical(group_at(i)));
   for (const IdentityRow& i : facts.identities) {
     if (!i.communicator || !i.rank || !i.world_size || *i.world_size < 2 ||
         (i.source != kFinished && i.source != kBegun))
@@ -85,7 +85,7 @@ constexpr WaitSource kWaitSources[] = {
 GroupId Communicators::canonical(GroupId id) const {
   if (facts_.group(id) == nullptr) return id;
   if (canonical_.empty()) {
-    canonical_.assign(facts_.groups.size() + 1, 0);
+    canonical_.assign(facts_.groups.size(), GroupId::none);
     std::map<std::string, std::string> id_of_pointer;
     for (const GroupRow& g : facts_.groups)
       if (g.description.rfind("0x", 0) == 0) id_of_pointer.emplace(g.description, g.name);
@@ -97,17 +97,15 @@ GroupId Communicators::canonical(GroupId id) const {
     };
     for (std::size_t i = 0; i < facts_.groups.size(); ++i) {
       const GroupRow& g = facts_.groups[i];
-      const auto [it, fresh] = first.try_emplace({name_of(g), g.size}, static_cast<GroupId>(i) + 1);
-      if (!fresh && g < facts_.groups[static_cast<std::size_t>(it->second) - 1])
-        it->second = static_cast<GroupId>(i) + 1;
+      const auto [it, fresh] = first.try_emplace({name_of(g), g.size}, group_at(i));
+      if (!fresh && g < facts_.groups[index_of(it->second)]) it->second = group_at(i);
     }
     for (std::size_t i = 0; i < facts_.groups.size(); ++i) {
       const GroupRow& g = facts_.groups[i];
-      canonical_[i + 1] =
-          g.name.empty() ? static_cast<GroupId>(i) + 1 : first.at({name_of(g), g.size});
+      canonical_[i] = g.name.empty() ? group_at(i) : first.at({name_of(g), g.size});
     }
   }
-  return canonical_[static_cast<std::size_t>(id)];
+  return canonical_[index_of(id)];
 }
 
 std::span<const WaitSource> wait_sources() { return kWaitSources; }

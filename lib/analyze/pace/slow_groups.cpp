@@ -102,7 +102,7 @@ std::vector<Finding> slow_group_findings(const Facts& facts, std::span<const Gro
                  {"time_ms", fmt::format("{:.4g}", list.front()->time)}};
     f.count = list.size();
     for (std::size_t i = 0; i < facts.groups.size(); ++i) {
-      const auto id = static_cast<GroupId>(i) + 1;
+      const auto id = group_at(i);
       if (group_name(facts, id) != group) continue;
       f.ranks = facts.groups[i].ranks;
       for (const FrontierRow& row : facts.frontiers)

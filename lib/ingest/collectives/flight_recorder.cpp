@@ -228,7 +228,7 @@ struct Status {
 
 struct Group {
   GroupRow row;
-  GroupId id = 0;
+  GroupId id = GroupId::none;
   bool configured = false;
   bool ambiguous = false;  // no name: entries of one process only
   std::string local;       // key of pg_status, as an entry tells it
