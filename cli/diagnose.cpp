@@ -1,6 +1,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "diagnose/analyse.hpp"
 #include "diagnose/conclude.hpp"
 #include "diagnose/history.hpp"
+#include "diagnose/novelty.hpp"
 #include "diagnose/several.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
@@ -95,6 +97,29 @@ Result<Exit> finish(const Arguments& arguments, Action action, std::span<const F
   return tripped ? Exit::gate : Exit::finished;
 }
 
+// Beside the leads that the incident has by itself, and after them.
+Result<> add_new_lines(const Arguments& arguments, const diagnose::Resolved& incident,
+                       const rules::RulePack& pack, store::Database& db,
+                       std::vector<Finding>& findings) {
+  CULPRIT_TRY(novelty, diagnose::new_lines(db, incident, arguments.get("baseline"), pack));
+  for (const std::string& note : novelty.notes) remark(arguments, note);
+  // A line that another finding quotes is told already.
+  std::set<std::pair<std::string, std::uint64_t>> told;
+  std::vector<Finding> leads;
+  for (const Finding& f : findings) {
+    if (f.analysis == Analysis::leads) leads.push_back(f);
+    for (const Evidence& e : f.evidence) told.emplace(e.path, e.line);
+  }
+  std::erase_if(novelty.leads, [&](const Finding& f) {
+    return f.evidence.empty() ||
+           told.count({f.evidence.front().path, f.evidence.front().line}) != 0;
+  });
+  leads.insert(leads.end(), novelty.leads.begin(), novelty.leads.end());
+  CULPRIT_CHECK(db.save_findings(Analysis::leads, leads));
+  findings.insert(findings.end(), novelty.leads.begin(), novelty.leads.end());
+  return {};
+}
+
 Result<Exit> run_diagnose(const Arguments& arguments) {
   if (arguments.positional().empty())
     return usage_error(
@@ -125,6 +150,8 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
                                   several));
   diagnose::Pictures pictures;
   CULPRIT_TRY(findings, diagnose::analyse(db, incident, pack, &pictures));
+  if (arguments.has("baseline"))
+    CULPRIT_CHECK(add_new_lines(arguments, incident, pack, db, findings));
   CULPRIT_TRY(conclusion,
               diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
   const std::string& document = conclusion.document;
@@ -244,6 +271,8 @@ constexpr OptionSpec kDiagnoseOptions[] = {
     {"json", nullptr, "the same as --format json"},
     {"explain", nullptr, "show the walk down the ladder of decisions"},
     kHistoryOption,
+    {"baseline", "FILE",
+     "the database of a run that worked: lines that it does not have are leads of an open answer"},
     {"fail-on", "LEVEL",
      "exit with 1 when something at least this severe was found (info, warning, distributed, "
      "critical)"},

@@ -134,12 +134,7 @@ std::vector<MetricSeries> unknown_metrics(const store::Database& db, const analy
 
 }  // namespace
 
-Result<LoadedRun> load_run(store::Database db) {
-  CULPRIT_TRY(resolved, resolve(db, false));
-  analyze::JobSteps steps = pace_of(db, resolved.facts).steps;
-  analyze::IncidentMetrics metrics = metrics_of(db, resolved.facts);
-  std::vector<MetricSeries> unknown = unknown_metrics(db, resolved.facts);
-  CULPRIT_CHECK(db.read_to_the_end());
+std::vector<std::string> readable_sources(const store::Database& db) {
   std::vector<std::string> sources;
   const std::string said = db.meta("sources").value_or("");
   for (std::size_t at = 0; at < said.size();) {
@@ -151,6 +146,23 @@ Result<LoadedRun> load_run(store::Database db) {
         return path == "-" || !bundle::check_readable(path);
       }))
     sources.clear();
+  return sources;
+}
+
+std::set<std::string> text_kinds_of(const analyze::Facts& facts) {
+  std::set<std::string> out;
+  for (const MemberRow& m : facts.members)
+    if (has_log_lines(m) && facts.counts(&m) && m.lines > 0) out.insert(m.text_kind);
+  return out;
+}
+
+Result<LoadedRun> load_run(store::Database db) {
+  CULPRIT_TRY(resolved, resolve(db, false));
+  analyze::JobSteps steps = pace_of(db, resolved.facts).steps;
+  analyze::IncidentMetrics metrics = metrics_of(db, resolved.facts);
+  std::vector<MetricSeries> unknown = unknown_metrics(db, resolved.facts);
+  CULPRIT_CHECK(db.read_to_the_end());
+  std::vector<std::string> sources = readable_sources(db);
   LoadedRun run{std::move(db),
                 std::move(resolved),
                 std::move(steps),
@@ -158,18 +170,22 @@ Result<LoadedRun> load_run(store::Database db) {
                 std::move(unknown),
                 std::move(sources),
                 {}};
-  for (const MemberRow& m : run.resolved.facts.members)
-    if (has_log_lines(m) && run.resolved.facts.counts(&m) && m.lines > 0)
-      run.text_kinds.insert(m.text_kind);
+  run.text_kinds = text_kinds_of(run.resolved.facts);
   return run;
 }
 
 Result<> mine_lines(const LoadedRun& run, std::size_t index, const bundle::Limits& limits,
                     analyze::TemplateMiner& miner) {
+  return mine_lines(run.resolved.facts, run.sources, index, limits, miner);
+}
+
+Result<> mine_lines(const analyze::Facts& facts, const std::vector<std::string>& sources,
+                    std::size_t index, const bundle::Limits& limits,
+                    analyze::TemplateMiner& miner) {
   std::unordered_map<std::string, const MemberRow*> wanted;
-  for (const MemberRow& m : run.resolved.facts.members)
-    if (has_log_lines(m) && run.resolved.facts.counts(&m)) wanted.emplace(m.stored_path, &m);
-  for (const ingest::Source& source : ingest::label_sources(run.sources)) {
+  for (const MemberRow& m : facts.members)
+    if (has_log_lines(m) && facts.counts(&m)) wanted.emplace(m.stored_path, &m);
+  for (const ingest::Source& source : ingest::label_sources(sources)) {
     LineVisitor visitor(index, source.label, wanted, miner);
     CULPRIT_CHECK(bundle::walk(source.path, limits, visitor));
   }

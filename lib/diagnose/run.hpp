@@ -35,6 +35,13 @@ struct LoadedRun {
 // Errors: a damaged database.
 Result<LoadedRun> load_run(store::Database db);
 
+// What a database was read from; empty where something of it cannot be read any more.
+std::vector<std::string> readable_sources(const store::Database& db);
+// Of the files whose lines count.
+std::set<std::string> text_kinds_of(const analyze::Facts& facts);
+
+Result<> mine_lines(const analyze::Facts& facts, const std::vector<std::string>& sources,
+                    std::size_t index, const bundle::Limits& limits, analyze::TemplateMiner& miner);
 // The lines of all logs of the run, read again from its sources. Errors: a bundle that cannot be
 // opened.
 Result<> mine_lines(const LoadedRun& run, std::size_t index, const bundle::Limits& limits,

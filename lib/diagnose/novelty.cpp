@@ -1,0 +1,86 @@
+#include "novelty.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "analyze/compare/compare_runs.hpp"
+#include "analyze/facts/identity.hpp"
+#include "model/confidence.hpp"
+#include "run.hpp"
+
+namespace culprit::diagnose {
+
+namespace {
+
+constexpr std::size_t kMostNew = 5;
+constexpr double kTelling = 0.6;  // by its words: of a warning or an error
+
+Finding lead_of(const analyze::Change& change, const analyze::Facts& facts, std::size_t number) {
+  Finding f;
+  f.id = fmt::format("leads/new/{}", number);
+  f.analysis = Analysis::leads;
+  f.outcome = Outcome::not_enough_evidence;
+  f.event_class = "new_line";
+  f.title = "error line that the run which worked does not have";
+  f.severity = Severity::info;
+  f.role = Role::advice;
+  f.scope = Scope::job_wide;
+  f.subject = {SubjectKind::job, "job"};
+  f.confidence = confidence::kUnknownLine;
+  f.why = "No line of this kind stands in the logs of the run that worked.";
+  f.facts = LeadFacts{change.bad, 0};
+  for (const analyze::ChangePlace& place : change.places)
+    for (const MemberRow& m : facts.members)
+      if (place.in_bad && m.path == place.path && m.duplicate_of == 0 && f.evidence.empty()) {
+        f.evidence.push_back({m.id, m.path, place.line, 0, 0, change.bad});
+        if (m.host) {
+          f.host = *m.host;
+          f.hosts = {*m.host};
+          f.subject = {SubjectKind::host, *m.host};
+        }
+      }
+  return f;
+}
+
+}  // namespace
+
+Result<Novelty> new_lines(const store::Database& db, const Resolved& incident,
+                          const std::string& good, const rules::RulePack& pack) {
+  Novelty out;
+  CULPRIT_TRY(good_db, store::Database::open(good, store::Access::read));
+  CULPRIT_TRY(worked, load_run(std::move(good_db)));
+  const auto sources = readable_sources(db);
+  if (sources.empty() || worked.sources.empty()) {
+    out.notes.push_back(
+        "--baseline was not used: a bundle that must be read again for it cannot be read");
+    return out;
+  }
+  analyze::TemplateMiner miner;
+  const analyze::Facts* both[] = {&worked.resolved.facts, &incident.facts};
+  for (const analyze::Facts* facts : both)
+    for (const HostRow& h : facts->hosts) {
+      miner.add_host(h.host);
+      miner.add_host(analyze::short_host(h.host));
+    }
+  CULPRIT_CHECK(mine_lines(worked, 0, {}, miner));
+  CULPRIT_CHECK(mine_lines(incident.facts, sources, 1, {}, miner));
+  analyze::ComparedRun bad;
+  bad.facts = &incident.facts;
+  bad.text_kinds = text_kinds_of(incident.facts);
+  std::vector<analyze::Change> changes =
+      analyze::changed_lines(worked.view(), bad, miner.templates(), pack, {}, out.notes);
+  // What a rule knows is a finding already.
+  std::erase_if(changes, [](const analyze::Change& c) {
+    return c.kind != analyze::ChangeKind::new_lines || !c.event_class.empty() || c.score < kTelling;
+  });
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const analyze::Change& a, const analyze::Change& b) {
+                     return std::tie(b.score, a.what) < std::tie(a.score, b.what);
+                   });
+  for (std::size_t i = 0; i < changes.size() && i < kMostNew; ++i)
+    out.leads.push_back(lead_of(changes[i], incident.facts, i + 1));
+  return out;
+}
+
+}  // namespace culprit::diagnose
