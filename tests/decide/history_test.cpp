@@ -247,12 +247,9 @@ TEST(History, TheThirdMachineIsNotAccusedAndTheFirstWordsSayWhy) {
   decide::consider_history(c, v);
   EXPECT_EQ(v.action, Action::rollback);
   for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
-  EXPECT_EQ(
-      words(v.summary).rfind("n00 and n01 were evicted one after the other for the same (attempt 0 "
-                             "and attempt 1) and it came back on n09: it is hardly the machine",
-                             0),
-      0u)
+  EXPECT_EQ(words(v.summary).rfind("n00 and n01 were evicted one after the other", 0), 0u)
       << words(v.summary);
+  EXPECT_NE(words(v.summary).find("probably not the cause"), std::string::npos);
   for (const NextStep& n : v.next) EXPECT_EQ(words(n.text).find("drain"), std::string::npos);
 }
 
