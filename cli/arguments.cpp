@@ -14,6 +14,7 @@ namespace {
 constexpr OptionSpec kShared[] = {
     {"help,h", nullptr, "show this help"},
     {"color", "WHEN", "auto, always or never (NO_COLOR is honoured)"},
+    {"output", "FILE", "write the answer to this file, whole or not at all"},
     {"quiet,q", nullptr, "no progress, no remarks"},
     {"verbose,v", nullptr, "more remarks"},
 };
@@ -85,10 +86,13 @@ Result<Arguments> Arguments::parse(std::string_view command, std::span<const Opt
     return usage_error(fmt::format("{}: {}", command, error.what()))
         .hint(fmt::format("`culprit {} --help` shows how", command));
   }
-  if (const std::string when = out.get("color", "auto");
-      when != "auto" && when != "always" && when != "never")
-    return usage_error(fmt::format("--color takes auto, always or never, not '{}'", when));
   return out;
+}
+
+Result<> check_color(const Arguments& arguments) {
+  const std::string when = arguments.get("color", "auto");
+  if (when == "auto" || when == "always" || when == "never") return {};
+  return usage_error(fmt::format("--color takes auto, always or never, not '{}'", when));
 }
 
 std::string Arguments::get(const std::string& name, const std::string& otherwise) const {

@@ -31,6 +31,10 @@ class Arguments {
   // A number with an optional binary suffix (64K, 2G, 1T); a usage error when it is none.
   Result<std::uint64_t> number(const std::string& name, std::uint64_t otherwise) const;
   const std::vector<std::string>& positional() const { return positional_; }
+  // What an option is when the command line does not give it.
+  void otherwise(const std::string& name, std::vector<std::string> values) {
+    values_.try_emplace(name, std::move(values));
+  }
 
  private:
   std::map<std::string, std::vector<std::string>> values_;
@@ -40,6 +44,8 @@ class Arguments {
 // "db" of "db,d".
 std::string long_name(const OptionSpec& option);
 std::span<const OptionSpec> shared_options();
+// auto, always or never: an error (usage) when --color says something else.
+Result<> check_color(const Arguments& arguments);
 std::string option_help(std::span<const OptionSpec> table);
 
 }  // namespace culprit::cli

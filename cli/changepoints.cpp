@@ -209,7 +209,7 @@ Result<Exit> of_incident(const Arguments& arguments) {
     if (f.outcome == Outcome::fired)
       series.notes.push_back(
           fmt::format("from iteration {}: {}", f.id.substr(f.id.rfind('/') + 1), f.title));
-  print_changepoints(arguments, {series}, false, series.name, params);
+  print_changepoints(arguments, {series}, false, series.name, params, &incident);
   return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 

@@ -8,6 +8,7 @@
 #include "analyze/pace/fail_slow.hpp"
 #include "analyze/pace/run_length.hpp"
 #include "command.hpp"
+#include "incident.hpp"
 #include "ingest/table/bare_table.hpp"
 
 namespace culprit::cli {
@@ -47,7 +48,7 @@ Result<std::vector<NamedSeries>> series_of_calls(const Arguments& arguments,
 // --format.
 Result<ChangepointParams> changepoint_params(const Arguments& arguments);
 void print_changepoints(const Arguments& arguments, const std::vector<NamedSeries>& series,
-                        bool multivariate, const std::string& name,
-                        const ChangepointParams& params);
+                        bool multivariate, const std::string& name, const ChangepointParams& params,
+                        const Incident* incident = nullptr);
 
 }  // namespace culprit::cli

@@ -433,10 +433,14 @@ Result<ChangepointParams> changepoint_params(const Arguments& arguments) {
 }
 
 void print_changepoints(const Arguments& arguments, const std::vector<NamedSeries>& series,
-                        bool multivariate, const std::string& name,
-                        const ChangepointParams& params) {
+                        bool multivariate, const std::string& name, const ChangepointParams& params,
+                        const Incident* incident) {
   const bool json = wants_json(arguments);
-  const auto dump = [](const Json& out) { print(json_text(out) + "\n"); };
+  const auto dump = [&](const Json& out) {
+    std::string text = json_text(out) + "\n";
+    print(incident == nullptr ? identified(std::move(text))
+                              : identified(std::move(text), *incident));
+  };
   if (multivariate) {
     std::vector<std::vector<double>> scaled;
     for (const NamedSeries& s : series) scaled.push_back(analyze::standardised(s.values));

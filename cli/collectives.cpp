@@ -1,6 +1,7 @@
 #include "analyze/hang/collectives.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -116,6 +117,36 @@ class CollectivesPrinter {
     return out;
   }
 
+  // Who misses what: a row for each rank of a group with something unfinished.
+  std::string table() const {
+    std::map<GroupId, std::map<std::int64_t, Reached>> reached;
+    for (const FrontierRow& row : facts_.frontiers) {
+      if (row.p2p || !row.rank) continue;
+      Reached& at = reached[row.group][*row.rank];
+      at.completed = std::max(at.completed, row.completed);
+      at.enqueued = std::max(at.enqueued, row.enqueued);
+    }
+    std::map<std::int64_t, std::string> hosts;
+    for (const RankRow& row : facts_.ranks)
+      if (row.host) hosts[row.rank] = report::visible(*row.host);
+    std::string out =
+        fmt::format("{:<28} {:>6} {:<20} {:>9} {:>9} {:<8} {:>9} {}\n", "group", "rank", "host",
+                    "completed", "enqueued", "state", "sequence", "operation");
+    for (const analyze::GroupFrontier& g : report_.groups) {
+      auto& ranks = reached[g.group];
+      for (const auto& [state, which] :
+           {std::pair{"behind", &g.behind}, {"inside", &g.pending}, {"missing", &g.missing}})
+        for (const std::int64_t rank : *which) ranks[rank].state = state;
+      for (const auto& [rank, at] : ranks)
+        out += fmt::format("{:<28} {:>6} {:<20} {:>9} {:>9} {:<8} {:>9} {}\n",
+                           report::visible(analyze::group_name(facts_, g.group)), rank,
+                           hosts.count(rank) > 0 ? hosts[rank] : "-", number(at.completed),
+                           number(at.enqueued), at.state, g.sequence,
+                           g.operation.empty() ? "-" : report::visible(g.operation));
+    }
+    return out;
+  }
+
   std::string json() const {
     Json out;
     out["schema"] = "culprit.collectives/1";
@@ -169,6 +200,10 @@ class CollectivesPrinter {
   }
 
  private:
+  struct Reached {
+    std::int64_t completed = kUnknownSequence, enqueued = kUnknownSequence;
+    const char* state = "";
+  };
   std::string paint(const char* code, const std::string& text) const {
     return color_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
   }
@@ -225,19 +260,20 @@ Result<Exit> run_collectives(const Arguments& arguments) {
   CULPRIT_CHECK(db.save_findings(Analysis::collectives, findings));
   const CollectivesPrinter printer(arguments, facts, topology, report, findings);
   if (wants_json(arguments))
-    print(mark_incomplete(printer.json(), incomplete));
+    print(identified(printer.json(), incident));
   else if (report.source == CollectiveSource::none && findings.empty())
     remark(arguments,
            "there are no counters of collectives in it: no flight recorder, no watchdog line, no "
            "NCCL call log, no RAS");
   else
-    print(printer.text());
+    print(arguments.has("table") ? printer.table() : printer.text());
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
 constexpr OptionSpec kCollectivesOptions[] = {
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"all", nullptr, "every group with something unfinished"},
+    {"table", nullptr, "who misses what: a row for each rank of a group with something unfinished"},
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},

@@ -159,20 +159,14 @@ Result<Exit> run_drift(const Arguments& arguments) {
     return usage_error("drift needs a database or a bundle").hint("culprit drift -d incident.db");
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(pack, load_pack(arguments));
-  CULPRIT_TRY(db, bundle ? open_new(arguments, arguments.get("db"))
-                         : open_database(arguments, store::Access::write));
-  bool incomplete = db.partial();
-  if (bundle) {
-    CULPRIT_TRY(read, read_bundles(arguments, pack, db));
-    incomplete = read.incomplete;
-  }
-  CULPRIT_TRY(resolved, diagnose::resolve(db, true));
+  CULPRIT_TRY(incident, open_incident(arguments, pack));
+  auto& [db, resolved, incomplete] = incident;
   const analyze::Facts& facts = resolved.facts;
   const DriftReport report = analyze::compare_settings(facts, rules::DriftRules::built_in());
   auto findings = analyze::drift_findings(report, facts);
   CULPRIT_CHECK(db.save_findings(Analysis::drift, findings));
   if (wants_json(arguments))
-    print(mark_incomplete(json_text(json_of(facts, report)) + "\n", incomplete));
+    print(identified(json_text(json_of(facts, report)) + "\n", incident));
   else
     print(text(arguments, facts, report));
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;

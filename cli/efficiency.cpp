@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -355,12 +356,11 @@ Result<Exit> run_efficiency(const Arguments& arguments) {
   CULPRIT_CHECK(check_format(arguments, {"text", "json"}));
   CULPRIT_TRY(gpus, arguments.number("gpus", 0));
   Progress progress;
-  bool incomplete = false;
+  std::optional<Incident> incident;
   if (whole_incident) {
     CULPRIT_TRY(pack, load_pack(arguments));
-    CULPRIT_TRY(incident, open_incident(arguments, pack));
-    progress = from_incident(incident);
-    incomplete = incident.incomplete;
+    CULPRIT_TRY(opened, open_incident(arguments, pack));
+    progress = from_incident(incident.emplace(std::move(opened)));
   } else {
     const std::string& path = arguments.positional()[0];
     CULPRIT_TRY(table, read_table_file(arguments, path));
@@ -376,8 +376,12 @@ Result<Exit> run_efficiency(const Arguments& arguments) {
   }
   const auto result = analyze::efficiency(progress.job);
   auto signals = analyze::loss_signals(progress.losses, progress.checkpoints);
-  print(wants_json(arguments) ? mark_incomplete(to_json(result, signals, progress), incomplete)
-                              : to_text(result, signals, progress));
+  if (!wants_json(arguments)) {
+    print(to_text(result, signals, progress));
+    return Exit::finished;
+  }
+  std::string json = to_json(result, signals, progress);
+  print(incident ? identified(std::move(json), *incident) : identified(std::move(json)));
   return Exit::finished;
 }
 

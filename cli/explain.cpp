@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "command.hpp"
+#include "incident.hpp"
 #include "line/line.hpp"
 #include "model/json.hpp"
 #include "pack.hpp"
@@ -102,7 +103,7 @@ Result<Exit> run_explain(const Arguments& arguments) {
   const rules::Answer answer =
       peeled ? rules::explain_line(pack, peeled->message) : rules::explain(pack, query);
   if (wants_json(arguments)) {
-    print(json_text(json_of(query, peeled, answer)) + "\n");
+    print(identified(json_text(json_of(query, peeled, answer)) + "\n"));
     return Exit::finished;
   }
   const std::size_t width = std::clamp<std::size_t>(terminal_width(), 50, 120);

@@ -8,7 +8,9 @@
 #include "command.hpp"
 #include "diagnose/resolve.hpp"
 #include "incident.hpp"
+#include "model/csv.hpp"
 #include "model/json.hpp"
+#include "store/utf8.hpp"
 #include "pack.hpp"
 #include "schema/schema.hpp"
 
@@ -34,7 +36,7 @@ class RowPrinter {
       for (std::size_t i = 0; i < cells.size(); ++i) {
         if (i > 0) out_ += ',';
         if (cells[i].is_string())
-          out_ += quoted(cells[i].get_ref<const std::string&>());
+          out_ += store::valid_utf8(csv_cell(cells[i].get_ref<const std::string&>()));
         else if (!cells[i].is_null())
           out_ += cells[i].dump();
       }
@@ -50,13 +52,6 @@ class RowPrinter {
   }
 
  private:
-  // RFC 4180. Bytes that are not UTF-8 become U+FFFD, as in JSON.
-  static std::string quoted(const std::string& text) {
-    const bool plain = text.find_first_of(",\"\r\n") == std::string::npos;
-    std::string out;
-    for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-    return plain ? out : "\"" + out + "\"";
-  }
   bool csv_;
   std::vector<std::string> columns_;
   std::string out_;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "command.hpp"
+#include "diagnose/identity.hpp"
 #include "interrupt.hpp"
 #include "report/terminal.hpp"
 
@@ -123,11 +124,17 @@ Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack
   return Incident{std::move(db), std::move(resolved), incomplete};
 }
 
-std::string mark_incomplete(std::string json, bool incomplete) {
+std::string identified(std::string json, const Incident& incident) {
   const std::size_t schema = json.find("\n  \"schema\": ");
-  if (incomplete && schema != std::string::npos)
+  if (incident.incomplete && schema != std::string::npos)
     json.insert(json.find('\n', schema + 1), "\n  \"complete\": false,");
-  return json;
+  return report::identified(std::move(json),
+                            diagnose::identity_of(incident.db, incident.resolved.facts));
+}
+
+std::string identified(std::string json) {
+  return report::identified(std::move(json),
+                            {std::string("culprit ") + CULPRIT_VERSION, {}, {}, {}, {}});
 }
 
 bool names_incident(const Arguments& arguments) {

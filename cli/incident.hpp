@@ -58,8 +58,11 @@ struct Incident {
   bool incomplete = false;
 };
 Result<Incident> open_incident(const Arguments& arguments, const rules::RulePack& pack);
-// A JSON answer that rests on a part of the bundle: "complete": false stands behind its schema.
-std::string mark_incomplete(std::string json, bool incomplete);
+// A JSON answer with the program, bundle and job that it is of behind its schema; and with
+// "complete": false when it rests on a part of the bundle.
+std::string identified(std::string json, const Incident& incident);
+// Of an answer that no bundle stands behind: the program.
+std::string identified(std::string json);
 // True when an incident is meant, not a bare table: -d is given, or a word is a folder or an
 // archive.
 bool names_incident(const Arguments& arguments);

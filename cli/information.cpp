@@ -5,6 +5,7 @@
 
 #include "bundle/archive_stream.hpp"
 #include "command.hpp"
+#include "incident.hpp"
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/recogniser.hpp"
@@ -40,7 +41,7 @@ Result<Exit> formats_as_json() {
   out["lines"] = listed(ingest::recognisers(), pointed);
   out["text_kinds"] = listed(ingest::text_kinds(),
                              [](const auto& one) { return std::pair(one.name, one.summary); });
-  print(json_text(out) + "\n");
+  print(identified(json_text(out) + "\n"));
   return Exit::finished;
 }
 

@@ -3,6 +3,8 @@
 #include <csignal>
 #include <unistd.h>
 
+#include "answer.hpp"
+
 namespace culprit::cli {
 
 namespace {
@@ -35,6 +37,7 @@ int noted_signal() { return which; }
 
 // Called in a signal handler, too.
 void end_by(int signal) {
+  drop_answer();
   std::signal(signal, SIG_DFL);
   sigset_t mask;
   sigemptyset(&mask);

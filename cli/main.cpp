@@ -5,18 +5,18 @@
 #include <cstdio>
 #include <exception>
 #include <new>
-#include <optional>
-#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "answer.hpp"
 #include "command.hpp"
+#include "configuration.hpp"
 #include "interrupt.hpp"
+#include "model/json.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
-#include "store/database.hpp"
 
 namespace culprit::cli {
 
@@ -70,22 +70,42 @@ std::string help_of(const Command& command) {
 namespace {
 constexpr char kOurFault[] =
     "this is a fault of culprit, not of your input; please report it with the command line";
-int output_error = 0;  // errno of the first write to stdout that failed
-std::optional<Error>
-    unread;  // an answer that was not printed, because rows of the database could not be read
-}  // namespace
+bool json_errors = false;  // --json, as the words say; the command may not be known yet
 
-void print(std::string_view text) {
-  if (output_error != 0 || unread || (unread = store::unread())) return;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    output_error = errno != 0 ? errno : EIO;
+int status_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage: return static_cast<int>(Exit::usage);
+    case ErrorKind::input: return static_cast<int>(Exit::input);
+    case ErrorKind::internal: break;
+  }
+  return static_cast<int>(Exit::internal);
 }
+
+// schemas/error-v1.json, on one line.
+std::string error_document(const Error& error) {
+  constexpr std::string_view kKinds[] = {"usage", "input", "internal"};
+  nlohmann::ordered_json place;
+  if (error.where && !error.where->file.empty()) {
+    place = {{"file", error.where->file}};
+    if (error.where->line > 0) place["line"] = error.where->line;
+  }
+  return json_text(nlohmann::ordered_json{{"schema", "culprit.error/1"},
+                                          {"error", kKinds[static_cast<std::size_t>(error.kind)]},
+                                          {"place", std::move(place)},
+                                          {"reason", error.what},
+                                          {"help", error.help},
+                                          {"status", status_of(error.kind)}},
+                   -1) +
+         "\n";
+}
+}  // namespace
 
 void remark(const Arguments& arguments, std::string_view text) {
   if (!arguments.has("quiet")) complain(fmt::format("culprit: {}\n", report::visible(text)));
 }
 
 void print_error(const Error& error) {
+  if (json_errors) return complain(error_document(error));
   std::string text = fmt::format("culprit: error: {}\n", report::visible(error.what));
   if (error.where && !error.where->file.empty()) {
     if (error.where->line > 0)
@@ -106,11 +126,34 @@ bool names_file(const std::string& word) {
   return word.find('.') != std::string::npos;
 }
 
+bool asks_json(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i)
+    if (words[i] == "--json" || words[i] == "--format=json" || words[i] == "--format=jsonl" ||
+        (words[i] == "--format" && i + 1 < words.size() && words[i + 1].starts_with("json")))
+      return true;
+  return false;
+}
+
+// What must work whatever is configured.
+bool configured(const Command& command) {
+  return command.name != "help" && command.name != "version" && command.name != "completion";
+}
+
+// All that is decided before the command runs.
+Result<> prepare(const Command& command, Arguments& arguments) {
+  if (configured(command)) CULPRIT_CHECK(apply_configuration(command, arguments));
+  CULPRIT_CHECK(check_color(arguments));
+  if (arguments.get("format") == "json" || arguments.has("json")) json_errors = true;
+  if (arguments.has("output")) return answer_into(arguments.get("output"));
+  return {};
+}
+
 int run(const std::vector<std::string>& words) {
   if (words.empty()) {
     const auto code = find_command("help")->run(*Arguments::parse("help", {}, {}));
     return code ? static_cast<int>(Exit::usage) : static_cast<int>(Exit::internal);
   }
+  json_errors = asks_json(words);
   std::string name = words[0];
   std::vector<std::string> rest(words.begin() + 1, words.end());
   if (name == "--help" || name == "-h") name = "help";
@@ -156,6 +199,10 @@ int run(const std::vector<std::string>& words) {
     print(help_of(*command));
     return 0;
   }
+  if (const auto prepared = prepare(*command, *arguments); !prepared) {
+    print_error(prepared.error());
+    return status_of(prepared.error().kind);
+  }
   auto outcome = command->run(*arguments);
   if (!outcome) {
     if (const int signal = noted_signal(); signal != 0) {
@@ -168,11 +215,7 @@ int run(const std::vector<std::string>& words) {
     if (outcome.error().kind == ErrorKind::usage && outcome.error().help.empty())
       outcome.error().help = fmt::format("`culprit help {}` tells what it takes", command->name);
     print_error(outcome.error());
-    switch (outcome.error().kind) {
-      case ErrorKind::usage: return static_cast<int>(Exit::usage);
-      case ErrorKind::input: return static_cast<int>(Exit::input);
-      case ErrorKind::internal: return static_cast<int>(Exit::internal);
-    }
+    return status_of(outcome.error().kind);
   }
   return static_cast<int>(*outcome);
 }
@@ -191,17 +234,12 @@ void open_standard_streams() {
 
 // A part of an answer must not pass for the whole.
 int checked(int status) {
-  if (std::fclose(stdout) != 0 && output_error == 0) output_error = errno;
-  if (unread) {
-    print_error(*unread);
-    return static_cast<int>(Exit::input);
-  }
-  if (output_error == 0 || output_error == EPIPE) return status;
-  print_error(fail("cannot write the answer: " + std::generic_category().message(output_error))
-                  .hint("what stands on standard output is not complete"));
   const bool failed_before = status == static_cast<int>(Exit::usage) ||
                              status == static_cast<int>(Exit::input) ||
                              status == static_cast<int>(Exit::internal);
+  const auto finished = finish_answer(!failed_before);
+  if (finished) return status;
+  print_error(finished.error());
   return failed_before ? status : static_cast<int>(Exit::input);
 }
 
@@ -221,11 +259,13 @@ int main(int argc, char** argv) {
     return culprit::cli::checked(
         culprit::cli::run(std::vector<std::string>(argv + 1, argv + argc)));
   } catch (const std::bad_alloc&) {
-    culprit::cli::complain(
-        "culprit: error: out of memory\n  = help: give it more memory, or a part of the bundle\n");
+    culprit::cli::print_error(culprit::internal_error("out of memory")
+                                  .hint("give it more memory, or a part of the bundle"));
   } catch (const std::exception& error) {
-    culprit::cli::complain(std::string("culprit: internal error: ") + error.what() +
-                           "\n  = help: " + culprit::cli::kOurFault + "\n");
+    culprit::cli::print_error(
+        culprit::internal_error(std::string("internal error: ") + error.what())
+            .hint(culprit::cli::kOurFault));
   }
+  culprit::cli::drop_answer();
   return static_cast<int>(culprit::cli::Exit::internal);
 }

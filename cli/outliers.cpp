@@ -336,8 +336,7 @@ Result<Exit> run_outliers(const Arguments& arguments) {
         diagnose::outliers_of(incident.db, incident.resolved.facts,
                               diagnose::metrics_of(incident.db, incident.resolved.facts), params);
     const OutliersPrinter printer(arguments, report);
-    print(wants_json(arguments) ? mark_incomplete(printer.json(), incident.incomplete)
-                                : printer.text());
+    print(wants_json(arguments) ? identified(printer.json(), incident) : printer.text());
     return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
   }
   ingest::MetricTableOptions options;
@@ -361,7 +360,7 @@ Result<Exit> run_outliers(const Arguments& arguments) {
   const OutlierReport report =
       analyze::search_outliers(metrics, rules::Catalogue::built_in(), params);
   const OutliersPrinter printer(arguments, report);
-  print(wants_json(arguments) ? printer.json() : printer.text());
+  print(wants_json(arguments) ? identified(printer.json()) : printer.text());
   return lost > 0 && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 

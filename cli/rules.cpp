@@ -11,6 +11,7 @@
 #include "model/json.hpp"
 #include "pack.hpp"
 #include "report/terminal.hpp"
+#include "rule_new.hpp"
 #include "rules/check.hpp"
 #include "schema/schema.hpp"
 
@@ -181,15 +182,16 @@ Result<Exit> match(const Arguments& arguments, const rules::RulePack& pack,
 
 constexpr OptionSpec kRulesOptions[] = {
     {"rules", "DIR", "your own rules, besides ours; the same id replaces ours (may be repeated)"},
+    {"from", "LINE", "for `new`: a line as it was printed"},
     {"format", "FORMAT", "text or json (a JSON object a line)"},
     {"json", nullptr, "the same as --format json"},
 };
 
 Result<Exit> run_rules(const Arguments& arguments) {
   std::vector<std::string> words = arguments.positional();
-  static const std::vector<std::string> kVerbs{"list", "show", "check", "test", "match"};
+  static const std::vector<std::string> kVerbs{"list", "show", "check", "test", "match", "new"};
   if (words.empty())
-    return usage_error("rules needs one of list, show, check, test, match")
+    return usage_error("rules needs one of list, show, check, test, match, new")
         .hint("`culprit help rules` has examples");
   const std::string verb = words[0];
   words.erase(words.begin());
@@ -197,8 +199,16 @@ Result<Exit> run_rules(const Arguments& arguments) {
   if (std::find(kVerbs.begin(), kVerbs.end(), verb) == kVerbs.end()) {
     const std::string near = schema::nearest(verb, kVerbs);
     return usage_error(fmt::format("rules has no '{}'", verb))
-        .hint(near.empty() ? "list, show, check, test, match"
+        .hint(near.empty() ? "list, show, check, test, match, new"
                            : fmt::format("did you mean '{}'?", near));
+  }
+  if (verb == "new") {
+    const std::string line = arguments.get("from");
+    if (line.empty() || !words.empty())
+      return usage_error("rules new takes the line that the rule is to know")
+          .hint("culprit rules new --from 'LINE' --output my-rules/mine.json");
+    print(rule_skeleton(line));
+    return Exit::finished;
   }
   // check reports every failing sample itself; the others refuse a pack that has one in the user's
   // part.
@@ -216,13 +226,14 @@ extern const Command kRules;
 constinit const Command kRules{
     "rules",
     "the rule pack and your own rules",
-    "rules list|show|check|test|match [ARGUMENT...] [options]",
+    "rules list|show|check|test|match|new [ARGUMENT...] [options]",
     "  culprit rules list\n"
     "  culprit rules show gpu_xid/79\n"
     "  culprit rules check --rules my-rules/        are my rules well-formed, do their samples "
     "hold?\n"
     "  culprit rules test --rules my-rules/         do all samples, ours too, hold with mine "
     "beside them?\n"
+    "  culprit rules new --from 'LINE'              the skeleton of a rule that knows this line\n"
     "  culprit rules match dmesg.txt --format json  what does the pack say of each line?\n",
     kRulesOptions,
     run_rules};

@@ -3,7 +3,9 @@
 
 #include "bundle/bundle.hpp"
 #include "command.hpp"
+#include "diagnose/identity.hpp"
 #include "incident.hpp"
+#include "model/figure.hpp"
 #include "model/json.hpp"
 #include "pack.hpp"
 #include "report/terminal.hpp"
@@ -113,7 +115,8 @@ Json json_of(const Finding& f, const Lookup* lookup) {
        {{"start", time_of(f.start)}, {"end", time_of(f.end)}, {"uncertainty_ns", f.uncertainty}}},
       {"count", f.count}};
   out["numbers"] = Json::object();
-  for (const auto& [key, value] : numbers_of(f)) out["numbers"][key] = value;
+  for (const auto& [key, value] : numbers_of(f))
+    out["numbers"][key] = figure(f.analysis, key, value);
   if (lookup == nullptr) return out;
   out["evidence"] = Json::array();
   for (const Evidence& e : f.evidence) {
@@ -179,7 +182,11 @@ Result<Exit> run_show(const Arguments& arguments) {
       }
     }
   }
-  print(as_json ? json_text(document) + "\n" : out);
+  if (!as_json) {
+    print(out);
+    return Exit::finished;
+  }
+  print(report::identified(json_text(document) + "\n", diagnose::identity_of(db)));
   return Exit::finished;
 }
 

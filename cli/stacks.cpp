@@ -378,7 +378,7 @@ Result<Exit> run_stacks(const Arguments& arguments) {
         .hint("there are: " + roles);
   }
   if (format == "json")
-    print(mark_incomplete(to_json(printer, report, findings, arguments.has("lacks")), incomplete));
+    print(identified(to_json(printer, report, findings, arguments.has("lacks")), incident));
   else if (report.processes.empty())
     remark(arguments, "there are no stacks of processes in it");
   else

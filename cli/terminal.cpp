@@ -5,6 +5,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "answer.hpp"
+
 namespace culprit::cli {
 
 bool use_color(const Arguments& arguments) {
@@ -12,13 +14,17 @@ bool use_color(const Arguments& arguments) {
   if (when != "auto") return when == "always";
   const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0') &&
+  const char* forced = std::getenv("CLICOLOR_FORCE");
+  if (forced != nullptr && *forced != '\0' && std::string(forced) != "0" &&
+      (no_color == nullptr || *no_color == '\0'))
+    return true;
+  return answers_on_terminal() && (no_color == nullptr || *no_color == '\0') &&
          (term == nullptr || std::string(term) != "dumb");
 }
 
 std::size_t terminal_width() {
   winsize size{};
-  if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+  if (answers_on_terminal() && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     return size.ws_col;
   return 100;
 }

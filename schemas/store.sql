@@ -7,7 +7,8 @@ PRAGMA application_id = 1129661516;  -- 'CUDL'
 PRAGMA user_version = 3;
 
 -- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting': members are missing, 'ingested', 'done'),
--- own_databases (files of this program that lay in the bundle and were left out).
+-- own_databases (files of this program that lay in the bundle and were left out); what is known of the job: job, job_id, world_size,
+-- job_start_ns, job_end_ns.
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,  -- name
   value TEXT NOT NULL      -- value, as text
@@ -517,6 +518,24 @@ CREATE VIEW timeline AS
   FROM event e JOIN member m USING (member_id)
   WHERE m.duplicate_of IS NULL
   ORDER BY e.time_ns IS NULL, e.time_ns, m.path, e.line;
+
+-- Training steps in order, copies left out, with whose file reports them.
+CREATE VIEW step AS
+  SELECT m.rank, m.host, i.iteration, i.time_ns, strftime('%Y-%m-%dT%H:%M:%SZ', i.time_ns / 1000000000, 'unixepoch') AS time,
+         i.iteration_ms, i.loss, i.grad_norm, i.loss_nan OR i.grad_norm_nan AS not_a_number, i.framework, i.total, m.attempt, m.path, i.line
+  FROM iteration i JOIN member m USING (member_id)
+  WHERE m.duplicate_of IS NULL
+  ORDER BY i.iteration IS NULL, i.iteration, m.rank, m.path, i.line;
+
+-- The job in one row: its name, id and size as far as they are known, how far it came, and the verdict.
+CREATE VIEW job AS
+  SELECT (SELECT value FROM meta WHERE key = 'job') AS job, (SELECT value FROM meta WHERE key = 'job_id') AS job_id,
+         (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'world_size') AS world_size,
+         (SELECT count(*) FROM host) AS hosts, (SELECT count(*) FROM rank) AS ranks,
+         (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'job_start_ns') AS start_ns,
+         (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'job_end_ns') AS end_ns,
+         (SELECT max(iteration) FROM iteration) AS last_iteration, (SELECT max(total) FROM iteration) AS planned_iterations,
+         (SELECT action FROM verdict) AS action, (SELECT summary FROM verdict) AS summary;
 
 -- Findings with each piece of their evidence.
 CREATE VIEW findings AS

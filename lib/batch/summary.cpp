@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "fleet/failures.hpp"
+#include "model/csv.hpp"
 #include "model/json.hpp"
 #include "model/terms.hpp"
 
@@ -107,16 +108,6 @@ std::string summary_document(const std::vector<Entry>& entries,
   out["entries"] = std::move(rows);
   out["left_out"] = left_out;
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-}
-
-std::string csv_cell(const std::string& text) {
-  std::string safe = text;
-  if (!safe.empty() && std::string_view("=+-@\t\r").find(safe[0]) != std::string_view::npos)
-    safe.insert(0, 1, '\'');
-  if (safe.find_first_of("\",\r\n") == std::string::npos) return safe;
-  std::string out = "\"";
-  for (const char c : safe) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + '"';
 }
 
 std::string summary_csv(const std::string& document) {

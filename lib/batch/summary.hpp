@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "batch/entry.hpp"
+#include "model/csv.hpp"
 
 namespace culprit::batch {
 
@@ -15,8 +16,5 @@ std::string summary_document(const std::vector<Entry>& entries,
 
 // One row a bundle.
 std::string summary_csv(const std::string& document);
-
-// A cell of CSV (RFC 4180). What a spreadsheet would take for a formula gets an apostrophe.
-std::string csv_cell(const std::string& text);
 
 }  // namespace culprit::batch

@@ -35,6 +35,7 @@ struct Case {
   std::optional<std::int64_t> planned_iterations;  // of a job that says so
   Nanoseconds step_time = 0;                       // the usual one; 0: not known
   bool uses_gpus = true;                           // false: no line speaks of a GPU, CUDA or NCCL
+  bool incomplete = false;                         // a part of the bundle could not be read
   bool has_stacks = false, has_recorder = false;
   bool any_training_output = false;
   std::vector<std::pair<std::string, std::vector<std::string>>>

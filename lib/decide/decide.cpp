@@ -121,6 +121,12 @@ void weigh_isolation(Verdict& v) {
   if (!hosts.empty()) next(v, NextKind::command, checks_of(hosts));
 }
 
+// What was not read may name another cause. A suspicion that is no longer sure enough is checked.
+void weigh_incompleteness(Verdict& v) {
+  for (Target& t : v.targets) t.confidence *= confidence::kIncompleteBundle;
+  weigh_isolation(v);
+}
+
 }  // namespace
 
 Verdict decide(const Case& given, const DecideParams& params) {
@@ -150,6 +156,7 @@ Verdict decide(const Case& given, const DecideParams& params) {
   consider_history(incident, w.verdict);
   weigh_isolation(w.verdict);
   if (w.verdict.action == answered && taken) calibrate(w.verdict, *taken);
+  if (incident.incomplete) weigh_incompleteness(w.verdict);
   w.verdict.summary += w.verdict.request;
   std::set<std::string> remarked;
   for (const auto& [finding, reason, why] : w.first.excluded) {

@@ -251,7 +251,8 @@ struct Judge {
   std::string shared_switch(const std::vector<std::string>& machines) const {
     std::string best;
     double least = kChance;
-    for (const auto& [name, members] : incident.switches) {
+    for (const auto& one : incident.switches) {
+      const std::vector<std::string>& members = one.second;
       const auto below = [&](const std::string& m) {
         return std::any_of(members.begin(), members.end(), [&](const std::string& s) {
           return s == m || s.substr(0, s.find('.')) == m;
@@ -263,7 +264,7 @@ struct Judge {
                                      static_cast<double>(machines.size() - 1));
       if (chance < least) {
         least = chance;
-        best = name;
+        best = one.first;
       }
     }
     return best;

@@ -9,6 +9,7 @@
 #include "analyze/facts/job_life.hpp"
 #include "analyze/facts/rank_map.hpp"
 #include "decide/decide.hpp"
+#include "identity.hpp"
 #include "isolation_cost.hpp"
 #include "read.hpp"
 #include "report/phrases.hpp"
@@ -129,8 +130,11 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
     CULPRIT_CHECK(check_history(earlier, db, facts, start));
   }
   incident.history = history_of(db, facts, earlier);
+  std::vector<ProblemRow> problems = db.problems();
+  incident.incomplete = std::any_of(problems.begin(), problems.end(), loses_input) || db.partial();
 
   report::Incident out;
+  out.identity = identity_of(db, facts);
   out.verdict = decide::decide(incident);
   if (const std::string cost = isolation_cost(out.verdict, facts, topology); !cost.empty())
     out.verdict.next.push_back({NextKind::plan, cost});
@@ -143,13 +147,12 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
   out.metrics = std::move(pictures.metrics);
   out.settings = std::move(pictures.settings);
   out.members = facts.members;
-  out.problems = db.problems();
+  out.problems = std::move(problems);
   out.hosts = facts.hosts;
   out.ranks = facts.ranks;
   out.notes = notes_of(db, resolved);
   out.world_size = facts.world_size;
-  out.complete =
-      std::none_of(out.problems.begin(), out.problems.end(), loses_input) && !db.partial();
+  out.complete = !incident.incomplete;
   std::string document = report::to_json(out);
   CULPRIT_CHECK(db.save_verdict(out.verdict.action, report::words(out.verdict.summary), document));
   if (!db.partial()) CULPRIT_CHECK(db.set_meta("state", "done"));

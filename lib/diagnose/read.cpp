@@ -28,6 +28,10 @@ Result<store::Database> open_new(std::span<const std::string> sources, const std
         return usage_error("this is a database that culprit made, not a bundle")
             .at({bundle, 0})
             .hint("culprit report -d " + shell_quoted(bundle));
+      case bundle::OwnFile::fleet:
+        return usage_error("this is a fleet database that culprit made, not a bundle")
+            .at({bundle, 0})
+            .hint("culprit fleet -d " + shell_quoted(bundle));
       case bundle::OwnFile::report: {
         const auto beside = std::filesystem::path(bundle).parent_path() / "incident.db";
         std::error_code error;

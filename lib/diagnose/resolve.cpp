@@ -9,6 +9,7 @@
 #include "analyze/facts/identity.hpp"
 #include "analyze/facts/process_tree.hpp"
 #include "analyze/hang/standstill.hpp"
+#include "identity.hpp"
 #include "ingest/logs/manifest.hpp"
 #include "read.hpp"
 
@@ -73,6 +74,17 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   return facts;
 }
 
+std::vector<std::pair<std::string, std::string>> job_rows(const report::Identity& identity,
+                                                          const analyze::Facts& facts) {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (!identity.job.empty()) out.emplace_back("job", identity.job);
+  if (!identity.job_id.empty()) out.emplace_back("job_id", identity.job_id);
+  if (facts.world_size > 0) out.emplace_back("world_size", std::to_string(facts.world_size));
+  if (facts.job_start) out.emplace_back("job_start_ns", std::to_string(*facts.job_start));
+  if (facts.job_end) out.emplace_back("job_end_ns", std::to_string(*facts.job_end));
+  return out;
+}
+
 }  // namespace
 
 Result<Resolved> resolve(store::Database& db, bool keep) {
@@ -91,9 +103,9 @@ Result<Resolved> resolve(store::Database& db, bool keep) {
   analyze::assign_roles(facts);
   analyze::guess_trainers(facts);
   if (keep)
-    CULPRIT_CHECK(
-        db.save_resolution({facts.members, facts.events, facts.tracebacks, facts.exits,
-                            facts.processes, facts.member_clocks, facts.hosts, facts.ranks}));
+    CULPRIT_CHECK(db.save_resolution({facts.members, facts.events, facts.tracebacks, facts.exits,
+                                      facts.processes, facts.member_clocks, facts.hosts,
+                                      facts.ranks, job_rows(identity_of(db, facts), facts)}));
   analyze::Topology topology = analyze::make_topology(facts);
   return Resolved{std::move(facts), std::move(topology)};
 }

@@ -46,6 +46,10 @@ inline constexpr double kRuledOutByTime =
 inline constexpr double kTransient =
     0.7;  // taken back, below its tolerance (ByteRobust section 4.1)
 
+// Of the surety of a whole verdict: a part of the bundle could not be read, and what is missing may
+// name another cause.
+inline constexpr double kIncompleteBundle = 0.85;
+
 // Below this an isolation is not printed as one: it costs a machine, and four in ten would be
 // innocent.
 inline constexpr double kLeastToIsolate = 0.6;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "model/figure.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
@@ -22,6 +23,13 @@ json time_or_null(const std::optional<Nanoseconds>& t) {
   return t ? json(iso_utc(*t)) : json(nullptr);
 }
 
+// Whole seconds, as `fromdate` of jq reads them; what is finer stands beside it in nanoseconds.
+json second_or_null(const std::optional<Nanoseconds>& t) {
+  if (!t) return nullptr;
+  const Nanoseconds rest = *t % kSecond;
+  return iso_utc(*t - (rest < 0 ? rest + kSecond : rest));
+}
+
 // Two decimals: a confidence is a judgement, not a measurement.
 double rounded(double value) {
   return static_cast<double>(static_cast<int>(value * 100 + 0.5)) / 100.0;
@@ -35,7 +43,7 @@ json evidence(const Evidence& e) {
 
 json finding(const Finding& f) {
   json numbers = json::object();
-  for (const auto& [key, value] : numbers_of(f)) numbers[key] = value;
+  for (const auto& [key, value] : numbers_of(f)) numbers[key] = figure(f.analysis, key, value);
   json places = json::array();
   for (const Evidence& e : f.evidence) places.push_back(evidence(e));
   json out = {{"id", f.id},
@@ -195,15 +203,15 @@ std::string to_json(const Incident& incident) {
   json document;
   document["schema"] = "culprit.diagnosis/1";
 
-  // The bundle is named by its contents: the same files as a folder or in an archive are the same
-  // bundle.
+  document["tool"] = json(tool_json(incident.identity));
+  document["job"] = json(job_json(incident.identity));
+
   std::vector<const MemberRow*> members;
   for (const MemberRow& m : incident.members) members.push_back(&m);
   std::sort(members.begin(), members.end(), [](const MemberRow* a, const MemberRow* b) {
     return std::tie(a->path, a->digest, a->id) < std::tie(b->path, b->digest, b->id);
   });
-  std::uint64_t bytes = 0, lines = 0, used = 0, skipped = 0, rejected = 0,
-                digest = 0xcbf29ce484222325ULL;
+  std::uint64_t bytes = 0, lines = 0, used = 0, skipped = 0, rejected = 0;
   json ledger = json::array();
   std::map<MemberId, std::string> path_of;
   for (const MemberRow* m : members) path_of[m->id] = m->path;
@@ -213,8 +221,6 @@ std::string to_json(const Incident& incident) {
     used += m->used;
     skipped += m->skipped;
     rejected += m->rejected;
-    for (const char c : m->path + '\0' + m->digest + '\0')
-      digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
     json row = {{"path", m->path},        {"kind", m->kind},       {"format", m->format},
                 {"size", m->size},        {"digest", m->digest},   {"lines", m->lines},
                 {"used", m->used},        {"skipped", m->skipped}, {"rejected", m->rejected},
@@ -229,7 +235,7 @@ std::string to_json(const Incident& incident) {
     problems.push_back({{"path", p.path}, {"code", p.code}, {"reason", p.reason}});
   json hosts = json::array();
   for (const HostRow& h : incident.hosts) hosts.push_back(h.host);
-  document["bundle"] = {{"digest", fmt::format("{:016x}", digest)},
+  document["bundle"] = {{"digest", bundle_digest(incident.members)},
                         {"members", members.size()},
                         {"bytes", bytes},
                         {"lines", lines},
@@ -243,8 +249,11 @@ std::string to_json(const Incident& incident) {
                         {"world_size", incident.world_size},
                         {"notes", incident.notes}};
 
-  document["incident"] = {
-      {"symptom", name(v.symptom)}, {"start", time_or_null(v.start)}, {"end", time_or_null(v.end)}};
+  document["incident"] = {{"symptom", name(v.symptom)},
+                          {"start", second_or_null(v.start)},
+                          {"end", second_or_null(v.end)},
+                          {"start_ns", v.start ? json(*v.start) : json(nullptr)},
+                          {"end_ns", v.end ? json(*v.end) : json(nullptr)}};
   json targets = json::array();
   for (const Target& t : v.targets)
     targets.push_back({{"kind", name(t.subject.kind)},

@@ -277,7 +277,9 @@ std::string picture(const json& d, const std::vector<Mark>& marks, const std::ve
       if (s.cleared) moments.insert(s.end);
     }
   }
-  const auto failure = seconds(text(member(d, "incident"), "start"));
+  const json& exactly = member(member(d, "incident"), "start_ns");
+  const auto failure = seconds(exactly.is_number_integer() ? iso_utc(exactly.get<Nanoseconds>())
+                                                           : text(member(d, "incident"), "start"));
   if (failure) moments.insert(*failure);
   // One moment on one machine: the table says all of it.
   if (moments.size() < 2 && all.size() < 2) return "";

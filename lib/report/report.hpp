@@ -10,10 +10,12 @@
 #include "model/finding.hpp"
 #include "model/picture.hpp"
 #include "model/rows.hpp"
+#include "report/identity.hpp"
 
 namespace culprit::report {
 
 struct Incident {
+  Identity identity;
   Verdict verdict;
   std::vector<Finding> findings;
   std::vector<MemberRow> members;

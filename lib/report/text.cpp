@@ -156,7 +156,7 @@ class TextPage {
                          : fmt::format("{} not read to {} end, see below",
                                        counted(lost, "file") + (lost == 1 ? " was" : " were"),
                                        lost == 1 ? "its" : "their")) +
-              "\n";
+              (member(verdict_, "targets").empty() ? "" : "; confidence is lower for it") + "\n";
     }
     out_ += wrapped(printable(verdict_, "summary"), width_, 0) + "\n";
   }

@@ -19,6 +19,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "model/figure.hpp"
 #include "model/finding_ids.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
@@ -892,6 +893,11 @@ Result<> Database::save_resolution(const Resolution& resolution) {
     Statement k(db, insertion<RankRow>());
     RowBinder rank;
     for (const RankRow& r : resolution.ranks) good = good && rank.run(k, r);
+    good = good && impl_->execute(
+                       "DELETE FROM meta WHERE key IN ('job', 'job_id', 'world_size', "
+                       "'job_start_ns', 'job_end_ns')");
+    Statement j(db, "INSERT INTO meta VALUES (?,?)");
+    for (const auto& [key, value] : resolution.job) good = good && j.run(key, valid_utf8(value));
     return good;
   });
 }
@@ -914,7 +920,7 @@ Result<> Database::save_findings(Analysis analysis, std::vector<Finding>& findin
     for (const Finding& r : findings) {
       good = good && clear.run(r.id) && clear2.run(r.id);
       nlohmann::json numbers = nlohmann::json::object();
-      for (const auto& [key, value] : numbers_of(r)) numbers[key] = value;
+      for (const auto& [key, value] : numbers_of(r)) numbers[key] = figure(r.analysis, key, value);
       good = good && f.run(r.id, ++position, name(r.analysis), name(r.outcome),
                            name(r.subject.kind), r.subject.id, r.event_class, name(r.symptom),
                            name(r.severity), name(r.role), name(r.scope), r.confidence, r.why,

@@ -40,6 +40,8 @@ struct Resolution {
   std::span<const MemberClock> clocks;
   std::span<const HostRow> hosts;
   std::span<const RankRow> ranks;
+  std::vector<std::pair<std::string, std::string>> job =
+      {};  // rows of meta; what is not known is not there
 };
 
 // Of the library that is linked in, and of the tables.

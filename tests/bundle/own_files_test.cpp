@@ -36,6 +36,15 @@ TEST(OwnFiles, AreLeftOutWithWhatLiesBesideThem) {
   EXPECT_EQ(told, "elsewhere/report.json|rank_0.log|report/notes.txt|");
 }
 
+TEST(OwnFiles, AreReportsAndFleetsWithoutTheirDatabase) {
+  Folder folder;
+  folder.write("answer.json", "{\n  \"bundle\": {},\n  \"schema\": \"culprit.diagnosis/1\"\n}\n");
+  folder.write("other.json", "{\n  \"bundle\": {}\n}\n");
+  folder.write("fleet.db", database("CUFL"));
+  EXPECT_EQ(walked(folder.path()).files().size(), 1u);
+  EXPECT_EQ(own_file(folder.path() + "/fleet.db"), OwnFile::fleet);
+}
+
 TEST(OwnFiles, OfOthersAreRead) {
   Folder folder;
   folder.write("incident.db", database("XXXX"));

@@ -9,6 +9,9 @@ cd "$scratch" || exit 1
 mkdir bin && ln -s "$culprit" bin/culprit && PATH=$scratch/bin:$PATH
 S=$samples
 export S
+CULPRIT_CONFIG= HOME=$scratch
+export CULPRIT_CONFIG HOME
+unset XDG_CONFIG_HOME
 failures=0 checked=0
 
 # expect STATUS 'COMMAND' ['TEXT that stands on stderr']
@@ -81,6 +84,62 @@ expect 2 'culprit report -d logs' 'this is a folder'
 expect 2 'culprit diagnose a.db' 'culprit report -d a.db'
 expect 2 'culprit ingest $S/crash-one-rank -d a.db' 'this database holds another bundle'
 
+expect 2 'culprit show nosuch -d a.db' 'there is no finding'
+expect 2 'culprit plan standbi' 'standby'
+printf '{"family": 1}\n' >bad-rules.json
+expect 2 'culprit rules check --rules bad-rules.json' 'bad-rules.json'
+culprit ingest logs -d bare.db -q >/dev/null
+expect 2 'culprit report -d bare.db' 'no verdict yet'
+expect 2 'culprit ingest a.db -d b.db' 'a database that culprit made'
+expect 2 'culprit formats --output logs' 'this is a folder'
+
+# An error in JSON is one object on one line.
+expect 2 'culprit dignose --json' '{"schema":"culprit.error/1","error":"usage","place":null,"reason":"'
+expect 3 'culprit diagnose nosuch --format json' '"place":{"file":"nosuch"}'
+expect 3 'culprit diagnose nosuch --json' '"status":3}'
+[ "$(wc -l <err)" = 1 ] || { echo "an error in JSON is not one line"; failures=$((failures + 1)); }
+
+# Configuration: the file, the environment before it, the command line before both.
+mkdir -p .config/culprit
+config=.config/culprit/config
+expect 0 'culprit version'
+printf '# of the cluster\nfail-on = critical\n[diagnose]\nformat = json\n' >$config
+unset CULPRIT_CONFIG
+expect 1 'culprit diagnose $S/gpu-off-bus'
+says '"schema": "culprit.diagnosis/1"'
+expect 1 'culprit diagnose $S/gpu-off-bus --format text'
+says 'ISOLATE'
+expect 0 'CULPRIT_CONFIG= culprit diagnose $S/gpu-off-bus'
+says 'ISOLATE'
+expect 1 'CULPRIT_FAIL_ON=distributed culprit report -d a.db'
+expect 2 'CULPRIT_FAIL_ON=worse culprit report -d a.db' 'not '
+expect 2 'CULPRIT_CONFIG=nosuch culprit formats' 'CULPRIT_CONFIG names a file that is not there'
+printf 'threads = 2\nthread = 3\n' >$config
+expect 2 'culprit formats' '.config/culprit/config:2'
+expect 2 'culprit formats' "did you mean 'threads'?"
+expect 0 'culprit version'
+printf '[diagnos]\n' >$config
+expect 2 'culprit formats' 'did you mean [diagnose]?'
+printf 'threads: 2\n' >$config
+expect 2 'culprit formats' '.config/culprit/config:1'
+printf 'strict = perhaps\n' >$config
+expect 2 'culprit diagnose logs' 'strict takes yes or no'
+rm $config
+export CULPRIT_CONFIG=
+
+# --output: whole or not at all.
+expect 0 'culprit diagnose $S/gpu-off-bus --json --output answer.json'
+nothing
+[ "$(culprit diagnose "$S/gpu-off-bus" --json | cksum)" = "$(cksum <answer.json)" ] || { echo "--output wrote another answer"; failures=$((failures + 1)); }
+before=$(cksum <answer.json)
+expect 3 'culprit diagnose nosuch --output answer.json'
+[ "$before" = "$(cksum <answer.json)" ] && ! [ -e answer.json.part ] || { echo "an error changed the file of --output"; failures=$((failures + 1)); }
+expect 3 'culprit formats --output nosuch/answer.json' 'nosuch/answer.json'
+expect 2 'culprit diagnose answer.json' 'this is a report that culprit wrote'
+cp answer.json job/ && expect 0 'culprit diagnose job --json' && cp out with
+rm job/answer.json && expect 0 'culprit diagnose job --json'
+cmp -s out with || { echo "a report in the bundle changed the answer"; failures=$((failures + 1)); }
+
 # 3: input that cannot be read, output that cannot be written
 expect 3 'culprit diagnose nosuch'
 expect 3 'culprit ./nosuch'
@@ -93,6 +152,7 @@ if [ -w /dev/full ]; then
     expect 3 "culprit $words >/dev/full" 'cannot write the answer: No space left on device'
   done
   expect 0 'culprit diagnose $S/gpu-off-bus -o o 2>/dev/full'
+  expect 3 'culprit formats --output /dev/full' 'No space left on device'
 fi
 expect 3 'culprit diagnose nosuch 2>&-'
 expect 0 'culprit diagnose $S/gpu-off-bus -o o2 2>&-'

@@ -3,6 +3,7 @@
 
 #include "report/phrases.hpp"
 #include "decide/decide.hpp"
+#include "model/confidence.hpp"
 
 namespace {
 
@@ -126,6 +127,19 @@ TEST(Ladder, ACriticalErrorBeforeTheTimeoutsIsolatesItsHost) {
   EXPECT_EQ(v.action, Action::isolate);
   ASSERT_EQ(v.targets.size(), 1u);
   EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::host, "n07"}));
+}
+
+TEST(Ladder, AnIncompleteBundleLowersConfidence) {
+  Case c = job({machine("n03", 100 * kMinute), timeouts(110 * kMinute)});
+  const Verdict whole = decide::decide(c);
+  c.incomplete = true;
+  const Verdict part = decide::decide(c);
+  ASSERT_FALSE(whole.targets.empty());
+  ASSERT_EQ(part.targets.size(), whole.targets.size());
+  EXPECT_EQ(part.action, Action::isolate);
+  for (std::size_t i = 0; i < whole.targets.size(); ++i)
+    EXPECT_DOUBLE_EQ(part.targets[i].confidence,
+                     whole.targets[i].confidence * confidence::kIncompleteBundle);
 }
 
 TEST(Ladder, AnUndatedKernelLineAccusesNobodyByItself) {

@@ -1,0 +1,28 @@
+#include "model/figure.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace culprit {
+
+nlohmann::json figure(Analysis analysis, const std::string& name, const std::string& value) {
+  constexpr std::array<std::string_view, 24> kWords{
+      "baseline", "exception", "explains", "from_calls", "function", "group",
+      "kind",     "lead",      "majority", "message",    "metric",   "minority",
+      "native",   "operation", "peer",     "place",      "reason",   "role",
+      "setting",  "shape",     "source",   "sources",    "state",    "values"};
+  const auto number = [&] {
+    if (value.empty() || value.size() > 24 ||
+        (value[0] != '-' && (value[0] < '0' || value[0] > '9')))
+      return false;
+    if (std::find(kWords.begin(), kWords.end(), name) != kWords.end()) return false;
+    // Elsewhere "ranks" are a set, 0-3,6, and "code" is a place in a program.
+    return analysis == Analysis::classify || (name != "ranks" && name != "code");
+  };
+  if (!number()) return value;
+  nlohmann::json parsed = nlohmann::json::parse(value, nullptr, false);
+  return parsed.is_number() ? parsed : nlohmann::json(value);
+}
+
+}  // namespace culprit

@@ -1,0 +1,56 @@
+#!/bin/sh
+# sh tests/fuzz/siege.sh [MUTATIONS]: a night's siege under AddressSanitizer and UndefinedBehaviorSanitizer. MUTATIONS
+# (1000000) damaged inputs are read, one process a core, at the lowest priority; the seed is the date, so that each night
+# tries others. From the environment:
+#   CULPRIT_BUILD    the folder of the build (build-siege)
+#   CULPRIT_SEED     another seed, to repeat a night
+#   CULPRIT_SECONDS  the most that each fuzz target may take (600); they exist where clang is, and count by themselves
+# A failure is told with the number of its mutation and the seed, and its bundle is left in build-siege/finds/.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${CULPRIT_BUILD:-$root/build-siege}
+mutations=${1:-1000000}
+seed=${CULPRIT_SEED:-$(date +%Y%m%d)}
+cores=$(getconf _NPROCESSORS_ONLN)
+fuzz=OFF
+set --
+if command -v clang++ >/dev/null; then
+  fuzz=ON
+  set -- -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
+fi
+cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1 -D_GLIBCXX_ASSERTIONS" \
+  -DCULPRIT_TESTS=ON -DCULPRIT_BENCH=OFF -DCULPRIT_SANITIZE=ON -DCULPRIT_FUZZ=$fuzz "$@" >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
+targets=$(cd "$root/tests/fuzz" && ls ./*_fuzz.cpp | sed 's|^\./||; s|\.cpp$||')
+[ "$fuzz" = ON ] || targets=
+nice ninja -C "$build" mutate $targets >>"$build.log" 2>&1 || { tail -40 "$build.log" >&2; exit 1; }
+export ASAN_OPTIONS=exitcode=99:detect_stack_use_after_return=1 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1
+finds=$build/finds
+mkdir -p "$finds"
+cd "$finds"
+failed=0
+
+# The whole way of `diagnose`, in slices: memory that one leaves behind is seen in its last line.
+slice=$(((mutations + cores - 1) / cores))
+n=0
+pids=
+while [ $n -lt "$cores" ]; do
+  n=$((n + 1))
+  mkdir -p "$n"
+  (cd "$n" && CULPRIT_SEED=$((seed * 100 + n)) CULPRIT_MUTATIONS=$slice nice -n 19 "$build/tests/e2e/mutate" "$root/samples" >log 2>&1) &
+  pids="$pids $!"
+done
+for pid in $pids; do wait "$pid" || failed=1; done
+for log in */log; do printf 'siege: %s: %s\n' "${log%/log}" "$(tail -n 1 "$log")"; done
+
+for target in $targets; do
+  mkdir -p "$target"
+  if nice -n 19 "$build/tests/$target" "$target" "$root/tests/fuzz/${target%_fuzz}" -max_total_time="${CULPRIT_SECONDS:-600}" \
+    -max_len=65536 -timeout=10 -rss_limit_mb=1024 -seed="$seed" -artifact_prefix="$target/" >"$target.log" 2>&1; then
+    printf 'siege: %s: %s\n' "$target" "$(tail -n 1 "$target.log")"
+  else
+    failed=1
+    tail -n 20 "$target.log"
+  fi
+done
+[ $failed = 0 ] && echo "siege: seed $seed: nothing fell" || echo "siege: seed $seed: see $finds"
+exit $failed
