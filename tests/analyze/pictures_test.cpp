@@ -24,7 +24,8 @@ Finding hang_of(const char* ranks) {
 
 TEST(WaitPicture, FollowsTheChainToTheEnd) {
   CollectiveReport calls;
-  calls.chain = {{0, 4, 0, 7, "recv", "never launched", {}}, {4, 5, 0, 9, "all_reduce", "", {}}};
+  calls.chain = {{0, 4, GroupId::none, 7, "recv", "never launched", {}},
+                 {4, 5, GroupId::none, 9, "all_reduce", "", {}}};
   Leaf leaf;
   leaf.ranks = {5};
   leaf.waiting = 7;
@@ -47,7 +48,7 @@ TEST(WaitPicture, FollowsTheChainToTheEnd) {
 // A picture would accuse somebody whom no finding names.
 TEST(WaitPicture, IsEmptyUnlessAFindingNamesTheEnd) {
   CollectiveReport calls;
-  calls.chain = {{0, 5, 0, 7, "recv", "", {}}};
+  calls.chain = {{0, 5, GroupId::none, 7, "recv", "", {}}};
   Leaf leaf;
   leaf.ranks = {5};
   leaf.waiting = 1;

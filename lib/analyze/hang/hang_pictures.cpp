@@ -78,7 +78,7 @@ WaitPicture graph_of_calls(const Topology& topology, const Facts& facts,
     else
       hops.push_back(&w);
   const auto said = [&](const Wait& w) {
-    return w.operation + (w.group > 0 ? " of " + group_name(facts, w.group) : "");
+    return w.operation + (w.group != GroupId::none ? " of " + group_name(facts, w.group) : "");
   };
   const std::int64_t others = leaf.waiting - static_cast<std::int64_t>(hops.size());
   if (others > 0) {
