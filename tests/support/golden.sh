@@ -5,6 +5,7 @@
 #   why           what this test is there for
 #   stdout, stderr, exit   what must come out; a missing file means nothing, nothing and 0
 #   needs-shared  skip the test (77) on a machine without the corpus
+#   not-sanitized  leave the test out of a sanitized build
 #
 # Absolute paths of those folders come out as $SAMPLES, $SHARED, $HERE and $CWD, so that a golden holds on any machine.
 # CULPRIT_UPDATE_GOLDEN=1 writes stdout, stderr and exit anew; git diff then shows what changed.
