@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "store/fleet.hpp"
+#include "fleet/document.hpp"
 #include "command.hpp"
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
@@ -341,6 +343,8 @@ constexpr OptionSpec kSolveOptions[] = {
      "pass, fail, or 2/5: two failures in five runs (may be repeated; runs add up)"},
     {"outcomes", "FILE", "outcomes from a file: lines NAME=OUTCOME, or a JSON object"},
     {"rest", "pass", "groups that are not named passed"},
+    {"fleet", "FILE",
+     "a fleet database: machines that failed more often than others are likelier before any test"},
     kClusterHosts,
     kMachines,
     kTp,
@@ -467,6 +471,19 @@ std::string solution_text(const ReplayDocument& d, const plan::ReplaySolution& s
   return out;
 }
 
+Result<std::vector<double>> priors_of(const ReplayDocument& document, const std::string& path) {
+  CULPRIT_TRY(record, store::read_fleet(path));
+  std::vector<std::string> hosts;
+  for (std::int64_t x = 0; x < document.plan.params.machines; ++x)
+    hosts.push_back(document.host(static_cast<plan::MachineIndex>(x)));
+  std::vector<double> out = fleet::relative_rates(record, hosts);
+  if (out.empty())
+    return usage_error("this fleet database holds no failures of machines over a time")
+        .at({path, 0})
+        .hint("`culprit fleet -d " + path + "` prints what it holds");
+  return out;
+}
+
 Result<Exit> run_solve(const Arguments& arguments) {
   CULPRIT_TRY(input, PlanInput::read(arguments, kSolveOptions));
   CULPRIT_TRY(path, input.text("plan"));
@@ -500,7 +517,16 @@ Result<Exit> run_solve(const Arguments& arguments) {
         .hint("--rest pass: what is not named passed; failures are named one by one");
   for (plan::ReplayOutcome& o : document.outcomes)
     if (!rest.empty() && o.runs == 0) o.runs = document.plan.repeats;
-  CULPRIT_TRY(solution, plan::solve_replay(document.plan, document.outcomes));
+  plan::SolveParams params;
+  CULPRIT_TRY(fleet_file, input.text("fleet"));
+  if (!fleet_file.empty()) {
+    CULPRIT_TRY(priors, priors_of(document, fleet_file));
+    params.priors = std::move(priors);
+  }
+  CULPRIT_TRY(solution, plan::solve_replay(document.plan, document.outcomes, params));
+  if (!params.priors.empty())
+    solution.why.push_back("before the tests, machines were as likely as their failures in " +
+                           fleet_file + " make them");
   print(input.wants_json() ? indented(to_json(document, solution))
                            : solution_text(document, solution));
   return Exit::finished;

@@ -485,4 +485,23 @@ MachineRate machine_rate(const FleetRecord& record, const FailureParams& params)
   return out;
 }
 
+std::vector<double> relative_rates(const FleetRecord& record, std::span<const std::string> hosts,
+                                   const FailureParams& params) {
+  const Watched w = watched(record, params);
+  std::map<std::string, std::int64_t> counts;
+  for (const Failure& f : failures(record, params))
+    if (!f.host.empty()) ++counts[f.host];
+  const OffenderReport report = offenders(counts, w.hosts, w.days);
+  const double time = report.rate_days + w.days;
+  if (counts.empty() || !(report.shape > 0) || !(report.rate_days > 0) || !(time > 0)) return {};
+  const double mean = report.shape / report.rate_days;
+  std::vector<double> out;
+  for (const std::string& host : hosts) {
+    const auto it = counts.find(host);
+    const auto count = it == counts.end() ? 0.0 : static_cast<double>(it->second);
+    out.push_back((report.shape + count) / time / mean);
+  }
+  return out;
+}
+
 }  // namespace culprit::fleet

@@ -2,6 +2,8 @@
 // from.
 #pragma once
 
+#include <vector>
+#include <span>
 #include <string>
 
 #include "fleet/durations.hpp"
@@ -28,5 +30,11 @@ struct MachineRate {
   Interval interval;  // 95 %
 };
 MachineRate machine_rate(const FleetRecord& record, const FailureParams& params = {});
+
+// How much more likely each of these machines is to fail than an average one of the fleet, by its
+// own failures (the means of the posterior rates of offenders.hpp): below 1 of
+// a machine that the record does not know. Empty without failures over a time.
+std::vector<double> relative_rates(const FleetRecord& record, std::span<const std::string> hosts,
+                                   const FailureParams& params = {});
 
 }  // namespace culprit::fleet

@@ -128,6 +128,12 @@ class Solver {
     const double z = static_cast<double>(plan_.params.machines);
     const double single = (1 - params_.pair_prior) / z,
                  pair = z < 2 ? 0 : params_.pair_prior * 2 / (z * (z - 1));
+    // Relative to the mean, so that the weights of all singles and of all pairs stay what they are.
+    double sum = 0;
+    for (const double p : params_.priors) sum += p;
+    const auto prior = [&](MachineIndex x) {
+      return x < params_.priors.size() && sum > 0 ? params_.priors[x] * z / sum : 1.0;
+    };
     std::vector<MachineIndex> all;
     for (const std::uint32_t t : failing_)
       for (const MachineIndex x : holders(t)) all.push_back(x);
@@ -149,7 +155,7 @@ class Solver {
     for (const Suspect& x : suspects) {
       if (x.covers < failing_.size()) continue;
       ++explaining_;
-      const double weight = single * std::exp(x.log_weight);
+      const double weight = single * prior(x.machine) * std::exp(x.log_weight);
       if (!(weight > 0)) continue;
       singles_ = true;
       weights_[x.machine] += weight;
@@ -174,7 +180,8 @@ class Solver {
             covered +=
                 outcomes_[t].failures > 0 && !std::binary_search(of_x.begin(), of_x.end(), t);
           if (covered < failing_.size()) continue;
-          const double weight = pair * std::exp(x.log_weight + passed(of_y, &of_x));
+          const double weight = pair * prior(x.machine) * prior(y.machine) *
+                                std::exp(x.log_weight + passed(of_y, &of_x));
           if (!(weight > 0)) continue;
           pairs_ = true;
           weights_[x.machine] += weight;

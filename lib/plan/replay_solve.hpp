@@ -3,9 +3,9 @@
 // the outcomes fit no machine.
 //
 // The paper has one machine and a fault that always shows. Here: Bayes over every single machine
-// (equally likely) and, with little prior weight, every pair; a run without the fault in it never
-// fails, a run with it fails with probability `shows`. The reason for no false alarms: a failing
-// replay without its machine would be another fault, and is one.
+// (equally likely, or by what is known of them) and, with little prior weight, every pair; a run
+// without the fault in it never fails, a run with it fails with probability `shows`. The reason for
+// no false alarms: a failing replay without its machine would be another fault, and is one.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,10 @@ struct ReplayOutcome {
 };
 
 struct SolveParams {
-  double pair_prior = 0.01;     // that two machines are faulty rather than one; "typically only a
-                                // single" (ByteRobust §4.2)
+  double pair_prior = 0.01;  // that two machines are faulty rather than one; "typically only a
+                             // single" (ByteRobust §4.2)
+  // How likely each machine is to be faulty before any test, against the others; empty: all alike.
+  std::vector<double> priors;
   double flaky_shows = 0.7;     // assumed when outcomes contradict a fault that always shows: EUD's
                                 // recall (ByteRobust §9)
   std::size_t most_shown = 64;  // candidates kept; the least likely go

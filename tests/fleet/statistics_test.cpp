@@ -251,6 +251,13 @@ TEST(Document, IsWhatOneCountsByHand) {
   const MachineRate r = machine_rate(record, params.failures);
   EXPECT_NEAR(r.rate, 6 / 2000.0, 1e-12);
   EXPECT_LT(r.interval.low, r.rate);
+  const std::vector<std::string> hosts{"a", "b", "never heard of"};
+  const std::vector<double> relative = relative_rates(record, hosts, params.failures);
+  ASSERT_EQ(relative.size(), 3u);
+  EXPECT_GT(relative[0], 2 * relative[1]);
+  EXPECT_GT(relative[1], relative[2]);
+  EXPECT_LT(relative[2], 1) << "a machine that did not fail is a little better than the mean";
+  EXPECT_TRUE(relative_rates({}, hosts).empty());
 }
 
 TEST(Document, NothingRecordedIsNoFault) {

@@ -92,6 +92,26 @@ TEST(Replay, LeavesCandidatesWhenGroupsAreLargerThanMany) {  // m = 6, n = 4: ce
   EXPECT_FALSE(holds(solution->third_phase[0], 17));
 }
 
+TEST(Replay, WhatIsKnownOfTheMachinesOrdersCandidates) {
+  const auto plan = plan_replay(params(24, 6, 1));
+  ASSERT_TRUE(plan);
+  SolveParams solve;
+  solve.priors.assign(24, 1);
+  const auto even = solve_replay(*plan, outcomes(*plan, {13}), solve);
+  ASSERT_TRUE(even);
+  EXPECT_NEAR(even->candidates[0].probability, 0.5, 0.001) << "all alike is no knowledge";
+  solve.priors[17] = 3;
+  const auto known = solve_replay(*plan, outcomes(*plan, {13}), solve);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(machines(*known), (std::vector<MachineIndex>{17, 13}));
+  EXPECT_NEAR(known->candidates[0].probability, 0.75, 0.01);
+  solve.priors.assign(24, 1);
+  solve.priors[2] = 1000;
+  const auto cleared = solve_replay(*plan, outcomes(*plan, {13}), solve);
+  ASSERT_TRUE(cleared);
+  EXPECT_EQ(machines(*cleared), (std::vector<MachineIndex>{13, 17})) << "its groups passed";
+}
+
 TEST(Replay, ThirdPhaseEndsTheSearch) {
   auto plan = plan_replay(params(24, 6, 1));
   ASSERT_TRUE(plan);
