@@ -1,6 +1,6 @@
 // Findings as rows for a spreadsheet or a database, one a finding in the order of the report: what,
-// where, since when, how sure, and the first place that shows it. RFC 4180. A cell that a
-// spreadsheet would take for a formula is quoted by a leading apostrophe.
+// where, since when, how sure, and the first place that shows it. Quoted as in RFC 4180, with line
+// feeds. A cell that a spreadsheet would take for a formula is quoted by a leading apostrophe.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ using nlohmann::json;
 std::string cell(const std::string& text) {
   const bool formula = !text.empty() && std::string_view("=+-@").find(text[0]) != std::string::npos;
   const std::string safe = (formula ? "'" : "") + text;
-  if (safe.find_first_of(",\"\r\n") == std::string::npos) return safe;
+  if (safe.find_first_of(",\"\n") == std::string::npos) return safe;
   std::string out = "\"";
   for (const char c : safe) out += c == '"' ? std::string("\"\"") : std::string(1, c);
   return out + "\"";
@@ -28,7 +28,7 @@ std::string csv_of_findings(const std::string& document, const RenderOptions&) {
                                       "symptom", "hosts",    "ranks",    "title"};
   const json d = json::parse(document, nullptr, false);
   std::string out =
-      fmt::format("id,{},subject_kind,subject,confidence,lines,start,end,rests_on_it,path,line\r\n",
+      fmt::format("id,{},subject_kind,subject,confidence,lines,start,end,rests_on_it,path,line\n",
                   fmt::join(kColumns, ","));
   const std::vector<std::string> ground = grounds(d);
   for (const json& f : list(d, "findings")) {
@@ -40,7 +40,7 @@ std::string csv_of_findings(const std::string& document, const RenderOptions&) {
     const json& evidence = list(f, "evidence");
     const json& first = evidence.empty() ? member(evidence, "") : evidence[0];
     const bool rests = std::find(ground.begin(), ground.end(), id) != ground.end();
-    out += fmt::format(",{},{},{:.2f},{},{},{},{},{},{}\r\n", cell(text(subject, "kind")),
+    out += fmt::format(",{},{},{:.2f},{},{},{},{},{},{}\n", cell(text(subject, "kind")),
                        cell(text(subject, "id")), number(f, "confidence"), count(f, "count"),
                        cell(text(interval, "start")), cell(text(interval, "end")),
                        rests ? "true" : "false", cell(text(first, "path")), count(first, "line"));

@@ -115,7 +115,8 @@ class Judge {
                      difference(good.out, ran.out, whole, content(place)));
         else if (ran.status != 0 && WEXITSTATUS(ran.status) != 3)
           say(n, "status " + std::to_string(WEXITSTATUS(ran.status)) + ": " + ran.err);
-        else if (ran.status != 0 && ran.err.find("culprit: error: ") == std::string::npos)
+        else if (ran.status != 0 && ran.err.find("culprit: error: ") == std::string::npos &&
+                 ran.err.find("\"culprit.error/1\"") == std::string::npos)
           say(n, "no error is told: " + ran.err);
         else if (ran.status != 0 && ran.err.find("= help: ") == std::string::npos)
           say(n, "an error without a remedy: " + ran.err);
