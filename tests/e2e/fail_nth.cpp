@@ -118,7 +118,8 @@ class Judge {
         else if (ran.status != 0 && ran.err.find("culprit: error: ") == std::string::npos &&
                  ran.err.find("\"culprit.error/1\"") == std::string::npos)
           say(n, "no error is told: " + ran.err);
-        else if (ran.status != 0 && ran.err.find("= help: ") == std::string::npos)
+        else if (ran.status != 0 && ran.err.find("= help: ") == std::string::npos &&
+                 ran.err.find("\"help\":\"") == std::string::npos)
           say(n, "an error without a remedy: " + ran.err);
         if (ran.status != 0 && !ran.out.empty() && ran.out != good.out)
           say(n, "a part of an answer is printed");
