@@ -193,6 +193,14 @@ void move_times(Facts& facts, const std::string& host, Nanoseconds by, Nanosecon
     if (x.host == host) move(x.time_ns);
 }
 
+void move_progress(Facts& facts, const std::string& host, Nanoseconds by) {
+  for (ProgressSpan& p : facts.progress)
+    if (const MemberRow* m = facts.member(p.member); m != nullptr && m->host == host)
+      for (ProgressRow* row : {&p.first, &p.last, p.first_nan ? &*p.first_nan : nullptr,
+                               p.last_good ? &*p.last_good : nullptr})
+        if (row != nullptr && row->time_ns) *row->time_ns -= by;
+}
+
 // What the time service of a machine says of its clock (chronyc tracking), when that is seconds or
 // more.
 void mend_clocks_by_words(Facts& facts) {
@@ -210,12 +218,9 @@ void mend_clocks_by_words(Facts& facts) {
     facts.notes.push_back(fmt::format("the clock of {} is {} {} NTP time and was corrected by that",
                                       host, human_duration(std::abs(ahead) * (kSecond / 1000)),
                                       ahead > 0 ? "ahead of" : "behind"));
-    move_times(facts, host, ahead * (kSecond / 1000), kSecond);
-    for (ProgressSpan& p : facts.progress)
-      if (const MemberRow* m = facts.member(p.member); m != nullptr && m->host == host)
-        for (ProgressRow* row : {&p.first, &p.last, p.first_nan ? &*p.first_nan : nullptr,
-                                 p.last_good ? &*p.last_good : nullptr})
-          if (row != nullptr && row->time_ns) *row->time_ns -= ahead * (kSecond / 1000);
+    const Nanoseconds by = ahead * (kSecond / 1000);
+    move_times(facts, host, by, kSecond);
+    move_progress(facts, host, by);
   }
 }
 
@@ -271,11 +276,7 @@ void mend_clocks_by_steps(Facts& facts) {
                     "and was corrected by that",
                     host, human_duration(std::abs(off)), off > 0 ? "ahead of" : "behind"));
     move_times(facts, host, off, kTogether);
-    for (ProgressSpan& p : facts.progress)
-      if (const MemberRow* m = facts.member(p.member); m != nullptr && m->host == host)
-        for (ProgressRow* row : {&p.first, &p.last, p.first_nan ? &*p.first_nan : nullptr,
-                                 p.last_good ? &*p.last_good : nullptr})
-          if (row != nullptr && row->time_ns) *row->time_ns -= off;
+    move_progress(facts, host, off);
   }
 }
 

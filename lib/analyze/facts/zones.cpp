@@ -95,6 +95,31 @@ void each_stamp(const Facts& facts, See see) {
     if (c.kind == "first" || c.kind == "last") see(c.time, c.place.member);
 }
 
+// The offset with the most voters, how many these are, and how many the next one has.
+struct Winner {
+  Nanoseconds offset = 0;
+  std::size_t most = 0, second = 0;
+  bool clear(std::size_t least) const { return most >= least && most > 2 * second; }
+};
+template <class Voters>
+Winner winner(const std::map<Nanoseconds, Voters>& votes) {
+  Winner out;
+  for (const auto& [offset, voters] : votes)
+    if (voters.size() > out.most)
+      out = {offset, voters.size(), out.most};
+    else
+      out.second = std::max(out.second, voters.size());
+  return out;
+}
+
+// "UTC+8", "UTC-3:30"
+std::string utc_text(Nanoseconds offset) {
+  const Nanoseconds size = std::abs(offset);
+  const std::string minutes =
+      size % kHour == 0 ? "" : fmt::format(":{:02}", size % kHour / kMinute);
+  return fmt::format("UTC{}{}{}", offset > 0 ? "+" : "-", size / kHour, minutes);
+}
+
 struct Window {
   Nanoseconds low = 0;
   Nanoseconds high = std::numeric_limits<Nanoseconds>::min();
@@ -173,16 +198,10 @@ bool Zones::by_twice_recorded(Facts& facts) {
         return a.second < b.second;
       })->first;
   job_ = {line::Zone::fixed(offset), 0, true};
-  const std::string sign = offset > 0 ? "+" : "-";
-  if (offset % kHour != 0)
-    facts.notes.push_back(
-        fmt::format("times without a zone are taken as UTC{}{}:{:02}, from failures that are "
-                    "recorded on both clocks",
-                    sign, std::abs(offset) / kHour, std::abs(offset) % kHour / kMinute));
-  else if (offset != 0)
+  if (offset != 0)
     facts.notes.push_back(fmt::format(
-        "times without a zone are taken as UTC{}{}, from failures that are recorded on both clocks",
-        sign, std::abs(offset) / kHour));
+        "times without a zone are taken as {}, from failures that are recorded on both clocks",
+        utc_text(offset)));
   return true;
 }
 
@@ -216,26 +235,13 @@ bool Zones::by_echoes(Facts& facts) {
     }
     for (const Nanoseconds shift : shifts) votes[shift].insert(*e.host);
   }
-  std::size_t most = 0, second = 0;
-  Nanoseconds shift = 0;
-  for (const auto& [whole, hosts] : votes) {
-    if (hosts.size() > most) {
-      second = most;
-      most = hosts.size();
-      shift = whole;
-    } else
-      second = std::max(second, hosts.size());
-  }
-  if (most < kLeastHosts || most <= 2 * second || shift == 0) return false;
-  job_ = {line::Zone::fixed(shift), 0, true};
-  facts.notes.push_back(fmt::format(
-      "times without a zone are taken as UTC{}{}, since what the end of the job left in the logs "
-      "of {} machines fits that zone alone",
-      shift > 0 ? "+" : "-",
-      std::abs(shift) % kHour == 0
-          ? std::to_string(std::abs(shift) / kHour)
-          : fmt::format("{}:{:02}", std::abs(shift) / kHour, std::abs(shift) % kHour / kMinute),
-      most));
+  const Winner shift = winner(votes);
+  if (!shift.clear(kLeastHosts) || shift.offset == 0) return false;
+  job_ = {line::Zone::fixed(shift.offset), 0, true};
+  facts.notes.push_back(
+      fmt::format("times without a zone are taken as {}, since what the end of the job left in the "
+                  "logs of {} machines fits that zone alone",
+                  utc_text(shift.offset), shift.most));
   return true;
 }
 
@@ -256,18 +262,8 @@ void Zones::by_file_times(const Facts& facts) {
       votes[of_machine(*m)][whole].insert(c.time.ns / (2 * kClose));
   }
   for (const bool machines : {false, true}) {
-    std::size_t most = 0, second = 0;
-    Nanoseconds offset = 0;
-    for (const auto& [whole, moments] : votes[machines]) {
-      if (moments.size() > most) {
-        second = most;
-        most = moments.size();
-        offset = whole;
-      } else
-        second = std::max(second, moments.size());
-    }
-    if (most >= 3 && most > 2 * second)
-      (machines ? written_by_machines_ : written_by_job_) = offset;
+    if (const Winner zone = winner(votes[machines]); zone.clear(3))
+      (machines ? written_by_machines_ : written_by_job_) = zone.offset;
   }
 }
 
