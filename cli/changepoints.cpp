@@ -233,7 +233,7 @@ Result<Exit> run_changepoints(const Arguments& arguments) {
   return table.rejected > 0 && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
-constexpr OptionSpec kChangepointsOptions[] = {
+constexpr auto kChangepointsOptions = with_read_options({
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
@@ -247,16 +247,7 @@ constexpr OptionSpec kChangepointsOptions[] = {
     {"lambda", "N", "kernel: samples between changes, 100 by default"},
     {"threshold", "P", "kernel: probability of a change, 0.9 by default"},
     {"strict", nullptr, "exit with 4 when a line or cell could not be read"},
-    kReadOptions[0],
-    kReadOptions[1],
-    kReadOptions[2],
-    kReadOptions[3],
-    kReadOptions[4],
-    kReadOptions[5],
-    kReadOptions[6],
-    kReadOptions[7],
-    kReadOptions[8],
-};
+});
 
 }  // namespace
 

@@ -270,23 +270,14 @@ Result<Exit> run_collectives(const Arguments& arguments) {
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
-constexpr OptionSpec kCollectivesOptions[] = {
+constexpr auto kCollectivesOptions = with_read_options({
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"all", nullptr, "every group with something unfinished"},
     {"table", nullptr, "who misses what: a row for each rank of a group with something unfinished"},
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
-    kReadOptions[0],
-    kReadOptions[1],
-    kReadOptions[2],
-    kReadOptions[3],
-    kReadOptions[4],
-    kReadOptions[5],
-    kReadOptions[6],
-    kReadOptions[7],
-    kReadOptions[8],
-};
+});
 
 }  // namespace
 

@@ -264,7 +264,7 @@ constexpr OptionSpec kOutput[] = {
     {"json", nullptr, "the same as --format json"},
 };
 
-constexpr OptionSpec kDiagnoseOptions[] = {
+constexpr auto kDiagnoseOptions = with_read_options({
     {"out,o", "DIR", "keep the database and all reports there"},
     {"db,d", "FILE", "keep the database there"},
     {"format", "FORMAT", report::kFormatNames},
@@ -277,31 +277,13 @@ constexpr OptionSpec kDiagnoseOptions[] = {
      "exit with 1 when something at least this severe was found (info, warning, distributed, "
      "critical)"},
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
-    kReadOptions[0],
-    kReadOptions[1],
-    kReadOptions[2],
-    kReadOptions[3],
-    kReadOptions[4],
-    kReadOptions[5],
-    kReadOptions[6],
-    kReadOptions[7],
-    kReadOptions[8],
-};
-constexpr OptionSpec kIngestOptions[] = {
+});
+constexpr auto kIngestOptions = with_read_options({
     {"db,d", "FILE", "the database; made when missing, continued when an earlier run was cut off"},
     kOutput[0],
     kOutput[1],
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
-    kReadOptions[0],
-    kReadOptions[1],
-    kReadOptions[2],
-    kReadOptions[3],
-    kReadOptions[4],
-    kReadOptions[5],
-    kReadOptions[6],
-    kReadOptions[7],
-    kReadOptions[8],
-};
+});
 constexpr OptionSpec kClassifyOptions[] = {
     {"db,d", "FILE", "the database that `ingest` made"},
     kHistoryOption,

@@ -172,22 +172,13 @@ Result<Exit> run_drift(const Arguments& arguments) {
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
-constexpr OptionSpec kDriftOptions[] = {
+constexpr auto kDriftOptions = with_read_options({
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"all", nullptr, "settings that are the same, too"},
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
-    kReadOptions[0],
-    kReadOptions[1],
-    kReadOptions[2],
-    kReadOptions[3],
-    kReadOptions[4],
-    kReadOptions[5],
-    kReadOptions[6],
-    kReadOptions[7],
-    kReadOptions[8],
-};
+});
 
 }  // namespace
 

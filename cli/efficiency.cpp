@@ -385,22 +385,13 @@ Result<Exit> run_efficiency(const Arguments& arguments) {
   return Exit::finished;
 }
 
-constexpr OptionSpec kEfficiencyOptions[] = {
+constexpr auto kEfficiencyOptions = with_read_options({
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
     {"gpus", "N", "GPUs of the job, to tell GPU-hours"},
     {"checkpoint", "N", "iteration of which a checkpoint exists (may be repeated)"},
-    kReadOptions[0],
-    kReadOptions[1],
-    kReadOptions[2],
-    kReadOptions[3],
-    kReadOptions[4],
-    kReadOptions[5],
-    kReadOptions[6],
-    kReadOptions[7],
-    kReadOptions[8],
-};
+});
 
 }  // namespace
 

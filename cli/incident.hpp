@@ -2,6 +2,9 @@
 // call.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <string>
 
 #include "arguments.hpp"
@@ -27,6 +30,15 @@ inline constexpr OptionSpec kReadOptions[] = {
     {"max-expansion", "N", "most times a compressed file may grow (default 1000)"},
     {"max-depth", "N", "most archives within archives (default 6)"},
 };
+
+// The options of a command that reads bundles: its own, then those.
+template <std::size_t N>
+constexpr auto with_read_options(const OptionSpec (&own)[N]) {
+  std::array<OptionSpec, N + std::size(kReadOptions)> all{};
+  std::copy(std::begin(kReadOptions), std::end(kReadOptions),
+            std::copy(std::begin(own), std::end(own), all.begin()));
+  return all;
+}
 
 inline constexpr OptionSpec kHistoryOption{
     "history", "FILE",

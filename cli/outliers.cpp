@@ -364,7 +364,7 @@ Result<Exit> run_outliers(const Arguments& arguments) {
   return lost > 0 && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
-constexpr OptionSpec kOutliersOptions[] = {
+constexpr auto kOutliersOptions = with_read_options({
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"method", "NAME", "robust (the default), or published: mean + 2 sd"},
     {"window", "TIME", "how long something must last; 10m by default"},
@@ -375,16 +375,7 @@ constexpr OptionSpec kOutliersOptions[] = {
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},
     {"strict", nullptr, "exit with 4 when something of the table could not be read"},
-    kReadOptions[0],
-    kReadOptions[1],
-    kReadOptions[2],
-    kReadOptions[3],
-    kReadOptions[4],
-    kReadOptions[5],
-    kReadOptions[6],
-    kReadOptions[7],
-    kReadOptions[8],
-};
+});
 
 }  // namespace
 

@@ -386,7 +386,7 @@ Result<Exit> run_stacks(const Arguments& arguments) {
   return incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
 
-constexpr OptionSpec kStacksOptions[] = {
+constexpr auto kStacksOptions = with_read_options({
     {"db,d", "FILE", "the database that `ingest` made; with a BUNDLE, where to keep it"},
     {"role", "ROLE", "processes of this role: trainer (default), dataloader, agent, ... or all"},
     {"lacks", nullptr, "also which ranks do not come through a frame"},
@@ -394,16 +394,7 @@ constexpr OptionSpec kStacksOptions[] = {
     {"format", "FORMAT", "text, json or folded"},
     {"json", nullptr, "the same as --format json"},
     {"strict", nullptr, "exit with 4 when something of the bundle could not be read"},
-    kReadOptions[0],
-    kReadOptions[1],
-    kReadOptions[2],
-    kReadOptions[3],
-    kReadOptions[4],
-    kReadOptions[5],
-    kReadOptions[6],
-    kReadOptions[7],
-    kReadOptions[8],
-};
+});
 
 }  // namespace
 
