@@ -16,6 +16,7 @@
 #include "incident.hpp"
 #include "schema/schema.hpp"
 #include "table_file.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::cli {
 
@@ -200,15 +201,15 @@ Result<Exit> of_incident(const Arguments& arguments) {
     series.notes.push_back("the database is partial: reading its bundle was cut off");
   for (const std::string& path : steps.sources)
     series.notes.push_back("steps are those of " + path);
-  if (!steps.from_calls.empty()) series.notes.push_back(steps.from_calls);
+  if (!steps.from_calls.empty()) series.notes.push_back(report::words(steps.from_calls));
   if (steps.from_times)
     series.notes.push_back("no step times are printed: they are the distances of the lines' times");
   for (const Finding& f :
        analyze::what_if_findings(incident.resolved.facts, incident.resolved.topology, steps,
                                  pace.report, pace.iterations, pace.series))
     if (f.outcome == Outcome::fired)
-      series.notes.push_back(
-          fmt::format("from iteration {}: {}", f.id.substr(f.id.rfind('/') + 1), f.title));
+      series.notes.push_back(fmt::format("from iteration {}: {}", f.id.substr(f.id.rfind('/') + 1),
+                                         report::words(f.title)));
   print_changepoints(arguments, {series}, false, series.name, params, &incident);
   return incident.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }

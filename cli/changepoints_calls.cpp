@@ -9,6 +9,7 @@
 #include "changepoints.hpp"
 #include "ingest/table/call_table.hpp"
 #include "schema/schema.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::cli {
 
@@ -114,7 +115,7 @@ Result<std::vector<NamedSeries>> series_of_calls(const Arguments& arguments,
     }
     if (period.method == analyze::PeriodMethod::none) {
       series.notes.push_back(
-          fmt::format("{} calls show no iterations: {}", calls.size(), period.why));
+          fmt::format("{} calls show no iterations: {}", calls.size(), report::words(period.why)));
     } else {
       series.notes.push_back(
           fmt::format("iterations are told from {} calls: {} calls each, {} ms{}; counted from 0, "

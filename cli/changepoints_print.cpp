@@ -11,6 +11,7 @@
 #include "pack.hpp"
 #include "terminal.hpp"
 #include "report/terminal.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::cli {
 
@@ -38,7 +39,8 @@ std::vector<std::string> notes_of(const NamedSeries& series, const FailSlow& slo
   if (slow.missing > 0)
     out.push_back(fmt::format("{} of {} values are missing", slow.missing, series.values.size()));
   if (!slow.enough)
-    out.push_back("not enough evidence: " + slow.reason);  // text has it in its first line
+    out.push_back("not enough evidence: " +
+                  report::words(slow.reason));  // text has it in its first line
   if (slow.attempts.size() > 1)
     out.push_back(
         fmt::format("{} attempts (the iteration number goes back, or the clock leaps), each judged "
@@ -311,7 +313,8 @@ class Text {
     if (!series.as_time)
       return fmt::format("{}: {} statistical {}", name, a.changes.size(),
                          a.changes.size() == 1 ? "change" : "changes");
-    if (!a.slow.enough) return fmt::format("{}: not enough evidence: {}", name, a.slow.reason);
+    if (!a.slow.enough)
+      return fmt::format("{}: not enough evidence: {}", name, report::words(a.slow.reason));
     if (a.slow.intervals.empty())
       return fmt::format("{}: nothing slow in {} iterations (baseline {})", name,
                          series.values.size() - a.slow.missing - a.slow.dropped,

@@ -14,6 +14,7 @@
 #include "incident.hpp"
 #include "terminal.hpp"
 #include "report/terminal.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::cli {
 
@@ -43,10 +44,11 @@ class CollectivesPrinter {
       if (f.event_class == "slow_rank") continue;
       out += f.outcome == Outcome::fired
                  ? bold(fmt::format("{} {}: {} ({:.0f} % sure)", name(f.subject.kind),
-                                    report::visible(f.subject.id), f.title, 100 * f.confidence)) +
+                                    report::visible(f.subject.id), report::words(f.title),
+                                    100 * f.confidence)) +
                        "\n"
-                 : bold(fmt::format("No verdict: {}", f.title)) + "\n";
-      out += "  " + report::wrapped(report::visible(f.why), width_, 2, 2) + "\n";
+                 : bold(fmt::format("No verdict: {}", report::words(f.title))) + "\n";
+      out += "  " + report::wrapped(report::visible(report::words(f.why)), width_, 2, 2) + "\n";
     }
     if (!report_.chain.empty()) {
       out += "\n" + bold("Who waits for whom") + "\n";
@@ -95,8 +97,9 @@ class CollectivesPrinter {
       if (first) out += "\n" + bold("Ranks that join last") + "\n";
       first = false;
       out += "  " +
-             report::wrapped(fmt::format("rank {}: {}", f.subject.id, report::visible(f.why)),
-                             width_, 4, 2) +
+             report::wrapped(
+                 fmt::format("rank {}: {}", f.subject.id, report::visible(report::words(f.why))),
+                 width_, 4, 2) +
              "\n";
     }
     out += "\n" +
@@ -168,7 +171,7 @@ class CollectivesPrinter {
                                {"waiting", l.waiting},
                                {"tie", l.tie},
                                {"confidence", l.confidence},
-                               {"why", l.why}});
+                               {"why", report::words(l.why)}});
     out["chain"] = Json::array();
     for (const analyze::Wait& w : report_.chain)
       out["chain"].push_back({{"from", w.from},
@@ -192,9 +195,9 @@ class CollectivesPrinter {
       out["findings"].push_back({{"id", f.id},
                                  {"outcome", name(f.outcome)},
                                  {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}},
-                                 {"title", f.title},
+                                 {"title", report::words(f.title)},
                                  {"confidence", f.confidence},
-                                 {"why", f.why}});
+                                 {"why", report::words(f.why)}});
     out["notes"] = report_.notes;
     return json_text(out) + "\n";
   }
@@ -257,7 +260,7 @@ Result<Exit> run_collectives(const Arguments& arguments) {
       diagnose::collectives_of(facts, topology, analyze::collect_signals(facts, pack));
   auto findings =
       analyze::collective_findings(report, diagnose::slow_ranks_of(db, facts), facts, topology);
-  CULPRIT_CHECK(db.save_findings(Analysis::collectives, findings));
+  CULPRIT_CHECK(db.save_findings(Analysis::collectives, findings, report::words));
   const CollectivesPrinter printer(arguments, facts, topology, report, findings);
   if (wants_json(arguments))
     print(identified(printer.json(), incident));

@@ -11,6 +11,7 @@
 #include "pack.hpp"
 #include "report/terminal.hpp"
 #include "terminal.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::cli {
 
@@ -79,7 +80,7 @@ Result<Comparison> compare(Side& good, Side& bad, const rules::RulePack& pack) {
 std::string answer(const Comparison& c) {
   if (c.changes.empty()) return "Nothing that is known of both runs changed.";
   return fmt::format("{} change{} since it worked; the most telling: {}.", c.changes.size(),
-                     c.changes.size() == 1 ? "" : "s", c.changes.front().title);
+                     c.changes.size() == 1 ? "" : "s", report::words(c.changes.front().title));
 }
 
 std::string_view heading(analyze::ChangeKind kind) {
@@ -106,8 +107,9 @@ std::string text(const Arguments& arguments, const Comparison& c) {
       arguments.has("all") ? c.changes.size() : std::min(kShown, c.changes.size());
   for (std::size_t i = 0; i < most; ++i) {
     const Change& change = c.changes[i];
-    out += fmt::format("\n{:>3}. {:<9} {}\n", i + 1, heading(change.kind),
-                       report::wrapped(report::visible(change.title), width, 15, 15));
+    out +=
+        fmt::format("\n{:>3}. {:<9} {}\n", i + 1, heading(change.kind),
+                    report::wrapped(report::visible(report::words(change.title)), width, 15, 15));
     if (!change.hosts.empty())
       out += fmt::format("               on {}\n",
                          report::visible(analyze::named_some(change.hosts, 8)));
@@ -147,7 +149,7 @@ Json json_of(const Comparison& c, const Side& good, const Side& bad) {
         {{"kind", name(change.kind)},
          {"score", std::round(change.score * 1000) / 1000},
          {"what", change.what},
-         {"title", change.title},
+         {"title", report::words(change.title)},
          {"good", change.good},
          {"bad", change.bad},
          {"effect", std::isfinite(change.effect) ? Json(std::round(change.effect * 1000) / 1000)

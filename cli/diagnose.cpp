@@ -19,6 +19,7 @@
 #include "terminal.hpp"
 #include "plan/group_command.hpp"
 #include "report/report.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::cli {
 
@@ -115,7 +116,7 @@ Result<> add_new_lines(const Arguments& arguments, const diagnose::Resolved& inc
            told.count({f.evidence.front().path, f.evidence.front().line}) != 0;
   });
   leads.insert(leads.end(), novelty.leads.begin(), novelty.leads.end());
-  CULPRIT_CHECK(db.save_findings(Analysis::leads, leads));
+  CULPRIT_CHECK(db.save_findings(Analysis::leads, leads, report::words));
   findings.insert(findings.end(), novelty.leads.begin(), novelty.leads.end());
   return {};
 }
@@ -235,10 +236,11 @@ Result<Exit> run_classify(const Arguments& arguments) {
   } else {
     std::string out;
     for (const Finding& f : db.findings())
-      out += fmt::format("{:<19} {:<11} {:<12} {}\n                    {} {} ({} line{}){}\n",
-                         name(f.outcome), name(f.severity), name(f.role), f.id,
-                         name(f.subject.kind), f.subject.id, f.count, f.count == 1 ? "" : "s",
-                         f.outcome == Outcome::fired ? "" : "\n                    " + f.why);
+      out += fmt::format(
+          "{:<19} {:<11} {:<12} {}\n                    {} {} ({} line{}){}\n", name(f.outcome),
+          name(f.severity), name(f.role), f.id, name(f.subject.kind), f.subject.id, f.count,
+          f.count == 1 ? "" : "s",
+          f.outcome == Outcome::fired ? "" : "\n                    " + report::words(f.why));
     print(out);
   }
   return db.partial() && arguments.has("strict") ? Exit::incomplete : Exit::finished;

@@ -10,6 +10,7 @@
 #include "incident.hpp"
 #include "terminal.hpp"
 #include "report/terminal.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::cli {
 
@@ -164,7 +165,7 @@ Result<Exit> run_drift(const Arguments& arguments) {
   const analyze::Facts& facts = resolved.facts;
   const DriftReport report = analyze::compare_settings(facts, rules::DriftRules::built_in());
   auto findings = analyze::drift_findings(report, facts);
-  CULPRIT_CHECK(db.save_findings(Analysis::drift, findings));
+  CULPRIT_CHECK(db.save_findings(Analysis::drift, findings, report::words));
   if (wants_json(arguments))
     print(identified(json_text(json_of(facts, report)) + "\n", incident));
   else

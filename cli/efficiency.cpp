@@ -17,6 +17,7 @@
 #include "ingest/table/table_times.hpp"
 #include "report/terminal.hpp"
 #include "table_file.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::cli {
 
@@ -175,7 +176,7 @@ Progress from_incident(const Incident& incident) {
   }
   for (const std::string& path : steps.sources) out.notes.push_back("steps are those of " + path);
   if (!steps.from_calls.empty())
-    out.notes.push_back(steps.from_calls +
+    out.notes.push_back(report::words(steps.from_calls) +
                         "; without their numbers no share of the time can be told");
   if (steps.from_times)
     out.notes.push_back("no step times are printed: they are the distances of the lines' times");
@@ -219,7 +220,8 @@ std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s,
       out += "\n";
     }
   } else {
-    out += wrapped(fmt::format("Effective training time: not enough evidence: {}", e.why));
+    out += wrapped(
+        fmt::format("Effective training time: not enough evidence: {}", report::words(e.why)));
   }
   if (e.degradation) {
     const auto& d = *e.degradation;
@@ -240,7 +242,8 @@ std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s,
                       static_cast<Nanoseconds>(std::clamp(slow.cost_ms, 0.0, 9e12) * 1e6), e.gpus))
             : ""));
   for (const Finding& hint : progress.hints)
-    out += wrapped(fmt::format("Hint of a hang: {}; {}", hint.title, hint.why));
+    out += wrapped(
+        fmt::format("Hint of a hang: {}; {}", report::words(hint.title), report::words(hint.why)));
   if (e.mfu)
     out += fmt::format("Relative MFU: best stretch {:.2f} times the worst; the last {:.2f}\n",
                        e.mfu->highest, e.mfu->last);
@@ -276,7 +279,7 @@ std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s,
   Json out;
   out["schema"] = "culprit.efficiency/1";
   out["enough"] = e.enough;
-  if (!e.enough) out["why"] = e.why;
+  if (!e.enough) out["why"] = report::words(e.why);
   if (e.enough) {
     out["start_ns"] = e.start;
     out["end_ns"] = e.end;
@@ -338,10 +341,10 @@ std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s,
                                      {"relieved", slow.relieved}});
   out["hints"] = Json::array();
   for (const Finding& hint : progress.hints)
-    out["hints"].push_back({{"what", hint.title},
+    out["hints"].push_back({{"what", report::words(hint.title)},
                             {"start_ns", maybe(hint.start)},
                             {"end_ns", maybe(hint.end)},
-                            {"why", hint.why}});
+                            {"why", report::words(hint.why)}});
   out["notes"] = Json::array();
   for (const auto* list : {&progress.notes, &e.notes, &s.notes})
     for (const std::string& n : *list) out["notes"].push_back(n);

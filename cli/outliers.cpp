@@ -16,6 +16,7 @@
 #include "terminal.hpp"
 #include "report/terminal.hpp"
 #include "table_file.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::cli {
 
@@ -82,7 +83,7 @@ class OutliersPrinter {
         width_(std::clamp<std::size_t>(terminal_width(), 60, 80)) {}
 
   std::string text() const {
-    std::string out = bold(wrapped(analyze::outlier_answer(report_), 2)) + "\n";
+    std::string out = bold(wrapped(report::words(analyze::outlier_answer(report_)), 2)) + "\n";
     if (!report_.outliers.empty()) outliers(out);
     if (!report_.common.empty()) together(out);
     if (!report_.not_enough.empty()) reasons(out);
@@ -111,7 +112,7 @@ class OutliersPrinter {
     Json out;
     out["schema"] = "culprit.outliers/1";
     out["method"] = report_.method;
-    out["answer"] = analyze::outlier_answer(report_);
+    out["answer"] = report::words(analyze::outlier_answer(report_));
     out["outliers"] = Json::array();
     for (const auto& o : report_.outliers) {
       Json one{{"entity", o.outlier.entity},
@@ -159,7 +160,7 @@ class OutliersPrinter {
     for (const auto& n : report_.not_enough)
       out["not_enough"].push_back({{"metric", n.metric},
                                    {"code", n.reason.code},
-                                   {"why", n.reason.text},
+                                   {"why", report::words(n.reason.text)},
                                    {"entities", n.reason.entities}});
     out["notes"] = report_.notes;
     out["unknown_metrics"] = report_.unknown;
@@ -242,7 +243,7 @@ class OutliersPrinter {
     std::map<std::string, std::vector<std::string>> by;
     std::vector<std::string> order;
     for (const auto& n : report_.not_enough) {
-      std::string text = n.reason.text;
+      std::string text = report::words(n.reason.text);
       if (!n.reason.entities.empty())
         text += fmt::format(
             " ({}{})",

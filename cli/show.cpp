@@ -11,6 +11,7 @@
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
 #include "store/database.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::cli {
 
@@ -61,15 +62,15 @@ Shown shown(const Evidence& e, const Lookup& lookup) {
 }
 
 std::string text_of(const Finding& f, const Lookup& lookup) {
-  std::string out =
-      fmt::format("{}\n  {}: {} {} ({}, {}, {:.0f} % sure)\n  {}\n", report::visible(f.id),
-                  name(f.outcome), name(f.subject.kind), report::visible(f.subject.id),
-                  name(f.severity), name(f.role), f.confidence * 100, report::visible(f.title));
-  out += "  " + report::wrapped(report::visible(f.why), 96, 2) + "\n";
+  std::string out = fmt::format("{}\n  {}: {} {} ({}, {}, {:.0f} % sure)\n  {}\n",
+                                report::visible(f.id), name(f.outcome), name(f.subject.kind),
+                                report::visible(f.subject.id), name(f.severity), name(f.role),
+                                f.confidence * 100, report::visible(report::words(f.title)));
+  out += "  " + report::wrapped(report::visible(report::words(f.why)), 96, 2) + "\n";
   if (f.start)
     out += fmt::format("  from {}{} (to within {})\n", iso_utc(*f.start),
                        f.end ? " to " + iso_utc(*f.end) : "", human_duration(f.uncertainty));
-  for (const auto& [key, value] : numbers_of(f))
+  for (const auto& [key, value] : numbers_of(f, report::words))
     if (!value.empty()) out += fmt::format("  {} = {}\n", key, report::visible(value));
   for (const Evidence& e : f.evidence) {
     const Shown one = shown(e, lookup);
@@ -108,14 +109,14 @@ Json json_of(const Finding& f, const Lookup* lookup) {
       {"role", name(f.role)},
       {"scope", name(f.scope)},
       {"confidence", f.confidence},
-      {"title", f.title},
-      {"why", f.why},
-      {"advice", f.advice},
+      {"title", report::words(f.title)},
+      {"why", report::words(f.why)},
+      {"advice", report::words(f.advice)},
       {"interval",
        {{"start", time_of(f.start)}, {"end", time_of(f.end)}, {"uncertainty_ns", f.uncertainty}}},
       {"count", f.count}};
   out["numbers"] = Json::object();
-  for (const auto& [key, value] : numbers_of(f))
+  for (const auto& [key, value] : numbers_of(f, report::words))
     out["numbers"][key] = figure(f.analysis, key, value);
   if (lookup == nullptr) return out;
   out["evidence"] = Json::array();

@@ -14,6 +14,7 @@
 #include "incident.hpp"
 #include "terminal.hpp"
 #include "report/terminal.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::cli {
 
@@ -99,19 +100,20 @@ class StacksPrinter {
     std::string out;
     if (f.outcome == Outcome::fired) {
       out = paint("1;31", fmt::format("{} {}: {}", name(f.subject.kind),
-                                      report::visible(f.subject.id), f.title)) +
+                                      report::visible(f.subject.id), report::words(f.title))) +
             fmt::format(" ({:.0f} % sure)\n", f.confidence * 100);
     } else {
-      out =
-          bold(f.outcome == Outcome::ruled_out ? "No hang: " + f.title : "No verdict: " + f.title) +
-          "\n";
+      out = bold(f.outcome == Outcome::ruled_out ? "No hang: " + report::words(f.title)
+                                                 : "No verdict: " + report::words(f.title)) +
+            "\n";
     }
-    out += "  " + report::wrapped(report::visible(f.why), width_, 2, 2) + "\n";
+    out += "  " + report::wrapped(report::visible(report::words(f.why)), width_, 2, 2) + "\n";
     for (std::size_t i = 1; i < order.size(); ++i)
       if (order[i]->outcome == Outcome::fired)
         out += "  " +
                report::wrapped(fmt::format("{} {}: {}", name(order[i]->subject.kind),
-                                           report::visible(order[i]->subject.id), order[i]->title),
+                                           report::visible(order[i]->subject.id),
+                                           report::words(order[i]->title)),
                                width_, 2, 2) +
                "\n";
     if (report_.cover && report_.hang && !report_.outliers.empty())
@@ -170,9 +172,10 @@ class StacksPrinter {
                                                g.role == "trainer" ? "ranks" : g.role + " of ranks",
                                                g.ranks.empty() ? "?" : to_ranges(g.ranks), hosts),
                                    width_ / 2 + 10);
-      out += fmt::format("{}  {}{}\n", g.dominant ? head : paint("33", head),
-                         analyze::describe(g.stage),
-                         g.dominant && g.role == "trainer" ? dim(" (" + g.why + ")") : "");
+      out += fmt::format(
+          "{}  {}{}\n", g.dominant ? head : paint("33", head),
+          report::words(analyze::describe(g.stage)),
+          g.dominant && g.role == "trainer" ? dim(" (" + report::words(g.why) + ")") : "");
       const auto& stack = report_.normal.stacks[g.stack];
       std::string inner;
       for (std::size_t i = 0; i < std::min<std::size_t>(3, stack.size()); ++i)
@@ -263,11 +266,11 @@ std::string to_json(const StacksPrinter& printer, const StackReport& report,
   out["schema"] = "culprit.stacks/1";
   out["trainers"] = report.trainers;
   out["hang"] = report.hang;
-  out["hang_why"] = report.hang_why;
+  out["hang_why"] = report::words(report.hang_why);
   out["motion"] = report.motion == analyze::Motion::standing ? "standing"
                   : report.motion == analyze::Motion::moving ? "moving"
                                                              : "unknown";
-  out["motion_why"] = report.motion_why;
+  out["motion_why"] = report::words(report.motion_why);
   out["confidence"] = report.confidence;
   out["outliers"] = to_ranges(report.outliers);
   out["unheard"] = to_ranges(report.unheard);
@@ -317,7 +320,7 @@ std::string to_json(const StacksPrinter& printer, const StackReport& report,
                              {"ranks", to_ranges(g.ranks)},
                              {"hosts", g.hosts},
                              {"dominant", g.dominant},
-                             {"why", g.why},
+                             {"why", report::words(g.why)},
                              {"stage", stage_json(g.stage)},
                              {"frames", std::move(frames)}});
   }
@@ -343,9 +346,9 @@ std::string to_json(const StacksPrinter& printer, const StackReport& report,
     out["findings"].push_back({{"id", f.id},
                                {"outcome", name(f.outcome)},
                                {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}},
-                               {"title", f.title},
+                               {"title", report::words(f.title)},
                                {"confidence", f.confidence},
-                               {"why", f.why},
+                               {"why", report::words(f.why)},
                                {"evidence", std::move(evidence)}});
   }
   out["notes"] = report.notes;
@@ -367,7 +370,7 @@ Result<Exit> run_stacks(const Arguments& arguments) {
   const auto report = analyze::aggregate_stacks(
       facts, topology, analyze::hang_known(facts, analyze::collect_signals(facts, pack)), params);
   auto findings = analyze::stack_findings(report, facts, topology);
-  CULPRIT_CHECK(db.save_findings(Analysis::stacks, findings));
+  CULPRIT_CHECK(db.save_findings(Analysis::stacks, findings, report::words));
   const StacksPrinter printer(arguments, report, findings);
   if (const std::string role = arguments.get("role", "trainer");
       role != "all" && !report.trees.empty() && !report.trees.contains(role) &&

@@ -10,6 +10,7 @@
 #include "from_incident.hpp"
 #include "input.hpp"
 #include "report/terminal.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::cli {
 
@@ -153,7 +154,8 @@ Result<> from_incident(const Arguments& arguments, const PlanInput& input, Quest
   while (dp < shape.dimensions.size() && shape.dimensions[dp].name != "dp") ++dp;
   const auto [group, healthy, nobody] = slow_groups(slow.spells, shape, dp);
   if (group.empty())
-    return usage_error(slow.spells.empty() ? "the job was not slow for long: " + slow.why
+    return usage_error(slow.spells.empty()
+                           ? "the job was not slow for long: " + report::words(slow.why)
                        : nobody ? std::string("the job was slow, and nothing ties that to one rank")
                                 : std::string("the slow ranks are not in the layout of the job"))
         .at({incident.path, 0})

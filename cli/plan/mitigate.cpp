@@ -10,6 +10,7 @@
 #include "input.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::cli {
 
@@ -217,7 +218,8 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
                           : fmt::format("because of {} {}", name(s.subject.kind), s.subject.id)));
     }
     if (kinds.size() == 1) known_cause = *kinds.begin();
-    if (intervals.empty()) notes.push_back("no slow interval in this incident: " + slow.why);
+    if (intervals.empty())
+      notes.push_back("no slow interval in this incident: " + report::words(slow.why));
     if (notes.size() > kMostLinesOfPlanMitigate) notes.resize(kMostLinesOfPlanMitigate);
   } else if (intervals.empty()) {
     return usage_error("plan mitigate needs the intervals that were slow")

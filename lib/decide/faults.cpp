@@ -135,7 +135,7 @@ Answer shared_cause(Walk& w) {
   for (const Finding* one : c->findings) {
     Subject s = one->subject;
     if (s.kind == SubjectKind::host || s.kind == SubjectKind::gpu || s.kind == SubjectKind::rank)
-      s = {SubjectKind::storage, one->title};
+      s = {SubjectKind::storage, verbatim(one->title)};
     target(v, s,
            c->hosts.size() == 1 && w.incident.hosts > 2 ? confidence::kServiceSeenByOne
                                                         : confidence::kServiceSeenByMany,
@@ -231,7 +231,7 @@ Answer user_code(Walk& w) {
   for (const Finding* one : c->findings)
     if (one->event_class == f->event_class) ranks.insert(one->ranks.begin(), one->ranks.end());
   const bool memory = f->event_class == "cuda_oom";
-  const std::string what = line_of(*f).exception.empty() ? f->title : line_of(*f).exception;
+  const Text what = line_of(*f).exception.empty() ? f->title : Text(line_of(*f).exception);
   v.symptom = f->symptom;
   v.start = c->start;
   const std::vector<std::string> rank_names = [&] {

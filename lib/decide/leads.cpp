@@ -101,8 +101,7 @@ void quote_leads(Walk& w, const std::vector<const Finding*>& leads) {
                                                     : Subject{SubjectKind::job, "job"},
              confidence::kLead, ids(leads));
     first = false;
-    if (!f->advice.empty() && f->advice.find("{") == std::string::npos)
-      next(v, NextKind::plan, f->advice);
+    if (!f->advice.empty()) next(v, NextKind::plan, f->advice);
   }
 }
 

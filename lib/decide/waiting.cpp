@@ -64,8 +64,8 @@ Text since(const Walk& w) {
 
 // "is in all_reduce of tp", "waits for its data loader".
 Text doing(const Finding& f) {
-  const std::string& reason = hang_of(f).reason;
-  return hang_of(f).wait == WaitKind::call ? say(Phrase::is_in, reason) : Text(reason);
+  const Text& reason = hang_of(f).reason;
+  return hang_of(f).wait == WaitKind::call ? say(Phrase::is_in, reason) : reason;
 }
 
 // "one rank waits for it", "7 ranks wait for them"; "" when nobody is known to.
@@ -170,7 +170,7 @@ Answer stopped_rank(Walk& w) {
       if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
       names.push_back(waiter_name(*s));
     }
-    const std::string reason = hang_of(f).reason;
+    const Text& reason = hang_of(f).reason;
     const Text is_in =
         reason.empty() || sure.size() > 1 ? Text() : say(Phrase::which_does, doing(f));
     const bool silent = hang_of(f).sources ==
@@ -202,7 +202,7 @@ Answer stopped_rank(Walk& w) {
     names.push_back(waiter_name(*s));
   }
   for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
-  const std::string reason = hang_of(f).reason;
+  const Text& reason = hang_of(f).reason;
   const Text where = in_group(f);
   const bool worker = hang_of(f).role == "dataloader", several = sure.size() > 1;
   const bool device = kind_is(f, StopKind::device_stopped);

@@ -17,7 +17,7 @@ Text on(const std::vector<std::string>& places) {
   return places.empty() ? Text() : say(Phrase::on_place, list(places));
 }
 
-Text inside(const std::string& title) { return say(Phrase::inside, title); }
+Text inside(const Text& title) { return say(Phrase::inside, title); }
 
 std::string joined(const std::vector<std::string>& names, std::size_t most) {
   const std::size_t shown = std::min(most, names.size());
@@ -73,10 +73,14 @@ Text at(const std::optional<Nanoseconds>& t) {
 }
 
 void advise(Verdict& v, const Cause& cause) {
-  std::set<std::string> said;
-  for (const Finding* f : cause.findings)
-    if (!f->advice.empty() && said.size() < 4 && said.insert(f->advice).second)
-      next(v, NextKind::plan, f->advice);
+  std::vector<const Text*> said;
+  for (const Finding* f : cause.findings) {
+    const bool again =
+        std::any_of(said.begin(), said.end(), [&](const Text* one) { return *one == f->advice; });
+    if (f->advice.empty() || again || said.size() == 4) continue;
+    said.push_back(&f->advice);
+    next(v, NextKind::plan, f->advice);
+  }
 }
 
 bool shared_by(const Walk& w, std::size_t hosts, std::size_t all) {

@@ -37,7 +37,7 @@ Answer not_enough(Text why);
 // " at 2026-11-21T03:26:24Z", or nothing.
 Text at(const std::optional<Nanoseconds>& t);
 // A title in the middle of a sentence.
-Text inside(const std::string& title);
+Text inside(const Text& title);
 // " on node-07", " on node-07 and node-08"; nothing for nobody.
 Text on(const std::vector<std::string>& places);
 // Part of an id: "node-07,node-08,+3".

@@ -20,6 +20,8 @@
 #include "analyze/hang/standstill.hpp"
 #include "calls.hpp"
 #include "pace.hpp"
+#include "model/phrases.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::diagnose {
 
@@ -53,9 +55,9 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
     for (Finding& f : findings)
       if (f.outcome == Outcome::fired && f.evidence.empty()) {
         f.outcome = Outcome::not_enough_evidence;
-        f.why += " No line of the bundle can be shown for it.";
+        f.why += say(Phrase::no_line_to_show);
       }
-    CULPRIT_CHECK(db.save_findings(analysis, findings));
+    CULPRIT_CHECK(db.save_findings(analysis, findings, report::words));
     std::move(findings.begin(), findings.end(), std::back_inserter(all));
     return {};
   };

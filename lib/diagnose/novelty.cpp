@@ -8,6 +8,7 @@
 #include "analyze/facts/identity.hpp"
 #include "model/confidence.hpp"
 #include "run.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::diagnose {
 
@@ -22,13 +23,13 @@ Finding lead_of(const analyze::Change& change, const analyze::Facts& facts, std:
   f.analysis = Analysis::leads;
   f.outcome = Outcome::not_enough_evidence;
   f.event_class = "new_line";
-  f.title = "error line that the run which worked does not have";
+  f.title = say(Phrase::not_in_good_run);
   f.severity = Severity::info;
   f.role = Role::advice;
   f.scope = Scope::job_wide;
   f.subject = {SubjectKind::job, "job"};
   f.confidence = confidence::kUnknownLine;
-  f.why = "No line of this kind stands in the logs of the run that worked.";
+  f.why = say(Phrase::none_of_kind_in_good_run);
   f.facts = LeadFacts{change.bad, 0};
   for (const analyze::ChangePlace& place : change.places)
     for (const MemberRow& m : facts.members)

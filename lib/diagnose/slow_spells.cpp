@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "model/ranges.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::diagnose {
 
@@ -68,7 +69,7 @@ SlowSpells slow_spells(const std::vector<Finding>& findings, const Resolved& inc
   }
   std::stable_sort(out.spells.begin(), out.spells.end(),
                    [](const SlowSpell& a, const SlowSpell& b) { return a.first < b.first; });
-  if (out.spells.empty() && out.why.empty()) out.why = "no log reports how long its steps took";
+  if (out.spells.empty() && out.why.empty()) out.why = say(Phrase::no_step_durations);
   return out;
 }
 

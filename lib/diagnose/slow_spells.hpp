@@ -21,7 +21,7 @@ struct SlowSpell {
 
 struct SlowSpells {
   std::vector<SlowSpell> spells;  // in the order of time
-  std::string why;                // when there is none
+  Text why;                       // when there is none
 };
 
 SlowSpells slow_spells(const std::vector<Finding>& findings, const Resolved& incident);

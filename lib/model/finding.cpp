@@ -29,6 +29,7 @@ std::string milliseconds(double value) {
 
 struct Spell {
   Numbers& out;
+  Wording words;
 
   void operator()(std::monostate) {}
   void operator()(const LineFacts& f) {
@@ -59,7 +60,7 @@ struct Spell {
            {"kind", std::string(name(f.kind))},
            {"operation", f.operation},
            {"ranks", f.ranks},
-           {"reason", f.reason},
+           {"reason", words(f.reason)},
            {"role", f.role},
            {"sources", fmt::format("{}", fmt::join(f.sources, ","))},
            {"standing", flag(f.standing)},
@@ -69,7 +70,7 @@ struct Spell {
            {"within", flag(f.within)}};
   }
   void operator()(const UndecidedHangFacts& f) {
-    if (!f.lead.empty()) out["lead"] = f.lead;
+    if (!f.lead.empty()) out["lead"] = words(f.lead);
   }
   void operator()(const SlowFacts& f) {
     out["baseline_ms"] = milliseconds(f.baseline_ms);
@@ -84,8 +85,8 @@ struct Spell {
     out["shape"] = f.shape;
     if (f.gpu_hours) out["gpu_hours"] = fmt::format("{:.4f}", *f.gpu_hours);
     if (f.from_start) out["from_start"] = "1";
-    if (!f.from_calls.empty()) out["from_calls"] = f.from_calls;
-    if (!f.reason.empty()) out["reason"] = f.reason;
+    if (!f.from_calls.empty()) out["from_calls"] = words(f.from_calls);
+    if (!f.reason.empty()) out["reason"] = words(f.reason);
     if (f.hardware) out["hardware"] = flag(*f.hardware);
   }
   void operator()(const OddStackFacts& f) {
@@ -97,9 +98,9 @@ struct Spell {
 
 }  // namespace
 
-std::map<std::string, std::string> numbers_of(const Finding& finding) {
+std::map<std::string, std::string> numbers_of(const Finding& finding, Wording words) {
   Numbers out;
-  std::visit(Spell{out}, finding.facts);
+  std::visit(Spell{out, words}, finding.facts);
   for (const auto& [name, value] : finding.figures) out.emplace(name, value);
   return out;
 }
@@ -128,8 +129,8 @@ FindingFacts facts_named(Analysis analysis, const std::map<std::string, std::str
   out.transient = text("transient") == "1";
   out.from_start = text("from_start") == "1";
   out.shape = text("shape");
-  out.from_calls = text("from_calls");
-  out.reason = text("reason");
+  out.from_calls = Text(text("from_calls"));
+  out.reason = Text(text("reason"));
   if (!text("gpu_hours").empty()) out.gpu_hours = real("gpu_hours");
   if (!text("hardware").empty()) out.hardware = text("hardware") == "1";
   return out;

@@ -57,9 +57,9 @@ struct Finding {
   CauseKind cause = CauseKind::none;  // what it would be if it came first
   Origin origin = Origin::any;        // who prints it
   double confidence = 0;              // 0 to 1
-  std::string why;                    // the reason of the confidence, a sentence
-  std::string title;                  // a noun phrase
-  std::string advice;
+  Text why;                           // the reason of the confidence, a sentence
+  Text title;                         // a noun phrase
+  Text advice;
   std::string remedy;                     // of the rule, a short word for machines; decides nothing
   std::optional<Nanoseconds> start, end;  // UTC
   Nanoseconds uncertainty = 0;
@@ -80,7 +80,7 @@ struct Finding {
 
 // Facts and figures of a finding as words, by name: what reports, database and `show` print of
 // them.
-std::map<std::string, std::string> numbers_of(const Finding& finding);
+std::map<std::string, std::string> numbers_of(const Finding& finding, Wording words);
 // Facts of a stored finding, from its numbers; of slow stretches only, which plans ask a database
 // for.
 FindingFacts facts_named(Analysis analysis, const std::map<std::string, std::string>& numbers);
@@ -105,7 +105,7 @@ struct NextStep {
 struct ChainLink {
   std::optional<Nanoseconds> time;
   Text who;
-  std::string what;
+  Text what;
   std::string finding;
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/terms.hpp"
+#include "model/text.hpp"
 
 namespace culprit {
 
@@ -45,7 +46,7 @@ struct HangFacts {
   std::string code;                  // file:line of the call
   std::string group, operation;      // that the others wait in
   std::string role;                  // of the process: trainer, dataloader, checkpoint ...
-  std::string reason;                // what its stack or its state says
+  Text reason;                       // what its stack or its state says
   WaitKind wait = WaitKind::call;    // of its stack
   std::string state;                 // of the process: R S D T Z
   std::string ranks;                 // as ranges
@@ -58,7 +59,7 @@ struct HangFacts {
 
 // Dumps of one moment, that leave open whether the job stood still.
 struct UndecidedHangFacts {
-  std::string lead;  // who would be looked at first
+  Text lead;  // who would be looked at first
 };
 
 // A stretch of steps that took longer.
@@ -73,9 +74,9 @@ struct SlowFacts {
   bool transient = false;  // over, and too short to matter
   bool from_start = false;
   std::string shape;
-  std::string from_calls;  // how steps were counted without a log of them
+  Text from_calls;  // how steps were counted without a log of them
   // Of the rank, host or device that stands out, when one does:
-  std::string reason;
+  Text reason;
   std::optional<bool> hardware;  // a metric or an event of the machine agrees
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/text.hpp"
 #include "model/time.hpp"
 
 namespace culprit {
@@ -59,7 +60,7 @@ struct WaitPicture {
     std::vector<std::int64_t> ranks;  // sorted; empty: not known which
     std::int64_t size = 0;            // ranks, also when they are not known
     std::string hosts;                // folded; "" = not known
-    std::string doing;                // "all_reduce of tp", "never launched it"
+    Text doing;                       // "all_reduce of tp", "never launched it"
     std::size_t layer = 0;            // waits to go until the end of the chain; 0: the end
     bool end = false;                 // what the others wait for
   };
@@ -83,7 +84,8 @@ struct StackIcicle {
     std::string ranks;      // as ranges
   };
   struct Odd {
-    std::string ranks, hosts, doing;
+    std::string ranks, hosts;
+    Text doing;
     std::vector<std::string> frames;  // innermost first
   };
   std::vector<Node> nodes;

@@ -17,6 +17,12 @@ Text& Text::operator+=(const Text& more) {
 
 bool Text::operator==(const Text& other) const { return clauses_ == other.clauses_; }
 
+std::string verbatim(const Text& text) {
+  if (text.clauses().size() != 1 || text.clauses()[0].phrase != Phrase::verbatim) return {};
+  const auto* word = std::get_if<std::string>(&text.clauses()[0].arguments[0]);
+  return word == nullptr ? std::string() : *word;
+}
+
 Text list(const std::vector<Text>& items, std::size_t most) {
   Clause out{Phrase::list, {static_cast<std::int64_t>(most)}};
   for (const Text& item : items) out.arguments.emplace_back(item);

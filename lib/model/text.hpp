@@ -61,6 +61,13 @@ inline Text::~Text() = default;
 inline bool Text::empty() const { return clauses_.empty(); }
 inline void Text::clear() { clauses_.clear(); }
 
+// Puts a text into words: report/phrases.hpp has the one there is. Rooms that report does not see
+// are given it.
+using Wording = std::string (*)(const Text&);
+
+// A text that is taken over as it is, from a rule or a line; "" of what is put into words.
+std::string verbatim(const Text& text);
+
 // A phrase with its places filled, in their order.
 template <class... Parts>
 Text say(Phrase phrase, Parts&&... parts) {

@@ -43,7 +43,8 @@ json evidence(const Evidence& e) {
 
 json finding(const Finding& f) {
   json numbers = json::object();
-  for (const auto& [key, value] : numbers_of(f)) numbers[key] = figure(f.analysis, key, value);
+  for (const auto& [key, value] : numbers_of(f, words))
+    numbers[key] = figure(f.analysis, key, value);
   json places = json::array();
   for (const Evidence& e : f.evidence) places.push_back(evidence(e));
   json out = {{"id", f.id},
@@ -56,9 +57,9 @@ json finding(const Finding& f) {
               {"role", name(f.role)},
               {"scope", name(f.scope)},
               {"confidence", rounded(f.confidence)},
-              {"why", f.why},
-              {"title", f.title},
-              {"advice", f.advice},
+              {"why", words(f.why)},
+              {"title", words(f.title)},
+              {"advice", words(f.advice)},
               {"interval",
                {{"start", time_or_null(f.start)},
                 {"end", time_or_null(f.end)},
@@ -116,7 +117,8 @@ json readings(const std::vector<double>& values) {
 json wait_picture(const WaitPicture& graph) {
   json nodes = json::array(), edges = json::array();
   for (const WaitPicture::Node& n : graph.nodes) {
-    nodes.push_back({{"size", n.size}, {"layer", n.layer}, {"doing", n.doing}, {"end", n.end}});
+    nodes.push_back(
+        {{"size", n.size}, {"layer", n.layer}, {"doing", words(n.doing)}, {"end", n.end}});
     if (!n.ranks.empty()) nodes.back()["ranks"] = to_ranges(n.ranks);
     if (!n.hosts.empty()) nodes.back()["hosts"] = n.hosts;
   }
@@ -135,7 +137,7 @@ json stack_icicle(const StackIcicle& tree) {
                      {"ranks", n.ranks}});
   for (const StackIcicle::Odd& o : tree.odd)
     odd.push_back(
-        {{"ranks", o.ranks}, {"hosts", o.hosts}, {"doing", o.doing}, {"frames", o.frames}});
+        {{"ranks", o.ranks}, {"hosts", o.hosts}, {"doing", words(o.doing)}, {"frames", o.frames}});
   return {{"processes", tree.processes}, {"nodes", nodes}, {"odd", odd}, {"hidden", tree.hidden}};
 }
 
@@ -273,7 +275,7 @@ std::string to_json(const Incident& incident) {
   for (const ChainLink& c : v.chain)
     chain.push_back({{"time", time_or_null(c.time)},
                      {"who", words(c.who)},
-                     {"what", c.what},
+                     {"what", words(c.what)},
                      {"finding", c.finding}});
   document["verdict"] = {{"action", name(v.action)},
                          {"restart", restart_after(v)},

@@ -902,7 +902,7 @@ Result<> Database::save_resolution(const Resolution& resolution) {
   });
 }
 
-Result<> Database::save_findings(Analysis analysis, std::vector<Finding>& findings) {
+Result<> Database::save_findings(Analysis analysis, std::vector<Finding>& findings, Wording words) {
   make_ids_unique(findings);
   sqlite3* db = impl_->db.get();
   return impl_->transaction("cannot store the findings", [&] {
@@ -920,12 +920,14 @@ Result<> Database::save_findings(Analysis analysis, std::vector<Finding>& findin
     for (const Finding& r : findings) {
       good = good && clear.run(r.id) && clear2.run(r.id);
       nlohmann::json numbers = nlohmann::json::object();
-      for (const auto& [key, value] : numbers_of(r)) numbers[key] = figure(r.analysis, key, value);
-      good = good && f.run(r.id, ++position, name(r.analysis), name(r.outcome),
-                           name(r.subject.kind), r.subject.id, r.event_class, name(r.symptom),
-                           name(r.severity), name(r.role), name(r.scope), r.confidence, r.why,
-                           r.title, r.advice, r.remedy, r.start, r.end, r.uncertainty, r.count,
-                           numbers.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      for (const auto& [key, value] : numbers_of(r, words))
+        numbers[key] = figure(r.analysis, key, value);
+      good =
+          good && f.run(r.id, ++position, name(r.analysis), name(r.outcome), name(r.subject.kind),
+                        r.subject.id, r.event_class, name(r.symptom), name(r.severity),
+                        name(r.role), name(r.scope), r.confidence, words(r.why), words(r.title),
+                        words(r.advice), r.remedy, r.start, r.end, r.uncertainty, r.count,
+                        numbers.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
       std::int64_t n = 0;
       for (const Evidence& one : r.evidence)
         good = good && v.run(r.id, ++n, one.member, valid_utf8(one.path), one.line, one.offset,

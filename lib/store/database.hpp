@@ -121,8 +121,8 @@ class Database {
 
   // Results in.
   Result<> save_resolution(const Resolution& resolution);
-  // Ids that repeat are made unique first.
-  Result<> save_findings(Analysis analysis, std::vector<Finding>& findings);
+  // Ids that repeat are made unique first. What findings say is stored in these words.
+  Result<> save_findings(Analysis analysis, std::vector<Finding>& findings, Wording words);
   Result<> save_verdict(Action action, const std::string& summary, const std::string& document);
   // Results out.
   std::vector<Finding> findings() const;

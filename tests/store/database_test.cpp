@@ -138,7 +138,7 @@ TEST_F(Databases, TakeFindingsWhoseIdsRepeat) {
     f.analysis = Analysis::slow;
     f.evidence.push_back({1, "rank_1.log", 3, 10, 5, "words"});
   }
-  EXPECT_TRUE(db->save_findings(Analysis::slow, findings));
+  EXPECT_TRUE(db->save_findings(Analysis::slow, findings, report::words));
   const auto stored = db->findings();
   ASSERT_EQ(stored.size(), 2u);
   EXPECT_EQ(stored[1].id, "slow/interval/7+2");

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "analyze/compare/compare_runs.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -146,8 +147,7 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
     one.score = judged.score * (is.lines == 1 && !judged.is_error ? 0.8 : is.lines < 3 ? 0.97 : 1);
     one.bad = quoted(is.text);
     one.effect = std::log2(b + 1);
-    one.title = fmt::format("{} line{} of a new kind{}: {}", is.lines, is.lines == 1 ? "" : "s",
-                            one.event_class.empty() ? "" : " (" + one.event_class + ")", one.bad);
+    one.title = say(Phrase::lines_of_new_kind, is.lines, one.event_class, one.bad);
     one.places.push_back({true, is.path, is.line});
   } else if (is.lines == 0) {
     if (!comparable(was, bad.text_kinds) || factor <= 0 || expected < params.gone_from)
@@ -156,7 +156,7 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
     one.score = judged.is_error ? 0.3 : std::min(0.76, 0.5 + 0.12 * std::log10(expected));
     one.good = quoted(was.text);
     one.effect = -std::log2(expected + 1);
-    one.title = fmt::format("lines that are gone (about {:.0f} expected): {}", expected, one.good);
+    one.title = say(Phrase::lines_gone, expected, one.good);
     one.places.push_back({false, was.path, was.line});
   } else {
     if (factor <= 0) return std::nullopt;
@@ -171,11 +171,10 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
                                    (ratio > 1 ? 0.25 * judged.score : 0));
     one.good = fmt::format("{} lines", was.lines);
     one.bad = fmt::format("{} lines", is.lines);
-    one.title = fmt::format(
-        "{} {}, {} line{} where {:.0f} {} expected{}: {}", ratio > 1 ? "more often" : "less often",
-        ratio > 1 ? fmt::format("{:.3g} times", ratio) : fmt::format("1/{:.3g}", 1 / ratio),
-        is.lines, is.lines == 1 ? "" : "s", expected, std::llround(expected) == 1 ? "was" : "were",
-        one.event_class.empty() ? "" : " (" + one.event_class + ")", quoted(is.text));
+    one.title =
+        say(ratio > 1 ? Phrase::lines_more_often : Phrase::lines_less_often,
+            ratio > 1 ? ratio : 1 / ratio, is.lines,
+            static_cast<std::int64_t>(std::llround(expected)), one.event_class, quoted(is.text));
     one.places = {{false, was.path, was.line}, {true, is.path, is.line}};
   }
   return one;

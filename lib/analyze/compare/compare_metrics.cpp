@@ -8,6 +8,7 @@
 
 #include "analyze/compare/compare_runs.hpp"
 #include "analyze/metrics/counter_rate.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -194,8 +195,8 @@ std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& 
         one.good = figure(old) + " " + metric.unit;
         one.bad = figure(middle) + " " + metric.unit;
         one.effect = shift / both;
-        one.title = fmt::format("{} of all: {} instead of {} {} ({:+.1f} times their spread)",
-                                metric_name, figure(middle), figure(old), metric.unit, one.effect);
+        one.title = say(Phrase::metric_instead, metric_name, figure(middle), figure(old),
+                        metric.unit, one.effect);
         one.score = graded(0.6, 0.93, z - params.shift_spreads, 6) * weight_of(metric, shift);
         if (metric.entity == "rank" && metric.unit == "ms")
           parts.emplace_back(std::abs(shift), std::move(one));
@@ -229,7 +230,7 @@ std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& 
       others.push_back(parts[i].second.what);
       one.score = std::max(one.score, parts[i].second.score);
     }
-    if (!others.empty()) one.title += fmt::format("; also {}", named_some(others));
+    if (!others.empty()) one.title += say(Phrase::also_named, named_some(others));
     out.push_back(std::move(one));
   }
   for (auto& [host, outliers] : by_host) {
@@ -244,12 +245,9 @@ std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& 
     one.effect = first.z;
     one.good = fmt::format("{} {} {} (the others)", first.metric, figure(first.others), first.unit);
     one.bad = fmt::format("{} {} {}", first.metric, figure(first.value), first.unit);
-    one.title = fmt::format("{} left its peers: {} {} {} where they have {}{}", first.entity,
-                            first.metric, figure(first.value), first.unit, figure(first.others),
-                            outliers.size() > 1
-                                ? fmt::format(" (and {} more metric{})", outliers.size() - 1,
-                                              outliers.size() == 2 ? "" : "s")
-                                : "");
+    one.title = say(Phrase::left_its_peers, first.entity, first.metric, figure(first.value),
+                    first.unit, figure(first.others));
+    if (outliers.size() > 1) one.title += say(Phrase::more_metrics, outliers.size() - 1);
     one.score =
         graded(0.62, 0.94,
                first.z - params.outlier_spreads + 2.0 * static_cast<double>(outliers.size() - 1),

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "analyze/facts/job_life.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -100,9 +101,8 @@ Change of_setting(const std::string& name, const rules::DriftRule& rule, const V
   if (good == nullptr || bad == nullptr) {
     const Value& value = usual(bad == nullptr ? *good : *bad);
     (bad == nullptr ? out.good : out.bad) = value.spelled;
-    out.title = bad == nullptr
-                    ? fmt::format("{} is not set any more; it was {}", label, shown(value.spelled))
-                    : fmt::format("{} is set now: {}", label, shown(value.spelled));
+    out.title = bad == nullptr ? say(Phrase::not_set_any_more, label, shown(value.spelled))
+                               : say(Phrase::set_now, label, shown(value.spelled));
     // A run whose log is cut at its beginning does not print its layout.
     out.score = out.kind == ChangeKind::shape ? 0.45 : heavy ? 0.82 : 0.72;
     if (bad != nullptr) out.places.push_back({true, value.path, value.line});
@@ -124,10 +124,10 @@ Change of_setting(const std::string& name, const rules::DriftRule& rule, const V
   hosts.erase("");
   const bool everywhere = first == &is;
   if (!everywhere) out.hosts.assign(hosts.begin(), hosts.end());
-  out.title =
-      everywhere ? fmt::format("{}: {} became {}", label, shown(was.spelled), shown(first->spelled))
-                 : fmt::format("{}: {} on {}; the others have {}, as before", label,
-                               shown(first->spelled), named_some(out.hosts), shown(is.spelled));
+  out.title = everywhere
+                  ? say(Phrase::setting_became, label, shown(was.spelled), shown(first->spelled))
+                  : say(Phrase::setting_on_some, label, shown(first->spelled),
+                        named_some(out.hosts), shown(is.spelled));
   out.score = heavy ? 0.92 : everywhere ? 0.80 : 0.78;
   return out;
 }
@@ -201,9 +201,8 @@ std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun&
       bundled.insert(i);
       what.push_back(all[i].what);
     }
-    one.title =
-        fmt::format("{} settings of {} changed{}: {}", indexes.size(), compared_source_of(one.what),
-                    one.hosts.empty() ? "" : " on " + named_some(one.hosts), named_some(what, 6));
+    one.title = say(Phrase::settings_changed, indexes.size(), compared_source_of(one.what),
+                    one.hosts.empty() ? std::string() : named_some(one.hosts), named_some(what, 6));
     one.what = std::string(compared_source_of(one.what)) + ".*";
     one.good.clear();
     one.bad = fmt::format("{}", fmt::join(what, ", "));
@@ -218,7 +217,7 @@ std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun&
     } else if (!shape) {
       shape = std::move(all[i]);
     } else {
-      shape->title += "; " + all[i].title;
+      shape->title += say(Phrase::and_besides, all[i].title);
       shape->good.clear();
       shape->bad.clear();
     }
@@ -262,7 +261,7 @@ std::vector<Change> changed_pace(const ComparedRun& good, const ComparedRun& bad
     Change one{ChangeKind::step_time,
                0.90,
                "steps",
-               fmt::format("no step was completed; the good run made {}", was.steps),
+               say(Phrase::no_step_completed, was.steps),
                fmt::format("{} steps", was.steps),
                "0 steps",
                -1,
@@ -278,8 +277,7 @@ std::vector<Change> changed_pace(const ComparedRun& good, const ComparedRun& bad
       Change one;
       one.kind = ChangeKind::step_time;
       one.what = "step_time";
-      one.title = fmt::format("steps take {:.0f} ms instead of {:.0f} ms ({:+.0f} %)", is.ms,
-                              was.ms, 100 * change);
+      one.title = say(Phrase::steps_take_instead, is.ms, was.ms, 100 * change);
       one.good = fmt::format("{:.4g} ms", was.ms);
       one.bad = fmt::format("{:.4g} ms", is.ms);
       one.effect = change;
@@ -318,12 +316,11 @@ std::vector<Change> changed_hosts(const ComparedRun& good, const ComparedRun& ba
   one.bad = named_some(fresh, 8);
   one.effect = 1 - common;
   if (!fresh.empty() && !gone.empty())
-    one.title = fmt::format("{} of {} hosts are new: {} in place of {}", fresh.size(), is.size(),
-                            one.bad, one.good);
+    one.title = say(Phrase::hosts_new_in_place, fresh.size(), is.size(), one.bad, one.good);
   else if (!fresh.empty())
-    one.title = fmt::format("{} of {} hosts are new: {}", fresh.size(), is.size(), one.bad);
+    one.title = say(Phrase::hosts_new, fresh.size(), is.size(), one.bad);
   else
-    one.title = fmt::format("{} hosts less: without {}", gone.size(), one.good);
+    one.title = say(Phrase::hosts_less, gone.size(), one.good);
   one.score = fresh.empty() ? 0.6 : 0.3 + 0.55 * common;
   out.push_back(std::move(one));
   return out;

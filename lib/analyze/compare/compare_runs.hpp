@@ -13,6 +13,7 @@
 #include "analyze/compare/templates.hpp"
 #include "rules/drift.hpp"
 #include "rules/pack.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -68,7 +69,7 @@ struct Change {
   ChangeKind kind = ChangeKind::setting;
   double score = 0;       // 0 to 1: how much it tells
   std::string what;       // driver_version, a template, gpu_temperature, node-07
-  std::string title;      // a sentence
+  Text title;             // a sentence
   std::string good, bad;  // values, or an example line
   double effect = 0;  // settings: 0; metrics: spreads; lines: log2 of the rate; step time: relative
   std::string event_class;         // what the rules say of the line; "" nothing

@@ -261,7 +261,7 @@ void name_owners_of_xid_45(std::vector<Signal>& signals) {
     if (its == others.end()) continue;
     for (const Signal* other : its->second)
       if (*other->start <= *s.end + kFoldWindow && *s.start <= *other->end + kFoldWindow) {
-        s.meaning.title += ", after " + other->event_class;
+        s.after = other->event_class;
         break;
       }
   }
@@ -425,7 +425,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
       const std::size_t dot = t.type.rfind('.');
       const bool ending = kEndings.count(t.type.substr(dot == std::string::npos ? 0 : dot + 1)) > 0;
       s.event_class = ending ? "launcher_teardown" : "py_exception";
-      s.meaning.title = "uncaught Python exception";
+      s.unknown_exception = true;
       s.meaning.severity = ending ? Severity::distributed : Severity::critical;
       s.meaning.role = ending ? Role::teardown : Role::root;
       s.meaning.scope = ending ? Scope::job_wide : Scope::user_code;
@@ -433,10 +433,6 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
       s.meaning.component = "program or data";
       s.meaning.symptom = ending ? Symptom::none : Symptom::code_data_adjustment;
       s.meaning.action = "fix_code";
-      s.meaning.why =
-          "The exception ended the process; no rule knows its text, so the program is the first "
-          "suspect.";
-      s.meaning.advice = "Read the stack at {path}; fix or roll back the code.";
     }
     out.push_back(std::move(s));
   }

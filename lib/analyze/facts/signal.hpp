@@ -29,6 +29,8 @@ struct Signal {
   std::string function, exception;  // TypeError
   bool before_job = false;          // ended well before the job began
   bool absent = false;              // of a machine that is not in the last attempt
+  bool unknown_exception = false;   // its text meets no rule
+  std::string after;                // class of the Xid that it is a consequence of
   bool hearsay = false;   // a kernel's, BMC's or scheduler's line inside a program's own output
   bool stranger = false;  // of another program of the machine, not of the job
   std::vector<Alert>

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -49,46 +50,51 @@ Subject subject_of(const Signal& s) {
   return {SubjectKind::job, "job"};
 }
 
-std::string fill(const std::string& text, const Signal& s, const Subject& subject) {
-  std::string out;
+Text fill(const std::string& text, const Signal& s, const Subject& subject) {
+  Text out;
+  std::string plain;
+  // "GPU {pci}" in a sentence must not become "GPU GPU 0000:3b:00", nor "the {host}" "the the
+  // host".
+  const auto after = [&](std::string_view word) {
+    const bool repeated = plain.ends_with(word);
+    if (repeated) plain.resize(plain.size() - word.size());
+    return repeated;
+  };
+  const auto some = [&](Phrase what) {
+    after("the ");
+    out += Text(std::exchange(plain, {}));
+    out += say(what);
+  };
+  const auto known = [&](const std::optional<std::string>& name, Phrase otherwise) {
+    name ? void(plain += *name) : some(otherwise);
+  };
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '{') {
-      out.push_back(text[i]);
-      continue;
-    }
-    const std::size_t close = text.find('}', i);
+    const std::size_t close = text[i] == '{' ? text.find('}', i) : std::string::npos;
     if (close == std::string::npos) {
-      out += text.substr(i);
-      break;
+      plain.push_back(text[i]);
+      continue;
     }
     const std::string key = text.substr(i + 1, close - i - 1);
     if (key == "host")
-      out += s.host.value_or("the host");
-    else if (key == "gpu" || key == "pci")
-      out += s.gpu ? "GPU " + *s.gpu : "the GPU";
-    else if (key == "nic" || key == "device")
-      out += s.nic.value_or("the device");
+      known(s.host, Phrase::the_host);
+    else if (key == "gpu" || key == "pci") {
+      after("GPU ");
+      s.gpu ? void(plain += "GPU " + *s.gpu) : some(Phrase::the_gpu);
+    } else if (key == "nic" || key == "device")
+      known(s.nic, Phrase::the_device);
     else if (key == "peer")
-      out += s.peer_host ? *s.peer_host : s.peer.value_or("the peer");
+      known(s.peer_host ? s.peer_host : s.peer, Phrase::the_peer);
     else if (key == "code")
-      out += s.code ? std::to_string(*s.code) : "";
+      plain += s.code ? std::to_string(*s.code) : "";
     else if (key == "path")
-      out += !s.code_place.empty() ? s.code_place : "the path named";
+      !s.code_place.empty() ? void(plain += s.code_place) : some(Phrase::path_named);
     else if (key == "rank")
-      out += s.rank ? std::to_string(*s.rank) : subject.id;
+      plain += s.rank ? std::to_string(*s.rank) : subject.id;
     else
-      out += key;
+      plain += key;
     i = close;
   }
-  // "GPU {pci}" in a sentence must not become "GPU GPU 0000:3b:00".
-  for (std::size_t at = out.find("GPU GPU "); at != std::string::npos; at = out.find("GPU GPU "))
-    out.erase(at, 4);
-  for (std::size_t at = out.find("the the "); at != std::string::npos; at = out.find("the the "))
-    out.erase(at, 4);
-  for (std::size_t at = out.find("GPU the GPU"); at != std::string::npos;
-       at = out.find("GPU the GPU"))
-    out.erase(at, 4);
-  return out;
+  return out += Text(std::move(plain));
 }
 
 // At least `count` of the times within `window`.
@@ -119,12 +125,11 @@ bool repeated(const std::vector<Alert>& alerts, int count, Nanoseconds window) {
   return on(&Alert::begin) || on(&Alert::begin_boot);
 }
 
-std::string taken_back(const std::vector<Alert>& alerts, int needed, Nanoseconds window) {
+Text taken_back(const std::vector<Alert>& alerts, int needed, Nanoseconds window) {
   const Alert& last = alerts.back();
-  const std::string after =
-      last.begin && last.end ? " after " + human_duration(*last.end - *last.begin) : "";
-  return fmt::format("It was taken back{}: {} within {} would count, {} seen.", after, needed,
-                     human_duration(window), alerts.size());
+  return say(Phrase::taken_back,
+             last.begin && last.end ? human_duration(*last.end - *last.begin) : std::string(),
+             needed, human_duration(window), alerts.size());
 }
 
 // What machines' own logs say, and of which machines there are any.
@@ -151,13 +156,12 @@ void judge_hearsay(const Witnesses& witnesses, const Signal& s, Finding& f) {
   if (proven) {
     f.outcome = Outcome::fired;
     f.confidence = confidence::kHearsay;
-    f.why = "A program's output quotes what the machine's own log reports.";
+    f.why = say(Phrase::quotes_machines_log);
     return;
   }
   f.outcome = own_log ? Outcome::ruled_out : Outcome::not_enough_evidence;
   f.confidence = own_log ? confidence::kRuledOutByTime : confidence::kHearsay;
-  f.why = own_log ? "A program's output quotes it; the kernel log of that machine does not have it."
-                  : "A program's output quotes it; only the machine's own log can prove it.";
+  f.why = say(own_log ? Phrase::quotes_not_in_log : Phrase::quotes_unproven);
 }
 
 // How many alerts within which time count; below that they are transients.
@@ -230,7 +234,9 @@ Finding describe(const std::string& key, const Occurrences& group,
   f.scope = first.meaning.scope;
   f.cause = first.meaning.cause;
   f.origin = first.origin;
-  f.title = first.meaning.title;
+  const bool unknown = first.unknown_exception;
+  f.title = unknown ? say(Phrase::uncaught_exception) : Text(first.meaning.title);
+  if (!first.after.empty()) f.title += say(Phrase::after_class, first.after);
   f.remedy = first.meaning.action;
   f.leads_to = first.meaning.leads_to;
   f.host = first.host;
@@ -258,7 +264,8 @@ Finding describe(const std::string& key, const Occurrences& group,
         f.evidence.push_back(s->evidence[round]);
   f.hosts.assign(hosts.begin(), hosts.end());
   f.ranks.assign(ranks.begin(), ranks.end());
-  f.advice = fill(first.meaning.advice, first, f.subject);
+  f.advice = unknown ? say(Phrase::read_the_stack, first.code_place)
+                     : fill(first.meaning.advice, first, f.subject);
   LineFacts line;
   line.exception = first.exception;
   line.function = first.function;
@@ -271,7 +278,7 @@ Finding describe(const std::string& key, const Occurrences& group,
   return f;
 }
 
-void rule_out(Finding& f, double confidence, std::string why) {
+void rule_out(Finding& f, double confidence, Text why) {
   f.outcome = Outcome::ruled_out;
   f.confidence = confidence;
   f.why = std::move(why);
@@ -283,43 +290,39 @@ void judge(const Facts& facts, const Witnesses& witnesses, const Occurrences& gr
   const Needed needed = needed_of(first, params);
   f.outcome = Outcome::fired;
   f.confidence = confidence::of(f.severity);
-  f.why = first.meaning.why;
+  f.why = first.unknown_exception ? say(Phrase::exception_ended_process) : Text(first.meaning.why);
   if (first.before_job)
     return rule_out(f, confidence::kRuledOutByTime,
-                    fmt::format("It ended {} before the job's first output: it belongs to an "
-                                "earlier run of this machine.",
-                                human_duration(*facts.job_start - *f.end)));
+                    say(Phrase::of_earlier_run, human_duration(*facts.job_start - *f.end)));
   if (first.hearsay) {
     f.hearsay = true;
     return judge_hearsay(witnesses, first, f);
   }
   if (first.stranger)
-    return rule_out(f, confidence::kRuledOutByTime,
-                    "A program of the machine that is none of the job's reports it of itself.");
+    return rule_out(f, confidence::kRuledOutByTime, say(Phrase::of_another_program));
   if (first.absent)
-    return rule_out(f, confidence::kRuledOutByTime,
-                    "The machine is not among those of the last attempt.");
+    return rule_out(f, confidence::kRuledOutByTime, say(Phrase::not_in_last_attempt));
   if (!stands(first, params)) {
     f.transient = true;
     return rule_out(f, confidence::kTransient, taken_back(f.alerts, needed.count, needed.window));
   }
   if (f.alerts.empty() && needed.count > 1 && !dense(times, f.count, needed.count, needed.window))
-    return rule_out(f, confidence::kTransient,
-                    fmt::format("A transient: {} within {} would count, {} seen.", needed.count,
-                                human_duration(needed.window), f.count));
+    return rule_out(
+        f, confidence::kTransient,
+        say(Phrase::transient_below, needed.count, human_duration(needed.window), f.count));
   // One open alert of a warning's weight may be a port that nobody uses.
   if (!f.alerts.empty() && f.severity < Severity::critical && f.scope == Scope::host_local &&
       needed.count > 1 && !repeated(f.alerts, needed.count, needed.window) && network(first))
-    return rule_out(f, confidence::kTransient,
-                    fmt::format("{} within {} would count, {} seen.", needed.count,
-                                human_duration(needed.window), f.alerts.size()));
+    return rule_out(
+        f, confidence::kTransient,
+        say(Phrase::would_count, needed.count, human_duration(needed.window), f.alerts.size()));
   if (first.state && f.role == Role::root) {
     f.confidence = confidence::kStateReading;
-    f.why += " The reading has no moment of its own: it may be older than the job.";
+    f.why += say(Phrase::reading_undated);
   } else if (!f.start && f.role == Role::root && f.severity == Severity::critical &&
              facts.job_start) {
     f.confidence = confidence::kUndated;
-    f.why += " Its time cannot be tied to the job's.";
+    f.why += say(Phrase::time_not_tied);
   }
 }
 
@@ -348,8 +351,7 @@ void links_of_a_switch(std::vector<Finding>& findings, const ClassifyParams& par
       if (!flap || together.size() < params.many_links) continue;
       if (auto* line = std::get_if<LineFacts>(&f->facts)) line->hosts_at_once = together.size();
       f->confidence = confidence::kFoldedXid;
-      f->why = fmt::format("Links of {} hosts failed within half a minute: no flap of one cable.",
-                           together.size());
+      f->why = say(Phrase::links_of_many_failed, together.size());
       f->outcome = Outcome::fired;
     }
   }

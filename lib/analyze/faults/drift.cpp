@@ -1,5 +1,6 @@
 #include "analyze/faults/drift.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 #include <algorithm>
 #include <map>
@@ -24,6 +25,15 @@ std::string listed(const std::vector<std::string>& words, std::size_t most = 6) 
     out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
   if (words.size() > most) out += fmt::format(" and {} more", words.size() - most);
   return out;
+}
+
+// The rule's advice with the hosts that it is about.
+Text advice_of(const rules::DriftRule& rule, const std::vector<std::string>& hosts) {
+  const std::size_t at = rule.advice.find("{hosts}");
+  if (at == std::string::npos) return Text(rule.advice);
+  return Text(rule.advice.substr(0, at)) +
+         (hosts.empty() ? say(Phrase::hosts_of_one_kind) : Text(listed(hosts))) +
+         Text(rule.advice.substr(at + 7));
 }
 
 // "env.NCCL_IB_HCA" -> "env": settings of one kind come from the same sort of file, so a host that
@@ -222,9 +232,9 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
         if (i <= 3 && !v.devices.empty()) told += fmt::format(" ({})", listed(v.devices));
       }
       f.hosts.assign(minority.begin(), minority.end());
-      f.title = fmt::format("{} that differs from the other hosts'", label);
-      f.why = fmt::format("{} of {} hosts have {} {}; {}.", item.values[0].hosts.size(), total,
-                          label, item.values[0].value, told);
+      f.title = say(Phrase::setting_unlike_others, label);
+      f.why = say(Phrase::hosts_have_setting, item.values[0].hosts.size(), total, label,
+                  item.values[0].value, told);
       f.confidence = confidence::kSettingMajority;
       f.figures.emplace_back("majority", item.values[0].value);
       f.figures.emplace_back("minority", told);
@@ -234,17 +244,13 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
       for (std::size_t i = 0; i < item.values.size() && i < 4; ++i)
         told += (i == 0 ? "" : "; ") +
                 fmt::format("{} on {}", item.values[i].value, listed(item.values[i].hosts));
-      f.title = fmt::format("{} that differs between the hosts", label);
-      f.why =
-          fmt::format("Of {} hosts no {:.0f} % agree: {}. Which of them is right cannot be told.",
-                      total, 100 * params.majority, told);
+      f.title = say(Phrase::setting_split, label);
+      f.why = say(Phrase::no_majority_agrees, total, 100 * params.majority, told);
       f.confidence = confidence::kSettingSplit;
       f.figures.emplace_back("values", told);
     }
     std::sort(f.figures.begin(), f.figures.end());
-    f.advice = item.rule->advice;
-    if (const std::size_t at = f.advice.find("{hosts}"); at != std::string::npos)
-      f.advice.replace(at, 7, f.hosts.empty() ? "the hosts of one kind" : listed(f.hosts));
+    f.advice = advice_of(*item.rule, f.hosts);
     // Those that differ first, and the majority once to compare with.
     for (std::size_t i = item.state == DriftState::differs ? 1 : 0; i < item.values.size(); ++i)
       for (const DriftPlace& p : item.values[i].places)
@@ -263,8 +269,8 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
     f.event_class = "config_drift";
     f.role = Role::confirmation;
     f.count = more;
-    f.title = "settings that differ between hosts, none more severe than those told";
-    f.why = fmt::format("{} settings more differ; `culprit drift` lists them.", more);
+    f.title = say(Phrase::more_settings);
+    f.why = say(Phrase::settings_more, more);
     f.confidence = confidence::kSettingMajority;
     f.facts = SettingFacts{"other"};
     f.figures = {{"settings", std::to_string(more)}};
@@ -278,13 +284,10 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
   f.event_class = "config_drift";
   f.role = Role::confirmation;
   f.outcome = compared > 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
-  f.title =
-      compared > 0 ? "versions and settings are the same" : "nothing to compare settings with";
+  f.title = say(compared > 0 ? Phrase::settings_same : Phrase::settings_uncompared);
   f.why = compared > 0
-              ? fmt::format("{} settings of {} hosts were compared, and none differs.", compared,
-                            report.hosts.size())
-              : fmt::format("No setting is known of more than one host ({} settings, of {}).",
-                            report.items.size(), listed(report.hosts));
+              ? say(Phrase::settings_compared, compared, report.hosts.size())
+              : say(Phrase::setting_of_one_host, report.items.size(), listed(report.hosts));
   f.confidence = compared > 0 ? confidence::kSettingsCompared : confidence::kSettingsUnknown;
   f.figures = {{"hosts", std::to_string(report.hosts.size())},
                {"settings", std::to_string(compared)}};

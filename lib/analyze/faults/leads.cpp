@@ -1,5 +1,6 @@
 #include "analyze/faults/leads.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 #include <algorithm>
 #include <map>
@@ -92,7 +93,7 @@ Finding finding_of(const Facts& facts, const std::string& id, const LineKind& ki
   f.analysis = Analysis::leads;
   f.outcome = Outcome::not_enough_evidence;
   f.event_class = "error_line";
-  f.title = "error line that no rule knows";
+  f.title = say(Phrase::line_no_rule_knows);
   f.severity = Severity::info;
   f.role = Role::advice;
   f.scope = Scope::job_wide;
@@ -108,11 +109,7 @@ Finding finding_of(const Facts& facts, const std::string& id, const LineKind& ki
   f.uncertainty = first.uncertainty;
   f.count = kind.lines;
   f.confidence = confidence::kUnknownLine;
-  f.why = fmt::format(
-      "{}{}.",
-      kind.early == 0 ? "It stands where the log ends" : "It stands in the middle of the log",
-      kind.members.size() == 1 ? " and in one file only"
-                               : fmt::format(" and in {} files", kind.members.size()));
+  f.why = say(kind.early == 0 ? Phrase::at_end_of_log : Phrase::amid_the_log, kind.members.size());
   f.facts = LeadFacts{first.message.substr(0, 300), static_cast<std::int64_t>(kind.score)};
   for (const EventRow* e : kind.rows)
     if (f.evidence.size() < 4)

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -196,10 +197,8 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
     f.hosts = {best.second};
     f.confidence = by_order ? confidence::kFirstByOrder
                             : confidence::kBrokeFirstLeast + confidence::kBrokeFirstCover * cover;
-    f.title = "host whose connections broke first";
-    f.why =
-        fmt::format("{} of the {} connections that broke first touch {}; the next host touches {}.",
-                    best.first, burst.edges.size(), best.second, second);
+    f.title = say(Phrase::host_broke_first);
+    f.why = say(Phrase::broke_first_touch, best.first, burst.edges.size(), best.second, second);
     // A process that ends takes its connections along as a machine does. What that host printed
     // tells the two apart; here files of the others were collected and none of it.
     if (const auto heard = hosts_heard(facts);
@@ -207,11 +206,10 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
         std::any_of(burst.edges.begin(), burst.edges.end(),
                     [&](const Edge* e) { return heard.count(e->reporter) != 0; })) {
       f.outcome = Outcome::not_enough_evidence;
-      f.why += " Nothing that it printed itself is in the bundle.";
+      f.why += say(Phrase::nothing_printed_of_it);
     }
     f.remedy = "isolate_node";
-    f.advice = fmt::format("Take {} out of the job; look at its NICs, its kernel log and its GPUs.",
-                           best.second);
+    f.advice = say(Phrase::take_out_of_job, best.second);
     return {f};
   }
 
@@ -246,15 +244,11 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
       f.scope = Scope::shared;
       f.symptom = Symptom::switch_fault;
       f.confidence = confidence::kSwitchCrossed;
-      f.title = "switch that every broken connection crosses";
-      f.why = fmt::format(
-          "{} of {} connections that broke first cross {}; no single host touches them all ({} "
-          "touches {}).",
-          order[0].first, known, order[0].second, best.second, best.first);
+      f.title = say(Phrase::switch_crossed_by_all);
+      f.why = say(Phrase::broke_first_cross, order[0].first, known, order[0].second, best.second,
+                  best.first);
       f.remedy = "check_switch";
-      f.advice =
-          fmt::format("Look at {}: port errors, flaps, its uplinks. Leave the hosts in service.",
-                      order[0].second);
+      f.advice = say(Phrase::look_at_ports, order[0].second);
       return {f};
     }
 
@@ -267,19 +261,14 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   f.outcome = burst.edges.size() < kLeastOfBurst && !pair ? Outcome::not_enough_evidence
                                                           : Outcome::ruled_out;
   f.confidence = confidence::kNoHostStandsOut;
-  f.title = "no host stands out among the broken connections";
-  f.why = burst.edges.size() == 2 && !pair ? fmt::format(
-                                                 "Two connections only, and {} is an end of {} of "
-                                                 "them: too few to tell which end is at fault.",
-                                                 best.second, best.first)
+  f.title = say(Phrase::no_host_stands_out);
+  f.why = burst.edges.size() == 2 && !pair
+              ? say(Phrase::two_connections_only, best.second, best.first)
           : burst.edges.size() < 2
-              ? fmt::format("One connection only, {} to {}: either end may be at fault.",
-                            burst.edges.front()->reporter, burst.edges.front()->peer)
-              : fmt::format(
-                    "Of {} connections that broke first, {} touch {} and {} touch {}: nobody is "
-                    "clearly ahead.",
-                    burst.edges.size(), best.first, best.second, second,
-                    ranked.size() > 1 ? ranked[1].second : "no other");
+              ? say(Phrase::one_connection_only, burst.edges.front()->reporter,
+                    burst.edges.front()->peer)
+              : say(Phrase::nobody_clearly_ahead, burst.edges.size(), best.first, best.second,
+                    second, ranked.size() > 1 ? ranked[1].second : std::string());
   for (const auto& [n, host] : ranked) f.hosts.push_back(host);
   std::sort(f.hosts.begin(), f.hosts.end());
   return {f};

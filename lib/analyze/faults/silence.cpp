@@ -1,5 +1,6 @@
 #include "analyze/faults/silence.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 #include <algorithm>
 #include <map>
@@ -73,23 +74,20 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   for (const auto& [rank, row] : all)
     if (reported.count(rank) == 0 && heard.count(rank) > 0) silent.push_back(rank);
 
-  const auto undecided = [&](std::string why) {
+  const auto undecided = [&](Text why) {
     Finding f = base;
     f.id = "silence/none";
     f.outcome = Outcome::not_enough_evidence;
     f.subject = {SubjectKind::job, "job"};
     f.scope = Scope::job_wide;
-    f.title = "nobody is silent";
+    f.title = say(Phrase::nobody_silent);
     f.confidence = confidence::kNobodySilent;
     f.why = std::move(why);
     return std::vector<Finding>{f};
   };
-  if (reported.empty())
-    return undecided("The time-outs do not say which global rank printed them.");
+  if (reported.empty()) return undecided(say(Phrase::timeouts_without_ranks));
   if (static_cast<double>(reported.size()) < params.reporters * static_cast<double>(world))
-    return undecided(fmt::format(
-        "{} of {} ranks reported the time-out: too few to read anything into the others' silence.",
-        reported.size(), world));
+    return undecided(say(Phrase::too_few_reported, reported.size(), world));
   // A stack or a dump of a rank is something of it, too. Beyond the numbers seen nobody knows of a
   // rank, unless the job's size is told.
   std::set<std::int64_t> told = heard;
@@ -111,12 +109,10 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   const bool few_unheard = unheard.size() == 1 || static_cast<double>(unheard.size()) <=
                                                       params.silent * static_cast<double>(world);
   if (silent.empty() && (unheard.empty() || !few_unheard))
-    return undecided(fmt::format("All {} ranks of which there is output reported the time-out.",
-                                 reported.size()));
+    return undecided(say(Phrase::all_reported, reported.size()));
   if (silent.size() > 1 &&
       static_cast<double>(silent.size()) > params.silent * static_cast<double>(world))
-    return undecided(fmt::format("{} of {} ranks reported nothing: too many to name one.",
-                                 silent.size(), world));
+    return undecided(say(Phrase::too_many_silent, silent.size(), world));
 
   std::vector<Finding> out;
   const bool missing = silent.empty();
@@ -129,23 +125,13 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
       f.host = known->second->host;
       f.hosts = {*f.host};
     }
-    f.title =
-        missing ? "rank of which there is no output" : "rank that never reported the time-out";
+    f.title = say(missing ? Phrase::rank_without_output : Phrase::rank_never_reported);
     f.confidence = missing              ? confidence::kSilentMissing
                    : silent.size() == 1 ? confidence::kSilentAlone
                                         : confidence::kSilentOfSeveral;
-    f.why = missing ? fmt::format(
-                          "{} of {} ranks timed out waiting; of rank {} there is no output: either "
-                          "the others waited for it, or it was not collected.",
-                          reported.size(), world, rank)
-                    : fmt::format(
-                          "{} of {} ranks timed out waiting; rank {} never did, so they were "
-                          "probably waiting for it.",
-                          reported.size(), world, rank);
-    f.advice = fmt::format(
-        "Take stacks of rank {} (py-spy dump --native) before killing the job next time; look at "
-        "what its process waited for.",
-        rank);
+    f.why = say(missing ? Phrase::timed_out_no_output_of : Phrase::timed_out_one_never,
+                reported.size(), world, rank);
+    f.advice = say(Phrase::stacks_next_time, rank);
     f.facts =
         SilenceFacts{reported.size(), silent.size(), missing, static_cast<std::int64_t>(world)};
     out.push_back(std::move(f));

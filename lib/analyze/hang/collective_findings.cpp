@@ -6,8 +6,24 @@
 #include "analyze/hang/collectives.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
+
+namespace {
+
+Text title_of(StopKind kind) {
+  switch (kind) {
+    case StopKind::host_stopped: return say(Phrase::rank_stopped_before);
+    case StopKind::device_stopped: return say(Phrase::rank_gpu_stopped);
+    case StopKind::network: return say(Phrase::no_progress);
+    case StopKind::mismatch: return say(Phrase::call_differently);
+    case StopKind::left_early: return say(Phrase::rank_left_early);
+    default: return say(Phrase::rank_without_dump);
+  }
+}
+
+}  // namespace
 
 std::vector<Finding> collective_findings(const CollectiveReport& report,
                                          const std::vector<SlowRank>& slow, const Facts& facts,
@@ -31,15 +47,15 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
     f.symptom = Symptom::none;
     f.severity = Severity::info;
     f.role = Role::advice;
-    f.title = report.moving         ? "collectives were moving"
-              : report.pending == 0 ? "nothing unfinished"
-                                    : "nobody stands out";
+    f.title = say(report.moving         ? Phrase::collectives_moving
+                  : report.pending == 0 ? Phrase::nothing_unfinished
+                                        : Phrase::no_rank_stands_out);
     f.outcome =
         report.moving || report.pending == 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
     f.confidence = confidence::kCollectivesOpen;
-    f.why = report.moving         ? report.moving_why
-            : report.pending == 0 ? "no rank has an unfinished operation"
-                                  : "operations are unfinished, and no rank is behind all others";
+    f.why = report.moving ? report.moving_why
+                          : say(report.pending == 0 ? Phrase::no_unfinished_operation
+                                                    : Phrase::nobody_behind);
     out.push_back(std::move(f));
   }
   std::set<std::string> ids;
@@ -63,13 +79,7 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
                     : Scope::host_local;
     }
     if (leaf.kind == StopKind::mismatch) f.symptom = Symptom::collective_mismatch;
-    f.title = leaf.kind == StopKind::host_stopped
-                  ? "rank whose host process stopped before a collective"
-              : leaf.kind == StopKind::device_stopped ? "rank whose GPU stopped inside a collective"
-              : leaf.kind == StopKind::network        ? "collective without progress"
-              : leaf.kind == StopKind::mismatch       ? "ranks that call different collectives"
-              : leaf.kind == StopKind::left_early     ? "rank that left early"
-                                                      : "rank without a dump that others wait for";
+    f.title = title_of(leaf.kind);
     f.id = fmt::format("collectives/{}/{}", f.event_class.substr(8),
                        f.subject.kind == SubjectKind::rank
                            ? "rank/" + f.subject.id
@@ -105,12 +115,9 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
     f.ranks = {s.rank};
     f.hosts = topology.hosts_of(f.ranks);
     if (!f.hosts.empty()) f.host = f.hosts.front();
-    f.title = "rank that joins collectives last";
+    f.title = say(Phrase::joins_last);
     f.confidence = confidence::kCollectivesOpen;
-    f.why = fmt::format(
-        "it spends {:.2f} ms in an operation of {}, its peers {:.2f} ms on average: they wait for "
-        "it",
-        s.inside_ms, group_name(s.group), s.others_ms);
+    f.why = say(Phrase::late_to_operation, s.inside_ms, group_name(s.group), s.others_ms);
     for (const RecorderRow& d : facts.recorders)
       if (const MemberRow* m = facts.member(d.place.member);
           f.evidence.size() < 2 && m != nullptr && (d.rank == s.rank || m->rank == s.rank))

@@ -11,6 +11,7 @@
 #include "analyze/hang/wait_members.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -142,10 +143,8 @@ class WaitFor {
                                                                                     : 8;
       if (done - launched < gap) continue;
       report_.moving = true;
-      report_.moving_why = fmt::format(
-          "operation {} of {} was finished on rank {} when rank {} had launched {} only: the "
-          "counters are not of one moment, the job was moving while they were taken",
-          done, group_name(g.id), ahead->rank, behind->rank, launched);
+      report_.moving_why = say(Phrase::counters_of_moments, done, group_name(g.id), ahead->rank,
+                               behind->rank, launched);
       return;
     }
   }
@@ -462,28 +461,20 @@ class WaitFor {
             break;
           }
       const std::string where = topology_.where(r.rank);
-      const std::string what =
-          from == nullptr
-              ? ""
-              : fmt::format("{} {} of {}", leaf.operation.empty() ? "operation" : leaf.operation,
-                            leaf.sequence, group_name(leaf.group));
+      const Text what = from == nullptr ? Text()
+                                        : say(Phrase::operation_of, leaf.operation, leaf.sequence,
+                                              group_name(leaf.group));
       if (leaf.kind == StopKind::device_stopped)
-        leaf.why = fmt::format(
-            "its peers finished {}, it did not, and it launched it: its GPU or its link stopped",
-            what);
+        leaf.why = say(Phrase::peers_finished_it_did_not, what);
       else if (leaf.kind == StopKind::no_dump)
-        leaf.why = fmt::format("others wait in {} for it, and {}", what,
-                               r.dumped                           ? "its own dump is cut"
-                               : unresponsive_.count(r.rank) != 0 ? "it does not answer"
-                                                                  : "there is no dump of it");
+        leaf.why = say(r.dumped                           ? Phrase::own_dump_cut
+                       : unresponsive_.count(r.rank) != 0 ? Phrase::does_not_answer
+                                                          : Phrase::there_is_no_dump,
+                       what);
       else if (leaf.kind == StopKind::left_early)
-        leaf.why =
-            fmt::format("others wait in {} for it, and its process had ended with success", what);
+        leaf.why = say(Phrase::had_ended_with_success, what);
       else
-        leaf.why = fmt::format(
-            "it never launched {} that its peers wait in, and waits for nobody itself: its host "
-            "process stopped",
-            what);
+        leaf.why = say(Phrase::never_launched_what_peers, what);
       add(std::move(leaf), n,
           (opened ? confidence::kOpenedLate : 1) *
               (r.device_behind && r.doubtful ? confidence::kDoubtful : 1) *
@@ -510,11 +501,8 @@ class WaitFor {
       leaf.sequence = o.sequence;
       leaf.operation = o.operation;
       leaf.within = machine_of(leaf.ranks);
-      leaf.why = fmt::format(
-          "both ends of a send and receive are in it and neither finishes: {} between {} and {}",
-          !leaf.within.empty() ? "a GPU or the link inside the machine (NVLink, NVSwitch, PCIe)"
-                               : "the link",
-          topology_.where(a), topology_.where(b));
+      leaf.why =
+          say(Phrase::both_ends_of_send, leaf.within, topology_.where(a), topology_.where(b));
       leaf.places.push_back(o.sample->row.place);
       add(std::move(leaf), n, 1);
       return;
@@ -533,14 +521,8 @@ class WaitFor {
       for (const std::uint32_t r : o.in) leaf.ranks.push_back(ranks_[r].rank);
       std::sort(leaf.ranks.begin(), leaf.ranks.end());
       if (all_known(leaf.group, leaf.ranks.size())) leaf.within = machine_of(leaf.ranks);
-      leaf.why = fmt::format(
-          "all {} ranks of {} are in {} {} with equal arguments and none of them finishes: {}",
-          leaf.ranks.size(), group_name(leaf.group),
-          o.operation.empty() ? "operation" : o.operation, o.sequence,
-          !leaf.within.empty()
-              ? fmt::format("a GPU of {} or a link between its GPUs (NVLink, NVSwitch, PCIe)",
-                            leaf.within)
-              : "the network between them, or a GPU of theirs");
+      leaf.why = say(Phrase::all_ranks_in, leaf.ranks.size(), group_name(leaf.group), o.operation,
+                     o.sequence, leaf.within);
       if (o.sample != nullptr) leaf.places.push_back(o.sample->row.place);
     }
     add(std::move(leaf), node(op), 1);
@@ -576,9 +558,8 @@ class WaitFor {
       leaf.ranks.insert(leaf.ranks.end(), sides[i].second.begin(), sides[i].second.end());
     std::sort(leaf.ranks.begin(), leaf.ranks.end());
     leaf.why =
-        fmt::format("at operation {} of {} the ranks do not do the same: {} ({}) against {} ({})",
-                    o.sequence, group_name(leaf.group), sides[0].first, to_ranges(sides[0].second),
-                    sides[1].first, to_ranges(sides[1].second));
+        say(Phrase::ranks_do_not_the_same, o.sequence, group_name(leaf.group), sides[0].first,
+            to_ranges(sides[0].second), sides[1].first, to_ranges(sides[1].second));
     leaf.places = {shown[sides[1].first], shown[sides[0].first]};
     return true;
   }
@@ -612,10 +593,8 @@ class WaitFor {
     leaf.operation = o.operation;
     leaf.tie = true;
     leaf.ranks = std::move(ranks);
-    leaf.why = fmt::format(
-        "in {} {} of {} the ranks give {:.0f} elements and expect {:.0f}: their split sizes do not "
-        "agree",
-        o.operation, o.sequence, group_name(leaf.group), given, expected);
+    leaf.why = say(Phrase::split_sizes_disagree, o.operation, o.sequence, group_name(leaf.group),
+                   given, expected);
     return true;
   }
 
@@ -653,7 +632,7 @@ class WaitFor {
       std::sort(doubtful.begin(), doubtful.end());
       leaf.kind = StopKind::no_dump;
       leaf.ranks = std::move(doubtful);
-      leaf.why = "others wait with it in operations that its own dump, being cut, does not explain";
+      leaf.why = say(Phrase::dump_does_not_explain);
     } else if (!missing || leaf.ranks.size() < 2) {
       // Only the order on the devices makes the ring, and streams may overtake: one of these
       // operations is stuck.
@@ -662,13 +641,9 @@ class WaitFor {
       for (const Op* o : ops)
         for (const std::uint32_t r : o->in) members.insert(ranks_[r].rank);
       leaf.ranks.assign(members.begin(), members.end());
-      leaf.why =
-          fmt::format("all ranks of {} operations are in them and nobody gets out", ops.size());
+      leaf.why = say(Phrase::all_in_and_none_out, ops.size());
     } else {
-      leaf.why = fmt::format(
-          "ranks {} wait for each other: each is in an operation that another never launched, so "
-          "they call them in different order",
-          to_ranges(leaf.ranks));
+      leaf.why = say(Phrase::wait_for_each_other, to_ranges(leaf.ranks));
     }
     add(std::move(leaf), nodes.front(), 0.8);
   }
@@ -798,7 +773,7 @@ class WaitFor {
         l.ranks = {rank};
         l.confidence = confidence::kUnresponsive / static_cast<double>(unresponsive_.size());
         l.waiting = static_cast<std::int64_t>(report_.seen.size());
-        l.why = "its process does not answer NCCL's RAS while all others do";
+        l.why = say(Phrase::no_answer_to_ras);
         leaves.push_back(std::move(l));
       }
       chains_.assign(leaves.size(), {});

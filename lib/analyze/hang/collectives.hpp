@@ -47,7 +47,7 @@ struct Leaf {
   std::string within;  // network: the one machine that all members of what is stuck run on; "" =
                        // several, or some are not known
   double confidence = 0;
-  std::string why;
+  Text why;
   std::vector<Place> places;  // dumps and lines that show it
 };
 
@@ -75,7 +75,7 @@ struct CollectiveReport {
   // A collective was finished on one rank before another launched it: the dumps are not of one
   // moment, the job was moving while they were taken.
   bool moving = false;
-  std::string moving_why;
+  Text moving_why;
   bool scattered = false;  // many leaves, and for none of them does half of the job wait: a
                            // snapshot of a job that ran looks like this
   std::vector<std::string> notes;

@@ -9,6 +9,7 @@
 #include "analyze/hang/standstill.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -19,11 +20,12 @@ struct Suspect {
   std::vector<std::int64_t> ranks;
   std::vector<std::string> hosts;  // of a stack whose rank nobody knows
   std::string role = "trainer";
-  std::string reason;  // what its stack says: open in refresh (data.py:27)
+  Text reason;         // what its stack says: open in refresh (data.py:27)
+  std::string native;  // what its machine code waits in
   WaitKind wait = WaitKind::call;
   std::string group, operation;  // where the others wait
   std::string code;              // file:line of the user's frame
-  std::string why;
+  Text why;
   std::vector<std::string> sources;
   std::int64_t waiting = 0;
   Place place;        // of a process list that shows it
@@ -31,12 +33,32 @@ struct Suspect {
   double confidence = 0;
   bool tie = false;
   bool within = false;  // network: all of its ranks are on one machine
+  std::string storage;  // the call that many hosts wait in
   bool common = false;  // network: several operations stand, and one machine has an end of each
 };
 
-// What the kernel says of a process, where that is more than "it sleeps": D and T letters of ps,
-// the function it waits in when that is storage's. "" else.
-std::string kernel_word(const ProcessRow& p) {
+// What the kernel says of a process, where that is more than "it sleeps".
+struct KernelState {
+  char letter = 0;    // of ps: D in uninterruptible sleep, T stopped, Z dead; 0 none of these
+  std::string place;  // the function it waits in, and what that belongs to: nfs_wait (NFS)
+
+  bool empty() const { return letter == 0 && place.empty(); }
+  int weight() const { return (letter != 0 ? 2 : 0) + (place.empty() ? 0 : 1); }
+  bool operator==(const KernelState&) const = default;
+};
+
+Text words_for(const KernelState& state) {
+  switch (state.letter) {
+    case 'D': return say(Phrase::sleeps_uninterruptibly, state.place);
+    case 'T':
+    case 't': return say(Phrase::stopped_by_signal, std::string(1, state.letter));
+    case 'Z': return say(Phrase::dead_zombie);
+    default: return Text(state.place);
+  }
+}
+
+// Functions of the kernel that say what a process waits for.
+KernelState kernel_state(const ProcessRow& p) {
   struct Known {
     std::string_view function, what;
   };  // the begin of a kernel function's name
@@ -60,26 +82,22 @@ std::string kernel_word(const ProcessRow& p) {
                                      {"nvidia", "the NVIDIA driver"},
                                      {"uvm_", "the NVIDIA driver"},
                                      {"os_acquire_rwlock", "the NVIDIA driver"}};
-  std::string out;
+  KernelState out;
   // From the innermost outward: what it waits in, then for what.
   std::string_view rest =
       p.kernel_stack.empty() ? std::string_view(p.wait) : std::string_view(p.kernel_stack);
-  while (!rest.empty() && out.empty()) {
+  while (!rest.empty() && out.place.empty()) {
     const std::string_view function = rest.substr(0, rest.find(';'));
     rest.remove_prefix(std::min(rest.size(), function.size() + 1));
     for (const Known& k : kKnown)
       if (function.rfind(k.function, 0) == 0) {
-        out = fmt::format("{} ({})", function, k.what);
+        out.place = fmt::format("{} ({})", function, k.what);
         break;
       }
   }
-  if (!p.state.empty() && p.state[0] == 'D')
-    out = "uninterruptible sleep (D)" +
-          (out.empty() ? p.wait.empty() ? "" : " in " + p.wait : " in " + out);
-  else if (!p.state.empty() && (p.state[0] == 'T' || p.state[0] == 't'))
-    out = "stopped by a signal or a tracer (" + p.state.substr(0, 1) + ")";
-  else if (!p.state.empty() && p.state[0] == 'Z')
-    out = "dead, a zombie (Z)";
+  if (!p.state.empty() && std::string_view("DTtZ").find(p.state[0]) != std::string_view::npos)
+    out.letter = p.state[0];
+  if (out.letter == 'D' && out.place.empty()) out.place = p.wait;
   return out;
 }
 
@@ -87,7 +105,7 @@ struct OddProcess {
   const ProcessRow* row = nullptr;
   std::string host;
   std::optional<std::int64_t> rank;
-  std::string word;
+  KernelState state;
 };
 
 // The one trainer of several that is stopped (T), dead and not buried (Z), or sleeps where no
@@ -112,7 +130,7 @@ std::optional<OddProcess> odd_trainer(const Facts& facts) {
     if (found.size() != 1 || trainers.size() < 3) continue;
     const auto& [key, row] = *found.front();
     OddProcess out{row, row->host || facts.member(row->place.member)->host ? key.first : "",
-                   row->rank, kernel_word(*row)};
+                   row->rank, kernel_state(*row)};
     for (const RankRow& r : facts.ranks)
       if (!out.rank && r.pid == key.second && r.host == key.first) out.rank = r.rank;
     // A dumper stops what it looks at.
@@ -139,12 +157,11 @@ WaitKind wait_of(const Stage& stage) {
 }
 
 // "all of them are in ...": for the stages that describe() tells with a verb.
-std::string in_what(const Stage& stage) {
+Text in_what(const Stage& stage) {
   switch (wait_of(stage)) {
-    case WaitKind::device: return fmt::format("a wait for its GPU ({})", stage.operation);
-    case WaitKind::data: return "a wait for its data loader";
-    case WaitKind::communicator:
-      return fmt::format("the making of a communicator ({})", stage.operation);
+    case WaitKind::device: return say(Phrase::a_wait_for_gpu, stage.operation);
+    case WaitKind::data: return say(Phrase::a_wait_for_loader);
+    case WaitKind::communicator: return say(Phrase::making_communicator, stage.operation);
     case WaitKind::call: break;
   }
   return describe(stage);
@@ -193,7 +210,8 @@ class Join {
     if (!stacks_.storage.empty() && stacks_.storage_hosts.size() > 1) {
       Suspect s;
       s.kind = StopKind::storage;
-      s.reason = stacks_.storage;
+      s.storage = stacks_.storage;
+      s.reason = Text(stacks_.storage);
       s.hosts = stacks_.storage_hosts;
       for (const StackSink& sink : stacks_.sinks)
         if (sink.stage.doing == Doing::storage)
@@ -201,9 +219,7 @@ class Join {
       std::sort(s.ranks.begin(), s.ranks.end());
       s.sources = {"stacks"};
       s.confidence = std::max(confidence::kStorageWait, stacks_.confidence);
-      s.why = fmt::format(
-          "{} hosts wait in the same call: what they share is slow or gone, not {} machines",
-          s.hosts.size(), s.hosts.size());
+      s.why = say(Phrase::share_not_machines, s.hosts.size());
       return {s};
     }
     std::vector<Suspect> out;
@@ -251,7 +267,7 @@ class Join {
       if (s.ranks.size() == 1 && silent_.count(s.ranks[0]) != 0) {
         s.confidence = both(s.confidence, confidence::kSecondSource);
         s.sources.push_back("silence");
-        s.why += "; it is also the rank that never reported a time-out";
+        s.why += say(Phrase::never_reported_either);
       }
     // Many connections that do not move and have one machine in common: its network, not theirs.
     std::map<std::string, std::set<std::size_t>> ends;
@@ -281,9 +297,7 @@ class Join {
       s.ranks.erase(std::unique(s.ranks.begin(), s.ranks.end()), s.ranks.end());
       s.confidence = confidence::kStorageWait;
       s.sources = out.front().sources;
-      s.why = fmt::format(
-          "{} operations make no progress, and all of them cross {} while their other ends differ",
-          out.size(), common[0]);
+      s.why = say(Phrase::cross_one_machine, out.size(), common[0]);
       s.common = true;
       return {s};
     }
@@ -323,28 +337,27 @@ class Join {
     for (Suspect& s : out) {
       if (s.ranks.size() != 1 || s.role != "trainer") continue;
       // ps and /proc tell of the same process; the one that says more is heard.
-      std::string told;
+      KernelState most;
       for (const ProcessRow& p : facts_.processes) {
         if (p.rank != s.ranks[0] || p.role != "trainer") continue;
-        const std::string word = kernel_word(p);
+        KernelState state = kernel_state(p);
         // A dumper stops what it looks at: a T beside a stack is its own doing.
-        if (word.rfind("stopped", 0) == 0 && !s.reason.empty()) continue;
-        if (word.size() > told.size()) told = word;
+        if ((state.letter == 'T' || state.letter == 't') && !s.reason.empty()) continue;
+        if (state.weight() > most.weight()) most = std::move(state);
       }
       // What all of them wait in tells nothing of this one.
       std::size_t trainers = 0, same = 0;
       for (const ProcessRow& p : facts_.processes) {
         if (p.role != "trainer" || !p.rank) continue;
         ++trainers;
-        same += kernel_word(p) == told;
+        same += kernel_state(p) == most;
       }
       if (2 * same > trainers && trainers > 2) continue;
-      if (told.empty() || s.reason.find(told) != std::string::npos) continue;
-      s.reason += (s.reason.empty() ? "" : "; in the kernel ") + told;
+      const bool known = most.letter == 0 && !s.native.empty() && most.place.starts_with(s.native);
+      if (most.empty() || known) continue;
+      s.reason = say(Phrase::in_the_kernel, s.reason, words_for(most));
       s.sources.push_back("processes");
-      if (told.rfind("uninterruptible", 0) == 0 || told.rfind("dead", 0) == 0 ||
-          told.rfind("stopped", 0) == 0)
-        s.confidence = both(s.confidence, confidence::kKernelSays);
+      if (most.letter != 0) s.confidence = both(s.confidence, confidence::kKernelSays);
     }
     return out;
   }
@@ -368,8 +381,7 @@ class Join {
     s.confidence = confidence::kOddTrainer;
     s.place = odd->row->place;
     s.state = odd->row->state.substr(0, 1);
-    s.why =
-        fmt::format("its process ({}) is {}, and no other trainer's is", odd->row->pid, odd->word);
+    s.why = say(Phrase::its_process_is, odd->row->pid, words_for(odd->state));
     std::erase_if(out, [&](const Suspect& other) {
       if (other.ranks != s.ranks || s.ranks.empty()) return false;
       s.confidence = both(s.confidence, other.confidence);
@@ -424,7 +436,7 @@ class Join {
     if (p.stage.waits()) {
       if (leaf.kind != StopKind::host_stopped && leaf.kind != StopKind::no_dump) return s;
       s.confidence *= params_.contradiction;
-      s.why += fmt::format("; its stack, though, is in {}", describe(p.stage));
+      s.why += say(Phrase::its_stack_though, describe(p.stage));
       return s;
     }
     if (p.stage.doing == Doing::unknown) return s;
@@ -468,21 +480,20 @@ class Join {
       s.confidence = both(s.confidence, confidence::kStackSays);
     }
     s.role = sink.role;
-    s.reason = told(sink);
+    s.reason = doing(sink);
+    s.native = sink.native_reason;
     s.wait = wait_of(sink.stage);
     s.code = place_of(sink.file, sink.line);
     return s;
   }
 
-  static std::string told(const StackSink& sink) {
-    std::string out = describe(sink.stage);
-    if (!sink.function.empty())
-      out += fmt::format(
-          " in {}{}", sink.function,
-          sink.file.empty() ? "" : fmt::format(" ({})", place_of(sink.file, sink.line)));
-    if (!sink.native_reason.empty() && out.find(sink.native_reason) == std::string::npos)
-      out += fmt::format(", below it {}", sink.native_reason);
-    return out;
+  static Text doing(const StackSink& sink) {
+    const std::string& native = sink.native_reason;
+    const bool known = sink.stage.operation.find(native) != std::string_view::npos ||
+                       sink.function.find(native) != std::string::npos;
+    return say(Phrase::stage_at, describe(sink.stage), sink.function,
+               sink.function.empty() ? std::string() : place_of(sink.file, sink.line),
+               known ? std::string() : native);
   }
 
   Suspect from_sink(const StackSink& sink) {
@@ -504,23 +515,19 @@ class Join {
                                                         : sink.unheard ? confidence::kNoStack
                                                                        : confidence::kSomewhere);
     s.sources = {"stacks"};
-    if (!sink.unheard) s.reason = told(sink);
+    if (!sink.unheard) s.reason = doing(sink);
+    s.native = sink.native_reason;
     s.wait = wait_of(sink.stage);
     s.code = place_of(sink.file, sink.line);
-    s.why =
-        sink.unheard ? "the others wait, and there is no stack of it"
-        : sink.elsewhere
-            ? fmt::format(
-                  "{} ranks wait in collectives, directly or not, for it, and it is in none: {}",
-                  sink.waiting, s.reason)
-            : fmt::format("all of them are in {} and none of them finishes", in_what(sink.stage));
+    s.why = sink.unheard     ? say(Phrase::no_stack_of_it)
+            : sink.elsewhere ? say(Phrase::it_is_in_none, sink.waiting, s.reason)
+                             : say(Phrase::all_in_none_finishes, in_what(sink.stage));
     if (s.kind == StopKind::network) keep_within(s);
     if (s.within) {
       s.confidence = std::min(
           confidence::kInNoCollective,
           s.confidence + confidence::kWithinOneMachine);  // which of them it is no longer matters
-      s.why += fmt::format(": a GPU of {} or a link between its GPUs (NVLink, NVSwitch, PCIe)",
-                           s.hosts.front());
+      s.why += say(Phrase::gpu_or_link_of, s.hosts.front());
     }
     return s;
   }
@@ -538,27 +545,30 @@ class Join {
 
 // Whom to look at first where nothing proves a hang: "rank 9 (own code in readinto)". "" when
 // nobody stands out.
-std::string lead(const StackReport& stacks) {
-  std::vector<std::string> out;
+Text lead(const StackReport& stacks) {
+  std::vector<Text> out;
   std::size_t ranks = 0;
   for (const StackSink& s : stacks.sinks) {
     if (!s.elsewhere) continue;
     ranks += s.ranks.size();
     if (s.ranks.empty())
-      out.push_back(fmt::format("the process that is in {}{}", describe(s.stage),
-                                s.function.empty() ? "" : " in " + s.function));
+      out.push_back(say(Phrase::process_that_is_in, describe(s.stage), s.function));
     else
-      out.push_back(fmt::format("rank{} {} ({}{})", s.ranks.size() == 1 ? "" : "s",
-                                to_ranges(s.ranks), describe(s.stage),
-                                s.function.empty() ? "" : " in " + s.function));
+      out.push_back(say(s.ranks.size() == 1 ? Phrase::rank_doing : Phrase::ranks_doing,
+                        to_ranges(s.ranks), describe(s.stage), s.function));
   }
-  return out.size() > 3 || 4 * ranks > stacks.trainers ? ""
-                                                       : fmt::format("{}", fmt::join(out, " and "));
+  if (out.size() > 3 || 4 * ranks > stacks.trainers) return {};
+  Text all;
+  for (const Text& one : out) {
+    if (!all.empty()) all += say(Phrase::and_also);
+    all += one;
+  }
+  return all;
 }
 
 // Why there can be no hang at the moment of the dumps; "" = there can be one.
-std::string moved(const Facts& facts, const CollectiveReport& collectives,
-                  const StackReport& stacks, const HangWord& word, const HangParams& params) {
+Text moved(const Facts& facts, const CollectiveReport& collectives, const StackReport& stacks,
+           const HangWord& word, const HangParams& params) {
   if (word.known || collectives.timed_out > 0) return {};
   if (collectives.moving) return collectives.moving_why;
   if (stacks.motion == Motion::moving && collectives.leaves.empty()) return stacks.motion_why;
@@ -567,8 +577,8 @@ std::string moved(const Facts& facts, const CollectiveReport& collectives,
 
 }  // namespace
 
-std::string went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word,
-                    const HangParams& params) {
+Text went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word,
+             const HangParams& params) {
   if (word.known || collectives.timed_out > 0) return {};
   std::optional<Nanoseconds> dumped;
   for (const CollectiveSample& c : facts.collectives)
@@ -586,11 +596,11 @@ std::string went_on(const Facts& facts, const CollectiveReport& collectives, con
                                           (*p.last.iteration - *p.first.iteration))
                 : params.went_on;
       if (*p.last.time_ns > *dumped + std::clamp(steps, params.least_went_on, params.went_on))
-        return "the job completed steps long after the last operation that the dumps know of";
+        return say(Phrase::steps_after_dumps);
     }
   bool failed = false, ended = false;
   for (const ExitRow& x : facts.exits) (x.code == 0 ? ended : failed) = true;
-  if (ended && !failed) return "the job ended with success";
+  if (ended && !failed) return say(Phrase::ended_with_success);
   return {};
 }
 
@@ -616,13 +626,13 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
       base.uncertainty = s->uncertainty;
     }
 
-  const auto none = [&](Outcome outcome, std::string why) {
+  const auto none = [&](Outcome outcome, Text why) {
     Finding f = base;
     f.id = "hang/none";
     f.outcome = outcome;
     f.subject = {SubjectKind::job, "job"};
     f.scope = Scope::job_wide;
-    f.title = outcome == Outcome::ruled_out ? "no hang" : "nobody stands out";
+    f.title = say(outcome == Outcome::ruled_out ? Phrase::no_hang : Phrase::no_rank_stands_out);
     f.symptom = Symptom::none;
     f.severity = Severity::info;
     f.role = Role::advice;
@@ -631,7 +641,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     if (outcome == Outcome::not_enough_evidence) f.facts = UndecidedHangFacts{lead(stacks)};
     return std::vector<Finding>{f};
   };
-  if (const std::string why = moved(facts, collectives, stacks, word, params); !why.empty())
+  if (const Text why = moved(facts, collectives, stacks, word, params); !why.empty())
     return none(Outcome::ruled_out, why);
   // Where nobody reported a time-out, the age of what is unfinished tells.
   const bool reported = word.known || collectives.timed_out > 0;
@@ -647,7 +657,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
                                                                    : params.assumed;
   if (!standing && collectives.leaves.empty()) {
     if (collectives.pending == 0 && collectives.source != CollectiveSource::none)
-      return none(Outcome::ruled_out, "no rank has an unfinished operation");
+      return none(Outcome::ruled_out, say(Phrase::no_unfinished_operation));
     std::size_t waiting = 0, busy = 0;
     for (const StackProcess& p : stacks.processes) {
       if (p.role != "trainer") continue;
@@ -679,9 +689,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     // A rank that computes while the others wait is what a healthy job looks like, too; so is one
     // whose dump failed.
     if (!one || !facts.exits.empty() || (!facts.progress.empty() && (computing || unheard)))
-      return none(Outcome::not_enough_evidence,
-                  "one snapshot of stacks does not tell whether the job stood still, and nothing "
-                  "else does");
+      return none(Outcome::not_enough_evidence, say(Phrase::snapshot_tells_not));
     certainty = params.snapshot;
   }
   std::vector<Suspect> suspects =
@@ -689,12 +697,8 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
   const bool machine = suspects.size() == 1 && suspects.front().hosts.size() ==
                                                    1;  // all of it leads to one machine after all
   if (!standing && collectives.scattered && !machine)
-    return none(Outcome::not_enough_evidence,
-                "operations are unfinished in many places that have nothing to do with each other: "
-                "the dumps may be of a job that ran");
-  if (suspects.empty())
-    return none(Outcome::not_enough_evidence,
-                "operations are unfinished, and no rank is behind all others");
+    return none(Outcome::not_enough_evidence, say(Phrase::unfinished_in_many_places));
+  if (suspects.empty()) return none(Outcome::not_enough_evidence, say(Phrase::nobody_behind));
 
   std::vector<Finding> out;
   std::set<std::string> ids;
@@ -713,7 +717,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
               : s.kind == StopKind::storage ? Scope::shared
                                             : Scope::host_local;
     if (s.kind == StopKind::storage) {
-      f.subject = {SubjectKind::storage, s.reason};
+      f.subject = {SubjectKind::storage, s.storage};
       f.symptom = Symptom::hdfs_error;
     } else if (s.within || s.common || (s.ranks.empty() && s.hosts.size() == 1))
       f.subject = {SubjectKind::host, s.hosts.front()};
@@ -740,16 +744,14 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
                                  : certainty;
     f.confidence = std::min({confidence::kMostOfWait, s.confidence * sure, sure});
     f.why = s.why;
-    if (!standing && joined) f.why += fmt::format("; {}", still.quiet_why);
-    if (!reported && still.proven) f.why += fmt::format("; {}", still.why);
-    f.title =
-        s.sources == std::vector<std::string>{"silence"}
-            ? std::string(name(s.kind)) + (s.kind == StopKind::no_dump
-                                               ? ": no output of it, while the others timed out"
-                                               : ": silent while the others timed out")
-            : std::string(name(s.kind)) +
-                  (s.role == "trainer" || s.role.empty() ? "" : ", in a process of its " + s.role) +
-                  (s.reason.empty() ? "" : ": " + s.reason);
+    if (!standing && joined) f.why += say(Phrase::and_besides, still.quiet_why);
+    if (!reported && still.proven) f.why += say(Phrase::and_besides, still.why);
+    f.title = s.sources == std::vector<std::string>{"silence"}
+                  ? say(s.kind == StopKind::no_dump ? Phrase::no_output_others_timed_out
+                                                    : Phrase::silent_others_timed_out,
+                        name(s.kind))
+                  : say(Phrase::stopped_in_process, name(s.kind),
+                        s.role == "trainer" ? std::string() : s.role, s.reason);
     std::sort(s.sources.begin(), s.sources.end());
     s.sources.erase(std::unique(s.sources.begin(), s.sources.end()), s.sources.end());
     HangFacts known;

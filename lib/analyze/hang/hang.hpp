@@ -30,8 +30,8 @@ struct HangParams {
 
 // Why the job did not stand still when the dumps were made, by its logs: it completed steps after
 // them, or ended with success. "" = they do not say so, or ranks reported time-outs.
-std::string went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word,
-                    const HangParams& params = {});
+Text went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word,
+             const HangParams& params = {});
 
 // Findings of analysis "hang": one a suspect, the surest first, or one that says why there is none.
 // Empty when the bundle holds neither dumps nor counters nor stacks. `others`: the findings of

@@ -11,6 +11,7 @@
 
 #include "model/hostlist.hpp"
 #include "model/ranges.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -42,8 +43,7 @@ std::vector<std::int64_t> blamed(std::span<const Finding> findings) {
   return {out.begin(), out.end()};
 }
 
-WaitPicture::Node node_of(const Topology& topology, std::vector<std::int64_t> ranks,
-                          std::string doing) {
+WaitPicture::Node node_of(const Topology& topology, std::vector<std::int64_t> ranks, Text doing) {
   WaitPicture::Node node;
   node.size = static_cast<std::int64_t>(ranks.size());
   node.hosts = fold_hostlist(topology.hosts_of(ranks));
@@ -52,17 +52,17 @@ WaitPicture::Node node_of(const Topology& topology, std::vector<std::int64_t> ra
   return node;
 }
 
-const char* words(StopKind kind) {
+Text state_of(StopKind kind) {
   switch (kind) {
-    case StopKind::host_stopped: return "never launched it";
-    case StopKind::device_stopped: return "launched it, its GPU does not finish";
-    case StopKind::network: return "all are in it, it makes no progress";
-    case StopKind::mismatch: return "launched another operation";
-    case StopKind::left_early: return "has left";
-    case StopKind::no_dump: return "left no dump";
-    case StopKind::storage: return "waits for storage";
+    case StopKind::host_stopped: return say(Phrase::never_launched_it);
+    case StopKind::device_stopped: return say(Phrase::launched_gpu_does_not_finish);
+    case StopKind::network: return say(Phrase::all_in_no_progress);
+    case StopKind::mismatch: return say(Phrase::launched_another);
+    case StopKind::left_early: return say(Phrase::has_left);
+    case StopKind::no_dump: return say(Phrase::left_no_dump);
+    case StopKind::storage: return say(Phrase::waits_for_storage);
   }
-  return "";
+  return {};
 }
 
 // A chain, hop by hop, with all who wait in front of it.
@@ -77,18 +77,19 @@ WaitPicture graph_of_calls(const Topology& topology, const Facts& facts,
       break;
     else
       hops.push_back(&w);
-  const auto said = [&](const Wait& w) {
-    return w.operation + (w.group != GroupId::none ? " of " + group_name(facts, w.group) : "");
+  const auto is_in = [&](const Wait& w) {
+    return say(Phrase::is_in_of, w.operation,
+               w.group != GroupId::none ? group_name(facts, w.group) : std::string());
   };
   const std::int64_t others = leaf.waiting - static_cast<std::int64_t>(hops.size());
   if (others > 0) {
     WaitPicture::Node node;
     node.size = others;
-    node.doing = hops.empty() ? "wait in " + leaf.operation : "wait, too";
+    node.doing = hops.empty() ? say(Phrase::wait_in, leaf.operation) : say(Phrase::wait_too);
     out.nodes.push_back(std::move(node));
   }
-  for (const Wait* w : hops) out.nodes.push_back(node_of(topology, {w->from}, "is in " + said(*w)));
-  out.nodes.push_back(node_of(topology, leaf.ranks, words(leaf.kind)));
+  for (const Wait* w : hops) out.nodes.push_back(node_of(topology, {w->from}, is_in(*w)));
+  out.nodes.push_back(node_of(topology, leaf.ranks, state_of(leaf.kind)));
   out.nodes.back().end = true;
   if (out.nodes.size() > kMostNodes) {
     out.hidden = out.nodes.size() - kMostNodes;
@@ -111,7 +112,8 @@ WaitPicture graph_of_stacks(const Topology& topology, const StackReport& report)
   for (const StackGroup& g : report.groups)
     if (g.role == "trainer" && !g.ranks.empty())
       nodes.push_back(node_of(topology, g.ranks, describe(g.stage)));
-  if (!report.unheard.empty()) nodes.push_back(node_of(topology, report.unheard, "left no stack"));
+  if (!report.unheard.empty())
+    nodes.push_back(node_of(topology, report.unheard, say(Phrase::left_no_stack)));
   // Who is named stands for itself: a group whose stack is equal to that of others is parted.
   const StackSink& sink = report.sinks.front();
   for (std::size_t i = 0, n = nodes.size(); i < n; ++i) {
@@ -119,7 +121,7 @@ WaitPicture graph_of_stacks(const Topology& topology, const StackReport& report)
     std::vector<std::int64_t> named, rest;
     for (const std::int64_t r : nodes[i].ranks)
       (std::binary_search(sink.ranks.begin(), sink.ranks.end(), r) ? named : rest).push_back(r);
-    const std::string doing = nodes[i].doing;
+    const Text doing = nodes[i].doing;
     nodes[i] = node_of(topology, std::move(named), doing);
     nodes[i].end = true;
     if (!rest.empty()) nodes.push_back(node_of(topology, std::move(rest), doing));

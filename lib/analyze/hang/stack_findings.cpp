@@ -6,6 +6,7 @@
 #include "analyze/hang/stacks.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -45,10 +46,9 @@ std::string place_of(const StackSink& sink) {
                      sink.line > 0 ? ":" + std::to_string(sink.line) : "");
 }
 
-std::string machine(const std::vector<std::string>& hosts) {
-  if (hosts.empty()) return "";
-  if (hosts.size() == 1) return " on " + hosts.front();
-  return fmt::format(" on {} hosts", hosts.size());
+Text machine(const std::vector<std::string>& hosts) {
+  if (hosts.size() == 1) return Text(hosts.front());
+  return hosts.empty() ? Text() : say(Phrase::n_hosts, hosts.size());
 }
 
 }  // namespace
@@ -78,32 +78,28 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
     if (report.motion == Motion::moving) {
       f.id = "stacks/moving";
       f.outcome = Outcome::ruled_out;
-      f.title = "snapshots that differ";
+      f.title = say(Phrase::snapshots_differ);
       f.confidence = confidence::kStacksSettled;
-      f.why = report.motion_why + ".";
+      f.why = report.motion_why + say(Phrase::full_stop);
     } else {
       f.id = "stacks/mixture";
       f.outcome = Outcome::not_enough_evidence;
-      f.title = "one snapshot of the stacks";
+      f.title = say(Phrase::one_snapshot);
       f.confidence = confidence::kStacksOfOneMoment;
-      f.why = report.outliers.empty()
-                  ? "All trainers have the same stack; one snapshot does not tell whether they go "
-                    "on from there."
-                  : "A healthy job is a mixture of computing and waiting at every moment; one "
-                    "snapshot does not tell whether it stands still.";
+      f.why = say(report.outliers.empty() ? Phrase::same_stack_no_word : Phrase::mixture_of_stacks);
       if (!report.sinks.empty() && report.sinks.front().elsewhere && report.sinks.size() == 1) {
         const StackSink& s = report.sinks.front();
-        f.why += fmt::format(" If it does, look at rank {} first: {}{}.", to_ranges(s.ranks),
-                             describe(s.stage), place_of(s).empty() ? "" : " in " + place_of(s));
+        f.why +=
+            say(Phrase::if_it_does_look_at, to_ranges(s.ranks), describe(s.stage), place_of(s));
         f.ranks = s.ranks;
       }
-      f.advice = "Take the stacks of all ranks twice, some ten seconds apart, and compare.";
+      f.advice = say(Phrase::stacks_twice_apart);
     }
     out.push_back(std::move(f));
   } else {
     base.severity = Severity::distributed;
     base.event_class = "stalled_rank";
-    const std::string known = report.hang_why;
+    const Text known = report.hang_why;
     if (!report.storage.empty()) {
       Finding f = base;
       f.id = "stacks/storage";
@@ -111,7 +107,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.scope = Scope::shared;
       f.role = Role::root;
       f.event_class = "storage_stall";
-      f.title = "storage that many hosts wait for";
+      f.title = say(Phrase::storage_of_many);
       f.hosts = report.storage_hosts;
       for (const StackSink& s : report.sinks) {
         if (s.stage.doing != Doing::storage) continue;
@@ -122,14 +118,10 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       std::sort(f.ranks.begin(), f.ranks.end());
       f.count = f.ranks.size();
       f.confidence = std::max(confidence::kStackGroup, report.confidence);
-      f.why = fmt::format(
-          "{}; ranks {} on {} hosts stand in the same call, {}: what they share is the storage, "
-          "not a fault of their own.",
-          known, to_ranges(f.ranks), f.hosts.size(), report.storage);
+      f.why = say(Phrase::ranks_in_same_call, known, to_ranges(f.ranks), f.hosts.size(),
+                  report.storage);
       f.remedy = "check_storage";
-      f.advice =
-          "Check the file system and the path these ranks were opening or reading before touching "
-          "the machines.";
+      f.advice = say(Phrase::check_file_system);
       out.push_back(std::move(f));
     }
     // Ends that are alike are one finding each as long as one can look at them all.
@@ -164,36 +156,30 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
           report.confidence - (&s == &report.sinks.front() ? 0.0 : confidence::kSecondSink));
       for (const std::size_t sample : s.samples)
         if (f.evidence.size() < 6) f.evidence.push_back(evidence_of(facts, sample));
-      const std::string who = s.ranks.empty() ? "one process" + machine(s.hosts)
-                              : one           ? fmt::format("rank {}{}", ranks, machine(s.hosts))
-                                              : fmt::format("ranks {}{}", ranks, machine(s.hosts));
-      const std::string at = place_of(s).empty() ? "" : " in " + place_of(s);
+      const Text who = s.ranks.empty() ? say(Phrase::one_process_on, machine(s.hosts))
+                                       : say(one ? Phrase::one_rank_on : Phrase::ranks_on, ranks,
+                                             machine(s.hosts));
+      const std::size_t many = one ? 1 : s.ranks.size();
+      const std::string at = place_of(s);
       f.figures.emplace_back("waiting", std::to_string(s.waiting));
       if (!s.native_reason.empty()) f.figures.emplace_back("native", s.native_reason);
       if (!s.function.empty()) f.figures.emplace_back("place", place_of(s));
       f.figures.emplace_back("role", s.role);
       if (s.unheard) {
-        f.title = "rank without a stack";
+        f.title = say(Phrase::rank_without_stack);
         f.outcome = Outcome::not_enough_evidence;
-        f.why = fmt::format("{}; {} others wait in collectives for {}, of which there is no stack.",
-                            known, s.waiting, who);
+        f.why = say(Phrase::others_wait_no_stack, known, s.waiting, who);
       } else if (worker) {
-        f.title = "data loader worker that others wait for";
-        f.why = fmt::format(
-            "{}; {} waits for its data loader, whose worker is in {}{}, and {} others wait in "
-            "collectives.",
-            known, who, describe(s.stage), at, s.waiting);
+        f.title = say(Phrase::worker_waited_for);
+        f.why = say(Phrase::waits_for_worker, known, who, describe(s.stage), at, s.waiting);
       } else if (s.elsewhere) {
-        f.title = "rank that never came to the collective";
-        f.why = fmt::format("{}; {} {} in no collective but in {}{}{}, and {} others wait for {}.",
-                            known, who, one ? "is" : "are", describe(s.stage), at,
-                            s.native_reason.empty() ? "" : fmt::format(" ({})", s.native_reason),
-                            s.waiting, one ? "it" : "them");
+        f.title = say(Phrase::never_came);
+        f.why = say(Phrase::in_no_collective, known, who, many, describe(s.stage), at,
+                    s.native_reason, s.waiting);
       } else {
-        f.title = "end of the chain of waiting";
-        f.why = fmt::format(
-            "{}; {} {} in {}{} with everybody who belongs to it, and {} others wait for {}.", known,
-            who, one ? "is" : "are", describe(s.stage), at, s.waiting, one ? "it" : "them");
+        f.title = say(Phrase::end_of_chain);
+        f.why =
+            say(Phrase::with_all_who_belong, known, who, many, describe(s.stage), at, s.waiting);
       }
       f.remedy = "find_lagging_rank";
       std::sort(f.figures.begin(), f.figures.end());
@@ -206,15 +192,15 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       // The chain names ranks; the group is the wider net for when it is cut.
       f.role = report.sinks.empty() ? Role::root : Role::confirmation;
       f.scope = Scope::shared;
-      f.title = "parallel group of all exceptional stacks";
+      f.title = say(Phrase::group_of_exceptions);
       f.hosts = report.cover->hosts;
       f.ranks = report.cover->ranks;
       f.count = report.outliers.size();
       f.confidence = confidence::kStackRounds;
-      f.why = fmt::format(
-          "{}; all {} ranks whose stacks are not the dominant ones ({}) belong to {}{}{}.", known,
-          report.outliers.size(), to_ranges(report.outliers), fmt::join(report.cover->groups, ", "),
-          report.cover->hosts.empty() ? "" : " on ", fmt::join(report.cover->hosts, ", "));
+      f.why =
+          say(Phrase::exceptions_belong_to, known, report.outliers.size(),
+              to_ranges(report.outliers), fmt::format("{}", fmt::join(report.cover->groups, ", ")),
+              fmt::format("{}", fmt::join(report.cover->hosts, ", ")));
       stacks_of_groups(f);
       out.push_back(std::move(f));
     } else if (report.sinks.empty() && !report.outliers.empty()) {
@@ -223,15 +209,12 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.subject = {SubjectKind::job, "job"};
       f.outcome = Outcome::not_enough_evidence;
       f.scope = Scope::job_wide;
-      f.title = "exceptional stacks without a common group";
+      f.title = say(Phrase::exceptions_without_group);
       f.confidence = confidence::kFewStacks;
       f.ranks = report.outliers;
       if (report.cover) f.hosts = report.cover->hosts;
-      f.why = fmt::format(
-          "{}; ranks {} differ from the rest, {} and nobody is at the end of a chain.", known,
-          to_ranges(report.outliers),
-          report.topology ? "no parallel group covers them with fewer machines than they are on"
-                          : "parallel groups are not known");
+      f.why = say(report.topology ? Phrase::differ_uncovered : Phrase::differ_groups_unknown, known,
+                  to_ranges(report.outliers));
       stacks_of_groups(f);
       out.push_back(std::move(f));
     } else if (report.sinks.empty()) {
@@ -240,11 +223,9 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
       f.subject = {SubjectKind::job, "job"};
       f.outcome = Outcome::not_enough_evidence;
       f.scope = Scope::job_wide;
-      f.title = "stacks that are all alike";
+      f.title = say(Phrase::stacks_alike);
       f.confidence = confidence::kFewStacks;
-      f.why = fmt::format(
-          "{}; all {} trainers have the same stack: it says that they wait, not for whom.", known,
-          report.trainers);
+      f.why = say(Phrase::wait_not_for_whom, known, report.trainers);
       stacks_of_groups(f);
       out.push_back(std::move(f));
     }
@@ -259,7 +240,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
     f.severity = Severity::warning;
     f.role = Role::root;
     f.scope = Scope::shared;
-    f.title = "parallel group that is the exception in most snapshots";
+    f.title = say(Phrase::exception_in_most);
     for (const ParallelGroup& g : topology.groups)
       if (g.id == report.degrader) f.ranks = g.ranks;
     f.hosts = topology.hosts_of(f.ranks);
@@ -271,9 +252,8 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
     f.facts = OddStackFacts{static_cast<std::int64_t>(report.degrader_flags),
                             static_cast<std::int64_t>(report.rounds.size())};
     f.figures.clear();
-    f.why = fmt::format(
-        "In {} of {} snapshots {} has the most ranks whose stacks are not the dominant ones.",
-        report.degrader_flags, report.rounds.size(), report.degrader);
+    f.why = say(Phrase::most_exceptions_in, report.degrader_flags, report.rounds.size(),
+                report.degrader);
     stacks_of_groups(f);
     out.push_back(std::move(f));
   }

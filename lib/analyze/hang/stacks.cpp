@@ -8,6 +8,7 @@
 
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -91,7 +92,7 @@ class Aggregation {
     report_.hang = known || report_.motion == Motion::standing;
     report_.hang_why = known                                ? hang.why
                        : report_.motion == Motion::standing ? report_.motion_why
-                                                            : "";
+                                                            : Text();
     find_rounds();
     locate();
     for (Process& p : processes_) report_.processes.push_back(std::move(p.shown));
@@ -565,9 +566,9 @@ class Aggregation {
       last_role = g.role;
       if (first) {
         g.dominant = true;
-        g.why = "the largest";
+        g.why = say(Phrase::largest_group);
       } else if (g.role == "trainer")
-        if (const std::string stages = whole_stages(g.ranks); !stages.empty() && g.stage.waits()) {
+        if (const Text stages = whole_stages(g.ranks); !stages.empty() && g.stage.waits()) {
           g.dominant = true;
           g.why = stages;
         }
@@ -584,7 +585,7 @@ class Aggregation {
   // "pipeline stage 3": the ranks are exactly all of one or several stages of the pipeline. Those
   // may differ from others by schedule; but a stage that lies on one machine is also just that
   // machine, and then it is an exception.
-  std::string whole_stages(const std::vector<std::int64_t>& ranks) {
+  Text whole_stages(const std::vector<std::int64_t>& ranks) {
     if (!stages_known_) {
       stages_known_ = true;
       for (const ParallelGroup& g : topology_.groups) {
@@ -595,21 +596,21 @@ class Aggregation {
         }
       }
     }
-    if (stage_of_.empty()) return "";
+    if (stage_of_.empty()) return {};
     std::set<std::size_t> stages;
     std::set<std::string> hosts;
     std::size_t expected = 0;
     for (const std::int64_t r : ranks) {
       const auto at = stage_of_.find(r);
-      if (at == stage_of_.end()) return "";
+      if (at == stage_of_.end()) return {};
       if (stages.insert(at->second).second) expected += ranks_of_stage_[at->second].size();
       hosts.insert(host_of_.contains(r) ? host_of_.at(r) : "");
     }
     if (stages.empty() || expected != ranks.size() || hosts.size() < 2 ||
         stages.size() == ranks_of_stage_.size())
-      return "";
+      return {};
     std::vector<std::int64_t> list(stages.begin(), stages.end());
-    return fmt::format("pipeline stage{} {}", list.size() == 1 ? "" : "s", to_ranges(list));
+    return say(Phrase::pipeline_stages, list.size(), to_ranges(list));
   }
 
   // Do looks at different moments show the same? Only dumps of one level compare, to the line.
@@ -648,15 +649,12 @@ class Aggregation {
     if (seen == 0) return;
     if (waiter_moved || standing.empty()) {
       report_.motion = Motion::moving;
-      report_.motion_why =
-          fmt::format("{} of {} trainers are elsewhere in another snapshot: the job goes on",
-                      moving.size(), seen);
+      report_.motion_why = say(Phrase::elsewhere_in_snapshot, moving.size(), seen);
     } else if (2 * seen >= report_.trainers && seen >= 2 && standing.size() * 2 >= seen) {
       report_.motion = Motion::standing;
       standing_for_ = longest;
-      report_.motion_why = fmt::format(
-          "{} of {} trainers stand on the same lines in {} snapshots{}", standing.size(), seen,
-          most, longest > 0 ? ", " + human_duration(longest) + " apart" : "");
+      report_.motion_why = say(Phrase::same_lines_in_snapshots, standing.size(), seen, most,
+                               longest > 0 ? human_duration(longest) : std::string());
     }
   }
   std::uint64_t exact(const Dump& d) const {
@@ -1055,24 +1053,25 @@ class Aggregation {
 
 }  // namespace
 
-std::string describe(const Stage& stage) {
+Text describe(const Stage& stage) {
+  const std::string operation(stage.operation);
   switch (stage.doing) {
-    case Doing::collective:
-      return fmt::format("{}{}", stage.operation.empty() ? "a collective" : stage.operation,
-                         stage.dimension.empty() ? "" : fmt::format(" of {}", stage.dimension));
+    case Doing::collective: {
+      Text out = operation.empty() ? say(Phrase::a_collective) : Text(operation);
+      return stage.dimension.empty() ? out : out += say(Phrase::of_dimension, stage.dimension);
+    }
     case Doing::compute:
-      return stage.operation == "leaving" ? "the end of the program" : "own code";
+      return say(operation == "leaving" ? Phrase::end_of_program : Phrase::own_code);
     case Doing::gpu:
-      return stage.operation == "implied" ? "a line that many ranks share, so they wait there"
-                                          : fmt::format("waits for its GPU ({})", stage.operation);
-    case Doing::communicator: return fmt::format("makes a communicator ({})", stage.operation);
-    case Doing::storage: return fmt::format("storage ({})", stage.operation);
-    case Doing::data: return "waits for its data loader";
-    case Doing::checkpoint: return "checkpoint";
-    case Doing::lock: return stage.operation.empty() ? "lock" : std::string(stage.operation);
-    case Doing::idle:
-      return stage.operation.empty() ? "idle" : fmt::format("idle ({})", stage.operation);
-    default: return std::string(name(stage.doing));
+      return operation == "implied" ? say(Phrase::shared_line)
+                                    : say(Phrase::waits_for_gpu, operation);
+    case Doing::communicator: return say(Phrase::makes_communicator, operation);
+    case Doing::storage: return say(Phrase::in_storage, operation);
+    case Doing::data: return say(Phrase::waits_for_loader);
+    case Doing::checkpoint: return say(Phrase::in_checkpoint);
+    case Doing::lock: return operation.empty() ? say(Phrase::at_lock) : Text(operation);
+    case Doing::idle: return say(Phrase::is_idle, operation);
+    default: return Text(std::string(name(stage.doing)));
   }
 }
 
@@ -1084,11 +1083,8 @@ HangWord hang_reported(const std::vector<Signal>& signals) {
     if (s->rank) ranks.insert(*s->rank);
   }
   if (lines == 0) return {};
-  if (ranks.empty()) return {true, "time-outs of collectives are in the logs", false};
-  return {true,
-          fmt::format("{} rank{} reported a time-out of a collective", ranks.size(),
-                      ranks.size() == 1 ? "" : "s"),
-          false};
+  if (ranks.empty()) return {true, say(Phrase::timeouts_in_logs), false};
+  return {true, say(Phrase::ranks_reported_timeout, ranks.size()), false};
 }
 
 StackReport aggregate_stacks(const Facts& facts, const Topology& topology, const HangWord& hang,

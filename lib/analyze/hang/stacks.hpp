@@ -44,7 +44,7 @@ struct StackParams {
 // What is known of a hang from elsewhere: time-outs in logs, frontiers that stopped.
 struct HangWord {
   bool known = false;
-  std::string why;        // "7 ranks reported a time-out of a collective"
+  Text why;               // "7 ranks reported a time-out of a collective"
   bool inferred = false;  // nobody said so: from the age of dumps. Stacks that move contradict it
 };
 // Time-outs of collectives and missing progress among the signals.
@@ -71,7 +71,7 @@ struct StackGroup {
   std::vector<std::string> hosts;   // sorted
   std::size_t processes = 0;
   bool dominant = false;
-  std::string why;         // of being dominant
+  Text why;                // of being dominant
   std::size_t sample = 0;  // of its lowest rank
 };
 
@@ -129,9 +129,9 @@ struct StackReport {
   std::string degrader;  // parallel group that most rounds flag; "" none
   std::size_t degrader_flags = 0;
   Motion motion = Motion::unknown;  // between snapshots
-  std::string motion_why;
+  Text motion_why;
   bool hang = false;  // known from elsewhere, or nothing moved between snapshots
-  std::string hang_why;
+  Text hang_why;
   double confidence = 0;  // that the first sink is the cause
   std::string storage;    // what many hosts wait for: "open in refresh (data.py:27)"; "" no
   std::vector<std::string> storage_hosts;
@@ -150,7 +150,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
 Evidence evidence_of(const Facts& facts, std::size_t sample);
 
 // "all_reduce of tp", "open", "own code".
-std::string describe(const Stage& stage);
+Text describe(const Stage& stage);
 
 // The parts, for tests and for those who have their own outliers.
 //

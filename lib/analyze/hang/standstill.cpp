@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyze/hang/hang.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -128,21 +129,18 @@ void by_age(const std::map<MemberId, DumpFile>& dumps, const StandstillParams& p
       (most(late, dated) && most(dated, open))) {
     out.proven = true;
     const std::size_t n = std::max(late, late_by_itself);
-    out.why = fmt::format(
-        "in the dump{} of {} rank{} an operation is unfinished for longer than its time-out of {}",
-        n == 1 ? "" : "s", n, n == 1 ? "" : "s", human_duration(timeout));
+    out.why = say(Phrase::past_its_timeout, n, human_duration(timeout));
   }
   if (!most(quiet.size(), dumps.size())) return;
   const auto low = quiet.begin() + static_cast<std::ptrdiff_t>(quiet.size() / 10);
   std::nth_element(quiet.begin(), low, quiet.end());
   out.quiet = *low;
-  out.quiet_why = fmt::format("the dumps were made {} after the last launch that they know of",
-                              human_duration(*low));
+  out.quiet_why = say(Phrase::dumps_after_last_launch, human_duration(*low));
 }
 
 // The kernel names a rank's process that it saw blocked for its time-out and more: no collective of
 // the job ends without that rank.
-std::string blocked_rank(const Facts& facts) {
+Text blocked_rank(const Facts& facts) {
   std::map<std::pair<std::string, std::int64_t>, std::optional<std::int64_t>> trainers;
   for (const ProcessRow& p : facts.processes)
     if (p.host && (p.rank || p.role == "trainer")) {
@@ -153,9 +151,8 @@ std::string blocked_rank(const Facts& facts) {
     if (e.event_class != "os_hung_task" || !e.pid || !e.host) continue;
     const auto it = trainers.find({short_host(*e.host), *e.pid});
     if (it == trainers.end()) continue;
-    return it->second ? fmt::format("the kernel of {} reports the process of rank {} as blocked",
-                                    *e.host, *it->second)
-                      : fmt::format("the kernel of {} reports a trainer as blocked", *e.host);
+    return it->second ? say(Phrase::kernel_blocked_rank, *e.host, *it->second)
+                      : say(Phrase::kernel_blocked_trainer, *e.host);
   }
   return {};
 }
@@ -165,7 +162,7 @@ std::string blocked_rank(const Facts& facts) {
 Standstill standstill(const Facts& facts, const StandstillParams& params) {
   Standstill out;
   by_age(dumps_of(facts, params), params, out);
-  if (const std::string why = blocked_rank(facts); !out.proven && !why.empty()) {
+  if (const Text why = blocked_rank(facts); !out.proven && !why.empty()) {
     out.proven = true;
     out.why = why;
   }
@@ -175,8 +172,7 @@ Standstill standstill(const Facts& facts, const StandstillParams& params) {
     if (looked &&
         *looked - step->at >= std::max(params.unknown_timeout, params.steps * step->pace)) {
       out.proven = true;
-      out.why = fmt::format("the stacks were taken {} after the last step that the logs tell of",
-                            human_duration(*looked - step->at));
+      out.why = say(Phrase::stacks_after_last_step, human_duration(*looked - step->at));
     }
   }
   return out;

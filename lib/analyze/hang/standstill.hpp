@@ -12,6 +12,7 @@
 #include "analyze/facts/facts.hpp"
 #include "analyze/facts/signal.hpp"
 #include "analyze/hang/stacks.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -28,11 +29,11 @@ struct StandstillParams {
 struct Standstill {
   bool proven =
       false;  // something is unfinished for longer than its time-out, or steps ended long before
-  std::string why;
+  Text why;
   // Between the last launch that the dumps know of and the moment they were made: for nearly all at
   // least this long. Nothing where no dump tells when it was made.
   std::optional<Nanoseconds> quiet;
-  std::string quiet_why;
+  Text quiet_why;
 };
 
 Standstill standstill(const Facts& facts, const StandstillParams& params = {});

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "analyze/metrics/crowd.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -30,7 +31,7 @@ void compare(std::vector<const GroupTime*> members, const GroupCompareParams& pa
     if (g.time > reference * params.factor)
       out.slow.push_back({g.name, g.kind, g.time, reference, g.time / reference, against});
   };
-  const auto by_past = [&](const std::string& why) {
+  const auto by_past = [&](const Text& why) {
     std::size_t known = 0;
     for (const GroupTime* g : members)
       if (g->past && std::isfinite(*g->past) && *g->past > 0) {
@@ -39,13 +40,12 @@ void compare(std::vector<const GroupTime*> members, const GroupCompareParams& pa
       }
     cluster.against = known > 0 ? Against::past : Against::nothing;
     if (known < members.size())
-      cluster.why = fmt::format(
-          "{}; {} past time to compare with", why,
-          known == 0 ? "and there is no"
-                     : fmt::format("{} of {} have no", members.size() - known, members.size()));
+      cluster.why =
+          known == 0 ? say(Phrase::no_past_times, why)
+                     : say(Phrase::some_without_past, why, members.size() - known, members.size());
   };
   if (members.size() == 1) {
-    by_past("no other group moves as much");
+    by_past(say(Phrase::no_other_group));
   } else if (members.size() == 2) {
     cluster.against = Against::faster;
     cluster.reference = fastest;
@@ -57,9 +57,7 @@ void compare(std::vector<const GroupTime*> members, const GroupCompareParams& pa
     std::size_t far = 0;
     for (const GroupTime* g : members) far += g->time > fastest * params.factor;
     if (2 * far >= members.size() && median > fastest * params.factor) {
-      by_past(fmt::format(
-          "{} of {} are slower than the fastest by more than {:.0f} %: the median is no reference",
-          far, members.size(), 100 * (params.factor - 1)));
+      by_past(say(Phrase::median_no_reference, far, members.size(), 100 * (params.factor - 1)));
       // Who stands out even against that median is slow whatever the reference.
       if (cluster.against == Against::nothing)
         for (const GroupTime* g : members) slow(*g, median, Against::median);

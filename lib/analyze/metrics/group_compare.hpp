@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "model/text.hpp"
+
 namespace culprit::analyze {
 
 struct GroupTime {
@@ -36,7 +38,7 @@ struct GroupCluster {
   std::vector<std::string> groups;  // sorted
   Against against = Against::nothing;
   double reference = 0;  // what they were held against; 0 with past and nothing
-  std::string why;       // when it could not be judged
+  Text why;              // when it could not be judged
 };
 
 struct SlowGroup {

@@ -10,6 +10,7 @@
 
 #include "analyze/metrics/counter_rate.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -17,12 +18,13 @@ namespace {
 
 // Names of the catalogue, and whether nearly idle counts, or only zero.
 struct Watched {
-  std::string_view name, words;
+  std::string_view name;
+  Phrase words;
   bool low;
 };
-constexpr std::array<Watched, 3> kWatched{{{"nic_receive_bytes", "network traffic received", false},
-                                           {"nic_transmit_bytes", "network traffic sent", false},
-                                           {"gpu_tensor_active", "tensor core activity", true}}};
+constexpr std::array<Watched, 3> kWatched{{{"nic_receive_bytes", Phrase::traffic_received, false},
+                                           {"nic_transmit_bytes", Phrase::traffic_sent, false},
+                                           {"gpu_tensor_active", Phrase::tensor_activity, true}}};
 
 }  // namespace
 
@@ -90,18 +92,14 @@ std::vector<Finding> stall_findings(const Facts& facts, const IncidentMetrics& m
     f.hosts.assign(hosts.begin(), hosts.end());
     const bool zero = std::all_of(standing.begin(), standing.end(),
                                   [](const Standing& s) { return s.stall.zero; });
-    f.title = fmt::format("{} {} on {} of {} for the last {}", watched->words,
-                          zero ? "at zero" : "nearly none", standing.size(), judged,
-                          human_duration(end - begin));
+    f.title = say(zero ? Phrase::at_zero_on : Phrase::nearly_none_on, say(watched->words),
+                  standing.size(), judged, human_duration(end - begin));
     // The job's own word that it was over by then explains it.
     const bool ended = facts.job_end && *facts.job_end <= begin && !facts.exits.empty();
     f.outcome = ended ? Outcome::ruled_out : Outcome::fired;
     f.confidence = ended ? 0 : confidence::kTrafficStopped;
-    f.why = ended ? "the job had ended by then"
-                  : "a hang looks like this, and so does a job that is over or that works on the "
-                    "host for a while (ByteRobust, table 3: ten minutes)";
-    f.advice =
-        "If the job should be running: py-spy dump of all ranks, twice, and `culprit stacks`.";
+    f.why = say(ended ? Phrase::job_had_ended : Phrase::looks_like_hang);
+    f.advice = say(Phrase::dump_all_ranks_twice);
     const Standing& first = *std::min_element(
         standing.begin(), standing.end(), [](const Standing& a, const Standing& b) {
           return std::tie(a.stall.begin, a.entity) < std::tie(b.stall.begin, b.entity);

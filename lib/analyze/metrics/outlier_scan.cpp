@@ -8,6 +8,7 @@
 
 #include "analyze/metrics/outlier_bins.hpp"
 #include "analyze/facts/vector_math.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -79,7 +80,7 @@ class Scan {
   }
 
  private:
-  void lack(std::string code, std::string text, std::vector<std::string> entities = {}) {
+  void lack(std::string code, Text text, std::vector<std::string> entities = {}) {
     std::sort(entities.begin(), entities.end());
     out_.not_enough.push_back({std::move(code), std::move(text), std::move(entities)});
   }
@@ -108,7 +109,7 @@ class Scan {
         distances.push_back(static_cast<double>(last - first) / static_cast<double>(finite - 1));
     }
     if (!any) {
-      lack("no_samples", "there is no value");
+      lack("no_samples", say(Phrase::no_value));
       return false;
     }
     Nanoseconds window = std::clamp<Nanoseconds>(params_.window, 1000, Nanoseconds{1} << 55);
@@ -126,15 +127,14 @@ class Scan {
       window = enough;
     out_.bins = static_cast<std::size_t>(std::clamp<Nanoseconds>(window / out_.bin, 1, 32));
     if (out_.bins < kLeastBins) {
-      lack("few_samples", fmt::format("samples are {} apart: too few within {}",
-                                      human_duration(out_.bin), human_duration(window)));
+      lack("few_samples",
+           say(Phrase::samples_apart, human_duration(out_.bin), human_duration(window)));
       return zero_possible();
     }
     if (static_cast<double>(out_.end - out_.start) <
         params_.share * static_cast<double>(window) - static_cast<double>(out_.bin)) {
-      lack("short",
-           fmt::format("the samples span {}, less than the {} for which something must last",
-                       human_duration(out_.end - out_.start), human_duration(window)));
+      lack("short", say(Phrase::samples_span, human_duration(out_.end - out_.start),
+                        human_duration(window)));
       return zero_possible();
     }
     out_.lasting = true;
@@ -170,23 +170,16 @@ class Scan {
         if (small.size() > 5) names += fmt::format(" and {} more", small.size() - 5);
         std::vector<std::string> entities;
         for (const std::size_t e : fallen) entities.push_back(out_.series[e]->entity);
-        lack("small_group",
-             fmt::format("fewer than {} of role {}: compared with all", least, names),
-             std::move(entities));
+        lack("small_group", say(Phrase::role_compared_with_all, least, names), std::move(entities));
       }
     }
     if (n < least)
-      lack("few_entities", fmt::format("{}: {} needed to tell who is unlike the others",
-                                       n == 1 ? std::string("there is only one")
-                                              : fmt::format("there are only {}", n),
-                                       least));
+      lack("few_entities", say(Phrase::too_few_entities, n, least));
     else if (params_.rule == OutlierRule::published)
       for (const CrowdGroup& g : out_.groups)
         if (g.last - g.first < kPublishedLeast)
-          lack("cannot_fire", fmt::format("of {}{} none can exceed mean + {:g} sd, whatever its "
-                                          "value; the published rule needs {}",
-                                          g.last - g.first, g.name.empty() ? "" : " in " + g.name,
-                                          params_.published_sd, kPublishedLeast));
+          lack("cannot_fire", say(Phrase::none_can_exceed, g.last - g.first, g.name,
+                                  params_.published_sd, kPublishedLeast));
   }
 
   // --- one pass over the bins ---

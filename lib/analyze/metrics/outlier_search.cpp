@@ -10,6 +10,7 @@
 
 #include "analyze/metrics/counter_rate.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -176,8 +177,7 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
     }
   }
   out.entities = entities.size();
-  if (searched.empty())
-    out.not_enough.push_back({{"no_samples", "there is no metric to compare", {}}, ""});
+  if (searched.empty()) out.not_enough.push_back({{"no_samples", say(Phrase::no_metric), {}}, ""});
   rank(out.outliers);
   std::stable_sort(out.common.begin(), out.common.end(),
                    [](const MetricCommon& a, const MetricCommon& b) {
@@ -187,46 +187,41 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
   return out;
 }
 
-std::string outlier_words(const MetricOutlier& o) {
-  std::string words = fmt::format("{} {}", o.metric, with_unit(o.outlier.value, o.unit));
+Text outlier_words(const MetricOutlier& o) {
+  const std::string value = with_unit(o.outlier.value, o.unit);
   if (o.outlier.method == "threshold")
-    return words + fmt::format(", healthy up to {}", with_unit(o.outlier.threshold, o.unit));
-  return words +
-         fmt::format(", others {} ({} sd)", with_unit(o.outlier.crowd, o.unit),
-                     o.outlier.score >= 1000 ? "over 999" : fmt::format("{:.1f}", o.outlier.score));
+    return say(Phrase::healthy_up_to, o.metric, value, with_unit(o.outlier.threshold, o.unit));
+  return say(Phrase::others_deviations, o.metric, value, with_unit(o.outlier.crowd, o.unit),
+             o.outlier.score >= 1000 ? "over 999" : fmt::format("{:.1f}", o.outlier.score));
 }
 
-std::string outlier_answer(const OutlierReport& report) {
+Text outlier_answer(const OutlierReport& report) {
   if (!report.outliers.empty()) {
     std::set<std::string> others;
     for (const MetricOutlier& o : report.outliers) others.insert(o.outlier.entity);
     const MetricOutlier& first = report.outliers[0];
-    return fmt::format("{} stands out{}: {}", first.outlier.entity,
-                       others.size() == 1 ? "" : fmt::format(" most, of {}", others.size()),
-                       outlier_words(first));
+    return say(Phrase::stands_out, first.outlier.entity, others.size(), outlier_words(first));
   }
-  if (report.judged == 0) {
-    std::string why =
-        report.not_enough.empty() ? "nothing could be compared" : report.not_enough[0].reason.text;
-    return "not enough: " + why;
-  }
+  if (report.judged == 0)
+    return say(Phrase::not_enough_metrics, report.not_enough.empty()
+                                               ? say(Phrase::nothing_compared)
+                                               : report.not_enough[0].reason.text);
   // A change of step time matters more than one of anything else that moves with it; otherwise the
   // first.
   for (const char* kind : {"shift", "split"})
     for (const MetricCommon& c : report.common) {
       if (c.change.kind != kind) continue;
-      if (c.change.kind == "shift")
-        return fmt::format("nobody stands out; {} shifted together at {}: {} from {} to {}",
-                           c.change.entities == c.change.size
-                               ? std::string("all")
-                               : fmt::format("{} of {}", c.change.entities, c.change.size),
-                           iso_utc(c.change.start), c.metric, with_unit(c.change.from, c.unit),
-                           with_unit(c.change.to, c.unit));
-      return fmt::format("nobody stands out; {} of {} differ together from {} on: {} {} against {}",
-                         c.change.entities, c.change.size, iso_utc(c.change.start), c.metric,
-                         with_unit(c.change.to, c.unit), with_unit(c.change.from, c.unit));
+      const std::string from = with_unit(c.change.from, c.unit),
+                        to = with_unit(c.change.to, c.unit);
+      if (c.change.kind != "shift")
+        return say(Phrase::some_differ_together, c.change.entities, c.change.size,
+                   iso_utc(c.change.start), c.metric, to, from);
+      return c.change.entities == c.change.size
+                 ? say(Phrase::all_shifted, iso_utc(c.change.start), c.metric, from, to)
+                 : say(Phrase::some_shifted, c.change.entities, c.change.size,
+                       iso_utc(c.change.start), c.metric, from, to);
     }
-  return fmt::format("nobody stands out among {}", report.judged);
+  return say(Phrase::nobody_among, report.judged);
 }
 
 std::vector<Finding> outlier_findings(const OutlierReport& report) {
@@ -261,16 +256,17 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
                                                        : confidence::kOutlierFew;
     if (o.outlier.fallback) f.confidence -= 0.2;
     if (o.known == nullptr) f.confidence -= 0.15;
-    f.why = fmt::format(
-        "{} for {}{}", outlier_words(o), human_duration(o.outlier.end - o.outlier.start),
-        o.outlier.fallback ? "; compared with all, since its role has too few" : "");
-    f.title = fmt::format("{} {} than that of {} others", o.metric,
-                          o.outlier.side == MetricSide::high ? "higher" : "lower",
-                          o.outlier.size > 0 ? o.outlier.size - 1 : 0);
+    f.why = say(Phrase::for_duration, outlier_words(o),
+                human_duration(o.outlier.end - o.outlier.start));
+    if (o.outlier.fallback) f.why += say(Phrase::role_too_small);
+    f.title = say(
+        o.outlier.side == MetricSide::high ? Phrase::higher_than_others : Phrase::lower_than_others,
+        o.metric, o.outlier.size > 0 ? o.outlier.size - 1 : 0);
     if (o.known != nullptr) {
-      f.advice = o.known->advice;
-      if (const std::size_t at = f.advice.find("{host}"); at != std::string::npos)
-        f.advice.replace(at, 6, o.host.empty() ? entity : o.host);
+      std::string advice = o.known->advice;
+      if (const std::size_t at = advice.find("{host}"); at != std::string::npos)
+        advice.replace(at, 6, o.host.empty() ? entity : o.host);
+      f.advice = Text(std::move(advice));
     }
     f.start = all[0]->outlier.start;
     f.end = all[0]->outlier.end;
@@ -299,8 +295,7 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
     f.analysis = Analysis::outliers;
     f.outcome = report.judged > 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
     f.subject = {SubjectKind::job, ""};
-    f.title = report.judged > 0 ? "no machine stands out in its metrics"
-                                : "metrics to compare machines by";
+    f.title = say(report.judged > 0 ? Phrase::no_machine_stands_out : Phrase::metrics_to_compare);
     f.why = outlier_answer(report);
     out.push_back(std::move(f));
   }

@@ -52,9 +52,9 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
                               const rules::Catalogue& catalogue, OutlierParams params = {});
 
 // "gpu_temperature 88 C, others 64 C (7.1 sd)".
-std::string outlier_words(const MetricOutlier& outlier);
+Text outlier_words(const MetricOutlier& outlier);
 // One answer in a sentence: who stands out; nobody; not enough.
-std::string outlier_answer(const OutlierReport& report);
+Text outlier_answer(const OutlierReport& report);
 
 // One finding an entity and metric that stands out; ruled_out when everybody was judged and nobody
 // does, not_enough_evidence when nobody could be. Ids: outliers/METRIC/ENTITY.

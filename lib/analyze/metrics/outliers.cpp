@@ -10,6 +10,7 @@
 #include "analyze/metrics/outlier_bins.hpp"
 #include "analyze/metrics/outlier_common.hpp"
 #include "analyze/metrics/outlier_scan.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -41,7 +42,7 @@ class Told {
  private:
   std::string role(std::size_t e) const { return scan_.series[e]->group; }
 
-  void lack(std::string code, std::string text, std::vector<std::string> entities = {}) {
+  void lack(std::string code, Text text, std::vector<std::string> entities = {}) {
     std::sort(entities.begin(), entities.end());
     result_.not_enough.push_back({std::move(code), std::move(text), std::move(entities)});
   }
@@ -253,9 +254,8 @@ class Told {
     if (scan_.lasting && !unseen.empty() &&
         scan_.series.size() >= std::max<std::size_t>(2, params_.least))
       lack("few_samples",
-           fmt::format("{} of {} never {} enough values beside enough others within {}",
-                       unseen.size(), scan_.series.size(), unseen.size() == 1 ? "has" : "have",
-                       human_duration(params_.window)),
+           say(Phrase::never_enough_values, unseen.size(), scan_.series.size(),
+               human_duration(params_.window)),
            std::move(unseen));
   }
 

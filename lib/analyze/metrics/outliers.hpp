@@ -17,6 +17,7 @@
 
 #include "model/time.hpp"
 #include "rules/metrics.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -81,7 +82,7 @@ struct CommonChange {
 
 struct NotEnough {
   std::string code;  // no_samples few_entities cannot_fire short few_samples small_group
-  std::string text;  // a sentence
+  Text text;         // a sentence
   std::vector<std::string> entities;  // it holds for; sorted; empty: for all
 };
 

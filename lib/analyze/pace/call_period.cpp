@@ -10,6 +10,7 @@
 
 #include "analyze/pace/call_period_lag.hpp"
 #include "analyze/pace/splitmix.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -206,7 +207,7 @@ bool pauses(const Candidate& base, const Candidate& mark, std::span<const Call> 
 struct Choice {
   const Candidate* candidate = nullptr;
   bool ambiguous = false;
-  std::string why;
+  Text why;
 };
 
 // Share of the base's intervals in which a call of this operation and communicator stands.
@@ -249,11 +250,10 @@ class Ladder {
     if (!base) {
       const Candidate* small =
           shortest([](const Candidate& c) { return !c.large && c.period > 2; });
-      return small ? Choice{small, false, "the shortest even distance among small calls"}
-                   : Choice{};
+      return small ? Choice{small, false, say(Phrase::even_small_calls)} : Choice{};
     }
     const auto [step, settled] = climb(base);
-    const Choice plain{step, false, "the longest cycle of calls with many elements"};
+    const Choice plain{step, false, say(Phrase::cycle_of_large_calls)};
     const Candidate* mark = shortest([&, s = step](const Candidate& c) {
       if (!c.large) return c.period > 2 && c.period >= 0.97 * s->period;
       return c.wide && !wide && c.period > 2 && c.period >= 1.5 * s->period;
@@ -265,10 +265,8 @@ class Ladder {
     const bool slow = typical_gap(*step) >= kShortestStep;
     if (mark)
       return slow ? accumulated(step, mark)
-                  : Choice{mark, true,
-                           "the shortest even distance beside calls with many elements that show "
-                           "no structure"};
-    return slow ? Choice{step, true, "every such call is taken for an iteration"} : Choice{};
+                  : Choice{mark, true, say(Phrase::even_beside_large_calls)};
+    return slow ? Choice{step, true, say(Phrase::every_call_is_iteration)} : Choice{};
   }
 
  private:
@@ -343,17 +341,12 @@ class Ladder {
     if (!fit(times))
       times = std::round(mark->period /
                          step->period);  // not every part begins alike: a pipeline fills first
-    if (!fit(times) && step->period <= 2)
-      return {mark, true,
-              "the shortest even distance beside calls with many elements that show no structure"};
-    if (!fit(times)) return {step, false, "the longest cycle of calls with many elements"};
+    if (!fit(times) && step->period <= 2) return {mark, true, say(Phrase::even_beside_large_calls)};
+    if (!fit(times)) return {step, false, say(Phrase::cycle_of_large_calls)};
     const bool logs =
         times >= 10 && (static_cast<long>(times) % 5 == 0 || pauses(*step, *mark, calls_));
-    if (logs)
-      return {step, true,
-              fmt::format("a mark comes once in {:.0f} of them: taken for logging", times)};
-    return {mark, true,
-            fmt::format("{:.0f} equal parts end with it: taken for micro-batches", times)};
+    if (logs) return {step, true, say(Phrase::mark_taken_for_logging, times)};
+    return {mark, true, say(Phrase::parts_taken_for_micro_batches, times)};
   }
 
   const std::vector<Candidate>& all_;
@@ -398,7 +391,7 @@ void measure(CallPeriod& result, std::span<const Call> calls, const CallPeriodPa
   result.median = *middle;
 }
 
-CallPeriod none(std::string why) {
+CallPeriod none(Text why) {
   CallPeriod result;
   result.why = std::move(why);
   return result;
@@ -414,15 +407,15 @@ CallPeriod from_lag(const LagPeriod& lag, PeriodMethod method, std::span<const C
   result.why = lag.why;
   measure(result, calls, params);
   if (lag.median) result.median = *lag.median;
-  return result.median > 0 ? result : none("the clock of the log does not advance");
+  return result.median > 0 ? result : none(say(Phrase::clock_stands));
 }
 
 }  // namespace
 
 CallPeriod call_period(std::span<const Call> calls, const CallPeriodParams& params) {
   if (calls.size() < params.least_iterations + 1)
-    return none(fmt::format("{} calls are too few to tell iterations", calls.size()));
-  if (calls.size() > UINT32_MAX) return none("more than 4 thousand million calls in one log");
+    return none(say(Phrase::too_few_calls, calls.size()));
+  if (calls.size() > UINT32_MAX) return none(say(Phrase::too_many_calls));
   if (params.method == PeriodMethod::acf) {
     const LagPeriod lag = published_acf(calls, params);
     return lag.period ? from_lag(lag, PeriodMethod::acf, calls, params) : none(lag.why);
@@ -437,13 +430,12 @@ CallPeriod call_period(std::span<const Call> calls, const CallPeriodParams& para
       const Kind* wanted = nullptr;
       for (const Kind& k : params.anchor->elements ? sized : unsized)
         if (k.symbol == *params.anchor) wanted = &k;
-      if (!wanted) return none(fmt::format("the log has no {}", symbol_text(*params.anchor)));
+      if (!wanted) return none(say(Phrase::log_has_no, symbol_text(*params.anchor)));
       candidates_of(*wanted, calls, 1, true, params, candidates);
       if (candidates.empty()) {  // the user's word counts, evenly or not
         Candidate c{wanted, wanted->at, 0, 0, false, true, false, false};
         if (!recurs(c, calls.size(), 1, params, false))
-          return none(fmt::format("the log has {} {} times only", symbol_text(*params.anchor),
-                                  wanted->at.size()));
+          return none(say(Phrase::anchor_too_rare, symbol_text(*params.anchor), wanted->at.size()));
         candidates.push_back(std::move(c));
       } else {
         candidates.resize(1);  // single calls before bursts, short distances before long ones
@@ -459,8 +451,9 @@ CallPeriod call_period(std::span<const Call> calls, const CallPeriodParams& para
         candidates_of(k, calls, kinds, elements > 0 && k.elements >= params.large * elements,
                       params, candidates);
     }
-    const Choice choice = params.anchor ? Choice{&candidates.front(), false, "named by the user"}
-                                        : Ladder(candidates, unsized, calls).choose();
+    const Choice choice = params.anchor
+                              ? Choice{&candidates.front(), false, say(Phrase::named_by_user)}
+                              : Ladder(candidates, unsized, calls).choose();
     if (choice.candidate) {
       const Candidate& c = *choice.candidate;
       CallPeriod result;
@@ -473,12 +466,11 @@ CallPeriod call_period(std::span<const Call> calls, const CallPeriodParams& para
       measure(result, calls, params);
       const double enough = std::min(1.0, static_cast<double>(c.starts.size()) / 10);
       result.confidence = c.even * enough * (choice.ambiguous ? 0.6 : 1.0);
-      result.why = fmt::format("{}{}, {} times, {:.0f} % of them {} calls apart: {}",
-                               c.burst ? "bursts of " : "", symbol_text(c.kind->symbol),
-                               c.starts.size(), c.even * 100, result.period, choice.why);
-      if (choice.ambiguous) result.why += "; the log alone cannot tell, naming the anchor can";
+      result.why = say(Phrase::calls_apart, c.burst ? 1 : 2, symbol_text(c.kind->symbol),
+                       c.starts.size(), c.even * 100, result.period, choice.why);
+      if (choice.ambiguous) result.why += say(Phrase::anchor_can_tell);
       if (result.median > 0) return result;
-      if (params.anchor) return none("the clock of the log does not advance between the anchors");
+      if (params.anchor) return none(say(Phrase::clock_stands_between));
     }
   }
   std::vector<std::uint32_t> symbols(calls.size());

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "model/time.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -83,7 +84,7 @@ struct CallPeriod {
   bool burst = false;      // the anchor begins a burst of such calls
   bool ambiguous = false;  // micro-batches and iterations look alike in this log
   double confidence = 0;   // [0, 1]
-  std::string why;         // a sentence: what the answer rests on, or what is missing
+  Text why;                // a sentence: what the answer rests on, or what is missing
 };
 
 // Times need not rise: a clock that went back makes a negative distance, which is left out of the

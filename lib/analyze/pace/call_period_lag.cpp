@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analyze/pace/splitmix.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -115,7 +116,7 @@ LagPeriod published_acf(std::span<const Call> calls, const CallPeriodParams& par
     variance +=
         (static_cast<double>(c.operation) - mean) * (static_cast<double>(c.operation) - mean);
   if (variance <= 0) {
-    out.why = "all calls are of one operation: its autocorrelation is not defined";
+    out.why = say(Phrase::one_operation_only);
     return out;
   }
   for (std::size_t k = 1; k <= params.acf_most_lag && k < n; ++k) {
@@ -130,11 +131,10 @@ LagPeriod published_acf(std::span<const Call> calls, const CallPeriodParams& par
     std::vector<Nanoseconds> times;
     for (std::size_t t = 0; t + k < n; ++t) times.push_back(difference(calls[t], calls[t + k]));
     if (!times.empty()) out.median = lower_median(times);
-    out.why = fmt::format("autocorrelation {:.3f} at a lag of {} calls", sum / variance, k);
+    out.why = say(Phrase::autocorrelation_at, sum / variance, k);
     return out;
   }
-  out.why = fmt::format("no lag of at most {} calls has an autocorrelation of {}",
-                        params.acf_most_lag, params.acf_threshold);
+  out.why = say(Phrase::no_lag_with, params.acf_most_lag, params.acf_threshold);
   return out;
 }
 
@@ -150,7 +150,7 @@ LagPeriod match_rate(std::span<const Call> calls, std::span<const std::uint32_t>
     if ((k == 1 || about[k] >= about[k - 1]) && (k == most || about[k] >= about[k + 1]))
       peaks.push_back(k);
   if (peaks.empty()) {
-    out.why = "the log is too short to repeat itself";
+    out.why = say(Phrase::log_too_short);
     return out;
   }
   double best = 0;
@@ -182,10 +182,7 @@ LagPeriod match_rate(std::span<const Call> calls, std::span<const std::uint32_t>
   double top = 0;
   for (const auto& [k, rate] : exact) top = std::max(top, rate);
   if (beyond_chance(top) < params.match) {
-    out.why = fmt::format(
-        "no call recurs evenly, and at no distance do many more of the calls repeat than chance "
-        "makes them ({:.0f} against {:.0f} %)",
-        top * 100, chance * 100);
+    out.why = say(Phrase::repeats_like_chance, top * 100, chance * 100);
     return out;
   }
   for (const auto& [k, rate] : exact) {
@@ -197,8 +194,7 @@ LagPeriod match_rate(std::span<const Call> calls, std::span<const std::uint32_t>
       if (symbols[t] == symbols[t + k]) times.push_back(difference(calls[t], calls[t + k]));
     out.median = lower_median(times);
     out.starts = walk(symbols, k);
-    out.why = fmt::format("no call recurs evenly; {:.0f} % of the calls repeat {} calls later",
-                          rate * 100, k);
+    out.why = say(Phrase::calls_repeat_later, rate * 100, k);
     break;
   }
   return out;

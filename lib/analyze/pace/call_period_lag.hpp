@@ -4,6 +4,7 @@
 #pragma once
 
 #include "analyze/pace/call_period.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -12,7 +13,7 @@ struct LagPeriod {
   std::vector<std::size_t> starts;
   std::optional<Nanoseconds> median;  // over all calls, not only over the starts
   double confidence = 0;
-  std::string why;
+  Text why;
 };
 
 // The smallest lag with a biased autocorrelation of operation codes of at least acf_threshold.

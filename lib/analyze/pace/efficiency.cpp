@@ -1,4 +1,5 @@
 #include "analyze/pace/efficiency.hpp"
+#include "model/phrases.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -63,7 +64,7 @@ class Job {
   Efficiency run() {
     take_rows();
     if (steps_.empty()) {
-      out_.why = "no steps: nothing says what the job has trained";
+      out_.why = say(Phrase::no_steps_trained);
       return std::move(out_);
     }
     order();
@@ -253,10 +254,7 @@ class Job {
     std::size_t timed = 0;
     for (const Step& s : steps_) timed += s.timed;
     if (timed == 0 || !have_durations_) {
-      out_.why =
-          timed == 0
-              ? "no step tells its time, so no wall-clock time can be set against the training"
-              : "one step without a duration is not enough";
+      out_.why = say(timed == 0 ? Phrase::no_step_tells_time : Phrase::one_step_without_duration);
       slow();  // durations alone tell of degradation
       return false;
     }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "model/time.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -106,7 +107,7 @@ struct RelativeMfu {
 
 struct Efficiency {
   bool enough = false;  // else `why`
-  std::string why;
+  Text why;
   Nanoseconds start = 0, end = 0;
   double ettr = 0;                     // cumulative, whole job
   std::vector<CurvePoint> cumulative;  // ETTR from the start up to each time

@@ -10,6 +10,7 @@
 
 #include "analyze/pace/pauses.hpp"
 #include "analyze/pace/regimes.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -394,9 +395,8 @@ FailSlow find_fail_slow(const IterationTimes& iterations, const FailSlowParams& 
     judges[c].judge(c == low.whose ? low.second : low.first);
   }
   if (!out.enough)
-    out.reason =
-        fmt::format("{} iteration times in {}; at least {} are needed", most,
-                    out.attempts.size() > 1 ? "the longest attempt" : "all", 2 * sane.min_regime);
+    out.reason = say(Phrase::iteration_times_needed, most,
+                     std::max<std::size_t>(1, out.attempts.size()), 2 * sane.min_regime);
   return out;
 }
 

@@ -43,6 +43,7 @@
 #include <vector>
 
 #include "analyze/pace/run_length.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -111,7 +112,7 @@ struct AttemptPace {
 
 struct FailSlow {
   bool enough = false;
-  std::string reason;                    // why not
+  Text reason;                           // why not
   std::size_t missing = 0, dropped = 0;  // dropped: 0 or less
   std::vector<AttemptPace> attempts;
   std::vector<std::size_t> change_points;  // boundaries of the regimes

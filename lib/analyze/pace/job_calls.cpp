@@ -1,4 +1,5 @@
 #include "analyze/pace/job_calls.hpp"
+#include "model/phrases.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -99,11 +100,9 @@ JobSteps steps_of_calls(const Facts& facts, const CallLog& log, const CallPeriod
   return out;
 }
 
-std::string period_words(const CallLog& log, const CallPeriod& period) {
-  return fmt::format(
-      "iterations are told from the communication calls{}{}: {} of them, {} calls each{}",
-      log.name.empty() ? "" : " of ", log.name, period.times.size(), period.period,
-      period.ambiguous ? "; they may be micro-batches, the log alone cannot tell" : "");
+Text period_words(const CallLog& log, const CallPeriod& period) {
+  Text out = say(Phrase::iterations_of_calls, log.name, period.times.size(), period.period);
+  return period.ambiguous ? out += say(Phrase::maybe_micro_batches) : out;
 }
 
 }  // namespace culprit::analyze

@@ -9,6 +9,7 @@
 #include "analyze/pace/call_period.hpp"
 #include "analyze/facts/facts.hpp"
 #include "analyze/pace/job_steps.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -29,6 +30,6 @@ CallLog longest_call_log(const Facts& facts, std::span<const HistoryRow> histori
 JobSteps steps_of_calls(const Facts& facts, const CallLog& log, const CallPeriod& period);
 
 // What the answer rests on, in a sentence.
-std::string period_words(const CallLog& log, const CallPeriod& period);
+Text period_words(const CallLog& log, const CallPeriod& period);
 
 }  // namespace culprit::analyze

@@ -8,6 +8,7 @@
 
 #include "analyze/facts/facts.hpp"
 #include "model/steps.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -21,9 +22,8 @@ struct JobSteps {
   std::vector<std::size_t> attempt;        // 0, 1 ...: how often the job had begun again by then
   std::vector<Place> place;
   bool from_times =
-      false;  // durations are distances of the lines' times, not what the program measured
-  std::string
-      from_calls;  // no log reports steps: how they were told from communication calls; else ""
+      false;        // durations are distances of the lines' times, not what the program measured
+  Text from_calls;  // no log reports steps: how they were told from communication calls; else ""
   std::vector<std::string> sources;  // paths, in order
   std::size_t repeated = 0;          // rows left out because another process printed the same step
   std::size_t size() const { return iteration.size(); }

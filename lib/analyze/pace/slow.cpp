@@ -11,6 +11,7 @@
 #include "analyze/metrics/crowd.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -22,8 +23,8 @@ struct Lead {
   std::vector<std::int64_t> ranks;
   double confidence = 0;
   bool own_work = false, metric = false, event = false;
-  std::string reason;  // what it does, a clause
-  std::string advice;
+  Text reason;  // what it does, a clause
+  Text advice;
   std::vector<Evidence> evidence;
   std::vector<std::string> findings;
 };
@@ -124,7 +125,7 @@ class Joined {
                     : *t;
     if (const auto t = time_at(last)) f.end = t;
     f.count = interval.end - interval.start;
-    f.title = fmt::format("steps took {:.2f} times as long", interval.factor);
+    f.title = say(Phrase::steps_took, interval.factor);
     const double cost = interval_cost_ms(steps_, interval);
     const double share = total_ > 0 ? cost / total_ : 0;
     // An attempt that ends slow, followed by one that is not: over, too.
@@ -158,14 +159,11 @@ class Joined {
     slow.from_start = interval.from_start;
     if (leads.empty()) {
       f.confidence = confidence::kSlowOver;
-      const std::string ranks =
-          parts == nullptr ? "no rank reports the parts of its steps"
-          : parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty()
-              ? parts->why
-              : "the parts of the ranks' steps do not tell them apart";
-      f.why = fmt::format("{}; {}", ranks,
-                          compared_ ? "no metric of a machine left the crowd meanwhile"
-                                    : "there are no metrics of machines that could be compared");
+      const Text ranks = parts == nullptr ? say(Phrase::no_parts_of_steps)
+                         : parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty()
+                             ? parts->why
+                             : say(Phrase::parts_tell_not);
+      f.why = say(compared_ ? Phrase::no_metric_left_crowd : Phrase::no_metrics_to_compare, ranks);
     } else {
       const Lead& best = leads.front();
       const bool tie = std::any_of(leads.begin() + 1, leads.end(), [&](const Lead& other) {
@@ -178,8 +176,7 @@ class Joined {
           if (lead.confidence >= best.confidence - 0.05)
             names.insert(lead.subject.kind == SubjectKind::rank ? "rank " + lead.subject.id
                                                                 : lead.subject.id);
-        f.why = fmt::format("several stand out alike, and one cannot be told from the other: {}",
-                            fmt::join(names, ", "));
+        f.why = say(Phrase::several_alike, fmt::format("{}", fmt::join(names, ", ")));
         for (const Lead& lead : leads)
           for (const std::string& id : lead.findings) f.leads_to.push_back(id);
       } else {
@@ -196,14 +193,13 @@ class Joined {
         f.advice = best.advice;
         slow.reason = best.reason;
         slow.hardware = best.metric || best.event;
-        f.why = fmt::format(
-            "{} {}{}",
-            best.subject.kind == SubjectKind::rank ? "rank " + best.subject.id : best.subject.id,
-            best.reason,
-            best.own_work && (best.metric || best.event)
-                ? "; the ranks' own times and the machine's metrics agree"
-            : best.own_work ? ", while the others wait"
-                            : ", in the same stretch of time");
+        f.why = say(Phrase::suspect_does,
+                    best.subject.kind == SubjectKind::rank ? "rank " + best.subject.id
+                                                           : best.subject.id,
+                    best.reason) +
+                say(best.own_work && (best.metric || best.event) ? Phrase::times_and_metrics_agree
+                    : best.own_work                              ? Phrase::while_others_wait
+                                                                 : Phrase::in_same_stretch);
         f.evidence.insert(f.evidence.end(), best.evidence.begin(), best.evidence.end());
         f.leads_to = best.findings;
       }
@@ -213,7 +209,7 @@ class Joined {
     // What the suspect says of itself first: a report shows the first lines.
     step_evidence(f, interval.start);
     step_evidence(f, last);
-    if (!steps_.from_calls.empty()) f.why += "; " + steps_.from_calls;
+    if (!steps_.from_calls.empty()) f.why += say(Phrase::and_besides, steps_.from_calls);
     if (f.host) f.hosts = {*f.host};
     return f;
   }
@@ -225,14 +221,14 @@ class Joined {
       if (c.outcome != Outcome::fired) continue;
       if (c.analysis == Analysis::what_if && c.id == fmt::format("what_if/{}", first) &&
           parts != nullptr) {
-        f.why += "; " + c.title;
+        f.why += say(Phrase::and_besides, c.title);
       }
       const bool within =
           !f.ranks.empty() && std::all_of(f.ranks.begin(), f.ranks.end(), [&](std::int64_t r) {
             return std::binary_search(c.ranks.begin(), c.ranks.end(), r);
           });
       if (c.analysis == Analysis::slow_group && within) {
-        f.why += fmt::format("; group {} of it: {}", c.subject.id, c.title);
+        f.why += say(Phrase::group_of_it, c.subject.id, c.title);
         f.leads_to.push_back(c.id);
       }
     }
@@ -265,22 +261,15 @@ class Joined {
     for (const RankExcess& r : parts->all)
       (std::binary_search(parts->ranks.begin(), parts->ranks.end(), r.rank) ? theirs : others)
           .push_back(r.own_inside);
-    const std::string values =
-        theirs.empty() || others.empty()
-            ? ""
-            : fmt::format(" ({} ms of own work, the others {} ms)", plain(median_in_place(theirs)),
-                          plain(median_in_place(others)));
-    lead.reason = fmt::format("{} {:.3g} ms more than the others in {} each step{}{}",
-                              one ? "spends" : "spend", parts->excess_ms, parts->part, values,
-                              parts->explains >= 0.995 ? ", which explains all of it"
-                              : parts->explains > 0 ? fmt::format(", which explains {:.0f} % of it",
-                                                                  parts->explains * 100)
-                                                    : "");
-    lead.advice = fmt::format(
-        "Look at what {} {} in {}: clocks and throttle reasons of the GPU (nvidia-smi -q -d "
-        "PERFORMANCE,CLOCK), the CPU, the data, and whether {} share of the work is that of the "
-        "others.",
-        who, one ? "does" : "do", parts->part, one ? "its" : "their");
+    lead.reason = say(Phrase::spends_more, parts->ranks.size(), parts->excess_ms, parts->part);
+    if (!theirs.empty() && !others.empty())
+      lead.reason +=
+          say(Phrase::own_work_of, plain(median_in_place(theirs)), plain(median_in_place(others)));
+    if (parts->explains >= 0.995)
+      lead.reason += say(Phrase::explains_all);
+    else if (parts->explains > 0)
+      lead.reason += say(Phrase::explains_share, parts->explains * 100);
+    lead.advice = say(Phrase::look_at_part, who, parts->ranks.size(), parts->part);
     out.push_back(std::move(lead));
     return out;
   }
@@ -292,9 +281,8 @@ class Joined {
       if (o.known == nullptr) continue;
       // What left the crowd with the slow stretch explains it; what was so all the time does not.
       if (overlap(*start, *end, o.outlier.start, o.outlier.end) < params_.matching) continue;
-      const std::string reason =
-          fmt::format("has a {} of {} against {} of {} others", o.metric, plain(o.outlier.value),
-                      plain(o.outlier.crowd), o.outlier.size - 1);
+      const Text reason = say(Phrase::metric_against, o.metric, plain(o.outlier.value),
+                              plain(o.outlier.crowd), o.outlier.size - 1);
       Lead* known = nullptr;
       for (Lead& lead : leads)
         if (same_entity(lead, o)) known = &lead;
@@ -317,14 +305,14 @@ class Joined {
       } else {
         known->confidence = std::max(known->confidence, known->own_work ? confidence::kSlowOwnWork
                                                                         : confidence::kSlowByParts);
-        if (!known->metric && known->reason != reason)
-          known->reason += fmt::format(", and {} {}", o.outlier.entity, reason);
+        if (!known->metric && !(known->reason == reason))
+          known->reason += say(Phrase::and_metric_of, o.outlier.entity, reason);
       }
       if (!own_times) known->metric = true;
       std::string advice = o.known->advice;
       if (const std::size_t at = advice.find("{host}"); at != std::string::npos)
         advice.replace(at, 6, o.host.empty() ? o.outlier.entity : o.host);
-      if (!advice.empty()) known->advice = advice;
+      if (!advice.empty()) known->advice = Text(std::move(advice));
       known->findings.push_back(id_of(o));
       if (known->evidence.size() < 4)
         known->evidence.insert(known->evidence.end(), o.evidence.begin(), o.evidence.end());
@@ -356,7 +344,7 @@ class Joined {
         lead.host = c.host;
         lead.ranks = c.ranks;
         lead.confidence = confidence::kSlowByMetrics;
-        lead.reason = fmt::format("reports {}", c.title);
+        lead.reason = say(Phrase::reports_fault, c.title);
         lead.advice = c.advice;
         leads.push_back(std::move(lead));
         known = &leads.back();
@@ -397,13 +385,9 @@ class Joined {
       lead.ranks = c.ranks;
       lead.confidence = c.hosts.size() == 1 ? 0.6 : 0.5;
       const auto* odd = std::get_if<OddStackFacts>(&c.facts);
-      lead.reason = fmt::format(
-          "has the ranks ({}) whose stacks are the exception in {} of {} looks", to_ranges(c.ranks),
-          odd == nullptr ? 0 : odd->flags, odd == nullptr ? 0 : odd->rounds);
-      lead.advice = fmt::format(
-          "Compare the ranks {} with the others: clocks and throttle reasons of their GPUs, CPU "
-          "load, their data, their links.",
-          to_ranges(c.ranks));
+      lead.reason = say(Phrase::exception_in_looks, to_ranges(c.ranks),
+                        odd == nullptr ? 0 : odd->flags, odd == nullptr ? 0 : odd->rounds);
+      lead.advice = say(Phrase::compare_ranks, to_ranges(c.ranks));
       lead.findings.push_back(c.id);
       lead.evidence.assign(c.evidence.begin(),
                            c.evidence.begin() + static_cast<std::ptrdiff_t>(
@@ -506,19 +490,18 @@ std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps,
   f.id = "slow/none";
   f.count = steps.size();
   f.outcome = report.enough ? Outcome::ruled_out : Outcome::not_enough_evidence;
-  f.title = "the pace of the job";
+  f.title = say(Phrase::pace_of_job);
   double usual = 0;
   std::size_t longest = 0;
   for (const AttemptPace& a : report.attempts)
     if (a.judged && a.end - a.start > longest) longest = a.end - a.start, usual = a.baseline;
   if (steps.size() == 0)
-    f.why = "no log reports how long its steps took";
+    f.why = say(Phrase::no_step_durations);
   else if (!report.enough)
     f.why = report.reason;
   else
-    f.why = fmt::format("{} steps, none slow for long: {} ms the usual one", steps.size(),
-                        plain(usual));
-  if (!steps.from_calls.empty()) f.why += "; " + steps.from_calls;
+    f.why = say(Phrase::none_slow_for_long, steps.size(), plain(usual));
+  if (!steps.from_calls.empty()) f.why += say(Phrase::and_besides, steps.from_calls);
   f.confidence = report.enough ? 0.9 : 0;
   return {f};
 }

@@ -11,6 +11,7 @@
 #include "analyze/facts/topology.hpp"
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -90,12 +91,8 @@ std::vector<Finding> slow_group_findings(const Facts& facts, std::span<const Gro
     f.scope = Scope::job_wide;
     f.symptom = Symptom::mfu_decline;
     f.confidence = confidence::kSlowGroup;
-    f.title = fmt::format(
-        "its collectives take {:.2f} times as long as in groups that move as much", factor);
-    f.why = fmt::format(
-        "median of {} kinds of operations against {} groups (GREYHOUND: over {:.0f} % of their "
-        "median); a slow link or rank within it would do that, and alone it proves neither",
-        list.size(), alike[group], 100 * params.compare.factor);
+    f.title = say(Phrase::its_collectives_take, factor);
+    f.why = say(Phrase::median_of_kinds, list.size(), alike[group], 100 * params.compare.factor);
     f.figures = {{"factor", fmt::format("{:.3f}", factor)},
                  {"groups", std::to_string(alike[group])},
                  {"kinds", std::to_string(list.size())},

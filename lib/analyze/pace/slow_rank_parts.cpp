@@ -9,6 +9,7 @@
 
 #include "analyze/pace/regimes.hpp"
 #include "model/ranges.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -123,13 +124,11 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
     result.all.push_back({id, own.inside, own.outside, 0, waiting.inside, waiting.outside});
   }
   if (result.all.size() < 3) {
-    result.why =
-        fmt::format("{} ranks tell how long they worked: three are the least that can be compared",
-                    result.all.size());
+    result.why = say(Phrase::three_ranks_needed, result.all.size());
     return result;
   }
   if (inside < params.least) {
-    result.why = fmt::format("{} iterations inside the interval are too few", inside);
+    result.why = say(Phrase::too_few_inside, inside);
     return result;
   }
   result.against_outside = outside >= params.least;
@@ -154,7 +153,7 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
   const double typical =
       result.against_outside && iteration.outside > 0 ? iteration.outside : iteration.inside;
   if (!(typical > 0)) {
-    result.why = "the iterations take no time";
+    result.why = say(Phrase::iterations_take_no_time);
     return result;
   }
   if (result.against_outside) result.iteration_excess_ms = iteration.inside - iteration.outside;
@@ -190,15 +189,9 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
     const bool rose = result.against_outside && level >= params.effect * typical &&
                       result.iteration_excess_ms >= params.effect * typical;
     result.answer = rose ? SlowPartsAnswer::shared : SlowPartsAnswer::nobody;
-    result.why =
-        rose ? fmt::format(
-                   "the work of all {} ranks rose together, by {:.1f} ms: no rank stands out",
-                   order.size(), level)
-             : fmt::format(
-                   "no rank stands clear of the others: the highest is {:.1f} ms above them, "
-                   "{:.1f} deviations",
-                   std::max(0.0, order[0]->excess - level),
-                   std::max(0.0, (order[0]->excess - level) / deviation));
+    result.why = rose ? say(Phrase::all_rose_together, order.size(), level)
+                      : say(Phrase::no_rank_clear, std::max(0.0, order[0]->excess - level),
+                            std::max(0.0, (order[0]->excess - level) / deviation));
     return result;
   }
   // Who really holds the others up waits less than they do.
@@ -211,9 +204,7 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
       (i < accused ? theirs : others).push_back(change(order[i]));
     if (median_of(theirs) >= median_of(others)) {
       result.answer = SlowPartsAnswer::nobody;
-      result.why = fmt::format(
-          "rank {} does most, but waits no less than the others: it does not hold them up",
-          order[0]->rank);
+      result.why = say(Phrase::waits_no_less, order[0]->rank);
       return result;
     }
   }
@@ -223,18 +214,14 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
   if (result.against_outside) {
     if (result.iteration_excess_ms < params.effect * typical) {
       result.answer = SlowPartsAnswer::nobody;
-      result.why =
-          fmt::format("rank {} works {:.1f} ms longer, but the iterations did not become longer",
-                      order[0]->rank, result.excess_ms);
+      result.why = say(Phrase::iterations_no_longer, order[0]->rank, result.excess_ms);
       return result;
     }
     result.explains = std::min(1.0, result.excess_ms / result.iteration_excess_ms);
     if (result.explains < params.least_explained) {
       result.answer = SlowPartsAnswer::nobody;
-      result.why = fmt::format(
-          "rank {} works {:.1f} ms longer, which explains only {:.0f} % of what the iterations "
-          "lost",
-          order[0]->rank, result.excess_ms, result.explains * 100);
+      result.why =
+          say(Phrase::explains_only, order[0]->rank, result.excess_ms, result.explains * 100);
       return result;
     }
   }
@@ -256,12 +243,9 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
       highest = m;
       result.part = part;
     }
-  result.why = fmt::format(
-      "rank{} {} work{} {:.1f} ms longer than the others ({}){}", accused > 1 ? "s" : "",
-      to_ranges(result.ranks), accused > 1 ? "" : "s", result.excess_ms, result.part,
-      result.explains > 0
-          ? fmt::format(", {:.0f} % of what the iterations lost", result.explains * 100)
-          : "");
+  result.why = say(Phrase::ranks_work_longer, std::max<std::size_t>(1, accused),
+                   to_ranges(result.ranks), result.excess_ms, result.part);
+  if (result.explains > 0) result.why += say(Phrase::of_what_was_lost, result.explains * 100);
   return result;
 }
 

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/text.hpp"
+
 namespace culprit::analyze {
 
 // What a part of an iteration is. `mixed` holds both, as Megatron's forward-backward time of a
@@ -71,7 +73,7 @@ struct SlowParts {
   double clear = 0;     // robust deviations between the least accused and the others
   bool against_outside = false;  // false: too little outside, ranks are compared inside only
   std::vector<RankExcess> all;   // by rank
-  std::string why;               // a sentence
+  Text why;                      // a sentence
 };
 
 SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& params = {});

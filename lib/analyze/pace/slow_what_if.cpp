@@ -1,4 +1,5 @@
 #include "analyze/pace/slow_what_if.hpp"
+#include "model/phrases.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -125,10 +126,9 @@ std::vector<Finding> what_if_findings(const Facts& facts, const Topology& topolo
       words.push_back(fmt::format("{} {}", kind, share_text(s.explains)));
     }
     f.figures.assign(numbers.begin(), numbers.end());
-    f.title =
-        f.outcome == Outcome::fired && !words.empty()
-            ? fmt::format("of the loss, simulated, {} would explain alone", fmt::join(words, ", "))
-            : "who explains the loss, simulated";
+    f.title = f.outcome == Outcome::fired && !words.empty()
+                  ? say(Phrase::would_explain_alone, fmt::format("{}", fmt::join(words, ", ")))
+                  : say(Phrase::who_explains);
     f.start = interval.start > 0 && steps.time[interval.start - 1] != kNoValue
                   ? std::optional(steps.time[interval.start - 1])
                   : std::nullopt;

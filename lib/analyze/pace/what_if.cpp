@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analyze/pace/pipeline_step.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 
@@ -49,7 +50,7 @@ class Analysis {
     const double n = static_cast<double>(steps_.size());
     out_.measured_ms = measured / n;
     out_.ideal_ms = ideal / n;
-    if (!(ideal > 0)) return refuse("the durations add up to nothing");
+    if (!(ideal > 0)) return refuse(say(Phrase::durations_add_up_to_nothing));
     out_.slowdown = measured / ideal;
     lost_ = measured - ideal;
     ideal_ = ideal;
@@ -59,7 +60,7 @@ class Analysis {
   }
 
  private:
-  WhatIf refuse(std::string why) {
+  WhatIf refuse(Text why) {
     out_.answer = WhatIfAnswer::not_enough;
     out_.why = std::move(why);
     return std::move(out_);
@@ -94,8 +95,7 @@ class Analysis {
       if (o.kind == OperationKind::forward || o.kind == OperationKind::backward)
         micro_ids.try_emplace(o.micro);
     }
-    if (left_out)
-      note_ = fmt::format("; {} operations are no durations or of ranks without a place", left_out);
+    if (left_out) note_ = say(Phrase::operations_left_out, left_out);
     const auto number = [](auto& ids) {
       std::size_t i = 0;
       for (auto& [key, id] : ids) id = i++;
@@ -105,14 +105,13 @@ class Analysis {
     for (const auto& [stage, id] : stage_ids) stage_names_.push_back(stage);
     const std::size_t workers = shape_.stages * shape_.replicas;
     if (step_ids.size() < params_.least_steps)
-      return refuse(fmt::format("{} steps with durations are too few", step_ids.size())), false;
-    if (workers < 2 || micro_ids.empty())
-      return refuse("durations of forward of at least two workers are needed"), false;
+      return refuse(say(Phrase::too_few_steps, step_ids.size())), false;
+    if (workers < 2 || micro_ids.empty()) return refuse(say(Phrase::two_workers_needed)), false;
     // Many places and few durations: a table as large as it would be mostly empty.
     if (static_cast<double>(workers) * static_cast<double>(micro_ids.size()) *
             static_cast<double>(step_ids.size()) >
         2.0 * static_cast<double>(usable))
-      return refuse("most of the durations are missing"), false;
+      return refuse(say(Phrase::durations_missing)), false;
     workers_.assign(workers, {});
     for (const auto& [rank, id] : worker_ids) {
       const WorkerPlace& p = *place_of[rank];
@@ -121,7 +120,7 @@ class Analysis {
       if (workers_[at].rank < 0) workers_[at] = {rank, stage_ids[p.stage], replica_ids[p.replica]};
     }
     for (const Worker& w : workers_)
-      if (w.rank < 0) return refuse("some stage of some replica has no durations"), false;
+      if (w.rank < 0) return refuse(say(Phrase::stage_without_durations)), false;
     steps_.assign(step_ids.size(), StepCosts(shape_));
     for (const OperationTime& o : operations_) {
       if (!good(o)) continue;
@@ -315,10 +314,7 @@ class Analysis {
   void decide() {
     if (out_.slowdown < params_.slowdown) {
       out_.answer = WhatIfAnswer::no_slowdown;
-      out_.why = fmt::format(
-          "with every operation at its usual time the steps would take {:.1f} instead of {:.1f} "
-          "ms: nothing to explain{}",
-          out_.ideal_ms, out_.measured_ms, note_);
+      out_.why = say(Phrase::nothing_to_explain, out_.ideal_ms, out_.measured_ms, note_);
       return;
     }
     const auto percent = [](double share) { return std::min(100.0, share * 100); };
@@ -337,11 +333,8 @@ class Analysis {
       out_.answer = WhatIfAnswer::stage_too_long;
       out_.stage = stage_names_[longest];
       out_.last_stage = longest + 1 == shape_.stages;
-      out_.why = fmt::format(
-          "{} too long: it explains {:.0f} % of the slowdown, in all replicas{}{}",
-          out_.last_stage ? "the last stage is" : fmt::format("stage {} is", out_.stage),
-          percent(out_.stages[longest].explains),
-          shape_.replicas == 1 ? " (there is one only: it may be its worker)" : "", note_);
+      out_.why = say(out_.last_stage ? Phrase::last_stage_too_long : Phrase::stage_too_long,
+                     percent(out_.stages[longest].explains), shape_.replicas, note_, out_.stage);
       return;
     }
     // Several workers by turns look like few in any single step; the micro-batches they had tell
@@ -349,14 +342,13 @@ class Analysis {
     if (out_.few_explain >= params_.half && out_.few_explain >= out_.data_explain * 0.9 &&
         out_.kinds[3].explains < params_.half) {
       out_.answer = WhatIfAnswer::few_workers;
-      out_.why = fmt::format("{} of {} workers explain {:.0f} % of the slowdown{}", out_.few.size(),
-                             workers_.size(), percent(out_.few_explain), note_);
+      out_.why = say(Phrase::few_workers_explain, out_.few.size(), workers_.size(),
+                     percent(out_.few_explain), note_);
       return;
     }
     if (out_.data_explain >= params_.half) {
       out_.answer = WhatIfAnswer::uneven_data;
-      out_.why = fmt::format("micro-batches that differ explain {:.0f} % of the slowdown{}",
-                             percent(out_.data_explain), note_);
+      out_.why = say(Phrase::micro_batches_differ, percent(out_.data_explain), note_);
       return;
     }
     const Share* most = nullptr;
@@ -367,16 +359,12 @@ class Analysis {
     if (most->explains >= params_.half) {
       out_.answer = WhatIfAnswer::one_kind;
       out_.kind = static_cast<OperationKind>(most->id);
-      out_.why = fmt::format("{} explains {:.0f} % of the slowdown, on no worker in particular{}",
-                             name(out_.kind), percent(most->explains), note_);
+      out_.why = say(Phrase::kind_explains, name(out_.kind), percent(most->explains), note_);
       return;
     }
     out_.answer = WhatIfAnswer::nobody;
-    out_.why = fmt::format(
-        "nobody in particular: the greatest share of a worker is {:.0f} %, of a stage {:.0f} %, of "
-        "micro-batches {:.0f} %{}",
-        percent(top_.explains), percent(out_.stages[longest].explains), percent(out_.data_explain),
-        note_);
+    out_.why = say(Phrase::nobody_in_particular, percent(top_.explains),
+                   percent(out_.stages[longest].explains), percent(out_.data_explain), note_);
   }
 
   std::span<const OperationTime> operations_;
@@ -392,7 +380,7 @@ class Analysis {
   std::vector<std::vector<double>> factors_;
   double lost_ = 0, ideal_ = 0;
   Share top_;
-  std::string note_;
+  Text note_;
 };
 
 }  // namespace

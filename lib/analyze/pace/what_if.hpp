@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "model/text.hpp"
+
 namespace culprit::analyze {
 
 enum class OperationKind {
@@ -87,7 +89,7 @@ struct WhatIf {
   std::int64_t stage = -1;  // stage_too_long: which
   bool last_stage = false;
   OperationKind kind = OperationKind::sync;  // one_kind: which
-  std::string why;
+  Text why;
 };
 
 // Operations of ranks without a place, and numbers that are no durations, are left out and told in
