@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "call_logs.hpp"
+#include "report/phrases.hpp"
 
 using namespace culprit::analyze;
 
@@ -50,7 +51,7 @@ int main(int argc, char** argv) {
                 "{} {} {}: {} steps, {} calls, {:.2f} of the truth, {} calls a step: {} ({})\n",
                 layout, disturbance, seed, log.steps, log.calls.size(),
                 static_cast<double>(period.median) / log.truth_ns, log.calls.size() / log.steps,
-                period.why, name(period.method));
+                culprit::report::words(period.why), name(period.method));
         }
         for (std::size_t m = 0; m < 4; ++m) {
           all[m] += add[m];

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analyze/pace/call_period.hpp"
+#include "report/phrases.hpp"
 
 using namespace culprit::analyze;
 
@@ -47,17 +48,19 @@ int main(int argc, char** argv) {
   const double clean = seconds_of(training, {}, period);
   const bool right = period.median == 242'000'000 && period.period == 193;
   fmt::print("anchor      {} calls: {:.3f} s, {:.0f} ns a call, {}\n", n, clean,
-             clean * 1e9 / static_cast<double>(n), right ? "right" : "WRONG: " + period.why);
+             clean * 1e9 / static_cast<double>(n),
+             right ? "right" : "WRONG: " + culprit::report::words(period.why));
   CallPeriodParams params;
   params.method = PeriodMethod::match_rate;
   const double rate = seconds_of(training, params, period);
   const bool rate_right = period.median == 242'000'000;
   fmt::print("match rate  {} calls: {:.3f} s, {:.0f} ns a call, {}\n", n, rate,
-             rate * 1e9 / static_cast<double>(n), rate_right ? "right" : "WRONG: " + period.why);
+             rate * 1e9 / static_cast<double>(n),
+             rate_right ? "right" : "WRONG: " + culprit::report::words(period.why));
   const double worst = seconds_of(noise, {}, period);
   const bool none = period.method == PeriodMethod::none;
   fmt::print("no period   {} calls: {:.3f} s, {:.0f} ns a call, {}\n", n, worst,
              worst * 1e9 / static_cast<double>(n),
-             none ? "none, as it is" : "WRONG: " + period.why);
+             none ? "none, as it is" : "WRONG: " + culprit::report::words(period.why));
   return right && rate_right && none ? 0 : 1;
 }

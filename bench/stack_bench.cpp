@@ -82,7 +82,8 @@ bool run(const char* title, std::int64_t ranks, std::uint32_t depth, std::uint32
   const Topology topology = layout(ranks);
   const double before = peak_mb();
   const auto begin = std::chrono::steady_clock::now();
-  const StackReport report = aggregate_stacks(facts, topology, {true, "time-outs"});
+  const StackReport report =
+      aggregate_stacks(facts, topology, {true, culprit::say(culprit::Phrase{})});
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const bool right = !report.sinks.empty() &&

@@ -63,6 +63,39 @@ class CollectivesPrinter {
                    width_ - 4, 4) +
                "\n";
     }
+    out += frontiers();
+    bool first = true;
+    for (const Finding& f : findings_) {
+      if (f.event_class != "slow_rank") continue;
+      if (first) out += "\n" + bold("Ranks that join last") + "\n";
+      first = false;
+      out += "  " +
+             report::wrapped(
+                 fmt::format("rank {}: {}", f.subject.id, report::visible(report::words(f.why))),
+                 width_, 4, 2) +
+             "\n";
+    }
+    out += "\n" +
+           dim(report::wrapped(
+               fmt::format(
+                   "from {}: {} ranks seen{}{}; {} unfinished operations{}", source(),
+                   report_.seen.size(),
+                   report_.unseen.empty() ? ""
+                                          : fmt::format(", {} not ({})", report_.unseen.size(),
+                                                        listed(report_.unseen)),
+                   report_.cut.empty() ? "" : fmt::format(", dumps cut of {}", listed(report_.cut)),
+                   report_.pending,
+                   report_.timed_out == 0 ? "" : fmt::format(", {} timed out", report_.timed_out)),
+               width_ - 2, 2)) +
+           "\n";
+    for (const std::string& note : report_.notes)
+      out += dim("note: " + report::wrapped(report::visible(note), width_, 6, 6)) + "\n";
+    return out;
+  }
+
+  // Groups with something unfinished: how far their members are apart.
+  std::string frontiers() const {
+    std::string out;
     if (!report_.groups.empty())
       out += "\n" + bold("Groups with something unfinished") +
              dim("   completed / enqueued, lowest..highest") + "\n";
@@ -91,32 +124,6 @@ class CollectivesPrinter {
       }
       out += "\n";
     }
-    bool first = true;
-    for (const Finding& f : findings_) {
-      if (f.event_class != "slow_rank") continue;
-      if (first) out += "\n" + bold("Ranks that join last") + "\n";
-      first = false;
-      out += "  " +
-             report::wrapped(
-                 fmt::format("rank {}: {}", f.subject.id, report::visible(report::words(f.why))),
-                 width_, 4, 2) +
-             "\n";
-    }
-    out += "\n" +
-           dim(report::wrapped(
-               fmt::format(
-                   "from {}: {} ranks seen{}{}; {} unfinished operations{}", source(),
-                   report_.seen.size(),
-                   report_.unseen.empty() ? ""
-                                          : fmt::format(", {} not ({})", report_.unseen.size(),
-                                                        listed(report_.unseen)),
-                   report_.cut.empty() ? "" : fmt::format(", dumps cut of {}", listed(report_.cut)),
-                   report_.pending,
-                   report_.timed_out == 0 ? "" : fmt::format(", {} timed out", report_.timed_out)),
-               width_ - 2, 2)) +
-           "\n";
-    for (const std::string& note : report_.notes)
-      out += dim("note: " + report::wrapped(report::visible(note), width_, 6, 6)) + "\n";
     return out;
   }
 

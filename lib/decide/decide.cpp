@@ -20,46 +20,8 @@ struct Rung {
   StepId step;
   Answer (*walk)(Walk&);
 };
-constexpr Rung kLadder[] = {
-    {StepId::bundle_empty, bundle_empty},  // an empty bundle proves nothing
-    {StepId::gpu_throttled,
-     gpu_throttled},  // no failure, but a GPU slowed by its own hardware -> mitigate
-    {StepId::slow_job,
-     slow_job},  // no failure, but slower than it could be -> mitigate, isolate, or it is over
-    {StepId::job_finished, job_finished},  // exit code 0 and no trouble
-    {StepId::dumps_only, dumps_only},      // a moment's dumps and nothing else -> look again
-    {StepId::no_failure, no_failure},      // nothing failed as far as the logs go
-    {StepId::user_request, user_request},  // time limit, scancel, preemption: nobody's fault
-    {StepId::critical_errors,
-     critical_errors},  // Aegis CriticalError: a machine's own fault, first in time -> isolate
-    {StepId::shared_cause,
-     shared_cause},                  // one storage, service, switch seen by many -> repair that
-    {StepId::resources, resources},  // memory, disk, shared memory, limits -> repair
-    {StepId::setup_failure,
-     setup_failure},  // a wrong address, library, device, permission -> repair the setting
-    {StepId::user_code, user_code},  // ByteRobust: user-space error with a module -> rollback
-    {StepId::illegal_access,
-     illegal_access},  // illegal access: many GPUs the program, one GPU again and again the device
-    {StepId::process_crash, process_crash},  // a segfault once -> reattempt
-    {StepId::stopped_rank, stopped_rank},    // FT-HSDP, ByteRobust: whom everybody waits for ->
-                                             // isolate; mismatch -> rollback
-    {StepId::network_alerts,
-     network_alerts},  // flaps beyond their tolerance before the first broken connection
-    {StepId::transient_alert,
-     transient_alert},  // ByteRobust: one alert below its tolerance, taken back -> reattempt
-    {StepId::ended_outside, ended_outside},  // somebody asked the launcher to stop: nobody's fault
-    {StepId::numerics, numerics},            // NaN without a culprit -> bit-wise checks
-    {StepId::root_diag, root_diag},          // Aegis RootDiag, NetDiag
-    {StepId::config_check, config_check},    // Aegis ConfigCheck
-    {StepId::stuck_group,
-     stuck_group},  // all are in one collective and none finishes -> checks on that group
-    {StepId::silent_rank, silent_rank},  // everybody waits, one does not
-    {StepId::distributed_errors,
-     distributed_errors},  // Aegis DistError: at most two hosts report -> isolate those
-    {StepId::process_ended, process_ended},  // exit codes and signals that nothing explains
-    {StepId::not_enough_evidence, not_enough_evidence},  // ByteRobust: crash without a culprit ->
-                                                         // stop-time checks; hang -> collect
-};
+#define CULPRIT_RUNG(step) {StepId::step, step},
+constexpr Rung kLadder[] = {CULPRIT_LADDER(CULPRIT_RUNG)};
 
 void tell_chain(Walk& w) {
   std::vector<const Finding*> told;

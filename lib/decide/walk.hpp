@@ -91,38 +91,10 @@ bool ended_well(const Walk& w);
 // Why this is a job that failed; empty when nothing says so.
 Text failure(const Walk& w);
 
-// The steps, by the file that has them.
-// ends.cpp
-Answer bundle_empty(Walk& w);
-Answer job_finished(Walk& w);
-Answer dumps_only(Walk& w);
-Answer no_failure(Walk& w);
-Answer gpu_throttled(Walk& w);
-Answer user_request(Walk& w);
-Answer config_check(Walk& w);
-Answer not_enough_evidence(Walk& w);
-// faults.cpp
-Answer critical_errors(Walk& w);
-Answer shared_cause(Walk& w);
-Answer resources(Walk& w);
-Answer user_code(Walk& w);
-Answer illegal_access(Walk& w);
-Answer process_crash(Walk& w);
-Answer network_alerts(Walk& w);
-Answer numerics(Walk& w);
-// communication.cpp
-Answer root_diag(Walk& w);
-Answer silent_rank(Walk& w);
-Answer distributed_errors(Walk& w);
-// process_ends.cpp
-Answer setup_failure(Walk& w);
-Answer ended_outside(Walk& w);
-Answer process_ended(Walk& w);
-Answer transient_alert(Walk& w);
-// slowness.cpp
-Answer slow_job(Walk& w);
-// waiting.cpp
-Answer stopped_rank(Walk& w);
-Answer stuck_group(Walk& w);
+// The steps, each in the file that it belongs to: ends.cpp, faults.cpp, process_ends.cpp,
+// communication.cpp, waiting.cpp, slowness.cpp.
+#define CULPRIT_STEP(step) Answer step(Walk& w);
+CULPRIT_LADDER(CULPRIT_STEP)
+#undef CULPRIT_STEP
 
 }  // namespace culprit::decide

@@ -35,22 +35,14 @@ constexpr std::string_view kSymptoms[] = {"None",
                                           "Switch Fault",
                                           "Thermal",
                                           "Collective Mismatch"};
-constexpr std::string_view kAnalyses[] = {
-    "",     "classify", "leads",    "root_diag", "silence",    "collectives", "stacks",
-    "hang", "drift",    "outliers", "stall",     "slow_group", "what_if",     "slow"};
+#define CULPRIT_NAME(word) #word,
+constexpr std::string_view kAnalyses[] = {"", CULPRIT_ANALYSES(CULPRIT_NAME)};
 constexpr std::string_view kStopKinds[] = {"host stopped", "device stopped", "network", "mismatch",
                                            "left early",   "no dump",        "storage"};
 constexpr std::string_view kCollectiveSources[] = {
     "",        "recorder", "watchdog",  "desync",    "fingerprint",
     "barrier", "ras",      "nccl-call", "nccl-init", "inspector"};
-constexpr std::string_view kStepIds[] = {
-    "bundle_empty",    "gpu_throttled",       "slow_job",      "job_finished",
-    "dumps_only",      "no_failure",          "user_request",  "critical_errors",
-    "shared_cause",    "resources",           "setup_failure", "user_code",
-    "illegal_access",  "process_crash",       "stopped_rank",  "network_alerts",
-    "transient_alert", "ended_outside",       "numerics",      "root_diag",
-    "config_check",    "stuck_group",         "silent_rank",   "distributed_errors",
-    "process_ended",   "not_enough_evidence", "history",       "excluded"};
+constexpr std::string_view kStepIds[] = {CULPRIT_LADDER(CULPRIT_NAME) "history", "excluded"};
 constexpr std::string_view kStepOutcomes[] = {"taken", "ruled_out", "not_enough_evidence"};
 constexpr std::string_view kNextKinds[] = {"command", "collect", "plan"};
 

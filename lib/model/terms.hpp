@@ -7,6 +7,71 @@
 #include <span>
 #include <string_view>
 
+// clang-format off
+// The steps of the ladder, in the order in which decide/ asks them: a step is a line here and a
+// function of its name.
+#define CULPRIT_LADDER(STEP) \
+  /* an empty bundle proves nothing */ \
+  STEP(bundle_empty) \
+  /* no failure, but a GPU slowed by its own hardware -> mitigate */ \
+  STEP(gpu_throttled) \
+  /* no failure, but slower than it could be -> mitigate, isolate, or it is over */ \
+  STEP(slow_job) \
+  /* exit code 0 and no trouble */ \
+  STEP(job_finished) \
+  /* a moment's dumps and nothing else -> look again */ \
+  STEP(dumps_only) \
+  /* nothing failed as far as the logs go */ \
+  STEP(no_failure) \
+  /* time limit, scancel, preemption: nobody's fault */ \
+  STEP(user_request) \
+  /* Aegis CriticalError: a machine's own fault, first in time -> isolate */ \
+  STEP(critical_errors) \
+  /* one storage, service, switch seen by many -> repair that */ \
+  STEP(shared_cause) \
+  /* memory, disk, shared memory, limits -> repair */ \
+  STEP(resources) \
+  /* a wrong address, library, device, permission -> repair the setting */ \
+  STEP(setup_failure) \
+  /* ByteRobust: user-space error with a module -> rollback */ \
+  STEP(user_code) \
+  /* illegal access: many GPUs the program, one GPU again and again the device */ \
+  STEP(illegal_access) \
+  /* a segfault once -> reattempt */ \
+  STEP(process_crash) \
+  /* FT-HSDP, ByteRobust: whom everybody waits for -> isolate; mismatch -> rollback */ \
+  STEP(stopped_rank) \
+  /* flaps beyond their tolerance before the first broken connection */ \
+  STEP(network_alerts) \
+  /* ByteRobust: one alert below its tolerance, taken back -> reattempt */ \
+  STEP(transient_alert) \
+  /* somebody asked the launcher to stop: nobody's fault */ \
+  STEP(ended_outside) \
+  /* NaN without a culprit -> bit-wise checks */ \
+  STEP(numerics) \
+  /* Aegis RootDiag, NetDiag */ \
+  STEP(root_diag) \
+  /* Aegis ConfigCheck */ \
+  STEP(config_check) \
+  /* all are in one collective and none finishes -> checks on that group */ \
+  STEP(stuck_group) \
+  /* everybody waits, one does not */ \
+  STEP(silent_rank) \
+  /* Aegis DistError: at most two hosts report -> isolate those */ \
+  STEP(distributed_errors) \
+  /* exit codes and signals that nothing explains */ \
+  STEP(process_ended) \
+  /* ByteRobust: crash without a culprit -> stop-time checks; hang -> collect */ \
+  STEP(not_enough_evidence)
+
+// The analyses, as findings name them.
+#define CULPRIT_ANALYSES(ANALYSIS) \
+  ANALYSIS(classify) ANALYSIS(leads) ANALYSIS(root_diag) ANALYSIS(silence) \
+  ANALYSIS(collectives) ANALYSIS(stacks) ANALYSIS(hang) ANALYSIS(drift) ANALYSIS(outliers) \
+  ANALYSIS(stall) ANALYSIS(slow_group) ANALYSIS(what_if) ANALYSIS(slow)
+// clang-format on
+#define CULPRIT_ENUMERATOR(word) word,
+
 namespace culprit {
 
 // What to do with the job and its machines (ByteRobust section 4.2, GREYHOUND section 5, ours:
@@ -68,23 +133,7 @@ enum class Symptom : std::uint8_t {
   collective_mismatch
 };
 
-// Who concludes.
-enum class Analysis : std::uint8_t {
-  none,
-  classify,
-  leads,
-  root_diag,
-  silence,
-  collectives,
-  stacks,
-  hang,
-  drift,
-  outliers,
-  stall,
-  slow_group,
-  what_if,
-  slow
-};
+enum class Analysis : std::uint8_t { none, CULPRIT_ANALYSES(CULPRIT_ENUMERATOR) };
 
 // Why ranks wait: for a process that stopped or left, a device, a link, different calls, an absent
 // file, a file system.
@@ -115,38 +164,8 @@ enum class CollectiveSource : std::uint8_t {
   inspector
 };
 
-// The steps of the ladder (decide/decide.cpp has their order), and two entries of the walk that are
-// no steps.
-enum class StepId : std::uint8_t {
-  bundle_empty,
-  gpu_throttled,
-  slow_job,
-  job_finished,
-  dumps_only,
-  no_failure,
-  user_request,
-  critical_errors,
-  shared_cause,
-  resources,
-  setup_failure,
-  user_code,
-  illegal_access,
-  process_crash,
-  stopped_rank,
-  network_alerts,
-  transient_alert,
-  ended_outside,
-  numerics,
-  root_diag,
-  config_check,
-  stuck_group,
-  silent_rank,
-  distributed_errors,
-  process_ended,
-  not_enough_evidence,
-  history,
-  excluded
-};
+// And two entries of the walk that are no steps.
+enum class StepId : std::uint8_t { CULPRIT_LADDER(CULPRIT_ENUMERATOR) history, excluded };
 enum class StepOutcome : std::uint8_t { taken, ruled_out, not_enough_evidence };
 
 // What a person does next: run this, collect that, plan something.

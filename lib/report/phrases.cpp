@@ -33,7 +33,7 @@ constexpr bool in_order() {
     if (static_cast<std::size_t>(kWords[i].phrase) != i) return false;
   return true;
 }
-static_assert(in_order(), "one line for each phrase, in the order of model/phrases.hpp");
+static_assert(in_order(), "the tables stand in the order in which lib/CMakeLists.txt reads them");
 
 const Words& words_of(Phrase phrase) {
   const auto index = static_cast<std::size_t>(phrase);

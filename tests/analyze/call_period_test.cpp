@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "call_logs.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -35,7 +36,7 @@ double error_of(const CallPeriod& period, double truth) {
 
 TEST(CallPeriod, OneCallAnIteration) {
   const CallPeriod p = call_period(spelt("ABCD|", 20));
-  ASSERT_EQ(p.method, PeriodMethod::anchor) << p.why;
+  ASSERT_EQ(p.method, PeriodMethod::anchor) << report::words(p.why);
   EXPECT_EQ(p.period, 4u);
   EXPECT_EQ(p.median, 104'000'000);
   ASSERT_EQ(p.starts.size(), 20u);
@@ -48,14 +49,14 @@ TEST(CallPeriod, OneCallAnIteration) {
 
 TEST(CallPeriod, GradientsOncePerStepBeatMicroBatches) {
   const CallPeriod p = call_period(spelt("AABBAABBAABBGn|", 20));
-  EXPECT_EQ(p.period, 14u) << p.why;
+  EXPECT_EQ(p.period, 14u) << report::words(p.why);
   EXPECT_FALSE(p.ambiguous);
 }
 
 // A A A .. g: what it is cannot be told; the answer says so, and the user's word settles it.
 TEST(CallPeriod, MicroBatchesOrLogging) {
   const auto six = call_period(spelt("ABCABCABCABCABCABCg", 30));
-  EXPECT_EQ(six.period, 19u) << six.why;
+  EXPECT_EQ(six.period, 19u) << report::words(six.why);
   EXPECT_TRUE(six.ambiguous);
   const auto ten = spelt("ABC|ABC|ABC|ABC|ABC|ABC|ABC|ABC|ABC|ABC|g", 30);
   EXPECT_EQ(call_period(ten).period, 3u);
@@ -71,10 +72,10 @@ TEST(CallPeriod, MicroBatchesOrLogging) {
 
 TEST(CallPeriod, OneRepeatedOperation) {
   const CallPeriod slow = call_period(spelt("A|", 30));
-  EXPECT_EQ(slow.period, 1u) << slow.why;
+  EXPECT_EQ(slow.period, 1u) << report::words(slow.why);
   EXPECT_EQ(slow.median, 101'000'000);
   const CallPeriod bursts = call_period(spelt("AAAAAAAA|", 30));
-  EXPECT_EQ(bursts.median, 108'000'000) << bursts.why;
+  EXPECT_EQ(bursts.median, 108'000'000) << report::words(bursts.why);
   EXPECT_TRUE(bursts.burst);
 }
 
@@ -89,7 +90,7 @@ TEST(CallPeriod, SizesThatDependOnDataAreIgnored) {
     now += 43'000'000;
   }
   const CallPeriod p = call_period(calls);
-  EXPECT_EQ(p.period, 7u) << p.why;
+  EXPECT_EQ(p.period, 7u) << report::words(p.why);
   EXPECT_EQ(p.median, 50'000'000);
   ASSERT_TRUE(p.anchor);
   EXPECT_FALSE(p.anchor->elements);
@@ -113,7 +114,7 @@ TEST(CallPeriod, NotEnough) {
   for (int i = 0; i < 500; ++i)
     noise.push_back(
         {i * 1'000'000, static_cast<std::uint32_t>(random() % 7), random() % 3, random() % 5});
-  EXPECT_EQ(call_period(noise).method, PeriodMethod::none) << call_period(noise).why;
+  EXPECT_EQ(call_period(noise).method, PeriodMethod::none) << report::words(call_period(noise).why);
   auto still = spelt("ABCD", 30);
   for (Call& c : still) c.time = 5;
   EXPECT_EQ(call_period(still).method, PeriodMethod::none);
@@ -149,7 +150,7 @@ TEST(CallPeriod, MatchRateAlone) {
   CallPeriodParams params;
   params.method = PeriodMethod::match_rate;
   const CallPeriod p = call_period(spelt("AABACD|", 50), params);
-  EXPECT_EQ(p.method, PeriodMethod::match_rate) << p.why;
+  EXPECT_EQ(p.method, PeriodMethod::match_rate) << report::words(p.why);
   EXPECT_EQ(p.period, 6u);
   EXPECT_EQ(p.median, 106'000'000);
 }

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "analyze/hang/collectives.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -456,7 +457,7 @@ TEST(Collectives, ADumpOfAnotherDayIsLeftOut) {
   for (FrontierRow& f : facts.frontiers)
     if (f.rank == 6) f.enqueued = f.completed = 1;
   const CollectiveReport report = wait_for(facts, {});
-  EXPECT_FALSE(report.moving) << report.moving_why;
+  EXPECT_FALSE(report.moving) << report::words(report.moving_why);
   for (const Leaf& l : report.leaves) {
     if (l.kind != StopKind::no_dump) { EXPECT_EQ(l.ranks, std::vector<std::int64_t>{3}); }
   }
@@ -691,8 +692,9 @@ TEST(Collectives, AnAllToAllWhoseSplitsDoNotAgreeIsAMismatch) {
   ASSERT_EQ(differ.leaves.size(), 1u) << told(differ);
   EXPECT_EQ(differ.leaves[0].kind, StopKind::mismatch);
   EXPECT_TRUE(differ.leaves[0].tie);
-  EXPECT_NE(differ.leaves[0].why.find("give 100 elements and expect 101"), std::string::npos)
-      << differ.leaves[0].why;
+  EXPECT_NE(report::words(differ.leaves[0].why).find("give 100 elements and expect 101"),
+            std::string::npos)
+      << report::words(differ.leaves[0].why);
 }
 
 }  // namespace

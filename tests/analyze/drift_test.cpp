@@ -1,4 +1,5 @@
 #include "analyze/faults/drift.hpp"
+#include "report/phrases.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -52,7 +53,7 @@ TEST(Drift, TheHostsOutsideOfTheMajorityAreNamed) {
   EXPECT_EQ(f.role, Role::confirmation) << "a difference accuses nobody";
   EXPECT_EQ(f.subject, (Subject{SubjectKind::config, "driver_version"}));
   EXPECT_EQ(f.hosts, (std::vector<std::string>{"n5", "n6"}));
-  EXPECT_EQ(f.why, "5 of 7 hosts have driver 550.90.07; 550.54.15 on n5 and n6.");
+  EXPECT_EQ(report::words(f.why), "5 of 7 hosts have driver 550.90.07; 550.54.15 on n5 and n6.");
   ASSERT_EQ(f.evidence.size(), 3u);
   EXPECT_EQ(f.evidence[0].path, "hosts/n5/settings");
   EXPECT_EQ(f.evidence[0].excerpt, "550.54.15");
@@ -66,7 +67,7 @@ TEST(Drift, HalfAndHalfNamesNobody) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].outcome, Outcome::fired);
   EXPECT_TRUE(found[0].hosts.empty());
-  EXPECT_NE(found[0].why.find("cannot be told"), std::string::npos);
+  EXPECT_NE(report::words(found[0].why).find("cannot be told"), std::string::npos);
   EXPECT_EQ(b.report().items[0].state, DriftState::no_majority);
   // 60 %: three of five are a majority, five of nine are none.
   EXPECT_EQ(Bundle()
@@ -203,7 +204,7 @@ RC_GTEST_PROP(Drift, TheOrderOfRowsDoesNotMatter, ()) {
   const auto told = [](const Bundle& one) {
     std::string out;
     for (const Finding& f : one.findings()) {
-      out += f.id + " " + std::string(name(f.outcome)) + " " + f.why + "\n";
+      out += f.id + " " + std::string(name(f.outcome)) + " " + report::words(f.why) + "\n";
       for (const Evidence& e : f.evidence)
         out += "  " + e.path + ":" + std::to_string(e.line) + " " + e.excerpt + "\n";
     }

@@ -9,6 +9,7 @@
 #include "analyze/pace/pauses.hpp"
 #include "iteration_traces.hpp"
 #include "model/json.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -247,7 +248,7 @@ TEST(FailSlow, NotEnoughIsAnAnswer) {
   for (const std::size_t n : {0u, 1u, 29u}) {
     const auto f = find_fail_slow({quiet(n)});
     EXPECT_FALSE(f.enough);
-    EXPECT_NE(f.reason.find("at least 30"), std::string::npos);
+    EXPECT_NE(report::words(f.reason).find("at least 30"), std::string::npos);
     EXPECT_TRUE(f.intervals.empty());
   }
   EXPECT_TRUE(find_fail_slow({quiet(30)}).enough);

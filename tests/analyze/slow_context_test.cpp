@@ -8,6 +8,7 @@
 #include "analyze/pace/slow.hpp"
 #include "analyze/pace/slow_groups.hpp"
 #include "analyze/pace/slow_what_if.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 constexpr Nanoseconds kBegin = 1'700'000'000 * kSecond;
 
 std::string number(const Finding& f, const std::string& key) {
-  const auto all = numbers_of(f);
+  const auto all = numbers_of(f, report::words);
   const auto it = all.find(key);
   return it == all.end() ? "" : it->second;
 }
@@ -64,14 +65,14 @@ TEST(WhatIfFindings, SayWhoExplainsHowMuch) {
   EXPECT_GT(std::strtod(number(f, "rank_5").c_str(), nullptr), 0.9);
   EXPECT_EQ(number(f, "rank_3"), "");
   EXPECT_GT(std::strtod(number(f, "kind_compute").c_str(), nullptr), 0.9);
-  EXPECT_NE(f.title.find("rank 5"), std::string::npos) << f.title;
+  EXPECT_NE(report::words(f.title).find("rank 5"), std::string::npos) << report::words(f.title);
 }
 
 TEST(WhatIfFindings, AllSlowTogetherIsNobodysShare) {
   const Job j = job(8, -1);
   const auto found = what_if_findings({}, {}, j.steps, j.report, j.iterations, j.parts);
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_NE(found[0].outcome, Outcome::fired) << found[0].title;
+  EXPECT_NE(found[0].outcome, Outcome::fired) << report::words(found[0].title);
   EXPECT_TRUE(what_if_findings({}, {}, j.steps, j.report, j.iterations, {}).empty());
 }
 
@@ -152,7 +153,8 @@ TEST(MetricStalls, TrafficAtZeroUntilTheEndIsAHint) {
   EXPECT_EQ(found[0].outcome, Outcome::fired);
   EXPECT_EQ(found[0].role, Role::advice);
   EXPECT_EQ(found[0].subject.kind, SubjectKind::job) << "a hint names nobody";
-  EXPECT_NE(found[0].title.find("8 of 8"), std::string::npos) << found[0].title;
+  EXPECT_NE(report::words(found[0].title).find("8 of 8"), std::string::npos)
+      << report::words(found[0].title);
   EXPECT_TRUE(
       stall_findings(facts, traffic(8, 3, "port_xmit_data", -1), catalogue, kNoPoints).empty())
       << "three of eight: no job hangs on three machines";

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "model/json.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -70,16 +71,16 @@ TEST(SlowRankParts, TheSlowRankOfARealJob) {
   const Data d = read_bundle("failslow-a");
   ASSERT_EQ(d.iterations.size(), 420u);
   const SlowParts s = d.ask(150, 299);
-  EXPECT_EQ(s.answer, SlowPartsAnswer::ranks) << s.why;
+  EXPECT_EQ(s.answer, SlowPartsAnswer::ranks) << report::words(s.why);
   EXPECT_EQ(s.ranks, Ranks{6});
   EXPECT_EQ(s.part, "compute_ms");
   EXPECT_NEAR(s.excess_ms, 60, 5);
   EXPECT_GT(s.explains, 0.8);
   // Half of it, a part of it, and with borders that are not exact.
   for (const auto& [a, b] : {std::pair(150, 200), std::pair(250, 270), std::pair(140, 310)})
-    EXPECT_EQ(d.ask(a, b).ranks, Ranks{6}) << a << " " << d.ask(a, b).why;
-  EXPECT_EQ(d.ask(1, 149).answer, SlowPartsAnswer::nobody) << d.ask(1, 149).why;
-  EXPECT_EQ(d.ask(300, 420).answer, SlowPartsAnswer::nobody) << d.ask(300, 420).why;
+    EXPECT_EQ(d.ask(a, b).ranks, Ranks{6}) << a << " " << report::words(d.ask(a, b).why);
+  EXPECT_EQ(d.ask(1, 149).answer, SlowPartsAnswer::nobody) << report::words(d.ask(1, 149).why);
+  EXPECT_EQ(d.ask(300, 420).answer, SlowPartsAnswer::nobody) << report::words(d.ask(300, 420).why);
 }
 
 TEST(SlowRankParts, NobodyInAHealthyJob) {
@@ -88,7 +89,7 @@ TEST(SlowRankParts, NobodyInAHealthyJob) {
   for (std::int64_t a = 1; a < 240; a += 20)
     for (const std::int64_t length : {10, 30, 60, 120, 240})
       EXPECT_NE(d.ask(a, a + length).answer, SlowPartsAnswer::ranks)
-          << a << " " << length << ": " << d.ask(a, a + length).why;
+          << a << " " << length << ": " << report::words(d.ask(a, a + length).why);
 }
 
 // Ranks compute 50 ms with some noise; the step ends when all are done. `slow` has so many ms more
@@ -125,14 +126,14 @@ Data job(std::int64_t ranks, const std::map<std::int64_t, double>& slow, double 
 
 TEST(SlowRankParts, BothRanksOfATensorPair) {
   const SlowParts s = job(16, {{4, 30}, {5, 33}}).ask(100, 199);
-  EXPECT_EQ(s.ranks, (Ranks{4, 5})) << s.why;
+  EXPECT_EQ(s.ranks, (Ranks{4, 5})) << report::words(s.why);
   EXPECT_GT(s.explains, 0.8);
   EXPECT_EQ(job(8, {{2, 30}, {3, 31}}).ask(100, 199).ranks, (Ranks{2, 3}));
 }
 
 TEST(SlowRankParts, ASharedCause) {
   const SlowParts s = job(16, {}, 25).ask(100, 199);
-  EXPECT_EQ(s.answer, SlowPartsAnswer::shared) << s.why;
+  EXPECT_EQ(s.answer, SlowPartsAnswer::shared) << report::words(s.why);
   EXPECT_TRUE(s.ranks.empty());
 }
 
@@ -144,7 +145,8 @@ TEST(SlowRankParts, LongerWorkThatNobodyWaitsForIsNoCause) {
   for (PartSeries& p : waits.parts)
     if (p.rank == 3 && p.name == "all_reduce_ms")
       for (std::size_t i = 100; i < 200; ++i) p.ms[i] = 200;
-  EXPECT_EQ(waits.ask(100, 199).answer, SlowPartsAnswer::nobody) << waits.ask(100, 199).why;
+  EXPECT_EQ(waits.ask(100, 199).answer, SlowPartsAnswer::nobody)
+      << report::words(waits.ask(100, 199).why);
 }
 
 TEST(SlowRankParts, WithoutAnOutside) {
@@ -157,7 +159,7 @@ TEST(SlowRankParts, WithoutAnOutside) {
   only.iteration_ms.assign(d.iteration_ms.begin() + 100, d.iteration_ms.begin() + 200);
   for (PartSeries& p : only.parts)
     p.ms = std::vector<double>(p.ms.begin() + 100, p.ms.begin() + 200);
-  EXPECT_EQ(only.ask(100, 199).ranks, Ranks{3}) << only.ask(100, 199).why;
+  EXPECT_EQ(only.ask(100, 199).ranks, Ranks{3}) << report::words(only.ask(100, 199).why);
 }
 
 TEST(SlowRankParts, NotEnough) {

@@ -1,4 +1,5 @@
 #include "analyze/pace/slow.hpp"
+#include "report/phrases.hpp"
 
 #include <cmath>
 #include <limits>
@@ -94,7 +95,7 @@ OutlierReport metrics(std::vector<MetricOutlier> outliers) {
 }
 
 std::string number(const Finding& f, const std::string& key) {
-  const auto all = numbers_of(f);
+  const auto all = numbers_of(f, report::words);
   const auto it = all.find(key);
   return it == all.end() ? "" : it->second;
 }
@@ -187,7 +188,7 @@ TEST(Slow, TwoMachinesThatStandOutAlikeAreNotAccused) {
       {});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].subject.kind, SubjectKind::job);
-  EXPECT_NE(found[0].why.find("node-9/gpu5"), std::string::npos);
+  EXPECT_NE(report::words(found[0].why).find("node-9/gpu5"), std::string::npos);
 }
 
 TEST(Slow, AThermalEventInsideTheIntervalNamesTheMachineAndOneBeforeDoesNot) {
@@ -200,7 +201,7 @@ TEST(Slow, AThermalEventInsideTheIntervalNamesTheMachineAndOneBeforeDoesNot) {
   event.host = "node-3";
   event.symptom = Symptom::thermal;
   event.severity = Severity::warning;
-  event.title = "a GPU slowed down by heat";
+  event.title = Text(std::string("a GPU slowed down by heat"));
   event.start = s.time[198];
   auto found = slow_findings(facts, s, pace(s), {}, {}, std::vector{event});
   EXPECT_EQ(found[0].host, "node-3");

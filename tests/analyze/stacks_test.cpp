@@ -10,6 +10,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "model/ranges.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -104,7 +105,7 @@ const auto kSend = in_main({python("send", kC10d, 1162), python("send", "paralle
 const auto kRefresh =
     in_main({python("refresh", "data.py", 27), python("get_batch", "pretrain.py", 29)});
 const auto kCompute = in_main({python("compute", "pretrain.py", 18)});
-const HangWord kHang{true, "7 ranks reported a time-out"};
+const HangWord kHang{true, Text(std::string("7 ranks reported a time-out"))};
 
 // ByteRobust, figure 7: TP=2, PP=4, DP=4, two GPUs a machine. The last pipeline hangs in the
 // backward pass.
@@ -496,7 +497,7 @@ TEST(Stacks, PipelineStagesThatDifferAreHealthy) {
   const StackReport report = aggregate_stacks(kit.facts, t);
   EXPECT_TRUE(report.outliers.empty());
   ASSERT_EQ(report.groups.size(), 2u);
-  EXPECT_EQ(report.groups[1].why, "pipeline stage 0");
+  EXPECT_EQ(report::words(report.groups[1].why), "pipeline stage 0");
 }
 
 TEST(Stacks, AnAggregateSpeaksForItsRanks) {
@@ -524,7 +525,7 @@ std::string digest(const StackReport& report, const Facts& facts, const Topology
     out +=
         w.group + " " + w.operation + ": " + to_ranges(w.from) + " for " + to_ranges(w.to) + "\n";
   for (const Finding& f : stack_findings(report, facts, t))
-    out += f.id + " " + f.why + " " + std::to_string(f.confidence) + "\n";
+    out += f.id + " " + report::words(f.why) + " " + std::to_string(f.confidence) + "\n";
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include "analyze/hang/hang.hpp"
 #include "analyze/hang/standstill.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -184,7 +185,8 @@ TEST(Standstill, AnOperationThatAllJoinedStandsAfterAMinute) {
   EXPECT_EQ(proven[0].subject, (Subject{SubjectKind::host, "node-b"}));
   EXPECT_TRUE(standing(proven[0]));
   EXPECT_GT(proven[0].confidence, 0.8);
-  EXPECT_NE(proven[0].why.find("made 3 min after"), std::string::npos) << proven[0].why;
+  EXPECT_NE(report::words(proven[0].why).find("made 3 min after"), std::string::npos)
+      << report::words(proven[0].why);
   const auto open = stuck_within(dumps(16, -1));
   ASSERT_EQ(open.size(), 1u);
   EXPECT_EQ(open[0].subject, (Subject{SubjectKind::host, "node-b"}));

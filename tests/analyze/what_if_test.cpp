@@ -10,6 +10,7 @@
 
 #include "analyze/pace/pipeline_step.hpp"
 #include "model/json.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -70,7 +71,7 @@ bool computes(OperationKind k) {
 TEST(WhatIf, NothingToExplain) {
   const Job j = make(4, 4, 8, [](auto&&...) { return 1.0; });
   const WhatIf w = what_if(j.operations, j.places);
-  EXPECT_EQ(w.answer, WhatIfAnswer::no_slowdown) << w.why;
+  EXPECT_EQ(w.answer, WhatIfAnswer::no_slowdown) << report::words(w.why);
   EXPECT_NEAR(w.ideal_ms, 3 + 30 * 11 + 6 * 0.5 + 15, 12);
 }
 
@@ -80,7 +81,7 @@ TEST(WhatIf, OneSlowWorker) {
         return p.rank == 9 && computes(k) ? 1.6 : 1.0;
       });
   const WhatIf w = what_if(j.operations, j.places);
-  ASSERT_EQ(w.answer, WhatIfAnswer::few_workers) << w.why;
+  ASSERT_EQ(w.answer, WhatIfAnswer::few_workers) << report::words(w.why);
   EXPECT_EQ(w.few, std::vector<std::int64_t>{9});
   EXPECT_EQ(w.workers[0].id, 9);
   EXPECT_GT(w.workers[0].explains, 0.85);
@@ -93,7 +94,7 @@ TEST(WhatIf, TwoSlowWorkers) {
         return (p.rank == 9 || p.rank == 22) && computes(k) ? 1.6 : 1.0;
       });
   const WhatIf w = what_if(j.operations, j.places);
-  ASSERT_EQ(w.answer, WhatIfAnswer::few_workers) << w.why;
+  ASSERT_EQ(w.answer, WhatIfAnswer::few_workers) << report::words(w.why);
   EXPECT_EQ(w.few, (std::vector<std::int64_t>{9, 22}));
 }
 
@@ -104,7 +105,7 @@ TEST(WhatIf, LastStageTooLong) {
           return p.stage + 1 == stages && computes(k) ? 1.4 : 1.0;
         });
     const WhatIf w = what_if(j.operations, j.places);
-    ASSERT_EQ(w.answer, WhatIfAnswer::stage_too_long) << stages << " " << w.why;
+    ASSERT_EQ(w.answer, WhatIfAnswer::stage_too_long) << stages << " " << report::words(w.why);
     EXPECT_TRUE(w.last_stage);
     EXPECT_EQ(w.stage, stages - 1);
   }
@@ -120,7 +121,7 @@ TEST(WhatIf, UnevenData) {
         return computes(k) ? it->second : 1.0;
       });
   const WhatIf w = what_if(j.operations, j.places);
-  EXPECT_EQ(w.answer, WhatIfAnswer::uneven_data) << w.why;
+  EXPECT_EQ(w.answer, WhatIfAnswer::uneven_data) << report::words(w.why);
   EXPECT_GT(w.data_explain, 0.7);
 }
 
@@ -130,7 +131,7 @@ TEST(WhatIf, SlowSynchronisationIsNobodysFault) {
         return k == OperationKind::sync && step < 2 ? 12.0 : 1.0;
       });
   const WhatIf w = what_if(j.operations, j.places);
-  ASSERT_EQ(w.answer, WhatIfAnswer::one_kind) << w.why;
+  ASSERT_EQ(w.answer, WhatIfAnswer::one_kind) << report::words(w.why);
   EXPECT_EQ(w.kind, OperationKind::sync);
 }
 
@@ -143,7 +144,7 @@ TEST(WhatIf, WaitingInCollectivesAccusesNobody) {
         return p.rank == 3 && computes(k) ? 2.0 : 1.0;
       });
   const WhatIf w = what_if(j.operations, j.places);
-  ASSERT_EQ(w.answer, WhatIfAnswer::few_workers) << w.why;
+  ASSERT_EQ(w.answer, WhatIfAnswer::few_workers) << report::words(w.why);
   EXPECT_EQ(w.few, std::vector<std::int64_t>{3});
   EXPECT_LT(w.kinds[3].explains, 0.1);
 }
@@ -190,12 +191,12 @@ TEST(WhatIf, TheSlowRankOfARealJob) {
   if (std::string(CULPRIT_SHARED_DIR).empty()) GTEST_SKIP();
   const auto [operations, places] = read_bundle("failslow-a", 150, 299);
   const WhatIf w = what_if(operations, places);
-  ASSERT_EQ(w.answer, WhatIfAnswer::few_workers) << w.why;
+  ASSERT_EQ(w.answer, WhatIfAnswer::few_workers) << report::words(w.why);
   EXPECT_EQ(w.few, std::vector<std::int64_t>{6});
   const auto [healthy, same] = read_bundle("clean-a", 20, 240);
   const WhatIf h = what_if(healthy, same);
-  EXPECT_NE(h.answer, WhatIfAnswer::few_workers) << h.why;
-  EXPECT_NE(h.answer, WhatIfAnswer::stage_too_long) << h.why;
+  EXPECT_NE(h.answer, WhatIfAnswer::few_workers) << report::words(h.why);
+  EXPECT_NE(h.answer, WhatIfAnswer::stage_too_long) << report::words(h.why);
 }
 
 RC_GTEST_PROP(WhatIf, NoiseBlamesNoWorker, (unsigned seed)) {

@@ -30,8 +30,9 @@ comm -13 "$work/long" "$work/known" >"$work/gone"
 [ ! -s "$work/gone" ] || complain "no longer over 80 lines, to be taken out of tests/support/long_functions.txt:
 $(cat "$work/gone")"
 
-# The words of terms.cpp, but for those that mean other things elsewhere, too.
-words=$(sed -n '/^constexpr std::string_view k/,/;$/p' lib/model/terms.cpp | grep -o '"[^"]*"' | tr -d '"' |
+# The words of terms.hpp and terms.cpp, but for those that mean other things elsewhere, too.
+words=$({ sed -n '/^constexpr std::string_view k/,/;$/p' lib/model/terms.cpp | grep -o '"[^"]*"' | tr -d '"'
+  grep -oE '(STEP|ANALYSIS)\([a-z_]+\)' lib/model/terms.hpp | sed 's/.*(//; s/)//'; } |
   grep -vxE '|none|code|config|gpu|group|host|job|link|nic|rank|storage|switch|network|recorder|watchdog|barrier|ras|nccl-init|nccl-call|stacks|collectives|leads|slow|plan|command|collect|history|resources|exact' |
   paste -sd'|' -)
 [ -n "$words" ] || complain "terms.cpp has no words"

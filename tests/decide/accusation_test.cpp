@@ -68,7 +68,7 @@ Finding make(const Kind& kind, const std::string& host, std::optional<Nanosecond
   f.start = f.end = start;
   f.uncertainty = kSecond;
   f.confidence = 0.95;
-  f.title = f.event_class;
+  f.title = Text(f.event_class);
   f.count = 1;
   f.evidence.push_back({1, "log", 1, 0, 10, "line"});
   return f;

@@ -36,7 +36,7 @@ Finding finding(std::string event_class, Severity severity, Role role, Scope sco
   f.start = f.end = start;
   f.uncertainty = kSecond;
   f.confidence = 0.95;
-  f.title = f.event_class;
+  f.title = Text(f.event_class);
   f.count = 1;
   return f;
 }
@@ -296,7 +296,7 @@ Finding undecided(std::string lead) {
   f.id = "hang/none";
   f.outcome = Outcome::not_enough_evidence;
   f.subject = {SubjectKind::job, "job"};
-  f.why = "one snapshot does not tell whether the job stood still";
+  f.why = Text(std::string("one snapshot does not tell whether the job stood still"));
   f.facts = UndecidedHangFacts{std::move(lead)};
   return f;
 }
@@ -320,7 +320,7 @@ Finding stuck_on(std::string host, bool standing, double confidence) {
   f.hosts = {host};
   f.ranks = {8, 9, 10, 11};
   f.confidence = confidence;
-  f.why = "all 4 ranks are in it and none of them finishes";
+  f.why = Text(std::string("all 4 ranks are in it and none of them finishes"));
   HangFacts hang = in_all_gather("TENSOR_MODEL_PARALLEL_GROUP 7");
   hang.ranks = "8-11";
   hang.standing = standing;
@@ -360,7 +360,7 @@ Finding odd_metric(std::string host, std::string event_class) {
   f.host = host;
   f.hosts = {host};
   f.confidence = 0.75;
-  f.why = "retransmissions 900 /s, others 2 /s";
+  f.why = Text(std::string("retransmissions 900 /s, others 2 /s"));
   return f;
 }
 
@@ -462,7 +462,7 @@ Finding drift(std::string name, Severity severity, std::string explains,
   f.severity = severity;
   f.hosts = std::move(hosts);
   f.facts = SettingFacts{std::move(explains)};
-  f.why = "some hosts differ.";
+  f.why = Text(std::string("some hosts differ."));
   f.confidence = 0.9;
   return f;
 }

@@ -17,7 +17,7 @@ SlowFacts usual() {
   out.last = 299;
   out.cost_s = 900;
   out.hardware = false;
-  out.reason = "has a gpu_sm_clock of 900 against 1900 of 31 others";
+  out.reason = Text(std::string("has a gpu_sm_clock of 900 against 1900 of 31 others"));
   return out;
 }
 
@@ -40,7 +40,7 @@ Finding slow(SlowFacts facts, Subject subject = {SubjectKind::job, "job"},
   f.subject = std::move(subject);
   f.host = std::move(host);
   f.confidence = confidence;
-  f.why = "a reason";
+  f.why = Text(std::string("a reason"));
   f.facts = std::move(facts);
   return f;
 }

@@ -112,8 +112,8 @@ TEST(Text, TellsTheDateWhereATimeLinePassesMidnight) {
   culprit::report::Incident incident;
   constexpr culprit::Nanoseconds kMidnight = 1'795'046'400'000'000'000;  // 2026-11-19
   for (const culprit::Nanoseconds offset : {-2, 1, 602})
-    incident.verdict.chain.push_back(
-        {kMidnight + offset * culprit::kSecond, std::string("node-01"), "something", "id"});
+    incident.verdict.chain.push_back({kMidnight + offset * culprit::kSecond, std::string("node-01"),
+                                      std::string("something"), "id"});
   const std::string text =
       culprit::report::find_format("text")->render(culprit::report::to_json(incident), {});
   EXPECT_NE(text.find("(UTC 2026-11-18)\n  23:59:58  node-01"), std::string::npos) << text;

@@ -43,11 +43,11 @@ report::Incident usual() {
   v.summary = std::string("node-3 lost a GPU.");
   v.start = 1'700'000'000 * kSecond;
   v.targets.push_back({{SubjectKind::host, "node-3"}, 0.9, {"f"}});
-  v.chain.push_back({v.start, std::string("node-3"), "GPU lost", "f"});
+  v.chain.push_back({v.start, std::string("node-3"), std::string("GPU lost"), "f"});
   Finding f;
   f.id = "f";
   f.analysis = Analysis::classify;
-  f.title = "GPU lost";
+  f.title = std::string("GPU lost");
   f.role = Role::root;
   f.severity = Severity::critical;
   f.subject = {SubjectKind::host, "node-3"};

@@ -1,5 +1,6 @@
 // Databases that are new, partial, damaged, handed over on media that cannot be written, or used by
 // somebody else.
+#include "report/phrases.hpp"
 #include "store/database.hpp"
 
 #include <unistd.h>

@@ -30,7 +30,8 @@ inline report::Incident hostile_incident() {
   v.chain.push_back({v.start, evil, evil, "f/" + evil});
   Finding f;
   f.id = "f/" + evil;
-  f.event_class = f.why = f.title = f.advice = evil;
+  f.event_class = evil;
+  f.why = f.title = f.advice = Text(evil);
   f.subject = {SubjectKind::host, evil};
   f.host = evil;
   f.hosts = {evil};
