@@ -233,6 +233,99 @@ bool weekday(std::string_view word) {
   return false;
 }
 
+// The year that a word is, or -1.
+int year_of(std::string_view word) {
+  return word.size() == 4 && number_of(word, 4) > 0 ? number_of(word, 4) : -1;
+}
+
+// What the words of a date tell, one after the other.
+struct CalendarTime {
+  int year = -1;  // -1: none printed
+  int month = 0;  // 0: a month of a language we do not know
+  int day = 0;
+  Nanoseconds time = 0;  // of the day
+  bool utc = false;
+  Nanoseconds offset = 0;  // of the zone, where utc
+  std::size_t end = 0;     // bytes of the text read so far
+};
+
+// "Tue Aug 4", "2026 Aug 4", "4 Aug, 2026". Returns the word behind the date; empty: no date.
+std::string_view read_date(Words& words, CalendarTime& out) {
+  std::string_view word = words.next();
+  if (weekday(word)) word = words.next();
+  if (const int year = year_of(word); year > 0) {
+    out.year = year;
+    word = words.next();
+  }
+  if (const int first = number_of(word, 2); first > 0) {  // 04 Aug, 14:03:32
+    out.day = first;
+    word = words.next();
+    if (!word.empty() && word.back() == ',') word.remove_suffix(1);
+    out.month = month_of(word);
+  } else {
+    out.month = month_of(word);
+    if (out.month < 0) return {};
+    out.day = number_of(words.next(), 2);
+  }
+  if (out.month < 0 || out.day < 1 || out.day > 31) return {};
+  word = words.next();
+  if (const int year = year_of(word); out.year < 0 && year > 0) {
+    out.year = year;
+    word = words.next();
+  }
+  return word;
+}
+
+// "02:03:32 PM", what `date` prints in the United States: makes 24 hours of it. Returns the word
+// behind it.
+std::string_view read_half_of_day(Words& words, CalendarTime& out) {
+  constexpr Nanoseconds kHour = 3600 * kSecond;
+  const std::string_view word = words.next();
+  if ((word != "AM" && word != "PM") || out.time / kHour < 1 || out.time / kHour > 12) return word;
+  out.time = out.time % (12 * kHour) + (word == "PM" ? 12 * kHour : 0);
+  out.end = words.at;
+  return words.next();
+}
+
+// The next word where it is a year; otherwise nothing, and it is still the next.
+std::string_view take_year(Words& words) {
+  const std::size_t keep = words.at;
+  const std::string_view word = words.next();
+  if (year_of(word) > 0) return word;
+  words.at = keep;
+  return {};
+}
+
+// A zone between the time of day and the year: "UTC 2026", "+08 2026", "CET 2026". Returns the word
+// that may be the year.
+std::string_view read_zone(std::string_view word, Words& words, CalendarTime& out) {
+  Nanoseconds offset = 0;
+  if (const std::size_t zoned = zone(word, offset);
+      zoned > 1 && zoned == word.size() && out.year < 0) {  // "+08 2026": a zone without a name
+    const std::string_view year = take_year(words);
+    if (year.empty()) return {};
+    out.utc = true;
+    out.offset = offset;
+    return year;
+  }
+  if (word == "UTC" || word == "GMT") {
+    out.utc = true;
+    out.end = words.at;
+    return words.next();
+  }
+  if (word.size() >= 3 && word.size() <= 5 && word[0] >= 'A' && word[0] <= 'Z')
+    return take_year(words);  // CET, PDT: a zone we do not resolve
+  return word;
+}
+
+Timestamp stamp_of(const CalendarTime& seen, Nanoseconds precision) {
+  if (seen.month == 0) return {Clock::local_no_date, seen.time, precision};
+  if (!plausible_year(seen.year))
+    return {Clock::local_no_year, at_date(2000, seen.month, seen.day) + seen.time, precision};
+  return {seen.utc ? Clock::utc : Clock::local,
+          at_date(seen.year, seen.month, seen.day) + seen.time - seen.offset, precision};
+}
+
 }  // namespace
 
 bool parse_digits(std::string_view text, std::size_t& used, std::int64_t& value) {
@@ -271,93 +364,25 @@ std::size_t parse_calendar(std::string_view text, Timestamp& stamp) {
   // could be a month are not.
   const std::size_t colon = words.text.find(':');
   if (colon == std::string_view::npos || !has_time_of_day(words.text, colon)) return 0;
-  std::string_view word = words.next();
-  if (weekday(word)) word = words.next();
-  int year = -1;
-  if (word.size() == 4 && number_of(word, 4) > 0) {
-    year = number_of(word, 4);
-    word = words.next();
-  }
-  int month = 0;
-  int day = 0;
-  if (const int first = number_of(word, 2); first > 0) {  // 04 Aug, 14:03:32
-    day = first;
-    word = words.next();
-    if (!word.empty() && word.back() == ',') word.remove_suffix(1);
-    month = month_of(word);
-  } else {
-    month = month_of(word);
-    if (month < 0) return 0;
-    day = number_of(words.next(), 2);
-  }
-  if (month < 0 || day < 1 || day > 31) return 0;
-  word = words.next();
-  if (year < 0 && word.size() == 4 && number_of(word, 4) > 0) {
-    year = number_of(word, 4);
-    word = words.next();
-  }
+  CalendarTime seen;
+  std::string_view word = read_date(words, seen);
   const TimeOfDay tod = time_of_day(word);
-  if (tod.used == 0 || tod.used != word.size()) {
-    if (tod.used == 0) return 0;
-    words.at -= word.size() - tod.used;
+  if (tod.used == 0) return 0;
+  words.at -= word.size() - tod.used;
+  seen.time = tod.ns;
+  seen.end = words.at;
+  word = read_zone(read_half_of_day(words, seen), words, seen);
+  if (seen.year < 0 && word.size() == 4 && plausible_year(number_of(word, 4))) {
+    seen.year = number_of(word, 4);
+    seen.end = words.at;
   }
-  bool utc = false;
-  Nanoseconds offset = 0;
-  Nanoseconds time = tod.ns;
-  std::size_t end = words.at;
-  word = words.next();
-  if ((word == "AM" || word == "PM") && time / (3600 * kSecond) >= 1 &&
-      time / (3600 * kSecond) <= 12) {  // what `date` prints in the United States
-    time = time % (12 * 3600 * kSecond) + (word == "PM" ? 12 * 3600 * kSecond : 0);
-    end = words.at;
-    word = words.next();
-  }
-  if (const std::size_t zoned = zone(word, offset);
-      zoned > 1 && zoned == word.size() && year < 0) {  // "+08 2026": a zone without a name
-    const std::size_t keep = words.at;
-    const std::string_view maybe_year = words.next();
-    if (maybe_year.size() == 4 && number_of(maybe_year, 4) > 0) {
-      utc = true;
-      word = maybe_year;
-    } else {
-      words.at = keep;
-      offset = 0;
+  if (!seen.utc && seen.year > 0)
+    if (const std::size_t zoned = zone(text.substr(seen.end), seen.offset); zoned > 0) {
+      seen.utc = true;
+      seen.end += zoned;
     }
-  } else {
-    offset = 0;
-  }
-  if (word == "UTC" || word == "GMT") {
-    utc = true;
-    end = words.at;
-    word = words.next();
-  } else if (word.size() >= 3 && word.size() <= 5 && word[0] >= 'A' &&
-             word[0] <= 'Z') {  // CET, PDT: a zone we do not resolve
-    const std::size_t keep = words.at;
-    const std::string_view maybe_year = words.next();
-    if (maybe_year.size() == 4 && number_of(maybe_year, 4) > 0)
-      word = maybe_year;
-    else {
-      words.at = keep;
-      word = {};
-    }
-  }
-  if (year < 0 && word.size() == 4 && plausible_year(number_of(word, 4))) {
-    year = number_of(word, 4);
-    end = words.at;
-  }
-  if (!utc && year > 0)
-    if (const std::size_t zoned = zone(text.substr(end), offset); zoned > 0) {
-      utc = true;
-      end += zoned;
-    }
-  if (month == 0)
-    stamp = {Clock::local_no_date, time, tod.precision};
-  else if (year < 0 || !plausible_year(year))
-    stamp = {Clock::local_no_year, at_date(2000, month, day) + time, tod.precision};
-  else
-    stamp = {utc ? Clock::utc : Clock::local, at_date(year, month, day) + time - offset,
-             tod.precision};
-  return end;
+  stamp = stamp_of(seen, tod.precision);
+  return seen.end;
 }
 
 std::size_t parse_time_of_day(std::string_view text, Timestamp& stamp) {

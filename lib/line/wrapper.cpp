@@ -105,107 +105,114 @@ Timestamp export_time(const nlohmann::json& object) {
   return {};
 }
 
-// One record of a log store's export: Loki, CloudWatch, Cloud Logging, Elasticsearch, Fluent Bit,
-// Vector, Datadog, or a program that logs in JSON. There must be a text and a time.
-std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& prefix) {
-  static constexpr std::string_view kTexts[] = {"line",
-                                                "textPayload",
-                                                "jsonPayload.message",
-                                                "jsonPayload.MESSAGE",
-                                                "jsonPayload.log",
-                                                "@message",
-                                                "message",
-                                                "log",
-                                                "msg",
-                                                "body",
-                                                "_source.message",
-                                                "_source.log",
-                                                "attributes.message",
-                                                "content.message"};
-  static constexpr std::string_view kHosts[] = {"resource.labels.node_name",
-                                                "labels.compute.googleapis.com/resource_name",
-                                                "labels.k8s.io/node-name",
-                                                "kubernetes.node.name",
-                                                "kubernetes.node_name",
-                                                "kubernetes.host",
-                                                "labels.node_name",
-                                                "labels.node",
-                                                "labels.hostname",
-                                                "labels.host",
-                                                "stream.node_name",
-                                                "stream.node",
-                                                "stream.hostname",
-                                                "stream.host",
-                                                "_source.kubernetes.node.name",
-                                                "_source.host.name",
-                                                "_source.host.hostname",
-                                                "_source.hostname",
-                                                "_source.agent.hostname",
-                                                "host.name",
-                                                "host.hostname",
-                                                "hostname",
-                                                "host",
-                                                "agent.hostname",
-                                                "attributes.host",
-                                                "jsonPayload._HOSTNAME",
-                                                "node",
-                                                "labels.instance",
-                                                "stream.instance"};
-  static constexpr std::string_view kPods[] = {"resource.labels.pod_name",
-                                               "kubernetes.pod.name",
-                                               "kubernetes.pod_name",
-                                               "labels.pod",
-                                               "labels.pod_name",
-                                               "stream.pod",
-                                               "stream.pod_name",
-                                               "_source.kubernetes.pod.name",
-                                               "pod"};
-  static constexpr std::string_view kStreams[] = {"resource.labels.container_name",
-                                                  "kubernetes.container.name",
-                                                  "kubernetes.container_name",
-                                                  "labels.container",
-                                                  "stream.container",
-                                                  "labels.filename",
-                                                  "stream.filename",
-                                                  "log.file.path",
-                                                  "_source.log.file.path",
-                                                  "logStreamName",
-                                                  "@logStream",
-                                                  "logName",
-                                                  "stream"};
-  static constexpr std::string_view kUnits[] = {"jsonPayload.SYSLOG_IDENTIFIER",
-                                                "syslog.identifier",
-                                                "syslog.appname",
-                                                "process.name",
-                                                "labels.unit",
-                                                "stream.unit",
-                                                "labels.transport",
-                                                "stream.transport",
-                                                "journald.transport",
-                                                "_source.journald.transport",
-                                                "labels.job",
-                                                "stream.job"};
-  static constexpr std::string_view kLogStreams[] = {"logStreamName", "@logStream"};
-  std::string message = first_text(object, kTexts);
-  const Timestamp time = export_time(object);
-  if (message.empty() || time.clock == Clock::none) return std::nullopt;
-  prefix.time = time;
-  const std::string pod = first_text(object, kPods);
-  std::string host = first_text(object, kHosts);
+// Where the exports of log stores keep what, the most reliable place first.
+constexpr std::string_view kExportTexts[] = {"line",
+                                             "textPayload",
+                                             "jsonPayload.message",
+                                             "jsonPayload.MESSAGE",
+                                             "jsonPayload.log",
+                                             "@message",
+                                             "message",
+                                             "log",
+                                             "msg",
+                                             "body",
+                                             "_source.message",
+                                             "_source.log",
+                                             "attributes.message",
+                                             "content.message"};
+constexpr std::string_view kExportHosts[] = {"resource.labels.node_name",
+                                             "labels.compute.googleapis.com/resource_name",
+                                             "labels.k8s.io/node-name",
+                                             "kubernetes.node.name",
+                                             "kubernetes.node_name",
+                                             "kubernetes.host",
+                                             "labels.node_name",
+                                             "labels.node",
+                                             "labels.hostname",
+                                             "labels.host",
+                                             "stream.node_name",
+                                             "stream.node",
+                                             "stream.hostname",
+                                             "stream.host",
+                                             "_source.kubernetes.node.name",
+                                             "_source.host.name",
+                                             "_source.host.hostname",
+                                             "_source.hostname",
+                                             "_source.agent.hostname",
+                                             "host.name",
+                                             "host.hostname",
+                                             "hostname",
+                                             "host",
+                                             "agent.hostname",
+                                             "attributes.host",
+                                             "jsonPayload._HOSTNAME",
+                                             "node",
+                                             "labels.instance",
+                                             "stream.instance"};
+constexpr std::string_view kExportPods[] = {"resource.labels.pod_name",
+                                            "kubernetes.pod.name",
+                                            "kubernetes.pod_name",
+                                            "labels.pod",
+                                            "labels.pod_name",
+                                            "stream.pod",
+                                            "stream.pod_name",
+                                            "_source.kubernetes.pod.name",
+                                            "pod"};
+constexpr std::string_view kExportStreams[] = {"resource.labels.container_name",
+                                               "kubernetes.container.name",
+                                               "kubernetes.container_name",
+                                               "labels.container",
+                                               "stream.container",
+                                               "labels.filename",
+                                               "stream.filename",
+                                               "log.file.path",
+                                               "_source.log.file.path",
+                                               "logStreamName",
+                                               "@logStream",
+                                               "logName",
+                                               "stream"};
+constexpr std::string_view kExportUnits[] = {"jsonPayload.SYSLOG_IDENTIFIER",
+                                             "syslog.identifier",
+                                             "syslog.appname",
+                                             "process.name",
+                                             "labels.unit",
+                                             "stream.unit",
+                                             "labels.transport",
+                                             "stream.transport",
+                                             "journald.transport",
+                                             "_source.journald.transport",
+                                             "labels.job",
+                                             "stream.job"};
+constexpr std::string_view kExportLogStreams[] = {"logStreamName", "@logStream"};
+
+// The machine of a record: as its labels name it, else its pod, else the stream of CloudWatch's
+// agent, which is named after the machine unless it was configured otherwise.
+std::string export_host(const nlohmann::json& object, const std::string& pod) {
+  std::string host = first_text(object, kExportHosts);
   if (const std::size_t colon = host.rfind(':');
       colon != std::string::npos && host.find(':') == colon)
     host.resize(colon);  // "10.0.0.7:9100" of an instance
   if (host.empty()) host = pod;
-  if (host.empty()) {
-    const std::string stream = first_text(
-        object, kLogStreams);  // of CloudWatch's agent: the machine, unless it was told otherwise
-    if (stream.size() <= 64 && stream.find_first_of("/ []") == std::string::npos &&
-        stream.find_first_of("0123456789") != std::string::npos)
-      host = stream;
-  }
+  if (!host.empty()) return host;
+  std::string stream = first_text(object, kExportLogStreams);
+  if (stream.size() <= 64 && stream.find_first_of("/ []") == std::string::npos &&
+      stream.find_first_of("0123456789") != std::string::npos)
+    return stream;
+  return {};
+}
+
+// One record of a log store's export: Loki, CloudWatch, Cloud Logging, Elasticsearch, Fluent Bit,
+// Vector, Datadog, or a program that logs in JSON. There must be a text and a time.
+std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& prefix) {
+  std::string message = first_text(object, kExportTexts);
+  const Timestamp time = export_time(object);
+  if (message.empty() || time.clock == Clock::none) return std::nullopt;
+  prefix.time = time;
+  const std::string pod = first_text(object, kExportPods);
+  const std::string host = export_host(object, pod);
   if (!host.empty() && host.size() <= 253) prefix.host = host;
-  prefix.stream = (pod.empty() ? host : pod) + "/" + first_text(object, kStreams);
-  const std::string unit = first_text(object, kUnits);
+  prefix.stream = (pod.empty() ? host : pod) + "/" + first_text(object, kExportStreams);
+  const std::string unit = first_text(object, kExportUnits);
   if (unit == "kernel" || unit == "kern" || unit == "dmesg") {
     prefix.kernel = true;
     prefix.unit = "kernel";
