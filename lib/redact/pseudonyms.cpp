@@ -253,6 +253,53 @@ bool starts_secret(std::string_view text, std::size_t at, std::size_t& end) {
 
 bool is_word_char(char c) { return alnum(c) || c == '_'; }
 
+// A part of a text, [begin, end).
+struct Span {
+  std::size_t begin = 0, end = 0;
+  std::size_t size() const { return end - begin; }
+  std::string_view of(std::string_view text) const { return text.substr(begin, end - begin); }
+};
+
+// What stands behind a key that ends at `at`: to the next blank or separator, or to the quote that
+// closes it. Empty: nothing.
+Span value_after(std::string_view text, std::size_t at) {
+  std::size_t begin = at;
+  while (begin < text.size() && begin - at <= 40 &&
+         (text[begin] == '"' || text[begin] == '\'' || text[begin] == ' ' || text[begin] == ':' ||
+          text[begin] == '=' || text[begin] == '\\'))
+    ++begin;
+  if (begin > at && (text[begin - 1] == '"' || text[begin - 1] == '\'')) {
+    const std::size_t close =
+        text.substr(0, std::min(text.size(), begin + kMostName)).find(text[begin - 1], begin);
+    if (close != std::string_view::npos) return {begin, close};
+  }
+  std::size_t end = begin;
+  while (end < text.size() && end - begin < kMostName &&
+         !std::isspace(static_cast<unsigned char>(text[end])) && text[end] != '"' &&
+         text[end] != '\'' && text[end] != ',' && text[end] != ';' && text[end] != '\\' &&
+         text[end] != '}' && text[end] != '&')
+    ++end;
+  return begin - at <= 40 ? Span{begin, end} : Span{};
+}
+
+// Between a key and its value, right behind the key.
+bool assigns(char c) { return c == '=' || c == ':' || c == '"' || c == '\'' || c == '\\'; }
+
+// Keys that tell what their value is, in lower case.
+constexpr std::string_view kUserKeys[] = {"user",      "username", "logname",
+                                          "sudo_user", "userid",   "slurm_job_user"};
+constexpr std::string_view kJobKeys[] = {"jobname", "job_name", "slurm_job_name"};
+constexpr std::string_view kSerialKeys[] = {
+    "serial", "serialnumber", "serial_number", "guid", "node_guid", "sys_image_guid", "sn"};
+
+// Whether a value behind one of kUserKeys is a user's name.
+bool names_user(std::string_view value) {
+  return value.size() >= 2 && !everyday(value) &&
+         std::all_of(value.begin(), value.end(),
+                     [](char x) { return is_word_char(x) || x == '.' || x == '-'; }) &&
+         !std::all_of(value.begin(), value.end(), digit);
+}
+
 }  // namespace
 
 std::string_view name(Kind kind) {
@@ -416,27 +463,145 @@ std::size_t Pseudonyms::scan_path(std::string_view text, std::size_t at, const F
   return i;
 }
 
-void Pseudonyms::scan(std::string_view text, const Found& found) const {
-  // What stands behind a key: to the next blank or separator, or to the quote that closes it.
-  const auto value_after = [&](std::size_t at, std::size_t& begin, std::size_t& end) {
-    begin = at;
-    while (begin < text.size() && begin - at <= 40 &&
-           (text[begin] == '"' || text[begin] == '\'' || text[begin] == ' ' || text[begin] == ':' ||
-            text[begin] == '=' || text[begin] == '\\'))
-      ++begin;
-    end = begin;
-    if (begin > at && (text[begin - 1] == '"' || text[begin - 1] == '\'')) {
-      const std::size_t close =
-          text.substr(0, std::min(text.size(), begin + kMostName)).find(text[begin - 1], begin);
-      if (close != std::string_view::npos) return (end = close) > begin;
+// Secrets that show by their form, and identifiers of GPUs.
+std::size_t Pseudonyms::take_identifier(std::string_view text, std::size_t at, const Found& found) {
+  std::size_t end = at;
+  if (starts_secret(text, at, end)) {
+    found(at, end, Kind::secret);
+    return end;
+  }
+  const std::string_view rest = text.substr(at);
+  if (!rest.starts_with("GPU-") && !rest.starts_with("MIG-")) return 0;
+  end = uuid_end(text, at + 4);
+  if (end <= at + 4) return 0;
+  found(at, end, Kind::serial);
+  return end;
+}
+
+// Addresses of interfaces. Public ones are taken, but are nobody's secret.
+std::size_t Pseudonyms::take_address(std::string_view text, std::size_t at, const Found& found) {
+  if (!hexdigit(text[at])) return 0;
+  if (const std::size_t end = mac_end(text, at); end > at) {
+    found(at, end, Kind::mac);
+    return end;
+  }
+  if (const std::size_t end = ipv6_end(text, at); end > at) {
+    found(at, end, Kind::ipv6);
+    return end;
+  }
+  const bool version =
+      at >= 2 && (text.substr(at - 2, 2) == "==" || (text[at - 1] == '-' && alnum(text[at - 2])) ||
+                  text[at - 1] == '.');
+  if (!digit(text[at]) || version) return 0;
+  const std::size_t end = ipv4_end(text, at);
+  if (end <= at) return 0;
+  if (!public_ipv4(text.substr(at, end - at))) found(at, end, Kind::ipv4);
+  return end;
+}
+
+// A key that tells what follows it, and its value: PASSWORD=, user:, "serial_number": "...
+std::size_t Pseudonyms::take_keyed_value(std::string_view text, std::size_t at,
+                                         const Found& found) {
+  std::size_t key_end = at;
+  while (key_end < text.size() && key_end - at < kMostName &&
+         (is_word_char(text[key_end]) || text[key_end] == '-'))
+    ++key_end;
+  if (key_end == text.size() || (text[key_end] != ' ' && !assigns(text[key_end]))) return 0;
+  const std::string_view key = text.substr(at, key_end - at);
+  if (key.size() > 64) return 0;
+  const std::string l = lowered(key);
+  const bool secret = names_secret(key), user_key = one_of(l, kUserKeys),
+             job_key = one_of(l, kJobKeys);
+  if (assigns(text[key_end]) && (secret || user_key || job_key)) {
+    const Span value = value_after(text, key_end);
+    if (secret && value.size() >= kLeastSecret) {
+      found(value.begin, value.end, Kind::secret);
+      return value.end;
     }
-    while (end < text.size() && end - begin < kMostName &&
-           !std::isspace(static_cast<unsigned char>(text[end])) && text[end] != '"' &&
-           text[end] != '\'' && text[end] != ',' && text[end] != ';' && text[end] != '\\' &&
-           text[end] != '}' && text[end] != '&')
-      ++end;
-    return end > begin && begin - at <= 40;
-  };
+    if (user_key) {
+      const std::string_view whole = value.of(text);
+      const std::string_view user = whole.substr(0, whole.find_first_of("()/@"));
+      if (names_user(user)) {
+        found(value.begin, value.begin + user.size(), Kind::user);
+        return value.begin + user.size();
+      }
+    }
+    if (job_key && value.size() >= 3 && !everyday(value.of(text))) {
+      found(value.begin, value.end, Kind::job);
+      return value.end;
+    }
+  }
+  if (!one_of(l, kSerialKeys)) return 0;
+  std::size_t from = key_end;
+  if (text.substr(from).starts_with(" Number") || text.substr(from).starts_with(" number"))
+    from += 7;
+  while (from < text.size() && (text[from] == ' ' || text[from] == '\t')) ++from;
+  if (from >= text.size() || (text[from] != ':' && text[from] != '=' && text[from] != '"'))
+    return 0;
+  const Span value = value_after(text, from);
+  const std::string_view serial = value.of(text);
+  if (serial.size() < 5 || std::none_of(serial.begin(), serial.end(), digit)) return 0;
+  found(value.begin, value.end, Kind::serial);
+  return value.end;
+}
+
+// user@host, user@mail.example.com
+std::size_t Pseudonyms::take_login(std::string_view text, std::size_t at,
+                                   const Found& found) const {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  std::size_t sign = at;
+  while (sign < text.size() && sign - at < kMostName &&
+         (is_word_char(text[sign]) || text[sign] == '.' || text[sign] == '-'))
+    ++sign;
+  if (sign == at || !letter(text[at]) || sign + 1 >= text.size() || text[sign] != '@' ||
+      !letter(text[sign + 1]))
+    return 0;
+  std::size_t domain = sign + 1;
+  while (domain < text.size() && domain - sign < kMostName &&
+         (alnum(text[domain]) || text[domain] == '.' || text[domain] == '-'))
+    ++domain;
+  while (domain > sign + 1 && !alnum(text[domain - 1])) --domain;
+  const std::string_view where = text.substr(sign + 1, domain - sign - 1);
+  Kind kind;
+  const bool host = dictionary_word(text, sign + 1, kind) > 0 && kind == Kind::host;
+  if (!host && (where.find('.') == std::string_view::npos || digit(where.back()))) return 0;
+  if (!everyday(text.substr(at, sign - at))) found(at, sign, Kind::user);
+  if (host) return sign + 1;
+  found(sign + 1, domain, Kind::domain);
+  return domain;
+}
+
+// A list of hosts, or a name that is known; the domain behind a host is part of it.
+std::size_t Pseudonyms::take_known_name(std::string_view text, std::size_t at,
+                                        const Found& found) const {
+  std::vector<std::string> names;
+  if (const std::size_t list_end = hostlist(text, at, names); list_end > 0) {
+    found(at, list_end, Kind::host);
+    return list_end;
+  }
+  Kind kind;
+  const std::size_t length = dictionary_word(text, at, kind);
+  if (length == 0) return 0;
+  const std::size_t end = at + length;
+  found(at, end, kind);
+  // node-07.cluster.example.com: what follows is the domain, unless it is the ending of a file.
+  if (kind != Kind::host || end + 1 >= text.size() || text[end] != '.' ||
+      std::isalpha(static_cast<unsigned char>(text[end + 1])) == 0)
+    return end;
+  std::size_t stop = end + 1;
+  while (stop < text.size() && stop - end < kMostName &&
+         (alnum(text[stop]) || text[stop] == '-' ||
+          (text[stop] == '.' && stop + 1 < text.size() && alnum(text[stop + 1]))))
+    ++stop;
+  const std::string_view domain = text.substr(end + 1, stop - end - 1);
+  if (domain.find('.') == std::string_view::npos || domain.find("gz") != std::string_view::npos ||
+      domain.find("log") != std::string_view::npos || domain.find("txt") != std::string_view::npos)
+    return end;
+  found(end + 1, stop, Kind::domain);
+  return stop;
+}
+
+void Pseudonyms::scan(std::string_view text, const Found& found) const {
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
     const bool head = i == 0 || !is_word_char(text[i - 1]) || (text[i - 1] == '_' && alnum(c));
@@ -457,148 +622,13 @@ void Pseudonyms::scan(std::string_view text, const Found& found) const {
       ++i;
       continue;
     }
-    std::size_t end = i;
-    if (starts_secret(text, i, end)) {
-      found(i, end, Kind::secret);
+    std::size_t end = take_identifier(text, i, found);
+    if (end == 0) end = take_address(text, i, found);
+    if (end == 0) end = take_keyed_value(text, i, found);
+    if (end == 0) end = take_login(text, i, found);
+    if (end == 0) end = take_known_name(text, i, found);
+    if (end > 0) {
       i = end;
-      continue;
-    }
-    if (const std::string_view rest = text.substr(i);
-        (rest.starts_with("GPU-") || rest.starts_with("MIG-")) &&
-        (end = uuid_end(text, i + 4)) > i + 4) {
-      found(i, end, Kind::serial);
-      i = end;
-      continue;
-    }
-    if (hexdigit(c)) {
-      if ((end = mac_end(text, i)) > i) {
-        found(i, end, Kind::mac);
-        i = end;
-        continue;
-      }
-      if ((end = ipv6_end(text, i)) > i) {
-        found(i, end, Kind::ipv6);
-        i = end;
-        continue;
-      }
-      const bool version =
-          i >= 2 && (text.substr(i - 2, 2) == "==" || (text[i - 1] == '-' && alnum(text[i - 2])) ||
-                     text[i - 1] == '.');
-      if (digit(c) && !version && (end = ipv4_end(text, i)) > i) {
-        if (!public_ipv4(text.substr(i, end - i))) found(i, end, Kind::ipv4);
-        i = end;
-        continue;
-      }
-    }
-    // Where a word stands that says what follows it.
-    std::size_t word_end = i;
-    while (word_end < text.size() && word_end - i < kMostName &&
-           (is_word_char(text[word_end]) || text[word_end] == '-'))
-      ++word_end;
-    const std::string_view word = text.substr(i, word_end - i);
-    std::size_t begin = 0;
-    if (word_end < text.size() &&
-        (text[word_end] == '=' || text[word_end] == ':' || text[word_end] == '"' ||
-         text[word_end] == '\'' || text[word_end] == ' ' || text[word_end] == '\\')) {
-      const bool assigned = text[word_end] == '=' || text[word_end] == ':' ||
-                            text[word_end] == '"' || text[word_end] == '\'' ||
-                            text[word_end] == '\\';
-      const std::string l = word.size() <= 64 ? lowered(word) : "";
-      if (assigned && word.size() <= 64 && names_secret(word) &&
-          value_after(word_end, begin, end) && end - begin >= kLeastSecret) {
-        found(begin, end, Kind::secret);
-        i = end;
-        continue;
-      }
-      if (assigned &&
-          (l == "user" || l == "username" || l == "logname" || l == "sudo_user" || l == "userid" ||
-           l == "slurm_job_user") &&
-          value_after(word_end, begin, end)) {
-        const std::string_view whole = text.substr(begin, end - begin),
-                               value = whole.substr(0, whole.find_first_of("()/@"));
-        if (value.size() >= 2 && !everyday(value) &&
-            std::all_of(value.begin(), value.end(),
-                        [](char x) { return is_word_char(x) || x == '.' || x == '-'; }) &&
-            !std::all_of(value.begin(), value.end(), digit)) {
-          found(begin, begin + value.size(), Kind::user);
-          i = begin + value.size();
-          continue;
-        }
-      }
-      if (assigned && (l == "jobname" || l == "job_name" || l == "slurm_job_name") &&
-          value_after(word_end, begin, end) && end - begin >= 3 &&
-          !everyday(text.substr(begin, end - begin))) {
-        found(begin, end, Kind::job);
-        i = end;
-        continue;
-      }
-      if ((l == "serial" || l == "serialnumber" || l == "serial_number" || l == "guid" ||
-           l == "node_guid" || l == "sys_image_guid" || l == "sn")) {
-        std::size_t from = word_end;
-        if (text.substr(from).starts_with(" Number") || text.substr(from).starts_with(" number"))
-          from += 7;
-        while (from < text.size() && (text[from] == ' ' || text[from] == '\t')) ++from;
-        if (from < text.size() && (text[from] == ':' || text[from] == '=' || text[from] == '"') &&
-            value_after(from, begin, end) && end - begin >= 5 &&
-            std::any_of(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                        text.begin() + static_cast<std::ptrdiff_t>(end), digit)) {
-          found(begin, end, Kind::serial);
-          i = end;
-          continue;
-        }
-      }
-    }
-    // user@host, user@mail.example.com
-    {
-      std::size_t at = i;
-      while (at < text.size() && at - i < kMostName &&
-             (is_word_char(text[at]) || text[at] == '.' || text[at] == '-'))
-        ++at;
-      if (at > i && std::isalpha(static_cast<unsigned char>(c)) != 0 && at + 1 < text.size() &&
-          text[at] == '@' && std::isalpha(static_cast<unsigned char>(text[at + 1])) != 0) {
-        Kind kind;
-        std::size_t domain = at + 1;
-        while (domain < text.size() && domain - at < kMostName &&
-               (alnum(text[domain]) || text[domain] == '.' || text[domain] == '-'))
-          ++domain;
-        while (domain > at + 1 && !alnum(text[domain - 1])) --domain;
-        const std::string_view where = text.substr(at + 1, domain - at - 1);
-        const bool host = dictionary_word(text, at + 1, kind) > 0 && kind == Kind::host;
-        if (host || (where.find('.') != std::string_view::npos && !digit(where.back()))) {
-          if (!everyday(text.substr(i, at - i))) found(i, at, Kind::user);
-          if (!host) found(at + 1, domain, Kind::domain);
-          i = host ? at + 1 : domain;
-          continue;
-        }
-      }
-    }
-    std::vector<std::string> names;
-    if (const std::size_t list_end = hostlist(text, i, names); list_end > 0) {
-      found(i, list_end, Kind::host);
-      i = list_end;
-      continue;
-    }
-    Kind kind;
-    if (const std::size_t length = dictionary_word(text, i, kind); length > 0) {
-      found(i, i + length, kind);
-      i += length;
-      // node-07.cluster.example.com: what follows is the domain, unless it is the ending of a file.
-      if (kind == Kind::host && i + 1 < text.size() && text[i] == '.' &&
-          std::isalpha(static_cast<unsigned char>(text[i + 1])) != 0) {
-        std::size_t stop = i + 1;
-        while (stop < text.size() && stop - i < kMostName &&
-               (alnum(text[stop]) || text[stop] == '-' ||
-                (text[stop] == '.' && stop + 1 < text.size() && alnum(text[stop + 1]))))
-          ++stop;
-        const std::string_view domain = text.substr(i + 1, stop - i - 1);
-        if (domain.find('.') != std::string_view::npos &&
-            domain.find("gz") == std::string_view::npos &&
-            domain.find("log") == std::string_view::npos &&
-            domain.find("txt") == std::string_view::npos) {
-          found(i + 1, stop, Kind::domain);
-          i = stop;
-        }
-      }
       continue;
     }
     // To the next place where a word can begin.

@@ -60,11 +60,18 @@ class Pseudonyms {
     }
   };
   using Found = std::function<void(std::size_t, std::size_t, Kind)>;  // begin, end, what it is
+  // Looks at every word of a text. Each take_ below looks at one place, reports what it recognises
+  // there to `found` and returns its end; 0: it is none of its kind.
   void scan(std::string_view text, const Found& found) const;
   std::size_t dictionary_word(std::string_view text, std::size_t at, Kind& kind) const;
   std::size_t hostlist(std::string_view text, std::size_t at,
                        std::vector<std::string>& names) const;
   std::size_t scan_path(std::string_view text, std::size_t at, const Found& found) const;
+  static std::size_t take_identifier(std::string_view text, std::size_t at, const Found& found);
+  static std::size_t take_address(std::string_view text, std::size_t at, const Found& found);
+  static std::size_t take_keyed_value(std::string_view text, std::size_t at, const Found& found);
+  std::size_t take_login(std::string_view text, std::size_t at, const Found& found) const;
+  std::size_t take_known_name(std::string_view text, std::size_t at, const Found& found) const;
   void note(Kind kind, std::string_view name);
   std::string pseudonym_of(Kind kind, std::string_view name) const;
   void index_word(std::string_view word, Kind kind);
