@@ -198,31 +198,22 @@ const char* restart_after(const Verdict& v) {
   return "after_repair";
 }
 
-}  // namespace
-
-std::string to_json(const Incident& incident) {
-  const Verdict& v = incident.verdict;
-  json document;
-  document["schema"] = "culprit.diagnosis/1";
-
-  document["tool"] = json(tool_json(incident.identity));
-  document["job"] = json(job_json(incident.identity));
-
+// Members by path, so that a document does not depend on the order of reading.
+std::vector<const MemberRow*> members_by_path(const Incident& incident) {
   std::vector<const MemberRow*> members;
   for (const MemberRow& m : incident.members) members.push_back(&m);
   std::sort(members.begin(), members.end(), [](const MemberRow* a, const MemberRow* b) {
     return std::tie(a->path, a->digest, a->id) < std::tie(b->path, b->digest, b->id);
   });
-  std::uint64_t bytes = 0, lines = 0, used = 0, skipped = 0, rejected = 0;
-  json ledger = json::array();
+  return members;
+}
+
+// What was made of each member.
+json ledger(const std::vector<const MemberRow*>& members) {
   std::map<MemberId, std::string> path_of;
   for (const MemberRow* m : members) path_of[m->id] = m->path;
+  json out = json::array();
   for (const MemberRow* m : members) {
-    bytes += m->size;
-    lines += m->lines;
-    used += m->used;
-    skipped += m->skipped;
-    rejected += m->rejected;
     json row = {{"path", m->path},        {"kind", m->kind},       {"format", m->format},
                 {"size", m->size},        {"digest", m->digest},   {"lines", m->lines},
                 {"used", m->used},        {"skipped", m->skipped}, {"rejected", m->rejected},
@@ -230,32 +221,49 @@ std::string to_json(const Incident& incident) {
     if (m->host) row["host"] = *m->host;
     if (m->rank) row["rank"] = *m->rank;
     if (m->duplicate_of != 0) row["duplicate_of"] = path_of[m->duplicate_of];
-    ledger.push_back(std::move(row));
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+json bundle_summary(const Incident& incident) {
+  std::uint64_t bytes = 0, lines = 0, used = 0, skipped = 0, rejected = 0;
+  for (const MemberRow& m : incident.members) {
+    bytes += m.size;
+    lines += m.lines;
+    used += m.used;
+    skipped += m.skipped;
+    rejected += m.rejected;
   }
   json problems = json::array();
   for (const ProblemRow& p : incident.problems)
     problems.push_back({{"path", p.path}, {"code", p.code}, {"reason", p.reason}});
   json hosts = json::array();
   for (const HostRow& h : incident.hosts) hosts.push_back(h.host);
-  document["bundle"] = {{"digest", bundle_digest(incident.members)},
-                        {"members", members.size()},
-                        {"bytes", bytes},
-                        {"lines", lines},
-                        {"used", used},
-                        {"skipped", skipped},
-                        {"rejected", rejected},
-                        {"complete", incident.complete},
-                        {"problems", problems},
-                        {"hosts", hosts},
-                        {"ranks", incident.ranks.size()},
-                        {"world_size", incident.world_size},
-                        {"notes", incident.notes}};
+  return {{"digest", bundle_digest(incident.members)},
+          {"members", incident.members.size()},
+          {"bytes", bytes},
+          {"lines", lines},
+          {"used", used},
+          {"skipped", skipped},
+          {"rejected", rejected},
+          {"complete", incident.complete},
+          {"problems", problems},
+          {"hosts", hosts},
+          {"ranks", incident.ranks.size()},
+          {"world_size", incident.world_size},
+          {"notes", incident.notes}};
+}
 
-  document["incident"] = {{"symptom", name(v.symptom)},
-                          {"start", second_or_null(v.start)},
-                          {"end", second_or_null(v.end)},
-                          {"start_ns", v.start ? json(*v.start) : json(nullptr)},
-                          {"end_ns", v.end ? json(*v.end) : json(nullptr)}};
+json symptom(const Verdict& v) {
+  return {{"symptom", name(v.symptom)},
+          {"start", second_or_null(v.start)},
+          {"end", second_or_null(v.end)},
+          {"start_ns", v.start ? json(*v.start) : json(nullptr)},
+          {"end_ns", v.end ? json(*v.end) : json(nullptr)}};
+}
+
+json verdict(const Verdict& v) {
   json targets = json::array();
   for (const Target& t : v.targets)
     targets.push_back({{"kind", name(t.subject.kind)},
@@ -277,26 +285,43 @@ std::string to_json(const Incident& incident) {
                      {"who", words(c.who)},
                      {"what", words(c.what)},
                      {"finding", c.finding}});
-  document["verdict"] = {{"action", name(v.action)},
-                         {"restart", restart_after(v)},
-                         {"targets", targets},
-                         {"precision", name(v.precision)},
-                         {"reason", reason(v.summary)},
-                         {"summary", words(v.summary)},
-                         {"steps", steps},
-                         {"next", following},
-                         {"chain", chain}};
+  return {{"action", name(v.action)},
+          {"restart", restart_after(v)},
+          {"targets", targets},
+          {"precision", name(v.precision)},
+          {"reason", reason(v.summary)},
+          {"summary", words(v.summary)},
+          {"steps", steps},
+          {"next", following},
+          {"chain", chain}};
+}
+
+// How the machines' time was spent.
+json time_parts(const std::vector<TimePart>& parts) {
+  json out = json::array();
+  for (const TimePart& part : parts)
+    out.push_back(
+        {{"part", part.name}, {"seconds", std::round(static_cast<double>(part.time) / 1e6) / 1e3}});
+  return out;
+}
+
+}  // namespace
+
+std::string to_json(const Incident& incident) {
+  json document;
+  document["schema"] = "culprit.diagnosis/1";
+  document["tool"] = json(tool_json(incident.identity));
+  document["job"] = json(job_json(incident.identity));
+  document["bundle"] = bundle_summary(incident);
+  document["incident"] = symptom(incident.verdict);
+  document["verdict"] = verdict(incident.verdict);
   json findings = json::array();
   for (const Finding& f : incident.findings) findings.push_back(finding(f));
   document["findings"] = std::move(findings);
-  document["ledger"] = std::move(ledger);
+  document["ledger"] = ledger(members_by_path(incident));
   if (incident.map.total > 0) document["rank_map"] = rank_map(incident.map);
   if (!incident.steps.ms.empty()) document["steps"] = step_chart(incident.steps);
-  json time = json::array();
-  for (const TimePart& part : incident.time)
-    time.push_back(
-        {{"part", part.name}, {"seconds", std::round(static_cast<double>(part.time) / 1e6) / 1e3}});
-  if (!time.empty()) document["time"] = std::move(time);
+  if (!incident.time.empty()) document["time"] = time_parts(incident.time);
   if (!incident.waits.nodes.empty()) document["waits"] = wait_picture(incident.waits);
   if (!incident.stacks.nodes.empty()) document["stack_tree"] = stack_icicle(incident.stacks);
   json panels = json::array();

@@ -169,6 +169,24 @@ std::string first_screen(const json& d) {
   return out + "</dl>\n<p class=\"soft\">Brackets hold 95 % intervals.</p>\n";
 }
 
+// Weeks with more failures of a class than its own past explains, as a table.
+std::string burst_table(const json& d) {
+  std::string bursts;
+  for (const json& b : list(d, "bursts"))
+    bursts += fmt::format(
+        "<tr><th scope=\"row\" class=\"keep\">{} to {}</th><td>{}</td><td class=\"n\">{}</td><td "
+        "class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
+        html_text(b, "from").substr(0, 10), html_text(b, "to").substr(0, 10),
+        html_text(b, "component"), count(b, "count"), count(b, "machines"),
+        short_number(number(b, "expected")), short_number(number(b, "chance")));
+  if (bursts.empty()) return "";
+  return "<h3>Batches</h3><p class=\"lead\">Weeks with more failures of a class than its own past "
+         "explains.</p>" +
+         table_of(head_cells(
+                      {"week", "component", "#failures", "#machines", "#a week before", "#chance"}),
+                  bursts, "Batches");
+}
+
 // Weeks as columns, the commonest components by colour.
 std::string weeks(const json& d) {
   const json& rows = list(d, "weeks");
@@ -232,25 +250,11 @@ std::string weeks(const json& d) {
                        kColours[k], escaped(order[k].first), order[k].second);
   if (order.size() > std::size(kColours))
     key += "<span class=\"key\"><span class=\"swatch f-grey\"></span>others</span>";
-  std::string bursts;
-  for (const json& b : list(d, "bursts"))
-    bursts += fmt::format(
-        "<tr><th scope=\"row\" class=\"keep\">{} to {}</th><td>{}</td><td class=\"n\">{}</td><td "
-        "class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
-        html_text(b, "from").substr(0, 10), html_text(b, "to").substr(0, 10),
-        html_text(b, "component"), count(b, "count"), count(b, "machines"),
-        short_number(number(b, "expected")), short_number(number(b, "chance")));
   const std::string said = fmt::format("{} weeks, at most {} failures in one", rows.size(), most);
   return html_section(
       "weeks", "Failures week by week", "",
       html_picture("weeks-p", kWidth, kHeight + 40, "Failures by week and component", said, svg) +
-          "<p>" + key + "</p>\n" +
-          (bursts.empty() ? ""
-                          : "<h3>Batches</h3><p class=\"lead\">Weeks with more failures of a class "
-                            "than its own past explains.</p>" +
-                                table_of(head_cells({"week", "component", "#failures", "#machines",
-                                                     "#a week before", "#chance"}),
-                                         bursts, "Batches")));
+          "<p>" + key + "</p>\n" + burst_table(d));
 }
 
 std::string histogram(const json& o) {
