@@ -49,6 +49,89 @@ struct RulePack::Compiled {
   std::set<std::string> clearing;           // classes that some rule's `cleared_by` names
   std::vector<std::string> words;
 
+  // Words that messages must hold, as they are found while rules are added.
+  struct Words {
+    std::map<std::string, std::vector<std::uint32_t>> patterns_of;
+    std::set<std::string> of_events;  // of rules whose lines the scan must see
+  };
+
+  bool raises_event(const Rule& rule) const {
+    // What a logger left out is no event, and the scan must see it: it counts for the event before.
+    return rule.meaning.role != Role::advice || rule.event_class == "log_suppressed" ||
+           clearing.count(rule.event_class) > 0 ||
+           std::any_of(rule.codes.begin(), rule.codes.end(),
+                       [](const auto& code) { return code.second.role != Role::advice; });
+  }
+
+  // The patterns of rule `r`: what it matches and what it does not.
+  Result<> add_patterns(std::size_t r, const OrdinaryText& ordinary, Words& found) {
+    const Rule& rule = rules[r];
+    const bool event = raises_event(rule);
+    for (std::size_t i = 0; i < rule.match.size(); ++i) {
+      Pattern& pattern = patterns.emplace_back();
+      pattern.rule = r;
+      pattern.text = rule.match[i];
+      const auto needed = required_words(rule.match[i], ordinary);
+      std::size_t least = needed.empty() ? 0 : needed[0].size();
+      for (const auto& word : needed) least = std::min(least, word.size());
+      const auto p = static_cast<std::uint32_t>(patterns.size() - 1);
+      if (least < 5)
+        wordless.push_back(p);
+      else
+        for (const auto& word : needed) found.patterns_of[word].push_back(p);
+      if (!event) continue;
+      if (least < 5)  // the scan probes four bytes at a time
+        return fail(fmt::format("match[{}] of '{}' has no fixed text of at least 5 characters that "
+                                "every match contains",
+                                i, rule.id))
+            .at({rule.file, 0})
+            .hint(
+                "name more of the words that the program prints; patterns that can match almost "
+                "any line would slow every scan");
+      found.of_events.insert(needed.begin(), needed.end());
+    }
+    for (const std::string& text : rule.unless) {
+      Pattern& pattern = unless[r].emplace_back();
+      pattern.rule = r;
+      pattern.text = text;
+    }
+    return {};
+  }
+
+  Result<> add_over(std::size_t r, const std::map<std::string, std::size_t>& by_id) {
+    for (const std::string& id : rules[r].over) {
+      const auto it = by_id.find(id);
+      if (it == by_id.end())
+        return fail(fmt::format("over: '{}' names the rule '{}', which does not exist", rules[r].id,
+                                id))
+            .at({rules[r].file, 0})
+            .hint("`culprit rules list` prints the ids");
+      over[r].insert(it->second);
+    }
+    return {};
+  }
+
+  // Rules that stand over each other in a circle would silence a line that all of them match: one
+  // of such a circle.
+  std::optional<std::size_t> rule_over_itself() const {
+    std::vector<int> state(rules.size(), 0);  // 1: on the way, 2: done
+    const std::function<std::optional<std::size_t>(std::size_t)> circle =
+        [&](std::size_t r) -> std::optional<std::size_t> {
+      state[r] = 1;
+      for (const std::size_t next : over[r]) {
+        if (state[next] == 1) return r;
+        if (state[next] == 0)
+          if (const auto found = circle(next)) return found;
+      }
+      state[r] = 2;
+      return std::nullopt;
+    };
+    for (std::size_t r = 0; r < rules.size(); ++r)
+      if (state[r] == 0)
+        if (const auto found = circle(r)) return found;
+    return std::nullopt;
+  }
+
   std::vector<std::pair<std::size_t, std::size_t>> candidates(std::string_view message,
                                                               std::string_view kind) const {
     std::vector<WordSearch::Hit> words_hit;
@@ -99,80 +182,23 @@ Result<RulePack> RulePack::compile(std::vector<Rule> rules) {
     for (const auto& [code, meaning] : rule.codes)
       c->clearing.insert(meaning.cleared_by.begin(), meaning.cleared_by.end());
   }
-  std::set<std::string> words;
-  std::map<std::string, std::vector<std::uint32_t>> patterns_of;
+  Compiled::Words words;
   const OrdinaryText ordinary(ordinary_lines());
   for (std::size_t r = 0; r < c->rules.size(); ++r) {
-    const Rule& rule = c->rules[r];
-    // What a logger left out is no event, and the scan must see it: it counts for the event before.
-    bool raises_event = rule.meaning.role != Role::advice || rule.event_class == "log_suppressed" ||
-                        c->clearing.count(rule.event_class) > 0;
-    for (const auto& [code, meaning] : rule.codes)
-      raises_event = raises_event || meaning.role != Role::advice;
-    for (std::size_t i = 0; i < rule.match.size(); ++i) {
-      Compiled::Pattern& pattern = c->patterns.emplace_back();
-      pattern.rule = r;
-      pattern.text = rule.match[i];
-      const auto needed = required_words(rule.match[i], ordinary);
-      std::size_t least = needed.empty() ? 0 : needed[0].size();
-      for (const auto& word : needed) least = std::min(least, word.size());
-      const auto p = static_cast<std::uint32_t>(c->patterns.size() - 1);
-      if (least < 5)
-        c->wordless.push_back(p);
-      else
-        for (const auto& word : needed) patterns_of[word].push_back(p);
-      if (!raises_event) continue;
-      if (least < 5)  // the scan probes four bytes at a time
-        return fail(fmt::format("match[{}] of '{}' has no fixed text of at least 5 characters that "
-                                "every match contains",
-                                i, rule.id))
-            .at({rule.file, 0})
-            .hint(
-                "name more of the words that the program prints; patterns that can match almost "
-                "any line would slow every scan");
-      words.insert(needed.begin(), needed.end());
-    }
-    for (const std::string& text : rule.unless) {
-      Compiled::Pattern& pattern = c->unless[r].emplace_back();
-      pattern.rule = r;
-      pattern.text = text;
-    }
-    for (const std::string& id : rule.over) {
-      const auto it = by_id.find(id);
-      if (it == by_id.end())
-        return fail(
-                   fmt::format("over: '{}' names the rule '{}', which does not exist", rule.id, id))
-            .at({rule.file, 0})
-            .hint("`culprit rules list` prints the ids");
-      c->over[r].insert(it->second);
-    }
+    CULPRIT_CHECK(c->add_patterns(r, ordinary, words));
+    CULPRIT_CHECK(c->add_over(r, by_id));
   }
-  // Rules that stand over each other in a circle would silence a line that all of them match.
-  std::vector<int> state(c->rules.size(), 0);  // 1: on the way, 2: done
-  const std::function<std::optional<std::size_t>(std::size_t)> circle =
-      [&](std::size_t r) -> std::optional<std::size_t> {
-    state[r] = 1;
-    for (const std::size_t next : c->over[r]) {
-      if (state[next] == 1) return r;
-      if (state[next] == 0)
-        if (const auto found = circle(next)) return found;
-    }
-    state[r] = 2;
-    return std::nullopt;
-  };
-  for (std::size_t r = 0; r < c->rules.size(); ++r)
-    if (state[r] == 0)
-      if (const auto found = circle(r))
-        return fail(fmt::format("over: '{}' stands over a rule that stands over it",
-                                c->rules[*found].id))
-            .at({c->rules[*found].file, 0});
+  if (const auto found = c->rule_over_itself())
+    return fail(fmt::format("over: '{}' stands over a rule that stands over it",
+                            c->rules[*found].id))
+        .at({c->rules[*found].file, 0});
   std::vector<std::string> all;
-  for (auto& [word, list] : patterns_of) {
+  for (auto& [word, list] : words.patterns_of) {
     all.push_back(word);
     c->patterns_of.push_back(std::move(list));
   }
   c->search = std::make_unique<WordSearch>(std::move(all), ordinary_lines());
-  c->words.assign(words.begin(), words.end());
+  c->words.assign(words.of_events.begin(), words.of_events.end());
   return RulePack(std::move(c));
 }
 
