@@ -272,65 +272,104 @@ class Reader {
     }
   }
 
+  // The number that stands at `at_`, of which there are enough bytes.
+  template <class Number>
+  Number taken() {
+    at_ += sizeof(Number);
+    return little<Number>(at_ - sizeof(Number));
+  }
+
+  template <class Index>
+  void get_indexed() {
+    if (need(sizeof(Index))) get(taken<Index>());
+  }
+
+  template <class Index>
+  void put_indexed() {
+    if (need(sizeof(Index))) put(taken<Index>());
+  }
+
+  template <class Number>
+  void integer() {
+    if (need(sizeof(Number))) push(Value::number(static_cast<std::int64_t>(taken<Number>())));
+  }
+
+  void long_of_short_length() {
+    if (!need(1)) return;
+    if (at_[0] == 8 && end_ - at_ >= 9) {
+      push(Value::number(little<std::int64_t>(at_ + 1)));
+      at_ += 9;
+      return;
+    }
+    long_number(taken<std::uint8_t>());
+  }
+
+  void long_of_any_length() {
+    if (!need(4)) return;
+    const auto length = taken<std::int32_t>();
+    length < 0 ? fail("length", opcode_) : long_number(static_cast<std::uint64_t>(length));
+  }
+
+  void big_endian_double() {
+    if (!need(8)) return;
+    push(Value::number(std::bit_cast<double>(__builtin_bswap64(taken<std::uint64_t>()))));
+  }
+
+  void mark() {
+    if (marks_.size() >= limits_.depth) return fail("too_deep", opcode_);
+    marks_.push_back(stack_.size());
+  }
+
+  // A new container of what came since the mark.
+  void fresh_since_mark(Value::Kind kind) {
+    std::size_t mark = 0;
+    if (!pop_mark(mark)) return;
+    if (kind == Value::Kind::dict && (stack_.size() - mark) % 2 != 0) return fail("stack", opcode_);
+    fresh(kind, mark);
+  }
+
+  void into_since_mark(Value::Kind kind) {
+    std::size_t mark = 0;
+    if (pop_mark(mark)) into(kind, mark);
+  }
+
+  void pop() {
+    if (stack_.size() > floor())
+      stack_.shrink(stack_.size() - 1);
+    else if (!marks_.empty())
+      marks_.pop_back();
+    else
+      fail("stack", opcode_);
+  }
+
+  void drop_since_mark() {
+    std::size_t mark = 0;
+    if (pop_mark(mark)) stack_.shrink(mark);
+  }
+
+  void duplicate() {
+    if (stack_.size() <= floor()) return fail("stack", opcode_);
+    push(Value{stack_.back()});
+  }
+
+  void stop() {
+    if (stack_.size() != 1 || !marks_.empty()) return fail("stack", opcode_);
+    going_ = false;
+  }
+
   void step(unsigned char op) {
     switch (op) {
-      case kBinGet:
-        if (need(1)) get(static_cast<unsigned char>(*at_++));
-        return;
-      case kLongBinGet:
-        if (need(4)) {
-          at_ += 4;
-          get(little<std::uint32_t>(at_ - 4));
-        }
-        return;
-      case kBinPut:
-        if (need(1)) put(static_cast<unsigned char>(*at_++));
-        return;
-      case kLongBinPut:
-        if (need(4)) {
-          at_ += 4;
-          put(little<std::uint32_t>(at_ - 4));
-        }
-        return;
-      case kMemoize: put(memo_.size()); return;
-      case kBinInt1:
-        if (need(1))
-          push(Value::number(static_cast<std::int64_t>(static_cast<unsigned char>(*at_++))));
-        return;
-      case kBinInt2:
-        if (need(2)) {
-          at_ += 2;
-          push(Value::number(static_cast<std::int64_t>(little<std::uint16_t>(at_ - 2))));
-        }
-        return;
-      case kBinInt:
-        if (need(4)) {
-          at_ += 4;
-          push(Value::number(static_cast<std::int64_t>(little<std::int32_t>(at_ - 4))));
-        }
-        return;
-      case kLong1:
-        if (!need(1)) return;
-        if (at_[0] == 8 && end_ - at_ >= 9) {
-          push(Value::number(little<std::int64_t>(at_ + 1)));
-          at_ += 9;
-          return;
-        }
-        ++at_;
-        return long_number(static_cast<unsigned char>(at_[-1]));
-      case kLong4: {
-        if (!need(4)) return;
-        const auto length = little<std::int32_t>(at_);
-        at_ += 4;
-        return length < 0 ? fail("length", opcode_)
-                          : long_number(static_cast<std::uint64_t>(length));
-      }
-      case kBinFloat: {
-        if (!need(8)) return;
-        std::uint64_t n = __builtin_bswap64(little<std::uint64_t>(at_));
-        at_ += 8;
-        return push(Value::number(std::bit_cast<double>(n)));
-      }
+      case kBinGet: return get_indexed<std::uint8_t>();
+      case kLongBinGet: return get_indexed<std::uint32_t>();
+      case kBinPut: return put_indexed<std::uint8_t>();
+      case kLongBinPut: return put_indexed<std::uint32_t>();
+      case kMemoize: return put(memo_.size());
+      case kBinInt1: return integer<std::uint8_t>();
+      case kBinInt2: return integer<std::uint16_t>();
+      case kBinInt: return integer<std::int32_t>();
+      case kLong1: return long_of_short_length();
+      case kLong4: return long_of_any_length();
+      case kBinFloat: return big_endian_double();
       case kNone: return push(Value::nothing());
       case kNewTrue: return push(Value::boolean(true));
       case kNewFalse: return push(Value::boolean(false));
@@ -343,10 +382,7 @@ class Reader {
       case kBinUnicode8:
       case kBinBytes8:
       case kByteArray8: return sized_text<std::uint64_t>();
-      case kMark:
-        if (marks_.size() >= limits_.depth) return fail("too_deep", opcode_);
-        marks_.push_back(stack_.size());
-        return;
+      case kMark: return mark();
       case kEmptyDict: return fresh(Value::Kind::dict, stack_.size());
       case kEmptyList:
       case kEmptyTuple: return fresh(Value::Kind::list, stack_.size());
@@ -354,56 +390,22 @@ class Reader {
       case kTuple2: return tuple(2);
       case kTuple3: return tuple(3);
       case kTuple:
-      case kList: {
-        std::size_t mark = 0;
-        if (pop_mark(mark)) fresh(Value::Kind::list, mark);
-        return;
-      }
-      case kDict: {
-        std::size_t mark = 0;
-        if (!pop_mark(mark)) return;
-        return (stack_.size() - mark) % 2 != 0 ? fail("stack", opcode_)
-                                               : fresh(Value::Kind::dict, mark);
-      }
-      case kAppends: {
-        std::size_t mark = 0;
-        if (pop_mark(mark)) into(Value::Kind::list, mark);
-        return;
-      }
-      case kSetItems: {
-        std::size_t mark = 0;
-        if (pop_mark(mark)) into(Value::Kind::dict, mark);
-        return;
-      }
+      case kList: return fresh_since_mark(Value::Kind::list);
+      case kDict: return fresh_since_mark(Value::Kind::dict);
+      case kAppends: return into_since_mark(Value::Kind::list);
+      case kSetItems: return into_since_mark(Value::Kind::dict);
       case kAppend: return last(Value::Kind::list, 1);
       case kSetItem: return last(Value::Kind::dict, 2);
-      case kStop:
-        if (stack_.size() != 1 || !marks_.empty()) return fail("stack", opcode_);
-        going_ = false;
-        return;
+      case kStop: return stop();
       case kProto:
-        if (!need(1)) return;
-        if (static_cast<unsigned char>(*at_++) > 5) fail("protocol", opcode_);
+        if (need(1) && taken<std::uint8_t>() > 5) fail("protocol", opcode_);
         return;
       case kFrame:
         if (need(8)) at_ += 8;
         return;  // tells how much to read ahead, and all is here
-      case kPop:
-        if (stack_.size() > floor())
-          stack_.shrink(stack_.size() - 1);
-        else if (!marks_.empty())
-          marks_.pop_back();
-        else
-          fail("stack", opcode_);
-        return;
-      case kPopMark: {
-        std::size_t mark = 0;
-        if (pop_mark(mark)) stack_.shrink(mark);
-        return;
-      }
-      case kDup:
-        if (stack_.size() <= floor()) return fail("stack", opcode_);
-        return push(Value{stack_.back()});
+      case kPop: return pop();
+      case kPopMark: return drop_since_mark();
+      case kDup: return duplicate();
       default: return in_words(op);
     }
   }

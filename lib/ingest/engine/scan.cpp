@@ -19,10 +19,6 @@ namespace {
 // bar.
 constexpr std::size_t kReach = 32 * 1024;
 
-struct Bounds {
-  std::size_t begin, end;
-};
-
 // The last '\n' or '\r' before `at`, or the floor. Records are hundreds of bytes: worth two calls
 // of the fast search.
 std::size_t record_begin(std::string_view block, std::size_t at, std::size_t floor) {
@@ -36,7 +32,7 @@ std::size_t record_begin(std::string_view block, std::size_t at, std::size_t flo
 }
 
 // `floor`: where the record before ended.
-Bounds record_around(std::string_view block, std::size_t at, std::size_t floor = 0) {
+RecordBounds record_around(std::string_view block, std::size_t at, std::size_t floor = 0) {
   return {record_begin(block, at, std::max(floor, at > kReach ? at - kReach : 0)),
           record_end(block, at, std::min(block.size(), at + kReach))};
 }
@@ -143,14 +139,8 @@ RecogniserSet Scanner::still_wanted(RecogniserSet wanted, std::string_view raw) 
   return out;
 }
 
-BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line::Habit habit,
-                        bool rules) const {
-  BlockScan out;
-  struct Found {
-    Bounds bounds;
-    RecogniserSet recognisers;
-    bool rule = false;
-  };
+// The records of a block that hold words, in the order of the block, none twice.
+std::vector<Scanner::Found> Scanner::records_with_words(std::string_view block) const {
   std::vector<Found> found;
   std::vector<rules::WordSearch::Hit> hits;
   search_.find(block, hits);
@@ -167,49 +157,64 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
   }
   // NULs and colours can stand inside a word; the records that hold them are searched again
   // without.
-  bool cleaned_any = false;
+  const std::size_t plain = found.size();
   for (const char hidden : {'\0', '\x1b'}) {
     std::size_t at = 0;
     while (at < block.size()) {
       const void* p = std::memchr(block.data() + at, hidden, block.size() - at);
       if (p == nullptr) break;
       const auto offset = static_cast<std::size_t>(static_cast<const char*>(p) - block.data());
-      const Bounds bounds = record_around(block, offset);
-      const std::string text = line::clean(block.substr(bounds.begin, bounds.end - bounds.begin));
+      Found extra{record_around(block, offset), {}, false};
+      at = extra.bounds.end + 1;
+      const std::string text = line::clean(extra.bounds.of(block));
       hits.clear();
       search_.find(text, hits);
-      if (!hits.empty()) {
-        Found extra{bounds, {}, false};
-        for (const auto& hit : hits) {
-          extra.recognisers |= recognisers_of_[hit.word];
-          extra.rule = extra.rule || rule_word_[hit.word];
-        }
-        found.push_back(extra);
-        cleaned_any = true;
+      if (hits.empty()) continue;
+      for (const auto& hit : hits) {
+        extra.recognisers |= recognisers_of_[hit.word];
+        extra.rule = extra.rule || rule_word_[hit.word];
       }
-      at = bounds.end + 1;
+      found.push_back(extra);
     }
   }
-  if (cleaned_any) {
-    std::sort(found.begin(), found.end(),
-              [](const Found& a, const Found& b) { return a.bounds.begin < b.bounds.begin; });
-    std::vector<Found> merged;
-    for (const Found& one : found) {
-      if (!merged.empty() && one.bounds.begin < merged.back().bounds.end) {
-        merged.back().recognisers |= one.recognisers;
-        merged.back().rule = merged.back().rule || one.rule;
-        merged.back().bounds.end = std::max(merged.back().bounds.end, one.bounds.end);
-      } else {
-        merged.push_back(one);
-      }
+  if (found.size() > plain) merge_overlapping(found);
+  return found;
+}
+
+void Scanner::merge_overlapping(std::vector<Found>& found) {
+  std::sort(found.begin(), found.end(),
+            [](const Found& a, const Found& b) { return a.bounds.begin < b.bounds.begin; });
+  std::vector<Found> merged;
+  for (const Found& one : found) {
+    if (!merged.empty() && one.bounds.begin < merged.back().bounds.end) {
+      merged.back().recognisers |= one.recognisers;
+      merged.back().rule = merged.back().rule || one.rule;
+      merged.back().bounds.end = std::max(merged.back().bounds.end, one.bounds.end);
+    } else {
+      merged.push_back(one);
     }
-    found = std::move(merged);
   }
+  found = std::move(merged);
+}
+
+// The recognisers that know a word of a part of a record.
+RecogniserSet Scanner::recognisers_in(std::string_view piece) const {
+  RecogniserSet out;
+  std::vector<rules::WordSearch::Hit> hits;
+  search_.find(line::clean(piece), hits);
+  for (const auto& hit : hits) out |= recognisers_of_[hit.word];
+  return out;
+}
+
+BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line::Habit habit,
+                        bool rules) const {
+  BlockScan out;
+  std::vector<Found> found = records_with_words(block);
   std::size_t counted_to = 0;
   std::vector<std::size_t> heads;
   out.candidates.reserve(found.size());
   for (Found& one : found) {
-    const std::string_view raw = block.substr(one.bounds.begin, one.bounds.end - one.bounds.begin);
+    const std::string_view raw = one.bounds.of(block);
     const bool torn = line::may_hold_heads(raw);
     if (!torn && one.recognisers.meets(wants_more_) && line::is_clean(raw)) {
       one.recognisers = still_wanted(one.recognisers, raw);
@@ -226,18 +231,12 @@ BlockScan Scanner::scan(std::string_view block, std::string_view text_kind, line
       c.begin = one.bounds.begin + heads[h];
       c.length = (h + 1 < heads.size() ? heads[h + 1] : raw.size()) - heads[h];
       c.newlines_before = out.newlines;
-      c.recognisers = one.recognisers;
-      if (heads.size() > 1) {  // each piece to those who know a word of it
-        c.recognisers = {};
-        hits.clear();
-        const std::string piece = line::clean(raw.substr(heads[h], c.length));
-        search_.find(piece, hits);
-        for (const auto& hit : hits) c.recognisers |= recognisers_of_[hit.word];
-      }
+      const std::string_view piece = raw.substr(heads[h], c.length);
+      c.recognisers = heads.size() > 1 ? recognisers_in(piece) : one.recognisers;
       c.first = h == 0;
       if (rules && one.rule) {
         c.judged = std::make_unique<Judged>();
-        line::peel(raw.substr(heads[h], c.length), h == 0 ? habit : line::Habit{}, c.judged->line);
+        line::peel(piece, h == 0 ? habit : line::Habit{}, c.judged->line);
         c.judged->match = pack_.match(c.judged->line.message, text_kind);
       }
     }

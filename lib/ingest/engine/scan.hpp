@@ -40,6 +40,12 @@ struct BlockScan {
   std::uint64_t newlines = 0;
 };
 
+// Where a record stands in its block.
+struct RecordBounds {
+  std::size_t begin = 0, end = 0;
+  std::string_view of(std::string_view block) const { return block.substr(begin, end - begin); }
+};
+
 class Scanner {
  public:
   explicit Scanner(const rules::RulePack& pack);
@@ -62,6 +68,15 @@ class Scanner {
   };
   explicit Scanner(const rules::RulePack& pack, Table table);
   static Table make_table(const rules::RulePack& pack);
+  // A record that holds a word, and whose words those are.
+  struct Found {
+    RecordBounds bounds;
+    RecogniserSet recognisers;
+    bool rule = false;
+  };
+  std::vector<Found> records_with_words(std::string_view block) const;
+  static void merge_overlapping(std::vector<Found>& found);
+  RecogniserSet recognisers_in(std::string_view piece) const;
   RecogniserSet still_wanted(RecogniserSet wanted, std::string_view raw) const;
 
   const rules::RulePack& pack_;

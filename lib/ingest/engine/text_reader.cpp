@@ -183,9 +183,10 @@ void TextReader::settle_waiting(const TextLine& line) {
   }
 }
 
-void TextReader::look(const TextLine& line, const Candidate* candidate) {
-  if (!waiting_.empty()) settle_waiting(line);
-  if (line.line.prefix.partial) {  // CRI: join until the record that completes it
+// CRI writes a long message as several records: they are joined until the one that completes it.
+// Whether the line is a part of such a message.
+bool TextReader::join_partial(const TextLine& line) {
+  if (line.line.prefix.partial) {
     Partial& partial = partial_[stream_of(line.line.prefix)];
     if (partial.line.message.empty()) {
       partial = {line.place, line.line};
@@ -194,15 +195,66 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
       partial.line.message += line.line.message;
     }
     mark_used(line.place.line);
-    return;
+    return true;
   }
-  if (!partial_.empty())
-    if (const auto it = partial_.find(stream_of(line.line.prefix)); it != partial_.end()) {
-      it->second.line.message += line.line.message;
-      if (judge_joined(it->second, line.place.line)) mark_used(line.place.line);
-      partial_.erase(it);
-      return;
+  if (partial_.empty()) return false;
+  const auto it = partial_.find(stream_of(line.line.prefix));
+  if (it == partial_.end()) return false;
+  it->second.line.message += line.line.message;
+  if (judge_joined(it->second, line.place.line)) mark_used(line.place.line);
+  partial_.erase(it);
+  return true;
+}
+
+// What all of them say together. Their rejects are noted, and assemblers that they begin run.
+Outcome TextReader::ask_recognisers(const RecogniserSet& wanted, const TextLine& line) {
+  Outcome all;
+  const auto list = recognisers();
+  wanted.each([&](std::size_t i) {
+    Outcome outcome = list[i]->read(line, reading_);
+    all.used = all.used || outcome.used || outcome.assembler != nullptr;
+    all.judge = all.judge || outcome.judge;
+    all.speaks_of_error = all.speaks_of_error || outcome.speaks_of_error;
+    if (!outcome.reject.empty()) reject(line, outcome.reject);
+    if (outcome.assembler == nullptr) return;
+    if (running_.size() >= kAssemblersAtOnce) {
+      running_.front().assembler->finish(reading_);
+      running_.erase(running_.begin());
     }
+    running_.push_back({Stream(line.line.prefix), std::move(outcome.assembler), 0});
+  });
+  return all;
+}
+
+void TextReader::keep_event(const TextLine& line, const rules::Match& match) {
+  EventRow row = make_event(line, match, reading_);
+  if (row.time.clock == Clock::none && row.peer && line.line.prefix.nccl &&
+      waiting_.size() < kWaitingAtOnce)
+    waiting_.push_back({std::move(row), kLinesToWait});
+  else
+    storms_.add(std::move(row), reading_.sink);
+  keep_clock(line);
+}
+
+// "Skipped 24 previous similar messages": counted for the event they repeat. Whether there is one.
+bool TextReader::count_suppressed(const TextLine& line, const rules::Match& match) {
+  const auto it = match.captures.find("count");
+  // "(client.c:2141:ptlrpc_expire_one_request()) Skipped 24": the function tells which message
+  // was left out.
+  std::string_view like;
+  const std::string& message = line.line.message;
+  if (const std::size_t open = message.rfind('(', message.find("()"));
+      open != std::string::npos && message.find("())") != std::string::npos) {
+    const std::size_t colon = message.rfind(':', message.find("()"));
+    like = std::string_view(message).substr(colon + 1, message.find("()") - colon - 1);
+  }
+  return it != match.captures.end() && it->second.size() < 10 &&
+         storms_.add_repeats(std::strtoull(it->second.c_str(), nullptr, 10), like, line.place.line);
+}
+
+void TextReader::look(const TextLine& line, const Candidate* candidate) {
+  if (!waiting_.empty()) settle_waiting(line);
+  if (join_partial(line)) return;
   if (feed_assemblers(line)) {
     if (candidate != nullptr)
       candidate->recognisers.each([&](std::size_t i) {
@@ -214,55 +266,19 @@ void TextReader::look(const TextLine& line, const Candidate* candidate) {
     if (every_line_.recognisers.empty()) return;
     candidate = &every_line_;
   }
-  const RecogniserSet wanted = candidate->recognisers | every_line_.recognisers;
-  bool used = false;
-  bool judge = false;
-  bool speaks_of_error = false;
-  const auto list = recognisers();
-  wanted.each([&](std::size_t i) {
-    Outcome outcome = list[i]->read(line, reading_);
-    used = used || outcome.used;
-    judge = judge || outcome.judge;
-    speaks_of_error = speaks_of_error || outcome.speaks_of_error;
-    if (!outcome.reject.empty()) reject(line, outcome.reject);
-    if (outcome.assembler != nullptr) {
-      if (running_.size() >= kAssemblersAtOnce) {
-        running_.front().assembler->finish(reading_);
-        running_.erase(running_.begin());
-      }
-      running_.push_back({Stream(line.line.prefix), std::move(outcome.assembler), 0});
-      used = true;
-    }
-  });
+  const Outcome said = ask_recognisers(candidate->recognisers | every_line_.recognisers, line);
+  bool used = said.used;
   std::optional<rules::Match> asked;
   const bool judged = candidate->judged != nullptr && candidate->judged->match;
-  if (judge && rules_ && !judged)
+  if (said.judge && rules_ && !judged)
     asked = reading_.pack.match(line.line.message, reading_.text_kind);
   const std::optional<rules::Match>& match = judged ? candidate->judged->match : asked;
   if (match && reading_.pack.is_event(*match)) {
-    EventRow row = make_event(line, *match, reading_);
-    if (row.time.clock == Clock::none && row.peer && line.line.prefix.nccl &&
-        waiting_.size() < kWaitingAtOnce)
-      waiting_.push_back({std::move(row), kLinesToWait});
-    else
-      storms_.add(std::move(row), reading_.sink);
-    keep_clock(line);
+    keep_event(line, *match);
     used = true;
   } else if (match && match->event_class == "log_suppressed") {
-    const auto it = match->captures.find("count");
-    // "(client.c:2141:ptlrpc_expire_one_request()) Skipped 24": the function tells which message
-    // was left out.
-    std::string_view like;
-    const std::string& message = line.line.message;
-    if (const std::size_t open = message.rfind('(', message.find("()"));
-        open != std::string::npos && message.find("())") != std::string::npos) {
-      const std::size_t colon = message.rfind(':', message.find("()"));
-      like = std::string_view(message).substr(colon + 1, message.find("()") - colon - 1);
-    }
-    if (it != match->captures.end() && it->second.size() < 10 &&
-        storms_.add_repeats(std::strtoull(it->second.c_str(), nullptr, 10), like, line.place.line))
-      used = true;
-  } else if (speaks_of_error && rules_ && !used && !match) {
+    used = count_suppressed(line, *match) || used;
+  } else if (said.speaks_of_error && rules_ && !used && !match) {
     if (auto row = error_line(line, reading_)) {
       storms_.add(std::move(*row), reading_.sink);
       keep_clock(line);

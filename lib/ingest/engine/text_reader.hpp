@@ -35,7 +35,11 @@ class TextReader {
   };
 
   bool judge_joined(const Partial& partial, std::uint64_t last_line);
+  bool join_partial(const TextLine& line);
   void look(const TextLine& line, const Candidate* candidate);
+  Outcome ask_recognisers(const RecogniserSet& wanted, const TextLine& line);
+  void keep_event(const TextLine& line, const rules::Match& match);
+  bool count_suppressed(const TextLine& line, const rules::Match& match);
   bool feed_assemblers(const TextLine& line);
   bool wants_every_line() const {
     return !every_line_.recognisers.empty() || !running_.empty() || !partial_.empty() ||

@@ -140,30 +140,32 @@ bool rdma_device(std::string_view device) {
   return false;
 }
 
-}  // namespace
-
-void name_series(std::vector<MetricLabel>& labels, bool one_host, SeriesRow& key) {
-  std::erase_if(labels, [](const MetricLabel& one) {
-    return one.value.empty();
-  });  // the same as no label, says Prometheus
-  std::sort(labels.begin(), labels.end());
+// What the labels of a series name, by their words; empty: no label names it.
+struct NamedByLabels {
   std::string_view index, uuid, pci, host, instance, address, nic, port, device;
+  bool device_is_nic = false;
+  bool port_in_nic = false;  // the series' NIC says the port, too
+};
+
+// Ranks go into the key at once. Of labels that say the same, the first counts.
+NamedByLabels read_labels(const std::vector<MetricLabel>& labels, SeriesRow& key) {
+  NamedByLabels out;
   const auto keep_first = [](std::string_view& slot, const std::string& value) {
     if (slot.empty()) slot = value;
   };
   for (const MetricLabel& one : labels) {
-    if (one.name == "device") device = one.value;
+    if (one.name == "device") out.device = one.value;
     const auto known = says(one.name);
     if (!known) continue;
     switch (*known) {
-      case Says::gpu_index: keep_first(index, one.value); break;
-      case Says::gpu_uuid: keep_first(uuid, one.value); break;
-      case Says::gpu_pci: keep_first(pci, one.value); break;
-      case Says::host: keep_first(host, one.value); break;
-      case Says::instance: keep_first(instance, one.value); break;
-      case Says::address: keep_first(address, one.value); break;
-      case Says::nic: keep_first(nic, one.value); break;
-      case Says::port: keep_first(port, one.value); break;
+      case Says::gpu_index: keep_first(out.index, one.value); break;
+      case Says::gpu_uuid: keep_first(out.uuid, one.value); break;
+      case Says::gpu_pci: keep_first(out.pci, one.value); break;
+      case Says::host: keep_first(out.host, one.value); break;
+      case Says::instance: keep_first(out.instance, one.value); break;
+      case Says::address: keep_first(out.address, one.value); break;
+      case Says::nic: keep_first(out.nic, one.value); break;
+      case Says::port: keep_first(out.port, one.value); break;
       case Says::rank:
         if (std::int64_t v = 0; !key.rank && integer(one.value, v)) key.rank = v;
         break;
@@ -173,52 +175,70 @@ void name_series(std::vector<MetricLabel>& labels, bool one_host, SeriesRow& key
       default: break;
     }
   }
-  if (!host.empty())
-    key.host = std::string(host);
-  else if (const std::string_view from = without_port(instance); !from.empty())
+  return out;
+}
+
+// Host, GPU and NIC of the series.
+void name_entity(NamedByLabels& named, bool one_host, SeriesRow& key) {
+  if (!named.host.empty())
+    key.host = std::string(named.host);
+  else if (const std::string_view from = without_port(named.instance); !from.empty())
     key.host = std::string(from);
-  else if (!address.empty())
-    key.host = std::string(address);
+  else if (!named.address.empty())
+    key.host = std::string(named.address);
 
   const bool index_enough = one_host || key.host.has_value();
-  for (const std::string_view name : {index_enough ? index : uuid, uuid, pci, index})
+  for (const std::string_view name :
+       {index_enough ? named.index : named.uuid, named.uuid, named.pci, named.index})
     if (!name.empty() && !key.gpu) key.gpu = std::string(name);
 
-  const bool device_is_nic =
-      nic.empty() && !device.empty() && (of_network(key.name) || rdma_device(device));
-  if (device_is_nic) nic = device;
+  std::string_view& nic = named.nic;
+  named.device_is_nic =
+      nic.empty() && !named.device.empty() && (of_network(key.name) || rdma_device(named.device));
+  if (named.device_is_nic) nic = named.device;
   if (!nic.empty())
-    key.nic = port.empty() || (!device_is_nic && !rdma_device(nic))
+    key.nic = named.port.empty() || (!named.device_is_nic && !rdma_device(nic))
                   ? std::string(nic)
-                  : std::string(nic) + "/" + std::string(port);
-  const bool port_told = key.nic && key.nic->size() > nic.size();
+                  : std::string(nic) + "/" + std::string(named.port);
+  named.port_in_nic = key.nic && key.nic->size() > nic.size();
+}
 
+// Whether the entity of the key already says what the label does.
+bool repeats_entity(const MetricLabel& label, const NamedByLabels& named, const SeriesRow& key) {
+  if (label.name == "device")
+    return named.device_is_nic || (key.gpu && named.device.starts_with("nvidia"));
+  const auto known = says(label.name);
+  if (!known) return false;
+  switch (*known) {
+    case Says::gpu_device: return key.gpu.has_value();
+    case Says::gpu_index: return key.gpu == label.value || (key.gpu && named.uuid == *key.gpu);
+    case Says::nic: return key.nic.has_value() && label.value == named.nic;
+    case Says::port: return named.port_in_nic;
+    case Says::rank: return key.rank.has_value();
+    case Says::local_rank: return key.local_rank.has_value();
+    // Whose work it is: of a GPU or a rank it only tells who uses it, of anything else it is
+    // the very name.
+    case Says::user: return key.gpu.has_value() || key.rank.has_value();
+    // A gauge of the last Xid: its value says the same.
+    case Says::xid: return key.name == "DCGM_FI_DEV_XID_ERRORS";
+    case Says::instance:
+      return !named.host.empty() || without_port(label.value).empty() ||
+             without_port(label.value) == key.host;
+    default: return true;
+  }
+}
+
+}  // namespace
+
+void name_series(std::vector<MetricLabel>& labels, bool one_host, SeriesRow& key) {
+  std::erase_if(labels, [](const MetricLabel& one) {
+    return one.value.empty();
+  });  // the same as no label, says Prometheus
+  std::sort(labels.begin(), labels.end());
+  NamedByLabels named = read_labels(labels, key);
+  name_entity(named, one_host, key);
   for (const MetricLabel& one : labels) {
-    bool told = false;
-    if (one.name == "device") {
-      told = device_is_nic || (key.gpu && device.starts_with("nvidia"));
-    } else if (const auto known = says(one.name)) {
-      switch (*known) {
-        case Says::gpu_device: told = key.gpu.has_value(); break;
-        case Says::gpu_index: told = key.gpu == one.value || (key.gpu && uuid == *key.gpu); break;
-        case Says::nic: told = key.nic.has_value() && one.value == nic; break;
-        case Says::port: told = port_told; break;
-        case Says::rank: told = key.rank.has_value(); break;
-        case Says::local_rank: told = key.local_rank.has_value(); break;
-        // Whose work it is: of a GPU or a rank it only tells who uses it, of anything else it is
-        // the very name.
-        case Says::user: told = key.gpu.has_value() || key.rank.has_value(); break;
-        case Says::xid:
-          told = key.name == "DCGM_FI_DEV_XID_ERRORS";
-          break;  // a gauge of the last Xid: its value says the same
-        case Says::instance:
-          told = !host.empty() || without_port(one.value).empty() ||
-                 without_port(one.value) == key.host;
-          break;
-        default: told = true; break;
-      }
-    }
-    if (told) continue;
+    if (repeats_entity(one, named, key)) continue;
     if (!key.labels.empty()) key.labels += ',';
     key.labels += one.name;
     key.labels += '=';

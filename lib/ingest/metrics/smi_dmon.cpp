@@ -92,6 +92,7 @@ class SmiDmon final : public RecordReader {
     std::vector<SeriesBook::Index> series;  // by column
   };
 
+  // `cut`: the last line of a file that ends within it.
   Outcome row(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.offset == 0 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
     words_of(raw, words_);
@@ -104,29 +105,17 @@ class SmiDmon final : public RecordReader {
       return {};
     }
     if (units(words_)) {
-      if (words_[0] == "#") words_.erase(words_.begin());
-      if (!header_.dcgm && words_.size() == header_.columns.size() && units_.empty() && !cut) {
-        units_.assign(words_.begin(), words_.end());
-        for (std::string& unit : units_)
-          if (unit == "-") unit.clear();
-      }
+      if (!cut) keep_units();
       return {};
     }
     if (words_[0].front() == '#') return {};
     if (header_.columns.empty()) return {false, nullptr, "smi_dmon.no_header"};
     if (header_.processes) return {};
 
-    // "GPU 0", "GPU-I 1/0", "Switch 3": two words where nvidia-smi has one.
     std::string id;
-    if (header_.dcgm) {
-      if (words_.size() < 2) return {false, nullptr, "smi_dmon.columns"};
-      if (words_[0].find_first_of("0123456789") != std::string_view::npos)
-        return {false, nullptr, "smi_dmon.entity"};
-      id = words_[0] == "GPU" ? std::string(words_[1])
-                              : std::string(words_[0]) + " " + std::string(words_[1]);
-      words_.erase(words_.begin());
-      words_[0] = id;
-    }
+    if (header_.dcgm)
+      if (const std::string_view problem = join_entity(id); !problem.empty())
+        return {false, nullptr, problem};
     if (words_.size() != header_.columns.size())
       return {false, nullptr, cut ? "smi_dmon.cut" : "smi_dmon.columns"};
     std::string_view date, hour;
@@ -148,7 +137,32 @@ class SmiDmon final : public RecordReader {
       if (gpu->tick == tick_) ++tick_;
       gpu->tick = tick_;
     }
+    return readings(*gpu, time, place, reading, cut);
+  }
 
+  void keep_units() {
+    if (words_[0] == "#") words_.erase(words_.begin());
+    if (header_.dcgm || words_.size() != header_.columns.size() || !units_.empty()) return;
+    units_.assign(words_.begin(), words_.end());
+    for (std::string& unit : units_)
+      if (unit == "-") unit.clear();
+  }
+
+  // "GPU 0", "GPU-I 1/0", "Switch 3": two words where nvidia-smi has one. Makes one word of them,
+  // which lives in `id`; returns why that cannot be, or nothing.
+  std::string_view join_entity(std::string& id) {
+    if (words_.size() < 2) return "smi_dmon.columns";
+    if (words_[0].find_first_of("0123456789") != std::string_view::npos) return "smi_dmon.entity";
+    id = words_[0] == "GPU" ? std::string(words_[1])
+                            : std::string(words_[0]) + " " + std::string(words_[1]);
+    words_.erase(words_.begin());
+    words_[0] = id;
+    return {};
+  }
+
+  // The columns that are samples, into their series.
+  Outcome readings(Gpu& gpu, const Timestamp& time, const Place& place, Reading& reading,
+                   bool cut) {
     bool added = false;
     std::string_view reject;
     if (book_ == nullptr) book_ = &reading.keep<SeriesBook>();
@@ -166,8 +180,8 @@ class SmiDmon final : public RecordReader {
         continue;
       }
       if (header_.dcgm && dcgm_blank(value)) continue;
-      SeriesBook::Index& index = gpu->series[i];
-      if (index == SeriesBook::kFull) index = series_of(i, *gpu, time.clock);
+      SeriesBook::Index& index = gpu.series[i];
+      if (index == SeriesBook::kFull) index = series_of(i, gpu, time.clock);
       if (index == SeriesBook::kFull) return {added, nullptr, "series.too_many"};
       book_->add(index, time.clock == Clock::none ? tick_ : kNoValue,
                  time.clock == Clock::none ? kNoValue : time.ns, value, place, reading);
