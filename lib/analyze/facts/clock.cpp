@@ -376,10 +376,8 @@ SlurmJob slurm_job(const Facts& facts, const ClockMap& map) {
   return out;
 }
 
-}  // namespace
-
-void resolve_clocks(Facts& facts) {
-  const ClockMap map(facts);
+// The times of all rows, as their printed times give them.
+void resolve_rows(Facts& facts, const ClockMap& map) {
   Nanoseconds ignored = 0;
   for (auto& e : facts.events) {
     e.time_ns = map.utc(e.time, e.host, e.place.member, e.uncertainty);
@@ -403,17 +401,10 @@ void resolve_clocks(Facts& facts) {
         offset && s.clock == Clock::local)
       facts.member_clocks.push_back({s.member, s.clock, *offset});
   }
-  mend_clocks_by_words(facts);
-  mend_clocks_by_steps(facts);
-  mend_host_clocks(facts);
-  for (HostRow& host : facts.hosts)
-    if (const auto it = map.boots().find(host.host); it != map.boots().end()) {
-      host.boot_ns = it->second.ns;
-      host.boot_source = it->second.source;
-      host.boot_uncertainty = it->second.uncertainty;
-    }
+}
 
-  // The frame of the job: what its own output covers.
+// The members that hold the job's own output.
+std::set<MemberId> output_of_job(const Facts& facts) {
   std::set<MemberId> training;
   for (const auto& p : facts.progress) training.insert(p.member);
   for (const auto& t : facts.tracebacks) training.insert(t.place.member);
@@ -428,15 +419,20 @@ void resolve_clocks(Facts& facts) {
     if (m->text_kind != "kernel" && m->text_kind != "bmc" && m->text_kind != "fabric-manager")
       training.insert(e.place.member);
   }
+  std::erase_if(training, [&](MemberId id) {
+    const MemberRow* m = facts.member(id);
+    return m != nullptr && facts.foreign(*m);
+  });
+  return training;
+}
+
+// The frame of the job: what its own output covers.
+void frame_job_by_output(Facts& facts, const ClockMap& map) {
   const auto frame = [&](std::optional<Nanoseconds> t) {
     if (!t) return;
     facts.job_start = std::min(facts.job_start.value_or(*t), *t);
     facts.job_end = std::max(facts.job_end.value_or(*t), *t);
   };
-  for (auto it = training.begin(); it != training.end();) {
-    const MemberRow* m = facts.member(*it);
-    it = m != nullptr && facts.foreign(*m) ? training.erase(it) : std::next(it);
-  }
   // A collective that ran for half an hour before it timed out had begun half an hour before.
   for (const auto& e : facts.events) {
     const std::size_t at = e.message.find("ran for ");
@@ -445,6 +441,8 @@ void resolve_clocks(Facts& facts) {
           ms > 0 && ms < 86'400'000)
         frame(*e.time_ns - ms * 1'000'000);
   }
+  const std::set<MemberId> training = output_of_job(facts);
+  Nanoseconds ignored = 0;
   for (const auto& c : facts.clocks)
     if ((c.kind == "first" || c.kind == "last") && training.count(c.place.member) > 0)
       frame(map.utc(c.time, {}, c.place.member, ignored));
@@ -453,21 +451,41 @@ void resolve_clocks(Facts& facts) {
     frame(p.last.time_ns);
   }
   for (const auto& t : facts.tracebacks) frame(t.time_ns);
-  // The scheduler knows when the job began and ended, the manifest better: the last attempt is the
-  // one in question.
+}
+
+// The scheduler knows when the job began and ended, the manifest better: the last attempt is the
+// one in question.
+void frame_job_by_records(Facts& facts, const ClockMap& map) {
   if (const SlurmJob job = slurm_job(facts, map); job.start) {
     facts.job_start = job.start;
     facts.start_is_known = true;
     if (job.end) facts.job_end = job.end;
   }
-  if (facts.manifest && !facts.manifest->attempts.empty()) {
-    const ManifestAttempt& last = facts.manifest->attempts.back();
-    if (const auto t = iso(last.start)) {
-      facts.job_start = t;
-      facts.start_is_known = true;
-    }
-    if (const auto t = iso(last.end)) facts.job_end = std::max(facts.job_end.value_or(*t), *t);
+  if (!facts.manifest || facts.manifest->attempts.empty()) return;
+  const ManifestAttempt& last = facts.manifest->attempts.back();
+  if (const auto t = iso(last.start)) {
+    facts.job_start = t;
+    facts.start_is_known = true;
   }
+  if (const auto t = iso(last.end)) facts.job_end = std::max(facts.job_end.value_or(*t), *t);
+}
+
+}  // namespace
+
+void resolve_clocks(Facts& facts) {
+  const ClockMap map(facts);
+  resolve_rows(facts, map);
+  mend_clocks_by_words(facts);
+  mend_clocks_by_steps(facts);
+  mend_host_clocks(facts);
+  for (HostRow& host : facts.hosts)
+    if (const auto it = map.boots().find(host.host); it != map.boots().end()) {
+      host.boot_ns = it->second.ns;
+      host.boot_source = it->second.source;
+      host.boot_uncertainty = it->second.uncertainty;
+    }
+  frame_job_by_output(facts, map);
+  frame_job_by_records(facts, map);
 }
 
 }  // namespace culprit::analyze

@@ -267,103 +267,120 @@ void name_owners_of_xid_45(std::vector<Signal>& signals) {
   }
 }
 
-}  // namespace
+// Events of one kind. The rows stand by the path of their member, since the order of reading must
+// not matter; copies of the same lines in other members are not counted again.
+struct EventGroup {
+  std::map<std::string, std::vector<const EventRow*>> by_path;
+  bool hearsay = false, stranger = false;  // of all of its rows
+};
 
-std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& pack) {
-  std::vector<Signal> out;
+std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::RulePack& pack) {
   const ProgramOutput output(facts);
-  const Recoveries recoveries(facts);
-
-  // Events of one kind, member by member; copies of the same lines in other members are not counted
-  // again.
-  struct Group {
-    std::map<std::string, std::vector<const EventRow*>>
-        by_member;  // path -> rows: order of reading must not matter
-  };
-  std::map<std::string, Group> groups;
+  std::map<std::string, EventGroup> groups;
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
     if (!facts.counts(m) || e.role == Role::recovery || e.role == Role::advice) continue;
-    groups[key_of(e) +
-           (output.hearsay(e, pack)           ? "\x1fhearsay"
-            : output.stranger(facts, e, pack) ? "\x1fstranger"
-                                              : "") +
-           (before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty) ? "\x1f"
-                                                                                            "before"
-                                                                                          : "")]
-        .by_member[m->path]
-        .push_back(&e);
+    const bool hearsay = output.hearsay(e, pack);
+    const bool stranger = !hearsay && output.stranger(facts, e, pack);
+    const bool before =
+        before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty);
+    EventGroup& group = groups[key_of(e) +
+                               (hearsay    ? "\x1fhearsay"
+                                : stranger ? "\x1fstranger"
+                                           : "") +
+                               (before ? "\x1f"
+                                         "before"
+                                       : "")];
+    group.hearsay = hearsay;
+    group.stranger = stranger;
+    group.by_path[m->path].push_back(&e);
   }
+  return groups;
+}
+
+// When and how often a group was seen, and where: counted in the member that has most of it, which
+// is returned.
+const std::vector<const EventRow*>* count_group(const EventGroup& group, const Facts& facts,
+                                                Signal& s) {
+  s.count = 0;
+  const std::vector<const EventRow*>* fullest = nullptr;
+  for (const auto& [path, rows] : group.by_path) {
+    std::uint64_t lines = 0;
+    std::vector<Nanoseconds> times;
+    std::size_t cited = 0;
+    for (const EventRow* e : rows) {
+      lines += e->count;
+      widen(s, e->time_ns, e->last_time_ns, e->uncertainty);
+      if (e->time_ns) times.push_back(*e->time_ns);
+      if (e->count > 1 && e->last_time_ns) times.push_back(*e->last_time_ns);
+      if (cited < kEvidencePerMember && s.evidence.size() < kEvidencePerSignal) {
+        s.evidence.push_back(evidence_at(facts, e->place, e->message));
+        ++cited;
+      }
+      if (!s.nic) s.nic = e->nic;
+      if (!s.code) s.code = e->code;
+    }
+    if (lines > s.count) {
+      s.count = lines;
+      s.times = std::move(times);
+      fullest = &rows;
+    }
+  }
+  std::sort(s.times.begin(), s.times.end());
+  return fullest;
+}
+
+Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules::RulePack& pack,
+                       const Recoveries& recoveries,
+                       const std::map<std::string_view, std::string_view>& drivers) {
+  Signal s;
+  const auto* const fullest = count_group(group, facts, s);
+  const EventRow& e = *group.by_path.begin()->second.front();
+  const MemberRow* m = facts.member(e.place.member);
+  s.event_class = e.event_class;
+  s.rule = e.rule;
+  if (const rules::Rule* rule = pack.find(e.rule); rule != nullptr) {
+    const auto driver = e.host ? drivers.find(*e.host) : drivers.end();
+    s.meaning =
+        rules::meaning_of(*rule, e.code, e.message,
+                          driver == drivers.end() ? std::string{} : std::string(driver->second));
+    s.origin = rule->origin;
+  }
+  // What the line itself printed (Fatal, Non-fatal) stands over the table, unless the driver
+  // branch gives the number another sense.
+  if (s.meaning.history.empty() || s.meaning.severity == Severity::info)
+    s.meaning.severity = e.severity;
+  else
+    s.meaning.severity = std::min(s.meaning.severity, e.severity);
+  s.meaning.role = e.role;
+  s.meaning.scope = e.scope;
+  s.host = e.host;
+  s.rank = e.rank;
+  s.gpu = e.gpu;
+  s.peer = e.peer;
+  s.peer_host = e.peer_host;
+  s.attempt = m->attempt;
+  s.message = e.message;
+  s.state = reads_state(m);
+  s.hearsay = group.hearsay;
+  s.stranger = group.stranger;
+  // What a program prints of other machines is about its text, not about them.
+  if (s.hearsay) s.host = m->host;
+  if (!s.meaning.cleared_by.empty() && fullest != nullptr)
+    s.alerts = recoveries.alerts(*fullest, s.meaning.cleared_by);
+  return s;
+}
+
+void add_event_signals(const Facts& facts, const rules::RulePack& pack, std::vector<Signal>& out) {
+  const Recoveries recoveries(facts);
   std::map<std::string_view, std::string_view> drivers;  // by host
   for (const HostRow& row : facts.hosts) drivers.emplace(row.host, row.driver);
-  const auto driver_of = [&](const std::optional<std::string>& host) {
-    const auto row = host ? drivers.find(*host) : drivers.end();
-    return row == drivers.end() ? std::string{} : std::string(row->second);
-  };
-  for (const auto& [key, group] : groups) {
-    Signal s;
-    const EventRow* first = nullptr;
-    std::uint64_t most = 0;
-    const std::vector<const EventRow*>* fullest = nullptr;
-    for (const auto& [path, rows] : group.by_member) {
-      std::uint64_t lines = 0;
-      std::vector<Nanoseconds> times;
-      std::size_t cited = 0;
-      for (const EventRow* e : rows) {
-        lines += e->count;
-        widen(s, e->time_ns, e->last_time_ns, e->uncertainty);
-        if (e->time_ns) times.push_back(*e->time_ns);
-        if (e->count > 1 && e->last_time_ns) times.push_back(*e->last_time_ns);
-        if (first == nullptr) first = e;
-        if (cited < kEvidencePerMember && s.evidence.size() < kEvidencePerSignal) {
-          s.evidence.push_back(evidence_at(facts, e->place, e->message));
-          ++cited;
-        }
-        if (!s.nic) s.nic = e->nic;
-        if (!s.code) s.code = e->code;
-      }
-      if (lines > most) {
-        most = lines;
-        s.times = std::move(times);
-        fullest = &rows;
-      }
-    }
-    const EventRow& e = *first;
-    const MemberRow* m = facts.member(e.place.member);
-    s.event_class = e.event_class;
-    s.rule = e.rule;
-    if (const rules::Rule* rule = pack.find(e.rule); rule != nullptr) {
-      s.meaning = rules::meaning_of(*rule, e.code, e.message, driver_of(e.host));
-      s.origin = rule->origin;
-    }
-    // What the line itself printed (Fatal, Non-fatal) stands over the table, unless the driver
-    // branch gives the number another sense.
-    if (s.meaning.history.empty() || s.meaning.severity == Severity::info)
-      s.meaning.severity = e.severity;
-    else
-      s.meaning.severity = std::min(s.meaning.severity, e.severity);
-    s.meaning.role = e.role;
-    s.meaning.scope = e.scope;
-    s.host = e.host;
-    s.rank = e.rank;
-    s.gpu = e.gpu;
-    s.peer = e.peer;
-    s.peer_host = e.peer_host;
-    s.attempt = m->attempt;
-    s.count = most;
-    s.message = e.message;
-    s.state = reads_state(m);
-    s.hearsay = output.hearsay(e, pack);
-    s.stranger = !s.hearsay && output.stranger(facts, e, pack);
-    // What a program prints of other machines is about its text, not about them.
-    if (s.hearsay) s.host = m->host;
-    if (!s.meaning.cleared_by.empty() && fullest != nullptr)
-      s.alerts = recoveries.alerts(*fullest, s.meaning.cleared_by);
-    std::sort(s.times.begin(), s.times.end());
-    out.push_back(std::move(s));
-  }
+  for (const auto& [key, group] : group_events(facts, pack))
+    out.push_back(signal_of_group(group, facts, pack, recoveries, drivers));
+}
 
-  // Exceptions: one per process and text, whichever files tell of it.
+// Exceptions: one per process and text, whichever files tell of it. Rows of each by path and line.
+std::map<std::string, std::vector<const TracebackRow*>> exceptions_raised(const Facts& facts) {
   std::map<std::string, std::vector<const TracebackRow*>> raised;
   for (const TracebackRow& t : facts.tracebacks) {
     const MemberRow* m = facts.member(t.place.member);
@@ -375,96 +392,112 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
                                                        : m->path);
     raised[who + "\x1f" + t.type + "\x1f" + t.message].push_back(&t);
   }
-  for (auto& [key, rows] : raised) {
+  for (auto& [key, rows] : raised)
     std::sort(rows.begin(), rows.end(), [&](const TracebackRow* a, const TracebackRow* b) {
       const std::string& p = facts.member(a->place.member)->path;
       const std::string& q = facts.member(b->place.member)->path;
       return p != q ? p < q : a->place.line < b->place.line;
     });
-    Signal s;
-    std::map<MemberId, std::uint64_t> lines;
-    std::optional<Nanoseconds> epoch;
-    for (const TracebackRow* t : rows) {
-      widen(s, t->time_ns, t->time_ns, t->uncertainty);
-      if (t->source == "error.json" && t->time_ns) epoch = t->time_ns;
-      ++lines[t->place.member];
-      if (s.evidence.size() < kEvidencePerSignal) {
-        Place place = t->place;
-        std::string excerpt =
-            t->source == "error.json" ? t->type : "Traceback (most recent call last)";
-        if (t->source == "error.json") place.length = std::min<std::uint32_t>(place.length, 4096);
-        s.evidence.push_back(evidence_at(facts, place, excerpt));
-      }
-      if (!s.host) s.host = t->host;
-      if (!s.rank) s.rank = t->rank;
-      if (!s.attempt) s.attempt = facts.member(t->place.member)->attempt;
-      if (s.event_class.empty()) {
-        s.event_class = t->event_class;
-        s.rule = t->rule;
-      }
-      if (s.code_place.empty() && !t->file.empty()) {
-        s.code_place = t->file + ":" + std::to_string(t->file_line);
-        s.function = t->function;
-      }
-    }
-    // The process's own clock is nearer to the failure than its parent's.
-    if (epoch) {
-      s.start = s.end = epoch;
-      s.uncertainty = 2 * kSecond;
-    }
-    const TracebackRow& t = *rows.front();
-    s.exception = t.type;
-    s.message = t.type + (t.message.empty() ? "" : ": " + t.message);
-    for (const auto& [member, n] : lines) s.count = std::max(s.count, n);
-    if (s.start) s.times.push_back(*s.start);
-    if (const rules::Rule* rule = s.rule.empty() ? nullptr : pack.find(s.rule); rule != nullptr) {
-      s.meaning = rule->meaning;
-    } else {
-      static const std::set<std::string> kEndings{"KeyboardInterrupt", "SystemExit",
-                                                  "SignalException", "GeneratorExit"};
-      const std::size_t dot = t.type.rfind('.');
-      const bool ending = kEndings.count(t.type.substr(dot == std::string::npos ? 0 : dot + 1)) > 0;
-      s.event_class = ending ? "launcher_teardown" : "py_exception";
-      s.unknown_exception = true;
-      s.meaning.severity = ending ? Severity::distributed : Severity::critical;
-      s.meaning.role = ending ? Role::teardown : Role::root;
-      s.meaning.scope = ending ? Scope::job_wide : Scope::user_code;
-      s.meaning.cause = ending ? CauseKind::none : CauseKind::program;
-      s.meaning.component = "program or data";
-      s.meaning.symptom = ending ? Symptom::none : Symptom::code_data_adjustment;
-      s.meaning.action = "fix_code";
-    }
-    out.push_back(std::move(s));
-  }
+  return raised;
+}
 
-  // Not of this attempt: a machine that was taken out before the last attempt began.
-  if (facts.manifest && !facts.manifest->attempts.empty() &&
-      !facts.manifest->attempts.back().hosts.empty()) {
-    std::set<std::string> present;
-    for (const auto& host : facts.manifest->attempts.back().hosts) present.insert(short_host(host));
-    for (Signal& s : out) s.absent = s.host && present.count(short_host(*s.host)) == 0;
-  } else if (facts.manifest && facts.manifest->attempts.size() > 1 &&
-             !facts.manifest->hosts.empty()) {
-    std::set<std::string> present;
-    for (const auto& host : facts.manifest->hosts) present.insert(short_host(host));
-    for (Signal& s : out) s.absent = s.host && present.count(short_host(*s.host)) == 0;
-  }
+// The meaning of an exception that no rule knows.
+void judge_unknown_exception(const std::string& type, Signal& s) {
+  static const std::set<std::string> kEndings{"KeyboardInterrupt", "SystemExit", "SignalException",
+                                              "GeneratorExit"};
+  const std::size_t dot = type.rfind('.');
+  const bool ending = kEndings.count(type.substr(dot == std::string::npos ? 0 : dot + 1)) > 0;
+  s.event_class = ending ? "launcher_teardown" : "py_exception";
+  s.unknown_exception = true;
+  s.meaning.severity = ending ? Severity::distributed : Severity::critical;
+  s.meaning.role = ending ? Role::teardown : Role::root;
+  s.meaning.scope = ending ? Scope::job_wide : Scope::user_code;
+  s.meaning.cause = ending ? CauseKind::none : CauseKind::program;
+  s.meaning.component = "program or data";
+  s.meaning.symptom = ending ? Symptom::none : Symptom::code_data_adjustment;
+  s.meaning.action = "fix_code";
+}
 
+Signal signal_of_exception(const std::vector<const TracebackRow*>& rows, const Facts& facts,
+                           const rules::RulePack& pack) {
+  Signal s;
+  std::map<MemberId, std::uint64_t> lines;
+  std::optional<Nanoseconds> epoch;
+  for (const TracebackRow* t : rows) {
+    widen(s, t->time_ns, t->time_ns, t->uncertainty);
+    if (t->source == "error.json" && t->time_ns) epoch = t->time_ns;
+    ++lines[t->place.member];
+    if (s.evidence.size() < kEvidencePerSignal) {
+      Place place = t->place;
+      std::string excerpt =
+          t->source == "error.json" ? t->type : "Traceback (most recent call last)";
+      if (t->source == "error.json") place.length = std::min<std::uint32_t>(place.length, 4096);
+      s.evidence.push_back(evidence_at(facts, place, excerpt));
+    }
+    if (!s.host) s.host = t->host;
+    if (!s.rank) s.rank = t->rank;
+    if (!s.attempt) s.attempt = facts.member(t->place.member)->attempt;
+    if (s.event_class.empty()) {
+      s.event_class = t->event_class;
+      s.rule = t->rule;
+    }
+    if (s.code_place.empty() && !t->file.empty()) {
+      s.code_place = t->file + ":" + std::to_string(t->file_line);
+      s.function = t->function;
+    }
+  }
+  // The process's own clock is nearer to the failure than its parent's.
+  if (epoch) {
+    s.start = s.end = epoch;
+    s.uncertainty = 2 * kSecond;
+  }
+  const TracebackRow& t = *rows.front();
+  s.exception = t.type;
+  s.message = t.type + (t.message.empty() ? "" : ": " + t.message);
+  for (const auto& [member, n] : lines) s.count = std::max(s.count, n);
+  if (s.start) s.times.push_back(*s.start);
+  if (const rules::Rule* rule = s.rule.empty() ? nullptr : pack.find(s.rule); rule != nullptr)
+    s.meaning = rule->meaning;
+  else
+    judge_unknown_exception(t.type, s);
+  return s;
+}
+
+// Not of this attempt: a machine that was taken out before the last attempt began.
+void mark_absent(const Facts& facts, std::vector<Signal>& signals) {
+  if (!facts.manifest) return;
+  const auto& attempts = facts.manifest->attempts;
+  const bool listed = !attempts.empty() && !attempts.back().hosts.empty();
+  if (!listed && (attempts.size() < 2 || facts.manifest->hosts.empty())) return;
+  std::set<std::string> present;
+  for (const auto& host : listed ? attempts.back().hosts : facts.manifest->hosts)
+    present.insert(short_host(host));
+  for (Signal& s : signals) s.absent = s.host && present.count(short_host(*s.host)) == 0;
+}
+
+bool earlier(const Signal& a, const Signal& b) {
+  const auto text = [](const std::optional<std::string>& t) {
+    return t ? std::string_view(*t) : std::string_view();
+  };
+  const auto key = [&](const Signal& s) {
+    return std::tuple(!s.start.has_value(), s.start.value_or(0), std::string_view(s.event_class),
+                      text(s.host), s.rank.value_or(-1), text(s.gpu), std::string_view(s.message));
+  };
+  return key(a) < key(b);
+}
+
+}  // namespace
+
+std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& pack) {
+  std::vector<Signal> out;
+  add_event_signals(facts, pack, out);
+  for (const auto& [key, rows] : exceptions_raised(facts))
+    out.push_back(signal_of_exception(rows, facts, pack));
+  mark_absent(facts, out);
   // Before the job: an old fault of the same machine is history, not cause.
   for (Signal& s : out) s.before_job = before_job(facts, s.end, s.uncertainty);
-
   name_owners_of_xid_45(out);
-  std::sort(out.begin(), out.end(), [](const Signal& a, const Signal& b) {
-    const auto text = [](const std::optional<std::string>& t) {
-      return t ? std::string_view(*t) : std::string_view();
-    };
-    const auto key = [&](const Signal& s) {
-      return std::tuple(!s.start.has_value(), s.start.value_or(0), std::string_view(s.event_class),
-                        text(s.host), s.rank.value_or(-1), text(s.gpu),
-                        std::string_view(s.message));
-    };
-    return key(a) < key(b);
-  });
+  std::sort(out.begin(), out.end(), earlier);
   return out;
 }
 
