@@ -453,98 +453,112 @@ bool is_p2p(std::string_view operation) {
   return operation == "send" || operation == "recv" || operation == "sendrecv";
 }
 
-Stage stage_of(const std::vector<std::uint32_t>& stack, const std::vector<FrameFacts>& facts,
-               const StackTable& table) {
-  Stage s;
-  const StageMarker* told = nullptr;
-  const StageMarker* weak = nullptr;
-  std::size_t told_at = 0, weak_at = 0;
+// The facts of a frame; null: the stack refers to one that there is not.
+const FrameFacts* facts_of(std::uint32_t frame, const std::vector<FrameFacts>& facts) {
+  return frame < facts.size() ? &facts[frame] : nullptr;
+}
+
+// The frame that tells what a stack does.
+struct Deciding {
+  const StageMarker* marker = nullptr;  // null: none
+  std::size_t at = 0;                   // in the stack
+  bool at_work = false;                 // of a worker's loop that waits for nothing
+};
+
+Deciding deciding_frame(const std::vector<std::uint32_t>& stack,
+                        const std::vector<FrameFacts>& facts) {
+  Deciding told, weak;
   bool own_code_before = false;  // of the user's, further in than the frame that told
-  const auto usable = [&](std::uint32_t f) { return f < facts.size(); };
-  for (std::size_t i = 0; i < stack.size() && told == nullptr; ++i) {
-    if (!usable(stack[i])) continue;
-    const FrameFacts& f = facts[stack[i]];
-    if (f.marker == nullptr || f.marker->tells == Tells::generic) {
-      own_code_before = own_code_before || f.user;
+  for (std::size_t i = 0; i < stack.size() && told.marker == nullptr && !told.at_work; ++i) {
+    const FrameFacts* f = facts_of(stack[i], facts);
+    if (f == nullptr) continue;
+    if (f->marker == nullptr || f->marker->tells == Tells::generic) {
+      own_code_before = own_code_before || f->user;
       continue;
     }
-    switch (f.marker->tells) {
-      case Tells::strong:
-        told = f.marker;
-        told_at = i;
-        break;
+    switch (f->marker->tells) {
+      case Tells::strong: told = {f->marker, i}; break;
       case Tells::weak:
         // The outermost of the weak ones tells most: poll <- get (queues.py). Code of the user's in
         // between ends that.
-        if (!own_code_before) {
-          weak = f.marker;
-          weak_at = i;
-        }
+        if (!own_code_before) weak = {f->marker, i};
         break;
       case Tells::bound:
         // A worker that waits for its queue is idle; one that does not is at work, in storage or in
         // code.
-        if (weak != nullptr && weak->doing == lock && f.marker->operation != "worker")
-          weak = nullptr;
-        if (weak != nullptr && weak->doing != idle) {
+        if (weak.marker != nullptr && weak.marker->doing == lock &&
+            f->marker->operation != "worker")
+          weak = {};
+        if (weak.marker != nullptr && weak.marker->doing != idle)
           told = weak;
-          told_at = weak_at;
-        } else if (f.marker->operation == "worker" && weak == nullptr) {
-          s.doing = compute;
-          s.decided = static_cast<std::int32_t>(stack[i]);
-        } else {
-          told = f.marker;
-          told_at = i;
-        }
-        i = stack.size();
+        else
+          told = {f->marker, i, f->marker->operation == "worker" && weak.marker == nullptr};
         break;
       case Tells::generic: break;
     }
   }
+  if (told.at_work) return told;
   // The caller of a wait is what the wait is for; unless it is a collective's wrapper and the
   // innermost code is one's own: a timer around all_reduce is past it.
-  const auto wraps_only = [&] {
-    return told != nullptr && told->file.empty() && own_code_before && told->doing == collective;
-  };
-  if (wraps_only()) told = nullptr;
-  if (told == nullptr && s.doing == unknown && weak != nullptr) {
-    told = weak;
-    told_at = weak_at;
+  const bool wraps_only = told.marker != nullptr && told.marker->file.empty() && own_code_before &&
+                          told.marker->doing == collective;
+  return told.marker == nullptr || wraps_only ? weak : told;
+}
+
+// Of a collective what its marker does not tell: operation, dimension and direction by the frames
+// further out.
+void complete_collective(const std::vector<std::uint32_t>& stack, std::size_t told_at,
+                         const std::vector<FrameFacts>& facts, Stage& s) {
+  for (std::size_t i = told_at + 1; i < stack.size(); ++i) {
+    const FrameFacts* f = facts_of(stack[i], facts);
+    if (f == nullptr) continue;
+    if (s.operation.empty() && f->marker != nullptr && f->marker->doing == collective)
+      s.operation = f->marker->operation;
+    if (f->hint == nullptr) continue;
+    if (s.dimension.empty()) s.dimension = f->hint->dimension;
+    if (s.dimension == f->hint->dimension && s.toward == 0) s.toward = f->hint->toward;
+    if (s.dimension != "pp" || s.toward != 0) break;
   }
-  if (told != nullptr) {
-    s.doing = told->doing;
-    s.operation = told->operation;
-    s.dimension = told->dimension;
-    s.toward = told->toward;
-    s.decided = static_cast<std::int32_t>(stack[told_at]);
-    if (s.doing == collective)
-      for (std::size_t i = told_at + 1; i < stack.size(); ++i) {
-        if (!usable(stack[i])) continue;
-        const FrameFacts& f = facts[stack[i]];
-        if (s.operation.empty() && f.marker != nullptr && f.marker->doing == collective)
-          s.operation = f.marker->operation;
-        if (f.hint == nullptr) continue;
-        if (s.dimension.empty()) s.dimension = f.hint->dimension;
-        if (s.dimension == f.hint->dimension && s.toward == 0) s.toward = f.hint->toward;
-        if (s.dimension != "pp" || s.toward != 0) break;
-      }
-    if (s.doing == collective && is_p2p(s.operation) && s.dimension.empty()) s.dimension = "pp";
-  }
+  if (is_p2p(s.operation) && s.dimension.empty()) s.dimension = "pp";
+}
+
+// Finds the frame to show, s.where: the user's own innermost, else Python's, else any. A stack with
+// frames and no telling one is code at work.
+void show_frame(const std::vector<std::uint32_t>& stack, const std::vector<FrameFacts>& facts,
+                const StackTable& table, Stage& s) {
   std::int32_t innermost = -1, python = -1;
-  for (std::size_t i = 0; i < stack.size(); ++i) {
-    if (!usable(stack[i]) || facts[stack[i]].drop) continue;
-    const auto index = static_cast<std::int32_t>(stack[i]);
+  for (const std::uint32_t frame : stack) {
+    const FrameFacts* f = facts_of(frame, facts);
+    if (f == nullptr || f->drop) continue;
+    const auto index = static_cast<std::int32_t>(frame);
     if (innermost < 0) innermost = index;
-    if (python < 0 && !table.frames[stack[i]].native) python = index;
-    if (facts[stack[i]].user) {
+    if (python < 0 && !table.frames[frame].native) python = index;
+    if (f->user) {
       s.where = index;
       break;
     }
     // Beyond the loop stand the frames of the process that forked.
-    if (facts[stack[i]].marker != nullptr && facts[stack[i]].marker->tells == Tells::bound) break;
+    if (f->marker != nullptr && f->marker->tells == Tells::bound) break;
   }
   if (s.where < 0) s.where = python >= 0 ? python : innermost;
   if (s.doing == unknown && innermost >= 0) s.doing = compute;
+}
+
+Stage stage_of(const std::vector<std::uint32_t>& stack, const std::vector<FrameFacts>& facts,
+               const StackTable& table) {
+  Stage s;
+  const Deciding told = deciding_frame(stack, facts);
+  if (told.marker != nullptr) s.decided = static_cast<std::int32_t>(stack[told.at]);
+  if (told.at_work) {
+    s.doing = compute;
+  } else if (told.marker != nullptr) {
+    s.doing = told.marker->doing;
+    s.operation = told.marker->operation;
+    s.dimension = told.marker->dimension;
+    s.toward = told.marker->toward;
+    if (s.doing == collective) complete_collective(stack, told.at, facts, s);
+  }
+  show_frame(stack, facts, table, s);
   return s;
 }
 

@@ -29,113 +29,99 @@ bool has(const std::vector<std::int64_t>& sorted, std::int64_t rank) {
   return std::binary_search(sorted.begin(), sorted.end(), rank);
 }
 
-}  // namespace
+// Machines as numbers, as they come: sets of numbers are cheap.
+class MachineNumbers {
+ public:
+  explicit MachineNumbers(const Topology& topology) : topology_(topology) {}
 
-StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topology& topology,
-                          std::size_t machines) {
-  StackCover cover;
-  cover.ranks = outliers;
-  std::set<std::string> named;
-  std::map<std::string, int> ids;  // of machines, numbered as they come; sets of numbers are cheap
-  std::unordered_map<std::int64_t, int> id_of;
-  const auto id = [&](std::int64_t r) {
-    const auto [at, fresh] = id_of.try_emplace(r, 0);
-    if (fresh)
-      at->second =
-          ids.try_emplace(machine_of(r, topology), static_cast<int>(ids.size())).first->second;
-    return at->second;
-  };
-  const auto machines_of = [&](const std::vector<std::int64_t>& ranks) {
+  // Ascending, each once.
+  std::vector<int> of(const std::vector<std::int64_t>& ranks) {
     std::vector<int> out;
-    for (const std::int64_t r : ranks) out.push_back(id(r));
+    for (const std::int64_t r : ranks) out.push_back(of_rank(r));
     std::sort(out.begin(), out.end());
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
-  };
-  const auto name_hosts = [&](const std::vector<std::int64_t>& ranks) {
-    named.clear();
-    for (const std::int64_t r : ranks)
-      if (const auto at = topology.host_of.find(r);
-          at != topology.host_of.end() && !at->second.empty())
-        named.insert(at->second);
-    cover.hosts.assign(named.begin(), named.end());
-  };
-  name_hosts(outliers);
-  const std::vector<int> own = machines_of(outliers);
-  if (outliers.empty()) return cover;
-  // Exceptions on most machines of a large job are not what a group is to blame for.
-  if (own.size() > 8 && 2 * own.size() > machines) return cover;
+  }
 
-  // Groups of one dimension that lie on the same machines are one group of machines (the paper's
-  // "PP group" is the pipelines of all tensor ranks of those machines).
-  struct Unit {
-    std::string dimension;
-    std::vector<const ParallelGroup*> groups;
-    std::vector<int> machines;
-    std::vector<std::int64_t> outliers;
-  };
-  std::map<std::pair<std::string, std::vector<int>>, Unit> by_machines;
+ private:
+  int of_rank(std::int64_t r) {
+    const auto [at, fresh] = by_rank_.try_emplace(r, 0);
+    if (fresh)
+      at->second = by_name_.try_emplace(machine_of(r, topology_), static_cast<int>(by_name_.size()))
+                       .first->second;
+    return at->second;
+  }
+
+  const Topology& topology_;
+  std::map<std::string, int> by_name_;
+  std::unordered_map<std::int64_t, int> by_rank_;
+};
+
+std::vector<std::string> known_hosts(const std::vector<std::int64_t>& ranks,
+                                     const Topology& topology) {
+  std::set<std::string> named;
+  for (const std::int64_t r : ranks)
+    if (const auto at = topology.host_of.find(r);
+        at != topology.host_of.end() && !at->second.empty())
+      named.insert(at->second);
+  return {named.begin(), named.end()};
+}
+
+// Groups of one dimension that lie on the same machines are one group of machines (the paper's
+// "PP group" is the pipelines of all tensor ranks of those machines).
+struct CoverUnit {
+  std::string dimension;
+  std::vector<const ParallelGroup*> groups;
+  std::vector<int> machines;
+  std::vector<std::int64_t> outliers;  // in it
+};
+
+// The units with an outlier: fewest machines first, then fewest groups.
+std::vector<CoverUnit> units_with(const std::vector<std::int64_t>& outliers,
+                                  const Topology& topology, MachineNumbers& numbers) {
+  std::map<std::pair<std::string, std::vector<int>>, CoverUnit> by_machines;
   for (const ParallelGroup& g : topology.groups) {
     if (g.dimension == "world" || g.ranks.size() < 2) continue;
     std::vector<std::int64_t> hit;
     std::set_intersection(g.ranks.begin(), g.ranks.end(), outliers.begin(), outliers.end(),
                           std::back_inserter(hit));
     if (hit.empty()) continue;
-    std::vector<int> on = machines_of(g.ranks);
-    Unit& unit = by_machines[{g.dimension, on}];
+    std::vector<int> on = numbers.of(g.ranks);
+    CoverUnit& unit = by_machines[{g.dimension, on}];
     unit.dimension = g.dimension;
     unit.groups.push_back(&g);
     unit.machines = std::move(on);
     unit.outliers.insert(unit.outliers.end(), hit.begin(), hit.end());
   }
-  std::vector<Unit> units;
+  std::vector<CoverUnit> units;
   for (auto& [key, unit] : by_machines) {
     std::sort(unit.outliers.begin(), unit.outliers.end());
     unit.outliers.erase(std::unique(unit.outliers.begin(), unit.outliers.end()),
                         unit.outliers.end());
     units.push_back(std::move(unit));
   }
-  // Fewest machines, then fewest groups; the numbers of machines depend on the order of asking, so
-  // the id decides last.
-  std::sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) {
-    const auto key = [](const Unit& u) {
+  // The numbers of machines depend on the order of asking, so the id decides last.
+  std::sort(units.begin(), units.end(), [](const CoverUnit& a, const CoverUnit& b) {
+    const auto key = [](const CoverUnit& u) {
       return std::tuple(u.machines.size(), u.groups.size(), preference(u.dimension),
                         u.groups.front()->ranks, std::string_view(u.groups.front()->id));
     };
     return key(a) < key(b);
   });
-  const auto take = [&](const std::vector<const Unit*>& chosen) {
-    std::set<std::int64_t> ranks;
-    for (const Unit* u : chosen)
-      for (const ParallelGroup* g : u->groups) {
-        cover.groups.push_back(g->id);
-        ranks.insert(g->ranks.begin(), g->ranks.end());
-      }
-    cover.dimension = chosen.front()->dimension;
-    for (const Unit* u : chosen)
-      if (u->dimension != cover.dimension) cover.dimension.clear();
-    cover.ranks.assign(ranks.begin(), ranks.end());
-    name_hosts(cover.ranks);
-    cover.shared = true;
-  };
+  return units;
+}
 
-  for (const Unit& unit : units) {
-    if (unit.outliers.size() < outliers.size()) continue;
-    // A group that spreads over the job covers everything and says nothing.
-    if (unit.machines.size() > 2 * own.size() || (machines > 1 && unit.machines.size() >= machines))
-      continue;
-    take({&unit});
-    return cover;
-  }
-
-  // Several: only groups that add no machine to those of the outliers; the one with most of what is
-  // left first.
+// Several units that add no machine to those of the outliers (`own`), the one with most of what is
+// left first. Empty: they do not cover all, or say no more than the machines do.
+std::vector<const CoverUnit*> units_within(const std::vector<CoverUnit>& units,
+                                           const std::vector<std::int64_t>& outliers,
+                                           const std::vector<int>& own) {
   std::set<std::int64_t> left(outliers.begin(), outliers.end());
-  std::vector<const Unit*> chosen;
+  std::vector<const CoverUnit*> chosen;
   while (!left.empty() && chosen.size() < own.size()) {
-    const Unit* best = nullptr;
+    const CoverUnit* best = nullptr;
     std::size_t most = 0;
-    for (const Unit& unit : units) {
+    for (const CoverUnit& unit : units) {
       if (!std::includes(own.begin(), own.end(), unit.machines.begin(), unit.machines.end()))
         continue;
       const auto gain =
@@ -151,9 +137,50 @@ StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topol
     chosen.push_back(best);
     for (const std::int64_t r : best->outliers) left.erase(r);
   }
-  // As many groups as machines say no more than the machines do.
-  if (left.empty() && !chosen.empty() && chosen.size() < own.size()) take(chosen);
+  if (!left.empty() || chosen.size() >= own.size()) chosen.clear();
+  return chosen;
+}
+
+StackCover cover_of(const std::vector<const CoverUnit*>& chosen, const Topology& topology) {
+  StackCover cover;
+  std::set<std::int64_t> ranks;
+  for (const CoverUnit* u : chosen)
+    for (const ParallelGroup* g : u->groups) {
+      cover.groups.push_back(g->id);
+      ranks.insert(g->ranks.begin(), g->ranks.end());
+    }
+  cover.dimension = chosen.front()->dimension;
+  for (const CoverUnit* u : chosen)
+    if (u->dimension != cover.dimension) cover.dimension.clear();
+  cover.ranks.assign(ranks.begin(), ranks.end());
+  cover.hosts = known_hosts(cover.ranks, topology);
+  cover.shared = true;
   return cover;
+}
+
+}  // namespace
+
+StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topology& topology,
+                          std::size_t machines) {
+  StackCover alone;  // the outliers themselves: no group has them in common
+  alone.ranks = outliers;
+  alone.hosts = known_hosts(outliers, topology);
+  if (outliers.empty()) return alone;
+  MachineNumbers numbers(topology);
+  const std::vector<int> own = numbers.of(outliers);
+  // Exceptions on most machines of a large job are not what a group is to blame for.
+  if (own.size() > 8 && 2 * own.size() > machines) return alone;
+
+  const std::vector<CoverUnit> units = units_with(outliers, topology, numbers);
+  for (const CoverUnit& unit : units) {
+    if (unit.outliers.size() < outliers.size()) continue;
+    // A group that spreads over the job covers everything and says nothing.
+    if (unit.machines.size() > 2 * own.size() || (machines > 1 && unit.machines.size() >= machines))
+      continue;
+    return cover_of({&unit}, topology);
+  }
+  const auto chosen = units_within(units, outliers, own);
+  return chosen.empty() ? alone : cover_of(chosen, topology);
 }
 
 namespace {

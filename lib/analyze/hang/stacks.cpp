@@ -147,33 +147,54 @@ class Aggregation {
     }
   }
 
-  void collect() {
-    find_roles();
-    // Who is a process number? Tools that see machine code only know that.
-    std::map<std::pair<std::string, std::int64_t>, std::int64_t> ranks;
+  // Which rank a process is, and which machine a rank is on: tools that see machine code only know
+  // the process number.
+  struct KnownProcesses {
+    std::map<std::pair<std::string, std::int64_t>, std::int64_t> rank_of;  // by host and number
     std::map<std::int64_t, std::set<std::pair<std::string, std::int64_t>>>
-        by_pid;  // who has it, and where
-    std::map<std::int64_t, std::string> hosts = topology_.host_of;
-    const bool nameless =
-        std::any_of(facts_.samples.begin(), facts_.samples.end(),
-                    [&](const StackSample& s) { return s.row.ranks.empty() && !rank_of(s); });
-    const auto learn = [&](const std::string& host, std::int64_t pid, std::int64_t rank) {
-      if (!nameless) return;
-      ranks.emplace(std::pair(host, pid), rank);
-      by_pid[pid].insert({host, rank});
-    };
-    for (const RankRow& r : facts_.ranks) {
-      if (r.host) hosts.emplace(r.rank, *r.host);
-      if (r.pid) learn(r.host.value_or(""), *r.pid, r.rank);
-    }
-    for (const ProcessRow& p : facts_.processes)
-      if (p.rank) learn(p.host ? short_host(*p.host) : "", p.pid, *p.rank);
-    if (nameless)
-      for (const StackSample& s : facts_.samples)
-        if (const auto rank = rank_of(s); rank && s.row.pid) learn(host_of(s), *s.row.pid, *rank);
+        by_pid;                                 // who has it, and where
+    std::map<std::int64_t, std::string> hosts;  // by rank
 
+    void learn(const std::string& host, std::int64_t pid, std::int64_t rank) {
+      rank_of.emplace(std::pair(host, pid), rank);
+      by_pid[pid].insert({host, rank});
+    }
+    std::int64_t rank(const std::string& host, std::int64_t pid) const {  // -1: not known
+      if (const auto at = rank_of.find({host, pid}); at != rank_of.end()) return at->second;
+      const auto all = by_pid.find(pid);
+      return all != by_pid.end() && all->second.size() == 1 &&
+                     (host.empty() || all->second.begin()->first.empty())
+                 ? all->second.begin()->second
+                 : -1;
+    }
+    std::string host(std::int64_t rank) const {
+      const auto at = hosts.find(rank);
+      return at == hosts.end() ? "" : at->second;
+    }
+  };
+
+  KnownProcesses known_processes() const {
+    KnownProcesses out;
+    out.hosts = topology_.host_of;
+    for (const RankRow& r : facts_.ranks)
+      if (r.host) out.hosts.emplace(r.rank, *r.host);
+    if (std::none_of(facts_.samples.begin(), facts_.samples.end(),
+                     [&](const StackSample& s) { return s.row.ranks.empty() && !rank_of(s); }))
+      return out;  // every stack says which rank it is of
+    for (const RankRow& r : facts_.ranks)
+      if (r.pid) out.learn(r.host.value_or(""), *r.pid, r.rank);
+    for (const ProcessRow& p : facts_.processes)
+      if (p.rank) out.learn(p.host ? short_host(*p.host) : "", p.pid, *p.rank);
+    for (const StackSample& s : facts_.samples)
+      if (const auto rank = rank_of(s); rank && s.row.pid) out.learn(host_of(s), *s.row.pid, *rank);
+    return out;
+  }
+
+  using SamplesByProcess = std::map<StackedKey, std::vector<std::size_t>>;
+
+  SamplesByProcess samples_by_process(const KnownProcesses& known) const {
     const std::map<std::size_t, std::string> mains = main_threads();
-    std::map<StackedKey, std::vector<std::size_t>> found;
+    SamplesByProcess found;
     for (std::size_t i = 0; i < facts_.samples.size(); ++i) {
       const StackSample& s = facts_.samples[i];
       if (s.row.source == "traceback" || s.row.source == "recorder") continue;
@@ -187,7 +208,8 @@ class Aggregation {
         for (const std::int64_t r : from_ranges(s.row.ranks)) {
           key.rank = r;
           if (key.role != "trainer")
-            if (const auto host = hosts.find(r); host != hosts.end()) key.host = host->second;
+            if (const auto host = known.hosts.find(r); host != known.hosts.end())
+              key.host = host->second;
           found[key].push_back(i);
         }
         continue;
@@ -196,16 +218,9 @@ class Aggregation {
       if (s.row.pid) key.pid = *s.row.pid;
       if (const auto rank = rank_of(s))
         key.rank = *rank;
-      else if (s.row.pid) {
-        if (const auto at = ranks.find({key.host, *s.row.pid}); at != ranks.end())
-          key.rank = at->second;
-        else if (const auto all = by_pid.find(*s.row.pid);
-                 all != by_pid.end() && all->second.size() == 1 &&
-                 (key.host.empty() || all->second.begin()->first.empty()))
-          key.rank = all->second.begin()->second;
-      }
-      if (key.host.empty() && key.rank >= 0)
-        if (const auto host = hosts.find(key.rank); host != hosts.end()) key.host = host->second;
+      else if (s.row.pid)
+        key.rank = known.rank(key.host, *s.row.pid);
+      if (key.host.empty() && key.rank >= 0) key.host = known.host(key.rank);
       if (const auto main = mains.find(i); main != mains.end() && key.rank < 0 && key.pid < 0)
         key.main = main->second;
       // A rank has one trainer: a dump whose process number was lost is of the same process.
@@ -215,36 +230,47 @@ class Aggregation {
       }
       found[key].push_back(i);
     }
+    return found;
+  }
+
+  // A process with its dumps in order; without dumps when none of its samples shows a main thread.
+  Process process_of(const StackedKey& key, std::vector<std::size_t>& samples,
+                     const KnownProcesses& known) {
+    Process p;
+    p.shown.role = key.role;
+    p.shown.host = key.host;
+    if (key.rank >= 0) p.shown.rank = key.rank;
+    if (key.pid >= 0) p.shown.pid = key.pid;
+    for (const auto& [threads, repeat] : dumps_of(samples)) {
+      const auto main = main_thread(threads);
+      if (!main) continue;
+      const StackSample& s = facts_.samples[*main];
+      if (!p.shown.pid && s.row.pid) p.shown.pid = s.row.pid;
+      if (p.shown.host.empty()) p.shown.host = host_of(s);
+      p.dumps.push_back({*main, "", "", repeat, 0});
+    }
+    if (p.dumps.size() > 1)
+      for (Dump& d : p.dumps) {
+        d.series = series_of(facts_.samples[d.sample]);
+        d.stem = stem_of(facts_.samples[d.sample]);
+      }
+    if (p.shown.host.empty() && key.rank >= 0) p.shown.host = known.host(key.rank);
+    std::sort(p.dumps.begin(), p.dumps.end(),
+              [&](const Dump& a, const Dump& b) { return before(a, b); });
+    if (p.dumps.size() > 1) number_rounds(p);
+    return p;
+  }
+
+  void collect() {
+    find_roles();
+    const KnownProcesses known = known_processes();
+    SamplesByProcess found = samples_by_process(known);
     for (auto& [key, samples] : found) {
-      Process p;
-      p.shown.role = key.role;
-      p.shown.host = key.host;
-      if (key.rank >= 0) p.shown.rank = key.rank;
-      if (key.pid >= 0) p.shown.pid = key.pid;
-      for (const auto& [threads, repeat] : dumps_of(samples)) {
-        const auto main = main_thread(threads);
-        if (!main) continue;
-        const StackSample& s = facts_.samples[*main];
-        if (!p.shown.pid && s.row.pid) p.shown.pid = s.row.pid;
-        if (p.shown.host.empty()) p.shown.host = host_of(s);
-        p.dumps.push_back({*main, "", "", repeat, 0});
-      }
-      if (p.dumps.size() > 1)
-        for (Dump& d : p.dumps) {
-          d.series = series_of(facts_.samples[d.sample]);
-          d.stem = stem_of(facts_.samples[d.sample]);
-        }
-      if (p.dumps.empty()) {
-        if (key.role == "trainer") ++without_stack_;
-        continue;
-      }
-      if (p.shown.host.empty() && key.rank >= 0)
-        if (const auto host = hosts.find(key.rank); host != hosts.end())
-          p.shown.host = host->second;
-      std::sort(p.dumps.begin(), p.dumps.end(),
-                [&](const Dump& a, const Dump& b) { return before(a, b); });
-      if (p.dumps.size() > 1) number_rounds(p);
-      processes_.push_back(std::move(p));
+      Process p = process_of(key, samples, known);
+      if (!p.dumps.empty())
+        processes_.push_back(std::move(p));
+      else if (key.role == "trainer")
+        ++without_stack_;
     }
     if (without_stack_ > 0)
       report_.notes.push_back(fmt::format("of {} trainer{} the dump failed", without_stack_,
@@ -706,27 +732,21 @@ class Aggregation {
     return out;
   }
 
-  // ByteRobust, section 5: in each round the parallel group with most outliers is flagged; the one
-  // with most flags degrades the job.
-  void find_rounds() {
-    if (std::none_of(processes_.begin(), processes_.end(), [](const Process& p) {
-          return p.shown.role == "trainer" && p.dumps.size() > 1;
-        })) {
-      // One look at everybody, in however many files and folders it lies.
-      report_.rounds.push_back({"", std::nullopt, report_.outliers, ""});
-      return;
-    }
+  // One look at the job: the stack of each rank at about one time.
+  struct Look {
+    std::string name;
+    std::optional<Nanoseconds> time;
+    std::map<std::int64_t, std::uint32_t> stack;  // by rank
+  };
+
+  // The looks at the trainers by the tool that the first of them was seen with, in order of time.
+  std::vector<Look> looks_at_trainers() const {
     std::string source;
     for (const Process& p : processes_)
       if (p.shown.role == "trainer") {
         source = facts_.samples[p.shown.sample].row.source;
         break;
       }
-    struct Look {
-      std::string name;
-      std::optional<Nanoseconds> time;
-      std::map<std::int64_t, std::uint32_t> stack;
-    };
     struct Seen {
       std::int64_t rank;
       std::vector<const Dump*> dumps;
@@ -768,47 +788,69 @@ class Aggregation {
       if (a.time && b.time && *a.time != *b.time) return *a.time < *b.time;
       return natural_less(a.name, b.name);
     });
-    std::map<std::string, std::size_t> flags;
-    for (const Look& look : order) {
-      StackRound round;
-      round.name = look.name;
-      round.time = look.time;
-      std::map<std::uint32_t, std::vector<std::int64_t>> groups;
-      for (const auto& [rank, stack] : look.stack) groups[stack].push_back(rank);
-      const std::vector<std::int64_t>* largest = nullptr;
-      for (const auto& [stack, ranks] : groups)
-        if (largest == nullptr || ranks.size() > largest->size() ||
-            (ranks.size() == largest->size() && ranks < *largest))
-          largest = &ranks;
-      for (const auto& [stack, ranks] : groups)
-        if (&ranks != largest && whole_stages(ranks).empty())
-          round.outliers.insert(round.outliers.end(), ranks.begin(), ranks.end());
-      std::sort(round.outliers.begin(), round.outliers.end());
-      // Most outliers; of two with as many the smaller group, since more of it is exceptional.
-      const ParallelGroup* flagged = nullptr;
-      std::size_t most = 0;
-      bool tie = false;
-      for (const ParallelGroup& g : topology_.groups) {
-        if (g.dimension == "world") continue;
-        const auto n = static_cast<std::size_t>(
-            std::count_if(g.ranks.begin(), g.ranks.end(), [&](std::int64_t r) {
-              return std::binary_search(round.outliers.begin(), round.outliers.end(), r);
-            }));
-        if (n == 0) continue;
-        if (n > most || (n == most && g.ranks.size() < flagged->ranks.size())) {
-          flagged = &g;
-          most = n;
-          tie = false;
-        } else if (n == most && g.ranks.size() == flagged->ranks.size())
-          tie = true;
-      }
-      if (flagged != nullptr && !tie) {
-        round.flagged = flagged->id;
-        ++flags[flagged->id];
-      }
-      report_.rounds.push_back(std::move(round));
+    return order;
+  }
+
+  // The ranks whose stack most others do not have; whole stages of a pipeline have their own.
+  std::vector<std::int64_t> outliers_of(const Look& look) {
+    std::map<std::uint32_t, std::vector<std::int64_t>> groups;
+    for (const auto& [rank, stack] : look.stack) groups[stack].push_back(rank);
+    const std::vector<std::int64_t>* largest = nullptr;
+    for (const auto& [stack, ranks] : groups)
+      if (largest == nullptr || ranks.size() > largest->size() ||
+          (ranks.size() == largest->size() && ranks < *largest))
+        largest = &ranks;
+    std::vector<std::int64_t> out;
+    for (const auto& [stack, ranks] : groups)
+      if (&ranks != largest && whole_stages(ranks).empty())
+        out.insert(out.end(), ranks.begin(), ranks.end());
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
+  // The group with most of these ranks; of two with as many the smaller one, since more of it is
+  // exceptional. "": none, or a tie.
+  std::string group_of_most(const std::vector<std::int64_t>& outliers) const {
+    const ParallelGroup* flagged = nullptr;
+    std::size_t most = 0;
+    bool tie = false;
+    for (const ParallelGroup& g : topology_.groups) {
+      if (g.dimension == "world") continue;
+      const auto n = static_cast<std::size_t>(std::count_if(
+          g.ranks.begin(), g.ranks.end(),
+          [&](std::int64_t r) { return std::binary_search(outliers.begin(), outliers.end(), r); }));
+      if (n == 0) continue;
+      if (n > most || (n == most && g.ranks.size() < flagged->ranks.size())) {
+        flagged = &g;
+        most = n;
+        tie = false;
+      } else if (n == most && g.ranks.size() == flagged->ranks.size())
+        tie = true;
     }
-    if (report_.rounds.size() < params_.slow_rounds) return;
+    return flagged == nullptr || tie ? "" : flagged->id;
+  }
+
+  // ByteRobust, section 5: in each round the parallel group with most outliers is flagged; the one
+  // with most flags degrades the job.
+  void find_rounds() {
+    if (std::none_of(processes_.begin(), processes_.end(), [](const Process& p) {
+          return p.shown.role == "trainer" && p.dumps.size() > 1;
+        })) {
+      // One look at everybody, in however many files and folders it lies.
+      report_.rounds.push_back({"", std::nullopt, report_.outliers, ""});
+      return;
+    }
+    std::map<std::string, std::size_t> flags;
+    for (const Look& look : looks_at_trainers()) {
+      const auto outliers = outliers_of(look);
+      const std::string flagged = group_of_most(outliers);
+      if (!flagged.empty()) ++flags[flagged];
+      report_.rounds.push_back({look.name, look.time, outliers, flagged});
+    }
+    if (report_.rounds.size() >= params_.slow_rounds) name_degrader(flags);
+  }
+
+  void name_degrader(const std::map<std::string, std::size_t>& flags) {
     std::size_t best = 0, second = 0;
     for (const auto& [id, n] : flags) {
       if (n > best) {
