@@ -162,6 +162,103 @@ std::vector<OddSeries> left_peers(const Measured& now, const Measured* before,
   return out;
 }
 
+// What all entities of a metric say: their middle, and how far apart they are.
+struct EntityMiddle {
+  double middle = 0, floor = 0;  // floor: differences below it mean nothing
+  double noise = 0;
+};
+
+EntityMiddle middle_of_all(const Measured& now) {
+  const auto values = middles(now);
+  EntityMiddle out;
+  out.middle = median(values);
+  out.floor =
+      std::max(now.metric->floor_absolute, now.metric->floor_relative * std::abs(out.middle));
+  out.noise = std::max(spread(values, out.middle), typical_noise(now));
+  return out;
+}
+
+struct MovedMetric {
+  double shift = 0;  // in its own unit
+  Change change;
+};
+
+// A metric whose middle moved between the runs.
+std::optional<MovedMetric> moved_metric(const std::string& name, const Measured& past,
+                                        const Measured& now, const CompareParams& params) {
+  const rules::Metric& metric = *now.metric;
+  const EntityMiddle was = middle_of_all(past), is = middle_of_all(now);
+  const double floor = std::max(is.floor, was.floor);
+  const double both = std::max({is.noise, was.noise, floor / params.shift_spreads, 1e-12});
+  const double shift = is.middle - was.middle;
+  const double z = std::abs(shift) / both;
+  if (!(std::abs(shift) > floor && z >= params.shift_spreads)) return std::nullopt;
+  Change one;
+  one.kind = ChangeKind::metric;
+  one.what = name;
+  one.good = figure(was.middle) + " " + metric.unit;
+  one.bad = figure(is.middle) + " " + metric.unit;
+  one.effect = shift / both;
+  one.title = say(Phrase::metric_instead, name, figure(is.middle), figure(was.middle), metric.unit,
+                  one.effect);
+  one.score = graded(0.6, 0.93, z - params.shift_spreads, 6) * weight_of(metric, shift);
+  return MovedMetric{shift, std::move(one)};
+}
+
+// Entities that left their peers, and machines that left the others. Four warm GPUs of one machine
+// are each within the spread of all GPUs, and their machine is not among machines.
+std::vector<OddSeries> left_peers_or_machines(const Measured& now, const Measured* past,
+                                              const CompareParams& params) {
+  auto left = left_peers(now, past, params);
+  const Measured hosts = by_machine(now),
+                 past_hosts = past == nullptr ? Measured{} : by_machine(*past);
+  if (hosts.entities.size() < now.entities.size())
+    for (OddSeries& outlier : left_peers(hosts, past == nullptr ? nullptr : &past_hosts, params))
+      if (std::none_of(left.begin(), left.end(),
+                       [&](const OddSeries& o) { return o.host == outlier.host; }))
+        left.push_back(std::move(outlier));
+  return left;
+}
+
+// The parts of a step are one story: the largest is told, and the others by name.
+Change join_parts(std::vector<MovedMetric> parts) {
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
+    return std::abs(a.shift) > std::abs(b.shift);
+  });
+  Change one = std::move(parts.front().change);
+  std::vector<std::string> others;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    others.push_back(parts[i].change.what);
+    one.score = std::max(one.score, parts[i].change.score);
+  }
+  if (!others.empty()) one.title += say(Phrase::also_named, named_some(others));
+  return one;
+}
+
+// A machine by the metric in which it is furthest from its peers.
+Change odd_machine(const std::string& host, std::vector<OddSeries> outliers,
+                   const CompareParams& params) {
+  std::stable_sort(outliers.begin(), outliers.end(), [](const OddSeries& a, const OddSeries& b) {
+    return std::tuple(!a.bad_side, -a.z) < std::tuple(!b.bad_side, -b.z);
+  });
+  const OddSeries& first = outliers.front();
+  Change one;
+  one.kind = ChangeKind::machine;
+  one.what = host;
+  one.hosts = {host};
+  one.effect = first.z;
+  one.good = fmt::format("{} {} {} (the others)", first.metric, figure(first.others), first.unit);
+  one.bad = fmt::format("{} {} {}", first.metric, figure(first.value), first.unit);
+  one.title = say(Phrase::left_its_peers, first.entity, first.metric, figure(first.value),
+                  first.unit, figure(first.others));
+  if (outliers.size() > 1) one.title += say(Phrase::more_metrics, outliers.size() - 1);
+  one.score =
+      graded(0.62, 0.94,
+             first.z - params.outlier_spreads + 2.0 * static_cast<double>(outliers.size() - 1), 8) *
+      (first.bad_side ? 1 : 0.85);
+  return one;
+}
+
 }  // namespace
 
 std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& bad,
@@ -170,91 +267,26 @@ std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& 
   const auto was = measured(good, catalogue), is = measured(bad, catalogue);
   std::vector<Change> out;
   std::map<std::string, std::vector<OddSeries>> by_host;
-  std::vector<std::pair<double, Change>> parts;  // of a step, by their difference in milliseconds
+  std::vector<MovedMetric> parts;
   for (const auto& [metric_name, now] : is) {
     if (now.entities.empty()) continue;
     const auto before = was.find(metric_name);
-    const rules::Metric& metric = *now.metric;
-    const auto values = middles(now);
-    const double middle = median(values);
-    const double floor = std::max(metric.floor_absolute, metric.floor_relative * std::abs(middle));
-    const double noise = std::max({spread(values, middle), typical_noise(now), 1e-12});
-    if (before != was.end() && !before->second.entities.empty()) {
-      const auto old_values = middles(before->second);
-      const double old = median(old_values);
-      const double old_floor =
-          std::max(metric.floor_absolute, metric.floor_relative * std::abs(old));
-      const double both = std::max({noise, spread(old_values, old), typical_noise(before->second),
-                                    std::max(floor, old_floor) / params.shift_spreads});
-      const double shift = middle - old;
-      const double z = std::abs(shift) / both;
-      if (std::abs(shift) > std::max(floor, old_floor) && z >= params.shift_spreads) {
-        Change one;
-        one.kind = ChangeKind::metric;
-        one.what = metric_name;
-        one.good = figure(old) + " " + metric.unit;
-        one.bad = figure(middle) + " " + metric.unit;
-        one.effect = shift / both;
-        one.title = say(Phrase::metric_instead, metric_name, figure(middle), figure(old),
-                        metric.unit, one.effect);
-        one.score = graded(0.6, 0.93, z - params.shift_spreads, 6) * weight_of(metric, shift);
-        if (metric.entity == "rank" && metric.unit == "ms")
-          parts.emplace_back(std::abs(shift), std::move(one));
-        else
-          out.push_back(std::move(one));
-      }
-    }
     const Measured* past = before == was.end() ? nullptr : &before->second;
-    auto left = left_peers(now, past, params);
-    // Four warm GPUs of one machine are each within the spread of all GPUs, and their machine is
-    // not among machines.
-    const Measured hosts = by_machine(now),
-                   past_hosts = past == nullptr ? Measured{} : by_machine(*past);
-    if (hosts.entities.size() < now.entities.size())
-      for (OddSeries& outlier : left_peers(hosts, past == nullptr ? nullptr : &past_hosts, params))
-        if (std::none_of(left.begin(), left.end(),
-                         [&](const OddSeries& o) { return o.host == outlier.host; }))
-          left.push_back(std::move(outlier));
-    for (OddSeries& outlier : left) {
+    if (past != nullptr && !past->entities.empty())
+      if (auto moved = moved_metric(metric_name, *past, now, params)) {
+        if (now.metric->entity == "rank" && now.metric->unit == "ms")
+          parts.push_back(std::move(*moved));
+        else
+          out.push_back(std::move(moved->change));
+      }
+    for (OddSeries& outlier : left_peers_or_machines(now, past, params)) {
       outlier.metric = metric_name;
       by_host[outlier.host].push_back(std::move(outlier));
     }
   }
-  // The parts of a step are one story: the largest is told, and the others by name.
-  if (!parts.empty()) {
-    std::stable_sort(parts.begin(), parts.end(),
-                     [](const auto& a, const auto& b) { return a.first > b.first; });
-    Change one = std::move(parts.front().second);
-    std::vector<std::string> others;
-    for (std::size_t i = 1; i < parts.size(); ++i) {
-      others.push_back(parts[i].second.what);
-      one.score = std::max(one.score, parts[i].second.score);
-    }
-    if (!others.empty()) one.title += say(Phrase::also_named, named_some(others));
-    out.push_back(std::move(one));
-  }
-  for (auto& [host, outliers] : by_host) {
-    std::stable_sort(outliers.begin(), outliers.end(), [](const OddSeries& a, const OddSeries& b) {
-      return std::tuple(!a.bad_side, -a.z) < std::tuple(!b.bad_side, -b.z);
-    });
-    const OddSeries& first = outliers.front();
-    Change one;
-    one.kind = ChangeKind::machine;
-    one.what = host;
-    one.hosts = {host};
-    one.effect = first.z;
-    one.good = fmt::format("{} {} {} (the others)", first.metric, figure(first.others), first.unit);
-    one.bad = fmt::format("{} {} {}", first.metric, figure(first.value), first.unit);
-    one.title = say(Phrase::left_its_peers, first.entity, first.metric, figure(first.value),
-                    first.unit, figure(first.others));
-    if (outliers.size() > 1) one.title += say(Phrase::more_metrics, outliers.size() - 1);
-    one.score =
-        graded(0.62, 0.94,
-               first.z - params.outlier_spreads + 2.0 * static_cast<double>(outliers.size() - 1),
-               8) *
-        (first.bad_side ? 1 : 0.85);
-    out.push_back(std::move(one));
-  }
+  if (!parts.empty()) out.push_back(join_parts(std::move(parts)));
+  for (auto& [host, outliers] : by_host)
+    out.push_back(odd_machine(host, std::move(outliers), params));
   return out;
 }
 

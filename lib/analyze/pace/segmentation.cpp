@@ -65,86 +65,123 @@ CULPRIT_VECTOR_CLONES std::size_t how_many_below(std::size_t n, double limit,
   return static_cast<std::size_t>(count + (lane[0] + lane[1]) + (lane[2] + lane[3]));
 }
 
-}  // namespace
+// What the marginal likelihood of a regime takes from its number of samples alone.
+struct OfSamples {
+  std::vector<double> constants, inverses;  // by number of samples
+};
 
-std::vector<std::size_t> most_probable_segmentation(Dimensions series,
-                                                    const SegmentationParams& params) {
-  const std::size_t dimensions = series.size();
-  const std::size_t size = dimensions == 0 ? 0 : series[0].size();
-  if (size == 0) return {};
-  const double lambda = std::max(params.lambda, 1.0 + 1e-9);
-  const double log_hazard = -std::log(lambda);
-  const double log_survival = std::log1p(-1.0 / lambda);
-  const NormalPrior& prior = params.prior;
+OfSamples of_samples(std::size_t most, const NormalPrior& prior) {
   const double log_beta0 = std::log(prior.beta);
-  const double behind = std::log(lambda) + params.slack;
-
-  std::vector<double> constants(size + 1), inverses(size + 1);  // of a regime of n samples
-  for (std::size_t n = 0; n <= size; ++n) {
+  OfSamples out;
+  out.constants.resize(most + 1);
+  out.inverses.resize(most + 1);
+  for (std::size_t n = 0; n <= most; ++n) {
     const double m = static_cast<double>(n);
-    inverses[n] = 1 / (prior.kappa + m);
-    constants[n] = std::lgamma(prior.alpha + m / 2) - std::lgamma(prior.alpha) +
-                   prior.alpha * log_beta0 + 0.5 * std::log(prior.kappa / (prior.kappa + m)) -
-                   m / 2 * std::log(2 * std::numbers::pi);
+    out.inverses[n] = 1 / (prior.kappa + m);
+    out.constants[n] = std::lgamma(prior.alpha + m / 2) - std::lgamma(prior.alpha) +
+                       prior.alpha * log_beta0 + 0.5 * std::log(prior.kappa / (prior.kappa + m)) -
+                       m / 2 * std::log(2 * std::numbers::pi);
+  }
+  return out;
+}
+
+// Where the regime that holds the present sample may have begun.
+class Starts {
+ public:
+  explicit Starts(std::size_t dimensions) : live_(dimensions), now_(dimensions, Sums{0, 0, 0}) {}
+
+  // base: score of the past, hazard, and survival so far taken off.
+  void begin(std::size_t t, double base) {
+    start_.push_back(static_cast<std::uint32_t>(t));
+    base_.push_back(base);
+    for (std::size_t d = 0; d < live_.size(); ++d) {
+      live_[d].one.push_back(now_[d].one);
+      live_[d].two.push_back(now_[d].two);
+      live_[d].counted.push_back(now_[d].count);
+    }
   }
 
-  std::vector<std::uint32_t> start;  // live starts, ascending
-  std::vector<double> base,
-      total;  // base: score of the past, hazard, and survival so far taken off
-  std::vector<Live> live(dimensions);
-  std::vector<Sums> now(dimensions, Sums{0, 0, 0});
-  std::vector<double> score(size + 1, 0);
-  std::vector<std::uint32_t> from(size + 1, 0);
-
-  for (std::size_t t = 0; t < size; ++t) {
-    const bool present = std::any_of(series.begin(), series.end(), [&](const auto& dimension) {
-      return t < dimension.size() && std::isfinite(dimension[t]);
-    });
-    if (t == 0 || present) {  // a regime may begin with this sample
-      start.push_back(static_cast<std::uint32_t>(t));
-      base.push_back(score[t] + log_hazard - static_cast<double>(t + 1) * log_survival);
-      for (std::size_t d = 0; d < dimensions; ++d) {
-        live[d].one.push_back(now[d].one);
-        live[d].two.push_back(now[d].two);
-        live[d].counted.push_back(now[d].count);
-      }
-    }
-    const std::size_t n = start.size();
-    total.resize(n);
-    for (std::size_t d = 0; d < dimensions; ++d) {
+  // Takes sample `t` of every dimension, then sums up how well each start explains all since.
+  void observe(Dimensions series, std::size_t t, const NormalPrior& prior, const OfSamples& known) {
+    const std::size_t n = start_.size();
+    total_.resize(n);
+    for (std::size_t d = 0; d < live_.size(); ++d) {
       if (t < series[d].size() && std::isfinite(series[d][t])) {
         const double x = std::clamp(series[d][t] - prior.mean, -1e100, 1e100);
-        now[d].one += x;
-        now[d].two += x * x;
-        ++now[d].count;
+        now_[d].one += x;
+        now_[d].two += x * x;
+        ++now_[d].count;
       }
-      marginals(n, now[d].one, now[d].two, now[d].count, prior.alpha, prior.beta, constants.data(),
-                inverses.data(), live[d].one.data(), live[d].two.data(), live[d].counted.data(),
-                d == 0 ? base.data() : total.data(), total.data());
+      marginals(n, now_[d].one, now_[d].two, now_[d].count, prior.alpha, prior.beta,
+                known.constants.data(), known.inverses.data(), live_[d].one.data(),
+                live_[d].two.data(), live_[d].counted.data(), d == 0 ? base_.data() : total_.data(),
+                total_.data());
     }
-    const double best = largest_of(n, total.data());
-    std::size_t which = 0;
-    while (which + 1 < n && total[which] != best) ++which;  // among equals the longest regime
-    score[t + 1] = best + static_cast<double>(t + 1) * log_survival;
-    from[t + 1] = start[which];
+    best_ = largest_of(n, total_.data());
+  }
 
-    // Dropping moves everything, so a sixteenth of the starts must be worth it. Looking costs, too:
-    // a start that stays for some samples more is only work.
-    if (!params.prune || t % kLook != 0 || how_many_below(n, best - behind, total.data()) * 16 <= n)
-      continue;
+  double best() const { return best_; }
+  // Of the best; among equals the longest regime.
+  std::uint32_t best_start() const {
+    std::size_t which = 0;
+    while (which + 1 < start_.size() && total_[which] != best_) ++which;
+    return start_[which];
+  }
+
+  // Drops the starts that are so far behind the best. Dropping moves everything, so a sixteenth of
+  // the starts must be worth it.
+  void prune(double behind) {
+    const std::size_t n = start_.size();
+    if (how_many_below(n, best_ - behind, total_.data()) * 16 <= n) return;
     std::size_t to = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      if (total[i] + behind < best) continue;
+      if (total_[i] + behind < best_) continue;
       if (to != i) {
-        start[to] = start[i];
-        base[to] = base[i];
-        for (Live& l : live)
+        start_[to] = start_[i];
+        base_[to] = base_[i];
+        for (Live& l : live_)
           l.one[to] = l.one[i], l.two[to] = l.two[i], l.counted[to] = l.counted[i];
       }
       ++to;
     }
-    start.resize(to), base.resize(to);
-    for (Live& l : live) l.one.resize(to), l.two.resize(to), l.counted.resize(to);
+    start_.resize(to), base_.resize(to);
+    for (Live& l : live_) l.one.resize(to), l.two.resize(to), l.counted.resize(to);
+  }
+
+ private:
+  std::vector<std::uint32_t> start_;  // ascending
+  std::vector<double> base_, total_;  // by start
+  std::vector<Live> live_;            // by dimension
+  std::vector<Sums> now_;             // by dimension
+  double best_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::size_t> most_probable_segmentation(Dimensions series,
+                                                    const SegmentationParams& params) {
+  const std::size_t size = series.size() == 0 ? 0 : series[0].size();
+  if (size == 0) return {};
+  const double lambda = std::max(params.lambda, 1.0 + 1e-9);
+  const double log_hazard = -std::log(lambda);
+  const double log_survival = std::log1p(-1.0 / lambda);
+  const double behind = std::log(lambda) + params.slack;
+  const OfSamples known = of_samples(size, params.prior);
+
+  Starts starts(series.size());
+  std::vector<double> score(size + 1, 0);
+  std::vector<std::uint32_t> from(size + 1, 0);
+  for (std::size_t t = 0; t < size; ++t) {
+    const bool present = std::any_of(series.begin(), series.end(), [&](const auto& dimension) {
+      return t < dimension.size() && std::isfinite(dimension[t]);
+    });
+    if (t == 0 || present)  // a regime may begin with this sample
+      starts.begin(t, score[t] + log_hazard - static_cast<double>(t + 1) * log_survival);
+    starts.observe(series, t, params.prior, known);
+    score[t + 1] = starts.best() + static_cast<double>(t + 1) * log_survival;
+    from[t + 1] = starts.best_start();
+    // Looking costs, too: a start that stays for some samples more is only work.
+    if (params.prune && t % kLook == 0) starts.prune(behind);
   }
 
   std::vector<std::size_t> out;

@@ -63,6 +63,162 @@ Halves halves(std::span<const double> values, const SlowPartsInput& input) {
   return {median_of(in), median_of(out), in.size(), out.size()};
 }
 
+using SumsByRank = std::map<std::int64_t, RankSum>;
+
+SumsByRank sums_by_rank(const SlowPartsInput& input, const SlowPartsParams& params) {
+  SumsByRank ranks;
+  for (const PartSeries& p : input.parts) {
+    const PartKind kind = params.kind(p.name);
+    if (kind == PartKind::mixed) continue;
+    RankSum& r = ranks[p.rank];
+    auto& sum = kind == PartKind::own ? r.own : r.waiting;
+    if (sum.empty()) sum.assign(input.iterations.size(), 0);
+    add(sum, p.ms);
+    (kind == PartKind::own ? r.has_own : r.has_waiting) = true;
+  }
+  return ranks;
+}
+
+// Compares every rank's work inside of the interval with its work outside of it, where enough is
+// told of that, else with nothing. Says whether all tell how long they waited; what is too little
+// to compare leaves `why`.
+bool compare_own_work(const SumsByRank& ranks, const SlowPartsInput& input,
+                      const SlowPartsParams& params, SlowParts& result) {
+  std::size_t inside = SIZE_MAX, outside = SIZE_MAX;
+  bool waits = true;
+  for (const auto& [id, r] : ranks) {
+    if (!r.has_own) continue;
+    const Halves own = halves(r.own, input), waiting = halves(r.waiting, input);
+    if (own.within == 0) continue;
+    inside = std::min(inside, own.within);
+    outside = std::min(outside, own.without);
+    waits = waits && r.has_waiting && waiting.within > 0;
+    result.all.push_back({id, own.inside, own.outside, 0, waiting.inside, waiting.outside});
+  }
+  if (result.all.size() < 3) {
+    result.why = say(Phrase::three_ranks_needed, result.all.size());
+    return waits;
+  }
+  if (inside < params.least) {
+    result.why = say(Phrase::too_few_inside, inside);
+    return waits;
+  }
+  result.against_outside = outside >= params.least;
+  for (RankExcess& r : result.all) {
+    r.excess = result.against_outside ? r.own_inside - r.own_outside : r.own_inside;
+    if (!std::isfinite(r.own_outside)) r.own_outside = 0;
+    if (!std::isfinite(r.waiting_inside)) r.waiting_inside = 0;
+    if (!std::isfinite(r.waiting_outside)) r.waiting_outside = 0;
+  }
+  return waits;
+}
+
+// How long the iterations were: as told, else the largest sum of a rank's parts.
+Halves iteration_times(const SumsByRank& ranks, const SlowPartsInput& input) {
+  if (!input.iteration_ms.empty()) return halves(input.iteration_ms, input);
+  std::vector<double> derived(input.iterations.size(), std::numeric_limits<double>::quiet_NaN());
+  for (const auto& [id, r] : ranks)
+    for (std::size_t i = 0; i < derived.size(); ++i) {
+      const double sum = (r.has_own ? r.own[i] : 0) + (r.has_waiting ? r.waiting[i] : 0);
+      if (std::isfinite(sum) && !(derived[i] >= sum)) derived[i] = sum;
+    }
+  return halves(derived, input);
+}
+
+// Ranks by how much more they work, and how many of the first of them stand apart.
+struct RanksByExcess {
+  std::vector<const RankExcess*> order;
+  std::size_t accused = 0;
+  double level = 0, deviation = 0;  // of the others
+
+  double lead(std::size_t i) const { return order[i]->excess - level; }
+};
+
+// The highest ranks up to the widest gap below them, if that gap is wide against the spread of
+// all the others.
+RanksByExcess ranks_by_excess(const SlowParts& result, double typical,
+                              const SlowPartsParams& params) {
+  RanksByExcess out;
+  auto& order = out.order;
+  for (const RankExcess& r : result.all) order.push_back(&r);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const RankExcess* a, const RankExcess* b) { return a->excess > b->excess; });
+  const auto most = std::max<std::size_t>(
+      1, static_cast<std::size_t>(params.most_accused * static_cast<double>(order.size())));
+  double widest = 0;
+  for (std::size_t k = 1; k <= most && k < order.size(); ++k) {
+    const double gap = order[k - 1]->excess - order[k]->excess;
+    if (gap > widest) {
+      widest = gap;
+      out.accused = k;
+    }
+  }
+  std::vector<double> rest, spread;
+  for (std::size_t i = out.accused; i < order.size(); ++i) rest.push_back(order[i]->excess);
+  out.level = median_of(rest);
+  for (const double e : rest) spread.push_back(std::abs(e - out.level));
+  const double floor = 0.005 * typical;  // clocks and rounding
+  out.deviation = std::max(1.4826 * median_of(spread), floor);
+  return out;
+}
+
+// No rank stands out: either all rose together, or nobody did.
+void judge_all(const RanksByExcess& by, double typical, const SlowPartsParams& params,
+               SlowParts& result) {
+  const bool rose = result.against_outside && by.level >= params.effect * typical &&
+                    result.iteration_excess_ms >= params.effect * typical;
+  result.answer = rose ? SlowPartsAnswer::shared : SlowPartsAnswer::nobody;
+  result.why = rose ? say(Phrase::all_rose_together, by.order.size(), by.level)
+                    : say(Phrase::no_rank_clear, std::max(0.0, by.lead(0)),
+                          std::max(0.0, by.lead(0) / by.deviation));
+}
+
+// Who really holds the others up waits less than they do.
+bool waits_no_less(const RanksByExcess& by, bool against_outside) {
+  std::vector<double> theirs, others;
+  for (std::size_t i = 0; i < by.order.size(); ++i) {
+    const RankExcess& r = *by.order[i];
+    (i < by.accused ? theirs : others)
+        .push_back(r.waiting_inside - (against_outside ? r.waiting_outside : 0));
+  }
+  return median_of(theirs) >= median_of(others);
+}
+
+// Whether the iterations became longer by what the rank's work did; else `why` they did not.
+bool explains_iterations(std::int64_t rank, double typical, const SlowPartsParams& params,
+                         SlowParts& result) {
+  if (result.iteration_excess_ms < params.effect * typical) {
+    result.why = say(Phrase::iterations_no_longer, rank, result.excess_ms);
+    return false;
+  }
+  result.explains = std::min(1.0, result.excess_ms / result.iteration_excess_ms);
+  if (result.explains >= params.least_explained) return true;
+  result.why = say(Phrase::explains_only, rank, result.excess_ms, result.explains * 100);
+  return false;
+}
+
+// The part of the ranks' work that rose most.
+std::string most_risen_part(const SlowPartsInput& input, const SlowPartsParams& params,
+                            const SlowParts& result) {
+  std::map<std::string, std::vector<double>> rises;
+  for (const PartSeries& p : input.parts) {
+    if (params.kind(p.name) != PartKind::own ||
+        !std::binary_search(result.ranks.begin(), result.ranks.end(), p.rank))
+      continue;
+    const Halves h = halves(p.ms, input);
+    if (h.within)
+      rises[p.name].push_back(h.inside - (result.against_outside && h.without ? h.outside : 0));
+  }
+  std::string out;
+  double highest = -std::numeric_limits<double>::infinity();
+  for (const auto& [part, rise] : rises)
+    if (const double m = median_of(rise); m > highest) {
+      highest = m;
+      out = part;
+    }
+  return out;
+}
+
 }  // namespace
 
 const char* name(SlowPartsAnswer answer) {
@@ -101,55 +257,11 @@ PartKind part_kind(std::string_view name) {
 
 SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& params) {
   SlowParts result;
-  const std::size_t n = input.iterations.size();
-  std::map<std::int64_t, RankSum> ranks;
-  for (const PartSeries& p : input.parts) {
-    const PartKind kind = params.kind(p.name);
-    if (kind == PartKind::mixed) continue;
-    RankSum& r = ranks[p.rank];
-    auto& sum = kind == PartKind::own ? r.own : r.waiting;
-    if (sum.empty()) sum.assign(n, 0);
-    add(sum, p.ms);
-    (kind == PartKind::own ? r.has_own : r.has_waiting) = true;
-  }
-  std::size_t inside = SIZE_MAX, outside = SIZE_MAX;
-  bool waits = true;
-  for (auto& [id, r] : ranks) {
-    if (!r.has_own) continue;
-    const Halves own = halves(r.own, input), waiting = halves(r.waiting, input);
-    if (own.within == 0) continue;
-    inside = std::min(inside, own.within);
-    outside = std::min(outside, own.without);
-    waits = waits && r.has_waiting && waiting.within > 0;
-    result.all.push_back({id, own.inside, own.outside, 0, waiting.inside, waiting.outside});
-  }
-  if (result.all.size() < 3) {
-    result.why = say(Phrase::three_ranks_needed, result.all.size());
-    return result;
-  }
-  if (inside < params.least) {
-    result.why = say(Phrase::too_few_inside, inside);
-    return result;
-  }
-  result.against_outside = outside >= params.least;
-  for (RankExcess& r : result.all) {
-    r.excess = result.against_outside ? r.own_inside - r.own_outside : r.own_inside;
-    if (!std::isfinite(r.own_outside)) r.own_outside = 0;
-    if (!std::isfinite(r.waiting_inside)) r.waiting_inside = 0;
-    if (!std::isfinite(r.waiting_outside)) r.waiting_outside = 0;
-  }
+  const SumsByRank ranks = sums_by_rank(input, params);
+  const bool waits = compare_own_work(ranks, input, params, result);
+  if (!result.why.empty()) return result;
 
-  std::vector<double> derived;
-  if (input.iteration_ms.empty()) {
-    derived.assign(n, std::numeric_limits<double>::quiet_NaN());
-    for (const auto& [id, r] : ranks)
-      for (std::size_t i = 0; i < n; ++i) {
-        const double sum = (r.has_own ? r.own[i] : 0) + (r.has_waiting ? r.waiting[i] : 0);
-        if (std::isfinite(sum) && !(derived[i] >= sum)) derived[i] = sum;
-      }
-  }
-  const Halves iteration = halves(
-      input.iteration_ms.empty() ? std::span<const double>(derived) : input.iteration_ms, input);
+  const Halves iteration = iteration_times(ranks, input);
   const double typical =
       result.against_outside && iteration.outside > 0 ? iteration.outside : iteration.inside;
   if (!(typical > 0)) {
@@ -158,93 +270,31 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
   }
   if (result.against_outside) result.iteration_excess_ms = iteration.inside - iteration.outside;
 
-  // The highest ranks up to the widest gap below them, if that gap is wide against the spread of
-  // all the others.
-  std::vector<const RankExcess*> order;
-  for (const RankExcess& r : result.all) order.push_back(&r);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const RankExcess* a, const RankExcess* b) { return a->excess > b->excess; });
-  const auto most = std::max<std::size_t>(
-      1, static_cast<std::size_t>(params.most_accused * static_cast<double>(order.size())));
-  std::size_t accused = 0;
-  double widest = 0;
-  for (std::size_t k = 1; k <= most && k < order.size(); ++k) {
-    const double gap = order[k - 1]->excess - order[k]->excess;
-    if (gap > widest) {
-      widest = gap;
-      accused = k;
-    }
-  }
-  std::vector<double> rest, spread, rest_waiting;
-  for (std::size_t i = accused; i < order.size(); ++i) rest.push_back(order[i]->excess);
-  const double level = median_of(rest);
-  for (const double e : rest) spread.push_back(std::abs(e - level));
-  const double floor = 0.005 * typical;  // clocks and rounding
-  const double deviation = std::max(1.4826 * median_of(spread), floor);
-  const double lead = accused ? order[accused - 1]->excess - level : 0;
-  result.clear = lead / deviation;
-  const bool stands_out =
-      accused > 0 && result.clear >= params.clear && lead >= params.effect * typical;
-  if (!stands_out) {
-    const bool rose = result.against_outside && level >= params.effect * typical &&
-                      result.iteration_excess_ms >= params.effect * typical;
-    result.answer = rose ? SlowPartsAnswer::shared : SlowPartsAnswer::nobody;
-    result.why = rose ? say(Phrase::all_rose_together, order.size(), level)
-                      : say(Phrase::no_rank_clear, std::max(0.0, order[0]->excess - level),
-                            std::max(0.0, (order[0]->excess - level) / deviation));
+  const RanksByExcess by = ranks_by_excess(result, typical, params);
+  const std::size_t accused = by.accused;
+  const double lead = accused > 0 ? by.lead(accused - 1) : 0;
+  result.clear = lead / by.deviation;
+  if (accused == 0 || !(result.clear >= params.clear) || !(lead >= params.effect * typical)) {
+    judge_all(by, typical, params, result);
     return result;
   }
-  // Who really holds the others up waits less than they do.
-  if (waits) {
-    std::vector<double> theirs, others;
-    const auto change = [&](const RankExcess* r) {
-      return r->waiting_inside - (result.against_outside ? r->waiting_outside : 0);
-    };
-    for (std::size_t i = 0; i < order.size(); ++i)
-      (i < accused ? theirs : others).push_back(change(order[i]));
-    if (median_of(theirs) >= median_of(others)) {
-      result.answer = SlowPartsAnswer::nobody;
-      result.why = say(Phrase::waits_no_less, order[0]->rank);
-      return result;
-    }
+  const std::int64_t first = by.order[0]->rank;
+  result.answer = SlowPartsAnswer::nobody;
+  if (waits && waits_no_less(by, result.against_outside)) {
+    result.why = say(Phrase::waits_no_less, first);
+    return result;
   }
   std::vector<double> leads;
-  for (std::size_t i = 0; i < accused; ++i) leads.push_back(order[i]->excess - level);
+  for (std::size_t i = 0; i < accused; ++i) leads.push_back(by.lead(i));
   result.excess_ms = median_of(leads);
-  if (result.against_outside) {
-    if (result.iteration_excess_ms < params.effect * typical) {
-      result.answer = SlowPartsAnswer::nobody;
-      result.why = say(Phrase::iterations_no_longer, order[0]->rank, result.excess_ms);
-      return result;
-    }
-    result.explains = std::min(1.0, result.excess_ms / result.iteration_excess_ms);
-    if (result.explains < params.least_explained) {
-      result.answer = SlowPartsAnswer::nobody;
-      result.why =
-          say(Phrase::explains_only, order[0]->rank, result.excess_ms, result.explains * 100);
-      return result;
-    }
-  }
+  if (result.against_outside && !explains_iterations(first, typical, params, result)) return result;
+
   result.answer = SlowPartsAnswer::ranks;
-  for (std::size_t i = 0; i < accused; ++i) result.ranks.push_back(order[i]->rank);
+  for (std::size_t i = 0; i < accused; ++i) result.ranks.push_back(by.order[i]->rank);
   std::sort(result.ranks.begin(), result.ranks.end());
-  std::map<std::string, std::vector<double>> rises;
-  for (const PartSeries& p : input.parts) {
-    if (params.kind(p.name) != PartKind::own ||
-        !std::binary_search(result.ranks.begin(), result.ranks.end(), p.rank))
-      continue;
-    const Halves h = halves(p.ms, input);
-    if (h.within)
-      rises[p.name].push_back(h.inside - (result.against_outside && h.without ? h.outside : 0));
-  }
-  double highest = -std::numeric_limits<double>::infinity();
-  for (const auto& [part, rise] : rises)
-    if (const double m = median_of(rise); m > highest) {
-      highest = m;
-      result.part = part;
-    }
-  result.why = say(Phrase::ranks_work_longer, std::max<std::size_t>(1, accused),
-                   to_ranges(result.ranks), result.excess_ms, result.part);
+  result.part = most_risen_part(input, params, result);
+  result.why = say(Phrase::ranks_work_longer, accused, to_ranges(result.ranks), result.excess_ms,
+                   result.part);
   if (result.explains > 0) result.why += say(Phrase::of_what_was_lost, result.explains * 100);
   return result;
 }
