@@ -66,6 +66,42 @@ bool settled(const Walk& w, const Finding& f) {
          *w.incident.last_iteration - slow.last >= slow.last - slow.first;
 }
 
+// Somebody keeps the job slow, or did: what relieves it.
+Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const> slow) {
+  Verdict& v = w.verdict;
+  const double factor = slow_of(f).factor;
+  const bool over = slow_of(f).over;
+  const bool hardware = slow_of(f).hardware.value_or(false);
+  const bool isolate = !over && hardware && f.host && f.confidence >= confidence::kSlowHardware;
+  v.action = isolate ? Action::isolate : Action::mitigate;
+  v.precision = f.ranks.size() > 1 && f.subject.kind != SubjectKind::host ? Precision::group
+                                                                          : Precision::exact;
+  std::vector<std::string> because{f.id};
+  for (const std::string& id : f.leads_to)
+    if (because.size() < 5) because.push_back(id);
+  if (f.host && (isolate || f.subject.kind == SubjectKind::host))
+    target(v, {SubjectKind::host, *f.host}, f.confidence, because);
+  target(v, f.subject, f.confidence, because);
+  if (f.host) target(v, {SubjectKind::host, *f.host}, f.confidence, because);
+  v.summary = say(over ? Phrase::was_slow_because_of : Phrase::is_slow_because_of, lasted(f),
+                  outlier_name(f), slow_of(f).reason, factor, price(f));
+  v.summary += besides(slow);
+  if (isolate) drain(v, *f.host, "slows the whole job down");
+  if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
+  if (over)
+    next(v, NextKind::plan, say(Phrase::went_away, f.host ? Text(*f.host) : outlier_name(f)));
+  else if (!isolate) {
+    // Less work for one replica means more for another: it takes two.
+    if (w.incident.dp.value_or(1) > 1) {
+      next(v, NextKind::plan, say(Phrase::fewer_micro_batches));
+      next(v, NextKind::command, std::string("culprit plan microbatch -d incident.db"));
+    }
+    next(v, NextKind::plan, say(Phrase::cost_of_waiting));
+    next(v, NextKind::command, std::string("culprit plan mitigate -d incident.db"));
+  }
+  return taken(f.why);
+}
+
 }  // namespace
 
 Answer slow_job(Walk& w) {
@@ -128,35 +164,7 @@ Answer slow_job(Walk& w) {
          say(Phrase::look_before_next_long_job, f.host ? Text(*f.host) : outlier_name(f)));
     return taken(f.why);
   }
-  const bool hardware = slow_of(f).hardware.value_or(false);
-  const bool isolate = !over && hardware && f.host && f.confidence >= confidence::kSlowHardware;
-  v.action = isolate ? Action::isolate : Action::mitigate;
-  v.precision = f.ranks.size() > 1 && f.subject.kind != SubjectKind::host ? Precision::group
-                                                                          : Precision::exact;
-  std::vector<std::string> because{f.id};
-  for (const std::string& id : f.leads_to)
-    if (because.size() < 5) because.push_back(id);
-  if (f.host && (isolate || f.subject.kind == SubjectKind::host))
-    target(v, {SubjectKind::host, *f.host}, f.confidence, because);
-  target(v, f.subject, f.confidence, because);
-  if (f.host) target(v, {SubjectKind::host, *f.host}, f.confidence, because);
-  v.summary = say(over ? Phrase::was_slow_because_of : Phrase::is_slow_because_of, lasted(f),
-                  outlier_name(f), slow_of(f).reason, factor, price(f));
-  v.summary += besides(slow);
-  if (isolate) drain(v, *f.host, "slows the whole job down");
-  if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
-  if (over)
-    next(v, NextKind::plan, say(Phrase::went_away, f.host ? Text(*f.host) : outlier_name(f)));
-  else if (!isolate) {
-    // Less work for one replica means more for another: it takes two.
-    if (w.incident.dp.value_or(1) > 1) {
-      next(v, NextKind::plan, say(Phrase::fewer_micro_batches));
-      next(v, NextKind::command, std::string("culprit plan microbatch -d incident.db"));
-    }
-    next(v, NextKind::plan, say(Phrase::cost_of_waiting));
-    next(v, NextKind::command, std::string("culprit plan mitigate -d incident.db"));
-  }
-  return taken(f.why);
+  return slow_because_of(w, f, slow);
 }
 
 }  // namespace culprit::decide

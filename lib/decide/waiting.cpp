@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -100,93 +101,63 @@ void collect_more(Walk& w) {
     next(v, NextKind::collect, say(Phrase::next_time_ncclras));
 }
 
-}  // namespace
-
-// One or a few ranks that everybody waited for, and that waited for nobody.
-Answer stopped_rank(Walk& w) {
-  const auto all = suspects(w);
-  if (all.empty()) {
-    for (const Finding& f : w.incident.findings)
-      if (f.analysis == Analysis::hang)
-        return {f.outcome == Outcome::ruled_out ? StepOutcome::ruled_out
-                                                : StepOutcome::not_enough_evidence,
-                f.why};
-    return not_enough(say(Phrase::no_wait_evidence));
-  }
-  const Finding& f = *all.front();
+// Ranks wait for each other or left early by the program's own fault: no machine is to blame.
+Answer program_stopped(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
   Verdict& v = w.verdict;
-  if (kind_is(f, StopKind::storage)) {
-    v.action = Action::repair;
-    v.symptom = f.symptom;
-    v.start = f.start;
-    v.precision = Precision::exact;
-    target(v, f.subject, f.confidence, because(f));
-    v.summary = say(Phrase::hung_on_storage, f.hosts.size(), hang_of(f).reason);
-    next(v, NextKind::plan, say(Phrase::look_at_storage));
-    return taken(f.why);
+  const bool tie = hang_of(f).tie;
+  v.action = Action::rollback;
+  v.precision = tie ? Precision::group : rank_alone(f) ? Precision::exact : Precision::group;
+  if (const std::string place = hang_of(f).code; !place.empty())
+    target(v, {SubjectKind::code, place}, f.confidence, because(f));
+  for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
+  if (!rank_alone(f) && !tie)
+    for (const std::int64_t r : f.ranks)
+      if (f.ranks.size() <= 4)
+        target(v, {SubjectKind::rank, std::to_string(r)}, f.confidence, because(f));
+  v.summary =
+      kind_is(f, StopKind::left_early)
+          ? say(Phrase::left_early, waiter_name(f), in_group(f))
+          : say(Phrase::program_no_machine, f.why,
+                hang_of(f).code.empty() ? Text() : say(Phrase::in_brackets, hang_of(f).code));
+  next(v, NextKind::plan,
+       kind_is(f, StopKind::left_early) ? say(Phrase::look_at_step_counts)
+                                        : say(Phrase::find_the_branch));
+  next(v, NextKind::collect, say(Phrase::collect_distributed_debug));
+  return taken(f.why);
+}
+
+// They may have stopped the job, and it is not sure enough to take their machines out.
+Answer probably_stopped(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
+  Verdict& v = w.verdict;
+  v.action = Action::investigate;
+  v.precision = sure.size() == 1 ? Precision::exact : Precision::candidates;
+  std::vector<Text> names;
+  for (const Finding* s : sure) {
+    if (s->host && sure.size() == 1)
+      target(v, {SubjectKind::host, *s->host}, s->confidence, because(*s));
+    if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
+    names.push_back(waiter_name(*s));
   }
-  if (!stopped(f) && !code(f)) return not_enough(f.why);
-  // Suspects as sure as the first are culprits together; more than a few are candidates.
-  std::vector<const Finding*> sure;
-  for (const Finding* s : all)
-    if (s->event_class == f.event_class && s->confidence >= f.confidence - confidence::kAsSure)
-      sure.push_back(s);
-  // A set of ranks is a direction to look in, and no machine, unless they are all on one.
-  const bool alone = std::all_of(sure.begin(), sure.end(), [](const Finding* s) {
-    return rank_alone(*s) || s->hosts.size() == 1;
-  });
-  const bool exact = f.confidence >= confidence::kExactWait && sure.size() <= 4 && alone;
-  v.symptom = f.symptom;
-  v.start = f.start;
-  if (code(f)) {
-    const bool tie = hang_of(f).tie;
-    v.action = Action::rollback;
-    v.precision = tie ? Precision::group : rank_alone(f) ? Precision::exact : Precision::group;
-    if (const std::string place = hang_of(f).code; !place.empty())
-      target(v, {SubjectKind::code, place}, f.confidence, because(f));
-    for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
-    if (!rank_alone(f) && !tie)
-      for (const std::int64_t r : f.ranks)
-        if (f.ranks.size() <= 4)
-          target(v, {SubjectKind::rank, std::to_string(r)}, f.confidence, because(f));
-    v.summary =
-        kind_is(f, StopKind::left_early)
-            ? say(Phrase::left_early, waiter_name(f), in_group(f))
-            : say(Phrase::program_no_machine, f.why,
-                  hang_of(f).code.empty() ? Text() : say(Phrase::in_brackets, hang_of(f).code));
-    next(v, NextKind::plan,
-         kind_is(f, StopKind::left_early) ? say(Phrase::look_at_step_counts)
-                                          : say(Phrase::find_the_branch));
-    next(v, NextKind::collect, say(Phrase::collect_distributed_debug));
-    return taken(f.why);
-  }
-  if (!exact) {
-    v.action = Action::investigate;
-    v.precision = sure.size() == 1 ? Precision::exact : Precision::candidates;
-    std::vector<Text> names;
-    for (const Finding* s : sure) {
-      if (s->host && sure.size() == 1)
-        target(v, {SubjectKind::host, *s->host}, s->confidence, because(*s));
-      if (v.targets.size() < 8) target(v, s->subject, s->confidence, because(*s));
-      names.push_back(waiter_name(*s));
-    }
-    const Text& reason = hang_of(f).reason;
-    const Text is_in =
-        reason.empty() || sure.size() > 1 ? Text() : say(Phrase::which_does, doing(f));
-    const bool silent = hang_of(f).sources ==
-                        std::vector<std::string>{"silence"};  // its reason names the rank already
-    v.summary = !hang_of(f).standing ? say(Phrase::waited_if_stood_still, list(names), is_in)
-                : silent && sure.size() == 1
-                    ? say(Phrase::hung_probably_because, list(names), f.why, since(w))
-                    : say(Phrase::hung_probably_waited, list(names), is_in, f.why, since(w));
-    std::set<std::string> hosts;
-    for (const Finding* s : sure)
-      if (s->host) hosts.insert(*s->host);
-    by_state(v, f);
-    look_at(v, hosts);
-    collect_more(w);
-    return taken(f.why);
-  }
+  const Text& reason = hang_of(f).reason;
+  const Text is_in = reason.empty() || sure.size() > 1 ? Text() : say(Phrase::which_does, doing(f));
+  const bool silent = hang_of(f).sources ==
+                      std::vector<std::string>{"silence"};  // its reason names the rank already
+  v.summary = !hang_of(f).standing ? say(Phrase::waited_if_stood_still, list(names), is_in)
+              : silent && sure.size() == 1
+                  ? say(Phrase::hung_probably_because, list(names), f.why, since(w))
+                  : say(Phrase::hung_probably_waited, list(names), is_in, f.why, since(w));
+  std::set<std::string> hosts;
+  for (const Finding* s : sure)
+    if (s->host) hosts.insert(*s->host);
+  by_state(v, f);
+  look_at(v, hosts);
+  collect_more(w);
+  return taken(f.why);
+}
+
+// They stopped the job: their machines are taken out.
+Answer machine_stopped(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
+  Verdict& v = w.verdict;
   v.precision = Precision::exact;
   v.action = Action::isolate;
   by_state(v, f);
@@ -229,6 +200,48 @@ Answer stopped_rank(Walk& w) {
     next(v, NextKind::plan, say(Phrase::process_stopped_between));
   collect_more(w);
   return taken(f.why);
+}
+
+}  // namespace
+
+// One or a few ranks that everybody waited for, and that waited for nobody.
+Answer stopped_rank(Walk& w) {
+  const auto all = suspects(w);
+  if (all.empty()) {
+    for (const Finding& f : w.incident.findings)
+      if (f.analysis == Analysis::hang)
+        return {f.outcome == Outcome::ruled_out ? StepOutcome::ruled_out
+                                                : StepOutcome::not_enough_evidence,
+                f.why};
+    return not_enough(say(Phrase::no_wait_evidence));
+  }
+  const Finding& f = *all.front();
+  Verdict& v = w.verdict;
+  if (kind_is(f, StopKind::storage)) {
+    v.action = Action::repair;
+    v.symptom = f.symptom;
+    v.start = f.start;
+    v.precision = Precision::exact;
+    target(v, f.subject, f.confidence, because(f));
+    v.summary = say(Phrase::hung_on_storage, f.hosts.size(), hang_of(f).reason);
+    next(v, NextKind::plan, say(Phrase::look_at_storage));
+    return taken(f.why);
+  }
+  if (!stopped(f) && !code(f)) return not_enough(f.why);
+  // Suspects as sure as the first are culprits together; more than a few are candidates.
+  std::vector<const Finding*> sure;
+  for (const Finding* s : all)
+    if (s->event_class == f.event_class && s->confidence >= f.confidence - confidence::kAsSure)
+      sure.push_back(s);
+  // A set of ranks is a direction to look in, and no machine, unless they are all on one.
+  const bool alone = std::all_of(sure.begin(), sure.end(), [](const Finding* s) {
+    return rank_alone(*s) || s->hosts.size() == 1;
+  });
+  const bool exact = f.confidence >= confidence::kExactWait && sure.size() <= 4 && alone;
+  v.symptom = f.symptom;
+  v.start = f.start;
+  if (code(f)) return program_stopped(w, f, sure);
+  return exact ? machine_stopped(w, f, sure) : probably_stopped(w, f, sure);
 }
 
 namespace {
