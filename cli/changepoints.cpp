@@ -81,86 +81,111 @@ std::vector<T> picked(const std::vector<T>& all, const std::vector<std::size_t>&
   return out;
 }
 
-Result<std::vector<NamedSeries>> series_of(const Arguments& arguments, const BareTable& table,
-                                           const std::string& path) {
-  std::vector<const TableColumn*> columns;
-  const bool asked = arguments.has("column");
+// What the columns of a table are for.
+struct ChosenColumns {
+  std::vector<const TableColumn*> series;
+  const TableColumn* iteration = nullptr;  // null: none
+  const TableColumn* by = nullptr;         // parts the table; null: one part
+  bool asked = false;                      // the user named the series
+};
+
+Result<ChosenColumns> choose_columns(const Arguments& arguments, const BareTable& table,
+                                     const std::string& path) {
+  ChosenColumns out;
+  out.asked = arguments.has("column");
   for (const std::string& name : arguments.all("column")) {
     CULPRIT_TRY(column, named(table, name, path));
-    columns.push_back(column);
+    out.series.push_back(column);
   }
-  const TableColumn* iteration = table.first(Use::iteration);
-  if (iteration == nullptr) iteration = table.first(Use::index);
+  out.iteration = table.first(Use::iteration);
+  if (out.iteration == nullptr) out.iteration = table.first(Use::index);
   if (arguments.has("iteration-column")) {
     CULPRIT_TRY(column, named(table, arguments.get("iteration-column"), path));
-    iteration = column;
+    out.iteration = column;
   }
-  const TableColumn* by = nullptr;
   if (arguments.has("by")) {
     CULPRIT_TRY(column, named(table, arguments.get("by"), path));
-    by = column;
+    out.by = column;
   }
-  if (!asked)
+  if (!out.asked)
     for (const TableColumn& c : table.columns)
-      if (c.use == Use::series && &c != iteration && &c != by) columns.push_back(&c);
-  if (columns.empty())
+      if (c.use == Use::series && &c != out.iteration && &c != out.by) out.series.push_back(&c);
+  if (out.series.empty())
     return fail("no column of it is a series of numbers")
         .at({path, 0})
         .hint(
             "--column NAME says which one to read; a log is read with -d FILE, the database that "
             "keeps what it says");
+  return out;
+}
 
-  std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;  // rows
-  if (by == nullptr) {
-    groups.emplace_back();
-    for (std::size_t r = 0; r < table.rows; ++r) groups[0].second.push_back(r);
-  } else {
-    std::map<std::string, std::size_t> at;
-    for (std::size_t r = 0; r < table.rows; ++r) {
-      const auto [it, fresh] = at.emplace(std::string(by->cells[r]), groups.size());
-      if (fresh) groups.emplace_back(it->first, std::vector<std::size_t>{});
-      groups[it->second].second.push_back(r);
-    }
+using RowGroup = std::pair<std::string, std::vector<std::size_t>>;  // its name and its rows
+
+// The rows that belong together, in the order in which their groups come.
+std::vector<RowGroup> rows_by(const TableColumn* by, std::size_t rows) {
+  std::vector<RowGroup> groups;
+  std::map<std::string, std::size_t> at;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const std::string group = by != nullptr ? std::string(by->cells[r]) : std::string();
+    const auto [it, fresh] = at.emplace(group, groups.size());
+    if (fresh) groups.emplace_back(group, std::vector<std::size_t>{});
+    groups[it->second].second.push_back(r);
   }
+  if (groups.empty() && by == nullptr) groups.emplace_back();
+  return groups;
+}
+
+// Which iterations the values are of, where the numbers can be that.
+void number_series(const TableColumn& iteration, const std::vector<std::size_t>& rows,
+                   NamedSeries& s) {
+  s.number = picked(iteration.values, rows);
+  std::size_t back = 0;
+  for (std::size_t i = 1; i < s.number.size(); ++i) back += !(s.number[i] > s.number[i - 1]);
+  // Several ranks in one table look like a restart at every row.
+  if (back * 10 <= s.number.size()) return;
+  s.number.clear();
+  s.notes.push_back(fmt::format(
+      "the numbers in '{}' repeat or go back too often to be iterations of one series and "
+      "are not used; --by COLUMN parts the table, by rank for instance",
+      iteration.name));
+}
+
+// Values that cannot be iteration times are not read as such. `by_name`: its name may say so, too.
+void judge_as_time(const TableColumn& column, bool by_name, NamedSeries& s) {
+  std::size_t numbers = 0;
+  std::size_t positive = 0;
+  for (const double v : s.values)
+    numbers += std::isfinite(v), positive += std::isfinite(v) && v > 0;
+  if (by_name && no_time(column.name)) {
+    s.as_time = false;
+    s.notes.push_back("not read as iteration times, by its name; --column reads it so");
+  } else if (positive * 10 < numbers * 9) {
+    s.as_time = false;
+    s.notes.push_back(fmt::format("not read as iteration times: {} of {} values are 0 or less",
+                                  numbers - positive, numbers));
+  }
+}
+
+Result<std::vector<NamedSeries>> series_of(const Arguments& arguments, const BareTable& table,
+                                           const std::string& path) {
+  CULPRIT_TRY(columns, choose_columns(arguments, table, path));
+  const bool single = columns.series.size() == 1;
   const auto clock = clock_of(table.first(Use::time));
   std::vector<NamedSeries> out;
-  for (const auto& [group, rows] : groups)
-    for (const TableColumn* column : columns) {
+  for (const auto& [group, rows] : rows_by(columns.by, table.rows))
+    for (const TableColumn* column : columns.series) {
       NamedSeries s;
       s.name = column->name;
-      if (!table.name.empty() && columns.size() == 1 && !asked)
+      if (!table.name.empty() && single && !columns.asked)
         s.name = table.name;
-      else if (!table.header && columns.size() == 1 &&
+      else if (!table.header && single &&
                column->name.starts_with(table.columns.size() == 1 ? "value" : "column "))
         s.name = stem(path);
-      if (by != nullptr) s.name += fmt::format(" of {} {}", by->name, group);
+      if (columns.by != nullptr) s.name += fmt::format(" of {} {}", columns.by->name, group);
       s.values = picked(column->values, rows);
-      if (iteration != nullptr) {
-        s.number = picked(iteration->values, rows);
-        std::size_t back = 0;
-        for (std::size_t i = 1; i < s.number.size(); ++i) back += !(s.number[i] > s.number[i - 1]);
-        // Several ranks in one table look like a restart at every row.
-        if (back * 10 > s.number.size()) {
-          s.number.clear();
-          s.notes.push_back(fmt::format(
-              "the numbers in '{}' repeat or go back too often to be iterations of one series and "
-              "are not used; --by COLUMN parts the table, by rank for instance",
-              iteration->name));
-        }
-      }
+      if (columns.iteration != nullptr) number_series(*columns.iteration, rows, s);
       s.clock = picked(clock, rows);
-      std::size_t numbers = 0;
-      std::size_t positive = 0;
-      for (const double v : s.values)
-        numbers += std::isfinite(v), positive += std::isfinite(v) && v > 0;
-      if (!asked && columns.size() > 1 && no_time(column->name)) {
-        s.as_time = false;
-        s.notes.push_back("not read as iteration times, by its name; --column reads it so");
-      } else if (positive * 10 < numbers * 9) {
-        s.as_time = false;
-        s.notes.push_back(fmt::format("not read as iteration times: {} of {} values are 0 or less",
-                                      numbers - positive, numbers));
-      }
+      judge_as_time(*column, !columns.asked && !single, s);
       out.push_back(std::move(s));
     }
   return out;

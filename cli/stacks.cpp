@@ -260,6 +260,98 @@ nlohmann::ordered_json stage_json(const analyze::Stage& stage) {
       {"doing", name(stage.doing)}, {"operation", stage.operation}, {"dimension", stage.dimension}};
 }
 
+Json sinks_json(const StackReport& report) {
+  Json out = Json::array();
+  for (const auto& s : report.sinks)
+    out.push_back({{"ranks", to_ranges(s.ranks)},
+                   {"hosts", s.hosts},
+                   {"role", s.role},
+                   {"stage", stage_json(s.stage)},
+                   {"function", s.function},
+                   {"file", s.file},
+                   {"line", s.line},
+                   {"native", s.native_reason},
+                   {"waiting", s.waiting},
+                   {"in_collective", !s.elsewhere},
+                   {"has_stack", !s.unheard}});
+  return out;
+}
+
+Json waits_json(const StackReport& report) {
+  Json out = Json::array();
+  for (const auto& w : report.waits)
+    out.push_back({{"group", w.group},
+                   {"operation", w.operation},
+                   {"from", to_ranges(w.from)},
+                   {"for", to_ranges(w.to)}});
+  return out;
+}
+
+Json rounds_json(const StackReport& report) {
+  Json out = Json::array();
+  for (const auto& r : report.rounds)
+    out.push_back({{"name", r.name},
+                   {"time", r.time ? Json(iso_utc(*r.time)) : Json(nullptr)},
+                   {"outliers", to_ranges(r.outliers)},
+                   {"flagged", r.flagged}});
+  return out;
+}
+
+Json groups_json(const StacksPrinter& printer, const StackReport& report) {
+  Json out = Json::array();
+  for (const auto& g : report.groups) {
+    if (!printer.shown(g.role)) continue;
+    Json frames = Json::array();
+    const auto& stack = report.normal.stacks[g.stack];
+    for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame)
+      frames.push_back(report.normal.names[*frame]);
+    out.push_back({{"role", g.role},
+                   {"processes", g.processes},
+                   {"ranks", to_ranges(g.ranks)},
+                   {"hosts", g.hosts},
+                   {"dominant", g.dominant},
+                   {"why", report::words(g.why)},
+                   {"stage", stage_json(g.stage)},
+                   {"frames", std::move(frames)}});
+  }
+  return out;
+}
+
+Json trees_json(const StacksPrinter& printer, const StackReport& report, bool lacks) {
+  Json out = Json::object();
+  for (const auto& [role, tree] : report.trees) {
+    if (!printer.shown(role)) continue;
+    Json nodes = Json::array();
+    for (std::uint32_t i = 1; i < tree.nodes().size(); ++i) {
+      Json node{{"depth", tree.nodes()[i].depth},
+                {"frame", report.normal.names[tree.nodes()[i].frame]},
+                {"processes", tree.processes(i)},
+                {"ranks", to_ranges(tree.ranks(i))}};
+      if (lacks) node["lacks"] = to_ranges(tree.lacking(i));
+      nodes.push_back(std::move(node));
+    }
+    out[role] = std::move(nodes);
+  }
+  return out;
+}
+
+Json findings_json(const std::vector<Finding>& findings) {
+  Json out = Json::array();
+  for (const Finding& f : findings) {
+    Json evidence = Json::array();
+    for (const Evidence& e : f.evidence)
+      evidence.push_back({{"path", e.path}, {"line", e.line}, {"excerpt", e.excerpt}});
+    out.push_back({{"id", f.id},
+                   {"outcome", name(f.outcome)},
+                   {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}},
+                   {"title", report::words(f.title)},
+                   {"confidence", f.confidence},
+                   {"why", report::words(f.why)},
+                   {"evidence", std::move(evidence)}});
+  }
+  return out;
+}
+
 std::string to_json(const StacksPrinter& printer, const StackReport& report,
                     const std::vector<Finding>& findings, bool lacks) {
   Json out;
@@ -279,78 +371,16 @@ std::string to_json(const StacksPrinter& printer, const StackReport& report,
                     {"groups", report.cover->groups},
                     {"hosts", report.cover->hosts},
                     {"ranks", to_ranges(report.cover->ranks)}};
-  out["sinks"] = Json::array();
-  for (const auto& s : report.sinks)
-    out["sinks"].push_back({{"ranks", to_ranges(s.ranks)},
-                            {"hosts", s.hosts},
-                            {"role", s.role},
-                            {"stage", stage_json(s.stage)},
-                            {"function", s.function},
-                            {"file", s.file},
-                            {"line", s.line},
-                            {"native", s.native_reason},
-                            {"waiting", s.waiting},
-                            {"in_collective", !s.elsewhere},
-                            {"has_stack", !s.unheard}});
-  out["waits"] = Json::array();
-  for (const auto& w : report.waits)
-    out["waits"].push_back({{"group", w.group},
-                            {"operation", w.operation},
-                            {"from", to_ranges(w.from)},
-                            {"for", to_ranges(w.to)}});
+  out["sinks"] = sinks_json(report);
+  out["waits"] = waits_json(report);
   if (!report.storage.empty())
     out["storage"] = {{"call", report.storage}, {"hosts", report.storage_hosts}};
-  out["rounds"] = Json::array();
-  for (const auto& r : report.rounds)
-    out["rounds"].push_back({{"name", r.name},
-                             {"time", r.time ? Json(iso_utc(*r.time)) : Json(nullptr)},
-                             {"outliers", to_ranges(r.outliers)},
-                             {"flagged", r.flagged}});
+  out["rounds"] = rounds_json(report);
   if (!report.degrader.empty())
     out["degrader"] = {{"group", report.degrader}, {"flags", report.degrader_flags}};
-  out["groups"] = Json::array();
-  for (const auto& g : report.groups) {
-    if (!printer.shown(g.role)) continue;
-    Json frames = Json::array();
-    const auto& stack = report.normal.stacks[g.stack];
-    for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame)
-      frames.push_back(report.normal.names[*frame]);
-    out["groups"].push_back({{"role", g.role},
-                             {"processes", g.processes},
-                             {"ranks", to_ranges(g.ranks)},
-                             {"hosts", g.hosts},
-                             {"dominant", g.dominant},
-                             {"why", report::words(g.why)},
-                             {"stage", stage_json(g.stage)},
-                             {"frames", std::move(frames)}});
-  }
-  out["trees"] = Json::object();
-  for (const auto& [role, tree] : report.trees) {
-    if (!printer.shown(role)) continue;
-    Json nodes = Json::array();
-    for (std::uint32_t i = 1; i < tree.nodes().size(); ++i) {
-      Json node{{"depth", tree.nodes()[i].depth},
-                {"frame", report.normal.names[tree.nodes()[i].frame]},
-                {"processes", tree.processes(i)},
-                {"ranks", to_ranges(tree.ranks(i))}};
-      if (lacks) node["lacks"] = to_ranges(tree.lacking(i));
-      nodes.push_back(std::move(node));
-    }
-    out["trees"][role] = std::move(nodes);
-  }
-  out["findings"] = Json::array();
-  for (const Finding& f : findings) {
-    Json evidence = Json::array();
-    for (const Evidence& e : f.evidence)
-      evidence.push_back({{"path", e.path}, {"line", e.line}, {"excerpt", e.excerpt}});
-    out["findings"].push_back({{"id", f.id},
-                               {"outcome", name(f.outcome)},
-                               {"subject", {{"kind", f.subject.kind}, {"id", f.subject.id}}},
-                               {"title", report::words(f.title)},
-                               {"confidence", f.confidence},
-                               {"why", report::words(f.why)},
-                               {"evidence", std::move(evidence)}});
-  }
+  out["groups"] = groups_json(printer, report);
+  out["trees"] = trees_json(printer, report, lacks);
+  out["findings"] = findings_json(findings);
   out["notes"] = report.notes;
   return json_text(out) + "\n";
 }
