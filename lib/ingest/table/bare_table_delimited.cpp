@@ -186,11 +186,99 @@ bool is_header(const std::vector<std::string_view>& first,
          cell_number(second.front(), below) && repeated == 0 && whole == numbers.size();
 }
 
+// Records, in order, as rows of the table: the first of them may be its header.
+class RecordsToRows {
+ public:
+  RecordsToRows(const TableOptions& options, TableBuilder& builder)
+      : options_(options), builder_(builder) {}
+
+  void blank() { hollow_ += seen_first_; }
+
+  void record(const std::vector<std::string_view>& cells, std::uint64_t line) {
+    if (!seen_first_) {
+      first_ = cells;
+      first_line_ = line;
+      seen_first_ = true;
+      hollow_ = 0;
+      if (options_.header != TableOptions::Header::detect) {
+        name_columns(options_.header == TableOptions::Header::yes);
+        if (!builder_.table().header) add(first_, first_line_);
+      }
+      return;
+    }
+    if (!named_) {
+      const std::size_t between = hollow_;
+      name_columns(is_header(first_, cells));
+      hollow_ = 0;
+      if (!builder_.table().header) {
+        add(first_, first_line_);
+        hollow_ = between;
+      }
+    }
+    add(cells, line);
+  }
+
+  void finish() {
+    if (!seen_first_ || named_) return;
+    name_columns(is_header(first_, {}));
+    if (!builder_.table().header) add(first_, first_line_);
+  }
+
+ private:
+  void name_columns(bool header) {
+    builder_.table().header = header;
+    width_ = first_.size();
+    for (std::size_t c = 0; c < width_ && builder_.problem().empty(); ++c) {
+      const bool has_name = header && !first_[c].empty();
+      std::string name = has_name      ? std::string(first_[c])
+                         : width_ == 1 ? "value"
+                                       : fmt::format("column {}", c + 1);
+      for (int again = 2; builder_.table().columns.size() > 0 && builder_.column(name) < c; ++again)
+        name = fmt::format("{} ({})", has_name ? std::string(first_[c]) : "column", again);
+      builder_.column(name);
+    }
+    named_ = true;
+  }
+
+  void add(const std::vector<std::string_view>& row, std::uint64_t line) {
+    if (width_ == 1)
+      for (; hollow_ > 0 && builder_.problem().empty(); --hollow_) builder_.begin_row(line);
+    hollow_ = 0;
+    builder_.begin_row(line);
+    for (std::size_t c = 0; c < std::min(width_, row.size()); ++c) builder_.set(c, row[c]);
+    if (row.size() < width_)
+      builder_.reject(line, "table.short_row",
+                      fmt::format("{} of {} cells: {}", row.size(), width_, row.front()));
+    if (row.size() > width_)
+      builder_.reject(line, "table.long_row",
+                      fmt::format("{} cells instead of {}: {}", row.size(), width_, row.front()));
+  }
+
+  const TableOptions& options_;
+  TableBuilder& builder_;
+  std::vector<std::string_view> first_;
+  std::uint64_t first_line_ = 0;
+  bool seen_first_ = false;
+  bool named_ = false;
+  std::size_t width_ = 0;
+  // Blank lines since the last row: missing numbers, unless the file ends with them.
+  std::size_t hollow_ = 0;
+};
+
+const char* form_name(char separator) {
+  switch (separator) {
+    case ',': return "csv";
+    case '\t': return "tsv";
+    case ';': return "semicolon";
+    case kBlanks: return "blanks";
+    default: return "numbers";
+  }
+}
+
 }  // namespace
 
 Result<> read_delimited_table(std::string_view bytes, const TableOptions& options,
                               TableBuilder& builder) {
-  BareTable& table = builder.table();
   std::uint64_t skipped = 0;
   // Lines on top that are comments or blank.
   for (;;) {
@@ -201,86 +289,24 @@ Result<> read_delimited_table(std::string_view bytes, const TableOptions& option
     ++skipped;
   }
   const char separator = separator_of(bytes);
-  table.form = separator == ','       ? "csv"
-               : separator == '\t'    ? "tsv"
-               : separator == ';'     ? "semicolon"
-               : separator == kBlanks ? "blanks"
-                                      : "numbers";
+  builder.table().form = form_name(separator);
 
   Records records(bytes, separator, options.limits.cell_bytes, builder);
-  std::vector<std::string_view> cells, first;
-  bool named = false;
-  bool seen_first = false;
-  std::uint64_t first_line = 0;
-  std::size_t width = 0;
-  std::size_t hollow =
-      0;  // blank lines since the last row: missing numbers, unless the file ends with them
-
-  const auto name_columns = [&](bool header) {
-    table.header = header;
-    width = first.size();
-    for (std::size_t c = 0; c < width && builder.problem().empty(); ++c) {
-      std::string name = header && !first[c].empty() ? std::string(first[c])
-                         : width == 1                ? "value"
-                                                     : fmt::format("column {}", c + 1);
-      for (int again = 2; table.columns.size() > 0 && builder.column(name) < c; ++again)
-        name = fmt::format("{} ({})",
-                           header && !first[c].empty() ? std::string(first[c]) : "column", again);
-      builder.column(name);
-    }
-    named = true;
-  };
-  const auto add = [&](const std::vector<std::string_view>& row, std::uint64_t line) {
-    if (width == 1)
-      for (; hollow > 0 && builder.problem().empty(); --hollow) builder.begin_row(line);
-    hollow = 0;
-    builder.begin_row(line);
-    for (std::size_t c = 0; c < std::min(width, row.size()); ++c) builder.set(c, row[c]);
-    if (row.size() < width)
-      builder.reject(line, "table.short_row",
-                     fmt::format("{} of {} cells: {}", row.size(), width, row.front()));
-    if (row.size() > width)
-      builder.reject(line, "table.long_row",
-                     fmt::format("{} cells instead of {}: {}", row.size(), width, row.front()));
-  };
-
+  RecordsToRows rows(options, builder);
+  std::vector<std::string_view> cells;
   while (!records.done() && builder.problem().empty()) {
     records.next(cells);
-    const std::uint64_t line = records.line() + skipped;
     if (cells.empty() || (cells.size() == 1 && cells.front().empty())) {
-      hollow += seen_first;
+      rows.blank();
       continue;
     }
     if (cells.size() > options.limits.columns) {
       builder.full(fmt::format("the table has more than {} columns", options.limits.columns));
       break;
     }
-    if (!seen_first) {
-      first = cells;
-      first_line = line;
-      seen_first = true;
-      hollow = 0;
-      if (options.header != TableOptions::Header::detect) {
-        name_columns(options.header == TableOptions::Header::yes);
-        if (!table.header) add(first, first_line);
-      }
-      continue;
-    }
-    if (!named) {
-      const std::size_t between = hollow;
-      name_columns(is_header(first, cells));
-      hollow = 0;
-      if (!table.header) {
-        add(first, first_line);
-        hollow = between;
-      }
-    }
-    add(cells, line);
+    rows.record(cells, records.line() + skipped);
   }
-  if (seen_first && !named) {
-    name_columns(is_header(first, {}));
-    if (!table.header) add(first, first_line);
-  }
+  rows.finish();
   return {};
 }
 

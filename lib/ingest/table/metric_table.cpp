@@ -110,7 +110,10 @@ class Builder {
     MetricSeries::Entity& entity = series.entities[e->second];
     entity.times.push_back(time);
     entity.values.push_back(value);
+    ++samples_;
   }
+
+  std::size_t samples() const { return samples_; }
 
   std::vector<MetricSeries> take() {
     for (MetricSeries& m : out_)
@@ -125,7 +128,86 @@ class Builder {
   std::vector<MetricSeries> out_;
   std::unordered_map<std::string, std::size_t> metrics_;
   std::vector<std::unordered_map<std::string, std::size_t>> entities_;
+  std::size_t samples_ = 0;
 };
+
+// What all forms of tables are read with.
+struct MetricColumns {
+  const BareTable& table;
+  const std::string& path;
+  const TableColumn* when;
+  const TableColumn* metric;  // null: none
+  const TableColumn* value;   // null: none
+  Owners by;
+  std::vector<Nanoseconds> times;  // by row
+};
+
+// A sample a row: time, owner, metric, value.
+Result<> read_long(const MetricColumns& from, MetricTable& out, Builder& builder) {
+  out.form = "long";
+  if (!from.by.any())
+    return fail("no column says whose the values are")
+        .at({from.path, 0})
+        .hint("name it host, rank, gpu or nic");
+  for (std::size_t r = 0; r < from.table.rows; ++r) {
+    const Owner who = owner(from.by, r);
+    const double v = value_of(*from.value, r);
+    if (from.times[r] == kNoValue || who.name.empty() || from.metric->cells[r].empty() ||
+        std::isnan(v)) {
+      ++out.left_out;
+      continue;
+    }
+    builder.add(std::string(from.metric->cells[r]), who, from.times[r], v);
+  }
+  return {};
+}
+
+// A row an owner and time, a column a metric.
+void read_rows(const MetricColumns& from, const MetricTableOptions& options, MetricTable& out,
+               Builder& builder) {
+  out.form = "rows";
+  std::vector<const TableColumn*> columns;
+  for (const TableColumn& c : from.table.columns)
+    if (&c != from.when && !from.by.has(&c) && of_numbers(c)) columns.push_back(&c);
+  for (std::size_t r = 0; r < from.table.rows; ++r) {
+    const Owner who = owner(from.by, r);
+    if (from.times[r] == kNoValue || who.name.empty()) {
+      ++out.left_out;
+      continue;
+    }
+    for (const TableColumn* c : columns)
+      if (const double v = value_of(*c, r); v == v)
+        builder.add(c == from.value && !options.metric.empty() ? options.metric : c->name, who,
+                    from.times[r], v);
+  }
+}
+
+// A row a time, a column an owner.
+Result<> read_wide(const MetricColumns& from, const MetricTableOptions& options, MetricTable& out,
+                   Builder& builder) {
+  out.form = "wide";
+  std::vector<const TableColumn*> columns;
+  for (const TableColumn& c : from.table.columns) {
+    if (&c == from.when || !of_numbers(c)) continue;
+    // Temperature and power of one machine are not two machines.
+    if (options.known_metric != nullptr && options.known_metric(c.name))
+      return fail(fmt::format("'{}' is a metric, and no column says whose the values are", c.name))
+          .at({from.path, 0})
+          .hint("add a column host, rank, gpu or nic; or make it a column a host");
+    columns.push_back(&c);
+  }
+  const std::string name = options.metric.empty() ? "value" : options.metric;
+  for (std::size_t r = 0; r < from.table.rows; ++r) {
+    if (from.times[r] == kNoValue) {
+      ++out.left_out;
+      continue;
+    }
+    for (const TableColumn* c : columns)
+      if (const double v = value_of(*c, r); v == v)
+        builder.add(name, {c->name, c->name.substr(0, c->name.find('/')), ""}, from.times[r], v);
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -139,79 +221,27 @@ Result<MetricTable> read_metric_table(const BareTable& table, const std::string&
     return fail("there is no column of times")
         .at({path, 0})
         .hint("name it time or timestamp: seconds, ms or ns since 1970, or 2026-11-21T03:19:38Z");
-  const TableColumn* metric = table.named({"metric", "metricname", "counter", "name"});
-  const TableColumn* value = table.named({"value", "val"});
-  const Owners by = owners_of(table);
+  TableTimes read = table_times(*when);
+  const MetricColumns from{table,
+                           path,
+                           when,
+                           table.named({"metric", "metricname", "counter", "name"}),
+                           table.named({"value", "val"}),
+                           owners_of(table),
+                           std::move(read.times)};
   MetricTable out;
   out.rows = table.rows;
-  const TableTimes read = table_times(*when);
-  const auto& times = read.times;
   if (read.no_zone) out.notes.push_back("times have no zone: taken for UTC");
   if (read.since_start)
     out.notes.push_back("times are small numbers: taken for seconds from an unknown start");
   Builder builder;
-  std::size_t samples = 0;
-  if (metric != nullptr && value != nullptr) {
-    out.form = "long";
-    if (!by.any())
-      return fail("no column says whose the values are")
-          .at({path, 0})
-          .hint("name it host, rank, gpu or nic");
-    for (std::size_t r = 0; r < table.rows; ++r) {
-      const Owner who = owner(by, r);
-      const double v = value_of(*value, r);
-      if (times[r] == kNoValue || who.name.empty() || metric->cells[r].empty() || std::isnan(v)) {
-        ++out.left_out;
-        continue;
-      }
-      builder.add(std::string(metric->cells[r]), who, times[r], v);
-      ++samples;
-    }
-  } else if (by.any()) {
-    out.form = "rows";
-    std::vector<const TableColumn*> columns;
-    for (const TableColumn& c : table.columns)
-      if (&c != when && !by.has(&c) && of_numbers(c)) columns.push_back(&c);
-    for (std::size_t r = 0; r < table.rows; ++r) {
-      const Owner who = owner(by, r);
-      if (times[r] == kNoValue || who.name.empty()) {
-        ++out.left_out;
-        continue;
-      }
-      for (const TableColumn* c : columns)
-        if (const double v = value_of(*c, r); v == v) {
-          builder.add(c == value && !options.metric.empty() ? options.metric : c->name, who,
-                      times[r], v);
-          ++samples;
-        }
-    }
-  } else {
-    out.form = "wide";
-    std::vector<const TableColumn*> columns;
-    for (const TableColumn& c : table.columns) {
-      if (&c == when || !of_numbers(c)) continue;
-      // Temperature and power of one machine are not two machines.
-      if (options.known_metric != nullptr && options.known_metric(c.name))
-        return fail(
-                   fmt::format("'{}' is a metric, and no column says whose the values are", c.name))
-            .at({path, 0})
-            .hint("add a column host, rank, gpu or nic; or make it a column a host");
-      columns.push_back(&c);
-    }
-    const std::string name = options.metric.empty() ? "value" : options.metric;
-    for (std::size_t r = 0; r < table.rows; ++r) {
-      if (times[r] == kNoValue) {
-        ++out.left_out;
-        continue;
-      }
-      for (const TableColumn* c : columns)
-        if (const double v = value_of(*c, r); v == v) {
-          builder.add(name, {c->name, c->name.substr(0, c->name.find('/')), ""}, times[r], v);
-          ++samples;
-        }
-    }
-  }
-  if (samples == 0)
+  if (from.metric != nullptr && from.value != nullptr)
+    CULPRIT_CHECK(read_long(from, out, builder));
+  else if (from.by.any())
+    read_rows(from, options, out, builder);
+  else
+    CULPRIT_CHECK(read_wide(from, options, out, builder));
+  if (builder.samples() == 0)
     return fail("there is no value with a time and an owner")
         .at({path, 0})
         .hint(
