@@ -174,52 +174,7 @@ class Calls final : public Kept {
     else if (prefix.rank)
       c->rank = prefix.rank;
     if (prefix.local_rank) c->local_rank = prefix.local_rank;
-    Communicator::Kept& kept =
-        c->kept.size() < kCallsKept ? c->kept.emplace_back() : c->kept[c->calls % kCallsKept];
-    if (call.operation != last_name_) {
-      last_name_ = call.operation;
-      last_operation_ = nccl_operation(call.operation);
-    }
-    kept.operation = last_operation_;
-    kept.sequence = call.sequence;
-    kept.count = call.count;
-    kept.type = call.type;
-    kept.root = call.root;
-    kept.place = line.place;
-    kept.time = prefix.time;
-    const bool p2p = is_p2p(kept.operation);
-    ++c->calls;
-    c->p2p_calls += p2p;
-    if (call.sequence >= c->last) {
-      c->last = call.sequence;
-      c->place = line.place;
-      c->time = prefix.time;
-    }
-    // The last ones are kept; where memory is short, fewer of them.
-    const bool grow =
-        !c->history_turns && c->history.size() < kHistoryKept && history_ < kHistoryInAll;
-    if (!grow && c->history.empty()) return true;
-    c->history_turns = !grow;
-    HistoryEntry& entry = grow ? (++history_, c->history.emplace_back())
-                               : c->history[c->history_at++ % c->history.size()];
-    entry = {};
-    entry.sequence = call.sequence;
-    if (prefix.time.clock != Clock::none) {
-      entry.created_ns = prefix.time.ns;
-      entry.clock = prefix.time.clock == Clock::utc ? std::uint8_t{0}
-                                                    : static_cast<std::uint8_t>(prefix.time.clock);
-    }
-    entry.size_class = size_class(call.count);
-    Hasher operation, signature;
-    operation.add(kept.operation);
-    signature.add(kept.operation);
-    signature.add(call.count);
-    signature.add(call.type);
-    signature.add(call.redop);
-    if (!p2p) signature.add(call.root);  // of a send or receive it is the other end
-    entry.operation = operation.folded();
-    entry.signature = signature.folded();
-    entry.p2p = p2p;
+    keep(call, line, *c);
     return true;
   }
 
@@ -247,6 +202,63 @@ class Calls final : public Kept {
   }
 
  private:
+  // Among the last calls of its communicator, and in its history.
+  void keep(const Call& call, const TextLine& line, Communicator& c) {
+    const Timestamp& time = line.line.prefix.time;
+    Communicator::Kept& kept =
+        c.kept.size() < kCallsKept ? c.kept.emplace_back() : c.kept[c.calls % kCallsKept];
+    if (call.operation != last_name_) {
+      last_name_ = call.operation;
+      last_operation_ = nccl_operation(call.operation);
+    }
+    kept.operation = last_operation_;
+    kept.sequence = call.sequence;
+    kept.count = call.count;
+    kept.type = call.type;
+    kept.root = call.root;
+    kept.place = line.place;
+    kept.time = time;
+    const bool p2p = is_p2p(kept.operation);
+    ++c.calls;
+    c.p2p_calls += p2p;
+    if (call.sequence >= c.last) {
+      c.last = call.sequence;
+      c.place = line.place;
+      c.time = time;
+    }
+    // The last ones are kept; where memory is short, fewer of them.
+    const bool grow =
+        !c.history_turns && c.history.size() < kHistoryKept && history_ < kHistoryInAll;
+    if (!grow && c.history.empty()) return;
+    c.history_turns = !grow;
+    HistoryEntry& entry = grow ? (++history_, c.history.emplace_back())
+                               : c.history[c.history_at++ % c.history.size()];
+    entry = history_entry(call, time, kept.operation, p2p);
+  }
+
+  static HistoryEntry history_entry(const Call& call, const Timestamp& time,
+                                    const std::string& operation, bool p2p) {
+    HistoryEntry entry = {};
+    entry.sequence = call.sequence;
+    if (time.clock != Clock::none) {
+      entry.created_ns = time.ns;
+      entry.clock =
+          time.clock == Clock::utc ? std::uint8_t{0} : static_cast<std::uint8_t>(time.clock);
+    }
+    entry.size_class = size_class(call.count);
+    Hasher name, signature;
+    name.add(operation);
+    signature.add(operation);
+    signature.add(call.count);
+    signature.add(call.type);
+    signature.add(call.redop);
+    if (!p2p) signature.add(call.root);  // of a send or receive it is the other end
+    entry.operation = name.folded();
+    entry.signature = signature.folded();
+    entry.p2p = p2p;
+    return entry;
+  }
+
   Communicator* find(std::string_view host, std::optional<std::int64_t> pid,
                      std::string_view pointer, bool make) {
     if (last_found_ < all_.size() && all_[last_found_].is(host, pid, pointer))

@@ -252,47 +252,56 @@ class GdbAssembler final : public Assembler {
  private:
   static constexpr int kTook = 0, kForeign = 1, kEnd = 2;
 
+  // A head comes before the stack of each thread. Those of one process come up or down by number.
+  void begin_thread(ThreadHead head, const TextLine& line, Reading& reading) {
+    if (main_seen_ && !ascending_)
+      flush(reading);
+    else if (!numbers_.insert(head.number).second || rows_.size() >= kThreads)
+      flush(reading);
+    if (numbers_.empty() || rows_.empty()) ascending_ = head.number == 1;
+    numbers_.insert(head.number);
+    StackRow row = stack_row(line, "gdb");
+    row.tid = head.process ? std::nullopt : head.tid;
+    row.thread_id = std::move(head.id);
+    row.thread = std::move(head.name);
+    row.main = head.number == 1;
+    if (row.main) {
+      main_seen_ = true;
+      main_tid_ = head.tid;
+    }
+    rows_.push_back(std::move(row));
+  }
+
+  int begin_frame(const TextLine& line, std::string_view text, std::string_view rest,
+                  Reading& reading) {
+    const bool innermost = text.substr(0, 3) == "#0 ";
+    if (rows_.empty() || (innermost && !rows_.back().frames.empty() &&
+                          rows_.back().source == "gdb")) {  // a process with one thread has no head
+      flush(reading);
+      StackRow row = stack_row(line, "gdb");
+      row.main = innermost;
+      rows_.push_back(std::move(row));
+    }
+    if (rows_.back().source == "gdb-py") return kForeign;
+    joined_ = std::string(rest.substr(0, kJoinedBytes));
+    frame_open_ = true;
+    reach(rows_.back().place, line.place);
+    return kTook;
+  }
+
   int take_line(const TextLine& line, std::string_view text, Reading& reading) {
     const std::string_view body = trim(text);
     if (auto head = thread_head(text)) {
       close_frame();
       in_python_ = in_table_ = false;
-      if (main_seen_ && !ascending_)
-        flush(reading);
-      else if (!numbers_.insert(head->number).second || rows_.size() >= kThreads)
-        flush(reading);
-      if (numbers_.empty() || rows_.empty()) ascending_ = head->number == 1;
-      numbers_.insert(head->number);
-      StackRow row = stack_row(line, "gdb");
-      row.tid = head->process ? std::nullopt : head->tid;
-      row.thread_id = std::move(head->id);
-      row.thread = std::move(head->name);
-      row.main = head->number == 1;
-      if (row.main) {
-        main_seen_ = true;
-        main_tid_ = head->tid;
-      }
-      rows_.push_back(std::move(row));
+      begin_thread(std::move(*head), line, reading);
       return kTook;
     }
     std::string_view rest;
     if (frame_line(text, rest)) {
       close_frame();
       in_python_ = in_table_ = false;
-      const bool innermost = text.substr(0, 3) == "#0 ";
-      if (rows_.empty() ||
-          (innermost && !rows_.back().frames.empty() &&
-           rows_.back().source == "gdb")) {  // a process with one thread has no head
-        flush(reading);
-        StackRow row = stack_row(line, "gdb");
-        row.main = innermost;
-        rows_.push_back(std::move(row));
-      }
-      if (rows_.back().source == "gdb-py") return kForeign;
-      joined_ = std::string(rest.substr(0, kJoinedBytes));
-      frame_open_ = true;
-      reach(rows_.back().place, line.place);
-      return kTook;
+      return begin_frame(line, text, rest, reading);
     }
     if (body.empty()) {
       close_frame();

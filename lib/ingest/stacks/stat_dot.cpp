@@ -103,18 +103,23 @@ void read_edge(std::string_view attributes, Node& node) {
   node.some = node.some || static_cast<std::int64_t>(node.ranks.size()) < node.count;
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+// The tree of a file, as its lines tell it.
+struct Graph {
   std::map<std::int64_t, Node> nodes;
-  std::uint64_t number = 0;
+  std::uint64_t lines = 0;
   std::size_t edges = 0;
-  bool closed = false;
+  bool closed = false;  // the file is whole
+};
+
+Graph read_graph(std::string_view bytes, MemberId member) {
+  Graph out;
   for (std::size_t at = 0; at < bytes.size();) {
     const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
     std::string_view line = trim(bytes.substr(at, end - at));
-    const Place place{member.id, ++number, at,
+    const Place place{member, ++out.lines, at,
                       static_cast<std::uint32_t>(std::min<std::size_t>(end - at, 1u << 20))};
     at = end + 1;
-    closed = closed || line == "}";
+    out.closed = out.closed || line == "}";
     const auto id = take_number(line);
     if (!id) continue;
     line = trim(line);
@@ -122,35 +127,46 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
       line = trim(line);
       const auto to = take_number(line);
       if (!to || *to == *id) continue;
-      Node& node = nodes[*to];
+      Node& node = out.nodes[*to];
       if (node.parent >= 0) continue;
       node.parent = *id;
       node.place = place;
       read_edge(line, node);
-      ++edges;
+      ++out.edges;
     } else if (!line.empty() && line[0] == '[') {
-      Node& node = nodes[*id];
+      Node& node = out.nodes[*id];
       node.frame = frame_of(line);
       node.root = attribute(line, "label") == "/";
     }
   }
-  if (edges == 0) return "stat.no_edges";
-  for (auto& [id, node] : nodes) {
+  for (auto& [id, node] : out.nodes) {
     if (node.parent < 0) continue;
-    const auto above = nodes.find(node.parent);
-    if (above == nodes.end()) continue;
+    const auto above = out.nodes.find(node.parent);
+    if (above == out.nodes.end()) continue;
     std::vector<std::int64_t>& below = above->second.below;
     below.insert(below.end(), node.ranks.begin(), node.ranks.end());
     above->second.count_below += node.count;
   }
+  return out;
+}
+
+// The ranks whose stack ends in a node: those that none below it has.
+std::vector<std::int64_t> ranks_that_end_in(Node& node) {
+  std::sort(node.below.begin(), node.below.end());
+  std::vector<std::int64_t> out;
+  if (node.some && node.count <= node.count_below) return out;
+  std::set_difference(node.ranks.begin(), node.ranks.end(), node.below.begin(), node.below.end(),
+                      std::back_inserter(out));
+  return out;
+}
+
+std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  Graph graph = read_graph(bytes, member.id);
+  if (graph.edges == 0) return "stat.no_edges";
   std::size_t put = 0;
-  for (auto& [id, node] : nodes) {
+  for (auto& [id, node] : graph.nodes) {
     if (node.parent < 0 || node.root) continue;
-    std::sort(node.below.begin(), node.below.end());
-    std::vector<std::int64_t> stopped;
-    std::set_difference(node.ranks.begin(), node.ranks.end(), node.below.begin(), node.below.end(),
-                        std::back_inserter(stopped));
-    if (node.some && node.count <= node.count_below) continue;
+    const auto stopped = ranks_that_end_in(node);
     if (stopped.empty()) continue;
     StackRow row;
     row.place = node.place;
@@ -161,8 +177,8 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
       row.state = std::to_string(node.count - node.count_below) + " tasks, of which " + row.ranks;
     std::int64_t walk = id;
     for (int depth = 0; depth < kDepth && walk >= 0; ++depth) {
-      const auto it = nodes.find(walk);
-      if (it == nodes.end() || it->second.root) break;
+      const auto it = graph.nodes.find(walk);
+      if (it == graph.nodes.end() || it->second.root) break;
       add_frame(row, it->second.frame);
       walk = it->second.parent;
     }
@@ -170,10 +186,10 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
     ++put;
   }
   if (put == 0) return "stat.no_ranks";
-  reading.cut = !closed;
-  if (!closed)
+  reading.cut = !graph.closed;
+  if (!graph.closed)
     reading.sink.put(RejectRow{
-        {member.id, number, bytes.size(), 0},
+        {member.id, graph.lines, bytes.size(), 0},
         "stat.cut",
         std::string(bytes.substr(bytes.size() - std::min<std::size_t>(bytes.size(), 200)))});
   return {};

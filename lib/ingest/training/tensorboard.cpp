@@ -122,68 +122,83 @@ double of_half(std::uint64_t bits) {
          (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25));
 }
 
+// Base-128 digits of one number that are the whole of `packed`.
+std::optional<std::uint64_t> single_varint(std::string_view packed) {
+  std::uint64_t v = 0;
+  std::size_t used = 0;
+  for (; used < packed.size() && used < 10; ++used) {
+    v |= static_cast<std::uint64_t>(static_cast<unsigned char>(packed[used]) & 0x7f) << (7 * used);
+    if ((static_cast<unsigned char>(packed[used]) & 0x80) == 0) {
+      ++used;
+      break;
+    }
+  }
+  return used == packed.size() ? std::optional(v) : std::nullopt;
+}
+
+// A TensorProto that holds one number, which is spelt as bytes or in a list.
+struct OneNumber {
+  std::uint64_t type = 0;
+  std::string_view content;
+  std::optional<std::uint64_t> listed;
+
+  // Its bits, when the type has that many bytes.
+  std::optional<std::uint64_t> bits(std::size_t size) const {
+    if (content.empty()) return listed;
+    if (content.size() != size) return std::nullopt;
+    std::uint64_t out = 0;
+    for (std::size_t i = 0; i < size; ++i)
+      out |= static_cast<std::uint64_t>(static_cast<unsigned char>(content[i])) << (8 * i);
+    return out;
+  }
+};
+
+// One number of a list of `field`, packed or not; more of them, or none, are no number.
+std::optional<std::uint64_t> listed_number(std::uint64_t field, std::string_view packed) {
+  constexpr std::uint64_t kFloats = 5, kDoubles = 6;  // the others are varints
+  if (field == kFloats)
+    return packed.size() == 4 ? std::optional<std::uint64_t>(word<std::uint32_t>(packed, 0))
+                              : std::nullopt;
+  if (field == kDoubles)
+    return packed.size() == 8 ? std::optional<std::uint64_t>(word<std::uint64_t>(packed, 0))
+                              : std::nullopt;
+  return single_varint(packed);
+}
+
+std::optional<OneNumber> read_tensor(std::string_view tensor) {
+  OneNumber out;
+  std::size_t numbers = 0;
+  Message m(tensor);
+  while (m.next()) {
+    if (m.is(1, Message::Wire::varint)) {
+      out.type = m.number();
+    } else if (m.is(2, Message::Wire::bytes)) {
+      for (Message shape(m.bytes()); shape.next();)
+        if (shape.is(2, Message::Wire::bytes)) return std::nullopt;  // a dimension
+    } else if (m.is(4, Message::Wire::bytes)) {
+      out.content = m.bytes();
+    } else if (const auto f = m.field(); f == 5 || f == 6 || f == 7 || f == 10 || f == 13) {
+      const bool packed = m.wire() == Message::Wire::bytes;
+      if (packed && m.bytes().empty()) continue;
+      ++numbers;
+      out.listed = packed ? listed_number(f, m.bytes()) : std::optional(m.number());
+      if (!out.listed) return std::nullopt;
+    }
+  }
+  return m.broken() || numbers > 1 ? std::nullopt : std::optional(out);
+}
+
 // The one number of a TensorProto without dimensions.
 std::optional<double> scalar_of(std::string_view tensor) {
   constexpr std::uint64_t kFloat = 1, kDouble = 2, kInt32 = 3, kInt64 = 9, kBfloat16 = 14,
                           kHalf = 19;  // tensorflow/core/framework/types.proto
-  std::uint64_t type = 0;
-  std::string_view content;
-  std::optional<std::uint64_t> listed;
-  std::size_t numbers = 0;
-  Message m(tensor);
-  while (m.next()) {
-    if (m.is(1, Message::Wire::varint))
-      type = m.number();
-    else if (m.is(2, Message::Wire::bytes)) {
-      for (Message shape(m.bytes()); shape.next();)
-        if (shape.is(2, Message::Wire::bytes)) return std::nullopt;
-    } else if (m.is(4, Message::Wire::bytes)) {
-      content = m.bytes();
-    } else if (const auto f = m.field(); f == 5 || f == 6 || f == 7 || f == 10 || f == 13) {
-      if (m.wire() != Message::Wire::bytes) {
-        listed = m.number();
-        ++numbers;
-        continue;
-      }
-      const std::string_view packed = m.bytes();
-      if (packed.empty()) continue;
-      ++numbers;
-      if (f == 5) {
-        if (packed.size() != 4) return std::nullopt;
-        listed = word<std::uint32_t>(packed, 0);
-      } else if (f == 6) {
-        if (packed.size() != 8) return std::nullopt;
-        listed = word<std::uint64_t>(packed, 0);
-      } else {
-        std::uint64_t v = 0;
-        std::size_t used = 0;
-        for (; used < packed.size() && used < 10; ++used) {
-          v |= static_cast<std::uint64_t>(static_cast<unsigned char>(packed[used]) & 0x7f)
-               << (7 * used);
-          if ((static_cast<unsigned char>(packed[used]) & 0x80) == 0) {
-            ++used;
-            break;
-          }
-        }
-        if (used != packed.size()) return std::nullopt;
-        listed = v;
-      }
-    }
-  }
-  if (m.broken() || numbers > 1) return std::nullopt;
-  const auto raw = [&](std::size_t size) -> std::optional<std::uint64_t> {
-    if (content.empty()) return listed;
-    if (content.size() != size) return std::nullopt;
-    std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < size; ++i)
-      bits |= static_cast<std::uint64_t>(static_cast<unsigned char>(content[i])) << (8 * i);
-    return bits;
-  };
+  const auto one = read_tensor(tensor);
+  if (!one) return std::nullopt;
   const auto as = [&](std::size_t size, double (*number)(std::uint64_t)) -> std::optional<double> {
-    const auto bits = raw(size);
+    const auto bits = one->bits(size);
     return bits ? std::optional(number(*bits)) : std::nullopt;
   };
-  switch (type) {
+  switch (one->type) {
     case kFloat: return as(4, of_float);
     case kDouble: return as(8, of_double);
     case kInt32:
