@@ -584,11 +584,19 @@ class Aggregation {
           return std::tuple(ta, a.role, -static_cast<std::int64_t>(a.processes), a.ranks, a.stack) <
                  std::tuple(tb, b.role, -static_cast<std::int64_t>(b.processes), b.ranks, b.stack);
         });
-    std::vector<std::pair<std::vector<std::int64_t>, bool>> dominant;
+    find_outliers();
+    for (const ParallelGroup& g : topology_.groups)
+      report_.topology = report_.topology || g.dimension != "world";
+    if (!report_.topology)
+      report_.notes.push_back("parallel groups are not known: outliers and hosts only");
+  }
+
+  // The largest group of each role does what is usual, and so do whole stages of a pipeline that
+  // wait; trainers of the other groups are outliers. The groups are in order.
+  void find_outliers() {
     std::string last_role;
-    bool first = false;
     for (StackGroup& g : report_.groups) {
-      first = g.role != last_role;
+      const bool first = g.role != last_role;
       last_role = g.role;
       if (first) {
         g.dominant = true;
@@ -602,10 +610,6 @@ class Aggregation {
         report_.outliers.insert(report_.outliers.end(), g.ranks.begin(), g.ranks.end());
     }
     std::sort(report_.outliers.begin(), report_.outliers.end());
-    for (const ParallelGroup& g : topology_.groups)
-      report_.topology = report_.topology || g.dimension != "world";
-    if (!report_.topology)
-      report_.notes.push_back("parallel groups are not known: outliers and hosts only");
   }
 
   // "pipeline stage 3": the ranks are exactly all of one or several stages of the pipeline. Those

@@ -875,6 +875,44 @@ class Dump {
     return out;
   }
 
+  // How much a call sends; nothing where its types or shapes do not tell.
+  static std::optional<std::int64_t> bytes_of_inputs(const std::vector<std::int64_t>& counts,
+                                                     const std::vector<std::string_view>& types) {
+    if (counts.empty() || types.empty() || (types.size() != 1 && types.size() != counts.size()))
+      return std::nullopt;
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const auto each = static_cast<std::int64_t>(bytes_of_type(types[types.size() == 1 ? 0 : i]));
+      std::int64_t more = 0;
+      if (each == 0 || __builtin_mul_overflow(counts[i], each, &more) ||
+          __builtin_add_overflow(bytes, more, &bytes) || bytes < 0)
+        return std::nullopt;
+    }
+    return bytes;
+  }
+
+  Frame frame_of(const Value& v) {
+    Frame frame;
+    if (v.kind == Kind::text) frame.function = clip(v.text(), 500);
+    tree_.each_pair(v, [&](const Value& key, const Value& part) {
+      const std::string_view name = key.text();
+      if (name == "name")
+        frame.function = clip(part.text(), 500);
+      else if (name == "filename")
+        frame.file = clip(part.text(), 1000);
+      else if (name == "line")
+        frame.line = std::max<std::int64_t>(0, integer(part).value_or(0));
+      return spend();
+    });
+    if (frame.function.empty()) frame.function = "?";
+    frame.native =
+        !frame.file.ends_with(".py") &&
+        (frame.function.find("::") != std::string::npos || frame.file.ends_with(".cpp") ||
+         frame.file.ends_with(".cc") || frame.file.ends_with(".h") ||
+         frame.file.find(".so") != std::string::npos || frame.file == "??");
+    return frame;
+  }
+
   void tell_collective(const Entry& e) {
     const Operation& operation = operations_[e.operation];
     const Group& group = groups_[e.group];
@@ -914,43 +952,14 @@ class Dump {
     const auto in = types(e.input_types);
     const auto out = types(e.output_types);
     if (!in.empty() || !out.empty()) row.types = spelt_types(in) + " -> " + spelt_types(out);
-    const auto counts = elements(e.input_sizes);
-    if (!counts.empty() && !in.empty() && (in.size() == 1 || in.size() == counts.size())) {
-      std::int64_t bytes = 0;
-      for (std::size_t i = 0; i < counts.size() && bytes >= 0; ++i) {
-        const auto each = static_cast<std::int64_t>(bytes_of_type(in[in.size() == 1 ? 0 : i]));
-        std::int64_t more = 0;
-        if (each == 0 || __builtin_mul_overflow(counts[i], each, &more) ||
-            __builtin_add_overflow(bytes, more, &bytes))
-          bytes = -1;
-      }
-      if (bytes >= 0) row.bytes = bytes;
-    }
+    row.bytes = bytes_of_inputs(elements(e.input_sizes), in);
     if (e.started != 0) row.started_ns = e.started;
     if (e.completed != 0) row.completed_ns = e.completed;
     if (e.duration >= 0) row.duration_ms = e.duration;
     row.timeout_ms = e.timeout_ms;
     row.thread = spelt(e.thread);
     tree_.each(e.frames, [&](const Value& v) {
-      Frame frame;
-      if (v.kind == Kind::text) frame.function = clip(v.text(), 500);
-      tree_.each_pair(v, [&](const Value& key, const Value& part) {
-        const std::string_view name = key.text();
-        if (name == "name")
-          frame.function = clip(part.text(), 500);
-        else if (name == "filename")
-          frame.file = clip(part.text(), 1000);
-        else if (name == "line")
-          frame.line = std::max<std::int64_t>(0, integer(part).value_or(0));
-        return spend();
-      });
-      if (frame.function.empty()) frame.function = "?";
-      frame.native =
-          !frame.file.ends_with(".py") &&
-          (frame.function.find("::") != std::string::npos || frame.file.ends_with(".cpp") ||
-           frame.file.ends_with(".cc") || frame.file.ends_with(".h") ||
-           frame.file.find(".so") != std::string::npos || frame.file == "??");
-      row.frames.push_back(std::move(frame));
+      row.frames.push_back(frame_of(v));
       return spend() && row.frames.size() < kMostFrames;
     });
     sink_.put(row);
