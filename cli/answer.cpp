@@ -52,7 +52,7 @@ Result<> answer_into(const std::string& path) {
         .at({path, 0})
         .hint("name a file in a folder that exists and that you may write to with --output");
   answer_path = path;
-  if (!in_place) answer_part = path + ".answer_part";
+  if (!in_place) answer_part = path + ".part";
   return {};
 }
 

@@ -232,6 +232,28 @@ void open_standard_streams() {
       _exit(static_cast<int>(Exit::internal));
 }
 
+// Told without memory.
+void say_out_of_memory() noexcept {
+  constexpr std::string_view kText =
+      "culprit: error: out of memory\n"
+      "  = help: give it more memory, or a part of the bundle\n";
+  constexpr std::string_view kJson =
+      R"({"schema":"culprit.error/1","error":"internal","place":null,"reason":"out of memory",)"
+      R"("help":"give it more memory, or a part of the bundle","status":70})"
+      "\n";
+  const std::string_view text = json_errors ? kJson : kText;
+  static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
+  drop_answer();
+}
+
+// Without unwinding: RE2 corrupts memory when an exception goes through its frames, and glibc needs
+// memory to take one through its own. A database is as after a kill: the member that is open is
+// undone.
+void end_without_memory() {
+  say_out_of_memory();
+  _exit(static_cast<int>(Exit::internal));
+}
+
 // A part of an answer must not pass for the whole.
 int checked(int status) {
   const bool failed_before = status == static_cast<int>(Exit::usage) ||
@@ -255,12 +277,13 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);
   std::signal(SIGXFSZ, SIG_IGN);  // `ulimit -f`: a write that fails, and is told as such
   culprit::cli::catch_signals();
+  std::set_new_handler(culprit::cli::end_without_memory);
   try {
     return culprit::cli::checked(
         culprit::cli::run(std::vector<std::string>(argv + 1, argv + argc)));
   } catch (const std::bad_alloc&) {
-    culprit::cli::print_error(culprit::internal_error("out of memory")
-                                  .hint("give it more memory, or a part of the bundle"));
+    culprit::cli::say_out_of_memory();
+    return static_cast<int>(culprit::cli::Exit::internal);
   } catch (const std::exception& error) {
     culprit::cli::print_error(
         culprit::internal_error(std::string("internal error: ") + error.what())

@@ -23,19 +23,17 @@ std::string hex(XXH128_hash_t h) { return fmt::format("{:016x}{:016x}", h.high64
 std::string digest(std::string_view bytes) { return hex(XXH3_128bits(bytes.data(), bytes.size())); }
 
 std::string digest_of_file(const std::string& path) {
+  std::vector<char> block(1 << 18);
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) return "";
-  XXH3_state_t* state = XXH3_createState();
-  XXH3_128bits_reset(state);
-  std::vector<char> block(1 << 18);
+  XXH3_state_t state;
+  XXH3_128bits_reset(&state);
   std::size_t got = 0;
   while ((got = std::fread(block.data(), 1, block.size(), file)) > 0)
-    XXH3_128bits_update(state, block.data(), got);
+    XXH3_128bits_update(&state, block.data(), got);
   const bool broken = std::ferror(file) != 0;
   std::fclose(file);
-  const std::string out = broken ? "" : hex(XXH3_128bits_digest(state));
-  XXH3_freeState(state);
-  return out;
+  return broken ? "" : hex(XXH3_128bits_digest(&state));
 }
 
 Fingerprint fingerprint(const std::string& path, bool contents) {

@@ -72,6 +72,7 @@ constexpr bool kBounded = true;
   }
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
+  std::set_new_handler([] { _exit(kOutOfMemory); });  // libraries do not survive an exception
   int status = 70;
   try {
     status = work(self.task);

@@ -4,6 +4,7 @@
 #include <archive_entry.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "bundle/feed.hpp"
@@ -89,6 +90,7 @@ Decompressed::Decompressed(ByteSource& source, Shape shape, Layer& layer, const 
       limits_(limits),
       feed_(std::make_unique<Feed>(source, layer)),
       archive_(archive_read_new()) {
+  if (archive_ == nullptr) throw std::bad_alloc();
   archive* handle = archive_.get();
   archive_read_support_format_raw(handle);
   archive_read_support_format_empty(handle);
@@ -165,6 +167,7 @@ ArchiveReader::ArchiveReader(ByteSource& source, Shape shape, Layer& layer, cons
       limits_(limits),
       feed_(std::make_unique<Feed>(source, layer)),
       archive_(archive_read_new()) {
+  if (archive_ == nullptr) throw std::bad_alloc();
   archive* handle = archive_.get();
   archive_read_support_filter_none(handle);
   if (shape == Shape::zip) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <new>
 #include <system_error>
 
 #include "bundle/paths.hpp"
@@ -145,6 +146,8 @@ Result<> check_readable(const std::string& path) {
 Result<> walk(const std::string& path, const Limits& limits, Visitor& visitor) try {
   Walker walker(limits, visitor);
   return walk_with(path, walker);
+} catch (const std::bad_alloc&) {
+  throw;  // no fault of the bundle, nor of ours
 } catch (const std::exception& problem) {
   return internal_error(std::string("reading the bundle failed: ") + problem.what());
 }
@@ -158,7 +161,7 @@ Result<std::string> read_range(const std::string& path, const std::string& membe
   CULPRIT_CHECK(walk_with(path, walker));
   if (!range.found()) return fail("no file '" + member + "' in this bundle").at({path, 0});
   return range.take();
-} catch (const std::exception& problem) {
+} catch (const std::bad_alloc&) { throw; } catch (const std::exception& problem) {
   return internal_error(std::string("reading the bundle failed: ") + problem.what());
 }
 

@@ -1,6 +1,7 @@
 #include "bundle/tar_writer.hpp"
 
 #include <filesystem>
+#include <new>
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -34,6 +35,7 @@ Result<TarWriter> TarWriter::create(const std::string& path) {
   impl->path = path;
   impl->part = path + ".part";
   impl->out = archive_write_new();
+  if (impl->out == nullptr) throw std::bad_alloc();
   archive_write_set_format_pax_restricted(impl->out);
   if (path.ends_with("gz")) {
     archive_write_add_filter_gzip(impl->out);
@@ -52,6 +54,7 @@ Result<TarWriter> TarWriter::create(const std::string& path) {
 Result<> TarWriter::add(const std::string& name, std::int64_t mtime_s, std::uint64_t size) {
   const std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(archive_entry_new(),
                                                                        archive_entry_free);
+  if (entry == nullptr) throw std::bad_alloc();
   archive_entry_set_pathname(entry.get(), name.c_str());
   archive_entry_set_size(entry.get(), static_cast<la_int64_t>(size));
   archive_entry_set_filetype(entry.get(), AE_IFREG);

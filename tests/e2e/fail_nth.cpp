@@ -1,21 +1,25 @@
-// fail_nth CULPRIT SAMPLES LIBRARY: the n-th call of open, write, sync, rename ... of a command
-// fails, once or from there on (a full disk stays full), with ENOSPC or EIO. Then the command has
-// told an error and given no answer, or the answer is whole; the database, if there is one, opens
-// and is sound; and the same command once more ends with the same bytes as one that nothing
-// disturbed. CULPRIT_FAIL_CALLS (60) is how many of the calls are tried, evenly spread; 2000 means
-// each.
+// fail_nth CULPRIT SAMPLES LIBRARY [NAME]: the n-th call of a command fails: of open, write, sync,
+// rename ... once or from there on (a full disk stays full), with ENOSPC or EIO; of read, mmap and
+// locks with EIO; of malloc, once or from there on. Or the process is killed before its n-th call
+// that writes, and with that before and after each transaction. Then the command has told an error
+// and given no answer, or the answer is whole; the database, if there is one, opens and is sound;
+// and the same command once more ends with the same bytes as one that nothing disturbed.
+// CULPRIT_FAIL_CALLS (60) is how many of the calls are tried, evenly spread; 2000 means each of the
+// first 2000. NAME: only what is called so.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +34,7 @@ using culprit::test::dump;
 using culprit::test::query;
 using Words = std::vector<std::string>;
 using Settings = std::map<std::string, std::string>;
+using Content = std::map<std::string, std::string>;
 
 std::string text_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -53,8 +58,25 @@ struct Ran {
   bool finished() const { return WIFEXITED(status) && WEXITSTATUS(status) == 0; }
 };
 
+// How many calls fail, and with what error.
+using Ways = std::vector<std::pair<std::string, int>>;
+const std::string kEver = "1000000000";
+const Ways kFull = {{"1", EIO}, {"1", ENOSPC}, {kEver, ENOSPC}};
+const Ways kUnreadable = {{"1", EIO}}, kKilled = {{"1", 0}};
+const Ways kExhausted = {{"1", ENOMEM}, {kEver, ENOMEM}};
+
+struct Case {
+  std::string name;
+  Words words;
+  std::string kind;
+  Ways ways;
+};
+
 class Judge {
  public:
+  int most = 60;  // calls that are tried
+  std::string only;
+
   Judge(std::string program, std::string library, std::string folder)
       : program_(std::move(program)), library_(std::move(library)), folder_(std::move(folder)) {}
 
@@ -81,77 +103,101 @@ class Judge {
 
   // `prepare` makes what the command finds; what it leaves is in `place`.
   template <class Prepare>
-  int judge(const std::string& name, const Words& words, Prepare prepare, int most,
-            bool reads = false) {
-    name_ = name;
-    const std::string kind = reads ? "1" : "0";
+  void judge(const Case& what, Prepare prepare) {
+    if (!only.empty() && what.name != only) return;
+    name_ = what.name;
     const fs::path place = folder_ + "/place", count = folder_ + "/count";
     fs::remove_all(place);
     prepare();
     const Ran good =
-        run(words, {{"CULPRIT_FAIL_COUNT", count.string()}, {"CULPRIT_FAIL_READS", kind}});
-    if (!good.finished()) return say(0, "fails undisturbed: " + good.err), 1;
-    const auto whole = content(place);
+        run(what.words, {{"CULPRIT_FAIL_COUNT", count.string()}, {"CULPRIT_FAIL_KIND", what.kind}});
+    if (!good.finished()) return say(0, "fails undisturbed: " + good.err);
+    const Content whole = content(place);
     const long calls = std::atol(text_of(count).c_str());
-    if (calls < 1) return say(0, "the library does not see its calls"), 1;
-    const long step = std::max(1L, calls / most);
-    for (long n = 1; n <= std::min(calls, 2000L); n += step)
-      for (const auto& [times, code] :
-           {std::pair("1", EIO), std::pair("1", ENOSPC), std::pair("1000000000", ENOSPC)}) {
-        if (reads && code != EIO) continue;
+    if (calls < 1) return say(0, "the library does not see its calls");
+    std::map<Content, std::string> after;
+    std::set<long> tried;
+    // The first ones and some of all: a command allocates a million times.
+    for (long n = 1; n <= std::min(calls, 2000L); n += std::max(1L, std::min(calls, 2000L) / most))
+      tried.insert(n);
+    for (long n = 1; n <= calls; n += std::max(1L, calls / most)) tried.insert(n);
+    for (const long n : tried)
+      for (const auto& [times, code] : what.ways) {
         fs::remove_all(place);
         prepare();
-        const Ran ran = run(words, {{"CULPRIT_FAIL_AT", std::to_string(n)},
-                                    {"CULPRIT_FAIL_FOR", times},
-                                    {"CULPRIT_FAIL_ERRNO", std::to_string(code)},
-                                    {"CULPRIT_FAIL_READS", kind}});
+        const Ran ran = run(what.words, {{"CULPRIT_FAIL_AT", std::to_string(n)},
+                                         {"CULPRIT_FAIL_FOR", times},
+                                         {"CULPRIT_FAIL_ERRNO", std::to_string(code)},
+                                         {"CULPRIT_FAIL_KIND", what.kind}});
         ++tried_;
-        if (!WIFEXITED(ran.status))
-          say(n, "ended by signal " + std::to_string(WTERMSIG(ran.status)));
-        else if (ran.status == 0 && reads && ran.out.find("INCOMPLETE BUNDLE") != std::string::npos)
-          ++incomplete_;  // and says so
-        else if (ran.status == 0 && (ran.out != good.out || content(place) != whole))
-          say(n, "status 0, and not the whole answer: " +
-                     difference(good.out, ran.out, whole, content(place)));
-        else if (ran.status != 0 && WEXITSTATUS(ran.status) != 3)
-          say(n, "status " + std::to_string(WEXITSTATUS(ran.status)) + ": " + ran.err);
-        else if (ran.status != 0 && ran.err.find("culprit: error: ") == std::string::npos &&
-                 ran.err.find("\"culprit.error/1\"") == std::string::npos)
-          say(n, "no error is told: " + ran.err);
-        else if (ran.status != 0 && ran.err.find("= help: ") == std::string::npos &&
-                 ran.err.find("\"help\":\"") == std::string::npos)
-          say(n, "an error without a remedy: " + ran.err);
-        if (ran.status != 0 && !ran.out.empty() && ran.out != good.out)
-          say(n, "a part of an answer is printed");
+        if (code != 0) judge_end(what, n, ran, good, whole, place);
         if (ran.err.find("not an error") != std::string::npos)
           say(n, "a reason that is none: " + ran.err);
         for (const auto& entry : fs::recursive_directory_iterator(place)) {
           const std::string file = entry.path().string();
-          if (file.ends_with(".part") && std::string_view(times) == "1")
+          if (file.ends_with(".part") && times == "1" && code != 0 && what.kind != "memory")
             say(n, "a part of a report is left behind");
-          if (file.ends_with(".db") && !sound(file)) say(n, "the database is damaged");
         }
-        const Ran again = run(words, {});
-        if (!again.finished())
-          say(n, "the same command does not go on: " + again.err);
-        else if (again.out != good.out)
-          say(n, "the same command then answers otherwise");
-        else if (content(place) != whole)
-          say(n, "the same command then leaves something else");
+        // Runs that left the same bytes go on alike.
+        const auto [known, first] = after.try_emplace(files_of(place));
+        if (first) known->second = goes_on(what, good, whole, place);
+        if (!known->second.empty()) say(n, known->second);
       }
     std::printf(
-        "%s: %ld calls, %d disturbed runs, %d answers over an incomplete bundle, %d failures so "
-        "far\n",
-        name.c_str(), calls, std::exchange(tried_, 0), std::exchange(incomplete_, 0), failures_);
-    return 0;
+        "%s: %ld calls, %d disturbed runs with %zu different ends, %d answers over an incomplete "
+        "bundle, %d ended by glibc, %d failures so far\n",
+        what.name.c_str(), calls, std::exchange(tried_, 0), after.size(),
+        std::exchange(incomplete_, 0), std::exchange(by_glibc_, 0), failures_);
   }
 
   int failures() const { return failures_; }
 
  private:
+  // How the disturbed command itself ended.
+  void judge_end(const Case& what, long n, const Ran& ran, const Ran& good, const Content& whole,
+                 const fs::path& place) {
+    const int status = WEXITSTATUS(ran.status);
+    // What glibc keeps for each thread it cannot do without, and says so.
+    const bool glibc = WIFSIGNALED(ran.status) && WTERMSIG(ran.status) == SIGABRT &&
+                       what.kind == "memory" && ran.err.find("glibc error") != std::string::npos;
+    if (glibc)
+      ++by_glibc_;
+    else if (!WIFEXITED(ran.status))
+      say(n, "ended by signal " + std::to_string(WTERMSIG(ran.status)) + ": " + ran.err);
+    else if (ran.status == 0 && what.kind == "read" &&
+             ran.out.find("INCOMPLETE BUNDLE") != std::string::npos)
+      ++incomplete_;  // and says so
+    else if (ran.status == 0 && (ran.out != good.out || content(place) != whole))
+      say(n, "status 0, and not the whole answer: " +
+                 difference(good.out, ran.out, whole, content(place)));
+    else if (ran.status != 0 && status != 3 && !(what.kind == "memory" && status == 70))
+      say(n, "status " + std::to_string(status) + ": " + ran.err);
+    else if (ran.status != 0 && ran.err.find("culprit: error: ") == std::string::npos &&
+             ran.err.find("\"culprit.error/1\"") == std::string::npos)
+      say(n, "no error is told: " + ran.err);
+    else if (ran.status != 0 && ran.err.find("= help: ") == std::string::npos &&
+             ran.err.find("\"help\":\"") == std::string::npos)
+      say(n, "an error without a remedy: " + ran.err);
+    if (ran.status != 0 && !ran.out.empty() && ran.out != good.out)
+      say(n, "a part of an answer is printed");
+  }
+
+  // "" when the databases are sound and the same command then does its work.
+  std::string goes_on(const Case& what, const Ran& good, const Content& whole,
+                      const fs::path& place) const {
+    for (const auto& entry : fs::recursive_directory_iterator(place))
+      if (entry.path().extension() == ".db" && !sound(entry.path().string()))
+        return "the database is damaged";
+    const Ran again = run(what.words, {});
+    if (!again.finished()) return "the same command does not go on: " + again.err;
+    if (again.out != good.out) return "the same command then answers otherwise";
+    if (const Content there = content(place); there != whole)
+      return "the same command then leaves something else: " + difference("", "", whole, there);
+    return {};
+  }
+
   static std::string difference(const std::string& out, const std::string& got,
-                                const std::map<std::string, std::string>& whole,
-                                const std::map<std::string, std::string>& there) {
+                                const Content& whole, const Content& there) {
     if (out != got) return "standard output";
     for (const auto& [path, text] : whole)
       if (there.count(path) == 0 || there.at(path) != text) return path;
@@ -159,8 +205,15 @@ class Judge {
       if (whole.count(path) == 0) return "besides: " + path;
     return {};
   }
-  std::map<std::string, std::string> content(const fs::path& place) const {
-    std::map<std::string, std::string> out;
+  static Content files_of(const fs::path& place) {
+    Content out;
+    if (fs::exists(place))
+      for (const auto& entry : fs::recursive_directory_iterator(place))
+        if (entry.is_regular_file()) out[entry.path().string()] = text_of(entry.path());
+    return out;
+  }
+  Content content(const fs::path& place) const {
+    Content out;
     if (fs::exists(place))
       for (const auto& entry : fs::recursive_directory_iterator(place))
         // A journal whose removal failed is spent, or reading the database beside it would show
@@ -179,7 +232,7 @@ class Judge {
 
   std::string program_, library_, folder_;
   std::string name_;
-  int tried_ = 0, incomplete_ = 0, failures_ = 0;
+  int tried_ = 0, incomplete_ = 0, by_glibc_ = 0, failures_ = 0;
   std::map<std::string, int> told_;
 };
 
@@ -194,21 +247,39 @@ int main(int argc, char** argv) {
   const std::string place = scratch.path() + "/place", bundle = std::string(argv[2]) + "/nan-loss",
                     db = place + "/x.db";
   Judge judge(argv[1], argv[3], scratch.path());
+  judge.most = most;
+  if (argc > 4) judge.only = argv[4];
   const auto nothing = [&] { fs::create_directories(place); };
   const auto ingested = [&] {
     fs::create_directories(place);
     if (!judge.run({"ingest", bundle, "-d", db, "-q"}, {}).finished())
       std::printf("nothing to disturb\n");
   };
-  int broken =
-      judge.judge("diagnose", {"diagnose", bundle, "-q", "-o", place + "/report"}, nothing, most);
-  broken +=
-      judge.judge("diagnose without a folder", {"diagnose", bundle, "-q", "--json"}, nothing, most);
-  broken += judge.judge("ingest", {"ingest", bundle, "-q", "-d", db}, nothing, most);
-  broken += judge.judge("classify", {"classify", "-q", "-d", db}, ingested, most);
-  broken += judge.judge("stacks", {"stacks", "-q", "-d", db}, ingested, most);
-  broken += judge.judge("diagnose, reading", {"diagnose", bundle, "-q", "-o", place + "/report"},
-                        nothing, most, true);
-  broken += judge.judge("classify, reading", {"classify", "-q", "-d", db}, ingested, most, true);
-  return broken == 0 && judge.failures() == 0 ? 0 : 1;
+  const std::string report = place + "/report", other = std::string(argv[2]) + "/time-limit";
+  const Words diagnose{"diagnose", bundle, "-q", "-o", report};
+  const Words ingest{"ingest", bundle, "-q", "-d", db}, classify{"classify", "-q", "-d", db};
+  const Words joined{"ingest", bundle, other, "-q", "-d", db};
+  judge.judge({"diagnose", diagnose, "write", kFull}, nothing);
+  judge.judge({"diagnose --json", {"diagnose", bundle, "-q", "--json"}, "write", kFull}, nothing);
+  judge.judge({"ingest", ingest, "write", kFull}, nothing);
+  judge.judge({"ingest of two", joined, "write", kFull}, nothing);
+  judge.judge({"classify", classify, "write", kFull}, ingested);
+  judge.judge({"stacks", {"stacks", "-q", "-d", db}, "write", kFull}, ingested);
+  judge.judge({"diagnose, reading", diagnose, "read", kUnreadable}, nothing);
+  judge.judge({"ingest of two, reading", joined, "read", kUnreadable}, nothing);
+  judge.judge({"classify, reading", classify, "read", kUnreadable}, ingested);
+  judge.judge({"diagnose, killed", diagnose, "write", kKilled}, nothing);
+  judge.judge({"ingest of two, killed", joined, "write", kKilled}, nothing);
+  judge.judge({"classify, killed", classify, "write", kKilled}, ingested);
+  judge.judge({"diagnose, memory", diagnose, "memory", kExhausted}, nothing);
+  judge.judge({"ingest of two, memory", joined, "memory", kExhausted}, nothing);
+  const std::string archive = scratch.path() + "/job.tar.gz";
+  const std::string packing =
+      "tar -C '" + std::string(argv[2]) + "' -czf '" + archive + "' nan-loss";
+  if (std::system(packing.c_str()) != 0) return 2;
+  const Words unpacked{"ingest", archive, "-q", "-d", db};
+  judge.judge({"ingest of an archive, reading", unpacked, "read", kUnreadable}, nothing);
+  judge.judge({"ingest of an archive, memory", unpacked, "memory", kExhausted}, nothing);
+  judge.judge({"classify, memory", classify, "memory", kExhausted}, ingested);
+  return judge.failures() == 0 ? 0 : 1;
 }

@@ -1,6 +1,8 @@
-// Any bytes, as a file that people write for us: the first byte chooses a rule file (r) or a
-// manifest (m). Nothing may crash; what is refused says where and why; what is read is the same the
-// second time; rules that were read compile or say why not.
+// Any bytes, as a file that people write for us: the first byte chooses a rule file (r), a manifest
+// (m), a table of rules/tables: glossary (g), settings (d), metrics (c); or a map of pseudonyms
+// (p), a list of hosts (h) or of ranks (k). Nothing may crash; what is refused says where and why;
+// what is read is the same the second time; rules that were read compile or say why not.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +11,12 @@
 #include <vector>
 
 #include "ingest/logs/manifest.hpp"
+#include "model/hostlist.hpp"
+#include "model/ranges.hpp"
+#include "redact/pseudonyms.hpp"
+#include "rules/drift.hpp"
+#include "rules/explain.hpp"
+#include "rules/metrics.hpp"
 #include "rules/pack.hpp"
 #include "rules/rule.hpp"
 
@@ -41,6 +49,25 @@ void read_manifest(std::string_view text) {
   for (const std::string& note : notes) hold(!note.empty(), "a note");
 }
 
+template <class Table>
+void read_table(std::string_view text) {
+  const auto table = Table::parse(text, "t.json");
+  hold(table || !table.error().what.empty(), "why");
+}
+
+void read_pseudonyms(std::string_view text) {
+  redact::Pseudonyms names;
+  const std::size_t line = std::min(text.find('\n'), text.size());
+  const std::string_view map = text.substr(0, line), rest = text.substr(line);
+  if (const auto loaded = names.load(map, "map.json"); !loaded)
+    hold(!loaded.error().what.empty(), "why");
+  names.collect(rest);
+  names.seal();
+  const std::string redacted = names.text(rest);
+  hold(redacted == names.text(rest), "the same pseudonyms");
+  hold(names.reveal(redacted).size() < 64 * text.size() + 4096, "what is revealed");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -48,5 +75,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (data[0] == 'r') read_rules(text);
   if (data[0] == 'm') read_manifest(text);
+  if (data[0] == 'g') read_table<rules::Glossary>(text);
+  if (data[0] == 'd') read_table<rules::DriftRules>(text);
+  if (data[0] == 'c') read_table<rules::Catalogue>(text);
+  if (data[0] == 'p') read_pseudonyms(text);
+  if (data[0] == 'h') hold(expand_hostlist(text, 1000).hosts.size() <= 1000, "hosts");
+  if (data[0] == 'k') hold(from_ranges(text, 1000).size() <= 1000, "ranks");
   return 0;
 }

@@ -4,7 +4,9 @@
 # tries others. From the environment:
 #   CULPRIT_BUILD    the folder of the build (build-siege)
 #   CULPRIT_SEED     another seed, to repeat a night
-#   CULPRIT_SECONDS  the most that each fuzz target may take (600); they exist where clang is, and count by themselves
+#   CULPRIT_RUNS     inputs that each fuzz target makes (100000); they exist where clang is, and read one document, line or
+#                    table at a time, hundreds a second: the mutations above go the whole way of a diagnosis
+#   CULPRIT_SECONDS  the most that each of them may take (3600)
 # A failure is told with the number of its mutation and the seed, and its bundle is left in build-siege/finds/.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -44,7 +46,7 @@ for log in */log; do printf 'siege: %s: %s\n' "${log%/log}" "$(tail -n 1 "$log")
 
 for target in $targets; do
   mkdir -p "$target"
-  if nice -n 19 "$build/tests/$target" "$target" "$root/tests/fuzz/${target%_fuzz}" -max_total_time="${CULPRIT_SECONDS:-600}" \
+  if nice -n 19 "$build/tests/$target" "$target" "$root/tests/fuzz/${target%_fuzz}" -runs="${CULPRIT_RUNS:-100000}" -max_total_time="${CULPRIT_SECONDS:-3600}" \
     -max_len=65536 -timeout=10 -rss_limit_mb=1024 -seed="$seed" -artifact_prefix="$target/" >"$target.log" 2>&1; then
     printf 'siege: %s: %s\n' "$target" "$(tail -n 1 "$target.log")"
   else

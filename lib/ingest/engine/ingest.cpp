@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 
@@ -124,7 +125,9 @@ class Pipeline final : public bundle::Visitor {
         options_(options),
         pool_(scanner, std::max(0, options.threads - 1)),
         in_flight_(static_cast<std::size_t>(std::max(1, options.threads)) * 3),
-        hash_(XXH3_createState(), &XXH3_freeState) {}
+        hash_(XXH3_createState(), &XXH3_freeState) {
+    if (hash_ == nullptr) throw std::bad_alloc();
+  }
 
   void start(const Source& source) {
     label_ = source.label;
@@ -482,7 +485,9 @@ Result<Summary> ingest(const std::vector<Source>& sources, const rules::RulePack
   for (const Source& source : sources) {
     pipeline.start(source);
     if (auto walked = bundle::walk(source.path, options.limits, pipeline); !walked) {
-      pipeline.finish();
+      // After an exception a member may have lost a part: nothing more is written, and closing the
+      // database undoes it.
+      if (walked.error().kind != ErrorKind::internal) pipeline.finish();
       return std::move(walked).error();
     }
     if (pipeline.stop()) break;
