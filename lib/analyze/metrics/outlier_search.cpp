@@ -7,8 +7,10 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analyze/metrics/counter_rate.hpp"
+#include "analyze/metrics/relations.hpp"
 #include "model/confidence.hpp"
 
 namespace culprit::analyze {
@@ -123,6 +125,68 @@ void rank(std::vector<MetricOutlier>& outliers) {
       });
 }
 
+// What was added to the search for broken relations, as added.
+struct RelatedMetric {
+  std::string name, printed, unit;
+  const rules::Metric* known = nullptr;
+};
+
+// Broken relations, of those who do not stand out anyway at that time.
+void add_relations(const RelationSearch& search, const std::vector<RelatedMetric>& metrics,
+                   const std::map<std::string, std::string>& hosts, OutlierReport& out) {
+  std::map<std::string, std::vector<std::pair<Nanoseconds, Nanoseconds>>> told;
+  for (const MetricOutlier& o : out.outliers)
+    told[o.outlier.entity].emplace_back(o.outlier.start, o.outlier.end);
+  for (const RelationOutlier& r : search.run()) {
+    const auto& known = told[r.entity];
+    if (std::any_of(known.begin(), known.end(), [&](const auto& stretch) {
+          return stretch.first < r.end && r.start < stretch.second;
+        }))
+      continue;
+    const RelatedMetric& metric = metrics[r.metric];
+    MetricOutlier o;
+    o.outlier.entity = r.entity;
+    o.outlier.group = r.group;
+    o.outlier.side = r.side;
+    o.outlier.start = r.start;
+    o.outlier.end = r.end;
+    o.outlier.value = r.value;
+    o.outlier.crowd = r.expected;
+    o.outlier.score = r.score;
+    o.outlier.threshold = r.threshold;
+    o.outlier.method = "relation";
+    o.outlier.size = r.size;
+    o.metric = metric.name;
+    o.printed = metric.printed;
+    o.unit = metric.unit;
+    o.known = metric.known;
+    if (const auto it = hosts.find(r.entity); it != hosts.end()) o.host = it->second;
+    for (const std::size_t other : r.others) o.against.push_back(metrics[other].name);
+    out.outliers.push_back(std::move(o));
+  }
+}
+
+// Bounded: a number that differs is a sign, not a fault. Without a crowd of its role, or by one
+// quiet rule alone, less so.
+double confidence_of(const MetricOutlier& o) {
+  double out = o.outlier.method == "robust"        ? confidence::kOutlierRobust
+               : o.outlier.method == "threshold"   ? confidence::kOutlierThreshold
+               : o.outlier.method == "robust-mean" ? confidence::kOutlierMean
+               : o.outlier.method == "relation"    ? confidence::kOutlierRelation
+                                                   : confidence::kOutlierFew;
+  if (o.outlier.fallback) out -= 0.2;
+  if (o.known == nullptr) out -= 0.15;
+  return out;
+}
+
+std::string title_of(const MetricOutlier& o) {
+  const char* side = o.outlier.side == MetricSide::high ? "higher" : "lower";
+  const std::size_t others = o.outlier.size > 0 ? o.outlier.size - 1 : 0;
+  if (o.against.empty()) return fmt::format("{} {} than that of {} others", o.metric, side, others);
+  return fmt::format("{} {} than its {} mean on {} others", o.metric, side,
+                     fmt::join(o.against, ", "), others);
+}
+
 }  // namespace
 
 OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
@@ -150,6 +214,9 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
   params.metrics = std::max<std::size_t>(1, searched.size());
   std::set<std::string> entities;
   bool any = false;
+  RelationSearch relations(params);
+  std::vector<RelatedMetric> related;
+  std::map<std::string, std::string> hosts;
   for (const MetricSeries* m : searched) {
     const Prepared metric = prepare(*m, catalogue, out.notes);
     std::vector<OutlierSeries> series;
@@ -166,6 +233,12 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
     for (const CommonChange& c : result.common)
       out.common.push_back({c, metric.name, metric.unit, metric.known});
     for (const NotEnough& r : result.not_enough) out.not_enough.push_back({r, m->name});
+    // What should be zero has no relation to anything.
+    if (params.rule == OutlierRule::robust && !metric.sense.zero_above) {
+      relations.add(series, metric.sense, metric.known != nullptr);
+      related.push_back({metric.name, m->name, metric.unit, metric.known});
+      hosts.insert(host.begin(), host.end());
+    }
     out.judged = std::max(out.judged, result.judged);
     out.samples += result.samples;
     out.bin = std::max(out.bin, result.bin);
@@ -178,6 +251,7 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
   out.entities = entities.size();
   if (searched.empty())
     out.not_enough.push_back({{"no_samples", "there is no metric to compare", {}}, ""});
+  add_relations(relations, related, hosts, out);
   rank(out.outliers);
   std::stable_sort(out.common.begin(), out.common.end(),
                    [](const MetricCommon& a, const MetricCommon& b) {
@@ -191,6 +265,9 @@ std::string outlier_words(const MetricOutlier& o) {
   std::string words = fmt::format("{} {}", o.metric, with_unit(o.outlier.value, o.unit));
   if (o.outlier.method == "threshold")
     return words + fmt::format(", healthy up to {}", with_unit(o.outlier.threshold, o.unit));
+  if (!o.against.empty())
+    return words + fmt::format(", {} by its {} ({:.1f} sd)", with_unit(o.outlier.crowd, o.unit),
+                               fmt::join(o.against, ", "), o.outlier.score);
   return words +
          fmt::format(", others {} ({} sd)", with_unit(o.outlier.crowd, o.unit),
                      o.outlier.score >= 1000 ? "over 999" : fmt::format("{:.1f}", o.outlier.score));
@@ -253,20 +330,11 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
     f.symptom = o.known != nullptr ? o.known->symptom : Symptom::none;
     f.severity = Severity::warning;
     f.role = Role::confirmation;
-    // Bounded: a number that differs is a sign, not a fault. Without a crowd of its role, or by one
-    // quiet rule alone, less so.
-    f.confidence = o.outlier.method == "robust"        ? confidence::kOutlierRobust
-                   : o.outlier.method == "threshold"   ? confidence::kOutlierThreshold
-                   : o.outlier.method == "robust-mean" ? confidence::kOutlierMean
-                                                       : confidence::kOutlierFew;
-    if (o.outlier.fallback) f.confidence -= 0.2;
-    if (o.known == nullptr) f.confidence -= 0.15;
+    f.confidence = confidence_of(o);
     f.why = fmt::format(
         "{} for {}{}", outlier_words(o), human_duration(o.outlier.end - o.outlier.start),
         o.outlier.fallback ? "; compared with all, since its role has too few" : "");
-    f.title = fmt::format("{} {} than that of {} others", o.metric,
-                          o.outlier.side == MetricSide::high ? "higher" : "lower",
-                          o.outlier.size > 0 ? o.outlier.size - 1 : 0);
+    f.title = title_of(o);
     if (o.known != nullptr) {
       f.advice = o.known->advice;
       if (const std::size_t at = f.advice.find("{host}"); at != std::string::npos)

@@ -7,6 +7,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analyze/metrics/crowd.hpp"
 #include "model/ranges.hpp"
@@ -293,8 +294,12 @@ class Joined {
       // What left the crowd with the slow stretch explains it; what was so all the time does not.
       if (overlap(*start, *end, o.outlier.start, o.outlier.end) < params_.matching) continue;
       const std::string reason =
-          fmt::format("has a {} of {} against {} of {} others", o.metric, plain(o.outlier.value),
-                      plain(o.outlier.crowd), o.outlier.size - 1);
+          o.against.empty()
+              ? fmt::format("has a {} of {} against {} of {} others", o.metric,
+                            plain(o.outlier.value), plain(o.outlier.crowd), o.outlier.size - 1)
+              : fmt::format("has a {} of {} where its {} mean {} on {} others", o.metric,
+                            plain(o.outlier.value), fmt::join(o.against, ", "),
+                            plain(o.outlier.crowd), o.outlier.size - 1);
       Lead* known = nullptr;
       for (Lead& lead : leads)
         if (same_entity(lead, o)) known = &lead;
@@ -310,7 +315,8 @@ class Joined {
           lead.ranks = {std::strtoll(lead.subject.id.c_str(), nullptr, 10)};
         else if (lead.host && lead.subject.kind == SubjectKind::host)
           lead.ranks = ranks_on(facts_, *lead.host);
-        lead.confidence = confidence::kSlowByStacks;
+        lead.confidence =
+            o.against.empty() ? confidence::kSlowByStacks : confidence::kOutlierRelation;
         lead.reason = reason;
         leads.push_back(std::move(lead));
         known = &leads.back();
