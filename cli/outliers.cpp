@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analyze/metrics/outlier_search.hpp"
 #include "command.hpp"
@@ -130,6 +131,7 @@ class OutliersPrinter {
                {"among", o.outlier.size}};
       if (!o.host.empty()) one["host"] = o.host;
       if (!o.outlier.group.empty()) one["role"] = o.outlier.group;
+      if (!o.against.empty()) one["against"] = o.against;
       if (o.outlier.fallback) one["compared_with"] = "all";
       if (o.known != nullptr) {
         one["points_to"] = o.known->points_to;
@@ -193,6 +195,11 @@ class OutliersPrinter {
           elided(o.metric, 17), short_number(o.outlier.value),
           short_number(o.outlier.method == "threshold" ? o.outlier.threshold : o.outlier.crowd),
           score, clock_of(o.outlier.start), human_duration(o.outlier.end - o.outlier.start));
+      if (!o.against.empty())
+        out += wrapped(fmt::format("  (others: what its {} say; by itself it is within the crowd)",
+                                   fmt::join(o.against, ", ")),
+                       4) +
+               "\n";
       if (o.outlier.fallback) out += "  (compared with all, as its role has too few)\n";
       if (o.known != nullptr && met.size() < 4 && met.insert(o.known).second) {
         std::string advice = o.known->advice;

@@ -8,9 +8,11 @@
 #include "model/json.hpp"
 #include "model/shell.hpp"
 #include "plan/group_command.hpp"
+#include "plan/link_times.hpp"
 #include "plan/links.hpp"
 #include "cluster.hpp"
 #include "report/terminal.hpp"
+#include "table_file.hpp"
 
 namespace culprit::cli {
 
@@ -24,6 +26,8 @@ constexpr OptionSpec kPlanLinksOptions[] = {
     {"parent", "CHILD=PARENT",
      "the tree as it ran (may be repeated); else NCCL's two binary trees"},
     {"command", "TEXT", "command of a link: {from} and {to} are the hosts"},
+    {"times", "FILE",
+     "what the links took: a table of from, to and time or bandwidth; says who is slow"},
     {"all", nullptr, "print all links"},
     kPlanDatabase,
     kPlanInput,
@@ -145,8 +149,148 @@ std::string json_of(const std::vector<Part>& parts, const std::vector<std::strin
   return json_text(out) + "\n";
 }
 
+struct Measured {
+  std::vector<std::string> hosts;  // by name
+  plan::LinkTimes answer;
+  std::size_t pairs = 0;
+  bool bandwidth = false;
+};
+
+// Where the table gives bandwidths, a time is what one unit takes.
+Result<Measured> read_times(const Arguments& arguments, const std::string& path) {
+  CULPRIT_TRY(table, read_table_file(arguments, path));
+  const auto* from =
+      table.named({"from", "src", "source", "sender", "client", "fromhost", "srchost", "a"});
+  const auto* to = table.named(
+      {"to", "dst", "dest", "destination", "receiver", "server", "tohost", "dsthost", "b"});
+  const auto* time = table.named({"time", "ms", "us", "s", "timems", "timeus", "times", "seconds",
+                                  "latency", "latencyus", "duration", "durationms"});
+  const auto* rate = table.named({"bandwidth", "bw", "gbps", "gbits", "gbs", "busbw", "algbw",
+                                  "bandwidthgbps", "bandwidthgbs", "bwaverage"});
+  if (from == nullptr || to == nullptr || (time == nullptr && rate == nullptr))
+    return fail("the table does not say what each link took")
+        .at({path, 1})
+        .hint("columns: from, to, and time or bandwidth of transfers of one size");
+  Measured out;
+  out.bandwidth = time == nullptr;
+  const auto* value = out.bandwidth ? rate : time;
+  for (std::size_t r = 0; r < table.rows; ++r)
+    for (const auto* end : {from, to})
+      if (!end->cells[r].empty()) out.hosts.emplace_back(end->cells[r]);
+  std::sort(out.hosts.begin(), out.hosts.end());
+  out.hosts.erase(std::unique(out.hosts.begin(), out.hosts.end()), out.hosts.end());
+  if (out.hosts.size() > kMostHosts)
+    return fail(fmt::format("{} hosts are more than {}", out.hosts.size(), kMostHosts))
+        .at({path, 1})
+        .hint("one table for each part of the network");
+  const auto at = [&](std::string_view name) {
+    return static_cast<std::size_t>(std::lower_bound(out.hosts.begin(), out.hosts.end(), name) -
+                                    out.hosts.begin());
+  };
+  std::vector<plan::LinkTime> times;
+  std::size_t left_out = 0;
+  for (std::size_t r = 0; r < table.rows; ++r) {
+    if (from->cells[r].empty() || to->cells[r].empty() || !(value->values[r] > 0)) {
+      ++left_out;
+      continue;
+    }
+    const double measured = out.bandwidth ? 1 / value->values[r] : value->values[r];
+    times.push_back({at(from->cells[r]), at(to->cells[r]), measured});
+  }
+  out.answer = plan::attribute_link_times(times, out.hosts.size());
+  out.pairs = times.size() - out.answer.unusable;
+  if (left_out + out.answer.unusable > 0)
+    remark(arguments, fmt::format("{}: {} rows left out: no two hosts, or no positive number", path,
+                                  left_out + out.answer.unusable));
+  return out;
+}
+
+const char* side_of(plan::SlowEnd::Side side) {
+  switch (side) {
+    case plan::SlowEnd::Side::sends: return "sends";
+    case plan::SlowEnd::Side::receives: return "receives";
+    case plan::SlowEnd::Side::both: break;
+  }
+  return "both";
+}
+
+std::string measured_text(const Measured& m, bool all) {
+  const plan::LinkTimes& a = m.answer;
+  if (!a.enough)
+    return fmt::format("not enough: {} measured pair{}, and {} are needed\n", m.pairs,
+                       m.pairs == 1 ? "" : "s", plan::LinkTimeParams{}.least);
+  std::string out;
+  if (a.hosts.empty() && a.links.empty())
+    out = fmt::format("no host and no link is slow, of {} hosts and {} transfers\n", m.hosts.size(),
+                      m.pairs);
+  else
+    out = fmt::format("{} slow host{} and {} slow link{}, of {} hosts and {} transfers\n",
+                      a.hosts.size(), a.hosts.size() == 1 ? "" : "s", a.links.size(),
+                      a.links.size() == 1 ? "" : "s", m.hosts.size(), m.pairs);
+  out += fmt::format("  healthy transfers differ by {:.1f} %\n", 100 * a.spread);
+  std::size_t shown = 0;
+  const auto more = [&] { return shown++ < kMostPrintedOfPlanLinks || all; };
+  for (const plan::SlowEnd& h : a.hosts)
+    if (more())
+      out += fmt::format("  host {}: {:.2f} times as long{}, in {} of {} transfers\n",
+                         report::visible(m.hosts[h.host]), h.factor,
+                         h.side == plan::SlowEnd::Side::both    ? ""
+                         : h.side == plan::SlowEnd::Side::sends ? " when it sends"
+                                                                : " when it receives",
+                         h.slow, h.links);
+  for (const plan::SlowLink& l : a.links)
+    if (more())
+      out += fmt::format("  link {} -> {}: {:.2f} times as long; its ends are not with others\n",
+                         report::visible(m.hosts[l.from]), report::visible(m.hosts[l.to]),
+                         l.time / l.expected);
+  if (!all && shown > kMostPrintedOfPlanLinks)
+    out +=
+        fmt::format("  and {} more; --all and --json have them\n", shown - kMostPrintedOfPlanLinks);
+  if (!a.once.empty())
+    out += fmt::format(
+        "  {} host{} of slow links took part in one transfer only: host or link, nothing tells\n",
+        a.once.size(), a.once.size() == 1 ? "" : "s");
+  return out;
+}
+
+std::string measured_json(const Measured& m) {
+  const plan::LinkTimes& a = m.answer;
+  ordered_json measured{{"transfers", m.pairs},
+                        {"enough", a.enough},
+                        {"by", m.bandwidth ? "bandwidth" : "time"},
+                        {"spread", a.spread},
+                        {"slow_hosts", ordered_json::array()},
+                        {"slow_links", ordered_json::array()},
+                        {"once", ordered_json::array()}};
+  for (const plan::SlowEnd& h : a.hosts)
+    measured["slow_hosts"].push_back({{"host", m.hosts[h.host]},
+                                      {"side", side_of(h.side)},
+                                      {"factor", h.factor},
+                                      {"score", h.score},
+                                      {"slow", h.slow},
+                                      {"transfers", h.links}});
+  for (const plan::SlowLink& l : a.links)
+    measured["slow_links"].push_back({{"from", m.hosts[l.from]},
+                                      {"to", m.hosts[l.to]},
+                                      {"factor", l.time / l.expected},
+                                      {"score", l.score}});
+  for (const std::size_t h : a.once) measured["once"].push_back(m.hosts[h]);
+  return json_text(ordered_json{{"schema", "culprit.plan-links/1"},
+                                {"hosts", m.hosts},
+                                {"topologies", ordered_json::array()},
+                                {"measured", std::move(measured)}}) +
+         "\n";
+}
+
 Result<Exit> run_plan_links(const Arguments& arguments) {
   CULPRIT_TRY(input, PlanInput::read(arguments, kPlanLinksOptions));
+  if (input.has("times")) {
+    CULPRIT_TRY(path, input.text("times", ""));
+    CULPRIT_TRY(measured, read_times(arguments, path));
+    print(input.wants_json() ? measured_json(measured)
+                             : measured_text(measured, arguments.has("all")));
+    return Exit::finished;
+  }
   CULPRIT_TRY(cluster, read_cluster(input, arguments));
   CULPRIT_TRY(kind, input.text("topology", input.has("parent") ? "tree" : "both"));
   if (kind != "ring" && kind != "tree" && kind != "both")
@@ -188,15 +332,19 @@ Result<Exit> run_plan_links(const Arguments& arguments) {
 }  // namespace
 
 extern const Command kPlanLinks;
-constinit const Command kPlanLinks{"plan links",
-                                   "time every link of a ring or tree in a few passes",
-                                   "plan links [BUNDLE...] [options]",
-                                   "  culprit plan links --hosts node[01-24] --topology ring\n"
-                                   "  culprit plan links --parent b=a --parent c=a --parent d=b\n\n"
-                                   "  Two passes time all links of a ring, three when its size is "
-                                   "odd, four those of a tree: every\n"
-                                   "  link once, no host in two transfers at the same time.\n",
-                                   kPlanLinksOptions,
-                                   run_plan_links};
+constinit const Command kPlanLinks{
+    "plan links",
+    "time every link of a ring or tree in a few passes",
+    "plan links [BUNDLE...] [options]",
+    "  culprit plan links --hosts node[01-24] --topology ring\n"
+    "  culprit plan links --parent b=a --parent c=a --parent d=b\n"
+    "  culprit plan links --times measured.csv\n\n"
+    "  Two passes time all links of a ring, three when its size is "
+    "odd, four those of a tree: every\n"
+    "  link once, no host in two transfers at the same time. With the "
+    "times: which hosts or\n"
+    "  links are slow, by least squares over all of them.\n",
+    kPlanLinksOptions,
+    run_plan_links};
 
 }  // namespace culprit::cli

@@ -163,7 +163,9 @@ inline constexpr double kOutlierRobust =
     0.75;  // an outlier by robust statistics (bench/outlier_accuracy)
 inline constexpr double kOutlierThreshold = 0.7;  // beyond a limit that the hardware has
 inline constexpr double kOutlierMean = 0.65;      // by its mean over time
-inline constexpr double kOutlierFew = 0.5;        // among few peers
+inline constexpr double kOutlierRelation =
+    0.6;  // metrics that do not fit each other (bench/relation_accuracy)
+inline constexpr double kOutlierFew = 0.5;  // among few peers
 inline constexpr double kSlowOver =
     0.8;  // a slow stretch, by its steps (GREYHOUND section 4; bench/fail_slow_accuracy)
 inline constexpr double kSlowNobody = 0.5;   // a slow stretch without an outlier

@@ -7,8 +7,10 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analyze/metrics/counter_rate.hpp"
+#include "analyze/metrics/relations.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 
@@ -124,6 +126,69 @@ void rank(std::vector<MetricOutlier>& outliers) {
       });
 }
 
+// What was added to the search for broken relations, as added.
+struct RelatedMetric {
+  std::string name, printed, unit;
+  const rules::Metric* known = nullptr;
+};
+
+// Broken relations, of those who do not stand out anyway at that time.
+void add_relations(const RelationSearch& search, const std::vector<RelatedMetric>& metrics,
+                   const std::map<std::string, std::string>& hosts, OutlierReport& out) {
+  std::map<std::string, std::vector<std::pair<Nanoseconds, Nanoseconds>>> told;
+  for (const MetricOutlier& o : out.outliers)
+    told[o.outlier.entity].emplace_back(o.outlier.start, o.outlier.end);
+  for (const RelationOutlier& r : search.run()) {
+    const auto& known = told[r.entity];
+    if (std::any_of(known.begin(), known.end(), [&](const auto& stretch) {
+          return stretch.first < r.end && r.start < stretch.second;
+        }))
+      continue;
+    const RelatedMetric& metric = metrics[r.metric];
+    MetricOutlier o;
+    o.outlier.entity = r.entity;
+    o.outlier.group = r.group;
+    o.outlier.side = r.side;
+    o.outlier.start = r.start;
+    o.outlier.end = r.end;
+    o.outlier.value = r.value;
+    o.outlier.crowd = r.expected;
+    o.outlier.score = r.score;
+    o.outlier.threshold = r.threshold;
+    o.outlier.method = "relation";
+    o.outlier.size = r.size;
+    o.metric = metric.name;
+    o.printed = metric.printed;
+    o.unit = metric.unit;
+    o.known = metric.known;
+    if (const auto it = hosts.find(r.entity); it != hosts.end()) o.host = it->second;
+    for (const std::size_t other : r.others) o.against.push_back(metrics[other].name);
+    out.outliers.push_back(std::move(o));
+  }
+}
+
+// Bounded: a number that differs is a sign, not a fault. Without a crowd of its role, or by one
+// quiet rule alone, less so.
+double confidence_of(const MetricOutlier& o) {
+  double out = o.outlier.method == "robust"        ? confidence::kOutlierRobust
+               : o.outlier.method == "threshold"   ? confidence::kOutlierThreshold
+               : o.outlier.method == "robust-mean" ? confidence::kOutlierMean
+               : o.outlier.method == "relation"    ? confidence::kOutlierRelation
+                                                   : confidence::kOutlierFew;
+  if (o.outlier.fallback) out -= 0.2;
+  if (o.known == nullptr) out -= 0.15;
+  return out;
+}
+
+Text title_of(const MetricOutlier& o) {
+  const bool high = o.outlier.side == MetricSide::high;
+  const std::size_t others = o.outlier.size > 0 ? o.outlier.size - 1 : 0;
+  if (o.against.empty())
+    return say(high ? Phrase::higher_than_others : Phrase::lower_than_others, o.metric, others);
+  return say(high ? Phrase::higher_than_its_metrics : Phrase::lower_than_its_metrics, o.metric,
+             fmt::format("{}", fmt::join(o.against, ", ")), others);
+}
+
 }  // namespace
 
 OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
@@ -151,6 +216,9 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
   params.metrics = std::max<std::size_t>(1, searched.size());
   std::set<std::string> entities;
   bool any = false;
+  RelationSearch relations(params);
+  std::vector<RelatedMetric> related;
+  std::map<std::string, std::string> hosts;
   for (const MetricSeries* m : searched) {
     const Prepared metric = prepare(*m, catalogue, out.notes);
     std::vector<OutlierSeries> series;
@@ -167,6 +235,12 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
     for (const CommonChange& c : result.common)
       out.common.push_back({c, metric.name, metric.unit, metric.known});
     for (const NotEnough& r : result.not_enough) out.not_enough.push_back({r, m->name});
+    // What should be zero has no relation to anything.
+    if (params.rule == OutlierRule::robust && !metric.sense.zero_above) {
+      relations.add(series, metric.sense, metric.known != nullptr);
+      related.push_back({metric.name, m->name, metric.unit, metric.known});
+      hosts.insert(host.begin(), host.end());
+    }
     out.judged = std::max(out.judged, result.judged);
     out.samples += result.samples;
     out.bin = std::max(out.bin, result.bin);
@@ -178,6 +252,7 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
   }
   out.entities = entities.size();
   if (searched.empty()) out.not_enough.push_back({{"no_samples", say(Phrase::no_metric), {}}, ""});
+  add_relations(relations, related, hosts, out);
   rank(out.outliers);
   std::stable_sort(out.common.begin(), out.common.end(),
                    [](const MetricCommon& a, const MetricCommon& b) {
@@ -191,6 +266,9 @@ Text outlier_words(const MetricOutlier& o) {
   const std::string value = with_unit(o.outlier.value, o.unit);
   if (o.outlier.method == "threshold")
     return say(Phrase::healthy_up_to, o.metric, value, with_unit(o.outlier.threshold, o.unit));
+  if (!o.against.empty())
+    return say(Phrase::expected_by_metrics, o.metric, value, with_unit(o.outlier.crowd, o.unit),
+               fmt::format("{}", fmt::join(o.against, ", ")), o.outlier.score);
   return say(Phrase::others_deviations, o.metric, value, with_unit(o.outlier.crowd, o.unit),
              o.outlier.score >= 1000 ? "over 999" : fmt::format("{:.1f}", o.outlier.score));
 }
@@ -248,20 +326,11 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
     f.symptom = o.known != nullptr ? o.known->symptom : Symptom::none;
     f.severity = Severity::warning;
     f.role = Role::confirmation;
-    // Bounded: a number that differs is a sign, not a fault. Without a crowd of its role, or by one
-    // quiet rule alone, less so.
-    f.confidence = o.outlier.method == "robust"        ? confidence::kOutlierRobust
-                   : o.outlier.method == "threshold"   ? confidence::kOutlierThreshold
-                   : o.outlier.method == "robust-mean" ? confidence::kOutlierMean
-                                                       : confidence::kOutlierFew;
-    if (o.outlier.fallback) f.confidence -= 0.2;
-    if (o.known == nullptr) f.confidence -= 0.15;
+    f.confidence = confidence_of(o);
     f.why = say(Phrase::for_duration, outlier_words(o),
                 human_duration(o.outlier.end - o.outlier.start));
     if (o.outlier.fallback) f.why += say(Phrase::role_too_small);
-    f.title = say(
-        o.outlier.side == MetricSide::high ? Phrase::higher_than_others : Phrase::lower_than_others,
-        o.metric, o.outlier.size > 0 ? o.outlier.size - 1 : 0);
+    f.title = title_of(o);
     if (o.known != nullptr) {
       std::string advice = o.known->advice;
       if (const std::size_t at = advice.find("{host}"); at != std::string::npos)

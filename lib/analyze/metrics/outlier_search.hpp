@@ -22,6 +22,9 @@ struct MetricOutlier {
   std::string host;
   const rules::Metric* known = nullptr;
   std::vector<Evidence> evidence = {};  // where it is told; a table has none
+  // Within the crowd's band, and not what these metrics of the same entity say (relations.hpp):
+  // `crowd` is what they say.
+  std::vector<std::string> against = {};
 };
 
 struct MetricCommon {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analyze/metrics/crowd.hpp"
 #include "model/ranges.hpp"
@@ -281,8 +282,13 @@ class Joined {
       if (o.known == nullptr) continue;
       // What left the crowd with the slow stretch explains it; what was so all the time does not.
       if (overlap(*start, *end, o.outlier.start, o.outlier.end) < params_.matching) continue;
-      const Text reason = say(Phrase::metric_against, o.metric, plain(o.outlier.value),
-                              plain(o.outlier.crowd), o.outlier.size - 1);
+      const Text reason =
+          o.against.empty()
+              ? say(Phrase::metric_against, o.metric, plain(o.outlier.value),
+                    plain(o.outlier.crowd), o.outlier.size - 1)
+              : say(Phrase::metric_against_metrics, o.metric, plain(o.outlier.value),
+                    fmt::format("{}", fmt::join(o.against, ", ")), plain(o.outlier.crowd),
+                    o.outlier.size - 1);
       Lead* known = nullptr;
       for (Lead& lead : leads)
         if (same_entity(lead, o)) known = &lead;
@@ -298,7 +304,8 @@ class Joined {
           lead.ranks = {std::strtoll(lead.subject.id.c_str(), nullptr, 10)};
         else if (lead.host && lead.subject.kind == SubjectKind::host)
           lead.ranks = ranks_on(facts_, *lead.host);
-        lead.confidence = confidence::kSlowByStacks;
+        lead.confidence =
+            o.against.empty() ? confidence::kSlowByStacks : confidence::kOutlierRelation;
         lead.reason = reason;
         leads.push_back(std::move(lead));
         known = &leads.back();

@@ -1,0 +1,198 @@
+#include "plan/link_times.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <Eigen/IterativeLinearSolvers>
+#include <Eigen/SparseCore>
+
+namespace culprit::plan {
+
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+constexpr double kTukey = 4.685;  // 95 % as efficient as least squares where nothing is off
+constexpr double kLeastSpread =
+    0.005;                      // clocks and message sizes: nobody measures closer than this
+constexpr double kPrior = 0.1;  // weight of "like all others": a transfer more, of so little weight
+constexpr int kRounds = 8;
+constexpr std::size_t kSides = 3;  // transfers each way that let both be told apart
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+// Of an even number the lower one: of two transfers both must be slow.
+double low_median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+struct Pair {
+  std::size_t from = 0, to = 0;  // unknowns: hosts, or senders and then receivers
+  double y = 0;                  // log of the time, less the common part
+};
+
+// What each unknown adds, by all pairs it is in.
+class Solve {
+ public:
+  Solve(std::vector<Pair> pairs, std::size_t unknowns)
+      : pairs_(std::move(pairs)), of_(unknowns), effect_(VectorXd::Zero(index(unknowns))) {
+    for (std::size_t p = 0; p < pairs_.size(); ++p) {
+      of_[pairs_[p].from].push_back(p);
+      of_[pairs_[p].to].push_back(p);
+    }
+    // Of the pairs themselves, not of what the fit leaves: with few pairs a host it leaves nothing.
+    std::vector<double> sizes;
+    for (const Pair& p : pairs_) sizes.push_back(std::fabs(p.y));
+    spread_ = std::max(kLeastSpread, 1.4826 * median(std::move(sizes)));
+  }
+
+  void run() {
+    start();
+    for (int round = 0; round < kRounds; ++round) refine();
+  }
+
+  double residual(std::size_t p) const {
+    return pairs_[p].y - effect(pairs_[p].from) - effect(pairs_[p].to);
+  }
+  double effect(std::size_t unknown) const { return effect_[index(unknown)]; }
+  double spread() const { return spread_; }
+  const std::vector<std::size_t>& pairs_of(std::size_t unknown) const { return of_[unknown]; }
+  // A pair as this one of its ends sees it, when the other is taken off.
+  double seen_by(std::size_t unknown, std::size_t p) const { return residual(p) + effect(unknown); }
+
+ private:
+  static Index index(std::size_t i) { return static_cast<Index>(i); }
+
+  // By medians, the largest first: what one slow host explains of its partners is not theirs.
+  void start() {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t u = 0; u < of_.size(); ++u) order.emplace_back(-seen(u), u);
+    std::sort(order.begin(), order.end());
+    for (const auto& [value, u] : order) effect_[index(u)] = seen(u);
+  }
+  double seen(std::size_t unknown) const {
+    std::vector<double> values;
+    for (const std::size_t p : of_[unknown]) values.push_back(seen_by(unknown, p));
+    return std::max(0.0, low_median(std::move(values)));
+  }
+
+  void refine() {
+    std::vector<Eigen::Triplet<double>> entries;
+    VectorXd right = VectorXd::Zero(effect_.size());
+    for (std::size_t u = 0; u < of_.size(); ++u) entries.emplace_back(index(u), index(u), kPrior);
+    for (std::size_t p = 0; p < pairs_.size(); ++p) {
+      const double far = residual(p) / (kTukey * spread_);
+      if (std::fabs(far) >= 1) continue;
+      const double w = (1 - far * far) * (1 - far * far);
+      const Index a = index(pairs_[p].from), b = index(pairs_[p].to);
+      entries.emplace_back(a, a, w);
+      entries.emplace_back(b, b, w);
+      entries.emplace_back(a, b, w);
+      entries.emplace_back(b, a, w);
+      right[a] += w * pairs_[p].y;
+      right[b] += w * pairs_[p].y;
+    }
+    Eigen::SparseMatrix<double> matrix(effect_.size(), effect_.size());
+    matrix.setFromTriplets(entries.begin(), entries.end());
+    Eigen::ConjugateGradient<Eigen::SparseMatrix<double>, Eigen::Lower | Eigen::Upper> solver;
+    solver.setTolerance(1e-9);
+    solver.compute(matrix);
+    const VectorXd next = solver.solveWithGuess(right, effect_);
+    if (next.allFinite()) effect_ = next;
+  }
+
+  std::vector<Pair> pairs_;
+  std::vector<std::vector<std::size_t>> of_;
+  VectorXd effect_;
+  double spread_ = kLeastSpread;
+};
+
+bool each_way(std::span<const LinkTime> links, std::size_t hosts) {
+  std::vector<std::size_t> out(hosts), in(hosts);
+  for (const LinkTime& l : links) ++out[l.from], ++in[l.to];
+  for (std::size_t h = 0; h < hosts; ++h)
+    if (out[h] + in[h] > 0 && (out[h] < kSides || in[h] < kSides)) return false;
+  return true;
+}
+
+}  // namespace
+
+LinkTimes attribute_link_times(std::span<const LinkTime> times, std::size_t hosts,
+                               const LinkTimeParams& params) {
+  LinkTimes out;
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> measured;
+  for (const LinkTime& t : times) {
+    if (!(t.time > 0) || !std::isfinite(t.time) || t.from >= hosts || t.to >= hosts ||
+        t.from == t.to)
+      ++out.unusable;
+    else
+      measured[{t.from, t.to}].push_back(std::log(t.time));
+  }
+  std::vector<LinkTime> links;
+  std::vector<double> all;
+  for (const auto& [pair, values] : measured) {
+    links.push_back({pair.first, pair.second, median(values)});
+    all.push_back(links.back().time);
+  }
+  out.enough = links.size() >= params.least;
+  if (!out.enough) return out;
+  const double common = median(all);
+  out.middle = std::exp(common);
+  const bool two = each_way(links, hosts);
+  std::vector<Pair> pairs;
+  for (const LinkTime& l : links)
+    pairs.push_back({l.from, two ? hosts + l.to : l.to, l.time - common});
+  Solve solve(pairs, two ? 2 * hosts : hosts);
+  solve.run();
+  out.spread = solve.spread();
+  const double least = std::log(params.factor);
+  const std::size_t unknowns = two ? 2 * hosts : hosts;
+  std::vector<double> blamed(unknowns, 0);
+  for (std::size_t u = 0; u < unknowns; ++u) {
+    const auto& mine = solve.pairs_of(u);
+    const double effect = solve.effect(u);
+    const double score =
+        effect /
+        (out.spread / std::sqrt(static_cast<double>(std::max<std::size_t>(1, mine.size()))));
+    if (mine.size() < params.of_a_host || effect < least || score < params.threshold) continue;
+    std::size_t slow = 0;
+    for (const std::size_t p : mine) slow += solve.seen_by(u, p) >= effect / 2 ? 1 : 0;
+    // Of few, all must be; of many, most.
+    if (3 * slow < 2 * mine.size() || (mine.size() < 4 && slow < mine.size())) continue;
+    blamed[u] = effect;
+    out.hosts.push_back({u % hosts,
+                         !two        ? SlowEnd::Side::both
+                         : u < hosts ? SlowEnd::Side::sends
+                                     : SlowEnd::Side::receives,
+                         std::exp(effect), score, slow, mine.size()});
+  }
+  for (std::size_t p = 0; p < links.size(); ++p) {
+    const double expected = blamed[pairs[p].from] + blamed[pairs[p].to];
+    const double over = pairs[p].y - expected, score = over / out.spread;
+    if (over < least || score < params.threshold) continue;
+    out.links.push_back(
+        {links[p].from, links[p].to, std::exp(links[p].time), std::exp(common + expected), score});
+    for (const std::size_t end : {pairs[p].from, pairs[p].to})
+      if (solve.pairs_of(end).size() < params.of_a_host) out.once.push_back(end % hosts);
+  }
+  const auto worse = [](const auto& a, const auto& b) { return a.score > b.score; };
+  std::stable_sort(out.hosts.begin(), out.hosts.end(), worse);
+  std::stable_sort(out.links.begin(), out.links.end(), worse);
+  std::sort(out.once.begin(), out.once.end());
+  out.once.erase(std::unique(out.once.begin(), out.once.end()), out.once.end());
+  return out;
+}
+
+}  // namespace culprit::plan
