@@ -1,6 +1,8 @@
 // A fleet for other programs: CSV, one figure a row, and an OpenMetrics text for the collectors of
 // Prometheus (node_exporter's textfile directory).
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -152,7 +154,17 @@ std::string metrics(const json& d) {
   m.family("culprit_fleet_components", "Failures by component.");
   for (const json& row : list(d, "components"))
     m.sample(fmt::format("component=\"{}\"", label(text(row, "name"))), member(row, "count"));
+  m.family("culprit_fleet_mechanisms", "Failed jobs by what resolves them.");
+  for (const json& row : list(d, "mechanisms"))
+    m.sample(fmt::format("mechanism=\"{}\"", label(text(row, "name"))), member(row, "count"));
+  m.family("culprit_fleet_early_failures_ratio",
+           "Failed jobs that failed in their first ten minutes, with the 95 percent interval.",
+           "ratio");
+  m.bounds(member(member(d, "early"), "share"), "value");
   const json& r = member(d, "rates");
+  m.family("culprit_fleet_mtbf_days",
+           "Mean time between failures of the fleet, with the 95 percent interval.", "days");
+  m.bounds(member(r, "fleet_mtbf"), "days");
   m.family("culprit_fleet_interruptions_per_1000_machines_a_day",
            "Interrupted jobs, with the 95 percent interval.");
   m.bounds(member(r, "interruptions_per_1000_machines_a_day"), "value");
@@ -185,9 +197,31 @@ std::string metrics(const json& d) {
           fmt::format("machine=\"{}\",component=\"{}\",first=\"{}\"", label(text(row, "machine")),
                       label(text(row, "component")), label(text(row, "first"))),
           member(row, "failures"));
+  m.family("culprit_fleet_batch_failures",
+           "Failures of one component in a week with more of them than its past explains.");
+  for (const json& row : list(d, "bursts"))
+    m.sample(fmt::format("component=\"{}\",week=\"{}\"", label(text(row, "component")),
+                         label(text(row, "from").substr(0, 10))),
+             member(row, "count"));
+  for (const auto& [table, name, help] :
+       {std::tuple("resolution", "culprit_fleet_incident_seconds",
+                   "From the first failure to the end of the job, by symptom."),
+        std::tuple("repair_times", "culprit_fleet_repair_seconds",
+                   "From the beginning to the end of a fault, by class.")}) {
+    m.family(name, help, "seconds");
+    for (const json& row : list(d, table))
+      for (const auto& [key, quantile] : {std::pair("median_s", "0.5"), std::pair("p90_s", "0.9")})
+        m.sample(
+            fmt::format("of=\"{}\",q=\"{}\"",
+                        text(row, "name").empty() ? "all" : label(text(row, "name")), quantile),
+            member(row, key));
+  }
   m.family("culprit_fleet_machines_down_p99",
            "Machines that fail on a day: 99 percent of the days have no more.");
   m.sample("", member(member(d, "down"), "p99_new_a_day"));
+  m.family("culprit_fleet_time_hours", "Where the time of the diagnosed jobs went.", "hours");
+  for (const json& row : list(member(d, "time"), "parts"))
+    m.sample(fmt::format("part=\"{}\"", label(text(row, "part"))), member(row, "hours"));
   m.family("culprit_fleet_unproductive_gpu_hours",
            "GPU hours of the diagnosed jobs that were not training.", "hours");
   m.sample("", member(member(d, "time"), "unproductive_gpu_hours"));

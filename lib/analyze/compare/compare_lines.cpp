@@ -148,7 +148,7 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
     one.effect = std::log2(b + 1);
     one.title = fmt::format("{} line{} of a new kind{}: {}", is.lines, is.lines == 1 ? "" : "s",
                             one.event_class.empty() ? "" : " (" + one.event_class + ")", one.bad);
-    one.places.push_back({true, is.path, is.line});
+    one.places.push_back({true, is.path, is.line, is.bytes});
   } else if (is.lines == 0) {
     if (!comparable(was, bad.text_kinds) || factor <= 0 || expected < params.gone_from)
       return std::nullopt;
@@ -157,7 +157,7 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
     one.good = quoted(was.text);
     one.effect = -std::log2(expected + 1);
     one.title = fmt::format("lines that are gone (about {:.0f} expected): {}", expected, one.good);
-    one.places.push_back({false, was.path, was.line});
+    one.places.push_back({false, was.path, was.line, was.bytes});
   } else {
     if (factor <= 0) return std::nullopt;
     const double ratio = (b + 0.5) / (expected + 0.5);
@@ -176,7 +176,7 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
         ratio > 1 ? fmt::format("{:.3g} times", ratio) : fmt::format("1/{:.3g}", 1 / ratio),
         is.lines, is.lines == 1 ? "" : "s", expected, std::llround(expected) == 1 ? "was" : "were",
         one.event_class.empty() ? "" : " (" + one.event_class + ")", quoted(is.text));
-    one.places = {{false, was.path, was.line}, {true, is.path, is.line}};
+    one.places = {{false, was.path, was.line, was.bytes}, {true, is.path, is.line, is.bytes}};
   }
   return one;
 }
