@@ -22,6 +22,7 @@ struct CheckpointPhrase {
   CheckpointEvent event;
 };
 constexpr CheckpointPhrase kPhrases[] = {
+    {R"((?i)\bcheckpoint \S+ is about to be saved)", CheckpointEvent::saving},
     {R"((?i)\b(?:saved|wrote|written|stored|(?:finished|done|completed) (?:saving|writing|storing))(?: [\w-]+){0,4}? checkpoint\b)",
      CheckpointEvent::saved},
     // Megatron's and NeMo's asynchronous ones, DeepSpeed's "Checkpoint global_step40 is ready now!"
@@ -29,7 +30,6 @@ constexpr CheckpointPhrase kPhrases[] = {
      CheckpointEvent::saved},
     {R"((?i)\b(?:saving|writing|storing)(?: [\w-]+){0,4}? checkpoint\b)", CheckpointEvent::saving},
     {R"((?i)\bsaving (?:current )?(?:training )?state to \S*checkpoint)", CheckpointEvent::saving},
-    {R"((?i)\bcheckpoint \S+ is about to be saved)", CheckpointEvent::saving},
     {R"((?i)\b(?:loaded|restored|resumed|(?:finished|done|completed) (?:loading|restoring|reading))(?: [\w-]+){0,4}? checkpoint\b)",
      CheckpointEvent::loaded},
     {R"((?i)\bcheckpoint (?:\S+ ){0,3}?(?:was |is )?(?:successfully )?(?:loaded|restored))",
