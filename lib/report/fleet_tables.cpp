@@ -137,6 +137,60 @@ class Metrics {
   std::string name_;
 };
 
+void machines_of(const json& d, Metrics& m) {
+  m.family("culprit_fleet_offenders", "Machines that fail more often than chance explains.");
+  m.sample("", member(member(d, "offenders"), "beyond_chance"));
+  m.family("culprit_fleet_machine_failures", "Failures of machines that failed more than once.");
+  const json& machines = list(member(d, "offenders"), "machines");
+  for (const json& row : machines)
+    m.sample(fmt::format("machine=\"{}\",beyond_chance=\"{}\"", label(text(row, "machine")),
+                         member(row, "beyond_chance") == true),
+             member(row, "count"));
+  m.family("culprit_fleet_machine_failure_rate_a_day",
+           "Mean of the posterior rate of failures of a machine.");
+  for (const json& row : machines)
+    m.sample(fmt::format("machine=\"{}\"", label(text(row, "machine"))), member(row, "rate_a_day"));
+  m.family("culprit_fleet_repair_advised",
+           "Failures in a row of machines that ought to be sent for repair.");
+  for (const json& row : list(d, "returning"))
+    if (text(row, "advice") == "repair")
+      m.sample(
+          fmt::format("machine=\"{}\",component=\"{}\",first=\"{}\"", label(text(row, "machine")),
+                      label(text(row, "component")), label(text(row, "first"))),
+          member(row, "failures"));
+  m.family("culprit_fleet_batch_failures",
+           "Failures of one component in a week with more of them than its past explains.");
+  for (const json& row : list(d, "bursts"))
+    m.sample(fmt::format("component=\"{}\",week=\"{}\"", label(text(row, "component")),
+                         label(text(row, "from").substr(0, 10))),
+             member(row, "count"));
+}
+
+void times_of(const json& d, Metrics& m) {
+  for (const auto& [table, name, help] :
+       {std::tuple("resolution", "culprit_fleet_incident_seconds",
+                   "From the first failure to the end of the job, by symptom."),
+        std::tuple("repair_times", "culprit_fleet_repair_seconds",
+                   "From the beginning to the end of a fault, by class.")}) {
+    m.family(name, help, "seconds");
+    for (const json& row : list(d, table))
+      for (const auto& [key, quantile] : {std::pair("median_s", "0.5"), std::pair("p90_s", "0.9")})
+        m.sample(
+            fmt::format("of=\"{}\",q=\"{}\"",
+                        text(row, "name").empty() ? "all" : label(text(row, "name")), quantile),
+            member(row, key));
+  }
+  m.family("culprit_fleet_machines_down_p99",
+           "Machines that fail on a day: 99 percent of the days have no more.");
+  m.sample("", member(member(d, "down"), "p99_new_a_day"));
+  m.family("culprit_fleet_time_hours", "Where the time of the diagnosed jobs went.", "hours");
+  for (const json& row : list(member(d, "time"), "parts"))
+    m.sample(fmt::format("part=\"{}\"", label(text(row, "part"))), member(row, "hours"));
+  m.family("culprit_fleet_unproductive_gpu_hours",
+           "GPU hours of the diagnosed jobs that were not training.", "hours");
+  m.sample("", member(member(d, "time"), "unproductive_gpu_hours"));
+}
+
 std::string metrics(const json& d) {
   Metrics m;
   m.family("culprit_fleet_machines", "Machines of the fleet.");
@@ -177,54 +231,8 @@ std::string metrics(const json& d) {
   m.family("culprit_fleet_gpu_mtbf_days",
            "Mean time between failures of a GPU, with the 95 percent interval.", "days");
   m.bounds(member(r, "gpu_mtbf"), "days");
-  m.family("culprit_fleet_offenders", "Machines that fail more often than chance explains.");
-  m.sample("", member(member(d, "offenders"), "beyond_chance"));
-  m.family("culprit_fleet_machine_failures", "Failures of machines that failed more than once.");
-  const json& machines = list(member(d, "offenders"), "machines");
-  for (const json& row : machines)
-    m.sample(fmt::format("machine=\"{}\",beyond_chance=\"{}\"", label(text(row, "machine")),
-                         member(row, "beyond_chance") == true),
-             member(row, "count"));
-  m.family("culprit_fleet_machine_failure_rate_a_day",
-           "Mean of the posterior rate of failures of a machine.");
-  for (const json& row : machines)
-    m.sample(fmt::format("machine=\"{}\"", label(text(row, "machine"))), member(row, "rate_a_day"));
-  m.family("culprit_fleet_repair_advised",
-           "Failures in a row of machines that ought to be sent for repair.");
-  for (const json& row : list(d, "returning"))
-    if (text(row, "advice") == "repair")
-      m.sample(
-          fmt::format("machine=\"{}\",component=\"{}\",first=\"{}\"", label(text(row, "machine")),
-                      label(text(row, "component")), label(text(row, "first"))),
-          member(row, "failures"));
-  m.family("culprit_fleet_batch_failures",
-           "Failures of one component in a week with more of them than its past explains.");
-  for (const json& row : list(d, "bursts"))
-    m.sample(fmt::format("component=\"{}\",week=\"{}\"", label(text(row, "component")),
-                         label(text(row, "from").substr(0, 10))),
-             member(row, "count"));
-  for (const auto& [table, name, help] :
-       {std::tuple("resolution", "culprit_fleet_incident_seconds",
-                   "From the first failure to the end of the job, by symptom."),
-        std::tuple("repair_times", "culprit_fleet_repair_seconds",
-                   "From the beginning to the end of a fault, by class.")}) {
-    m.family(name, help, "seconds");
-    for (const json& row : list(d, table))
-      for (const auto& [key, quantile] : {std::pair("median_s", "0.5"), std::pair("p90_s", "0.9")})
-        m.sample(
-            fmt::format("of=\"{}\",q=\"{}\"",
-                        text(row, "name").empty() ? "all" : label(text(row, "name")), quantile),
-            member(row, key));
-  }
-  m.family("culprit_fleet_machines_down_p99",
-           "Machines that fail on a day: 99 percent of the days have no more.");
-  m.sample("", member(member(d, "down"), "p99_new_a_day"));
-  m.family("culprit_fleet_time_hours", "Where the time of the diagnosed jobs went.", "hours");
-  for (const json& row : list(member(d, "time"), "parts"))
-    m.sample(fmt::format("part=\"{}\"", label(text(row, "part"))), member(row, "hours"));
-  m.family("culprit_fleet_unproductive_gpu_hours",
-           "GPU hours of the diagnosed jobs that were not training.", "hours");
-  m.sample("", member(member(d, "time"), "unproductive_gpu_hours"));
+  machines_of(d, m);
+  times_of(d, m);
   return m.out_ + "# EOF\n";
 }
 
