@@ -43,7 +43,8 @@ Result<Side> open_side(const Arguments& arguments, const std::string& path,
   return Side{std::move(run), path, !read.incomplete};
 }
 
-Result<Comparison> compare(Side& good, Side& bad, const rules::RulePack& pack) {
+Result<Comparison> compare(Side& good, Side& bad, const rules::RulePack& pack,
+                           const bundle::Limits& limits) {
   analyze::TemplateMiner miner;
   for (const Side* side : {&good, &bad})
     for (const HostRow& h : side->run.resolved.facts.hosts) {
@@ -54,7 +55,7 @@ Result<Comparison> compare(Side& good, Side& bad, const rules::RulePack& pack) {
   std::size_t index = 0;
   for (Side* side : {&good, &bad}) {
     if (lines)
-      CULPRIT_CHECK(diagnose::mine_lines(side->run, index, {}, miner));
+      CULPRIT_CHECK(diagnose::mine_lines(side->run, index, limits, miner));
     else
       diagnose::mine_exceptions(side->run, index, miner);
     ++index;
@@ -169,7 +170,8 @@ Result<Exit> run(const Arguments& arguments) {
   CULPRIT_TRY(pack, load_pack(arguments));
   CULPRIT_TRY(good, open_side(arguments, arguments.positional()[0], pack));
   CULPRIT_TRY(bad, open_side(arguments, arguments.positional()[1], pack));
-  CULPRIT_TRY(found, compare(good, bad, pack));
+  CULPRIT_TRY(options, read_options(arguments));
+  CULPRIT_TRY(found, compare(good, bad, pack, options.limits));
   print(wants_json(arguments) ? json_text(json_of(found, good, bad)) + "\n"
                               : text(arguments, found));
   return arguments.has("strict") && !(good.complete && bad.complete) ? Exit::incomplete

@@ -102,7 +102,9 @@ Result<Exit> finish(const Arguments& arguments, Action action, std::span<const F
 Result<> add_new_lines(const Arguments& arguments, const diagnose::Resolved& incident,
                        const rules::RulePack& pack, store::Database& db,
                        std::vector<Finding>& findings) {
-  CULPRIT_TRY(novelty, diagnose::new_lines(db, incident, arguments.get("baseline"), pack));
+  CULPRIT_TRY(options, read_options(arguments));
+  CULPRIT_TRY(novelty,
+              diagnose::new_lines(db, incident, arguments.get("baseline"), pack, options.limits));
   for (const std::string& note : novelty.notes) remark(arguments, note);
   // A line that another finding quotes is told already.
   std::set<std::pair<std::string, std::uint64_t>> told;

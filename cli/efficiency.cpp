@@ -174,6 +174,13 @@ Progress from_incident(const Incident& incident) {
     record.grad_norm = value(steps.grad_norm[i], 2);
     if (record.loss || record.grad_norm) out.losses.push_back(record);
   }
+  // Where the program says when a checkpoint is complete, one that was only begun is none.
+  const bool ends = std::any_of(
+      pace.checkpoints.begin(), pace.checkpoints.end(),
+      [](const analyze::JobCheckpoint& c) { return c.event == CheckpointEvent::saved; });
+  for (const analyze::JobCheckpoint& c : pace.checkpoints)
+    if (c.iteration && c.event == (ends ? CheckpointEvent::saved : CheckpointEvent::saving))
+      out.checkpoints.push_back(*c.iteration);
   for (const std::string& path : steps.sources) out.notes.push_back("steps are those of " + path);
   if (!steps.from_calls.empty())
     out.notes.push_back(report::words(steps.from_calls) +

@@ -4,7 +4,7 @@
 -- Readable by SQLite 3.8 and later.
 
 PRAGMA application_id = 1129661516;  -- 'CUDL'
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 
 -- Facts about the database itself: tool version, rule pack digest, options, state ('ingesting': members are missing, 'ingested', 'done'),
 -- own_databases (files of this program that lay in the bundle and were left out); what is known of the job: job, job_id, world_size,
@@ -157,6 +157,18 @@ CREATE TABLE iteration (
   loss_nan      INTEGER NOT NULL,
   grad_norm     REAL,
   grad_norm_nan INTEGER NOT NULL
+);
+
+-- One row per line that says that a checkpoint was written or read; every rank may print its own.
+CREATE TABLE checkpoint (
+  member_id   INTEGER NOT NULL REFERENCES member,
+  line        INTEGER NOT NULL,
+  byte_offset INTEGER NOT NULL,
+  time_raw    INTEGER NOT NULL,
+  clock       TEXT NOT NULL,
+  time_ns     INTEGER,
+  event       TEXT NOT NULL,        -- saving, saved, loading, loaded
+  iteration   INTEGER               -- whose state it is, when the line prints it
 );
 
 -- One row per observation that ties a host, process, rank, GPU, NIC or communicator together.

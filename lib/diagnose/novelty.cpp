@@ -34,7 +34,8 @@ Finding lead_of(const analyze::Change& change, const analyze::Facts& facts, std:
   for (const analyze::ChangePlace& place : change.places)
     for (const MemberRow& m : facts.members)
       if (place.in_bad && m.path == place.path && m.duplicate_of == 0 && f.evidence.empty()) {
-        f.evidence.push_back({m.id, m.path, place.line, 0, 0, change.bad});
+        f.evidence.push_back(
+            {m.id, m.path, place.line, place.bytes.offset, place.bytes.length, change.bad});
         if (m.host) {
           f.host = *m.host;
           f.hosts = {*m.host};
@@ -47,7 +48,8 @@ Finding lead_of(const analyze::Change& change, const analyze::Facts& facts, std:
 }  // namespace
 
 Result<Novelty> new_lines(const store::Database& db, const Resolved& incident,
-                          const std::string& good, const rules::RulePack& pack) {
+                          const std::string& good, const rules::RulePack& pack,
+                          const bundle::Limits& limits) {
   Novelty out;
   CULPRIT_TRY(good_db, store::Database::open(good, store::Access::read));
   CULPRIT_TRY(worked, load_run(std::move(good_db)));
@@ -64,8 +66,8 @@ Result<Novelty> new_lines(const store::Database& db, const Resolved& incident,
       miner.add_host(h.host);
       miner.add_host(analyze::short_host(h.host));
     }
-  CULPRIT_CHECK(mine_lines(worked, 0, {}, miner));
-  CULPRIT_CHECK(mine_lines(incident.facts, sources, 1, {}, miner));
+  CULPRIT_CHECK(mine_lines(worked, 0, limits, miner));
+  CULPRIT_CHECK(mine_lines(incident.facts, sources, 1, limits, miner));
   analyze::ComparedRun bad;
   bad.facts = &incident.facts;
   bad.text_kinds = text_kinds_of(incident.facts);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bundle/bundle.hpp"
 #include "model/finding.hpp"
 #include "resolve.hpp"
 #include "rules/pack.hpp"
@@ -16,9 +17,10 @@ struct Novelty {
   std::vector<std::string> notes;  // what was not compared, and why
 };
 
-// good: the database of the run that worked. Both bundles are read again. Errors: no database, a
-// damaged one, a bundle that cannot be opened.
+// good: the database of the run that worked. Both bundles are read again, within the limits.
+// Errors: no database, a damaged one, a bundle that cannot be opened.
 Result<Novelty> new_lines(const store::Database& db, const Resolved& incident,
-                          const std::string& good, const rules::RulePack& pack);
+                          const std::string& good, const rules::RulePack& pack,
+                          const bundle::Limits& limits);
 
 }  // namespace culprit::diagnose

@@ -122,6 +122,9 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   if (silent)
     if (analyze::JobSteps counted = steps_from_calls(db, facts); counted.size() > 0)
       out.steps = std::move(counted);
+  analyze::JobCheckpoints checkpoints(facts, out.steps);
+  db.each_checkpoint([&](const CheckpointRow& row) { checkpoints.take(row); });
+  out.checkpoints = checkpoints.found();
   std::vector<double> numbers, clock;
   for (std::size_t i = 0; i < out.steps.size(); ++i) {
     numbers.push_back(out.steps.iteration[i] == kNoValue
@@ -313,6 +316,8 @@ StepChart chart_of(const Pace& pace) {
       out.bad.push_back(i / out.bucket);
   for (std::size_t i = 1; i < pace.steps.attempt.size(); ++i)
     if (pace.steps.attempt[i] != pace.steps.attempt[i - 1]) out.restarts.push_back(i / out.bucket);
+  for (const analyze::JobCheckpoint& c : pace.checkpoints)
+    out.checkpoints.push_back({c.event, c.iteration, c.row / out.bucket});
   const auto iteration = [&](std::size_t row) {
     const std::int64_t n = pace.steps.iteration[row];
     return n == kNoValue ? static_cast<std::int64_t>(row) : n;

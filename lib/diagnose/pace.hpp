@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "analyze/pace/checkpoints.hpp"
 #include "analyze/pace/efficiency.hpp"
 #include "analyze/facts/facts.hpp"
 #include "analyze/pace/fail_slow.hpp"
@@ -18,6 +19,7 @@ namespace culprit::diagnose {
 struct Pace {
   analyze::JobSteps steps;
   std::vector<std::uint32_t> jobs;  // of each step; empty: all of one job
+  std::vector<analyze::JobCheckpoint> checkpoints;
   analyze::FailSlow report;
   std::vector<analyze::OwnWork>
       parts;  // of each interval; empty when no rank reports the parts of its steps

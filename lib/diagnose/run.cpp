@@ -42,7 +42,7 @@ class LineVisitor : public bundle::Visitor {
     buffer_.clear();
     habit_known_ = false;
     skipping_ = false;
-    number_ = 0;
+    number_ = offset_ = 0;
     if (member_ != nullptr) miner_.begin_file(run_, member_->path, member_->text_kind);
     return member_ != nullptr;
   }
@@ -64,23 +64,25 @@ class LineVisitor : public bundle::Visitor {
     habit_known_ = true;
     std::size_t at = 0;
     for (std::size_t end; (end = buffer_.find('\n', at)) != std::string::npos; at = end + 1)
-      tell(std::string_view(buffer_).substr(at, end - at), true);
+      tell(std::string_view(buffer_).substr(at, end - at), offset_ + at, true);
     const std::string_view rest = std::string_view(buffer_).substr(at);
     if (!rest.empty() && (last || rest.size() > kMostLineOfRun)) {
-      tell(rest, false);
+      tell(rest, offset_ + at, false);
       at = buffer_.size();
     }
     buffer_.erase(0, at);
+    offset_ += at;
   }
   // whole: the line ends here. The rest of a line that is too long is left out.
-  void tell(std::string_view raw, bool whole) {
+  void tell(std::string_view raw, std::uint64_t offset, bool whole) {
     if (!skipping_) {
       ++number_;
+      const analyze::LineBytes bytes{offset, static_cast<std::uint32_t>(raw.size())};
       while (!raw.empty() && raw.back() == '\r') raw.remove_suffix(1);
       if (const std::size_t bar = raw.rfind('\r'); bar != std::string_view::npos)
         raw.remove_prefix(bar + 1);  // a progress bar
       line::peel(raw.substr(0, kMostLineOfRun), habit_, line_);
-      if (!line_.message.empty()) miner_.line(line_.message, number_);
+      if (!line_.message.empty()) miner_.line(line_.message, number_, 1, bytes);
     }
     skipping_ = !whole;
   }
@@ -95,6 +97,7 @@ class LineVisitor : public bundle::Visitor {
   line::Line line_;
   bool habit_known_ = false, skipping_ = false;
   std::uint64_t number_ = 0;
+  std::uint64_t offset_ = 0;  // of buffer_ in the member
 };
 
 // Two runs can be compared in numbers that nobody has a name for. What only rises counts something:

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "model/rows.hpp"
 #include "model/text.hpp"
 #include "model/time.hpp"
 
@@ -43,6 +45,11 @@ struct StepChart {
     double factor = 1;                 // to the baseline
     bool open = false;                 // lasts to the end of the attempt
   };
+  struct Checkpoint {
+    CheckpointEvent event = CheckpointEvent::saved;
+    std::optional<std::int64_t> iteration;  // whose state it is
+    std::size_t point = 0;
+  };
   std::vector<std::int64_t> iteration;  // of the first row of each point
   std::vector<double> ms;               // median
   std::vector<double> high;             // the largest; empty when a point is one row
@@ -50,7 +57,8 @@ struct StepChart {
   std::vector<std::size_t> bad;         // points with a loss or a norm that is not a number
   std::vector<std::size_t> restarts;    // points at which an attempt begins
   std::vector<Slow> slow;
-  double baseline = 0;  // ms; 0: not known
+  std::vector<Checkpoint> checkpoints;  // in the order of the points
+  double baseline = 0;                  // ms; 0: not known
   std::size_t rows = 0, bucket = 1;
 };
 

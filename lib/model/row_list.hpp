@@ -29,6 +29,7 @@
 #define CULPRIT_ROWS(X)         \
   CULPRIT_FACT_ROWS(X)          \
   X(ProgressRow, progress)      \
+  X(CheckpointRow, checkpoints) \
   X(RejectRow, rejects)         \
   X(StackRow, stacks)           \
   X(CollectiveRow, collectives) \

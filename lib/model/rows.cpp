@@ -11,6 +11,7 @@ constexpr std::array<std::string_view, 6> kRoles{"advice",       "recovery", "te
                                                  "confirmation", "cascade",  "root"};
 constexpr std::array<std::string_view, 4> kScopes{"host-local", "shared", "user-code", "job-wide"};
 constexpr std::array<std::string_view, 4> kOrigins{"any", "kernel", "bmc", "scheduler"};
+constexpr std::array<std::string_view, 4> kCheckpointEvents{"saving", "saved", "loading", "loaded"};
 constexpr std::array<std::string_view, 11> kCauses{
     "none",    "machine", "network",           "shared",   "environment", "resource",
     "program", "crash",   "device_or_program", "numerics", "outside"};
@@ -29,6 +30,12 @@ std::string_view name(Role role) { return kRoles[static_cast<std::size_t>(role)]
 std::string_view name(Scope scope) { return kScopes[static_cast<std::size_t>(scope)]; }
 std::string_view name(CauseKind cause) { return kCauses[static_cast<std::size_t>(cause)]; }
 std::string_view name(Origin origin) { return kOrigins[static_cast<std::size_t>(origin)]; }
+std::string_view name(CheckpointEvent event) {
+  return kCheckpointEvents[static_cast<std::size_t>(event)];
+}
+std::optional<CheckpointEvent> checkpoint_event_named(std::string_view text) {
+  return find<CheckpointEvent>(kCheckpointEvents, text);
+}
 std::optional<Severity> severity_named(std::string_view text) {
   return find<Severity>(kSeverities, text);
 }

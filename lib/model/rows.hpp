@@ -173,6 +173,20 @@ struct ProgressRow {
   bool grad_norm_nan = false;
 };
 
+// What a line says about a checkpoint.
+enum class CheckpointEvent { saving, saved, loading, loaded };
+std::string_view name(CheckpointEvent event);
+std::optional<CheckpointEvent> checkpoint_event_named(std::string_view text);
+
+// A checkpoint that was written or read.
+struct CheckpointRow {
+  Place place;
+  Timestamp time;
+  std::optional<Nanoseconds> time_ns;
+  CheckpointEvent event = CheckpointEvent::saved;
+  std::optional<std::int64_t> iteration;  // whose state it is
+};
+
 // The progress that one member reports, summed up: first and last step, and the first that was not
 // a number.
 struct ProgressSpan {

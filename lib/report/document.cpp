@@ -185,6 +185,12 @@ json step_chart(const StepChart& chart) {
   if (!chart.loss.empty()) out["loss"] = readings(chart.loss);
   if (!chart.grad_norm.empty()) out["grad_norm"] = readings(chart.grad_norm);
   if (!chart.bad.empty()) out["not_a_number"] = chart.bad;
+  json checkpoints = json::array();
+  for (const StepChart::Checkpoint& c : chart.checkpoints) {
+    checkpoints.push_back({{"event", name(c.event)}, {"point", c.point}});
+    if (c.iteration) checkpoints.back()["iteration"] = *c.iteration;
+  }
+  if (!checkpoints.empty()) out["checkpoints"] = std::move(checkpoints);
   if (chart.baseline > 0) out["baseline_ms"] = std::round(chart.baseline * 1000) / 1000;
   return out;
 }

@@ -537,6 +537,16 @@ std::string render(const json& d) {
     body += html_section("mechanisms", "What resolves them",
                          "Beside ByteRobust table 4: a dense and a mixture-of-experts job.",
                          shares_table(rows, "mechanism", "#ByteRobust"));
+  if (const json& rows = list(d, "actions"); !rows.empty()) {
+    std::string lines;
+    for (const json& row : rows)
+      lines += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td></tr>\n",
+                           html_text(row, "name"), count(row, "count"));
+    body += html_section("actions", "Actions", "What the verdicts of all incidents ask for.",
+                         "<table>\n<thead><tr><th scope=\"col\">action</th><th scope=\"col\" "
+                         "class=\"n\">count</th></tr></thead>\n<tbody>\n" +
+                             lines + "</tbody></table>\n");
+  }
   body += returning(d) + shared(d) + classes(d);
   body += durations(list(d, "repair_times"), "repairs", "Repair times",
                     "From the beginning to the end of an episode. Open ones count as long as they "
@@ -549,7 +559,7 @@ std::string render(const json& d) {
   for (const json& note : list(d, "notes"))
     notes += "<li>" + escaped(visible_text(note)) + "</li>\n";
   if (!notes.empty())
-    body += html_section("notes", "What was taken for granted", "", "<ul>\n" + notes + "</ul>\n");
+    body += html_section("notes", "Assumptions", "", "<ul>\n" + notes + "</ul>\n");
   body +=
       "</main>\n<footer><small>Written by culprit. Nothing here was loaded from "
       "elsewhere.</small></footer>\n";

@@ -1,6 +1,8 @@
 // A fleet for other programs: CSV, one figure a row, and an OpenMetrics text for the collectors of
 // Prometheus (node_exporter's textfile directory).
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -135,36 +137,7 @@ class Metrics {
   std::string name_;
 };
 
-std::string metrics(const json& d) {
-  Metrics m;
-  m.family("culprit_fleet_machines", "Machines of the fleet.");
-  m.sample("", member(member(d, "watched"), "machines"));
-  m.family("culprit_fleet_watched_days", "Time that was watched.", "days");
-  m.sample("", member(member(d, "watched"), "days"));
-  m.family("culprit_fleet_incidents", "Diagnosed incidents by action of the verdict.");
-  for (const json& row : list(d, "actions"))
-    m.sample(fmt::format("action=\"{}\"", label(text(row, "name"))), member(row, "count"));
-  m.family("culprit_fleet_symptoms", "Failed jobs by symptom.");
-  for (const json& row : list(d, "symptoms"))
-    m.sample(fmt::format("symptom=\"{}\",category=\"{}\"", label(text(row, "name")),
-                         label(text(row, "category"))),
-             member(row, "count"));
-  m.family("culprit_fleet_components", "Failures by component.");
-  for (const json& row : list(d, "components"))
-    m.sample(fmt::format("component=\"{}\"", label(text(row, "name"))), member(row, "count"));
-  const json& r = member(d, "rates");
-  m.family("culprit_fleet_interruptions_per_1000_machines_a_day",
-           "Interrupted jobs, with the 95 percent interval.");
-  m.bounds(member(r, "interruptions_per_1000_machines_a_day"), "value");
-  m.family("culprit_fleet_failures_per_1000_machines_a_day",
-           "Failures of machines, with the 95 percent interval.");
-  m.bounds(member(r, "failures_per_1000_machines_a_day"), "value");
-  m.family("culprit_fleet_machine_mtbf_days",
-           "Mean time between failures of a machine, with the 95 percent interval.", "days");
-  m.bounds(member(r, "machine_mtbf"), "days");
-  m.family("culprit_fleet_gpu_mtbf_days",
-           "Mean time between failures of a GPU, with the 95 percent interval.", "days");
-  m.bounds(member(r, "gpu_mtbf"), "days");
+void machines_of(const json& d, Metrics& m) {
   m.family("culprit_fleet_offenders", "Machines that fail more often than chance explains.");
   m.sample("", member(member(d, "offenders"), "beyond_chance"));
   m.family("culprit_fleet_machine_failures", "Failures of machines that failed more than once.");
@@ -185,12 +158,81 @@ std::string metrics(const json& d) {
           fmt::format("machine=\"{}\",component=\"{}\",first=\"{}\"", label(text(row, "machine")),
                       label(text(row, "component")), label(text(row, "first"))),
           member(row, "failures"));
+  m.family("culprit_fleet_batch_failures",
+           "Failures of one component in a week with more of them than its past explains.");
+  for (const json& row : list(d, "bursts"))
+    m.sample(fmt::format("component=\"{}\",week=\"{}\"", label(text(row, "component")),
+                         label(text(row, "from").substr(0, 10))),
+             member(row, "count"));
+}
+
+void times_of(const json& d, Metrics& m) {
+  for (const auto& [table, name, help] :
+       {std::tuple("resolution", "culprit_fleet_incident_seconds",
+                   "From the first failure to the end of the job, by symptom."),
+        std::tuple("repair_times", "culprit_fleet_repair_seconds",
+                   "From the beginning to the end of a fault, by class.")}) {
+    m.family(name, help, "seconds");
+    for (const json& row : list(d, table))
+      for (const auto& [key, quantile] : {std::pair("median_s", "0.5"), std::pair("p90_s", "0.9")})
+        m.sample(
+            fmt::format("of=\"{}\",q=\"{}\"",
+                        text(row, "name").empty() ? "all" : label(text(row, "name")), quantile),
+            member(row, key));
+  }
   m.family("culprit_fleet_machines_down_p99",
            "Machines that fail on a day: 99 percent of the days have no more.");
   m.sample("", member(member(d, "down"), "p99_new_a_day"));
+  m.family("culprit_fleet_time_hours", "Where the time of the diagnosed jobs went.", "hours");
+  for (const json& row : list(member(d, "time"), "parts"))
+    m.sample(fmt::format("part=\"{}\"", label(text(row, "part"))), member(row, "hours"));
   m.family("culprit_fleet_unproductive_gpu_hours",
            "GPU hours of the diagnosed jobs that were not training.", "hours");
   m.sample("", member(member(d, "time"), "unproductive_gpu_hours"));
+}
+
+std::string metrics(const json& d) {
+  Metrics m;
+  m.family("culprit_fleet_machines", "Machines of the fleet.");
+  m.sample("", member(member(d, "watched"), "machines"));
+  m.family("culprit_fleet_watched_days", "Time that was watched.", "days");
+  m.sample("", member(member(d, "watched"), "days"));
+  m.family("culprit_fleet_incidents", "Diagnosed incidents by action of the verdict.");
+  for (const json& row : list(d, "actions"))
+    m.sample(fmt::format("action=\"{}\"", label(text(row, "name"))), member(row, "count"));
+  m.family("culprit_fleet_symptoms", "Failed jobs by symptom.");
+  for (const json& row : list(d, "symptoms"))
+    m.sample(fmt::format("symptom=\"{}\",category=\"{}\"", label(text(row, "name")),
+                         label(text(row, "category"))),
+             member(row, "count"));
+  m.family("culprit_fleet_components", "Failures by component.");
+  for (const json& row : list(d, "components"))
+    m.sample(fmt::format("component=\"{}\"", label(text(row, "name"))), member(row, "count"));
+  m.family("culprit_fleet_mechanisms", "Failed jobs by what resolves them.");
+  for (const json& row : list(d, "mechanisms"))
+    m.sample(fmt::format("mechanism=\"{}\"", label(text(row, "name"))), member(row, "count"));
+  m.family("culprit_fleet_early_failures_ratio",
+           "Failed jobs that failed in their first ten minutes, with the 95 percent interval.",
+           "ratio");
+  m.bounds(member(member(d, "early"), "share"), "value");
+  const json& r = member(d, "rates");
+  m.family("culprit_fleet_mtbf_days",
+           "Mean time between failures of the fleet, with the 95 percent interval.", "days");
+  m.bounds(member(r, "fleet_mtbf"), "days");
+  m.family("culprit_fleet_interruptions_per_1000_machines_a_day",
+           "Interrupted jobs, with the 95 percent interval.");
+  m.bounds(member(r, "interruptions_per_1000_machines_a_day"), "value");
+  m.family("culprit_fleet_failures_per_1000_machines_a_day",
+           "Failures of machines, with the 95 percent interval.");
+  m.bounds(member(r, "failures_per_1000_machines_a_day"), "value");
+  m.family("culprit_fleet_machine_mtbf_days",
+           "Mean time between failures of a machine, with the 95 percent interval.", "days");
+  m.bounds(member(r, "machine_mtbf"), "days");
+  m.family("culprit_fleet_gpu_mtbf_days",
+           "Mean time between failures of a GPU, with the 95 percent interval.", "days");
+  m.bounds(member(r, "gpu_mtbf"), "days");
+  machines_of(d, m);
+  times_of(d, m);
   return m.out_ + "# EOF\n";
 }
 

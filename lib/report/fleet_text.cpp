@@ -204,6 +204,14 @@ std::string time_budget(const json& d) {
                            short_number(number(t, "unproductive_gpu_hours")));
 }
 
+std::string actions(const json& d) {
+  std::string out;
+  for (const json& row : list(d, "actions"))
+    out +=
+        fmt::format("{}{} {}", out.empty() ? "  " : ", ", text(row, "name"), count(row, "count"));
+  return out.empty() ? "" : heading("ACTIONS", "of the verdicts, all incidents") + out + "\n";
+}
+
 std::string render(const json& d) {
   const json& w = member(d, "watched");
   std::string out = fmt::format("FLEET   {}", counted(count(w, "machines"), "machine"));
@@ -230,6 +238,7 @@ std::string render(const json& d) {
   if (!list(d, "mechanisms").empty())
     out += heading("MECHANISMS", "share; ByteRobust table 4: dense, MoE") +
            shares(list(d, "mechanisms"));
+  out += actions(d);
   if (const json& early = member(d, "early"); count(early, "known") > 0)
     out += heading("FIRST TEN MINUTES") +
            fmt::format("  {} of {} jobs failed in them: {} (Aegis: {})\n", count(early, "count"),

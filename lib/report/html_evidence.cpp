@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -168,36 +171,79 @@ std::string html_ladder(const json& d) {
                           rows + "</tbody></table>\n");
 }
 
+namespace {
+
+constexpr std::size_t kAlike = 3;  // findings of one kind that are listed under one heading
+
+std::string id_of(const json& finding, const std::map<std::string, std::string>& anchors) {
+  const auto anchor = anchors.find(text(finding, "id"));
+  return anchor == anchors.end() ? "" : " id=\"" + anchor->second + "\"";
+}
+
+// Findings of one class and role: one, a few, or a list under one heading.
+std::string folded(const std::vector<const json*>& alike,
+                   const std::map<std::string, std::string>& anchors,
+                   const RenderOptions& options) {
+  const auto head = [](const json& f) {
+    return fmt::format("{} <span class=\"tag {}\">{}</span>", html_text(f, "title"), colour_of(f),
+                       html_text(f, "role"));
+  };
+  const auto more = [&](const json& f) {
+    return (list(f, "evidence").empty() ? "" : quoted_place(f["evidence"][0])) +
+           show_command(f, options);
+  };
+  std::string out;
+  if (alike.size() < kAlike) {
+    for (const json* f : alike)
+      out += fmt::format(
+          "<details{}><summary>{} <span class=\"soft\">{}</span></summary>\n<p>{}</p>\n"
+          "{}</details>\n",
+          id_of(*f, anchors), head(*f), seen_on(*f), html_text(*f, "why"), more(*f));
+    return out;
+  }
+  const json& first = *alike.front();
+  out = fmt::format(
+      "<details><summary>{} <span class=\"soft\">{} findings, from {}</span></summary>\n<p>{}</p>"
+      "\n<ul>\n",
+      head(first), alike.size(), seen_on(first), html_text(first, "why"));
+  for (const json* f : alike) {
+    const std::string why =
+        text(*f, "why") == text(first, "why") ? "" : "<br>" + html_text(*f, "why");
+    out += fmt::format("<li{}>{}{}\n{}</li>\n", id_of(*f, anchors), seen_on(*f), why, more(*f));
+  }
+  return out + "</ul></details>\n";
+}
+
+}  // namespace
+
 std::string html_other_findings(const json& d, const RenderOptions& options) {
   struct Kind {
     const char* outcome;
     const char* title;
-    std::string body;
+    std::vector<std::vector<const json*>> alike = {};  // in the order of the first of each
+    std::map<std::tuple<std::string, std::string, std::string>, std::size_t> index = {};
     std::size_t n = 0;
   };
-  Kind kinds[] = {{"fired", "Found besides; the verdict does not rest on it", {}},
-                  {"ruled_out", "Looked for and ruled out", {}},
-                  {"not_enough_evidence", "Not decided", {}}};
+  Kind kinds[] = {{"fired", "Found besides; the verdict does not rest on it"},
+                  {"ruled_out", "Looked for and ruled out"},
+                  {"not_enough_evidence", "Not decided"}};
   const auto because = grounds(d);
-  const auto anchors = html_anchors(d);
   for (const json& f : list(d, "findings")) {
     if (is_ground(f, because)) continue;
     for (Kind& kind : kinds) {
       if (text(f, "outcome") != kind.outcome || ++kind.n > kMostOthers) continue;
-      const auto anchor = anchors.find(text(f, "id"));
-      kind.body += fmt::format(
-          "<details{}><summary>{} <span class=\"tag {}\">{}</span> <span "
-          "class=\"soft\">{}</span></summary>\n<p>{}</p>\n{}{}</details>\n",
-          anchor == anchors.end() ? "" : " id=\"" + anchor->second + "\"", html_text(f, "title"),
-          colour_of(f), html_text(f, "role"), seen_on(f), html_text(f, "why"),
-          list(f, "evidence").empty() ? "" : quoted_place(f["evidence"][0]),
-          show_command(f, options));
+      const auto [at, fresh] = kind.index.try_emplace(
+          std::tuple(text(f, "class"), text(f, "title"), text(f, "role")), kind.alike.size());
+      if (fresh) kind.alike.emplace_back();
+      kind.alike[at->second].push_back(&f);
     }
   }
+  const auto anchors = html_anchors(d);
   std::string body;
   for (const Kind& kind : kinds) {
     if (kind.n == 0) continue;
-    body += fmt::format("<h3>{} ({})</h3>\n{}", kind.title, kind.n, kind.body);
+    body += fmt::format("<h3>{} ({})</h3>\n", kind.title, kind.n);
+    for (const auto& alike : kind.alike) body += folded(alike, anchors, options);
     if (kind.n > kMostOthers)
       body += fmt::format("<p class=\"soft\">and {} more</p>\n", kind.n - kMostOthers);
   }

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr double kLeft = 64, kRight = 950, kTop = 26, kBottom = 240;
 constexpr double kStripGap = 58, kStripHeight = 70;  // loss and norm, under the step times
-constexpr std::size_t kMostPoints = 2000, kMostSlow = 40;
+constexpr std::size_t kMostPoints = 2000, kMostSlow = 40, kMostCheckpoints = 400;
 constexpr double kLeastSeconds = 0.05;
 
 // signed_too: a loss may be below zero, a time may not.
@@ -130,7 +130,7 @@ std::string frame(const json& steps, const Scale& scale) {
                        part == 4   ? "end"
                        : part == 0 ? ""
                                    : "mid",
-                       scale.x(static_cast<double>(i)), kBottom + 16,
+                       scale.x(static_cast<double>(i)), kBottom + 20,
                        iterations[i].get<std::int64_t>());
   }
   return out;
@@ -176,7 +176,18 @@ std::string strip(const json& steps, const char* key, const char* title, const c
   return out + fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kind, path);
 }
 
-// Where the job began again, and where a checkpoint was saved.
+bool is_load(const json& checkpoint) {
+  const std::string event = text(checkpoint, "event");
+  return event == "loading" || event == "loaded";
+}
+
+// Some frameworks say only that they begin to write: of those nothing can be called incomplete.
+bool ends_are_printed(const json& checkpoints) {
+  return std::any_of(checkpoints.begin(), checkpoints.end(),
+                     [](const json& c) { return text(c, "event") == "saved"; });
+}
+
+// Where the job began again, and on the axis where a checkpoint was written or read.
 std::string verticals(const json& steps, const Scale& scale, double bottom) {
   std::string out;
   for (const json& at : list(steps, "restarts"))
@@ -185,11 +196,51 @@ std::string verticals(const json& steps, const Scale& scale, double bottom) {
           "<path class=\"again\" d=\"M{0:.1f} {1}V{2}\"><title>the job began "
           "again</title></path>\n",
           scale.x(at.get<double>()), kTop, bottom);
-  for (const json& at : list(steps, "checkpoints"))
-    if (at.is_number_unsigned() && at.get<std::size_t>() < scale.points)
-      out += fmt::format(
-          "<path class=\"saved\" d=\"M{:.1f} {}l4 7h-8z\"><title>checkpoint saved</title></path>\n",
-          scale.x(at.get<double>()), kBottom);
+  const json& checkpoints = list(steps, "checkpoints");
+  const bool ends = ends_are_printed(checkpoints);
+  const double half = checkpoints.size() > 60 ? 2 : 4;  // many stand close together
+  std::size_t n = 0;
+  for (const json& c : checkpoints) {
+    if (!member(c, "point").is_number_unsigned() || count(c, "point") >= scale.points) continue;
+    if (n++ >= kMostCheckpoints) break;
+    const bool load = is_load(c), open = !load && ends && text(c, "event") == "saving";
+    const std::string of = member(c, "iteration").is_number_integer()
+                               ? fmt::format(" of iteration {}", count(c, "iteration"))
+                               : "";
+    out +=
+        fmt::format("<path class=\"{}\" d=\"M{:.1f} {}l{} 7h-{}z\"><title>{}{}{}</title></path>\n",
+                    load   ? "loaded"
+                    : open ? "unsaved"
+                           : "saved",
+                    scale.x(static_cast<double>(count(c, "point"))), kBottom, half, 2 * half,
+                    load ? "went on from the checkpoint" : "checkpoint", of,
+                    open ? ": no line says that it is complete" : "");
+  }
+  return out;
+}
+
+// " (last: iteration 1200)", of those that are complete as far as the logs say.
+std::string checkpoint_lead(const json& checkpoints) {
+  const bool ends = ends_are_printed(checkpoints);
+  std::size_t saves = 0, loads = 0, open = 0;
+  const json* last = nullptr;
+  for (const json& c : checkpoints) {
+    if (is_load(c)) {
+      ++loads;
+    } else if (ends && text(c, "event") == "saving") {
+      ++open;
+    } else {
+      ++saves;
+      if (member(c, "iteration").is_number_integer()) last = &c;
+    }
+  }
+  std::string out;
+  if (saves > 0) {
+    out += "; green triangles: checkpoints";
+    if (last != nullptr) out += fmt::format(" (last: iteration {})", count(*last, "iteration"));
+  }
+  if (open > 0) out += "; red: not completed";
+  if (loads > 0) out += "; violet: read";
   return out;
 }
 
@@ -254,18 +305,18 @@ std::string html_steps(const json& d) {
   body += fmt::format(
       "<text class=\"dim\" x=\"{}\" y=\"14\">time of a step</text><text class=\"dim end\" x=\"{}\" "
       "y=\"{}\">iteration</text>\n",
-      0, kRight, kBottom + 32);
+      0, kRight, kBottom + 36);
   const std::uint64_t bucket = count(steps, "bucket");
   std::string lead = fmt::format("{} steps", count(steps, "rows"));
   if (bucket > 1)
     lead += fmt::format("; each point is the median of {}, the grey line their longest", bucket);
   lead += "; dashed: the baseline; shaded: slow";
   if (!list(steps, "restarts").empty()) lead += "; dotted: the job began again";
-  if (!list(steps, "checkpoints").empty()) lead += "; triangles: checkpoints";
+  lead += checkpoint_lead(list(steps, "checkpoints"));
   lead += ". What lies above the frame is cut.";
   return html_section(
       "steps", "Step time", lead,
-      html_picture("steps-picture", 960, static_cast<int>(bottom) + (strips.empty() ? 38 : 10),
+      html_picture("steps-picture", 960, static_cast<int>(bottom) + (strips.empty() ? 42 : 10),
                    "Step time over the iterations",
                    fmt::format("{} steps, baseline {}, {}.", count(steps, "rows"),
                                duration(number(steps, "baseline_ms")),

@@ -69,7 +69,7 @@ svg text.strong{font-weight:700}svg text.inv{fill:var(--ground);font-weight:600}
 .panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(17rem,100%),1fr));gap:1rem 1.5rem}
 figure{margin:0;min-width:0;break-inside:avoid}figcaption{font-size:.88rem;color:var(--soft);overflow-wrap:anywhere}figcaption strong{color:var(--ink)}
 .suspect{fill:none;stroke:var(--red);stroke-width:2}.norm{fill:none;stroke:var(--violet);stroke-width:1.5}
-.saved{fill:var(--green)}.cleared{fill:none;stroke:var(--green);stroke-width:2}.open{stroke:var(--red);stroke-width:2;stroke-dasharray:6 4}
+.saved{fill:var(--green)}.unsaved{fill:var(--red)}.loaded{fill:var(--violet)}.cleared{fill:none;stroke:var(--green);stroke-width:2}.open{stroke:var(--red);stroke-width:2;stroke-dasharray:6 4}
 .box{fill:none;stroke:var(--red);stroke-width:2}
 svg text.on{fill:var(--ground);font-weight:700;text-anchor:middle}
 svg text.mid{text-anchor:middle}svg text.end{text-anchor:end}
@@ -78,8 +78,8 @@ svg text.mid{text-anchor:middle}svg text.end{text-anchor:end}
 @media(max-width:40rem){main,footer{padding:.75rem .85rem}h1{font-size:1.4rem}table.stack thead{position:absolute;left:-99rem}
 table.stack tr{display:block;border-bottom:1px solid var(--line);padding:.35rem 0}table.stack th,table.stack td{display:block;overflow-wrap:anywhere;border:0;padding:.05rem 0}
 table.stack td:empty{display:none}table.stack td.n{text-align:left}table.stack td.n,table.stack td.keep{display:inline-block;margin-right:.5rem;color:var(--soft)}}
-@media print{@page{size:A4;margin:14mm}body{font-size:10.5pt}main,footer{max-width:none;padding:0}
-.wide svg{min-width:0}section,.verdict{break-inside:auto}h2,h3,thead{break-after:avoid}tr,svg,pre{break-inside:avoid}.scroll{overflow:visible}}
+@media print{@page{size:A4;margin:14mm}body{font-size:10.5pt;print-color-adjust:exact;-webkit-print-color-adjust:exact}main,footer{max-width:none;padding:0}
+.wide svg{min-width:0}section,.verdict{break-inside:auto}h2,h2+p,h3,thead{break-after:avoid}tr,svg,pre{break-inside:avoid}.scroll{overflow:visible}}
 )";
 
 }  // namespace culprit::report

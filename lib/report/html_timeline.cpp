@@ -6,6 +6,9 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -68,6 +71,8 @@ struct Mark {
   bool ground = false;
   std::size_t number = 0;  // in the chain; 0: not in it
   std::vector<Spell> spells = {};
+  bool too_late = false;               // it came after the first failure: no cause of it
+  std::vector<const Mark*> same = {};  // of the same kind at the same time, drawn with it
 };
 
 // Where a moment stands: gaps count by their logarithm.
@@ -104,8 +109,8 @@ struct Lane {
   std::vector<const Mark*> marks;
 };
 
-const char* mark_colour(const std::string& role) {
-  if (role == "root") return "red";
+const char* mark_colour(const std::string& role, bool too_late = false) {
+  if (role == "root") return too_late ? "blue" : "red";
   if (role == "cascade") return "orange";
   if (role == "confirmation") return "violet";
   return role == "teardown" ? "grey" : "blue";
@@ -135,7 +140,14 @@ std::vector<Spell> spells_of(const json& f) {
   return out;
 }
 
+std::optional<double> first_failure(const json& d) {
+  const json& exactly = member(member(d, "incident"), "start_ns");
+  return seconds(exactly.is_number_integer() ? iso_utc(exactly.get<Nanoseconds>())
+                                             : text(member(d, "incident"), "start"));
+}
+
 std::vector<Mark> marks_of(const json& d) {
+  const auto failure = first_failure(d);
   std::map<std::string, std::size_t> chain;
   std::size_t n = 0;
   for (const json& link : list(member(d, "verdict"), "chain")) {
@@ -155,6 +167,9 @@ std::vector<Mark> marks_of(const json& d) {
       out.push_back({&f, lane, *begin, std::max(*begin, end.value_or(*begin)),
                      number(member(f, "interval"), "uncertainty_ns") / 1e9, sure.count(id) != 0,
                      link == chain.end() ? 0 : link->second, spells_of(f)});
+    if (failure && sure.count(id) == 0)
+      for (Mark& m : out)
+        if (m.finding == &f) m.too_late = m.begin - m.doubt > *failure;
   }
   // What matters most comes first, should there be too many.
   std::stable_sort(out.begin(), out.end(), [](const Mark& a, const Mark& b) {
@@ -190,8 +205,9 @@ std::vector<Lane> lanes(const json& d, const std::vector<Mark>& marks) {
 std::string tooltip(const Mark& m) {
   const json& f = *m.finding;
   return html_clock(text(member(f, "interval"), "start"), true) + " " +
-         html_text(member(f, "subject"), "id") + ": " + html_text(f, "title") +
-         (m.doubt > 0 ? fmt::format(" (to within {:.3g} s)", m.doubt) : "");
+         html_text(member(f, "subject"), "id") +
+         (m.same.empty() ? "" : fmt::format(" and {} more", m.same.size())) + ": " +
+         html_text(f, "title") + (m.doubt > 0 ? fmt::format(" (to within {:.3g} s)", m.doubt) : "");
 }
 
 // Lines of how well times are known lie below all marks.
@@ -217,7 +233,7 @@ void draw_mark(const Mark& m, const Axis& axis, double y, Layers& layers) {
   out += fmt::format(
       "<rect class=\"f-{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.0f}\" "
       "rx=\"{:.0f}\"/>",
-      mark_colour(text(*m.finding, "role")), a - r, y - r, b - a + 2 * r, 2 * r, r);
+      mark_colour(text(*m.finding, "role"), m.too_late), a - r, y - r, b - a + 2 * r, 2 * r, r);
   if (m.number != 0)
     out +=
         fmt::format("<text class=\"on\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", a, y + 4, m.number);
@@ -231,10 +247,35 @@ double end_of(const Mark& m) {
   return out;
 }
 
+// What the GPUs of a machine report alike is one mark: the kind of thing and when it was, not one
+// row a GPU.
+std::vector<Mark> joined(const std::vector<const Mark*>& marks) {
+  std::vector<Mark> out;
+  std::map<std::tuple<std::string, std::string, bool>, std::size_t> last;  // index in out
+  for (const Mark* m : marks) {
+    const auto key = std::tuple(text(*m->finding, "class"), text(*m->finding, "role"), m->too_late);
+    const auto at = last.find(key);
+    if (at != last.end() && m->spells.empty() && out[at->second].spells.empty() && !m->ground &&
+        !out[at->second].ground && m->begin <= out[at->second].end + kMinute) {
+      Mark& one = out[at->second];
+      one.end = std::max(one.end, m->end);
+      one.doubt = std::max(one.doubt, m->doubt);
+      if (one.number == 0 || (m->number != 0 && m->number < one.number)) one.number = m->number;
+      one.same.push_back(m);
+      continue;
+    }
+    last[key] = out.size();
+    out.push_back(*m);
+  }
+  return out;
+}
+
 // Marks at the same time stand below each other. Returns the lane's rows.
 std::size_t draw_lane(const Lane& lane, const Axis& axis, double top, Layers& out) {
   std::vector<double> taken;
-  for (const Mark* m : lane.marks) {
+  const std::vector<Mark> marks = joined(lane.marks);
+  for (const Mark& mark : marks) {
+    const Mark* m = &mark;
     const double a = axis(m->begin) - 10, b = std::max(a, axis(end_of(*m))) + 11;
     auto row = std::find_if(taken.begin(), taken.end(), [&](double end) { return end <= a; });
     if (row == taken.end()) {
@@ -277,9 +318,7 @@ std::string picture(const json& d, const std::vector<Mark>& marks, const std::ve
       if (s.cleared) moments.insert(s.end);
     }
   }
-  const json& exactly = member(member(d, "incident"), "start_ns");
-  const auto failure = seconds(exactly.is_number_integer() ? iso_utc(exactly.get<Nanoseconds>())
-                                                           : text(member(d, "incident"), "start"));
+  const auto failure = first_failure(d);
   if (failure) moments.insert(*failure);
   // One moment on one machine: the table says all of it.
   if (moments.size() < 2 && all.size() < 2) return "";
@@ -299,12 +338,14 @@ std::string picture(const json& d, const std::vector<Mark>& marks, const std::ve
   std::string first;
   if (failure) {
     const double x = axis(*failure);
+    const std::string action = text(member(d, "verdict"), "action");
     first = fmt::format(
         "<path class=\"first\" d=\"M{0:.1f} 20V{1:.1f}\"/><text class=\"{2}\" x=\"{0:.1f}\" "
         "y=\"14\">{3}</text>\n",
         x, y, x > kLaneRight - 40 ? "end" : "mid",
-        text(member(d, "verdict"), "action") == "mitigate" ? "slow from here"
-                                                           : "first sign of failure");
+        action == "mitigate" ? "slow from here"
+        : action == "none"   ? "the job ends"
+                             : "first sign of failure");
   }
   const std::string doubts =
       body.doubts.empty() ? "" : "<path class=\"doubt\" d=\"" + body.doubts + "\"/>\n";

@@ -227,6 +227,8 @@ class RowReader {
       return role_named(statement_.text()).value_or(Role::advice);
     } else if constexpr (std::is_same_v<T, Scope>) {
       return scope_named(statement_.text()).value_or(Scope::host_local);
+    } else if constexpr (std::is_same_v<T, CheckpointEvent>) {
+      return checkpoint_event_named(statement_.text()).value_or(CheckpointEvent::saving);
     } else if constexpr (std::is_same_v<T, CollectiveSource>) {
       return term_named<CollectiveSource>(statement_.text()).value_or(CollectiveSource::none);
     } else if constexpr (std::is_same_v<T, bool>) {

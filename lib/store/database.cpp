@@ -799,6 +799,11 @@ std::vector<HistoryRow> Database::histories(GroupId group) const {
   return out;
 }
 
+void Database::each_checkpoint(const std::function<void(const CheckpointRow&)>& take) const {
+  Select<CheckpointRow> select(impl_->db.get(), "ORDER BY rowid");
+  while (const auto row = select.next()) take(*row);
+}
+
 StepTable Database::steps(MemberId member) const {
   StepTable out;
   out.member = member;
@@ -872,18 +877,21 @@ Result<> Database::save_resolution(const Resolution& resolution) {
       good = good && x.run(r.time_ns, clean(r.host), r.rank, r.id);
     Statement p(db, "UPDATE process SET role=? WHERE rowid=? AND role IS NOT ?1");
     for (const ProcessRow& r : resolution.processes) good = good && p.run(r.role, r.id);
-    // Rows are millions: those that have their time already are not written again.
-    Statement i(db,
-                "UPDATE iteration SET time_ns=CASE WHEN clock=?3 THEN time_raw+?4 END WHERE rowid "
-                "BETWEEN ?1 AND ?2 AND time_ns IS NOT CASE WHEN clock=?3 THEN time_raw+?4 END");
     std::map<MemberId, const MemberClock*> clock_of;
     for (const MemberClock& c : resolution.clocks) clock_of[c.member] = &c;
-    for (const Range& range : ranges(db, "iteration")) {
-      const auto clock = clock_of.find(range.member);
-      good = good &&
-             (clock != clock_of.end() ? i.run(range.first, range.last, name(clock->second->clock),
-                                              clock->second->offset)
-                                      : i.run(range.first, range.last, "", 0));
+    for (const char* table : {"iteration", "checkpoint"}) {
+      // Rows are millions: those that have their time already are not written again.
+      Statement i(db, fmt::format("UPDATE {} SET time_ns=CASE WHEN clock=?3 THEN time_raw+?4 END "
+                                  "WHERE rowid BETWEEN ?1 AND ?2 AND time_ns IS NOT CASE WHEN "
+                                  "clock=?3 THEN time_raw+?4 END",
+                                  table));
+      for (const Range& range : ranges(db, table)) {
+        const auto clock = clock_of.find(range.member);
+        good = good &&
+               (clock != clock_of.end() ? i.run(range.first, range.last, name(clock->second->clock),
+                                                clock->second->offset)
+                                        : i.run(range.first, range.last, "", 0));
+      }
     }
     Statement h(db, "INSERT INTO host VALUES (?,?,?,?,?,?,?,?)");
     for (const HostRow& r : resolution.hosts)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -116,6 +117,8 @@ class Database {
   std::vector<WithStack<CollectiveRow>> launches() const;
   std::vector<HistoryRow> histories(GroupId group) const;  // large: one group at a time
 
+  // Checkpoints in the order of the members: every rank of a large job may print each of them.
+  void each_checkpoint(const std::function<void(const CheckpointRow&)>& take) const;
   StepTable steps(MemberId member) const;      // all completed steps that one log reports
   SeriesPoints points(SeriesId series) const;  // all samples of one, in the order of the member
 

@@ -24,6 +24,7 @@ CULPRIT_TABLE(EventRow, "event");
 CULPRIT_TABLE(TracebackRow, "traceback");
 CULPRIT_TABLE(ExitRow, "exit_status");
 CULPRIT_TABLE(ProgressRow, "iteration");
+CULPRIT_TABLE(CheckpointRow, "checkpoint");
 CULPRIT_TABLE(IdentityRow, "identity");
 CULPRIT_TABLE(ConfigRow, "config_item");
 CULPRIT_TABLE(ClockRow, "clock_anchor");
@@ -214,6 +215,15 @@ void columns(V& v, ProgressRow& r) {
   v("loss_nan", r.loss_nan);
   v("grad_norm", r.grad_norm);
   v("grad_norm_nan", r.grad_norm_nan);
+}
+
+template <class V>
+void columns(V& v, CheckpointRow& r) {
+  line_of(v, r.place);
+  time_of(v, r.time);
+  v("time_ns", r.time_ns);
+  v("event", r.event);
+  v("iteration", r.iteration);
 }
 
 template <class V>

@@ -148,7 +148,7 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
     one.bad = quoted(is.text);
     one.effect = std::log2(b + 1);
     one.title = say(Phrase::lines_of_new_kind, is.lines, one.event_class, one.bad);
-    one.places.push_back({true, is.path, is.line});
+    one.places.push_back({true, is.path, is.line, is.bytes});
   } else if (is.lines == 0) {
     if (!comparable(was, bad.text_kinds) || factor <= 0 || expected < params.gone_from)
       return std::nullopt;
@@ -157,7 +157,7 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
     one.good = quoted(was.text);
     one.effect = -std::log2(expected + 1);
     one.title = say(Phrase::lines_gone, expected, one.good);
-    one.places.push_back({false, was.path, was.line});
+    one.places.push_back({false, was.path, was.line, was.bytes});
   } else {
     if (factor <= 0) return std::nullopt;
     const double ratio = (b + 0.5) / (expected + 0.5);
@@ -175,7 +175,7 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
         say(ratio > 1 ? Phrase::lines_more_often : Phrase::lines_less_often,
             ratio > 1 ? ratio : 1 / ratio, is.lines,
             static_cast<std::int64_t>(std::llround(expected)), one.event_class, quoted(is.text));
-    one.places = {{false, was.path, was.line}, {true, is.path, is.line}};
+    one.places = {{false, was.path, was.line, was.bytes}, {true, is.path, is.line, is.bytes}};
   }
   return one;
 }

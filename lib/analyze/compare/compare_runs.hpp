@@ -63,6 +63,7 @@ struct ChangePlace {
   bool in_bad = true;
   std::string path;
   std::uint64_t line = 0;
+  LineBytes bytes = {};  // of lines of logs
 };
 
 struct Change {

@@ -145,6 +145,7 @@ void TemplateMiner::merge(Counted& into, const Counted& from) {
       a.text = b.text;
       a.kind = b.kind;
       a.line = b.line;
+      a.bytes = b.bytes;
     }
     a.lines += b.lines;
     a.files = std::max(a.files, b.files);  // at least: which files it were is not kept
@@ -170,7 +171,8 @@ void TemplateMiner::begin_file(std::size_t run, std::string path, std::string ki
   ++file_;
 }
 
-void TemplateMiner::line(std::string_view message, std::uint64_t number, std::uint64_t times) {
+void TemplateMiner::line(std::string_view message, std::uint64_t number, std::uint64_t times,
+                         LineBytes bytes) {
   mask(message, masked_);
   std::string_view key = cut(masked_);
   if (key.empty() || key == "#" || key == "~") return;
@@ -184,6 +186,7 @@ void TemplateMiner::line(std::string_view message, std::uint64_t number, std::ui
   if (own.lines == 0 || std::tie(path_, number) < std::tie(own.path, own.line)) {
     own.path = path_;
     own.line = number;
+    own.bytes = bytes;
     own.kind = kind_;
     own.text = std::string(message.substr(0, params_.most_bytes));
   }

@@ -25,11 +25,18 @@ struct TemplateParams {
   std::size_t rounds = 3;          // of looking for variables: a line may have several
 };
 
+// Where a line stands in its file, as bytes of the file as it was read.
+struct LineBytes {
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+};
+
 // One run's share of a template. path, line, text: its first line, by path.
 struct TemplateCount {
   std::uint64_t lines = 0, files = 0;
   std::string path, text, kind;  // kind: of the text (kernel, training ...); "" not known
   std::uint64_t line = 0;
+  LineBytes bytes = {};
 };
 
 struct LineTemplate {
@@ -49,7 +56,8 @@ class TemplateMiner {
   // The lines that follow are of this file of run 0 or 1. A file is added as a whole.
   void begin_file(std::size_t run, std::string path, std::string kind = {});
   // message: without its prefixes. times: of a line that stands for several.
-  void line(std::string_view message, std::uint64_t number, std::uint64_t times = 1);
+  void line(std::string_view message, std::uint64_t number, std::uint64_t times = 1,
+            LineBytes bytes = {});
 
   // All templates, sorted by text. Ends the mining.
   std::vector<LineTemplate> templates();

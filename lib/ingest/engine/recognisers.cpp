@@ -10,7 +10,7 @@ extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, k
     kDebuggerSignal, kErrorLine;
 extern const Recogniser kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress,
-    kProgressBar, kFinished;
+    kProgressBar, kFinished, kCheckpoint;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine,
@@ -42,6 +42,7 @@ constexpr const Recogniser* kAll[] = {
     &kGenericProgress,
     &kProgressBar,
     &kFinished,
+    &kCheckpoint,
     &kSmiHeading,
     &kNicHeading,
     &kDriver,
