@@ -283,12 +283,11 @@ class Joined {
       // What left the crowd with the slow stretch explains it; what was so all the time does not.
       if (overlap(*start, *end, o.outlier.start, o.outlier.end) < params_.matching) continue;
       const Text reason =
-          o.against.empty()
-              ? say(Phrase::metric_against, o.metric, plain(o.outlier.value),
-                    plain(o.outlier.crowd), o.outlier.size - 1)
-              : say(Phrase::metric_against_metrics, o.metric, plain(o.outlier.value),
-                    fmt::format("{}", fmt::join(o.against, ", ")), plain(o.outlier.crowd),
-                    o.outlier.size - 1);
+          o.against.empty() ? say(Phrase::metric_against, o.metric, plain(o.outlier.value),
+                                  plain(o.outlier.crowd), o.outlier.size - 1)
+                            : say(Phrase::metric_against_metrics, o.metric, plain(o.outlier.value),
+                                  fmt::format("{}", fmt::join(o.against, ", ")),
+                                  plain(o.outlier.crowd), o.outlier.size - 1);
       Lead* known = nullptr;
       for (Lead& lead : leads)
         if (same_entity(lead, o)) known = &lead;
