@@ -692,7 +692,7 @@ TEST(Collectives, AnAllToAllWhoseSplitsDoNotAgreeIsAMismatch) {
   ASSERT_EQ(differ.leaves.size(), 1u) << told(differ);
   EXPECT_EQ(differ.leaves[0].kind, StopKind::mismatch);
   EXPECT_TRUE(differ.leaves[0].tie);
-  EXPECT_NE(report::words(differ.leaves[0].why).find("give 100 elements and expect 101"),
+  EXPECT_NE(report::words(differ.leaves[0].why).find("send 100 elements and expect 101"),
             std::string::npos)
       << report::words(differ.leaves[0].why);
 }

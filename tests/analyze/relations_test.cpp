@@ -7,6 +7,7 @@
 #include "analyze/metrics/outlier_search.hpp"
 #include "analyze/metrics/robust_covariance.hpp"
 #include "relation_scenarios.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -134,7 +135,7 @@ TEST(Relations, JoinTheSearchMetricByMetric) {
   EXPECT_FALSE(o.against.empty());
   const auto findings = outlier_findings(report);
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_NE(findings[0].title.find("lower than its"), std::string::npos);
+  EXPECT_NE(report::words(findings[0].title).find("lower than its"), std::string::npos);
   EXPECT_LT(findings[0].confidence, 0.65);
   OutlierParams published;
   published.rule = OutlierRule::published;

@@ -54,6 +54,27 @@ TEST(Phrases, WhatIsQuotedIsNoTemplate) {
   EXPECT_EQ(words(say(Phrase::rank_named, std::string("{}"))), "rank {}");
 }
 
+TEST(Phrases, ChooseByWhatFillsAPlace) {
+  EXPECT_EQ(words(say(Phrase::ranks_reported_timeout, 1)),
+            "1 rank reported a timeout of a collective");
+  EXPECT_EQ(words(say(Phrase::ranks_reported_timeout, 2)),
+            "2 ranks reported a timeout of a collective");
+  EXPECT_EQ(words(say(Phrase::one_rank_on, 3, std::string("node-1"))), "rank 3 on node-1");
+  EXPECT_EQ(words(say(Phrase::one_rank_on, 3, std::string())), "rank 3");
+  // What fills a place is never read as a choice.
+  EXPECT_EQ(words(say(Phrase::one_rank_on, 3, std::string("[0:a|b]"))), "rank 3 on [0:a|b]");
+}
+
+TEST(Phrases, NoChoiceIsLeftOpen) {
+  for (std::size_t i = 0; i < report::phrases(); ++i) {
+    Clause clause{static_cast<Phrase>(i), {}};
+    for (std::size_t place = 0; place < report::places(clause.phrase); ++place)
+      clause.arguments.emplace_back(std::int64_t{2});
+    for (const char* open : {"[0:", "[1:", "[2:", "[3:", "[4:", "[5:"})
+      EXPECT_EQ(words(Text(clause)).find(open), std::string::npos) << report::id(clause.phrase);
+  }
+}
+
 TEST(Phrases, TooFewPartsPrintTheName) { EXPECT_EQ(words(say(Phrase::rank_named)), "rank_named"); }
 
 TEST(Phrases, AreComparedByMeaning) {
