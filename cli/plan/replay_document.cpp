@@ -136,6 +136,38 @@ ordered_json plan_json(const ReplayDocument& d) {
   return out;
 }
 
+struct ReadTest {
+  plan::ReplayGroup group;
+  plan::ReplayOutcome outcome;
+};
+
+// One group of a plan over `all` machines. `names`: those of the groups before it. Returns what is
+// wrong with it; "": nothing.
+std::string read_test(const json& one, const std::string& where, std::int64_t all,
+                      std::set<std::string>& names, ReadTest& out) {
+  if (!one.is_object()) return where + " is no group";
+  Reader t(one, where);
+  plan::ReplayGroup& g = out.group;
+  g.name = t.text("name");
+  g.phase = static_cast<int>(t.integer("phase", 1, 1, 3));
+  g.wave = static_cast<int>(t.integer("wave", 0, 0, 1 << 20));
+  g.members = t.machines("machines", all);
+  g.borrowed = t.machines("borrowed", all);
+  g.spares = t.machines("spares", all);
+  g.dp = t.integer("dp", 1, 0, 1 << 20);
+  const std::int64_t runs = t.integer("runs", 0, 0, kMostRuns),
+                     failures = t.integer("failures", 0, 0, kMostRuns);
+  if (!t.complaint().empty()) return t.complaint();
+  if (g.name.empty() || !names.insert(g.name).second) return where + "name is missing or taken";
+  if (g.members.empty()) return where + "machines is empty";
+  for (const plan::MachineIndex x : g.borrowed)
+    if (std::binary_search(g.members.begin(), g.members.end(), x))
+      return where + "borrowed has a machine of its own group";
+  if (failures > runs) return where + "failures are more than runs";
+  out.outcome = {runs, failures};
+  return "";
+}
+
 }  // namespace
 
 std::string ReplayDocument::host(plan::MachineIndex machine) const {
@@ -249,29 +281,13 @@ Result<ReplayDocument> read_replay_document(const std::string& text, const std::
   out.plan.tests.clear();
   std::set<std::string> names;
   for (const json& one : *tests) {
-    const std::string where = fmt::format("tests[{}].", out.plan.tests.size());
-    if (!one.is_object()) return refuse(where + " is no group");
-    Reader t(one, where);
-    plan::ReplayGroup g;
-    g.name = t.text("name");
-    g.phase = static_cast<int>(t.integer("phase", 1, 1, 3));
-    g.wave = static_cast<int>(t.integer("wave", 0, 0, 1 << 20));
-    g.members = t.machines("machines", all);
-    g.borrowed = t.machines("borrowed", all);
-    g.spares = t.machines("spares", all);
-    g.dp = t.integer("dp", 1, 0, 1 << 20);
-    const std::int64_t runs = t.integer("runs", 0, 0, kMostRuns),
-                       failures = t.integer("failures", 0, 0, kMostRuns);
-    if (!t.complaint().empty()) return refuse(t.complaint());
-    if (g.name.empty() || !names.insert(g.name).second)
-      return refuse(where + "name is missing or taken");
-    if (g.members.empty()) return refuse(where + "machines is empty");
-    for (const plan::MachineIndex x : g.borrowed)
-      if (std::binary_search(g.members.begin(), g.members.end(), x))
-        return refuse(where + "borrowed has a machine of its own group");
-    if (failures > runs) return refuse(where + "failures are more than runs");
-    out.plan.tests.push_back(std::move(g));
-    out.outcomes.push_back({runs, failures});
+    ReadTest test;
+    if (std::string wrong =
+            read_test(one, fmt::format("tests[{}].", out.plan.tests.size()), all, names, test);
+        !wrong.empty())
+      return refuse(std::move(wrong));
+    out.plan.tests.push_back(std::move(test.group));
+    out.outcomes.push_back(test.outcome);
   }
   plan::index_tests(out.plan);
   return out;

@@ -57,6 +57,54 @@ Samples mean_share(const std::vector<const Samples*>& cpus) {
   return out;
 }
 
+// What is known of one entity of a metric.
+struct GatheredEntity {
+  std::string host;
+  std::map<std::string, Samples> by_labels;
+};
+
+// Series in the order of their members' names, so that the order of reading does not matter.
+std::vector<const SeriesRow*> series_by_member(const Facts& facts) {
+  std::vector<const SeriesRow*> rows;
+  for (const SeriesRow& s : facts.series) rows.push_back(&s);
+  std::stable_sort(rows.begin(), rows.end(), [&](const SeriesRow* a, const SeriesRow* b) {
+    return facts.order(a->member) < facts.order(b->member);
+  });
+  return rows;
+}
+
+// The metric that a series is of, and its unit. Seconds of processors count as shares of time.
+std::pair<std::string, std::string> metric_of(const SeriesRow& s) {
+  if (s.name == "node_cpu_seconds_total")
+    for (const char* mode : {"iowait", "steal"})
+      if (s.labels.find(fmt::format("mode={}", mode)) != std::string::npos) return {mode, "%"};
+  return {s.name, s.unit};
+}
+
+MetricSeries series_of_entities(const std::string& name, const std::string& unit,
+                                std::map<std::string, GatheredEntity>& entities) {
+  MetricSeries metric;
+  metric.name = name;
+  metric.unit = unit;
+  const bool shares = name == "steal" || name == "iowait";
+  for (auto& [id, entity] : entities) {
+    for (auto& [labels, samples] : entity.by_labels) sort_by_time(samples);
+    if (shares && entity.by_labels.begin()->first.find("mode=") != std::string::npos) {
+      std::vector<const Samples*> cpus;
+      for (const auto& [labels, samples] : entity.by_labels) cpus.push_back(&samples);
+      Samples share = mean_share(cpus);
+      metric.entities.push_back(
+          {id, "", entity.host, std::move(share.times), std::move(share.values)});
+      continue;
+    }
+    for (auto& [labels, samples] : entity.by_labels)
+      metric.entities.push_back(
+          {labels.empty() || entity.by_labels.size() == 1 ? id : fmt::format("{} {}", id, labels),
+           "", entity.host, std::move(samples.times), std::move(samples.values)});
+  }
+  return metric;
+}
+
 }  // namespace
 
 std::string entity_name(const SeriesRow& s) {
@@ -122,27 +170,13 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
 IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& catalogue,
                                  const std::function<SeriesPoints(SeriesId)>& load) {
   IncidentMetrics out;
-  struct Entity {
-    std::string host;
-    std::map<std::string, Samples> by_labels;
-  };
-  std::map<std::pair<std::string, std::string>, std::map<std::string, Entity>>
+  std::map<std::pair<std::string, std::string>, std::map<std::string, GatheredEntity>>
       metrics;  // name, unit -> entity
-  std::vector<const SeriesRow*> rows;
-  for (const SeriesRow& s : facts.series) rows.push_back(&s);
-  std::stable_sort(rows.begin(), rows.end(), [&](const SeriesRow* a, const SeriesRow* b) {
-    return facts.order(a->member) < facts.order(b->member);
-  });
-  for (const SeriesRow* row : rows) {
+  for (const SeriesRow* row : series_by_member(facts)) {
     const SeriesRow& s = *row;
-    const MemberRow* m = facts.member(s.member);
-    if (!facts.counts(m)) continue;
-    std::string name = s.name, unit = s.unit;
-    if (s.name == "node_cpu_seconds_total")
-      for (const char* mode : {"steal", "iowait"})
-        if (s.labels.find(fmt::format("mode={}", mode)) != std::string::npos)
-          name = mode, unit = "%";
-    if (!catalogue.find(name, unit)) {
+    if (!facts.counts(facts.member(s.member))) continue;
+    const auto metric = metric_of(s);
+    if (!catalogue.find(metric.first, metric.second)) {
       ++out.unknown;
       continue;
     }
@@ -157,7 +191,7 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
       ++out.timeless;
       continue;
     }
-    Entity& to = metrics[{name, unit}][entity];
+    GatheredEntity& to = metrics[metric][entity];
     if (s.host) to.host = *s.host;
     Samples& samples = to.by_labels[s.labels];
     for (std::size_t i = 0; i < points.size(); ++i)
@@ -165,29 +199,8 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
         samples.times.push_back(points.times[i] + *offset),
             samples.values.push_back(points.values[i]);
   }
-  for (auto& [key, entities] : metrics) {
-    MetricSeries metric;
-    metric.name = key.first;
-    metric.unit = key.second;
-    const bool shares = key.first == "steal" || key.first == "iowait";
-    for (auto& [name, entity] : entities) {
-      for (auto& [labels, samples] : entity.by_labels) sort_by_time(samples);
-      if (shares && entity.by_labels.begin()->first.find("mode=") != std::string::npos) {
-        std::vector<const Samples*> cpus;
-        for (const auto& [labels, samples] : entity.by_labels) cpus.push_back(&samples);
-        Samples share = mean_share(cpus);
-        metric.entities.push_back(
-            {name, "", entity.host, std::move(share.times), std::move(share.values)});
-        continue;
-      }
-      for (auto& [labels, samples] : entity.by_labels)
-        metric.entities.push_back(
-            {labels.empty() || entity.by_labels.size() == 1 ? name
-                                                            : fmt::format("{} {}", name, labels),
-             "", entity.host, std::move(samples.times), std::move(samples.values)});
-    }
-    out.metrics.push_back(std::move(metric));
-  }
+  for (auto& [metric, entities] : metrics)
+    out.metrics.push_back(series_of_entities(metric.first, metric.second, entities));
   return out;
 }
 
