@@ -148,11 +148,16 @@ inline constexpr double kMostOfWait = 0.98;        // at most
 inline constexpr double kNoHang = 0.7;             // no hang, or none that can be told
 inline constexpr double kStacksSettled = 0.7;      // stacks that show no wait, or that differ
 inline constexpr double kStacksOfOneMoment = 0.2;  // one look at the stacks
-inline constexpr double kStackGroup = 0.6;      // a group of stacks apart from the others, at least
-inline constexpr double kSecondSink = 0.1;      // less for every group but the first, and at least
-inline constexpr double kStackRounds = 0.6;     // slow in most rounds of stacks
-inline constexpr double kFewStacks = 0.3;       // too few rounds or stacks
-inline constexpr double kMostOfRounds = 0.8;    // by the share of rounds, at most
+inline constexpr double kStackGroup = 0.6;    // a group of stacks apart from the others, at least
+inline constexpr double kSecondSink = 0.1;    // less for every group but the first, and at least
+inline constexpr double kStackRounds = 0.6;   // slow in most rounds of stacks
+inline constexpr double kFewStacks = 0.3;     // too few rounds or stacks
+inline constexpr double kMostOfRounds = 0.8;  // by the share of rounds, at most
+inline constexpr double kStacksNoHang = 0.2;  // nothing says that the job stood still
+inline constexpr double kStackBlocks =
+    0.08;                                   // added: what blocks explains a hang, running code less
+inline constexpr double kStacksMove = 0.2;  // taken off: another snapshot shows other lines
+inline constexpr double kFewWait = 0.2;     // taken off: less than half of the ranks wait for it
 inline constexpr double kStackElsewhere = 0.8;  // a stack in no collective, before other sources
 inline constexpr double kStillLater = 0.05;     // the same in a later look
 inline constexpr double kLooksUndated = 0.15;   // less when looks have no times
@@ -176,6 +181,10 @@ inline constexpr double kSlowByParts = 0.75;   // parts of its steps explain it
 inline constexpr double kSlowByStacks = 0.65;  // stacks name it
 inline constexpr double kSlowOwnWork = 0.92;   // two sources name it, and its own work is longer
 inline constexpr double kSlowByMetrics = 0.6;  // metrics name it
+inline constexpr double kSlowEventToo = 0.8;   // and a fault of that machine within the stretch
+inline constexpr double kSlowStacksToo = 0.9;  // own work, and its group is odd in most looks
+inline constexpr double kSlowSettled = 0.9;    // steps enough, none slow for long
+inline constexpr double kSlowSimulated = 0.7;  // shares of a what-if simulation
 inline constexpr double kSlowGroup = 0.5;      // a process group slower than its siblings
 
 }  // namespace culprit::confidence

@@ -196,6 +196,82 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
   return out;
 }
 
+namespace {
+
+Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams& params) {
+  Finding f;
+  f.id = "drift/" + item.name;
+  f.analysis = Analysis::drift;
+  f.subject = {SubjectKind::config, item.name};
+  f.event_class = "config_drift";
+  f.role = Role::confirmation;
+  f.severity = item.rule->severity;
+  std::size_t total = 0;
+  for (const DriftValue& v : item.values) total += v.hosts.size();
+  f.count = total;
+  f.facts = SettingFacts{item.rule->explains};
+  f.figures = {{"hosts", std::to_string(total)}};
+  const std::string label = label_of(item);
+  if (item.state == DriftState::differs) {
+    std::string told;
+    std::set<std::string> minority;
+    for (std::size_t i = 1; i < item.values.size(); ++i) {
+      const DriftValue& v = item.values[i];
+      minority.insert(v.hosts.begin(), v.hosts.end());
+      if (i <= 3) told += (i == 1 ? "" : "; ") + fmt::format("{} on {}", v.value, listed(v.hosts));
+      if (i <= 3 && !v.devices.empty()) told += fmt::format(" ({})", listed(v.devices));
+    }
+    f.hosts.assign(minority.begin(), minority.end());
+    f.title = say(Phrase::setting_unlike_others, label);
+    f.why = say(Phrase::hosts_have_setting, item.values[0].hosts.size(), total, label,
+                item.values[0].value, told);
+    f.confidence = confidence::kSettingMajority;
+    f.figures.emplace_back("majority", item.values[0].value);
+    f.figures.emplace_back("minority", told);
+    f.figures.emplace_back("minority_hosts", std::to_string(f.hosts.size()));
+  } else {
+    std::string told;
+    for (std::size_t i = 0; i < item.values.size() && i < 4; ++i)
+      told += (i == 0 ? "" : "; ") +
+              fmt::format("{} on {}", item.values[i].value, listed(item.values[i].hosts));
+    f.title = say(Phrase::setting_split, label);
+    f.why = say(Phrase::no_majority_agrees, total, 100 * params.majority, told);
+    f.confidence = confidence::kSettingSplit;
+    f.figures.emplace_back("values", told);
+  }
+  std::sort(f.figures.begin(), f.figures.end());
+  f.advice = advice_of(*item.rule, f.hosts);
+  // Those that differ first, and the majority once to compare with.
+  for (std::size_t i = item.state == DriftState::differs ? 1 : 0; i < item.values.size(); ++i)
+    for (const DriftPlace& p : item.values[i].places)
+      if (f.evidence.size() + 1 < params.places)
+        f.evidence.push_back(facts.evidence(p.place, p.value));
+  if (item.state == DriftState::differs && !item.values[0].places.empty())
+    f.evidence.push_back(
+        facts.evidence(item.values[0].places.front().place, item.values[0].places.front().value));
+  return f;
+}
+
+Finding none_differs(const DriftReport& report, std::size_t compared) {
+  Finding f;
+  f.id = "drift/settings";
+  f.analysis = Analysis::drift;
+  f.subject = {SubjectKind::config, "settings"};
+  f.event_class = "config_drift";
+  f.role = Role::confirmation;
+  f.outcome = compared > 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
+  f.title = say(compared > 0 ? Phrase::settings_same : Phrase::settings_uncompared);
+  f.why = compared > 0
+              ? say(Phrase::settings_compared, compared, report.hosts.size())
+              : say(Phrase::setting_of_one_host, report.items.size(), listed(report.hosts));
+  f.confidence = compared > 0 ? confidence::kSettingsCompared : confidence::kSettingsUnknown;
+  f.figures = {{"hosts", std::to_string(report.hosts.size())},
+               {"settings", std::to_string(compared)}};
+  return f;
+}
+
+}  // namespace
+
 std::vector<Finding> drift_findings(const DriftReport& report, const Facts& facts,
                                     const DriftParams& params) {
   std::vector<Finding> out;
@@ -208,58 +284,7 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
       ++more;
       continue;
     }
-    Finding f;
-    f.id = "drift/" + item.name;
-    f.analysis = Analysis::drift;
-    f.subject = {SubjectKind::config, item.name};
-    f.event_class = "config_drift";
-    f.role = Role::confirmation;
-    f.severity = item.rule->severity;
-    std::size_t total = 0;
-    for (const DriftValue& v : item.values) total += v.hosts.size();
-    f.count = total;
-    f.facts = SettingFacts{item.rule->explains};
-    f.figures = {{"hosts", std::to_string(total)}};
-    const std::string label = label_of(item);
-    if (item.state == DriftState::differs) {
-      std::string told;
-      std::set<std::string> minority;
-      for (std::size_t i = 1; i < item.values.size(); ++i) {
-        const DriftValue& v = item.values[i];
-        minority.insert(v.hosts.begin(), v.hosts.end());
-        if (i <= 3)
-          told += (i == 1 ? "" : "; ") + fmt::format("{} on {}", v.value, listed(v.hosts));
-        if (i <= 3 && !v.devices.empty()) told += fmt::format(" ({})", listed(v.devices));
-      }
-      f.hosts.assign(minority.begin(), minority.end());
-      f.title = say(Phrase::setting_unlike_others, label);
-      f.why = say(Phrase::hosts_have_setting, item.values[0].hosts.size(), total, label,
-                  item.values[0].value, told);
-      f.confidence = confidence::kSettingMajority;
-      f.figures.emplace_back("majority", item.values[0].value);
-      f.figures.emplace_back("minority", told);
-      f.figures.emplace_back("minority_hosts", std::to_string(f.hosts.size()));
-    } else {
-      std::string told;
-      for (std::size_t i = 0; i < item.values.size() && i < 4; ++i)
-        told += (i == 0 ? "" : "; ") +
-                fmt::format("{} on {}", item.values[i].value, listed(item.values[i].hosts));
-      f.title = say(Phrase::setting_split, label);
-      f.why = say(Phrase::no_majority_agrees, total, 100 * params.majority, told);
-      f.confidence = confidence::kSettingSplit;
-      f.figures.emplace_back("values", told);
-    }
-    std::sort(f.figures.begin(), f.figures.end());
-    f.advice = advice_of(*item.rule, f.hosts);
-    // Those that differ first, and the majority once to compare with.
-    for (std::size_t i = item.state == DriftState::differs ? 1 : 0; i < item.values.size(); ++i)
-      for (const DriftPlace& p : item.values[i].places)
-        if (f.evidence.size() + 1 < params.places)
-          f.evidence.push_back(facts.evidence(p.place, p.value));
-    if (item.state == DriftState::differs && !item.values[0].places.empty())
-      f.evidence.push_back(
-          facts.evidence(item.values[0].places.front().place, item.values[0].places.front().value));
-    out.push_back(std::move(f));
+    out.push_back(finding_of(item, facts, params));
   }
   if (more > 0) {
     Finding f;
@@ -276,22 +301,7 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
     f.figures = {{"settings", std::to_string(more)}};
     out.push_back(std::move(f));
   }
-  if (!out.empty() || report.items.empty()) return out;
-  Finding f;
-  f.id = "drift/settings";
-  f.analysis = Analysis::drift;
-  f.subject = {SubjectKind::config, "settings"};
-  f.event_class = "config_drift";
-  f.role = Role::confirmation;
-  f.outcome = compared > 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
-  f.title = say(compared > 0 ? Phrase::settings_same : Phrase::settings_uncompared);
-  f.why = compared > 0
-              ? say(Phrase::settings_compared, compared, report.hosts.size())
-              : say(Phrase::setting_of_one_host, report.items.size(), listed(report.hosts));
-  f.confidence = compared > 0 ? confidence::kSettingsCompared : confidence::kSettingsUnknown;
-  f.figures = {{"hosts", std::to_string(report.hosts.size())},
-               {"settings", std::to_string(compared)}};
-  out.push_back(std::move(f));
+  if (out.empty() && !report.items.empty()) out.push_back(none_differs(report, compared));
   return out;
 }
 

@@ -129,9 +129,8 @@ std::set<std::string> hosts_heard(const Facts& facts) {
   return out;
 }
 
-}  // namespace
-
-std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& signals,
+// Connections between two hosts that broke, each end once.
+std::vector<Edge> broken_edges(const Facts& facts, const std::vector<Signal>& signals,
                                const RootDiagParams& params) {
   std::vector<Edge> edges;
   std::set<std::pair<std::string, std::string>> seen;
@@ -148,6 +147,82 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
     if (seen.insert({*s.host, *s.peer_host}).second)
       edges.push_back({*s.host, *s.peer_host, s.start, &s});
   }
+  return edges;
+}
+
+// NetDiag: a switch that every broken connection crosses.
+bool names_switch(const Facts& facts, const Burst& burst, Finding& f) {
+  const auto& best = burst.ranked.front();
+  if (facts.manifest)
+    for (const auto* level : {&facts.manifest->tor, &facts.manifest->pod}) {
+      std::map<std::string, std::string> of;
+      for (const auto& [name, hosts] : *level)
+        for (const auto& host : hosts) of[short_host(host)] = name;
+      std::map<std::string, std::size_t> crossed;
+      std::size_t known = 0;
+      for (const Edge* e : burst.edges) {
+        const auto a = of.find(e->reporter);
+        const auto b = of.find(e->peer);
+        if (a == of.end() || b == of.end()) continue;
+        ++known;
+        ++crossed[a->second];
+        if (b->second != a->second) ++crossed[b->second];
+      }
+      if (known < 3 || level->size() < 2) continue;
+      std::vector<std::pair<std::size_t, std::string>> order;
+      for (const auto& [name, n] : crossed) order.emplace_back(n, name);
+      std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+        return a.first != b.first ? a.first > b.first : a.second < b.second;
+      });
+      const std::size_t next = order.size() > 1 ? order[1].first : 0;
+      if (static_cast<double>(order[0].first) < 0.95 * static_cast<double>(known) ||
+          static_cast<double>(next) > 0.8 * static_cast<double>(order[0].first))
+        continue;
+      f.id = "root_diag/switch/" + order[0].second;
+      f.subject = {SubjectKind::network_switch, order[0].second};
+      f.scope = Scope::shared;
+      f.symptom = Symptom::switch_fault;
+      f.confidence = confidence::kSwitchCrossed;
+      f.title = say(Phrase::switch_crossed_by_all);
+      f.why = say(Phrase::broke_first_cross, order[0].first, known, order[0].second, best.second,
+                  best.first);
+      f.remedy = "check_switch";
+      f.advice = say(Phrase::look_at_ports, order[0].second);
+      return true;
+    }
+  return false;
+}
+
+void names_nobody(const Burst& burst, Finding& f) {
+  const auto& ranked = burst.ranked;
+  const auto& best = ranked.front();
+  const std::size_t second = burst.second();
+  f.id = "root_diag/none";
+  f.subject = {SubjectKind::job, "job"};
+  f.scope = Scope::job_wide;
+  // Two hosts that report each other are a pair (Aegis: at most two reporters); two reports of
+  // three hosts tell nothing.
+  const bool pair = burst.edges.size() == 2 && ranked.size() == 2;
+  f.outcome = burst.edges.size() < kLeastOfBurst && !pair ? Outcome::not_enough_evidence
+                                                          : Outcome::ruled_out;
+  f.confidence = confidence::kNoHostStandsOut;
+  f.title = say(Phrase::no_host_stands_out);
+  f.why = burst.edges.size() == 2 && !pair
+              ? say(Phrase::two_connections_only, best.second, best.first)
+          : burst.edges.size() < 2
+              ? say(Phrase::one_connection_only, burst.edges.front()->reporter,
+                    burst.edges.front()->peer)
+              : say(Phrase::nobody_clearly_ahead, burst.edges.size(), best.first, best.second,
+                    second, ranked.size() > 1 ? ranked[1].second : std::string());
+  for (const auto& [n, host] : ranked) f.hosts.push_back(host);
+  std::sort(f.hosts.begin(), f.hosts.end());
+}
+
+}  // namespace
+
+std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& signals,
+                               const RootDiagParams& params) {
+  const std::vector<Edge> edges = broken_edges(facts, signals, params);
   if (edges.empty()) return {};
   std::optional<Nanoseconds> first;
   for (const Edge& e : edges)
@@ -213,64 +288,8 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
     return {f};
   }
 
-  // NetDiag: a switch that every broken connection crosses.
-  if (facts.manifest)
-    for (const auto* level : {&facts.manifest->tor, &facts.manifest->pod}) {
-      std::map<std::string, std::string> of;
-      for (const auto& [name, hosts] : *level)
-        for (const auto& host : hosts) of[short_host(host)] = name;
-      std::map<std::string, std::size_t> crossed;
-      std::size_t known = 0;
-      for (const Edge* e : burst.edges) {
-        const auto a = of.find(e->reporter);
-        const auto b = of.find(e->peer);
-        if (a == of.end() || b == of.end()) continue;
-        ++known;
-        ++crossed[a->second];
-        if (b->second != a->second) ++crossed[b->second];
-      }
-      if (known < 3 || level->size() < 2) continue;
-      std::vector<std::pair<std::size_t, std::string>> order;
-      for (const auto& [name, n] : crossed) order.emplace_back(n, name);
-      std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-        return a.first != b.first ? a.first > b.first : a.second < b.second;
-      });
-      const std::size_t next = order.size() > 1 ? order[1].first : 0;
-      if (static_cast<double>(order[0].first) < 0.95 * static_cast<double>(known) ||
-          static_cast<double>(next) > 0.8 * static_cast<double>(order[0].first))
-        continue;
-      f.id = "root_diag/switch/" + order[0].second;
-      f.subject = {SubjectKind::network_switch, order[0].second};
-      f.scope = Scope::shared;
-      f.symptom = Symptom::switch_fault;
-      f.confidence = confidence::kSwitchCrossed;
-      f.title = say(Phrase::switch_crossed_by_all);
-      f.why = say(Phrase::broke_first_cross, order[0].first, known, order[0].second, best.second,
-                  best.first);
-      f.remedy = "check_switch";
-      f.advice = say(Phrase::look_at_ports, order[0].second);
-      return {f};
-    }
-
-  f.id = "root_diag/none";
-  f.subject = {SubjectKind::job, "job"};
-  f.scope = Scope::job_wide;
-  // Two hosts that report each other are a pair (Aegis: at most two reporters); two reports of
-  // three hosts tell nothing.
-  const bool pair = burst.edges.size() == 2 && ranked.size() == 2;
-  f.outcome = burst.edges.size() < kLeastOfBurst && !pair ? Outcome::not_enough_evidence
-                                                          : Outcome::ruled_out;
-  f.confidence = confidence::kNoHostStandsOut;
-  f.title = say(Phrase::no_host_stands_out);
-  f.why = burst.edges.size() == 2 && !pair
-              ? say(Phrase::two_connections_only, best.second, best.first)
-          : burst.edges.size() < 2
-              ? say(Phrase::one_connection_only, burst.edges.front()->reporter,
-                    burst.edges.front()->peer)
-              : say(Phrase::nobody_clearly_ahead, burst.edges.size(), best.first, best.second,
-                    second, ranked.size() > 1 ? ranked[1].second : std::string());
-  for (const auto& [n, host] : ranked) f.hosts.push_back(host);
-  std::sort(f.hosts.begin(), f.hosts.end());
+  if (names_switch(facts, burst, f)) return {f};
+  names_nobody(burst, f);
   return {f};
 }
 

@@ -10,35 +10,21 @@
 
 namespace culprit::analyze {
 
-std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& signals,
-                             const SilenceParams& params) {
-  std::set<std::int64_t> reported;
-  const std::vector<const Signal*> outs = timeouts(signals);
-  for (const Signal* s : outs)
-    if (s->rank) reported.insert(*s->rank);
-  if (outs.empty()) return {};
-  Finding base;
-  base.analysis = Analysis::silence;
-  base.severity = Severity::distributed;
-  base.role = Role::root;
-  base.scope = Scope::host_local;
-  base.symptom = Symptom::job_hang;
-  base.event_class = "silent_rank";
-  for (const Signal* s : outs)
-    if (s->start && (!base.start || *s->start < *base.start)) {
-      base.start = s->start;
-      base.uncertainty = s->uncertainty;
-    }
-  for (const Signal* s : outs)
-    if (!s->evidence.empty() && base.evidence.size() < 6)
-      base.evidence.push_back(s->evidence.front());
-  base.remedy = "find_lagging_rank";
+namespace {
 
+// Ranks by number, and of which of them there is output.
+struct Heard {
+  std::map<std::int64_t, const RankRow*> all;
+  std::set<std::int64_t> heard;
+};
+
+Heard ranks_heard(const Facts& facts) {
+  Heard out;
+  auto& all = out.all;
+  auto& heard = out.heard;
   // Which ranks the bundle has a voice of at all: a rank whose output was not collected is no
   // silent rank.
-  std::map<std::int64_t, const RankRow*> all;
   for (const RankRow& r : facts.ranks) all.emplace(r.rank, &r);
-  std::set<std::int64_t> heard;
   for (const MemberRow& m : facts.members)
     if (m.rank && m.kind == "file" && m.lines > 0 && m.text_kind.empty()) heard.insert(*m.rank);
   for (const EventRow& e : facts.events)
@@ -67,6 +53,59 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
       heard.insert(r);
     }
   for (const std::int64_t r : heard) all.emplace(r, &kNobody);
+  return out;
+}
+
+// Numbers of ranks between 0 and the last one known of which nothing at all was collected.
+std::vector<std::int64_t> ranks_unheard(const Facts& facts, const std::set<std::int64_t>& heard) {
+  // A stack or a dump of a rank is something of it, too. Beyond the numbers seen nobody knows of a
+  // rank, unless the job's size is told.
+  std::set<std::int64_t> told = heard;
+  const auto tell = [&](const std::optional<std::int64_t>& rank) {
+    if (rank) told.insert(*rank);
+  };
+  for (const StackSample& s : facts.samples) tell(s.row.rank);
+  for (const CollectiveSample& c : facts.collectives) tell(c.row.rank);
+  for (const RecorderRow& r : facts.recorders) tell(r.rank);
+  for (const FrontierRow& f : facts.frontiers) tell(f.rank);
+  for (const ProcessRow& p : facts.processes) tell(p.rank);
+  std::vector<std::int64_t> unheard;
+  // Numbers begin with 0: a rank 1 that timed out had a rank 0 to wait for.
+  const std::int64_t first = 0, end = facts.world_size > 0 ? facts.world_size
+                                      : told.empty()       ? 0
+                                                           : *told.rbegin() + 1;
+  for (std::int64_t r = first; r < std::min<std::int64_t>(end, 1 << 20); ++r)
+    if (told.count(r) == 0) unheard.push_back(r);
+  return unheard;
+}
+
+}  // namespace
+
+std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& signals,
+                             const SilenceParams& params) {
+  std::set<std::int64_t> reported;
+  const std::vector<const Signal*> outs = timeouts(signals);
+  for (const Signal* s : outs)
+    if (s->rank) reported.insert(*s->rank);
+  if (outs.empty()) return {};
+  Finding base;
+  base.analysis = Analysis::silence;
+  base.severity = Severity::distributed;
+  base.role = Role::root;
+  base.scope = Scope::host_local;
+  base.symptom = Symptom::job_hang;
+  base.event_class = "silent_rank";
+  for (const Signal* s : outs)
+    if (s->start && (!base.start || *s->start < *base.start)) {
+      base.start = s->start;
+      base.uncertainty = s->uncertainty;
+    }
+  for (const Signal* s : outs)
+    if (!s->evidence.empty() && base.evidence.size() < 6)
+      base.evidence.push_back(s->evidence.front());
+  base.remedy = "find_lagging_rank";
+
+  const auto [all, heard] = ranks_heard(facts);
   const std::size_t world = std::max<std::size_t>(
       all.size(), facts.world_size > 0 ? static_cast<std::size_t>(facts.world_size) : 0);
 
@@ -88,24 +127,7 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   if (reported.empty()) return undecided(say(Phrase::timeouts_without_ranks));
   if (static_cast<double>(reported.size()) < params.reporters * static_cast<double>(world))
     return undecided(say(Phrase::too_few_reported, reported.size(), world));
-  // A stack or a dump of a rank is something of it, too. Beyond the numbers seen nobody knows of a
-  // rank, unless the job's size is told.
-  std::set<std::int64_t> told = heard;
-  const auto tell = [&](const std::optional<std::int64_t>& rank) {
-    if (rank) told.insert(*rank);
-  };
-  for (const StackSample& s : facts.samples) tell(s.row.rank);
-  for (const CollectiveSample& c : facts.collectives) tell(c.row.rank);
-  for (const RecorderRow& r : facts.recorders) tell(r.rank);
-  for (const FrontierRow& f : facts.frontiers) tell(f.rank);
-  for (const ProcessRow& p : facts.processes) tell(p.rank);
-  std::vector<std::int64_t> unheard;
-  // Numbers begin with 0: a rank 1 that timed out had a rank 0 to wait for.
-  const std::int64_t first = 0, end = facts.world_size > 0 ? facts.world_size
-                                      : told.empty()       ? 0
-                                                           : *told.rbegin() + 1;
-  for (std::int64_t r = first; r < std::min<std::int64_t>(end, 1 << 20); ++r)
-    if (told.count(r) == 0) unheard.push_back(r);
+  const std::vector<std::int64_t> unheard = ranks_unheard(facts, heard);
   const bool few_unheard = unheard.size() == 1 || static_cast<double>(unheard.size()) <=
                                                       params.silent * static_cast<double>(world);
   if (silent.empty() && (unheard.empty() || !few_unheard))

@@ -23,6 +23,79 @@ Text title_of(StopKind kind) {
   }
 }
 
+// Why no rank is named.
+Finding none_named(const Finding& base, const CollectiveReport& report) {
+  Finding f = base;
+  f.id = "collectives/none";
+  f.subject = {SubjectKind::job, "job"};
+  f.scope = Scope::job_wide;
+  f.symptom = Symptom::none;
+  f.severity = Severity::info;
+  f.role = Role::advice;
+  f.title = say(report.moving         ? Phrase::collectives_moving
+                : report.pending == 0 ? Phrase::nothing_unfinished
+                                      : Phrase::no_rank_stands_out);
+  f.outcome =
+      report.moving || report.pending == 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
+  f.confidence = confidence::kCollectivesOpen;
+  f.why = report.moving
+              ? report.moving_why
+              : say(report.pending == 0 ? Phrase::no_unfinished_operation : Phrase::nobody_behind);
+  return f;
+}
+
+// Who a leaf names, and how sure that is.
+Finding subject_of(const Finding& base, const Leaf& leaf, const Facts& facts,
+                   const Topology& topology) {
+  Finding f = base;
+  f.event_class = fmt::format("stopped/{}", name(leaf.kind));
+  std::replace(f.event_class.begin(), f.event_class.end(), ' ', '_');
+  f.confidence = leaf.confidence;
+  f.why = leaf.why;
+  f.ranks = leaf.ranks;
+  f.hosts = topology.hosts_of(leaf.ranks);
+  if (f.hosts.size() == 1) f.host = f.hosts.front();
+  if (leaf.kind == StopKind::network ||
+      (leaf.kind == StopKind::mismatch && leaf.ranks.size() > 1)) {
+    f.subject = {SubjectKind::group, group_name(facts, leaf.group)};
+    f.scope = leaf.kind == StopKind::mismatch ? Scope::user_code : Scope::shared;
+  } else {
+    f.subject = {SubjectKind::rank, std::to_string(leaf.ranks[0])};
+    f.scope = leaf.kind == StopKind::mismatch || leaf.kind == StopKind::left_early
+                  ? Scope::user_code
+                  : Scope::host_local;
+  }
+  if (leaf.kind == StopKind::mismatch) f.symptom = Symptom::collective_mismatch;
+  f.title = title_of(leaf.kind);
+  return f;
+}
+
+Finding joins_last(const Finding& base, const SlowRank& s, const Facts& facts,
+                   const Topology& topology) {
+  Finding f = base;
+  f.id = fmt::format("collectives/slow/rank/{}/{}", s.rank, group_name(facts, s.group));
+  f.event_class = "slow_rank";
+  f.symptom = Symptom::mfu_decline;
+  f.severity = Severity::warning;
+  f.role = Role::advice;
+  f.subject = {SubjectKind::rank, std::to_string(s.rank)};
+  f.ranks = {s.rank};
+  f.hosts = topology.hosts_of(f.ranks);
+  if (!f.hosts.empty()) f.host = f.hosts.front();
+  f.title = say(Phrase::joins_last);
+  f.confidence = confidence::kCollectivesOpen;
+  f.why = say(Phrase::late_to_operation, s.inside_ms, group_name(facts, s.group), s.others_ms);
+  for (const RecorderRow& d : facts.recorders)
+    if (const MemberRow* m = facts.member(d.place.member);
+        f.evidence.size() < 2 && m != nullptr && (d.rank == s.rank || m->rank == s.rank))
+      f.evidence.push_back(facts.evidence(d.place));
+  f.figures = {{"inside_ms", fmt::format("{:.3f}", s.inside_ms)},
+               {"late_ms", fmt::format("{:.3f}", s.late_ms)},
+               {"operations", std::to_string(s.operations)},
+               {"others_ms", fmt::format("{:.3f}", s.others_ms)}};
+  return f;
+}
+
 }  // namespace
 
 std::vector<Finding> collective_findings(const CollectiveReport& report,
@@ -39,47 +112,10 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
   base.figures = {{"source", std::string(name(report.source))},
                   {"ranks_seen", std::to_string(report.seen.size())},
                   {"pending", std::to_string(report.pending)}};
-  if (report.leaves.empty()) {
-    Finding f = base;
-    f.id = "collectives/none";
-    f.subject = {SubjectKind::job, "job"};
-    f.scope = Scope::job_wide;
-    f.symptom = Symptom::none;
-    f.severity = Severity::info;
-    f.role = Role::advice;
-    f.title = say(report.moving         ? Phrase::collectives_moving
-                  : report.pending == 0 ? Phrase::nothing_unfinished
-                                        : Phrase::no_rank_stands_out);
-    f.outcome =
-        report.moving || report.pending == 0 ? Outcome::ruled_out : Outcome::not_enough_evidence;
-    f.confidence = confidence::kCollectivesOpen;
-    f.why = report.moving ? report.moving_why
-                          : say(report.pending == 0 ? Phrase::no_unfinished_operation
-                                                    : Phrase::nobody_behind);
-    out.push_back(std::move(f));
-  }
+  if (report.leaves.empty()) out.push_back(none_named(base, report));
   std::set<std::string> ids;
   for (const Leaf& leaf : report.leaves) {
-    Finding f = base;
-    f.event_class = fmt::format("stopped/{}", name(leaf.kind));
-    std::replace(f.event_class.begin(), f.event_class.end(), ' ', '_');
-    f.confidence = leaf.confidence;
-    f.why = leaf.why;
-    f.ranks = leaf.ranks;
-    f.hosts = topology.hosts_of(leaf.ranks);
-    if (f.hosts.size() == 1) f.host = f.hosts.front();
-    if (leaf.kind == StopKind::network ||
-        (leaf.kind == StopKind::mismatch && leaf.ranks.size() > 1)) {
-      f.subject = {SubjectKind::group, group_name(leaf.group)};
-      f.scope = leaf.kind == StopKind::mismatch ? Scope::user_code : Scope::shared;
-    } else {
-      f.subject = {SubjectKind::rank, std::to_string(leaf.ranks[0])};
-      f.scope = leaf.kind == StopKind::mismatch || leaf.kind == StopKind::left_early
-                    ? Scope::user_code
-                    : Scope::host_local;
-    }
-    if (leaf.kind == StopKind::mismatch) f.symptom = Symptom::collective_mismatch;
-    f.title = title_of(leaf.kind);
+    Finding f = subject_of(base, leaf, facts, topology);
     f.id = fmt::format("collectives/{}/{}", f.event_class.substr(8),
                        f.subject.kind == SubjectKind::rank
                            ? "rank/" + f.subject.id
@@ -104,30 +140,7 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
       for (const Wait& w : report.chain) show(w.place);
     out.push_back(std::move(f));
   }
-  for (const SlowRank& s : slow) {
-    Finding f = base;
-    f.id = fmt::format("collectives/slow/rank/{}/{}", s.rank, group_name(s.group));
-    f.event_class = "slow_rank";
-    f.symptom = Symptom::mfu_decline;
-    f.severity = Severity::warning;
-    f.role = Role::advice;
-    f.subject = {SubjectKind::rank, std::to_string(s.rank)};
-    f.ranks = {s.rank};
-    f.hosts = topology.hosts_of(f.ranks);
-    if (!f.hosts.empty()) f.host = f.hosts.front();
-    f.title = say(Phrase::joins_last);
-    f.confidence = confidence::kCollectivesOpen;
-    f.why = say(Phrase::late_to_operation, s.inside_ms, group_name(s.group), s.others_ms);
-    for (const RecorderRow& d : facts.recorders)
-      if (const MemberRow* m = facts.member(d.place.member);
-          f.evidence.size() < 2 && m != nullptr && (d.rank == s.rank || m->rank == s.rank))
-        f.evidence.push_back(facts.evidence(d.place));
-    f.figures = {{"inside_ms", fmt::format("{:.3f}", s.inside_ms)},
-                 {"late_ms", fmt::format("{:.3f}", s.late_ms)},
-                 {"operations", std::to_string(s.operations)},
-                 {"others_ms", fmt::format("{:.3f}", s.others_ms)}};
-    out.push_back(std::move(f));
-  }
+  for (const SlowRank& s : slow) out.push_back(joins_last(base, s, facts, topology));
   return out;
 }
 

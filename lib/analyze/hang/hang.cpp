@@ -208,19 +208,7 @@ class Join {
 
   std::vector<Suspect> suspects() {
     if (!stacks_.storage.empty() && stacks_.storage_hosts.size() > 1) {
-      Suspect s;
-      s.kind = StopKind::storage;
-      s.storage = stacks_.storage;
-      s.reason = Text(stacks_.storage);
-      s.hosts = stacks_.storage_hosts;
-      for (const StackSink& sink : stacks_.sinks)
-        if (sink.stage.doing == Doing::storage)
-          s.ranks.insert(s.ranks.end(), sink.ranks.begin(), sink.ranks.end());
-      std::sort(s.ranks.begin(), s.ranks.end());
-      s.sources = {"stacks"};
-      s.confidence = std::max(confidence::kStorageWait, stacks_.confidence);
-      s.why = say(Phrase::share_not_machines, s.hosts.size());
-      return {s};
+      return {stalled_storage()};
     }
     std::vector<Suspect> out;
     for (const Leaf& leaf : collectives_.leaves) out.push_back(from_leaf(leaf));
@@ -228,48 +216,82 @@ class Join {
     const bool witnessed = std::any_of(
         collectives_.leaves.begin(), collectives_.leaves.end(),
         [](const Leaf& l) { return l.kind != StopKind::no_dump && l.kind != StopKind::network; });
-    if (!witnessed) {
-      // Whom the counters show inside the operation that is stuck, that operation does not wait
-      // for, whatever line Python shows.
-      std::set<std::int64_t> inside;
-      for (const Leaf& l : collectives_.leaves)
-        if (l.kind == StopKind::network) inside.insert(l.ranks.begin(), l.ranks.end());
-      const auto within = [&](const StackSink& sink) {
-        return !sink.ranks.empty() &&
-               std::all_of(sink.ranks.begin(), sink.ranks.end(),
-                           [&](std::int64_t r) { return inside.count(r) != 0; });
-      };
-      std::vector<Suspect> by_stack;
-      for (const StackSink& sink : stacks_.sinks) {
-        if (within(sink)) continue;
-        if (!by_stack.empty() && sink.waiting * 2 < stacks_.sinks.front().waiting) break;
-        by_stack.push_back(from_sink(sink));
-      }
-      const bool tells = std::any_of(stacks_.sinks.begin(), stacks_.sinks.end(),
-                                     [&](const StackSink& s) { return s.elsewhere && !within(s); });
-      if (tells || out.empty()) {
-        for (Suspect& s : by_stack)
-          for (const Suspect& c : out)
-            if (c.ranks == s.ranks) {
-              s.confidence = both(s.confidence, c.confidence);
-              s.sources.insert(s.sources.end(), c.sources.begin(), c.sources.end());
-              s.group = c.group;
-              s.operation = c.operation;
-            }
-        out = std::move(by_stack);
-      }
-    }
+    if (!witnessed) add_stacks(out);
     if (standing_ && !witnessed && std::none_of(out.begin(), out.end(), [](const Suspect& s) {
           return s.kind == StopKind::host_stopped;
         }))
       by_state(out);
+    add_silence_to(out);
+    if (auto one = common_machine(out)) return {std::move(*one)};
+    add_silent_ranks(out);
+    std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) {
+      return a.confidence > b.confidence;
+    });
+    add_kernel_states(out);
+    return out;
+  }
+
+ private:
+  Suspect stalled_storage() const {
+    Suspect s;
+    s.kind = StopKind::storage;
+    s.storage = stacks_.storage;
+    s.reason = Text(stacks_.storage);
+    s.hosts = stacks_.storage_hosts;
+    for (const StackSink& sink : stacks_.sinks)
+      if (sink.stage.doing == Doing::storage)
+        s.ranks.insert(s.ranks.end(), sink.ranks.begin(), sink.ranks.end());
+    std::sort(s.ranks.begin(), s.ranks.end());
+    s.sources = {"stacks"};
+    s.confidence = std::max(confidence::kStorageWait, stacks_.confidence);
+    s.why = say(Phrase::share_not_machines, s.hosts.size());
+    return s;
+  }
+
+  // Ends of chains of stacks, where no counter names a rank.
+  void add_stacks(std::vector<Suspect>& out) {
+    // Whom the counters show inside the operation that is stuck, that operation does not wait
+    // for, whatever line Python shows.
+    std::set<std::int64_t> inside;
+    for (const Leaf& l : collectives_.leaves)
+      if (l.kind == StopKind::network) inside.insert(l.ranks.begin(), l.ranks.end());
+    const auto within = [&](const StackSink& sink) {
+      return !sink.ranks.empty() &&
+             std::all_of(sink.ranks.begin(), sink.ranks.end(),
+                         [&](std::int64_t r) { return inside.count(r) != 0; });
+    };
+    std::vector<Suspect> by_stack;
+    for (const StackSink& sink : stacks_.sinks) {
+      if (within(sink)) continue;
+      if (!by_stack.empty() && sink.waiting * 2 < stacks_.sinks.front().waiting) break;
+      by_stack.push_back(from_sink(sink));
+    }
+    const bool tells = std::any_of(stacks_.sinks.begin(), stacks_.sinks.end(),
+                                   [&](const StackSink& s) { return s.elsewhere && !within(s); });
+    if (tells || out.empty()) {
+      for (Suspect& s : by_stack)
+        for (const Suspect& c : out)
+          if (c.ranks == s.ranks) {
+            s.confidence = both(s.confidence, c.confidence);
+            s.sources.insert(s.sources.end(), c.sources.begin(), c.sources.end());
+            s.group = c.group;
+            s.operation = c.operation;
+          }
+      out = std::move(by_stack);
+    }
+  }
+
+  void add_silence_to(std::vector<Suspect>& out) const {
     for (Suspect& s : out)
       if (s.ranks.size() == 1 && silent_.count(s.ranks[0]) != 0) {
         s.confidence = both(s.confidence, confidence::kSecondSource);
         s.sources.push_back("silence");
         s.why += say(Phrase::never_reported_either);
       }
-    // Many connections that do not move and have one machine in common: its network, not theirs.
+  }
+
+  // Many connections that do not move and have one machine in common: its network, not theirs.
+  std::optional<Suspect> common_machine(const std::vector<Suspect>& out) const {
     std::map<std::string, std::set<std::size_t>> ends;
     std::set<std::string> far;
     const bool links = out.size() > 1 && std::all_of(out.begin(), out.end(), [](const Suspect& s) {
@@ -299,10 +321,14 @@ class Join {
       s.sources = out.front().sources;
       s.why = say(Phrase::cross_one_machine, out.size(), common[0]);
       s.common = true;
-      return {s};
+      return s;
     }
-    // Who is silent while all others report has stopped on its host; with that much evidence a
-    // missing dump is no question.
+    return std::nullopt;
+  }
+
+  // Who is silent while all others report has stopped on its host; with that much evidence a
+  // missing dump is no question.
+  void add_silent_ranks(std::vector<Suspect>& out) const {
     if (std::all_of(out.begin(), out.end(), [](const Suspect& s) {
           return s.kind == StopKind::no_dump || s.kind == StopKind::network;
         }))
@@ -331,12 +357,12 @@ class Join {
           s.waiting = static_cast<std::int64_t>(silence->reported);
         out.push_back(std::move(s));
       }
-    std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) {
-      return a.confidence > b.confidence;
-    });
+  }
+
+  // ps and /proc tell of the same process; the one that says more is heard.
+  void add_kernel_states(std::vector<Suspect>& out) const {
     for (Suspect& s : out) {
       if (s.ranks.size() != 1 || s.role != "trainer") continue;
-      // ps and /proc tell of the same process; the one that says more is heard.
       KernelState most;
       for (const ProcessRow& p : facts_.processes) {
         if (p.rank != s.ranks[0] || p.role != "trainer") continue;
@@ -359,10 +385,8 @@ class Join {
       s.sources.push_back("processes");
       if (most.letter != 0) s.confidence = both(s.confidence, confidence::kKernelSays);
     }
-    return out;
   }
 
- private:
   // Absence of a rank's whole output, which may just not have been collected.
   static bool unheard(const Finding& f) {
     const auto* silence = std::get_if<SilenceFacts>(&f.facts);
@@ -575,6 +599,172 @@ Text moved(const Facts& facts, const CollectiveReport& collectives, const StackR
   return went_on(facts, collectives, word, params);
 }
 
+// One snapshot of a job of which nothing says whether it stood still: what it shows anyway.
+struct OneSnapshot {
+  bool one = false;        // all wait, and for one rank or machine
+  bool computing = false;  // that one computes, as in a healthy job
+  bool unheard = false;    // of that one there is no stack
+};
+
+OneSnapshot one_snapshot(const StackReport& stacks, const HangParams& params) {
+  std::size_t waiting = 0, busy = 0;
+  for (const StackProcess& p : stacks.processes) {
+    if (p.role != "trainer") continue;
+    const bool sink =
+        !stacks.sinks.empty() && p.rank &&
+        std::find(stacks.sinks.front().ranks.begin(), stacks.sinks.front().ranks.end(), *p.rank) !=
+            stacks.sinks.front().ranks.end();
+    (p.stage.waits() ? waiting : busy) += !sink;
+  }
+  // All of whom there is a stack wait: it is for one of whom there is none, or for the ranks of
+  // one machine.
+  const auto one_machine = [](const StackSink& s) {
+    return s.hosts.size() == 1 ||
+           (s.hosts.empty() &&
+            s.ranks.back() - s.ranks.front() + 1 == static_cast<std::int64_t>(s.ranks.size()));
+  };
+  const bool unheard =
+      !stacks.sinks.empty() && stacks.sinks.front().unheard && one_machine(stacks.sinks.front());
+  const bool computing = !stacks.sinks.empty() && !unheard &&
+                         (stacks.sinks.front().stage.doing == Doing::compute ||
+                          stacks.sinks.front().stage.doing == Doing::unknown);
+  const bool single =
+      !stacks.sinks.empty() && stacks.sinks.front().elsewhere &&
+      (stacks.sinks.front().ranks.size() == 1 || stacks.sinks.front().hosts.size() == 1 ||
+       (!computing && 3 * stacks.sinks.front().ranks.size() <= waiting));
+  const bool one = (single || unheard || !stacks.storage.empty()) && busy == 0 &&
+                   waiting >= params.crowd && !(computing && stacks.sinks.front().ranks.size() > 1);
+  return {one, computing, unheard};
+}
+
+// Who a suspect is, as a finding names it.
+Finding named(const Finding& base, const Suspect& s, const Topology& topology) {
+  Finding f = base;
+  f.event_class = "hang/" + std::string(name(s.kind));
+  std::replace(f.event_class.begin(), f.event_class.end(), ' ', '_');
+  f.ranks = s.ranks;
+  std::set<std::string> hosts(s.hosts.begin(), s.hosts.end());
+  for (const std::string& host : topology.hosts_of(s.ranks)) hosts.insert(host);
+  f.hosts.assign(hosts.begin(), hosts.end());
+  if (hosts.size() == 1) f.host = *hosts.begin();
+  const bool code = s.kind == StopKind::mismatch || s.kind == StopKind::left_early;
+  f.scope = code                          ? Scope::user_code
+            : s.kind == StopKind::storage ? Scope::shared
+                                          : Scope::host_local;
+  if (s.kind == StopKind::storage) {
+    f.subject = {SubjectKind::storage, s.storage};
+    f.symptom = Symptom::hdfs_error;
+  } else if (s.within || s.common || (s.ranks.empty() && s.hosts.size() == 1))
+    f.subject = {SubjectKind::host, s.hosts.front()};
+  else if (s.ranks.empty())
+    f.subject =
+        s.code.empty() ? Subject{SubjectKind::job, "job"} : Subject{SubjectKind::code, s.code};
+  else if (s.kind == StopKind::network || s.ranks.size() != 1)
+    f.subject = s.group.empty() ? Subject{SubjectKind::group, "ranks " + to_ranges(s.ranks)}
+                                : Subject{SubjectKind::group, s.group};
+  else
+    f.subject = {SubjectKind::rank, std::to_string(s.ranks[0])};
+  if (s.kind == StopKind::mismatch) f.symptom = Symptom::collective_mismatch;
+  if (s.kind == StopKind::storage) f.symptom = Symptom::job_hang;
+  f.id = fmt::format("hang/{}/{}", name(f.subject.kind), f.subject.id);
+  return f;
+}
+
+Text title_of(const Suspect& s) {
+  return s.sources == std::vector<std::string>{"silence"}
+             ? say(s.kind == StopKind::no_dump ? Phrase::no_output_others_timed_out
+                                               : Phrase::silent_others_timed_out,
+                   name(s.kind))
+             : say(Phrase::stopped_in_process, name(s.kind),
+                   s.role == "trainer" ? std::string() : s.role, s.reason);
+}
+
+HangFacts facts_of(const Suspect& s, bool stands) {
+  HangFacts known;
+  known.kind = s.kind;
+  known.code = s.code;
+  known.group = s.group;
+  known.operation = s.operation;
+  known.role = s.role;
+  known.reason = s.reason;
+  known.wait = s.wait;
+  known.state = s.state;
+  known.ranks = to_ranges(s.ranks);
+  known.sources = s.sources;
+  known.waiting = static_cast<std::int64_t>(s.waiting);
+  known.standing = stands;
+  known.tie = s.tie;
+  known.within = s.within;
+  return known;
+}
+
+// What shows the rank itself first: its stack, its counters, then the others' words.
+void show(const Facts& facts, const StackReport& stacks, const std::vector<Finding>& others,
+          const Suspect& s, Finding& f) {
+  std::vector<const Finding*> grounds;
+  for (const Analysis analysis : {Analysis::stacks, Analysis::collectives, Analysis::silence})
+    for (const bool exact : {true, false})
+      for (const Finding& other : others) {
+        if (other.outcome != Outcome::fired || other.analysis != analysis ||
+            other.event_class == "slow_rank" || (other.ranks == s.ranks) != exact)
+          continue;
+        if (std::any_of(other.ranks.begin(), other.ranks.end(), [&](std::int64_t r) {
+              return std::binary_search(s.ranks.begin(), s.ranks.end(), r);
+            }))
+          grounds.push_back(&other);
+      }
+  // Stacks and counters speak for themselves, also where their own analysis would not have
+  // accused anybody.
+  if (s.place.member != 0) f.evidence.push_back(facts.evidence(s.place));
+  for (const StackSink& sink : stacks.sinks)
+    if (sink.ranks == s.ranks && !s.ranks.empty())
+      for (const std::size_t sample : sink.samples)
+        if (f.evidence.size() < 3) f.evidence.push_back(evidence_of(facts, sample));
+  for (const Finding* other : grounds) {
+    f.leads_to.push_back(other->id);
+    for (const Evidence& e : other->evidence)
+      if (f.evidence.size() < 8 &&
+          std::none_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& x) {
+            return x.member == e.member && x.offset == e.offset;
+          }))
+        f.evidence.push_back(e);
+  }
+  for (const StackProcess& p : stacks.processes)  // of whom nothing was collected: who waits for it
+    if (f.evidence.empty() && p.stage.waits()) f.evidence.push_back(evidence_of(facts, p.sample));
+}
+
+// What all findings of this analysis have: the first time-out is when it began.
+Finding base_of(const std::vector<Signal>& signals) {
+  Finding base;
+  base.analysis = Analysis::hang;
+  base.symptom = Symptom::job_hang;
+  base.severity = Severity::distributed;
+  base.role = Role::root;
+  for (const Signal* s : timeouts(signals))
+    if (s->start && (!base.start || *s->start < *base.start)) {
+      base.start = s->start;
+      base.uncertainty = s->uncertainty;
+    }
+  return base;
+}
+
+// No rank is named: there is no hang, or nothing tells who it is.
+Finding nobody(const Finding& base, Outcome outcome, Text why, const StackReport& stacks) {
+  Finding f = base;
+  f.id = "hang/none";
+  f.outcome = outcome;
+  f.subject = {SubjectKind::job, "job"};
+  f.scope = Scope::job_wide;
+  f.title = say(outcome == Outcome::ruled_out ? Phrase::no_hang : Phrase::no_rank_stands_out);
+  f.symptom = Symptom::none;
+  f.severity = Severity::info;
+  f.role = Role::advice;
+  f.confidence = confidence::kNoHang;
+  f.why = std::move(why);
+  if (outcome == Outcome::not_enough_evidence) f.facts = UndecidedHangFacts{lead(stacks)};
+  return f;
+}
+
 }  // namespace
 
 Text went_on(const Facts& facts, const CollectiveReport& collectives, const HangWord& word,
@@ -615,31 +805,9 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
   if (collectives.source == CollectiveSource::none && stacks.processes.empty() && !silence &&
       !(word.known && odd_trainer(facts)))
     return {};
-  Finding base;
-  base.analysis = Analysis::hang;
-  base.symptom = Symptom::job_hang;
-  base.severity = Severity::distributed;
-  base.role = Role::root;
-  for (const Signal* s : timeouts(signals))
-    if (s->start && (!base.start || *s->start < *base.start)) {
-      base.start = s->start;
-      base.uncertainty = s->uncertainty;
-    }
-
+  const Finding base = base_of(signals);
   const auto none = [&](Outcome outcome, Text why) {
-    Finding f = base;
-    f.id = "hang/none";
-    f.outcome = outcome;
-    f.subject = {SubjectKind::job, "job"};
-    f.scope = Scope::job_wide;
-    f.title = say(outcome == Outcome::ruled_out ? Phrase::no_hang : Phrase::no_rank_stands_out);
-    f.symptom = Symptom::none;
-    f.severity = Severity::info;
-    f.role = Role::advice;
-    f.confidence = confidence::kNoHang;
-    f.why = std::move(why);
-    if (outcome == Outcome::not_enough_evidence) f.facts = UndecidedHangFacts{lead(stacks)};
-    return std::vector<Finding>{f};
+    return std::vector<Finding>{nobody(base, outcome, std::move(why), stacks)};
   };
   if (const Text why = moved(facts, collectives, stacks, word, params); !why.empty())
     return none(Outcome::ruled_out, why);
@@ -658,37 +826,11 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
   if (!standing && collectives.leaves.empty()) {
     if (collectives.pending == 0 && collectives.source != CollectiveSource::none)
       return none(Outcome::ruled_out, say(Phrase::no_unfinished_operation));
-    std::size_t waiting = 0, busy = 0;
-    for (const StackProcess& p : stacks.processes) {
-      if (p.role != "trainer") continue;
-      const bool sink =
-          !stacks.sinks.empty() && p.rank &&
-          std::find(stacks.sinks.front().ranks.begin(), stacks.sinks.front().ranks.end(),
-                    *p.rank) != stacks.sinks.front().ranks.end();
-      (p.stage.waits() ? waiting : busy) += !sink;
-    }
-    // All of whom there is a stack wait: it is for one of whom there is none, or for the ranks of
-    // one machine.
-    const auto one_machine = [](const StackSink& s) {
-      return s.hosts.size() == 1 ||
-             (s.hosts.empty() &&
-              s.ranks.back() - s.ranks.front() + 1 == static_cast<std::int64_t>(s.ranks.size()));
-    };
-    const bool unheard =
-        !stacks.sinks.empty() && stacks.sinks.front().unheard && one_machine(stacks.sinks.front());
-    const bool computing = !stacks.sinks.empty() && !unheard &&
-                           (stacks.sinks.front().stage.doing == Doing::compute ||
-                            stacks.sinks.front().stage.doing == Doing::unknown);
-    const bool single =
-        !stacks.sinks.empty() && stacks.sinks.front().elsewhere &&
-        (stacks.sinks.front().ranks.size() == 1 || stacks.sinks.front().hosts.size() == 1 ||
-         (!computing && 3 * stacks.sinks.front().ranks.size() <= waiting));
-    const bool one = (single || unheard || !stacks.storage.empty()) && busy == 0 &&
-                     waiting >= params.crowd &&
-                     !(computing && stacks.sinks.front().ranks.size() > 1);
+    const OneSnapshot shown = one_snapshot(stacks, params);
     // A rank that computes while the others wait is what a healthy job looks like, too; so is one
     // whose dump failed.
-    if (!one || !facts.exits.empty() || (!facts.progress.empty() && (computing || unheard)))
+    if (!shown.one || !facts.exits.empty() ||
+        (!facts.progress.empty() && (shown.computing || shown.unheard)))
       return none(Outcome::not_enough_evidence, say(Phrase::snapshot_tells_not));
     certainty = params.snapshot;
   }
@@ -704,34 +846,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
   std::set<std::string> ids;
   for (Suspect& s : suspects) {
     if (out.size() >= 16) break;
-    Finding f = base;
-    f.event_class = "hang/" + std::string(name(s.kind));
-    std::replace(f.event_class.begin(), f.event_class.end(), ' ', '_');
-    f.ranks = s.ranks;
-    std::set<std::string> hosts(s.hosts.begin(), s.hosts.end());
-    for (const std::string& host : topology.hosts_of(s.ranks)) hosts.insert(host);
-    f.hosts.assign(hosts.begin(), hosts.end());
-    if (hosts.size() == 1) f.host = *hosts.begin();
-    const bool code = s.kind == StopKind::mismatch || s.kind == StopKind::left_early;
-    f.scope = code                          ? Scope::user_code
-              : s.kind == StopKind::storage ? Scope::shared
-                                            : Scope::host_local;
-    if (s.kind == StopKind::storage) {
-      f.subject = {SubjectKind::storage, s.storage};
-      f.symptom = Symptom::hdfs_error;
-    } else if (s.within || s.common || (s.ranks.empty() && s.hosts.size() == 1))
-      f.subject = {SubjectKind::host, s.hosts.front()};
-    else if (s.ranks.empty())
-      f.subject =
-          s.code.empty() ? Subject{SubjectKind::job, "job"} : Subject{SubjectKind::code, s.code};
-    else if (s.kind == StopKind::network || s.ranks.size() != 1)
-      f.subject = s.group.empty() ? Subject{SubjectKind::group, "ranks " + to_ranges(s.ranks)}
-                                  : Subject{SubjectKind::group, s.group};
-    else
-      f.subject = {SubjectKind::rank, std::to_string(s.ranks[0])};
-    if (s.kind == StopKind::mismatch) f.symptom = Symptom::collective_mismatch;
-    if (s.kind == StopKind::storage) f.symptom = Symptom::job_hang;
-    f.id = fmt::format("hang/{}/{}", name(f.subject.kind), f.subject.id);
+    Finding f = named(base, s, topology);
     while (!ids.insert(f.id).second) f.id += "+";
     // What all members have joined takes milliseconds, in whatever phase the job was: minutes
     // without any launch prove it.
@@ -746,62 +861,11 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     f.why = s.why;
     if (!standing && joined) f.why += say(Phrase::and_besides, still.quiet_why);
     if (!reported && still.proven) f.why += say(Phrase::and_besides, still.why);
-    f.title = s.sources == std::vector<std::string>{"silence"}
-                  ? say(s.kind == StopKind::no_dump ? Phrase::no_output_others_timed_out
-                                                    : Phrase::silent_others_timed_out,
-                        name(s.kind))
-                  : say(Phrase::stopped_in_process, name(s.kind),
-                        s.role == "trainer" ? std::string() : s.role, s.reason);
+    f.title = title_of(s);
     std::sort(s.sources.begin(), s.sources.end());
     s.sources.erase(std::unique(s.sources.begin(), s.sources.end()), s.sources.end());
-    HangFacts known;
-    known.kind = s.kind;
-    known.code = s.code;
-    known.group = s.group;
-    known.operation = s.operation;
-    known.role = s.role;
-    known.reason = s.reason;
-    known.wait = s.wait;
-    known.state = s.state;
-    known.ranks = to_ranges(s.ranks);
-    known.sources = s.sources;
-    known.waiting = static_cast<std::int64_t>(s.waiting);
-    known.standing = stands;
-    known.tie = s.tie;
-    known.within = s.within;
-    f.facts = std::move(known);
-    // What shows the rank itself first: its stack, its counters, then the others' words.
-    std::vector<const Finding*> grounds;
-    for (const Analysis analysis : {Analysis::stacks, Analysis::collectives, Analysis::silence})
-      for (const bool exact : {true, false})
-        for (const Finding& other : others) {
-          if (other.outcome != Outcome::fired || other.analysis != analysis ||
-              other.event_class == "slow_rank" || (other.ranks == s.ranks) != exact)
-            continue;
-          if (std::any_of(other.ranks.begin(), other.ranks.end(), [&](std::int64_t r) {
-                return std::binary_search(s.ranks.begin(), s.ranks.end(), r);
-              }))
-            grounds.push_back(&other);
-        }
-    // Stacks and counters speak for themselves, also where their own analysis would not have
-    // accused anybody.
-    if (s.place.member != 0) f.evidence.push_back(facts.evidence(s.place));
-    for (const StackSink& sink : stacks.sinks)
-      if (sink.ranks == s.ranks && !s.ranks.empty())
-        for (const std::size_t sample : sink.samples)
-          if (f.evidence.size() < 3) f.evidence.push_back(evidence_of(facts, sample));
-    for (const Finding* other : grounds) {
-      f.leads_to.push_back(other->id);
-      for (const Evidence& e : other->evidence)
-        if (f.evidence.size() < 8 &&
-            std::none_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& x) {
-              return x.member == e.member && x.offset == e.offset;
-            }))
-          f.evidence.push_back(e);
-    }
-    for (const StackProcess& p :
-         stacks.processes)  // of whom nothing was collected: who waits for it
-      if (f.evidence.empty() && p.stage.waits()) f.evidence.push_back(evidence_of(facts, p.sample));
+    f.facts = facts_of(s, stands);
+    show(facts, stacks, others, s, f);
     out.push_back(std::move(f));
   }
   return out;

@@ -1059,7 +1059,7 @@ class Aggregation {
 
   double confidence() const {
     if (report_.sinks.empty()) return 0;
-    if (!report_.hang) return 0.2;
+    if (!report_.hang) return confidence::kStacksNoHang;
     const StackSink& first = report_.sinks.front();
     const auto rivals = static_cast<double>(
         std::count_if(report_.sinks.begin(), report_.sinks.end(), [&](const StackSink& s) {
@@ -1071,13 +1071,13 @@ class Aggregation {
     // What blocks explains a hang; code that runs may merely have been caught at work.
     if (first.elsewhere && first.stage.doing != Doing::compute &&
         first.stage.doing != Doing::unknown)
-      c += 0.08;
+      c += confidence::kStackBlocks;
     if (report_.motion == Motion::standing)
       c += standing_for_ > 0 ? confidence::kStillLater
                              : -confidence::kLooksUndated;  // looks without times may be close
-    if (report_.motion == Motion::moving) c -= 0.2;
+    if (report_.motion == Motion::moving) c -= confidence::kStacksMove;
     // Half of the ranks waiting for it is what a hang looks like.
-    if (2 * (first.waiting + first.ranks.size()) < report_.trainers) c -= 0.2;
+    if (2 * (first.waiting + first.ranks.size()) < report_.trainers) c -= confidence::kFewWait;
     return std::clamp(c / std::max(1.0, rivals), 0.1, 0.95);
   }
 

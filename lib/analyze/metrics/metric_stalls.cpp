@@ -26,6 +26,79 @@ constexpr std::array<Watched, 3> kWatched{{{"nic_receive_bytes", Phrase::traffic
                                            {"nic_transmit_bytes", Phrase::traffic_sent, false},
                                            {"gpu_tensor_active", Phrase::tensor_activity, true}}};
 
+// An entity whose traffic or activity has stopped, and still had when its samples end.
+struct Standing {
+  std::string entity, host;
+  Stall stall;
+};
+
+struct StandingOf {
+  std::vector<Standing> standing;
+  std::size_t judged = 0;  // entities that ever moved: an unused port says nothing
+};
+
+StandingOf standing_of(const MetricSeries& metric, const rules::MetricMatch& match,
+                       const Watched& watched, const MetricStallParams& params) {
+  StandingOf out;
+  for (const MetricSeries::Entity& e : metric.entities) {
+    std::vector<MetricPoint> points;
+    if (match.kind == rules::MetricKind::counter) {
+      const CounterRate rate = counter_rate(e.times, e.values, match.metric->ceiling);
+      for (std::size_t i = 0; i < rate.times.size(); ++i)
+        points.push_back({rate.times[i], rate.rates[i] * match.scale});
+    } else {
+      for (std::size_t i = 0; i < e.times.size(); ++i)
+        points.push_back({e.times[i], e.values[i] * match.scale});
+    }
+    if (std::none_of(points.begin(), points.end(),
+                     [](const MetricPoint& p) { return p.value > 0; }))
+      continue;
+    ++out.judged;
+    const auto stalls = stall_hints(points, params.stall);
+    if (!stalls.empty() && stalls.back().open && (watched.low || stalls.back().zero))
+      out.standing.push_back({e.name, e.host, stalls.back()});
+  }
+  return out;
+}
+
+Finding finding_of(const Facts& facts, const std::string& metric, const Watched& watched,
+                   const StandingOf& all) {
+  const std::vector<Standing>& standing = all.standing;
+  std::vector<Nanoseconds> begins;
+  Nanoseconds end = standing.front().stall.end;
+  std::set<std::string> hosts;
+  for (const Standing& s : standing) {
+    begins.push_back(s.stall.begin);
+    end = std::max(end, s.stall.end);
+    if (!s.host.empty()) hosts.insert(s.host);
+  }
+  std::sort(begins.begin(), begins.end());
+  const Nanoseconds begin = begins[begins.size() / 2];
+  Finding f;
+  f.analysis = Analysis::stall;
+  f.event_class = fmt::format("stall/{}", watched.name);
+  f.id = fmt::format("stall/{}", metric);
+  f.subject = {SubjectKind::job, "job"};
+  f.scope = Scope::job_wide;
+  f.symptom = Symptom::job_hang;
+  f.role = Role::advice;
+  f.start = begin;
+  f.end = end;
+  f.count = standing.size();
+  f.hosts.assign(hosts.begin(), hosts.end());
+  const bool zero =
+      std::all_of(standing.begin(), standing.end(), [](const Standing& s) { return s.stall.zero; });
+  f.title = say(zero ? Phrase::at_zero_on : Phrase::nearly_none_on, say(watched.words),
+                standing.size(), all.judged, human_duration(end - begin));
+  // The job's own word that it was over by then explains it.
+  const bool ended = facts.job_end && *facts.job_end <= begin && !facts.exits.empty();
+  f.outcome = ended ? Outcome::ruled_out : Outcome::fired;
+  f.confidence = ended ? 0 : confidence::kTrafficStopped;
+  f.why = say(ended ? Phrase::job_had_ended : Phrase::looks_like_hang);
+  f.advice = say(Phrase::dump_all_ranks_twice);
+  return f;
+}
+
 }  // namespace
 
 std::vector<Finding> stall_findings(const Facts& facts, const IncidentMetrics& metrics,
@@ -40,68 +113,13 @@ std::vector<Finding> stall_findings(const Facts& facts, const IncidentMetrics& m
       return w.name == match->metric->name;
     });
     if (watched == kWatched.end()) continue;
-    std::size_t judged = 0;
-    struct Standing {
-      std::string entity, host;
-      Stall stall;
-    };
-    std::vector<Standing> standing;
-    for (const MetricSeries::Entity& e : metric.entities) {
-      std::vector<MetricPoint> points;
-      if (match->kind == rules::MetricKind::counter) {
-        const CounterRate rate = counter_rate(e.times, e.values, match->metric->ceiling);
-        for (std::size_t i = 0; i < rate.times.size(); ++i)
-          points.push_back({rate.times[i], rate.rates[i] * match->scale});
-      } else {
-        for (std::size_t i = 0; i < e.times.size(); ++i)
-          points.push_back({e.times[i], e.values[i] * match->scale});
-      }
-      // What never moved is an unused port, and says nothing.
-      if (std::none_of(points.begin(), points.end(),
-                       [](const MetricPoint& p) { return p.value > 0; }))
-        continue;
-      ++judged;
-      const auto stalls = stall_hints(points, params.stall);
-      if (!stalls.empty() && stalls.back().open && (watched->low || stalls.back().zero))
-        standing.push_back({e.name, e.host, stalls.back()});
-    }
-    if (standing.empty() ||
-        static_cast<double>(standing.size()) <= params.most * static_cast<double>(judged))
+    const StandingOf all = standing_of(metric, *match, *watched, params);
+    if (all.standing.empty() ||
+        static_cast<double>(all.standing.size()) <= params.most * static_cast<double>(all.judged))
       continue;
-    std::vector<Nanoseconds> begins;
-    Nanoseconds end = standing.front().stall.end;
-    std::set<std::string> hosts;
-    for (const Standing& s : standing) {
-      begins.push_back(s.stall.begin);
-      end = std::max(end, s.stall.end);
-      if (!s.host.empty()) hosts.insert(s.host);
-    }
-    std::sort(begins.begin(), begins.end());
-    const Nanoseconds begin = begins[begins.size() / 2];
-    Finding f;
-    f.analysis = Analysis::stall;
-    f.event_class = fmt::format("stall/{}", watched->name);
-    f.id = fmt::format("stall/{}", metric.name);
-    f.subject = {SubjectKind::job, "job"};
-    f.scope = Scope::job_wide;
-    f.symptom = Symptom::job_hang;
-    f.role = Role::advice;
-    f.start = begin;
-    f.end = end;
-    f.count = standing.size();
-    f.hosts.assign(hosts.begin(), hosts.end());
-    const bool zero = std::all_of(standing.begin(), standing.end(),
-                                  [](const Standing& s) { return s.stall.zero; });
-    f.title = say(zero ? Phrase::at_zero_on : Phrase::nearly_none_on, say(watched->words),
-                  standing.size(), judged, human_duration(end - begin));
-    // The job's own word that it was over by then explains it.
-    const bool ended = facts.job_end && *facts.job_end <= begin && !facts.exits.empty();
-    f.outcome = ended ? Outcome::ruled_out : Outcome::fired;
-    f.confidence = ended ? 0 : confidence::kTrafficStopped;
-    f.why = say(ended ? Phrase::job_had_ended : Phrase::looks_like_hang);
-    f.advice = say(Phrase::dump_all_ranks_twice);
+    Finding f = finding_of(facts, metric.name, *watched, all);
     const Standing& first = *std::min_element(
-        standing.begin(), standing.end(), [](const Standing& a, const Standing& b) {
+        all.standing.begin(), all.standing.end(), [](const Standing& a, const Standing& b) {
           return std::tie(a.stall.begin, a.entity) < std::tie(b.stall.begin, b.entity);
         });
     f.evidence = sample_evidence(facts, load, metric.name, first.entity, first.stall.begin,

@@ -158,53 +158,7 @@ class Joined {
     if (facts_.world_size > 0)
       slow.gpu_hours = cost / 3.6e6 * static_cast<double>(facts_.world_size);
     slow.from_start = interval.from_start;
-    if (leads.empty()) {
-      f.confidence = confidence::kSlowOver;
-      const Text ranks = parts == nullptr ? say(Phrase::no_parts_of_steps)
-                         : parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty()
-                             ? parts->why
-                             : say(Phrase::parts_tell_not);
-      f.why = say(compared_ ? Phrase::no_metric_left_crowd : Phrase::no_metrics_to_compare, ranks);
-    } else {
-      const Lead& best = leads.front();
-      const bool tie = std::any_of(leads.begin() + 1, leads.end(), [&](const Lead& other) {
-        return other.confidence >= best.confidence - 0.05 && differ(best, other);
-      });
-      if (tie) {
-        f.confidence = confidence::kSlowNobody;
-        std::set<std::string> names;
-        for (const Lead& lead : leads)
-          if (lead.confidence >= best.confidence - 0.05)
-            names.insert(lead.subject.kind == SubjectKind::rank ? "rank " + lead.subject.id
-                                                                : lead.subject.id);
-        f.why = say(Phrase::several_alike, fmt::format("{}", fmt::join(names, ", ")));
-        for (const Lead& lead : leads)
-          for (const std::string& id : lead.findings) f.leads_to.push_back(id);
-      } else {
-        f.subject = best.subject;
-        f.host = best.host;
-        // The one machine that stands out is theirs, as far as anything says.
-        std::set<std::string> machines;
-        for (const Lead& lead : leads)
-          if (lead.host) machines.insert(*lead.host);
-        if (!f.host && machines.size() == 1) f.host = *machines.begin();
-        f.ranks = best.ranks;
-        f.confidence = best.confidence;
-        f.scope = Scope::host_local;
-        f.advice = best.advice;
-        slow.reason = best.reason;
-        slow.hardware = best.metric || best.event;
-        f.why = say(Phrase::suspect_does,
-                    best.subject.kind == SubjectKind::rank ? "rank " + best.subject.id
-                                                           : best.subject.id,
-                    best.reason) +
-                say(best.own_work && (best.metric || best.event) ? Phrase::times_and_metrics_agree
-                    : best.own_work                              ? Phrase::while_others_wait
-                                                                 : Phrase::in_same_stretch);
-        f.evidence.insert(f.evidence.end(), best.evidence.begin(), best.evidence.end());
-        f.leads_to = best.findings;
-      }
-    }
+    blame(leads, parts, f, slow);
     f.facts = slow;
     support(f, slow.first, parts);
     // What the suspect says of itself first: a report shows the first lines.
@@ -213,6 +167,66 @@ class Joined {
     if (!steps_.from_calls.empty()) f.why += say(Phrase::and_besides, steps_.from_calls);
     if (f.host) f.hosts = {*f.host};
     return f;
+  }
+
+  // Who stands out, and why: one lead, several alike, or none.
+  void blame(const std::vector<Lead>& leads, const SlowParts* parts, Finding& f,
+             SlowFacts& slow) const {
+    if (leads.empty()) {
+      f.confidence = confidence::kSlowOver;
+      const Text ranks = parts == nullptr ? say(Phrase::no_parts_of_steps)
+                         : parts->answer != SlowPartsAnswer::not_enough && !parts->why.empty()
+                             ? parts->why
+                             : say(Phrase::parts_tell_not);
+      f.why = say(compared_ ? Phrase::no_metric_left_crowd : Phrase::no_metrics_to_compare, ranks);
+      return;
+    }
+    const Lead& best = leads.front();
+    const bool tie = std::any_of(leads.begin() + 1, leads.end(), [&](const Lead& other) {
+      return other.confidence >= best.confidence - 0.05 && differ(best, other);
+    });
+    if (tie)
+      several_alike(leads, best, f);
+    else
+      one_stands_out(leads, best, f, slow);
+  }
+
+  static void several_alike(const std::vector<Lead>& leads, const Lead& best, Finding& f) {
+    f.confidence = confidence::kSlowNobody;
+    std::set<std::string> names;
+    for (const Lead& lead : leads)
+      if (lead.confidence >= best.confidence - 0.05)
+        names.insert(lead.subject.kind == SubjectKind::rank ? "rank " + lead.subject.id
+                                                            : lead.subject.id);
+    f.why = say(Phrase::several_alike, fmt::format("{}", fmt::join(names, ", ")));
+    for (const Lead& lead : leads)
+      for (const std::string& id : lead.findings) f.leads_to.push_back(id);
+  }
+
+  static void one_stands_out(const std::vector<Lead>& leads, const Lead& best, Finding& f,
+                             SlowFacts& slow) {
+    f.subject = best.subject;
+    f.host = best.host;
+    // The one machine that stands out is theirs, as far as anything says.
+    std::set<std::string> machines;
+    for (const Lead& lead : leads)
+      if (lead.host) machines.insert(*lead.host);
+    if (!f.host && machines.size() == 1) f.host = *machines.begin();
+    f.ranks = best.ranks;
+    f.confidence = best.confidence;
+    f.scope = Scope::host_local;
+    f.advice = best.advice;
+    slow.reason = best.reason;
+    slow.hardware = best.metric || best.event;
+    f.why =
+        say(Phrase::suspect_does,
+            best.subject.kind == SubjectKind::rank ? "rank " + best.subject.id : best.subject.id,
+            best.reason) +
+        say(best.own_work && (best.metric || best.event) ? Phrase::times_and_metrics_agree
+            : best.own_work                              ? Phrase::while_others_wait
+                                                         : Phrase::in_same_stretch);
+    f.evidence.insert(f.evidence.end(), best.evidence.begin(), best.evidence.end());
+    f.leads_to = best.findings;
   }
 
   // What a simulation and the process groups add. They name shares, and bear out a suspect; they
@@ -355,7 +369,9 @@ class Joined {
         leads.push_back(std::move(lead));
         known = &leads.back();
       } else {
-        known->confidence = std::max(known->confidence, known->own_work ? 0.92 : 0.8);
+        known->confidence =
+            std::max(known->confidence,
+                     known->own_work ? confidence::kSlowOwnWork : confidence::kSlowEventToo);
       }
       known->event = true;
       known->findings.push_back(c.id);
@@ -380,7 +396,8 @@ class Joined {
       for (Lead& lead : leads) {
         if (lead.ranks.empty() || !std::all_of(lead.ranks.begin(), lead.ranks.end(), within))
           continue;
-        lead.confidence = std::max(lead.confidence, lead.own_work ? 0.9 : 0.75);
+        lead.confidence = std::max(
+            lead.confidence, lead.own_work ? confidence::kSlowStacksToo : confidence::kSlowByParts);
         lead.findings.push_back(c.id);
         borne_out = true;
       }
@@ -389,7 +406,7 @@ class Joined {
       lead.subject = c.hosts.size() == 1 ? Subject{SubjectKind::host, c.hosts.front()} : c.subject;
       if (c.hosts.size() == 1) lead.host = c.hosts.front();
       lead.ranks = c.ranks;
-      lead.confidence = c.hosts.size() == 1 ? 0.6 : 0.5;
+      lead.confidence = c.hosts.size() == 1 ? confidence::kSlowByMetrics : confidence::kSlowGroup;
       const auto* odd = std::get_if<OddStackFacts>(&c.facts);
       lead.reason = say(Phrase::exception_in_looks, to_ranges(c.ranks),
                         odd == nullptr ? 0 : odd->flags, odd == nullptr ? 0 : odd->rounds);
@@ -508,7 +525,7 @@ std::vector<Finding> slow_findings(const Facts& facts, const JobSteps& steps,
   else
     f.why = say(Phrase::none_slow_for_long, steps.size(), plain(usual));
   if (!steps.from_calls.empty()) f.why += say(Phrase::and_besides, steps.from_calls);
-  f.confidence = report.enough ? 0.9 : 0;
+  f.confidence = report.enough ? confidence::kSlowSettled : 0;
   return {f};
 }
 

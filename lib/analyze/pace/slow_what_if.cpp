@@ -1,4 +1,5 @@
 #include "analyze/pace/slow_what_if.hpp"
+#include "model/confidence.hpp"
 #include "model/phrases.hpp"
 
 #include <algorithm>
@@ -97,7 +98,7 @@ std::vector<Finding> what_if_findings(const Facts& facts, const Topology& topolo
     f.outcome = answer.answer == WhatIfAnswer::not_enough    ? Outcome::not_enough_evidence
                 : answer.answer == WhatIfAnswer::no_slowdown ? Outcome::ruled_out
                                                              : Outcome::fired;
-    f.confidence = f.outcome == Outcome::fired ? 0.7 : 0;
+    f.confidence = f.outcome == Outcome::fired ? confidence::kSlowSimulated : 0;
     f.why = answer.why;
     f.count = count;
     std::map<std::string, std::string> numbers{
