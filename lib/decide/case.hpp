@@ -1,7 +1,9 @@
 // What the decision knows besides the findings: plain facts of the job.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,18 @@ struct ExitFact {
   bool blamed = false;  // its parent calls it the first to fail
 };
 
+// What was collected, by machine and rank: nothing of it is asked for again.
+struct Holdings {
+  std::set<std::string> kernel_logs, outputs, metrics;  // of hosts
+  std::set<std::int64_t> ranks;                         // with a file of their own output
+  std::set<std::int64_t> stacks, recorders;             // of ranks
+  bool scheduler = false;                               // its record of the job
+  bool manifest = false;
+  bool network = false;      // which switch hosts hang on
+  bool times = true;         // the training's own lines say when
+  std::size_t attempts = 0;  // runs of the job that are known
+};
+
 struct Case {
   std::vector<Finding> findings;  // of all analyses, in report order
   std::vector<ExitFact> exits;
@@ -27,8 +41,12 @@ struct Case {
   std::vector<std::string> job_hosts;  // on which the job ran, sorted; empty: not known
   bool completed = false;  // a closing line of the framework or the scheduler's COMPLETED
   std::size_t hosts_with_output = 0;  // of which it holds training output
+  std::size_t hosts_heard = 0;        // of which the bundle holds any word of their own
+  std::set<std::string> machines;     // hosts that more than the name of an output file tells of
   std::size_t ranks = 0;              // world size, or the ranks named
   bool has_rank_map = false;          // ranks are tied to hosts
+  std::map<std::string, std::set<std::string>>
+      job_gpus;  // of hosts of which every rank's GPU is known: their PCI addresses
   std::optional<Nanoseconds> job_start, job_end;
   std::optional<Nanoseconds> last_progress;  // the last completed step that a log reports
   std::optional<std::int64_t> last_iteration;
@@ -37,6 +55,9 @@ struct Case {
   bool uses_gpus = true;                           // false: no line speaks of a GPU, CUDA or NCCL
   bool incomplete = false;                         // a part of the bundle could not be read
   bool has_stacks = false, has_recorder = false;
+  Holdings holds;
+  std::vector<std::string> all_hosts;  // that ran the job, or that the bundle names; sorted
+  std::vector<std::pair<std::int64_t, std::string>> places;  // rank and its host; sorted
   bool any_training_output = false;
   std::vector<std::pair<std::string, std::vector<std::string>>>
       switches;            // what hosts hang on, and pods, with the hosts of this incident

@@ -246,6 +246,12 @@ class Sieve {
         one_of(f.event_class, {"no_route_to_host", "rendezvous_timeout", "node_unreachable_ssh"}) &&
         incident_.last_iteration.value_or(0) > 0)
       return exclude(f, Exclusion::after_failure, say(Phrase::peers_were_reachable)), false;
+    // Clocks are set when a machine starts; a job that begins later never sees it.
+    if (f.event_class == "clock_stepped" &&
+        !(f.start && incident_.job_start && *f.start + f.uncertainty > *incident_.job_start))
+      return exclude(f, Exclusion::over_before, say(Phrase::before_job_began)), false;
+    if (of_other_gpu(f))
+      return exclude(f, Exclusion::not_of_job, say(Phrase::gpu_of_no_rank)), false;
     if ((!f.start || vague(f)) && !corroborated(f, kind))
       return exclude(f, Exclusion::unplaced,
                      !f.start ? say(Phrase::undated_unconfirmed)
@@ -259,6 +265,26 @@ class Sieve {
           std::abs(*out_.first_consequence - *f.start) < params_.same_moment))
       return exclude(f, Exclusion::unplaced, say(Phrase::xid_without_cuda_error)), false;
     return true;
+  }
+
+  // A GPU of the host that no rank of the job runs on: another program had it.
+  bool on_other_gpu(const Finding& f) const {
+    if (f.subject.kind != SubjectKind::gpu || !f.host) return false;
+    const auto own = incident_.job_gpus.find(*f.host);
+    return own != incident_.job_gpus.end() && f.subject.id.size() > f.host->size() &&
+           own->second.count(f.subject.id.substr(f.host->size() + 1)) == 0;
+  }
+  // The same, or what the program that had such a GPU says of it.
+  bool of_other_gpu(const Finding& f) const {
+    if (on_other_gpu(f)) return true;
+    if (!by_gpu(f) || !f.ranks.empty() || f.hosts.size() != 1) return false;
+    return std::any_of(incident_.findings.begin(), incident_.findings.end(),
+                       [&](const Finding& other) {
+                         return other.outcome == Outcome::fired && other.host == f.host &&
+                                gpu_fault(other) && on_other_gpu(other) &&
+                                (!f.start || !other.start ||
+                                 std::abs(*f.start - *other.start) < params_.same_moment);
+                       });
   }
 
   // Its clock is so uncertain that it may stand on either side of the first failure.

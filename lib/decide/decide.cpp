@@ -8,6 +8,7 @@
 #include "decide/calibration.hpp"
 #include "decide/history.hpp"
 #include "decide/walk.hpp"
+#include "decide/wanted.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
 
@@ -119,6 +120,7 @@ Verdict decide(const Case& given, const DecideParams& params) {
   weigh_isolation(w.verdict);
   if (w.verdict.action == answered && taken) calibrate(w.verdict, *taken);
   if (incident.incomplete) weigh_incompleteness(w.verdict);
+  ask_for_missing(w);
   w.verdict.summary += w.verdict.request;
   std::set<std::string> remarked;
   for (const auto& [finding, reason, why] : w.first.excluded) {

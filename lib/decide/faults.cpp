@@ -449,9 +449,42 @@ Answer network_alerts(Walk& w) {
   return taken(say(Phrase::link_alerts_before, f.event_class, f.count, list(c->hosts)));
 }
 
+namespace {
+
+// The only machine whose GPU failed the vendor's diagnostic: with wrong numbers in the job that is
+// a second source, which knows nothing of the first.
+const Finding* failed_diagnostic(const Walk& w) {
+  const Finding* out = nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.event_class == "dcgm_diag_fail" && f.host) {
+      if (out != nullptr && out->host != f.host) return nullptr;
+      out = &f;
+    }
+  return out;
+}
+
+Answer computes_wrongly(Walk& w, const Cause& c, const Finding& diagnostic) {
+  Verdict& v = w.verdict;
+  v.action = Action::isolate;
+  v.symptom = Symptom::nan_value;
+  v.start = c.start;
+  v.precision = Precision::exact;
+  std::vector<std::string> because{diagnostic.id};
+  for (const std::string& id : ids(c.findings)) because.push_back(id);
+  target(v, {SubjectKind::host, *diagnostic.host}, confidence::kComputesWrongly, because);
+  v.summary = say(Phrase::computes_wrongly, inside(c.findings.front()->title), at(c.start),
+                  *diagnostic.host);
+  drain(v, *diagnostic.host, "wrong results");
+  if (!diagnostic.advice.empty()) next(v, NextKind::plan, diagnostic.advice);
+  return taken(say(Phrase::class_on_place, diagnostic.event_class, *diagnostic.host));
+}
+
+}  // namespace
+
 Answer numerics(Walk& w) {
   const Cause* c = w.best(CauseKind::numerics);
   if (c == nullptr) return ruled_out(say(Phrase::loss_is_a_number));
+  if (const Finding* f = failed_diagnostic(w)) return computes_wrongly(w, *c, *f);
   const Finding* named = nullptr;
   for (const Finding* f : c->findings)
     if (f->event_class == "train_nan_abort") {
@@ -467,9 +500,14 @@ Answer numerics(Walk& w) {
   std::set<std::int64_t> reporters;
   for (const Finding* f : c->findings)
     if (f->event_class == "train_nan_abort") reporters.insert(f->ranks.begin(), f->ranks.end());
+  const bool replicas = c->findings.front()->event_class == "replica_divergence";
   const bool everywhere =
       reporters.size() > 1 && 2 * reporters.size() > std::max<std::size_t>(w.incident.ranks, 2);
-  if (everywhere) {
+  if (replicas) {
+    target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
+    v.summary =
+        say(Phrase::replicas_differ, at(c->start), quoted(message_of(*c->findings.front()), 200));
+  } else if (everywhere) {
     target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
     v.summary = say(Phrase::nan_on_all_ranks, reporters.size(), at(c->start));
   } else if (named != nullptr) {

@@ -18,13 +18,24 @@ std::string only_host(const Walk& w, const Finding& f, const Cause& c) {
   if (f.scope == Scope::job_wide)
     return f.host && f.hosts.size() == 1 && f.subject.kind == SubjectKind::host ? *f.host
                                                                                 : std::string();
-  return c.hosts.size() == 1 && w.incident.hosts_with_output > 1   ? c.hosts.front()
-         : f.hosts.size() == 1 && w.incident.hosts_with_output > 1 ? f.hosts.front()
-                                                                   : std::string();
+  const std::string host = c.hosts.size() == 1   ? c.hosts.front()
+                           : f.hosts.size() == 1 ? f.hosts.front()
+                                                 : std::string();
+  if (w.incident.hosts_with_output > 1) return host;
+  // One console holds the output of all: others were heard, and say nothing of the kind. What a
+  // host says of a service or the network is not about the host.
+  const bool own = f.symptom != Symptom::external_service_error &&
+                   f.symptom != Symptom::infiniband_error && f.hosts.size() == 1 &&
+                   w.incident.machines.count(f.hosts.front()) > 0;
+  return own && w.incident.hosts_heard > 1 ? f.hosts.front() : std::string();
 }
 
 // What one host reports of itself explains what all report of the meeting.
-const Finding& most_specific(const Cause& c) {
+const Finding& most_specific(const Walk& w, const Cause& c) {
+  for (const Finding* f : c.findings)
+    if (f->scope == Scope::host_local && f->severity == Severity::critical && f->host &&
+        w.incident.machines.count(*f->host) > 0)
+      return *f;
   for (const Finding* f : c.findings)
     if (f->scope == Scope::host_local && f->severity == Severity::critical) return *f;
   return *c.findings.front();
@@ -148,7 +159,7 @@ Answer setup_failure(Walk& w) {
   if (const Finding* name = unknown_name(w); c == nullptr && name != nullptr)
     return name_not_found(w, *name);
   if (c == nullptr) return ruled_out(say(Phrase::nothing_was_missing));
-  const Finding& f = most_specific(*c);
+  const Finding& f = most_specific(w, *c);
   Verdict& v = w.verdict;
   v.action = Action::repair;
   v.symptom = f.symptom;

@@ -9,6 +9,7 @@
 #include "analyze/facts/job_life.hpp"
 #include "analyze/facts/rank_map.hpp"
 #include "decide/decide.hpp"
+#include "holdings.hpp"
 #include "identity.hpp"
 #include "isolation_cost.hpp"
 #include "read.hpp"
@@ -62,6 +63,17 @@ decide::Case case_of(const Resolved& resolved) {
   for (const analyze::Switch& s : topology.switches)
     if ((s.level == 0 && s.kind != "rack" && s.kind != "rail") || s.kind == "pod")
       incident.switches.emplace_back(s.name, s.hosts);
+  incident.holds = holdings_of(facts, topology);
+  incident.hosts_heard = hosts_heard(facts);
+  incident.machines = machines_of(facts, incident.holds);
+  incident.job_gpus = gpus_of_job(facts);
+  incident.all_hosts = incident.job_hosts;
+  if (incident.all_hosts.empty())
+    for (const HostRow& h : facts.hosts) incident.all_hosts.push_back(h.host);
+  std::sort(incident.all_hosts.begin(), incident.all_hosts.end());
+  for (const RankRow& r : facts.ranks)
+    if (r.host) incident.places.emplace_back(r.rank, *r.host);
+  std::sort(incident.places.begin(), incident.places.end());
   incident.has_stacks = !facts.samples.empty();
   incident.has_recorder = !facts.recorders.empty();
   incident.job_start = facts.job_start;

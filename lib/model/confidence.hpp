@@ -53,6 +53,9 @@ inline constexpr double kIncompleteBundle = 0.85;
 // Below this an isolation is not printed as one: it costs a machine, and four in ten would be
 // innocent.
 inline constexpr double kLeastToIsolate = 0.6;
+inline constexpr double kComputesWrongly =
+    0.85;  // wrong numbers in the job, and the only machine that fails the diagnostic
+inline constexpr double kSettled = 0.9;  // an isolation of which nothing more is asked
 // From here on a machine's own fault counts as the failure of a job of which nothing else says that
 // it failed.
 inline constexpr double kSureOfMachine = 0.9;

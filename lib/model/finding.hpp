@@ -100,6 +100,8 @@ struct Step {
 struct NextStep {
   NextKind kind{};
   Text text;
+  Source source = Source::none;  // of what is to be collected, where it would settle the verdict
+  Subject of = {};               // whose
 };
 
 struct ChainLink {

@@ -45,6 +45,9 @@ constexpr std::string_view kCollectiveSources[] = {
 constexpr std::string_view kStepIds[] = {CULPRIT_LADDER(CULPRIT_NAME) "history", "excluded"};
 constexpr std::string_view kStepOutcomes[] = {"taken", "ruled_out", "not_enough_evidence"};
 constexpr std::string_view kNextKinds[] = {"command", "collect", "plan"};
+constexpr std::string_view kSources[] = {"",       "kernel_log",      "training_output",
+                                         "stacks", "flight_recorder", "metrics",
+                                         "times",  "scheduler",       "manifest"};
 
 template <auto last, std::size_t N>
 constexpr bool complete(const std::string_view (&)[N]) {
@@ -58,7 +61,7 @@ static_assert(complete<Symptom::collective_mismatch>(kSymptoms) &&
 static_assert(complete<StopKind::storage>(kStopKinds) &&
               complete<CollectiveSource::inspector>(kCollectiveSources));
 static_assert(complete<StepOutcome::not_enough_evidence>(kStepOutcomes) &&
-              complete<NextKind::plan>(kNextKinds));
+              complete<NextKind::plan>(kNextKinds) && complete<Source::manifest>(kSources));
 
 template <class Term, std::size_t N>
 std::optional<Term> find(const std::string_view (&names)[N], std::string_view name) {
@@ -85,6 +88,7 @@ std::string_view name(StepOutcome outcome) {
   return kStepOutcomes[static_cast<std::size_t>(outcome)];
 }
 std::string_view name(NextKind kind) { return kNextKinds[static_cast<std::size_t>(kind)]; }
+std::string_view name(Source source) { return kSources[static_cast<std::size_t>(source)]; }
 
 template <>
 std::optional<Action> term_named<Action>(std::string_view name) {

@@ -171,6 +171,19 @@ enum class StepOutcome : std::uint8_t { taken, ruled_out, not_enough_evidence };
 // What a person does next: run this, collect that, plan something.
 enum class NextKind : std::uint8_t { command, collect, plan };
 
+// What can be collected of a job and its machines, as far as an open verdict asks for it.
+enum class Source : std::uint8_t {
+  none,
+  kernel_log,
+  training_output,
+  stacks,
+  flight_recorder,
+  metrics,
+  times,
+  scheduler,
+  manifest
+};
+
 std::string_view name(Action action);
 std::string_view name(SubjectKind kind);
 std::string_view name(Precision precision);
@@ -181,6 +194,7 @@ std::string_view name(CollectiveSource source);
 std::string_view name(StepId step);
 std::string_view name(StepOutcome outcome);
 std::string_view name(NextKind kind);
+std::string_view name(Source source);
 
 // The other way, of text that came from outside; nullopt: no such word.
 template <class Term>

@@ -283,8 +283,12 @@ json verdict(const Verdict& v) {
                      {"reason", reason(s.why)},
                      {"why", words(s.why)}});
   json following = json::array();
-  for (const NextStep& n : v.next)
+  for (const NextStep& n : v.next) {
     following.push_back({{"kind", name(n.kind)}, {"text", words(n.text)}});
+    if (n.source == Source::none) continue;
+    following.back()["source"] = name(n.source);
+    following.back()["of"] = {{"kind", name(n.of.kind)}, {"id", n.of.id}};
+  }
   json chain = json::array();
   for (const ChainLink& c : v.chain)
     chain.push_back({{"time", time_or_null(c.time)},

@@ -85,7 +85,7 @@ rc::Gen<Case> stories() {
                              : std::optional<Nanoseconds>(*rc::gen::inRange(90, 120) * kMinute);
       c.findings.push_back(make(kind, "n0" + std::to_string(*rc::gen::inRange(0, 8)), start, i));
     }
-    c.hosts = c.hosts_with_output = 16;
+    c.hosts = c.hosts_with_output = c.hosts_heard = 16;
     c.ranks = 128;
     c.any_training_output = true;
     if (*rc::gen::arbitrary<bool>())

@@ -62,7 +62,7 @@ Finding exception(std::vector<std::int64_t> ranks, std::optional<Nanoseconds> st
 Case job(std::vector<Finding> findings) {
   Case c;
   c.findings = std::move(findings);
-  c.hosts = c.hosts_with_output = 16;
+  c.hosts = c.hosts_with_output = c.hosts_heard = 16;
   c.ranks = 128;
   c.any_training_output = true;
   c.exits.push_back({"torchrun", 1, {}, {}});
@@ -279,7 +279,7 @@ TEST(Ladder, TwoReportersOfTwoAreNobody) {
                       100 * kMinute, Symptom::none);
   f.hosts = {"n01", "n02"};
   Case c = job({f});
-  c.hosts = c.hosts_with_output = 2;
+  c.hosts = c.hosts_with_output = c.hosts_heard = 2;
   EXPECT_NE(decide::decide(c).action, Action::isolate);
 }
 

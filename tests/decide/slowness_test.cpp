@@ -48,7 +48,7 @@ Finding slow(SlowFacts facts, Subject subject = {SubjectKind::job, "job"},
 Case finished(Finding f) {
   Case c;
   c.findings = {std::move(f)};
-  c.hosts = c.hosts_with_output = 4;
+  c.hosts = c.hosts_with_output = c.hosts_heard = 4;
   c.any_training_output = true;
   c.has_stacks = true;
   c.exits.push_back({"shell", 0, {}, {}});

@@ -115,5 +115,25 @@ TEST_F(Facts, ASeverityIsTheRulesAndNotTheLoggersWord) {
   EXPECT_EQ(e->gpu, "0000:5e:00");
 }
 
+// Machine code of a trainer that is in no collective looks like any program's.
+TEST_F(Facts, TheOnlyProcessOfARankIsItsTrainerWhateverItDoes) {
+  const auto stack = [](int pid, const char* top) {
+    const std::string id = std::to_string(pid);
+    return "PID " + id + " - process\nTID " + id + ":\n#0  0x00007f0000000010 " + top +
+           "\n#1  0x00007f0000000020 _PyEval_EvalFrameDefault\n#2  0x00007f0000000030 "
+           "Py_RunMain\n#3  0x00007f0000000040 _start\n";
+  };
+  for (int rank = 0; rank < 3; ++rank)
+    write("stacks/rank" + std::to_string(rank) + "_" + std::to_string(500 + rank) + ".txt",
+          stack(500 + rank,
+                "c10d::ProcessGroupNCCL::WorkNCCL::synchronizeInternal("
+                "std::chrono::duration<long, std::ratio<1l, 1000l> >)"));
+  write("stacks/rank3_503.txt", stack(503, "__libc_open64"));
+  const Answer a = diagnose();
+  std::size_t trainers = 0;
+  for (const analyze::StackSample& s : a.resolved.facts.samples) trainers += s.role == "trainer";
+  EXPECT_EQ(trainers, 4u);
+}
+
 }  // namespace
 }  // namespace culprit::diagnose::test

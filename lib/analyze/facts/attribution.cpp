@@ -161,10 +161,17 @@ void guess_trainers(Facts& facts) {
     if (!s.role.empty()) p.role = s.role;
   }
   std::size_t serving = 0;
-  for (const auto& [key, p] : processes) serving += p.serves;
-  if (serving >= 2)  // what is beside them is the launcher and its helpers
+  std::map<std::int64_t, std::size_t> of_rank;
+  for (const auto& [key, p] : processes) {
+    serving += p.serves;
+    if (p.rank) ++of_rank[*p.rank];
+  }
+  // What is beside them is the launcher and its helpers; the only process of a rank is neither:
+  // it is the trainer that does something else than all the others.
+  if (serving >= 2)
     for (auto& [key, p] : processes)
-      if (p.role.empty()) p.role = p.serves ? "trainer" : "noise";
+      if (p.role.empty())
+        p.role = p.serves || (p.rank && of_rank[*p.rank] == 1) ? "trainer" : "noise";
   for (StackSample& s : facts.samples)
     if (s.role.empty() && s.row.pid)
       if (const auto it = processes.find({s.row.host.value_or(""), *s.row.pid});

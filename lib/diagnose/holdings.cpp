@@ -1,0 +1,109 @@
+#include "holdings.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace culprit::diagnose {
+
+namespace {
+
+// Daemons' logs of a machine that its kernel writes into as well, by the names that systems give
+// them.
+bool system_log(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string_view file = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  for (const std::string_view word : {"messages", "syslog", "journal", "kern.log", "dmesg", "kmsg"})
+    if (file.find(word) != std::string_view::npos) return true;
+  return false;
+}
+
+// Series that tell how a machine does; loss and step times do not.
+bool of_machine(const SeriesRow& s) { return s.host && (s.gpu || s.nic || !s.rank); }
+
+}  // namespace
+
+decide::Holdings holdings_of(const analyze::Facts& facts, const analyze::Topology& topology) {
+  decide::Holdings out;
+  for (const MemberRow& m : facts.members) {
+    if (!m.host || m.size == 0 || m.duplicate_of != 0) continue;
+    if (m.text_kind == "kernel" || system_log(m.path)) out.kernel_logs.insert(*m.host);
+  }
+  for (const MemberRow& m : facts.members)
+    if (m.rank && m.size > 0 && m.text_kind != "stack" && m.text_kind != "data" &&
+        (m.format == "text" || m.format == "nccl-log"))
+      out.ranks.insert(*m.rank);
+  for (const HostRow& h : facts.hosts)
+    if (h.has_log) out.outputs.insert(h.host);
+  for (const SeriesRow& s : facts.series)
+    if (of_machine(s)) out.metrics.insert(*s.host);
+  for (const analyze::StackSample& s : facts.samples)
+    if (s.row.rank && s.stack >= 0) out.stacks.insert(*s.row.rank);
+  for (const RecorderRow& r : facts.recorders)
+    if (r.rank) out.recorders.insert(*r.rank);
+  out.scheduler = std::any_of(facts.configs.begin(), facts.configs.end(), [](const ConfigRow& c) {
+    return c.name.rfind("slurm.job.", 0) == 0;
+  });
+  out.scheduler = out.scheduler ||
+                  std::any_of(facts.members.begin(), facts.members.end(), [](const MemberRow& m) {
+                    return m.text_kind == "scheduler" || m.text_kind == "kubernetes";
+                  });
+  out.manifest = facts.manifest.has_value();
+  out.attempts = facts.manifest ? facts.manifest->attempts.size() : 0;
+  out.network = !topology.switches.empty();
+  out.times = std::any_of(facts.progress.begin(), facts.progress.end(),
+                          [](const ProgressSpan& p) { return p.last.time_ns.has_value(); }) ||
+              std::any_of(facts.events.begin(), facts.events.end(),
+                          [](const EventRow& e) { return e.rank && e.time_ns; });
+  return out;
+}
+
+std::size_t hosts_heard(const analyze::Facts& facts) {
+  std::set<std::string> known, heard;
+  for (const HostRow& h : facts.hosts) {
+    known.insert(h.host);
+    if (h.has_log) heard.insert(h.host);
+  }
+  const auto hear = [&](const std::optional<std::string>& host) {
+    if (host && known.count(*host) > 0) heard.insert(*host);
+  };
+  for (const MemberRow& m : facts.members) hear(m.host);
+  for (const RankRow& r : facts.ranks) hear(r.host);
+  for (const EventRow& e : facts.events) hear(e.host);
+  return heard.size();
+}
+
+std::set<std::string> machines_of(const analyze::Facts& facts, const decide::Holdings& holds) {
+  std::set<std::string> out = holds.kernel_logs;
+  for (const RankRow& r : facts.ranks)
+    if (r.host) out.insert(*r.host);
+  for (const IdentityRow& i : facts.identities)
+    if (i.host) out.insert(analyze::short_host(*i.host));
+  if (facts.manifest)
+    for (const std::string& host : facts.manifest->hosts) out.insert(analyze::short_host(host));
+  return out;
+}
+
+namespace {
+constexpr std::size_t kWholeMachine = 8;  // GPUs
+}  // namespace
+
+std::map<std::string, std::set<std::string>> gpus_of_job(const analyze::Facts& facts) {
+  std::map<std::string, std::set<std::string>> out;
+  if (facts.world_size <= 0 || facts.ranks.size() < static_cast<std::size_t>(facts.world_size))
+    return out;
+  std::set<std::string> partly;
+  for (const RankRow& r : facts.ranks) {
+    if (!r.host) return {};
+    if (r.gpu && r.gpu->find(':') != std::string::npos)
+      out[*r.host].insert(*r.gpu);
+    else
+      partly.insert(*r.host);
+  }
+  for (const std::string& host : partly) out.erase(host);
+  // A job that has all of a machine's GPUs leaves none to others: an address that is not among
+  // them is one as a container or another program counts them.
+  std::erase_if(out, [](const auto& one) { return one.second.size() >= kWholeMachine; });
+  return out;
+}
+
+}  // namespace culprit::diagnose

@@ -1,0 +1,23 @@
+// What of a job was collected, by machine and rank.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "analyze/facts/facts.hpp"
+#include "analyze/facts/topology.hpp"
+#include "decide/case.hpp"
+
+namespace culprit::diagnose {
+
+decide::Holdings holdings_of(const analyze::Facts& facts, const analyze::Topology& topology);
+// Hosts of which the bundle holds a file, or a line that carries their name.
+std::size_t hosts_heard(const analyze::Facts& facts);
+// Hosts that a kernel log, a rank, a host list or a line of NCCL tells of: no job's name that a
+// file carries in place of a host's.
+std::set<std::string> machines_of(const analyze::Facts& facts, const decide::Holdings& holds);
+// PCI addresses of the GPUs that ranks run on, by host; only where all ranks of the job are known.
+std::map<std::string, std::set<std::string>> gpus_of_job(const analyze::Facts& facts);
+
+}  // namespace culprit::diagnose
