@@ -172,7 +172,7 @@ Result<Exit> run(const Arguments& arguments) {
   CULPRIT_TRY(bad, open_side(arguments, arguments.positional()[1], pack));
   CULPRIT_TRY(options, read_options(arguments));
   CULPRIT_TRY(found, compare(good, bad, pack, options.limits));
-  print(wants_json(arguments) ? json_text(json_of(found, good, bad)) + "\n"
+  print(wants_json(arguments) ? identified(json_text(json_of(found, good, bad)) + "\n")
                               : text(arguments, found));
   return arguments.has("strict") && !(good.complete && bad.complete) ? Exit::incomplete
                                                                      : Exit::finished;

@@ -8,6 +8,7 @@
 #include "fleet/document.hpp"
 #include "fleet/import.hpp"
 #include "fleet_options.hpp"
+#include "incident.hpp"
 #include "line/timestamp.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
@@ -104,7 +105,7 @@ Result<Exit> run_fleet(const Arguments& arguments) {
   const auto document = nlohmann::json::parse(text, nullptr, false);
   // Its keys stay in the order in which the statistics are told.
   const auto rendered = [&](const report::FleetFormat& f) {
-    return f.name == "json" ? text : f.render(document);
+    return f.name == "json" ? identified(text) : f.render(document);
   };
   if (arguments.has("out")) {
     const fs::path folder = arguments.get("out");

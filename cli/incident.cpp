@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
@@ -20,18 +21,47 @@ namespace {
 constexpr std::string_view kArchiveEndings[] = {
     ".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".zip"};
 
+// Bytes on disk of what the user named; 0 where nobody can know: standard input, a pipe.
+std::uint64_t size_of(const std::vector<std::string>& sources) {
+  namespace fs = std::filesystem;
+  std::uint64_t total = 0;
+  std::error_code error;
+  for (const std::string& source : sources) {
+    if (fs::is_regular_file(source, error)) {
+      total += fs::file_size(source, error);
+    } else if (source != "-" && fs::is_directory(source, error)) {
+      constexpr auto kSkip = fs::directory_options::skip_permission_denied;
+      auto it = fs::recursive_directory_iterator(source, kSkip, error);
+      for (; !error && it != fs::end(it); it.increment(error))
+        if (std::error_code gone; it->is_regular_file(gone) && !it->is_symlink(gone))
+          if (const auto bytes = it->file_size(gone); !gone) total += bytes;
+    } else {
+      return 0;
+    }
+    if (error) return 0;
+  }
+  return total;
+}
+
 // How far the reading is, on a terminal only.
 class ReadProgress {
  public:
-  explicit ReadProgress(bool on) : on_(on), begin_(std::chrono::steady_clock::now()) {}
-  void operator()(std::uint64_t bytes, const std::string& path) {
+  ReadProgress(bool on, const std::vector<std::string>& sources)
+      : on_(on), sources_(sources), begin_(std::chrono::steady_clock::now()) {}
+  void operator()(std::uint64_t bytes, std::uint64_t taken, const std::string& path) {
     if (!on_) return;
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
     if (seconds - last_ < 0.2) return;
     last_ = seconds;
+    // Asked when reading turns out to take a while: a folder may hold a hundred thousand files.
+    if (!total_) total_ = size_of(sources_);
+    const std::string share =
+        *total_ == 0 ? ""
+                     : fmt::format("{} %, ", std::min<std::uint64_t>(99, taken * 100 / *total_));
     const std::string name = report::visible(path);
-    complain(fmt::format("\r\x1b[K{:.1f} GB, {:.0f} MB/s  {}", static_cast<double>(bytes) / 1e9,
+    complain(fmt::format("\r\x1b[K{}{:.1f} GB, {:.0f} MB/s  {}", share,
+                         static_cast<double>(bytes) / 1e9,
                          static_cast<double>(bytes) / 1e6 / seconds,
                          name.size() > 60 ? "…" + name.substr(name.size() - 58) : name));
     shown_ = true;
@@ -42,6 +72,8 @@ class ReadProgress {
 
  private:
   bool on_;
+  const std::vector<std::string>& sources_;
+  std::optional<std::uint64_t> total_;
   bool shown_ = false;
   double last_ = 0;
   std::chrono::steady_clock::time_point begin_;
@@ -98,10 +130,9 @@ Result<diagnose::ReadOutcome> read_sources(const Arguments& arguments,
   CULPRIT_TRY(options, read_options(arguments));
   request.options = std::move(options);
   request.remark = [&](std::string_view text) { remark(arguments, text); };
-  ReadProgress progress(isatty(STDERR_FILENO) == 1 && !arguments.has("quiet"));
-  request.options.progress = [&progress](std::uint64_t bytes, const std::string& path) {
-    progress(bytes, path);
-  };
+  ReadProgress progress(isatty(STDERR_FILENO) == 1 && !arguments.has("quiet"), request.sources);
+  request.options.progress = [&progress](std::uint64_t bytes, std::uint64_t taken,
+                                         const std::string& path) { progress(bytes, taken, path); };
   const NotedSignals signals;
   request.options.interrupted = &signals.came();
   CULPRIT_TRY(outcome, diagnose::read_bundles(request, pack, db));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "incident.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "plan/backup.hpp"
@@ -163,8 +164,9 @@ Result<Exit> run_plan_backup(const Arguments& arguments) {
   CULPRIT_TRY(out_h, input.real("out-h", costs.out_h, 0, 1e6));
   costs.spares = spares, costs.out_h = out_h;
   CULPRIT_TRY(blast, plan::blast_radius(job.shape, plan, evicted, guilty, costs));
-  print(input.wants_json() ? json_of(job, plan, risks, survival, blast, !evicted.empty())
-                           : text_of(job, plan, risks, survival, blast, !evicted.empty()));
+  print(input.wants_json()
+            ? identified(json_of(job, plan, risks, survival, blast, !evicted.empty()))
+            : text_of(job, plan, risks, survival, blast, !evicted.empty()));
   return Exit::finished;
 }
 

@@ -5,6 +5,7 @@
 #include "plan/checks.hpp"
 #include "plan/group_command.hpp"
 #include "cluster.hpp"
+#include "incident.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::cli {
@@ -95,7 +96,7 @@ Result<Exit> run_plan_checks(const Arguments& arguments) {
   p.gpus_per_host = gpus;
   p.via = via;
   CULPRIT_TRY(steps, plan::plan_checks(cluster.hosts, p));
-  print(input.wants_json() ? json_of(steps, assumed)
+  print(input.wants_json() ? identified(json_of(steps, assumed))
                            : text_of(steps, cluster.hosts.size(), assumed));
   return Exit::finished;
 }

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "command.hpp"
+#include "incident.hpp"
 #include "model/json.hpp"
 #include "plan/compare.hpp"
 #include "input.hpp"
@@ -157,7 +158,8 @@ Result<Exit> run_plan_compare(const Arguments& arguments) {
         .at({paths.front(), 0})
         .hint("--run monday.sha256 --run tuesday.sha256, a file each");
   const plan::Comparison comparison = plan::compare_digests(runs);
-  print(input.wants_json() ? json_of(comparison) : text_of(comparison, arguments.has("all")));
+  print(input.wants_json() ? identified(json_of(comparison))
+                           : text_of(comparison, arguments.has("all")));
   return Exit::finished;
 }
 

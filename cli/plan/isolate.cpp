@@ -12,6 +12,7 @@
 #include "plan/group_command.hpp"
 #include "plan/isolate.hpp"
 #include "cluster.hpp"
+#include "incident.hpp"
 #include "replay_document.hpp"
 #include "report/terminal.hpp"
 
@@ -353,7 +354,8 @@ Result<Exit> run_plan_isolate(const Arguments& arguments) {
       CULPRIT_TRY(filled, plan::fill_template(command, group));
       commands.emplace(test.name, std::move(filled));
     }
-  print(input.wants_json() ? json_of(state, commands) : text_of(state, depth, commands));
+  print(input.wants_json() ? identified(json_of(state, commands))
+                           : text_of(state, depth, commands));
   return Exit::finished;
 }
 

@@ -11,6 +11,7 @@
 #include "plan/link_times.hpp"
 #include "plan/links.hpp"
 #include "cluster.hpp"
+#include "incident.hpp"
 #include "report/terminal.hpp"
 #include "table_file.hpp"
 
@@ -324,7 +325,7 @@ Result<Exit> run_plan_links(const Arguments& arguments) {
       parts.push_back({name, std::move(*passes)});
     }
   }
-  print(input.wants_json() ? json_of(parts, hosts, command)
+  print(input.wants_json() ? identified(json_of(parts, hosts, command))
                            : text_of(parts, hosts, command, arguments.has("all")));
   return Exit::finished;
 }

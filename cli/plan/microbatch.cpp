@@ -8,6 +8,7 @@
 #include "plan/backup.hpp"
 #include "plan/microbatch.hpp"
 #include "from_incident.hpp"
+#include "incident.hpp"
 #include "input.hpp"
 #include "report/terminal.hpp"
 #include "report/phrases.hpp"
@@ -211,7 +212,7 @@ Result<Exit> run_plan_microbatch(const Arguments& arguments) {
     return usage_error("plan microbatch needs the number of micro-batches of a step")
         .hint("--micro-batches 64");
   CULPRIT_TRY(plan, plan::plan_microbatches(question.times, question.all, question.pp));
-  print(input.wants_json() ? json_of(question, plan) : text_of(question, plan));
+  print(input.wants_json() ? identified(json_of(question, plan)) : text_of(question, plan));
   return Exit::finished;
 }
 

@@ -7,6 +7,7 @@
 #include "model/json.hpp"
 #include "plan/mitigate.hpp"
 #include "from_incident.hpp"
+#include "incident.hpp"
 #include "input.hpp"
 #include "report/terminal.hpp"
 #include "schema/schema.hpp"
@@ -250,7 +251,8 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
   for (const std::size_t i : going_on)
     if (i < replay.intervals.size())
       notes.insert(notes.begin(), due_now(replay.intervals[i], replay.ladder, strategies));
-  print(input.wants_json() ? json_of(replay, cause_name, notes) : text_of(replay, notes));
+  print(input.wants_json() ? identified(json_of(replay, cause_name, notes))
+                           : text_of(replay, notes));
   return Exit::finished;
 }
 

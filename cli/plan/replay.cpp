@@ -13,6 +13,7 @@
 #include "model/ranges.hpp"
 
 #include "cluster.hpp"
+#include "incident.hpp"
 #include "replay_document.hpp"
 #include "report/terminal.hpp"
 
@@ -24,7 +25,7 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kMostPrintedOfReplay = 24;  // groups of a phase; --all and JSON have all
 
-std::string indented(const ordered_json& value) { return json_text(value) + "\n"; }
+std::string indented(const ordered_json& value) { return identified(json_text(value) + "\n"); }
 const char* s(std::int64_t n) { return n == 1 ? "" : "s"; }
 
 std::string machines_of(const ReplayDocument& d, const std::vector<plan::MachineIndex>& machines) {

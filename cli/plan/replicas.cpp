@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "incident.hpp"
 #include "model/json.hpp"
 #include "plan/replicas.hpp"
 #include "input.hpp"
@@ -81,7 +82,7 @@ Result<Exit> run_plan_replicas(const Arguments& arguments) {
       out["by_replicas"].push_back({{"replicas", row.replicas},
                                     {"replicated", row.share.replicated},
                                     {"replicated_random", row.share.replicated_random}});
-    print(json_text(out) + "\n");
+    print(identified(json_text(out) + "\n"));
     return Exit::finished;
   }
   std::string out =

@@ -12,6 +12,7 @@
 #include "plan/standby.hpp"
 #include "cluster.hpp"
 #include "from_incident.hpp"
+#include "incident.hpp"
 #include "store/fleet.hpp"
 
 namespace culprit::cli {
@@ -175,7 +176,7 @@ Result<Exit> run_plan_standby(const Arguments& arguments) {
   p.failure_rate = rate, p.percentile = percentile, p.wake_s = wake, p.reschedule_s = reschedule,
   p.requeue_s = requeue, p.catastrophe = catastrophe, p.catastrophe_machines = catastrophe_machines;
   CULPRIT_TRY(plan, plan::plan_standby(p));
-  print(input.wants_json() ? json_of(p, plan, gpus, assumed, measured)
+  print(input.wants_json() ? identified(json_of(p, plan, gpus, assumed, measured))
                            : text_of(p, plan, gpus, counted, assumed, measured));
   return Exit::finished;
 }

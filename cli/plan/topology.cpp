@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "incident.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "plan/topology.hpp"
@@ -139,7 +140,7 @@ Result<Exit> run_plan_topology(const Arguments& arguments) {
   CULPRIT_TRY(pp_mb, input.real("pp-mb", p.pp_mb, 0, 1e12));
   p = {micro_batches, end_load, dp_mb, pp_mb};
   CULPRIT_TRY(plan, plan::plan_topology(job.shape, slow, link, p));
-  print(input.wants_json() ? json_of(job, plan) : text_of(job, plan));
+  print(input.wants_json() ? identified(json_of(job, plan)) : text_of(job, plan));
   return Exit::finished;
 }
 

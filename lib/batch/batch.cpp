@@ -14,6 +14,7 @@
 #include "batch/fingerprint.hpp"
 #include "batch/pool.hpp"
 #include "batch/summary.hpp"
+#include "report/identity.hpp"
 #include "report/report.hpp"
 #include "store/fleet.hpp"
 
@@ -244,7 +245,8 @@ class Batch {
     const bool beside = fs::absolute(fleet).parent_path().lexically_normal() ==
                         fs::absolute(options_.out).lexically_normal();
     CULPRIT_CHECK(remember(fleet, out.entries, beside));
-    out.summary = summary_document(out.entries, inputs_.left_out);
+    out.summary = report::identified(summary_document(out.entries, inputs_.left_out),
+                                     {options_.tool, {}, {}, {}, {}});
     CULPRIT_CHECK(write_file(options_.out / "summary.json", out.summary));
     CULPRIT_CHECK(write_file(options_.out / "summary.csv", summary_csv(out.summary)));
     return write_file(options_.out / "index.html", report::batch_index(out.summary));

@@ -29,6 +29,7 @@ struct Options {
   bool again = false;        // read every bundle again
   bool prune = false;        // forget the bundles that are not named any more
   std::string setup;         // what besides the bundle decides on the answer
+  std::string tool = "culprit";  // who makes this, with its version
   const std::atomic<bool>* interrupted = nullptr;
 };
 

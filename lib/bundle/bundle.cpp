@@ -95,7 +95,9 @@ Result<> walk_with(const std::string& path, Walker& walker) {
     walker.folder(fd, "", 0);
     return {};
   }
-  FdSource source(file.fd, walker.file_buffer(), [&] { return walker.over(); });
+  FdSource source(
+      file.fd, walker.file_buffer(), [&] { return walker.over(); },
+      [&](std::uint64_t bytes) { walker.taken(bytes); });
   walker.stream(source, place);
   return {};
 }

@@ -92,6 +92,9 @@ class Visitor {
   // What this program wrote itself, by its path (own_files.hpp): it is no entry of the bundle, and
   // is told by this alone.
   virtual void own(const std::string&) {}
+  // So many bytes were taken from files on disk, or from standard input: of what the user named,
+  // packed as it is.
+  virtual void taken(std::uint64_t) {}
   virtual bool stop() { return false; }  // asked now and then; true ends the walk quietly (Ctrl-C)
 };
 

@@ -12,8 +12,9 @@
 
 namespace culprit::bundle {
 
-FdSource::FdSource(int fd, std::string& buffer, std::function<bool()> over)
-    : fd_(fd), buffer_(buffer), over_(std::move(over)) {
+FdSource::FdSource(int fd, std::string& buffer, std::function<bool()> over,
+                   std::function<void(std::uint64_t)> taken)
+    : fd_(fd), buffer_(buffer), over_(std::move(over)), taken_(std::move(taken)) {
   if (buffer_.size() < kBlockBytes) buffer_.resize(kBlockBytes);
   struct stat info {};
   if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
@@ -32,6 +33,7 @@ std::string_view FdSource::next() {
     const ssize_t got = ::read(fd_, buffer_.data(), kBlockBytes);
     if (got >= 0) {
       position_ += static_cast<std::uint64_t>(got);
+      if (taken_) taken_(static_cast<std::uint64_t>(got));
       return {buffer_.data(), static_cast<std::size_t>(got)};
     }
     if (errno == EINTR) {
@@ -56,7 +58,9 @@ std::uint64_t FdSource::skip(std::uint64_t bytes) {
   // Never beyond the end: what is missing there must be noticed by reading.
   if (!regular_ || position_ >= size_) return 0;
   bytes = std::min(bytes, size_ - position_);
-  return seek(position_ + bytes) ? bytes : 0;
+  if (!seek(position_ + bytes)) return 0;
+  if (taken_) taken_(bytes);
+  return bytes;
 }
 
 bool FdSource::seek(std::uint64_t position) {

@@ -36,10 +36,12 @@ class ByteSource {
 };
 
 // Reads a descriptor that somebody else closes, through a buffer that somebody else keeps. When a
-// signal arrives while it waits for bytes, `over` says whether it goes on waiting.
+// signal arrives while it waits for bytes, `over` says whether it goes on waiting. `taken` is told
+// how many bytes were read, or passed over.
 class FdSource : public ByteSource {
  public:
-  FdSource(int fd, std::string& buffer, std::function<bool()> over = {});
+  FdSource(int fd, std::string& buffer, std::function<bool()> over = {},
+           std::function<void(std::uint64_t)> taken = {});
   std::string_view next() override;
   std::uint64_t skip(std::uint64_t bytes) override;
   bool has_size() const override { return regular_; }
@@ -50,6 +52,7 @@ class FdSource : public ByteSource {
   int fd_;
   std::string& buffer_;
   std::function<bool()> over_;
+  std::function<void(std::uint64_t)> taken_;
   bool regular_ = false;
   std::uint64_t size_ = 0;
   std::uint64_t position_ = 0;

@@ -135,7 +135,9 @@ void Walker::folder_item(int folder_fd, const std::string& name, const std::stri
   if (fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode))
     return unread(place,
                   {"bundle.unreadable", "changed into something else while it was being opened"});
-  FdSource source(file.fd, file_buffer_, [this] { return teller_.over(); });
+  FdSource source(
+      file.fd, file_buffer_, [this] { return teller_.over(); },
+      [this](std::uint64_t bytes) { teller_.taken(bytes); });
   stream(source, place);
 }
 

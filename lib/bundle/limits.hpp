@@ -41,6 +41,7 @@ class Teller {
   void end(bool complete);
   void note(const MemberHead& head);
   void own(const std::string& path) { visitor_.own(path); }
+  void taken(std::uint64_t bytes) { visitor_.taken(bytes); }
   void problem(const std::string& path, const Trouble& trouble, bool incomplete = true);
 
   std::uint64_t entries() const { return entries_; }

@@ -41,6 +41,7 @@ class Walker {
   void folder(int fd, const std::string& prefix, int depth);  // closes fd
   void stream(ByteSource& source, const Place& place);
   bool over() { return teller_.over(); }
+  void taken(std::uint64_t bytes) { teller_.taken(bytes); }
   std::string& file_buffer() { return file_buffer_; }
 
  private:

@@ -31,7 +31,7 @@ std::string read_document(const ingest::Document& document, const ingest::Head& 
   ingest::Reading reading{rows, pack(), "", {}, {}, member.path};
   const std::string reason = document.read(head.bytes, member, reading);
   for (const auto& kept : reading.kept) kept->finish(reading);
-  hold(reason.size() < 64 && reason.find(' ') == std::string::npos, "the code of a reject");
+  hold(reason.size() < 200 && reason.find('\n') == std::string::npos, "the code of a reject");
   return rows.log + reason;
 }
 

@@ -4,9 +4,9 @@
 # tries others. From the environment:
 #   CULPRIT_BUILD    the folder of the build (build-siege)
 #   CULPRIT_SEED     another seed, to repeat a night
-#   CULPRIT_RUNS     inputs that each fuzz target makes (100000); they exist where clang is, and read one document, line or
-#                    table at a time, hundreds a second: the mutations above go the whole way of a diagnosis
-#   CULPRIT_SECONDS  the most that each of them may take (3600)
+#   CULPRIT_RUNS     inputs that each fuzz target makes (100000): one document, line or table at a time, hundreds a second;
+#                    the mutations above go the whole way of a diagnosis. With clang they are led by coverage, else blind
+#   CULPRIT_SECONDS  the most that each of them may take (3600), with clang
 # A failure is told with the number of its mutation and the seed, and its bundle is left in build-siege/finds/.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -23,7 +23,7 @@ fi
 cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1 -D_GLIBCXX_ASSERTIONS" \
   -DCULPRIT_TESTS=ON -DCULPRIT_BENCH=OFF -DCULPRIT_SANITIZE=ON -DCULPRIT_FUZZ=$fuzz "$@" >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
 targets=$(cd "$root/tests/fuzz" && ls ./*_fuzz.cpp | sed 's|^\./||; s|\.cpp$||')
-[ "$fuzz" = ON ] || targets=
+[ "$fuzz" = ON ] || targets=$(printf '%s\n' $targets | sed 's/_fuzz$/_blind/')
 nice ninja -C "$build" mutate $targets >>"$build.log" 2>&1 || { tail -40 "$build.log" >&2; exit 1; }
 export ASAN_OPTIONS=exitcode=99:detect_stack_use_after_return=1 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1
 finds=$build/finds
@@ -46,8 +46,14 @@ for log in */log; do printf 'siege: %s: %s\n' "${log%/log}" "$(tail -n 1 "$log")
 
 for target in $targets; do
   mkdir -p "$target"
-  if nice -n 19 "$build/tests/$target" "$target" "$root/tests/fuzz/${target%_fuzz}" -runs="${CULPRIT_RUNS:-100000}" -max_total_time="${CULPRIT_SECONDS:-3600}" \
-    -max_len=65536 -timeout=10 -rss_limit_mb=1024 -seed="$seed" -artifact_prefix="$target/" >"$target.log" 2>&1; then
+  corpus=$root/tests/fuzz/${target%_*}
+  case $target in
+    *_fuzz)
+      set -- "$target" "$corpus" -runs="${CULPRIT_RUNS:-100000}" -max_total_time="${CULPRIT_SECONDS:-3600}" \
+        -max_len=65536 -timeout=10 -rss_limit_mb=1024 -seed="$seed" -artifact_prefix="$target/" ;;
+    *) set -- "$corpus" "${CULPRIT_RUNS:-100000}" "$seed" ;;
+  esac
+  if nice -n 19 "$build/tests/$target" "$@" >"$target.log" 2>&1; then
     printf 'siege: %s: %s\n' "$target" "$(tail -n 1 "$target.log")"
   else
     failed=1

@@ -236,6 +236,8 @@ class Pipeline final : public bundle::Visitor {
       summary_.own_databases.push_back(full(path));
   }
 
+  void taken(std::uint64_t bytes) override { taken_ += bytes; }
+
   bool stop() override { return interrupted() || changed_.has_value(); }
 
   // An interrupted member is begun and never ended: closing the database undoes it, as a kill
@@ -277,7 +279,7 @@ class Pipeline final : public bundle::Visitor {
     since_report_ += bytes;
     if (since_report_ < (8u << 20) || !options_.progress) return;
     since_report_ = 0;
-    options_.progress(summary_.bytes, open_.path);
+    options_.progress(summary_.bytes, taken_, open_.path);
   }
 
   void sniff(bool whole) {
@@ -433,6 +435,7 @@ class Pipeline final : public bundle::Visitor {
   bool dropped_ = false;
   std::uint64_t size_ = 0;
   std::size_t since_report_ = 0;
+  std::uint64_t taken_ = 0;
   std::optional<std::string> known_digest_;
   std::optional<std::string> changed_;
 

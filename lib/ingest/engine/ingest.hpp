@@ -27,7 +27,8 @@ struct Options {
   // Ctrl-C: reading stops, and the member that was being read is left without its end_member().
   const std::atomic<bool>* interrupted = nullptr;
   const std::atomic<bool>* sink_failed = nullptr;  // a full disk: there is no point in reading on
-  std::function<void(std::uint64_t bytes, const std::string& path)> progress;  // now and then
+  // Now and then: bytes of members, unpacked; of them as they lie on disk; and the member's path.
+  std::function<void(std::uint64_t bytes, std::uint64_t taken, const std::string& path)> progress;
 };
 
 struct Summary {
