@@ -157,6 +157,7 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
     CULPRIT_CHECK(add_new_lines(arguments, incident, pack, db, findings));
   CULPRIT_TRY(conclusion,
               diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
+  incident = {};  // the document has all that is printed
   const std::string& document = conclusion.document;
   if (!folder.empty()) {
     const std::string placed = report::with_place(document, place_of(arguments, path));

@@ -166,6 +166,8 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
   out.world_size = facts.world_size;
   out.complete = !incident.incomplete;
   std::string document = report::to_json(out);
+  out.hosts = {};
+  out.ranks = {};
   CULPRIT_CHECK(db.save_verdict(out.verdict.action, report::words(out.verdict.summary), document));
   if (!db.partial()) CULPRIT_CHECK(db.set_meta("state", "done"));
   return Conclusion{std::move(out.verdict), std::move(out.findings), std::move(document)};

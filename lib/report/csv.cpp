@@ -26,7 +26,7 @@ std::string cell(const std::string& text) {
 std::string csv_of_findings(const std::string& document, const RenderOptions&) {
   constexpr const char* kColumns[] = {"outcome", "severity", "analysis", "class",
                                       "symptom", "hosts",    "ranks",    "title"};
-  const json d = json::parse(document, nullptr, false);
+  const json d = without_ledger(document);
   std::string out =
       fmt::format("id,{},subject_kind,subject,confidence,lines,start,end,rests_on_it,path,line\n",
                   fmt::join(kColumns, ","));

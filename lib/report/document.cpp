@@ -204,6 +204,60 @@ const char* restart_after(const Verdict& v) {
   return "after_repair";
 }
 
+// One file of the ledger.
+json ledger_row(const MemberRow& m, const std::map<MemberId, const MemberRow*>& by_id) {
+  json row = {{"path", m.path},        {"kind", m.kind},       {"format", m.format},
+              {"size", m.size},        {"digest", m.digest},   {"lines", m.lines},
+              {"used", m.used},        {"skipped", m.skipped}, {"rejected", m.rejected},
+              {"complete", m.complete}};
+  if (m.host) row["host"] = *m.host;
+  if (m.rank) row["rank"] = *m.rank;
+  if (m.duplicate_of != 0) {
+    const auto copied = by_id.find(m.duplicate_of);
+    row["duplicate_of"] = copied == by_id.end() ? "" : copied->second->path;
+  }
+  return row;
+}
+
+// Lists of the document that grow with the bundle are written row by row: as one tree of the
+// library they would take several times their text.
+class LongLists {
+ public:
+  explicit LongLists(std::string document) : document_(std::move(document)) {}
+
+  // Appends all up to the empty list of this name on the outermost level, then the list.
+  template <class Rows, class Make>
+  void list(std::string_view name, const Rows& rows, Make make) {
+    const std::string empty = fmt::format("\n  \"{}\": [", name);
+    const std::size_t at = document_.find(empty, done_) + empty.size();
+    out_.append(document_, done_, at - done_);
+    done_ = at;
+    bool first = true;
+    for (const auto& row : rows) {
+      out_ += first ? "\n    " : ",\n    ";
+      first = false;
+      const std::string text = json_text(make(row));
+      for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+        out_.append(text, begin, end - begin);
+        if (end < text.size()) out_ += "    ";
+        begin = end;
+      }
+    }
+    if (!first) out_ += "\n  ";
+  }
+  std::string finish() {
+    out_.append(document_, done_, document_.size() - done_);
+    out_ += '\n';
+    out_.shrink_to_fit();
+    return std::move(out_);
+  }
+
+ private:
+  std::string document_, out_;
+  std::size_t done_ = 0;
+};
+
 // Members by path, so that a document does not depend on the order of reading.
 std::vector<const MemberRow*> members_by_path(const Incident& incident) {
   std::vector<const MemberRow*> members;
@@ -212,24 +266,6 @@ std::vector<const MemberRow*> members_by_path(const Incident& incident) {
     return std::tie(a->path, a->digest, a->id) < std::tie(b->path, b->digest, b->id);
   });
   return members;
-}
-
-// What was made of each member.
-json ledger(const std::vector<const MemberRow*>& members) {
-  std::map<MemberId, std::string> path_of;
-  for (const MemberRow* m : members) path_of[m->id] = m->path;
-  json out = json::array();
-  for (const MemberRow* m : members) {
-    json row = {{"path", m->path},        {"kind", m->kind},       {"format", m->format},
-                {"size", m->size},        {"digest", m->digest},   {"lines", m->lines},
-                {"used", m->used},        {"skipped", m->skipped}, {"rejected", m->rejected},
-                {"complete", m->complete}};
-    if (m->host) row["host"] = *m->host;
-    if (m->rank) row["rank"] = *m->rank;
-    if (m->duplicate_of != 0) row["duplicate_of"] = path_of[m->duplicate_of];
-    out.push_back(std::move(row));
-  }
-  return out;
 }
 
 json bundle_summary(const Incident& incident) {
@@ -325,10 +361,8 @@ std::string to_json(const Incident& incident) {
   document["bundle"] = bundle_summary(incident);
   document["incident"] = symptom(incident.verdict);
   document["verdict"] = verdict(incident.verdict);
-  json findings = json::array();
-  for (const Finding& f : incident.findings) findings.push_back(finding(f));
-  document["findings"] = std::move(findings);
-  document["ledger"] = ledger(members_by_path(incident));
+  document["findings"] = json::array();
+  document["ledger"] = json::array();
   if (incident.map.total > 0) document["rank_map"] = rank_map(incident.map);
   if (!incident.steps.ms.empty()) document["steps"] = step_chart(incident.steps);
   if (!incident.time.empty()) document["time"] = time_parts(incident.time);
@@ -338,7 +372,14 @@ std::string to_json(const Incident& incident) {
   for (const MetricPanel& p : incident.metrics) panels.push_back(metric_panel(p));
   if (!panels.empty()) document["metrics"] = std::move(panels);
   if (!incident.settings.lines.empty()) document["settings"] = settings(incident.settings);
-  return json_text(document) + "\n";
+  const auto members = members_by_path(incident);
+  std::map<MemberId, const MemberRow*> by_id;
+  for (const MemberRow* m : members) by_id[m->id] = m;
+  LongLists lists(json_text(document));
+  document.clear();
+  lists.list("findings", incident.findings, finding);
+  lists.list("ledger", members, [&](const MemberRow* m) { return ledger_row(*m, by_id); });
+  return lists.finish();
 }
 
 }  // namespace culprit::report

@@ -24,6 +24,15 @@ constexpr Word kHeadlines[] = {
 
 }  // namespace
 
+json without_ledger(const std::string& document) {
+  bool ledger = false;
+  const auto wanted = [&ledger](int depth, json::parse_event_t event, json& value) {
+    if (event == json::parse_event_t::key && depth == 1) ledger = value == "ledger";
+    return !(ledger && depth == 2 && event == json::parse_event_t::object_start);
+  };
+  return json::parse(document, wanted, false);
+}
+
 const json& member(const json& object, const char* key) {
   static const json nothing;
   if (!object.is_object()) return nothing;

@@ -7,7 +7,7 @@
 
 namespace culprit::report {
 
-std::string bundle_digest(const std::vector<MemberRow>& rows) {
+std::string bundle_digest(std::span<const MemberRow> rows) {
   std::vector<const MemberRow*> members;
   for (const MemberRow& m : rows) members.push_back(&m);
   std::sort(members.begin(), members.end(), [](const MemberRow* a, const MemberRow* b) {

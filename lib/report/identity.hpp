@@ -1,6 +1,7 @@
 // What a document says of itself: which program made it, of which bundle, of which job.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ struct Identity {
 
 // The bundle is named by its contents: the same files as a folder or in an archive are the same
 // bundle.
-std::string bundle_digest(const std::vector<MemberRow>& members);
+std::string bundle_digest(std::span<const MemberRow> members);
 
 // {"name": "culprit", "version": "0.1.0", "rules": "…"}; no rules when they are not known.
 nlohmann::ordered_json tool_json(const Identity& identity);

@@ -128,7 +128,7 @@ std::string print_markdown(const json& d, const RenderOptions& options) {
 
 // A document that a stranger's database holds may be anything.
 std::string to_markdown(const std::string& document, const RenderOptions& options) {
-  const json d = json::parse(document, nullptr, false);
+  const json d = without_ledger(document);
   if (!d.is_object()) return "";
   try {
     return print_markdown(d, options);

@@ -1,14 +1,27 @@
 #include <utility>
 
 #include "model/json.hpp"
+#include "model/json_cursor.hpp"
 #include "report/report.hpp"
 
 namespace culprit::report {
 
+// Only the verdict has such words: the rest, which may be long, stays as it is.
 std::string with_place(const std::string& document, const std::string& place) {
   static constexpr std::string_view kWord = "-d incident.db";
   if (place.empty() || document.find(kWord) == std::string::npos) return document;
-  auto d = nlohmann::ordered_json::parse(document, nullptr, false);
+  std::size_t begin = 0, end = 0;
+  JsonCursor in(document);
+  in.object([&](std::string_view key, bool) {
+    if (key != "verdict") return in.skip();
+    begin = in.offset();
+    if (!in.skip()) return false;
+    end = in.offset();
+    return false;  // nothing behind it matters
+  });
+  if (end <= begin) return document;
+  auto verdict = nlohmann::ordered_json::parse(document.substr(begin, end - begin), nullptr, false);
+  if (!verdict.is_object()) return document;
   const auto put = [&](nlohmann::ordered_json& object, const char* key) {
     if (!object.is_object() || !object.contains(key) || !object[key].is_string()) return;
     std::string text = object[key];
@@ -17,11 +30,11 @@ std::string with_place(const std::string& document, const std::string& place) {
       text.replace(at, kWord.size(), place);
     object[key] = std::move(text);
   };
-  if (!d.is_object() || !d.contains("verdict") || !d["verdict"].is_object()) return document;
   for (const auto& [list, key] : {std::pair{"next", "text"}, std::pair{"steps", "why"}})
-    if (d["verdict"].contains(list) && d["verdict"][list].is_array())
-      for (auto& one : d["verdict"][list]) put(one, key);
-  return json_text(d, -1);
+    if (verdict.contains(list) && verdict[list].is_array())
+      for (auto& one : verdict[list]) put(one, key);
+  std::string out = document;
+  return out.replace(begin, end - begin, json_text(verdict, -1));
 }
 
 }  // namespace culprit::report

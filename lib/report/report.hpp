@@ -18,7 +18,7 @@ struct Incident {
   Identity identity;
   Verdict verdict;
   std::vector<Finding> findings;
-  std::vector<MemberRow> members;
+  std::span<const MemberRow> members;  // theirs who made it: a bundle may have 100,000
   std::vector<ProblemRow> problems;
   std::vector<HostRow> hosts;
   std::vector<RankRow> ranks;

@@ -330,7 +330,7 @@ class TextPage {
 
 // A document that a stranger's database holds may be anything.
 std::string to_text(const std::string& document, const RenderOptions& options) {
-  const json d = json::parse(document, nullptr, false);
+  const json d = options.verbose ? json::parse(document, nullptr, false) : without_ledger(document);
   if (!d.is_object()) return "";
   try {
     return TextPage(d, options).print();

@@ -205,7 +205,8 @@ struct Database::Impl {
 
     MemberId begin_member(const MemberRow& m) override {
       const MemberId id = next_id_++;
-      if (trouble.code == SQLITE_OK && !impl_.execute("BEGIN IMMEDIATE")) fail_with(last_failure);
+      if (trouble.code == SQLITE_OK && !impl_.in_transaction() && !impl_.execute("BEGIN IMMEDIATE"))
+        fail_with(last_failure);
       MemberRow first = m;
       first.id = id;
       first.stored_path = m.path;
@@ -216,6 +217,7 @@ struct Database::Impl {
     void end_member(const MemberRow& m) override {
       write(member_end_, m.format, m.size, m.digest, m.complete, m.tail_truncated, m.lines, m.used,
             m.skipped, m.rejected, m.id);
+      if (impl_.path.empty() && ++members_ % kTogether != 0) return;
       if (trouble.code == SQLITE_OK && !impl_.execute("COMMIT")) fail_with(last_failure);
     }
 
@@ -303,6 +305,8 @@ struct Database::Impl {
     std::unordered_map<std::string, std::int64_t> stacks_;
     std::vector<std::int64_t> ids_;
     std::unordered_map<std::string, std::deque<std::string>> finished_;
+    static constexpr std::size_t kTogether = 1024;  // members, see Impl::settle()
+    std::size_t members_ = 0;
     MemberId next_id_ = 1;
     SeriesId next_series_ = 1;
   };
@@ -418,12 +422,17 @@ struct Database::Impl {
     return {};
   }
 
+  bool in_transaction() const { return sqlite3_get_autocommit(db.get()) == 0; }
+  // Members of a temporary database share transactions: at the end of each, SQLite walks all pages
+  // that the database has, and nobody can open it after a kill. What is open is ended here.
+  bool settle() { return !path.empty() || !in_transaction() || execute("COMMIT"); }
+
   // Runs `body` in one transaction.
   template <class Body>
   Result<> transaction(const std::string& what, Body body) {
     // Rows that could not be read before must not become an answer.
     if (last_failure.code != SQLITE_OK) return trouble("cannot read the database");
-    if (!execute("BEGIN IMMEDIATE")) return trouble(what);
+    if (!settle() || !execute("BEGIN IMMEDIATE")) return trouble(what);
     if (!body() || !execute("COMMIT")) {
       Error error = trouble(what);  // before anything else is executed
       execute("ROLLBACK");
@@ -590,6 +599,7 @@ Result<> Database::health() const {
 
 Result<> Database::finish_ingest() {
   CULPRIT_CHECK(health());
+  if (!impl_->settle()) return impl_->trouble("cannot write to the database");
   // Indexes after the rows: making them while loading costs a third of the speed.
   if (!impl_->execute("CREATE INDEX IF NOT EXISTS event_by_class ON event(class);"
                       "CREATE INDEX IF NOT EXISTS event_by_member ON event(member_id);"

@@ -46,7 +46,9 @@ inline report::Incident hostile_incident() {
   m.path = m.stored_path = evil;
   m.host = evil;
   m.lines = m.used = 3;
-  incident.members.push_back(m);
+  static std::vector<MemberRow> members;
+  members.assign(1, m);
+  incident.members = members;
   incident.hosts.push_back({});
   incident.hosts.back().host = evil;
   incident.notes.push_back(evil);

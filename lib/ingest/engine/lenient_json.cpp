@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "model/utf8.hpp"
+#include "model/json_cursor.hpp"
 
 namespace culprit::ingest {
 
@@ -14,20 +14,15 @@ namespace {
 class Reader {
  public:
   Reader(std::string_view bytes, Tree& tree, const TreeLimits& limits)
-      : begin_(bytes.data()),
-        at_(begin_),
-        end_(begin_ + bytes.size()),
-        tree_(tree),
-        limits_(limits) {
+      : in_(bytes), tree_(tree), limits_(limits) {
     tree_.values.reserve(std::min<std::size_t>(bytes.size() / 8, 1 << 16));
-    if (bytes.starts_with("\xEF\xBB\xBF")) at_ += 3;
   }
 
   void run() {
     while (problem_ == nullptr && !done_) step();
     if (problem_ != nullptr) {
       tree_.truncated = true;
-      tree_.problem_at = static_cast<std::size_t>(problem_at_ - begin_);
+      tree_.problem_at = problem_at_;
       tree_.problem = fmt::format("json.{} at {}", problem_, tree_.problem_at);
       while (!open_.empty()) {
         tree_.nodes[open_.back().node].partial = true;
@@ -46,13 +41,9 @@ class Reader {
 
   void fail(const char* problem) {
     if (problem_ == nullptr) {
-      problem_ = at_ >= end_ ? "truncated" : problem;
-      problem_at_ = at_;
+      problem_ = in_.done() ? "truncated" : problem;
+      problem_at_ = in_.offset();
     }
-  }
-
-  void blank() {
-    while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
   }
 
   void push(const Value& v) {
@@ -63,18 +54,12 @@ class Reader {
   void open(bool dict) {
     if (open_.size() >= limits_.depth) return fail("too_deep");
     if (tree_.nodes.size() >= limits_.nodes) return fail("too_many_values");
-    const std::uint32_t node = tree_.open(static_cast<std::size_t>(at_ - begin_));
+    const std::uint32_t node = tree_.open(in_.offset());
     push(Value::container(dict ? Value::Kind::dict : Value::Kind::list, node));
     open_.push_back({node, dict, stack_.size()});
-    ++at_;
-    blank();
-    if (at_ < end_ && *at_ == (dict ? '}' : ']')) {
-      ++at_;
-      close();
-      expect_value_ = false;
-    } else {
-      expect_value_ = true;
-    }
+    in_.next();
+    expect_value_ = !in_.take(dict ? '}' : ']');
+    if (!expect_value_) close();
   }
 
   void close() {
@@ -88,46 +73,44 @@ class Reader {
       tree_.extend(open.node, stack_.data() + open.mark, count);
     stack_.shrink(open.mark);
     Tree::Node& node = tree_.nodes[open.node];
-    node.length = static_cast<std::uint32_t>(static_cast<std::size_t>(at_ - begin_) - node.offset);
+    node.length = static_cast<std::uint32_t>(in_.offset() - node.offset);
   }
 
   // A value is due, or what follows one.
   void step() {
-    blank();
-    if (at_ >= end_) return fail("truncated");
+    in_.blanks();
+    if (in_.done()) return fail("truncated");
     if (!expect_value_) {
       if (open_.empty()) {
         done_ = true;
         return;
       }
-      if (*at_ == ',') {
-        ++at_;
+      if (in_.peek() == ',') {
+        in_.next();
         expect_value_ = true;
         return;
       }
-      if (*at_ != (open_.back().dict ? '}' : ']')) return fail("syntax");
-      ++at_;
+      if (in_.peek() != (open_.back().dict ? '}' : ']')) return fail("syntax");
+      in_.next();
       close();
       done_ = open_.empty();
       return;
     }
     if (!open_.empty() && open_.back().dict) {
       Value key;
-      if (*at_ != '"') return fail("syntax");
+      if (in_.peek() != '"') return fail("syntax");
       if (!text(key)) return;
-      blank();
-      if (at_ >= end_ || *at_ != ':') return fail("syntax");
-      ++at_;
+      if (!in_.take(':')) return fail("syntax");
       push(key);
-      blank();
-      if (at_ >= end_) return fail("truncated");
+      in_.blanks();
+      if (in_.done()) return fail("truncated");
     }
     value();
   }
 
   void value() {
     expect_value_ = false;
-    switch (*at_) {
+    switch (in_.peek()) {
       case '{': return open(true);
       case '[': return open(false);
       case '"': {
@@ -138,7 +121,7 @@ class Reader {
       case 't': word("true", Value::boolean(true)); break;
       case 'f': word("false", Value::boolean(false)); break;
       case 'n':
-        if (end_ - at_ >= 2 && at_[1] == 'a')
+        if (in_.rest().substr(0, 2) == "na")
           word("nan", not_a_number());
         else
           word("null", Value::nothing());
@@ -158,22 +141,23 @@ class Reader {
   }
 
   void word(std::string_view want, const Value& v) {
-    const std::string_view rest(at_, static_cast<std::size_t>(end_ - at_));
+    const std::string_view rest = in_.rest();
     if (!rest.starts_with(want)) {
-      if (want.starts_with(rest)) at_ = end_;
+      if (want.starts_with(rest)) in_.seek(in_.end());
       return fail("syntax");
     }
-    at_ += want.size();
+    in_.seek(in_.at() + want.size());
     push(v);
   }
 
   void number() {
-    const char* from = at_;
-    const char* p = at_;
+    const char* const from = in_.at();
+    const char* const end = in_.end();
+    const char* p = from;
     const bool negative = *p == '-';
     p += negative;
-    if (p < end_ && (*p == 'I' || *p == 'i' || *p == 'N' || *p == 'n')) {
-      at_ = p;
+    if (p < end && (*p == 'I' || *p == 'i' || *p == 'N' || *p == 'n')) {
+      in_.seek(p);
       if (*p == 'I')
         word("Infinity", infinity(negative));
       else if (*p == 'i')
@@ -186,102 +170,44 @@ class Reader {
     }
     std::uint64_t n = 0;
     const char* digits = p;
-    while (p < end_ && *p >= '0' && *p <= '9') n = n * 10 + static_cast<std::uint64_t>(*p++ - '0');
+    while (p < end && *p >= '0' && *p <= '9') n = n * 10 + static_cast<std::uint64_t>(*p++ - '0');
     if (p == digits) return fail("syntax");
-    if (p == end_) {
-      at_ = p;
+    if (p == end) {
+      in_.seek(p);
       return fail("truncated");
     }  // more digits may have followed
     if (*p != '.' && *p != 'e' && *p != 'E' && p - digits <= 18) {
-      at_ = p;
+      in_.seek(p);
       return push(
           Value::number(negative ? -static_cast<std::int64_t>(n) : static_cast<std::int64_t>(n)));
     }
     std::int64_t whole = 0;
-    if (const auto [end, error] = std::from_chars(from, end_, whole);
-        error == std::errc{} && end < end_ && *end != '.' && *end != 'e' && *end != 'E') {
-      at_ = end;
+    if (const auto [stop, error] = std::from_chars(from, end, whole);
+        error == std::errc{} && stop < end && *stop != '.' && *stop != 'e' && *stop != 'E') {
+      in_.seek(stop);
       return push(Value::number(whole));
     }
     double real = 0;
-    const auto [end, error] = std::from_chars(from, end_, real);
+    const auto [stop, error] = std::from_chars(from, end, real);
     if (error == std::errc::invalid_argument) return fail("syntax");
-    at_ = end;
-    if (at_ == end_) return fail("truncated");
+    in_.seek(stop);
+    if (in_.done()) return fail("truncated");
     push(error == std::errc{} ? Value::number(real) : Value::nothing());
   }
 
   bool text(Value& out) {
-    const char* from = ++at_;
-    const char* p = from;
-    while (p < end_ && *p != '"' && *p != '\\') ++p;
-    if (p >= end_) {
-      at_ = end_;
+    std::string_view raw;
+    bool escaped = false;
+    if (!in_.text(raw, escaped)) {
       fail("truncated");
       return false;
     }
-    if (*p == '"') {
-      out = Value::string(from, static_cast<std::size_t>(p - from));
-      at_ = p + 1;
-      return true;
-    }
-    std::string made(from, p);
-    while (p < end_ && *p != '"') {
-      if (*p != '\\') {
-        made.push_back(*p++);
-        continue;
-      }
-      if (++p >= end_) break;
-      const char c = *p++;
-      switch (c) {
-        case 'n': made.push_back('\n'); break;
-        case 't': made.push_back('\t'); break;
-        case 'r': made.push_back('\r'); break;
-        case 'b': made.push_back('\b'); break;
-        case 'f': made.push_back('\f'); break;
-        case 'u': escape(p, made); break;
-        default: made.push_back(c);  // also "\'" and others that JSON does not know
-      }
-    }
-    if (p >= end_) {
-      at_ = end_;
-      fail("truncated");
-      return false;
-    }
-    at_ = p + 1;
-    tree_.texts.push_back(std::move(made));
-    out = Value::string(tree_.texts.back().data(), tree_.texts.back().size());
+    if (escaped) raw = tree_.texts.emplace_back(json_unescaped(raw));
+    out = Value::string(raw.data(), raw.size());
     return true;
   }
 
-  bool hex(const char*& p, std::uint32_t& code) const {
-    if (end_ - p < 4) return false;
-    const auto [end, error] = std::from_chars(p, p + 4, code, 16);
-    if (error != std::errc{} || end != p + 4) return false;
-    p = end;
-    return true;
-  }
-
-  void escape(const char*& p, std::string& made) const {
-    std::uint32_t code = 0;
-    if (!hex(p, code)) {
-      made += "\\u";
-      return;
-    }
-    if (code >= 0xD800 && code < 0xDC00 && end_ - p >= 6 && p[0] == '\\' && p[1] == 'u') {
-      const char* low_at = p + 2;
-      std::uint32_t low = 0;
-      if (hex(low_at, low) && low >= 0xDC00 && low < 0xE000) {
-        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-        p = low_at;
-      }
-    }
-    append_utf8(made, code);
-  }
-
-  const char* begin_;
-  const char* at_;
-  const char* end_;
+  JsonCursor in_;
   Tree& tree_;
   const TreeLimits& limits_;
   Values stack_;
@@ -289,7 +215,7 @@ class Reader {
   bool expect_value_ = true;
   bool done_ = false;
   const char* problem_ = nullptr;
-  const char* problem_at_ = nullptr;
+  std::size_t problem_at_ = 0;
 };
 
 }  // namespace

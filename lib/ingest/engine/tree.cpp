@@ -26,4 +26,9 @@ Value Tree::find(const Value& dict, std::string_view key) const {
   return found;
 }
 
+std::optional<std::int64_t> Tree::integer(const Value& dict, std::string_view key) const {
+  const Value v = find(dict, key);
+  return v.kind == Value::Kind::integer ? std::optional(v.integer) : std::nullopt;
+}
+
 }  // namespace culprit::ingest

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -163,6 +164,14 @@ class Tree {
   }
   // The value that stands last for a key, as in Python.
   Value find(const Value& dict, std::string_view key) const;
+  std::string_view text(const Value& dict, std::string_view key) const {
+    return find(dict, key).text();
+  }
+  std::optional<std::int64_t> integer(const Value& dict, std::string_view key) const;
+  bool truth(const Value& dict, std::string_view key) const {
+    const Value v = find(dict, key);
+    return v.kind == Value::Kind::boolean && v.integer != 0;
+  }
   bool partial(const Value& container) const {
     return (container.is_list() || container.is_dict()) && nodes[container.node].partial;
   }

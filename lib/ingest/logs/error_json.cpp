@@ -3,15 +3,13 @@
 // {"message": "..."} or an errorCode.
 
 #include "ingest/engine/document.hpp"
+#include "ingest/engine/lenient_json.hpp"
 #include "ingest/logs/traceback.hpp"
 #include "line/timestamp.hpp"
-#include "model/json.hpp"
 
 namespace culprit::ingest {
 
 namespace {
-
-using nlohmann::json;
 
 bool sniff(const Head& head) {
   if (head.base() != "error.json" &&
@@ -24,48 +22,46 @@ bool sniff(const Head& head) {
 }
 
 std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
-  const json document = json::parse(bytes.begin(), bytes.end(), nullptr, false);
-  if (!document.is_object() || !document.contains("message")) return "error_json.not_json";
+  Tree tree;
+  read_lenient_json(bytes, tree);
+  const Value message = tree.find(tree.root, "message");
+  // Of a file that was cut, what it says of its exception stays.
+  if (message.kind == Value::Kind::none) return "error_json.not_json";
+  reading.cut = tree.truncated;
   TracebackRow row;
   row.place = {member.id, 1, 0,
                static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), 1u << 30))};
   row.last_line = 1;
   row.source = "error.json";
-  const json* message = &document["message"];
-  std::string text;
-  std::string stack;
-  if (message->is_object()) {
-    if (const auto it = message->find("message"); it != message->end() && it->is_string())
-      text = it->get<std::string>();
-    if (const auto it = message->find("extraInfo"); it != message->end() && it->is_object()) {
-      if (const auto s = it->find("py_callstack"); s != it->end() && s->is_string())
-        stack = s->get<std::string>();
-      const auto t = it->find("timestamp");
-      std::string stamp = t == it->end()           ? ""
-                          : t->is_string()         ? t->get<std::string>()
-                          : t->is_number_integer() ? std::to_string(t->get<std::int64_t>())
-                                                   : "";
-      std::size_t used = 0;
-      std::int64_t seconds = 0;
-      if (line::parse_digits(stamp, used, seconds) && used == stamp.size() && seconds > 0 &&
-          seconds < 8'000'000'000)
-        row.time = {Clock::utc, seconds * kSecond, kSecond};
-    }
-  } else if (message->is_string()) {
-    text = message->get<std::string>();
+  std::string_view text;
+  std::string_view stack;
+  if (message.is_dict()) {
+    text = tree.text(message, "message");
+    const Value extra = tree.find(message, "extraInfo");
+    stack = tree.text(extra, "py_callstack");
+    const auto whole = tree.integer(extra, "timestamp");
+    const std::string stamp =
+        whole ? std::to_string(*whole) : std::string(tree.text(extra, "timestamp"));
+    std::size_t used = 0;
+    std::int64_t seconds = 0;
+    if (line::parse_digits(stamp, used, seconds) && used == stamp.size() && seconds > 0 &&
+        seconds < 8'000'000'000)
+      row.time = {Clock::utc, seconds * kSecond, kSecond};
+  } else if (message.kind == Value::Kind::text) {
+    text = message.text();
   } else {
     return "error_json.no_message";
   }
+  if (tree.truncated && text.empty() && stack.empty()) return "error_json.not_json";
   TracebackParser parser;
   for (std::size_t at = 0; at < stack.size();) {
     const std::size_t end = std::min(stack.find('\n', at), stack.size());
-    if (!parser.feed(std::string_view(stack).substr(at, end - at)) && parser.complete()) break;
+    if (!parser.feed(stack.substr(at, end - at)) && parser.complete()) break;
     at = end + 1;
   }
   parser.fill(row);
-  if (row.type.empty() &&
-      !split_exception(std::string_view(text).substr(0, text.find('\n')), row.type, row.message))
-    row.message = text.substr(0, 1000);
+  if (row.type.empty() && !split_exception(text.substr(0, text.find('\n')), row.type, row.message))
+    row.message = std::string(text.substr(0, 1000));
   classify_traceback(row, reading.pack);
   // A chain may end in another exception than it began with; the first line of `message` is the
   // last one.

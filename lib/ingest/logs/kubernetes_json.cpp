@@ -3,14 +3,12 @@
 
 #include "ingest/engine/document.hpp"
 #include "ingest/engine/events.hpp"
+#include "ingest/engine/lenient_json.hpp"
 #include "line/timestamp.hpp"
-#include "model/json.hpp"
 
 namespace culprit::ingest {
 
 namespace {
-
-using nlohmann::json;
 
 bool sniff(const Head& head) {
   const std::string_view name = head.base();
@@ -24,20 +22,7 @@ bool sniff(const Head& head) {
           top.find("\"EventList\"") != std::string_view::npos);
 }
 
-std::string text(const json& object, const char* key) {
-  if (!object.is_object()) return {};
-  const auto it = object.find(key);
-  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string{};
-}
-
-const json& child(const json& object, const char* key) {
-  static const json kNone;
-  if (!object.is_object()) return kNone;
-  const auto it = object.find(key);
-  return it == object.end() ? kNone : *it;
-}
-
-Timestamp stamp_of(const std::string& iso) {
+Timestamp stamp_of(std::string_view iso) {
   Timestamp stamp;
   if (line::parse_iso(iso, stamp) == 0) stamp = {};
   return stamp;
@@ -45,8 +30,8 @@ Timestamp stamp_of(const std::string& iso) {
 
 class Records {
  public:
-  Records(std::string_view bytes, const MemberRow& member, Reading& reading)
-      : bytes_(bytes), member_(member), reading_(reading) {}
+  Records(std::string_view bytes, const Tree& tree, const MemberRow& member, Reading& reading)
+      : bytes_(bytes), tree_(tree), member_(member), reading_(reading) {}
 
   // Events carry no line of their own: the place is where `needle` stands first.
   Place place(const std::string& needle) const {
@@ -74,7 +59,25 @@ class Records {
     reading_.sink.put(row);
   }
 
-  void pod(const json& item) {
+  void ended(const Value& container, const std::string& host) {
+    if (!container.is_dict()) return;
+    const std::string reason = text(container, "reason");
+    const Timestamp time = stamp_of(text(container, "finishedAt"));
+    const std::string id = text(container, "containerID");
+    const Place where = place(id.empty() ? reason : id);
+    if (!reason.empty()) say("Reason:       " + reason, time, host, where, 1);
+    const auto code = tree_.integer(container, "exitCode");
+    if (!code) return;
+    ExitRow row;
+    row.place = where;
+    row.time = time;
+    row.source = "kubernetes";
+    row.code = *code > 128 && *code < 160 ? -(*code - 128) : *code;
+    if (!host.empty()) row.host = host;
+    reading_.sink.put(row);
+  }
+
+  void pod(const Value& item) {
     const std::string host = text(child(item, "spec"), "nodeName");
     // A pod calls itself by its own name and address: they are the node's, too.
     for (const std::string& other :
@@ -88,65 +91,62 @@ class Records {
         reading_.sink.put(row);
       }
     for (const char* kind : {"initContainerStatuses", "containerStatuses"})
-      for (const json& status : child(child(item, "status"), kind))
-        for (const char* which : {"state", "lastState"}) {
-          const json& ended = child(child(status, which), "terminated");
-          if (!ended.is_object()) continue;
-          const std::string reason = text(ended, "reason");
-          const Timestamp time = stamp_of(text(ended, "finishedAt"));
-          const std::string id = text(ended, "containerID");
-          const Place where = place(id.empty() ? reason : id);
-          if (!reason.empty()) say("Reason:       " + reason, time, host, where, 1);
-          const json& code = child(ended, "exitCode");
-          if (!code.is_number_integer()) continue;
-          ExitRow row;
-          row.place = where;
-          row.time = time;
-          row.source = "kubernetes";
-          row.code = code.get<std::int64_t>();
-          if (row.code > 128 && row.code < 160) row.code = -(row.code - 128);
-          if (!host.empty()) row.host = host;
-          reading_.sink.put(row);
-        }
+      tree_.each(child(child(item, "status"), kind), [&](const Value& status) {
+        for (const char* which : {"state", "lastState"})
+          ended(child(child(status, which), "terminated"), host);
+        return true;
+      });
     const std::string message = text(child(item, "status"), "message");
     if (!message.empty()) say(message, {}, host, place(message.substr(0, 40)), 1);
   }
 
-  void event(const json& item) {
+  void event(const Value& item) {
     const std::string message = text(item, "message");
     if (message.empty()) return;
     std::string when = text(item, "lastTimestamp");
     if (when.empty()) when = text(item, "eventTime");
-    const json& count = child(item, "count");
+    const std::int64_t count = tree_.integer(item, "count").value_or(1);
     say(text(item, "type") + "   " + text(item, "reason") + "   " + message, stamp_of(when),
         text(child(item, "source"), "host"), place(message.substr(0, 40)),
-        count.is_number_unsigned() ? count.get<std::uint64_t>() : 1);
+        static_cast<std::uint64_t>(std::max<std::int64_t>(1, count)));
   }
 
-  void item(const json& one) {
+  void item(const Value& one) {
     const std::string kind = text(one, "kind");
-    if (kind == "Pod" || (kind.empty() && one.contains("spec")))
+    if (kind == "Pod" || (kind.empty() && has(one, "spec")))
       pod(one);
-    else if (kind == "Event" || (kind.empty() && one.contains("involvedObject")))
+    else if (kind == "Event" || (kind.empty() && has(one, "involvedObject")))
       event(one);
   }
 
  private:
+  std::string text(const Value& object, std::string_view key) const {
+    return std::string(tree_.text(object, key));
+  }
+  Value child(const Value& object, std::string_view key) const { return tree_.find(object, key); }
+  bool has(const Value& object, std::string_view key) const {
+    return child(object, key).kind != Value::Kind::none;
+  }
+
   std::string_view bytes_;
+  const Tree& tree_;
   const MemberRow& member_;
   Reading& reading_;
 };
 
 std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
-  const json document = json::parse(bytes.begin(), bytes.end(), nullptr, false);
-  if (!document.is_object()) return "kubernetes.not_json";
-  Records records(bytes, member, reading);
-  if (const json& items = child(document, "items"); items.is_array()) {
-    for (const json& one : items)
-      if (one.is_object()) records.item(one);
-  } else {
-    records.item(document);
-  }
+  Tree tree;
+  read_lenient_json(bytes, tree);
+  if (!tree.root.is_dict()) return "kubernetes.not_json";
+  reading.cut = tree.truncated;
+  Records records(bytes, tree, member, reading);
+  if (const Value items = tree.find(tree.root, "items"); items.is_list())
+    tree.each(items, [&](const Value& one) {
+      if (one.is_dict()) records.item(one);
+      return true;
+    });
+  else
+    records.item(tree.root);
   return {};
 }
 

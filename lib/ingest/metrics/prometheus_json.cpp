@@ -1,6 +1,6 @@
 // Answers of the Prometheus HTTP API as people save them with curl: query_range (matrix), query
-// (vector, scalar). Read by hand, in one pass over the bytes: a library's tree of a day of samples
-// takes twenty times their size.
+// (vector, scalar). Read in one pass over the bytes: a tree of a day of samples takes twenty times
+// their size.
 #include <cstring>
 #include <limits>
 #include <string>
@@ -10,7 +10,7 @@
 #include "ingest/metrics/metric_labels.hpp"
 #include "ingest/metrics/metric_value.hpp"
 #include "ingest/engine/series_book.hpp"
-#include "model/utf8.hpp"
+#include "model/json_cursor.hpp"
 
 namespace culprit::ingest {
 
@@ -23,16 +23,19 @@ constexpr std::size_t kMostRejects = 1'000;
 class Answer {
  public:
   Answer(std::string_view bytes, const MemberRow& member, Reading& reading)
-      : bytes_(bytes), member_(member), reading_(reading), book_(reading.keep<SeriesBook>()) {}
+      : bytes_(bytes),
+        in_(bytes),
+        member_(member),
+        reading_(reading),
+        book_(reading.keep<SeriesBook>()) {}
 
   // "" or the code of a reject.
   std::string read() {
-    if (bytes_.starts_with("\xEF\xBB\xBF")) at_ = 3;
     bool error = false;
     bool any = false;
     // Several queries of one loop, appended to one file, are several documents in a row.
-    for (blanks(); !done() && !broken_; blanks()) {
-      if (peek() != '{') {
+    for (in_.blanks(); !in_.done() && !broken_; in_.blanks()) {
+      if (in_.peek() != '{') {
         broken("prometheus_json.not_json");
         break;
       }
@@ -45,20 +48,6 @@ class Answer {
   }
 
  private:
-  bool done() const { return at_ >= bytes_.size(); }
-  char peek() const { return at_ < bytes_.size() ? bytes_[at_] : '\0'; }
-  void blanks() {
-    while (at_ < bytes_.size() && (bytes_[at_] == ' ' || bytes_[at_] == '\n' ||
-                                   bytes_[at_] == '\t' || bytes_[at_] == '\r'))
-      ++at_;
-  }
-  bool take(char c) {
-    blanks();
-    if (peek() != c || done()) return false;
-    ++at_;
-    return true;
-  }
-
   struct Line {
     std::uint64_t number = 1;
     std::size_t begin = 0, end = 0;  // end 0: not looked for
@@ -85,10 +74,10 @@ class Answer {
   bool broken(const char* code) {
     if (broken_) return false;
     broken_ = true;
-    reading_.cut = done();
+    reading_.cut = in_.done();
     reason_ = reading_.cut ? "prometheus_json.cut" : code;
     if (samples_ > 0) {
-      const std::size_t from = std::min(at_, bytes_.size());
+      const std::size_t from = in_.offset();
       reject(reason_, from >= 40 ? from - 40 : 0);
     }
     return false;
@@ -96,131 +85,47 @@ class Answer {
 
   // From the opening quote on.
   bool string(std::string& out) {
-    out.clear();
-    if (peek() != '"') return broken("prometheus_json.syntax");
-    for (++at_; !done(); ++at_) {
-      const char c = bytes_[at_];
-      if (c == '"') return ++at_, true;
-      if (out.size() > kLongestString) return broken("prometheus_json.string_too_long");
-      if (c != '\\') {
-        out += c;
-        continue;
-      }
-      if (++at_ >= bytes_.size()) break;
-      switch (bytes_[at_]) {
-        case 'n': out += '\n'; break;
-        case 't': out += '\t'; break;
-        case 'r': out += '\r'; break;
-        case 'b': out += '\b'; break;
-        case 'f': out += '\f'; break;
-        case 'u': {
-          unsigned code = 0;
-          if (!hex(code)) return broken("prometheus_json.syntax");
-          if (code >= 0xD800 && code < 0xDC00 && bytes_.substr(at_ + 1, 2) == "\\u") {
-            at_ += 2;
-            unsigned low = 0;
-            if (!hex(low)) return broken("prometheus_json.syntax");
-            code = low >= 0xDC00 && low < 0xE000
-                       ? 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
-                       : 0xFFFD;
-          }
-          append_utf8(out, code);
-          break;
-        }
-        default: out += bytes_[at_];
-      }
-    }
-    return broken("prometheus_json.syntax");
-  }
-  bool hex(unsigned& code) {
-    code = 0;
-    for (int i = 0; i < 4; ++i) {
-      if (++at_ >= bytes_.size()) return false;
-      const char c = bytes_[at_];
-      const int v = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
-      if (v < 0) return false;
-      code = code << 4 | static_cast<unsigned>(v);
-    }
+    std::string_view raw;
+    bool escaped = false;
+    if (in_.peek() != '"' || !in_.text(raw, escaped)) return broken("prometheus_json.syntax");
+    if (raw.size() > kLongestString) return broken("prometheus_json.string_too_long");
+    out = escaped ? json_unescaped(raw) : std::string(raw);
     return true;
   }
-
-  // Any value, unread. Counts brackets instead of calling itself: nesting costs nothing.
-  bool skip() {
-    blanks();
-    std::size_t depth = 0;
-    do {
-      if (done()) return broken("prometheus_json.syntax");
-      const char c = bytes_[at_];
-      if (c == '"') {
-        for (++at_; !done() && bytes_[at_] != '"'; ++at_) at_ += bytes_[at_] == '\\';
-        if (done()) return broken("prometheus_json.syntax");
-        ++at_;
-      } else if (c == '{' || c == '[') {
-        ++depth, ++at_;
-      } else if (c == '}' || c == ']') {
-        if (depth == 0) return broken("prometheus_json.syntax");
-        --depth, ++at_;
-      } else if (depth > 0) {
-        ++at_;
-      } else {
-        const std::size_t begin = at_;
-        while (!done() && bytes_[at_] != ',' && bytes_[at_] != '}' && bytes_[at_] != ']' &&
-               bytes_[at_] != '\n' && bytes_[at_] != ' ')
-          ++at_;
-        if (at_ == begin) return broken("prometheus_json.syntax");
-      }
-    } while (depth > 0);
-    return true;
-  }
+  bool skip() { return in_.skip() || broken("prometheus_json.syntax"); }
 
   // Calls member(key) for each member of the object that begins here; it must take the value.
   template <class Member>
   bool object(Member member) {
-    if (!take('{')) return broken("prometheus_json.syntax");
-    if (take('}')) return true;
-    std::string key;
-    do {
-      blanks();
-      if (!string(key)) return false;
-      if (!take(':')) return broken("prometheus_json.syntax");
-      blanks();
-      if (!member(key)) return false;
-    } while (take(','));
-    return take('}') || broken("prometheus_json.syntax");
+    return in_.object([&](std::string_view raw, bool escaped) {
+      if (raw.size() > kLongestString) return broken("prometheus_json.string_too_long");
+      return escaped ? member(json_unescaped(raw)) : member(raw);
+    }) || broken("prometheus_json.syntax");
   }
   template <class Element>
   bool array(Element element) {
-    if (!take('[')) return broken("prometheus_json.syntax");
-    if (take(']')) return true;
-    do {
-      blanks();
-      if (!element()) return false;
-    } while (take(','));
-    return take(']') || broken("prometheus_json.syntax");
+    return in_.array(element) || broken("prometheus_json.syntax");
   }
 
   // False when the server answered with an error.
   bool document() {
     bool fine = true;
-    object([&](const std::string& key) {
-      if (key == "status" && peek() == '"') {
+    object([&](std::string_view key) {
+      if (key == "status" && in_.peek() == '"') {
         std::string status;
         if (!string(status)) return false;
         fine = status != "error";
         return true;
       }
-      if (key == "error" && peek() == '"') {
-        const std::size_t at = at_;
+      if (key == "error" && in_.peek() == '"') {
+        const std::size_t at = in_.offset();
         if (!skip()) return false;
         reject("prometheus_json.error", at);
         return true;
       }
-      if (key != "data" || peek() != '{') return skip();
-      return object([&](const std::string& part) {
-        return part == "result" && peek() == '[' ? result() : skip();
+      if (key != "data" || in_.peek() != '{') return skip();
+      return object([&](std::string_view part) {
+        return part == "result" && in_.peek() == '[' ? result() : skip();
       });
     });
     return fine;
@@ -228,16 +133,14 @@ class Answer {
 
   bool result() {
     // A scalar is one pair: [time, "value"].
-    std::size_t first = at_ + 1;
-    while (first < bytes_.size() && (bytes_[first] == ' ' || bytes_[first] == '\n' ||
-                                     bytes_[first] == '\t' || bytes_[first] == '\r'))
-      ++first;
+    std::size_t first = in_.offset() + 1;
+    while (first < bytes_.size() && JsonCursor::blank(bytes_[first])) ++first;
     if (first < bytes_.size() && bytes_[first] != '{' && bytes_[first] != ']') {
       labels_.clear();
       name_.clear();
       return pair(open_series());
     }
-    return array([&] { return peek() == '{' ? element() : skip(); });
+    return array([&] { return in_.peek() == '{' ? element() : skip(); });
   }
 
   bool element() {
@@ -246,45 +149,45 @@ class Answer {
     bool named = false;
     std::vector<std::pair<std::size_t, Line>>
         behind;  // sample arrays that stand before their labels
-    const std::size_t begin = at_;
-    const bool whole = object([&](const std::string& key) {
-      if (key == "metric" && peek() == '{') {
+    const std::size_t begin = in_.offset();
+    const bool whole = object([&](std::string_view key) {
+      if (key == "metric" && in_.peek() == '{') {
         named = true;
         return labels();
       }
-      if ((key == "values" || key == "value") && peek() == '[') {
+      if ((key == "values" || key == "value") && in_.peek() == '[') {
         if (named) return samples(key == "values");
-        if (behind.size() < 2) place_at(at_, 0), behind.emplace_back(at_, line_);
+        if (behind.size() < 2) place_at(in_.offset(), 0), behind.emplace_back(in_.offset(), line_);
         return skip();
       }
       if (key == "histograms" || key == "histogram")
-        reject("prometheus_json.native_histogram", at_);
+        reject("prometheus_json.native_histogram", in_.offset());
       return skip();
     });
     if (!whole) return false;
     if (!named && behind.empty()) reject("prometheus_json.no_metric", begin);
-    const std::size_t end = at_;
+    const std::size_t end = in_.offset();
     for (const auto& [at, line] : behind) {
       line_ = line;  // else the lines would be counted from the top again
-      at_ = at + 1;
-      blanks();
-      const bool many = peek() == '[' || peek() == ']';
-      at_ = at;
+      in_.seek(at + 1);
+      in_.blanks();
+      const bool many = in_.peek() == '[' || in_.peek() == ']';
+      in_.seek(at);
       if (!samples(many)) return false;
     }
-    at_ = end;
+    in_.seek(end);
     return true;
   }
 
   bool labels() {
     std::string value;
-    return object([&](const std::string& key) {
-      if (peek() != '"') return skip();
+    return object([&](std::string_view key) {
+      if (in_.peek() != '"') return skip();
       if (!string(value)) return false;
       if (key == "__name__")
         name_ = value;
       else if (labels_.size() < kMostLabels)
-        labels_.push_back({key, value});
+        labels_.push_back({std::string(key), value});
       return true;
     });
   }
@@ -310,28 +213,26 @@ class Answer {
   bool samples(bool many) {
     const SeriesBook::Index series = open_series();
     if (series == SeriesBook::kFull) {
-      reject("series.too_many", at_);
+      reject("series.too_many", in_.offset());
       return skip();
     }
     if (!many) return pair(series);
-    return array([&] { return peek() == '[' ? pair(series) : skip(); });
+    return array([&] { return in_.peek() == '[' ? pair(series) : skip(); });
   }
 
   // [1670324477.542,"1"]: seconds and a number in a text.
   bool pair(SeriesBook::Index series) {
-    const std::size_t begin = at_;
-    if (!take('[')) return broken("prometheus_json.syntax");
-    blanks();
+    const std::size_t begin = in_.offset();
+    if (!in_.take('[')) return broken("prometheus_json.syntax");
+    in_.blanks();
     Nanoseconds ns = 0;
     double value = 0;
-    const std::size_t digits = read_epoch_seconds(bytes_.substr(at_, 40), ns);
+    const std::size_t digits = read_epoch_seconds(in_.rest().substr(0, 40), ns);
     std::size_t used = 0;
-    std::size_t at = at_ + digits;
+    std::size_t at = in_.offset() + digits;
     if (digits > 0) {
       const auto pass_blanks = [&] {
-        while (at < bytes_.size() && (bytes_[at] == ' ' || bytes_[at] == '\n' ||
-                                      bytes_[at] == '\t' || bytes_[at] == '\r'))
-          ++at;
+        while (at < bytes_.size() && JsonCursor::blank(bytes_[at])) ++at;
       };
       pass_blanks();
       if (at < bytes_.size() && bytes_[at] == ',') {
@@ -351,23 +252,23 @@ class Answer {
       }
     }
     if (used == 0 || at >= bytes_.size() || bytes_[at] != ']') {
-      at_ = begin;
+      in_.seek(begin);
       if (!skip()) return false;  // cut here
       reject("prometheus_json.sample", begin);
       return true;
     }
-    at_ = at + 1;
+    in_.seek(at + 1);
     if (dcgm_ && dcgm_blank(value)) return true;
     ++samples_;
-    book_.add(series, kNoValue, ns, value, place_at(begin, at_ - begin), reading_);
+    book_.add(series, kNoValue, ns, value, place_at(begin, in_.offset() - begin), reading_);
     return true;
   }
 
   const std::string_view bytes_;
+  JsonCursor in_;
   const MemberRow& member_;
   Reading& reading_;
   SeriesBook& book_;
-  std::size_t at_ = 0;
   Line line_;  // of the last place told
   bool broken_ = false;
   bool dcgm_ = false;

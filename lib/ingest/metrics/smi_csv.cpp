@@ -10,6 +10,7 @@
 #include "ingest/metrics/metric_value.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "ingest/engine/series_book.hpp"
+#include "model/csv_cursor.hpp"
 
 namespace culprit::ingest {
 
@@ -19,28 +20,19 @@ constexpr std::size_t kMostColumns = 512;
 constexpr std::size_t kMostGpus = 4'096;  // of one file; a host has 16
 constexpr std::size_t kMostRowsATick = 64;
 
-// Splits at commas that no quotes enclose; false: more columns than any query has.
+// False: more columns than any query has.
 bool split(std::string_view raw, std::vector<std::string_view>& cells) {
   cells.clear();
-  for (std::size_t at = 0;;) {
-    std::size_t end = at;
-    while (end < raw.size() && (raw[end] == ' ' || raw[end] == '\t')) ++end;
-    if (end < raw.size() && raw[end] == '"') {
-      end = raw.find('"', end + 1);
-      end = end == std::string_view::npos ? raw.size() : end;
-    }
-    const void* comma =
-        end < raw.size() ? std::memchr(raw.data() + end, ',', raw.size() - end) : nullptr;
-    end = comma == nullptr ? raw.size()
-                           : static_cast<std::size_t>(static_cast<const char*>(comma) - raw.data());
+  CsvCursor line(raw, ',');
+  for (CsvCell cell; line.more();) {
     if (cells.size() >= kMostColumns) return false;
-    std::string_view cell = without_blanks(raw.substr(at, end - at));
-    if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"')
-      cell = without_blanks(cell.substr(1, cell.size() - 2));
-    cells.push_back(cell);
-    if (end == raw.size()) return true;
-    at = end + 1;
+    if (!line.next(cell)) {  // a quote that is not closed: the rest is one cell
+      cells.push_back(without_blanks(raw.substr(line.offset())));
+      return true;
+    }
+    cells.push_back(without_blanks(cell.text));
   }
+  return true;
 }
 
 enum class Field { number, time, index, uuid, pci, host, description };

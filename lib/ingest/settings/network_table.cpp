@@ -7,14 +7,13 @@
 #include <set>
 
 #include "ingest/engine/document.hpp"
+#include "ingest/engine/lenient_json.hpp"
 #include "ingest/engine/network_rows.hpp"
-#include "model/json.hpp"
+#include "model/csv_cursor.hpp"
 
 namespace culprit::ingest {
 
 namespace {
-
-using nlohmann::json;
 
 struct Column {
   std::string_view name,
@@ -58,20 +57,11 @@ const Column* column(std::string_view name) {
   return it == std::end(kColumns) ? nullptr : &*it;
 }
 
-std::string_view unquoted(std::string_view text) {
-  text = trimmed(text);
-  if (text.size() >= 2 && text.front() == '"' && text.back() == '"')
-    text = text.substr(1, text.size() - 2);
-  return text;
-}
-
 std::vector<std::string_view> cells(std::string_view line, char separator) {
   std::vector<std::string_view> out;
-  for (std::size_t at = 0; at <= line.size() && out.size() < 64;) {
-    const std::size_t end = std::min(line.find(separator, at), line.size());
-    out.push_back(unquoted(line.substr(at, end - at)));
-    at = end + 1;
-  }
+  CsvCursor cursor(line, separator);
+  for (CsvCell cell; cursor.more() && out.size() < 64 && cursor.next(cell);)
+    out.push_back(trimmed(cell.text));
   return out;
 }
 
@@ -180,42 +170,50 @@ bool sniff_json(const Head& head) {
     return false;
   const std::size_t end = head.bytes.find('}', begin);
   if (end == std::string_view::npos) return false;
-  const json first = json::parse(head.bytes.substr(begin, end - begin + 1), nullptr, false);
-  if (!first.is_object()) return false;
+  Tree tree;
+  read_lenient_json(head.bytes.substr(begin, end - begin + 1), tree);
+  if (tree.truncated) return false;
   bool host = false;
   bool node = false;
-  for (const auto& [key, value] : first.items()) {
-    const Column* known = column(key);
-    if (known == nullptr) return false;
-    host = host || known->kind == "host";
-    node = node || (known->kind != "host" && !known->kind.empty());
-  }
-  return host && node;
+  bool others = false;
+  tree.each_pair(tree.root, [&](const Value& key, const Value&) {
+    const Column* known = column(std::string(key.text()));
+    others = known == nullptr;
+    host = host || (!others && known->kind == "host");
+    node = node || (!others && known->kind != "host" && !known->kind.empty());
+    return !others;
+  });
+  return host && node && !others;
 }
 
 std::string read_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
-  const json document = json::parse(bytes, nullptr, false);
-  if (!document.is_array()) return "network_table.not_json";
+  Tree tree;
+  read_lenient_json(bytes, tree);
+  if (!tree.root.is_list()) return "network_table.not_json";
+  reading.cut = tree.truncated;
   const Place place{member.id, 1, 0,
                     static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), 1u << 20))};
-  const auto text = [](const json& value) {
-    return value.is_string()           ? value.get<std::string>()
-           : value.is_number_integer() ? value.dump()
-                                       : std::string();
+  const auto text = [](const Value& value) {
+    return value.kind == Value::Kind::integer ? std::to_string(value.integer)
+                                              : std::string(value.text());
   };
   Table table;
-  for (const json& one : document) {
-    if (!one.is_object()) continue;
+  tree.each(tree.root, [&](const Value& one) {
     std::string host;
-    for (const auto& [key, value] : one.items())
-      if (const Column* known = column(key);
+    tree.each_pair(one, [&](const Value& key, const Value& value) {
+      if (const Column* known = column(std::string(key.text()));
           known != nullptr && known->kind == "host" && host.empty())
         host = text(value);
-    for (const auto& [key, value] : one.items())
-      if (const Column* known = column(key);
+      return true;
+    });
+    tree.each_pair(one, [&](const Value& key, const Value& value) {
+      if (const Column* known = column(std::string(key.text()));
           known != nullptr && known->kind != "host" && !known->kind.empty())
         table.add(*known, text(value), host, place);
-  }
+      return true;
+    });
+    return true;
+  });
   return table.put(reading.sink);
 }
 

@@ -5,16 +5,15 @@
 #include <algorithm>
 
 #include "ingest/engine/document.hpp"
+#include "ingest/engine/lenient_json.hpp"
 #include "ingest/stacks/pyspy.hpp"
 #include "ingest/engine/scan.hpp"
 #include "ingest/stacks/stack_text.hpp"
-#include "model/json.hpp"
+#include "model/json_cursor.hpp"
 
 namespace culprit::ingest {
 
 namespace {
-
-using nlohmann::json;
 
 bool sniff(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \r\n\t\xEF\xBB\xBF");
@@ -27,44 +26,14 @@ bool sniff(const Head& head) {
          top.find("\"pg_config\"") == std::string_view::npos;
 }
 
-std::string text(const json& object, const char* key) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string{};
-}
-
-std::optional<std::int64_t> number(const json& object, const char* key) {
-  const auto it = object.find(key);
-  if (it == object.end() || !it->is_number_integer()) return std::nullopt;
-  return it->get<std::int64_t>();
-}
-
-bool truth(const json& object, const char* key) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_boolean() && it->get<bool>();
-}
-
+constexpr std::size_t kDeepest = 64;         // no dump nests deeper
 constexpr std::size_t kProblemBytes = 4096;  // of one {"Err": ...}
 
 // The end of the object or list that begins at `at`, or npos when the file ends before.
 std::size_t object_end(std::string_view bytes, std::size_t at) {
-  int depth = 0;
-  bool quoted = false;
-  for (; at < bytes.size(); ++at) {
-    const char c = bytes[at];
-    if (quoted) {
-      if (c == '\\')
-        ++at;
-      else if (c == '"')
-        quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > 64) return std::string_view::npos;  // no dump nests that deep
-    } else if ((c == '}' || c == ']') && --depth == 0) {
-      return at + 1;
-    }
-  }
-  return std::string_view::npos;
+  JsonCursor in(bytes);
+  in.seek(at);
+  return in.skip(kDeepest) ? in.offset() : std::string_view::npos;
 }
 
 // Whether everything that was opened is closed, up to where text follows that is no document.
@@ -108,9 +77,10 @@ class Threads {
         reason = "pyspy.cut";
         break;
       }
-      const json object = json::parse(bytes_.substr(at, end - at), nullptr, false, true);
-      if (object.is_object()) {
-        put(object, at, end);
+      Tree tree;
+      read_lenient_json(bytes_.substr(at, end - at), tree);
+      if (tree.root.is_dict() && !tree.truncated) {
+        put(tree, at, end);
         ++threads;
       } else
         reason = "pyspy.bad_thread";
@@ -172,42 +142,40 @@ class Threads {
     return end;
   }
 
-  void put(const json& thread, std::size_t begin, std::size_t end) {
+  void put(const Tree& tree, std::size_t begin, std::size_t end) {
+    const Value& thread = tree.root;
     StackRow row;
     row.place = place(begin, end);
     row.source = "pyspy";
-    row.pid = number(thread, "pid");
+    row.pid = tree.integer(thread, "pid");
     if (!row.pid) row.pid = outer_pid_ ? outer_pid_ : path_pid_;
-    row.tid = number(thread, "os_thread_id");
+    row.tid = tree.integer(thread, "os_thread_id");
     if (!row.tid)
-      if (const auto it = thread.find("thread_id"); it != thread.end() && it->is_number_unsigned())
-        row.thread_id = hexadecimal(it->get<std::uint64_t>());
-    row.thread = text(thread, "thread_name");
-    row.state =
-        truth(thread, "active") ? (truth(thread, "owns_gil") ? "active+gil" : "active") : "idle";
-    if (const auto info = thread.find("process_info"); info != thread.end() && info->is_object())
-      row.command = text(*info, "command_line").substr(0, 4'096);
-    const auto frames = thread.find("frames");
-    if (frames != thread.end() && frames->is_array())
-      for (const json& one : *frames) {
-        if (!one.is_object()) continue;
-        Frame frame;
-        frame.function = text(one, "name");
-        if (frame.function.empty()) frame.function = "?";
-        const std::string full = text(one, "filename");
-        const std::string brief = text(one, "short_filename");
-        frame.line = std::max<std::int64_t>(0, number(one, "line").value_or(0));
-        frame.module = text(one, "module");
-        frame.native = !frame.module.empty() && !python_file(full)
-                           ? true
-                           : !python_file(full) && frame.line == 0;
-        frame.file = brief.empty() ? full : brief;
-        if (frame.native && frame.module.empty()) {
-          frame.module = frame.file;
-          frame.file.clear();
-        }
-        add_frame(row, std::move(frame));
+      if (const auto id = tree.integer(thread, "thread_id"); id && *id >= 0)
+        row.thread_id = hexadecimal(static_cast<std::uint64_t>(*id));
+    row.thread = tree.text(thread, "thread_name");
+    row.state = tree.truth(thread, "active")
+                    ? (tree.truth(thread, "owns_gil") ? "active+gil" : "active")
+                    : "idle";
+    row.command = tree.text(tree.find(thread, "process_info"), "command_line").substr(0, 4'096);
+    tree.each(tree.find(thread, "frames"), [&](const Value& one) {
+      if (!one.is_dict()) return true;
+      Frame frame;
+      frame.function = tree.text(one, "name");
+      if (frame.function.empty()) frame.function = "?";
+      const std::string_view full = tree.text(one, "filename");
+      const std::string_view brief = tree.text(one, "short_filename");
+      frame.line = std::max<std::int64_t>(0, tree.integer(one, "line").value_or(0));
+      frame.module = tree.text(one, "module");
+      frame.native = !python_file(full) && (!frame.module.empty() || frame.line == 0);
+      frame.file = brief.empty() ? full : brief;
+      if (frame.native && frame.module.empty()) {
+        frame.module = frame.file;
+        frame.file.clear();
       }
+      add_frame(row, std::move(frame));
+      return true;
+    });
     if (row.frames.empty()) row.problem = "no frames";
     row.main = row.thread == "MainThread" || (row.tid && row.tid == row.pid) ||
                (row.thread.empty() && starts_program(row));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ingest/table/bare_table_parts.hpp"
+#include "model/csv_cursor.hpp"
 
 namespace culprit::ingest {
 
@@ -23,36 +24,32 @@ std::string_view trimmed_cell(std::string_view cell) {
 class Records {
  public:
   Records(std::string_view bytes, char separator, std::size_t cell_bytes, TableBuilder& builder)
-      : bytes_(bytes), separator_(separator), cell_bytes_(cell_bytes), builder_(builder) {}
+      : bytes_(bytes),
+        separator_(separator),
+        cursor_(bytes, separator, cell_bytes),
+        builder_(builder) {}
 
-  bool done() const { return at_ >= bytes_.size(); }
+  bool done() const { return cursor_.done(); }
   std::uint64_t line() const { return line_; }  // of the record that next() gave
 
   // A quote that is not closed within a cell's length was none: the line is a reject and the next
   // one is looked at.
   void next(std::vector<std::string_view>& cells) {
     cells.clear();
-    line_ = next_line_;
+    line_ = next_line_++;
     if (separator_ == kBlanks) return blanks(cells);
-    for (;;) {
-      const std::size_t from = at_;
-      if (at_ < bytes_.size() && bytes_[at_] == '"') {
-        if (!quoted(cells)) {
-          builder_.reject(line_, "table.quote", rest_of_line(from));
-          cells.clear();
-          at_ = from;
-          skip_line();
-          return;
-        }
-      } else {
-        while (at_ < bytes_.size() && bytes_[at_] != separator_ && bytes_[at_] != '\n') ++at_;
-        cells.push_back(trimmed_cell(bytes_.substr(from, at_ - from)));
-      }
-      if (at_ >= bytes_.size()) return;
-      if (bytes_[at_++] == '\n') {
-        ++next_line_;
+    cursor_.next_record();
+    for (CsvCell cell; cursor_.more();) {
+      if (!cursor_.next(cell)) {
+        builder_.reject(line_, "table.quote", rest_of_line(cursor_.offset()));
+        cells.clear();
+        skip_line();
         return;
       }
+      next_line_ += cell.lines;
+      cells.push_back(cell.doubled  ? builder_.keep(csv_undoubled(cell.text))
+                      : cell.quoted ? cell.text
+                                    : trimmed_cell(cell.text));
     }
   }
 
@@ -62,44 +59,12 @@ class Records {
   }
 
   void skip_line() {
-    const std::size_t end = bytes_.find('\n', at_);
-    at_ = end == std::string_view::npos ? bytes_.size() : end + 1;
-    ++next_line_;
-  }
-
-  bool quoted(std::vector<std::string_view>& cells) {
-    const std::size_t from = ++at_;
-    bool doubled = false;
-    std::uint64_t lines = 0;
-    for (; at_ < bytes_.size() && at_ - from <= cell_bytes_; ++at_) {
-      if (bytes_[at_] == '\n') ++lines;
-      if (bytes_[at_] != '"') continue;
-      if (at_ + 1 < bytes_.size() && bytes_[at_ + 1] == '"') {
-        doubled = true;
-        ++at_;
-        continue;
-      }
-      std::string_view cell = bytes_.substr(from, at_ - from);
-      if (doubled) {
-        std::string made;
-        for (std::size_t i = 0; i < cell.size(); ++i) {
-          made.push_back(cell[i]);
-          if (cell[i] == '"') ++i;
-        }
-        cell = builder_.keep(std::move(made));
-      }
-      cells.push_back(cell);
-      ++at_;
-      while (at_ < bytes_.size() && bytes_[at_] != separator_ && bytes_[at_] != '\n')
-        ++at_;  // blanks, or rubbish, behind the quote
-      next_line_ += lines;
-      return true;
-    }
-    return false;
+    const std::size_t end = bytes_.find('\n', cursor_.offset());
+    cursor_.seek(end == std::string_view::npos ? bytes_.size() : end + 1);
   }
 
   void blanks(std::vector<std::string_view>& cells) {
-    const std::string_view line = rest_of_line(at_);
+    const std::string_view line = rest_of_line(cursor_.offset());
     skip_line();
     for (std::size_t i = 0; i < line.size();) {
       const std::size_t from = line.find_first_not_of(" \t\r", i);
@@ -111,9 +76,8 @@ class Records {
 
   std::string_view bytes_;
   char separator_;
-  std::size_t cell_bytes_;
+  CsvCursor cursor_;
   TableBuilder& builder_;
-  std::size_t at_ = 0;
   std::uint64_t line_ = 1, next_line_ = 1;
 };
 

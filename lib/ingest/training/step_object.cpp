@@ -4,6 +4,8 @@
 #include <charconv>
 #include <limits>
 
+#include "model/json_cursor.hpp"
+
 namespace culprit::ingest {
 
 namespace {
@@ -23,7 +25,6 @@ constexpr std::string_view kLogKeys[] = {
 constexpr std::string_view kEventKeys[] = {"event",  "event_type", "eventType", "kind",
                                            "Action", "source",     "metadata",  "ph"};
 
-bool blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
 // Tells `to` of every string and number of an object and of the objects in it. False when the text
@@ -31,82 +32,37 @@ bool digit(char c) { return c >= '0' && c <= '9'; }
 template <class To>
 class ObjectScanner {
  public:
-  ObjectScanner(std::string_view text, To& to)
-      : p_(text.data()), end_(text.data() + text.size()), to_(to) {}
+  ObjectScanner(std::string_view text, To& to) : in_(text), to_(to) {}
 
-  bool object() { return open('{') && members({}, true); }
-  bool at_end() { return skip() == '\0'; }
+  bool object() { return members({}, true); }
+  bool at_end() {
+    in_.blanks();
+    return in_.done();
+  }
 
  private:
-  char skip() {
-    while (p_ != end_ && blank(*p_)) ++p_;
-    return p_ == end_ ? '\0' : *p_;
-  }
-  bool open(char c) {
-    if (skip() != c || p_ == end_) return false;
-    ++p_;
-    return true;
-  }
-  bool string(std::string_view& out) {  // p_ is behind the opening quote
-    const char* const begin = p_;
-    for (; p_ != end_; ++p_) {
-      if (*p_ == '"') {
-        out = std::string_view(begin, static_cast<std::size_t>(p_++ - begin));
-        return true;
-      }
-      if (*p_ == '\\' && ++p_ == end_) return false;
-    }
-    return false;
-  }
-  bool container() {  // passes over a list or an object, however deep
-    std::size_t depth = 0;
-    std::string_view ignored;
-    while (p_ != end_) {
-      const char c = *p_++;
-      if (c == '"') {
-        if (!string(ignored)) return false;
-      } else if (c == '[' || c == '{') {
-        ++depth;
-      } else if ((c == ']' || c == '}') && --depth == 0) {
-        return true;
-      }
-    }
-    return false;
-  }
   bool members(std::string_view parent, bool outer) {
-    if (skip() == '}' && p_ != end_) return ++p_, true;
-    while (true) {
-      std::string_view key;
-      if (!open('"') || !string(key) || !open(':')) return false;
-      const char c = skip();
-      if (p_ == end_) return false;
+    return in_.object([&](std::string_view key, bool) {
+      const char c = in_.peek();
       if (c == '"') {
         std::string_view text;
-        ++p_;
-        if (!string(text)) return false;
+        bool escaped = false;
+        if (!in_.text(text, escaped)) return false;
         to_.string(parent, key, text);
-      } else if (c == '{' && outer) {
-        ++p_;
+        return true;
+      }
+      if (c == '{' && outer) {
         to_.open();
         if (!members(key, false)) return false;
         to_.close();
-      } else if (c == '{' || c == '[') {
-        if (!container()) return false;
-      } else if (!word(parent, key)) {
-        return false;
+        return true;
       }
-      const char after = skip();
-      if (p_ == end_) return false;
-      ++p_;
-      if (after == '}') return true;
-      if (after != ',') return false;
-    }
+      return c == '{' || c == '[' ? in_.skip() : word(parent, key);
+    });
   }
   bool word(std::string_view parent, std::string_view key) {
-    const char* const begin = p_;
-    while (p_ != end_ && !blank(*p_) && *p_ != ',' && *p_ != '}' && *p_ != ']') ++p_;
-    const std::string_view text(begin, static_cast<std::size_t>(p_ - begin));
-    if (text.empty() || p_ == end_) return false;
+    const std::string_view text = in_.word();
+    if (text.empty() || in_.done()) return false;
     double odd = 0;
     if (digit(text[0]) || (text[0] == '-' && text.size() > 1 && digit(text[1])) ||
         odd_number(text, odd)) {
@@ -116,8 +72,7 @@ class ObjectScanner {
     return text == "null" || text == "true" || text == "false";
   }
 
-  const char* p_;
-  const char* const end_;
+  JsonCursor in_;
   To& to_;
 };
 

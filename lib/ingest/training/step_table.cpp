@@ -9,6 +9,7 @@
 
 #include "ingest/engine/record_text.hpp"
 #include "ingest/training/step_rows.hpp"
+#include "model/csv_cursor.hpp"
 
 namespace culprit::ingest {
 
@@ -28,29 +29,13 @@ std::string_view trim(std::string_view text) {
 // names with quotes are rare and numbers have none). False: a quote is open at the end of the line.
 template <class Each>
 bool each_cell(std::string_view line, char separator, Each each) {
+  CsvCursor cells(line, separator);
   std::size_t column = 0;
-  while (true) {
-    std::string_view cell;
-    std::size_t blanks = 0;
-    while (blanks < line.size() && line[blanks] == ' ' && separator != ' ') ++blanks;
-    if (blanks < line.size() && line[blanks] == '"') {
-      std::size_t end = blanks + 1;
-      while (end < line.size() &&
-             (line[end] != '"' || (end + 1 < line.size() && line[end + 1] == '"')))
-        end += line[end] == '"' ? 2 : 1;
-      if (end >= line.size()) return false;
-      cell = line.substr(blanks + 1, end - blanks - 1);
-      const std::size_t next = line.find(separator, end);
-      each(column++, cell);
-      if (next == std::string_view::npos) return true;
-      line.remove_prefix(next + 1);
-      continue;
-    }
-    const std::size_t end = line.find(separator);
-    each(column++, line.substr(0, end));
-    if (end == std::string_view::npos) return true;
-    line.remove_prefix(end + 1);
+  for (CsvCell cell; cells.more();) {
+    if (!cells.next(cell)) return false;
+    each(column++, cell.text);
   }
+  return true;
 }
 
 // "%", "MiB"; what follows the first number of a date or a version is none.
