@@ -86,8 +86,7 @@ Result<> finish_answer(bool keep) {
   if (unread_rows) return std::move(*unread_rows);
   if (output_error == 0 || output_error == EPIPE) return {};
   Error error = fail("cannot write the answer: " + std::generic_category().message(output_error));
-  if (answer_path.empty())
-    return std::move(error).hint("what stands on standard output is not complete");
+  if (answer_path.empty()) return std::move(error).hint("standard output is not complete");
   return std::move(error).at({answer_path, 0}).hint("is the disk full, the folder writable?");
 }
 

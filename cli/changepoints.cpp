@@ -289,9 +289,10 @@ constinit const Command kChangepoints{
     "  culprit changepoints calls.csv\n\n"
     "  A table is CSV, TSV, JSON or JSON lines. One with the columns time and operation (rank, "
     "communicator,\n"
-    "  elements) is a log of communication calls: iterations are told from them. Pauses that recur "
+    "  elements) is a log of communication calls: iterations are derived from them. Pauses that "
+    "recur "
     "and the\n"
-    "  warm-up are set aside and told.\n",
+    "  warm-up are set aside and reported.\n",
     kChangepointsOptions,
     run_changepoints};
 

@@ -117,15 +117,15 @@ Result<std::vector<NamedSeries>> series_of_calls(const Arguments& arguments,
       series.notes.push_back(
           fmt::format("{} calls show no iterations: {}", calls.size(), report::words(period.why)));
     } else {
-      series.notes.push_back(
-          fmt::format("iterations are told from {} calls: {} calls each, {} ms{}; counted from 0, "
-                      "the first that is whole in the log",
-                      calls.size(), period.period, fmt::format("{:.4g}", reading.median_ms),
-                      reading.anchor.empty()
-                          ? fmt::format(", by their {}",
-                                        reading.method == "acf" ? "autocorrelation" : "repetition")
-                          : fmt::format(", each from {}{} to the next",
-                                        period.burst ? "a burst of " : "one ", reading.anchor)));
+      series.notes.push_back(fmt::format(
+          "iterations are derived from {} calls: {} calls each, {} ms{}; counted from 0, "
+          "the first that is whole in the log",
+          calls.size(), period.period, fmt::format("{:.4g}", reading.median_ms),
+          reading.anchor.empty()
+              ? fmt::format(", by their {}",
+                            reading.method == "acf" ? "autocorrelation" : "repetition")
+              : fmt::format(", each from {}{} to the next", period.burst ? "a burst of " : "one ",
+                            reading.anchor)));
       if (period.ambiguous)
         series.notes.push_back(
             "they may be micro-batches: the calls alone cannot tell. --anchor OPERATION names the "

@@ -51,7 +51,7 @@ class CollectivesPrinter {
       out += "  " + report::wrapped(report::visible(report::words(f.why)), width_, 2, 2) + "\n";
     }
     if (!report_.chain.empty()) {
-      out += "\n" + bold("Who waits for whom") + "\n";
+      out += "\n" + bold("Wait-for graph") + "\n";
       for (const analyze::Wait& w : report_.chain)
         out += "  " +
                report::wrapped(
@@ -294,7 +294,7 @@ constexpr auto kCollectivesOptions = with_read_options({
 extern const Command kCollectives;
 constinit const Command kCollectives{
     "collectives",
-    "who waits for whom: counters of collectives, mismatches, ranks that join last",
+    "wait-for graph of collectives: counters, mismatches, ranks that join last",
     "collectives [BUNDLE...] -d FILE [options]",
     "  culprit collectives -d incident.db\n"
     "  culprit collectives dumps/\n\n"

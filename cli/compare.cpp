@@ -70,7 +70,8 @@ Result<Comparison> compare(Side& good, Side& bad, const rules::RulePack& pack,
         "be read any more");
   if (kept > 0)
     out.notes.push_back(fmt::format(
-        "there are very many kinds of lines: they are told apart by their first {} words", kept));
+        "there are very many kinds of lines: they are distinguished by their first {} words",
+        kept));
   for (const Side* side : {&good, &bad})
     if (!side->complete)
       out.notes.push_back(fmt::format(

@@ -121,7 +121,7 @@ std::string text(const Arguments& arguments, const analyze::Facts& facts,
                            v.places.front().place.line);
     }
     if (differs && !item.missing.empty())
-      out += "  not told by " + report::wrapped(listed(item.missing), width - 16, 14) + "\n";
+      out += "  not reported by " + report::wrapped(listed(item.missing), width - 16, 14) + "\n";
   }
   return out;
 }
@@ -191,7 +191,7 @@ constinit const Command kDrift{"drift",
                                "  culprit drift hosts/ --all\n\n"
                                "  Drivers, libraries, firmware, kernel settings and variables of "
                                "each host, compared with the majority\n"
-                               "  of the hosts. A difference accuses nobody by itself.\n",
+                               "  of the hosts. A difference is no fault by itself.\n",
                                kDriftOptions,
                                run_drift};
 

@@ -184,7 +184,7 @@ Progress from_incident(const Incident& incident) {
   for (const std::string& path : steps.sources) out.notes.push_back("steps are those of " + path);
   if (!steps.from_calls.empty())
     out.notes.push_back(report::words(steps.from_calls) +
-                        "; without their numbers no share of the time can be told");
+                        "; without their numbers no share of the time is known");
   if (steps.from_times)
     out.notes.push_back("no step times are printed: they are the distances of the lines' times");
   return out;

@@ -127,7 +127,7 @@ Result<Exit> run_explain(const Arguments& arguments) {
 }
 
 constexpr OptionSpec kExplainOptions[] = {
-    {"line", "LINE", "explain a line of a log, as it stands there"},
+    {"line", "LINE", "explain a line of a log, as printed"},
     {"rules", "DIR", "your own rules, besides ours; the same id replaces ours (may be repeated)"},
     {"format", "FORMAT", "text or json"},
     {"json", nullptr, "the same as --format json"},

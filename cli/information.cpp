@@ -63,7 +63,7 @@ Result<Exit> run_formats(const Arguments& arguments) {
   for (const auto* one : ingest::recognisers())
     out += fmt::format("  {:<18} {}\n", one->name, one->summary);
   out += "  rules              every line against the rule pack: `culprit rules list`\n";
-  out += "\nKinds of text, told by the head of a file\n";
+  out += "\nKinds of text, recognised by the head of a file\n";
   for (const auto& one : ingest::text_kinds())
     out += fmt::format("  {:<18} {}\n", one.name, one.summary);
   print(out);

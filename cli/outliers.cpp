@@ -390,17 +390,17 @@ constexpr auto kOutliersOptions = with_read_options({
 extern const Command kOutliers;
 constinit const Command kOutliers{
     "outliers",
-    "who stands out among like machines: metrics compared across hosts",
+    "outliers among like machines: metrics compared across hosts",
     "outliers [BUNDLE...|TABLE...] [-d FILE] [options]",
     "  culprit outliers -d incident.db\n"
     "  culprit outliers metrics.csv\n"
     "  culprit outliers temperature.csv --metric gpu_temperature\n\n"
     "  A table of time, host, metric, value (also gpu, nic, rank, role), of time, host and a "
     "column a metric,\n"
-    "  or of time and a column a host. Every instant a machine is held against those of its role; "
-    "it stands\n"
-    "  out when it does so for the whole of a window. What all do together is told, and accuses "
-    "nobody.\n",
+    "  or of time and a column a host. At every instant a machine is compared with those of its "
+    "role; an\n"
+    "  outlier differs for the whole of a window. What all do together is reported, and no machine "
+    "is named.\n",
     kOutliersOptions,
     run_outliers};
 

@@ -133,7 +133,7 @@ constexpr OptionSpec kRedactOptions[] = {
     {"out,o", "FILE", "the redacted database, or archive (.tar, .tar.gz, .tar.zst, .tar.xz)"},
     {"map", "FILE",
      "where the names are kept (default redaction-map.json); one that exists is continued"},
-    {"name", "WORD", "another word to replace, wherever it stands (may be repeated)"},
+    {"name", "WORD", "another word to replace, wherever it occurs (may be repeated)"},
     {"reveal", "FILE", "print a text with the names of the map put back"},
     kReadOptions[0],
     kReadOptions[2],

@@ -136,7 +136,7 @@ class StacksPrinter {
 
   std::string waits() const {
     if (report_.waits.empty() || !shown("trainer")) return "";
-    std::string out = "\n" + bold("Who waits for whom") + "\n";
+    std::string out = "\n" + bold("Wait-for graph") + "\n";
     std::size_t lines = 0;
     for (const analyze::StackWait& w : report_.waits) {
       if (++lines > kMostLinesOfStacks / 4) {
@@ -434,7 +434,7 @@ constexpr auto kStacksOptions = with_read_options({
 extern const Command kStacks;
 constinit const Command kStacks{
     "stacks",
-    "who stands where: stacks in groups, a tree, and who waits for whom",
+    "stacks of a job: groups, a tree, and the wait-for graph",
     "stacks [BUNDLE...] -d FILE [options]",
     "  culprit stacks -d incident.db\n"
     "  culprit stacks dumps/ --lacks\n"

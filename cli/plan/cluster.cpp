@@ -60,7 +60,7 @@ Result<> from_database(const Arguments& arguments, bool want_hosts, Cluster& out
       ordered = ordered && (h.node_rank || first_rank.count(h.host) > 0);
     }
     if (!ordered && !hosts.empty())
-      out.notes.push_back("the order of node ranks is not known: hosts stand by name");
+      out.notes.push_back("the order of node ranks is not known: hosts are sorted by name");
   }
   const auto hosts = static_cast<std::int64_t>(facts.hosts.size());
   if (hosts > 0 && facts.world_size > 0 && facts.world_size % hosts == 0)

@@ -302,7 +302,7 @@ Result<IsolateState> state_of(const PlanInput& input, const Arguments& arguments
                                      [](const auto& h) { return h.tor.empty() && h.pod.empty(); });
   if (unknown > 0)
     remark(arguments, fmt::format("no switch is known for {} of {} hosts: halves may share links "
-                                  "that nobody knows of (--tor, --pod)",
+                                  "that is not known (--tor, --pod)",
                                   unknown, hosts.size()));
   return plan::start_isolation(std::move(hosts), static_cast<std::size_t>(smallest));
 }

@@ -143,7 +143,8 @@ Result<> from_incident(const Arguments& arguments, const PlanInput& input, Quest
             "; a job.json with \"parallelism\" or the trainer's printed arguments tell the layout");
   const analyze::Layout& l = *topology.layout;
   if (l.dp < 2)
-    return usage_error("the job has one data-parallel group: there is nobody to give the work to")
+    return usage_error(
+               "the job has one data-parallel group: there is no other group to give the work to")
         .at({incident.path, 0})
         .hint(kGive);
   CULPRIT_TRY(slow, slow_spells(incident));
@@ -162,7 +163,8 @@ Result<> from_incident(const Arguments& arguments, const PlanInput& input, Quest
         .hint(kGive);
   if (static_cast<std::int64_t>(group.size()) == l.dp)
     return usage_error(
-               "every data-parallel group holds a slow rank: there is nobody to give the work to")
+               "every data-parallel group holds a slow rank: there is no other group to give the "
+               "work to")
         .at({incident.path, 0})
         .hint("culprit plan topology brings slow ranks together");
   if (!input.has("micro-batches")) {

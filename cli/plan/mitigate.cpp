@@ -214,7 +214,7 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
           fmt::format("{} iteration {}{}: {}", s.over ? "from" : "since", s.first,
                       s.over ? fmt::format(" to {}", s.last) : "",
                       s.subject.kind == SubjectKind::job
-                          ? std::string("nobody stands out")
+                          ? std::string("no rank is an outlier")
                           : fmt::format("because of {} {}", name(s.subject.kind), s.subject.id)));
     }
     if (kinds.size() == 1) known_cause = *kinds.begin();
@@ -246,7 +246,7 @@ Result<Exit> run_plan_mitigate(const Arguments& arguments) {
     return Exit::finished;
   }
   if (names_plan_incident(arguments) && !input.has("cause") && known_cause != "unknown")
-    notes.push_back(fmt::format("taken for slow {}, by who stands out (--cause)", known_cause));
+    notes.push_back(fmt::format("taken for slow {}, by the outliers (--cause)", known_cause));
   for (const std::size_t i : going_on)
     if (i < replay.intervals.size())
       notes.insert(notes.begin(), due_now(replay.intervals[i], replay.ladder, strategies));

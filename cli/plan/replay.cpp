@@ -110,7 +110,8 @@ Result<std::string> plan_text(const ReplayDocument& d, bool all) {
                     plan.tests.front().name, plan::folded_command(report::visible(command), 76, 4));
     if (d.command.empty())
       out +=
-          "  train.py stands for your own: fewer layers, the same data and seeds;\n  --command "
+          "  train.py is a placeholder for your own: fewer layers, the same data and seeds;\n  "
+          "--command "
           "takes a template\n";
   }
   // An example that can be pasted: the first group of each phase.
@@ -449,9 +450,9 @@ std::string solution_text(const ReplayDocument& d, const plan::ReplaySolution& s
       std::string tests;
       for (const std::uint32_t t : d.plan.tests_of[c.machine]) {
         const plan::ReplayOutcome& o = d.outcomes[t];
-        tests +=
-            fmt::format("  {} {}", d.plan.tests[t].name,
-                        o.runs == 0 ? "not told" : fmt::format("failed {}/{}", o.failures, o.runs));
+        tests += fmt::format(
+            "  {} {}", d.plan.tests[t].name,
+            o.runs == 0 ? "not reported" : fmt::format("failed {}/{}", o.failures, o.runs));
       }
       out += fmt::format("  {:>6.2f} %  {}{}\n", 100 * c.probability,
                          report::visible(d.host(c.machine)), tests);

@@ -50,11 +50,11 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
     if (facts.manifest && facts.manifest->gpus_per_node) known_gpus = facts.manifest->gpus_per_node;
     const analyze::Topology& topology = incident.resolved.topology;
     if (!topology.layout)
-      return usage_error("the incident does not tell the parallel layout of the job")
+      return usage_error("the incident does not say the parallel layout of the job")
           .at({incident.path, 0})
           .hint(
               "give --tp, --pp and --dp; a manifest or flight-recorder dumps in the bundle would "
-              "have told them");
+              "have supplied them");
     const analyze::Layout& l = *topology.layout;
     sizes = {{"tp", l.tp}, {"cp", l.cp}, {"ep", 1}, {"dp", l.dp}, {"pp", l.pp}};
     order = l.order;
@@ -109,7 +109,7 @@ Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std:
   CULPRIT_TRY(words, input.names(option, 1u << 20));
   // A variable of a script that is empty would otherwise get the answer to another question.
   if (words.empty() && input.has(option))
-    return input.complaint(option, "names nobody")
+    return input.complaint(option, "names no rank")
         .hint("ranks are numbers, groups are written as pp/3, hosts by their name or as host3");
   for (const std::string& word : words) {
     if (!word.empty() && word.find_first_not_of("0123456789-") == std::string::npos) {

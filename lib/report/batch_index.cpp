@@ -175,8 +175,7 @@ std::string batch_index(const std::string& summary) {
   body += fmt::format("<h1>{} bundle{}</h1>\n", bundles, bundles == 1 ? "" : "s");
   body += html_bar("verdicts", "Verdicts", parts);
   if (missing > 0)
-    body +=
-        fmt::format("<p>{} could not be diagnosed: the reason stands in the table.</p>\n", missing);
+    body += fmt::format("<p>{} could not be diagnosed: the table has the reason.</p>\n", missing);
   body += repeated(d) + table(d) + left_out(d);
   body +=
       "</main>\n<footer><small>Written by culprit. Nothing here was loaded from elsewhere; "

@@ -185,11 +185,10 @@ std::string html_metrics(const json& d) {
   std::size_t n = 0;
   for (const json& p : list(d, "metrics"))
     if (n < kMostPanels) panels += panel_picture(p, ++n);
-  return html_section(
-      "metrics", "Who left the crowd",
-      "Red: the one that stands out, while the ground is shaded. Band: where eight of ten of the "
-      "others are; line: their middle.",
-      panels.empty() ? "" : "<div class=\"panels\">\n" + panels + "</div>\n");
+  return html_section("metrics", "Who left the crowd",
+                      "Red: the outlier, during the shaded time. Band: where eight of ten of the "
+                      "others are; line: their middle.",
+                      panels.empty() ? "" : "<div class=\"panels\">\n" + panels + "</div>\n");
 }
 
 std::string html_settings(const json& d) {
@@ -218,7 +217,7 @@ std::string html_settings(const json& d) {
   }
   return html_section("settings", "Environment and drift",
                       differs.empty() ? "No setting differs between the hosts that print it."
-                                      : "A difference by itself accuses nobody.",
+                                      : "A difference is no fault by itself.",
                       body);
 }
 

@@ -148,7 +148,7 @@ std::string html_stacks(const json& d) {
   if (const auto hidden = count(tree, "hidden"); hidden > 0)
     lead += fmt::format(" {} boxes are not drawn: <code>culprit stacks</code> has all.", hidden);
   return html_section(
-      "stacks", "Where all processes stand", lead,
+      "stacks", "Stacks of all processes", lead,
       html_picture("stacks-picture", static_cast<int>(kTreeWidth),
                    static_cast<int>(depth + 1) * kTreeRow, "Stack tree of all trainers",
                    fmt::format("{} stacks of trainers in {} boxes.", count(tree, "processes"),

@@ -1,4 +1,4 @@
-// Whom everybody waits for: those who wait on the left, the end of the chain on the right.
+// Wait-for graph: those who wait on the left, the end of the chain on the right.
 #include <algorithm>
 #include <map>
 
@@ -107,16 +107,17 @@ std::string html_waits(const json& d) {
     said += (said.empty() ? "" : "; ") + who(*box.node) + ": " + text(*box.node, "doing");
   }
   const int columns = static_cast<int>(std::min<std::uint64_t>(layers, kColumns));
-  std::string lead = text(graph, "source") == "stacks"
-                         ? "By the call stacks: who waits on the left, for whom on the right."
-                         : "By the collectives that each rank has launched and finished: who "
-                           "waits on the left, for whom on the right.";
+  std::string lead =
+      text(graph, "source") == "stacks"
+          ? "By the call stacks: waiting ranks on the left, what they wait for on the right."
+          : "By the collectives that each rank has launched and finished: who "
+            "waits on the left, what they wait for on the right.";
   if (hidden > 0) lead += fmt::format(" Not drawn: {}.", counted(hidden, "more place"));
   // As wide as all pictures are, so that letters are of one size.
-  return html_section("waits", "Whom everybody waits for", lead,
+  return html_section("waits", "Wait-for graph", lead,
                       html_picture("waits-picture", columns <= 2 ? 480 : 960,
-                                   rows * (kBoxHeight + kRowGap) - kRowGap + 4,
-                                   "Who waits for whom", said + ".", arrows + body));
+                                   rows * (kBoxHeight + kRowGap) - kRowGap + 4, "Wait-for graph",
+                                   said + ".", arrows + body));
 }
 
 }  // namespace culprit::report

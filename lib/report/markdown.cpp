@@ -62,7 +62,7 @@ std::string print_markdown(const json& d, const RenderOptions& options) {
                       ? member(member(d, "incident"), "end").get<std::string>()
                       : "unknown");
   if (!member(d, "bundle").value("complete", true))
-    out += "\n**INCOMPLETE BUNDLE**: not all of it was read; what is missing stands at the end.\n";
+    out += "\n**INCOMPLETE BUNDLE**: not all of it was read; the end lists what is missing.\n";
   if (!member(v, "targets").empty()) {
     out += "\n## Who\n\n| kind | id | confidence |\n|---|---|---|\n";
     for (const json& t : member(v, "targets"))
