@@ -157,7 +157,7 @@ TEST_F(BadInput, IsRefusedInOneClearLineWithARemedy) {
       {"plan backup --tp 2 --dp 2 --evict host99", "which is no rank, host or group of the job"},
       {"plan backup --tp 2 --dp 2 --evict 99", "the job has ranks 0 to 3"},
       {"plan backup --tp 0", "--tp takes a whole number"},
-      {"plan backup logs", "does not tell the parallel layout"},
+      {"plan backup logs", "does not say the parallel layout"},
       {"plan topology --tp 2", "plan topology needs slow ranks or a congested link"},
       {"plan topology --pp 4 --dp 2 --straggler 99,2", "the job has ranks 0 to 7"},
       {"plan topology --pp 4 --dp 2 --straggler 0,0.5", "a factor from 1"},
