@@ -460,7 +460,7 @@ class Dump {
         }
         entry.line = line;
       }
-      entries_.push_back(std::move(entry));
+      entries_.push_back(entry);
       return true;
     });
     if (broken != 0)

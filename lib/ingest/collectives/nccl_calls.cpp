@@ -105,7 +105,7 @@ bool read_call(std::string_view message, Call& call) {
     return false;
   if (!f.take("[nranks=")) return false;
   const std::size_t close = f.rest.find(']');
-  if (close == std::string_view::npos || close > 12) return false;
+  if (close > 12) return false;  // or there is none
   const auto [end, error] = std::from_chars(f.rest.data(), f.rest.data() + close, call.nranks);
   if (error != std::errc() || end != f.rest.data() + close || call.nranks < 1) return false;
   if (const std::size_t global = f.rest.find(" globalrank "); global != std::string_view::npos) {
