@@ -311,6 +311,8 @@ bool open_question(const Walk& w) {
 void ask_for_missing(Walk& w) {
   // Of a bundle that says nothing, everything is missing, and its own step says so.
   if (!open_question(w) || w.verdict.steps.front().outcome == StepOutcome::taken) return;
+  // Where nothing failed as far as the logs go, their end is what is missing: the step asks for it.
+  if (w.verdict.symptom == Symptom::none && failure(w).empty()) return;
   Asking(w).run();
 }
 

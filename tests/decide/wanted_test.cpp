@@ -20,7 +20,7 @@ Finding broken(std::vector<std::string> hosts, Nanoseconds start) {
   f.start = f.end = start;
   f.count = 1;
   f.confidence = 0.9;
-  f.title = "connection lost";
+  f.title = Text(std::string("connection lost"));
   return f;
 }
 
@@ -41,7 +41,7 @@ Finding xid(const std::string& host, std::optional<Nanoseconds> start,
   f.uncertainty = kSecond;
   f.count = 1;
   f.confidence = 0.95;
-  f.title = "GPU fell off the bus";
+  f.title = Text(std::string("GPU fell off the bus"));
   return f;
 }
 
