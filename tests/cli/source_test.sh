@@ -26,7 +26,7 @@ $(cat "$work/functions")"
 # The words of terms.hpp and terms.cpp, but for those that mean other things elsewhere, too.
 words=$({ sed -n '/^constexpr std::string_view k/,/;$/p' lib/model/terms.cpp | grep -o '"[^"]*"' | tr -d '"'
   grep -oE '(STEP|ANALYSIS)\([a-z_]+\)' lib/model/terms.hpp | sed 's/.*(//; s/)//'; } |
-  grep -vxE '|none|code|config|gpu|group|host|job|link|nic|rank|storage|switch|network|recorder|watchdog|barrier|ras|nccl-init|nccl-call|stacks|collectives|leads|slow|plan|command|collect|history|resources|exact' |
+  grep -vxE '|none|code|config|gpu|group|host|job|link|nic|rank|storage|switch|network|recorder|watchdog|barrier|ras|nccl-init|nccl-call|stacks|collectives|leads|slow|plan|command|collect|history|resources|exact|metrics|times|scheduler|manifest' |
   paste -sd'|' -)
 [ -n "$words" ] || complain "terms.cpp has no words"
 xargs grep -nE "(==|!=) *\"($words)\"" <"$work/files" | sed 's/:[0-9]*:.*//' | sort -u | grep -v '^lib/model/' >"$work/spelt" || :

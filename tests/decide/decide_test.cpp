@@ -515,9 +515,9 @@ TEST(ConfigCheck, AJobThatRanWithTheDifferenceDidNotBreakOfIt) {
   const Verdict v = decide::decide(c);
   EXPECT_EQ(step(v, StepId::config_check)->outcome, StepOutcome::ruled_out);
   EXPECT_NE(v.action, Action::repair);
-  ASSERT_FALSE(v.next.empty());
-  EXPECT_NE(words(v.next[0].text).find("driver_version"), std::string::npos)
-      << "it is told all the same";
+  EXPECT_TRUE(std::any_of(v.next.begin(), v.next.end(), [](const NextStep& n) {
+    return words(n.text).find("driver_version") != std::string::npos;
+  })) << "it is reported all the same";
 }
 
 TEST(ConfigCheck, FewReportersThatAreLikeTheOthersAreNoMatterOfSettings) {

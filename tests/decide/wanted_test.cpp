@@ -29,6 +29,7 @@ Finding xid(const std::string& host, std::optional<Nanoseconds> start,
   Finding f;
   f.analysis = Analysis::classify;
   f.event_class = "gpu_xid/79";
+  f.origin = Origin::kernel;
   f.severity = Severity::critical;
   f.role = Role::root;
   f.cause = CauseKind::machine;
@@ -96,10 +97,10 @@ TEST(Wanted, AHostOfTheJobWithoutOutputMayHaveFailedFirst) {
 
 TEST(Wanted, AFaultWithoutAMomentAsksForItsTime) {
   Case c = crash();
-  c.findings.push_back(xid("n3", std::nullopt));
+  c.findings.push_back(xid("n6", std::nullopt));  // none of its ranks reports anything
   const Verdict v = decide::decide(c);
   ASSERT_NE(v.action, Action::isolate);
-  EXPECT_EQ(wanted(v).front(), std::pair(Source::times, std::string("n3")));
+  EXPECT_EQ(wanted(v).front(), std::pair(Source::times, std::string("n6")));
 }
 
 TEST(Wanted, AProvenFaultAsksForNothing) {
@@ -116,6 +117,7 @@ TEST(Wanted, AJobWithoutGpusIsNotAskedForTheirRecorder) {
   f.event_class = "gloo_timeout";
   f.symptom = Symptom::job_hang;
   c.findings = {f};
+  c.holds.kernel_logs = {"n1", "n2", "n3", "n4", "n5", "n6"};
   EXPECT_TRUE(asks(decide::decide(c), Source::flight_recorder));
   EXPECT_TRUE(asks(decide::decide(c), Source::stacks));
   c.uses_gpus = false;
@@ -156,6 +158,7 @@ TEST(Wanted, WrongNumbersAndAFailedDiagnosticNameTheMachine) {
   EXPECT_EQ(v.targets.front().subject.id, "n5");
   failed.host = "n2";
   failed.hosts = {"n2"};
+  failed.subject = {SubjectKind::host, "n2"};
   failed.id = "classify/dcgm_diag_fail/host/n2";
   c.findings.push_back(failed);
   EXPECT_NE(decide::decide(c).action, Action::isolate);
