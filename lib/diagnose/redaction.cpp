@@ -166,14 +166,14 @@ class Walker : public bundle::Visitor {
         binary_ = false;
       }
     pickle_.clear();
-    stop(binary_);
+    closed(binary_);
     open_ = false;
   }
 
  protected:
   virtual void start(const std::string& path, std::int64_t mtime_s) = 0;
   virtual void text(std::string_view bytes) = 0;
-  virtual void stop(bool binary) = 0;
+  virtual void closed(bool binary) = 0;
 
  private:
   void decide() {
@@ -195,7 +195,7 @@ class Collector : public Walker {
  protected:
   void start(const std::string& path, std::int64_t) override { names_.collect(path); }
   void text(std::string_view bytes) override { lines_.add(bytes); }
-  void stop(bool) override { lines_.finish(); }
+  void closed(bool) override { lines_.finish(); }
 
  private:
   redact::Pseudonyms& names_;
@@ -230,7 +230,7 @@ class Writer : public Walker {
     if (!spool_) fault("cannot make a temporary file");
   }
   void text(std::string_view bytes) override { lines_.add(bytes); }
-  void stop(bool binary) override {
+  void closed(bool binary) override {
     lines_.finish();
     if (binary) {
       out_.left_out.push_back(path_);

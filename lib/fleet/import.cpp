@@ -210,7 +210,7 @@ class Import {
     }
     for (const auto& [field, column] : params_.columns) {
       const auto known = std::find_if(std::begin(kFields), std::end(kFields),
-                                      [&](const auto& f) { return f.first == field; });
+                                      [&field = field](const auto& f) { return f.first == field; });
       if (known == std::end(kFields))
         return usage_error(fmt::format("--column knows no '{}'", field))
             .hint("host, device, time, start, end, duration, kind, level, class, description");

@@ -128,7 +128,8 @@ std::optional<OddProcess> odd_trainer(const Facts& facts) {
       if (at->second->state[0] == state) found.push_back(at);
     // Several are what a dumper stopped, a launcher killed, or storage holds.
     if (found.size() != 1 || trainers.size() < 3) continue;
-    const auto& [key, row] = *found.front();
+    const auto& key = found.front()->first;
+    const ProcessRow* row = found.front()->second;
     OddProcess out{row, row->host || facts.member(row->place.member)->host ? key.first : "",
                    row->rank, kernel_state(*row)};
     for (const RankRow& r : facts.ranks)

@@ -34,7 +34,7 @@ std::vector<SlowRank> slow_ranks(GroupId group, std::span<const HistoryRow> hist
           return a.first == b.first;
         }) != entries.end())
       continue;  // one twice, another not at all
-    if (std::any_of(entries.begin(), entries.end(), [&](const auto& e) {
+    if (std::any_of(entries.begin(), entries.end(), [&entries = entries](const auto& e) {
           return e.second->signature != entries[0].second->signature;
         }))
       continue;
