@@ -255,7 +255,13 @@ class Statistics {
                                                                            : i->symptom]
             .push_back({static_cast<double>(*i->end - *i->start) / 1e9, false});
     Json out = Json::array();
-    for (auto& [symptom, durations] : of_symptom) out.push_back(durations_of(symptom, durations));
+    for (auto& [symptom, durations] : of_symptom) {
+      out.push_back(durations_of(symptom, durations));
+      if (const Resolution* published = published_resolution(symptom)) {
+        out.back()["published_mean_s"] = published->mean_s;
+        out.back()["published_longest_s"] = published->longest_s;
+      }
+    }
     return out;
   }
 

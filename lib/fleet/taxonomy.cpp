@@ -152,11 +152,23 @@ constexpr Mechanism kMechanisms[] = {
     {"hot update", 11.4, 24.8},
 };
 
+constexpr Resolution kResolutions[] = {
+    {"CUDA Error", 93, 600},       {"Infiniband Error", 60, 60},     {"HDFS Error", 58, 65},
+    {"OS Kernel Panic", 109, 120}, {"GPU Memory Error", 10, 10},     {"NaN value", 4289, 7200},
+    {"GPU Unavailable", 10, 10},   {"Code/Data Adjustment", 57, 64},
+};
+
 }  // namespace
 
 std::span<const Share> published_symptoms() { return kSymptoms; }
 std::span<const Share> published_components() { return kComponents; }
 std::span<const Mechanism> published_mechanisms() { return kMechanisms; }
+
+const Resolution* published_resolution(std::string_view symptom) {
+  const auto* at = std::find_if(std::begin(kResolutions), std::end(kResolutions),
+                                [&](const Resolution& r) { return r.symptom == symptom; });
+  return at == std::end(kResolutions) ? nullptr : at;
+}
 
 std::string_view category_of(std::string_view symptom) {
   if (symptom.empty() || symptom == name(Symptom::none) || symptom == "not known") return "none";

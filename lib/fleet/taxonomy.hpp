@@ -36,6 +36,14 @@ struct Mechanism {
 };
 std::span<const Mechanism> published_mechanisms();
 
+// ByteRobust table 6: seconds from localisation to a successful restart.
+struct Resolution {
+  std::string_view symptom;
+  double mean_s, longest_s;
+};
+// nullptr for a symptom that the table does not have.
+const Resolution* published_resolution(std::string_view symptom);
+
 // 2.3 interruptions per 1,000 servers and day (FT-HSDP 2.2); 73 % of failed tasks fail in the first
 // ten minutes (Aegis 6).
 inline constexpr double kPublishedRate = 2.3;

@@ -78,7 +78,7 @@ std::string csv(const json& d) {
       const std::string name = text(row, "name").empty() ? "all" : text(row, "name");
       for (const char* key : {"median_s", "mean_s", "p90_s", "longest_s"})
         out.row(table, name + "/" + key, figure(member(row, "count")), member(row, key), nullptr,
-                nullptr);
+                key == std::string_view("mean_s") ? member(row, "published_mean_s") : json());
     }
   for (const json& row : list(member(d, "offenders"), "machines"))
     out.row(member(row, "beyond_chance") == true ? "offenders" : "repeated", text(row, "machine"),

@@ -149,16 +149,20 @@ std::string bursts(const json& d) {
 std::string durations(const json& rows, std::string_view title, std::string_view more) {
   if (rows.empty()) return "";
   std::string out = heading(title, more);
-  out += fmt::format("  {:<26} {:>5} {:>5} {:>10} {:>10} {:>10} {:>10}\n", "", "n", "open",
-                     "median", "mean", "90 %", "longest");
+  const bool beside = std::any_of(rows.begin(), rows.end(), [](const json& row) {
+    return member(row, "published_mean_s").is_number();
+  });
+  out += fmt::format("  {:<26} {:>5} {:>5} {:>10} {:>10} {:>10} {:>10}{}\n", "", "n", "open",
+                     "median", "mean", "90 %", "longest", beside ? "  published" : "");
   const auto cell = [](const json& row, const char* key) {
     return member(row, key).is_number() ? seconds_of(number(row, key)) : std::string("-");
   };
   for (std::size_t i = 0; i < rows.size() && i < kMostRows; ++i)
-    out += fmt::format("  {:<26} {:>5} {:>5} {:>10} {:>10} {:>10} {:>10}\n",
+    out += fmt::format("  {:<26} {:>5} {:>5} {:>10} {:>10} {:>10} {:>10}{}\n",
                        text(rows[i], "name").empty() ? "all" : text(rows[i], "name"),
                        count(rows[i], "count"), count(rows[i], "open"), cell(rows[i], "median_s"),
-                       cell(rows[i], "mean_s"), cell(rows[i], "p90_s"), cell(rows[i], "longest_s"));
+                       cell(rows[i], "mean_s"), cell(rows[i], "p90_s"), cell(rows[i], "longest_s"),
+                       beside ? fmt::format(" {:>10}", cell(rows[i], "published_mean_s")) : "");
   return out + rest(rows.size());
 }
 
@@ -248,7 +252,7 @@ std::string render(const json& d) {
   out += durations(list(d, "repair_times"), "REPAIR TIMES",
                    "from the beginning to the end of an episode");
   out += durations(list(d, "resolution"), "FROM THE FIRST FAILURE TO THE END OF THE JOB",
-                   "by symptom");
+                   "by symptom; published: ByteRobust table 6");
   out += down(d) + time_budget(d);
   for (const json& note : list(d, "notes"))
     out +=
