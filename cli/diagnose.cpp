@@ -11,6 +11,7 @@
 #include "diagnose/conclude.hpp"
 #include "diagnose/history.hpp"
 #include "diagnose/novelty.hpp"
+#include "diagnose/read.hpp"
 #include "diagnose/several.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
@@ -20,6 +21,7 @@
 #include "plan/group_command.hpp"
 #include "report/report.hpp"
 #include "report/phrases.hpp"
+#include "report/terminal.hpp"
 
 namespace culprit::cli {
 
@@ -173,6 +175,31 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
   return finish(arguments, conclusion.verdict.action, conclusion.findings, read.incomplete);
 }
 
+namespace {
+
+// What the ledger cannot show, since it was not read: with -q it would be lost without a word.
+std::string unread(const std::vector<ProblemRow>& problems, bool json) {
+  std::string out;
+  std::size_t lost = 0;
+  for (const ProblemRow& problem : problems) {
+    if (!diagnose::loses_input(problem)) continue;
+    if (json)
+      out += json_text(nlohmann::ordered_json{{"path", problem.path},
+                                              {"problem", problem.code},
+                                              {"reason", problem.reason},
+                                              {"complete", false}},
+                       -1) +
+             "\n";
+    else if (++lost <= 3)
+      out += fmt::format("INCOMPLETE BUNDLE  {}: {}\n", report::visible(problem.path),
+                         report::visible(problem.reason));
+  }
+  if (lost > 3) out += fmt::format("INCOMPLETE BUNDLE  and {} more\n", lost - 3);
+  return out;
+}
+
+}  // namespace
+
 Result<Exit> run_ingest(const Arguments& arguments) {
   if (arguments.positional().empty())
     return usage_error("ingest needs a bundle").hint("culprit ingest job.tar.gz -d incident.db");
@@ -215,8 +242,10 @@ Result<Exit> run_ingest(const Arguments& arguments) {
   if (!json)
     out += fmt::format("{} files, {} lines = {} used + {} skipped + {} rejected\n", members.size(),
                        lines, used, skipped, rejected);
+  const auto problems = db.problems();
+  out += unread(problems, json);
   print(out);
-  for (const ProblemRow& problem : db.problems())
+  for (const ProblemRow& problem : problems)
     remark(arguments, fmt::format("{}: {} ({})", problem.path, problem.reason, problem.code));
   return read.incomplete && arguments.has("strict") ? Exit::incomplete : Exit::finished;
 }
