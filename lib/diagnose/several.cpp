@@ -38,6 +38,31 @@ std::set<std::string> jobs_of(const store::Database& db) {
   return jobs;
 }
 
+// "slurm-531001.out" -> "531001"; "" for any other name.
+std::string slurm_job_of(std::string_view path) {
+  std::string_view file = path.substr(path.rfind('/') + 1);
+  if (!file.starts_with("slurm-")) return "";
+  file.remove_prefix(6);
+  const std::size_t digits = std::min(file.find_first_not_of("0123456789"), file.size());
+  return digits >= 2 && file.substr(digits) == ".out" ? std::string(file.substr(0, digits)) : "";
+}
+
+// Bundles whose schedulers' output is of one job each, and of different ones.
+std::set<std::string> slurm_jobs(const std::vector<MemberRow>& members,
+                                 const std::vector<ingest::Source>& labels) {
+  std::map<std::string, std::set<std::string>> jobs;  // label -> jobs
+  for (const MemberRow& m : members) {
+    const std::string job = m.duplicate_of != 0 ? "" : slurm_job_of(m.stored_path);
+    for (const auto& source : labels)
+      if (!job.empty() && !source.label.empty() && m.stored_path.starts_with(source.label + "/"))
+        jobs[source.label].insert(job);
+  }
+  std::set<std::string> all;
+  for (const auto& [label, own] : jobs)
+    if (own.size() != 1 || !all.insert(*own.begin()).second) return {};
+  return jobs.size() == labels.size() ? all : std::set<std::string>{};
+}
+
 }  // namespace
 
 std::string several_incidents(const store::Database& db, const Resolved& incident) {
@@ -51,6 +76,9 @@ std::string several_incidents(const store::Database& db, const Resolved& inciden
     at = end + 1;
   }
   if (sources.size() < 2) return "";
+  if (const auto jobs = slurm_jobs(incident.facts.members, ingest::label_sources(sources));
+      jobs.size() > 1)
+    return fmt::format("{} jobs ({})", jobs.size(), listed(jobs));
   // A job has one rank 0 at a time; one that moved to another machine has another attempt.
   std::map<std::string, std::set<std::string>> hosts_of_zero;  // label of the bundle -> hosts
   const auto labels = ingest::label_sources(sources);
