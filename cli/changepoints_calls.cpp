@@ -8,6 +8,7 @@
 #include "analyze/pace/call_period.hpp"
 #include "changepoints.hpp"
 #include "ingest/table/call_table.hpp"
+#include "model/sort.hpp"
 #include "schema/schema.hpp"
 #include "report/phrases.hpp"
 
@@ -88,9 +89,8 @@ Result<std::vector<NamedSeries>> series_of_calls(const Arguments& arguments,
     for (const auto& row : caller.calls)
       calls.push_back({row.time, row.operation, row.communicator, row.size});
     // A table may be written newest first, or a communicator after the other.
-    std::stable_sort(
-        calls.begin(), calls.end(),
-        [](const analyze::Call& a, const analyze::Call& b) { return a.time < b.time; });
+    sort_rows(calls,
+              [](const analyze::Call& a, const analyze::Call& b) { return a.time < b.time; });
     const analyze::CallPeriod period = analyze::call_period(calls, params);
     NamedSeries series;
     series.name = caller.name.empty() ? "iteration time (ms)"

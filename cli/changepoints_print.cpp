@@ -8,6 +8,7 @@
 
 #include "changepoints.hpp"
 #include "model/json.hpp"
+#include "model/sort.hpp"
 #include "pack.hpp"
 #include "terminal.hpp"
 #include "report/terminal.hpp"
@@ -356,7 +357,7 @@ class Text {
     std::vector<double> sorted;
     for (const double b : bars)
       if (std::isfinite(b)) sorted.push_back(b);
-    std::sort(sorted.begin(), sorted.end());
+    sort_rows(sorted);
     const double middle = sorted[sorted.size() / 2];
     double top = std::min(high, std::max(sorted[sorted.size() - 1 - sorted.size() / 50],
                                          middle + 3 * (middle - low)));

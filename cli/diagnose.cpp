@@ -15,6 +15,7 @@
 #include "diagnose/several.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
+#include "model/sort.hpp"
 #include "pack.hpp"
 #include "incident.hpp"
 #include "terminal.hpp"
@@ -214,7 +215,7 @@ Result<Exit> run_ingest(const Arguments& arguments) {
   CULPRIT_CHECK(db.set_meta("state", "done"));
   std::string out;
   auto members = db.members();
-  std::sort(members.begin(), members.end(), [](const MemberRow& a, const MemberRow& b) {
+  sort_rows(members, [](const MemberRow& a, const MemberRow& b) {
     return std::tie(a.path, a.id) < std::tie(b.path, b.id);
   });
   std::uint64_t lines = 0, used = 0, skipped = 0, rejected = 0;

@@ -36,7 +36,7 @@ make_culprit() {
   if ! [ -f "$build/build.ninja" ] || ! grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release$' "$build/CMakeCache.txt" ||
     ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt"; then
     rm -rf "$build/CMakeCache.txt" "$build/CMakeFiles"   # what --fresh does, which CMake has since 3.24
-    cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCULPRIT_TESTS=OFF -DCULPRIT_BENCH=OFF \
+    cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCULPRIT_TESTS=OFF -DCULPRIT_BENCH=OFF -DCULPRIT_WARNINGS=OFF \
       ${ccache:+-DCMAKE_CXX_COMPILER_LAUNCHER="$ccache"} || return
   fi
   cmake --build "$build" --target culprit

@@ -10,6 +10,7 @@
 #include "command.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
+#include "model/sort.hpp"
 #include "pack.hpp"
 #include "incident.hpp"
 #include "terminal.hpp"
@@ -89,7 +90,7 @@ class StacksPrinter {
   std::string verdict() const {
     std::vector<const Finding*> order;
     for (const Finding& f : findings_) order.push_back(&f);
-    std::stable_sort(order.begin(), order.end(), [](const Finding* a, const Finding* b) {
+    sort_rows(order, [](const Finding* a, const Finding* b) {
       const auto key = [](const Finding* f) {
         return std::tuple(f->outcome != Outcome::fired, f->role != Role::root, -f->confidence);
       };

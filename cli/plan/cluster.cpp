@@ -1,6 +1,5 @@
 #include "cluster.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
@@ -9,6 +8,7 @@
 #include "analyze/facts/topology.hpp"
 #include "model/hostlist.hpp"
 #include "from_incident.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::cli {
 
@@ -52,8 +52,7 @@ Result<> from_database(const Arguments& arguments, bool want_hosts, Cluster& out
       return std::tuple(!h.node_rank.has_value(), h.node_rank.value_or(0), it == first_rank.end(),
                         it == first_rank.end() ? 0 : it->second, h.host);
     };
-    std::sort(hosts.begin(), hosts.end(),
-              [&](const HostRow& a, const HostRow& b) { return place(a) < place(b); });
+    sort_rows(hosts, [&](const HostRow& a, const HostRow& b) { return place(a) < place(b); });
     bool ordered = true;
     for (const HostRow& h : hosts) {
       out.hosts.push_back(h.host);

@@ -9,6 +9,7 @@
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
+#include "model/sort.hpp"
 #include "plan/group_command.hpp"
 #include "plan/isolate.hpp"
 #include "cluster.hpp"
@@ -95,8 +96,7 @@ std::string text_of(const IsolateState& state, std::int64_t depth,
   int wave = 0;
   for (const plan::IsolateTest& test : [&] {
          auto tests = plan::tests_of(state);
-         std::stable_sort(tests.begin(), tests.end(),
-                          [](const auto& a, const auto& b) { return a.wave < b.wave; });
+         sort_rows(tests, [](const auto& a, const auto& b) { return a.wave < b.wave; });
          return tests;
        }()) {
     if (test.wave != wave) {
@@ -269,7 +269,7 @@ class StateReader {
       if (!taken_.insert(it->second).second) complain(fmt::format("{} is in two sets", it->first));
       out.push_back(it->second);
     }
-    std::sort(out.begin(), out.end());
+    sort_rows(out);
     return out;
   }
 

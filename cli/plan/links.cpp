@@ -7,6 +7,7 @@
 #include "command.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
+#include "model/sort.hpp"
 #include "plan/group_command.hpp"
 #include "plan/link_times.hpp"
 #include "plan/links.hpp"
@@ -63,7 +64,7 @@ Result<std::vector<std::size_t>> parents_of(const PlanInput& input,
       hosts.push_back(child);
       hosts.push_back(parent);
     }
-    std::sort(hosts.begin(), hosts.end());
+    sort_rows(hosts);
     hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
   }
   std::map<std::string, std::size_t> at;
@@ -178,7 +179,7 @@ Result<Measured> read_times(const Arguments& arguments, const std::string& path)
   for (std::size_t r = 0; r < table.rows; ++r)
     for (const auto* end : {from, to})
       if (!end->cells[r].empty()) out.hosts.emplace_back(end->cells[r]);
-  std::sort(out.hosts.begin(), out.hosts.end());
+  sort_rows(out.hosts);
   out.hosts.erase(std::unique(out.hosts.begin(), out.hosts.end()), out.hosts.end());
   if (out.hosts.size() > kMostHosts)
     return fail(fmt::format("{} hosts are more than {}", out.hosts.size(), kMostHosts))

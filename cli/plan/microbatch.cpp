@@ -5,6 +5,7 @@
 
 #include "command.hpp"
 #include "model/json.hpp"
+#include "model/sort.hpp"
 #include "plan/backup.hpp"
 #include "plan/microbatch.hpp"
 #include "from_incident.hpp"
@@ -58,7 +59,7 @@ std::string text_of(const Question& question, const plan::MicrobatchPlan& plan) 
   for (std::size_t i = 0; i < t.size(); ++i) order.push_back(i);
   // Those that differ from the rest are what a reader looks for.
   if (t.size() > kMostLinesOfPlanMicrobatch)
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    sort_rows(order, [&](std::size_t a, std::size_t b) {
       return std::abs(plan.counts[a] - plan.even[a]) > std::abs(plan.counts[b] - plan.even[b]);
     });
   for (std::size_t i = 0; i < std::min(kMostLinesOfPlanMicrobatch, order.size()); ++i) {

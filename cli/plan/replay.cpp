@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "model/sort.hpp"
 #include "store/fleet.hpp"
 #include "fleet/document.hpp"
 #include "command.hpp"
@@ -51,8 +52,7 @@ std::string groups_text(const ReplayDocument& d, int phase, bool all) {
   std::vector<const plan::ReplayGroup*> groups;
   for (const plan::ReplayGroup& g : d.plan.tests)
     if (g.phase == phase) groups.push_back(&g);
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const auto* a, const auto* b) { return a->wave < b->wave; });
+  sort_rows(groups, [](const auto* a, const auto* b) { return a->wave < b->wave; });
   for (const plan::ReplayGroup* g : groups) {
     if (!all && shown == kMostPrintedOfReplay) {
       ++hidden;

@@ -1,3 +1,4 @@
+#include "model/sort.hpp"
 #include "replay_document.hpp"
 
 #include <algorithm>
@@ -71,7 +72,7 @@ class Reader {
       }
       out.push_back(static_cast<plan::MachineIndex>(one.get<std::uint64_t>()));
     }
-    std::sort(out.begin(), out.end());
+    sort_rows(out);
     if (std::adjacent_find(out.begin(), out.end()) != out.end())
       complain(fmt::format("{}{} has a machine twice", where_, key));
     return out;

@@ -6,6 +6,7 @@
 #include "command.hpp"
 #include "incident.hpp"
 #include "model/json.hpp"
+#include "model/sort.hpp"
 #include "plan/replicas.hpp"
 #include "input.hpp"
 
@@ -35,7 +36,7 @@ struct Row {
 
 Result<std::vector<Row>> rows_of(plan::ReplicaParams p) {
   std::vector<std::int64_t> counts{2, 4, 8, 16, 32, 64, p.replicas};
-  std::sort(counts.begin(), counts.end());
+  sort_rows(counts);
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   std::vector<Row> out;
   for (const std::int64_t n : counts) {

@@ -1,3 +1,4 @@
+#include "model/sort.hpp"
 #include "shape.hpp"
 
 #include <algorithm>
@@ -64,7 +65,7 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
     const std::int64_t ranks = sane.ranks();
     std::vector<std::string> names;
     for (const auto& [rank, name] : topology.host_of) names.push_back(name);
-    std::sort(names.begin(), names.end());
+    sort_rows(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     for (std::int64_t r = 0; r < ranks; ++r) {
       const auto it = topology.host_of.find(r);
@@ -145,7 +146,7 @@ Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std:
                      fmt::format("names '{}', which is no rank, host or group of the job", word))
           .hint("ranks are numbers, groups are written as pp/3, hosts by their name or as host3");
   }
-  std::sort(out.begin(), out.end());
+  sort_rows(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }

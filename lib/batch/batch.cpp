@@ -14,6 +14,7 @@
 #include "batch/fingerprint.hpp"
 #include "batch/pool.hpp"
 #include "batch/summary.hpp"
+#include "model/sort.hpp"
 #include "report/identity.hpp"
 #include "report/report.hpp"
 #include "store/fleet.hpp"
@@ -134,9 +135,7 @@ class Batch {
     std::vector<std::size_t> all(tasks_.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
     // The largest first, so that the end does not wait for one of them.
-    std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) {
-      return tasks_[a].bytes > tasks_[b].bytes;
-    });
+    sort_rows(all, [&](std::size_t a, std::size_t b) { return tasks_[a].bytes > tasks_[b].bytes; });
     std::uint64_t memory = options_.memory > 0 ? options_.memory : free_memory() / 4 * 3;
     memory = memory > kParent ? memory - kParent : memory;
     PoolOptions pool;

@@ -1,10 +1,10 @@
 #include "batch/entry.hpp"
 
-#include <algorithm>
 #include <fstream>
 
 #include "fleet/incident.hpp"
 #include "model/json.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::batch {
 
@@ -71,7 +71,7 @@ std::vector<Entry> read_entries(const fs::path& folder) {
     auto entry = entry_from_json(*document);
     if (entry && entry->name == it->path().filename().string()) out.push_back(std::move(*entry));
   }
-  std::sort(out.begin(), out.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  sort_rows(out, [](const Entry& a, const Entry& b) { return a.name < b.name; });
   return out;
 }
 

@@ -1,6 +1,5 @@
 #include "batch/fingerprint.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <vector>
@@ -9,6 +8,8 @@
 #include <sys/stat.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include "model/sort.hpp"
 
 namespace culprit::batch {
 
@@ -65,7 +66,7 @@ Fingerprint fingerprint(const std::string& path, bool contents) {
       see(it->path(), it->path().lexically_relative(root).generic_string());
     if (error) rows.push_back("?\t" + error.message());
   }
-  std::sort(rows.begin(), rows.end());
+  sort_rows(rows);
   std::string all;
   for (const std::string& row : rows) all += row + '\n';
   out.digest = digest(all);

@@ -12,6 +12,7 @@
 #include <glob.h>
 
 #include "batch/fingerprint.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::batch {
 
@@ -72,8 +73,8 @@ Result<Folder> look_into(const fs::path& path) {
     }
   }
   if (error) return fail("cannot read this folder: " + error.message()).at({path.string(), 0});
-  std::sort(out.bundles.begin(), out.bundles.end());
-  std::sort(out.files.begin(), out.files.end());
+  sort_rows(out.bundles);
+  sort_rows(out.files);
   return out;
 }
 
@@ -268,11 +269,9 @@ Result<Inputs> find_bundles(std::span<const std::string> words, std::span<const 
           .at({b.path, 0})
           .hint("name a folder outside of it with -o");
   // The names do not depend on the order in which the user listed them.
-  std::sort(finder.bundles.begin(), finder.bundles.end(),
-            [](const Bundle& a, const Bundle& b) { return a.source < b.source; });
+  sort_rows(finder.bundles, [](const Bundle& a, const Bundle& b) { return a.source < b.source; });
   give_names(finder.bundles, taken);
-  std::sort(finder.bundles.begin(), finder.bundles.end(),
-            [](const Bundle& a, const Bundle& b) { return a.name < b.name; });
+  sort_rows(finder.bundles, [](const Bundle& a, const Bundle& b) { return a.name < b.name; });
   return Inputs{std::move(finder.bundles), std::move(finder.left_out)};
 }
 

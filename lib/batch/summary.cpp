@@ -1,6 +1,5 @@
 #include "batch/summary.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
@@ -9,6 +8,7 @@
 #include "fleet/failures.hpp"
 #include "model/csv.hpp"
 #include "model/json.hpp"
+#include "model/sort.hpp"
 #include "model/terms.hpp"
 
 namespace culprit::batch {
@@ -97,8 +97,7 @@ std::string summary_document(const std::vector<Entry>& entries,
   std::vector<std::pair<std::string, std::vector<std::string>>> hosts;
   for (const auto& [host, names] : named)
     if (names.size() > 1) hosts.emplace_back(host, std::vector(names.begin(), names.end()));
-  std::stable_sort(hosts.begin(), hosts.end(),
-                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  sort_rows(hosts, [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
   ordered_json repeated = ordered_json::array();
   for (const auto& [host, names] : hosts)
     repeated.push_back({{"host", host}, {"count", names.size()}, {"bundles", names}});

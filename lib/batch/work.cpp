@@ -10,6 +10,7 @@
 #include "fleet/incident.hpp"
 #include "model/json.hpp"
 #include "model/shell.hpp"
+#include "model/sort.hpp"
 #include "report/report.hpp"
 #include "rules/drift.hpp"
 
@@ -58,7 +59,7 @@ std::vector<FleetAttribute> attributes_of(const diagnose::Resolved& incident) {
       for (const std::string& host : value.hosts) out.push_back({host, "", item.name, value.value});
   }
   const auto key = [](const FleetAttribute& a) { return std::tie(a.host, a.name, a.value); };
-  std::sort(out.begin(), out.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  sort_rows(out, [&](const auto& a, const auto& b) { return key(a) < key(b); });
   out.erase(std::unique(out.begin(), out.end(),
                         [&](const auto& a, const auto& b) { return key(a) == key(b); }),
             out.end());

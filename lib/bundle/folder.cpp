@@ -13,6 +13,7 @@
 #include "bundle/descriptor.hpp"
 #include "bundle/own_files.hpp"
 #include "bundle/walker.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::bundle {
 namespace {
@@ -72,7 +73,7 @@ void Walker::folder(int fd, const std::string& prefix, int depth) {
     if (names.size() / 2 > limits_.members) keep_first(names, limits_.members + 1);
   }
   if (errno != 0) unreadable(shown, "cannot list all of this folder", errno);
-  std::sort(names.begin(), names.end());  // std::string compares as unsigned bytes
+  sort_rows(names);  // std::string compares as unsigned bytes
   const std::vector<std::string> own = own_files(fd, names);
   for (const std::string& name : names) {
     if (teller_.over()) return;

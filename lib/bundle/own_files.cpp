@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "bundle/descriptor.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::bundle {
 namespace {
@@ -83,7 +84,7 @@ std::vector<std::string> own_files(int fd, const std::vector<std::string>& names
         if (const std::string beside = std::string(report) + ending; there(beside))
           out.push_back(beside);
   }
-  std::sort(out.begin(), out.end());
+  sort_rows(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }

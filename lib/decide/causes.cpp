@@ -8,6 +8,7 @@
 
 #include "model/phrases.hpp"
 #include "model/confidence.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::decide {
 
@@ -454,8 +455,8 @@ class Sieve {
   // A moment that can be placed before the trouble is better than one that cannot; then the kind;
   // then the earlier. A reading of a counter must not stand before an exception with a moment.
   void order() {
-    for (Cause& c : out_.causes) std::sort(c.hosts.begin(), c.hosts.end());
-    std::stable_sort(out_.causes.begin(), out_.causes.end(), [](const Cause& a, const Cause& b) {
+    for (Cause& c : out_.causes) sort_rows(c.hosts);
+    sort_rows(out_.causes, [](const Cause& a, const Cause& b) {
       const auto key = [](const Cause& c) {
         return std::tuple(c.confidence < confidence::kLeastToIsolate, static_cast<int>(c.kind),
                           !c.start.has_value(), c.start.value_or(0));

@@ -11,6 +11,7 @@
 #include "decide/wanted.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::decide {
 
@@ -38,7 +39,7 @@ void tell_chain(Walk& w) {
     if (f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
         (f.role == Role::cascade || f.role == Role::teardown))
       effects.push_back(&f);
-  std::stable_sort(effects.begin(), effects.end(), [](const Finding* a, const Finding* b) {
+  sort_rows(effects, [](const Finding* a, const Finding* b) {
     return std::tuple(!a->start.has_value(), a->start.value_or(0), a->role == Role::teardown) <
            std::tuple(!b->start.has_value(), b->start.value_or(0), b->role == Role::teardown);
   });
@@ -96,16 +97,15 @@ Verdict decide(const Case& given, const DecideParams& params) {
   // The order in which findings come says nothing: where two are as good, the one that sorts first
   // is taken.
   Case incident = given;
-  std::stable_sort(
-      incident.findings.begin(), incident.findings.end(), [](const Finding& a, const Finding& b) {
-        const auto key = [](const Finding& f) {
-          return std::tuple(-static_cast<int>(f.severity), -static_cast<int>(f.role),
-                            !f.start.has_value(), f.start.value_or(0));
-        };
-        return a.analysis == b.analysis && a.analysis == Analysis::classify
-                   ? std::pair(key(a), a.id) < std::pair(key(b), b.id)
-                   : (a.analysis == Analysis::classify) > (b.analysis == Analysis::classify);
-      });
+  sort_rows(incident.findings, [](const Finding& a, const Finding& b) {
+    const auto key = [](const Finding& f) {
+      return std::tuple(-static_cast<int>(f.severity), -static_cast<int>(f.role),
+                        !f.start.has_value(), f.start.value_or(0));
+    };
+    return a.analysis == b.analysis && a.analysis == Analysis::classify
+               ? std::pair(key(a), a.id) < std::pair(key(b), b.id)
+               : (a.analysis == Analysis::classify) > (b.analysis == Analysis::classify);
+  });
   Walk w{incident, params, first_failure(incident, params), {}};
   std::optional<StepId> taken;
   for (const Rung& rung : kLadder) {

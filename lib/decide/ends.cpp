@@ -8,6 +8,7 @@
 
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::decide {
 
@@ -374,8 +375,7 @@ Answer config_check(Walk& w) {
         f.severity >= Severity::distributed)
       broke = &f;
   if (broke == nullptr) return ruled_out(say(Phrase::settings_differ_nothing_broke));
-  std::stable_sort(from.begin(), from.end(),
-                   [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
+  sort_rows(from, [](const Finding* a, const Finding* b) { return a->severity > b->severity; });
   // What does not fit shows when communicators are set up: a job that completed steps ran with it.
   // Where the connections that broke first have no common end, one host that differs from all
   // others is the answer all the same (Aegis algorithm 1).

@@ -12,6 +12,7 @@
 #include "decide/ledger.hpp"
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::decide {
 
@@ -514,7 +515,7 @@ std::vector<Tried> answer_of(Action action, const std::vector<Subject>& targets)
                                            : Measure::mitigate;
     for (const Subject& s : targets)
       if (const std::string m = machine_of(s); !m.empty() && !has(t.hosts, m)) t.hosts.push_back(m);
-    std::sort(t.hosts.begin(), t.hosts.end());
+    sort_rows(t.hosts);
   } else if (action == Action::checks)
     t.measure = Measure::checks;
   else if (action == Action::reattempt)

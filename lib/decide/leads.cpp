@@ -6,6 +6,7 @@
 
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::decide {
 
@@ -63,7 +64,7 @@ std::vector<const Finding*> strongest_leads(const Walk& w) {
   std::vector<const Finding*> out;
   for (const Finding& f : w.incident.findings)
     if (weight(f) > 1 && (!excluded(w, f) || unplaced(w, f))) out.push_back(&f);
-  std::stable_sort(out.begin(), out.end(), [&](const Finding* a, const Finding* b) {
+  sort_rows(out, [&](const Finding* a, const Finding* b) {
     const auto key = [&](const Finding* f) {
       return std::tuple(unplaced(w, *f), -weight(*f), !f->start.has_value(), f->start.value_or(0));
     };

@@ -3,6 +3,7 @@
 
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::decide {
 
@@ -120,7 +121,7 @@ Answer slow_job(Walk& w) {
                                                  : StepOutcome::not_enough_evidence,
             other->why};
   }
-  std::stable_sort(slow.begin(), slow.end(), [](const Finding* a, const Finding* b) {
+  sort_rows(slow, [](const Finding* a, const Finding* b) {
     return slow_of(*a).cost_s > slow_of(*b).cost_s;
   });
   const Finding& f = *slow.front();

@@ -6,6 +6,7 @@
 
 #include "model/confidence.hpp"
 #include "model/ranges.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::decide {
 
@@ -89,8 +90,7 @@ class Asking {
     if (w_.verdict.symptom != Symptom::nan_value) ask_for_kernel_logs();
     ask_for_metrics();
     ask_for_records();
-    std::stable_sort(wishes_.begin(), wishes_.end(),
-                     [](const Wish& a, const Wish& b) { return a.worth > b.worth; });
+    sort_rows(wishes_, [](const Wish& a, const Wish& b) { return a.worth > b.worth; });
     auto& all = w_.verdict.next;
     std::erase_if(all, [](const NextStep& n) {
       return n.kind == NextKind::collect && !n.text.empty() &&

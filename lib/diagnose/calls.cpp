@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "analyze/hang/hang.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::diagnose {
 
@@ -20,12 +21,12 @@ std::vector<analyze::SlowRank> slow_ranks_of(const store::Database& db,
                   [&](const HistoryRow& h) { return !facts.counts(facts.member(h.member)); });
     for (HistoryRow& h : histories)
       if (!h.rank) h.rank = facts.member(h.member)->rank;
-    std::sort(histories.begin(), histories.end(), [&](const HistoryRow& a, const HistoryRow& b) {
+    sort_rows(histories, [&](const HistoryRow& a, const HistoryRow& b) {
       return std::tuple(a.rank, facts.order(a.member)) < std::tuple(b.rank, facts.order(b.member));
     });
     for (const auto& slow : analyze::slow_ranks(group_at(i), histories)) out.push_back(slow);
   }
-  std::sort(out.begin(), out.end(), [&](const auto& a, const auto& b) {
+  sort_rows(out, [&](const auto& a, const auto& b) {
     return std::tie(a.rank, facts.groups[index_of(a.group)]) <
            std::tie(b.rank, facts.groups[index_of(b.group)]);
   });

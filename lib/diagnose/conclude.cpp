@@ -12,6 +12,7 @@
 #include "holdings.hpp"
 #include "identity.hpp"
 #include "isolation_cost.hpp"
+#include "model/sort.hpp"
 #include "read.hpp"
 #include "report/phrases.hpp"
 #include "report/report.hpp"
@@ -70,10 +71,10 @@ decide::Case case_of(const Resolved& resolved) {
   incident.all_hosts = incident.job_hosts;
   if (incident.all_hosts.empty())
     for (const HostRow& h : facts.hosts) incident.all_hosts.push_back(h.host);
-  std::sort(incident.all_hosts.begin(), incident.all_hosts.end());
+  sort_rows(incident.all_hosts);
   for (const RankRow& r : facts.ranks)
     if (r.host) incident.places.emplace_back(r.rank, *r.host);
-  std::sort(incident.places.begin(), incident.places.end());
+  sort_rows(incident.places);
   incident.has_stacks = !facts.samples.empty();
   incident.has_recorder = !facts.recorders.empty();
   incident.job_start = facts.job_start;

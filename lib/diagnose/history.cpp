@@ -11,6 +11,7 @@
 #include "ingest/logs/manifest.hpp"
 #include "line/timestamp.hpp"
 #include "model/json.hpp"
+#include "model/sort.hpp"
 #include "store/fleet.hpp"
 
 namespace culprit::diagnose {
@@ -82,7 +83,7 @@ Result<PastFailure> failure_of(const std::string& document, const std::string& p
       b != d.end() && b->is_object() && b->contains("hosts") && (*b)["hosts"].is_array())
     for (const json& host : (*b)["hosts"])
       if (host.is_string()) out.hosts.push_back(host.get<std::string>());
-  std::sort(out.hosts.begin(), out.hosts.end());
+  sort_rows(out.hosts);
   return out;
 }
 
@@ -226,7 +227,7 @@ AttemptHistory history_of(const store::Database& db, const analyze::Facts& facts
   if (attempts.empty() && !past.empty()) out.furthest = furthest_of(db);
   if (out.hosts.empty() && !past.empty()) {
     for (const HostRow& h : facts.hosts) out.hosts.push_back(h.host);
-    std::sort(out.hosts.begin(), out.hosts.end());
+    sort_rows(out.hosts);
   }
   return out;
 }

@@ -1,6 +1,5 @@
+#include "model/sort.hpp"
 #include "novelty.hpp"
-
-#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -77,10 +76,9 @@ Result<Novelty> new_lines(const store::Database& db, const Resolved& incident,
   std::erase_if(changes, [](const analyze::Change& c) {
     return c.kind != analyze::ChangeKind::new_lines || !c.event_class.empty() || c.score < kTelling;
   });
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const analyze::Change& a, const analyze::Change& b) {
-                     return std::tie(b.score, a.what) < std::tie(a.score, b.what);
-                   });
+  sort_rows(changes, [](const analyze::Change& a, const analyze::Change& b) {
+    return std::tie(b.score, a.what) < std::tie(a.score, b.what);
+  });
   for (std::size_t i = 0; i < changes.size() && i < kMostNew; ++i)
     out.leads.push_back(lead_of(changes[i], incident.facts, i + 1));
   return out;

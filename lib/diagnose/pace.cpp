@@ -1,3 +1,4 @@
+#include "model/sort.hpp"
 #include "pace.hpp"
 
 #include <algorithm>
@@ -42,7 +43,7 @@ std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analy
   std::map<std::pair<std::int64_t, std::string>, analyze::PartSeries> found;
   std::vector<const SeriesRow*> rows;
   for (const SeriesRow& s : facts.series) rows.push_back(&s);
-  std::stable_sort(rows.begin(), rows.end(), [&](const SeriesRow* a, const SeriesRow* b) {
+  sort_rows(rows, [&](const SeriesRow* a, const SeriesRow* b) {
     return facts.order(a->member) < facts.order(b->member);
   });
   for (const SeriesRow* s : rows) {
@@ -145,7 +146,7 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   if (out.report.intervals.empty() || !numbered) return out;
   // A step that was done twice is judged as it was done the last time.
   std::vector<std::int64_t> iterations = out.steps.iteration;
-  std::sort(iterations.begin(), iterations.end());
+  sort_rows(iterations);
   iterations.erase(std::unique(iterations.begin(), iterations.end()), iterations.end());
   out.series = parts_of(db, facts, iterations);
   const auto& parts = out.series;
@@ -280,7 +281,7 @@ std::vector<double> thinned(const std::vector<double>& rows, std::size_t bucket)
     std::vector<double> values;
     for (std::size_t i = begin; i < std::min(begin + bucket, rows.size()); ++i)
       if (std::isfinite(rows[i])) values.push_back(rows[i]);
-    std::sort(values.begin(), values.end());
+    sort_rows(values);
     any = any || !values.empty();
     out.push_back(values.empty() ? kMissing : values[values.size() / 2]);
   }
@@ -302,7 +303,7 @@ StepChart chart_of(const Pace& pace) {
     std::vector<double> values;
     for (std::size_t i = begin; i < std::min(begin + out.bucket, out.rows); ++i)
       if (std::isfinite(ms[i])) values.push_back(ms[i]);
-    std::sort(values.begin(), values.end());
+    sort_rows(values);
     out.iteration.push_back(pace.steps.iteration[begin] == kNoValue
                                 ? static_cast<std::int64_t>(begin)
                                 : pace.steps.iteration[begin]);

@@ -1,6 +1,5 @@
+#include "model/sort.hpp"
 #include "resolve.hpp"
-
-#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -97,8 +96,7 @@ Result<Resolved> resolve(store::Database& db, bool keep) {
     return std::tuple(x.time_ns.has_value(), x.time_ns.value_or(0), facts.order(x.place.member),
                       x.place.line, x.place.offset);
   };
-  std::stable_sort(facts.exits.begin(), facts.exits.end(),
-                   [&](const ExitRow& a, const ExitRow& b) { return moment(a) < moment(b); });
+  sort_rows(facts.exits, [&](const ExitRow& a, const ExitRow& b) { return moment(a) < moment(b); });
   analyze::attribute_dumps(facts);
   analyze::assign_roles(facts);
   analyze::guess_trainers(facts);

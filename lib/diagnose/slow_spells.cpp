@@ -1,3 +1,4 @@
+#include "model/sort.hpp"
 #include "slow_spells.hpp"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ std::vector<std::int64_t> ranks_of(const Subject& s, const Resolved& incident) {
       if (!gpu || (row != incident.facts.ranks.end() && row->local_rank == one))
         out.push_back(rank);
     }
-  std::sort(out.begin(), out.end());
+  sort_rows(out);
   return out;
 }
 
@@ -67,8 +68,7 @@ SlowSpells slow_spells(const std::vector<Finding>& findings, const Resolved& inc
     s.ranks = ranks_of(f.subject, incident);
     out.spells.push_back(std::move(s));
   }
-  std::stable_sort(out.spells.begin(), out.spells.end(),
-                   [](const SlowSpell& a, const SlowSpell& b) { return a.first < b.first; });
+  sort_rows(out.spells, [](const SlowSpell& a, const SlowSpell& b) { return a.first < b.first; });
   if (out.spells.empty() && out.why.empty()) out.why = say(Phrase::no_step_durations);
   return out;
 }

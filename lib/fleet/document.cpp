@@ -7,6 +7,7 @@
 
 #include "fleet/taxonomy.hpp"
 #include "model/json.hpp"
+#include "model/sort.hpp"
 #include "model/terms.hpp"
 
 namespace culprit::fleet {
@@ -64,8 +65,7 @@ struct Row {
 std::vector<Row> sorted(const std::map<std::string, std::int64_t>& counts) {
   std::vector<Row> out;
   for (const auto& [name, count] : counts) out.push_back({name, count});
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Row& a, const Row& b) { return a.count > b.count; });
+  sort_rows(out, [](const Row& a, const Row& b) { return a.count > b.count; });
   return out;
 }
 
@@ -227,7 +227,7 @@ class Statistics {
                      {"rate", rate_of(all, machine_days_ / 1000)},
                      {"descriptions", rows}});
     }
-    std::stable_sort(out.begin(), out.end(), [](const Json& a, const Json& b) {
+    sort_rows(out.get_ref<Json::array_t&>(), [](const Json& a, const Json& b) {
       return a["count"].get<std::int64_t>() > b["count"].get<std::int64_t>();
     });
     return out;
@@ -304,7 +304,7 @@ class Statistics {
     }
     Json out = Json::array();
     for (const auto& [name, durations] : of_class) out.push_back(durations_of(name, durations));
-    std::stable_sort(out.begin(), out.end(), [](const Json& a, const Json& b) {
+    sort_rows(out.get_ref<Json::array_t&>(), [](const Json& a, const Json& b) {
       return a["count"].get<std::int64_t>() > b["count"].get<std::int64_t>();
     });
     return out;
@@ -377,8 +377,8 @@ class Statistics {
     for (const auto& [key, ids] : named)
       if (ids.size() > 1)
         out.push_back({{"kind", key.first}, {"id", key.second}, {"count", ids.size()}});
-    std::stable_sort(out.begin(), out.end(),
-                     [](const Json& a, const Json& b) { return a["count"] > b["count"]; });
+    sort_rows(out.get_ref<Json::array_t&>(),
+              [](const Json& a, const Json& b) { return a["count"] > b["count"]; });
     if (out.size() > params_.machines)
       out.erase(out.begin() + static_cast<std::ptrdiff_t>(params_.machines), out.end());
     return out;
@@ -387,8 +387,7 @@ class Statistics {
   Json shared() const {
     // The last word about a machine counts; incidents in order of time.
     std::vector<const FleetIncident*> order = incidents_;
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto* a, const auto* b) { return a->start < b->start; });
+    sort_rows(order, [](const auto* a, const auto* b) { return a->start < b->start; });
     std::map<std::string, std::map<std::string, std::string>> values;
     for (const FleetIncident* i : order)
       for (const FleetAttribute& a : i->attributes)

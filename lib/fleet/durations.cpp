@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "model/sort.hpp"
+
 namespace culprit::fleet {
 
 namespace {
@@ -46,7 +48,7 @@ DurationSummary summarise(std::vector<Duration> durations) {
   DurationSummary out;
   out.count = static_cast<std::int64_t>(durations.size());
   // Of equal lengths, ends come before what is still open.
-  std::sort(durations.begin(), durations.end(), [](const Duration& a, const Duration& b) {
+  sort_rows(durations, [](const Duration& a, const Duration& b) {
     return std::tie(a.seconds, a.open) < std::tie(b.seconds, b.open);
   });
   double lasting = 1, at_risk = static_cast<double>(out.count), sum = 0;
@@ -81,7 +83,7 @@ DownSummary machines_down(const std::vector<Failure>& failures, const Watched& w
   }
   std::map<Nanoseconds, std::int64_t> steps{{*watched.from, 0}, {*watched.to, 0}};
   for (auto& [host, spans] : of_host) {
-    std::sort(spans.begin(), spans.end());
+    sort_rows(spans);
     Nanoseconds until = spans.front().first;
     for (const auto& [begin, end] : spans) {
       const Nanoseconds from = std::max(begin, until);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "fleet/taxonomy.hpp"
+#include "model/sort.hpp"
 #include "model/terms.hpp"
 
 namespace culprit::fleet {
@@ -147,7 +148,7 @@ std::vector<Failure> failures(const FleetRecord& record, const FailureParams& pa
   }
   for (std::size_t i = 0; i < out.size(); ++i)
     if (same.count(i) == 0) own.push_back(std::move(out[i]));
-  std::sort(own.begin(), own.end(), [](const Failure& a, const Failure& b) {
+  sort_rows(own, [](const Failure& a, const Failure& b) {
     return std::tie(a.start, a.host, a.what, a.device) <
            std::tie(b.start, b.host, b.what, b.device);
   });

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::fleet {
 
 namespace {
@@ -169,7 +171,7 @@ class Import {
         lines.push_back({row, std::move(e), ends});
     }
     // An end that comes before its beginning in the file is no less its end.
-    std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
+    sort_rows(lines, [](const Line& a, const Line& b) {
       return std::tuple(a.event.start, a.ends) < std::tuple(b.event.start, b.ends);
     });
     std::map<std::string, std::deque<std::size_t>> open;
@@ -191,7 +193,7 @@ class Import {
       }
       ++out_.used;
     }
-    std::sort(out_.rejects.begin(), out_.rejects.end());
+    sort_rows(out_.rejects);
     identify();
     return std::move(out_);
   }

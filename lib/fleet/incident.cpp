@@ -36,7 +36,7 @@ std::optional<Nanoseconds> time_of(const json& object, const char* key) {
   return parse_utc(text(object, key));
 }
 
-json time_or_null(const std::optional<Nanoseconds>& t) {
+json instant_or_null(const std::optional<Nanoseconds>& t) {
   return t ? json(iso_utc(*t)) : json(nullptr);
 }
 
@@ -161,8 +161,8 @@ ordered_json to_json(const FleetIncident& i) {
           {"source", i.source},
           {"job", i.job},
           {"job_id", i.job_id},
-          {"start", time_or_null(i.start)},
-          {"end", time_or_null(i.end)},
+          {"start", instant_or_null(i.start)},
+          {"end", instant_or_null(i.end)},
           {"ran_s", i.ran_s ? ordered_json(*i.ran_s) : ordered_json(nullptr)},
           {"symptom", i.symptom},
           {"action", i.action},

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "model/sort.hpp"
+
 namespace culprit::fleet {
 
 namespace {
@@ -63,7 +65,7 @@ OffenderReport offenders(const std::map<std::string, std::int64_t>& counts, std:
     o.twice = 1 - gamma_cumulative(shape, 2 * fleet_rate * rate);
     out.machines.push_back(std::move(o));
   }
-  std::sort(out.machines.begin(), out.machines.end(), [](const Offender& a, const Offender& b) {
+  sort_rows(out.machines, [](const Offender& a, const Offender& b) {
     return std::tie(b.count, a.host) < std::tie(a.count, b.host);
   });
   // Step up: the largest number of machines at whose count chance gives no more than the allowed
@@ -119,7 +121,7 @@ std::vector<Burst> bursts(std::span<const Failure> failures, const Watched& watc
       before += bin.count;
     }
   }
-  std::sort(out.begin(), out.end(), [](const Burst& a, const Burst& b) {
+  sort_rows(out, [](const Burst& a, const Burst& b) {
     return std::tie(a.from, a.component) < std::tie(b.from, b.component);
   });
   return out;
@@ -151,7 +153,7 @@ std::vector<GroupRow> groups(
       out.push_back(row);
     }
   }
-  std::sort(out.begin(), out.end(), [](const GroupRow& a, const GroupRow& b) {
+  sort_rows(out, [](const GroupRow& a, const GroupRow& b) {
     return std::tie(a.chance, b.failing, a.name, a.value) <
            std::tie(b.chance, a.failing, b.name, b.value);
   });
@@ -163,7 +165,7 @@ std::vector<Returning> returning(std::span<const Failure> failures,
   std::map<std::string, std::vector<Nanoseconds>> repairs;
   for (const FleetEvent& e : events)
     if (e.kind == "repair" && e.start) repairs[e.host].push_back(*e.start);
-  for (auto& [host, times] : repairs) std::sort(times.begin(), times.end());
+  for (auto& [host, times] : repairs) sort_rows(times);
   std::map<std::pair<std::string, std::string>, Returning> rows;
   std::map<std::pair<std::string, std::string>, Nanoseconds> ended;
   std::vector<Returning> out;
@@ -191,7 +193,7 @@ std::vector<Returning> returning(std::span<const Failure> failures,
   }
   for (const auto& [key, row] : rows) keep(row);
   for (Returning& row : out) row.repair = row.failures > params.reboots;
-  std::sort(out.begin(), out.end(), [](const Returning& a, const Returning& b) {
+  sort_rows(out, [](const Returning& a, const Returning& b) {
     return std::tie(b.failures, a.host, a.component, a.first) <
            std::tie(a.failures, b.host, b.component, b.first);
   });

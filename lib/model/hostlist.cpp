@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <tuple>
 
+#include "model/sort.hpp"
+
 namespace culprit {
 
 namespace {
@@ -132,7 +134,7 @@ std::string fold_hostlist(std::vector<std::string> hosts) {
     std::string_view prefix, digits;
     std::int64_t value;
   };
-  std::sort(hosts.begin(), hosts.end());
+  sort_rows(hosts);
   hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
   std::vector<Name> names;
   for (const std::string& host : hosts) {
@@ -142,7 +144,7 @@ std::string fold_hostlist(std::vector<std::string> hosts) {
     names.push_back({whole.substr(0, begin), whole.substr(begin),
                      begin < host.size() ? number(whole.substr(begin)) : -1});
   }
-  std::sort(names.begin(), names.end(), [](const Name& a, const Name& b) {
+  sort_rows(names, [](const Name& a, const Name& b) {
     return std::tuple(a.prefix, a.value, a.digits.size()) <
            std::tuple(b.prefix, b.value, b.digits.size());
   });

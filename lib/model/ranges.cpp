@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "model/sort.hpp"
+
 namespace culprit {
 
 std::string to_ranges(const std::vector<std::int64_t>& ranks) {
@@ -44,7 +46,7 @@ std::vector<std::int64_t> from_ranges(std::string_view text, std::size_t most) {
     for (std::int64_t r = first; r <= last; ++r) out.push_back(r);
     while (at < end && (*at == ',' || *at == ' ')) ++at;
   }
-  std::sort(out.begin(), out.end());
+  sort_rows(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::plan {
 
 namespace {
@@ -165,7 +167,7 @@ std::vector<std::int32_t> next_machine(const Grid& grid) {
   std::iota(order.begin(), order.end(), 0);
   std::int64_t largest = 1;
   if (!grid.host.empty()) {
-    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    sort_rows(order, [&](std::int32_t a, std::int32_t b) {
       return grid.host[static_cast<std::size_t>(a)] < grid.host[static_cast<std::size_t>(b)];
     });
     std::int64_t run = 0;
@@ -319,7 +321,7 @@ Survival after_eviction(const Shape& shape, const BackupPlan& plan,
     std::vector<std::int32_t> hosts;
     for (std::size_t r = 0; r < ranks; ++r)
       if (gone[r]) hosts.push_back(shape.host[r]);
-    std::sort(hosts.begin(), hosts.end());
+    sort_rows(hosts);
     for (std::size_t r = 0; r < ranks; ++r)
       if (!gone[r] && std::binary_search(hosts.begin(), hosts.end(), shape.host[r])) gone[r] = 1;
   }
@@ -341,7 +343,7 @@ std::vector<GroupRisk> group_risks(const Shape& shape, const BackupPlan& plan) {
     std::iota(host.begin(), host.end(), 0);
   } else {
     std::vector<std::int32_t> names = shape.host;
-    std::sort(names.begin(), names.end());
+    sort_rows(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     for (std::size_t r = 0; r < host.size(); ++r)
       host[r] = static_cast<std::int32_t>(

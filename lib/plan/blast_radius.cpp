@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::plan {
 
 namespace {
@@ -41,7 +43,7 @@ std::int32_t host_of(const Shape& shape, std::int64_t rank) {
 std::vector<std::int32_t> hosts_of(const Shape& shape, std::span<const std::int64_t> ranks) {
   std::vector<std::int32_t> out;
   for (const std::int64_t r : ranks) out.push_back(host_of(shape, r));
-  std::sort(out.begin(), out.end());
+  sort_rows(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }

@@ -9,6 +9,7 @@
 
 #include "model/hostlist.hpp"
 #include "model/shell.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::plan {
 
@@ -124,7 +125,7 @@ Result<std::string> slurm_script(std::string_view text, std::span<const GroupRun
             .hint("letters, digits, - _ . and :");
       all.push_back(host);
     }
-  std::sort(all.begin(), all.end());
+  sort_rows(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
   std::set<std::pair<int, int>> waves;
   for (const GroupRun& run : runs) waves.emplace(run.phase, run.wave);

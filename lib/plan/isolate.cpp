@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::plan {
 
 namespace {
@@ -65,7 +67,7 @@ std::optional<HostSet> choose(const std::vector<Bundle>& bundles, std::size_t al
     if (by[sum] == 0) break;
     sum -= bundle.hosts.size();
   }
-  std::sort(out.begin(), out.end());
+  sort_rows(out);
   return out;
 }
 
@@ -151,7 +153,7 @@ std::vector<std::string> links_used(const std::vector<IsolateHost>& hosts, const
   if (pods.size() > 1)
     for (const std::string& pod : pods)
       if (!pod.empty()) out.push_back("uplinks of pod " + pod);
-  std::sort(out.begin(), out.end());
+  sort_rows(out);
   return out;
 }
 
@@ -181,7 +183,7 @@ Cut cut_in_half(const std::vector<IsolateHost>& hosts, const HostSet& set) {
   // Through one pod, along its ToR groups: the largest pods first, where the line is needed most.
   std::vector<std::size_t> order(of_pods.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  sort_rows(order, [&](std::size_t a, std::size_t b) {
     return of_pods[a].hosts.size() > of_pods[b].hosts.size();
   });
   for (std::size_t i = 0; i < order.size() && i < kMostTried; ++i) {
@@ -200,7 +202,7 @@ Cut cut_in_half(const std::vector<IsolateHost>& hosts, const HostSet& set) {
       sorted.insert(sorted.end(), tor.hosts.begin(), tor.hosts.end());
   }
   HostSet first(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>((all + 1) / 2));
-  std::sort(first.begin(), first.end());
+  sort_rows(first);
   consider(std::move(first));
   return *best;
 }
@@ -254,7 +256,7 @@ std::vector<IsolateTest> tests_of(const IsolateState& state) {
         used[h] = true;
         test.fillers.push_back(h);
       }
-    std::sort(test.fillers.begin(), test.fillers.end());
+    sort_rows(test.fillers);
     test.short_of_hosts = test.hosts.size() + test.fillers.size() < state.smallest;
   }
   std::vector<std::vector<std::string>> busy;  // links, by wave
@@ -268,7 +270,7 @@ std::vector<IsolateTest> tests_of(const IsolateState& state) {
     if (static_cast<std::size_t>(test.wave) == busy.size()) busy.emplace_back();
     auto& wave = busy[static_cast<std::size_t>(test.wave)];
     wave.insert(wave.end(), links.begin(), links.end());
-    std::sort(wave.begin(), wave.end());
+    sort_rows(wave);
   }
   return out;
 }
@@ -326,8 +328,8 @@ Result<IsolateState> step(const IsolateState& state, const std::map<std::string,
         out.cleared.insert(out.cleared.end(), half->hosts.begin(), half->hosts.end());
     }
   }
-  std::sort(out.cleared.begin(), out.cleared.end());
-  std::sort(out.faulty.begin(), out.faulty.end());
+  sort_rows(out.cleared);
+  sort_rows(out.faulty);
   return out;
 }
 

@@ -8,6 +8,8 @@
 #include <Eigen/IterativeLinearSolvers>
 #include <Eigen/SparseCore>
 
+#include "model/sort.hpp"
+
 namespace culprit::plan {
 
 namespace {
@@ -79,7 +81,7 @@ class Solve {
   void start() {
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t u = 0; u < of_.size(); ++u) order.emplace_back(-seen(u), u);
-    std::sort(order.begin(), order.end());
+    sort_rows(order);
     for (const auto& [value, u] : order) effect_[index(u)] = seen(u);
   }
   double seen(std::size_t unknown) const {
@@ -188,9 +190,9 @@ LinkTimes attribute_link_times(std::span<const LinkTime> times, std::size_t host
       if (solve.pairs_of(end).size() < params.of_a_host) out.once.push_back(end % hosts);
   }
   const auto worse = [](const auto& a, const auto& b) { return a.score > b.score; };
-  std::stable_sort(out.hosts.begin(), out.hosts.end(), worse);
-  std::stable_sort(out.links.begin(), out.links.end(), worse);
-  std::sort(out.once.begin(), out.once.end());
+  sort_rows(out.hosts, worse);
+  sort_rows(out.links, worse);
+  sort_rows(out.once);
   out.once.erase(std::unique(out.once.begin(), out.once.end()), out.once.end());
   return out;
 }

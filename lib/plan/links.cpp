@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::plan {
 
 namespace {
@@ -82,7 +84,7 @@ Result<std::vector<Pass>> tree_passes(std::span<const std::size_t> parents) {
     for (std::size_t c = 0; c < passes[parity].size(); ++c) {
       Pass& pass = passes[parity][c];
       if (pass.links.empty()) continue;
-      std::sort(pass.links.begin(), pass.links.end());
+      sort_rows(pass.links);
       pass.what = fmt::format("{} children on {} levels to their parents", ordinal(c),
                               parity == 0 ? "even" : "odd");
       out.push_back(std::move(pass));

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::plan {
 
 namespace {
@@ -35,7 +37,7 @@ double fractional_time(std::span<const double> t, std::int64_t units) {
     if (fast.empty() || left <= 0) return 0;
     time = left / rate;
   }
-  std::sort(fast.begin(), fast.end());
+  sort_rows(fast);
   // Sums from the front, where subtracting the slow from the whole would lose the digits of the
   // rest.
   std::vector<double> sum(fast.size() + 1, 0.0);

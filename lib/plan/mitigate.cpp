@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::plan {
 
 namespace {
@@ -106,7 +108,7 @@ Result<MitigationReplay> replay_mitigation(std::span<const SlowInterval> interva
   CULPRIT_CHECK(check(intervals, strategies));
   MitigationReplay out;
   std::vector<Strategy> ladder(strategies.begin(), strategies.end());
-  std::stable_sort(ladder.begin(), ladder.end(), [&](const Strategy& a, const Strategy& b) {
+  sort_rows(ladder, [&](const Strategy& a, const Strategy& b) {
     return a.cost_ms != b.cost_ms ? a.cost_ms < b.cost_ms : a.helps(cause) > b.helps(cause);
   });
   std::vector<Strategy> useful;

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::plan {
 
 namespace {
@@ -56,7 +58,7 @@ std::int64_t most_alike(const ReplayPlan& plan) {
   std::vector<const std::vector<std::uint32_t>*> tests;
   for (std::size_t x = 0; x < static_cast<std::size_t>(plan.params.machines); ++x)
     tests.push_back(&plan.tests_of[x]);
-  std::sort(tests.begin(), tests.end(), [](const auto* a, const auto* b) { return *a < *b; });
+  sort_rows(tests, [](const auto* a, const auto* b) { return *a < *b; });
   std::int64_t most = 1, run = 1;
   for (std::size_t i = 1; i < tests.size(); ++i) {
     run = *tests[i] == *tests[i - 1] ? run + 1 : 1;
@@ -126,7 +128,7 @@ class Filler {
           --missing;
           ++borrowed;
         }
-      std::sort(g.borrowed.begin(), g.borrowed.end());
+      sort_rows(g.borrowed);
     }
     if (static_cast<std::int64_t>(g.size()) < plan_.group) ++short_groups;
   }

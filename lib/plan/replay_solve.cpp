@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::plan {
 
 namespace {
@@ -137,7 +139,7 @@ class Solver {
     std::vector<MachineIndex> all;
     for (const std::uint32_t t : failing_)
       for (const MachineIndex x : holders(t)) all.push_back(x);
-    std::sort(all.begin(), all.end());
+    sort_rows(all);
     all.erase(std::unique(all.begin(), all.end()), all.end());
     // What the outcomes of its groups say of each, alone; when the fault always shows, a group that
     // passed clears it.
@@ -268,7 +270,7 @@ class Solver {
     // ones, to see whether they still do.
     out_.run_next = silent_ != 0 ? tests_with_candidates(silent_) : std::vector<std::uint32_t>{};
     out_.run_next.insert(out_.run_next.end(), failing_.begin(), failing_.end());
-    std::sort(out_.run_next.begin(), out_.run_next.end());
+    sort_rows(out_.run_next);
     out_.run_times = repeats_for(out_.shows, plan_.params.confidence, 2);
     out_.advice.push_back(
         fmt::format("run {} again, {} time{} each (enough for a fault that shows with {:.0f} %), "
@@ -286,7 +288,7 @@ class Solver {
     for (const auto& [x, weight] : weights_)
       for (const std::uint32_t t : plan_.tests_of[x])
         if (phase_of(t) == phase) out.push_back(t);
-    std::sort(out.begin(), out.end());
+    sort_rows(out);
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
   }
@@ -341,12 +343,11 @@ class Solver {
     out_.candidates.clear();
     for (const auto& [x, weight] : weights_) out_.candidates.push_back({x, std::min(1.0, weight)});
     // Sums of equal weights differ in the last bits; those are equal here.
-    std::sort(out_.candidates.begin(), out_.candidates.end(),
-              [](const ReplayCandidate& a, const ReplayCandidate& b) {
-                const auto step = [](double p) { return std::llround(p * 1e9); };
-                return step(a.probability) != step(b.probability) ? a.probability > b.probability
-                                                                  : a.machine < b.machine;
-              });
+    sort_rows(out_.candidates, [](const ReplayCandidate& a, const ReplayCandidate& b) {
+      const auto step = [](double p) { return std::llround(p * 1e9); };
+      return step(a.probability) != step(b.probability) ? a.probability > b.probability
+                                                        : a.machine < b.machine;
+    });
   }
 
   void conclude() {
@@ -444,7 +445,7 @@ class Solver {
       if (weights_.count(x) == 0) good.push_back(x);
     const auto suspects = static_cast<MachineIndex>(plan_.params.machines);
     // Spares first, which are known to be good; then machines with few failing groups.
-    std::stable_sort(good.begin(), good.end(), [&](MachineIndex x, MachineIndex y) {
+    sort_rows(good, [&](MachineIndex x, MachineIndex y) {
       return std::pair(x < suspects, failing_with(x)) < std::pair(y < suspects, failing_with(y));
     });
     const auto replica = static_cast<std::size_t>(plan_.replica_machines),
@@ -477,7 +478,7 @@ class Solver {
           unproven = true;
         }
       }
-      std::sort(g.borrowed.begin(), g.borrowed.end());
+      sort_rows(g.borrowed);
       g.dp = static_cast<std::int64_t>(g.size()) * plan_.params.gpus_per_machine /
              (plan_.params.tp * plan_.params.pp * plan_.params.cp);
       out_.third_phase.push_back(std::move(g));

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::plan {
 
 namespace {
@@ -67,7 +69,7 @@ Binomial binomial(std::int64_t n, double p) {
   out.mass.insert(out.mass.end(), above.begin(), above.end());
   // The smallest first, so that a million of them are not lost beside the largest.
   std::vector<double> ordered = out.mass;
-  std::sort(ordered.begin(), ordered.end());
+  sort_rows(ordered);
   const double total = std::accumulate(ordered.begin(), ordered.end(), 0.0);
   for (double& m : out.mass) m /= total;
   return out;

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::plan {
 
 namespace {
@@ -170,11 +172,11 @@ Arrangement sorted_by_slowness(Arrangement now) {
     double& one = worst[now.stage(first)];
     one = std::max(one, factor);
   }
-  std::sort(order.begin(), order.end());
+  sort_rows(order);
   std::vector<std::int64_t> stages;
   for (const auto& [stage, factor] : worst) stages.push_back(stage);
   const auto end = [&](std::int64_t s) { return s == 0 || s == now.stages() - 1; };
-  std::stable_sort(stages.begin(), stages.end(), [&](std::int64_t a, std::int64_t b) {
+  sort_rows(stages, [&](std::int64_t a, std::int64_t b) {
     return std::pair(end(a), -worst.at(a)) < std::pair(end(b), -worst.at(b));
   });
   const auto room = static_cast<std::size_t>(now.groups_of_stage());
@@ -212,7 +214,7 @@ Arrangement consolidated(Arrangement now, std::int64_t needed) {
   std::iota(order.begin(), order.end(), 0);
   const auto end = [&](std::int64_t s) { return s == 0 || s == now.stages() - 1; };
   // Interior first; of those where most are already, fewest have to move.
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+  sort_rows(order, [&](std::int64_t a, std::int64_t b) {
     return std::pair(end(a), -count[static_cast<std::size_t>(a)]) <
            std::pair(end(b), -count[static_cast<std::size_t>(b)]);
   });
@@ -252,7 +254,7 @@ struct Hosts {
 Hosts hosts_of(const Arrangement& now) {
   Hosts out;
   for (std::int64_t r = 0; r < now.ranks(); ++r) out.names.push_back(now.host(r));
-  std::sort(out.names.begin(), out.names.end());
+  sort_rows(out.names);
   out.names.erase(std::unique(out.names.begin(), out.names.end()), out.names.end());
   out.members.resize(out.names.size());
   for (std::int64_t r = 0; r < now.ranks(); ++r)

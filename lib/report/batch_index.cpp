@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
 #include "report/html.hpp"
 #include "report/html_page.hpp"
 #include "report/report.hpp"
@@ -82,7 +83,7 @@ std::string row_of(const json& row) {
 std::string table(const json& d) {
   std::vector<const json*> rows;
   for (const json& row : list(d, "entries")) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(), [](const json* a, const json* b) {
+  sort_rows(rows, [](const json* a, const json* b) {
     return place_of(action_of(*a)) < place_of(action_of(*b));
   });
   std::string body, choices;

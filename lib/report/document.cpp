@@ -8,6 +8,7 @@
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
+#include "model/sort.hpp"
 #include "report/phrases.hpp"
 #include "report/report.hpp"
 
@@ -262,7 +263,7 @@ class LongLists {
 std::vector<const MemberRow*> members_by_path(const Incident& incident) {
   std::vector<const MemberRow*> members;
   for (const MemberRow& m : incident.members) members.push_back(&m);
-  std::sort(members.begin(), members.end(), [](const MemberRow* a, const MemberRow* b) {
+  sort_rows(members, [](const MemberRow* a, const MemberRow* b) {
     return std::tie(a->path, a->digest, a->id) < std::tie(b->path, b->digest, b->id);
   });
   return members;

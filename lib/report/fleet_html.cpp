@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
 #include "report/fleet.hpp"
 #include "report/html.hpp"
 #include "report/html_page.hpp"
@@ -204,8 +205,7 @@ std::string weeks(const json& d) {
     most = std::max(most, sum);
   }
   std::vector<std::pair<std::string, std::uint64_t>> order(totals.begin(), totals.end());
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  sort_rows(order, [](const auto& a, const auto& b) { return a.second > b.second; });
   constexpr int kHeight = 180, kLeft = 40, kBase = 20;
   const double width = static_cast<double>(kWidth - kLeft - 10) / static_cast<double>(rows.size());
   const double scale = static_cast<double>(kHeight) / static_cast<double>(most);
@@ -508,7 +508,7 @@ std::string time_budget(const json& d) {
                      seconds_of(number(row, "hours") * 3600)});
   }
   // Training first, then what cost most.
-  std::stable_sort(parts.begin(), parts.end(), [](const BarPart& a, const BarPart& b) {
+  sort_rows(parts, [](const BarPart& a, const BarPart& b) {
     return std::tuple(a.colour.empty(), -a.value) < std::tuple(b.colour.empty(), -b.value);
   });
   static constexpr const char* kLosses[] = {"f-red",    "f-orange", "f-blue",

@@ -8,6 +8,7 @@
 
 #include "model/picture.hpp"
 #include "model/ranges.hpp"
+#include "model/sort.hpp"
 #include "report/html.hpp"
 
 namespace culprit::report {
@@ -98,8 +99,8 @@ void read_boxes(const json& d, const json& map, Grid& grid) {
     if (rest.ranks.size() == (small ? 16u : 8u)) flush();
   }
   flush();
-  std::stable_sort(grid.boxes.begin(), grid.boxes.end(),
-                   [](const Box& a, const Box& b) { return a.ranks.front() < b.ranks.front(); });
+  sort_rows(grid.boxes,
+            [](const Box& a, const Box& b) { return a.ranks.front() < b.ranks.front(); });
 }
 
 // One cell a box, then one cell several boxes, until they can be drawn.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
 #include "report/html.hpp"
 
 namespace culprit::report {
@@ -40,12 +41,12 @@ double ceiling(const std::vector<std::optional<double>>& ms,
   for (const auto& v : high.empty() ? ms : high)
     if (v) sorted.push_back(*v);
   if (sorted.empty()) return 0;
-  std::sort(sorted.begin(), sorted.end());
+  sort_rows(sorted);
   double top = sorted[sorted.size() * 95 / 100] * 1.1;
   std::vector<double> medians;
   for (const auto& v : ms)
     if (v) medians.push_back(*v);
-  std::sort(medians.begin(), medians.end());
+  sort_rows(medians);
   if (!medians.empty()) top = std::max(top, medians[medians.size() * 98 / 100] * 1.15);
   return top;
 }
@@ -145,7 +146,7 @@ std::string strip(const json& steps, const char* key, const char* title, const c
   for (const auto& v : all)
     if (v) sorted.push_back(*v);
   if (sorted.size() < 2) return "";
-  std::sort(sorted.begin(), sorted.end());
+  sort_rows(sorted);
   double low = sorted.front(), high = sorted[(sorted.size() - 1) * 95 / 100];
   high += (high - low) * 0.1;
   if (!(high > low)) high = low + std::max(1e-9, std::fabs(low) * 0.1);

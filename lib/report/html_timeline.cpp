@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "model/hostlist.hpp"
+#include "model/sort.hpp"
 #include "report/html.hpp"
 
 namespace culprit::report {
@@ -172,13 +173,12 @@ std::vector<Mark> marks_of(const json& d) {
         if (m.finding == &f) m.too_late = m.begin - m.doubt > *failure;
   }
   // What matters most comes first, should there be too many.
-  std::stable_sort(out.begin(), out.end(), [](const Mark& a, const Mark& b) {
+  sort_rows(out, [](const Mark& a, const Mark& b) {
     return std::tuple(!a.ground, a.number == 0, a.begin) <
            std::tuple(!b.ground, b.number == 0, b.begin);
   });
   if (out.size() > kMostMarks) out.resize(kMostMarks);
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Mark& a, const Mark& b) { return a.begin < b.begin; });
+  sort_rows(out, [](const Mark& a, const Mark& b) { return a.begin < b.begin; });
   return out;
 }
 
@@ -196,7 +196,7 @@ std::vector<Lane> lanes(const json& d, const std::vector<Mark>& marks) {
   }
   std::vector<Lane> out;
   for (auto& [name, lane] : by_name) out.push_back(std::move(lane));
-  std::stable_sort(out.begin(), out.end(), [](const Lane& a, const Lane& b) {
+  sort_rows(out, [](const Lane& a, const Lane& b) {
     return std::tie(b.target, a.first, a.name) < std::tie(a.target, b.first, b.name);
   });
   return out;

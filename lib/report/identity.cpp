@@ -1,16 +1,17 @@
 #include "report/identity.hpp"
 
-#include <algorithm>
 #include <tuple>
 
 #include <fmt/format.h>
+
+#include "model/sort.hpp"
 
 namespace culprit::report {
 
 std::string bundle_digest(std::span<const MemberRow> rows) {
   std::vector<const MemberRow*> members;
   for (const MemberRow& m : rows) members.push_back(&m);
-  std::sort(members.begin(), members.end(), [](const MemberRow* a, const MemberRow* b) {
+  sort_rows(members, [](const MemberRow* a, const MemberRow* b) {
     return std::tie(a->path, a->digest, a->id) < std::tie(b->path, b->digest, b->id);
   });
   std::uint64_t digest = 0xcbf29ce484222325ULL;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "model/json.hpp"
+#include "model/sort.hpp"
 #include "rules/glob.hpp"
 #include "schema/schema.hpp"
 
@@ -58,8 +59,8 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
     return r.pattern.size() -
            static_cast<std::size_t>(std::count(r.pattern.begin(), r.pattern.end(), '*'));
   };
-  std::stable_sort(out.rules_.begin(), out.rules_.end(),
-                   [&](const DriftRule& a, const DriftRule& b) { return fixed(a) > fixed(b); });
+  sort_rows(out.rules_,
+            [&](const DriftRule& a, const DriftRule& b) { return fixed(a) > fixed(b); });
   out.other_.explains = "other";
   return out;
 }

@@ -12,6 +12,7 @@
 
 #include "line/line.hpp"
 #include "model/json.hpp"
+#include "model/sort.hpp"
 #include "rules/drift.hpp"
 #include "rules/metrics.hpp"
 #include "schema/schema.hpp"
@@ -438,7 +439,7 @@ void by_words(const RulePack& pack, std::string_view query, Answer& answer) {
     score /= 1 + 0.02 * static_cast<double>(text.head.size());
     if (score > 0) hits.push_back({score, &text, stands || in_head == asked.size()});
   }
-  std::stable_sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) {
+  sort_rows(hits, [](const Hit& a, const Hit& b) {
     return a.score != b.score ? a.score > b.score : a.text->id < b.text->id;
   });
   if (hits.empty()) return;

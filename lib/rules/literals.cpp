@@ -5,6 +5,8 @@
 #include <cstring>
 #include <optional>
 
+#include "model/sort.hpp"
+
 namespace culprit::rules {
 
 namespace {
@@ -74,7 +76,7 @@ class Parser {
   bool more() const { return at_ < text_.size(); }
 
   static void tidy(Words& words) {
-    std::sort(words.begin(), words.end());
+    sort_rows(words);
     words.erase(std::unique(words.begin(), words.end()), words.end());
   }
 
@@ -373,7 +375,7 @@ std::size_t OrdinaryText::occurrences(std::string_view word) const {
 std::vector<std::string> required_words(std::string_view pattern, const OrdinaryText& ordinary) {
   Parser parser(pattern, ordinary);
   Words words = parser.run();
-  std::sort(words.begin(), words.end());
+  sort_rows(words);
   words.erase(std::unique(words.begin(), words.end()), words.end());
   return words;
 }

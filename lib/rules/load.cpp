@@ -10,6 +10,7 @@
 #include <re2/re2.h>
 
 #include "model/json.hpp"
+#include "model/sort.hpp"
 #include "rules/rule.hpp"
 #include "schema/schema.hpp"
 
@@ -260,7 +261,7 @@ Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folder
       trouble.help = "--rules takes a folder of .json files, or one file";
       return trouble;
     }
-    std::sort(paths.begin(), paths.end());
+    sort_rows(paths);
     for (const std::string& path : paths) {
       std::ifstream stream(path, std::ios::binary);
       std::ostringstream bytes;
@@ -278,7 +279,7 @@ Result<std::vector<Rule>> load_rules(const std::vector<std::string>& user_folder
   std::erase_if(rules, [&](const Rule& rule) { return replaced.count(rule.id) > 0; });
   std::move(theirs.begin(), theirs.end(), std::back_inserter(rules));
   // The order of files and folders must not matter to what a line is taken for.
-  std::sort(rules.begin(), rules.end(), [](const Rule& a, const Rule& b) { return a.id < b.id; });
+  sort_rows(rules, [](const Rule& a, const Rule& b) { return a.id < b.id; });
   return rules;
 }
 

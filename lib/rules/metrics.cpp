@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "model/json.hpp"
+#include "model/sort.hpp"
 #include "rules/glob.hpp"
 #include "schema/schema.hpp"
 
@@ -264,8 +265,7 @@ Result<Catalogue> Catalogue::parse(std::string_view text, const std::string& fil
   const auto fixed = [](const Alias& a) {
     return a.name.size() - static_cast<std::size_t>(std::count(a.name.begin(), a.name.end(), '*'));
   };
-  std::stable_sort(out.patterns_.begin(), out.patterns_.end(),
-                   [&](const Alias& a, const Alias& b) { return fixed(a) > fixed(b); });
+  sort_rows(out.patterns_, [&](const Alias& a, const Alias& b) { return fixed(a) > fixed(b); });
   return out;
 }
 

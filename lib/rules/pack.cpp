@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "model/sort.hpp"
 #include "rules/literals.hpp"
 #include "rules/search.hpp"
 #include "schema/embedded.hpp"
@@ -139,7 +140,7 @@ struct RulePack::Compiled {
     std::vector<std::uint32_t> able = wordless;
     for (const auto& hit : words_hit)
       able.insert(able.end(), patterns_of[hit.word].begin(), patterns_of[hit.word].end());
-    std::sort(able.begin(), able.end());
+    sort_rows(able);
     able.erase(std::unique(able.begin(), able.end()), able.end());
     std::vector<std::pair<std::size_t, std::size_t>> out;  // rule, pattern
     const re2::StringPiece text(message.data(), message.size());

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "model/sort.hpp"
 #include "schema/schema.hpp"
 #include "store/statement.hpp"
 #include "store/utf8.hpp"
@@ -136,11 +137,11 @@ bool read_events(sqlite3* db, FleetRecord& record) {
 }
 
 void sort_record(FleetRecord& record) {
-  std::sort(record.incidents.begin(), record.incidents.end(),
+  sort_rows(record.incidents,
             [](const FleetIncident& a, const FleetIncident& b) { return a.id < b.id; });
-  std::sort(record.events.begin(), record.events.end(),
+  sort_rows(record.events,
             [](const FleetEvent& a, const FleetEvent& b) { return a.key() < b.key(); });
-  std::sort(record.scopes.begin(), record.scopes.end(),
+  sort_rows(record.scopes,
             [](const FleetScope& a, const FleetScope& b) { return a.system < b.system; });
 }
 

@@ -12,6 +12,7 @@
 
 #include "analyze/compare/compare_runs.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -80,7 +81,7 @@ double size_factor(const std::vector<LineTemplate>& lines) {
     if (t.runs[0].lines >= 3 && t.runs[1].lines >= 3)
       ratios.push_back(static_cast<double>(t.runs[1].lines) / static_cast<double>(t.runs[0].lines));
   if (ratios.empty()) return 0;
-  std::sort(ratios.begin(), ratios.end());
+  sort_rows(ratios);
   return ratios[ratios.size() / 2];
 }
 

@@ -9,6 +9,7 @@
 #include "analyze/compare/compare_runs.hpp"
 #include "analyze/metrics/counter_rate.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -222,9 +223,8 @@ std::vector<OddSeries> left_peers_or_machines(const Measured& now, const Measure
 
 // The parts of a step are one story: the largest is told, and the others by name.
 Change join_parts(std::vector<MovedMetric> parts) {
-  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
-    return std::abs(a.shift) > std::abs(b.shift);
-  });
+  sort_rows(parts,
+            [](const auto& a, const auto& b) { return std::abs(a.shift) > std::abs(b.shift); });
   Change one = std::move(parts.front().change);
   std::vector<std::string> others;
   for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -238,7 +238,7 @@ Change join_parts(std::vector<MovedMetric> parts) {
 // A machine by the metric in which it is furthest from its peers.
 Change odd_machine(const std::string& host, std::vector<OddSeries> outliers,
                    const CompareParams& params) {
-  std::stable_sort(outliers.begin(), outliers.end(), [](const OddSeries& a, const OddSeries& b) {
+  sort_rows(outliers, [](const OddSeries& a, const OddSeries& b) {
     return std::tuple(!a.bad_side, -a.z) < std::tuple(!b.bad_side, -b.z);
   });
   const OddSeries& first = outliers.front();

@@ -11,6 +11,7 @@
 
 #include "analyze/facts/job_life.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -27,18 +28,18 @@ struct Value {
   std::string path;
   std::uint64_t line = 0;
 };
-using Values = std::map<std::string, Value>;     // by key
-using Settings = std::map<std::string, Values>;  // by name
+using Values = std::map<std::string, Value>;          // by key
+using SettingValues = std::map<std::string, Values>;  // by name
 
 bool describes_job(std::string_view name) {
   return name == "world_size" || (name.starts_with("parallel.") && name != "parallel.framework");
 }
 
-Settings settings_of(const Facts& facts, const rules::DriftRules& drift) {
+SettingValues settings_of(const Facts& facts, const rules::DriftRules& drift) {
   std::map<std::int64_t, std::string> host_of_rank;
   for (const RankRow& r : facts.ranks)
     if (r.host) host_of_rank.emplace(r.rank, *r.host);
-  Settings out;
+  SettingValues out;
   for (const ConfigRow& row : facts.configs) {
     const MemberRow* member = facts.member(row.place.member);
     if (!facts.counts(member)) continue;
@@ -160,7 +161,7 @@ std::string named_some(const std::vector<std::string>& names, std::size_t most) 
 
 std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun& bad,
                                      const rules::DriftRules& drift, const CompareParams& params) {
-  const Settings was = settings_of(*good.facts, drift), is = settings_of(*bad.facts, drift);
+  const SettingValues was = settings_of(*good.facts, drift), is = settings_of(*bad.facts, drift);
   // A kind of source that one run has no file of says nothing about what is set.
   std::map<std::string, int, std::less<>> sources;
   for (const auto& [name, values] : was) sources[std::string(compared_source_of(name))] |= 1;
@@ -349,7 +350,7 @@ Comparison compare_runs(const ComparedRun& good, const ComparedRun& bad,
                ? a.score > b.score
                : std::tie(a.kind, a.what, a.hosts) < std::tie(b.kind, b.what, b.hosts);
   };
-  std::sort(out.changes.begin(), out.changes.end(), order);
+  sort_rows(out.changes, order);
   std::map<ChangeKind, double> weight;
   for (Change& c : out.changes) {
     // New, gone and more frequent lines are of one kind here, and so are metrics of all and of one
@@ -362,7 +363,7 @@ Comparison compare_runs(const ComparedRun& good, const ComparedRun& bad,
     c.score *= w;
     w *= kRepeated;
   }
-  std::sort(out.changes.begin(), out.changes.end(), order);
+  sort_rows(out.changes, order);
   return out;
 }
 

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -47,8 +49,7 @@ void put_in_order(Facts& facts) {
   };
   // Rows are large and mostly in order: the sort would copy them all.
   const auto sort_by = [](auto& rows, const auto& less) {
-    if (!std::is_sorted(rows.begin(), rows.end(), less))
-      std::stable_sort(rows.begin(), rows.end(), less);
+    if (!std::is_sorted(rows.begin(), rows.end(), less)) sort_rows(rows, less);
   };
   const auto sort = [&](auto& rows) {
     sort_by(rows, [&](const auto& a, const auto& b) { return before(a.place, b.place); });
@@ -65,7 +66,7 @@ void put_in_order(Facts& facts) {
 
   std::vector<std::uint32_t> frames(facts.stacks.frames.size()), place_of(frames.size());
   for (std::uint32_t i = 0; i < frames.size(); ++i) frames[i] = i;
-  std::sort(frames.begin(), frames.end(), [&](std::uint32_t a, std::uint32_t b) {
+  sort_rows(frames, [&](std::uint32_t a, std::uint32_t b) {
     return facts.stacks.frames[a] < facts.stacks.frames[b];
   });
   std::vector<Frame> sorted;
@@ -80,7 +81,7 @@ void put_in_order(Facts& facts) {
   std::vector<std::uint32_t> stacks(facts.stacks.stacks.size());
   std::vector<std::int32_t> now(stacks.size());
   for (std::uint32_t i = 0; i < stacks.size(); ++i) stacks[i] = i;
-  std::sort(stacks.begin(), stacks.end(), [&](std::uint32_t a, std::uint32_t b) {
+  sort_rows(stacks, [&](std::uint32_t a, std::uint32_t b) {
     return facts.stacks.stacks[a] < facts.stacks.stacks[b];
   });
   std::vector<std::vector<std::uint32_t>> table;

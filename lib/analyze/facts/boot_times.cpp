@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "line/timestamp.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -53,7 +54,7 @@ class Anchors {
   void settle(std::map<std::string, std::vector<Sample>>& samples, const char* source) {
     for (auto& [host, list] : samples) {
       if (list.empty() || out_.count(host) > 0) continue;
-      std::sort(list.begin(), list.end(), [](const Sample& a, const Sample& b) {
+      sort_rows(list, [](const Sample& a, const Sample& b) {
         return std::pair(a.boot, a.precision) < std::pair(b.boot, b.precision);
       });
       const Sample& middle = list[list.size() / 2];

@@ -13,6 +13,7 @@
 #include "analyze/facts/boot_times.hpp"
 #include "analyze/facts/zones.hpp"
 #include "line/timestamp.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -170,7 +171,7 @@ class ClockMap {
 namespace {
 
 Nanoseconds middle_time(std::vector<Nanoseconds> values) {
-  std::sort(values.begin(), values.end());
+  sort_rows(values);
   return values[values.size() / 2];
 }
 
@@ -295,7 +296,7 @@ void mend_host_clocks(Facts& facts) {
   if (last.size() < 4) return;
   std::vector<Nanoseconds> all;
   for (const auto& [host, t] : last) all.push_back(t);
-  std::sort(all.begin(), all.end());
+  sort_rows(all);
   const Nanoseconds middle = all[all.size() / 2];
   const auto near = static_cast<std::size_t>(std::count_if(
       all.begin(), all.end(), [&](Nanoseconds t) { return std::abs(t - middle) < 300 * kSecond; }));

@@ -7,6 +7,7 @@
 #include <re2/re2.h>
 
 #include "analyze/facts/path_facts.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -149,7 +150,7 @@ class Resolution {
 
   void order_members() {
     for (MemberRow& m : facts_.members) paths_.push_back(&m);
-    std::sort(paths_.begin(), paths_.end(), [](const MemberRow* a, const MemberRow* b) {
+    sort_rows(paths_, [](const MemberRow* a, const MemberRow* b) {
       return std::tie(a->path, a->id) < std::tie(b->path, b->id);
     });
     for (std::size_t i = 0; i < paths_.size(); ++i) paths_[i]->order = static_cast<std::int64_t>(i);
@@ -449,7 +450,7 @@ class Resolution {
     // In order of trust; within a source the order of paths, so that the answer does not depend on
     // the order of reading.
     for (const auto& i : facts_.identities) order_.push_back(&i);
-    std::sort(order_.begin(), order_.end(), [&](const IdentityRow* a, const IdentityRow* b) {
+    sort_rows(order_, [&](const IdentityRow* a, const IdentityRow* b) {
       const MemberRow* x = facts_.member(a->place.member);
       const MemberRow* y = facts_.member(b->place.member);
       const std::string& p = x->path;
@@ -734,7 +735,7 @@ class Resolution {
     for (auto& [key, group] : same) {
       if (group.size() < 2) continue;
       // The copy whose owner is known stands; else the first path.
-      std::sort(group.begin(), group.end(), [](const MemberRow* a, const MemberRow* b) {
+      sort_rows(group, [](const MemberRow* a, const MemberRow* b) {
         const bool known_a = a->host || a->rank;
         const bool known_b = b->host || b->rank;
         return known_a != known_b   ? known_a

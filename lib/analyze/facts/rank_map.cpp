@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "model/sort.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -49,7 +51,7 @@ void place_on_hosts(const Facts& facts, const Topology& topology, std::int64_t t
   for (const auto& [rank, host] : host_of)
     if (rank >= 0 && rank < total) by_host[host].push_back(rank);
   out.hosts.assign(by_host.begin(), by_host.end());
-  std::sort(out.hosts.begin(), out.hosts.end(), [](const auto& a, const auto& b) {
+  sort_rows(out.hosts, [](const auto& a, const auto& b) {
     return std::tie(a.second, a.first) < std::tie(b.second, b.first);
   });
 }

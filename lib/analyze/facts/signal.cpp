@@ -6,6 +6,8 @@
 
 #include <re2/re2.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -155,12 +157,11 @@ class Recoveries {
     for (auto& [name, list] : lists_) {
       for (const EventRow* e : list.in_place)
         if (e->time_ns) list.in_time.push_back(e);
-      std::sort(list.in_place.begin(), list.in_place.end(),
+      sort_rows(list.in_place,
                 [&](const EventRow* a, const EventRow* b) { return place(*a) < place(*b); });
-      std::sort(list.in_time.begin(), list.in_time.end(),
-                [&](const EventRow* a, const EventRow* b) {
-                  return std::tuple(*a->time_ns, place(*a)) < std::tuple(*b->time_ns, place(*b));
-                });
+      sort_rows(list.in_time, [&](const EventRow* a, const EventRow* b) {
+        return std::tuple(*a->time_ns, place(*a)) < std::tuple(*b->time_ns, place(*b));
+      });
     }
   }
 
@@ -168,7 +169,7 @@ class Recoveries {
   // reported meanwhile belongs to it.
   std::vector<Alert> alerts(std::vector<const EventRow*> rows,
                             const std::vector<std::string>& classes) const {
-    std::sort(rows.begin(), rows.end(),
+    sort_rows(rows,
               [](const EventRow* a, const EventRow* b) { return a->place.line < b->place.line; });
     std::vector<Alert> out;
     const EventRow* closed_by = nullptr;
@@ -326,7 +327,7 @@ const std::vector<const EventRow*>* count_group(const EventGroup& group, const F
       fullest = &rows;
     }
   }
-  std::sort(s.times.begin(), s.times.end());
+  sort_rows(s.times);
   return fullest;
 }
 
@@ -393,7 +394,7 @@ std::map<std::string, std::vector<const TracebackRow*>> exceptions_raised(const 
     raised[who + "\x1f" + t.type + "\x1f" + t.message].push_back(&t);
   }
   for (auto& [key, rows] : raised)
-    std::sort(rows.begin(), rows.end(), [&](const TracebackRow* a, const TracebackRow* b) {
+    sort_rows(rows, [&](const TracebackRow* a, const TracebackRow* b) {
       const std::string& p = facts.member(a->place.member)->path;
       const std::string& q = facts.member(b->place.member)->path;
       return p != q ? p < q : a->place.line < b->place.line;
@@ -497,7 +498,7 @@ std::vector<Signal> collect_signals(const Facts& facts, const rules::RulePack& p
   // Before the job: an old fault of the same machine is history, not cause.
   for (Signal& s : out) s.before_job = before_job(facts, s.end, s.uncertainty);
   name_owners_of_xid_45(out);
-  std::sort(out.begin(), out.end(), earlier);
+  sort_rows(out, earlier);
   return out;
 }
 

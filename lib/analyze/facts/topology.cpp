@@ -12,6 +12,7 @@
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
 #include "model/ranges.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -263,7 +264,7 @@ Stated stated_by_logs(const Facts& facts, std::vector<std::string>& notes) {
     const MemberRow* member = facts.member(row.place.member);
     return member == nullptr ? std::string_view{} : std::string_view(member->path);
   };
-  std::stable_sort(rows.begin(), rows.end(), [&](const ConfigRow* a, const ConfigRow* b) {
+  sort_rows(rows, [&](const ConfigRow* a, const ConfigRow* b) {
     return std::pair(path(*a), a->place.line) < std::pair(path(*b), b->place.line);
   });
   Stated out;
@@ -418,7 +419,7 @@ Observed observe(const Facts& facts) {
       dimension = dimension_beside_replicas(lower, dimension);
     }
     std::vector<std::int64_t> ranks = g.ranks;
-    std::sort(ranks.begin(), ranks.end());
+    sort_rows(ranks);
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     out.groups[dimension].insert(std::move(ranks));
   }
@@ -526,7 +527,7 @@ void put_in_order(std::vector<ParallelGroup>& groups) {
     return dimension == nullptr ? dimensions().size()
                                 : static_cast<std::size_t>(dimension - dimensions().data());
   };
-  std::sort(groups.begin(), groups.end(), [&](const ParallelGroup& a, const ParallelGroup& b) {
+  sort_rows(groups, [&](const ParallelGroup& a, const ParallelGroup& b) {
     return std::tuple(place(a.dimension), a.dimension, a.ranks) <
            std::tuple(place(b.dimension), b.dimension, b.ranks);
   });
@@ -650,7 +651,7 @@ void add_switches(const Facts& facts, Topology& out) {
     if (hosts.empty()) continue;
     out.switches.push_back({wiring.kind, name, wiring.level, {hosts.begin(), hosts.end()}});
   }
-  std::sort(out.switches.begin(), out.switches.end(), [](const Switch& a, const Switch& b) {
+  sort_rows(out.switches, [](const Switch& a, const Switch& b) {
     return std::tie(a.level, a.kind, a.name) < std::tie(b.level, b.kind, b.name);
   });
 }
@@ -674,7 +675,7 @@ std::optional<NodeOrder> hostfile_order(const Facts& facts) {
   std::vector<const IdentityRow*> rows;
   for (const IdentityRow& row : facts.identities)
     if (row.source == "hostfile" && row.host && row.node_rank) rows.push_back(&row);
-  std::sort(rows.begin(), rows.end(), [](const IdentityRow* a, const IdentityRow* b) {
+  sort_rows(rows, [](const IdentityRow* a, const IdentityRow* b) {
     return std::pair(a->place.member, *a->node_rank) < std::pair(b->place.member, *b->node_rank);
   });
   for (const IdentityRow* row : rows) {

@@ -8,6 +8,7 @@
 
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -117,7 +118,7 @@ bool repeated(const std::vector<Alert>& alerts, int count, Nanoseconds window) {
     std::vector<Nanoseconds> times;
     for (const Alert& a : alerts)
       if (a.*member) times.push_back(*(a.*member));
-    std::sort(times.begin(), times.end());
+    sort_rows(times);
     for (std::size_t i = 0; i + static_cast<std::size_t>(count) <= times.size(); ++i)
       if (times[i + static_cast<std::size_t>(count) - 1] - times[i] <= window) return true;
     return false;
@@ -256,7 +257,7 @@ Finding describe(const std::string& key, const Occurrences& group,
     f.alerts.insert(f.alerts.end(), s->alerts.begin(), s->alerts.end());
     times.insert(times.end(), s->times.begin(), s->times.end());
   }
-  std::sort(times.begin(), times.end());
+  sort_rows(times);
   // Evidence of the earliest first, then one from each other place.
   for (std::size_t round = 0; round < 3; ++round)
     for (const Signal* s : group.signals)
@@ -334,8 +335,7 @@ void links_of_a_switch(std::vector<Finding>& findings, const ClassifyParams& par
   for (Finding& f : findings)
     if (f.start) dated[f.event_class].push_back(&f);
   for (auto& [event_class, list] : dated) {
-    std::stable_sort(list.begin(), list.end(),
-                     [](const Finding* a, const Finding* b) { return *a->start < *b->start; });
+    sort_rows(list, [](const Finding* a, const Finding* b) { return *a->start < *b->start; });
     std::map<std::string_view, std::size_t>
         together;  // hosts of those from `first` to before `last`
     std::size_t first = 0, last = 0;
@@ -370,7 +370,7 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
     out.push_back(std::move(f));
   }
   links_of_a_switch(out, params);
-  std::sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
+  sort_rows(out, [](const Finding& a, const Finding& b) {
     const auto key = [](const Finding& f) {
       return std::tuple(f.outcome != Outcome::fired, -static_cast<int>(f.severity),
                         -static_cast<int>(f.role), !f.start.has_value(), f.start.value_or(0), f.id);

@@ -1,6 +1,7 @@
 #include "analyze/faults/drift.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 #include <algorithm>
 #include <map>
@@ -76,7 +77,7 @@ DriftItem compare(std::string name, const rules::DriftRule& rule,
     }
     sorted.emplace_back(signature, std::move(group));
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+  sort_rows(sorted, [](const auto& a, const auto& b) {
     return a.second.hosts.size() != b.second.hosts.size()
                ? a.second.hosts.size() > b.second.hosts.size()
                : a.first < b.first;
@@ -99,7 +100,7 @@ DriftItem compare(std::string name, const rules::DriftRule& rule,
   for (const auto& one : sorted) {
     const auto& signature = one.first;
     DriftValue value = one.second;
-    std::sort(value.devices.begin(), value.devices.end());
+    sort_rows(value.devices);
     // A value that the most usual answer does not have, or the first.
     const auto& usual = sorted.front().first;
     const auto odd = std::find_if(signature.begin(), signature.end(), [&](const std::string& key) {
@@ -189,7 +190,7 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
       if (by_host.count(host) == 0) item.missing.push_back(host);
     out.items.push_back(std::move(item));
   }
-  std::stable_sort(out.items.begin(), out.items.end(), [](const DriftItem& a, const DriftItem& b) {
+  sort_rows(out.items, [](const DriftItem& a, const DriftItem& b) {
     return std::pair(rank_of(a), std::string_view(a.name)) <
            std::pair(rank_of(b), std::string_view(b.name));
   });
@@ -239,7 +240,7 @@ Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams&
     f.confidence = confidence::kSettingSplit;
     f.figures.emplace_back("values", told);
   }
-  std::sort(f.figures.begin(), f.figures.end());
+  sort_rows(f.figures);
   f.advice = advice_of(*item.rule, f.hosts);
   // Those that differ first, and the majority once to compare with.
   for (std::size_t i = item.state == DriftState::differs ? 1 : 0; i < item.values.size(); ++i)

@@ -1,6 +1,7 @@
 #include "analyze/faults/leads.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 #include <algorithm>
 #include <map>
@@ -123,7 +124,7 @@ std::vector<Finding> leads(const Facts& facts, const LeadParams& params) {
   auto kinds = kinds_of(facts, params);
   std::vector<std::pair<const std::string*, LineKind*>> ranked;
   for (auto& [id, kind] : kinds) {
-    std::sort(kind.rows.begin(), kind.rows.end(), [&](const EventRow* a, const EventRow* b) {
+    sort_rows(kind.rows, [&](const EventRow* a, const EventRow* b) {
       return std::tuple(!a->time_ns, a->time_ns.value_or(0), facts.order(a->place.member),
                         a->place.line) < std::tuple(!b->time_ns, b->time_ns.value_or(0),
                                                     facts.order(b->place.member), b->place.line);
@@ -131,7 +132,7 @@ std::vector<Finding> leads(const Facts& facts, const LeadParams& params) {
     rate(facts, params, kind);
     if (kind.score >= 3) ranked.emplace_back(&id, &kind);
   }
-  std::sort(ranked.begin(), ranked.end(), [&](const auto& a, const auto& b) {
+  sort_rows(ranked, [&](const auto& a, const auto& b) {
     const auto key = [&](const auto& one) {
       const EventRow& e = *one.second->rows.front();
       return std::tuple(-one.second->score, !e.time_ns, e.time_ns.value_or(0),

@@ -8,6 +8,7 @@
 
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -45,7 +46,7 @@ Burst ranked_burst(std::vector<const Edge*> edges) {
     reporters.insert(e->reporter);
   }
   for (const auto& [host, n] : touches) out.ranked.emplace_back(n, host);
-  std::sort(out.ranked.begin(), out.ranked.end(), [](const auto& a, const auto& b) {
+  sort_rows(out.ranked, [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second < b.second;
   });
   out.edges = std::move(edges);
@@ -65,8 +66,7 @@ std::vector<const Edge*> first_burst(const std::vector<Edge>& edges, const RootD
   std::vector<const Edge*> dated;
   for (const Edge& e : edges)
     if (e.time) dated.push_back(&e);
-  std::stable_sort(dated.begin(), dated.end(),
-                   [](const Edge* a, const Edge* b) { return *a->time < *b->time; });
+  sort_rows(dated, [](const Edge* a, const Edge* b) { return *a->time < *b->time; });
   Nanoseconds longest = 0;
   for (std::size_t i = 1; i < dated.size(); ++i) {
     const Nanoseconds pause = *dated[i]->time - *dated[i - 1]->time;
@@ -89,8 +89,7 @@ std::vector<const Edge*> common_run(const std::vector<Edge>& edges, const RootDi
   std::vector<const Edge*> dated;
   for (const Edge& e : edges)
     if (e.time) dated.push_back(&e);
-  std::stable_sort(dated.begin(), dated.end(),
-                   [](const Edge* a, const Edge* b) { return *a->time < *b->time; });
+  sort_rows(dated, [](const Edge* a, const Edge* b) { return *a->time < *b->time; });
   while (!dated.empty() && *dated.back()->time - *dated.front()->time > params.burst)
     dated.pop_back();
   std::set<std::string> ends, reporters;
@@ -171,7 +170,7 @@ bool names_switch(const Facts& facts, const Burst& burst, Finding& f) {
       if (known < 3 || level->size() < 2) continue;
       std::vector<std::pair<std::size_t, std::string>> order;
       for (const auto& [name, n] : crossed) order.emplace_back(n, name);
-      std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+      sort_rows(order, [](const auto& a, const auto& b) {
         return a.first != b.first ? a.first > b.first : a.second < b.second;
       });
       const std::size_t next = order.size() > 1 ? order[1].first : 0;
@@ -215,7 +214,7 @@ void names_nobody(const Burst& burst, Finding& f) {
               : say(Phrase::nobody_clearly_ahead, burst.edges.size(), best.first, best.second,
                     second, ranked.size() > 1 ? ranked[1].second : std::string());
   for (const auto& [n, host] : ranked) f.hosts.push_back(host);
-  std::sort(f.hosts.begin(), f.hosts.end());
+  sort_rows(f.hosts);
 }
 
 }  // namespace

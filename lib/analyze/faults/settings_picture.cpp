@@ -1,8 +1,7 @@
 #include "analyze/faults/settings_picture.hpp"
 
-#include <algorithm>
-
 #include "model/hostlist.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -30,8 +29,7 @@ Settings settings_picture(const DriftReport& report, std::size_t most) {
     if (item->state != DriftState::same && item->state != DriftState::one_host) return 0;
     return tells_version(item->name) ? 1 : item->name.starts_with("env.") ? 2 : 3;
   };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](const DriftItem* a, const DriftItem* b) { return rank(a) < rank(b); });
+  sort_rows(order, [&](const DriftItem* a, const DriftItem* b) { return rank(a) < rank(b); });
   for (const DriftItem* item : order) {
     if (out.lines.size() >= most) break;
     SettingLine line;

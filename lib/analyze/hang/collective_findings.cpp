@@ -7,6 +7,7 @@
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -128,7 +129,7 @@ std::vector<Finding> collective_findings(const CollectiveReport& report,
     f.figures.push_back({"sequence", std::to_string(leaf.sequence)});
     f.figures.push_back({"tie", leaf.tie ? "1" : "0"});
     f.figures.push_back({"waiting", std::to_string(leaf.waiting)});
-    std::sort(f.figures.begin(), f.figures.end());
+    sort_rows(f.figures);
     const auto show = [&](const Place& p) {
       const bool told = std::any_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
         return e.member == p.member && e.offset == p.offset;

@@ -12,6 +12,7 @@
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -234,7 +235,7 @@ class WaitFor {
   }
 
   void make_sends() {
-    std::sort(sends_.begin(), sends_.end(), [](const Launch& a, const Launch& b) {
+    sort_rows(sends_, [](const Launch& a, const Launch& b) {
       return std::tie(a.rank, a.group, a.sample->row.record, a.sample->row.sequence) <
              std::tie(b.rank, b.group, b.sample->row.record, b.sample->row.sequence);
     });
@@ -519,7 +520,7 @@ class WaitFor {
     {
       leaf.kind = StopKind::network;
       for (const std::uint32_t r : o.in) leaf.ranks.push_back(ranks_[r].rank);
-      std::sort(leaf.ranks.begin(), leaf.ranks.end());
+      sort_rows(leaf.ranks);
       if (all_known(leaf.group, leaf.ranks.size())) leaf.within = machine_of(leaf.ranks);
       leaf.why = say(Phrase::all_ranks_in, leaf.ranks.size(), group_name(leaf.group), o.operation,
                      o.sequence, leaf.within);
@@ -545,9 +546,8 @@ class WaitFor {
     if (kinds.size() < 2) return !names_only && uneven(o, leaf);
     std::vector<std::pair<std::string, std::vector<std::int64_t>>> sides(kinds.begin(),
                                                                          kinds.end());
-    std::stable_sort(sides.begin(), sides.end(), [](const auto& a, const auto& b) {
-      return a.second.size() > b.second.size();
-    });
+    sort_rows(sides,
+              [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
     leaf.kind = StopKind::mismatch;
     leaf.group = groups_[o.group].id;
     leaf.sequence = o.sequence;
@@ -556,7 +556,7 @@ class WaitFor {
     leaf.against = sides[0].second;
     for (std::size_t i = leaf.tie ? 0 : 1; i < sides.size(); ++i)
       leaf.ranks.insert(leaf.ranks.end(), sides[i].second.begin(), sides[i].second.end());
-    std::sort(leaf.ranks.begin(), leaf.ranks.end());
+    sort_rows(leaf.ranks);
     leaf.why =
         say(Phrase::ranks_do_not_the_same, o.sequence, group_name(leaf.group), sides[0].first,
             to_ranges(sides[0].second), sides[1].first, to_ranges(sides[1].second));
@@ -614,8 +614,8 @@ class WaitFor {
       ops.push_back(&o);
       missing = missing || !o.missing.empty();
     }
-    std::sort(leaf.ranks.begin(), leaf.ranks.end());
-    std::sort(ops.begin(), ops.end(), [](const Op* a, const Op* b) {
+    sort_rows(leaf.ranks);
+    sort_rows(ops, [](const Op* a, const Op* b) {
       return std::tie(a->p2p, a->group, a->sequence) < std::tie(b->p2p, b->group, b->sequence);
     });
     if (ops.empty()) return;
@@ -629,7 +629,7 @@ class WaitFor {
       if (leaf.places.size() < 4 && o->sample != nullptr)
         leaf.places.push_back(o->sample->row.place);
     if (!doubtful.empty()) {
-      std::sort(doubtful.begin(), doubtful.end());
+      sort_rows(doubtful);
       leaf.kind = StopKind::no_dump;
       leaf.ranks = std::move(doubtful);
       leaf.why = say(Phrase::dump_does_not_explain);
@@ -734,7 +734,7 @@ class WaitFor {
           fmt::format("{} gave no whole dump: it may be waiting too", topology_.where(l.ranks[0])));
       return true;
     });
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    sort_rows(order, [&](std::size_t a, std::size_t b) {
       const Leaf& x = report_.leaves[a];
       const Leaf& y = report_.leaves[b];
       return std::tuple(-x.waiting, x.ranks) < std::tuple(-y.waiting, y.ranks);
@@ -783,7 +783,7 @@ class WaitFor {
     report_.scattered = leaves.size() >= 3 && 2 * leaves.front().waiting < waiting;
     if (!order.empty()) report_.chain = std::move(chains_[order[0]]);
     report_.leaves = std::move(leaves);
-    std::sort(report_.notes.begin(), report_.notes.end());
+    sort_rows(report_.notes);
   }
 
   void summarise() {
@@ -816,20 +816,17 @@ class WaitFor {
         for (const std::uint32_t r : o.in)
           (ranks_[r].device_behind ? f.behind : f.pending).push_back(ranks_[r].rank);
         for (const std::uint32_t r : o.missing) f.missing.push_back(ranks_[r].rank);
-        for (auto* list : {&f.behind, &f.pending, &f.missing})
-          std::sort(list->begin(), list->end());
+        for (auto* list : {&f.behind, &f.pending, &f.missing}) sort_rows(*list);
       }
       report_.groups.push_back(std::move(f));
     }
-    std::sort(report_.groups.begin(), report_.groups.end(),
-              [&](const GroupFrontier& a, const GroupFrontier& b) {
-                const auto key = [&](const GroupFrontier& f) {
-                  const GroupRow& g = facts_.groups[index_of(f.group)];
-                  return std::tuple(f.missing.empty() && f.behind.empty(), g.description, g.ranks,
-                                    g.name);
-                };
-                return key(a) < key(b);
-              });
+    sort_rows(report_.groups, [&](const GroupFrontier& a, const GroupFrontier& b) {
+      const auto key = [&](const GroupFrontier& f) {
+        const GroupRow& g = facts_.groups[index_of(f.group)];
+        return std::tuple(f.missing.empty() && f.behind.empty(), g.description, g.ranks, g.name);
+      };
+      return key(a) < key(b);
+    });
   }
 
   const Facts& facts_;

@@ -10,6 +10,7 @@
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -225,9 +226,7 @@ class Join {
     add_silence_to(out);
     if (auto one = common_machine(out)) return {std::move(*one)};
     add_silent_ranks(out);
-    std::stable_sort(out.begin(), out.end(), [](const Suspect& a, const Suspect& b) {
-      return a.confidence > b.confidence;
-    });
+    sort_rows(out, [](const Suspect& a, const Suspect& b) { return a.confidence > b.confidence; });
     add_kernel_states(out);
     return out;
   }
@@ -242,7 +241,7 @@ class Join {
     for (const StackSink& sink : stacks_.sinks)
       if (sink.stage.doing == Doing::storage)
         s.ranks.insert(s.ranks.end(), sink.ranks.begin(), sink.ranks.end());
-    std::sort(s.ranks.begin(), s.ranks.end());
+    sort_rows(s.ranks);
     s.sources = {"stacks"};
     s.confidence = std::max(confidence::kStorageWait, stacks_.confidence);
     s.why = say(Phrase::share_not_machines, s.hosts.size());
@@ -316,7 +315,7 @@ class Join {
           if (const auto it = topology_.host_of.find(r);
               it != topology_.host_of.end() && it->second == common[0])
             s.ranks.push_back(r);
-      std::sort(s.ranks.begin(), s.ranks.end());
+      sort_rows(s.ranks);
       s.ranks.erase(std::unique(s.ranks.begin(), s.ranks.end()), s.ranks.end());
       s.confidence = confidence::kStorageWait;
       s.sources = out.front().sources;
@@ -863,7 +862,7 @@ std::vector<Finding> hang(const Facts& facts, const Topology& topology,
     if (!standing && joined) f.why += say(Phrase::and_besides, still.quiet_why);
     if (!reported && still.proven) f.why += say(Phrase::and_besides, still.why);
     f.title = title_of(s);
-    std::sort(s.sources.begin(), s.sources.end());
+    sort_rows(s.sources);
     s.sources.erase(std::unique(s.sources.begin(), s.sources.end()), s.sources.end());
     f.facts = facts_of(s, stands);
     show(facts, stacks, others, s, f);

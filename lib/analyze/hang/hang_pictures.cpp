@@ -12,6 +12,7 @@
 #include "model/hostlist.hpp"
 #include "model/ranges.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -148,7 +149,7 @@ WaitPicture graph_of_stacks(const Topology& topology, const StackReport& report)
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (layer[i] != kFar) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  sort_rows(order, [&](std::size_t a, std::size_t b) {
     return std::tuple(layer[a], -nodes[a].size, nodes[a].ranks) <
            std::tuple(layer[b], -nodes[b].size, nodes[b].ranks);
   });

@@ -5,6 +5,8 @@
 #include <set>
 #include <tuple>
 
+#include "model/sort.hpp"
+
 namespace culprit::analyze {
 
 std::vector<SlowRank> slow_ranks(GroupId group, std::span<const HistoryRow> histories,
@@ -62,7 +64,7 @@ std::vector<SlowRank> slow_ranks(GroupId group, std::span<const HistoryRow> hist
     out.push_back({group, rank, s.inside / static_cast<double>(s.n),
                    others / static_cast<double>(s.n), s.late / static_cast<double>(s.n), s.n});
   }
-  std::sort(out.begin(), out.end(), [](const SlowRank& a, const SlowRank& b) {
+  sort_rows(out, [](const SlowRank& a, const SlowRank& b) {
     return std::tuple(a.inside_ms / a.others_ms, a.rank) <
            std::tuple(b.inside_ms / b.others_ms, b.rank);
   });

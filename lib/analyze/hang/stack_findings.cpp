@@ -7,6 +7,7 @@
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -102,7 +103,7 @@ Finding stalled_storage(const Finding& base, const StackReport& report, const Fa
     for (const std::size_t sample : s.samples)
       if (f.evidence.size() < 6) f.evidence.push_back(evidence_of(facts, sample));
   }
-  std::sort(f.ranks.begin(), f.ranks.end());
+  sort_rows(f.ranks);
   f.count = f.ranks.size();
   f.confidence = std::max(confidence::kStackGroup, report.confidence);
   f.why =
@@ -172,7 +173,7 @@ Finding end_of_chain(const Finding& base, const StackReport& report, const Stack
   f.figures.emplace_back("role", s.role);
   say_of(s, known, f);
   f.remedy = "find_lagging_rank";
-  std::sort(f.figures.begin(), f.figures.end());
+  sort_rows(f.figures);
   return f;
 }
 
@@ -286,7 +287,7 @@ std::vector<Finding> stack_findings(const StackReport& report, const Facts& fact
 
   if (!report.degrader.empty() && !report.hang)
     out.push_back(slow_group(base, report, facts, topology));
-  std::sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) { return a.id < b.id; });
+  sort_rows(out, [](const Finding& a, const Finding& b) { return a.id < b.id; });
   return out;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "model/sort.hpp"
+
 namespace culprit::analyze {
 
 StackTree::StackTree(const std::vector<std::vector<std::uint32_t>>& stacks,
@@ -12,7 +14,7 @@ StackTree::StackTree(const std::vector<std::vector<std::uint32_t>>& stacks,
   // So children go by their lowest rank: leaves by lowest rank first, and frames by the first leaf
   // that has them. That is not yet lexicographic; sorting by "where was this prefix first seen" is,
   // and one pass over a trie does it.
-  std::sort(leaves_.begin(), leaves_.end(), [](const Leaf& a, const Leaf& b) {
+  sort_rows(leaves_, [](const Leaf& a, const Leaf& b) {
     const std::int64_t ra = a.ranks.empty() ? INT64_MAX : a.ranks.front(),
                        rb = b.ranks.empty() ? INT64_MAX : b.ranks.front();
     return ra != rb ? ra < rb : a.stack < b.stack;
@@ -24,8 +26,7 @@ StackTree::StackTree(const std::vector<std::vector<std::uint32_t>>& stacks,
   const auto stack = [&](std::uint32_t leaf) -> const std::vector<std::uint32_t>& {
     return stacks[leaves_[leaf].stack];
   };
-  std::sort(order.begin(), order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return stack(a) < stack(b); });
+  sort_rows(order, [&](std::uint32_t a, std::uint32_t b) { return stack(a) < stack(b); });
 
   // ... then blocks of equal prefixes are put into the order of their first leaf, level by level,
   // and written down in preorder. An explicit list of work: stacks are as deep as the input says.
@@ -62,7 +63,7 @@ StackTree::StackTree(const std::vector<std::vector<std::uint32_t>>& stacks,
       at = next;
     }
     // The last pushed is visited first.
-    std::sort(children.begin(), children.end(),
+    sort_rows(children,
               [&](const Block& a, const Block& b) { return least[a.begin] > least[b.begin]; });
     work.insert(work.end(), children.begin(), children.end());
   }
@@ -86,7 +87,7 @@ std::vector<std::int64_t> StackTree::ranks(std::uint32_t node) const {
   std::vector<std::int64_t> out;
   for (std::uint32_t leaf = nodes_[node].first_leaf; leaf < nodes_[node].last_leaf; ++leaf)
     out.insert(out.end(), leaves_[leaf].ranks.begin(), leaves_[leaf].ranks.end());
-  std::sort(out.begin(), out.end());
+  sort_rows(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }

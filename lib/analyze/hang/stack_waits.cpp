@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "analyze/hang/stacks.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -38,7 +39,7 @@ class MachineNumbers {
   std::vector<int> of(const std::vector<std::int64_t>& ranks) {
     std::vector<int> out;
     for (const std::int64_t r : ranks) out.push_back(of_rank(r));
-    std::sort(out.begin(), out.end());
+    sort_rows(out);
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
   }
@@ -95,13 +96,13 @@ std::vector<CoverUnit> units_with(const std::vector<std::int64_t>& outliers,
   }
   std::vector<CoverUnit> units;
   for (auto& [key, unit] : by_machines) {
-    std::sort(unit.outliers.begin(), unit.outliers.end());
+    sort_rows(unit.outliers);
     unit.outliers.erase(std::unique(unit.outliers.begin(), unit.outliers.end()),
                         unit.outliers.end());
     units.push_back(std::move(unit));
   }
   // The numbers of machines depend on the order of asking, so the id decides last.
-  std::sort(units.begin(), units.end(), [](const CoverUnit& a, const CoverUnit& b) {
+  sort_rows(units, [](const CoverUnit& a, const CoverUnit& b) {
     const auto key = [](const CoverUnit& u) {
       return std::tuple(u.machines.size(), u.groups.size(), preference(u.dimension),
                         u.groups.front()->ranks, std::string_view(u.groups.front()->id));
@@ -285,7 +286,7 @@ class Waiting {
     std::vector<StackSink> out;
     for (Candidate* candidate : all) {
       StackSink& sink = candidate->sink;
-      std::sort(sink.ranks.begin(), sink.ranks.end());
+      sort_rows(sink.ranks);
       sink.ranks.erase(std::unique(sink.ranks.begin(), sink.ranks.end()), sink.ranks.end());
       // So many different ends are no hang; how many wait for each is then not worth a walk over
       // the graph.
@@ -294,8 +295,7 @@ class Waiting {
       if (sink.waiting == 0 && sink.elsewhere) continue;
       out.push_back(std::move(sink));
     }
-    std::sort(out.begin(), out.end(),
-              [](const StackSink& a, const StackSink& b) { return a.ranks < b.ranks; });
+    sort_rows(out, [](const StackSink& a, const StackSink& b) { return a.ranks < b.ranks; });
     return out;
   }
 
@@ -515,12 +515,12 @@ void wait_for(const std::vector<RankStage>& stages, const std::vector<std::int64
   graph.build();
   sinks = graph.sinks(outliers);
   // Somebody in no collective at all is the surer cause; then whoever most wait for.
-  std::stable_sort(sinks.begin(), sinks.end(), [](const StackSink& a, const StackSink& b) {
+  sort_rows(sinks, [](const StackSink& a, const StackSink& b) {
     const int ka = a.elsewhere ? 0 : a.unheard ? 2 : 1, kb = b.elsewhere ? 0 : b.unheard ? 2 : 1;
     return ka != kb ? ka < kb : a.waiting > b.waiting;
   });
   std::erase_if(waits, [](const StackWait& w) { return w.to.empty(); });
-  std::sort(waits.begin(), waits.end(), [](const StackWait& a, const StackWait& b) {
+  sort_rows(waits, [](const StackWait& a, const StackWait& b) {
     return std::tie(a.from, a.group, a.operation) < std::tie(b.from, b.group, b.operation);
   });
 }

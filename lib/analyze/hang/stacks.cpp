@@ -9,6 +9,7 @@
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -255,8 +256,7 @@ class Aggregation {
         d.stem = stem_of(facts_.samples[d.sample]);
       }
     if (p.shown.host.empty() && key.rank >= 0) p.shown.host = known.host(key.rank);
-    std::sort(p.dumps.begin(), p.dumps.end(),
-              [&](const Dump& a, const Dump& b) { return before(a, b); });
+    sort_rows(p.dumps, [&](const Dump& a, const Dump& b) { return before(a, b); });
     if (p.dumps.size() > 1) number_rounds(p);
     return p;
   }
@@ -292,8 +292,7 @@ class Aggregation {
       const Place& p = facts_.samples[i].row.place;
       return std::tuple(p.member, p.line);
     };
-    std::sort(nameless.begin(), nameless.end(),
-              [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+    sort_rows(nameless, [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
     std::map<std::size_t, std::string> out;
     std::vector<std::size_t> open;
     for (const std::size_t i : nameless) {
@@ -358,7 +357,7 @@ class Aggregation {
                         row(i).time.ns);
     };
     if (samples.size() > 1)
-      std::sort(samples.begin(), samples.end(), [&](std::size_t a, std::size_t b) {
+      sort_rows(samples, [&](std::size_t a, std::size_t b) {
         return head(a) != head(b) ? head(a) < head(b)
                                   : std::tie(row(a).place.line, facts_.samples[a].stack) <
                                         std::tie(row(b).place.line, facts_.samples[b].stack);
@@ -562,7 +561,7 @@ class Aggregation {
       }
     }
     const auto tidy = [](auto& list) {
-      std::sort(list.begin(), list.end());
+      sort_rows(list);
       list.erase(std::unique(list.begin(), list.end()), list.end());
     };
     for (auto& [role, of_role] : leaves) {
@@ -578,12 +577,11 @@ class Aggregation {
       tidy(g.hosts);
       report_.groups.push_back(std::move(g));
     }
-    std::sort(
-        report_.groups.begin(), report_.groups.end(), [](const StackGroup& a, const StackGroup& b) {
-          const bool ta = a.role != "trainer", tb = b.role != "trainer";
-          return std::tuple(ta, a.role, -static_cast<std::int64_t>(a.processes), a.ranks, a.stack) <
-                 std::tuple(tb, b.role, -static_cast<std::int64_t>(b.processes), b.ranks, b.stack);
-        });
+    sort_rows(report_.groups, [](const StackGroup& a, const StackGroup& b) {
+      const bool ta = a.role != "trainer", tb = b.role != "trainer";
+      return std::tuple(ta, a.role, -static_cast<std::int64_t>(a.processes), a.ranks, a.stack) <
+             std::tuple(tb, b.role, -static_cast<std::int64_t>(b.processes), b.ranks, b.stack);
+    });
     find_outliers();
     for (const ParallelGroup& g : topology_.groups)
       report_.topology = report_.topology || g.dimension != "world";
@@ -609,7 +607,7 @@ class Aggregation {
       if (!g.dominant && g.role == "trainer")
         report_.outliers.insert(report_.outliers.end(), g.ranks.begin(), g.ranks.end());
     }
-    std::sort(report_.outliers.begin(), report_.outliers.end());
+    sort_rows(report_.outliers);
   }
 
   // "pipeline stage 3": the ranks are exactly all of one or several stages of the pipeline. Those
@@ -788,7 +786,7 @@ class Aggregation {
     std::vector<Look> order;
     for (auto& [key, look] : looks)
       if (2 * look.stack.size() >= widest) order.push_back(std::move(look));
-    std::sort(order.begin(), order.end(), [](const Look& a, const Look& b) {
+    sort_rows(order, [](const Look& a, const Look& b) {
       if (a.time && b.time && *a.time != *b.time) return *a.time < *b.time;
       return natural_less(a.name, b.name);
     });
@@ -808,7 +806,7 @@ class Aggregation {
     for (const auto& [stack, ranks] : groups)
       if (&ranks != largest && whole_stages(ranks).empty())
         out.insert(out.end(), ranks.begin(), ranks.end());
-    std::sort(out.begin(), out.end());
+    sort_rows(out);
     return out;
   }
 
@@ -889,8 +887,7 @@ class Aggregation {
       name_exception();
       return;
     }
-    std::sort(stages.begin(), stages.end(),
-              [](const RankStage& a, const RankStage& b) { return a.rank < b.rank; });
+    sort_rows(stages, [](const RankStage& a, const RankStage& b) { return a.rank < b.rank; });
     std::set<std::int64_t> all;
     for (const RankRow& r : facts_.ranks) all.insert(r.rank);
     for (const auto& [rank, host] : topology_.host_of) all.insert(rank);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -275,7 +277,7 @@ class MemberReader {
       const GroupRow* row = facts_.group(id);
       return row != nullptr ? *row : kNameless;
     };
-    std::sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) {
+    sort_rows(ordered, [&](const auto& a, const auto& b) {
       return std::tie(row_of(a.first), a.second) < std::tie(row_of(b.first), b.second);
     });
     for (const auto& [id, counter] : ordered)
@@ -436,8 +438,8 @@ class MemberReader {
                 static_cast<double>(silent) <= kSilentShare * static_cast<double>(g.members.size());
     }
     for (const Rank& r : out_.ranks) (r.dumped ? out_.seen : out_.unseen).push_back(r.rank);
-    std::sort(out_.seen.begin(), out_.seen.end());
-    std::sort(out_.unseen.begin(), out_.unseen.end());
+    sort_rows(out_.seen);
+    sort_rows(out_.unseen);
     if (out_.seen.empty()) out_.groups.clear();
   }
 

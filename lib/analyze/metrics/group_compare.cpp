@@ -7,6 +7,7 @@
 
 #include "analyze/metrics/crowd.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -24,7 +25,7 @@ void compare(std::vector<const GroupTime*> members, const GroupCompareParams& pa
     volumes.push_back(g->volume);
     times.push_back(g->time);
   }
-  std::sort(cluster.groups.begin(), cluster.groups.end());
+  sort_rows(cluster.groups);
   cluster.volume = median_in_place(volumes);
   const double fastest = *std::min_element(times.begin(), times.end());
   const auto slow = [&](const GroupTime& g, double reference, Against against) {
@@ -82,8 +83,8 @@ GroupComparison compare_groups(std::span<const GroupTime> groups,
     else
       out.unusable.push_back(g.name);
   }
-  std::sort(out.unusable.begin(), out.unusable.end());
-  std::sort(usable.begin(), usable.end(), [](const GroupTime* a, const GroupTime* b) {
+  sort_rows(out.unusable);
+  sort_rows(usable, [](const GroupTime* a, const GroupTime* b) {
     if (a->kind != b->kind) return a->kind < b->kind;
     if (a->volume != b->volume) return a->volume < b->volume;
     return a->name != b->name ? a->name < b->name : a->time < b->time;
@@ -98,7 +99,7 @@ GroupComparison compare_groups(std::span<const GroupTime> groups,
              usable.begin() + static_cast<std::ptrdiff_t>(last)},
             params, out);
   }
-  std::sort(out.slow.begin(), out.slow.end(), [](const SlowGroup& a, const SlowGroup& b) {
+  sort_rows(out.slow, [](const SlowGroup& a, const SlowGroup& b) {
     return a.factor != b.factor ? a.factor > b.factor : a.name < b.name;
   });
   return out;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analyze/metrics/counter_rate.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -22,8 +23,7 @@ void sort_by_time(Samples& s) {
   if (!std::is_sorted(s.times.begin(), s.times.end())) {
     std::vector<std::size_t> order(s.times.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return s.times[a] < s.times[b]; });
+    sort_rows(order, [&](std::size_t a, std::size_t b) { return s.times[a] < s.times[b]; });
     Samples sorted;
     for (const std::size_t i : order)
       sorted.times.push_back(s.times[i]), sorted.values.push_back(s.values[i]);
@@ -67,7 +67,7 @@ struct GatheredEntity {
 std::vector<const SeriesRow*> series_by_member(const Facts& facts) {
   std::vector<const SeriesRow*> rows;
   for (const SeriesRow& s : facts.series) rows.push_back(&s);
-  std::stable_sort(rows.begin(), rows.end(), [&](const SeriesRow* a, const SeriesRow* b) {
+  sort_rows(rows, [&](const SeriesRow* a, const SeriesRow* b) {
     return facts.order(a->member) < facts.order(b->member);
   });
   return rows;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analyze/metrics/counter_rate.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -99,7 +100,7 @@ std::vector<MetricPanel> metric_panels(const OutlierReport& report,
     }
     if (panel.value.empty() || panel.crowd == 0) continue;
     for (std::vector<double>& bin : crowd) {
-      std::sort(bin.begin(), bin.end());
+      sort_rows(bin);
       panel.low.push_back(at_share(bin, 0.1));
       panel.middle.push_back(at_share(bin, 0.5));
       panel.high.push_back(at_share(bin, 0.9));

@@ -11,6 +11,7 @@
 #include "analyze/metrics/counter_rate.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -72,7 +73,7 @@ Finding finding_of(const Facts& facts, const std::string& metric, const Watched&
     end = std::max(end, s.stall.end);
     if (!s.host.empty()) hosts.insert(s.host);
   }
-  std::sort(begins.begin(), begins.end());
+  sort_rows(begins);
   const Nanoseconds begin = begins[begins.size() / 2];
   Finding f;
   f.analysis = Analysis::stall;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "analyze/metrics/crowd.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -70,7 +71,7 @@ std::vector<LevelChange> level_changes(std::span<const double> middle, std::size
     open.emplace_back(first, split.at);
     open.emplace_back(split.at, last);
   }
-  std::sort(cuts.begin(), cuts.end());
+  sort_rows(cuts);
   // The weakest boundary goes first until all that remain exceed the floors.
   for (;;) {
     std::size_t weakest = 0;

@@ -13,6 +13,7 @@
 #include "analyze/metrics/relations.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -92,7 +93,7 @@ Prepared prepare(const MetricSeries& metric, const rules::Catalogue& catalogue,
     notes.push_back(
         fmt::format("{}: {} steps down of a counter taken for restarts", metric.name, resets));
   if (!full.empty()) {
-    std::sort(full.begin(), full.end());
+    sort_rows(full);
     notes.push_back(fmt::format(
         "{}: full at {:g} on {}{}: it counts no more there, so its silence says nothing; clear it",
         metric.name, match->metric->ceiling, full[0],
@@ -113,17 +114,16 @@ void rank(std::vector<MetricOutlier>& outliers) {
                                       ? o.outlier.score / o.outlier.threshold
                                       : 1);
   }
-  std::stable_sort(
-      outliers.begin(), outliers.end(), [&](const MetricOutlier& a, const MetricOutlier& b) {
-        if (a.outlier.entity != b.outlier.entity) {
-          const auto& wa = weight[a.outlier.entity];
-          const auto& wb = weight[b.outlier.entity];
-          return wa != wb ? wa > wb : a.outlier.entity < b.outlier.entity;
-        }
-        if (a.outlier.score != b.outlier.score) return a.outlier.score > b.outlier.score;
-        if (a.metric != b.metric) return a.metric < b.metric;
-        return a.printed != b.printed ? a.printed < b.printed : a.outlier.start < b.outlier.start;
-      });
+  sort_rows(outliers, [&](const MetricOutlier& a, const MetricOutlier& b) {
+    if (a.outlier.entity != b.outlier.entity) {
+      const auto& wa = weight[a.outlier.entity];
+      const auto& wb = weight[b.outlier.entity];
+      return wa != wb ? wa > wb : a.outlier.entity < b.outlier.entity;
+    }
+    if (a.outlier.score != b.outlier.score) return a.outlier.score > b.outlier.score;
+    if (a.metric != b.metric) return a.metric < b.metric;
+    return a.printed != b.printed ? a.printed < b.printed : a.outlier.start < b.outlier.start;
+  });
 }
 
 // What was added to the search for broken relations, as added.
@@ -198,7 +198,7 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
   out.window = params.window;
   std::vector<const MetricSeries*> order;
   for (const MetricSeries& m : metrics) order.push_back(&m);
-  std::stable_sort(order.begin(), order.end(), [](const MetricSeries* a, const MetricSeries* b) {
+  sort_rows(order, [](const MetricSeries* a, const MetricSeries* b) {
     return a->name != b->name ? a->name < b->name : a->unit < b->unit;
   });
   std::vector<const MetricSeries*> searched;
@@ -254,11 +254,9 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
   if (searched.empty()) out.not_enough.push_back({{"no_samples", say(Phrase::no_metric), {}}, ""});
   add_relations(relations, related, hosts, out);
   rank(out.outliers);
-  std::stable_sort(out.common.begin(), out.common.end(),
-                   [](const MetricCommon& a, const MetricCommon& b) {
-                     return a.change.start != b.change.start ? a.change.start < b.change.start
-                                                             : a.metric < b.metric;
-                   });
+  sort_rows(out.common, [](const MetricCommon& a, const MetricCommon& b) {
+    return a.change.start != b.change.start ? a.change.start < b.change.start : a.metric < b.metric;
+  });
   return out;
 }
 
@@ -368,7 +366,7 @@ std::vector<Finding> outlier_findings(const OutlierReport& report) {
     f.why = outlier_answer(report);
     out.push_back(std::move(f));
   }
-  std::sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) { return a.id < b.id; });
+  sort_rows(out, [](const Finding& a, const Finding& b) { return a.id < b.id; });
   return out;
 }
 

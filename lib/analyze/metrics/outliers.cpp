@@ -11,6 +11,7 @@
 #include "analyze/metrics/outlier_common.hpp"
 #include "analyze/metrics/outlier_scan.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -43,15 +44,15 @@ class Told {
   std::string role(std::size_t e) const { return scan_.series[e]->group; }
 
   void lack(std::string code, Text text, std::vector<std::string> entities = {}) {
-    std::sort(entities.begin(), entities.end());
+    sort_rows(entities);
     result_.not_enough.push_back({std::move(code), std::move(text), std::move(entities)});
   }
 
   void report_intervals() {
     // What the crowd says is told once, not again by the threshold of the metric.
-    std::stable_sort(
-        scan_.intervals.begin(), scan_.intervals.end(),
-        [](const OutlierInterval& a, const OutlierInterval& b) { return a.entity < b.entity; });
+    sort_rows(scan_.intervals, [](const OutlierInterval& a, const OutlierInterval& b) {
+      return a.entity < b.entity;
+    });
     std::vector<OutlierInterval> kept;
     for (auto first = scan_.intervals.begin(), last = first; first != scan_.intervals.end();
          first = last) {
@@ -89,7 +90,7 @@ class Told {
       steps.emplace_back(i.first, 1);
       steps.emplace_back(i.last + 1, -1);
     }
-    std::sort(steps.begin(), steps.end());
+    sort_rows(steps);
     std::vector<std::pair<std::int64_t, std::int64_t>> crowded;
     std::int64_t level = 0;
     for (const auto& [at, step] : steps) {
@@ -127,7 +128,7 @@ class Told {
       first = std::min(first, i.first);
       last = std::max(last, i.last);
     }
-    std::sort(who.begin(), who.end());
+    sort_rows(who);
     who.erase(std::unique(who.begin(), who.end()), who.end());
     change.entities = who.size();
     change.from = median_in_place(crowds);
@@ -260,17 +261,15 @@ class Told {
   }
 
   void sort_all() {
-    std::sort(result_.outliers.begin(), result_.outliers.end(),
-              [](const Outlier& a, const Outlier& b) {
-                if (a.entity != b.entity) return a.entity < b.entity;
-                if (a.start != b.start) return a.start < b.start;
-                return a.side != b.side ? a.side < b.side : a.value < b.value;
-              });
-    std::sort(result_.common.begin(), result_.common.end(),
-              [](const CommonChange& a, const CommonChange& b) {
-                if (a.start != b.start) return a.start < b.start;
-                return a.group != b.group ? a.group < b.group : a.to < b.to;
-              });
+    sort_rows(result_.outliers, [](const Outlier& a, const Outlier& b) {
+      if (a.entity != b.entity) return a.entity < b.entity;
+      if (a.start != b.start) return a.start < b.start;
+      return a.side != b.side ? a.side < b.side : a.value < b.value;
+    });
+    sort_rows(result_.common, [](const CommonChange& a, const CommonChange& b) {
+      if (a.start != b.start) return a.start < b.start;
+      return a.group != b.group ? a.group < b.group : a.to < b.to;
+    });
   }
 
   const OutlierMetric& metric_;

@@ -13,6 +13,7 @@
 #include "analyze/metrics/outlier_bins.hpp"
 #include "analyze/metrics/outlier_scan.hpp"
 #include "analyze/metrics/robust_covariance.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -31,7 +32,7 @@ constexpr std::size_t kMostTold = 3;                       // metrics that one d
 
 // Mean of the middle half: as steady as a mean, and a wild sample does not move it.
 double middle_mean(std::vector<double>& values) {
-  std::sort(values.begin(), values.end());
+  sort_rows(values);
   const std::size_t cut = values.size() / 4;
   double sum = 0;
   for (std::size_t i = cut; i < values.size() - cut; ++i) sum += values[i];
@@ -112,7 +113,7 @@ class Crowds {
       for (const auto* line : column)
         if (line != nullptr)
           for (const auto& cell : line->cells) instants.push_back(cell.at);
-    std::sort(instants.begin(), instants.end());
+    sort_rows(instants);
     instants.erase(std::unique(instants.begin(), instants.end()), instants.end());
     for (const std::int64_t last : instants) {
       load(last);
@@ -192,14 +193,14 @@ class Crowds {
         if (a != b) most = std::max(most, std::fabs(matrix[a * chosen_.size() + b]));
       if (most >= relation_.tied) tied.emplace_back(-most, chosen_[a]);
     }
-    std::sort(tied.begin(), tied.end());
+    sort_rows(tied);
     const std::size_t room =
         std::min(relation_.most_metrics, rows_.size() / relation_.rows_a_metric);
     if (tied.size() > room) tied.resize(room);
     if (tied.size() < 2) return false;
     chosen_.clear();
     for (const auto& [strength, column] : tied) chosen_.push_back(column);
-    std::sort(chosen_.begin(), chosen_.end());
+    sort_rows(chosen_);
     gather();
     return rows_.size() >= relation_.least;
   }
@@ -278,7 +279,7 @@ class Crowds {
       std::vector<std::pair<double, std::size_t>> by;
       for (std::size_t c = 0; c < d; ++c)
         if (c != hit.metric) by.emplace_back(-weight[c], chosen_[c]);
-      std::sort(by.begin(), by.end());
+      sort_rows(by);
       for (std::size_t i = 0; i < std::min(kMostTold, by.size()); ++i)
         hit.others.push_back(by[i].second);
       note(hit, last, length);
@@ -410,7 +411,7 @@ std::size_t RelationSearch::add(std::span<const OutlierSeries> series, const Out
         samples.emplace_back(bin_of(s.times[i], quarter), s.values[i]);
     if (!std::is_sorted(samples.begin(), samples.end(),
                         [](const auto& a, const auto& b) { return a.first < b.first; }))
-      std::sort(samples.begin(), samples.end());
+      sort_rows(samples);
     Line line{s.entity, s.group, std::string(kind_of(s.entity)), {}};
     for (std::size_t first = 0, last = 0; first < samples.size(); first = last) {
       values.clear();
@@ -420,7 +421,7 @@ std::size_t RelationSearch::add(std::span<const OutlierSeries> series, const Out
     }
     column.lines.push_back(std::move(line));
   }
-  std::stable_sort(column.lines.begin(), column.lines.end(), [](const Line& a, const Line& b) {
+  sort_rows(column.lines, [](const Line& a, const Line& b) {
     return std::tie(a.group, a.kind, a.entity) < std::tie(b.group, b.kind, b.entity);
   });
   columns_.push_back(std::move(column));
@@ -439,7 +440,7 @@ std::vector<RelationOutlier> RelationSearch::run(std::size_t* judged) const {
     for (RelationOutlier& one : crowd.run(quarter_of(params_))) out.push_back(std::move(one));
     if (judged != nullptr) *judged += crowd.judged();
   }
-  std::stable_sort(out.begin(), out.end(), [](const RelationOutlier& a, const RelationOutlier& b) {
+  sort_rows(out, [](const RelationOutlier& a, const RelationOutlier& b) {
     return a.entity != b.entity ? a.entity < b.entity : a.start < b.start;
   });
   return out;

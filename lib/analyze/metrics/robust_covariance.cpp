@@ -124,13 +124,17 @@ MatrixXd sign_scatter(const MatrixXd& points) {
   return unit.transpose() * unit / static_cast<double>(unit.rows());
 }
 
-MatrixXd chosen_rows(const PointTable& points, std::size_t sample) {
-  const Eigen::Map<const RowMatrix> all(points.values.data(), static_cast<Index>(points.rows),
-                                        static_cast<Index>(points.columns));
-  if (points.rows <= sample) return all;
+MatrixXd matrix_of(const PointTable& points) {
+  return Eigen::Map<const RowMatrix>(points.values.data(), static_cast<Index>(points.rows),
+                                     static_cast<Index>(points.columns));
+}
+
+MatrixXd evenly_chosen(MatrixXd all, std::size_t sample) {
+  const std::size_t rows = static_cast<std::size_t>(all.rows());
+  if (rows <= sample) return all;
   MatrixXd out(static_cast<Index>(sample), all.cols());
   for (std::size_t i = 0; i < sample; ++i)
-    out.row(static_cast<Index>(i)) = all.row(static_cast<Index>(i * points.rows / sample));
+    out.row(static_cast<Index>(i)) = all.row(static_cast<Index>(i * rows / sample));
   return out;
 }
 
@@ -164,7 +168,7 @@ RobustFit robust_fit(const PointTable& points, std::size_t sample) {
   RobustFit out;
   const Index n = static_cast<Index>(points.rows), d = static_cast<Index>(points.columns);
   if (d < 2 || n < 2 * d + 2) return out;
-  MatrixXd all = Eigen::Map<const RowMatrix>(points.values.data(), n, d);
+  MatrixXd all = matrix_of(points);
   VectorXd middle(d), spread(d);
   for (Index c = 0; c < d; ++c) {
     middle[c] = median_of(all.col(c));
@@ -172,13 +176,7 @@ RobustFit robust_fit(const PointTable& points, std::size_t sample) {
     if (!(spread[c] > 0) || !std::isfinite(spread[c])) return out;
     all.col(c) = ((all.col(c).array() - middle[c]) / spread[c]).cwiseMax(-kFar).cwiseMin(kFar);
   }
-  MatrixXd looked = all;
-  if (points.rows > sample) {
-    looked.resize(static_cast<Index>(sample), d);
-    for (std::size_t i = 0; i < sample; ++i)
-      looked.row(static_cast<Index>(i)) = all.row(static_cast<Index>(i * points.rows / sample));
-  }
-  const Shape core = core_of(looked);
+  const Shape core = core_of(evenly_chosen(all, sample));
   // The spread of the core is that of what lies near; it is set by the middle distance of all, and
   // then measured once more with all that are not far (one step of reweighting).
   const VectorXd distance = distances(all, core);
@@ -233,7 +231,7 @@ std::vector<double> RobustFit::weights(std::size_t column) const {
 
 std::vector<double> rank_correlation(const PointTable& points, std::size_t sample) {
   const MatrixXd matrix =
-      correlation_of(ranks_of(chosen_rows(points, std::max<std::size_t>(2, sample))));
+      correlation_of(ranks_of(evenly_chosen(matrix_of(points), std::max<std::size_t>(2, sample))));
   return {matrix.data(), matrix.data() + matrix.size()};
 }
 

@@ -12,6 +12,7 @@
 
 #include "line/timestamp.hpp"
 #include "model/hostlist.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -370,7 +371,7 @@ AttemptHistory history_of(std::span<const Attempt> attempts, std::span<const Pas
         !e.answers.empty())
       same->answers = e.answers;
   }
-  std::stable_sort(others.begin(), others.end(), [](const PastFailure& a, const PastFailure& b) {
+  sort_rows(others, [](const PastFailure& a, const PastFailure& b) {
     return (a.end ? a.end : a.start) < (b.end ? b.end : b.start);
   });
   for (PastFailure& e : others) {

@@ -11,6 +11,7 @@
 #include "analyze/pace/call_period_lag.hpp"
 #include "analyze/pace/splitmix.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -111,7 +112,7 @@ bool recurs(Candidate& c, std::size_t calls, std::size_t kinds, const CallPeriod
 // threshold is a distance between bursts, below it one within a burst.
 template <class T>
 std::vector<T> breaks(std::vector<T> distances, std::size_t least) {
-  std::sort(distances.begin(), distances.end());
+  sort_rows(distances);
   std::vector<T> out;
   for (std::size_t i = 1; i + least <= distances.size() + 1; ++i)
     if (distances[i - 1] > 0 &&

@@ -10,6 +10,7 @@
 
 #include "analyze/pace/splitmix.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -167,7 +168,7 @@ LagPeriod match_rate(std::span<const Call> calls, std::span<const std::uint32_t>
   // Where one kind of call prevails, any distance matches: only what chance does not explain
   // counts.
   std::vector<std::uint32_t> sorted(symbols.begin(), symbols.end());
-  std::sort(sorted.begin(), sorted.end());
+  sort_rows(sorted);
   double chance = 0;
   for (std::size_t i = 0; i < n;) {
     std::size_t j = i;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/sort.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -24,8 +26,8 @@ JobCheckpoints::JobCheckpoints(const Facts& facts, const JobSteps& steps)
     if (steps.time[i] != kNoValue) times_.emplace_back(steps.time[i], i);
     if (steps.iteration[i] != kNoValue) iterations_.emplace_back(steps.iteration[i], i);
   }
-  std::sort(times_.begin(), times_.end());
-  std::sort(iterations_.begin(), iterations_.end());
+  sort_rows(times_);
+  sort_rows(iterations_);
 }
 
 // How many steps were done before the line: in the same file by its lines, in others by time, and

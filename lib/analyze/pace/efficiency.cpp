@@ -1,5 +1,6 @@
 #include "analyze/pace/efficiency.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -135,7 +136,7 @@ class Job {
           fmt::format("the clock went back {} times while the iteration number rose; rows are "
                       "taken in the order of their times",
                       back));
-    std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) {
+    sort_rows(steps_, [](const Step& a, const Step& b) {
       return std::pair(a.end, a.iteration) < std::pair(b.end, b.iteration);
     });
   }
@@ -147,8 +148,7 @@ class Job {
     if (told) {
       const auto order = attempt_order();
       for (Step& s : steps_) s.run = order.at(s.attempt);
-      std::stable_sort(steps_.begin(), steps_.end(),
-                       [](const Step& a, const Step& b) { return a.run < b.run; });
+      sort_rows(steps_, [](const Step& a, const Step& b) { return a.run < b.run; });
     }
     std::size_t same = 0;
     std::vector<Step> kept;
@@ -212,7 +212,7 @@ class Job {
     std::map<std::int64_t, Nanoseconds> first;
     for (const Step& s : steps_) first.try_emplace(s.attempt, s.end);
     for (const auto& [id, at] : first) begins.emplace_back(at, id);
-    std::sort(begins.begin(), begins.end());
+    sort_rows(begins);
     std::map<std::int64_t, std::size_t> out;
     for (const auto& [at, id] : begins) out.emplace(id, out.size());
     return out;
@@ -389,7 +389,7 @@ class Job {
   void curves() {
     std::vector<const Step*> by_time;
     for (const Step& s : steps_) by_time.push_back(&s);
-    std::stable_sort(by_time.begin(), by_time.end(), [](const Step* a, const Step* b) {
+    sort_rows(by_time, [](const Step* a, const Step* b) {
       return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
     });
     std::vector<Nanoseconds> begins, ends;
@@ -441,7 +441,7 @@ class Job {
       for (const Nanoseconds t :
            {begins[i], ends[i], begins[i] + params_.window, ends[i] + params_.window})
         if (t >= at[0] && t <= at[1]) at.push_back(t);
-    std::sort(at.begin(), at.end());
+    sort_rows(at);
     Cursor head{begins, ends, sums, rates}, tail{begins, ends, sums, rates};
     for (const Nanoseconds t : at) {
       const double v =

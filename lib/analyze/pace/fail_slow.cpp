@@ -11,6 +11,7 @@
 #include "analyze/pace/pauses.hpp"
 #include "analyze/pace/regimes.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -268,8 +269,7 @@ class Judge {
       else
         ++out_.stalls;
     }
-    std::stable_sort(out_.pauses.begin(), out_.pauses.end(),
-                     [](const Pause& a, const Pause& b) { return a.first < b.first; });
+    sort_rows(out_.pauses, [](const Pause& a, const Pause& b) { return a.first < b.first; });
   }
 
   // A regime that began with the last iterations: too young to be told from a stall.

@@ -1,5 +1,6 @@
 #include "analyze/pace/job_calls.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -70,8 +71,7 @@ CallLog longest_call_log(const Facts& facts, std::span<const HistoryRow> histori
       out.calls.push_back(call);
     }
   }
-  std::stable_sort(out.calls.begin(), out.calls.end(),
-                   [](const Call& a, const Call& b) { return a.time < b.time; });
+  sort_rows(out.calls, [](const Call& a, const Call& b) { return a.time < b.time; });
   return out;
 }
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <tuple>
 
+#include "model/sort.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -82,7 +84,7 @@ std::vector<MemberId> step_logs(const Facts& facts) {
     all.push_back({&span, m});
   }
   // A log that says how long a step took is worth more than one that must be timed.
-  std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+  sort_rows(all, [](const Candidate& a, const Candidate& b) {
     return std::tuple(!a.span->last.iteration_ms, ~a.span->rows,
                       a.member->rank.value_or(1'000'000'000), a.member->order) <
            std::tuple(!b.span->last.iteration_ms, ~b.span->rows,
@@ -99,7 +101,7 @@ std::vector<MemberId> step_logs(const Facts& facts) {
         });
     if (another_time) chosen.push_back(c);
   }
-  std::sort(chosen.begin(), chosen.end(), [](const Candidate& a, const Candidate& b) {
+  sort_rows(chosen, [](const Candidate& a, const Candidate& b) {
     return std::tuple(a.span->first.time_ns.value_or(0), a.member->attempt.value_or(0),
                       a.member->order) < std::tuple(b.span->first.time_ns.value_or(0),
                                                     b.member->attempt.value_or(0), b.member->order);

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "model/sort.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -73,8 +75,7 @@ LossSignals loss_signals(std::span<const LossRecord> rows,
        {std::pair(&LossRecord::loss, "loss"), std::pair(&LossRecord::grad_norm, "grad_norm")})
     for (Spike& s : spikes_of(rows, metric, name, params, out.notes))
       out.spikes.push_back(std::move(s));
-  std::stable_sort(out.spikes.begin(), out.spikes.end(),
-                   [](const Spike& a, const Spike& b) { return a.first < b.first; });
+  sort_rows(out.spikes, [](const Spike& a, const Spike& b) { return a.first < b.first; });
 
   std::optional<std::int64_t> good;
   for (const LossRecord& r : rows) {

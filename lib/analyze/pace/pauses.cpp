@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "model/sort.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -47,7 +49,7 @@ std::vector<Recurrence> find_recurrences(std::span<const Excess> at, std::size_t
         const std::size_t d = at[free[j]].start - at[free[i]].start;
         if (d >= 4 && d <= size / 2) distances.push_back(d);
       }
-    std::sort(distances.begin(), distances.end());
+    sort_rows(distances);
     std::vector<std::pair<std::size_t, std::size_t>> common;  // count, period
     for (std::size_t i = 0; i < distances.size();) {
       std::size_t j = i;
@@ -55,7 +57,7 @@ std::vector<Recurrence> find_recurrences(std::span<const Excess> at, std::size_t
       common.emplace_back(j - i, distances[i]);
       i = j;
     }
-    std::sort(common.begin(), common.end(), [](const auto& a, const auto& b) {
+    sort_rows(common, [](const auto& a, const auto& b) {
       return a.first != b.first ? a.first > b.first : a.second < b.second;
     });
     if (common.size() > 12) common.resize(12);

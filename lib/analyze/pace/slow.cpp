@@ -13,6 +13,7 @@
 #include "model/ranges.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -427,7 +428,7 @@ class Joined {
       if (lead.host) hosts.insert(*lead.host);
     if (facts_.hosts.size() >= 4 && hosts.size() * 4 > facts_.hosts.size() && hosts.size() > 1)
       std::erase_if(leads, [](const Lead& lead) { return !lead.own_work; });
-    std::stable_sort(leads.begin(), leads.end(), [](const Lead& a, const Lead& b) {
+    sort_rows(leads, [](const Lead& a, const Lead& b) {
       return std::tuple(-a.confidence, a.subject) < std::tuple(-b.confidence, b.subject);
     });
     if (leads.size() > params_.most) leads.resize(params_.most);

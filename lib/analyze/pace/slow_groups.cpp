@@ -21,12 +21,12 @@ std::vector<GroupTime> group_times(const Facts& facts, GroupId group,
   std::vector<GroupTime> out;
   const GroupRow* row = facts.group(group);
   if (row == nullptr || histories.size() < 2) return out;
-  struct Run {
+  struct GroupRun {
     double least = 0;
     std::uint32_t signature = 0;
     bool same = true;
   };
-  std::map<std::int64_t, Run> runs;  // by sequence
+  std::map<std::int64_t, GroupRun> runs;  // by sequence
   for (const HistoryRow& h : histories)
     for (const HistoryEntry& e : h.entries) {
       if (e.state != 2 || e.p2p != 0) continue;
@@ -35,7 +35,7 @@ std::vector<GroupTime> group_times(const Facts& facts, GroupId group,
                             ? static_cast<double>(e.completed_ns - e.created_ns) / 1e6
                             : -1;
       if (ms <= 0) continue;
-      const auto [it, fresh] = runs.emplace(e.sequence, Run{ms, e.signature, true});
+      const auto [it, fresh] = runs.emplace(e.sequence, GroupRun{ms, e.signature, true});
       if (fresh) continue;
       it->second.least = std::min(it->second.least, ms);
       it->second.same = it->second.same && it->second.signature == e.signature;

@@ -10,6 +10,7 @@
 #include "analyze/pace/regimes.hpp"
 #include "model/ranges.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -141,8 +142,7 @@ RanksByExcess ranks_by_excess(const SlowParts& result, double typical,
   RanksByExcess out;
   auto& order = out.order;
   for (const RankExcess& r : result.all) order.push_back(&r);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const RankExcess* a, const RankExcess* b) { return a->excess > b->excess; });
+  sort_rows(order, [](const RankExcess* a, const RankExcess* b) { return a->excess > b->excess; });
   const auto most = std::max<std::size_t>(
       1, static_cast<std::size_t>(params.most_accused * static_cast<double>(order.size())));
   double widest = 0;
@@ -291,7 +291,7 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
 
   result.answer = SlowPartsAnswer::ranks;
   for (std::size_t i = 0; i < accused; ++i) result.ranks.push_back(by.order[i]->rank);
-  std::sort(result.ranks.begin(), result.ranks.end());
+  sort_rows(result.ranks);
   result.part = most_risen_part(input, params, result);
   result.why = say(Phrase::ranks_work_longer, accused, to_ranges(result.ranks), result.excess_ms,
                    result.part);

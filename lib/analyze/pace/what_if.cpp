@@ -9,6 +9,7 @@
 
 #include "analyze/pace/pipeline_step.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -269,8 +270,7 @@ class Analysis {
       }
       workers.push_back({static_cast<std::int64_t>(w), lost_ > 0 ? (sum - ideal_) / lost_ : 0});
     }
-    std::stable_sort(workers.begin(), workers.end(),
-                     [](const Share& a, const Share& b) { return a.explains > b.explains; });
+    sort_rows(workers, [](const Share& a, const Share& b) { return a.explains > b.explains; });
     const std::size_t few = std::max<std::size_t>(
         1, static_cast<std::size_t>(params_.few * static_cast<double>(workers_.size())));
     std::vector<char> chosen(workers_.size(), 0);
@@ -285,7 +285,7 @@ class Analysis {
       out_.few.push_back(workers_[static_cast<std::size_t>(workers[i].id)].rank);
     }
     top_ = workers.front();
-    std::sort(out_.few.begin(), out_.few.end());
+    sort_rows(out_.few);
     PutBack together;
     together.workers = &chosen;
     out_.few_explain = explained(together);

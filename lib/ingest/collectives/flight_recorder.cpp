@@ -24,9 +24,10 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMostKeys = 64;  // of one group's status or configuration; torch writes three
+constexpr std::size_t kMostRecorderKeys =
+    64;  // of one group's status or configuration; torch writes three
 
-using Kind = Value::Kind;
+using RecorderKind = Value::Kind;
 
 constexpr std::size_t kLastCompleted = 4;  // of each group: what went well, to compare with
 constexpr std::size_t kMostFrames = 256;
@@ -37,13 +38,13 @@ std::string clip(std::string_view text, std::size_t most) {
 
 std::optional<std::int64_t> integer(const Value& v) {
   switch (v.kind) {
-    case Kind::boolean:
-    case Kind::integer: return v.integer;
-    case Kind::real:
+    case RecorderKind::boolean:
+    case RecorderKind::integer: return v.integer;
+    case RecorderKind::real:
       if (std::abs(v.real) < 9e15 && v.real == std::floor(v.real))
         return static_cast<std::int64_t>(v.real);
       return std::nullopt;
-    case Kind::text: {
+    case RecorderKind::text: {
       std::int64_t n = 0;
       const auto [end, error] = std::from_chars(v.bytes, v.bytes + v.length, n);
       if (error == std::errc{} && end == v.bytes + v.length && v.length != 0) return n;
@@ -54,16 +55,16 @@ std::optional<std::int64_t> integer(const Value& v) {
 }
 
 // A time: None and 0 say that there is none.
-std::optional<Nanoseconds> moment(const Value& v) {
+std::optional<Nanoseconds> recorder_moment(const Value& v) {
   const auto n = integer(v);
   return n && *n > 0 ? n : std::nullopt;
 }
 
 std::string spelt(const Value& v) {
   switch (v.kind) {
-    case Kind::text: return clip(v.text(), 64);
-    case Kind::integer: return std::to_string(v.integer);
-    case Kind::real: return fmt::format("{}", v.real);
+    case RecorderKind::text: return clip(v.text(), 64);
+    case RecorderKind::integer: return std::to_string(v.integer);
+    case RecorderKind::real: return fmt::format("{}", v.real);
     default: return {};
   }
 }
@@ -144,7 +145,7 @@ Operation parse_operation(std::string_view text) {
   return out;
 }
 
-enum class Field : std::uint8_t {
+enum class RecorderField : std::uint8_t {
   other,
   record_id,
   pg_id,
@@ -171,41 +172,41 @@ enum class Field : std::uint8_t {
   count_
 };
 
-Field field_named(std::string_view key) {
+RecorderField field_named(std::string_view key) {
   struct Name {
     std::string_view key;
-    Field field;
+    RecorderField field;
   };
   static constexpr Name kNames[] = {
-      {"record_id", Field::record_id},
-      {"pg_id", Field::pg_id},
-      {"process_group", Field::process_group},
-      {"thread_name", Field::thread_name},
-      {"thread_id", Field::thread_id},
-      {"collective_seq_id", Field::collective_seq},
-      {"p2p_seq_id", Field::p2p_seq},
-      {"seq_id", Field::seq},
-      {"profiling_name", Field::profiling_name},
-      {"time_created_ns", Field::created},
-      {"input_sizes", Field::input_sizes},
-      {"input_dtypes", Field::input_types},
-      {"output_sizes", Field::output_sizes},
-      {"output_dtypes", Field::output_types},
-      {"state", Field::state},
-      {"time_discovered_started_ns", Field::started},
-      {"time_discovered_completed_ns", Field::completed},
-      {"duration_ms", Field::duration},
-      {"retired", Field::retired},
-      {"timeout_ms", Field::timeout},
-      {"is_p2p", Field::is_p2p},
-      {"frames", Field::frames},
+      {"record_id", RecorderField::record_id},
+      {"pg_id", RecorderField::pg_id},
+      {"process_group", RecorderField::process_group},
+      {"thread_name", RecorderField::thread_name},
+      {"thread_id", RecorderField::thread_id},
+      {"collective_seq_id", RecorderField::collective_seq},
+      {"p2p_seq_id", RecorderField::p2p_seq},
+      {"seq_id", RecorderField::seq},
+      {"profiling_name", RecorderField::profiling_name},
+      {"time_created_ns", RecorderField::created},
+      {"input_sizes", RecorderField::input_sizes},
+      {"input_dtypes", RecorderField::input_types},
+      {"output_sizes", RecorderField::output_sizes},
+      {"output_dtypes", RecorderField::output_types},
+      {"state", RecorderField::state},
+      {"time_discovered_started_ns", RecorderField::started},
+      {"time_discovered_completed_ns", RecorderField::completed},
+      {"duration_ms", RecorderField::duration},
+      {"retired", RecorderField::retired},
+      {"timeout_ms", RecorderField::timeout},
+      {"is_p2p", RecorderField::is_p2p},
+      {"frames", RecorderField::frames},
   };
   for (const Name& name : kNames)
     if (name.key == key) return name.field;
-  return Field::other;
+  return RecorderField::other;
 }
 
-struct Entry {
+struct RecorderEntry {
   std::int64_t record = kUnknownSequence, sequence = kUnknownSequence;
   std::uint32_t group = 0, operation = 0;
   std::uint32_t node = 0;
@@ -236,9 +237,9 @@ struct Group {
   std::vector<std::uint32_t> entries;  // in order of launch
 };
 
-class Dump {
+class RecorderDump {
  public:
-  Dump(std::string_view bytes, const MemberRow& member, Reading& reading, bool json)
+  RecorderDump(std::string_view bytes, const MemberRow& member, Reading& reading, bool json)
       : bytes_(bytes),
         member_(member),
         reading_(reading),
@@ -275,8 +276,8 @@ class Dump {
     if (tree_.root.is_list()) {  // the first versions had no more than the entries
       bool like = false;
       tree_.each(tree_.root, [&](const Value& v) {
-        like = v.is_dict() && (tree_.find(v, "profiling_name").kind != Kind::none ||
-                               tree_.find(v, "record_id").kind != Kind::none);
+        like = v.is_dict() && (tree_.find(v, "profiling_name").kind != RecorderKind::none ||
+                               tree_.find(v, "record_id").kind != RecorderKind::none);
         return false;
       });
       entries_value_ = tree_.root;
@@ -311,7 +312,7 @@ class Dump {
 
   std::vector<std::int64_t> ranks(const Value& v) {
     std::vector<std::int64_t> out;
-    if (v.kind == Kind::text) {
+    if (v.kind == RecorderKind::text) {
       const std::string_view text = v.text();
       for (std::size_t at = 0; at < text.size();) {
         std::int64_t rank = 0;
@@ -345,7 +346,7 @@ class Dump {
     tree_.each_pair(config_value_, [&](const Value& key, const Value& v) {
       if (!spend()) return false;
       if (tree_.partial(v)) return true;
-      if (v.is_dict() && tree_.nodes[v.node].count > kMostKeys) return true;
+      if (v.is_dict() && tree_.nodes[v.node].count > kMostRecorderKeys) return true;
       std::string name = v.is_dict() ? spelt(tree_.find(v, "name")) : "";
       if (name.empty()) name = spelt(key);
       if (name.empty() || by_name_.contains(name)) return true;
@@ -373,11 +374,11 @@ class Dump {
     }
     for (auto& [known, group] :
          recent_names_)  // written once, then by its number: the same place in the input
-      if (pair[0].kind == Kind::text && known.data() == pair[0].bytes &&
+      if (pair[0].kind == RecorderKind::text && known.data() == pair[0].bytes &&
           known.size() == pair[0].length)
         return group;
     const std::string local = spelt(pg_id);
-    if (pair[0].kind == Kind::none) {
+    if (pair[0].kind == RecorderKind::none) {
       // Before process_group came, entries knew the process's own counter only: such a group must
       // not meet another's.
       std::string alone = fmt::format("pg_id {} of {}", local, member_.path);
@@ -396,7 +397,7 @@ class Dump {
     Group& group = groups_[found->second];
     if (group.row.description.empty()) group.row.description = clip(pair[1].text(), 256);
     if (group.local.empty()) group.local = local;
-    if (pair[0].kind == Kind::text)
+    if (pair[0].kind == RecorderKind::text)
       recent_names_[next_recent_++ % recent_names_.size()] = {pair[0].text(), found->second};
     return found->second;
   }
@@ -414,8 +415,8 @@ class Dump {
     return last_operation_ = found->second;
   }
 
-  Field field_at(std::size_t position, const Value& key) {
-    if (key.kind != Kind::text) return Field::other;
+  RecorderField field_at(std::size_t position, const Value& key) {
+    if (key.kind != RecorderKind::text) return RecorderField::other;
     if (position < expected_.size()) {
       auto& [text, field] = expected_[position];
       // Picklers write a key once; JSON writes it again and again, at the same position.
@@ -443,7 +444,7 @@ class Dump {
         broken += !v.is_dict();
         return true;
       }
-      Entry entry;
+      RecorderEntry entry;
       if (!read_entry(v, entry)) {
         ++broken;
         return true;
@@ -465,44 +466,50 @@ class Dump {
     });
     if (broken != 0)
       reject("recorder.entry", 0, fmt::format("{} entries without an operation", broken));
-    const auto later = [](const Entry& a, const Entry& b) { return a.record < b.record; };
+    const auto later = [](const RecorderEntry& a, const RecorderEntry& b) {
+      return a.record < b.record;
+    };
     if (!std::is_sorted(entries_.begin(), entries_.end(), later))
       std::stable_sort(entries_.begin(), entries_.end(), later);
     for (std::uint32_t i = 0; i < entries_.size(); ++i)
       groups_[entries_[i].group].entries.push_back(i);
   }
 
-  bool read_entry(const Value& dict, Entry& out) {
-    std::array<Value, static_cast<std::size_t>(Field::count_)> f;
+  bool read_entry(const Value& dict, RecorderEntry& out) {
+    std::array<Value, static_cast<std::size_t>(RecorderField::count_)> f;
     f.fill(Value::nothing());
     std::size_t position = 0;
     tree_.each_pair(dict, [&](const Value& key, const Value& v) {
       f[static_cast<std::size_t>(field_at(position++, key))] = v;
       return spend();
     });
-    const auto of = [&](Field field) -> const Value& { return f[static_cast<std::size_t>(field)]; };
-    const Value& name = of(Field::profiling_name);
-    if (name.kind != Kind::text) return false;
+    const auto of = [&](RecorderField field) -> const Value& {
+      return f[static_cast<std::size_t>(field)];
+    };
+    const Value& name = of(RecorderField::profiling_name);
+    if (name.kind != RecorderKind::text) return false;
     out.node = dict.node;
     out.operation = operation_of(name.text());
     const Operation& operation = operations_[out.operation];
-    out.group = group_of(of(Field::process_group), of(Field::pg_id));
-    out.record = integer(of(Field::record_id)).value_or(kUnknownSequence);
-    out.p2p = of(Field::is_p2p).kind == Kind::none ? operation.p2p
-                                                   : integer(of(Field::is_p2p)).value_or(0) != 0;
-    auto sequence = integer(of(out.p2p ? Field::p2p_seq : Field::collective_seq));
-    if (!sequence) sequence = integer(of(Field::seq));
+    out.group = group_of(of(RecorderField::process_group), of(RecorderField::pg_id));
+    out.record = integer(of(RecorderField::record_id)).value_or(kUnknownSequence);
+    out.p2p = of(RecorderField::is_p2p).kind == RecorderKind::none
+                  ? operation.p2p
+                  : integer(of(RecorderField::is_p2p)).value_or(0) != 0;
+    auto sequence = integer(of(out.p2p ? RecorderField::p2p_seq : RecorderField::collective_seq));
+    if (!sequence) sequence = integer(of(RecorderField::seq));
     out.sequence = sequence.value_or(kUnknownSequence);
-    out.timeout_ms = integer(of(Field::timeout));
-    out.created = moment(of(Field::created)).value_or(0);
-    out.started = moment(of(Field::started)).value_or(0);
-    out.completed = moment(of(Field::completed)).value_or(0);
-    if (const Value& d = of(Field::duration); d.kind == Kind::real && d.real >= 0 && d.real < 1e12)
+    out.timeout_ms = integer(of(RecorderField::timeout));
+    out.created = recorder_moment(of(RecorderField::created)).value_or(0);
+    out.started = recorder_moment(of(RecorderField::started)).value_or(0);
+    out.completed = recorder_moment(of(RecorderField::completed)).value_or(0);
+    if (const Value& d = of(RecorderField::duration);
+        d.kind == RecorderKind::real && d.real >= 0 && d.real < 1e12)
       out.duration = d.real;
-    else if (d.kind == Kind::integer && d.integer >= 0)
+    else if (d.kind == RecorderKind::integer && d.integer >= 0)
       out.duration = static_cast<double>(d.integer);
-    out.retired = integer(of(Field::retired)).value_or(0) != 0;
-    out.state = of(Field::state);
+    out.retired = integer(of(RecorderField::retired)).value_or(0) != 0;
+    out.state = of(RecorderField::state);
     const std::string_view state = out.state.text();
     if (state == "completed")
       out.progress = 2;
@@ -510,13 +517,13 @@ class Dump {
       out.progress = 1;
     else if (state.empty())
       out.progress = out.completed != 0 ? 2 : out.started != 0 ? 1 : 0;
-    out.input_sizes = of(Field::input_sizes);
-    out.output_sizes = of(Field::output_sizes);
-    out.input_types = of(Field::input_types);
-    out.output_types = of(Field::output_types);
-    out.frames = of(Field::frames);
-    out.thread =
-        of(Field::thread_name).text().empty() ? of(Field::thread_id) : of(Field::thread_name);
+    out.input_sizes = of(RecorderField::input_sizes);
+    out.output_sizes = of(RecorderField::output_sizes);
+    out.input_types = of(RecorderField::input_types);
+    out.output_types = of(RecorderField::output_types);
+    out.frames = of(RecorderField::frames);
+    out.thread = of(RecorderField::thread_name).text().empty() ? of(RecorderField::thread_id)
+                                                               : of(RecorderField::thread_name);
     return true;
   }
 
@@ -529,14 +536,14 @@ class Dump {
       return;
     std::map<std::tuple<std::uint32_t, bool, std::int64_t>, std::uint32_t> launches;
     for (std::uint32_t i = 0; i < entries_.size(); ++i)
-      if (const Entry& e = entries_[i]; operations_[e.operation].coalesced)
+      if (const RecorderEntry& e = entries_[i]; operations_[e.operation].coalesced)
         launches[{e.group, e.p2p, e.sequence}] = i;
-    for (Entry& e : entries_) {
+    for (RecorderEntry& e : entries_) {
       if (e.progress != 0 || e.started != 0 || e.retired || operations_[e.operation].coalesced)
         continue;
       const auto launch = launches.find({e.group, e.p2p, e.sequence});
       if (launch == launches.end()) continue;
-      const Entry& whole = entries_[launch->second];
+      const RecorderEntry& whole = entries_[launch->second];
       e.progress = whole.progress;
       e.started = whole.started;
       e.completed = whole.completed;
@@ -548,7 +555,8 @@ class Dump {
   void read_status() {
     tree_.each_pair(status_value_, [&](const Value& key, const Value& v) {
       if (!spend()) return false;
-      if (!v.is_dict() || tree_.partial(v) || tree_.nodes[v.node].count > kMostKeys) return true;
+      if (!v.is_dict() || tree_.partial(v) || tree_.nodes[v.node].count > kMostRecorderKeys)
+        return true;
       Status status;
       status.id = spelt(key);
       status.node = v.node;
@@ -671,7 +679,7 @@ class Dump {
     row.rank = rank_;
     row.entries = static_cast<std::int64_t>(entries_.size());
     row.pending = std::count_if(entries_.begin(), entries_.end(),
-                                [](const Entry& e) { return e.progress != 2; });
+                                [](const RecorderEntry& e) { return e.progress != 2; });
     row.has_status = !status_.empty();
     // Something completed, says the status or the count, and nothing of it is here.
     const bool past = std::any_of(status_.begin(), status_.end(),
@@ -716,7 +724,7 @@ class Dump {
   Reach reach(const Group& group, bool p2p) const {
     Reach out;
     for (const std::uint32_t i : group.entries) {
-      const Entry& e = entries_[i];
+      const RecorderEntry& e = entries_[i];
       if (e.p2p != p2p || e.sequence < 0) continue;
       out.any = true;
       out.last = i;
@@ -732,7 +740,7 @@ class Dump {
       // hold the one before it.
       out.completed = kUnknownSequence;
       for (const std::uint32_t i : group.entries)
-        if (const Entry& e = entries_[i];
+        if (const RecorderEntry& e = entries_[i];
             e.p2p == p2p && e.progress == 2 && e.sequence < out.pending)
           out.completed = std::max(out.completed, e.sequence);
       if (out.completed == kUnknownSequence)
@@ -845,7 +853,7 @@ class Dump {
 
   std::vector<std::string_view> types(const Value& v) {
     std::vector<std::string_view> out;
-    if (v.kind == Kind::text) {
+    if (v.kind == RecorderKind::text) {
       // "Float", or several in one string.
       std::string_view text = v.text().substr(0, 4096);
       while (!text.empty()) {
@@ -857,7 +865,7 @@ class Dump {
       }
     }
     tree_.each(v, [&](const Value& item) {
-      if (item.kind == Kind::text) out.push_back(item.text());
+      if (item.kind == RecorderKind::text) out.push_back(item.text());
       return spend() && out.size() < 100'000;
     });
     return out;
@@ -893,7 +901,7 @@ class Dump {
 
   Frame frame_of(const Value& v) {
     Frame frame;
-    if (v.kind == Kind::text) frame.function = clip(v.text(), 500);
+    if (v.kind == RecorderKind::text) frame.function = clip(v.text(), 500);
     tree_.each_pair(v, [&](const Value& key, const Value& part) {
       const std::string_view name = key.text();
       if (name == "name")
@@ -913,7 +921,7 @@ class Dump {
     return frame;
   }
 
-  void tell_collective(const Entry& e) {
+  void tell_collective(const RecorderEntry& e) {
     const Operation& operation = operations_[e.operation];
     const Group& group = groups_[e.group];
     CollectiveRow row;
@@ -967,10 +975,10 @@ class Dump {
 
   std::uint64_t hash_of(const Value& v, std::uint64_t hash, int depth) {
     switch (v.kind) {
-      case Kind::text: return mix(hash, hash_text(v.text()));
-      case Kind::integer:
-      case Kind::boolean: return mix(hash, static_cast<std::uint64_t>(v.integer) + 1);
-      case Kind::list:
+      case RecorderKind::text: return mix(hash, hash_text(v.text()));
+      case RecorderKind::integer:
+      case RecorderKind::boolean: return mix(hash, static_cast<std::uint64_t>(v.integer) + 1);
+      case RecorderKind::list:
         hash = mix(hash, 0x10000001);
         if (depth > 0)
           tree_.each(v, [&](const Value& item) {
@@ -990,7 +998,7 @@ class Dump {
     row.group = group.id;
     row.entries.reserve(group.entries.size());
     for (const std::uint32_t i : group.entries) {
-      const Entry& e = entries_[i];
+      const RecorderEntry& e = entries_[i];
       HistoryEntry h;
       h.sequence = e.sequence;
       h.created_ns = e.created;
@@ -1039,9 +1047,9 @@ class Dump {
   std::unordered_map<std::string, std::uint32_t> by_name_;
   std::vector<Operation> operations_;
   std::unordered_map<std::string_view, std::uint32_t> by_text_;
-  std::vector<Entry> entries_;
+  std::vector<RecorderEntry> entries_;
   std::vector<Status> status_;
-  std::vector<std::pair<std::string_view, Field>> expected_;
+  std::vector<std::pair<std::string_view, RecorderField>> expected_;
   std::array<std::pair<std::string_view, std::uint32_t>, 8> recent_names_{};
   std::size_t next_recent_ = 0;
   std::string_view last_text_;
@@ -1054,13 +1062,15 @@ constexpr std::string_view kTopKeys[] = {"version",        "pg_config",    "pg_s
 constexpr std::string_view kEntryKeys[] = {"record_id", "profiling_name", "collective_seq_id",
                                            "pg_id",     "frames",         "seq_id"};
 
-bool has(std::string_view bytes, std::string_view word) {
+bool bytes_have(std::string_view bytes, std::string_view word) {
   return bytes.find(word) != std::string_view::npos;
 }
 
 bool names_two(std::string_view bytes) {
-  return (has(bytes, "pg_config") || has(bytes, "pg_status") || has(bytes, "entries")) &&
-         (has(bytes, "version") || has(bytes, "profiling_name") || has(bytes, "pg_status"));
+  return (bytes_have(bytes, "pg_config") || bytes_have(bytes, "pg_status") ||
+          bytes_have(bytes, "entries")) &&
+         (bytes_have(bytes, "version") || bytes_have(bytes, "profiling_name") ||
+          bytes_have(bytes, "pg_status"));
 }
 
 bool sniff_pickle(const Head& head) {
@@ -1071,10 +1081,10 @@ bool sniff_pickle(const Head& head) {
   if (bytes[0] == '\x95' && bytes.size() > 9) bytes.remove_prefix(9);
   if (bytes.empty() || (bytes[0] != '}' && bytes[0] != ']')) return false;
   return bytes[0] == '}' ? names_two(bytes)
-                         : has(bytes, "profiling_name") && has(bytes, "record_id");
+                         : bytes_have(bytes, "profiling_name") && bytes_have(bytes, "record_id");
 }
 
-bool sniff_json(const Head& head) {
+bool sniff_recorder_json(const Head& head) {
   std::string_view bytes = head.bytes;
   const auto skip = [&](std::string_view chars) {
     bytes.remove_prefix(std::min(bytes.find_first_not_of(chars), bytes.size()));
@@ -1087,17 +1097,17 @@ bool sniff_json(const Head& head) {
   const std::string_view key = bytes.substr(1, std::min<std::size_t>(bytes.find('"', 1), 64) - 1);
   if (list)
     return std::find(std::begin(kEntryKeys), std::end(kEntryKeys), key) != std::end(kEntryKeys) &&
-           has(bytes, "\"profiling_name\"");
+           bytes_have(bytes, "\"profiling_name\"");
   return std::find(std::begin(kTopKeys), std::end(kTopKeys), key) != std::end(kTopKeys) &&
-         (has(bytes, "\"pg_config\"") || has(bytes, "\"pg_status\"") ||
-          (has(bytes, "\"entries\"") && has(bytes, "\"profiling_name\"")));
+         (bytes_have(bytes, "\"pg_config\"") || bytes_have(bytes, "\"pg_status\"") ||
+          (bytes_have(bytes, "\"entries\"") && bytes_have(bytes, "\"profiling_name\"")));
 }
 
 std::string read_as_pickle(std::string_view bytes, const MemberRow& member, Reading& reading) {
-  return Dump(bytes, member, reading, false).read();
+  return RecorderDump(bytes, member, reading, false).read();
 }
 std::string read_as_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
-  return Dump(bytes, member, reading, true).read();
+  return RecorderDump(bytes, member, reading, true).read();
 }
 
 }  // namespace
@@ -1157,6 +1167,6 @@ constinit const Document kFlightRecorder{
     sniff_pickle, read_as_pickle};
 constinit const Document kFlightRecorderJson{"flight-recorder-json",
                                              "PyTorch flight-recorder dumps as JSON", 512u << 20,
-                                             sniff_json, read_as_json};
+                                             sniff_recorder_json, read_as_json};
 
 }  // namespace culprit::ingest

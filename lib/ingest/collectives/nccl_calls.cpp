@@ -32,10 +32,10 @@ namespace {
 
 constexpr std::size_t kCallsKept =
     16;  // as rows, of each communicator: ranks run ahead of one another by a few calls
-constexpr std::size_t kHistoryKept =
+constexpr std::size_t kCallHistoryKept =
     16'384;  // packed, of each communicator: 0.7 MB, about a hundred iterations
-constexpr std::size_t kHistoryInAll = 2'000'000;  // of a member: 80 MB
-constexpr std::size_t kCommunicators = 65'536;    // of a member
+constexpr std::size_t kCallHistoryInAll = 2'000'000;  // of a member: 80 MB
+constexpr std::size_t kCommunicators = 65'536;        // of a member
 constexpr std::int64_t kOutOfOrder =
     64;  // threads of one process print a little out of order; more is a new communicator
 
@@ -228,7 +228,7 @@ class Calls final : public Kept {
     }
     // The last ones are kept; where memory is short, fewer of them.
     const bool grow =
-        !c.history_turns && c.history.size() < kHistoryKept && history_ < kHistoryInAll;
+        !c.history_turns && c.history.size() < kCallHistoryKept && history_ < kCallHistoryInAll;
     if (!grow && c.history.empty()) return;
     c.history_turns = !grow;
     HistoryEntry& entry = grow ? (++history_, c.history.emplace_back())
@@ -385,7 +385,7 @@ class Calls final : public Kept {
   std::string last_name_, last_operation_;
 };
 
-Outcome read(const TextLine& line, Reading& reading) {
+Outcome read_nccl_calls(const TextLine& line, Reading& reading) {
   if (line.line.message.find("NCCL ") == std::string::npos) return {};
   Call call;
   if (!line.line.prefix.nccl || !read_call(line.line.message, call))
@@ -395,7 +395,7 @@ Outcome read(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-constexpr std::string_view kWords[] = {": opCount "};
+constexpr std::string_view kNcclCallsWords[] = {": opCount "};
 
 }  // namespace
 
@@ -408,6 +408,6 @@ extern const Recogniser kNcclCalls;
 constinit const Recogniser kNcclCalls{
     "nccl-calls",
     "NCCL_DEBUG_SUBSYS=COLL: last operation of each process on each communicator, and its history",
-    kWords, read};
+    kNcclCallsWords, read_nccl_calls};
 
 }  // namespace culprit::ingest

@@ -20,13 +20,13 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kHistoryKept = 65'536;      // of each rank of a communicator: 2.6 MB
-constexpr std::size_t kHistoryInAll = 2'000'000;  // of a member
+constexpr std::size_t kInspectorHistoryKept = 65'536;      // of each rank of a communicator: 2.6 MB
+constexpr std::size_t kInspectorHistoryInAll = 2'000'000;  // of a member
 constexpr std::size_t kRanksInAll = 65'536;
 
 // The scalars of a line by key, the first of each: numbers as they stand, strings without their
 // quotes.
-class Record {
+class InspectorRecord {
  public:
   enum Field {
     id,
@@ -46,7 +46,7 @@ class Record {
     fields
   };
 
-  explicit Record(std::string_view text) {
+  explicit InspectorRecord(std::string_view text) {
     std::size_t at = 0;
     while ((at = text.find('"', at)) != std::string_view::npos) {
       const std::size_t end = string_end(text, at);
@@ -170,7 +170,8 @@ class Inspector final : public Kept {
   }
 
   void add(OneRank& rank, const HistoryEntry& entry) {
-    const bool grow = !rank.turns && rank.entries.size() < kHistoryKept && entries_ < kHistoryInAll;
+    const bool grow = !rank.turns && rank.entries.size() < kInspectorHistoryKept &&
+                      entries_ < kInspectorHistoryInAll;
     if (!grow && rank.entries.empty()) return;
     rank.turns = !grow;
     if (grow) {
@@ -250,21 +251,21 @@ class Inspector final : public Kept {
   std::size_t entries_ = 0;
 };
 
-std::string plain(std::optional<std::string_view> text, std::size_t most) {
+std::string plain_text(std::optional<std::string_view> text, std::size_t most) {
   return text ? std::string(text->substr(0, most)) : std::string{};
 }
 
-Outcome read(const TextLine& line, Reading& reading) {
+Outcome read_nccl_inspector(const TextLine& line, Reading& reading) {
   std::string_view text = line.line.message;
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
   if (text.empty() || text.front() != '{') return {};
-  const Record record(text);
+  const InspectorRecord record(text);
   if (!record.header()) return {};
   const bool p2p = record.p2p();
-  const auto id = record.text(Record::id);
-  const auto rank = record.number<std::int64_t>(Record::rank);
-  const auto sequence = record.number<std::int64_t>(Record::sequence);
-  const auto operation = record.text(Record::operation);
+  const auto id = record.text(InspectorRecord::id);
+  const auto rank = record.number<std::int64_t>(InspectorRecord::rank);
+  const auto sequence = record.number<std::int64_t>(InspectorRecord::sequence);
+  const auto operation = record.text(InspectorRecord::operation);
   if (text.back() != '}' || !id || !rank || *rank < 0 || !sequence || *sequence < 0 || !operation)
     return {false, nullptr, "inspector.torn"};
   std::string_view digits = *id;
@@ -272,52 +273,52 @@ Outcome read(const TextLine& line, Reading& reading) {
   if (digits.empty() || digits.size() > 16 ||
       digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos)
     return {false, nullptr, "inspector.torn"};
-  Inspector::Key key{normal_hash(*id), plain(record.text(Record::hostname), 255), *rank,
-                     record.number<std::int64_t>(Record::pid).value_or(-1), p2p};
+  Inspector::Key key{normal_hash(*id), plain_text(record.text(InspectorRecord::hostname), 255),
+                     *rank, record.number<std::int64_t>(InspectorRecord::pid).value_or(-1), p2p};
   Inspector& inspector = reading.keep<Inspector>();
   Inspector::OneRank* one = inspector.find(key);
   if (one == nullptr) return {false, nullptr, "inspector.too_many_ranks"};
   if (one->records++ == 0) {
     one->first = line.place;
-    one->name = plain(record.text(Record::comm_name), 255);
-    one->version = plain(record.text(Record::version), 32);
-    one->size = record.number<std::int64_t>(Record::n_ranks).value_or(0);
+    one->name = plain_text(record.text(InspectorRecord::comm_name), 255);
+    one->version = plain_text(record.text(InspectorRecord::version), 32);
+    one->size = record.number<std::int64_t>(InspectorRecord::n_ranks).value_or(0);
   }
   if (*sequence >= one->highest) {
     one->highest = *sequence;
     one->place = line.place;
-    const auto dumped = record.number<std::int64_t>(Record::dumped);
+    const auto dumped = record.number<std::int64_t>(InspectorRecord::dumped);
     if (dumped && *dumped > 0 && *dumped < 9'000'000'000'000'000)
       one->time = {Clock::utc, *dumped * 1'000, 1'000};
   }
   HistoryEntry entry;
   entry.sequence = *sequence;
   const std::string name = nccl_operation(*operation);
-  const auto took = record.number<double>(Record::took);
+  const auto took = record.number<double>(InspectorRecord::took);
   if (took && *took >= 0 && *took < 1e15) entry.duration_ms = static_cast<float>(*took / 1e3);
   // Of the operation itself, where events were traced.
-  const auto moment = [&](Record::Field field) -> Nanoseconds {
+  const auto moment = [&](InspectorRecord::Field field) -> Nanoseconds {
     const auto us = record.traced() ? record.number<double>(field) : std::nullopt;
     return us && *us > 1e14 && *us < 9e15 ? static_cast<Nanoseconds>(*us) * 1'000 : 0;
   };
-  entry.created_ns = moment(Record::started);
-  entry.completed_ns = moment(Record::stopped);
-  entry.signature = hash_of(name, record.number<std::int64_t>(Record::bytes).value_or(-1));
+  entry.created_ns = moment(InspectorRecord::started);
+  entry.completed_ns = moment(InspectorRecord::stopped);
+  entry.signature = hash_of(name, record.number<std::int64_t>(InspectorRecord::bytes).value_or(-1));
   entry.operation = hash_of(name);
-  entry.size_class = size_class(record.number<std::int64_t>(Record::bytes).value_or(0));
+  entry.size_class = size_class(record.number<std::int64_t>(InspectorRecord::bytes).value_or(0));
   entry.state = 2;
   entry.p2p = p2p;
   inspector.add(*one, entry);
   return {true, nullptr, {}};
 }
 
-constexpr std::string_view kWords[] = {"\"coll_perf\"", "\"p2p_perf\""};
+constexpr std::string_view kNcclInspectorWords[] = {"\"coll_perf\"", "\"p2p_perf\""};
 
 }  // namespace
 
 extern const Recogniser kInspector;
 constinit const Recogniser kInspector{
     "nccl-inspector", "NCCL Inspector: operations each rank has finished, and how long they took",
-    kWords, read};
+    kNcclInspectorWords, read_nccl_inspector};
 
 }  // namespace culprit::ingest

@@ -307,7 +307,7 @@ class GroupTable final : public Assembler {
 
 // "      4          8            1         32       32" below "Job summary": the last is the number
 // of GPUs.
-class Summary final : public Assembler {
+class RasSummary final : public Assembler {
  public:
   Step feed(const TextLine& line, Reading& reading) override {
     if (++lines_ > 8) return Step::not_mine;
@@ -351,7 +351,7 @@ Outcome read_text(const TextLine& line, Reading& reading) {
     reading.keep<Ras>().new_table();
     return {true, std::make_unique<GroupTable>(), {}};
   }
-  if (message == "Job summary") return {true, std::make_unique<Summary>(), {}};
+  if (message == "Job summary") return {true, std::make_unique<RasSummary>(), {}};
   if (re2::RE2::PartialMatch(message, kCounts, &word)) {
     reading.keep<Ras>().operation(word, reading);
     return {true, nullptr, {}};
@@ -456,7 +456,7 @@ Outcome read_monitor(const TextLine& line, Reading& reading) {
 
 using nlohmann::json;
 
-bool sniff(const Head& head) {
+bool sniff_nccl_ras(const Head& head) {
   const std::size_t brace = head.bytes.find_first_not_of(" \r\n\t");
   if (brace == std::string_view::npos || head.bytes[brace] != '{') return false;
   return head.bytes.find("\"communicators\"") != std::string_view::npos &&
@@ -478,9 +478,9 @@ bool truth(const json& object, const char* key) {
 
 // Ranks are taken out of the document as they are parsed, so that it never stands in memory as a
 // whole; the communicator's own fields may come before or after them.
-class Snapshot {
+class RasSnapshot {
  public:
-  Snapshot(const MemberRow& member, std::size_t bytes, Reading& reading)
+  RasSnapshot(const MemberRow& member, std::size_t bytes, Reading& reading)
       : place_{member.id, 1, 0, static_cast<std::uint32_t>(std::min<std::size_t>(bytes, 1u << 30))},
         reading_(reading) {}
 
@@ -643,8 +643,8 @@ class Snapshot {
   std::vector<Communicator> communicators_;
 };
 
-std::string read_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
-  return Snapshot(member, bytes.size(), reading).read(bytes);
+std::string read_nccl_ras_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  return RasSnapshot(member, bytes.size(), reading).read(bytes);
 }
 
 constexpr std::string_view kTextWords[] = {") MISMATCH",
@@ -680,6 +680,6 @@ constinit const Recogniser kRasMonitor{"nccl-ras-monitor",
                                        kMonitorWords, read_monitor};
 constinit const Document kRasJson{
     "nccl-ras-json", "ncclras JSON status: counters of every rank, ranks that do not answer",
-    256u << 20, sniff, read_json};
+    256u << 20, sniff_nccl_ras, read_nccl_ras_json};
 
 }  // namespace culprit::ingest

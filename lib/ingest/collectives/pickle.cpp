@@ -92,9 +92,9 @@ Number little(const char* at) {
   return n;
 }
 
-class Reader {
+class PickleReader {
  public:
-  Reader(std::string_view bytes, Tree& tree, const TreeLimits& limits)
+  PickleReader(std::string_view bytes, Tree& tree, const TreeLimits& limits)
       : begin_(bytes.data()),
         at_(begin_),
         end_(begin_ + bytes.size()),
@@ -475,7 +475,7 @@ class Reader {
 }  // namespace
 
 void read_pickle(std::string_view bytes, Tree& tree, const TreeLimits& limits) {
-  Reader(bytes, tree, limits).run();
+  PickleReader(bytes, tree, limits).run();
 }
 
 }  // namespace culprit::ingest

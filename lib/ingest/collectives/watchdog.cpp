@@ -37,7 +37,7 @@ constexpr std::size_t kPendingAtOnce = 4'096;
 constexpr std::size_t kSeenAtOnce = 16'384;
 constexpr std::size_t kDesyncRows = 4'096;
 
-re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
+re2::StringPiece watchdog_piece(std::string_view text) { return {text.data(), text.size()}; }
 
 // What a line says of the process that printed it, as far as that tells it from others.
 std::string process_of(const line::Prefix& prefix) {
@@ -72,7 +72,7 @@ Tag tag_of(std::string_view message, std::size_t end) {
   static const re2::RE2 kTag(
       R"(\[(?:PG (?:ID (\d{1,18}) PG GUID ([^\s()\[\]]+)|([^\s()\[\]]+))(?: ?\(([^()\[\]]*)\))? )?Rank (\d{1,9})\])");
   Tag tag;
-  re2::StringPiece rest = piece(message.substr(0, std::min<std::size_t>(end, 4'096)));
+  re2::StringPiece rest = watchdog_piece(message.substr(0, std::min<std::size_t>(end, 4'096)));
   std::string id, guid, plain, description;
   std::int64_t rank = 0;
   for (int n = 0;
@@ -289,7 +289,7 @@ Outcome read_timeout(const TextLine& line, Reading& reading) {
   static const re2::RE2 kTimeout(R"(Timeout\(ms\)=(\d{1,15}))");
   const std::string_view message = line.line.message;
   re2::StringPiece parts[5];
-  if (!kWork.Match(piece(message), 0, message.size(), re2::RE2::UNANCHORED, parts, 5))
+  if (!kWork.Match(watchdog_piece(message), 0, message.size(), re2::RE2::UNANCHORED, parts, 5))
     return {false, nullptr, "watchdog.torn"};
   CollectiveRow row;
   fill(row, line);
@@ -331,7 +331,8 @@ Outcome read_frontier(const TextLine& line, Reading& reading) {
   FrontierRow row;
   fill(row, line);
   row.source = CollectiveSource::watchdog;
-  if (!kCounters.Match(piece(message), 0, message.size(), re2::RE2::UNANCHORED, parts, 3) ||
+  if (!kCounters.Match(watchdog_piece(message), 0, message.size(), re2::RE2::UNANCHORED, parts,
+                       3) ||
       !re2::RE2::FullMatch(parts[1], R"((-?\d+))", &row.enqueued) ||
       !re2::RE2::FullMatch(parts[2], R"((-?\d+))", &row.completed) || row.enqueued < kNoSequence ||
       row.completed < kNoSequence)
@@ -342,7 +343,7 @@ Outcome read_frontier(const TextLine& line, Reading& reading) {
   Watchdog& watchdog = reading.keep<Watchdog>();
   watchdog.last(line, tag, process);
   std::int64_t at = 0;
-  if (tag.group && re2::RE2::PartialMatch(piece(message), kAt, &at))
+  if (tag.group && re2::RE2::PartialMatch(watchdog_piece(message), kAt, &at))
     watchdog.settle(tag, process, at, reading);
   if (tag.group) {
     row.group = reading.sink.group(group_of(tag, row.rank, process, row.place.member));
@@ -363,13 +364,13 @@ Outcome read_frontier(const TextLine& line, Reading& reading) {
 }
 
 // The states of all ranks, below the head "#118 started ranks:".
-class Snapshot final : public Assembler {
+class WatchdogSnapshot final : public Assembler {
  public:
-  Snapshot(std::int64_t sequence, bool started) : sequence_(sequence), started_(started) {}
+  WatchdogSnapshot(std::int64_t sequence, bool started) : sequence_(sequence), started_(started) {}
   Step feed(const TextLine& line, Reading& reading) override {
-    static const re2::RE2 kRanks(R"(^\s*\[([\d, ]+)\] (?:started|finished) (\w{1,64}))");
+    static const re2::RE2 kRanksOfPhase(R"(^\s*\[([\d, ]+)\] (?:started|finished) (\w{1,64}))");
     std::string ranks, operation;
-    if (!re2::RE2::PartialMatch(line.line.message, kRanks, &ranks, &operation))
+    if (!re2::RE2::PartialMatch(line.line.message, kRanksOfPhase, &ranks, &operation))
       return Step::not_mine;
     reading.keep<Watchdog>().desync(ranks, sequence_, started_, true, line, reading,
                                     torch_operation(operation));
@@ -396,7 +397,7 @@ Outcome read_desync(const TextLine& line, Reading& reading) {
   else if (re2::RE2::PartialMatch(line.line.message, kFinished, &ranks, &sequence))
     watchdog.desync(ranks, sequence, false, false, line, reading);
   else if (re2::RE2::PartialMatch(line.line.message, kHead, &sequence, &what))
-    return {true, std::make_unique<Snapshot>(sequence, what == "started"), {}};
+    return {true, std::make_unique<WatchdogSnapshot>(sequence, what == "started"), {}};
   else
     return {};
   return {true, nullptr, {}};

@@ -6,16 +6,17 @@ namespace culprit::ingest {
 
 namespace {
 
-Outcome read(const TextLine&, Reading&) {
+Outcome read_container_records(const TextLine&, Reading&) {
   return {};
 }  // the reader joins what the line layer marked as partial
 
-constexpr std::string_view kWords[] = {" stdout P ", " stderr P "};
+constexpr std::string_view kContainerRecordsWords[] = {" stdout P ", " stderr P "};
 
 }  // namespace
 
 extern const Recogniser kCriPartial;
 constinit const Recogniser kCriPartial{
-    "cri", "Kubernetes CRI and docker json-file records, partial records joined", kWords, read};
+    "cri", "Kubernetes CRI and docker json-file records, partial records joined",
+    kContainerRecordsWords, read_container_records};
 
 }  // namespace culprit::ingest

@@ -4,6 +4,7 @@
 
 #include "line/timestamp.hpp"
 #include "model/pci.hpp"
+#include "model/sort.hpp"
 #include "rules/nvlink5.hpp"
 
 namespace culprit::ingest {
@@ -23,7 +24,7 @@ std::optional<std::int64_t> number(const std::map<std::string, std::string>& cap
   return std::strtoll(it->second.c_str(), nullptr, 10);
 }
 
-std::string kind_of(const EventRow& row) {
+std::string event_kind_of(const EventRow& row) {
   std::string key = row.rule + '\x1f' + row.event_class;
   const auto add = [&](const auto& value) {
     key += '\x1f';
@@ -117,7 +118,7 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
 }
 
 void StormFolder::add(EventRow row, Sink& sink) {
-  const std::string key = kind_of(row);
+  const std::string key = event_kind_of(row);
   newest_ = key;
   const auto it = open_.find(key);
   if (it == open_.end()) {
@@ -166,7 +167,7 @@ bool StormFolder::add_repeats(std::uint64_t times, std::string_view like, std::u
 void StormFolder::flush(Sink& sink) {
   std::vector<const EventRow*> rows;
   for (const auto& [key, open] : open_) rows.push_back(&open.row);
-  std::sort(rows.begin(), rows.end(), [](const EventRow* a, const EventRow* b) {
+  sort_rows(rows, [](const EventRow* a, const EventRow* b) {
     return a->place.line != b->place.line       ? a->place.line < b->place.line
            : a->place.offset != b->place.offset ? a->place.offset < b->place.offset
                                                 : a->event_class < b->event_class;

@@ -8,7 +8,7 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kLongestName = 253;
+constexpr std::size_t kLongestBlockHost = 253;
 
 std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
@@ -27,7 +27,7 @@ bool machine(std::string_view name) {
   static const re2::RE2 kOther(
       R"((?i)(?:epoch|step|iter(?:ation)?|rank|local|gpu|cuda|device|layer|stage|phase|round|test|part|section|attempt|run|trial|job|task|pid|thread|frame|page|slide|v)[-_]?\d.*)");
   const re2::StringPiece text(name.data(), name.size());
-  return name.size() <= kLongestName && re2::RE2::FullMatch(text, kName) &&
+  return name.size() <= kLongestBlockHost && re2::RE2::FullMatch(text, kName) &&
          !re2::RE2::FullMatch(text, kOther);
 }
 
@@ -58,7 +58,7 @@ class Heading : public Assembler {
   std::string name_;
 };
 
-Outcome read(const TextLine& line, Reading& reading) {
+Outcome read_host_blocks(const TextLine& line, Reading& reading) {
   static const re2::RE2 kAnsible(
       R"(^([A-Za-z][A-Za-z0-9.-]*) \| (?:CHANGED|SUCCESS|FAILED) \| rc=\d+ >>$)");
   const std::string_view text = without_blanks(line.raw.substr(0, 512));
@@ -70,13 +70,14 @@ Outcome read(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-constexpr std::string_view kWords[] = {"---------------",
-                                       "CHANGED | rc=", "SUCCESS | rc=", "FAILED | rc="};
+constexpr std::string_view kHostBlocksWords[] = {"---------------",
+                                                 "CHANGED | rc=", "SUCCESS | rc=", "FAILED | rc="};
 
 }  // namespace
 
 extern const Recogniser kHostBlocks;
 constinit const Recogniser kHostBlocks{
-    "host-blocks", "dshbak, clush -b, Ansible: whose the lines below a heading are", kWords, read};
+    "host-blocks", "dshbak, clush -b, Ansible: whose the lines below a heading are",
+    kHostBlocksWords, read_host_blocks};
 
 }  // namespace culprit::ingest

@@ -9,7 +9,7 @@ namespace culprit::ingest {
 
 namespace {
 
-Outcome read(const TextLine& line, Reading& reading) {
+Outcome read_kernel_log(const TextLine& line, Reading& reading) {
   if (line.line.message.rfind("Linux version ", 0) != 0 || !line.line.prefix.kernel) return {};
   ConfigRow row;
   row.place = line.place;
@@ -38,7 +38,7 @@ Outcome read_uname(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-constexpr std::string_view kWords[] = {"Linux version "};
+constexpr std::string_view kKernelLogWords[] = {"Linux version "};
 constexpr std::string_view kUnameWords[] = {" GNU/Linux"};
 
 }  // namespace
@@ -49,6 +49,6 @@ constinit const Recogniser kUname{"uname", "uname -a: name and kernel of a machi
 constinit const Recogniser kKernelBanner{
     "kernel-log",
     "kernel logs: dmesg (three ways), /dev/kmsg, journald, syslog RFC 3164 and 5424, pstore",
-    kWords, read};
+    kKernelLogWords, read_kernel_log};
 
 }  // namespace culprit::ingest

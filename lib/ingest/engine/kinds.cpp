@@ -14,7 +14,7 @@ namespace culprit::ingest {
 
 namespace {
 
-bool has(const Head& head, std::string_view text) {
+bool head_has(const Head& head, std::string_view text) {
   return head.bytes.find(text) != std::string_view::npos;
 }
 
@@ -26,7 +26,7 @@ bool ends(std::string_view text, std::initializer_list<std::string_view> endings
 
 bool starts(std::string_view text, std::string_view with) { return text.rfind(with, 0) == 0; }
 
-std::string_view first_text(const Head& head) {
+std::string_view first_text_of(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \r\n\t\xEF\xBB\xBF");
   return at == std::string_view::npos ? std::string_view{} : head.bytes.substr(at);
 }
@@ -76,18 +76,19 @@ bool ipmi_sel(const Head& head) {
          }) >= 60;
 }
 
-bool smi_query(const Head& head) { return has(head, "==============NVSMI LOG=============="); }
+bool smi_query(const Head& head) { return head_has(head, "==============NVSMI LOG=============="); }
 bool dcgm_diag(const Head& head) {
-  return has(head, "Successfully ran diagnostic") ||
-         (has(head, "| Diagnostic ") && has(head, "| Result "));
+  return head_has(head, "Successfully ran diagnostic") ||
+         (head_has(head, "| Diagnostic ") && head_has(head, "| Result "));
 }
 bool rdma_devices(const Head& head) {
-  return has(head, "hca_id:") || (has(head, "CA type:") && has(head, "Port 1:")) ||
-         has(head, "Infiniband device '");
+  return head_has(head, "hca_id:") || (head_has(head, "CA type:") && head_has(head, "Port 1:")) ||
+         head_has(head, "Infiniband device '");
 }
 bool kubectl_describe(const Head& head) {
-  return (has(head, "Namespace:") && has(head, "Containers:") && has(head, "Restart Count:")) ||
-         starts(first_text(head), "LAST SEEN");
+  return (head_has(head, "Namespace:") && head_has(head, "Containers:") &&
+          head_has(head, "Restart Count:")) ||
+         starts(first_text_of(head), "LAST SEEN");
 }
 
 // A line of a stack dump, be it a head, a frame, or what a debugger says before the first.
@@ -116,11 +117,11 @@ bool stack_name(std::string_view path) {
 
 // A log may hold a dump: there the lines of the dump are read, and the rules read the others.
 bool stack_dump(const Head& head) {
-  if (has(head, "(most recent call last)")) return false;
+  if (head_has(head, "(most recent call last)")) return false;
   const int share = share_of_lines(head, stack_line);
   if (share >= 70 || (share >= 30 && stack_name(head.path))) return true;
   // A dumper that was refused, in place of its dump.
-  const std::string_view top = first_text(head);
+  const std::string_view top = first_text_of(head);
   return stack_name(head.path) &&
          (starts(top, "Error: ") || starts(top, "ptrace: ") ||
           starts(top, "Could not attach to process") || starts(top, "warning: process ") ||
@@ -140,7 +141,7 @@ bool tree_line(std::string_view text) {
 }
 
 bool process_tree(const Head& head) {
-  const std::string_view top = first_text(head);
+  const std::string_view top = first_text_of(head);
   const std::string_view line = top.substr(0, top.find('\n'));
   const auto column = [&](std::string_view name) {
     for (std::size_t at = line.find(name); at != std::string_view::npos;
@@ -154,18 +155,19 @@ bool process_tree(const Head& head) {
   if (column("PID") && (column("COMMAND") || column("CMD") || column("ARGS") || column("COMM")))
     return true;
   if (head.base().find("pstree") != std::string_view::npos) return true;
-  return (has(head, "|-") || has(head, "\xE2\x94\x9C\xE2\x94\x80")) &&
+  return (head_has(head, "|-") || head_has(head, "\xE2\x94\x9C\xE2\x94\x80")) &&
          share_of_lines(head, tree_line) >= 80;
 }
 
 bool inspector(const Head& head) {
-  return starts(first_text(head), "{") && (has(head, "\"coll_perf\"") || has(head, "\"p2p_perf\""));
+  return starts(first_text_of(head), "{") &&
+         (head_has(head, "\"coll_perf\"") || head_has(head, "\"p2p_perf\""));
 }
 
 bool metrics(const Head& head) {
-  const std::string_view top = first_text(head);
+  const std::string_view top = first_text_of(head);
   if (starts(top, "# HELP ") || starts(top, "# TYPE ") ||
-      (starts(top, "{\"status\":") && has(head, "\"resultType\"")) || starts(top, "# gpu "))
+      (starts(top, "{\"status\":") && head_has(head, "\"resultType\"")) || starts(top, "# gpu "))
     return true;
   if (ends(head.base(), {".prom", ".csv", ".tsv"})) return true;
   // JSON lines without a message: numbers for another analysis.
@@ -196,8 +198,8 @@ bool configuration(const Head& head) {
     return true;
   // A JSON document over several lines that nobody else claims.
   return ends(head.base(), {".json"}) &&
-         (starts(first_text(head), "{\n") || starts(first_text(head), "{\r") ||
-          starts(first_text(head), "[\n") || starts(first_text(head), "[{"));
+         (starts(first_text_of(head), "{\n") || starts(first_text_of(head), "{\r") ||
+          starts(first_text_of(head), "[\n") || starts(first_text_of(head), "[{"));
 }
 
 bool nccl_log(const Head& head) {
@@ -207,7 +209,7 @@ bool nccl_log(const Head& head) {
 }
 
 bool xorg_log(const Head& head) {
-  return has(head, "X.Org X Server") || starts(head.base(), "Xorg.");
+  return head_has(head, "X.Org X Server") || starts(head.base(), "Xorg.");
 }
 
 // The first that fits names the file; the order is from the surest to the least sure.

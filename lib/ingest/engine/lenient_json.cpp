@@ -11,9 +11,9 @@ namespace culprit::ingest {
 
 namespace {
 
-class Reader {
+class LenientJsonReader {
  public:
-  Reader(std::string_view bytes, Tree& tree, const TreeLimits& limits)
+  LenientJsonReader(std::string_view bytes, Tree& tree, const TreeLimits& limits)
       : in_(bytes), tree_(tree), limits_(limits) {
     tree_.values.reserve(std::min<std::size_t>(bytes.size() / 8, 1 << 16));
   }
@@ -221,7 +221,7 @@ class Reader {
 }  // namespace
 
 void read_lenient_json(std::string_view bytes, Tree& tree, const TreeLimits& limits) {
-  Reader(bytes, tree, limits).run();
+  LenientJsonReader(bytes, tree, limits).run();
 }
 
 }  // namespace culprit::ingest

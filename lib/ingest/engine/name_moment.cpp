@@ -3,17 +3,18 @@
 #include <charconv>
 #include <string>
 
+#include "line/digit.hpp"
 #include "line/timestamp.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
+using line::digit;
 
 // Digits of the pattern's length at `at`, "dddd-dd-dd": d is a digit, '-' one separator or none.
-std::size_t take(std::string_view text, std::size_t at, std::string_view widths,
-                 std::string_view separators, std::string& digits) {
+std::size_t take_digits(std::string_view text, std::size_t at, std::string_view widths,
+                        std::string_view separators, std::string& digits) {
   std::size_t i = at;
   for (std::size_t part = 0; part < widths.size(); ++part) {
     if (part > 0 && i < text.size() && separators.find(text[i]) != std::string_view::npos) ++i;
@@ -27,13 +28,13 @@ std::size_t take(std::string_view text, std::size_t at, std::string_view widths,
 
 std::size_t calendar_at(std::string_view text, std::size_t at, Timestamp& stamp) {
   std::string date, hour;
-  const std::size_t of_date = take(text, at, "422", "-_.", date);
+  const std::size_t of_date = take_digits(text, at, "422", "-_.", date);
   if (of_date == 0) return 0;
   std::size_t i = at + of_date;
   if (i < text.size() &&
       (text[i] == 'T' || text[i] == 't' || text[i] == '_' || text[i] == '-' || text[i] == '.'))
     ++i;
-  const std::size_t of_hour = take(text, i, "222", "-_.:", hour);
+  const std::size_t of_hour = take_digits(text, i, "222", "-_.:", hour);
   if (of_hour == 0) return 0;
   i += of_hour;
   if (i < text.size() && digit(text[i])) return 0;  // a longer number is something else

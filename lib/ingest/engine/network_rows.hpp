@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ingest/engine/document.hpp"
+#include "line/trimmed.hpp"
 
 namespace culprit::ingest {
 
@@ -27,12 +28,7 @@ void each_text_line(std::string_view bytes, Visit visit) {
   }
 }
 
-inline std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
-    text.remove_suffix(1);
-  return text;
-}
+using line::trimmed;
 
 inline std::string lower(std::string_view text) {
   std::string out(text);

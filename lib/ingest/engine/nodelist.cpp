@@ -8,7 +8,7 @@ namespace culprit::ingest {
 
 namespace {
 
-Outcome read(const TextLine& line, Reading& reading) {
+Outcome read_nodelist(const TextLine& line, Reading& reading) {
   static const re2::RE2 kList(
       R"((?:^|[\s'"])(?:(?:export )?SLURM_(?:JOB_|STEP_)?NODELIST[=:] ?|NodeList=)['"]?([A-Za-z0-9][\w.,\[\]-]*))");
   ConfigRow row;
@@ -20,14 +20,14 @@ Outcome read(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-constexpr std::string_view kWords[] = {"SLURM_JOB_NODELIST", "SLURM_NODELIST",
-                                       "SLURM_STEP_NODELIST", " NodeList="};
+constexpr std::string_view kNodelistWords[] = {"SLURM_JOB_NODELIST", "SLURM_NODELIST",
+                                               "SLURM_STEP_NODELIST", " NodeList="};
 
 }  // namespace
 
 extern const Recogniser kNodelist;
 constinit const Recogniser kNodelist{
-    "slurm-nodelist", "the nodes of a Slurm job: SLURM_JOB_NODELIST, scontrol show job", kWords,
-    read};
+    "slurm-nodelist", "the nodes of a Slurm job: SLURM_JOB_NODELIST, scontrol show job",
+    kNodelistWords, read_nodelist};
 
 }  // namespace culprit::ingest

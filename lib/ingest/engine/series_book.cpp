@@ -10,11 +10,11 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::size_t kChunkSamples = 4'096;
-constexpr std::size_t kMostSeries = 1'000'000;    // of one member
-constexpr std::size_t kSeriesWithRoom = 256;      // about 40 MB
-constexpr std::size_t kMostBuffered = 2'000'000;  // samples of all series together: about 80 MB
+constexpr std::size_t kMostBookSeries = 1'000'000;  // of one member
+constexpr std::size_t kSeriesWithRoom = 256;        // about 40 MB
+constexpr std::size_t kMostBuffered = 2'000'000;    // samples of all series together: about 80 MB
 
-bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+bool blank_or_return(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 bool equal_letters(std::string_view text, std::string_view lower) {
   return text.size() == lower.size() &&
@@ -51,7 +51,7 @@ const char* short_decimal(const char* at, const char* end, double& value) {
 SeriesBook::Index SeriesBook::series(const SeriesRow& key) {
   const auto found = index_.find(key);
   if (found != index_.end()) return found->second;
-  if (open_.size() >= kMostSeries) return kFull;
+  if (open_.size() >= kMostBookSeries) return kFull;
   const auto index = static_cast<Index>(open_.size());
   index_.emplace(key, index);
   open_.push_back({key, 0, {}, {}});
@@ -129,8 +129,8 @@ void SeriesBook::finish(Reading& reading) {
 }
 
 bool metric_number(std::string_view cell, double& value, std::string_view& rest) {
-  while (!cell.empty() && blank(cell.front())) cell.remove_prefix(1);
-  while (!cell.empty() && blank(cell.back())) cell.remove_suffix(1);
+  while (!cell.empty() && blank_or_return(cell.front())) cell.remove_prefix(1);
+  while (!cell.empty() && blank_or_return(cell.back())) cell.remove_suffix(1);
   if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"')
     cell = cell.substr(1, cell.size() - 2);
   rest = {};
@@ -151,10 +151,10 @@ bool metric_number(std::string_view cell, double& value, std::string_view& rest)
   }
   rest = std::string_view(at, static_cast<std::size_t>(end - at));
   // "NaN" and "inf" end a word; "nana" or "infra" is a word of its own.
-  if (!std::isfinite(value) && !rest.empty() && !blank(rest.front()) &&
+  if (!std::isfinite(value) && !rest.empty() && !blank_or_return(rest.front()) &&
       !equal_letters(std::string_view(begin, static_cast<std::size_t>(end - begin)), "infinity"))
     return false;
-  while (!rest.empty() && blank(rest.front())) rest.remove_prefix(1);
+  while (!rest.empty() && blank_or_return(rest.front())) rest.remove_prefix(1);
   // dcgm-exporter writes DCGM's codes for "blank", "not found", "not supported", "no permission" as
   // if they were values: 0x7ffffffffffffff0 and up, 0x7ffffff0 and up, 140737488355328 for floating
   // point (dcgm_structs.h).

@@ -1,4 +1,5 @@
 #include "ingest/engine/text_reader.hpp"
+#include "line/digit.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -28,7 +29,7 @@ std::string stream_of(const line::Prefix& prefix) {
   return key;
 }
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
+using line::digit;
 
 // Whether a prefix stands in these bytes as the line layer will see it: no colours or NULs to take
 // out, nothing wrapped in JSON. No early exit: compilers turn this loop into vector code.

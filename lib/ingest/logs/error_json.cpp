@@ -11,7 +11,7 @@ namespace culprit::ingest {
 
 namespace {
 
-bool sniff(const Head& head) {
+bool sniff_error_json(const Head& head) {
   if (head.base() != "error.json" &&
       !(head.base().size() > 10 && head.base().find("error") != std::string_view::npos &&
         head.base().ends_with(".json")))
@@ -21,7 +21,7 @@ bool sniff(const Head& head) {
          head.bytes.substr(0, 256).find("\"message\"") != std::string_view::npos;
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_error_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
   Tree tree;
   read_lenient_json(bytes, tree);
   const Value message = tree.find(tree.root, "message");
@@ -72,7 +72,8 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kErrorJson;
-constinit const Document kErrorJson{
-    "error-json", "torchelastic error.json: the exception of one rank", 16u << 20, sniff, read};
+constinit const Document kErrorJson{"error-json",
+                                    "torchelastic error.json: the exception of one rank", 16u << 20,
+                                    sniff_error_json, read_error_json};
 
 }  // namespace culprit::ingest

@@ -34,7 +34,7 @@ bool is_error(const re2::StringPiece text) {
   return re2::RE2::PartialMatch(text, kSpeaks) && !re2::RE2::PartialMatch(text, kHarmless);
 }
 
-Outcome read(const TextLine& line, Reading&) {
+Outcome read_error_line(const TextLine& line, Reading&) {
   const std::string& message = line.line.message;
   if (message.size() > kLongest || message.size() < 8 ||
       !is_error({message.data(), message.size()}))
@@ -45,7 +45,7 @@ Outcome read(const TextLine& line, Reading&) {
   return out;
 }
 
-constexpr std::string_view kWords[] = {
+constexpr std::string_view kErrorLineWords[] = {
     "error:",  " error",  "error ",    "exception",   "fatal:",   " fatal",
     "failed",  "failure", " abort",    "aborted",     "killed",   "denied",
     "refused", "cannot ", "unable to", "unreachable", "timed out"};
@@ -101,7 +101,8 @@ std::optional<EventRow> error_line(const TextLine& line, Reading& reading) {
 }
 
 extern const Recogniser kErrorLine;
-constinit const Recogniser kErrorLine{
-    "error-line", "lines that speak of an error in words that no rule knows", kWords, read};
+constinit const Recogniser kErrorLine{"error-line",
+                                      "lines that speak of an error in words that no rule knows",
+                                      kErrorLineWords, read_error_line};
 
 }  // namespace culprit::ingest

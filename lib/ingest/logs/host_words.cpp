@@ -14,9 +14,9 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMostBytes = 4'096;
+constexpr std::size_t kMostHostWordBytes = 4'096;
 
-re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
+re2::StringPiece host_piece(std::string_view text) { return {text.data(), text.size()}; }
 
 bool host_word(std::string_view text) {
   return !text.empty() && text.size() <= 253 && isalnum(static_cast<unsigned char>(text.front())) &&
@@ -38,7 +38,7 @@ std::int64_t number(const std::string& digits) {
 }
 
 // A whole text that is a moment: what `date` prints in its forms, ISO 8601, seconds since 1970.
-bool moment(std::string_view text, Timestamp& stamp) {
+bool host_moment(std::string_view text, Timestamp& stamp) {
   std::size_t used = 0;
   std::int64_t number = 0;
   if (line::parse_digits(text, used, number) && number > 1'000'000'000 && number < 4'000'000'000 &&
@@ -57,19 +57,19 @@ bool moment(std::string_view text, Timestamp& stamp) {
 std::string offset_at_end(std::string_view text) {
   static const re2::RE2 kOffset(R"([ 0-9T:]([+-]\d\d):?(\d\d)?(?: \d{4})?$)");
   std::string hours, minutes;
-  if (!re2::RE2::PartialMatch(piece(text), kOffset, &hours, &minutes)) return {};
+  if (!re2::RE2::PartialMatch(host_piece(text), kOffset, &hours, &minutes)) return {};
   return hours + ":" + (minutes.empty() ? "00" : minutes);
 }
 
-enum class Kind { none, hostname, timezone, uptime, boot_time, collected };
+enum class HostWords { none, hostname, timezone, uptime, boot_time, collected };
 
 // By the file's name, and only where the content is that and nothing else.
-Kind kind_of(std::string_view path, std::string_view bytes, Timestamp& stamp) {
+HostWords host_words_of(std::string_view path, std::string_view bytes, Timestamp& stamp) {
   const std::string name =
       lower(path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1));
   const std::string_view text = whole_text(bytes);
   if (text.empty() || text.size() > 256 || text.find('\n') != std::string_view::npos)
-    return Kind::none;
+    return HostWords::none;
   const auto has = [&](std::initializer_list<std::string_view> words) {
     return std::any_of(words.begin(), words.end(),
                        [&](std::string_view w) { return name.find(w) != std::string::npos; });
@@ -80,39 +80,40 @@ Kind kind_of(std::string_view path, std::string_view bytes, Timestamp& stamp) {
   };
   static const re2::RE2 kUptime(R"((\d{1,10})\.(\d\d) \d{1,13}\.\d\d)");
   std::int64_t seconds = 0, hundredths = 0;
-  if (has({"uptime"}) && re2::RE2::FullMatch(piece(text), kUptime, &seconds, &hundredths)) {
+  if (has({"uptime"}) && re2::RE2::FullMatch(host_piece(text), kUptime, &seconds, &hundredths)) {
     stamp = {Clock::boot, seconds * kSecond + hundredths * 10'000'000, 10'000'000};
-    return Kind::uptime;
+    return HostWords::uptime;
   }
-  if ((has({"hostname"}) || name == "nodename") && host_word(text)) return Kind::hostname;
+  if ((has({"hostname"}) || name == "nodename") && host_word(text)) return HostWords::hostname;
   if (starts({"timezone", "time_zone"}) && text.find(' ') == std::string_view::npos &&
       text.find_first_of("/+-") != std::string_view::npos)
-    return Kind::timezone;
-  if (starts({"timezone", "time_zone"}) && (text == "UTC" || text == "GMT")) return Kind::timezone;
+    return HostWords::timezone;
+  if (starts({"timezone", "time_zone"}) && (text == "UTC" || text == "GMT"))
+    return HostWords::timezone;
   if (has({"btime", "boot_time", "boottime", "boot-time", "uptime-s", "uptime_s", "uptime_-s",
            "uptime--since", "booted"}) &&
-      moment(text, stamp))
-    return Kind::boot_time;
+      host_moment(text, stamp))
+    return HostWords::boot_time;
   if ((starts({"date", "collected", "collection", "captured", "snapshot_time", "timestamp"}) ||
        has({"_date", "-date", "collected_at", "collect_time"})) &&
-      moment(text, stamp))
-    return Kind::collected;
-  return Kind::none;
+      host_moment(text, stamp))
+    return HostWords::collected;
+  return HostWords::none;
 }
 
-bool sniff(const Head& head) {
+bool sniff_host_words(const Head& head) {
   Timestamp stamp;
-  return head.whole && head.bytes.size() <= kMostBytes &&
-         kind_of(head.path, head.bytes, stamp) != Kind::none;
+  return head.whole && head.bytes.size() <= kMostHostWordBytes &&
+         host_words_of(head.path, head.bytes, stamp) != HostWords::none;
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_host_words(std::string_view bytes, const MemberRow& member, Reading& reading) {
   Timestamp stamp;
   const std::string_view text = whole_text(bytes);
   const Place place{member.id, 1, static_cast<std::uint64_t>(text.data() - bytes.data()),
                     static_cast<std::uint32_t>(text.size())};
-  switch (kind_of(member.path, bytes, stamp)) {
-    case Kind::hostname: {
+  switch (host_words_of(member.path, bytes, stamp)) {
+    case HostWords::hostname: {
       IdentityRow row;
       row.place = place;
       row.source = "hostname";
@@ -120,20 +121,20 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
       reading.sink.put(row);
       break;
     }
-    case Kind::timezone:
+    case HostWords::timezone:
       reading.sink.put(ConfigRow{place, "timezone", std::string(text), {}, {}});
       break;
-    case Kind::uptime: reading.sink.put(ClockRow{place, {}, stamp, 0, {}, "uptime"}); break;
-    case Kind::boot_time:
+    case HostWords::uptime: reading.sink.put(ClockRow{place, {}, stamp, 0, {}, "uptime"}); break;
+    case HostWords::boot_time:
       reading.sink.put(
           ClockRow{place, stamp, Timestamp{Clock::boot, 0, kSecond}, 0, {}, "boot_time"});
       break;
-    case Kind::collected:
+    case HostWords::collected:
       reading.sink.put(ClockRow{place, stamp, {}, 0, {}, "collected"});
       if (const std::string zone = offset_at_end(text); !zone.empty() && zone != "+00:00")
         reading.sink.put(ConfigRow{place, "timezone", zone, {}, {}});
       break;
-    case Kind::none: return "host_words.none";
+    case HostWords::none: return "host_words.none";
   }
   return {};
 }
@@ -154,7 +155,7 @@ bool sniff_boots(const Head& head) {
   if (trimmed(text).starts_with("IDX BOOT ID"))
     text = text.find('\n') == std::string_view::npos ? std::string_view{}
                                                      : text.substr(text.find('\n') + 1);
-  return re2::RE2::PartialMatch(piece(text.substr(0, text.find('\n'))), boot_line());
+  return re2::RE2::PartialMatch(host_piece(text.substr(0, text.find('\n'))), boot_line());
 }
 
 std::string read_boots(std::string_view bytes, const MemberRow& member, Reading& reading) {
@@ -162,7 +163,7 @@ std::string read_boots(std::string_view bytes, const MemberRow& member, Reading&
   each_text_line(bytes, [&](std::string_view text, std::uint64_t number, std::size_t offset) {
     std::int64_t index = 0;
     std::string time, utc;
-    if (!re2::RE2::PartialMatch(piece(text), boot_line(), &index, &time, &utc) || index != 0)
+    if (!re2::RE2::PartialMatch(host_piece(text), boot_line(), &index, &time, &utc) || index != 0)
       return;
     Timestamp stamp;
     if (line::parse_iso(time + utc, stamp) == 0) return;
@@ -190,8 +191,8 @@ bool read_uptime(const TextLine& line, std::string_view text, Reading& reading) 
   static const re2::RE2 kUptime(
       R"(^\s*(?:(\d\d:\d\d:\d\d)\s+)?up\s+(?:(\d+) days?,\s+)?(?:(\d+):(\d\d)|(\d+) min|(\d+) hrs?)\b.*load average:)");
   std::string clock, days, hours, minutes, only_minutes, only_hours;
-  if (!re2::RE2::PartialMatch(piece(text), kUptime, &clock, &days, &hours, &minutes, &only_minutes,
-                              &only_hours) ||
+  if (!re2::RE2::PartialMatch(host_piece(text), kUptime, &clock, &days, &hours, &minutes,
+                              &only_minutes, &only_hours) ||
       number(days) > 100'000)
     return false;
   const std::int64_t in_minutes = (number(days) * 24 + number(hours) + number(only_hours)) * 60 +
@@ -212,12 +213,12 @@ bool read_system_boot(const TextLine& line, std::string_view text, Reading& read
       R"(^reboot\s+system boot\s+(?:\S+\s+)?\w{3} (\w{3})\s+(\d{1,2}) (\d\d:\d\d)(?:(:\d\d) (\d{4}))?)");
   std::string when, month, day, clock, seconds, year;
   Timestamp stamp;
-  if (re2::RE2::PartialMatch(piece(text), kWho, &when) &&
+  if (re2::RE2::PartialMatch(host_piece(text), kWho, &when) &&
       line::parse_iso(when + ":00", stamp) > 0) {
     put_boot_time(line, stamp, kMinute, reading);
     return true;
   }
-  if (!re2::RE2::PartialMatch(piece(text), kLast, &month, &day, &clock, &seconds, &year))
+  if (!re2::RE2::PartialMatch(host_piece(text), kLast, &month, &day, &clock, &seconds, &year))
     return false;
   if (line::parse_calendar(month + " " + day + " " + clock + (seconds.empty() ? ":00" : seconds) +
                                (year.empty() ? "" : " " + year),
@@ -232,7 +233,7 @@ bool read_clock_offset(const TextLine& line, std::string_view text, Reading& rea
   static const re2::RE2 kOffset(
       R"((?:([A-Za-z][\w.-]*):\s+)?System time\s*:\s*(\d{1,9})\.(\d{1,3})\d* seconds (slow|fast) of NTP time)");
   std::string host, whole, part, side;  // pdsh puts the host before it
-  if (!re2::RE2::PartialMatch(piece(text), kOffset, &host, &whole, &part, &side)) return false;
+  if (!re2::RE2::PartialMatch(host_piece(text), kOffset, &host, &whole, &part, &side)) return false;
   part.resize(3, '0');
   reading.sink.put(
       ConfigRow{line.place,
@@ -250,13 +251,13 @@ bool read_zone(const TextLine& line, std::string_view text, Reading& reading) {
       R"(^\s*Universal time:\s+\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC\s*$)");
   std::string value;
   Timestamp stamp;
-  if (re2::RE2::PartialMatch(piece(text), kUniversal, &value) &&
+  if (re2::RE2::PartialMatch(host_piece(text), kUniversal, &value) &&
       line::parse_iso(value + "Z", stamp) > 0) {
     reading.sink.put(
         ClockRow{line.place, stamp, {}, 0, reading.host_of(line.line.prefix), "collected"});
     return true;
   }
-  if (!re2::RE2::PartialMatch(piece(text), kZone, &value) || value.size() > 64) return false;
+  if (!re2::RE2::PartialMatch(host_piece(text), kZone, &value) || value.size() > 64) return false;
   reading.sink.put(ConfigRow{line.place, "timezone", value, reading.host_of(line.line.prefix), {}});
   return true;
 }
@@ -290,14 +291,14 @@ Outcome read_name_words(const TextLine& line, Reading& reading) {
   IdentityRow row;
   row.place = line.place;
   std::string value;
-  if (re2::RE2::PartialMatch(piece(text), kAddress, &value)) {
+  if (re2::RE2::PartialMatch(host_piece(text), kAddress, &value)) {
     row.source = "ip addr";
     row.host = reading.host_of(line.line.prefix);
     row.address = value;
   } else if (re2::RE2::PartialMatch(line.line.message, kName, &value) && host_word(value)) {
     row.source = "hostname";
     row.host = value;
-  } else if (re2::RE2::PartialMatch(piece(text), kPrompt, &value) && host_word(value)) {
+  } else if (re2::RE2::PartialMatch(host_piece(text), kPrompt, &value) && host_word(value)) {
     row.source = "prompt";
     row.host = value;
     reading.current_host = value;
@@ -322,7 +323,7 @@ extern const Document kHostWords, kBootList;
 extern const Recogniser kClockLines, kNameLines;
 constinit const Document kHostWords{"host-words",
                                     "hostname, date, /proc/uptime, etc/timezone of a machine",
-                                    kMostBytes, sniff, read};
+                                    kMostHostWordBytes, sniff_host_words, read_host_words};
 constinit const Document kBootList{"boot-list",
                                    "journalctl --list-boots: when a machine was started", 1u << 20,
                                    sniff_boots, read_boots};

@@ -10,7 +10,7 @@ namespace culprit::ingest {
 
 namespace {
 
-bool sniff(const Head& head) {
+bool sniff_kubernetes_json(const Head& head) {
   const std::string_view name = head.base();
   if (!name.ends_with(".json")) return false;
   const std::string_view top = head.bytes.substr(0, 4096);
@@ -28,9 +28,10 @@ Timestamp stamp_of(std::string_view iso) {
   return stamp;
 }
 
-class Records {
+class KubernetesRecords {
  public:
-  Records(std::string_view bytes, const Tree& tree, const MemberRow& member, Reading& reading)
+  KubernetesRecords(std::string_view bytes, const Tree& tree, const MemberRow& member,
+                    Reading& reading)
       : bytes_(bytes), tree_(tree), member_(member), reading_(reading) {}
 
   // Events carry no line of their own: the place is where `needle` stands first.
@@ -134,12 +135,13 @@ class Records {
   Reading& reading_;
 };
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_kubernetes_json(std::string_view bytes, const MemberRow& member,
+                                 Reading& reading) {
   Tree tree;
   read_lenient_json(bytes, tree);
   if (!tree.root.is_dict()) return "kubernetes.not_json";
   reading.cut = tree.truncated;
-  Records records(bytes, tree, member, reading);
+  KubernetesRecords records(bytes, tree, member, reading);
   if (const Value items = tree.find(tree.root, "items"); items.is_list())
     tree.each(items, [&](const Value& one) {
       if (one.is_dict()) records.item(one);
@@ -155,6 +157,6 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 extern const Document kKubernetesJson;
 constinit const Document kKubernetesJson{"kubernetes-json",
                                          "pods.json and events.json of kubectl cluster-info dump",
-                                         64u << 20, sniff, read};
+                                         64u << 20, sniff_kubernetes_json, read_kubernetes_json};
 
 }  // namespace culprit::ingest

@@ -10,6 +10,7 @@
 #include "ingest/engine/text_reader.hpp"
 #include "line/timestamp.hpp"
 #include "line/wrapper.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::ingest {
 
@@ -17,20 +18,20 @@ namespace {
 
 constexpr std::size_t kMaxBytes = 256u << 20;
 constexpr std::size_t kMaxRecords = 4u << 20;
-constexpr int kDepth = 10;
+constexpr int kExportDepth = 10;
 
-struct Record {
+struct ExportedRecord {
   std::size_t offset = 0, length = 0;  // in the document
   line::Prefix prefix;
   std::string message;
   std::size_t group = 0;  // of a stream that has an order of its own
 };
 
-bool has(std::string_view text, std::string_view word) {
+bool text_has(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
 }
 
-std::string_view first_text(std::string_view bytes) {
+std::string_view first_text_in(std::string_view bytes) {
   const std::size_t at = bytes.find_first_not_of(" \r\n\t\xEF\xBB\xBF");
   return at == std::string_view::npos ? std::string_view{} : bytes.substr(at);
 }
@@ -53,18 +54,19 @@ bool newest_first(std::string_view head) {
   return first && *last < *first;
 }
 
-bool sniff(const Head& head) {
-  const std::string_view text = first_text(head.bytes);
+bool sniff_log_export(const Head& head) {
+  const std::string_view text = first_text_in(head.bytes);
   if (text.empty() || (text[0] != '{' && text[0] != '[')) return false;
-  if (has(text, "\"streams\"") && has(text, "\"values\"") && has(text, "\"stream\""))
+  if (text_has(text, "\"streams\"") && text_has(text, "\"values\"") && text_has(text, "\"stream\""))
     return true;  // Loki's API
-  if (has(text, "\"ingestionTime\"") && has(text, "\"message\"") && has(text, "\"timestamp\"") &&
-      has(text, "\"events\""))
-    return true;                                                           // CloudWatch
-  if (has(text, "\"@message\"") && has(text, "\"results\"")) return true;  // CloudWatch Insights
-  if (has(text, "\"hits\"") && has(text, "\"_source\"") && has(text, "timestamp\""))
+  if (text_has(text, "\"ingestionTime\"") && text_has(text, "\"message\"") &&
+      text_has(text, "\"timestamp\"") && text_has(text, "\"events\""))
+    return true;  // CloudWatch
+  if (text_has(text, "\"@message\"") && text_has(text, "\"results\""))
+    return true;  // CloudWatch Insights
+  if (text_has(text, "\"hits\"") && text_has(text, "\"_source\"") && text_has(text, "timestamp\""))
     return true;  // Elasticsearch
-  if (text[0] == '[' && has(text, "\"logName\"") && (has(text, "Payload\"")))
+  if (text[0] == '[' && text_has(text, "\"logName\"") && (text_has(text, "Payload\"")))
     return true;  // Cloud Logging
   return text[0] == '{' && newest_first(head.bytes);
 }
@@ -73,10 +75,10 @@ class Finder {
  public:
   Finder(std::string_view bytes, const Tree& tree) : bytes_(bytes), tree_(tree) {}
 
-  std::vector<Record> records;
+  std::vector<ExportedRecord> records;
 
   void walk(const Value& value, int depth) {
-    if (depth > kDepth || records.size() >= kMaxRecords) return;
+    if (depth > kExportDepth || records.size() >= kMaxRecords) return;
     if (value.is_list()) {
       if (insights_row(value)) return;
       tree_.each(value, [&](const Value& one) {
@@ -89,7 +91,7 @@ class Finder {
     const Tree::Node& node = tree_.nodes[value.node];
     // A record is small and holds a text and a time; what is larger holds records.
     if (node.length > 0 && node.length < (1u << 20)) {
-      Record record;
+      ExportedRecord record;
       if (auto message = line::unwrap(bytes_.substr(node.offset, node.length), record.prefix);
           message && record.prefix.time.clock != Clock::none) {
         record.offset = node.offset;
@@ -126,7 +128,7 @@ class Finder {
           told.size() > 65'536)
         return true;
       // As logcli prints it, so that one place knows the labels.
-      Record record;
+      ExportedRecord record;
       const std::string as_line = "{\"labels\":" + std::string(told) + ",\"timestamp\":\"" +
                                   std::string(field[0].substr(0, 24)) + "\",\"line\":\"-\"}";
       if (!line::unwrap(as_line, record.prefix)) return true;
@@ -143,7 +145,7 @@ class Finder {
 
   // [{"field": "@timestamp", "value": "2026-..."}, {"field": "@message", "value": "..."}]
   bool insights_row(const Value& list) {
-    Record record;
+    ExportedRecord record;
     Timestamp time;
     tree_.each(list, [&](const Value& cell) {
       const std::string_view field = tree_.find(cell, "field").text();
@@ -173,10 +175,10 @@ class Finder {
   std::size_t group_ = 0;
 };
 
-void read_lines(std::string_view bytes, std::vector<Record>& records) {
+void read_lines(std::string_view bytes, std::vector<ExportedRecord>& records) {
   for (std::size_t at = 0; at < bytes.size() && records.size() < kMaxRecords;) {
     const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
-    Record record;
+    ExportedRecord record;
     if (auto message = line::unwrap(bytes.substr(at, end - at), record.prefix)) {
       record.offset = at;
       record.length = end - at;
@@ -189,7 +191,7 @@ void read_lines(std::string_view bytes, std::vector<Record>& records) {
 
 // Records of one moment keep the order in which they were written: a store that begins with the
 // newest turned it round.
-void sort_by_time(std::vector<Record>& records) {
+void sort_by_time(std::vector<ExportedRecord>& records) {
   std::size_t later = 0, earlier = 0;
   for (std::size_t i = 1; i < records.size(); ++i) {
     if (records[i].group != records[i - 1].group) continue;
@@ -197,13 +199,13 @@ void sort_by_time(std::vector<Record>& records) {
     earlier += records[i - 1].prefix.time.ns > records[i].prefix.time.ns;
   }
   if (earlier > later) std::reverse(records.begin(), records.end());
-  std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) {
+  sort_rows(records, [](const ExportedRecord& a, const ExportedRecord& b) {
     return a.prefix.time.ns < b.prefix.time.ns;
   });
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
-  std::vector<Record> records;
+std::string read_log_export(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  std::vector<ExportedRecord> records;
   if (newest_first(bytes.substr(0, 64u << 10))) {
     read_lines(bytes, records);
   } else {
@@ -218,7 +220,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
   sort_by_time(records);
   // What the lines are is told by the first of them, as for a file of the same lines.
   std::string head;
-  for (const Record& record : records) {
+  for (const ExportedRecord& record : records) {
     if (head.size() > (32u << 10)) break;
     head += record.message + "\n";
   }
@@ -230,7 +232,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
   for (std::size_t at = bytes.find('\n'); at != std::string_view::npos;
        at = bytes.find('\n', at + 1))
     ends.push_back(at);
-  for (const Record& record : records) {
+  for (const ExportedRecord& record : records) {
     const auto line =
         static_cast<std::uint64_t>(std::lower_bound(ends.begin(), ends.end(), record.offset) -
                                    ends.begin()) +
@@ -256,6 +258,6 @@ extern const Document kLogExport;
 constinit const Document kLogExport{"log-export",
                                     "answers of log stores (Loki, CloudWatch, Cloud Logging, "
                                     "Elasticsearch) and JSON lines that begin with the newest",
-                                    kMaxBytes, sniff, read};
+                                    kMaxBytes, sniff_log_export, read_log_export};
 
 }  // namespace culprit::ingest

@@ -20,7 +20,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMostNotes = 20;
 
-bool sniff(const Head& head) {
+bool sniff_manifest(const Head& head) {
   // At the top of the bundle, or in the one folder that an archive wraps around it. A Job of
   // Kubernetes saved under that name is no manifest.
   return head.base() == "job.json" && std::count(head.path.begin(), head.path.end(), '/') <= 1 &&
@@ -168,7 +168,8 @@ class Object {
 
 // As UTC where its zone is known: "2026-11-21T03:19:19+08:00" or, with the manifest's zone, without
 // one; or a number of seconds since 1970. "" for what is no time.
-std::string moment(Object& object, const char* key, const std::optional<line::Zone>& zone) {
+std::string manifest_moment(Object& object, const char* key,
+                            const std::optional<line::Zone>& zone) {
   const json* value = object.find(key);
   if (value == nullptr) return {};
   if (value->is_number()) {
@@ -217,8 +218,8 @@ std::vector<ManifestAttempt> attempts_of(Object& top, const std::optional<line::
     ManifestAttempt attempt;
     attempt.id = object.number("id", 0, 1'000'000'000)
                      .value_or(out.empty() ? static_cast<std::int64_t>(i) : out.back().id + 1);
-    attempt.start = moment(object, "start", zone);
-    attempt.end = moment(object, "end", zone);
+    attempt.start = manifest_moment(object, "start", zone);
+    attempt.end = manifest_moment(object, "end", zone);
     attempt.exit_code = object.number("exit_code", -1'000'000, 1'000'000);
     attempt.hosts = object.names("hosts");
     attempt.code_version = object.text("code_version");
@@ -311,7 +312,7 @@ Result<Manifest> parse_manifest(std::string_view document, const std::string& pa
   if (const json* boots = top.object("boot_times")) {
     Object object(*boots, "boot_times", notes);
     for (const auto& [host, value] : boots->items())
-      if (std::string time = moment(object, host.c_str(), zone); !time.empty())
+      if (std::string time = manifest_moment(object, host.c_str(), zone); !time.empty())
         m.boot_times.emplace_back(host, std::move(time));
   }
   m.attempts = attempts_of(top, zone, notes);
@@ -325,7 +326,7 @@ Result<Manifest> parse_manifest(std::string_view document, const std::string& pa
 
 namespace {
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_manifest(std::string_view bytes, const MemberRow& member, Reading& reading) {
   std::vector<std::string> notes;
   auto manifest = parse_manifest(bytes, member.path, notes);
   const Place place{member.id, 1, 0,
@@ -348,6 +349,6 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 extern const Document kManifest;
 constinit const Document kManifest{
     "job-manifest", "job.json: the optional manifest of a bundle (schemas/job-v1.json)", 16u << 20,
-    sniff, read};
+    sniff_manifest, read_manifest};
 
 }  // namespace culprit::ingest

@@ -27,9 +27,9 @@ void put_pod(const Place& place, std::string_view pod, std::string_view ip, std:
 }
 
 // Columns stand where their headings do; "2 (3h ago)" has spaces of its own.
-class Table : public Assembler {
+class PodTable : public Assembler {
  public:
-  explicit Table(std::string_view heading)
+  explicit PodTable(std::string_view heading)
       : name_(heading.find("NAME ")),
         ip_(heading.find(" IP ") + 1),
         node_(heading.find(" NODE") + 1) {}
@@ -59,7 +59,7 @@ Outcome read_table(const TextLine& line, Reading&) {
   if (text.find("NAME ") == std::string_view::npos || text.find(" IP ") == std::string_view::npos ||
       node == std::string_view::npos || (node + 5 < text.size() && text[node + 5] != ' '))
     return {};
-  return {true, std::make_unique<Table>(text), {}};
+  return {true, std::make_unique<PodTable>(text), {}};
 }
 
 // The scheduler's event: "Successfully assigned NAMESPACE/POD to NODE".
@@ -119,14 +119,14 @@ Outcome read_description(const TextLine& line, Reading& reading) {
   return {reading.keep<Description>().line(line.place, line.raw, reading), nullptr, {}};
 }
 
-bool sniff_yaml(const Head& head) {
+bool sniff_pods_yaml(const Head& head) {
   return (head.base().ends_with(".yaml") || head.base().ends_with(".yml")) &&
          head.bytes.starts_with("apiVersion:") &&
          (head.bytes.find("kind: Pod\n") != std::string_view::npos ||
           head.bytes.find("\n    nodeName: ") != std::string_view::npos);
 }
 
-std::string read_yaml(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_pods_yaml(std::string_view bytes, const MemberRow& member, Reading& reading) {
   Description description;
   each_text_line(bytes, [&](std::string_view text, std::uint64_t number, std::size_t offset) {
     description.line(line_place(member, number, offset, text), text, reading);
@@ -151,6 +151,6 @@ constinit const Recogniser kPodAssignment{"pod-assignment",
                                           "the Kubernetes scheduler's word of a pod's node",
                                           kAssignedWords, read_assignment};
 constinit const Document kPodsYaml{"pods-yaml", "kubectl get pods -o yaml: the node of each pod",
-                                   64u << 20, sniff_yaml, read_yaml};
+                                   64u << 20, sniff_pods_yaml, read_pods_yaml};
 
 }  // namespace culprit::ingest

@@ -8,7 +8,7 @@ namespace culprit::ingest {
 
 namespace {
 
-Outcome read(const TextLine& line, Reading& reading) {
+Outcome read_rank_line(const TextLine& line, Reading& reading) {
   static const re2::RE2 kRank(R"((?i)(?:^|[^a-z_])(?:global[ _])?rank[ :=]+(\d{1,7})\b)");
   static const re2::RE2 kHost(
       R"((?i)\b(?:host|hostname|node)[ :=]+([A-Za-z0-9][A-Za-z0-9.-]{0,252}))");
@@ -35,13 +35,17 @@ Outcome read(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
-constexpr std::string_view kWords[] = {
+constexpr std::string_view kRankLineWords[] = {
     " host ", " host=", " host:", "hostname", " node=", " node:"};
 
 }  // namespace
 
 extern const Recogniser kRankLine;
-constinit const Recogniser kRankLine{
-    "rank-line", "start-up lines that name rank, process and host", kWords, read, {}, "rank"};
+constinit const Recogniser kRankLine{"rank-line",
+                                     "start-up lines that name rank, process and host",
+                                     kRankLineWords,
+                                     read_rank_line,
+                                     {},
+                                     "rank"};
 
 }  // namespace culprit::ingest

@@ -12,7 +12,7 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMostColumns = 128;
+constexpr std::size_t kMostSlurmColumns = 128;
 constexpr std::size_t kMostValue = 256;
 
 // "Unknown", "None", "(null)" and "N/A" say nothing.
@@ -52,7 +52,7 @@ void each_pair(std::string_view text, See see) {
 }
 
 // The lines below "JobId=…" or "NodeName=…" belong to it, up to an empty one.
-class Record : public Assembler {
+class SlurmRecord : public Assembler {
  public:
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.raw;
@@ -128,7 +128,7 @@ Outcome read_scontrol(const TextLine& line, Reading& reading) {
                 text.find(" CPUAlloc=") == std::string_view::npos &&
                 text.find(" NodeAddr=") == std::string_view::npos)
     return {};
-  auto record = std::make_unique<Record>();
+  auto record = std::make_unique<SlurmRecord>();
   record->take(line.place, text, reading);
   return {true, std::move(record), {}};
 }
@@ -175,7 +175,7 @@ class Accounting : public Assembler {
 
  private:
   void read_widths(std::string_view text) {
-    for (std::size_t at = 0; at < text.size() && widths_.size() < kMostColumns;) {
+    for (std::size_t at = 0; at < text.size() && widths_.size() < kMostSlurmColumns;) {
       const std::size_t end = std::min(text.find(' ', at), text.size());
       widths_.push_back(end - at);
       at = end + 1;
@@ -191,7 +191,7 @@ Outcome read_sacct(const TextLine& line, Reading&) {
   const std::string_view text = line.raw.substr(0, 4096);
   const bool bars = text.find('|') != std::string_view::npos;
   std::vector<std::string> columns;
-  for (std::size_t at = 0; at < text.size() && columns.size() < kMostColumns;) {
+  for (std::size_t at = 0; at < text.size() && columns.size() < kMostSlurmColumns;) {
     const std::size_t begin = bars ? at : text.find_first_not_of(" \r", at);
     if (begin == std::string_view::npos) break;
     const std::size_t end = std::min(text.find(bars ? '|' : ' ', begin), text.size());

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kMostRows = 4'096;  // of a member
 
-re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
+re2::StringPiece check_piece(std::string_view text) { return {text.data(), text.size()}; }
 
 GroupId of_all(Reading& reading) { return reading.sink.group({"0", "default_pg", {}, 0}); }
 
@@ -88,7 +88,7 @@ Outcome read_barrier(const TextLine& line, Reading& reading) {
   std::int64_t speaker = 0;
   std::string ranks;
   Checks& checks = reading.keep<Checks>();
-  if (re2::RE2::PartialMatch(piece(line.line.message), kFailed, &speaker, &ranks)) {
+  if (re2::RE2::PartialMatch(check_piece(line.line.message), kFailed, &speaker, &ranks)) {
     if (another_group(line, speaker)) return {};
     checks.came(line, speaker, true, reading);
     re2::StringPiece rest(ranks);
@@ -96,7 +96,7 @@ Outcome read_barrier(const TextLine& line, Reading& reading) {
     while (re2::RE2::FindAndConsume(&rest, kRank, &rank)) checks.came(line, rank, false, reading);
     return {true, nullptr, {}};
   }
-  if (!re2::RE2::PartialMatch(piece(line.line.message), kReached, &speaker) ||
+  if (!re2::RE2::PartialMatch(check_piece(line.line.message), kReached, &speaker) ||
       another_group(line, speaker))
     return {};
   checks.came(line, speaker, true, reading);
@@ -111,7 +111,7 @@ Outcome read_fingerprints(const TextLine& line, Reading& reading) {
     bool numbered = false;
   };
   std::vector<Print> prints;
-  re2::StringPiece rest = piece(line.line.message);
+  re2::StringPiece rest = check_piece(line.line.message);
   std::int64_t rank = 0;
   std::string sequence, operation, shape, type;
   while (prints.size() < 2 &&

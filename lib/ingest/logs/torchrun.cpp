@@ -9,16 +9,11 @@
 #include "ingest/engine/events.hpp"
 #include "ingest/logs/traceback.hpp"
 #include "line/timestamp.hpp"
+#include "line/trimmed.hpp"
 
 namespace culprit::ingest {
 
 namespace {
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
-  return text;
-}
 
 class ReportAssembler final : public Assembler {
  public:
@@ -29,7 +24,7 @@ class ReportAssembler final : public Assembler {
     static const re2::RE2 kRank(R"(^(-?\d+) \(local_rank: (-?\d+)\))");
     static const re2::RE2 kExit(R"(^(-?\d+) \(pid: (\d+)\))");
     const std::string_view text = line.line.message;
-    const std::string_view body = trim(text);
+    const std::string_view body = line::trimmed(text);
     if (body.rfind("======", 0) == 0) {
       store(reading);
       return Step::finished;
@@ -55,10 +50,10 @@ class ReportAssembler final : public Assembler {
     const std::size_t colon =
         text.find(':');  // "error_file" fills its column: no space before the colon
     const std::string_view key =
-        colon == std::string_view::npos ? std::string_view{} : trim(text.substr(0, colon));
+        colon == std::string_view::npos ? std::string_view{} : line::trimmed(text.substr(0, colon));
     if (!in_traceback_ && (key == "time" || key == "host" || key == "rank" || key == "exitcode" ||
                            key == "error_file" || key == "traceback")) {
-      const std::string_view value = trim(text.substr(colon + 1));
+      const std::string_view value = line::trimmed(text.substr(colon + 1));
       const re2::StringPiece piece(value.data(), value.size());
       std::int64_t a = 0;
       std::int64_t b = 0;
@@ -140,7 +135,7 @@ class ReportAssembler final : public Assembler {
 };
 
 Outcome read_report(const TextLine& line, Reading&) {
-  const std::string_view body = trim(line.line.message);
+  const std::string_view body = line::trimmed(line.line.message);
   Outcome outcome;
   if (body.rfind("Failures:", 0) == 0)
     outcome.assembler = std::make_unique<ReportAssembler>(false);

@@ -195,7 +195,7 @@ class TracebackAssembler final : public Assembler {
   int watched_ = 0;
 };
 
-Outcome read(const TextLine& line, Reading&) {
+Outcome read_traceback(const TextLine& line, Reading&) {
   // The report of an agent repeats its children's tracebacks ("  traceback : Traceback ..."):
   // torchrun.cpp reads those.
   if (line.line.message.find("traceback : ") != std::string::npos) return {};
@@ -204,13 +204,13 @@ Outcome read(const TextLine& line, Reading&) {
   return outcome;
 }
 
-constexpr std::string_view kWords[] = {"Traceback (most recent call last)"};
+constexpr std::string_view kTracebackWords[] = {"Traceback (most recent call last)"};
 
 }  // namespace
 
 extern const Recogniser kTraceback;
 constinit const Recogniser kTraceback{
-    "python-traceback", "Python exceptions with their stacks, chained and interleaved", kWords,
-    read};
+    "python-traceback", "Python exceptions with their stacks, chained and interleaved",
+    kTracebackWords, read_traceback};
 
 }  // namespace culprit::ingest

@@ -11,7 +11,7 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kLongestName = 128;
+constexpr std::size_t kLongestStatisticName = 128;
 
 // The word behind "ethtool -S" of a command, or of a file name in which a collector put other
 // characters for the blanks: ethtool_-S_eth0, ethtool-S-eth0.txt.
@@ -40,10 +40,10 @@ std::string_view device_of(std::string_view text, bool file) {
     for (const std::string_view ending : {".txt", ".log", ".out"})
       if (text.ends_with(ending)) text.remove_suffix(ending.size());
   const std::string_view device = text.substr(0, text.find_first_of(" \t\r|>;"));
-  return device.size() <= kLongestName ? device : std::string_view{};
+  return device.size() <= kLongestStatisticName ? device : std::string_view{};
 }
 
-bool heading(std::string_view text) { return without_blanks(text) == "NIC statistics:"; }
+bool statistics_heading(std::string_view text) { return without_blanks(text) == "NIC statistics:"; }
 
 class EthtoolStatistics final : public RecordReader {
  public:
@@ -53,7 +53,7 @@ class EthtoolStatistics final : public RecordReader {
   Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
     const std::string_view text = without_blanks(raw);
     if (text.empty()) return {};
-    if (heading(text)) {
+    if (statistics_heading(text)) {
       if (in_block_ && !named_) device_.clear();  // a second interface, and nobody says which
       in_block_ = true;
       named_ = false;
@@ -74,7 +74,8 @@ class EthtoolStatistics final : public RecordReader {
     }
     // "rx_prio3_pause: 12", "[0]: rx_ucast_packets: 5"
     const std::size_t colon = text.rfind(": ");
-    if (!in_block_ || colon == std::string_view::npos || colon == 0 || colon > kLongestName)
+    if (!in_block_ || colon == std::string_view::npos || colon == 0 ||
+        colon > kLongestStatisticName)
       return {false, nullptr, "ethtool.line"};
     const std::string_view number = without_blanks(text.substr(colon + 2));
     double value = 0;
@@ -93,8 +94,9 @@ class EthtoolStatistics final : public RecordReader {
     return {true, nullptr, {}};
   }
   Outcome tail(std::string_view raw, const Place& place, Reading& reading) override {
-    return without_blanks(raw).empty() || heading(raw) ? read(raw, place, reading)
-                                                       : Outcome{false, nullptr, "ethtool.cut"};
+    return without_blanks(raw).empty() || statistics_heading(raw)
+               ? read(raw, place, reading)
+               : Outcome{false, nullptr, "ethtool.cut"};
   }
 
  private:
@@ -106,7 +108,7 @@ class EthtoolStatistics final : public RecordReader {
   bool of_name_ = false;  // nothing in the file says when
 };
 
-bool sniff(const Head& head) {
+bool sniff_ethtool_statistics(const Head& head) {
   std::string_view rest = head.bytes;
   for (int lines = 0; !rest.empty() && lines < 4;) {
     const std::size_t end = rest.find('\n');
@@ -114,18 +116,19 @@ bool sniff(const Head& head) {
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (text.empty()) continue;
     ++lines;
-    if (heading(text)) return true;
+    if (statistics_heading(text)) return true;
   }
   return false;
 }
 
-std::unique_ptr<RecordReader> make(const Head& head) {
+std::unique_ptr<RecordReader> make_ethtool_statistics(const Head& head) {
   return std::make_unique<EthtoolStatistics>(device_of(head.base(), true), head.path);
 }
 
 }  // namespace
 
 extern const RecordText kEthtoolStatistics;
-constinit const RecordText kEthtoolStatistics{"ethtool-statistics", "ethtool -S", sniff, make};
+constinit const RecordText kEthtoolStatistics{"ethtool-statistics", "ethtool -S",
+                                              sniff_ethtool_statistics, make_ethtool_statistics};
 
 }  // namespace culprit::ingest

@@ -1,10 +1,11 @@
 #include "ingest/metrics/metric_labels.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <optional>
 #include <string_view>
+
+#include "model/sort.hpp"
 
 namespace culprit::ingest {
 
@@ -27,13 +28,13 @@ enum class Says {
   xid
 };
 
-struct Known {
+struct KnownLabel {
   std::string_view name;
   Says says;
 };
 // dcgm-exporter spells its labels differently by version and by kind of row; the others are those
 // of xpu_timer, the NCCL Inspector, node_exporter, and of what Prometheus and Kubernetes add.
-constexpr Known kKnown[] = {
+constexpr KnownLabel kKnownLabels[] = {
     {"gpu", Says::gpu_index},
     {"gpu_id", Says::gpu_index},
     {"gpu_index", Says::gpu_index},
@@ -99,7 +100,7 @@ constexpr Known kKnown[] = {
 };
 
 std::optional<Says> says(std::string_view label) {
-  for (const Known& one : kKnown)
+  for (const KnownLabel& one : kKnownLabels)
     if (one.name == label) return one.says;
   if (label.starts_with("DCGM_FI_"))
     return Says::description;  // fields of the kind "label" in dcgm-exporter's list of counters
@@ -234,7 +235,7 @@ void name_series(std::vector<MetricLabel>& labels, bool one_host, SeriesRow& key
   std::erase_if(labels, [](const MetricLabel& one) {
     return one.value.empty();
   });  // the same as no label, says Prometheus
-  std::sort(labels.begin(), labels.end());
+  sort_rows(labels);
   NamedByLabels named = read_labels(labels, key);
   name_entity(named, one_host, key);
   for (const MetricLabel& one : labels) {

@@ -7,13 +7,15 @@
 #include <cstring>
 #include <string>
 
+#include "line/digit.hpp"
 #include "line/timestamp.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
+using line::digit;
+
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 constexpr std::array<double, 16> kPower = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,

@@ -278,7 +278,7 @@ class Answer {
   std::vector<MetricLabel> labels_;
 };
 
-bool sniff(const Head& head) {
+bool sniff_prometheus_json(const Head& head) {
   std::string_view bytes = head.bytes;
   if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
   const std::size_t open = bytes.find_first_not_of(" \r\n\t");
@@ -298,7 +298,8 @@ bool sniff(const Head& head) {
          (has("\"result\"") && has("\"metric\"") && has("\"value"));
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_prometheus_json(std::string_view bytes, const MemberRow& member,
+                                 Reading& reading) {
   return Answer(bytes, member, reading).read();
 }
 
@@ -307,6 +308,6 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 extern const Document kPrometheusJson;
 constinit const Document kPrometheusJson{
     "prometheus-json", "answers of the Prometheus HTTP API: matrix, vector, scalar", 512u << 20,
-    sniff, read};
+    sniff_prometheus_json, read_prometheus_json};
 
 }  // namespace culprit::ingest

@@ -20,8 +20,8 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kLongestKey = 1u << 16;      // name and labels of one series, as printed
-constexpr std::size_t kMostKeyBytes = 256u << 20;  // of all distinct ones
+constexpr std::size_t kLongestLabelKey = 1u << 16;  // name and labels of one series, as printed
+constexpr std::size_t kMostKeyBytes = 256u << 20;   // of all distinct ones
 constexpr std::size_t kMostTypes = 100'000;
 
 bool name_start(char c) {
@@ -131,7 +131,7 @@ class PrometheusText final : public RecordReader {
       at = key_end(raw);
       if (at == 0 || (at < raw.size() && !blank(raw[at])))
         return other_line(raw, at == 0 ? "prometheus.name" : "prometheus.labels");
-      if (at > kLongestKey) return {false, nullptr, "prometheus.labels_too_long"};
+      if (at > kLongestLabelKey) return {false, nullptr, "prometheus.labels_too_long"};
     }
     at = after_blanks(raw, at);
     double value = 0;
@@ -374,7 +374,7 @@ std::string_view without_mark(std::string_view bytes) {
   return at == std::string_view::npos ? std::string_view{} : bytes.substr(at);
 }
 
-bool sniff(const Head& head) {
+bool sniff_prometheus_text(const Head& head) {
   const std::string_view top = without_mark(head.bytes);
   if (top.starts_with("# HELP ") || top.starts_with("# TYPE ") || top.starts_with("# UNIT "))
     return true;
@@ -406,7 +406,7 @@ bool sniff(const Head& head) {
   return samples * 10 >= lines * 9 && (labelled > 0 || (named && head.base().ends_with(".prom")));
 }
 
-std::unique_ptr<RecordReader> make(const Head& head) {
+std::unique_ptr<RecordReader> make_prometheus_text(const Head& head) {
   return std::make_unique<PrometheusText>(head.bytes.find("# EOF") != std::string_view::npos ||
                                               head.bytes.find("# UNIT ") != std::string_view::npos,
                                           head.path);
@@ -418,6 +418,6 @@ extern const RecordText kPrometheusText;
 constinit const RecordText kPrometheusText{"prometheus-text",
                                            "Prometheus text format and OpenMetrics: scrapes of "
                                            "dcgm-exporter, node_exporter, xpu_timer ...",
-                                           sniff, make};
+                                           sniff_prometheus_text, make_prometheus_text};
 
 }  // namespace culprit::ingest

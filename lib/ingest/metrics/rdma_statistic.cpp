@@ -14,13 +14,13 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kLongestName = 128;
+constexpr std::size_t kLongestRdmaName = 128;
 
 // "mlx5_0/1"
 bool is_link(std::string_view word) {
   const std::size_t slash = word.find('/');
   return slash != std::string_view::npos && slash > 0 && slash + 1 < word.size() &&
-         word.size() <= kLongestName &&
+         word.size() <= kLongestRdmaName &&
          word.find_first_not_of("0123456789-", slash + 1) == std::string_view::npos;
 }
 
@@ -76,7 +76,7 @@ class RdmaStatistic final : public RecordReader {
       const std::string_view number = next_word(rest);
       if (cut && rest.empty()) return {added, nullptr, "rdma.cut"};
       double value = 0;
-      if (number.empty() || word.size() > kLongestName ||
+      if (number.empty() || word.size() > kLongestRdmaName ||
           read_number(number, value) != number.size())
         return {added, nullptr, "rdma.value"};
       const auto series = book_->series(counter(nic_, word, time_.clock, of_name_));
@@ -118,7 +118,7 @@ bool sniff_text(const Head& head) {
 }
 
 // [{"ifindex":0,"ifname":"mlx5_0","port":1,"rx_write_requests":0,...}]
-bool sniff_json(const Head& head) {
+bool sniff_rdma_statistic_json(const Head& head) {
   const std::size_t open = head.bytes.find_first_not_of(" \r\n\t");
   if (open == std::string_view::npos || head.bytes[open] != '[') return false;
   const std::size_t brace = head.bytes.find_first_not_of(" \r\n\t", open + 1);
@@ -133,7 +133,8 @@ bool sniff_json(const Head& head) {
           has("_bytes\"") || has("_pkts\""));
 }
 
-std::string read_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_rdma_statistic_json(std::string_view bytes, const MemberRow& member,
+                                     Reading& reading) {
   Tree tree;
   read_lenient_json(bytes, tree);
   SeriesBook& book = reading.keep<SeriesBook>();
@@ -143,7 +144,7 @@ std::string read_json(std::string_view bytes, const MemberRow& member, Reading& 
   tree.each(tree.root, [&](const Value& link) {
     const std::string_view device = tree.find(link, "ifname").text();
     const Value port = tree.find(link, "port");
-    if (!link.is_dict() || device.empty() || device.size() > kLongestName) return true;
+    if (!link.is_dict() || device.empty() || device.size() > kLongestRdmaName) return true;
     const std::string nic =
         std::string(device) +
         (port.kind == Value::Kind::integer ? "/" + std::to_string(port.integer) : std::string());
@@ -159,7 +160,7 @@ std::string read_json(std::string_view bytes, const MemberRow& member, Reading& 
     tree.each_pair(link, [&](const Value& name, const Value& value) {
       if (value.kind != Value::Kind::integer && value.kind != Value::Kind::real) return true;
       if (name.text() == "ifindex" || name.text() == "port" || name.text().empty() ||
-          name.text().size() > kLongestName)
+          name.text().size() > kLongestRdmaName)
         return true;
       const auto series = book.series(counter(nic, name.text(), time.clock, of_name));
       book.add(series, kNoValue, of_name ? time.ns : kNoValue,
@@ -180,7 +181,7 @@ std::string read_json(std::string_view bytes, const MemberRow& member, Reading& 
   return "";
 }
 
-std::unique_ptr<RecordReader> make(const Head& head) {
+std::unique_ptr<RecordReader> make_rdma_statistic(const Head& head) {
   return std::make_unique<RdmaStatistic>(head.path);
 }
 
@@ -189,8 +190,9 @@ std::unique_ptr<RecordReader> make(const Head& head) {
 extern const RecordText kRdmaStatistic;
 extern const Document kRdmaStatisticJson;
 constinit const RecordText kRdmaStatistic{"rdma-statistic", "rdma statistic show", sniff_text,
-                                          make};
+                                          make_rdma_statistic};
 constinit const Document kRdmaStatisticJson{"rdma-statistic-json", "rdma -j statistic show",
-                                            16u << 20, sniff_json, read_json};
+                                            16u << 20, sniff_rdma_statistic_json,
+                                            read_rdma_statistic_json};
 
 }  // namespace culprit::ingest

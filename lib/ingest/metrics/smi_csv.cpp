@@ -16,16 +16,16 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMostColumns = 512;
-constexpr std::size_t kMostGpus = 4'096;  // of one file; a host has 16
+constexpr std::size_t kMostSmiColumns = 512;
+constexpr std::size_t kMostSmiGpus = 4'096;  // of one file; a host has 16
 constexpr std::size_t kMostRowsATick = 64;
 
 // False: more columns than any query has.
-bool split(std::string_view raw, std::vector<std::string_view>& cells) {
+bool split_smi_cells(std::string_view raw, std::vector<std::string_view>& cells) {
   cells.clear();
   CsvCursor line(raw, ',');
   for (CsvCell cell; line.more();) {
-    if (cells.size() >= kMostColumns) return false;
+    if (cells.size() >= kMostSmiColumns) return false;
     if (!line.next(cell)) {  // a quote that is not closed: the rest is one cell
       cells.push_back(without_blanks(raw.substr(line.offset())));
       return true;
@@ -35,7 +35,7 @@ bool split(std::string_view raw, std::vector<std::string_view>& cells) {
   return true;
 }
 
-enum class Field { number, time, index, uuid, pci, host, description };
+enum class SmiField { number, time, index, uuid, pci, host, description };
 
 // Fields that tell no number, of `nvidia-smi --help-query-gpu`, under both of their names.
 constexpr std::string_view kDescriptions[] = {"name",
@@ -94,20 +94,20 @@ constexpr std::string_view kFamilies[] = {"utilization.",
                                           "gpu_uuid",
                                           "row_remapper."};
 
-Field field_of(std::string_view name) {
-  if (name == "timestamp") return Field::time;
-  if (name == "index") return Field::index;
-  if (name == "uuid" || name == "gpu_uuid") return Field::uuid;
-  if (name == "pci.bus_id" || name == "gpu_bus_id") return Field::pci;
-  if (name == "host" || name == "hostname" || name == "node") return Field::host;
+SmiField field_of(std::string_view name) {
+  if (name == "timestamp") return SmiField::time;
+  if (name == "index") return SmiField::index;
+  if (name == "uuid" || name == "gpu_uuid") return SmiField::uuid;
+  if (name == "pci.bus_id" || name == "gpu_bus_id") return SmiField::pci;
+  if (name == "host" || name == "hostname" || name == "node") return SmiField::host;
   return std::find(std::begin(kDescriptions), std::end(kDescriptions), name) ==
                  std::end(kDescriptions)
-             ? Field::number
-             : Field::description;
+             ? SmiField::number
+             : SmiField::description;
 }
 
 // "utilization.gpu [%]": the name; the unit to `unit`.
-std::string_view heading(std::string_view cell, std::string_view& unit) {
+std::string_view smi_heading(std::string_view cell, std::string_view& unit) {
   unit = {};
   const std::size_t open = cell.rfind('[');
   if (open == std::string_view::npos || cell.back() != ']') return cell;
@@ -115,11 +115,11 @@ std::string_view heading(std::string_view cell, std::string_view& unit) {
   return without_blanks(cell.substr(0, open));
 }
 
-bool is_header(const std::vector<std::string_view>& cells) {
+bool is_smi_header(const std::vector<std::string_view>& cells) {
   bool family = false;
   for (const std::string_view cell : cells) {
     std::string_view unit;
-    const std::string_view name = heading(cell, unit);
+    const std::string_view name = smi_heading(cell, unit);
     if (name.empty() || name.size() > 128 ||
         !((name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z')))
       return false;
@@ -157,17 +157,17 @@ bool is_row(const std::vector<std::string_view>& cells) {
   return units >= 2 || (time && readings > 0 && readings * 2 + 1 >= cells.size());
 }
 
-struct Word {
+struct SmiWord {
   std::string_view text;
   double value;
 };
-constexpr Word kWords[] = {{"Active", 1},   {"Not Active", 0}, {"Enabled", 1},
-                           {"Disabled", 0}, {"Yes", 1},        {"No", 0}};
+constexpr SmiWord kSmiCsvWords[] = {{"Active", 1},   {"Not Active", 0}, {"Enabled", 1},
+                                    {"Disabled", 0}, {"Yes", 1},        {"No", 0}};
 
 // A reading that is no plain number: a word for yes or no, the state P0 to P15, the bit mask of
 // clock event reasons.
 bool word_value(std::string_view cell, double& value) {
-  for (const Word& word : kWords)
+  for (const SmiWord& word : kSmiCsvWords)
     if (word.text == cell) return value = word.value, true;
   if (cell.size() >= 2 && cell.size() <= 3 && cell[0] == 'P')
     return read_number(cell.substr(1), value) == cell.size() - 1;
@@ -194,7 +194,7 @@ class SmiCsv final : public RecordReader {
 
  private:
   struct Column {
-    Field field = Field::number;
+    SmiField field = SmiField::number;
     std::string name, unit;
     bool numeric = false;  // it has given a number
   };
@@ -212,8 +212,8 @@ class SmiCsv final : public RecordReader {
   Outcome row(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.offset == 0 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
     if (without_blanks(raw).empty()) return {};
-    if (!split(raw, cells_)) return {false, nullptr, "smi_csv.columns"};
-    if (is_header(cells_)) {
+    if (!split_smi_cells(raw, cells_)) return {false, nullptr, "smi_csv.columns"};
+    if (is_smi_header(cells_)) {
       end_tick(reading);
       return header();
     }
@@ -235,16 +235,16 @@ class SmiCsv final : public RecordReader {
       const bool last = cut && i + 1 == cells_.size();
       Column& column = columns_[i];
       switch (column.field) {
-        case Field::time:
+        case SmiField::time:
           if (last || !days_.read(cell, time))
             return {false, nullptr, last ? "smi_csv.cut" : "smi_csv.timestamp"};
           break;
-        case Field::index: index = cell; break;
-        case Field::uuid: uuid = cell; break;
-        case Field::pci: pci = cell; break;
-        case Field::host: host = cell; break;
-        case Field::description: break;
-        case Field::number:
+        case SmiField::index: index = cell; break;
+        case SmiField::uuid: uuid = cell; break;
+        case SmiField::pci: pci = cell; break;
+        case SmiField::host: host = cell; break;
+        case SmiField::description: break;
+        case SmiField::number:
           if (last) {
             reject = "smi_csv.cut";
             break;
@@ -255,8 +255,8 @@ class SmiCsv final : public RecordReader {
     }
     if (cut && reject.empty()) reject = "smi_csv.cut";  // the entity itself may be cut
     if (cut && reject == "smi_csv.cut" &&
-        (columns_.back().field == Field::index || columns_.back().field == Field::uuid ||
-         columns_.back().field == Field::pci))
+        (columns_.back().field == SmiField::index || columns_.back().field == SmiField::uuid ||
+         columns_.back().field == SmiField::pci))
       return {false, nullptr, reject};
     const std::string_view id = usable(index) ? index : usable(uuid) ? uuid : pci;
     if (timed_ && clock_ == Clock::none) clock_ = time.clock;
@@ -289,11 +289,11 @@ class SmiCsv final : public RecordReader {
     for (const std::string_view cell : cells_) {
       std::string_view unit;
       Column column;
-      const std::string_view name = heading(cell, unit);
+      const std::string_view name = smi_heading(cell, unit);
       column.field = field_of(name);
       column.name = name;
       column.unit = unit;
-      timed_ = timed_ || column.field == Field::time;
+      timed_ = timed_ || column.field == SmiField::time;
       columns_.push_back(std::move(column));
     }
     return {};
@@ -335,7 +335,7 @@ class SmiCsv final : public RecordReader {
     }
     for (std::size_t i = 0; i < gpus_.size(); ++i)
       if (gpus_[i].id == id && gpus_[i].host == host) return next_gpu_ = i, &gpus_[i];
-    if (gpus_.size() >= kMostGpus) return nullptr;
+    if (gpus_.size() >= kMostSmiGpus) return nullptr;
     gpus_.push_back({std::string(host), std::string(id), -1,
                      std::vector<SeriesBook::Index>(columns_.size(), SeriesBook::kFull)});
     next_gpu_ = gpus_.size() - 1;
@@ -401,7 +401,7 @@ class SmiCsv final : public RecordReader {
   SeriesBook* book_ = nullptr;
 };
 
-bool sniff(const Head& head) {
+bool sniff_smi_csv(const Head& head) {
   std::string_view rest = head.bytes;
   if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
   std::vector<std::string_view> cells;
@@ -412,10 +412,10 @@ bool sniff(const Head& head) {
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (raw.empty()) continue;
     ++lines;
-    if (raw.size() > 8192 || !split(raw, cells)) return false;
-    if (cells.size() > 1 && is_header(cells)) return true;
+    if (raw.size() > 8192 || !split_smi_cells(raw, cells)) return false;
+    if (cells.size() > 1 && is_smi_header(cells)) return true;
     // One column alone is a word; what stands below it must be readings.
-    if (cells.size() == 1 && is_header(cells) && raw.find(" [") != std::string_view::npos)
+    if (cells.size() == 1 && is_smi_header(cells) && raw.find(" [") != std::string_view::npos)
       return true;
     if (!is_row(cells)) return false;
     ++rows;
@@ -423,12 +423,12 @@ bool sniff(const Head& head) {
   return rows >= 1;
 }
 
-std::unique_ptr<RecordReader> make(const Head&) { return std::make_unique<SmiCsv>(); }
+std::unique_ptr<RecordReader> make_smi_csv(const Head&) { return std::make_unique<SmiCsv>(); }
 
 }  // namespace
 
 extern const RecordText kSmiCsv;
-constinit const RecordText kSmiCsv{"nvidia-smi-csv", "nvidia-smi --query-gpu --format=csv", sniff,
-                                   make};
+constinit const RecordText kSmiCsv{"nvidia-smi-csv", "nvidia-smi --query-gpu --format=csv",
+                                   sniff_smi_csv, make_smi_csv};
 
 }  // namespace culprit::ingest

@@ -14,51 +14,51 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMostColumns = 256;
-constexpr std::size_t kMostGpus = 4'096;
+constexpr std::size_t kMostDmonColumns = 256;
+constexpr std::size_t kMostDmonGpus = 4'096;
 
 void words_of(std::string_view raw, std::vector<std::string_view>& words) {
   words.clear();
-  for (std::string_view word = next_word(raw); !word.empty() && words.size() <= kMostColumns;
+  for (std::string_view word = next_word(raw); !word.empty() && words.size() <= kMostDmonColumns;
        word = next_word(raw))
     words.push_back(word);
 }
 
-enum class Column { date, time, gpu, reading };
+enum class DmonColumn { date, time, gpu, reading };
 
 // "# gpu pwr ...", "#Date Time gpu ...", "#Entity GPUTL ...": the names; empty when the line is no
 // header.
 struct Header {
-  std::vector<Column> columns;
+  std::vector<DmonColumn> columns;
   std::vector<std::string> names;
   bool dcgm = false;
   bool processes = false;
 };
 
-bool header(const std::vector<std::string_view>& all, Header& out) {
+bool dmon_header(const std::vector<std::string_view>& all, Header& out) {
   out = {};
   if (all.empty() || all[0].front() != '#') return false;
   std::vector<std::string_view> words = all;
   words[0].remove_prefix(1);
   if (words[0].empty()) words.erase(words.begin());
-  if (words.empty() || words.size() > kMostColumns) return false;
+  if (words.empty() || words.size() > kMostDmonColumns) return false;
   bool gpu = false;
   for (const std::string_view word : words) {
     const bool first = out.columns.empty();
     if (word == "Date" && !gpu)
-      out.columns.push_back(Column::date);
+      out.columns.push_back(DmonColumn::date);
     else if (word == "Time" && !gpu)
-      out.columns.push_back(Column::time);
+      out.columns.push_back(DmonColumn::time);
     else if (!gpu && (word == "gpu" || (first && word == "Entity")))
-      gpu = true, out.columns.push_back(Column::gpu), out.dcgm = word == "Entity";
+      gpu = true, out.columns.push_back(DmonColumn::gpu), out.dcgm = word == "Entity";
     else if (gpu)
-      out.columns.push_back(Column::reading);
+      out.columns.push_back(DmonColumn::reading);
     else
       return false;
     out.names.emplace_back(word);
     out.processes = out.processes || word == "pid";
   }
-  return gpu && out.columns.back() == Column::reading;
+  return gpu && out.columns.back() == DmonColumn::reading;
 }
 
 // "# Idx W C", "#YYYYMMDD HH:MM:SS Idx", "ID", "# Id": the line under the names.
@@ -98,7 +98,7 @@ class SmiDmon final : public RecordReader {
     words_of(raw, words_);
     if (words_.empty()) return {};
     Header next;
-    if (header(words_, next)) {
+    if (dmon_header(words_, next)) {
       if (cut) return {false, nullptr, "smi_dmon.cut"};
       if (next.names != header_.names) gpus_.clear(), units_.clear();
       header_ = std::move(next);
@@ -120,9 +120,9 @@ class SmiDmon final : public RecordReader {
       return {false, nullptr, cut ? "smi_dmon.cut" : "smi_dmon.columns"};
     std::string_view date, hour;
     for (std::size_t i = 0; i < words_.size(); ++i) {
-      if (header_.columns[i] == Column::date) date = words_[i];
-      if (header_.columns[i] == Column::time) hour = words_[i];
-      if (header_.columns[i] == Column::gpu) id = words_[i];
+      if (header_.columns[i] == DmonColumn::date) date = words_[i];
+      if (header_.columns[i] == DmonColumn::time) hour = words_[i];
+      if (header_.columns[i] == DmonColumn::gpu) id = words_[i];
     }
     if (!header_.dcgm && id.find_first_not_of("0123456789") != std::string::npos)
       return {false, nullptr, "smi_dmon.entity"};
@@ -167,7 +167,7 @@ class SmiDmon final : public RecordReader {
     std::string_view reject;
     if (book_ == nullptr) book_ = &reading.keep<SeriesBook>();
     for (std::size_t i = 0; i < words_.size(); ++i) {
-      if (header_.columns[i] != Column::reading) continue;
+      if (header_.columns[i] != DmonColumn::reading) continue;
       if (cut && i + 1 == words_.size()) {
         reject = "smi_dmon.cut";
         break;
@@ -219,7 +219,7 @@ class SmiDmon final : public RecordReader {
       next_gpu_ = next_gpu_ + 1 < gpus_.size() ? next_gpu_ + 1 : 0;
       if (gpus_[next_gpu_].id == id) return &gpus_[next_gpu_];
     }
-    if (gpus_.size() >= kMostGpus || id.size() > 128) return nullptr;
+    if (gpus_.size() >= kMostDmonGpus || id.size() > 128) return nullptr;
     gpus_.push_back({std::string(id), -1,
                      std::vector<SeriesBook::Index>(header_.columns.size(), SeriesBook::kFull)});
     next_gpu_ = gpus_.size() - 1;
@@ -267,14 +267,14 @@ class DmonBlock final : public Assembler {
 };
 
 // In a log "# gpu" may begin a sentence: columns must have the names that the tools give them.
-bool of_tool(const Header& header) {
+bool of_tool(const Header& dmon_header) {
   static constexpr std::string_view kColumns[] = {
       "pwr",   "gtemp", "mtemp", "sm",   "mem",  "enc",   "dec",   "jpg", "ofa",   "mclk",  "pclk",
       "pviol", "tviol", "fb",    "bar1", "ccpm", "sbecc", "dbecc", "pci", "rxpci", "txpci", "temp"};
-  for (std::size_t i = 0; i < header.names.size(); ++i) {
-    if (header.columns[i] != Column::reading) continue;
-    const std::string& name = header.names[i];
-    if (header.dcgm
+  for (std::size_t i = 0; i < dmon_header.names.size(); ++i) {
+    if (dmon_header.columns[i] != DmonColumn::reading) continue;
+    const std::string& name = dmon_header.names[i];
+    if (dmon_header.dcgm
             ? name.find_first_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos
             : std::find(std::begin(kColumns), std::end(kColumns), name) == std::end(kColumns))
       return false;
@@ -286,14 +286,14 @@ Outcome read_block(const TextLine& line, Reading& reading) {
   std::vector<std::string_view> words;
   words_of(without_blanks(line.line.message), words);
   Header found;
-  if (!header(words, found) || found.processes || !of_tool(found)) return {};
+  if (!dmon_header(words, found) || found.processes || !of_tool(found)) return {};
   reading.keep<DmonOfLog>().reader.read(without_blanks(line.line.message), line.place, reading);
   return {true, std::make_unique<DmonBlock>(), {}};
 }
 
 constexpr std::string_view kHeaderWords[] = {"# gpu ", "#Date ", "#Time ", "#Entity"};
 
-bool sniff(const Head& head) {
+bool sniff_smi_dmon(const Head& head) {
   std::string_view rest = head.bytes;
   if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
   std::vector<std::string_view> words;
@@ -307,7 +307,7 @@ bool sniff(const Head& head) {
     if (raw.size() > 8192) return false;
     words_of(raw, words);
     Header found;
-    if (header(words, found)) {
+    if (dmon_header(words, found)) {
       words_of(without_blanks(rest.substr(0, rest.find('\n'))), words);
       return units(words);
     }
@@ -315,7 +315,7 @@ bool sniff(const Head& head) {
   return false;
 }
 
-std::unique_ptr<RecordReader> make(const Head&) { return std::make_unique<SmiDmon>(); }
+std::unique_ptr<RecordReader> make_smi_dmon(const Head&) { return std::make_unique<SmiDmon>(); }
 
 }  // namespace
 
@@ -324,7 +324,8 @@ extern const Recogniser kSmiDmonBlock;
 constinit const Recogniser kSmiDmonBlock{
     "dmon-in-log", "tables of nvidia-smi dmon and dcgmi dmon within another log", kHeaderWords,
     read_block};
-constinit const RecordText kSmiDmon{
-    "nvidia-smi-dmon", "nvidia-smi dmon and dcgmi dmon (pmon is skipped)", sniff, make};
+constinit const RecordText kSmiDmon{"nvidia-smi-dmon",
+                                    "nvidia-smi dmon and dcgmi dmon (pmon is skipped)",
+                                    sniff_smi_dmon, make_smi_dmon};
 
 }  // namespace culprit::ingest

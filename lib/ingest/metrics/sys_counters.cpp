@@ -19,7 +19,7 @@ struct Counter {
   std::string_view name;
 };
 
-bool plain(std::string_view word, std::string_view also) {
+bool plain_word(std::string_view word, std::string_view also) {
   if (word.empty() || word.size() > 128) return false;
   for (const char c : word)
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -42,15 +42,15 @@ bool counter_of(std::string_view path, Counter& out) {
     }
     path = path.substr(0, slash);
   }
-  if (parts < 4 || !plain(part[0], "")) return false;
+  if (parts < 4 || !plain_word(part[0], "")) return false;
   out.name = part[0];
   if (parts == 5 && (part[1] == "counters" || part[1] == "hw_counters") && part[3] == "ports" &&
-      plain(part[4], "-.") && part[2].size() <= 4 &&
+      plain_word(part[4], "-.") && part[2].size() <= 4 &&
       part[2].find_first_not_of("0123456789") == std::string_view::npos && !part[2].empty()) {
     out.nic = std::string(part[4]) + "/" + std::string(part[2]);
     return out.name != "lifespan";  // how often the others are refreshed
   }
-  if (part[1] == "statistics" && part[3] == "net" && plain(part[2], "-.@:")) {
+  if (part[1] == "statistics" && part[3] == "net" && plain_word(part[2], "-.@:")) {
     out.nic = part[2];
     return true;
   }
@@ -68,7 +68,7 @@ bool of_tree(std::string_view path) {
 std::string_view take_host(std::string_view& path) {
   const std::size_t colon = path.find(": ");
   const std::size_t slash = path.find('/');
-  if (colon == std::string_view::npos || colon > slash || !plain(path.substr(0, colon), "-."))
+  if (colon == std::string_view::npos || colon > slash || !plain_word(path.substr(0, colon), "-."))
     return {};
   const std::string_view host = path.substr(0, colon);
   path = without_blanks(path.substr(colon + 2));
@@ -84,7 +84,7 @@ std::size_t path_end(std::string_view text) {
   return std::string_view::npos;
 }
 
-bool missing(std::string_view value) {
+bool missing_counter(std::string_view value) {
   return value.empty() || value.starts_with("N/A") || value == "-";
 }
 
@@ -134,7 +134,7 @@ class SysCounters final : public RecordReader {
   static Outcome value_of(const Counter& counter, std::string_view host, std::string_view text,
                           const Place& place, Reading& reading) {
     double value = 0;
-    if (missing(text)) return {};
+    if (missing_counter(text)) return {};
     if (read_number(text, value) != text.size()) return {false, nullptr, "sys_counters.value"};
     if (!put(counter, host, value, place, reading)) return {false, nullptr, "series.too_many"};
     return {true, nullptr, {}};
@@ -143,7 +143,7 @@ class SysCounters final : public RecordReader {
   std::string heading_;
 };
 
-bool sniff(const Head& head) {
+bool sniff_sys_counters(const Head& head) {
   int lines = 0, tree = 0, counters = 0;
   bool heading = false;
   for (std::string_view rest = head.bytes; !rest.empty() && lines < 128;) {
@@ -173,7 +173,9 @@ bool sniff(const Head& head) {
   return counters > 0 && tree * 10 >= lines * 6;
 }
 
-std::unique_ptr<RecordReader> make(const Head&) { return std::make_unique<SysCounters>(); }
+std::unique_ptr<RecordReader> make_sys_counters(const Head&) {
+  return std::make_unique<SysCounters>();
+}
 
 bool sniff_file(const Head& head) {
   Counter counter;
@@ -181,14 +183,14 @@ bool sniff_file(const Head& head) {
   const std::size_t end = head.bytes.find_last_not_of("\r\n\t ");
   const std::string_view text = head.bytes.substr(0, end == std::string_view::npos ? 0 : end + 1);
   double value = 0;
-  return missing(text) || read_number(text, value) == text.size();
+  return missing_counter(text) || read_number(text, value) == text.size();
 }
 
 std::string read_file(std::string_view bytes, const MemberRow& member, Reading& reading) {
   Counter counter;
   double value = 0;
   if (!counter_of(member.path, counter)) return "sys_counters.path";
-  if (missing(without_blanks(bytes)) || read_number(bytes, value) == 0) return "";
+  if (missing_counter(without_blanks(bytes)) || read_number(bytes, value) == 0) return "";
   put(counter, {}, value, {member.id, 1, 0, static_cast<std::uint32_t>(bytes.size())}, reading);
   return "";
 }
@@ -198,8 +200,8 @@ std::string read_file(std::string_view bytes, const MemberRow& member, Reading& 
 extern const RecordText kSysCounters;
 extern const Document kSysCounterFile;
 constinit const RecordText kSysCounters{
-    "sys-counters", "counters of /sys/class/infiniband and /sys/class/net, path:value", sniff,
-    make};
+    "sys-counters", "counters of /sys/class/infiniband and /sys/class/net, path:value",
+    sniff_sys_counters, make_sys_counters};
 constinit const Document kSysCounterFile{
     "sys-counter-file", "single counter files of /sys/class/infiniband and /sys/class/net", 64,
     sniff_file, read_file};

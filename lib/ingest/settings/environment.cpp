@@ -7,7 +7,7 @@ namespace culprit::ingest {
 
 namespace {
 
-bool split(std::string_view line, std::string_view& key, std::string_view& value) {
+bool split_assignment(std::string_view line, std::string_view& key, std::string_view& value) {
   if (line.starts_with("export ") || line.starts_with("declare -x "))
     line.remove_prefix(line.find(line[0] == 'e' ? ' ' : 'x') + (line[0] == 'e' ? 1 : 2));
   const std::size_t equals = line.find('=');
@@ -24,7 +24,7 @@ bool split(std::string_view line, std::string_view& key, std::string_view& value
 
 bool upper_key(std::string_view line) {
   std::string_view key, value;
-  return split(line, key, value) &&
+  return split_assignment(line, key, value) &&
          std::none_of(key.begin(), key.end(), [](unsigned char c) { return islower(c); });
 }
 
@@ -33,7 +33,7 @@ bool release(const Head& head) {
          head.bytes.find("VERSION_ID=") != std::string_view::npos;
 }
 
-bool wanted(std::string_view key) {
+bool wanted_variable(std::string_view key) {
   if (key == "NCCL_COMM_ID" || key == "CUDA_VISIBLE_DEVICES" ||
       key.find("TOKEN") != std::string_view::npos || key.find("KEY") != std::string_view::npos)
     return false;
@@ -45,14 +45,14 @@ bool wanted(std::string_view key) {
 
 // Shell scripts and other settings also have such lines: a shell's own variables, or the
 // libraries', tell what it is.
-bool sniff(const Head& head) {
+bool sniff_environment(const Head& head) {
   if (release(head)) return true;
   if (head.base() == "environ") return false;  // process_file.cpp
   bool shell = false;
   bool rank = false;
   const int share = setting_share(head, [&](std::string_view line) {
     std::string_view key, value;
-    if (!split(line, key, value)) return false;
+    if (!split_assignment(line, key, value)) return false;
     shell = shell || key == "PATH" || key == "HOME" || key == "PWD" ||
             starts_with_any(key, {"NCCL_", "UCX_"});
     rank = rank || key == "RANK" || key == "LOCAL_RANK" || key == "SLURM_PROCID";
@@ -61,12 +61,12 @@ bool sniff(const Head& head) {
   return shell && !rank && share >= 80 && head.bytes.find('\0') == std::string_view::npos;
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_environment(std::string_view bytes, const MemberRow& member, Reading& reading) {
   const bool os = release({member.path, bytes, true});
   std::size_t kept = 0;
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
     std::string_view key, value;
-    if (kept >= kSettingsPerFile || !split(line, key, value)) return;
+    if (kept >= kSettingsPerFile || !split_assignment(line, key, value)) return;
     std::string name;
     if (!os && (key == "HOSTNAME" || key == "SLURMD_NODENAME") && !value.empty() &&
         value.find_first_of(" $/") == std::string_view::npos && value.size() <= 253) {
@@ -79,7 +79,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
     }
     if (os && key == "PRETTY_NAME")
       name = "os_release";
-    else if (!os && wanted(key))
+    else if (!os && wanted_variable(key))
       name = "env." + std::string(key);
     else
       return;
@@ -97,6 +97,6 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 
 extern const Document kEnvironment;
 constinit const Document kEnvironment{"environment", "env of a host, os-release", kSettingBytes,
-                                      sniff, read};
+                                      sniff_environment, read_environment};
 
 }  // namespace culprit::ingest

@@ -21,7 +21,7 @@ bool device(std::string_view word) {
   return numbered(word, "GPU") || numbered(word, "NIC") || word.starts_with("mlx");
 }
 
-std::vector<std::string> words(std::string_view line) {
+std::vector<std::string> topology_words(std::string_view line) {
   std::vector<std::string> out;
   const std::string text = line::clean(line.substr(0, 16384));
   for (std::size_t at = text.find_first_not_of(" \t\r");
@@ -34,14 +34,14 @@ std::vector<std::string> words(std::string_view line) {
 }
 
 // Of a whole file only: a log that prints the matrix first is a log.
-bool sniff(const Head& head) {
+bool sniff_gpu_topology(const Head& head) {
   if (!head.whole || head.bytes.find("GPU0") == std::string_view::npos) return false;
   std::size_t lines = 0;
   std::size_t others = 0;
   bool header = false;
   bool row = false;
   each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t) {
-    const auto all = words(line);
+    const auto all = topology_words(line);
     if (all.empty()) return;
     ++lines;
     const std::string& first = all[0];
@@ -62,7 +62,7 @@ int distance(std::string_view cell) {
   return it == std::end(kNearest) ? 99 : static_cast<int>(it - std::begin(kNearest));
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_gpu_topology(std::string_view bytes, const MemberRow& member, Reading& reading) {
   struct Near {
     Place place;
     int best = 99;
@@ -72,7 +72,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
   std::vector<std::pair<std::string, Near>> gpus;
   std::map<std::string, std::string> legend;
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
-    const auto all = words(line);
+    const auto all = topology_words(line);
     if (all.empty()) return;
     const Place place{member.id, number, offset,
                       static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
@@ -120,7 +120,8 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kGpuTopology;
-constinit const Document kGpuTopology{
-    "gpu-topology", "nvidia-smi topo -m: the NICs nearest to each GPU", 64u << 10, sniff, read};
+constinit const Document kGpuTopology{"gpu-topology",
+                                      "nvidia-smi topo -m: the NICs nearest to each GPU", 64u << 10,
+                                      sniff_gpu_topology, read_gpu_topology};
 
 }  // namespace culprit::ingest

@@ -11,7 +11,7 @@ namespace culprit::ingest {
 
 namespace {
 
-struct Entry {
+struct HostfileEntry {
   std::string_view host;
   std::int64_t slots = 0;   // 0: not told
   bool says_slots = false;  // slots=, which no other kind of file writes
@@ -34,7 +34,7 @@ std::int64_t slots_in(std::string_view digits) {
 }
 
 // False for a line that is none of a host file.
-bool entry_of(std::string_view line, Entry& out) {
+bool hostfile_entry(std::string_view line, HostfileEntry& out) {
   std::size_t end = std::min(line.find_first_of(" \t"), line.size());
   out.host = line.substr(0, end);
   std::string_view rest = trimmed(line.substr(end));
@@ -60,7 +60,7 @@ bool entry_of(std::string_view line, Entry& out) {
   return host_name(out.host);
 }
 
-bool sniff(const Head& head) {
+bool sniff_hostfile(const Head& head) {
   const std::string name = lower(head.base());
   bool named = name == "hosts" || name == "hosts.txt";
   for (const char* part :
@@ -75,25 +75,25 @@ bool sniff(const Head& head) {
         (!head.whole && offset + line.size() + 1 >= head.bytes.size()))
       return;  // a line that the head cuts
     ++lines;
-    Entry entry;
-    if (!entry_of(text, entry)) return;
+    HostfileEntry entry;
+    if (!hostfile_entry(text, entry)) return;
     ++good;
     slots += entry.says_slots;
   });
   return lines > 0 && good == lines && (slots == lines || named);
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_hostfile(std::string_view bytes, const MemberRow& member, Reading& reading) {
   std::map<std::string, std::int64_t, std::less<>>
       seen;  // MPICH's lists may name a host once for each of its slots
   std::vector<std::pair<IdentityRow, std::int64_t>> hosts;
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
     const std::string_view text = trimmed(line.substr(0, line.find('#')));
-    Entry entry;
+    HostfileEntry entry;
     if (text.empty() || hosts.size() >= kHostsPerFile) return;
     const Place place{member.id, number, offset,
                       static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
-    if (!entry_of(text, entry)) {
+    if (!hostfile_entry(text, entry)) {
       reading.sink.put(RejectRow{place, "hostfile.no_host", std::string(text.substr(0, 200))});
       return;
     }
@@ -124,6 +124,6 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 extern const Document kHostfile;
 constinit const Document kHostfile{
     "hostfile", "host files of mpirun and DeepSpeed: hosts in node order, with their slots",
-    16u << 20, sniff, read};
+    16u << 20, sniff_hostfile, read_hostfile};
 
 }  // namespace culprit::ingest

@@ -14,9 +14,9 @@ bool ethtool(std::string_view bytes) {
          bytes.find("\nfirmware-version:") != std::string_view::npos;
 }
 
-bool sniff(const Head& head) { return modinfo(head.bytes) || ethtool(head.bytes); }
+bool sniff_modinfo(const Head& head) { return modinfo(head.bytes) || ethtool(head.bytes); }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_modinfo(std::string_view bytes, const MemberRow& member, Reading& reading) {
   const bool driver = modinfo(bytes);
   std::string module;
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
@@ -54,6 +54,6 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 extern const Document kModinfo;
 constinit const Document kModinfo{"driver-information",
                                   "modinfo, ethtool -i: version and firmware of a driver",
-                                  kSettingBytes, sniff, read};
+                                  kSettingBytes, sniff_modinfo, read_modinfo};
 
 }  // namespace culprit::ingest

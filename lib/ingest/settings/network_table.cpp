@@ -15,13 +15,13 @@ namespace culprit::ingest {
 
 namespace {
 
-struct Column {
+struct NetworkColumn {
   std::string_view name,
       kind;  // kind "host", a kind of node, or "" for a column that says nothing here
   std::int64_t level = 0;
 };
 // Any other column makes it another table: pod and host stand in metrics too.
-constexpr Column kColumns[] = {
+constexpr NetworkColumn kColumns[] = {
     {"host", "host", 0},
     {"hostname", "host", 0},
     {"node", "host", 0},
@@ -50,10 +50,10 @@ constexpr Column kColumns[] = {
     {"unit", "", 0},
 };
 
-const Column* column(std::string_view name) {
+const NetworkColumn* column(std::string_view name) {
   const std::string small = lower(trimmed(name));
   const auto it = std::find_if(std::begin(kColumns), std::end(kColumns),
-                               [&](const Column& c) { return c.name == small; });
+                               [&](const NetworkColumn& c) { return c.name == small; });
   return it == std::end(kColumns) ? nullptr : &*it;
 }
 
@@ -66,13 +66,13 @@ std::vector<std::string_view> cells(std::string_view line, char separator) {
 }
 
 // The columns of a header, or nothing when the line is none.
-std::vector<const Column*> header(std::string_view line, char& separator) {
+std::vector<const NetworkColumn*> network_header(std::string_view line, char& separator) {
   for (const char by : {',', '\t', ';'}) {
-    std::vector<const Column*> out;
+    std::vector<const NetworkColumn*> out;
     bool host = false;
     bool node = false;
     for (const std::string_view cell : cells(line, by)) {
-      const Column* known = column(cell);
+      const NetworkColumn* known = column(cell);
       if (known == nullptr) {
         out.clear();
         break;
@@ -98,9 +98,10 @@ std::string_view first_line(std::string_view bytes) {
   return found;
 }
 
-class Table {
+class NetworkTable {
  public:
-  void add(const Column& column, std::string_view name, std::string_view host, const Place& place) {
+  void add(const NetworkColumn& column, std::string_view name, std::string_view host,
+           const Place& place) {
     if (name.empty() || host.empty() || name.size() > 255 || host.size() > 255 ||
         cells_++ > kHostsPerFile)
       return;
@@ -128,13 +129,13 @@ bool sniff_csv(const Head& head) {
   char separator = ',';
   const std::string_view top = first_line(head.bytes);
   return !top.empty() && top.front() != '{' && top.front() != '[' && top.size() < 512 &&
-         !header(top, separator).empty();
+         !network_header(top, separator).empty();
 }
 
 std::string read_csv(std::string_view bytes, const MemberRow& member, Reading& reading) {
   char separator = ',';
-  const auto columns = header(first_line(bytes), separator);
-  Table table;
+  const auto columns = network_header(first_line(bytes), separator);
+  NetworkTable table;
   bool past_header = false;
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
     const std::string_view text = trimmed(line);
@@ -161,7 +162,7 @@ std::string read_csv(std::string_view bytes, const MemberRow& member, Reading& r
 }
 
 // [{"host": "a1", "tor": "t1", ...}, ...]
-bool sniff_json(const Head& head) {
+bool sniff_network_json(const Head& head) {
   if (!head.base().ends_with(".json")) return false;
   const std::size_t open = head.bytes.find_first_not_of(" \r\n\t");
   if (open == std::string_view::npos || head.bytes[open] != '[') return false;
@@ -177,7 +178,7 @@ bool sniff_json(const Head& head) {
   bool node = false;
   bool others = false;
   tree.each_pair(tree.root, [&](const Value& key, const Value&) {
-    const Column* known = column(std::string(key.text()));
+    const NetworkColumn* known = column(std::string(key.text()));
     others = known == nullptr;
     host = host || (!others && known->kind == "host");
     node = node || (!others && known->kind != "host" && !known->kind.empty());
@@ -186,7 +187,7 @@ bool sniff_json(const Head& head) {
   return host && node && !others;
 }
 
-std::string read_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_network_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
   Tree tree;
   read_lenient_json(bytes, tree);
   if (!tree.root.is_list()) return "network_table.not_json";
@@ -197,17 +198,17 @@ std::string read_json(std::string_view bytes, const MemberRow& member, Reading& 
     return value.kind == Value::Kind::integer ? std::to_string(value.integer)
                                               : std::string(value.text());
   };
-  Table table;
+  NetworkTable table;
   tree.each(tree.root, [&](const Value& one) {
     std::string host;
     tree.each_pair(one, [&](const Value& key, const Value& value) {
-      if (const Column* known = column(std::string(key.text()));
+      if (const NetworkColumn* known = column(std::string(key.text()));
           known != nullptr && known->kind == "host" && host.empty())
         host = text(value);
       return true;
     });
     tree.each_pair(one, [&](const Value& key, const Value& value) {
-      if (const Column* known = column(std::string(key.text()));
+      if (const NetworkColumn* known = column(std::string(key.text()));
           known != nullptr && known->kind != "host" && !known->kind.empty())
         table.add(*known, text(value), host, place);
       return true;
@@ -226,6 +227,6 @@ constinit const Document kNetworkCsv{"network-table",
                                      sniff_csv, read_csv};
 constinit const Document kNetworkJson{"network-table-json",
                                       "JSON of hosts with their switch, rack, rail or pod",
-                                      16u << 20, sniff_json, read_json};
+                                      16u << 20, sniff_network_json, read_network_json};
 
 }  // namespace culprit::ingest

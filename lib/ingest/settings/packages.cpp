@@ -14,7 +14,7 @@ bool version_like(std::string_view text) {
   return !text.empty() && isdigit(static_cast<unsigned char>(text.front())) && text.size() <= 120;
 }
 
-std::string_view word(std::string_view& rest) {
+std::string_view package_word(std::string_view& rest) {
   rest = trimmed(rest);
   const std::string_view out = rest.substr(0, rest.find_first_of(" \t"));
   rest.remove_prefix(out.size());
@@ -28,9 +28,9 @@ bool dpkg_line(std::string_view line, Package& out) {
     return false;
   if (line.size() < 4 || line[2] != ' ') return false;
   std::string_view rest = line.substr(3);
-  out.name = word(rest);
+  out.name = package_word(rest);
   out.name = out.name.substr(0, out.name.find(':'));
-  out.version = word(rest);
+  out.version = package_word(rest);
   if (state == "rc") out.version = {};  // removed: its settings are left
   return !out.name.empty() && isalnum(static_cast<unsigned char>(out.name.front()));
 }
@@ -74,8 +74,8 @@ bool freeze_line(std::string_view line, Package& out) {
 
 // "torch      2.3.1"
 bool list_line(std::string_view line, Package& out) {
-  out.name = word(line);
-  out.version = word(line);
+  out.name = package_word(line);
+  out.version = package_word(line);
   return python_name(out.name) && version_like(out.version);
 }
 
@@ -122,9 +122,9 @@ Form form_of(const Head& head) {
   return Form::none;
 }
 
-bool sniff(const Head& head) { return form_of(head) != Form::none; }
+bool sniff_packages(const Head& head) { return form_of(head) != Form::none; }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_packages(std::string_view bytes, const MemberRow& member, Reading& reading) {
   const Form form = form_of({member.path, bytes.substr(0, 64 * 1024), bytes.size() <= 64 * 1024});
   const bool python = form == Form::freeze || form == Form::list;
   std::size_t kept = 0;
@@ -157,6 +157,6 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 extern const Document kPackages;
 constinit const Document kPackages{
     "packages", "dpkg -l, rpm -qa, pip freeze, pip list: versions of drivers and libraries",
-    kSettingBytes, sniff, read};
+    kSettingBytes, sniff_packages, read_packages};
 
 }  // namespace culprit::ingest

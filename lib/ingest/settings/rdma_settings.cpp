@@ -8,13 +8,13 @@ namespace culprit::ingest {
 
 namespace {
 
-struct Field {
+struct RdmaField {
   std::string_view key;  // in small letters
   std::string_view name;
 };
 
 // rdma-core: libibverbs/examples/devinfo.c; infiniband-diags: src/ibstat.c, scripts/ibstatus.
-constexpr Field kFields[] = {
+constexpr RdmaField kRdmaFields[] = {
     {"fw_ver", "nic.firmware"},       {"firmware version", "nic.firmware"},
     {"board_id", "nic.board_id"},     {"ca type", "nic.type"},
     {"hca_type", "nic.type"},         {"rate", "nic.rate"},
@@ -22,7 +22,7 @@ constexpr Field kFields[] = {
     {"link_layer", "nic.link_layer"}, {"link layer", "nic.link_layer"},
 };
 
-Outcome read(const TextLine& line, Reading& reading) {
+Outcome read_rdma_settings(const TextLine& line, Reading& reading) {
   if (reading.text_kind != "rdma" || reading.current_nic.empty()) return {};
   const std::string_view text = trimmed(line.raw);
   const std::size_t colon = text.find(':');
@@ -30,7 +30,7 @@ Outcome read(const TextLine& line, Reading& reading) {
   const std::string key = lower(trimmed(text.substr(0, colon)));
   const std::string_view value = trimmed(text.substr(colon + 1));
   if (value.empty()) return {};
-  for (const Field& field : kFields) {
+  for (const RdmaField& field : kRdmaFields) {
     if (key != field.key) continue;
     reading.sink.put(
         ConfigRow{line.place,
@@ -43,13 +43,13 @@ Outcome read(const TextLine& line, Reading& reading) {
   return {};
 }
 
-constexpr std::string_view kWords[] = {"fw_ver:", "Firmware version:", "link_layer:"};
+constexpr std::string_view kRdmaSettingsWords[] = {"fw_ver:", "Firmware version:", "link_layer:"};
 
 }  // namespace
 
 extern const Recogniser kRdmaSettings;
 constinit const Recogniser kRdmaSettings{
     "rdma-settings", "ibstat, ibv_devinfo, ibstatus: firmware, board, rate and MTU of each device",
-    kWords, read, "rdma"};
+    kRdmaSettingsWords, read_rdma_settings, "rdma"};
 
 }  // namespace culprit::ingest

@@ -151,7 +151,7 @@ std::string read_conf(std::string_view bytes, const MemberRow& member, Reading& 
   return out.finish() == 0 ? "slurm_topology.no_switch" : "";
 }
 
-bool sniff_yaml(const Head& head) {
+bool sniff_topology_yaml(const Head& head) {
   if (!head.base().ends_with(".yaml") && !head.base().ends_with(".yml")) return false;
   return head.bytes.find("topology:") != std::string_view::npos &&
          (head.bytes.find("switch:") != std::string_view::npos ||
@@ -240,7 +240,7 @@ class YamlReader {
   char in_list_ = 0;
 };
 
-std::string read_yaml(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_topology_yaml(std::string_view bytes, const MemberRow& member, Reading& reading) {
   NetworkCollector out(reading.sink, member.id, "slurm");
   YamlReader yaml(out);
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
@@ -259,6 +259,6 @@ constinit const Document kSlurmTopology{
     "slurm-topology", "Slurm's topology.conf, scontrol show topology: switches and blocks",
     16u << 20, sniff_conf, read_conf};
 constinit const Document kSlurmTopologyYaml{"topology-yaml", "Slurm's topology.yaml", 16u << 20,
-                                            sniff_yaml, read_yaml};
+                                            sniff_topology_yaml, read_topology_yaml};
 
 }  // namespace culprit::ingest

@@ -11,7 +11,7 @@ namespace culprit::ingest {
 
 namespace {
 
-struct Field {
+struct SmiSetting {
   std::string_view heading;  // the bare line right above in depth; "" = any
   std::string_view key;
   std::string_view name;
@@ -19,7 +19,7 @@ struct Field {
 };
 
 // Names as drivers from R450 on print them; R530 put "GPU" in front of "Power Readings".
-constexpr Field kFields[] = {
+constexpr SmiSetting kSmiSettingFields[] = {
     {"", "CUDA Version", "cuda_version", false},
     {"", "Attached GPUs", "gpu.count", false},
     {"", "Product Name", "gpu.product", true},
@@ -62,7 +62,7 @@ class Headings final : public Kept {
   std::size_t depth_ = 0;
 };
 
-Outcome read(const TextLine& line, Reading& reading) {
+Outcome read_smi_settings(const TextLine& line, Reading& reading) {
   if (reading.text_kind != "nvidia-smi") return {};
   const std::size_t indent = line.raw.find_first_not_of(' ');
   if (indent == std::string_view::npos) return {};
@@ -80,7 +80,7 @@ Outcome read(const TextLine& line, Reading& reading) {
     if (value.empty()) headings.set(indent, key);
     return {};
   }
-  for (const Field& field : kFields) {
+  for (const SmiSetting& field : kSmiSettingFields) {
     if (key != field.key || (!field.heading.empty() && field.heading != heading)) continue;
     if (field.of_device && reading.current_gpu.empty()) return {};
     reading.sink.put(ConfigRow{
@@ -94,13 +94,13 @@ Outcome read(const TextLine& line, Reading& reading) {
   return {};
 }
 
-constexpr std::string_view kWords[] = {"Persistence Mode", "VBIOS Version"};
+constexpr std::string_view kSmiSettingsWords[] = {"Persistence Mode", "VBIOS Version"};
 
 }  // namespace
 
 extern const Recogniser kSmiSettings;
 constinit const Recogniser kSmiSettings{
-    "nvidia-smi-settings", "nvidia-smi -q: versions, modes and power limits of each GPU", kWords,
-    read, "nvidia-smi"};
+    "nvidia-smi-settings", "nvidia-smi -q: versions, modes and power limits of each GPU",
+    kSmiSettingsWords, read_smi_settings, "nvidia-smi"};
 
 }  // namespace culprit::ingest

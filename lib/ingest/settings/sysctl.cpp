@@ -8,7 +8,7 @@ namespace culprit::ingest {
 namespace {
 
 // False unless "dotted.name = value".
-bool split(std::string_view line, std::string_view& key, std::string_view& value) {
+bool split_parameter(std::string_view line, std::string_view& key, std::string_view& value) {
   const std::size_t equals = line.find(" =");
   if (equals == std::string_view::npos || equals == 0 || equals > 200) return false;
   key = line.substr(0, equals);
@@ -19,7 +19,7 @@ bool split(std::string_view line, std::string_view& key, std::string_view& value
   });
 }
 
-bool wanted(std::string_view key) {
+bool wanted_parameter(std::string_view key) {
   static constexpr std::string_view kOthers[] = {"kernel.numa_balancing",
                                                  "kernel.pid_max",
                                                  "kernel.threads-max",
@@ -50,16 +50,18 @@ bool wanted(std::string_view key) {
          std::find(std::begin(kOthers), std::end(kOthers), key) != std::end(kOthers);
 }
 
-bool sniff(const Head& head) {
+bool sniff_sysctl(const Head& head) {
   std::string_view key, value;
-  return setting_share(head, [&](std::string_view line) { return split(line, key, value); }) >= 80;
+  return setting_share(
+             head, [&](std::string_view line) { return split_parameter(line, key, value); }) >= 80;
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_sysctl(std::string_view bytes, const MemberRow& member, Reading& reading) {
   std::size_t kept = 0;
   each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
     std::string_view key, value;
-    if (kept >= kSettingsPerFile || !split(line, key, value) || !wanted(key)) return;
+    if (kept >= kSettingsPerFile || !split_parameter(line, key, value) || !wanted_parameter(key))
+      return;
     ++kept;
     reading.sink.put(ConfigRow{line_place(member, number, offset, line),
                                "sysctl." + std::string(key),
@@ -74,6 +76,6 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 
 extern const Document kSysctl;
 constinit const Document kSysctl{"sysctl", "sysctl -a: settings of the kernel", kSettingBytes,
-                                 sniff, read};
+                                 sniff_sysctl, read_sysctl};
 
 }  // namespace culprit::ingest

@@ -5,7 +5,7 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr int kForeignLines = 4;
+constexpr int kEuStackForeignLines = 4;
 
 // "TID 31446:" · "PID 31446 - process"
 std::optional<std::int64_t> head_of(std::string_view text, std::string_view word,
@@ -16,7 +16,7 @@ std::optional<std::int64_t> head_of(std::string_view text, std::string_view word
 }
 
 // #3  0x00007f272a9a9b4e c10d::Work::wait(...)[ - 1][ - /lib/libtorch.so]
-bool frame_of(std::string_view text, Frame& frame) {
+bool eu_stack_frame(std::string_view text, Frame& frame) {
   if (!take(text, "#") || !take_number(text) || text.empty() || text[0] != ' ') return false;
   text = trim(text);
   if (!take(text, "0x")) return false;
@@ -53,7 +53,7 @@ class EuStackAssembler final : public Assembler {
       foreign_ = 0;
       return Step::took;
     }
-    return ++foreign_ <= kForeignLines ? Step::watching : Step::not_mine;
+    return ++foreign_ <= kEuStackForeignLines ? Step::watching : Step::not_mine;
   }
 
   void finish(Reading& reading) override { flush(reading); }
@@ -77,7 +77,7 @@ class EuStackAssembler final : public Assembler {
       open_ = true;
       return true;
     }
-    if (Frame frame; frame_of(text, frame)) {
+    if (Frame frame; eu_stack_frame(text, frame)) {
       if (!open_) return false;
       add_frame(row_, std::move(frame));
       reach(row_.place, line.place);
@@ -118,7 +118,7 @@ class EuStackAssembler final : public Assembler {
   int foreign_ = 0;
 };
 
-Outcome read(const TextLine& line, Reading& reading) {
+Outcome read_eu_stack(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   Outcome outcome;
   if (head_of(text, "PID ", "- process") || head_of(text, "TID ", ":")) {
@@ -139,12 +139,12 @@ Outcome read(const TextLine& line, Reading& reading) {
   return outcome;
 }
 
-constexpr std::string_view kWords[] = {" - process"};
+constexpr std::string_view kEuStackWords[] = {" - process"};
 
 }  // namespace
 
 extern const Recogniser kEuStack;
 constinit const Recogniser kEuStack{"eu-stack", "eu-stack -p: threads of a process, machine frames",
-                                    kWords, read, "stack"};
+                                    kEuStackWords, read_eu_stack, "stack"};
 
 }  // namespace culprit::ingest

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kMark = " (most recent call first):";
 
-struct ThreadHead {
+struct FaulthandlerThreadHead {
   std::string id, name;
   bool current = false;
   bool machine = false;  // "Current thread's C stack trace"
@@ -17,11 +17,11 @@ struct ThreadHead {
 
 // Thread 0x00007fa4dcff96c0 (most recent call first): · Current thread 0x... [name] (most recent
 // call first):
-std::optional<ThreadHead> thread_head(std::string_view text) {
+std::optional<FaulthandlerThreadHead> faulthandler_thread_head(std::string_view text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
   if (!text.ends_with(kMark)) return std::nullopt;
   text.remove_suffix(kMark.size());
-  ThreadHead head;
+  FaulthandlerThreadHead head;
   if (text == "Current thread's C stack trace") {
     head.machine = head.current = true;
     return head;
@@ -96,7 +96,7 @@ class FaulthandlerAssembler final : public Assembler {
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.line.message;
     const std::string_view body = trim(text);
-    if (auto head = thread_head(body)) {
+    if (auto head = faulthandler_thread_head(body)) {
       flush(reading);
       begin(line, *head, reading);
       return Step::took;
@@ -127,7 +127,7 @@ class FaulthandlerAssembler final : public Assembler {
   void finish(Reading& reading) override { flush(reading); }
 
  private:
-  void begin(const TextLine& line, const ThreadHead& head, const Reading& reading) {
+  void begin(const TextLine& line, const FaulthandlerThreadHead& head, const Reading& reading) {
     row_ = stack_row(line, "faulthandler");
     if (reading.text_kind == "stack") row_.pid = pid_in_path(reading.path);
     row_.thread_id = head.machine ? current_ : head.id;
@@ -161,21 +161,21 @@ class FaulthandlerAssembler final : public Assembler {
   int blank_ = 0;
 };
 
-Outcome read(const TextLine& line, Reading& reading) {
-  if (!thread_head(trim(line.line.message))) return {};
+Outcome read_faulthandler(const TextLine& line, Reading& reading) {
+  if (!faulthandler_thread_head(trim(line.line.message))) return {};
   Outcome outcome;
   outcome.assembler = std::make_unique<FaulthandlerAssembler>();
   outcome.assembler->feed(line, reading);
   return outcome;
 }
 
-constexpr std::string_view kWords[] = {"(most recent call first):"};
+constexpr std::string_view kFaulthandlerWords[] = {"(most recent call first):"};
 
 }  // namespace
 
 extern const Recogniser kFaulthandler;
 constinit const Recogniser kFaulthandler{
     "faulthandler", "Python's faulthandler: threads in dumps, fatal errors and timeouts, C stacks",
-    kWords, read, "stack"};
+    kFaulthandlerWords, read_faulthandler, "stack"};
 
 }  // namespace culprit::ingest

@@ -13,13 +13,13 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr int kForeignLines = 16;
+constexpr int kGdbForeignLines = 16;
 constexpr std::size_t kThreads = 8'192;
 constexpr std::size_t kJoinedBytes = 64 * 1024;
 constexpr std::string_view kPython = "Traceback (most recent call first):";
 constexpr std::string_view kNoPython = "Unable to locate python frame";
 
-struct ThreadHead {
+struct GdbThreadHead {
   std::int64_t number = 0;
   std::optional<std::int64_t> tid;
   bool process = false;  // "(process 31446)": the id is the process's
@@ -28,8 +28,8 @@ struct ThreadHead {
 
 // Thread 15 (Thread 0x7fa4dcff96c0 (LWP 8736) "python3"): · Thread 3 (LWP 1234): · Thread 1
 // (process 1234):
-std::optional<ThreadHead> thread_head(std::string_view text) {
-  ThreadHead head;
+std::optional<GdbThreadHead> gdb_thread_head(std::string_view text) {
+  GdbThreadHead head;
   if (!take(text, "Thread ")) return std::nullopt;
   const auto number = take_number(text);
   if (!number) return std::nullopt;
@@ -244,7 +244,7 @@ class GdbAssembler final : public Assembler {
     close_frame();
     in_python_ = false;
     in_table_ = false;
-    return ++foreign_ <= kForeignLines ? Step::watching : Step::not_mine;
+    return ++foreign_ <= kGdbForeignLines ? Step::watching : Step::not_mine;
   }
 
   void finish(Reading& reading) override { flush(reading); }
@@ -253,7 +253,7 @@ class GdbAssembler final : public Assembler {
   static constexpr int kTook = 0, kForeign = 1, kEnd = 2;
 
   // A head comes before the stack of each thread. Those of one process come up or down by number.
-  void begin_thread(ThreadHead head, const TextLine& line, Reading& reading) {
+  void begin_thread(GdbThreadHead head, const TextLine& line, Reading& reading) {
     if (main_seen_ && !ascending_)
       flush(reading);
     else if (!numbers_.insert(head.number).second || rows_.size() >= kThreads)
@@ -291,7 +291,7 @@ class GdbAssembler final : public Assembler {
 
   int take_line(const TextLine& line, std::string_view text, Reading& reading) {
     const std::string_view body = trim(text);
-    if (auto head = thread_head(text)) {
+    if (auto head = gdb_thread_head(text)) {
       close_frame();
       in_python_ = in_table_ = false;
       begin_thread(std::move(*head), line, reading);
@@ -487,7 +487,7 @@ class GdbAssembler final : public Assembler {
   int foreign_ = 0;
 };
 
-Outcome read(const TextLine& line, Reading& reading) {
+Outcome read_gdb(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   const bool dump = reading.text_kind == "stack";
   std::string_view rest;
@@ -509,7 +509,7 @@ Outcome read(const TextLine& line, Reading& reading) {
   const bool headless =
       dump && frame_line(text, rest) &&
       (rest.find('(') != std::string_view::npos || rest.find(" in ") != std::string_view::npos);
-  if (!thread_head(text) && !attached && !headless && !kernel_table(text) &&
+  if (!gdb_thread_head(text) && !attached && !headless && !kernel_table(text) &&
       text.substr(0, kPython.size()) != kPython)
     return {};
   Outcome outcome;
@@ -519,23 +519,23 @@ Outcome read(const TextLine& line, Reading& reading) {
 
 // Each digit for itself: the five letters that they share would slow the search for everybody's
 // words.
-constexpr std::string_view kWords[] = {"(LWP 1",
-                                       "(LWP 2",
-                                       "(LWP 3",
-                                       "(LWP 4",
-                                       "(LWP 5",
-                                       "(LWP 6",
-                                       "(LWP 7",
-                                       "(LWP 8",
-                                       "(LWP 9",
-                                       "Kernel Parent Dev Grid",
-                                       "Traceback (most recent call first)"};
+constexpr std::string_view kGdbWords[] = {"(LWP 1",
+                                          "(LWP 2",
+                                          "(LWP 3",
+                                          "(LWP 4",
+                                          "(LWP 5",
+                                          "(LWP 6",
+                                          "(LWP 7",
+                                          "(LWP 8",
+                                          "(LWP 9",
+                                          "Kernel Parent Dev Grid",
+                                          "Traceback (most recent call first)"};
 
 }  // namespace
 
 extern const Recogniser kGdb;
 constinit const Recogniser kGdb{
-    "gdb", "gdb thread apply all bt, pstack, gstack, py-bt, cuda-gdb's kernels", kWords, read,
-    "stack"};
+    "gdb", "gdb thread apply all bt, pstack, gstack, py-bt, cuda-gdb's kernels", kGdbWords,
+    read_gdb, "stack"};
 
 }  // namespace culprit::ingest

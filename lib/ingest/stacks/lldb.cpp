@@ -5,9 +5,9 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr int kForeignLines = 4;
+constexpr int kLldbForeignLines = 4;
 
-struct ThreadHead {
+struct LldbThreadHead {
   std::int64_t number = 0;
   std::optional<std::int64_t> tid;
   std::string name;
@@ -15,10 +15,10 @@ struct ThreadHead {
 
 //   thread #16, name = 'python', stop reason = signal SIGSTOP · * thread #1, tid = 31446, name =
 //   'python'
-std::optional<ThreadHead> thread_head(std::string_view text) {
+std::optional<LldbThreadHead> lldb_thread_head(std::string_view text) {
   text = trim(text);
   if (take(text, "*")) text = trim(text);
-  ThreadHead head;
+  LldbThreadHead head;
   if (!take(text, "thread #")) return std::nullopt;
   const auto number = take_number(text);
   if (!number || (!text.empty() && text[0] != ',' && text[0] != ':')) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<ThreadHead> thread_head(std::string_view text) {
 }
 
 // frame #0: 0x00007fff2039 libc.so.6`__poll(fds=0x7f, n=1) + 29 at poll.c:29:10
-bool frame_of(std::string_view text, Frame& frame) {
+bool lldb_frame(std::string_view text, Frame& frame) {
   text = trim(text);
   if (take(text, "*")) text = trim(text);
   if (!take(text, "frame #") || !take_number(text) || !take(text, ": ")) return false;
@@ -104,7 +104,7 @@ class LldbAssembler final : public Assembler {
 
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.line.message;
-    if (auto head = thread_head(text)) {
+    if (auto head = lldb_thread_head(text)) {
       flush(reading);
       if (head->number == 1) pid_ = head->tid;
       row_ = stack_row(line, "lldb");
@@ -115,11 +115,11 @@ class LldbAssembler final : public Assembler {
       row_.main = head->number == 1;
       if (row_.main && !row_.tid) row_.tid = row_.pid;
       open_ = true;
-    } else if (Frame frame; open_ && frame_of(text, frame)) {
+    } else if (Frame frame; open_ && lldb_frame(text, frame)) {
       add_frame(row_, std::move(frame));
       reach(row_.place, line.place);
     } else if (!trim(text).empty()) {
-      return ++foreign_ <= kForeignLines ? Step::watching : Step::not_mine;
+      return ++foreign_ <= kLldbForeignLines ? Step::watching : Step::not_mine;
     }
     foreign_ = 0;
     return Step::took;
@@ -144,19 +144,20 @@ class LldbAssembler final : public Assembler {
   int foreign_ = 0;
 };
 
-Outcome read(const TextLine& line, Reading& reading) {
-  if (!thread_head(line.line.message)) return {};
+Outcome read_lldb(const TextLine& line, Reading& reading) {
+  if (!lldb_thread_head(line.line.message)) return {};
   Outcome outcome;
   outcome.assembler = std::make_unique<LldbAssembler>();
   outcome.assembler->feed(line, reading);
   return outcome;
 }
 
-constexpr std::string_view kWords[] = {"thread #"};
+constexpr std::string_view kLldbWords[] = {"thread #"};
 
 }  // namespace
 
 extern const Recogniser kLldb;
-constinit const Recogniser kLldb{"lldb", "lldb thread backtrace all", kWords, read, "stack"};
+constinit const Recogniser kLldb{"lldb", "lldb thread backtrace all", kLldbWords, read_lldb,
+                                 "stack"};
 
 }  // namespace culprit::ingest

@@ -40,7 +40,7 @@ void each_line(std::string_view bytes, Visit visit) {
   }
 }
 
-std::string_view after(std::string_view line, std::string_view key) {
+std::string_view after_key(std::string_view line, std::string_view key) {
   return line.substr(0, key.size()) == key ? trim(line.substr(key.size())) : std::string_view{};
 }
 
@@ -58,7 +58,7 @@ std::optional<std::int64_t> section_of(std::string_view line) {
   return pid && rest.substr(0, 1) == "/" ? pid : std::nullopt;
 }
 
-bool sniff(const Head& head) {
+bool sniff_process_dump(const Head& head) {
   int lines = 0;
   int settings = 0;
   bool tells_rank = false;
@@ -87,9 +87,9 @@ std::optional<std::int64_t> integer(std::string_view text) {
 }
 
 // The processes of a dump, one after the other.
-class Dump {
+class ProcessDump {
  public:
-  Dump(std::string_view bytes, const MemberRow& member, Reading& reading)
+  ProcessDump(std::string_view bytes, const MemberRow& member, Reading& reading)
       : bytes_(bytes), member_(member), reading_(reading) {}
 
   std::string run() {
@@ -147,23 +147,23 @@ class Dump {
     }
     const bool first = after_section_;
     after_section_ = false;
-    if (const auto name = after(line, "Name:"); !name.empty()) {
+    if (const auto name = after_key(line, "Name:"); !name.empty()) {
       if (has_status_) flush();
       has_status_ = true;
       process_.name = std::string(name);
       if (!begun_) process_.place = here;
       begun_ = true;
-    } else if (const auto pid = after(line, "Pid:"); !pid.empty()) {
+    } else if (const auto pid = after_key(line, "Pid:"); !pid.empty()) {
       process_.pid = integer(pid).value_or(0);
-    } else if (const auto group = after(line, "Tgid:"); !group.empty()) {
+    } else if (const auto group = after_key(line, "Tgid:"); !group.empty()) {
       group_ = integer(group).value_or(0);
-    } else if (const auto parent = after(line, "PPid:"); !parent.empty()) {
+    } else if (const auto parent = after_key(line, "PPid:"); !parent.empty()) {
       process_.parent = integer(parent);
-    } else if (const auto state = after(line, "State:"); !state.empty()) {
+    } else if (const auto state = after_key(line, "State:"); !state.empty()) {
       process_.state = std::string(state.substr(0, state.find(' ')));
-    } else if (const auto threads = after(line, "Threads:"); !threads.empty()) {
+    } else if (const auto threads = after_key(line, "Threads:"); !threads.empty()) {
       process_.threads = integer(threads).value_or(0);
-    } else if (const auto wait = after(line, "wchan:"); !wait.empty()) {
+    } else if (const auto wait = after_key(line, "wchan:"); !wait.empty()) {
       if (wait != "0") process_.wait = std::string(wait.substr(0, 200));
     } else if (line.substr(0, 2) == "[<") {
       add_kernel_frame(process_, line);
@@ -203,8 +203,8 @@ class Dump {
   std::size_t put_ = 0;
 };
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
-  return Dump(bytes, member, reading).run();
+std::string read_process_dump(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  return ProcessDump(bytes, member, reading).run();
 }
 
 }  // namespace
@@ -212,6 +212,6 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 extern const Document kProcessDump;
 constinit const Document kProcessDump{
     "process-dump", "/proc status and environment of a process: pid, rank, local rank, host",
-    64u << 20, sniff, read};
+    64u << 20, sniff_process_dump, read_process_dump};
 
 }  // namespace culprit::ingest

@@ -77,7 +77,7 @@ bool has_rank(std::string_view bytes) {
   return false;
 }
 
-bool sniff(const Head& head) {
+bool sniff_process_file(const Head& head) {
   if (!head.whole) return false;
   const auto at = where(head.path);
   if (!at) return false;
@@ -92,7 +92,7 @@ bool sniff(const Head& head) {
          head.bytes.find('=') != std::string_view::npos;
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_process_file(std::string_view bytes, const MemberRow& member, Reading& reading) {
   const Where at = where(member.path).value_or(Where{});
   ProcessRow row;
   row.place = {member.id, 1, 0, static_cast<std::uint32_t>(bytes.size())};
@@ -125,7 +125,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 
 extern const Document kProcessFile;
 constinit const Document kProcessFile{
-    "proc-file", "single files of /proc/<pid>/: stack, wchan, cmdline, environ", 1u << 20, sniff,
-    read};
+    "proc-file", "single files of /proc/<pid>/: stack, wchan, cmdline, environ", 1u << 20,
+    sniff_process_file, read_process_file};
 
 }  // namespace culprit::ingest

@@ -11,31 +11,47 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr int kForeignLines = 2;
+constexpr int kForeignProcessLines = 2;
 constexpr std::size_t kProcesses = 200'000;
-constexpr std::size_t kCommandBytes = 4'096;
+constexpr std::size_t kProcessCommandBytes = 4'096;
 
-enum class Field { other, user, pid, parent, tid, threads, state, wait, clock, name, command };
+enum class ProcessField {
+  other,
+  user,
+  pid,
+  parent,
+  tid,
+  threads,
+  state,
+  wait,
+  clock,
+  name,
+  command
+};
 
-struct Column {
-  Field field = Field::other;
+struct ProcessColumn {
+  ProcessField field = ProcessField::other;
   std::size_t begin = 0;  // of its heading
 };
 
-struct Known {
+struct KnownProcessColumn {
   std::string_view heading;
-  Field field;
+  ProcessField field;
 };
-constexpr Known kKnown[] = {
-    {"PID", Field::pid},       {"TGID", Field::pid},        {"PPID", Field::parent},
-    {"TID", Field::tid},       {"LWP", Field::tid},         {"SPID", Field::tid},
-    {"NLWP", Field::threads},  {"THCNT", Field::threads},   {"STAT", Field::state},
-    {"S", Field::state},       {"STATE", Field::state},     {"WCHAN", Field::wait},
-    {"STARTED", Field::clock}, {"START", Field::clock},     {"LSTART", Field::clock},
-    {"STIME", Field::clock},   {"COMMAND", Field::command}, {"CMD", Field::command},
-    {"ARGS", Field::command},  {"COMM", Field::name},       {"UCMD", Field::name},
-    {"UCOMM", Field::name},    {"USER", Field::user},       {"UID", Field::user},
-    {"RUSER", Field::user},    {"EUSER", Field::user},
+constexpr KnownProcessColumn kKnownProcessColumns[] = {
+    {"PID", ProcessField::pid},         {"TGID", ProcessField::pid},
+    {"PPID", ProcessField::parent},     {"TID", ProcessField::tid},
+    {"LWP", ProcessField::tid},         {"SPID", ProcessField::tid},
+    {"NLWP", ProcessField::threads},    {"THCNT", ProcessField::threads},
+    {"STAT", ProcessField::state},      {"S", ProcessField::state},
+    {"STATE", ProcessField::state},     {"WCHAN", ProcessField::wait},
+    {"STARTED", ProcessField::clock},   {"START", ProcessField::clock},
+    {"LSTART", ProcessField::clock},    {"STIME", ProcessField::clock},
+    {"COMMAND", ProcessField::command}, {"CMD", ProcessField::command},
+    {"ARGS", ProcessField::command},    {"COMM", ProcessField::name},
+    {"UCMD", ProcessField::name},       {"UCOMM", ProcessField::name},
+    {"USER", ProcessField::user},       {"UID", ProcessField::user},
+    {"RUSER", ProcessField::user},      {"EUSER", ProcessField::user},
 };
 constexpr std::string_view kOthers[] = {
     "%CPU",  "%MEM",   "VSZ",    "RSS",     "SZ",      "TTY",     "TT",     "TIME",  "ELAPSED",
@@ -45,8 +61,8 @@ constexpr std::string_view kOthers[] = {
     "EUID",  "RUID",   "LABEL",  "CGROUP",  "NUMA",    "NS",      "STACKP", "ESP",   "EIP",
     "TRS",   "DRS",    "PPR",    "SCH",     "PSS",     "USS"};
 
-std::optional<std::vector<Column>> columns_of(std::string_view text) {
-  std::vector<Column> columns;
+std::optional<std::vector<ProcessColumn>> columns_of(std::string_view text) {
+  std::vector<ProcessColumn> columns;
   bool pid = false;
   for (std::size_t at = 0; at < text.size();) {
     if (text[at] == ' ' || text[at] == '\t') {
@@ -55,28 +71,29 @@ std::optional<std::vector<Column>> columns_of(std::string_view text) {
     }
     const std::size_t end = std::min(text.find_first_of(" \t\r", at), text.size());
     const std::string_view word = text.substr(at, end - at);
-    Column column{Field::other, at};
-    const auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
-                                    [&](const Known& k) { return k.heading == word; });
-    if (known != std::end(kKnown))
+    ProcessColumn column{ProcessField::other, at};
+    const auto known =
+        std::find_if(std::begin(kKnownProcessColumns), std::end(kKnownProcessColumns),
+                     [&](const KnownProcessColumn& k) { return k.heading == word; });
+    if (known != std::end(kKnownProcessColumns))
       column.field = known->field;
     else if (std::find(std::begin(kOthers), std::end(kOthers), word) == std::end(kOthers))
       return std::nullopt;
-    pid = pid || column.field == Field::pid;
+    pid = pid || column.field == ProcessField::pid;
     columns.push_back(column);
     at = end + 1;
     if (columns.size() > 64) return std::nullopt;
   }
   if (!pid || columns.size() < 2) return std::nullopt;
-  const Field last = columns.back().field;
-  if (last != Field::command && last != Field::name) return std::nullopt;
+  const ProcessField last = columns.back().field;
+  if (last != ProcessField::command && last != ProcessField::name) return std::nullopt;
   // "comm,args" prints COMMAND twice: the one with a column after it is the name.
   for (std::size_t i = 0; i + 1 < columns.size(); ++i)
-    if (columns[i].field == Field::command) columns[i].field = Field::name;
+    if (columns[i].field == ProcessField::command) columns[i].field = ProcessField::name;
   return columns;
 }
 
-struct Entry {
+struct ProcessEntry {
   std::optional<std::int64_t> pid, parent, tid;
   std::int64_t threads = 0;
   std::string_view state, wait, name, command;
@@ -94,9 +111,9 @@ bool month(std::string_view word) {
   return std::find(kMonths.begin(), kMonths.end(), word) != kMonths.end();
 }
 
-class Cursor {
+class ProcessCursor {
  public:
-  explicit Cursor(std::string_view text) : text_(text) {}
+  explicit ProcessCursor(std::string_view text) : text_(text) {}
   std::string_view word() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
     const std::size_t begin = at_;
@@ -104,7 +121,7 @@ class Cursor {
     return text_.substr(begin, at_ - begin);
   }
   std::string_view next() const {
-    Cursor copy = *this;
+    ProcessCursor copy = *this;
     return copy.word();
   }
   void skip(std::size_t to) { at_ = std::min(to, text_.size()); }
@@ -127,12 +144,13 @@ bool state_letters(std::string_view word) {
          word.find_first_not_of("DRSTtZXIWKP<NLsl+VBE", 0) == std::string_view::npos;
 }
 
-std::optional<Entry> entry_of(std::string_view text, const std::vector<Column>& columns) {
+std::optional<ProcessEntry> process_entry(std::string_view text,
+                                          const std::vector<ProcessColumn>& columns) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
-  Entry entry;
-  Cursor cursor(text);
+  ProcessEntry entry;
+  ProcessCursor cursor(text);
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const Column& column = columns[i];
+    const ProcessColumn& column = columns[i];
     if (i + 1 == columns.size()) {
       std::string_view rest = cursor.rest();
       if (!rest.empty() && rest[0] == ' ') rest.remove_prefix(1);
@@ -141,12 +159,12 @@ std::optional<Entry> entry_of(std::string_view text, const std::vector<Column>& 
       while (glyphs < rest.size() && (rest[glyphs] == ' ' || rest[glyphs] == '|')) ++glyphs;
       if (rest.substr(glyphs, 3) == "\\_ ") glyphs += 3;
       entry.indent = glyphs;
-      (column.field == Field::name ? entry.name : entry.command) = trim(rest.substr(glyphs));
+      (column.field == ProcessField::name ? entry.name : entry.command) = trim(rest.substr(glyphs));
       break;
     }
     // A thread's name may hold blanks: its column is as wide as the headings say, when the next one
     // begins there.
-    if (column.field == Field::name) {
+    if (column.field == ProcessField::name) {
       while (cursor.at() < text.size() && text[cursor.at()] == ' ') cursor.skip(cursor.at() + 1);
       const std::size_t begin = cursor.at();
       const std::size_t end = begin + (columns[i + 1].begin - column.begin);
@@ -162,28 +180,28 @@ std::optional<Entry> entry_of(std::string_view text, const std::vector<Column>& 
     const std::string_view word = cursor.word();
     if (word.empty()) return std::nullopt;
     switch (column.field) {
-      case Field::pid:
+      case ProcessField::pid:
         entry.pid = whole_number(word);
         if (!entry.pid) return std::nullopt;
         break;
-      case Field::parent:
+      case ProcessField::parent:
         entry.parent = whole_number(word);
         if (!entry.parent) return std::nullopt;
         break;
-      case Field::tid:
+      case ProcessField::tid:
         if (word == "-") break;  // -m: the line of the process
         entry.tid = whole_number(word);
         if (!entry.tid) return std::nullopt;
         break;
-      case Field::threads: entry.threads = whole_number(word).value_or(0); break;
-      case Field::state:
+      case ProcessField::threads: entry.threads = whole_number(word).value_or(0); break;
+      case ProcessField::state:
         if (!state_letters(word)) return std::nullopt;
         entry.state = word;
         break;
-      case Field::wait:
+      case ProcessField::wait:
         entry.wait = word == "-" || word == "0" || word == "*" ? std::string_view{} : word;
         break;
-      case Field::clock:
+      case ProcessField::clock:
         if (weekday(word))
           for (int n = 0; n < 4; ++n) cursor.word();  // Sat Nov 21 03:34:37 2026
         else if (month(word) && whole_number(cursor.next()))
@@ -197,7 +215,8 @@ std::optional<Entry> entry_of(std::string_view text, const std::vector<Column>& 
 
 class ProcessListAssembler final : public Assembler {
  public:
-  explicit ProcessListAssembler(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  explicit ProcessListAssembler(std::vector<ProcessColumn> columns)
+      : columns_(std::move(columns)) {}
 
   std::uint64_t most_lines() const override { return 4'000'000; }
 
@@ -205,10 +224,10 @@ class ProcessListAssembler final : public Assembler {
     const std::string_view text = line.line.message;
     if (trim(text).empty()) return Step::watching;
     if (columns_of(text)) return Step::not_mine;  // the next list
-    const auto entry = entry_of(text, columns_);
+    const auto entry = process_entry(text, columns_);
     if (!entry)
-      return reading.text_kind == "process" && ++foreign_ <= kForeignLines ? Step::watching
-                                                                           : Step::not_mine;
+      return reading.text_kind == "process" && ++foreign_ <= kForeignProcessLines ? Step::watching
+                                                                                  : Step::not_mine;
     foreign_ = 0;
     add(line, *entry);
     return Step::took;
@@ -220,7 +239,7 @@ class ProcessListAssembler final : public Assembler {
   }
 
  private:
-  void add(const TextLine& line, const Entry& entry) {
+  void add(const TextLine& line, const ProcessEntry& entry) {
     const auto [it, fresh] = index_.try_emplace(*entry.pid, rows_.size());
     if (fresh) {
       if (rows_.size() >= kProcesses) {
@@ -248,20 +267,20 @@ class ProcessListAssembler final : public Assembler {
     }
     if (fresh || main) {
       row.name = std::string(entry.name.substr(0, 200));
-      row.command = std::string(entry.command.substr(0, kCommandBytes));
+      row.command = std::string(entry.command.substr(0, kProcessCommandBytes));
     }
     row.threads = std::max(entry.threads, entry.tid ? row.threads + 1 : entry.threads);
     if (entry.threads > 0) row.threads = entry.threads;
   }
 
-  std::vector<Column> columns_;
+  std::vector<ProcessColumn> columns_;
   std::vector<ProcessRow> rows_;
   std::map<std::int64_t, std::size_t> index_;
   std::vector<std::pair<std::size_t, std::int64_t>> above_;  // indent, pid
   int foreign_ = 0;
 };
 
-Outcome read(const TextLine& line, Reading&) {
+Outcome read_process_list(const TextLine& line, Reading&) {
   auto columns = columns_of(line.line.message);
   if (!columns) return {};
   Outcome outcome;
@@ -271,13 +290,13 @@ Outcome read(const TextLine& line, Reading&) {
 
 // The last column is the command: another follows this one. Five letters would slow the search for
 // everybody's words.
-constexpr std::string_view kWords[] = {"  PID ", "  PID\t"};
+constexpr std::string_view kProcessListWords[] = {"  PID ", "  PID\t"};
 
 }  // namespace
 
 extern const Recogniser kProcessList;
 constinit const Recogniser kProcessList{
-    "ps", "ps with any columns: processes, their states and parents, threads folded", kWords, read,
-    "process"};
+    "ps", "ps with any columns: processes, their states and parents, threads folded",
+    kProcessListWords, read_process_list, "process"};
 
 }  // namespace culprit::ingest

@@ -8,17 +8,17 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kCommandBytes = 4'096;
+constexpr std::size_t kTreeCommandBytes = 4'096;
 
-struct Entry {
+struct ProcessTreeEntry {
   std::size_t indent = 0;  // columns before the name
   std::int64_t pid = 0;
   std::string_view name, arguments;
   bool thread = false;
 };
 
-std::optional<Entry> entry_of(std::string_view text) {
-  Entry entry;
+std::optional<ProcessTreeEntry> tree_entry(std::string_view text) {
+  ProcessTreeEntry entry;
   std::size_t at = 0;
   bool branch = false;
   while (at < text.size()) {
@@ -69,7 +69,7 @@ class PstreeAssembler final : public Assembler {
   std::uint64_t most_lines() const override { return 4'000'000; }
 
   Step feed(const TextLine& line, Reading& reading) override {
-    const auto entry = entry_of(line.line.message);
+    const auto entry = tree_entry(line.line.message);
     if (!entry) return Step::not_mine;
     if (above_.size() > 0 && entry->indent == 0) flush(reading);  // the next tree
     while (!above_.empty() && above_.back().first >= entry->indent) above_.pop_back();
@@ -82,7 +82,7 @@ class PstreeAssembler final : public Assembler {
     row.name = std::string(entry->name);
     row.command = std::string(entry->name);
     if (!entry->arguments.empty())
-      row.command += " " + std::string(entry->arguments.substr(0, kCommandBytes));
+      row.command += " " + std::string(entry->arguments.substr(0, kTreeCommandBytes));
     row.threads = 1;
     if (!above_.empty()) row.parent = rows_[above_.back().second].pid;
     above_.push_back({entry->indent, rows_.size()});
@@ -103,8 +103,8 @@ class PstreeAssembler final : public Assembler {
   std::vector<std::pair<std::size_t, std::size_t>> above_;  // indent, row
 };
 
-Outcome read(const TextLine& line, Reading& reading) {
-  if (reading.text_kind != "process" || !entry_of(line.line.message)) return {};
+Outcome read_process_tree(const TextLine& line, Reading& reading) {
+  if (reading.text_kind != "process" || !tree_entry(line.line.message)) return {};
   Outcome outcome;
   outcome.assembler = std::make_unique<PstreeAssembler>();
   outcome.assembler->feed(line, reading);
@@ -114,7 +114,10 @@ Outcome read(const TextLine& line, Reading& reading) {
 }  // namespace
 
 extern const Recogniser kPstree;
-constinit const Recogniser kPstree{
-    "pstree", "pstree -aplt: processes, their parents, how many threads", {}, read, "process"};
+constinit const Recogniser kPstree{"pstree",
+                                   "pstree -aplt: processes, their parents, how many threads",
+                                   {},
+                                   read_process_tree,
+                                   "process"};
 
 }  // namespace culprit::ingest

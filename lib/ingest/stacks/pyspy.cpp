@@ -11,18 +11,18 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr int kForeignLines = 3;
+constexpr int kPyspyForeignLines = 3;
 constexpr int kForeignLinesAmongLocals = 64;  // a repr may hold line ends
-constexpr std::size_t kCommandBytes = 4'096;
+constexpr std::size_t kPyspyCommandBytes = 4'096;
 
-struct ThreadHead {
+struct PyspyThreadHead {
   std::optional<std::int64_t> tid;
   std::string id, state, name;
 };
 
 // Thread 31446 (idle): "MainThread" · Thread 0x7F6D3C29D740 (active+gil)
-std::optional<ThreadHead> thread_head(std::string_view text) {
-  ThreadHead head;
+std::optional<PyspyThreadHead> pyspy_thread_head(std::string_view text) {
+  PyspyThreadHead head;
   if (!take(text, "Thread ")) return std::nullopt;
   const std::size_t space = text.find(' ');
   if (space == std::string_view::npos || space == 0 || space > 20) return std::nullopt;
@@ -68,7 +68,7 @@ std::optional<ProcessHead> process_head(std::string_view text) {
   const auto pid = take_number(text);
   if (!pid || !take(text, ":")) return std::nullopt;
   head.pid = *pid;
-  head.command = std::string(trim(text).substr(0, kCommandBytes));
+  head.command = std::string(trim(text).substr(0, kPyspyCommandBytes));
   return head;
 }
 
@@ -87,8 +87,8 @@ class PyspyAssembler final : public Assembler {
       return Step::took;
     }
     if (!locals_) flush(reading);
-    return ++foreign_ <= (locals_ ? kForeignLinesAmongLocals : kForeignLines) ? Step::watching
-                                                                              : Step::not_mine;
+    return ++foreign_ <= (locals_ ? kForeignLinesAmongLocals : kPyspyForeignLines) ? Step::watching
+                                                                                   : Step::not_mine;
   }
 
   void finish(Reading& reading) override { flush(reading); }
@@ -117,7 +117,7 @@ class PyspyAssembler final : public Assembler {
       reach(row_.place, line.place);
       return true;
     }
-    if (auto head = thread_head(text)) {
+    if (auto head = pyspy_thread_head(text)) {
       flush(reading);
       begin(line, std::move(*head), reading);
       return true;
@@ -161,7 +161,7 @@ class PyspyAssembler final : public Assembler {
     return false;
   }
 
-  void begin(const TextLine& line, ThreadHead head, Reading& reading) {
+  void begin(const TextLine& line, PyspyThreadHead head, Reading& reading) {
     if (head.name == "MainThread" && main_seen_)
       pid_.reset();  // another process, whose head is missing
     if (head.name == "MainThread") main_seen_ = true;
@@ -206,10 +206,10 @@ class PyspyAssembler final : public Assembler {
   int foreign_ = 0;
 };
 
-Outcome read(const TextLine& line, Reading& reading) {
+Outcome read_pyspy(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   const bool error = text.substr(0, 7) == "Error: " && reading.text_kind == "stack";
-  if (!error && !thread_head(text) && !(reading.text_kind == "stack" && process_head(text)))
+  if (!error && !pyspy_thread_head(text) && !(reading.text_kind == "stack" && process_head(text)))
     return {};
   Outcome outcome;
   outcome.assembler = std::make_unique<PyspyAssembler>();
@@ -217,7 +217,7 @@ Outcome read(const TextLine& line, Reading& reading) {
   return outcome;
 }
 
-constexpr std::string_view kWords[] = {"(idle)", "(active)", "(active+gil)", "(idle, gil)"};
+constexpr std::string_view kPyspyWords[] = {"(idle)", "(active)", "(active+gil)", "(idle, gil)"};
 
 }  // namespace
 
@@ -264,6 +264,6 @@ std::optional<Frame> pyspy_frame(std::string_view text) {
 extern const Recogniser kPyspy;
 constinit const Recogniser kPyspy{
     "py-spy", "py-spy dump: threads of Python processes, with native frames, locals and children",
-    kWords, read, "stack"};
+    kPyspyWords, read_pyspy, "stack"};
 
 }  // namespace culprit::ingest

@@ -15,7 +15,7 @@ namespace culprit::ingest {
 
 namespace {
 
-bool sniff(const Head& head) {
+bool sniff_pyspy_json(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \r\n\t\xEF\xBB\xBF");
   if (at == std::string_view::npos || (head.bytes[at] != '[' && head.bytes[at] != '{'))
     return false;
@@ -26,14 +26,14 @@ bool sniff(const Head& head) {
          top.find("\"pg_config\"") == std::string_view::npos;
 }
 
-constexpr std::size_t kDeepest = 64;         // no dump nests deeper
+constexpr std::size_t kDeepestPyspy = 64;    // no dump nests deeper
 constexpr std::size_t kProblemBytes = 4096;  // of one {"Err": ...}
 
 // The end of the object or list that begins at `at`, or npos when the file ends before.
 std::size_t object_end(std::string_view bytes, std::size_t at) {
   JsonCursor in(bytes);
   in.seek(at);
-  return in.skip(kDeepest) ? in.offset() : std::string_view::npos;
+  return in.skip(kDeepestPyspy) ? in.offset() : std::string_view::npos;
 }
 
 // Whether everything that was opened is closed, up to where text follows that is no document.
@@ -197,7 +197,7 @@ class Threads {
   std::size_t problems_ = 0;
 };
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_pyspy_json(std::string_view bytes, const MemberRow& member, Reading& reading) {
   return Threads(bytes, member, reading).run();
 }
 
@@ -206,6 +206,6 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 extern const Document kPyspyJson;
 constinit const Document kPyspyJson{
     "pyspy-json", "py-spy dump --json: one list of threads, several, or wrapped by a service",
-    256u << 20, sniff, read};
+    256u << 20, sniff_pyspy_json, read_pyspy_json};
 
 }  // namespace culprit::ingest

@@ -1,4 +1,5 @@
 #include "ingest/stacks/stack_text.hpp"
+#include "line/digit.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -12,7 +13,7 @@ constexpr std::size_t kFrames = 1'000;
 constexpr std::size_t kTextBytes =
     2'048;  // a name that is longer is a template nobody reads to its end
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
+using line::digit;
 
 void shorten(std::string& text) {
   if (text.size() > kTextBytes) text.resize(kTextBytes);

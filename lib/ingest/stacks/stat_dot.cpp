@@ -9,14 +9,15 @@
 #include "ingest/stacks/pyspy.hpp"
 #include "ingest/stacks/stack_text.hpp"
 #include "model/ranges.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
-constexpr int kDepth = 1'000;
+constexpr int kDotDepth = 1'000;
 
-bool sniff(const Head& head) {
+bool sniff_stat_dot(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \r\n\t\xEF\xBB\xBF");
   if (at == std::string_view::npos || head.bytes.substr(at, 7) != "digraph") return false;
   const std::string_view top = head.bytes.substr(at, 8 << 10);
@@ -60,7 +61,7 @@ struct Node {
   Place place;
 };
 
-Frame frame_of(std::string_view attributes) {
+Frame dot_frame(std::string_view attributes) {
   Frame frame;
   const std::string label = attribute(attributes, "label").value_or("");
   std::string function = attribute(attributes, "function").value_or("");
@@ -135,7 +136,7 @@ Graph read_graph(std::string_view bytes, MemberId member) {
       ++out.edges;
     } else if (!line.empty() && line[0] == '[') {
       Node& node = out.nodes[*id];
-      node.frame = frame_of(line);
+      node.frame = dot_frame(line);
       node.root = attribute(line, "label") == "/";
     }
   }
@@ -152,7 +153,7 @@ Graph read_graph(std::string_view bytes, MemberId member) {
 
 // The ranks whose stack ends in a node: those that none below it has.
 std::vector<std::int64_t> ranks_that_end_in(Node& node) {
-  std::sort(node.below.begin(), node.below.end());
+  sort_rows(node.below);
   std::vector<std::int64_t> out;
   if (node.some && node.count <= node.count_below) return out;
   std::set_difference(node.ranks.begin(), node.ranks.end(), node.below.begin(), node.below.end(),
@@ -160,7 +161,7 @@ std::vector<std::int64_t> ranks_that_end_in(Node& node) {
   return out;
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_stat_dot(std::string_view bytes, const MemberRow& member, Reading& reading) {
   Graph graph = read_graph(bytes, member.id);
   if (graph.edges == 0) return "stat.no_edges";
   std::size_t put = 0;
@@ -176,7 +177,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
     if (node.some)
       row.state = std::to_string(node.count - node.count_below) + " tasks, of which " + row.ranks;
     std::int64_t walk = id;
-    for (int depth = 0; depth < kDepth && walk >= 0; ++depth) {
+    for (int depth = 0; depth < kDotDepth && walk >= 0; ++depth) {
       const auto it = graph.nodes.find(walk);
       if (it == graph.nodes.end() || it->second.root) break;
       add_frame(row, it->second.frame);
@@ -199,6 +200,6 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 
 extern const Document kStatDot;
 constinit const Document kStatDot{"stat-dot", "LLNL STAT: merged call graph of all ranks",
-                                  64u << 20, sniff, read};
+                                  64u << 20, sniff_stat_dot, read_stat_dot};
 
 }  // namespace culprit::ingest

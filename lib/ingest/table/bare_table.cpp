@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ingest/table/bare_table_parts.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::ingest {
 
@@ -23,7 +24,7 @@ bool same(std::string_view cell, std::string_view lower) {
                     [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
 }
 
-bool missing(std::string_view cell) {
+bool missing_cell(std::string_view cell) {
   if (cell.empty() || cell == "-") return true;
   if (cell.size() > 5) return false;
   for (const std::string_view word : {"nan", "na", "n/a", "null", "none", "-nan", "<na>"})
@@ -39,7 +40,7 @@ bool cell_number(std::string_view cell, double& value) {
   while (!cell.empty() && (cell.front() == ' ' || cell.front() == '\t')) cell.remove_prefix(1);
   while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\t')) cell.remove_suffix(1);
   value = kNaN;
-  if (missing(cell)) return true;
+  if (missing_cell(cell)) return true;
   if (cell.front() == '+' && cell.size() > 1 && cell[1] != '-') cell.remove_prefix(1);
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (end != cell.data() + cell.size() || error == std::errc::invalid_argument) {
@@ -164,8 +165,8 @@ Result<> TableBuilder::finish() {
       if (!cell_number(column.cells[i], ignored))
         reject(i < lines_.size() ? lines_[i] : 0, "table.not_a_number", column.cells[i]);
   }
-  std::stable_sort(table_.rejects.begin(), table_.rejects.end(),
-                   [](const TableReject& a, const TableReject& b) { return a.line < b.line; });
+  sort_rows(table_.rejects,
+            [](const TableReject& a, const TableReject& b) { return a.line < b.line; });
   return {};
 }
 

@@ -21,9 +21,10 @@ std::string_view trimmed_cell(std::string_view cell) {
   return cell;
 }
 
-class Records {
+class DelimitedRecords {
  public:
-  Records(std::string_view bytes, char separator, std::size_t cell_bytes, TableBuilder& builder)
+  DelimitedRecords(std::string_view bytes, char separator, std::size_t cell_bytes,
+                   TableBuilder& builder)
       : bytes_(bytes),
         separator_(separator),
         cursor_(bytes, separator, cell_bytes),
@@ -91,7 +92,7 @@ std::size_t count_outside_quotes(std::string_view line, char separator) {
   return out;
 }
 
-std::size_t words(std::string_view line) {
+std::size_t word_count(std::string_view line) {
   std::size_t out = 0;
   for (std::size_t i = 0; (i = line.find_first_not_of(" \t\r", i)) != std::string_view::npos; ++out)
     i = std::min(line.find_first_of(" \t\r", i), line.size());
@@ -99,7 +100,7 @@ std::size_t words(std::string_view line) {
 }
 
 // The separator that most of the first lines agree upon; '\n' when there is one number a line.
-char separator_of(std::string_view bytes) {
+char table_separator(std::string_view bytes) {
   std::vector<std::string_view> lines;
   for (std::size_t at = 0; at < bytes.size() && lines.size() < 20;) {
     const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
@@ -118,17 +119,17 @@ char separator_of(std::string_view bytes) {
     }
     if (best * 2 > lines.size()) return separator;
   }
-  const std::size_t width = lines.empty() ? 1 : words(lines.back());
+  const std::size_t width = lines.empty() ? 1 : word_count(lines.back());
   if (width > 1 && std::all_of(lines.begin(), lines.end(),
-                               [&](std::string_view line) { return words(line) == width; }))
+                               [&](std::string_view line) { return word_count(line) == width; }))
     return kBlanks;
   return '\n';
 }
 
 // A header is a row of texts over numbers. Ranks or years may stand in it: then numbers too, all
 // different, behind a text.
-bool is_header(const std::vector<std::string_view>& first,
-               const std::vector<std::string_view>& second) {
+bool is_table_header(const std::vector<std::string_view>& first,
+                     const std::vector<std::string_view>& second) {
   std::size_t texts = 0;
   std::set<std::string_view> numbers;
   std::size_t whole = 0;
@@ -172,7 +173,7 @@ class RecordsToRows {
     }
     if (!named_) {
       const std::size_t between = hollow_;
-      name_columns(is_header(first_, cells));
+      name_columns(is_table_header(first_, cells));
       hollow_ = 0;
       if (!builder_.table().header) {
         add(first_, first_line_);
@@ -184,7 +185,7 @@ class RecordsToRows {
 
   void finish() {
     if (!seen_first_ || named_) return;
-    name_columns(is_header(first_, {}));
+    name_columns(is_table_header(first_, {}));
     if (!builder_.table().header) add(first_, first_line_);
   }
 
@@ -252,10 +253,10 @@ Result<> read_delimited_table(std::string_view bytes, const TableOptions& option
     bytes.remove_prefix(end + 1);
     ++skipped;
   }
-  const char separator = separator_of(bytes);
+  const char separator = table_separator(bytes);
   builder.table().form = form_name(separator);
 
-  Records records(bytes, separator, options.limits.cell_bytes, builder);
+  DelimitedRecords records(bytes, separator, options.limits.cell_bytes, builder);
   RecordsToRows rows(options, builder);
   std::vector<std::string_view> cells;
   while (!records.done() && builder.problem().empty()) {

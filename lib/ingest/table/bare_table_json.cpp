@@ -12,7 +12,7 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr int kDeepest = 4;  // of names with dots
+constexpr int kDeepestTable = 4;  // of names with dots
 
 class Shapes {
  public:
@@ -55,7 +55,7 @@ class Shapes {
   void members(const Value& value, const std::string& prefix, int depth) {
     std::size_t number = 0;
     const auto one = [&](const std::string& name, const Value& member) {
-      if (member.is_dict() && depth < kDeepest) return members(member, name + ".", depth + 1);
+      if (member.is_dict() && depth < kDeepestTable) return members(member, name + ".", depth + 1);
       builder_.set(builder_.column(name), cell(member));
     };
     if (value.is_dict())

@@ -10,7 +10,7 @@ namespace culprit::ingest {
 
 namespace {
 
-using Use = TableColumn::Use;
+using ColumnUse = TableColumn::Use;
 
 template <std::size_t N>
 bool among(const std::string& name, const std::array<std::string_view, N>& names) {
@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 10> kIterations{
     "step",      "steps", "globalstep", "trainstep",  "consumediterations"};
 constexpr std::array<std::string_view, 9> kIndices{"index", "idx", "i",        "n",  "row",
                                                    "no",    "id",  "unnamed0", "seq"};
-constexpr std::array<std::string_view, 22> kTimes{
+constexpr std::array<std::string_view, 22> kTimeColumns{
     "ts",         "time",      "timestamp",   "t",          "date",       "datetime",
     "walltime",   "epoch",     "unixtime",    "timems",     "tsns",       "times",
     "timens",     "timeus",    "timesec",     "calltime",   "calltimens", "calltimeus",
@@ -72,13 +72,14 @@ void find_uses(BareTable& table) {
     TableColumn& column = table.columns[c];
     const std::string name = folded_name(column.name);
     const std::size_t filled = table.rows - column.missing;
-    column.use = Use::series;
+    column.use = ColumnUse::series;
     if (filled > 0 && column.texts * 2 > filled) {
       const auto shown = std::find_if(column.cells.begin(), column.cells.end(),
                                       [](std::string_view cell) { return !cell.empty(); });
-      column.use = shown != column.cells.end() && written_time(*shown) ? Use::time : Use::label;
+      column.use =
+          shown != column.cells.end() && written_time(*shown) ? ColumnUse::time : ColumnUse::label;
     } else if (among(name, kLabels)) {
-      column.use = Use::label;
+      column.use = ColumnUse::label;
     } else if (table.columns.size() > 1) {
       const Run run = run_of(column);
       // A restart sets iterations back; one row in twenty is more than any job does. Many ranks in
@@ -86,23 +87,23 @@ void find_uses(BareTable& table) {
       const bool runs = run.numbers >= 2 && run.falls * 20 <= run.numbers && run.rises > 0;
       const bool counts = run.whole && run.numbers >= 3 && run.same_step + 1 == run.numbers;
       if (among(name, kIterations) && run.whole && run.least >= 0)
-        column.use = Use::iteration;
+        column.use = ColumnUse::iteration;
       else if (among(name, kIndices) && run.whole && runs)
-        column.use = Use::index;
-      else if (among(name, kTimes) && (runs || run.least > 1e8))
-        column.use = Use::time;
+        column.use = ColumnUse::index;
+      else if (among(name, kTimeColumns) && (runs || run.least > 1e8))
+        column.use = ColumnUse::time;
       else if (c == 0 && counts)
-        column.use = Use::index;
+        column.use = ColumnUse::index;
       else if (c == 0 && runs && run.falls == 0 && run.least > 1e8)
-        column.use = Use::time;  // seconds of an epoch
+        column.use = ColumnUse::time;  // seconds of an epoch
     }
-    series += column.use == Use::series;
+    series += column.use == ColumnUse::series;
   }
   // Somebody cut the one column out that he asks about: then it is the series whatever its name.
   if (series == 0)
     for (auto column = table.columns.rbegin(); column != table.columns.rend(); ++column)
-      if (column->texts * 2 <= table.rows - column->missing && !(column->use == Use::index)) {
-        column->use = Use::series;
+      if (column->texts * 2 <= table.rows - column->missing && !(column->use == ColumnUse::index)) {
+        column->use = ColumnUse::series;
         break;
       }
 }

@@ -1,6 +1,5 @@
 #include "ingest/table/metric_table.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "ingest/table/table_times.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::ingest {
 
@@ -117,10 +117,8 @@ class Builder {
 
   std::vector<MetricSeries> take() {
     for (MetricSeries& m : out_)
-      std::sort(m.entities.begin(), m.entities.end(),
-                [](const auto& a, const auto& b) { return a.name < b.name; });
-    std::sort(out_.begin(), out_.end(),
-              [](const auto& a, const auto& b) { return a.name < b.name; });
+      sort_rows(m.entities, [](const auto& a, const auto& b) { return a.name < b.name; });
+    sort_rows(out_, [](const auto& a, const auto& b) { return a.name < b.name; });
     return std::move(out_);
   }
 

@@ -44,13 +44,13 @@ constexpr const char* kOther =
     R"(gradient checkpoint|checkpoint shards|checkpoint is about to be loaded|warning)";
 
 // Whose state it is: "at iteration 1,200", "global_step1200", ".../checkpoint-1200", "step=1200".
-constexpr const char* kNumber =
+constexpr const char* kCheckpointNumber =
     R"((?i)(?:\biteration|\biter|global_?step|\bsteps?|\bstep_|_step|\bcheckpoint|\bckpt)[ _=:#-]{0,8}(\d{1,12})\b)";
 
 // A class of its own: compiled once, before threads share it.
 class CheckpointLines {
  public:
-  CheckpointLines() : other_(kOther), number_(kNumber) {
+  CheckpointLines() : other_(kOther), number_(kCheckpointNumber) {
     for (const CheckpointPhrase& phrase : kPhrases)
       phrases_.push_back({std::make_unique<re2::RE2>(phrase.pattern), phrase.event});
   }

@@ -11,12 +11,13 @@
 #include "ingest/engine/lenient_json.hpp"
 #include "ingest/engine/series_book.hpp"
 #include "ingest/training/step_names.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
-bool sniff(const Head& head) {
+bool sniff_golden_values(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \t\r\n");
   const auto has = [&](std::string_view key) {
     return head.bytes.find(key) != std::string_view::npos;
@@ -35,7 +36,7 @@ bool number(const Value& value, double& out) {
   return true;
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_golden_values(std::string_view bytes, const MemberRow& member, Reading& reading) {
   Tree tree;
   read_lenient_json(bytes, tree);
   SeriesBook& book = reading.keep<SeriesBook>();
@@ -57,8 +58,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
           points.emplace_back(step, v);
         return true;
       });
-      std::stable_sort(points.begin(), points.end(),
-                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      sort_rows(points, [](const auto& a, const auto& b) { return a.first < b.first; });
     } else {
       const Value start = tree.find(curve, "start_step"), every = tree.find(curve, "step_interval");
       const auto limited = [](const Value& v, std::int64_t otherwise) {
@@ -95,7 +95,7 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 extern const Document kGoldenValues;
 constinit const Document kGoldenValues{
     "megatron-golden",
-    "golden values of Megatron-LM: curves and iteration times of a reference run", 64u << 20, sniff,
-    read};
+    "golden values of Megatron-LM: curves and iteration times of a reference run", 64u << 20,
+    sniff_golden_values, read_golden_values};
 
 }  // namespace culprit::ingest

@@ -1,19 +1,13 @@
 #include "ingest/training/line_figures.hpp"
+#include "line/trimmed.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kLongestName = 96;
+constexpr std::size_t kLongestFigureName = 96;
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
-    text.remove_suffix(1);
-  return text;
-}
-
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool name_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 }  // namespace
 
@@ -45,12 +39,12 @@ void LineFigures::add(std::string_view name, std::string_view unit, std::string_
 }
 
 bool LineFigures::add_text(std::string_view name, std::string_view text) {
-  name = trim(name);
-  if (name.empty() || name.size() > kLongestName || !letter(name.front())) return false;
+  name = line::trimmed(name);
+  if (name.empty() || name.size() > kLongestFigureName || !name_letter(name.front())) return false;
   double value = 0;
   std::string_view unit;
   if (!metric_number(text, value, unit)) return false;
-  unit = trim(unit.substr(0, unit.find('(')));
+  unit = line::trimmed(unit.substr(0, unit.find('(')));
   if (unit.size() > 8 || unit.find_first_of("0123456789:/") != std::string_view::npos)
     return false;  // a date, a ratio
   if (unit.empty() && name.back() == ')')

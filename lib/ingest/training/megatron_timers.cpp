@@ -14,21 +14,15 @@
 #include <charconv>
 
 #include "ingest/training/line_figures.hpp"
+#include "line/trimmed.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
-    text.remove_suffix(1);
-  return text;
-}
-
 bool plain_number(std::string_view text, double& value) {
   std::string_view rest;
-  return metric_number(trim(text), value, rest) && rest.empty();
+  return metric_number(line::trimmed(text), value, rest) && rest.empty();
 }
 
 class Timers final : public Assembler {
@@ -37,11 +31,11 @@ class Timers final : public Assembler {
   explicit Timers(Shape shape) : shape_(shape) {}
 
   Step feed(const TextLine& line, Reading& reading) override {
-    const std::string_view text = trim(line.line.message);
+    const std::string_view text = line::trimmed(line.line.message);
     const std::size_t colon = text.rfind(':');
     if (colon == std::string_view::npos || colon == 0) return Step::not_mine;
     std::string_view name = text.substr(0, colon);
-    const std::string_view value = trim(text.substr(colon + 1));
+    const std::string_view value = line::trimmed(text.substr(colon + 1));
     LineFigures& figures = reading.keep<LineFigures>();
     if (shape_ == Shape::each) {
       if (value.empty()) {
@@ -52,7 +46,7 @@ class Timers final : public Assembler {
       std::int64_t rank = 0;
       double ms = 0;
       if (!name.starts_with("rank ") || name_.empty()) return Step::not_mine;
-      name = trim(name.substr(5));
+      name = line::trimmed(name.substr(5));
       const auto [at, error] = std::from_chars(name.data(), name.data() + name.size(), rank);
       if (error != std::errc() || at != name.data() + name.size() || rank < 0 ||
           rank > 10'000'000 || !plain_number(value, ms))
@@ -91,7 +85,7 @@ class Timers final : public Assembler {
 };
 
 Outcome read_timers(const TextLine& line, Reading&) {
-  const std::string_view text = trim(line.line.message);
+  const std::string_view text = line::trimmed(line.line.message);
   if (!text.ends_with("across ranks (ms):")) return {};
   const auto shape = text.find("(min, max) time") != std::string_view::npos ? Timers::Shape::both
                      : text.find("max time") != std::string_view::npos      ? Timers::Shape::most
@@ -103,7 +97,7 @@ Outcome read_timers(const TextLine& line, Reading&) {
 bool value_of_rank(std::string_view text, double& value, std::string_view& unit,
                    std::int64_t& rank) {
   std::string_view rest;
-  if (!metric_number(trim(text), value, rest)) return false;
+  if (!metric_number(line::trimmed(text), value, rest)) return false;
   const std::size_t slash = rest.rfind('/');
   if (slash == std::string_view::npos || slash > 8) return false;
   unit = rest.substr(0, slash);
@@ -130,12 +124,12 @@ Outcome read_straggler(const TextLine& line, Reading& reading) {
     if (colon == std::string_view::npos || text.find("^^^^") == std::string_view::npos) return {};
     const std::string_view labels =
         text.substr(list).find("lowest") != std::string_view::npos ? "list=bottom" : "list=top";
-    std::string_view name = trim(text.substr(list, colon - list));
+    std::string_view name = line::trimmed(text.substr(list, colon - list));
     name = name.substr(name.rfind(' ') + 1);
     name = name.substr(0, name.find('('));
     for (text.remove_prefix(colon + 1); !text.empty();) {
       const std::size_t comma = std::min(text.find(','), text.size());
-      const std::string_view one = trim(text.substr(0, comma));
+      const std::string_view one = line::trimmed(text.substr(0, comma));
       text.remove_prefix(std::min(comma + 1, text.size()));
       if (one.empty()) continue;
       if (value_of_rank(one, value, unit, rank))

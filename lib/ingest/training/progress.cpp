@@ -13,7 +13,7 @@ namespace culprit::ingest {
 
 namespace {
 
-std::string_view trim(std::string_view text) {
+std::string_view trim_value(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() &&
          (text.back() == ' ' || text.back() == '\r' || text.back() == ',' || text.back() == '|'))
@@ -24,7 +24,7 @@ std::string_view trim(std::string_view text) {
 // A number in any of the spellings: 4,381 · 3.2e+4 · nan · INF. `odd` tells that it was printed and
 // is not finite.
 std::optional<double> number(std::string_view text, bool& odd) {
-  text = trim(text);
+  text = trim_value(text);
   if (!text.empty() && text.front() == '\'')
     text.remove_prefix(1);  // newer Trainers print numbers as strings
   std::string digits;
@@ -54,8 +54,8 @@ std::optional<double> number(std::string_view text, bool& odd) {
 }
 
 // The text after `key`, up to a separator.
-std::optional<std::string_view> after(std::string_view text, std::string_view key,
-                                      std::string_view stop) {
+std::optional<std::string_view> text_after(std::string_view text, std::string_view key,
+                                           std::string_view stop) {
   const std::size_t at = text.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   std::string_view rest = text.substr(at + key.size());
@@ -118,7 +118,7 @@ Outcome read_megatron(const TextLine& line, Reading& reading) {
   const std::size_t at = text.find("iteration ");
   if (at == std::string_view::npos) return {false, nullptr, "megatron.no_iteration"};
   ProgressRow row = start(line, "megatron");
-  row.iteration = whole(after(text.substr(at), "iteration ", "/"));
+  row.iteration = whole(text_after(text.substr(at), "iteration ", "/"));
   if (const std::size_t slash = text.find('/', at); slash != std::string_view::npos)
     row.total = whole(text.substr(slash + 1, 24));
   bool odd = false;
@@ -141,7 +141,7 @@ Outcome read_megatron(const TextLine& line, Reading& reading) {
 Outcome read_deepspeed(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   ProgressRow row = start(line, "deepspeed");
-  row.iteration = whole(after(text, "step=", ","));
+  row.iteration = whole(text_after(text, "step=", ","));
   if (!row.iteration || text.find("skipped=") == std::string_view::npos) return {};
   tell(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
@@ -150,15 +150,15 @@ Outcome read_deepspeed(const TextLine& line, Reading& reading) {
 Outcome read_nemo(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
   ProgressRow row = start(line, "nemo");
-  row.iteration = whole(after(text, "global_step:", "|"));
-  if (!row.iteration) row.iteration = whole(after(text, "global_step=", ","));
-  if (!row.iteration) row.iteration = whole(after(text, "iteration ", "/"));
+  row.iteration = whole(text_after(text, "global_step:", "|"));
+  if (!row.iteration) row.iteration = whole(text_after(text, "global_step=", ","));
+  if (!row.iteration) row.iteration = whole(text_after(text, "iteration ", "/"));
   bool odd = false;
-  if (const auto s = after(text, "train_step_timing in s:", "|"))
+  if (const auto s = text_after(text, "train_step_timing in s:", "|"))
     if (const auto value = number(*s, odd)) row.iteration_ms = *value * 1e3;
-  if (const auto loss = after(text, "reduced_train_loss:", "|"))
+  if (const auto loss = text_after(text, "reduced_train_loss:", "|"))
     row.loss = number(*loss, row.loss_nan);
-  else if (const auto loss2 = after(text, "reduced_train_loss=", ","))
+  else if (const auto loss2 = text_after(text, "reduced_train_loss=", ","))
     row.loss = number(*loss2, row.loss_nan);
   if (!row.iteration) return {false, nullptr, "nemo.no_step"};
   tell(row, reading);
@@ -172,9 +172,9 @@ Outcome read_torchtitan(const TextLine& line, Reading& reading) {
       text.find(" | ") != std::string_view::npos)
     return {};
   ProgressRow row = start(line, "torchtitan");
-  row.iteration = whole(after(text, "step:", "  "));
-  if (const auto loss = after(text, "loss:", "  ")) row.loss = number(*loss, row.loss_nan);
-  if (const auto norm = after(text, "grad_norm:", "  "))
+  row.iteration = whole(text_after(text, "step:", "  "));
+  if (const auto loss = text_after(text, "loss:", "  ")) row.loss = number(*loss, row.loss_nan);
+  if (const auto norm = text_after(text, "grad_norm:", "  "))
     row.grad_norm = number(*norm, row.grad_norm_nan);
   if (!row.iteration) return {false, nullptr, "torchtitan.no_step"};
   tell(row, reading);
@@ -187,8 +187,8 @@ Outcome read_huggingface(const TextLine& line, Reading& reading) {
       text.find("'epoch'") == std::string_view::npos)
     return {};
   ProgressRow row = start(line, "huggingface");
-  if (const auto loss = after(text, "'loss':", ",")) row.loss = number(*loss, row.loss_nan);
-  if (const auto norm = after(text, "'grad_norm':", ","))
+  if (const auto loss = text_after(text, "'loss':", ",")) row.loss = number(*loss, row.loss_nan);
+  if (const auto norm = text_after(text, "'grad_norm':", ","))
     row.grad_norm = number(*norm, row.grad_norm_nan);
   tell(row, reading);
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
@@ -227,15 +227,15 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
   row.iteration = step;
   if (!total.empty()) row.total = std::strtoll(total.c_str(), nullptr, 10);
   row.loss = number(loss, row.loss_nan);
-  std::string of_name, took, after;
+  std::string of_name, took, text_after;
   double ms = 0;
   bool odd = false;
-  if (re2::RE2::PartialMatch(piece, kTook, &of_name, &took, &after)) {
-    const std::string& unit = after.empty() ? of_name : after;
+  if (re2::RE2::PartialMatch(piece, kTook, &of_name, &took, &text_after)) {
+    const std::string& unit = text_after.empty() ? of_name : text_after;
     if (const auto value = number(took, odd); value && !unit.empty())
       row.iteration_ms = unit[0] == 'm' || unit[0] == 'M' ? *value : *value * 1e3;
-  } else if (double each = 0; re2::RE2::PartialMatch(piece, kTimePerStep, &each, &after)) {
-    row.iteration_ms = after[0] == 'm' || after[0] == 'M' ? each : each * 1e3;
+  } else if (double each = 0; re2::RE2::PartialMatch(piece, kTimePerStep, &each, &text_after)) {
+    row.iteration_ms = text_after[0] == 'm' || text_after[0] == 'M' ? each : each * 1e3;
   } else if (re2::RE2::PartialMatch(piece, kSeconds, &each)) {
     row.iteration_ms = each * 1e3;
   } else if (re2::RE2::PartialMatch(piece, kBareTime, &ms)) {

@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kLeastTotal = 20;  // shorter loops are files, shards, epochs
 constexpr std::size_t kMost = 1 << 20;    // rows of a member
 
-constexpr std::size_t kMostSeries = 64;  // bars of a member
+constexpr std::size_t kMostBarSeries = 64;  // bars of a member
 constexpr double kClearly =
     0.8;  // of the rows: one bar among several that is surely the training's
 
@@ -36,7 +36,7 @@ class Bars final : public Kept {
     for (Series& s : series_)
       if (s.total == total && s.rank == prefix.rank && s.local_rank == prefix.local_rank) one = &s;
     if (one == nullptr) {
-      if (series_.size() >= kMostSeries) return false;
+      if (series_.size() >= kMostBarSeries) return false;
       one = &series_.emplace_back(Series{prefix.rank, prefix.local_rank, total, -1, 0, {}});
     }
     if (at == one->last) return true;  // drawn again, nothing done
@@ -90,9 +90,9 @@ struct Bar {
 };
 
 // Takes what it is asked for off the front of a text.
-class Cursor {
+class BarCursor {
  public:
-  explicit Cursor(std::string_view text) : rest_(text) {}
+  explicit BarCursor(std::string_view text) : rest_(text) {}
   void spaces() { rest_.remove_prefix(std::min(rest_.find_first_not_of(' '), rest_.size())); }
   bool is(std::string_view token) {
     if (!rest_.starts_with(token)) return false;
@@ -128,7 +128,7 @@ std::optional<Bar> parse_bar(std::string_view text) {
   Bar bar;
   std::size_t begin = text.find("%|");
   if (begin == std::string_view::npos) return std::nullopt;
-  Cursor rest(text.substr(begin + 2));
+  BarCursor rest(text.substr(begin + 2));
   const std::size_t percent = begin;
   while (begin > 0 && percent - begin < 3 && digits.find(text[begin - 1]) != std::string_view::npos)
     --begin;
@@ -159,7 +159,7 @@ std::optional<Bar> parse_bar(std::string_view text) {
   return rest.is(",") || rest.is("]") ? std::optional(bar) : std::nullopt;
 }
 
-Outcome read(const TextLine& line, Reading& reading) {
+Outcome read_progress_bar(const TextLine& line, Reading& reading) {
   if (reading.steps_told) return {};  // it would not be looked at in the end
   static const re2::RE2 kTraining(R"((?i)^(?:epoch\b.*|train(?:ing)?\b.*|steps?|iterations?)$)");
   const auto bar = parse_bar(line.line.message);
@@ -179,7 +179,7 @@ Outcome read(const TextLine& line, Reading& reading) {
 
 // With the digit before it: a word of five letters would make the search look at every second byte
 // of every log.
-constexpr std::string_view kWords[] = {
+constexpr std::string_view kProgressBarWords[] = {
     "0it/s]", "1it/s]", "2it/s]", "3it/s]", "4it/s]", "5it/s]", "6it/s]", "7it/s]", "8it/s]",
     "9it/s]", "?it/s]", "0s/it]", "1s/it]", "2s/it]", "3s/it]", "4s/it]", "5s/it]", "6s/it]",
     "7s/it]", "8s/it]", "9s/it]", "?s/it]", "0it/s,", "1it/s,", "2it/s,", "3it/s,", "4it/s,",
@@ -190,7 +190,11 @@ constexpr std::string_view kWords[] = {
 }  // namespace
 
 extern const Recogniser kProgressBar;
-constinit const Recogniser kProgressBar{
-    "tqdm", "progress bars of tqdm, where a log has no step lines", kWords, read, {}, "%|"};
+constinit const Recogniser kProgressBar{"tqdm",
+                                        "progress bars of tqdm, where a log has no step lines",
+                                        kProgressBarWords,
+                                        read_progress_bar,
+                                        {},
+                                        "%|"};
 
 }  // namespace culprit::ingest

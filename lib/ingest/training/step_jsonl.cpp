@@ -10,7 +10,7 @@ namespace {
 constexpr int kLinesLookedAt = 16;
 
 // Strict: a stream of log records in JSON has numbers and times too, and must reach the rules.
-bool sniff(const Head& head) {
+bool sniff_step_jsonl(const Head& head) {
   std::string_view rest = head.bytes;
   if (const std::size_t at = rest.find_first_not_of("\xEF\xBB\xBF \t\r\n");
       at == std::string_view::npos || rest[at] != '{')
@@ -39,9 +39,9 @@ bool sniff(const Head& head) {
   return stepped > 0 || (told > 0 && (lines > 1 || named));
 }
 
-class Reader final : public RecordReader {
+class JsonlStepReader final : public RecordReader {
  public:
-  explicit Reader(std::string_view framework) : objects_(framework) {}
+  explicit JsonlStepReader(std::string_view framework) : objects_(framework) {}
   Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
     if (place.line == 1 && raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
     return objects_.read(raw, place, reading);
@@ -51,11 +51,11 @@ class Reader final : public RecordReader {
   StepObjects objects_;
 };
 
-std::unique_ptr<RecordReader> make(const Head& head) {
+std::unique_ptr<RecordReader> make_step_jsonl(const Head& head) {
   const auto has = [&](std::string_view key) {
     return head.bytes.find(key) != std::string_view::npos;
   };
-  return std::make_unique<Reader>(
+  return std::make_unique<JsonlStepReader>(
       has("\"_step\"") && (has("\"_runtime\"") || has("\"_timestamp\"")) ? "wandb" : "jsonl");
 }
 
@@ -64,6 +64,6 @@ std::unique_ptr<RecordReader> make(const Head& head) {
 extern const RecordText kStepJsonl;
 constinit const RecordText kStepJsonl{
     "metrics-jsonl", "JSON lines of numbers by step or time, one record a line; wandb history",
-    sniff, make};
+    sniff_step_jsonl, make_step_jsonl};
 
 }  // namespace culprit::ingest

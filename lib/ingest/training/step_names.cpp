@@ -11,14 +11,14 @@ namespace culprit::ingest {
 
 namespace {
 
-struct Word {
+struct NameWord {
   std::string_view name;
   KeyRole role;
   int grade;
 };
 
 // Lower case; '-' and ' ' are '_'.
-constexpr Word kWords[] = {
+constexpr NameWord kStepNamesWords[] = {
     {"global_step", KeyRole::step, 4},
     {"train/global_step", KeyRole::step, 4},
     {"trainer/global_step", KeyRole::step, 4},
@@ -115,20 +115,20 @@ constexpr std::string_view kLosses[] = {
 constexpr std::string_view kGradNorms[] = {"grad_norm", "gradient_norm", "global_grad_norm",
                                            "total_grad_norm"};
 // A bare "step_ms" may be the optimizer's part of one: the lowest.
-constexpr std::string_view kTimes[] = {"elapsed_time_per_iteration",
-                                       "iteration_time",
-                                       "iter_time",
-                                       "step_time",
-                                       "train_step_time",
-                                       "training_step_time",
-                                       "train_step_timing",
-                                       "time_per_iteration",
-                                       "time_per_iter",
-                                       "time_per_step",
-                                       "iteration_duration",
-                                       "iter_duration",
-                                       "step_duration",
-                                       "batch_time"};
+constexpr std::string_view kTimeNames[] = {"elapsed_time_per_iteration",
+                                           "iteration_time",
+                                           "iter_time",
+                                           "step_time",
+                                           "train_step_time",
+                                           "training_step_time",
+                                           "train_step_timing",
+                                           "time_per_iteration",
+                                           "time_per_iter",
+                                           "time_per_step",
+                                           "iteration_duration",
+                                           "iter_duration",
+                                           "step_duration",
+                                           "batch_time"};
 constexpr std::string_view kTimesWithUnit[] = {"iteration", "iter", "train_step", "step"};
 struct Unit {
   std::string_view ending;
@@ -139,10 +139,10 @@ constexpr Unit kUnits[] = {{"_(ms)", 1},      {"(ms)", 1},          {"_in_ms", 1
                            {"_in_s", 1e3},    {"_s", 1e3},          {"_sec", 1e3}, {"_secs", 1e3},
                            {"_seconds", 1e3}, {"_us", 1e-3},        {"_ns", 1e-6}};
 
-constexpr std::size_t kLongestName = 128;
+constexpr std::size_t kLongestStepName = 128;
 
 std::string normal(std::string_view key) {
-  std::string out(key.substr(0, kLongestName));
+  std::string out(key.substr(0, kLongestStepName));
   for (char& c : out) {
     if (c >= 'A' && c <= 'Z')
       c = static_cast<char>(c - 'A' + 'a');
@@ -169,15 +169,15 @@ bool of_evaluation(std::string_view path) {
 }  // namespace
 
 KeyMeaning meaning_of(std::string_view key) {
-  if (key.size() > kLongestName) return {};
+  if (key.size() > kLongestStepName) return {};
   const std::string name = normal(key);
-  for (const Word& word : kWords)
+  for (const NameWord& word : kStepNamesWords)
     if (word.name == name) return {word.role, word.grade};
   return {};
 }
 
 FigureMeaning figure_of(std::string_view key) {
-  if (key.size() > kLongestName) return {};
+  if (key.size() > kLongestStepName) return {};
   const std::string whole = normal(key);
   std::string_view tail = whole;
   std::size_t cut = tail.rfind('/');
@@ -197,12 +197,12 @@ FigureMeaning figure_of(std::string_view key) {
   for (const Unit& unit : kUnits)
     if (tail.size() > unit.ending.size() && tail.ends_with(unit.ending)) {
       const std::string_view stem = tail.substr(0, tail.size() - unit.ending.size());
-      if (const int grade = grade_in(kTimes, stem))
+      if (const int grade = grade_in(kTimeNames, stem))
         return {Figure::iteration_time, 30 + grade, unit.to_ms};
       if (const int grade = grade_in(kTimesWithUnit, stem))
         return {Figure::iteration_time, 20 + grade, unit.to_ms};
     }
-  if (const int grade = grade_in(kTimes, tail)) return {Figure::iteration_time, grade, 0};
+  if (const int grade = grade_in(kTimeNames, tail)) return {Figure::iteration_time, grade, 0};
   return {};
 }
 

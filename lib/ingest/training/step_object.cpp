@@ -4,15 +4,16 @@
 #include <charconv>
 #include <limits>
 
+#include "line/digit.hpp"
 #include "model/json_cursor.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kLongestKey = 512;
+constexpr std::size_t kLongestStepKey = 512;
 constexpr std::size_t kLongestText = 255;  // of a host, a run, an operation
-constexpr std::size_t kMostKeys = 200'000;
+constexpr std::size_t kMostStepKeys = 200'000;
 
 // Records of loggers and services. Objects with these are for the rules, or for other readers.
 constexpr std::string_view kLogKeys[] = {
@@ -25,7 +26,7 @@ constexpr std::string_view kLogKeys[] = {
 constexpr std::string_view kEventKeys[] = {"event",  "event_type", "eventType", "kind",
                                            "Action", "source",     "metadata",  "ph"};
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
+using line::digit;
 
 // Tells `to` of every string and number of an object and of the objects in it. False when the text
 // ends or breaks first.
@@ -152,7 +153,7 @@ StepObjects::Key* StepObjects::find(std::string_view parent, std::string_view ke
       return &keys_[at_];
     }
   }
-  if (key.size() + parent.size() > kLongestKey) {
+  if (key.size() + parent.size() > kLongestStepKey) {
     problem_ = "jsonl.key_too_long";
     return nullptr;
   }
@@ -161,7 +162,7 @@ StepObjects::Key* StepObjects::find(std::string_view parent, std::string_view ke
   path += key;
   auto found = key_of_.find(path + '\0' + std::to_string(parent.size()));
   if (found == key_of_.end()) {
-    if (keys_.size() >= kMostKeys) {
+    if (keys_.size() >= kMostStepKeys) {
       problem_ = "series.too_many";
       return nullptr;
     }

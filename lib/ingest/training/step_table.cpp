@@ -9,21 +9,16 @@
 
 #include "ingest/engine/record_text.hpp"
 #include "ingest/training/step_rows.hpp"
+#include "line/trimmed.hpp"
 #include "model/csv_cursor.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMostColumns = 100'000;
-constexpr std::size_t kLongestName = 512;
+constexpr std::size_t kMostStepColumns = 100'000;
+constexpr std::size_t kLongestColumnName = 512;
 constexpr std::string_view kBom = "\xEF\xBB\xBF";
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\r')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
-  return text;
-}
 
 // Cells as they stand; of a quoted one what is between its quotes (doubled quotes stay doubled:
 // names with quotes are rare and numbers have none). False: a quote is open at the end of the line.
@@ -48,7 +43,7 @@ std::size_t cells_of(std::string_view line, char separator) {
   return each_cell(line, separator, [&](std::size_t, std::string_view) { ++count; }) ? count : 0;
 }
 
-char separator_of(std::string_view header) {
+char step_separator(std::string_view header) {
   char best = ',';
   std::size_t most = 0;
   for (const char c : {',', '\t', ';'})
@@ -58,7 +53,7 @@ char separator_of(std::string_view header) {
   return best;
 }
 
-struct Column {
+struct StepColumn {
   enum class Kind : unsigned char { value, text, skipped };
   KeyMeaning meaning;
   Kind kind = Kind::value;
@@ -69,7 +64,7 @@ struct Column {
 
 struct Layout {
   char separator = ',';
-  std::vector<Column> columns;
+  std::vector<StepColumn> columns;
   std::size_t metric = kNone, amount = kNone, operation = kNone, bytes = kNone, group = kNone;
   bool step = false, time = false, several_runs = false;
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
@@ -80,13 +75,13 @@ struct Layout {
 
 Layout layout_of(std::string_view header, std::string_view base) {
   Layout out;
-  out.separator = separator_of(header);
+  out.separator = step_separator(header);
   std::string run;
   each_cell(header, out.separator, [&](std::size_t i, std::string_view cell) {
-    if (i >= kMostColumns) return;
-    Column c;
-    std::string_view name = trim(cell);
-    name = name.substr(0, kLongestName);
+    if (i >= kMostStepColumns) return;
+    StepColumn c;
+    std::string_view name = line::trimmed(cell);
+    name = name.substr(0, kLongestColumnName);
     c.meaning = meaning_of(name);
     // TensorBoard downloads one tag a file: run-<run>-tag-<tag>.csv
     if (c.meaning.role == KeyRole::amount)
@@ -98,13 +93,13 @@ Layout layout_of(std::string_view header, std::string_view base) {
     c.name = name;
     if (const std::size_t dash = name.find(" - ");
         dash != std::string_view::npos && c.meaning.role == KeyRole::value) {
-      if (name.ends_with("__MIN") || name.ends_with("__MAX")) c.kind = Column::Kind::skipped;
+      if (name.ends_with("__MIN") || name.ends_with("__MAX")) c.kind = StepColumn::Kind::skipped;
       c.name = name.substr(dash + 3);
       c.labels = "run=" + std::string(name.substr(0, dash));
       out.several_runs = out.several_runs || (!run.empty() && run != c.labels);
       run = c.labels;
       if (meaning_of(c.name).role == KeyRole::step)
-        c.kind = Column::Kind::skipped;  // "<run> - _step"
+        c.kind = StepColumn::Kind::skipped;  // "<run> - _step"
     }
     const auto take = [&](std::size_t& column) {
       if (column == Layout::kNone) column = i;
@@ -128,7 +123,7 @@ Layout layout_of(std::string_view header, std::string_view base) {
 // reader's.
 bool of_nvidia_smi(std::string_view header, const Layout& layout) {
   if (header.find(" [") != std::string_view::npos) return true;
-  for (const Column& column : layout.columns)
+  for (const StepColumn& column : layout.columns)
     for (const std::string_view family :
          {"utilization.", "memory.", "temperature.", "power.", "clocks.", "clocks_", "ecc.",
           "pcie.", "pci.", "fan.speed", "pstate", "retired_pages.", "remapped_rows.",
@@ -137,7 +132,7 @@ bool of_nvidia_smi(std::string_view header, const Layout& layout) {
   return false;
 }
 
-bool sniff(const Head& head) {
+bool sniff_step_table(const Head& head) {
   const std::string_view base = head.base();
   if (!base.ends_with(".csv") && !base.ends_with(".tsv")) return false;
   std::string_view rest = head.bytes;
@@ -154,7 +149,7 @@ bool sniff(const Head& head) {
   if (layout.columns.size() < 2 || of_nvidia_smi(header, layout) || (!layout.step && !layout.time))
     return false;
   // A header is words.
-  for (const Column& column : layout.columns) {
+  for (const StepColumn& column : layout.columns) {
     double number = 0;
     std::string_view unit;
     if (!column.name.empty() && metric_number(column.name, number, unit)) return false;
@@ -176,7 +171,7 @@ bool sniff(const Head& head) {
           if (role == KeyRole::step)
             axis = axis || metric_number(cell, value, unit);
           else if (role == KeyRole::time)
-            axis = axis || moment(trim(cell), time);
+            axis = axis || moment(line::trimmed(cell), time);
           else
             number = number || metric_number(cell, value, unit);
         });
@@ -185,9 +180,9 @@ bool sniff(const Head& head) {
   return rows > 0 && good * 10 >= rows * 6;
 }
 
-class Reader final : public RecordReader {
+class StepTableReader final : public RecordReader {
  public:
-  explicit Reader(std::string_view base) : base_(base) {}
+  explicit StepTableReader(std::string_view base) : base_(base) {}
 
   Outcome read(std::string_view raw, const Place& place, Reading& reading) override {
     return line(raw, place, reading, false);
@@ -201,7 +196,7 @@ class Reader final : public RecordReader {
   Outcome line(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.line == 1 && raw.starts_with(kBom)) raw.remove_prefix(kBom.size());
     if (layout_.columns.empty()) return header(raw);
-    if (trim(raw).empty()) return {};
+    if (line::trimmed(raw).empty()) return {};
     if (raw == header_) return {};  // written again by a process that was started again
     if (!row(raw, cut)) return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
     if (row_.cells.empty()) return {};
@@ -214,8 +209,8 @@ class Reader final : public RecordReader {
     header_ = raw;
     if (layout_.several_runs) rows_ = StepRows("");  // steps of several runs are nobody's progress
     text_.resize(layout_.columns.size());
-    for (Column& column : layout_.columns)
-      if (column.kind == Column::Kind::value)
+    for (StepColumn& column : layout_.columns)
+      if (column.kind == StepColumn::Kind::value)
         column.slot = rows_.slot(column.name, {}, column.labels);
     return {true, nullptr, {}};
   }
@@ -254,7 +249,7 @@ class Reader final : public RecordReader {
   }
 
   void take(std::size_t i, std::string_view cell) {
-    Column& column = layout_.columns[i];
+    StepColumn& column = layout_.columns[i];
     const int grade = column.meaning.grade;
     double value = 0;
     std::string_view unit;
@@ -276,7 +271,7 @@ class Reader final : public RecordReader {
       case KeyRole::rank:
       case KeyRole::local_rank: {
         std::int64_t rank = 0;
-        const std::string_view text = trim(cell);
+        const std::string_view text = line::trimmed(cell);
         const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
         if (error != std::errc() || at != text.data() + text.size() || rank < 0 ||
             rank > 10'000'000)
@@ -288,35 +283,43 @@ class Reader final : public RecordReader {
         return;
       }
       case KeyRole::host:
-        if (grade > host_grade_ && !trim(cell).empty())
-          host_grade_ = grade, row_.owner.host = std::string(trim(cell).substr(0, kLongestName));
+        if (grade > host_grade_ && !line::trimmed(cell).empty())
+          host_grade_ = grade,
+          row_.owner.host = std::string(line::trimmed(cell).substr(0, kLongestColumnName));
         return;
       case KeyRole::gpu:
-        if (grade > gpu_grade_ && !trim(cell).empty())
-          gpu_grade_ = grade, row_.owner.gpu = std::string(trim(cell).substr(0, kLongestName));
+        if (grade > gpu_grade_ && !line::trimmed(cell).empty())
+          gpu_grade_ = grade,
+          row_.owner.gpu = std::string(line::trimmed(cell).substr(0, kLongestColumnName));
         return;
       case KeyRole::nic:
-        if (!trim(cell).empty()) devices_.nic = trim(cell).substr(0, kLongestName);
+        if (!line::trimmed(cell).empty())
+          devices_.nic = line::trimmed(cell).substr(0, kLongestColumnName);
         return;
-      case KeyRole::port: devices_.port = trim(cell).substr(0, kLongestName); return;
-      case KeyRole::device: devices_.device = trim(cell).substr(0, kLongestName); return;
+      case KeyRole::port: devices_.port = line::trimmed(cell).substr(0, kLongestColumnName); return;
+      case KeyRole::device:
+        devices_.device = line::trimmed(cell).substr(0, kLongestColumnName);
+        return;
       case KeyRole::run:
-        run_ = column.name + "=" + std::string(trim(cell).substr(0, kLongestName));
+        run_ = column.name + "=" + std::string(line::trimmed(cell).substr(0, kLongestColumnName));
         return;
       case KeyRole::metric:
-        if (layout_.is_long() && i == layout_.metric) text_[i] = trim(cell).substr(0, kLongestName);
+        if (layout_.is_long() && i == layout_.metric)
+          text_[i] = line::trimmed(cell).substr(0, kLongestColumnName);
         return;
       case KeyRole::operation:
-        if (i == layout_.operation) text_[i] = trim(cell).substr(0, kLongestName);
+        if (i == layout_.operation) text_[i] = line::trimmed(cell).substr(0, kLongestColumnName);
         return;
       case KeyRole::group:
         if (layout_.calls())
-          group_ = column.name + "=" + std::string(trim(cell).substr(0, kLongestName));
+          group_ =
+              column.name + "=" + std::string(line::trimmed(cell).substr(0, kLongestColumnName));
         return;
       case KeyRole::amount:
       case KeyRole::bytes: break;
     }
-    if (column.kind != Column::Kind::value || !metric_number(cell, value, unit) || !is_unit(unit))
+    if (column.kind != StepColumn::Kind::value || !metric_number(cell, value, unit) ||
+        !is_unit(unit))
       return;
     if (unit != column.unit) {
       column.unit = unit;
@@ -333,7 +336,7 @@ class Reader final : public RecordReader {
   // Of a long table: the numbers are of what the row names. all: each of them, else `main` only.
   void rename(const std::string& name, std::size_t main, bool all) {
     for (std::size_t n = 0; n < named_.size(); ++n) {
-      const Column& column = layout_.columns[named_[n]];
+      const StepColumn& column = layout_.columns[named_[n]];
       if (named_[n] != main && !all) continue;
       if (name.empty()) {
         problem_ = "table.no_name";
@@ -359,8 +362,8 @@ class Reader final : public RecordReader {
   int step_grade_ = 0, time_grade_ = 0, rank_grade_ = 0, host_grade_ = 0, gpu_grade_ = 0;
 };
 
-std::unique_ptr<RecordReader> make(const Head& head) {
-  return std::make_unique<Reader>(head.base());
+std::unique_ptr<RecordReader> make_step_table(const Head& head) {
+  return std::make_unique<StepTableReader>(head.base());
 }
 
 }  // namespace
@@ -369,6 +372,6 @@ extern const RecordText kStepTable;
 constinit const RecordText kStepTable{
     "metrics-table",
     "CSV and TSV of numbers by step or time: wide, long, wandb exports, logs of collective calls",
-    sniff, make};
+    sniff_step_table, make_step_table};
 
 }  // namespace culprit::ingest

@@ -23,12 +23,12 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::size_t kHeader = 12;  // length and its checksum
-constexpr std::size_t kMostBytes = 256u << 20;
+constexpr std::size_t kMostEventBytes = 256u << 20;
 constexpr std::size_t kLongestTag = 512;
 constexpr std::string_view kName = "tfevents.";
 
 template <class Word>
-Word word(std::string_view bytes, std::size_t at) {
+Word masked_word(std::string_view bytes, std::size_t at) {
   Word v = 0;
   for (std::size_t i = 0; i < sizeof(Word); ++i)
     v |= static_cast<Word>(static_cast<Word>(static_cast<unsigned char>(bytes[at + i])) << (8 * i));
@@ -96,7 +96,7 @@ class Message {
   template <class Word>
   bool fixed() {
     if (rest_.size() < sizeof(Word)) return false;
-    number_ = word<Word>(rest_, 0);
+    number_ = masked_word<Word>(rest_, 0);
     rest_.remove_prefix(sizeof(Word));
     return true;
   }
@@ -157,10 +157,10 @@ struct OneNumber {
 std::optional<std::uint64_t> listed_number(std::uint64_t field, std::string_view packed) {
   constexpr std::uint64_t kFloats = 5, kDoubles = 6;  // the others are varints
   if (field == kFloats)
-    return packed.size() == 4 ? std::optional<std::uint64_t>(word<std::uint32_t>(packed, 0))
+    return packed.size() == 4 ? std::optional<std::uint64_t>(masked_word<std::uint32_t>(packed, 0))
                               : std::nullopt;
   if (field == kDoubles)
-    return packed.size() == 8 ? std::optional<std::uint64_t>(word<std::uint64_t>(packed, 0))
+    return packed.size() == 8 ? std::optional<std::uint64_t>(masked_word<std::uint64_t>(packed, 0))
                               : std::nullopt;
   return single_varint(packed);
 }
@@ -245,16 +245,16 @@ std::optional<std::string> host_of(std::string_view path) {
   return rest.empty() ? std::nullopt : std::optional(std::string(rest.substr(0, 255)));
 }
 
-bool sniff(const Head& head) {
+bool sniff_tensorboard(const Head& head) {
   if (head.bytes.size() < kHeader) return false;
   if (head.base().find(kName) == std::string_view::npos) {
     // Renamed: a first record with the version of the format.
-    const auto length = word<std::uint64_t>(head.bytes, 0);
+    const auto length = masked_word<std::uint64_t>(head.bytes, 0);
     if (length > 64 ||
         head.bytes.substr(kHeader, 64).find("brain.Event:") == std::string_view::npos)
       return false;
   }
-  return masked(crc32c(head.bytes.substr(0, 8))) == word<std::uint32_t>(head.bytes, 8);
+  return masked(crc32c(head.bytes.substr(0, 8))) == masked_word<std::uint32_t>(head.bytes, 8);
 }
 
 class EventFile {
@@ -266,14 +266,14 @@ class EventFile {
   std::string read(std::string_view bytes) {
     std::size_t at = 0;
     while (at + kHeader <= bytes.size()) {
-      if (masked(crc32c(bytes.substr(at, 8))) != word<std::uint32_t>(bytes, at + 8))
+      if (masked(crc32c(bytes.substr(at, 8))) != masked_word<std::uint32_t>(bytes, at + 8))
         return stop("tfevents.bad_length_checksum", at, kHeader);
-      const auto length = word<std::uint64_t>(bytes, at);
+      const auto length = masked_word<std::uint64_t>(bytes, at);
       if (length > bytes.size() || bytes.size() - at - kHeader < length ||
           bytes.size() - at - kHeader - length < 4)
         break;  // the writer was killed within it
       const std::string_view data = bytes.substr(at + kHeader, length);
-      if (masked(crc32c(data)) != word<std::uint32_t>(bytes, at + kHeader + length))
+      if (masked(crc32c(data)) != masked_word<std::uint32_t>(bytes, at + kHeader + length))
         return stop("tfevents.bad_checksum", at, kHeader + data.size() + 4);
       place_ = {member_.id, 0, at, static_cast<std::uint32_t>(kHeader + length + 4)};
       if (!event(data)) return stop(problem_, at, place_.length);
@@ -349,7 +349,7 @@ class EventFile {
   std::string_view problem_;
 };
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_tensorboard(std::string_view bytes, const MemberRow& member, Reading& reading) {
   return EventFile(member, reading).read(bytes);
 }
 
@@ -357,6 +357,6 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 
 extern const Document kTensorboard;
 constinit const Document kTensorboard{"tensorboard-events", "TensorBoard event files: scalars",
-                                      kMostBytes, sniff, read};
+                                      kMostEventBytes, sniff_tensorboard, read_tensorboard};
 
 }  // namespace culprit::ingest

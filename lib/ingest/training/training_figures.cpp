@@ -113,7 +113,7 @@ Outcome read_times(const TextLine& line, Reading& reading) {
 }
 
 constexpr std::string_view kFieldWords[] = {"elapsed time per iteration", "train_step_timing in s"};
-constexpr std::string_view kTitanWords[] = {"  tflops: "};
+constexpr std::string_view kTitanFigureWords[] = {"  tflops: "};
 constexpr std::string_view kSamplesWords[] = {"SamplesPerSec="};
 constexpr std::string_view kTimesWords[] = {"time (ms) | "};
 
@@ -125,7 +125,7 @@ constinit const Recogniser kFieldFigures{
     kFieldWords, read_fields};
 constinit const Recogniser kTitanFigures{
     "torchtitan-figures", "throughput, memory and utilisation on torchtitan's step lines",
-    kTitanWords, read_titan};
+    kTitanFigureWords, read_titan};
 constinit const Recogniser kSamplesPerSecond{
     "deepspeed-samples", "DeepSpeed's samples per second and memory", kSamplesWords, read_samples};
 constinit const Recogniser kStepTimes{

@@ -7,13 +7,13 @@ namespace culprit::ingest {
 
 namespace {
 
-bool sniff(const Head& head) {
+bool sniff_wandb_summary(const Head& head) {
   const std::size_t at = head.bytes.find_first_not_of(" \t\r\n");
   return head.base() == "wandb-summary.json" && at != std::string_view::npos &&
          head.bytes[at] == '{';
 }
 
-std::string read(std::string_view bytes, const MemberRow& member, Reading& reading) {
+std::string read_wandb_summary(std::string_view bytes, const MemberRow& member, Reading& reading) {
   StepObjects objects("");
   const Outcome outcome =
       objects.read(bytes, {member.id, 1, 0, static_cast<std::uint32_t>(bytes.size())}, reading);
@@ -23,7 +23,8 @@ std::string read(std::string_view bytes, const MemberRow& member, Reading& readi
 }  // namespace
 
 extern const Document kWandbSummary;
-constinit const Document kWandbSummary{
-    "wandb-summary", "wandb-summary.json: the last values of a run", 16u << 20, sniff, read};
+constinit const Document kWandbSummary{"wandb-summary",
+                                       "wandb-summary.json: the last values of a run", 16u << 20,
+                                       sniff_wandb_summary, read_wandb_summary};
 
 }  // namespace culprit::ingest
