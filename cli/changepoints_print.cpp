@@ -195,9 +195,9 @@ Json to_json(const std::string& name, std::size_t n, const Answer& a, bool as_ti
   return out;
 }
 
-class Text {
+class ChangePointText {
  public:
-  explicit Text(const Arguments& arguments)
+  explicit ChangePointText(const Arguments& arguments)
       : color_(use_color(arguments)),
         width_(std::min<std::size_t>(80, std::max<std::size_t>(40, terminal_width()))) {}
 
@@ -453,7 +453,7 @@ void print_changepoints(const Arguments& arguments, const std::vector<NamedSerie
     answer.changes = analyze::online_change_points(dimensions, params.kernel);
     answer.notes.push_back(fmt::format(
         "{} dimensions looked at together; none is read as iteration times", series.size()));
-    if (!json) return print(Text(arguments).dimensions(name, series, answer.changes));
+    if (!json) return print(ChangePointText(arguments).dimensions(name, series, answer.changes));
     Json out{{"schema", "culprit.changepoints/1"}};
     out.update(to_json(name, series.front().values.size(), answer, false));
     out["dimensions"] = Json::array();
@@ -462,8 +462,8 @@ void print_changepoints(const Arguments& arguments, const std::vector<NamedSerie
   }
   const auto answers = answers_for(series, params, json || series.size() <= kPictures);
   if (!json)
-    return print(series.size() == 1 ? Text(arguments).one(series[0], answers[0])
-                                    : Text(arguments).many(series, answers));
+    return print(series.size() == 1 ? ChangePointText(arguments).one(series[0], answers[0])
+                                    : ChangePointText(arguments).many(series, answers));
   Json all = Json::array();
   for (std::size_t i = 0; i < series.size(); ++i)
     all.push_back(to_json(series[i].name, series[i].values.size(), answers[i], series[i].as_time,

@@ -88,7 +88,7 @@ class CollectivesPrinter {
                    report_.timed_out == 0 ? "" : fmt::format(", {} timed out", report_.timed_out)),
                width_ - 2, 2)) +
            "\n";
-    for (const std::string& note : report_.notes)
+    for (const std::string& note : report::words(report_.notes))
       out += dim("note: " + report::wrapped(report::visible(note), width_, 6, 6)) + "\n";
     return out;
   }
@@ -205,7 +205,7 @@ class CollectivesPrinter {
                                  {"title", report::words(f.title)},
                                  {"confidence", f.confidence},
                                  {"why", report::words(f.why)}});
-    out["notes"] = report_.notes;
+    out["notes"] = report::words(report_.notes);
     return json_text(out) + "\n";
   }
 

@@ -9,6 +9,7 @@
 #include "incident.hpp"
 #include "model/json.hpp"
 #include "pack.hpp"
+#include "model/phrases.hpp"
 #include "report/terminal.hpp"
 #include "terminal.hpp"
 #include "report/phrases.hpp"
@@ -64,18 +65,10 @@ Result<Comparison> compare(Side& good, Side& bad, const rules::RulePack& pack,
   Comparison out =
       analyze::compare_runs(good.run.view(), bad.run.view(), miner.templates(), pack,
                             rules::DriftRules::built_in(), rules::Catalogue::built_in());
-  if (!lines)
-    out.notes.push_back(
-        "only lines that a rule knows and exceptions are compared: the bundle of a database cannot "
-        "be read any more");
-  if (kept > 0)
-    out.notes.push_back(fmt::format(
-        "there are very many kinds of lines: they are distinguished by their first {} words",
-        kept));
+  if (!lines) out.notes.push_back(say(Phrase::known_lines_only));
+  if (kept > 0) out.notes.push_back(say(Phrase::very_many_templates, kept));
   for (const Side* side : {&good, &bad})
-    if (!side->complete)
-      out.notes.push_back(fmt::format(
-          "{} was not read to its end: what is missing looks like a change", side->path));
+    if (!side->complete) out.notes.push_back(say(Phrase::not_read_to_its_end, side->path));
   return out;
 }
 
@@ -122,7 +115,7 @@ std::string text(const Arguments& arguments, const Comparison& c) {
   if (most < c.changes.size())
     out += fmt::format("\n{} more with --all\n", c.changes.size() - most);
   if (!c.notes.empty()) out += "\n";
-  for (const std::string& note : c.notes)
+  for (const std::string& note : report::words(c.notes))
     out += "note: " + report::wrapped(report::visible(note), width, 6, 6) + "\n";
   return out;
 }
@@ -142,7 +135,7 @@ Json json_of(const Comparison& c, const Side& good, const Side& bad) {
               {"good", side(good)},
               {"bad", side(bad)},
               {"changes", Json::array()},
-              {"notes", c.notes}};
+              {"notes", report::words(c.notes)}};
   for (const Change& change : c.changes) {
     Json places = Json::array();
     for (const auto& p : change.places)

@@ -20,6 +20,7 @@
 #include "incident.hpp"
 #include "terminal.hpp"
 #include "plan/group_command.hpp"
+#include "model/phrases.hpp"
 #include "report/report.hpp"
 #include "report/phrases.hpp"
 #include "report/terminal.hpp"
@@ -108,7 +109,7 @@ Result<> add_new_lines(const Arguments& arguments, const diagnose::Resolved& inc
   CULPRIT_TRY(options, read_options(arguments));
   CULPRIT_TRY(novelty,
               diagnose::new_lines(db, incident, arguments.get("baseline"), pack, options.limits));
-  for (const std::string& note : novelty.notes) remark(arguments, note);
+  for (const std::string& note : report::words(novelty.notes)) remark(arguments, note);
   // A line that another finding quotes is told already.
   std::set<std::pair<std::string, std::uint64_t>> told;
   std::vector<Finding> leads;
@@ -150,10 +151,8 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
   CULPRIT_TRY(db, open_new(arguments, path));
   CULPRIT_TRY(read, read_bundles(arguments, pack, db));
   CULPRIT_TRY(incident, diagnose::resolve(db, true));
-  if (const std::string several = diagnose::several_incidents(db, incident); !several.empty())
-    remark(arguments, fmt::format("this looks like several incidents, taken for one: {}; `culprit "
-                                  "batch` diagnoses each by itself",
-                                  several));
+  if (const Text several = diagnose::several_incidents(db, incident); !several.empty())
+    remark(arguments, report::words(say(Phrase::several_incidents_as_one, several)));
   diagnose::Pictures pictures;
   CULPRIT_TRY(findings, diagnose::analyse(db, incident, pack, &pictures));
   if (arguments.has("baseline"))

@@ -53,6 +53,14 @@ struct Progress {
   std::vector<Finding> hints;  // that the machines stood still at the end
 };
 
+std::vector<std::string> notes_of(const Progress& progress, const analyze::Efficiency& e,
+                                  const analyze::LossSignals& s) {
+  std::vector<std::string> out = progress.notes;
+  for (const auto* list : {&e.notes, &s.notes})
+    for (std::string& note : report::words(*list)) out.push_back(std::move(note));
+  return out;
+}
+
 std::optional<std::int64_t> whole(double v) {
   if (!(std::abs(v) < 9e15)) return std::nullopt;
   return static_cast<std::int64_t>(v);
@@ -266,9 +274,8 @@ std::string to_text(const analyze::Efficiency& e, const analyze::LossSignals& s,
         s.checkpoint ? fmt::format("; last checkpoint before it {}", *s.checkpoint) : ""));
   }
   std::string remarks;
-  for (const auto* list : {&progress.notes, &e.notes, &s.notes})
-    for (const std::string& n : *list)
-      remarks += "  " + report::wrapped(report::visible(n), kWidth - 2, 2) + "\n";
+  for (const std::string& n : notes_of(progress, e, s))
+    remarks += "  " + report::wrapped(report::visible(n), kWidth - 2, 2) + "\n";
   if (!remarks.empty()) out += "\nNotes\n" + remarks;
   return out;
 }
@@ -352,9 +359,7 @@ std::string to_json(const analyze::Efficiency& e, const analyze::LossSignals& s,
                             {"start_ns", maybe(hint.start)},
                             {"end_ns", maybe(hint.end)},
                             {"why", report::words(hint.why)}});
-  out["notes"] = Json::array();
-  for (const auto* list : {&progress.notes, &e.notes, &s.notes})
-    for (const std::string& n : *list) out["notes"].push_back(n);
+  out["notes"] = notes_of(progress, e, s);
   return json_text(out) + "\n";
 }
 

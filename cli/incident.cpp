@@ -12,6 +12,8 @@
 #include "command.hpp"
 #include "diagnose/identity.hpp"
 #include "interrupt.hpp"
+#include "model/phrases.hpp"
+#include "report/phrases.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::cli {
@@ -107,8 +109,7 @@ Result<store::Database> open_new(const Arguments& arguments, const std::string& 
 
 Result<store::Database> open_database(const Arguments& arguments, store::Access access) {
   CULPRIT_TRY(db, store::Database::open(arguments.get("db"), access));
-  if (db.partial())
-    remark(arguments, std::string("this database is partial: ") + diagnose::kPartial);
+  if (db.partial()) remark(arguments, report::words(say(Phrase::database_partial)));
   if (access == store::Access::write && db.read_only())
     remark(arguments, "this database cannot be written: the answer is not kept in it");
   return db;

@@ -88,7 +88,8 @@ class OutliersPrinter {
     if (!report_.outliers.empty()) outliers(out);
     if (!report_.common.empty()) together(out);
     if (!report_.not_enough.empty()) reasons(out);
-    for (const std::string& note : report_.notes) out += wrapped("note: " + note, 6) + "\n";
+    for (const std::string& note : report::words(report_.notes))
+      out += wrapped("note: " + note, 6) + "\n";
     if (!report_.unknown.empty() && !report_.searched.empty())
       out += wrapped(fmt::format("note: not in the catalogue, so either side counts: {}",
                                  fmt::join(report_.unknown, ", ")),
@@ -164,7 +165,7 @@ class OutliersPrinter {
                                    {"code", n.reason.code},
                                    {"why", report::words(n.reason.text)},
                                    {"entities", n.reason.entities}});
-    out["notes"] = report_.notes;
+    out["notes"] = report::words(report_.notes);
     out["unknown_metrics"] = report_.unknown;
     out["judged"] = report_.judged;
     out["entities"] = report_.entities;

@@ -49,7 +49,8 @@ class StacksPrinter {
     for (const auto& [role, tree] : report_.trees)
       if (shown(role)) out += "\n" + bold(role) + "\n" + draw(tree);
     std::string notes;
-    for (const std::string& note : report_.notes) notes += "  " + report::visible(note) + "\n";
+    for (const std::string& note : report::words(report_.notes))
+      notes += "  " + report::visible(note) + "\n";
     if (!notes.empty()) out += "\n" + bold("Notes") + "\n" + notes;
     return out;
   }
@@ -382,7 +383,7 @@ std::string to_json(const StacksPrinter& printer, const StackReport& report,
   out["groups"] = groups_json(printer, report);
   out["trees"] = trees_json(printer, report, lacks);
   out["findings"] = findings_json(findings);
-  out["notes"] = report.notes;
+  out["notes"] = report::words(report.notes);
   return json_text(out) + "\n";
 }
 

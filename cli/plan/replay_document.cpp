@@ -1,4 +1,3 @@
-#include "model/sort.hpp"
 #include "replay_document.hpp"
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "model/json.hpp"
 #include "input.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::cli {
 

@@ -6,8 +6,8 @@
 #include "command.hpp"
 #include "incident.hpp"
 #include "model/json.hpp"
-#include "model/sort.hpp"
 #include "plan/replicas.hpp"
+#include "model/sort.hpp"
 #include "input.hpp"
 
 namespace culprit::cli {

@@ -1,4 +1,3 @@
-#include "model/sort.hpp"
 #include "shape.hpp"
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "analyze/facts/topology.hpp"
 #include "model/ranges.hpp"
 #include "from_incident.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::cli {
 

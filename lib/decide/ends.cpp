@@ -8,6 +8,7 @@
 
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::decide {

@@ -12,6 +12,7 @@
 #include "decide/ledger.hpp"
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::decide {

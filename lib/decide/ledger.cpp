@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "decide/walk.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::decide {
 

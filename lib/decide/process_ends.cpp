@@ -8,6 +8,7 @@
 
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::decide {
 

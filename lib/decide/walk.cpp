@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/phrases.hpp"
 #include "model/shell.hpp"
 
 namespace culprit::decide {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "model/confidence.hpp"
+#include "model/phrases.hpp"
 #include "model/ranges.hpp"
 #include "model/sort.hpp"
 

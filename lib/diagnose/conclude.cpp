@@ -12,6 +12,7 @@
 #include "holdings.hpp"
 #include "identity.hpp"
 #include "isolation_cost.hpp"
+#include "model/phrases.hpp"
 #include "model/sort.hpp"
 #include "read.hpp"
 #include "report/phrases.hpp"
@@ -93,38 +94,23 @@ decide::Case case_of(const Resolved& resolved) {
 }
 
 // What of the input the verdict does not rest on, and what was assumed.
-std::vector<std::string> notes_of(const store::Database& db, const Resolved& resolved) {
+std::vector<Text> notes_of(const store::Database& db, const Resolved& resolved) {
   const auto& [facts, topology] = resolved;
-  std::vector<std::string> out = facts.notes;
-  if (const std::string several = several_incidents(db, resolved); !several.empty())
-    out.insert(out.begin(), fmt::format("this looks like several incidents, taken for one: {}; "
-                                        "`culprit batch` diagnoses each by itself",
-                                        several));
+  std::vector<Text> out = facts.notes;
+  if (const Text several = several_incidents(db, resolved); !several.empty())
+    out.insert(out.begin(), say(Phrase::several_incidents_as_one, several));
   out.insert(out.end(), topology.notes.begin(), topology.notes.end());
-  if (!facts.zone_known)
-    out.push_back(
-        "UTC is assumed for times without a zone; set \"timezone\" in job.json, or --timezone");
+  if (!facts.zone_known) out.push_back(say(Phrase::utc_assumed));
   const auto unread = std::count_if(facts.members.begin(), facts.members.end(),
                                     [](const MemberRow& m) { return m.format == "metrics"; });
-  if (unread > 0)
-    out.push_back(fmt::format(
-        "{} metrics file{} recognised and not looked into: this verdict does not rest on them",
-        unread, unread == 1 ? " was" : "s were"));
+  if (unread > 0) out.push_back(say(Phrase::metrics_not_looked_into, unread));
   std::vector<std::string> others;
   for (const MemberRow& m : facts.members)
     if (m.kind == "file" && facts.foreign(m)) others.push_back(m.path);
-  if (!others.empty()) {
-    const auto shown = static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, others.size()));
-    const std::string rest = others.size() > 3 ? fmt::format(" and {} more are", others.size() - 3)
-                             : others.size() == 1 ? " is"
-                                                  : " are";
-    out.push_back(fmt::format("{}{} of another job than the manifest's and {} not looked at",
-                              fmt::join(others.begin(), others.begin() + shown, ", "), rest,
-                              others.size() == 1 ? "was" : "were"));
-  }
+  if (!others.empty()) out.push_back(say(Phrase::of_another_job, list(others, 3), others.size()));
   for (const RejectRow& reject : db.rows<RejectRow>())
     if (reject.reason == "manifest.not_json")
-      out.push_back("job.json was not used: " + reject.excerpt);
+      out.push_back(say(Phrase::manifest_not_used, reject.excerpt));
   return out;
 }
 

@@ -1,4 +1,3 @@
-#include "model/sort.hpp"
 #include "novelty.hpp"
 
 #include <fmt/format.h>
@@ -6,6 +5,7 @@
 #include "analyze/compare/compare_runs.hpp"
 #include "analyze/facts/identity.hpp"
 #include "model/confidence.hpp"
+#include "model/sort.hpp"
 #include "run.hpp"
 #include "model/phrases.hpp"
 
@@ -54,8 +54,7 @@ Result<Novelty> new_lines(const store::Database& db, const Resolved& incident,
   CULPRIT_TRY(worked, load_run(std::move(good_db)));
   const auto sources = readable_sources(db);
   if (sources.empty() || worked.sources.empty()) {
-    out.notes.push_back(
-        "--baseline was not used: a bundle that must be read again for it cannot be read");
+    out.notes.push_back(say(Phrase::baseline_not_read));
     return out;
   }
   analyze::TemplateMiner miner;

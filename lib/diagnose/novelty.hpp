@@ -6,6 +6,7 @@
 
 #include "bundle/bundle.hpp"
 #include "model/finding.hpp"
+#include "model/text.hpp"
 #include "resolve.hpp"
 #include "rules/pack.hpp"
 #include "store/database.hpp"
@@ -13,8 +14,8 @@
 namespace culprit::diagnose {
 
 struct Novelty {
-  std::vector<Finding> leads;      // of analysis leads, not_enough_evidence; the most telling first
-  std::vector<std::string> notes;  // what was not compared, and why
+  std::vector<Finding> leads;  // of analysis leads, not_enough_evidence; the most telling first
+  std::vector<Text> notes;     // what was not compared, and why
 };
 
 // good: the database of the run that worked. Both bundles are read again, within the limits.

@@ -1,4 +1,3 @@
-#include "model/sort.hpp"
 #include "pace.hpp"
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "analyze/pace/step_jobs.hpp"
 #include "analyze/facts/topology.hpp"
 #include "ingest/engine/name_moment.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::diagnose {
 

@@ -10,7 +10,9 @@
 #include "bundle/own_files.hpp"
 #include "ingest/logs/manifest.hpp"
 #include "line/zone.hpp"
+#include "model/phrases.hpp"
 #include "model/shell.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::diagnose {
 
@@ -126,7 +128,7 @@ Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePa
   };
   CULPRIT_TRY(summary, ingest());
   const std::string own = fmt::format("{}", fmt::join(summary.own_databases, ", "));
-  if (!own.empty()) request.remark(kLeftOut + own);
+  if (!own.empty()) request.remark(report::words(say(Phrase::own_files_left_out, own)));
   CULPRIT_CHECK(db.set_meta("own_databases", own));
   CULPRIT_CHECK(db.finish_ingest());
   const auto problems = db.problems();

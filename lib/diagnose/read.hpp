@@ -28,12 +28,6 @@ struct ReadOutcome {
   bool incomplete = false;  // some input could not be read
 };
 
-inline constexpr char kLeftOut[] =
-    "left out, because culprit wrote them: databases, with the reports beside them: ";
-// What a partial database says of itself.
-inline constexpr char kPartial[] =
-    "reading its bundle was cut off; `culprit ingest`, with the same bundle, reads the rest";
-
 // The database to read the bundles into. Errors: bundles that cannot be opened, or that culprit
 // wrote (usage).
 Result<store::Database> open_new(std::span<const std::string> sources, const std::string& path);

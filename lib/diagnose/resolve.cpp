@@ -1,4 +1,3 @@
-#include "model/sort.hpp"
 #include "resolve.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +9,8 @@
 #include "analyze/hang/standstill.hpp"
 #include "identity.hpp"
 #include "ingest/logs/manifest.hpp"
+#include "model/phrases.hpp"
+#include "model/sort.hpp"
 #include "read.hpp"
 
 namespace culprit::diagnose {
@@ -48,22 +49,20 @@ Result<analyze::Facts> load_facts(const store::Database& db) {
   facts.groups = db.rows<GroupRow>();
   facts.series = db.rows<SeriesRow>();
   CULPRIT_CHECK(db.read_to_the_end());
-  if (db.partial()) facts.notes.push_back(std::string("the database is partial: ") + kPartial);
+  if (db.partial()) facts.notes.push_back(say(Phrase::database_partial));
   if (const auto own = db.meta("own_databases"); own && !own->empty())
-    facts.notes.push_back(kLeftOut + *own);
+    facts.notes.push_back(say(Phrase::own_files_left_out, *own));
   for (const store::StoredManifest& stored : db.manifests()) {
     std::vector<std::string> notes;
     CULPRIT_TRY(manifest, ingest::parse_manifest(stored.document, stored.path, notes));
     if (!facts.manifest) {
       facts.manifest = std::move(manifest);
       for (const std::string& note : notes)
-        facts.notes.push_back(fmt::format("{}: {}", stored.path, note));
+        facts.notes.push_back(say(Phrase::note_of_manifest, stored.path, note));
     } else if (manifest.job != facts.manifest->job && !manifest.job.empty() &&
                !facts.manifest->job.empty()) {
       facts.notes.push_back(
-          fmt::format("{} is of another job ({}) than the first job.json ({}), which counts: if "
-                      "these are two incidents, diagnose each by itself",
-                      stored.path, manifest.job, facts.manifest->job));
+          say(Phrase::manifest_of_another_job, stored.path, manifest.job, facts.manifest->job));
     }
   }
   if (const auto zone = db.meta("timezone")) {

@@ -8,23 +8,13 @@
 
 #include "ingest/engine/ingest.hpp"
 #include "ingest/logs/manifest.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::diagnose {
 
 namespace {
 
 constexpr std::size_t kMostNamed = 4;
-
-std::string listed(const std::set<std::string>& names) {
-  std::string out;
-  std::size_t n = 0;
-  for (const std::string& name : names) {
-    if (++n > kMostNamed) break;
-    out += (out.empty() ? "" : ", ") + name;
-  }
-  return names.size() > kMostNamed ? out + fmt::format(" and {} more", names.size() - kMostNamed)
-                                   : out;
-}
 
 std::set<std::string> jobs_of(const store::Database& db) {
   std::set<std::string> jobs;
@@ -47,15 +37,22 @@ std::string slurm_job_of(std::string_view path) {
   return digits >= 2 && file.substr(digits) == ".out" ? std::string(file.substr(0, digits)) : "";
 }
 
+// The bundle of a call that holds a member; nullptr when none is told.
+const ingest::Source* bundle_of(const MemberRow& member,
+                                const std::vector<ingest::Source>& bundles) {
+  for (const ingest::Source& bundle : bundles)
+    if (!bundle.label.empty() && member.stored_path.starts_with(bundle.label + "/")) return &bundle;
+  return nullptr;
+}
+
 // Bundles whose schedulers' output is of one job each, and of different ones.
 std::set<std::string> slurm_jobs(const std::vector<MemberRow>& members,
                                  const std::vector<ingest::Source>& labels) {
   std::map<std::string, std::set<std::string>> jobs;  // label -> jobs
   for (const MemberRow& m : members) {
     const std::string job = m.duplicate_of != 0 ? "" : slurm_job_of(m.stored_path);
-    for (const auto& source : labels)
-      if (!job.empty() && !source.label.empty() && m.stored_path.starts_with(source.label + "/"))
-        jobs[source.label].insert(job);
+    if (job.empty()) continue;
+    if (const auto* bundle = bundle_of(m, labels)) jobs[bundle->label].insert(job);
   }
   std::set<std::string> all;
   for (const auto& [label, own] : jobs)
@@ -65,9 +62,9 @@ std::set<std::string> slurm_jobs(const std::vector<MemberRow>& members,
 
 }  // namespace
 
-std::string several_incidents(const store::Database& db, const Resolved& incident) {
+Text several_incidents(const store::Database& db, const Resolved& incident) {
   if (const auto jobs = jobs_of(db); jobs.size() > 1)
-    return fmt::format("{} jobs ({})", jobs.size(), listed(jobs));
+    return say(Phrase::several_jobs, jobs.size(), list(jobs, kMostNamed));
   std::vector<std::string> sources;
   const std::string all = db.meta("sources").value_or("");
   for (std::size_t at = 0; at < all.size();) {
@@ -75,27 +72,23 @@ std::string several_incidents(const store::Database& db, const Resolved& inciden
     sources.push_back(all.substr(at, end - at));
     at = end + 1;
   }
-  if (sources.size() < 2) return "";
-  if (const auto jobs = slurm_jobs(incident.facts.members, ingest::label_sources(sources));
-      jobs.size() > 1)
-    return fmt::format("{} jobs ({})", jobs.size(), listed(jobs));
+  if (sources.size() < 2) return {};
+  const auto labels = ingest::label_sources(sources);
+  if (const auto jobs = slurm_jobs(incident.facts.members, labels); jobs.size() > 1)
+    return say(Phrase::several_jobs, jobs.size(), list(jobs, kMostNamed));
   // A job has one rank 0 at a time; one that moved to another machine has another attempt.
   std::map<std::string, std::set<std::string>> hosts_of_zero;  // label of the bundle -> hosts
-  const auto labels = ingest::label_sources(sources);
   for (const MemberRow& m : incident.facts.members) {
     if (m.rank != 0 || !m.host || m.duplicate_of != 0 || m.attempt.value_or(0) != 0) continue;
-    for (const auto& source : labels)
-      if (!source.label.empty() && m.stored_path.starts_with(source.label + "/"))
-        hosts_of_zero[source.label].insert(*m.host);
+    if (const auto* bundle = bundle_of(m, labels)) hosts_of_zero[bundle->label].insert(*m.host);
   }
   std::set<std::string> bundles, hosts;
   for (const auto& [label, zero] : hosts_of_zero) {
-    if (zero.size() != 1 || !hosts.insert(*zero.begin()).second) return "";
+    if (zero.size() != 1 || !hosts.insert(*zero.begin()).second) return {};
     bundles.insert(label);
   }
-  if (bundles.size() < 2) return "";
-  return fmt::format("{} bundles with a rank 0 each, on different machines ({})", bundles.size(),
-                     listed(bundles));
+  if (bundles.size() < 2) return {};
+  return say(Phrase::several_rank_zeros, bundles.size(), list(bundles, kMostNamed));
 }
 
 }  // namespace culprit::diagnose

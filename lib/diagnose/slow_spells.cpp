@@ -1,4 +1,3 @@
-#include "model/sort.hpp"
 #include "slow_spells.hpp"
 
 #include <algorithm>
@@ -6,6 +5,7 @@
 
 #include "model/ranges.hpp"
 #include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::diagnose {
 

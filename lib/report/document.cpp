@@ -295,7 +295,7 @@ json bundle_summary(const Incident& incident) {
           {"hosts", hosts},
           {"ranks", incident.ranks.size()},
           {"world_size", incident.world_size},
-          {"notes", incident.notes}};
+          {"notes", words(incident.notes)}};
 }
 
 json symptom(const Verdict& v) {

@@ -24,6 +24,7 @@ struct Words {
 constexpr Words kWords[] = {
 #include "report/phrases_of_verdicts.inc"
 #include "report/phrases_of_findings.inc"
+#include "report/phrases_of_notes.inc"
 };
 #undef SAYS
 // clang-format on
@@ -146,6 +147,12 @@ std::string filled(const Clause& clause) {
 std::string words(const Text& text) {
   std::string out;
   for (const Clause& clause : text.clauses()) out += filled(clause);
+  return out;
+}
+
+std::vector<std::string> words(const std::vector<Text>& texts) {
+  std::vector<std::string> out;
+  for (const Text& text : texts) out.push_back(words(text));
   return out;
 }
 

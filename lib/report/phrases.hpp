@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/text.hpp"
 
 namespace culprit::report {
 
 std::string words(const Text& text);
+std::vector<std::string> words(const std::vector<Text>& texts);  // each by itself
 
 // The name of a phrase, for programs: it stays when its words change.
 std::string_view id(Phrase phrase);

@@ -10,6 +10,7 @@
 #include "model/finding.hpp"
 #include "model/picture.hpp"
 #include "model/rows.hpp"
+#include "model/text.hpp"
 #include "report/identity.hpp"
 
 namespace culprit::report {
@@ -22,7 +23,7 @@ struct Incident {
   std::vector<ProblemRow> problems;
   std::vector<HostRow> hosts;
   std::vector<RankRow> ranks;
-  std::vector<std::string> notes;
+  std::vector<Text> notes;
   std::int64_t world_size = 0;
   bool complete = true;  // the whole bundle was read
   RankMap map;

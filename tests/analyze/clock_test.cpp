@@ -6,6 +6,7 @@
 
 #include "line/timestamp.hpp"
 #include "line/zone.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -286,9 +287,9 @@ TEST(HostClocks, OffByMinutes) {
   for (std::size_t i = 0; i < 4; ++i)
     EXPECT_LT(std::abs(*b.facts.events[i].time_ns - iso("2026-03-07T10:21:00Z").ns), 2 * kSecond);
   ASSERT_EQ(b.facts.notes.size(), 1u);
-  EXPECT_NE(b.facts.notes[0].find("the clock of cx-2 is 7 min ahead of the others'"),
+  EXPECT_NE(report::words(b.facts.notes[0]).find("the clock of cx-2 is 7 min ahead of the others'"),
             std::string::npos)
-      << b.facts.notes[0];
+      << report::words(b.facts.notes[0]);
 }
 
 // A host that joined late, or stopped early, has no clock that is off.

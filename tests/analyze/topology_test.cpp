@@ -11,6 +11,7 @@
 
 #include "model/json.hpp"
 #include "model/ranges.hpp"
+#include "report/phrases.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -223,7 +224,7 @@ TEST(MakeTopology, RecorderWinsOverManifestAndLog) {
   EXPECT_EQ(t.layout->dp, 2);
   ASSERT_EQ(t.notes.size(), 2u);
   EXPECT_EQ(
-      t.notes[0],
+      report::words(t.notes[0]),
       "manifest says dp 1, tp 4, the recorders' process groups dp 2, tp 2: the latter is taken");
 }
 
@@ -376,7 +377,7 @@ TEST(MakeTopology, DumpsOfRealRuns) {
     const Topology t = make_topology(facts);
     ASSERT_TRUE(t.layout) << c.name;
     EXPECT_EQ(t.layout->order, "tp-cp-ep-dp-pp") << c.name;
-    EXPECT_TRUE(t.notes.empty()) << t.notes[0];
+    EXPECT_TRUE(t.notes.empty()) << report::words(t.notes[0]);
     const Layout& l = *t.layout;
     EXPECT_EQ((std::vector{l.tp, l.pp, l.dp, l.cp, l.ep, l.etp}),
               (std::vector{c.layout.tp, c.layout.pp, c.layout.dp, c.layout.cp, c.layout.ep,

@@ -186,21 +186,17 @@ std::optional<Change> changed(const LineTemplate& t, const Judged& judged, doubl
 std::vector<Change> changed_lines(const ComparedRun& good, const ComparedRun& bad,
                                   const std::vector<LineTemplate>& lines,
                                   const rules::RulePack& pack, const CompareParams& params,
-                                  std::vector<std::string>& notes) {
+                                  std::vector<Text>& notes) {
   std::vector<Change> out;
   for (const bool in_bad : {false, true}) {
     const auto& has = in_bad ? bad.text_kinds : good.text_kinds;
     const auto& other = in_bad ? good.text_kinds : bad.text_kinds;
     for (const std::string& kind : has)
       if (!kind.empty() && !other.contains(kind))
-        notes.push_back(
-            fmt::format("only the {} run has logs of kind {}: their lines are not compared",
-                        in_bad ? "bad" : "good", kind));
+        notes.push_back(say(in_bad ? Phrase::kind_in_bad_run : Phrase::kind_in_good_run, kind));
   }
   const double factor = size_factor(lines);
-  if (factor == 0 && !lines.empty())
-    notes.push_back(
-        "the runs have no kind of line in common: how often lines came is not compared");
+  if (factor == 0 && !lines.empty()) notes.push_back(say(Phrase::no_common_kind));
   std::map<std::string, const EventRow*> samples;
   for (const LineTemplate& t : classes_of(good, bad, samples))
     if (auto one = changed(t, judge(*samples.at(t.text)), factor, params, good, bad))

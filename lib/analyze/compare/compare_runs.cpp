@@ -341,9 +341,9 @@ Comparison compare_runs(const ComparedRun& good, const ComparedRun& bad,
   add(changed_pace(good, bad, params));
   add(changed_hosts(good, bad));
   if (good.steps->size() == 0 || bad.steps->size() == 0)
-    out.notes.push_back("the step time is not compared: a run without step lines");
+    out.notes.push_back(say(Phrase::steps_not_compared));
   if (good.metrics->metrics.empty() || bad.metrics->metrics.empty())
-    out.notes.push_back("metrics are not compared: a run has none that are known");
+    out.notes.push_back(say(Phrase::metrics_not_compared));
   std::erase_if(out.changes, [](const Change& c) { return c.score < kLeastScore; });
   const auto order = [](const Change& a, const Change& b) {
     return a.score != b.score

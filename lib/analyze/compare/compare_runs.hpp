@@ -79,8 +79,8 @@ struct Change {
 };
 
 struct Comparison {
-  std::vector<Change> changes;     // most telling first
-  std::vector<std::string> notes;  // what was not compared, and why
+  std::vector<Change> changes;  // most telling first
+  std::vector<Text> notes;      // what was not compared, and why
 };
 
 Comparison compare_runs(const ComparedRun& good, const ComparedRun& bad,
@@ -94,7 +94,7 @@ std::vector<Change> changed_settings(const ComparedRun& good, const ComparedRun&
 std::vector<Change> changed_lines(const ComparedRun& good, const ComparedRun& bad,
                                   const std::vector<LineTemplate>& lines,
                                   const rules::RulePack& pack, const CompareParams& params,
-                                  std::vector<std::string>& notes);
+                                  std::vector<Text>& notes);
 std::vector<Change> changed_metrics(const ComparedRun& good, const ComparedRun& bad,
                                     const rules::Catalogue& catalogue, const CompareParams& params);
 std::vector<Change> changed_pace(const ComparedRun& good, const ComparedRun& bad,

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "model/phrases.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -198,10 +199,7 @@ void guess_trainers(Facts& facts) {
     if (const auto it = rank_of.find({s.row.host.value_or(""), *s.row.pid}); it != rank_of.end())
       s.row.rank = it->second;
   }
-  facts.notes.push_back(fmt::format(
-      "ranks of the {} stacks are a guess by the order of process numbers: nothing ties them to "
-      "ranks (RANK in /proc/PID/environ would, or the rank in the file's name)",
-      trainers.size()));
+  facts.notes.push_back(say(Phrase::stack_ranks_guessed, trainers.size()));
 }
 
 }  // namespace culprit::analyze

@@ -13,6 +13,7 @@
 #include "analyze/facts/boot_times.hpp"
 #include "analyze/facts/zones.hpp"
 #include "line/timestamp.hpp"
+#include "model/phrases.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -216,9 +217,8 @@ void mend_clocks_by_words(Facts& facts) {
   for (const auto& [host, values] : said) {
     const std::int64_t ahead = *values.begin();
     if (values.size() != 1 || std::abs(ahead) < kLeastMs) continue;
-    facts.notes.push_back(fmt::format("the clock of {} is {} {} NTP time and was corrected by that",
-                                      host, human_duration(std::abs(ahead) * (kSecond / 1000)),
-                                      ahead > 0 ? "ahead of" : "behind"));
+    facts.notes.push_back(say(ahead > 0 ? Phrase::clock_ahead_of_ntp : Phrase::clock_behind_ntp,
+                              host, human_duration(std::abs(ahead) * (kSecond / 1000))));
     const Nanoseconds by = ahead * (kSecond / 1000);
     move_times(facts, host, by, kSecond);
     move_progress(facts, host, by);
@@ -273,9 +273,8 @@ void mend_clocks_by_steps(Facts& facts) {
     if (it == at_begin.end() || std::abs(off) < kOff || std::abs(off - it->second) > kTogether)
       continue;
     facts.notes.push_back(
-        fmt::format("the clock of {} is {} {} the others', by the steps that all of them print, "
-                    "and was corrected by that",
-                    host, human_duration(std::abs(off)), off > 0 ? "ahead of" : "behind"));
+        say(off > 0 ? Phrase::clock_ahead_by_steps : Phrase::clock_behind_by_steps, host,
+            human_duration(std::abs(off))));
     move_times(facts, host, off, kTogether);
     move_progress(facts, host, off);
   }
@@ -311,8 +310,7 @@ void mend_host_clocks(Facts& facts) {
     if (std::abs(away - step) > 240 * kSecond || std::abs(step) < 2 * half ||
         std::abs(step) > 52 * half)
       continue;  // it joined later, or ended earlier
-    facts.notes.push_back("the clock of " + host + " is " + human_duration(step) +
-                          " away from the others' and was corrected by that");
+    facts.notes.push_back(say(Phrase::clock_away, host, human_duration(step)));
     move_times(facts, host, step, 300 * kSecond);
   }
 }

@@ -12,6 +12,7 @@
 #include "model/rows.hpp"
 #include "model/series.hpp"
 #include "model/stack.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -51,10 +52,10 @@ struct Facts : FactRows {
   std::vector<MemberClock> member_clocks;
   std::int64_t world_size = 0;  // 0: not known
   std::optional<Nanoseconds> job_start,
-      job_end;                     // of the attempt in question, from the training's own output
-  bool start_is_known = false;     // job_start is the manifest's word
-  bool zone_known = true;          // false: times without a zone were taken for UTC
-  std::vector<std::string> notes;  // what a reader should know about names and times
+      job_end;                  // of the attempt in question, from the training's own output
+  bool start_is_known = false;  // job_start is the manifest's word
+  bool zone_known = true;       // false: times without a zone were taken for UTC
+  std::vector<Text> notes;      // what a reader should know about names and times
 
   // True for output of another job than the manifest's, by the number in the file's name.
   bool foreign(const MemberRow& member) const;

@@ -11,6 +11,7 @@
 
 #include "model/hostlist.hpp"
 #include "model/json.hpp"
+#include "model/phrases.hpp"
 #include "model/ranges.hpp"
 #include "model/sort.hpp"
 
@@ -252,7 +253,7 @@ Stated stated_by_manifest(const Facts& facts) {
 }
 
 // The last statement counts: a log that goes on through a restart holds one for each start.
-Stated stated_by_logs(const Facts& facts, std::vector<std::string>& notes) {
+Stated stated_by_logs(const Facts& facts, std::vector<Text>& notes) {
   std::vector<const ConfigRow*> rows;
   for (const ConfigRow& row : facts.configs) {
     if (row.name.rfind("parallel.", 0) != 0 && row.name != "world_size") continue;
@@ -286,8 +287,7 @@ Stated stated_by_logs(const Facts& facts, std::vector<std::string>& notes) {
   for (const auto& [key, values] : said)
     if (values.size() > 1)
       notes.push_back(
-          fmt::format("the logs print different values for {}: {}; the last one is taken", key,
-                      to_ranges({values.begin(), values.end()})));
+          say(Phrase::values_differ_in_logs, key, to_ranges({values.begin(), values.end()})));
   return out;
 }
 
@@ -333,7 +333,7 @@ Stated stated_by_commands(const Facts& facts) {
 
 // The layout that a statement makes, and why not.
 std::optional<Layout> layout_of(const Stated& stated, std::int64_t world,
-                                std::vector<std::string>& notes) {
+                                std::vector<Text>& notes) {
   Layout out;
   out.tp = stated.tp.value_or(1);
   out.pp = stated.pp.value_or(1);
@@ -348,22 +348,18 @@ std::optional<Layout> layout_of(const Stated& stated, std::int64_t world,
   if (world < 1 || world > kMostRanks) return std::nullopt;
   if (world % *model != 0 || (stated.dp && world / *model != *stated.dp)) {
     notes.push_back(
-        fmt::format("{}: tp {} x pp {} x cp {}{} does not make the world size {}: ranks are not "
-                    "tied to parallel groups",
-                    stated.source, out.tp, out.pp, out.cp,
-                    stated.dp ? fmt::format(" x dp {}", *stated.dp) : "", world));
+        stated.dp ? say(Phrase::sizes_with_dp_not_world, stated.source, out.tp, out.pp, out.cp,
+                        *stated.dp, world)
+                  : say(Phrase::sizes_not_world, stated.source, out.tp, out.pp, out.cp, world));
     return std::nullopt;
   }
   out.dp = world / *model;
   if (!dense_axes(out)) {
-    notes.push_back(fmt::format("{}: '{}' is no order of the parallel dimensions in use",
-                                stated.source, out.order));
+    notes.push_back(say(Phrase::order_unknown, stated.source, out.order));
     return std::nullopt;
   }
   if (out.ep > 1 && !expert_axes(out))
-    notes.push_back(fmt::format(
-        "{}: ep {} x etp {} x pp {} does not divide the world size {}: expert groups are left out",
-        stated.source, out.ep, out.etp, out.pp, world));
+    notes.push_back(say(Phrase::experts_not_world, stated.source, out.ep, out.etp, out.pp, world));
   return out;
 }
 
@@ -502,7 +498,7 @@ std::optional<Layout> infer(const Observed& observed, const Stated& hints, std::
 }
 
 void compare(const Stated& stated, const std::map<std::string, std::int64_t>& believed,
-             const char* by, std::vector<std::string>& notes) {
+             const char* by, std::vector<Text>& notes) {
   std::string told, known;
   for (const auto& [name, size] : believed) {
     const auto* slot = const_cast<Stated&>(stated).slot(name);
@@ -510,9 +506,7 @@ void compare(const Stated& stated, const std::map<std::string, std::int64_t>& be
     told += fmt::format("{}{} {}", told.empty() ? "" : ", ", name, **slot);
     known += fmt::format("{}{} {}", known.empty() ? "" : ", ", name, size);
   }
-  if (!told.empty())
-    notes.push_back(fmt::format("{} says {}, {} {}: {}", stated.source, told, by, known,
-                                "the latter is taken"));
+  if (!told.empty()) notes.push_back(say(Phrase::sources_disagree, stated.source, told, by, known));
 }
 
 std::map<std::string, std::int64_t> sizes_of(const Layout& l) {
@@ -545,10 +539,7 @@ void take_recorder(const Observed& observed, const Facts& facts, const Stated& m
   hints.fill_from(logs);
   std::int64_t world = observed.world;
   if (world > 0 && facts.world_size > 0 && world != facts.world_size)
-    out.notes.push_back(
-        fmt::format("the recorders' default group has {} ranks, the world size is said to be {}: "
-                    "the former is taken",
-                    world, facts.world_size));
+    out.notes.push_back(say(Phrase::group_not_world, world, facts.world_size));
   if (world == 0) world = facts.world_size;
   out.layout = infer(observed, hints, world);
   if (!out.layout && facts.world_size > 0 && world != facts.world_size)
@@ -562,10 +553,7 @@ void take_recorder(const Observed& observed, const Facts& facts, const Stated& m
     bool known = false;
     for (const auto& [name, groups] : observed.groups)
       known = known || dimension_named(name) != nullptr;
-    if (known)
-      out.notes.push_back(
-          "the recorders' process groups follow no order of parallel dimensions: they are taken as "
-          "they are");
+    if (known) out.notes.push_back(say(Phrase::groups_follow_no_order));
   }
   std::map<std::string, std::int64_t> believed;
   for (const auto& [name, groups] : observed.groups) {
@@ -585,9 +573,7 @@ void take_recorder(const Observed& observed, const Facts& facts, const Stated& m
         continue;
       out.groups.push_back({as, "", ranks});
     }
-    if (twice && dimension != nullptr)
-      out.notes.push_back(fmt::format(
-          "a rank is in two {} groups of the recorders: the dumps may be of two runs", name));
+    if (twice && dimension != nullptr) out.notes.push_back(say(Phrase::rank_in_two_groups, name));
   }
   put_in_order(out.groups);
   if (out.layout) believed = sizes_of(*out.layout);
@@ -643,8 +629,7 @@ void add_switches(const Facts& facts, Topology& out) {
       hosts.insert(it->second.hosts.begin(), it->second.hosts.end());
       open.insert(open.end(), it->second.children.begin(), it->second.children.end());
     }
-    if (cycle)
-      out.notes.push_back(fmt::format("the network's description hangs {} below itself", name));
+    if (cycle) out.notes.push_back(say(Phrase::network_loop, name));
     // Of a cluster's thousands only those that this incident knows.
     if (!known.empty())
       std::erase_if(hosts, [&](const std::string& host) { return known.count(host) == 0; });
@@ -849,9 +834,7 @@ void take_commands(const Stated& stated, const Facts& facts, Topology& out) {
           out.groups.emplace_back(ParallelGroup{"tp", fmt::format("tp/{}", n), {}});
       for (std::int64_t i = 0; i < tp; ++i) group.ranks.push_back(n * tp + i);
     }
-    out.notes.push_back(
-        "of the parallel groups only the tensor groups are known: the command lines tell sizes, "
-        "and nothing tells how many ranks the job has");
+    out.notes.push_back(say(Phrase::only_tensor_groups));
   }
   if (!out.groups.empty()) out.source = stated.source;
 }

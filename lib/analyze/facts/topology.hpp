@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyze/facts/facts.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -54,7 +55,7 @@ struct Topology {
   std::map<std::int64_t, std::string> guessed_host_of;
   std::string guess_source;  // "hostfile order", "nodelist order", "manifest order"; "" = no guess
   std::vector<Switch> switches;
-  std::vector<std::string> notes;  // contradictions between sources
+  std::vector<Text> notes;  // contradictions between sources
 
   std::vector<std::string> hosts_of(
       const std::vector<std::int64_t>& ranks) const;  // sorted, each once

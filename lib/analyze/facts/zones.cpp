@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "model/phrases.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -198,10 +200,7 @@ bool Zones::by_twice_recorded(Facts& facts) {
         return a.second < b.second;
       })->first;
   job_ = {line::Zone::fixed(offset), 0, true};
-  if (offset != 0)
-    facts.notes.push_back(fmt::format(
-        "times without a zone are taken as {}, from failures that are recorded on both clocks",
-        utc_text(offset)));
+  if (offset != 0) facts.notes.push_back(say(Phrase::zone_by_failures, utc_text(offset)));
   return true;
 }
 
@@ -238,10 +237,7 @@ bool Zones::by_echoes(Facts& facts) {
   const Winner shift = winner(votes);
   if (!shift.clear(kLeastHosts) || shift.offset == 0) return false;
   job_ = {line::Zone::fixed(shift.offset), 0, true};
-  facts.notes.push_back(
-      fmt::format("times without a zone are taken as {}, since what the end of the job left in the "
-                  "logs of {} machines fits that zone alone",
-                  utc_text(shift.offset), shift.most));
+  facts.notes.push_back(say(Phrase::zone_by_job_end, utc_text(shift.offset), shift.most));
   return true;
 }
 
@@ -301,9 +297,7 @@ void Zones::choose_for_job(Facts& facts) {
   }
   if (one && fits(facts, line::Zone())) {
     job_ = {line::Zone(), 0, true};
-    facts.notes.push_back(
-        "the job's own times without a zone are UTC, unlike those of its machines: they meet times "
-        "that print their zone");
+    facts.notes.push_back(say(Phrase::job_clock_utc));
     return;
   }
   bool has_utc = false;
@@ -338,9 +332,7 @@ void Zones::guess(Facts& facts) {
   if (std::abs(shift) < 3 * kHour) shift = rounded(shift, kHour);
   if (std::abs(shift) > kFarthestZone) return;  // times of other days: nothing to compare with
   job_ = {line::Zone::fixed(shift), 10 * kMinute, false};
-  facts.notes.push_back(
-      "times without a zone do not meet those with one; they were moved so that both end together, "
-      "which is good to ten minutes only");
+  facts.notes.push_back(say(Phrase::zones_moved));
 }
 
 void Zones::choose_for_members(const Facts& facts) {

@@ -1,13 +1,14 @@
 #include "analyze/faults/leads.hpp"
-#include "model/confidence.hpp"
-#include "model/phrases.hpp"
-#include "model/sort.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
+
+#include "model/confidence.hpp"
+#include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 

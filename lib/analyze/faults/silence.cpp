@@ -1,12 +1,13 @@
 #include "analyze/faults/silence.hpp"
-#include "model/confidence.hpp"
-#include "model/phrases.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
+
+#include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 

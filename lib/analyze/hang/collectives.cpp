@@ -379,8 +379,7 @@ class WaitFor {
     for (std::uint32_t c = 0; c < count; ++c) {
       if (has_out[c]) continue;
       if (report_.leaves.size() >= kMostLeaves) {
-        report_.notes.push_back(fmt::format(
-            "more than {} places where nothing moves: the rest was not looked at", kMostLeaves));
+        report_.notes.push_back(say(Phrase::leaves_not_all_seen, kMostLeaves));
         break;
       }
       if (nodes[c].size() == 1) {
@@ -730,8 +729,7 @@ class WaitFor {
     std::erase_if(order, [&](std::size_t i) {
       const Leaf& l = report_.leaves[i];
       if (l.kind != StopKind::no_dump || !any_witnessed) return false;
-      report_.notes.push_back(
-          fmt::format("{} gave no whole dump: it may be waiting too", topology_.where(l.ranks[0])));
+      report_.notes.push_back(say(Phrase::no_whole_dump_of, topology_.where(l.ranks[0])));
       return true;
     });
     sort_rows(order, [&](std::size_t a, std::size_t b) {
@@ -783,7 +781,6 @@ class WaitFor {
     report_.scattered = leaves.size() >= 3 && 2 * leaves.front().waiting < waiting;
     if (!order.empty()) report_.chain = std::move(chains_[order[0]]);
     report_.leaves = std::move(leaves);
-    sort_rows(report_.notes);
   }
 
   void summarise() {

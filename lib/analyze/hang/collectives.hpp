@@ -20,6 +20,7 @@
 #include "analyze/hang/slow_ranks.hpp"
 #include "analyze/facts/topology.hpp"
 #include "model/finding.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -78,7 +79,7 @@ struct CollectiveReport {
   Text moving_why;
   bool scattered = false;  // many leaves, and for none of them does half of the job wait: a
                            // snapshot of a job that ran looks like this
-  std::vector<std::string> notes;
+  std::vector<Text> notes;
 };
 
 // "TENSOR_MODEL_PARALLEL_GROUP 41", as reports call a group.

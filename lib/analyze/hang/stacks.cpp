@@ -272,9 +272,7 @@ class Aggregation {
       else if (key.role == "trainer")
         ++without_stack_;
     }
-    if (without_stack_ > 0)
-      report_.notes.push_back(fmt::format("of {} trainer{} the dump failed", without_stack_,
-                                          without_stack_ == 1 ? "" : "s"));
+    if (without_stack_ > 0) report_.notes.push_back(say(Phrase::dumps_failed, without_stack_));
   }
 
   // faulthandler names threads and no process. Several processes that write into one console are
@@ -585,8 +583,7 @@ class Aggregation {
     find_outliers();
     for (const ParallelGroup& g : topology_.groups)
       report_.topology = report_.topology || g.dimension != "world";
-    if (!report_.topology)
-      report_.notes.push_back("parallel groups are not known: outliers and hosts only");
+    if (!report_.topology) report_.notes.push_back(say(Phrase::no_parallel_groups));
   }
 
   // The largest group of each role does what is usual, and so do whole stages of a pipeline that
@@ -883,7 +880,7 @@ class Aggregation {
       machines.insert(p.host.empty() ? "rank " + std::to_string(*p.rank) : p.host);
     }
     if (stages.empty()) {
-      report_.notes.push_back("no stack says which rank it is of");
+      report_.notes.push_back(say(Phrase::no_stack_with_rank));
       name_exception();
       return;
     }

@@ -23,6 +23,7 @@
 #include "analyze/hang/stack_tree.hpp"
 #include "analyze/facts/topology.hpp"
 #include "model/finding.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -135,7 +136,7 @@ struct StackReport {
   double confidence = 0;  // that the first sink is the cause
   std::string storage;    // what many hosts wait for: "open in refresh (data.py:27)"; "" no
   std::vector<std::string> storage_hosts;
-  std::vector<std::string> notes;
+  std::vector<Text> notes;
   std::size_t trainers = 0;
   bool topology = false;  // parallel groups were known
 };

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/phrases.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -149,7 +150,7 @@ class MemberReader {
           rank_of(d->rank, d->place, d->host, d->pid, kUnknownSequence, GroupId::none);
       if (!rank) continue;
       if (d->unresponsive) {
-        out_.notes.push_back(fmt::format("{} does not answer RAS", topology_.where(*rank)));
+        out_.notes.push_back(say(Phrase::host_silent_to_ras, topology_.where(*rank)));
         out_.unresponsive.insert(*rank);
         continue;
       }
@@ -160,9 +161,7 @@ class MemberReader {
         contested.insert(*rank);
     }
     for (const std::int64_t rank : contested) {
-      out_.notes.push_back(
-          fmt::format("several dumps call themselves {}, and differ: none of them is used",
-                      topology_.where(rank)));
+      out_.notes.push_back(say(Phrase::several_dumps_differ, topology_.where(rank)));
       best_.erase(rank);
     }
     drop_left_over();
@@ -209,9 +208,8 @@ class MemberReader {
     std::erase_if(best_, [&](const auto& one) {
       const Nanoseconds at = newest(*one.second);
       if (at == 0 || at + kStale >= median) return false;
-      out_.notes.push_back(fmt::format(
-          "the dump of {} is {} older than the others: left over from an earlier run, not used",
-          topology_.where(one.first), human_duration(median - at)));
+      out_.notes.push_back(
+          say(Phrase::dump_left_over, topology_.where(one.first), human_duration(median - at)));
       return true;
     });
   }

@@ -11,6 +11,7 @@
 #include "analyze/facts/facts.hpp"
 #include "analyze/facts/topology.hpp"
 #include "analyze/hang/wait_source.hpp"
+#include "model/text.hpp"
 
 namespace culprit::analyze {
 
@@ -57,7 +58,7 @@ struct WaitMembers {
   std::set<std::int64_t> unresponsive;  // do not answer RAS
   std::size_t pending = 0, timed_out = 0;
   std::vector<std::int64_t> seen, unseen, cut;  // ranks
-  std::vector<std::string> notes;
+  std::vector<Text> notes;
 };
 
 // Without groups when the source says nothing. Rows of `rows` are pointed to by the result.

@@ -50,7 +50,7 @@ struct Prepared {
 };
 
 Prepared prepare(const MetricSeries& metric, const rules::Catalogue& catalogue,
-                 std::vector<std::string>& notes) {
+                 std::vector<Text>& notes) {
   Prepared out;
   out.source = &metric;
   out.name = metric.name;
@@ -89,15 +89,13 @@ Prepared prepare(const MetricSeries& metric, const rules::Catalogue& catalogue,
       }
     }
   }
-  if (resets > 0)
-    notes.push_back(
-        fmt::format("{}: {} steps down of a counter taken for restarts", metric.name, resets));
+  if (resets > 0) notes.push_back(say(Phrase::counter_restarts, metric.name, resets));
   if (!full.empty()) {
     sort_rows(full);
-    notes.push_back(fmt::format(
-        "{}: full at {:g} on {}{}: it counts no more there, so its silence says nothing; clear it",
-        metric.name, match->metric->ceiling, full[0],
-        full.size() > 1 ? fmt::format(" and {} more", full.size() - 1) : ""));
+    notes.push_back(full.size() > 1
+                        ? say(Phrase::counter_full_more, metric.name, match->metric->ceiling,
+                              full[0], full.size() - 1)
+                        : say(Phrase::counter_full, metric.name, match->metric->ceiling, full[0]));
   }
   return out;
 }
@@ -205,8 +203,7 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
   for (const MetricSeries* m : order) {
     const auto match = catalogue.find(m->name, m->unit);
     if (match && match->metric->bad == MetricSide::none && !match->metric->zero_above) {
-      out.notes.push_back(
-          fmt::format("{}: not compared across machines. {}", m->name, match->metric->meaning));
+      out.notes.push_back(say(Phrase::metric_not_compared, m->name, match->metric->meaning));
       continue;
     }
     if (!match) out.unknown.push_back(m->name);

@@ -10,6 +10,7 @@
 #include "analyze/metrics/outliers.hpp"
 #include "model/finding.hpp"
 #include "model/metric.hpp"
+#include "model/text.hpp"
 #include "rules/metrics.hpp"
 
 namespace culprit::analyze {
@@ -43,7 +44,7 @@ struct OutlierReport {
   std::vector<MetricOutlier> outliers;  // by entity, those that stand out most first; then by score
   std::vector<MetricCommon> common;     // by start, metric
   std::vector<MetricNotEnough> not_enough;
-  std::vector<std::string> notes;              // resets, full counters, metrics left out
+  std::vector<Text> notes;                     // resets, full counters, metrics left out
   std::vector<std::string> searched, unknown;  // metrics; those the catalogue does not have
   std::size_t entities = 0, judged = 0, samples = 0;
   Nanoseconds window = 0, bin = 0, start = 0, end = 0;

@@ -1,12 +1,13 @@
 #include "analyze/pace/efficiency.hpp"
-#include "model/phrases.hpp"
-#include "model/sort.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include <fmt/format.h>
+
+#include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 
@@ -81,7 +82,7 @@ class Job {
   }
 
  private:
-  void note(std::string text) { out_.notes.push_back(std::move(text)); }
+  void note(Text text) { out_.notes.push_back(std::move(text)); }
 
   void take_rows() {
     std::size_t bad = 0, far = 0;
@@ -102,8 +103,8 @@ class Job {
       if (r.ms && std::isfinite(*r.ms) && *r.ms > 0 && *r.ms < kLongestMs) s.ms = *r.ms;
       steps_.push_back(s);
     }
-    if (bad) note(fmt::format("{} rows without a possible iteration number are left out", bad));
-    if (far) note(fmt::format("{} times are out of range and were not used", far));
+    if (bad) note(say(Phrase::rows_without_iteration, bad));
+    if (far) note(say(Phrase::times_out_of_range, far));
     out_.gpus =
         input_.gpus && std::isfinite(*input_.gpus) && *input_.gpus > 0 ? input_.gpus : std::nullopt;
   }
@@ -131,11 +132,7 @@ class Job {
       any = true;
       before = &s;
     }
-    if (back)
-      note(
-          fmt::format("the clock went back {} times while the iteration number rose; rows are "
-                      "taken in the order of their times",
-                      back));
+    if (back) note(say(Phrase::clock_went_back, back));
     sort_rows(steps_, [](const Step& a, const Step& b) {
       return std::pair(a.end, a.iteration) < std::pair(b.end, b.iteration);
     });
@@ -172,9 +169,7 @@ class Job {
       kept.back().run = run;
     }
     steps_ = std::move(kept);
-    if (same)
-      note(fmt::format("{} rows tell a step that another row tells too; each step counts once",
-                       same));
+    if (same) note(say(Phrase::steps_twice, same));
     // Rows of every tenth iteration stand for ten.
     std::map<std::int64_t, std::size_t> strides;
     for (std::size_t i = 1; i < steps_.size(); ++i)
@@ -198,13 +193,8 @@ class Job {
         ++jumps;
       }
     }
-    if (usual > 1)
-      note(fmt::format("rows name every {}th iteration; each stands for those since the one before",
-                       usual));
-    if (jumps)
-      note(fmt::format(
-          "iteration numbers jump ahead {} times; what lies between is not counted as trained",
-          jumps));
+    if (usual > 1) note(say(Phrase::rows_stand_for, usual));
+    if (jumps) note(say(Phrase::iterations_jump, jumps));
   }
 
   std::map<std::int64_t, std::size_t> attempt_order() const {
@@ -243,9 +233,8 @@ class Job {
         ++guessed;
       }
     have_durations_ = !known.empty();
-    if (from_times)
-      note(fmt::format("the durations of {} steps are the distances of their times", from_times));
-    if (guessed) note(fmt::format("{} steps tell no duration and got the median", guessed));
+    if (from_times) note(say(Phrase::durations_by_times, from_times));
+    if (guessed) note(say(Phrase::durations_guessed, guessed));
     typical_ms_ = typical;
   }
 
@@ -258,9 +247,7 @@ class Job {
       slow();  // durations alone tell of degradation
       return false;
     }
-    if (timed < steps_.size())
-      note(fmt::format("{} steps tell no time: they lie where the row before them lies",
-                       steps_.size() - timed));
+    if (timed < steps_.size()) note(say(Phrase::steps_without_time, steps_.size() - timed));
     Nanoseconds taken = INT64_MIN;
     Nanoseconds low = INT64_MAX, high = INT64_MIN;
     for (Step& s : steps_) {
@@ -284,16 +271,10 @@ class Job {
     }
     if (usable(input_.start)) out_.start = *input_.start;
     if (usable(input_.end)) out_.end = *input_.end;
-    if (out_.start > low || out_.end < high)
-      note(
-          "steps lie outside of the times given for the job; the job is taken to be as long as "
-          "they say");
+    if (out_.start > low || out_.end < high) note(say(Phrase::steps_outside_job));
     out_.start = std::min(out_.start, low);
     out_.end = std::max(out_.end, high);
-    if (!usable(input_.start) && input_.attempts.empty())
-      note(
-          "the job is taken to begin with its first step and to end with its last: start-up and "
-          "what came after are unknown");
+    if (!usable(input_.start) && input_.attempts.empty()) note(say(Phrase::job_by_its_steps));
     return true;
   }
 
@@ -350,10 +331,7 @@ class Job {
     p.between_steps = std::max<Nanoseconds>(0, out_.end - out_.start - told);
     const double wall = static_cast<double>(out_.end - out_.start);
     out_.ettr = wall > 0 ? std::min(1.0, static_cast<double>(p.productive + p.slow) / wall) : 1;
-    if (p.unexplained > 0)
-      note(
-          "of the time between attempts no mark tells how much was detection and how much "
-          "localisation");
+    if (p.unexplained > 0) note(say(Phrase::detection_not_marked));
   }
 
   // From the last step of a run to the first of the next: failure, first report, found, restarted,
@@ -431,8 +409,7 @@ class Job {
             {t, std::clamp((upto - old.upto(t - params_.window)) / window, 0.0, 1.0)});
     }
     if (!slides) {
-      note(fmt::format("the job is shorter than {}: no sliding ETTR",
-                       human_duration(params_.window)));
+      note(say(Phrase::job_shorter_than_window, human_duration(params_.window)));
       return;
     }
     // Between two ends of pieces the sliding sum is a line, so its lowest point is at one of them.

@@ -121,7 +121,7 @@ struct Efficiency {
   std::int64_t recomputed_steps = 0;
   std::optional<Degradation> degradation;  // needs durations
   std::optional<RelativeMfu> mfu;
-  std::vector<std::string> notes;  // what was assumed or left out
+  std::vector<Text> notes;  // what was assumed or left out
 };
 
 Efficiency efficiency(const JobTimes& job, const EfficiencyParams& params = {});

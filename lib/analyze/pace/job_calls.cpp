@@ -1,6 +1,4 @@
 #include "analyze/pace/job_calls.hpp"
-#include "model/phrases.hpp"
-#include "model/sort.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +7,9 @@
 #include <tuple>
 
 #include <fmt/format.h>
+
+#include "model/phrases.hpp"
+#include "model/sort.hpp"
 
 namespace culprit::analyze {
 

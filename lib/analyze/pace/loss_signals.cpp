@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "model/phrases.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {
@@ -34,7 +35,7 @@ class RunningMedian {
 
 std::vector<Spike> spikes_of(std::span<const LossRecord> rows,
                              std::optional<double> LossRecord::*metric, const char* name,
-                             const LossParams& params, std::vector<std::string>& notes) {
+                             const LossParams& params, std::vector<Text>& notes) {
   std::vector<Spike> out;
   RunningMedian usual(params.window);
   bool inside = false, below_zero = false;
@@ -58,11 +59,7 @@ std::vector<Spike> spikes_of(std::span<const LossRecord> rows,
     inside = false;
     usual.add(*v);
   }
-  if (below_zero)
-    notes.push_back(
-        fmt::format("the {} is usually not above zero: {:.0f} times it means nothing, so spikes "
-                    "were not looked for there",
-                    name, params.spike));
+  if (below_zero) notes.push_back(say(Phrase::often_not_positive, name, params.spike));
   return out;
 }
 
@@ -102,11 +99,8 @@ LossSignals loss_signals(std::span<const LossRecord> rows,
   for (const std::int64_t c : checkpoints)
     if (c < *out.first_bad && (!out.checkpoint || c > *out.checkpoint)) out.checkpoint = c;
   if (out.checkpoint && good && *out.checkpoint > *good)
-    out.notes.push_back(
-        fmt::format("no loss was printed between iteration {} and the checkpoint of iteration {}: "
-                    "check it before use",
-                    *good, *out.checkpoint));
-  if (checkpoints.empty()) out.notes.push_back("which checkpoints exist is not known");
+    out.notes.push_back(say(Phrase::unchecked_checkpoint, *good, *out.checkpoint));
+  if (checkpoints.empty()) out.notes.push_back(say(Phrase::checkpoints_unknown));
   return out;
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "model/text.hpp"
+
 namespace culprit::analyze {
 
 // In the order of training. A value that was not printed is absent; NaN and Inf are values.
@@ -39,7 +41,7 @@ struct LossSignals {
   std::optional<std::int64_t> last_good;  // the last iteration before it with finite values
   std::optional<std::int64_t>
       checkpoint;  // the last one that was not written after the first bad iteration
-  std::vector<std::string> notes;
+  std::vector<Text> notes;
 };
 
 // `checkpoints`: iterations at which one was saved, in any order.

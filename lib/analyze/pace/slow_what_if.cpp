@@ -1,12 +1,13 @@
 #include "analyze/pace/slow_what_if.hpp"
-#include "model/confidence.hpp"
-#include "model/phrases.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include <fmt/format.h>
+
+#include "model/confidence.hpp"
+#include "model/phrases.hpp"
 
 namespace culprit::analyze {
 

@@ -1,9 +1,10 @@
 #include "ingest/engine/text_reader.hpp"
-#include "line/digit.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+
+#include "line/digit.hpp"
 
 namespace culprit::ingest {
 

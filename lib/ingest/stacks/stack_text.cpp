@@ -1,9 +1,10 @@
 #include "ingest/stacks/stack_text.hpp"
-#include "line/digit.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <limits>
+
+#include "line/digit.hpp"
 
 namespace culprit::ingest {
 

@@ -1,4 +1,5 @@
 #include "ingest/training/line_figures.hpp"
+
 #include "line/trimmed.hpp"
 
 namespace culprit::ingest {

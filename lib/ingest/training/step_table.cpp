@@ -16,6 +16,8 @@ namespace culprit::ingest {
 
 namespace {
 
+using line::trimmed;
+
 constexpr std::size_t kMostStepColumns = 100'000;
 constexpr std::size_t kLongestColumnName = 512;
 constexpr std::string_view kBom = "\xEF\xBB\xBF";
@@ -80,7 +82,7 @@ Layout layout_of(std::string_view header, std::string_view base) {
   each_cell(header, out.separator, [&](std::size_t i, std::string_view cell) {
     if (i >= kMostStepColumns) return;
     StepColumn c;
-    std::string_view name = line::trimmed(cell);
+    std::string_view name = trimmed(cell);
     name = name.substr(0, kLongestColumnName);
     c.meaning = meaning_of(name);
     // TensorBoard downloads one tag a file: run-<run>-tag-<tag>.csv
@@ -171,7 +173,7 @@ bool sniff_step_table(const Head& head) {
           if (role == KeyRole::step)
             axis = axis || metric_number(cell, value, unit);
           else if (role == KeyRole::time)
-            axis = axis || moment(line::trimmed(cell), time);
+            axis = axis || moment(trimmed(cell), time);
           else
             number = number || metric_number(cell, value, unit);
         });
@@ -196,7 +198,7 @@ class StepTableReader final : public RecordReader {
   Outcome line(std::string_view raw, const Place& place, Reading& reading, bool cut) {
     if (place.line == 1 && raw.starts_with(kBom)) raw.remove_prefix(kBom.size());
     if (layout_.columns.empty()) return header(raw);
-    if (line::trimmed(raw).empty()) return {};
+    if (trimmed(raw).empty()) return {};
     if (raw == header_) return {};  // written again by a process that was started again
     if (!row(raw, cut)) return {false, nullptr, problem_.empty() ? "table.cells" : problem_};
     if (row_.cells.empty()) return {};
@@ -271,7 +273,7 @@ class StepTableReader final : public RecordReader {
       case KeyRole::rank:
       case KeyRole::local_rank: {
         std::int64_t rank = 0;
-        const std::string_view text = line::trimmed(cell);
+        const std::string_view text = trimmed(cell);
         const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
         if (error != std::errc() || at != text.data() + text.size() || rank < 0 ||
             rank > 10'000'000)
@@ -283,37 +285,33 @@ class StepTableReader final : public RecordReader {
         return;
       }
       case KeyRole::host:
-        if (grade > host_grade_ && !line::trimmed(cell).empty())
+        if (grade > host_grade_ && !trimmed(cell).empty())
           host_grade_ = grade,
-          row_.owner.host = std::string(line::trimmed(cell).substr(0, kLongestColumnName));
+          row_.owner.host = std::string(trimmed(cell).substr(0, kLongestColumnName));
         return;
       case KeyRole::gpu:
-        if (grade > gpu_grade_ && !line::trimmed(cell).empty())
+        if (grade > gpu_grade_ && !trimmed(cell).empty())
           gpu_grade_ = grade,
-          row_.owner.gpu = std::string(line::trimmed(cell).substr(0, kLongestColumnName));
+          row_.owner.gpu = std::string(trimmed(cell).substr(0, kLongestColumnName));
         return;
       case KeyRole::nic:
-        if (!line::trimmed(cell).empty())
-          devices_.nic = line::trimmed(cell).substr(0, kLongestColumnName);
+        if (!trimmed(cell).empty()) devices_.nic = trimmed(cell).substr(0, kLongestColumnName);
         return;
-      case KeyRole::port: devices_.port = line::trimmed(cell).substr(0, kLongestColumnName); return;
-      case KeyRole::device:
-        devices_.device = line::trimmed(cell).substr(0, kLongestColumnName);
-        return;
+      case KeyRole::port: devices_.port = trimmed(cell).substr(0, kLongestColumnName); return;
+      case KeyRole::device: devices_.device = trimmed(cell).substr(0, kLongestColumnName); return;
       case KeyRole::run:
-        run_ = column.name + "=" + std::string(line::trimmed(cell).substr(0, kLongestColumnName));
+        run_ = column.name + "=" + std::string(trimmed(cell).substr(0, kLongestColumnName));
         return;
       case KeyRole::metric:
         if (layout_.is_long() && i == layout_.metric)
-          text_[i] = line::trimmed(cell).substr(0, kLongestColumnName);
+          text_[i] = trimmed(cell).substr(0, kLongestColumnName);
         return;
       case KeyRole::operation:
-        if (i == layout_.operation) text_[i] = line::trimmed(cell).substr(0, kLongestColumnName);
+        if (i == layout_.operation) text_[i] = trimmed(cell).substr(0, kLongestColumnName);
         return;
       case KeyRole::group:
         if (layout_.calls())
-          group_ =
-              column.name + "=" + std::string(line::trimmed(cell).substr(0, kLongestColumnName));
+          group_ = column.name + "=" + std::string(trimmed(cell).substr(0, kLongestColumnName));
         return;
       case KeyRole::amount:
       case KeyRole::bytes: break;
