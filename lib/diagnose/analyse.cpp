@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <iterator>
 
-#include "analyze/faults/classify.hpp"
+#include "analyze/faults/by_signals.hpp"
 #include "analyze/hang/collectives.hpp"
 #include "analyze/faults/drift.hpp"
 #include "analyze/pace/efficiency.hpp"
 #include "analyze/hang/hang.hpp"
 #include "analyze/hang/hang_pictures.hpp"
 #include "analyze/metrics/metric_panels.hpp"
-#include "analyze/faults/leads.hpp"
 #include "analyze/faults/settings_picture.hpp"
-#include "analyze/faults/root_diag.hpp"
-#include "analyze/faults/silence.hpp"
 #include "analyze/pace/slow.hpp"
 #include "analyze/pace/slow_what_if.hpp"
 #include "analyze/hang/stacks.hpp"
@@ -61,10 +58,9 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
     std::move(findings.begin(), findings.end(), std::back_inserter(all));
     return {};
   };
-  CULPRIT_CHECK(keep(Analysis::classify, analyze::classify(facts, signals)));
-  CULPRIT_CHECK(keep(Analysis::leads, analyze::leads(facts)));
-  CULPRIT_CHECK(keep(Analysis::root_diag, analyze::root_diag(facts, signals)));
-  CULPRIT_CHECK(keep(Analysis::silence, analyze::silence(facts, signals)));
+#define CULPRIT_KEPT(name) CULPRIT_CHECK(keep(Analysis::name, analyze::name(facts, signals)));
+  CULPRIT_SIGNAL_ANALYSES(CULPRIT_KEPT)
+#undef CULPRIT_KEPT
   // Who waits for whom: by counters, by stacks, and one answer from both.
   const analyze::CollectiveReport collectives = collectives_of(facts, topology, signals);
   CULPRIT_CHECK(

@@ -57,7 +57,7 @@ static_assert(complete<Action::investigate>(kActions) &&
               complete<SubjectKind::network_switch>(kSubjectKinds) &&
               complete<Precision::candidates>(kPrecisions));
 static_assert(complete<Symptom::collective_mismatch>(kSymptoms) &&
-              complete<Analysis::slow>(kAnalyses) && complete<StepId::excluded>(kStepIds));
+              complete<StepId::excluded>(kStepIds));
 static_assert(complete<StopKind::storage>(kStopKinds) &&
               complete<CollectiveSource::inspector>(kCollectiveSources));
 static_assert(complete<StepOutcome::not_enough_evidence>(kStepOutcomes) &&

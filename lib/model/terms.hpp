@@ -64,9 +64,14 @@
   /* ByteRobust: crash without a culprit -> stop-time checks; hang -> collect */ \
   STEP(not_enough_evidence)
 
-// The analyses, as findings name them.
+// Analyses that need what machines and programs report and nothing else: a function of its name in
+// analyze/faults, which this list declares and calls.
+#define CULPRIT_SIGNAL_ANALYSES(ANALYSIS) \
+  ANALYSIS(classify) ANALYSIS(leads) ANALYSIS(root_diag) ANALYSIS(silence)
+
+// All analyses, as findings name them, in their order.
 #define CULPRIT_ANALYSES(ANALYSIS) \
-  ANALYSIS(classify) ANALYSIS(leads) ANALYSIS(root_diag) ANALYSIS(silence) \
+  CULPRIT_SIGNAL_ANALYSES(ANALYSIS) \
   ANALYSIS(collectives) ANALYSIS(stacks) ANALYSIS(hang) ANALYSIS(drift) ANALYSIS(outliers) \
   ANALYSIS(stall) ANALYSIS(slow_group) ANALYSIS(what_if) ANALYSIS(slow)
 // clang-format on

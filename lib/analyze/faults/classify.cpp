@@ -380,4 +380,8 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
   return out;
 }
 
+std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& signals) {
+  return classify(facts, signals, ClassifyParams{});
+}
+
 }  // namespace culprit::analyze

@@ -4,8 +4,7 @@
 
 #include <vector>
 
-#include "analyze/facts/facts.hpp"
-#include "analyze/facts/signal.hpp"
+#include "analyze/faults/by_signals.hpp"
 
 namespace culprit::analyze {
 
@@ -20,6 +19,6 @@ struct ClassifyParams {
 
 // One finding per class and subject, ordered by severity, time and subject. Pure.
 std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& signals,
-                              const ClassifyParams& params = {});
+                              const ClassifyParams& params);
 
 }  // namespace culprit::analyze

@@ -147,4 +147,8 @@ std::vector<Finding> leads(const Facts& facts, const LeadParams& params) {
   return out;
 }
 
+std::vector<Finding> leads(const Facts& facts, const std::vector<Signal>&) {
+  return leads(facts, LeadParams{});
+}
+
 }  // namespace culprit::analyze

@@ -6,8 +6,7 @@
 
 #include <vector>
 
-#include "analyze/facts/facts.hpp"
-#include "model/finding.hpp"
+#include "analyze/faults/by_signals.hpp"
 
 namespace culprit::analyze {
 

@@ -292,4 +292,8 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
   return {f};
 }
 
+std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& signals) {
+  return root_diag(facts, signals, RootDiagParams{});
+}
+
 }  // namespace culprit::analyze

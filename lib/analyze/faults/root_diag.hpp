@@ -6,8 +6,7 @@
 
 #include <vector>
 
-#include "analyze/facts/facts.hpp"
-#include "analyze/facts/signal.hpp"
+#include "analyze/faults/by_signals.hpp"
 
 namespace culprit::analyze {
 
@@ -22,6 +21,6 @@ struct RootDiagParams {
 // pod) whose two sides every edge crosses is named instead of a host (NetDiag). Empty when no
 // connection error names a peer.
 std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& signals,
-                               const RootDiagParams& params = {});
+                               const RootDiagParams& params);
 
 }  // namespace culprit::analyze

@@ -162,4 +162,8 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   return out;
 }
 
+std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& signals) {
+  return silence(facts, signals, SilenceParams{});
+}
+
 }  // namespace culprit::analyze

@@ -5,8 +5,7 @@
 
 #include <vector>
 
-#include "analyze/facts/facts.hpp"
-#include "analyze/facts/signal.hpp"
+#include "analyze/faults/by_signals.hpp"
 
 namespace culprit::analyze {
 
@@ -19,6 +18,6 @@ struct SilenceParams {
 // heard at all, one for each of those (number "unheard" = 1: it stopped, or its output was not
 // collected); else one that says why absence tells nothing here. Empty without time-outs.
 std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& signals,
-                             const SilenceParams& params = {});
+                             const SilenceParams& params);
 
 }  // namespace culprit::analyze
