@@ -300,13 +300,11 @@ Answer illegal_access(Walk& w) {
     ranks.insert(f->ranks.begin(), f->ranks.end());
     if (f->subject.kind == SubjectKind::code && place == nullptr) place = f;
   }
-  // All runs into the fault, also those of earlier attempts and runs.
-  std::map<std::string, std::vector<const Finding*>> on;
+  // Each time that this GPU ran into the fault, also in earlier attempts and runs.
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::classify &&
         (f.event_class == "gpu_xid/13" || f.event_class == "gpu_xid/31") &&
-        f.subject.kind == SubjectKind::gpu) {
-      on[f.subject.id].push_back(&f);
+        f.subject.kind == SubjectKind::gpu && devices.count(f.subject.id) > 0) {
       if (f.start && (!low || *f.start < *low)) low = f.start;
       if (f.end && (!high || *f.end > *high)) high = f.end;
     }

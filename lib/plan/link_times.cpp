@@ -8,6 +8,7 @@
 #include <Eigen/IterativeLinearSolvers>
 #include <Eigen/SparseCore>
 
+#include "model/median.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::plan {
@@ -23,22 +24,6 @@ constexpr double kLeastSpread =
 constexpr double kPrior = 0.1;  // weight of "like all others": a transfer more, of so little weight
 constexpr int kRounds = 8;
 constexpr std::size_t kSides = 3;  // transfers each way that let both be told apart
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
-// Of an even number the lower one: of two transfers both must be slow.
-double low_median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 struct Pair {
   std::size_t from = 0, to = 0;  // unknowns: hosts, or senders and then receivers
@@ -57,7 +42,7 @@ class Solve {
     // Of the pairs themselves, not of what the fit leaves: with few pairs a host it leaves nothing.
     std::vector<double> sizes;
     for (const Pair& p : pairs_) sizes.push_back(std::fabs(p.y));
-    spread_ = std::max(kLeastSpread, 1.4826 * median(std::move(sizes)));
+    spread_ = std::max(kLeastSpread, 1.4826 * median_of(std::move(sizes)));
   }
 
   void run() {
@@ -87,7 +72,7 @@ class Solve {
   double seen(std::size_t unknown) const {
     std::vector<double> values;
     for (const std::size_t p : of_[unknown]) values.push_back(seen_by(unknown, p));
-    return std::max(0.0, low_median(std::move(values)));
+    return std::max(0.0, low_median_of(std::move(values)));
   }
 
   void refine() {
@@ -145,12 +130,12 @@ LinkTimes attribute_link_times(std::span<const LinkTime> times, std::size_t host
   std::vector<LinkTime> links;
   std::vector<double> all;
   for (const auto& [pair, values] : measured) {
-    links.push_back({pair.first, pair.second, median(values)});
+    links.push_back({pair.first, pair.second, median_of(values)});
     all.push_back(links.back().time);
   }
   out.enough = links.size() >= params.least;
   if (!out.enough) return out;
-  const double common = median(all);
+  const double common = median_of(all);
   out.middle = std::exp(common);
   const bool two = each_way(links, hosts);
   std::vector<Pair> pairs;

@@ -121,7 +121,7 @@ std::vector<const Edge*> common_run(const std::vector<Edge>& edges, const RootDi
 }
 
 // Hosts of which the bundle has a file with something in it.
-std::set<std::string> hosts_heard(const Facts& facts) {
+std::set<std::string> hosts_with_files(const Facts& facts) {
   std::set<std::string> out;
   for (const MemberRow& m : facts.members)
     if (m.host && m.lines > 0 && facts.counts(&m)) out.insert(*m.host);
@@ -275,7 +275,7 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
     f.why = say(Phrase::broke_first_touch, best.first, burst.edges.size(), best.second, second);
     // A process that ends takes its connections along as a machine does. What that host printed
     // tells the two apart; here files of the others were collected and none of it.
-    if (const auto heard = hosts_heard(facts);
+    if (const auto heard = hosts_with_files(facts);
         heard.count(best.second) == 0 &&
         std::any_of(burst.edges.begin(), burst.edges.end(),
                     [&](const Edge* e) { return heard.count(e->reporter) != 0; })) {

@@ -121,14 +121,6 @@ double wander_of(const std::vector<Segment>& segments, std::size_t block, double
 
 }  // namespace
 
-double median_of(std::vector<double> values) {
-  if (values.empty()) return kNaN;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
 Levels find_levels(std::span<const double> y, const FailSlowParams& params) {
   Levels out;
   const std::size_t n = y.size();

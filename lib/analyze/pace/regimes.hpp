@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/pace/fail_slow.hpp"
+#include "model/median.hpp"
 
 namespace culprit::analyze {
 
@@ -25,7 +26,5 @@ struct Levels {
 
 // y: logarithms, no NaN.
 Levels find_levels(std::span<const double> y, const FailSlowParams& params);
-
-double median_of(std::vector<double> values);  // NaN when empty
 
 }  // namespace culprit::analyze
