@@ -44,12 +44,12 @@ std::string place_of(const Arguments& arguments, const std::string& database) {
   return out;
 }
 
-std::string rendered(const Arguments& arguments, const std::string& whole,
-                     const std::string& format, const std::string& database) {
+std::string rendered(const Arguments& arguments, std::string document, const std::string& format,
+                     const std::string& database) {
   const report::Format& chosen = *report::find_format(format);
   // JSON is for programs: the same bytes wherever the bundle lies.
-  const std::string document =
-      chosen.name == "json" ? whole : report::with_place(whole, place_of(arguments, database));
+  if (chosen.name != "json")
+    document = report::with_place(std::move(document), place_of(arguments, database));
   return chosen.render(
       document,
       {use_color(arguments), arguments.has("explain"), arguments.has("verbose"), terminal_width(),
@@ -159,8 +159,11 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
     CULPRIT_CHECK(add_new_lines(arguments, incident, pack, db, findings));
   CULPRIT_TRY(conclusion,
               diagnose::conclude(db, incident, std::move(findings), history, std::move(pictures)));
+  CULPRIT_TRY(exit,
+              finish(arguments, conclusion.verdict.action, conclusion.findings, read.incomplete));
   incident = {};  // the document has all that is printed
-  const std::string& document = conclusion.document;
+  std::vector<Finding>().swap(conclusion.findings);
+  std::string& document = conclusion.document;
   if (!folder.empty()) {
     const std::string placed = report::with_place(document, place_of(arguments, path));
     for (const report::Format* f : report::formats())
@@ -169,10 +172,10 @@ Result<Exit> run_diagnose(const Arguments& arguments) {
                                  f->render(f->name == "json" ? document : placed,
                                            {false, true, true, 120, place_of(arguments, path)})));
   }
-  print(rendered(arguments, document, chosen_format(arguments), path));
+  print(rendered(arguments, std::move(document), chosen_format(arguments), path));
   if (!folder.empty())
     remark(arguments, fmt::format("database and reports are in {}", folder.string()));
-  return finish(arguments, conclusion.verdict.action, conclusion.findings, read.incomplete);
+  return exit;
 }
 
 namespace {

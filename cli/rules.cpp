@@ -9,6 +9,7 @@
 #include "ingest/engine/events.hpp"
 #include "line/line.hpp"
 #include "model/json.hpp"
+#include "model/shell.hpp"
 #include "pack.hpp"
 #include "report/terminal.hpp"
 #include "rule_new.hpp"
@@ -210,6 +211,10 @@ Result<Exit> run_rules(const Arguments& arguments) {
     print(rule_skeleton(line));
     return Exit::finished;
   }
+  if (!words.empty() && (verb == "list" || verb == "check" || verb == "test"))
+    return usage_error(fmt::format("rules {} takes no '{}'", verb, words[0]))
+        .hint(fmt::format("your own rules are named by an option: culprit rules {} --rules {}",
+                          verb, shell_quoted(words[0])));
   // check reports every failing sample itself; the others refuse a pack that has one in the user's
   // part.
   CULPRIT_TRY(pack, load_pack(arguments, verb != "check" && verb != "test"));

@@ -55,7 +55,10 @@ Result<std::vector<Finding>> analyse(store::Database& db, const Resolved& incide
         f.why += say(Phrase::no_line_to_show);
       }
     CULPRIT_CHECK(db.save_findings(analysis, findings, report::words));
-    std::move(findings.begin(), findings.end(), std::back_inserter(all));
+    if (all.empty())
+      all = std::move(findings);  // of 100,000 hosts, perhaps
+    else
+      std::move(findings.begin(), findings.end(), std::back_inserter(all));
     return {};
   };
 #define CULPRIT_KEPT(name) CULPRIT_CHECK(keep(Analysis::name, analyze::name(facts, signals)));

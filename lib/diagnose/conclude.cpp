@@ -147,14 +147,13 @@ Result<Conclusion> conclude(store::Database& db, const Resolved& resolved,
   out.settings = std::move(pictures.settings);
   out.members = facts.members;
   out.problems = std::move(problems);
-  out.hosts = facts.hosts;
-  out.ranks = facts.ranks;
+  for (const HostRow& h : facts.hosts) out.hosts.push_back(h.host);
+  out.ranks = facts.ranks.size();
   out.notes = notes_of(db, resolved);
   out.world_size = facts.world_size;
   out.complete = !incident.incomplete;
+  incident = {};  // the document grows with the bundle, too
   std::string document = report::to_json(out);
-  out.hosts = {};
-  out.ranks = {};
   CULPRIT_CHECK(db.save_verdict(out.verdict.action, report::words(out.verdict.summary), document));
   if (!db.partial()) CULPRIT_CHECK(db.set_meta("state", "done"));
   return Conclusion{std::move(out.verdict), std::move(out.findings), std::move(document)};

@@ -1,6 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -215,7 +219,8 @@ json ledger_row(const MemberRow& m, const std::map<MemberId, const MemberRow*>& 
   if (m.rank) row["rank"] = *m.rank;
   if (m.duplicate_of != 0) {
     const auto copied = by_id.find(m.duplicate_of);
-    row["duplicate_of"] = copied == by_id.end() ? "" : copied->second->path;
+    row["duplicate_of"] =
+        copied == by_id.end() || copied->second == nullptr ? "" : copied->second->path;
   }
   return row;
 }
@@ -233,10 +238,10 @@ class LongLists {
     const std::size_t at = document_.find(empty, done_) + empty.size();
     out_.append(document_, done_, at - done_);
     done_ = at;
-    bool first = true;
+    const std::size_t from = out_.size();
+    std::size_t done = 0;
     for (const auto& row : rows) {
-      out_ += first ? "\n    " : ",\n    ";
-      first = false;
+      out_ += done == 0 ? "\n    " : ",\n    ";
       const std::string text = json_text(make(row));
       for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
@@ -244,17 +249,23 @@ class LongLists {
         if (end < text.size()) out_ += "    ";
         begin = end;
       }
+      if (++done == kSampled)
+        out_.reserve(out_.size() + document_.size() +
+                     (out_.size() - from) * 5 / 4 / kSampled * (rows.size() - kSampled));
     }
-    if (!first) out_ += "\n  ";
+    if (done > 0) out_ += "\n  ";
   }
   std::string finish() {
     out_.append(document_, done_, document_.size() - done_);
     out_ += '\n';
-    out_.shrink_to_fit();
     return std::move(out_);
   }
 
  private:
+  // So many rows tell how much room the others want. A string that grows is there twice each time
+  // it is moved; room that is never touched costs nothing, so it is not shrunk either.
+  static constexpr std::size_t kSampled = 256;
+
   std::string document_, out_;
   std::size_t done_ = 0;
 };
@@ -281,8 +292,6 @@ json bundle_summary(const Incident& incident) {
   json problems = json::array();
   for (const ProblemRow& p : incident.problems)
     problems.push_back({{"path", p.path}, {"code", p.code}, {"reason", p.reason}});
-  json hosts = json::array();
-  for (const HostRow& h : incident.hosts) hosts.push_back(h.host);
   return {{"digest", bundle_digest(incident.members)},
           {"members", incident.members.size()},
           {"bytes", bytes},
@@ -292,8 +301,8 @@ json bundle_summary(const Incident& incident) {
           {"rejected", rejected},
           {"complete", incident.complete},
           {"problems", problems},
-          {"hosts", hosts},
-          {"ranks", incident.ranks.size()},
+          {"hosts", incident.hosts},
+          {"ranks", incident.ranks},
           {"world_size", incident.world_size},
           {"notes", words(incident.notes)}};
 }
@@ -374,8 +383,12 @@ std::string to_json(const Incident& incident) {
   if (!panels.empty()) document["metrics"] = std::move(panels);
   if (!incident.settings.lines.empty()) document["settings"] = settings(incident.settings);
   const auto members = members_by_path(incident);
-  std::map<MemberId, const MemberRow*> by_id;
-  for (const MemberRow* m : members) by_id[m->id] = m;
+  std::map<MemberId, const MemberRow*> by_id;  // of those that have copies
+  for (const MemberRow* m : members)
+    if (m->duplicate_of != 0) by_id[m->duplicate_of] = nullptr;
+  if (!by_id.empty())
+    for (const MemberRow* m : members)
+      if (const auto copied = by_id.find(m->id); copied != by_id.end()) copied->second = m;
   LongLists lists(json_text(document));
   document.clear();
   lists.list("findings", incident.findings, finding);

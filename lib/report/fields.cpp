@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "model/json_cursor.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::report {
@@ -22,6 +23,20 @@ constexpr Word kHeadlines[] = {
     {"mitigate", "MITIGATE"}, {"replay", "REPLAY"},       {"investigate", "INVESTIGATE"},
 };
 
+// Of an object as it is written.
+std::string id_of(std::string_view object) {
+  std::string id;
+  JsonCursor in(object);
+  in.object([&](std::string_view key, bool) {
+    if (key != "id" || in.peek() != '"') return in.skip();
+    std::string_view raw;
+    bool escaped = false;
+    if (in.text(raw, escaped)) id = escaped ? json_unescaped(raw) : std::string(raw);
+    return false;
+  });
+  return id;
+}
+
 }  // namespace
 
 json without_ledger(const std::string& document) {
@@ -31,6 +46,34 @@ json without_ledger(const std::string& document) {
     return !(ledger && depth == 2 && event == json::parse_event_t::object_start);
   };
   return json::parse(document, wanted, false);
+}
+
+json with_grounds(const std::string& document) {
+  bool rows = false;
+  const auto wanted = [&rows](int depth, json::parse_event_t event, json& value) {
+    if (event == json::parse_event_t::key && depth == 1)
+      rows = value == "ledger" || value == "findings";
+    return !(rows && depth == 2 && event == json::parse_event_t::object_start);
+  };
+  json page = json::parse(document, wanted, false);
+  if (!list(page, "findings").empty() || !member(page, "findings").is_array()) return page;
+  const std::vector<std::string> ids = grounds(page);
+  const std::set<std::string> needed(ids.begin(), ids.end());
+  JsonCursor in(document);
+  const auto take = [&] {
+    const std::size_t begin = in.offset();
+    if (!in.skip()) return false;
+    const auto text = std::string_view(document).substr(begin, in.offset() - begin);
+    if (needed.count(id_of(text)) != 0)
+      page["findings"].push_back(json::parse(text, nullptr, false));
+    return true;
+  };
+  in.object([&](std::string_view key, bool) {
+    if (key != "findings") return in.skip();
+    in.array(take);
+    return false;  // nothing behind it matters
+  });
+  return page;
 }
 
 const json& member(const json& object, const char* key) {

@@ -15,6 +15,8 @@ namespace culprit::report {
 // The document, without the files of its ledger: what grows with the bundle and only few pages
 // print. Discarded when the text is no JSON.
 nlohmann::json without_ledger(const std::string& document);
+// And without the findings that the targets do not rest on: a page needs ten of 100,000.
+nlohmann::json with_grounds(const std::string& document);
 // The member; null when the value is no object or has none of that name.
 const nlohmann::json& member(const nlohmann::json& object, const char* key);
 // The member when it is an array, else an empty one.

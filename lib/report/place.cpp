@@ -7,7 +7,7 @@
 namespace culprit::report {
 
 // Only the verdict has such words: the rest, which may be long, stays as it is.
-std::string with_place(const std::string& document, const std::string& place) {
+std::string with_place(std::string document, const std::string& place) {
   static constexpr std::string_view kWord = "-d incident.db";
   if (place.empty() || document.find(kWord) == std::string::npos) return document;
   std::size_t begin = 0, end = 0;
@@ -33,8 +33,8 @@ std::string with_place(const std::string& document, const std::string& place) {
   for (const auto& [list, key] : {std::pair{"next", "text"}, std::pair{"steps", "why"}})
     if (verdict.contains(list) && verdict[list].is_array())
       for (auto& one : verdict[list]) put(one, key);
-  std::string out = document;
-  return out.replace(begin, end - begin, json_text(verdict, -1));
+  document.replace(begin, end - begin, json_text(verdict, -1));
+  return document;
 }
 
 }  // namespace culprit::report

@@ -21,8 +21,8 @@ struct Incident {
   std::vector<Finding> findings;
   std::span<const MemberRow> members;  // theirs who made it: a bundle may have 100,000
   std::vector<ProblemRow> problems;
-  std::vector<HostRow> hosts;
-  std::vector<RankRow> ranks;
+  std::vector<std::string> hosts;  // their names
+  std::size_t ranks = 0;           // how many are known
   std::vector<Text> notes;
   std::int64_t world_size = 0;
   bool complete = true;  // the whole bundle was read
@@ -58,7 +58,7 @@ struct Format {
 // The document is the same wherever the bundle lies, so its commands say "-d incident.db". For
 // people they name the database, or the bundle when none is kept, so that they can be copied:
 // `place` takes its place. "" changes nothing.
-std::string with_place(const std::string& document, const std::string& place);
+std::string with_place(std::string document, const std::string& place);
 
 // The index page of a batch, made from its summary (schemas/batch-v1.json). It sorts and filters
 // with a script of its own and is whole without it.

@@ -297,7 +297,7 @@ class TextPage {
                         10, 10) +
                 "\n";
     if (problems > 3 && !options_.verbose)
-      out_ += fmt::format("not read: {} more (-verdict_)\n", problems - 3);
+      out_ += fmt::format("not read: {} more (-v)\n", problems - 3);
   }
 
   void everything() {
@@ -330,7 +330,7 @@ class TextPage {
 
 // A document that a stranger's database holds may be anything.
 std::string to_text(const std::string& document, const RenderOptions& options) {
-  const json d = options.verbose ? json::parse(document, nullptr, false) : without_ledger(document);
+  const json d = options.verbose ? json::parse(document, nullptr, false) : with_grounds(document);
   if (!d.is_object()) return "";
   try {
     return TextPage(d, options).print();

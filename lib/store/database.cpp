@@ -520,7 +520,7 @@ Result<Database> Database::open(const std::string& path, Access mode) {
   if (mode == Access::create && *tables == 0) {
     impl->fresh = true;
     if (path.empty())
-      impl->execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536");
+      impl->execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-8192");
     const std::string sql(schema::text("store.sql"));
     if (!impl->execute(("BEGIN IMMEDIATE;" + sql + ";COMMIT").c_str()))
       return impl->trouble("cannot lay out the database");
@@ -959,7 +959,9 @@ Result<> Database::save_verdict(Action action, const std::string& summary,
                                 const std::string& document) {
   return impl_->transaction("cannot store the verdict", [&] {
     Statement s(impl_->db.get(), "INSERT OR REPLACE INTO verdict VALUES (1,?,?,?)");
-    return s.run(name(action), valid_utf8(summary), document);
+    // Nobody opens a temporary database again: the document, which grows with the bundle, would be
+    // there twice.
+    return s.run(name(action), valid_utf8(summary), impl_->path.empty() ? std::string() : document);
   });
 }
 

@@ -88,6 +88,7 @@ expect 2 'culprit show nosuch -d a.db' 'there is no finding'
 expect 2 'culprit plan standbi' 'standby'
 printf '{"family": 1}\n' >bad-rules.json
 expect 2 'culprit rules check --rules bad-rules.json' 'bad-rules.json'
+expect 2 'culprit rules check bad-rules.json' '--rules bad-rules.json'
 culprit ingest logs -d bare.db -q >/dev/null
 expect 2 'culprit report -d bare.db' 'no verdict yet'
 expect 2 'culprit ingest a.db -d b.db' 'a database that culprit made'

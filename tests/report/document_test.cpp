@@ -121,6 +121,35 @@ TEST(Text, TellsTheDateWhereATimeLinePassesMidnight) {
   EXPECT_EQ(text.find("2026-11-19", text.find("00:00:01")), std::string::npos) << text;
 }
 
+// A page is made of few findings of many; a list that is longer than the sample of rows is whole.
+TEST(Text, ShowsTheFindingsThatTheTargetsRestOn) {
+  culprit::report::Incident incident;
+  incident.verdict.action = culprit::Action::isolate;
+  incident.verdict.targets.push_back(
+      {{culprit::SubjectKind::host, "node-7"}, 0.9, {"lines/\"700\"", "lines/3"}});
+  for (int i = 0; i < 1000; ++i) {
+    culprit::Finding f;
+    f.id = i == 700 ? "lines/\"700\"" : "lines/" + std::to_string(i);
+    f.title = std::string("title of ") + std::to_string(i);
+    f.count = 1;
+    f.evidence.push_back({1, "log", static_cast<std::uint64_t>(i), 0, 4, "line"});
+    incident.findings.push_back(std::move(f));
+  }
+  const std::string document = culprit::report::to_json(incident);
+  const auto parsed = nlohmann::json::parse(document);
+  ASSERT_EQ(parsed["findings"].size(), 1000u);
+  EXPECT_EQ(parsed["findings"][999]["id"], "lines/999");
+  const std::string text = culprit::report::find_format("text")->render(document, {});
+  const std::size_t first = text.find("title of 700"), second = text.find("title of 3");
+  EXPECT_NE(first, std::string::npos) << text;
+  EXPECT_NE(second, std::string::npos) << text;
+  EXPECT_LT(first, second) << text;
+  EXPECT_EQ(text.find("title of 4"), std::string::npos) << text;
+  EXPECT_NE(
+      culprit::report::find_format("text")->render(document, {.verbose = true}).find("title of 4"),
+      std::string::npos);
+}
+
 TEST(Markdown, EscapesWhatItQuotes) {
   culprit::report::Incident incident;
   incident.verdict.action = culprit::Action::isolate;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -97,6 +98,8 @@ int main(int argc, char** argv) {
   const long runs = argc > 2 ? std::atol(argv[2]) : 10'000;
   const auto seed = static_cast<std::uint64_t>(argc > 3 ? std::atoll(argv[3]) : 1);
   for (const int signal : {SIGPROF, SIGSEGV, SIGABRT, SIGFPE, SIGBUS}) std::signal(signal, tell);
+  double slowest = 0;
+  long slowest_run = 0;
   for (current = runs < 0 ? -runs : 1; current <= std::labs(runs); ++current) {
     std::mt19937_64 random(seed * 1'000'003 + static_cast<std::uint64_t>(current));
     const std::string text = damaged(random, corpus);
@@ -106,11 +109,17 @@ int main(int argc, char** argv) {
     itimerval timer{};
     timer.it_value.tv_sec = kSeconds;
     setitimer(ITIMER_PROF, &timer, nullptr);
+    const std::clock_t begun = std::clock();
     LLVMFuzzerTestOneInput(exact.get(), text.size());
+    const double took = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
+    if (took > slowest) {
+      slowest = took;
+      slowest_run = current;
+    }
   }
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
-  std::printf("%ld inputs, none failed; %ld s, peak memory %ld MB\n", std::labs(runs),
-              static_cast<long>(used.ru_utime.tv_sec + used.ru_stime.tv_sec),
-              used.ru_maxrss / 1024);
+  std::printf("%ld inputs, none failed; %ld s, slowest %.2f s (run %ld), peak memory %ld MB\n",
+              std::labs(runs), static_cast<long>(used.ru_utime.tv_sec + used.ru_stime.tv_sec),
+              slowest, slowest_run, used.ru_maxrss / 1024);
 }

@@ -49,8 +49,7 @@ inline report::Incident hostile_incident() {
   static std::vector<MemberRow> members;
   members.assign(1, m);
   incident.members = members;
-  incident.hosts.push_back({});
-  incident.hosts.back().host = evil;
+  incident.hosts.push_back(evil);
   incident.notes.push_back(evil);
   incident.problems.push_back({evil, "bundle.damaged", evil});
   return incident;

@@ -720,7 +720,9 @@ class Resolution {
       for (const auto* groups : {&facts_.manifest->tor, &facts_.manifest->pod})
         for (const auto& [name, below] : *groups)
           if (manifest_hosts_.count(name) == 0) hosts.erase(name);
+    facts_.hosts.reserve(hosts.size());
     for (auto& [host, row] : hosts) facts_.hosts.push_back(std::move(row));
+    facts_.ranks.reserve(ranks_.size());
     for (auto& [rank, row] : ranks_) facts_.ranks.push_back(std::move(row));
   }
 
@@ -728,10 +730,17 @@ class Resolution {
   // prints the same stack in each look, ranks of one program the same last words, and a counter
   // that does not move the same snapshot.
   void mark_copies() {
-    std::map<std::pair<std::string, std::string>, std::vector<MemberRow*>> same;  // digest, name
+    std::vector<MemberRow*> files;
     for (MemberRow& m : facts_.members)
-      if (m.kind == "file" && m.size > 0 && log_text(m))
-        same[{m.digest, name_without_copy_marks(m.path)}].push_back(&m);
+      if (m.kind == "file" && m.size > 0 && log_text(m)) files.push_back(&m);
+    std::sort(files.begin(), files.end(), [](const MemberRow* a, const MemberRow* b) {
+      return std::tie(a->digest, a->id) < std::tie(b->digest, b->id);
+    });
+    std::map<std::pair<std::string, std::string>, std::vector<MemberRow*>> same;  // digest, name
+    for (std::size_t i = 0; i < files.size(); ++i)
+      if ((i > 0 && files[i - 1]->digest == files[i]->digest) ||
+          (i + 1 < files.size() && files[i + 1]->digest == files[i]->digest))
+        same[{files[i]->digest, name_without_copy_marks(files[i]->path)}].push_back(files[i]);
     for (auto& [key, group] : same) {
       if (group.size() < 2) continue;
       // The copy whose owner is known stands; else the first path.

@@ -376,7 +376,9 @@ void add_event_signals(const Facts& facts, const rules::RulePack& pack, std::vec
   const Recoveries recoveries(facts);
   std::map<std::string_view, std::string_view> drivers;  // by host
   for (const HostRow& row : facts.hosts) drivers.emplace(row.host, row.driver);
-  for (const auto& [key, group] : group_events(facts, pack))
+  const auto groups = group_events(facts, pack);
+  out.reserve(out.size() + groups.size());
+  for (const auto& [key, group] : groups)
     out.push_back(signal_of_group(group, facts, pack, recoveries, drivers));
 }
 

@@ -363,7 +363,9 @@ std::vector<Finding> classify(const Facts& facts, const std::vector<Signal>& sig
                               const ClassifyParams& params) {
   std::vector<Finding> out;
   const Witnesses witnesses(facts, signals);
-  for (const auto& [key, group] : group_signals(signals, params)) {
+  const auto groups = group_signals(signals, params);
+  out.reserve(groups.size());
+  for (const auto& [key, group] : groups) {
     std::vector<Nanoseconds> times;
     Finding f = describe(key, group, times);
     judge(facts, witnesses, group, times, params, f);
