@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "decide/surroundings.hpp"
 #include "model/phrases.hpp"
 #include "model/confidence.hpp"
 #include "model/sort.hpp"
@@ -126,11 +127,16 @@ class Sieve {
   FirstFailure run() {
     look_around();
     find_first_consequence();
+    const Surroundings surroundings(incident_, params_, out_.first_consequence);
     for (const Finding& f : incident_.findings) {
       if (f.transient)
         remember_transient(f);
-      else if (const auto kind = kind_of(f); kind && passes(f, *kind))
-        candidates_.push_back(&f);
+      else if (const auto kind = kind_of(f); kind) {
+        if (auto why = surroundings.unrelated(f))
+          exclude(f, Exclusion::surroundings, std::move(*why));
+        else if (passes(f, *kind))
+          candidates_.push_back(&f);
+      }
     }
     drop_known_consequences();
     find_first_trouble();

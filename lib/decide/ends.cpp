@@ -65,6 +65,14 @@ bool ended_with(const Walk& w, const Finding& f, const Finding& word) {
          *f.start + f.uncertainty + 2 * kSecond >= *word.start;
 }
 
+// What machines' logs report and what does not concern the job.
+std::set<const Finding*> surroundings_of(const Walk& w) {
+  std::set<const Finding*> out;
+  for (const Excluded& e : w.first.excluded)
+    if (e.reason == Exclusion::surroundings) out.insert(e.finding);
+  return out;
+}
+
 }  // namespace
 
 Text failure(const Walk& w) {
@@ -76,11 +84,13 @@ Text failure(const Walk& w) {
           !(x.time && word->start && *x.time + 2 * kSecond < *word->start)))
       worst = x.code;
   const bool zero = ended_well(w);
+  const std::set<const Finding*> surroundings = surroundings_of(w);
   const bool trouble =
       std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
         return f.outcome == Outcome::fired && f.severity >= Severity::distributed &&
                f.analysis == Analysis::classify && f.role != Role::confirmation &&
-               f.symptom != Symptom::nan_value && !(word != nullptr && ended_with(w, f, *word)) &&
+               surroundings.count(&f) == 0 && f.symptom != Symptom::nan_value &&
+               !(word != nullptr && ended_with(w, f, *word)) &&
                !(f.cause == CauseKind::outside && before_this_run(w.incident.history, f));
       });
   for (const Finding& f : w.incident.findings)

@@ -104,9 +104,86 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
   return taken(f.why);
 }
 
+// Settings that one host alone has, and that make a job slower; all of the same host.
+std::vector<const Finding*> slower_settings(const Walk& w) {
+  std::vector<const Finding*> out;
+  for (const Finding& f : w.incident.findings)
+    if (const auto* setting = std::get_if<SettingFacts>(&f.facts);
+        setting != nullptr && setting->slows && f.outcome == Outcome::fired && !f.hosts.empty())
+      out.push_back(&f);
+  for (const Finding* f : out)
+    if (f->hosts.front() != out.front()->hosts.front()) return {};
+  // Of a device before one of the software that drives it.
+  std::stable_sort(out.begin(), out.end(), [](const Finding* a, const Finding* b) {
+    return std::get<SettingFacts>(a->facts).device > std::get<SettingFacts>(b->facts).device;
+  });
+  return out;
+}
+
+// What else says that this host is slow, or that the job is: its metrics, its steps. A stretch that
+// began in mid-run or is over has another reason than a setting.
+struct Agreement {
+  std::vector<std::string> because;
+  bool contradicted = false;
+};
+Agreement agreement(const Walk& w, const std::string& host) {
+  Agreement out;
+  for (const Finding& f : w.incident.findings) {
+    if (f.outcome != Outcome::fired) continue;
+    const bool own = f.host == host ||
+                     std::find(f.hosts.begin(), f.hosts.end(), host) != f.hosts.end() ||
+                     f.subject.id.rfind(host + "/", 0) == 0;
+    if (f.analysis == Analysis::outliers && own && out.because.size() < 4)
+      out.because.push_back(f.id);
+    if (f.analysis != Analysis::slow || slow_of(f).transient) continue;
+    const bool named = f.subject.kind != SubjectKind::job;
+    if ((named && !own) || (!named && (slow_of(f).over || !slow_of(f).from_start)))
+      out.contradicted = true;
+    else
+      out.because.push_back(f.id);
+  }
+  return out;
+}
+
+// One host alone has a slower setting, in a job that did not fail.
+std::optional<Answer> slow_setting(Walk& w) {
+  const std::vector<const Finding*> odd = slower_settings(w);
+  if (odd.empty() || !failure(w).empty()) return std::nullopt;
+  const Finding& f = *odd.front();
+  const std::string& host = f.hosts.front();
+  const auto& setting = std::get<SettingFacts>(f.facts);
+  if (!w.incident.job_hosts.empty() &&
+      !std::binary_search(w.incident.job_hosts.begin(), w.incident.job_hosts.end(), host))
+    return std::nullopt;
+  const Agreement others = agreement(w, host);
+  if (ended_well(w) || others.contradicted) {
+    next(w.verdict, NextKind::plan, f.advice);
+    return std::nullopt;
+  }
+  std::vector<std::string> because = ids(odd);
+  for (const std::string& id : others.because)
+    if (because.size() < 6) because.push_back(id);
+  Verdict& v = w.verdict;
+  const bool sure = !others.because.empty() || odd.size() > 1;
+  const double confidence = sure ? confidence::kSettingSlows : confidence::kSettingMaySlow;
+  v.action = !sure ? Action::checks : setting.device ? Action::isolate : Action::repair;
+  v.precision = sure ? Precision::exact : Precision::candidates;
+  v.symptom = Symptom::mfu_decline;
+  target(v, {SubjectKind::host, host}, confidence, because);
+  target(v, f.subject, confidence, {f.id});
+  v.summary = say(sure ? Phrase::host_has_slower_setting : Phrase::host_may_have_slower_setting,
+                  host, setting.label, setting.value);
+  if (v.action == Action::isolate) drain(v, host, "slows the whole job down");
+  if (v.action == Action::checks) next(v, NextKind::command, checks_of({host}));
+  for (const Finding* one : odd)
+    if (!one->advice.empty()) next(v, NextKind::plan, one->advice);
+  return taken(f.why);
+}
+
 }  // namespace
 
 Answer slow_job(Walk& w) {
+  if (const auto answer = slow_setting(w)) return *answer;
   std::vector<const Finding*> slow;
   const Finding* other = nullptr;
   for (const Finding& f : w.incident.findings)

@@ -16,6 +16,8 @@ namespace culprit::decide {
 namespace {
 
 constexpr double kIsolate = confidence::kLeastToIsolate;
+// The kernel of the one machine that all wait for reports a stall.
+constexpr double kStalledByKernel = 0.5;
 
 std::vector<const Finding*> suspects(const Walk& w) {
   std::vector<const Finding*> out;
@@ -203,6 +205,55 @@ Answer machine_stopped(Walk& w, const Finding& f, std::span<const Finding* const
   return taken(f.why);
 }
 
+// The machine on which all of them run; empty: not on one.
+std::string machine_of(std::span<const Finding* const> sure) {
+  std::set<std::string> hosts;
+  for (const Finding* s : sure) {
+    if (!s->host && s->hosts.empty()) return {};
+    hosts.insert(s->hosts.begin(), s->hosts.end());
+    if (s->host) hosts.insert(*s->host);
+  }
+  return hosts.size() == 1 ? *hosts.begin() : std::string();
+}
+
+// What the kernel of that machine alone reports while the job stood still: a source that knows
+// nothing of collectives.
+const Finding* kernel_of_machine(const Walk& w, const std::string& host) {
+  if (host.empty() || !w.incident.last_progress) return nullptr;
+  const Finding* out = nullptr;
+  std::map<std::string, std::set<std::string>> hosts;  // by class
+  for (const Finding& f : w.incident.findings) {
+    if (f.analysis != Analysis::classify || f.outcome != Outcome::fired || f.hearsay ||
+        f.origin != Origin::kernel || f.severity != Severity::critical || !f.start ||
+        *f.start + f.uncertainty < *w.incident.last_progress - w.params.went_on ||
+        (w.first.first_consequence && *f.start > *w.first.first_consequence))
+      continue;
+    hosts[f.event_class].insert(f.hosts.begin(), f.hosts.end());
+    if (f.host == host && (out == nullptr || *f.start < *out->start)) out = &f;
+  }
+  return out != nullptr && hosts[out->event_class].size() == 1 ? out : nullptr;
+}
+
+// The job waited for ranks of one machine, and its kernel says that it stalled: two sources.
+Answer stalled_machine(Walk& w, const Finding& f, const std::string& host, const Finding& kernel) {
+  Verdict& v = w.verdict;
+  const double confidence =
+      std::min(confidence::kMostOfDumps, 1 - (1 - f.confidence) * (1 - kStalledByKernel));
+  std::vector<std::string> grounds = because(f);
+  grounds.insert(grounds.begin() + 1, kernel.id);
+  v.action = Action::isolate;
+  v.precision = Precision::exact;
+  target(v, {SubjectKind::host, host}, confidence, grounds);
+  v.summary = say(Phrase::hung_because_stopped, host, Text(),
+                  inside(kernel.title) + at(kernel.start), waiting_for(f, true));
+  v.summary += since(w);
+  drain(v, host, kernel.event_class);
+  if (!kernel.advice.empty()) next(v, NextKind::plan, kernel.advice);
+  look_at(v, {host});
+  collect_more(w);
+  return taken(f.why + say(Phrase::two_reasons) + kernel.why);
+}
+
 }  // namespace
 
 // One or a few ranks that everybody waited for, and that waited for nobody.
@@ -242,7 +293,11 @@ Answer stopped_rank(Walk& w) {
   v.symptom = f.symptom;
   v.start = f.start;
   if (code(f)) return program_stopped(w, f, sure);
-  return exact ? machine_stopped(w, f, sure) : probably_stopped(w, f, sure);
+  if (exact) return machine_stopped(w, f, sure);
+  const std::string machine = machine_of(sure);
+  if (const Finding* kernel = kernel_of_machine(w, machine))
+    return stalled_machine(w, f, machine, *kernel);
+  return probably_stopped(w, f, sure);
 }
 
 namespace {

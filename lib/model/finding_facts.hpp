@@ -11,8 +11,13 @@
 
 #include "model/terms.hpp"
 #include "model/text.hpp"
+#include "model/time.hpp"
 
 namespace culprit {
+
+// Who prints a line: the job; a machine's own log; and there another program than the kernel and
+// those that run jobs (sshd, nscd, a monitoring agent).
+enum class Speaker : std::uint8_t { job, machine, service };
 
 // Lines that a rule knows.
 struct LineFacts {
@@ -22,6 +27,9 @@ struct LineFacts {
   std::optional<std::string> peer;   // the host at the other end of what broke
   std::size_t hosts = 0, ranks = 0;  // that print it
   std::size_t hosts_at_once = 0;     // within half a minute; 0: not counted
+  Speaker speaker = Speaker::job;
+  bool names_trainer = false;      // a machine's line about a process such as jobs run: python3
+  std::vector<Nanoseconds> times;  // of a machine's lines, sorted; no more than 64 of them
 };
 
 // Error lines that no rule knows.
@@ -88,6 +96,10 @@ struct OddStackFacts {
 // A setting that differs between hosts, or a comparison of all of them.
 struct SettingFacts {
   std::string explains;  // communication, speed, other
+  // One host alone has it, and it is the value that is slower: a link at a lower rate.
+  bool slows = false;
+  bool device = false;       // of a GPU or a NIC, not of the system's software
+  std::string label, value;  // "link rate", "100 on node-07 (node-07 mlx5_3)"
 };
 
 using FindingFacts = std::variant<std::monostate, LineFacts, LeadFacts, SilenceFacts, HangFacts,

@@ -44,6 +44,7 @@ Result<DriftRules> DriftRules::parse(std::string_view text, const std::string& f
                                          : DriftCompare::exact;
     rule.explains = object.value("explains", "other");
     rule.entity = object.value("entity", "host");
+    rule.slower = object.value("slower", "");
     rule.advice = object.value("advice", "");
     for (const json& name : object["names"]) {
       rule.pattern = name.get<std::string>();

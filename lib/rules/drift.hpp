@@ -22,6 +22,7 @@ struct DriftRule {
   DriftCompare compare = DriftCompare::exact;
   std::string explains;         // communication performance numerics memory other
   std::string entity = "host";  // host gpu nic rank: whose it is
+  std::string slower;  // the value that makes a job slower; "lower": of two numbers the lower one
   std::string advice;
 };
 

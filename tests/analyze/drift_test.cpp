@@ -242,5 +242,32 @@ RC_GTEST_PROP(Drift, TheOrderOfRowsDoesNotMatter, ()) {
   }
 }
 
+const SettingFacts& setting_of(const std::vector<Finding>& found) {
+  return std::get<SettingFacts>(found.at(0).facts);
+}
+
+TEST(Drift, AHostThatAloneHasASlowerValueSlowsAJob) {
+  Bundle rate;
+  rate.each(0, 5, "nic.rate[mlx5_0]", "400").each(0, 4, "nic.rate[mlx5_1]", "400");
+  rate.say("n4", "nic.rate[mlx5_1]", "100");
+  EXPECT_TRUE(setting_of(rate.findings()).slows);
+  Bundle direct;
+  direct.each(0, 4, "nccl.gpu_direct_rdma[mlx5_0]", "enabled");
+  direct.say("n4", "nccl.gpu_direct_rdma[mlx5_0]", "disabled");
+  EXPECT_TRUE(setting_of(direct.findings()).slows);
+}
+
+TEST(Drift, AFasterValueOrOneOfTwoHostsSlowsNobody) {
+  Bundle faster;
+  faster.each(0, 5, "gpu.power_limit", "500.00 W").say("n5", "gpu.power_limit", "700.00 W");
+  EXPECT_FALSE(setting_of(faster.findings()).slows);
+  Bundle two;
+  two.each(0, 5, "gpu.power_limit", "700.00 W").each(5, 7, "gpu.power_limit", "350.00 W");
+  EXPECT_FALSE(setting_of(two.findings()).slows);
+  Bundle other;
+  other.each(0, 5, "kernel_version", "6.8.0-58").say("n5", "kernel_version", "6.8.0-64");
+  EXPECT_FALSE(setting_of(other.findings()).slows);
+}
+
 }  // namespace
 }  // namespace culprit::analyze

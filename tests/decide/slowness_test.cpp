@@ -106,4 +106,84 @@ TEST(Slowness, AFailureComesFirstAndTheSlownessIsARemark) {
   EXPECT_TRUE(told);
 }
 
+Finding setting(const std::string& host, const std::string& name, bool device) {
+  Finding f;
+  f.analysis = Analysis::drift;
+  f.id = "drift/" + name;
+  f.event_class = "config_drift";
+  f.severity = Severity::warning;
+  f.role = Role::confirmation;
+  f.subject = {SubjectKind::config, name};
+  f.hosts = {host};
+  f.confidence = 0.9;
+  f.facts = SettingFacts{"performance", true, device, name, "100 on " + host};
+  return f;
+}
+
+Finding outlier(const std::string& host) {
+  Finding f;
+  f.analysis = Analysis::outliers;
+  f.id = "outliers/nic_xmit_wait/" + host + "/mlx5_3";
+  f.subject = {SubjectKind::nic, host + "/mlx5_3"};
+  f.host = host;
+  f.severity = Severity::warning;
+  f.role = Role::confirmation;
+  f.confidence = 0.75;
+  return f;
+}
+
+Case running(std::vector<Finding> findings) {
+  Case c;
+  c.findings = std::move(findings);
+  c.hosts = c.hosts_with_output = c.hosts_heard = 6;
+  c.any_training_output = true;
+  c.last_iteration = 400;
+  return c;
+}
+
+SlowFacts from_start() {
+  SlowFacts out = usual();
+  out.from_start = true;
+  return out;
+}
+
+TEST(Slowness, ASlowerSettingOfOneHostAndItsMetricsIsolateIt) {
+  const Verdict v =
+      decide::decide(running({setting("node-3", "nic.rate", true), outlier("node-3")}));
+  EXPECT_EQ(v.action, Action::isolate);
+  ASSERT_FALSE(v.targets.empty());
+  EXPECT_EQ(v.targets[0].subject.id, "node-3");
+}
+
+TEST(Slowness, ASlowerSettingOfSoftwareInASlowJobIsRepaired) {
+  const Verdict v = decide::decide(
+      running({setting("node-3", "nccl.gpu_direct_rdma", false), slow(from_start())}));
+  EXPECT_EQ(v.action, Action::repair);
+  ASSERT_FALSE(v.targets.empty());
+  EXPECT_EQ(v.targets[0].subject.id, "node-3");
+}
+
+TEST(Slowness, ASlowerSettingAloneIsCheckedAndNotIsolated) {
+  const Verdict v = decide::decide(running({setting("node-3", "nic.rate", true)}));
+  EXPECT_EQ(v.action, Action::checks);
+}
+
+TEST(Slowness, ASlowerSettingOfAJobThatEndedWellAccusesNobody) {
+  Case c = finished(setting("node-3", "nic.rate", true));
+  c.findings.push_back(outlier("node-3"));
+  EXPECT_EQ(decide::decide(c).action, Action::none);
+}
+
+TEST(Slowness, ASettingDoesNotExplainWhatBeganInMidRunOrIsOver) {
+  const Verdict v = decide::decide(running({setting("node-3", "nic.rate", true), slow(usual())}));
+  EXPECT_NE(v.action, Action::isolate);
+}
+
+TEST(Slowness, SlowerSettingsOfTwoHostsNameNeither) {
+  Case c = running({setting("node-3", "nic.rate", true), setting("node-4", "gpu.power_limit", true),
+                    outlier("node-3")});
+  const Verdict v = decide::decide(c);
+  EXPECT_NE(v.action, Action::isolate);
+}
+
 }  // namespace

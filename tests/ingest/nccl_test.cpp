@@ -5,6 +5,17 @@ namespace {
 
 using test::read_text;
 
+TEST(Nccl, DirectRdmaOfEachNic) {
+  const auto rows = read_text(
+      "gpu-a:12:34 [3] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 2 'mlx5_2'\n"
+      "gpu-b:12:34 [0] NCCL INFO NET/IB : GPU Direct RDMA Enabled for HCA 0 'mlx5_0'\n");
+  ASSERT_EQ(rows.configs.size(), 2u);
+  EXPECT_EQ(rows.configs[0].name, "nccl.gpu_direct_rdma[mlx5_2]");
+  EXPECT_EQ(rows.configs[0].value, "disabled");
+  EXPECT_EQ(rows.configs[0].host, "gpu-a");
+  EXPECT_EQ(rows.configs[1].value, "enabled");
+}
+
 TEST(Nccl, InitOfEveryGeneration) {
   struct Case {
     const char* line;

@@ -133,6 +133,22 @@ TEST(Environment, KeepsVariablesOfLibrariesOnly) {
       "os_release=Ubuntu 22.04.4 LTS\n");
 }
 
+TEST(Lsmod, WhatIsMissingIsToldLikeWhatIsLoaded) {
+  const auto rows = file("lsmod.txt",
+                         "Module                  Size  Used by\n"
+                         "nvidia_peermem         20480  0\n"
+                         "nvidia               9371648  120 nvidia_peermem\n"
+                         "mlx5_ib               401408  2\n");
+  EXPECT_EQ(settings(rows),
+            "module.loaded.nvidia_peermem=loaded\nmodule.loaded.mlx5_ib=loaded\n"
+            "module.loaded.nv_peer_mem=not loaded\nmodule.loaded.gdrdrv=not loaded\n"
+            "module.loaded.nvidia_uvm=not loaded\nmodule.loaded.rdma_ucm=not loaded\n");
+  EXPECT_EQ(settings(file("lsmod.txt",
+                          "Module                  Size  Used by\nmlx5_ib               401408  "
+                          "2\n")),
+            "module.loaded.mlx5_ib=loaded\n");
+}
+
 TEST(DriverInformation, ModinfoAndEthtool) {
   EXPECT_EQ(
       settings(file("modinfo.txt",

@@ -98,6 +98,10 @@ class ProgramOutput {
   bool stranger(const Facts& facts, const EventRow& e, const rules::RulePack& pack) const {
     const MemberRow* m = facts.member(e.place.member);
     const rules::Rule* rule = pack.find(e.rule);
+    if (m != nullptr && rule != nullptr && rule->origin == Origin::any &&
+        rule->meaning.cause != CauseKind::none && members_.count(m->id) == 0 &&
+        of_collector(*m, e.event_class))
+      return true;
     if (m == nullptr || m->text_kind != "kernel" || rule == nullptr) return false;
     const std::string unit = unit_of(e.detail);
     if (rule->origin == Origin::any &&
@@ -114,6 +118,25 @@ class ProgramOutput {
     return pid && own->second.count(*pid) == 0;
   }
 
+  // Who reports that a resource, a service or a setting failed. Of devices nobody but the machine
+  // speaks.
+  Speaker speaker(const Facts& facts, const EventRow& e, const rules::RulePack& pack) const {
+    const MemberRow* m = facts.member(e.place.member);
+    const rules::Rule* rule = pack.find(e.rule);
+    if (m == nullptr || rule == nullptr || members_.count(e.place.member) != 0) return Speaker::job;
+    // What sets the clock speaks of the whole machine, and so does the kernel of its driver.
+    const bool environment = rule->meaning.cause == CauseKind::environment &&
+                             rule->origin == Origin::any && e.event_class != "clock_stepped";
+    if (rule->meaning.cause != CauseKind::resource && rule->meaning.cause != CauseKind::shared &&
+        !environment)
+      return Speaker::job;
+    const std::string unit = unit_of(e.detail);
+    if (unit.empty() || unit == "kernel")
+      return m->text_kind == "kernel" || !unit.empty() ? Speaker::machine : Speaker::job;
+    if (speaks_for_jobs(unit)) return Speaker::job;
+    return runs_jobs(unit) ? Speaker::machine : Speaker::service;
+  }
+
  private:
   static std::string unit_of(const std::string& detail) {
     const std::size_t at = detail.find("unit=");
@@ -126,6 +149,30 @@ class ProgramOutput {
         R"((?i)(?:kernel|slurmstepd|srun|python[\d.]*|torchrun|pt_\w+|dockerd?|containerd|podman|conmon|)"
         R"(enroot|pyxis|singularity|apptainer|ray|mpirun|orted|prted|bash|sh|train\w*|run-\S*|[0-9a-f]{12}))");
     return re2::RE2::FullMatch(unit, kCarriers);
+  }
+  // What whoever made the bundle ran afterwards: that a machine refused it, or lacks a command, is
+  // no failure of the job.
+  static bool of_collector(const MemberRow& m, const std::string& event_class) {
+    static const re2::RE2 kCollector(
+        R"((?i)(?:collect(?:or|ion|ing)?|gather(?:er|ing)?|sosreport|(?:support|debug|log)[_-]?bundle)(?:[._-].*)?)");
+    static const re2::RE2 kTool(
+        R"((?i)(?:ibstat(?:us)?|ibv_devinfo|ibnetdiscover|nvidia[_-]smi|lspci|lsmod|ethtool|iostat|mpstat|)"
+        R"(vmstat|sar|df|mounts?|numactl|dmidecode|uname|uptime|lscpu|dcgmi|ipmitool|smartctl)(?:[._-].*)?)");
+    static constexpr std::string_view kRefusals[] = {"permission_denied", "command_missing",
+                                                     "file_missing", "shared_library_missing",
+                                                     "node_unreachable_ssh"};
+    const std::string name = m.path.substr(m.path.rfind('/') + 1);
+    return re2::RE2::FullMatch(name, kCollector) ||
+           (re2::RE2::FullMatch(name, kTool) &&
+            std::find(std::begin(kRefusals), std::end(kRefusals), event_class) !=
+                std::end(kRefusals));
+  }
+  // Services that start jobs and keep their limits.
+  static bool runs_jobs(const std::string& unit) {
+    static const re2::RE2 kRunners(
+        R"((?i)(?:slurm\w*|kubelet|k3s\w*|crio?|systemd(?:-oomd)?|earlyoom|pbs_\w+|lim|sbatchd|lsf\w*|mmfs\w*|)"
+        R"(munged|pmix\w*|nvidia-\S+|nv-\S+|dcgm\w*))");
+    return re2::RE2::FullMatch(unit, kRunners);
   }
   // "python3[695594]: segfault at ..."
   static std::optional<std::int64_t> crashed_pid(const EventRow& e) {
@@ -273,6 +320,7 @@ void name_owners_of_xid_45(std::vector<Signal>& signals) {
 struct EventGroup {
   std::map<std::string, std::vector<const EventRow*>> by_path;
   bool hearsay = false, stranger = false;  // of all of its rows
+  Speaker speaker = Speaker::job;          // of all of its rows, of what no device reports
 };
 
 std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::RulePack& pack) {
@@ -283,17 +331,21 @@ std::map<std::string, EventGroup> group_events(const Facts& facts, const rules::
     if (!facts.counts(m) || e.role == Role::recovery || e.role == Role::advice) continue;
     const bool hearsay = output.hearsay(e, pack);
     const bool stranger = !hearsay && output.stranger(facts, e, pack);
+    const Speaker speaker = hearsay || stranger ? Speaker::job : output.speaker(facts, e, pack);
     const bool before =
         before_job(facts, e.last_time_ns ? e.last_time_ns : e.time_ns, e.uncertainty);
     EventGroup& group = groups[key_of(e) +
-                               (hearsay    ? "\x1fhearsay"
-                                : stranger ? "\x1fstranger"
-                                           : "") +
+                               (hearsay                       ? "\x1fhearsay"
+                                : stranger                    ? "\x1fstranger"
+                                : speaker == Speaker::service ? "\x1fservice"
+                                : speaker == Speaker::machine ? "\x1fmachine"
+                                                              : "") +
                                (before ? "\x1f"
                                          "before"
                                        : "")];
     group.hearsay = hearsay;
     group.stranger = stranger;
+    group.speaker = speaker;
     group.by_path[m->path].push_back(&e);
   }
   return groups;
@@ -365,6 +417,7 @@ Signal signal_of_group(const EventGroup& group, const Facts& facts, const rules:
   s.state = reads_state(m);
   s.hearsay = group.hearsay;
   s.stranger = group.stranger;
+  s.speaker = group.speaker;
   // What a program prints of other machines is about its text, not about them.
   if (s.hearsay) s.host = m->host;
   if (!s.meaning.cleared_by.empty() && fullest != nullptr)

@@ -33,6 +33,7 @@ struct Signal {
   std::string after;                // class of the Xid that it is a consequence of
   bool hearsay = false;   // a kernel's, BMC's or scheduler's line inside a program's own output
   bool stranger = false;  // of another program of the machine, not of the job
+  Speaker speaker = Speaker::job;
   std::vector<Alert>
       alerts;          // of a class that can be taken back, in order of the log with the most lines
   bool state = false;  // a reading of counters or port states: no moment of its own

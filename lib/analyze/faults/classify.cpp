@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -197,18 +198,28 @@ struct Occurrences {
   Subject subject;
 };
 
+std::string key_of(const Signal& s, const Subject& subject) {
+  return s.event_class +
+         (s.hearsay      ? "/quoted/"
+          : s.stranger   ? "/stranger/"
+          : s.before_job ? "/before/"
+          : s.absent     ? "/absent/"
+                         : "/") +
+         std::string(name(subject.kind)) + "/" + subject.id;
+}
+
 std::map<std::string, Occurrences> group_signals(const std::vector<Signal>& signals,
                                                  const ClassifyParams& params) {
   std::map<std::string, Occurrences> groups;
+  std::set<std::string> by_job;
+  for (const Signal& s : signals)
+    if (s.speaker == Speaker::job) by_job.insert(key_of(s, subject_of(s)));
   for (const Signal& s : signals) {
     const Subject subject = subject_of(s);
-    Occurrences& group = groups[s.event_class +
-                                (s.hearsay      ? "/quoted/"
-                                 : s.stranger   ? "/stranger/"
-                                 : s.before_job ? "/before/"
-                                 : s.absent     ? "/absent/"
-                                                : "/") +
-                                std::string(name(subject.kind)) + "/" + subject.id];
+    std::string key = key_of(s, subject);
+    // What the job says of itself does not begin with what others said hours before.
+    if (s.speaker != Speaker::job && by_job.count(key) != 0) key += "/journal";
+    Occurrences& group = groups[key];
     group.subject = subject;
     group.signals.push_back(&s);
   }
@@ -218,6 +229,24 @@ std::map<std::string, Occurrences> group_signals(const std::vector<Signal>& sign
                     [&](const Signal* s) { return stands(*s, params); }))
       std::erase_if(group.signals, [&](const Signal* s) { return !stands(*s, params); });
   return groups;
+}
+
+// Who says so, and when, as far as it is not the job.
+void describe_speaker(const Occurrences& group, const std::vector<Nanoseconds>& times,
+                      LineFacts& line) {
+  // Names of processes that train; the kernel cuts them to 15 bytes.
+  static const re2::RE2 kTrainer(
+      R"((?i)\b(?:python|pt_main|pt_data|pt_elastic|torchrun|deepspeed|ray::|train|java|julia|jax))");
+  line.speaker = Speaker::service;
+  for (const Signal* s : group.signals) {
+    line.speaker = std::min(line.speaker, s->speaker);
+    line.names_trainer = line.names_trainer || re2::RE2::PartialMatch(s->message, kTrainer);
+  }
+  if (line.speaker == Speaker::job) return;
+  constexpr std::size_t kMost = 64;  // the first and the last of more
+  line.times = times;
+  if (times.size() > kMost)
+    line.times.erase(line.times.begin() + kMost / 2, line.times.end() - kMost / 2);
 }
 
 // Everything but the judgement. times: of all occurrences, sorted.
@@ -268,6 +297,7 @@ Finding describe(const std::string& key, const Occurrences& group,
   f.advice = unknown ? say(Phrase::read_the_stack, first.code_place)
                      : fill(first.meaning.advice, first, f.subject);
   LineFacts line;
+  describe_speaker(group, times, line);
   line.exception = first.exception;
   line.function = first.function;
   line.message = first.message.substr(0, 300);

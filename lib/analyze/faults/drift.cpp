@@ -1,6 +1,7 @@
 #include "analyze/faults/drift.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -200,6 +201,22 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
 
 namespace {
 
+// The host that alone has another value, and a slower one.
+bool slower_alone(const DriftItem& item) {
+  const std::string& slower = item.rule->slower;
+  if (slower.empty() || item.state != DriftState::differs || item.values.size() != 2 ||
+      item.values[1].hosts.size() != 1 || item.values[0].hosts.size() < 2)
+    return false;
+  const std::string& odd = item.values[1].places.front().value;
+  if (slower != "lower") return odd == slower;
+  // Of GPUs or ports of several kinds in one machine no single number is the usual one.
+  const std::string& usual = item.values[0].value;
+  if (usual.find(" | ") != std::string::npos) return false;
+  const double theirs = std::strtod(usual.c_str(), nullptr);
+  const double own = std::strtod(odd.c_str(), nullptr);
+  return own > 0 && own < 0.95 * theirs;
+}
+
 Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams& params) {
   Finding f;
   f.id = "drift/" + item.name;
@@ -211,7 +228,7 @@ Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams&
   std::size_t total = 0;
   for (const DriftValue& v : item.values) total += v.hosts.size();
   f.count = total;
-  f.facts = SettingFacts{item.rule->explains};
+  f.facts = SettingFacts{item.rule->explains, false, false, {}, {}};
   f.figures = {{"hosts", std::to_string(total)}};
   const std::string label = label_of(item);
   if (item.state == DriftState::differs) {
@@ -228,6 +245,11 @@ Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams&
     f.why = say(Phrase::hosts_have_setting, item.values[0].hosts.size(), total, label,
                 item.values[0].value, told);
     f.confidence = confidence::kSettingMajority;
+    auto& setting = std::get<SettingFacts>(f.facts);
+    setting.slows = slower_alone(item);
+    setting.device = item.rule->entity == "gpu" || item.rule->entity == "nic";
+    setting.label = label;
+    setting.value = told;
     f.figures.emplace_back("majority", item.values[0].value);
     f.figures.emplace_back("minority", told);
     f.figures.emplace_back("minority_hosts", std::to_string(f.hosts.size()));
@@ -299,7 +321,7 @@ std::vector<Finding> drift_findings(const DriftReport& report, const Facts& fact
     f.title = say(Phrase::more_settings);
     f.why = say(Phrase::settings_more, more);
     f.confidence = confidence::kSettingMajority;
-    f.facts = SettingFacts{"other"};
+    f.facts = SettingFacts{"other", false, false, {}, {}};
     f.figures = {{"settings", std::to_string(more)}};
     out.push_back(std::move(f));
   }

@@ -105,17 +105,37 @@ Outcome read_settings(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
+// NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0' (net.cc and net_ib.cc, 2.4 to 2.30)
+Outcome read_direct(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kDirect(R"(GPU Direct RDMA (Enabled|Disabled) for HCA \d+ '([\w.:-]+)')");
+  std::string state, nic;
+  if (!line.line.prefix.host || !re2::RE2::PartialMatch(line.line.message, kDirect, &state, &nic))
+    return {};
+  ConfigRow row;
+  row.place = line.place;
+  row.host = line.line.prefix.host;
+  row.rank = line.line.prefix.rank;
+  row.name = "nccl.gpu_direct_rdma[" + nic.substr(0, 64) + "]";
+  row.value = state == "Enabled" ? "enabled" : "disabled";
+  reading.sink.put(row);
+  return {true, nullptr, {}};
+}
+
 constexpr std::string_view kInitWords[] = {" - Init COMPLETE", " - Init START"};
 constexpr std::string_view kNetworkWords[] = {"NET/IB : Using",     "NET/IB: Using",
                                               "Bootstrap : Using",  "Bootstrap: Using",
                                               "NET/Socket : Using", "NET/Socket: Using"};
+constexpr std::string_view kDirectWords[] = {"GPU Direct RDMA "};
 constexpr std::string_view kSettingWords[] = {"set by environment to", "NCCL version "};
 
 }  // namespace
 
+extern const Recogniser kNcclDirect;
 extern const Recogniser kNcclInit;
 extern const Recogniser kNcclNetwork;
 extern const Recogniser kNcclSettings;
+constinit const Recogniser kNcclDirect{"nccl-direct", "NCCL's word on GPUDirect RDMA for each NIC",
+                                       kDirectWords, read_direct};
 constinit const Recogniser kNcclInit{
     "nccl-init", "NCCL communicator set-up: host, pid, rank, device and PCI address", kInitWords,
     read_init};

@@ -8,7 +8,7 @@ namespace culprit::ingest {
 
 extern const Recogniser kTraceback, kTorchrunReport, kTorchrunExit, kSrunExit, kExitCode,
     kDebuggerSignal, kErrorLine;
-extern const Recogniser kNcclInit, kNcclNetwork, kNcclSettings;
+extern const Recogniser kNcclDirect, kNcclInit, kNcclNetwork, kNcclSettings;
 extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface, kGenericProgress,
     kProgressBar, kFinished, kCheckpoint;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
@@ -31,6 +31,7 @@ constexpr const Recogniser* kAll[] = {
     &kSrunExit,
     &kExitCode,
     &kDebuggerSignal,
+    &kNcclDirect,
     &kNcclInit,
     &kNcclNetwork,
     &kNcclSettings,

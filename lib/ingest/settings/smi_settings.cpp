@@ -34,6 +34,7 @@ constexpr SmiSetting kSmiSettingFields[] = {
     {"Power Readings", "Power Limit", "gpu.power_limit", true},
     {"Power Readings", "Enforced Power Limit", "gpu.power_limit_enforced", true},
     {"Applications Clocks", "Graphics", "gpu.application_clock", true},
+    {"Link Width", "Current", "gpu.pcie_width", true},
     {"Max Clocks", "SM", "gpu.max_sm_clock", true},
 };
 

@@ -1,0 +1,139 @@
+#include "decide/surroundings.hpp"
+
+#include <algorithm>
+
+#include "model/phrases.hpp"
+
+namespace culprit::decide {
+
+namespace {
+
+const LineFacts* lines_of(const Finding& f) {
+  return f.analysis == Analysis::classify ? std::get_if<LineFacts>(&f.facts) : nullptr;
+}
+bool of_machine(const Finding& f) {
+  const LineFacts* line = lines_of(f);
+  return line != nullptr && line->speaker != Speaker::job;
+}
+
+}  // namespace
+
+Surroundings::Surroundings(const Case& incident, const DecideParams& params,
+                           const std::optional<Nanoseconds>& consequence)
+    : incident_(incident), params_(params) {
+  for (const Finding& f : incident.findings) {
+    if (f.outcome != Outcome::fired || f.hearsay) continue;
+    failed_ = failed_ || f.analysis == Analysis::hang || f.role == Role::cascade;
+    const LineFacts* line = lines_of(f);
+    if (line == nullptr || line->speaker != Speaker::job || f.severity < Severity::distributed)
+      continue;
+    classes_.insert(f.event_class);
+    if (f.role == Role::teardown || f.role == Role::advice) continue;
+    failed_ = true;
+    if (f.symptom != Symptom::none && f.symptom != Symptom::job_hang) symptoms_.insert(f.symptom);
+  }
+  for (const ExitFact& x : incident.exits) {
+    failed_ = failed_ || x.code != 0;
+    if (x.code == -9 || x.code == 137) symptoms_.insert(Symptom::cpu_oom);
+  }
+  find_failure(consequence);
+  count_rates();
+}
+
+// From the last step to the first sign of failure.
+void Surroundings::find_failure(const std::optional<Nanoseconds>& consequence) {
+  const auto& progress = incident_.last_progress;
+  std::optional<Nanoseconds> sign = consequence;
+  for (const Finding& f : incident_.findings)
+    if (const LineFacts* line = lines_of(f);
+        line != nullptr && line->speaker == Speaker::job && f.start &&
+        f.outcome == Outcome::fired && f.role == Role::root && f.severity == Severity::critical &&
+        (!progress || *f.start + f.uncertainty >= *progress) && (!sign || *f.start < *sign))
+      sign = f.start;
+  for (const ExitFact& x : incident_.exits)
+    if (x.code != 0 && x.time && (!sign || *x.time < *sign)) sign = x.time;
+  const Nanoseconds step = std::min<Nanoseconds>(3 * incident_.step_time, kHour);
+  if (progress)
+    failure_ =
+        Window{*progress - params_.went_on, std::max(sign.value_or(*progress), *progress) +
+                                                (sign ? 0 : std::max(params_.same_moment, step))};
+  else if (sign && incident_.job_start && !incident_.last_iteration)
+    failure_ = Window{std::min(*incident_.job_start - 2 * params_.same_moment, *sign), *sign};
+  else if (sign)
+    failure_ = Window{*sign - params_.network_lead, *sign};
+  else if (incident_.job_end)
+    failure_ =
+        Window{*incident_.job_end - params_.same_moment, *incident_.job_end + params_.same_moment};
+}
+
+void Surroundings::count_rates() {
+  for (const Finding& f : incident_.findings) {
+    if (!of_machine(f)) continue;
+    Rate& rate = rates_[f.event_class];
+    for (const Nanoseconds t : lines_of(f)->times) {
+      rate.times.push_back(t);
+      if (failure_)
+        rate.outside += t < failure_->from - f.uncertainty || t > failure_->to + params_.went_on;
+    }
+  }
+  for (auto& [event_class, rate] : rates_) {
+    std::sort(rate.times.begin(), rate.times.end());
+    rate.scattered = scattered(rate.times);
+  }
+}
+
+// Over hours, and no moment has most of them.
+bool Surroundings::scattered(const std::vector<Nanoseconds>& times) const {
+  std::size_t most = 0;
+  for (std::size_t first = 0, last = 0; last < times.size(); ++last) {
+    while (times[last] - times[first] > params_.same_moment) ++first;
+    most = std::max(most, last - first + 1);
+  }
+  return times.size() > 1 && 2 * most <= times.size();
+}
+
+bool Surroundings::said_by_job(const Finding& f) const {
+  return classes_.count(f.event_class) != 0 || symptoms_.count(f.symptom) != 0 ||
+         (f.symptom == Symptom::cpu_oom &&
+          std::any_of(f.leads_to.begin(), f.leads_to.end(),
+                      [&](const std::string& one) { return classes_.count(one) != 0; }));
+}
+
+// Machines print such lines at other times as well, and not much less often.
+bool Surroundings::everyday(const Finding& f, std::size_t inside) const {
+  const auto rate = rates_.find(f.event_class);
+  if (rate == rates_.end() || rate->second.outside == 0) return false;
+  if (inside < 3) return true;
+  const auto length = static_cast<double>(failure_->to - failure_->from + kMinute);
+  const auto all =
+      static_cast<double>(rate->second.times.back() - rate->second.times.front()) - length;
+  return all > 0 &&
+         static_cast<double>(inside) < 3 * length * static_cast<double>(rate->second.outside) / all;
+}
+
+std::optional<Text> Surroundings::unrelated(const Finding& f) const {
+  const LineFacts* line = lines_of(f);
+  if (line == nullptr || line->speaker == Speaker::job || said_by_job(f)) return std::nullopt;
+  const bool placed = failure_ && incident_.any_training_output;
+  const auto rate = rates_.find(f.event_class);
+  if (!placed && f.alerts.empty() && !line->names_trainer && rate != rates_.end() &&
+      rate->second.scattered)
+    return say(Phrase::printed_at_other_times);
+  if (!incident_.any_training_output) return std::nullopt;
+  if (line->speaker == Speaker::service) return say(Phrase::service_not_job);
+  // A service that stopped answering and has not come back has no moment, but a beginning.
+  if (!f.alerts.empty()) return std::nullopt;
+  if (line->times.empty())  // what has no time supports others, and decides nothing
+    return line->names_trainer ? std::nullopt : std::optional(say(Phrase::undated_unconfirmed));
+  if (!failed_ && !line->names_trainer) return say(Phrase::job_without_failure);
+  if (!failure_) return std::nullopt;
+  const auto inside = static_cast<std::size_t>(
+      std::count_if(line->times.begin(), line->times.end(), [&](Nanoseconds t) {
+        return t + f.uncertainty >= failure_->from && t - f.uncertainty <= failure_->to;
+      }));
+  if (inside == 0) return say(Phrase::not_in_failures_moment);
+  if (!line->names_trainer && everyday(f, inside)) return say(Phrase::printed_at_other_times);
+  return std::nullopt;
+}
+
+}  // namespace culprit::decide

@@ -1,0 +1,90 @@
+// Ranks that everybody waited for, and what the kernel of their machine says meanwhile.
+#include <gtest/gtest.h>
+
+#include "decide/decide.hpp"
+
+namespace {
+
+using namespace culprit;
+using decide::Case;
+
+Finding awaited(int rank, const std::string& host) {
+  Finding f;
+  f.analysis = Analysis::hang;
+  f.id = "hang/rank/" + std::to_string(rank);
+  f.event_class = "hang/host_stopped";
+  f.severity = Severity::distributed;
+  f.role = Role::root;
+  f.symptom = Symptom::job_hang;
+  f.subject = {SubjectKind::rank, std::to_string(rank)};
+  f.host = host;
+  f.hosts = {host};
+  f.ranks = {rank};
+  f.start = 130 * kMinute;
+  f.confidence = 0.45;
+  f.why = Text(std::string("it did not report a timeout"));
+  HangFacts hang;
+  hang.kind = StopKind::host_stopped;
+  hang.standing = true;
+  hang.sources = {"silence"};
+  f.facts = hang;
+  return f;
+}
+
+Finding hung_task(const std::string& host, Nanoseconds start) {
+  Finding f;
+  f.analysis = Analysis::classify;
+  f.id = "classify/os_hung_task/host/" + host;
+  f.event_class = "os_hung_task";
+  f.origin = Origin::kernel;
+  f.severity = Severity::critical;
+  f.role = Role::confirmation;
+  f.scope = Scope::host_local;
+  f.subject = {SubjectKind::host, host};
+  f.host = host;
+  f.hosts = {host};
+  f.start = f.end = start;
+  f.confidence = 0.95;
+  f.title = Text(std::string("hung task"));
+  f.facts = LineFacts{};
+  return f;
+}
+
+Case hung(std::vector<Finding> findings) {
+  Case c;
+  c.findings = std::move(findings);
+  c.hosts = c.hosts_with_output = c.hosts_heard = 8;
+  c.ranks = 32;
+  c.any_training_output = c.has_rank_map = true;
+  c.last_progress = 100 * kMinute;
+  c.last_iteration = 900;
+  return c;
+}
+
+TEST(Waiting, RanksOfOneMachineThatStalledByItsKernelToo) {
+  const Verdict v =
+      decide::decide(hung({awaited(8, "m2"), awaited(9, "m2"), hung_task("m2", 103 * kMinute)}));
+  EXPECT_EQ(v.action, Action::isolate);
+  ASSERT_FALSE(v.targets.empty());
+  EXPECT_EQ(v.targets[0].subject.id, "m2");
+}
+
+TEST(Waiting, AStallOfManyMachinesOrOfAnotherNamesNobody) {
+  EXPECT_NE(decide::decide(hung({awaited(8, "m2"), awaited(9, "m2"), hung_task("m2", 103 * kMinute),
+                                 hung_task("m3", 103 * kMinute)}))
+                .action,
+            Action::isolate);
+  EXPECT_NE(
+      decide::decide(hung({awaited(8, "m2"), awaited(12, "m3"), hung_task("m2", 103 * kMinute)}))
+          .action,
+      Action::isolate);
+}
+
+TEST(Waiting, AStallLongBeforeTheLastStepIsAnother) {
+  EXPECT_NE(
+      decide::decide(hung({awaited(8, "m2"), awaited(9, "m2"), hung_task("m2", 20 * kMinute)}))
+          .action,
+      Action::isolate);
+}
+
+}  // namespace
