@@ -23,7 +23,16 @@ struct Cause {
 std::optional<CauseKind> kind_of(const Finding& finding);
 
 // Why a candidate cannot have come first.
-enum class Exclusion { ran_on, too_few, not_of_job, unplaced, led_to, after_failure, over_before, surroundings };
+enum class Exclusion {
+  ran_on,
+  too_few,
+  not_of_job,
+  unplaced,
+  led_to,
+  after_failure,
+  over_before,
+  surroundings
+};
 
 struct Excluded {
   const Finding* finding = nullptr;

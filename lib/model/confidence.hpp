@@ -71,7 +71,7 @@ inline constexpr double kSettingDiffers = 0.45;  // one that it may survive
 inline constexpr double kSettingSlows =
     0.75;  // one host alone has a slower setting, and the job is slow or its metrics say so too
 inline constexpr double kSettingMaySlow = 0.5;  // the same, and nothing says that it matters
-inline constexpr double kHostOfSetting = 0.4;    // a host that has the odd setting
+inline constexpr double kHostOfSetting = 0.4;   // a host that has the odd setting
 inline constexpr double kOneOfUndated = 0.4;  // one of several machines with faults without a time
 inline constexpr double kUnnamedMachine = 0.5;  // a fault of a machine that nothing names
 inline constexpr double kPartWithoutHost =
