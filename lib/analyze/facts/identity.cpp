@@ -238,15 +238,58 @@ class Resolution {
     return out;
   }
 
+  // "pretrain-llm-3120.log" beside "trn01.dmesg" and "trn02.dmesg": a name that only output of the
+  // job bears, and that is none of a series, where the machines are known by files of their own,
+  // is the job's.
+  std::set<std::string> names_of_jobs(
+      const std::map<MemberId, std::set<std::string>>& votes) const {
+    const auto series_of = [](const std::string& name) {
+      std::string out;
+      for (const char c : name)
+        if (c < '0' || c > '9')
+          out += c;
+        else if (out.empty() || out.back() != '#')
+          out += '#';
+      return out;
+    };
+    std::map<std::string, std::set<std::string>> machines, jobs;  // by series
+    const auto machine = [&](const std::string& name) { machines[series_of(name)].insert(name); };
+    if (facts_.manifest)
+      for (const auto& host : facts_.manifest->hosts) machine(short_host(host));
+    for (const auto& [member, hosts] : votes)
+      for (const std::string& host : hosts) machine(host);
+    for (const MemberRow* m : paths_) {
+      if (m->kind != "file") continue;
+      const auto host = facts_of_path(m->path).host;
+      if (!host) continue;
+      const std::size_t base = m->path.rfind('/') == std::string::npos ? 0 : m->path.rfind('/') + 1;
+      const bool of_job =
+          (m->text_kind.empty() || m->text_kind == "training" || m->text_kind == "nccl") &&
+          m->format == "text" && m->path.compare(base, host->size(), *host) == 0;
+      if (of_job)
+        jobs[series_of(*host)].insert(*host);
+      else
+        machine(*host);
+    }
+    std::set<std::string> out;
+    const bool fleet = std::any_of(machines.begin(), machines.end(),
+                                   [](const auto& one) { return one.second.size() > 1; });
+    for (const auto& [series, names] : jobs)
+      if (fleet && names.size() == 1 && machines.count(series) == 0) out.insert(*names.begin());
+    return out;
+  }
+
   // Whose file: from the path, then against the names that the lines themselves give.
   void attribute_members() {
     const auto votes = hosts_in_lines();
+    const std::set<std::string> of_jobs = names_of_jobs(votes);
     // By path, and again for those without a host: a folder is known to be a machine's once another
     // path has told so, and which file was read first must not decide it.
     for (std::size_t turn = 0; turn < 2 * paths_.size(); ++turn) {
       MemberRow& m = *paths_[turn % paths_.size()];
       if (m.kind != "file" || (turn >= paths_.size() && m.host)) continue;
       PathFacts path = facts_of_path(m.path);
+      if (path.host && of_jobs.count(*path.host) > 0) path.host.reset();
       if (const auto known = known_host_in(m.path)) path.host = known;  // beats every pattern
       if (path.host) {
         names_.learn(*path.host);
