@@ -461,7 +461,7 @@ Finding drift(std::string name, Severity severity, std::string explains,
   f.role = Role::confirmation;
   f.severity = severity;
   f.hosts = std::move(hosts);
-  f.facts = SettingFacts{std::move(explains)};
+  f.facts = SettingFacts{std::move(explains), false, false, {}, {}};
   f.why = Text(std::string("some hosts differ."));
   f.confidence = 0.9;
   return f;
