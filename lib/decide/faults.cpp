@@ -36,7 +36,8 @@ Answer critical_errors(Walk& w) {
   Verdict& v = w.verdict;
   v.symptom = f.symptom;
   v.start = c->start;
-  if (c->hosts.empty() && f.subject.kind == SubjectKind::job) {
+  // A part of a machine that nothing names, of several that it may be.
+  if (c->hosts.empty() && (f.subject.kind == SubjectKind::job || w.incident.hosts > 1)) {
     v.action = Action::investigate;
     v.precision = Precision::candidates;
     target(v, f.subject, confidence::kUnnamedMachine, ids(c->findings));
@@ -203,16 +204,25 @@ Answer resources(Walk& w) {
   }
   const bool limit = f.remedy == "raise_limit" || f.remedy == "enlarge_shm" ||
                      f.remedy == "fix_launch" || f.remedy == "fix_path";
+  // What ran out for one process after the other is what all of them need.
+  std::set<std::string> subjects;
+  for (const Finding* one : c->findings)
+    if (one->event_class == f.event_class) subjects.insert(one->subject.id);
+  const bool everywhere = subjects.size() > 1;
   if (limit)
     target(v,
            {SubjectKind::config, f.remedy == "enlarge_shm"   ? "size of /dev/shm"
                                  : f.remedy == "raise_limit" ? "memory limit of the job"
                                                              : f.remedy},
            confidence::kLimitReached, ids(c->findings));
+  else if (everywhere)
+    target(v, {SubjectKind::config, f.event_class}, confidence::kLimitReached, ids(c->findings));
   else
     target(v, f.subject, f.confidence * confidence::kPartWithoutHost, ids(c->findings));
   std::vector<std::string> who = c->hosts;
-  if (who.empty() && f.subject.kind != SubjectKind::job)
+  if (who.empty() && everywhere)
+    who = {fmt::format("{} {}s", subjects.size(), name(f.subject.kind))};
+  else if (who.empty() && f.subject.kind != SubjectKind::job)
     who = {fmt::format("{} {}", name(f.subject.kind), f.subject.id)};
   v.summary = say(Phrase::ran_out, inside(f.title),
                   who.empty() ? Text() : say(Phrase::on_place, list(who)), at(c->start));

@@ -119,8 +119,8 @@ std::optional<Text> Surroundings::unrelated(const Finding& f) const {
   if (!placed && f.alerts.empty() && !line->names_trainer && rate != rates_.end() &&
       rate->second.scattered)
     return say(Phrase::printed_at_other_times);
-  if (!incident_.any_training_output) return std::nullopt;
   if (line->speaker == Speaker::service) return say(Phrase::service_not_job);
+  if (!incident_.any_training_output) return std::nullopt;
   // A service that stopped answering and has not come back has no moment, but a beginning.
   if (!f.alerts.empty()) return std::nullopt;
   if (line->times.empty())  // what has no time supports others, and decides nothing
