@@ -125,6 +125,21 @@ TEST(Hosts, NumbersOfNodes) {
   EXPECT_EQ(hosts_of_members(ordered), "cx-07 cx-08");
 }
 
+// "pretrain-moe-4417.log" is the name of a job's output where the machines are known.
+TEST(Hosts, TheLogOfAJobIsNoMachine) {
+  const auto hosts = [](const std::vector<std::string>& paths) {
+    Facts facts;
+    for (const std::string& path : paths)
+      file(facts, path, "text", path.find("dmesg") != std::string::npos ? "kernel" : "");
+    return hosts_of_members(facts);
+  };
+  EXPECT_EQ(hosts({"klog/trn01.dmesg", "klog/trn02.dmesg", "pretrain-moe-4417.log"}),
+            "trn01 trn02 -");
+  EXPECT_EQ(hosts({"klog/trn01.dmesg", "klog/trn02.dmesg", "trn03.log"}), "trn01 trn02 trn03")
+      << "one of their series";
+  EXPECT_EQ(hosts({"gpuhost-7.log"}), "gpuhost-7") << "nothing else names a machine";
+}
+
 TEST(Hosts, AFolderWhoseMachineSaysItsName) {
   Facts facts;
   file(facts, "a/hostname", "host-words");

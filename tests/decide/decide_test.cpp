@@ -129,6 +129,32 @@ TEST(Ladder, ACriticalErrorBeforeTheTimeoutsIsolatesItsHost) {
   EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::host, "n07"}));
 }
 
+TEST(Ladder, AGpuOfAnUnknownMachineIsolatesNone) {
+  Finding lost = machine("", 100 * kMinute);
+  lost.host.reset();
+  lost.hosts.clear();
+  lost.subject = {SubjectKind::gpu, "0000:b8:00"};
+  EXPECT_EQ(decide::decide(job({lost, timeouts(110 * kMinute)})).action, Action::investigate);
+}
+
+TEST(Ladder, WhatRanOutForSeveralProcessesIsNoneOfTheirs) {
+  std::vector<Finding> all;
+  for (const char* rank : {"0", "11", "13"}) {
+    Finding f = finding("too_many_open_files", Severity::critical, Role::root, Scope::host_local,
+                        "n0" + std::string(1, rank[0]), 100 * kMinute);
+    f.cause = CauseKind::resource;
+    f.host.reset();
+    f.hosts.clear();
+    f.subject = {SubjectKind::rank, rank};
+    f.id += rank;
+    all.push_back(f);
+  }
+  const Verdict v = decide::decide(job(all));
+  EXPECT_EQ(v.action, Action::repair);
+  ASSERT_EQ(v.targets.size(), 1u);
+  EXPECT_EQ(v.targets[0].subject.kind, SubjectKind::config);
+}
+
 TEST(Ladder, AnIncompleteBundleLowersConfidence) {
   Case c = job({machine("n03", 100 * kMinute), timeouts(110 * kMinute)});
   const Verdict whole = decide::decide(c);

@@ -82,6 +82,14 @@ TEST(Surroundings, WhatTheKernelPrintsAllDayExplainsNoHang) {
   EXPECT_FALSE(accuses(c));
 }
 
+TEST(Surroundings, AServicesOwnLineExplainsNothingWithoutOutputOfTheJobEither) {
+  Case c = hung();
+  c.any_training_output = false;
+  c.findings = {reported("checkpoint_write_failed", CauseKind::resource, Speaker::service, "a1",
+                         {100 * kMinute})};
+  EXPECT_FALSE(accuses(c));
+}
+
 TEST(Surroundings, TheSameAtTheMomentOfTheFailureAndNeverBeforeExplainsIt) {
   Case c = hung();
   c.findings = {timeout(), reported("no_processes_left", CauseKind::resource, Speaker::machine,
