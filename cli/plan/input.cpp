@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostBytes = 64u << 20;  // a row for each of 100,000 ranks is about 10 MiB
+constexpr std::size_t kMostInputBytes = 64u << 20;  // a row for each of 100,000 ranks is about 10 MiB
 
 std::string key_of(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
@@ -76,7 +76,7 @@ Result<std::string> read_plan_file(const std::string& path) {
   char block[1 << 16];
   while (stream.read(block, sizeof block) || stream.gcount() > 0) {
     out.append(block, static_cast<std::size_t>(stream.gcount()));
-    if (out.size() > kMostBytes)
+    if (out.size() > kMostInputBytes)
       return usage_error("the input of a plan has 64 MiB at most")
           .at({path, 0})
           .hint("is it the right file?");
