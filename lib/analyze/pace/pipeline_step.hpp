@@ -55,18 +55,18 @@ template <class Cost>
 std::vector<double> run_pipeline(std::size_t stages, std::size_t micros, Cost cost) {
   // The order of a stage: warm-up forwards, then forward and backward by turns, then the rest of
   // the backwards.
-  struct Stage {
+  struct PipelineStage {
     std::size_t forwards = 0, backwards = 0;
     double free = 0;
   };
-  std::vector<Stage> at(stages);
+  std::vector<PipelineStage> at(stages);
   std::vector<double> forward(stages * micros, -1), backward(stages * micros, -1);
   for (std::size_t s = 0; s < stages; ++s) at[s].free = cost(kData, s, 0);
   for (bool moved = true; moved;) {
     moved = false;
     for (std::size_t s = 0; s < stages; ++s)
       for (;;) {
-        Stage& st = at[s];
+        PipelineStage& st = at[s];
         const std::size_t warm = std::min(micros, stages - 1 - s);
         const bool ahead =
             st.forwards < micros && (st.forwards < warm || st.forwards == st.backwards + warm);
@@ -94,7 +94,7 @@ std::vector<double> run_pipeline(std::size_t stages, std::size_t micros, Cost co
       }
   }
   std::vector<double> out;
-  for (const Stage& st : at) out.push_back(st.free);
+  for (const PipelineStage& st : at) out.push_back(st.free);
   return out;
 }
 
