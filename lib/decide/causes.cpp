@@ -16,6 +16,7 @@ namespace culprit::decide {
 namespace {
 
 constexpr Nanoseconds kSlack = 5 * kSecond;
+constexpr Nanoseconds kSetUpSlack = 2 * kMinute;  // of retries of RDMA and TCP connections
 
 bool one_of(const std::string& word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -173,8 +174,10 @@ class Sieve {
           incident_.last_progress
               ? std::max(*f.start, std::min(*incident_.last_progress, f.end.value_or(*f.start)))
               : *f.start;
-      if (!out_.first_consequence || begin < *out_.first_consequence)
+      if (!out_.first_consequence || begin < *out_.first_consequence) {
         out_.first_consequence = begin;
+        first_consequence_class_ = f.event_class;
+      }
       if (f.role == Role::cascade && (!first_cascade_ || begin < *first_cascade_))
         first_cascade_ = begin;
     }
@@ -438,13 +441,21 @@ class Sieve {
     }
   }
 
+  // Before the first step hosts wait for each other with retries of their own: who prints first
+  // says nothing of who lacks the setting that all of them then miss.
+  bool explains_set_up(const Finding& f) const {
+    return *kind_of(f) == CauseKind::environment && !incident_.last_progress && !first_is_cause_ &&
+           leads_to(f, first_consequence_class_);
+  }
+
   bool came_first(const Finding& f) {
     // Whoever is asked to stop after others broke down is being cleaned up.
     if (*kind_of(f) == CauseKind::outside &&
         (f.start ? first_cascade_ && *f.start + f.uncertainty >= *first_cascade_
                  : communication_failed_))
       return exclude(f, Exclusion::after_failure, say(Phrase::after_failed_communication)), false;
-    if (f.start && first_ && *f.start - f.uncertainty - first_uncertainty_ - kSlack > *first_)
+    const Nanoseconds slack = explains_set_up(f) ? kSetUpSlack : kSlack;
+    if (f.start && first_ && *f.start - f.uncertainty - first_uncertainty_ - slack > *first_)
       return exclude(f, Exclusion::after_failure,
                      say(first_is_cause_ ? Phrase::after_first_failure : Phrase::after_first_sign,
                          human_duration(*f.start - *first_))),
@@ -476,6 +487,7 @@ class Sieve {
   FirstFailure out_;
   std::vector<const Finding*> candidates_, own_;
   std::optional<Nanoseconds> first_, first_cascade_;
+  std::string first_consequence_class_;
   Nanoseconds first_uncertainty_ = 0;
   bool first_is_cause_ = false;
   bool cuda_error_ = false, communication_failed_ = false, ends_known_ = false;

@@ -209,12 +209,21 @@ Answer resources(Walk& w) {
   for (const Finding* one : c->findings)
     if (one->event_class == f.event_class) subjects.insert(one->subject.id);
   const bool everywhere = subjects.size() > 1;
+  // A scheduler's line without the machine says the same of it as the machine's own.
+  const auto of_host =
+      std::find_if(c->findings.begin(), c->findings.end(), [&](const Finding* one) {
+        return c->hosts.size() == 1 && one->subject == Subject{SubjectKind::host, c->hosts.front()};
+      });
+  const bool one_host = of_host != c->findings.end() && f.subject.kind == SubjectKind::job;
   if (limit)
     target(v,
            {SubjectKind::config, f.remedy == "enlarge_shm"   ? "size of /dev/shm"
                                  : f.remedy == "raise_limit" ? "memory limit of the job"
                                                              : f.remedy},
            confidence::kLimitReached, ids(c->findings));
+  else if (one_host && subjects.size() <= 2)
+    target(v, (*of_host)->subject, (*of_host)->confidence * confidence::kPartWithoutHost,
+           ids(c->findings));
   else if (everywhere)
     target(v, {SubjectKind::config, f.event_class}, confidence::kLimitReached, ids(c->findings));
   else

@@ -129,7 +129,30 @@ bool peel_pod(Cursor& c, Prefix& prefix) {
   return true;
 }
 
-// [rank3]: · [default3]: · [1,3]<stdout>: · [prterun-n7-812@1,3]<stdout>: · [trainer85612|12]:
+// [gpu-a07][rank 12]: some launchers' own. A word without a digit is a logger's name or a level.
+bool peel_host_and_rank(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  if (!p.take("[")) return false;
+  const std::string_view host = p.word(host_char);
+  if (std::none_of(host.begin(), host.end(), digit) ||
+      std::none_of(host.begin(), host.end(), alpha))
+    return false;
+  if (!p.take("]")) return false;
+  p.take(" ");
+  if (!p.take("[rank")) return false;
+  p.spaces();
+  const auto rank = p.number();
+  if (!rank || !p.take("]")) return false;
+  prefix.host = std::string(host);
+  prefix.rank = *rank;
+  p.take(":");
+  p.take(" ");
+  c = p;
+  return true;
+}
+
+// [rank3]: · [rank  3] · [default3]: · [1,3]<stdout>: · [prterun-n7-812@1,3]<stdout>: ·
+// [trainer85612|12]:
 bool peel_launcher_bracket(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (!p.take("[")) return false;
@@ -155,6 +178,7 @@ bool peel_launcher_bracket(Cursor& c, Prefix& prefix) {
     c = p;
     return true;
   }
+  if (role == "rank") p.spaces();
   const auto number = p.number();
   if (!number) return false;
   if (p.take("|")) {
@@ -885,9 +909,10 @@ void peel(std::string_view raw, Habit habit, Line& line) {
     bool peeled = false;
     switch (p.peek()) {
       case '[':
-        peeled = peel_launcher_bracket(p, line.prefix) || peel_pod(p, line.prefix) ||
-                 peel_bracketed_date(p, line.prefix) || peel_boot_time(p, line.prefix) ||
-                 peel_logger_field(p, line.prefix) || peel_glog(p, line.prefix);
+        peeled = peel_launcher_bracket(p, line.prefix) || peel_host_and_rank(p, line.prefix) ||
+                 peel_pod(p, line.prefix) || peel_bracketed_date(p, line.prefix) ||
+                 peel_boot_time(p, line.prefix) || peel_logger_field(p, line.prefix) ||
+                 peel_glog(p, line.prefix);
         break;
       case '<': peeled = peel_priority(p, line.prefix); break;
       case '(': peeled = peel_ray(p, line.prefix); break;

@@ -212,10 +212,12 @@ TEST(Zones, HostsInLocalTimeBesideContainersInUtc) {
 
 // A console in local time, journals with their zone: what the end of the job left in them.
 TEST(Zones, SeveralMachinesEchoTheEndOfTheJob) {
-  const auto bundle = [](std::vector<const char*> echoes) {
+  const auto bundle = [](std::vector<const char*> echoes, bool year = true) {
     Bundle b;
     const MemberId console = b.file("slurm.out");
-    EventRow& end = b.event(console, iso("2026-03-07T02:18:01"));
+    Timestamp printed = iso("2026-03-07T02:18:01");
+    if (!year) printed = {Clock::local_no_year, iso("2000-03-07T02:18:01").ns, kSecond};
+    EventRow& end = b.event(console, printed);
     end.role = Role::cascade;
     end.severity = Severity::distributed;
     for (const char* time : echoes) {
@@ -230,6 +232,8 @@ TEST(Zones, SeveralMachinesEchoTheEndOfTheJob) {
   const Bundle two = bundle({"2026-03-07T10:18:02Z", "2026-03-07T10:18:10Z"});
   EXPECT_EQ(two.when(0), "2026-03-07T10:18:01Z");
   EXPECT_TRUE(two.facts.zone_known);
+  const Bundle glog = bundle({"2026-03-07T10:18:02Z", "2026-03-07T10:18:10Z"}, false);
+  EXPECT_EQ(glog.when(0), "2026-03-07T10:18:01Z") << "a logger that prints no year";
   EXPECT_FALSE(bundle({"2026-03-07T10:18:02Z"}).facts.zone_known) << "one machine is no proof";
   EXPECT_FALSE(bundle({"2026-03-07T10:27:02Z", "2026-03-07T10:42:10Z"}).facts.zone_known)
       << "no whole half hours apart";

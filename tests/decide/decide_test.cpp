@@ -611,4 +611,47 @@ TEST(Ladder, TheSchedulersLastWordStillEndsTheJob) {
   EXPECT_EQ(report::reason(v.summary), "scheduler_ended_job") << words(v.summary);
 }
 
+// Retries of connections end before the host that lacks a setting prints why.
+TEST(Causes, BeforeTheFirstStepASettingOfOneHostMayBePrintedLate) {
+  Case c;
+  Finding empty = machine("n1", 108 * kSecond, "nccl_ib_gid_empty");
+  empty.cause = CauseKind::environment;
+  empty.leads_to = {"nccl_ib_peer_unreachable"};
+  c.findings = {finding("nccl_ib_peer_unreachable", Severity::distributed, Role::cascade,
+                        Scope::job_wide, "", 100 * kSecond),
+                empty};
+  c.hosts = c.hosts_with_output = c.hosts_heard = 8;
+  c.ranks = 64;
+  c.any_training_output = true;
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, Action::repair);
+  ASSERT_FALSE(v.targets.empty());
+  EXPECT_NE(v.targets[0].subject.id.find("n1"), std::string::npos);
+  c.last_progress = 95 * kSecond;
+  EXPECT_NE(decide::decide(c).action, Action::repair) << "after steps the order of lines counts";
+}
+
+// The scheduler's line of an evicted pod and the machine's own.
+TEST(Resources, TheMachineThatRanOutIsNamedWhereTheSchedulerSpeaksOfTheJob) {
+  const auto full = [](std::string host) {
+    Finding f = finding("k8s_evicted_disk", Severity::critical, Role::root, Scope::host_local, host,
+                        100 * kSecond, Symptom::insufficient_disk_space);
+    f.cause = CauseKind::resource;
+    f.origin = Origin::any;
+    if (host.empty()) f.subject = {SubjectKind::job, "job"};
+    f.id += host;
+    return f;
+  };
+  Case c;
+  c.findings = {full(""), full("n1")};
+  c.hosts = c.hosts_with_output = c.hosts_heard = 8;
+  c.any_training_output = true;
+  Verdict v = decide::decide(c);
+  ASSERT_EQ(v.targets.size(), 1u);
+  EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::host, "n1"}));
+  c.findings = {full("")};
+  v = decide::decide(c);
+  for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
+}
+
 }  // namespace

@@ -122,6 +122,18 @@ std::string utc_text(Nanoseconds offset) {
   return fmt::format("UTC{}{}{}", offset > 0 ? "+" : "-", size / kHour, minutes);
 }
 
+// A time without a year, kept as one of 2000, in the year that brings it nearest to `moment`.
+Nanoseconds in_year_next_to(Nanoseconds in_2000, Nanoseconds moment) {
+  const CivilDate date = civil_from_days(in_2000 / kDay);
+  const std::int64_t year = civil_from_days(moment / kDay).year;
+  Nanoseconds best = 0;
+  for (const std::int64_t y : {year - 1, year, year + 1}) {  // December next to January
+    const Nanoseconds t = days_from_civil(y, date.month, date.day) * kDay + in_2000 % kDay;
+    if (y == year - 1 || std::abs(t - moment) < std::abs(best - moment)) best = t;
+  }
+  return best;
+}
+
 struct Window {
   Nanoseconds low = 0;
   Nanoseconds high = std::numeric_limits<Nanoseconds>::min();
@@ -213,12 +225,13 @@ bool Zones::by_echoes(Facts& facts) {
   const auto after_effect = [](const EventRow& e) {
     return e.role == Role::cascade || e.role == Role::teardown || e.role == Role::confirmation;
   };
-  std::set<Nanoseconds> told;  // by the job, on its own clock
+  std::set<std::pair<Clock, Nanoseconds>> told;  // by the job, on its own clock
   for (const EventRow& e : facts.events) {
     const MemberRow* m = facts.member(e.place.member);
-    if (e.time.clock == Clock::local && after_effect(e) && e.severity == Severity::distributed &&
-        m != nullptr && !of_machine(*m) && told.size() < kMostSources)
-      told.insert(e.time.ns / kMinute * kMinute);
+    if ((e.time.clock == Clock::local || e.time.clock == Clock::local_no_year) && after_effect(e) &&
+        e.severity == Severity::distributed && m != nullptr && !of_machine(*m) &&
+        told.size() < kMostSources)
+      told.emplace(e.time.clock, e.time.ns / kMinute * kMinute);
   }
   std::map<Nanoseconds, std::set<std::string>> votes;  // shift -> machines
   for (const EventRow& e : facts.events) {
@@ -227,7 +240,8 @@ bool Zones::by_echoes(Facts& facts) {
         !of_machine(*m))
       continue;
     std::set<Nanoseconds> shifts;
-    for (const Nanoseconds t : told) {
+    for (const auto& [clock, printed] : told) {
+      const Nanoseconds t = clock == Clock::local ? printed : in_year_next_to(printed, e.time.ns);
       const Nanoseconds shift = t - e.time.ns, whole = rounded(shift, 30 * kMinute);
       if (std::abs(shift - whole) <= kNear && std::abs(whole) <= kFarthestZone)
         shifts.insert(whole);
