@@ -97,6 +97,8 @@ Result<ReadOutcome> read_bundles(const ReadRequest& request, const rules::RulePa
     std::error_code error;
     const auto whole =
         path == "-" ? std::filesystem::path("-") : std::filesystem::weakly_canonical(path, error);
+    if (error == std::errc::not_enough_memory)  // the path as it is would be another bundle's
+      return fail("out of memory").at({path, 0}).hint("give it more memory");
     sources += (error ? path : whole.string()) + "\n";
   }
   if (auto before = db.meta("sources"); before && *before != sources) {

@@ -155,6 +155,7 @@ struct Database::Impl {
     explicit Writer(Impl& impl) : impl_(impl) {}
 
     void prepare() {
+      last_failure = {};
       sqlite3* db = impl_.db.get();
 #define CULPRIT_PREPARE(Row, name) insert_##name = Statement(db, insertion<Row>());
       CULPRIT_ROWS(CULPRIT_PREPARE)
@@ -193,6 +194,8 @@ struct Database::Impl {
       if (last.next()) next_id_ = last.integer() + 1;
       Statement last_series(db, "SELECT COALESCE(MAX(series_id), 0) FROM series");
       if (last_series.next()) next_series_ = last_series.integer() + 1;
+      // Rows are written on another thread, which does not see why a statement is missing.
+      if (last_failure.code != SQLITE_OK) fail_with(last_failure);
     }
 
     std::optional<std::string> finished(const std::string& path) override {

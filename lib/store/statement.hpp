@@ -57,8 +57,7 @@ class Statement {
   bool step() {
     const int code = sqlite3_step(handle_);
     const bool good = code == SQLITE_DONE || code == SQLITE_ROW;
-    if (!good && handle_ != nullptr)
-      last_failure = {code, sqlite3_errmsg(sqlite3_db_handle(handle_))};
+    if (!good) note(code);
     sqlite3_reset(handle_);
     return good;
   }
@@ -72,8 +71,7 @@ class Statement {
   bool next() {
     column_ = 0;
     const int code = sqlite3_step(handle_);
-    if (code != SQLITE_ROW && code != SQLITE_DONE && handle_ != nullptr)
-      last_failure = {code, sqlite3_errmsg(sqlite3_db_handle(handle_))};
+    if (code != SQLITE_ROW && code != SQLITE_DONE) note(code);
     return code == SQLITE_ROW;
   }
   void reset() { sqlite3_reset(handle_); }
@@ -103,8 +101,10 @@ class Statement {
   void put(bool value) { sqlite3_bind_int(handle_, ++index_, value ? 1 : 0); }
   void put(double value) { sqlite3_bind_double(handle_, ++index_, value); }
   void put(std::string_view value) {
-    sqlite3_bind_text64(handle_, ++index_, value.data() == nullptr ? "" : value.data(),
-                        value.size(), life_, SQLITE_UTF8);
+    const int code =
+        sqlite3_bind_text64(handle_, ++index_, value.data() == nullptr ? "" : value.data(),
+                            value.size(), life_, SQLITE_UTF8);
+    if (code != SQLITE_OK) note(code);  // no memory for the copy: it would stay NULL
   }
   void put(const std::string& value) { put(std::string_view(value)); }
   void put(const char* value) { put(std::string_view(value)); }
@@ -121,6 +121,13 @@ class Statement {
   }
 
  private:
+  // A statement that could not be prepared has said why, but maybe on another thread.
+  void note(int code) {
+    if (handle_ != nullptr)
+      last_failure = {code, sqlite3_errmsg(sqlite3_db_handle(handle_))};
+    else if (last_failure.code == SQLITE_OK)
+      last_failure = {code, sqlite3_errstr(code)};
+  }
   bool null() const { return sqlite3_column_type(handle_, column_) == SQLITE_NULL; }
   template <class T>
   std::optional<T> skip() {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -155,6 +156,30 @@ TEST_F(Databases, WhoseRulesWeBreakAreOurFault) {
   ASSERT_FALSE(saved);
   EXPECT_EQ(saved.error().kind, ErrorKind::internal) << saved.error().what;
   EXPECT_NE(saved.error().what.find("UNIQUE"), std::string::npos) << saved.error().what;
+}
+
+// Rows are written on another thread than statements are prepared on.
+TEST_F(Databases, DoNotLoseRowsWhoseStatementIsMissing) {
+  make();
+  execute("DROP TABLE identity");
+  auto db = Database::open(path_, Access::create);
+  ASSERT_TRUE(db);
+  ASSERT_TRUE(db->begin_ingest());
+  MemberSink& sink = db->sink();
+  std::thread([&] {
+    MemberRow m;
+    m.path = "rank_3.log";
+    m.id = sink.begin_member(m);
+    IdentityRow i;
+    i.place = {m.id, 1, 0, 5};
+    sink.put(i);
+    sink.end_member(m);
+  }).join();
+  EXPECT_TRUE(db->failed());
+  const Result<> finished = db->finish_ingest();
+  ASSERT_FALSE(finished);
+  EXPECT_NE(finished.error().what.find("no such table: identity"), std::string::npos)
+      << finished.error().what;
 }
 
 TEST_F(Databases, OfOthersAreRefused) {

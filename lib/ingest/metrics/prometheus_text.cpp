@@ -213,7 +213,8 @@ class PrometheusText final : public RecordReader {
     if (entry == nullptr || raw.size() <= entry->key.size() || !blank(raw[entry->key.size()]) ||
         std::memcmp(raw.data(), entry->key.data(), entry->key.size()) != 0)
       return nullptr;
-    if (entry->bare && raw[after_blanks(raw, entry->key.size())] == '{') return nullptr;
+    if (entry->bare && raw.substr(after_blanks(raw, entry->key.size())).starts_with('{'))
+      return nullptr;
     return entry;
   }
 
