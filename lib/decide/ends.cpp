@@ -227,6 +227,8 @@ Answer no_failure(Walk& w) {
       return ruled_out(say(Phrase::scheduler_ended_this_run));
   const std::vector<const Finding*> leads = strongest_leads(w);
   if (!leads.empty() || !ran_to_the_end_of_its_logs(w.incident)) return logs_end(w, leads);
+  // Somebody dumped stacks of a job that prints no error, and one rank stands where no other does.
+  if (const Finding* f = undecided(w); f != nullptr && !lead(*f).empty()) return logs_end(w, leads);
   nothing_failed(w);
   w.verdict.summary = say(Phrase::no_failure_shown);
   const auto& done = w.incident.last_iteration;

@@ -305,6 +305,7 @@ constexpr StageMarker kStageMarkers[] = {
     {"time_sleep", "", lock, "sleep", Tells::weak},
     {"<built-in method sleep of *", "", lock, "sleep", Tells::weak},
     {"<built-in method acquire of *", "", lock, "lock", Tells::weak},
+    {"interaction", "pdb.py", lock, "debugger (pdb)"},
     {"wait", "threading.py", lock, "condition", Tells::weak},
     {"acquire", "threading.py", lock, "lock", Tells::weak},
     {"__enter__", "threading.py", lock, "lock", Tells::weak},
@@ -599,7 +600,8 @@ bool library_file(std::string_view path) {
        {"threading.py",  "queue.py",     "socket.py",      "selectors.py", "ssl.py",
         "subprocess.py", "pathlib.py",   "shutil.py",      "os.py",        "pickle.py",
         "contextlib.py", "functools.py", "genericpath.py", "posixpath.py", "tempfile.py",
-        "zipfile.py",    "tarfile.py",   "gzip.py",        "codecs.py",    "runpy.py"})
+        "zipfile.py",    "tarfile.py",   "gzip.py",        "codecs.py",    "runpy.py",
+        "cmd.py",        "pdb.py",       "bdb.py"})
     if (path == file) return true;
   return false;
 }
