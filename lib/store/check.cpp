@@ -24,6 +24,7 @@ constexpr Key kKeys[] = {{"member", "member_id"},
 
 struct Reference {
   std::string table, column, to;
+  bool required = true;  // NULL refers to nothing, and where it may not stand it would read as 0
 };
 
 template <class Row>
@@ -31,13 +32,13 @@ void add_references(std::vector<Reference>& out) {
   for (const Column& column : column_names<Row>().columns)
     if (!column.references.empty())
       out.push_back({std::string(TableOf<Row>::name), std::string(column.name),
-                     std::string(column.references)});
+                     std::string(column.references), column.not_null});
 }
 
 std::vector<Reference> references() {
-  std::vector<Reference> out{{"stack_frame", "stack_id", "stack"},
-                             {"stack_frame", "frame_id", "frame"},
-                             {"manifest", "member_id", "member"}};
+  std::vector<Reference> out{{"stack_frame", "stack_id", "stack", true},
+                             {"stack_frame", "frame_id", "frame", true},
+                             {"manifest", "member_id", "member", true}};
 #define CULPRIT_REFERENCES(Row, name) add_references<Row>(out);
   CULPRIT_ROWS(CULPRIT_REFERENCES)
 #undef CULPRIT_REFERENCES
@@ -61,12 +62,15 @@ std::optional<std::string> broken_reference(sqlite3* db) {
   for (const Reference& reference : references()) {
     // A value that is no integer sorts behind all integers; typeof tells.
     Statement s(db, fmt::format("SELECT COALESCE(MIN({0}), 1), COALESCE(MAX({0}), 1), "
-                                "typeof(COALESCE(MAX({0}), 1)), COUNT({0}) FROM {1}",
+                                "typeof(COALESCE(MAX({0}), 1)), COUNT({0}), COUNT(*) FROM {1}",
                                 reference.column, reference.table));
     if (!s.next()) return fmt::format("{}.{}", reference.table, reference.column);
     const std::int64_t first = s.integer(), last = s.integer();
     const bool integers = s.text() == "integer";
-    if (s.integer() == 0) continue;
+    const std::int64_t values = s.integer(), all = s.integer();
+    if (reference.required && values != all)
+      return fmt::format("{}.{}", reference.table, reference.column);
+    if (values == 0) continue;
     if (!integers || first < 1 || last > rows[reference.to])
       return fmt::format("{}.{}", reference.table, reference.column);
   }

@@ -93,7 +93,12 @@ TEST_F(Databases, ThatLeadNowhereAreRefused) {
        {"DELETE FROM member WHERE member_id=1", "UPDATE member SET member_id=77 WHERE member_id=2",
         "UPDATE event SET member_id=99", "UPDATE event SET member_id='x'",
         "INSERT INTO stack VALUES (1, 1, 'd')",
-        "INSERT INTO process_group VALUES (5, 'g', '', '', 0)"}) {
+        "INSERT INTO process_group VALUES (5, 'g', '', '', 0)",
+        // NULL where the layout does not have it: only a damaged file has that.
+        "PRAGMA writable_schema=ON; UPDATE sqlite_master SET sql=replace(sql, 'frame_id INTEGER "
+        "NOT NULL', 'frame_id INTEGER') WHERE name='stack_frame'; PRAGMA writable_schema=RESET; "
+        "INSERT INTO frame VALUES (1, 'f', '', 0, '', 0); INSERT INTO stack VALUES (1, 1, 'd'); "
+        "INSERT INTO stack_frame VALUES (1, 0, NULL)"}) {
     fs::remove(path_);
     make();
     execute(sql);
