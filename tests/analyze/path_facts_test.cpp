@@ -33,6 +33,20 @@ std::vector<std::string> hosts_of(const std::vector<std::string>& paths,
 }
 using Names = std::vector<std::string>;
 
+TEST(PathFacts, FoldersCalledByWordsThatHoldTheSameFilesOfMachines) {
+  const auto fleet = [](const std::vector<std::string>& folders) {
+    std::vector<std::string> paths;
+    for (const std::string& one : folders)
+      for (const char* file : {"/dmesg", "/ipmi-sel"}) paths.push_back("ox/" + one + file);
+    return hosts_of(paths, "kernel");
+  };
+  EXPECT_EQ(fleet({"ox-alder", "ox-birch", "ox-cedar"}),
+            (Names{"ox-alder", "ox-alder", "ox-birch", "ox-birch", "ox-cedar", "ox-cedar"}));
+  EXPECT_EQ(fleet({"before", "after"}), (Names{"-", "-", "-", "-"})) << "moments come in pairs";
+  EXPECT_EQ(hosts_of({"a-x/dmesg", "b-x/dmesg", "c-x/dmesg"}, "kernel"), (Names{"-", "-", "-"}))
+      << "one file of each is not enough";
+}
+
 TEST(PathFacts, FoldersOfRanksAreNoMachines) {
   const Names none{"-", "-", "-", "-"};
   for (const char* folder : {"pp", "numa", "upload", "rack", "pp1-dp", "look-03:0", "x"}) {

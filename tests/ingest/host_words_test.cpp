@@ -192,11 +192,26 @@ TEST(Pods, ATableWithoutItsLastColumnsAndTheSchedulersWord) {
                  "NAME          READY   STATUS   RESTARTS   AGE   IP           NODE\n"
                  "pt-worker-0   0/1     Error    0          5h    10.8.1.4     cx-7.example\n")),
       "pod:cx-7.example=pt-worker-0 pod:cx-7.example=10.8.1.4");
+  EXPECT_EQ(names(file("pods.txt",  // -o custom-columns
+                       "NAME          READY   STATUS   RESTARTS   NODE\n"
+                       "pt-worker-0   0/1     Error    0          cx-7.example\n")),
+            "pod:cx-7.example=pt-worker-0");
   EXPECT_EQ(names(file("events.txt",
                        "LAST SEEN   TYPE     REASON      OBJECT            MESSAGE\n"
                        "69m         Normal   Scheduled   pod/pt-worker-0   Successfully assigned "
                        "ml/pt-worker-0 to cx-7\n")),
             "pod:cx-7=pt-worker-0");
+}
+
+TEST(EtcHosts, AddressesOfMachines) {
+  const std::string table =
+      "127.0.0.1 localhost\n::1 localhost ip6-localhost\nff02::1 ip6-allnodes\n\n"
+      "10.7.0.4\tcx-4.example cx-4  # first rack\n10.7.0.5   cx-5\nfd00::6 cx-6\n";
+  for (const char* name : {"hosts", "etc/hosts", "cx-4/etc_hosts.txt"})
+    EXPECT_EQ(names(file(name, table)),
+              "etc-hosts:cx-4.example=10.7.0.4 etc-hosts:cx-5=10.7.0.5 etc-hosts:cx-6=fd00::6")
+        << name;
+  EXPECT_EQ(names(file("hosts", "cx-4 slots=8\n10.7.0.5 cx-5\n")), "");
 }
 
 TEST(Pods, TheirNodes) {

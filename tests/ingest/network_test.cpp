@@ -130,7 +130,6 @@ TEST(Hostfile, Kinds) {
 
 TEST(Hostfile, OtherFilesAreNone) {
   for (const auto& [name, text] : std::vector<std::pair<std::string, std::string>>{
-           {"etc/hosts", "127.0.0.1 localhost\n10.0.0.1 w1 w1.cluster\n"},
            {"notes.txt", "w1\nw2\n"},
            {"train.log", "hello slots=8 there\n"},
            {"hostfile.log", "reading hostfile\nw1 slots=8\n"},
@@ -224,6 +223,16 @@ TEST(ParallelArguments, Megatron) {
         "    tensor_model_parallel_size ... is None\n", "using world size: many\n",
         "  world_size ......... 99999999999999999999\n"})
     EXPECT_EQ(settings(read_text(other)), "") << other;
+}
+
+TEST(ParallelArguments, LightningsMembers) {
+  const Rows rows = read_text(
+      "initializing distributed: GLOBAL_RANK: 2, MEMBER: 3/32\n"
+      "initializing deepspeed distributed: GLOBAL_RANK: 21, MEMBER: 22/32\n"
+      "GLOBAL_RANK: 3, MEMBER: 9/32\nGLOBAL_RANK: 33, MEMBER: 34/32\n");
+  ASSERT_EQ(rows.identities.size(), 2u);
+  EXPECT_EQ(rows.identities[1].rank, 21);
+  EXPECT_EQ(rows.identities[1].world_size, 32);
 }
 
 TEST(ParallelArguments, NemoAndTorchtitan) {

@@ -108,7 +108,7 @@ std::string short_host(const std::string& name) {
 
 bool tells_of_job(const IdentityRow& row) {
   static const std::set<std::string> kOfMachines{"hostfile", "hostname", "uname", "prompt",
-                                                 "ip addr",  "scontrol", "pod"};
+                                                 "ip addr",  "scontrol", "pod",   "etc-hosts"};
   return kOfMachines.count(row.source) == 0;
 }
 

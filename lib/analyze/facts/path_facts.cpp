@@ -253,6 +253,38 @@ void hosts_from_same_files(std::vector<MemberRow>& members) {
   }
 }
 
+// Machines that are called by words: three folders or more beside each other, none with a number,
+// that hold the same files of which a machine has one each, at least two. Moments of one machine
+// ("before" and "after") come in pairs, or bear a date.
+void hosts_from_worded_folders(std::vector<MemberRow>& members) {
+  constexpr std::size_t kLeastFolders = 3, kLeastFiles = 2;
+  const auto folder_of = [](const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? std::string() : path.substr(0, slash);
+  };
+  std::map<std::string, std::set<std::string>> files;  // folder -> its files that tell of a machine
+  for (const MemberRow& m : members)
+    if ((of_one_machine(m) || of_machine_or_device(m)) && m.path.find('/') != std::string::npos)
+      files[folder_of(m.path)].insert(m.path.substr(m.path.rfind('/') + 1));
+  // the folder around them and what they hold -> their names
+  std::map<std::pair<std::string, std::set<std::string>>, std::set<std::string>> alike;
+  for (const auto& [folder, held] : files) {
+    const std::string name = folder.substr(folder.rfind('/') + 1);
+    if (held.size() >= kLeastFiles && !numbered(name) && !other_series(name))
+      alike[{folder_of(folder), held}].insert(folder);
+  }
+  std::set<std::string> machines;
+  for (const auto& [key, folders] : alike)
+    if (folders.size() >= kLeastFolders) machines.insert(folders.begin(), folders.end());
+  for (MemberRow& m : members) {
+    if (m.kind != "file" || m.host) continue;
+    const std::string folder = folder_of(m.path);
+    if (machines.count(folder) == 0) continue;
+    m.host = folder.substr(folder.rfind('/') + 1);
+    m.attribution = "path, beside its siblings";
+  }
+}
+
 // "cx-07", "gpu-01", "r12u08", "train04": a word of two letters or more with a number that is
 // padded or stands apart.
 bool shaped_like_machine(const std::string& name) {
@@ -317,6 +349,7 @@ void hosts_from_folder_series(std::vector<MemberRow>& members) {
 void hosts_from_siblings(std::vector<MemberRow>& members) {
   hosts_from_same_files(members);
   hosts_from_folder_series(members);
+  hosts_from_worded_folders(members);
 }
 
 }  // namespace culprit::analyze

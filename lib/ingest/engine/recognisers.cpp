@@ -15,7 +15,8 @@ extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitored
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine,
     kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock;
-extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kNodelist;
+extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
+    kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kPodTable, kPodAssignment,
     kPodDescription, kHostBlocks;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
@@ -68,6 +69,7 @@ constexpr const Recogniser* kAll[] = {
     &kMegatronArguments,
     &kNemoGroups,
     &kDeviceMesh,
+    &kGlobalRank,
     &kNodelist,
     &kRasText,
     &kRasMonitor,

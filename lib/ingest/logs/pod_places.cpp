@@ -42,7 +42,8 @@ class PodTable : public Assembler {
     const auto word = [&](std::size_t at) {
       return text.substr(at, std::min(text.find_first_of(" \r", at), text.size()) - at);
     };
-    put_pod(line.place, word(name_), word(ip_), word(node_), reading);
+    put_pod(line.place, word(name_), ip_ > 0 ? word(ip_) : std::string_view(), word(node_),
+            reading);
     return Step::took;
   }
   void finish(Reading&) override {}
@@ -56,7 +57,11 @@ Outcome read_table(const TextLine& line, Reading&) {
   std::string_view text = line.raw.substr(0, 1024);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
   const std::size_t node = text.find(" NODE");
-  if (text.find("NAME ") == std::string_view::npos || text.find(" IP ") == std::string_view::npos ||
+  // -o wide has an IP, columns that somebody chose need not.
+  const auto has = [&](std::string_view heading) {
+    return text.find(heading) != std::string_view::npos;
+  };
+  if (!has("NAME ") || !(has(" IP ") || has(" STATUS ") || has(" READY ")) ||
       node == std::string_view::npos || (node + 5 < text.size() && text[node + 5] != ' '))
     return {};
   return {true, std::make_unique<PodTable>(text), {}};

@@ -1,6 +1,6 @@
 // How a training was cut into parallel dimensions, as frameworks print it when they start:
 // Megatron-LM's and GPT-NeoX's block of arguments and the line above it, NeMo's lists of groups,
-// torchtitan's device mesh.
+// torchtitan's device mesh, Lightning's members.
 #include <array>
 #include <charconv>
 
@@ -214,10 +214,29 @@ Outcome read_mesh(const TextLine& line, Reading& reading) {
   return out.outcome();
 }
 
+// Lightning: "initializing distributed: GLOBAL_RANK: 21, MEMBER: 22/32", one line a rank.
+Outcome read_global_rank(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kMember(R"(GLOBAL_RANK: (\d{1,7}), MEMBER: (\d{1,7})/(\d{1,7}))");
+  const string_view text = line.raw.substr(0, 4096);
+  std::int64_t rank = 0, member = 0, world = 0;
+  if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kMember, &rank, &member,
+                              &world) ||
+      member != rank + 1 || member > world)
+    return {};
+  IdentityRow row;
+  row.place = line.place;
+  row.source = "arguments";
+  row.rank = rank;
+  row.world_size = world;
+  reading.sink.put(row);
+  return {true, nullptr, {}};
+}
+
 constexpr string_view kSizesWords[] = {"using world size: ", "model parallel with size "};
 constexpr string_view kArgumentWords[] = {"parallel_size ...", "world_size ...",
                                           "use_tp_pp_dp_mapping ..."};
 constexpr string_view kListWords[] = {"parallel group ranks: [["};
+constexpr string_view kGlobalRankWords[] = {"GLOBAL_RANK: "};
 constexpr string_view kMeshWords[] = {"-D device mesh with", "device mesh with parallelism: "};
 
 }  // namespace
@@ -226,6 +245,7 @@ extern const Recogniser kMegatronSizes;
 extern const Recogniser kMegatronArguments;
 extern const Recogniser kNemoGroups;
 extern const Recogniser kDeviceMesh;
+extern const Recogniser kGlobalRank;
 constinit const Recogniser kMegatronSizes{
     "megatron-sizes", "Megatron-LM's line of world and parallel sizes", kSizesWords, read_sizes};
 constinit const Recogniser kMegatronArguments{
@@ -234,6 +254,8 @@ constinit const Recogniser kMegatronArguments{
     kArgumentWords, read_argument};
 constinit const Recogniser kNemoGroups{"nemo-groups", "NeMo's lists of parallel groups", kListWords,
                                        read_group_lists};
+constinit const Recogniser kGlobalRank{"lightning-ranks", "Lightning's rank and world size",
+                                       kGlobalRankWords, read_global_rank};
 constinit const Recogniser kDeviceMesh{"device-mesh", "torchtitan's device mesh", kMeshWords,
                                        read_mesh};
 

@@ -1,0 +1,91 @@
+// /etc/hosts: which address is which machine's. Peers in broken connections are named by address.
+#include <algorithm>
+
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/network_rows.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+struct AddressEntry {
+  std::string_view address, host;
+};
+
+bool of_address(std::string_view text, bool& dots_or_colons) {
+  if (text.size() < 3 || text.size() > 45) return false;
+  const auto count = [&](char c) { return std::count(text.begin(), text.end(), c); };
+  dots_or_colons = count('.') == 3 || count(':') >= 2;
+  return dots_or_colons && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return isxdigit(c) || c == '.' || c == ':';
+         });
+}
+
+// False for a line of another kind. An entry for the machine itself or for a group of machines has
+// no host.
+bool address_entry(std::string_view line, AddressEntry& out) {
+  const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
+  out.address = line.substr(0, end);
+  const std::string_view names = trimmed(line.substr(end));
+  bool address = false;
+  if (!of_address(out.address, address) || names.empty()) return false;
+  out.host = names.substr(0, std::min(names.find_first_of(" \t"), names.size()));
+  if (!isalnum(static_cast<unsigned char>(out.host.front())) || out.host.size() > 253 ||
+      !std::all_of(out.host.begin(), out.host.end(),
+                   [](unsigned char c) { return isalnum(c) || c == '-' || c == '_' || c == '.'; }))
+    return false;
+  const std::string small = lower(out.address);
+  if (small.starts_with("127.") || small == "::1" || small.starts_with("fe80:") ||
+      small.starts_with("fe00:") || small.starts_with("ff0") || small == "0.0.0.0" ||
+      small == "255.255.255.255")
+    out.host = {};
+  return true;
+}
+
+bool sniff_etc_hosts(const Head& head) {
+  const std::string name = lower(head.base());
+  if (name.find("hosts") == std::string::npos) return false;
+  std::size_t lines = 0, good = 0;
+  each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t offset) {
+    const std::string_view text = trimmed(line.substr(0, line.find('#')));
+    if (good != lines || text.empty() ||
+        (!head.whole && offset + line.size() + 1 >= head.bytes.size()))
+      return;  // a line that the head cuts
+    ++lines;
+    AddressEntry entry;
+    good += address_entry(text, entry);
+  });
+  return lines > 0 && good == lines;
+}
+
+std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  std::size_t hosts = 0;
+  each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
+    const std::string_view text = trimmed(line.substr(0, line.find('#')));
+    AddressEntry entry;
+    if (text.empty() || hosts >= kHostsPerFile) return;
+    const Place place{member.id, number, offset,
+                      static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
+    if (!address_entry(text, entry)) {
+      reading.sink.put(RejectRow{place, "etc_hosts.no_entry", std::string(text.substr(0, 200))});
+      return;
+    }
+    if (entry.host.empty()) return;
+    IdentityRow row;
+    row.place = place;
+    row.source = "etc-hosts";
+    row.host = std::string(entry.host);
+    row.address = std::string(entry.address);
+    reading.sink.put(row);
+    ++hosts;
+  });
+  return "";
+}
+
+}  // namespace
+
+extern const Document kEtcHosts;
+constinit const Document kEtcHosts{"etc-hosts", "/etc/hosts: addresses of machines", 16u << 20,
+                                   sniff_etc_hosts, read_etc_hosts};
+
+}  // namespace culprit::ingest
