@@ -21,8 +21,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostInputBytes = 64u
-                                        << 20;  // a row for each of 100,000 ranks is about 10 MiB
+// A row for each of 100,000 ranks is about 10 MiB.
+constexpr std::size_t kMostInputBytes = 64u << 20;
 
 std::string key_of(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');

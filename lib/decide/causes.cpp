@@ -176,7 +176,7 @@ class Sieve {
               : *f.start;
       if (!out_.first_consequence || begin < *out_.first_consequence) {
         out_.first_consequence = begin;
-        first_consequence_class_ = f.event_class;
+        first_consequence_ = &f;
       }
       if (f.role == Role::cascade && (!first_cascade_ || begin < *first_cascade_))
         first_cascade_ = begin;
@@ -445,7 +445,7 @@ class Sieve {
   // says nothing of who lacks the setting that all of them then miss.
   bool explains_set_up(const Finding& f) const {
     return *kind_of(f) == CauseKind::environment && !incident_.last_progress && !first_is_cause_ &&
-           leads_to(f, first_consequence_class_);
+           first_consequence_ != nullptr && leads_to(f, first_consequence_->event_class);
   }
 
   bool came_first(const Finding& f) {
@@ -487,7 +487,7 @@ class Sieve {
   FirstFailure out_;
   std::vector<const Finding*> candidates_, own_;
   std::optional<Nanoseconds> first_, first_cascade_;
-  std::string first_consequence_class_;
+  const Finding* first_consequence_ = nullptr;
   Nanoseconds first_uncertainty_ = 0;
   bool first_is_cause_ = false;
   bool cuda_error_ = false, communication_failed_ = false, ends_known_ = false;

@@ -228,15 +228,15 @@ Answer no_failure(Walk& w) {
   const std::vector<const Finding*> leads = strongest_leads(w);
   if (!leads.empty() || !ran_to_the_end_of_its_logs(w.incident)) return logs_end(w, leads);
   // Somebody dumped stacks of a job that prints no error, and one rank stands where no other does.
-  if (const Finding* f = undecided(w); f != nullptr && !lead(*f).empty()) return logs_end(w, leads);
+  const Finding* dumps = undecided(w);
+  if (dumps != nullptr && !lead(*dumps).empty()) return logs_end(w, leads);
   nothing_failed(w);
   w.verdict.summary = say(Phrase::no_failure_shown);
   const auto& done = w.incident.last_iteration;
   const auto& planned = w.incident.planned_iterations;
   const bool unfinished = done && planned && *done < *planned;
   if (unfinished) w.verdict.summary += say(Phrase::unfinished_unexplained, *done, *planned);
-  if (const Finding* f = undecided(w))
-    w.verdict.summary += say(Phrase::dumps_of_one_moment) + lead(*f);
+  if (dumps != nullptr) w.verdict.summary += say(Phrase::dumps_of_one_moment);
   remarks(w);
   if (unfinished) look_again(w.verdict);
   return taken(say(Phrase::no_sign_of_failure));

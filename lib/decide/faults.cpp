@@ -208,28 +208,27 @@ Answer resources(Walk& w) {
   std::set<std::string> subjects;
   for (const Finding* one : c->findings)
     if (one->event_class == f.event_class) subjects.insert(one->subject.id);
-  const bool everywhere = subjects.size() > 1;
   // A scheduler's line without the machine says the same of it as the machine's own.
-  const auto of_host =
-      std::find_if(c->findings.begin(), c->findings.end(), [&](const Finding* one) {
-        return c->hosts.size() == 1 && one->subject == Subject{SubjectKind::host, c->hosts.front()};
-      });
-  const bool one_host = of_host != c->findings.end() && f.subject.kind == SubjectKind::job;
+  const Finding* of_host = nullptr;
+  if (f.subject.kind == SubjectKind::job && c->hosts.size() == 1 && subjects.size() <= 2)
+    for (const Finding* one : c->findings)
+      if (of_host == nullptr && one->subject == Subject{SubjectKind::host, c->hosts.front()})
+        of_host = one;
   if (limit)
     target(v,
            {SubjectKind::config, f.remedy == "enlarge_shm"   ? "size of /dev/shm"
                                  : f.remedy == "raise_limit" ? "memory limit of the job"
                                                              : f.remedy},
            confidence::kLimitReached, ids(c->findings));
-  else if (one_host && subjects.size() <= 2)
-    target(v, (*of_host)->subject, (*of_host)->confidence * confidence::kPartWithoutHost,
+  else if (of_host != nullptr)
+    target(v, of_host->subject, of_host->confidence * confidence::kPartWithoutHost,
            ids(c->findings));
-  else if (everywhere)
+  else if (subjects.size() > 1)
     target(v, {SubjectKind::config, f.event_class}, confidence::kLimitReached, ids(c->findings));
   else
     target(v, f.subject, f.confidence * confidence::kPartWithoutHost, ids(c->findings));
   std::vector<std::string> who = c->hosts;
-  if (who.empty() && everywhere)
+  if (who.empty() && subjects.size() > 1)
     who = {fmt::format("{} {}s", subjects.size(), name(f.subject.kind))};
   else if (who.empty() && f.subject.kind != SubjectKind::job)
     who = {fmt::format("{} {}", name(f.subject.kind), f.subject.id)};

@@ -21,8 +21,6 @@ namespace culprit::diagnose {
 
 namespace {
 
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-
 bool ends_with(std::string_view text, std::initializer_list<std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(),
                      [&](std::string_view e) { return text.ends_with(e); });
@@ -57,7 +55,7 @@ std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analy
     if (part.ms.empty()) {
       part.rank = *s->rank;
       part.name = s->name;
-      part.ms.assign(iterations.size(), kMissing);
+      part.ms.assign(iterations.size(), kNoFigure);
     }
     for (std::size_t i = 0; i < points.size(); ++i)
       if (const auto at = index.find(points.steps[i]); at != index.end())
@@ -129,9 +127,9 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   std::vector<double> numbers, clock;
   for (std::size_t i = 0; i < out.steps.size(); ++i) {
     numbers.push_back(out.steps.iteration[i] == kNoValue
-                          ? kMissing
+                          ? kNoFigure
                           : static_cast<double>(out.steps.iteration[i]));
-    clock.push_back(out.steps.time[i] == kNoValue ? kMissing
+    clock.push_back(out.steps.time[i] == kNoValue ? kNoFigure
                                                   : static_cast<double>(out.steps.time[i]) / 1e6);
   }
   const bool numbered =
@@ -151,7 +149,7 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
   out.series = parts_of(db, facts, iterations);
   const auto& parts = out.series;
   if (parts.empty()) return out;
-  std::vector<double> whole(iterations.size(), kMissing);
+  std::vector<double> whole(iterations.size(), kNoFigure);
   for (std::size_t i = 0; i < out.steps.size(); ++i)
     whole[static_cast<std::size_t>(
         std::lower_bound(iterations.begin(), iterations.end(), out.steps.iteration[i]) -
@@ -201,7 +199,7 @@ analyze::OutlierReport outliers_of(const store::Database& db, const analyze::Fac
         o.known->kind == rules::MetricKind::counter;  // its height is not what stood out
     o.evidence = analyze::sample_evidence(
         facts, [&](SeriesId id) { return db.points(id); }, o.printed, o.outlier.entity,
-        o.outlier.start, o.outlier.end, counter ? kMissing : o.outlier.value);
+        o.outlier.start, o.outlier.end, counter ? kNoFigure : o.outlier.value);
   }
   const auto named =
       std::count_if(facts.series.begin(), facts.series.end(),
@@ -283,7 +281,7 @@ std::vector<double> thinned(const std::vector<double>& rows, std::size_t bucket)
       if (std::isfinite(rows[i])) values.push_back(rows[i]);
     sort_rows(values);
     any = any || !values.empty();
-    out.push_back(values.empty() ? kMissing : values[values.size() / 2]);
+    out.push_back(values.empty() ? kNoFigure : values[values.size() / 2]);
   }
   return any ? out : std::vector<double>{};
 }
@@ -307,8 +305,8 @@ StepChart chart_of(const Pace& pace) {
     out.iteration.push_back(pace.steps.iteration[begin] == kNoValue
                                 ? static_cast<std::int64_t>(begin)
                                 : pace.steps.iteration[begin]);
-    out.ms.push_back(values.empty() ? kMissing : values[values.size() / 2]);
-    if (out.bucket > 1) out.high.push_back(values.empty() ? kMissing : values.back());
+    out.ms.push_back(values.empty() ? kNoFigure : values[values.size() / 2]);
+    if (out.bucket > 1) out.high.push_back(values.empty() ? kNoFigure : values.back());
   }
   out.loss = thinned(pace.steps.loss, out.bucket);
   out.grad_norm = thinned(pace.steps.grad_norm, out.bucket);

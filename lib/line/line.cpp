@@ -129,28 +129,6 @@ bool peel_pod(Cursor& c, Prefix& prefix) {
   return true;
 }
 
-// [gpu-a07][rank 12]: some launchers' own. A word without a digit is a logger's name or a level.
-bool peel_host_and_rank(Cursor& c, Prefix& prefix) {
-  Cursor p = c;
-  if (!p.take("[")) return false;
-  const std::string_view host = p.word(host_char);
-  if (std::none_of(host.begin(), host.end(), digit) ||
-      std::none_of(host.begin(), host.end(), alpha))
-    return false;
-  if (!p.take("]")) return false;
-  p.take(" ");
-  if (!p.take("[rank")) return false;
-  p.spaces();
-  const auto rank = p.number();
-  if (!rank || !p.take("]")) return false;
-  prefix.host = std::string(host);
-  prefix.rank = *rank;
-  p.take(":");
-  p.take(" ");
-  c = p;
-  return true;
-}
-
 // [rank3]: · [rank  3] · [default3]: · [1,3]<stdout>: · [prterun-n7-812@1,3]<stdout>: ·
 // [trainer85612|12]:
 bool peel_launcher_bracket(Cursor& c, Prefix& prefix) {
@@ -198,6 +176,21 @@ bool peel_launcher_bracket(Cursor& c, Prefix& prefix) {
     prefix.local_rank = *number;
   }
   p.take(" ");
+  c = p;
+  return true;
+}
+
+// [gpu-a07][rank 12]: some launchers' own. A word without a digit is a logger's name or a level.
+bool peel_host_and_rank(Cursor& c, Prefix& prefix) {
+  Cursor p = c;
+  if (!p.take("[")) return false;
+  const std::string_view host = p.word(host_char);
+  if (std::none_of(host.begin(), host.end(), digit) ||
+      std::none_of(host.begin(), host.end(), alpha) || !p.take("]"))
+    return false;
+  p.take(" ");
+  if (!p.rest().starts_with("[rank") || !peel_launcher_bracket(p, prefix)) return false;
+  prefix.host = std::string(host);
   c = p;
   return true;
 }

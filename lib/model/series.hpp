@@ -36,6 +36,7 @@ struct SeriesRow {
 
 // A step or a time that a record does not give.
 inline constexpr std::int64_t kNoValue = std::numeric_limits<std::int64_t>::min();
+inline constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
 
 // The samples of one series, column by column. A column is empty when the source gives none of it,
 // else as long as `values`. A value that is not a number stands as NaN: the source printed it; a

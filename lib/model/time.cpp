@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -40,6 +41,20 @@ CivilDate civil_from_days(std::int64_t z) {
   const unsigned d = doy - (153 * mp + 2) / 5 + 1;
   const unsigned m = mp + (mp < 10 ? 3u : static_cast<unsigned>(-9));
   return {y + (m <= 2), m, d};
+}
+
+Nanoseconds with_year(Nanoseconds in_2000, std::int64_t year) {
+  const CivilDate date = civil_from_days(in_2000 / kDay);
+  return days_from_civil(year, date.month, date.day) * kDay + in_2000 % kDay;
+}
+
+std::int64_t nearest_year(Nanoseconds in_2000, Nanoseconds moment) {
+  const std::int64_t year = civil_from_days(moment / kDay).year;
+  std::int64_t best = year - 1;
+  for (const std::int64_t y : {year, year + 1})  // December next to January
+    if (std::abs(with_year(in_2000, y) - moment) < std::abs(with_year(in_2000, best) - moment))
+      best = y;
+  return best;
 }
 
 std::string iso_utc(Nanoseconds ns) {

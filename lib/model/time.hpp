@@ -41,6 +41,11 @@ struct CivilDate {
 };
 CivilDate civil_from_days(std::int64_t days);
 
+// For times without a year, which are kept as ones of 2000: the same in that year (29 February of a
+// year that has none is 1 March), and the year that brings it nearest to a moment.
+Nanoseconds with_year(Nanoseconds in_2000, std::int64_t year);
+std::int64_t nearest_year(Nanoseconds in_2000, Nanoseconds moment);
+
 // "2026-11-21T03:19:38.601Z"; fractional digits: 0, 3, 6 or 9, as few as lose nothing.
 std::string iso_utc(Nanoseconds ns);
 // "1.5 s", "240 s", "35 min": for sentences, two significant digits at most where it matters.

@@ -89,13 +89,6 @@ class ClockMap {
     return choice.zone.utc(local, uncertainty);
   }
 
-  static Nanoseconds with_year(Nanoseconds in_2000, std::int64_t year) {
-    const std::int64_t days = in_2000 / kDay;
-    const CivilDate date = civil_from_days(days);
-    // 29 February of a year that has none is 1 March.
-    return days_from_civil(year, date.month, date.day) * kDay + in_2000 % kDay;
-  }
-
   void choose_reference() {
     const auto see = [&](const Timestamp& stamp, MemberId member) -> std::optional<Nanoseconds> {
       if (stamp.clock != Clock::utc && stamp.clock != Clock::local) return std::nullopt;
@@ -144,17 +137,7 @@ class ClockMap {
     else if (const MemberRow* m = facts_.member(member); m != nullptr && m->mtime_s > 86400)
       near = m->mtime_s * kSecond;
     if (near == kNever) return std::nullopt;
-    const std::int64_t year = civil_from_days(near / kDay).year;
-    std::int64_t best = year;
-    Nanoseconds best_distance = std::numeric_limits<Nanoseconds>::max();
-    for (const std::int64_t y : {year - 1, year, year + 1}) {  // December next to January
-      const Nanoseconds distance = std::abs(with_year(in_2000, y) - near);
-      if (distance < best_distance) {
-        best_distance = distance;
-        best = y;
-      }
-    }
-    return best;
+    return nearest_year(in_2000, near);
   }
 
   static constexpr std::int64_t kOldestArchive =

@@ -332,9 +332,6 @@ class Resolution {
   // has one of is its, and where each of several folders beside each other names another machine,
   // all of it.
   void share_hosts_within_folders() {
-    const auto folder_of = [](const std::string& path) {
-      return path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
-    };
     std::map<std::string, std::set<std::string>>
         said;  // folder -> machines that say their name in it or below
     for (const auto& i : facts_.identities) {

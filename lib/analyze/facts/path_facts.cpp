@@ -258,15 +258,11 @@ void hosts_from_same_files(std::vector<MemberRow>& members) {
 // ("before" and "after") come in pairs, or bear a date.
 void hosts_from_worded_folders(std::vector<MemberRow>& members) {
   constexpr std::size_t kLeastFolders = 3, kLeastFiles = 2;
-  const auto folder_of = [](const std::string& path) {
-    const std::size_t slash = path.rfind('/');
-    return slash == std::string::npos ? std::string() : path.substr(0, slash);
-  };
   std::map<std::string, std::set<std::string>> files;  // folder -> its files that tell of a machine
   for (const MemberRow& m : members)
     if ((of_one_machine(m) || of_machine_or_device(m)) && m.path.find('/') != std::string::npos)
       files[folder_of(m.path)].insert(m.path.substr(m.path.rfind('/') + 1));
-  // the folder around them and what they hold -> their names
+  // the folder around them and what they hold -> their paths
   std::map<std::pair<std::string, std::set<std::string>>, std::set<std::string>> alike;
   for (const auto& [folder, held] : files) {
     const std::string name = folder.substr(folder.rfind('/') + 1);

@@ -18,13 +18,19 @@ struct PathFacts {
 };
 PathFacts facts_of_path(const std::string& path);
 
+inline std::string folder_of(const std::string& path) {  // "" at the top
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
+
 // An archive often wraps everything in one folder of its own; a folder given as such does not show
 // it.
 void strip_wrapper(std::vector<MemberRow>& members);
 
 // Hosts of members that have none yet, where siblings show which part of the path is the machine's
 // name: kernel logs, tools' output and scrapes, of which a machine has one each; and folders that
-// number themselves as machines do.
+// number themselves as machines do, or that are called by words and hold the same files of
+// machines.
 void hosts_from_siblings(std::vector<MemberRow>& members);
 
 }  // namespace culprit::analyze

@@ -122,18 +122,6 @@ std::string utc_text(Nanoseconds offset) {
   return fmt::format("UTC{}{}{}", offset > 0 ? "+" : "-", size / kHour, minutes);
 }
 
-// A time without a year, kept as one of 2000, in the year that brings it nearest to `moment`.
-Nanoseconds in_year_next_to(Nanoseconds in_2000, Nanoseconds moment) {
-  const CivilDate date = civil_from_days(in_2000 / kDay);
-  const std::int64_t year = civil_from_days(moment / kDay).year;
-  Nanoseconds best = 0;
-  for (const std::int64_t y : {year - 1, year, year + 1}) {  // December next to January
-    const Nanoseconds t = days_from_civil(y, date.month, date.day) * kDay + in_2000 % kDay;
-    if (y == year - 1 || std::abs(t - moment) < std::abs(best - moment)) best = t;
-  }
-  return best;
-}
-
 struct Window {
   Nanoseconds low = 0;
   Nanoseconds high = std::numeric_limits<Nanoseconds>::min();
@@ -241,7 +229,8 @@ bool Zones::by_echoes(Facts& facts) {
       continue;
     std::set<Nanoseconds> shifts;
     for (const auto& [clock, printed] : told) {
-      const Nanoseconds t = clock == Clock::local ? printed : in_year_next_to(printed, e.time.ns);
+      const Nanoseconds t =
+          clock == Clock::local ? printed : with_year(printed, nearest_year(printed, e.time.ns));
       const Nanoseconds shift = t - e.time.ns, whole = rounded(shift, 30 * kMinute);
       if (std::abs(shift - whole) <= kNear && std::abs(whole) <= kFarthestZone)
         shifts.insert(whole);

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t kPanelBins = 60;
 constexpr std::size_t kMostPeers = 4096;
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // The mean of each bin.
 std::vector<double> binned(const std::vector<Nanoseconds>& times, const std::vector<double>& values,
@@ -34,7 +33,7 @@ std::vector<double> binned(const std::vector<Nanoseconds>& times, const std::vec
     ++n[bin];
   }
   for (std::size_t b = 0; b < kPanelBins; ++b)
-    sum[b] = n[b] == 0 ? kNone : sum[b] / static_cast<double>(n[b]);
+    sum[b] = n[b] == 0 ? kNoFigure : sum[b] / static_cast<double>(n[b]);
   return sum;
 }
 
@@ -54,7 +53,7 @@ std::vector<double> of_entity(const MetricSeries::Entity& entity,
 }
 
 double at_share(const std::vector<double>& sorted, double share) {
-  if (sorted.empty()) return kNone;
+  if (sorted.empty()) return kNoFigure;
   return sorted[static_cast<std::size_t>(
       std::lround(share * static_cast<double>(sorted.size() - 1)))];
 }

@@ -89,7 +89,7 @@ void BinWalker::fill(std::int64_t first, std::size_t count, double* out, std::si
       last_ = take((next_ + 1) * bin_);
       settle();
     }
-    double value = kMissing;
+    double value = kNoFigure;
     if (next_ == bin) {
       value = take((bin + 1) * bin_);
       last_bin_ = bin;

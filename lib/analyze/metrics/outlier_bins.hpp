@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "analyze/metrics/outliers.hpp"
+#include "model/series.hpp"
 
 namespace culprit::analyze {
 
-inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 inline constexpr std::int64_t kNoBin = std::numeric_limits<std::int64_t>::max();
 inline constexpr Nanoseconds kFarthest =
     Nanoseconds{1} << 61;  // times beyond are no times; keeps sums of them within 64 bits
@@ -38,7 +38,7 @@ class BinWalker {
   std::size_t size_, at_ = 0;
   Nanoseconds bin_;
   std::int64_t next_ = kNoBin, last_bin_ = 0;
-  double last_ = kMissing;
+  double last_ = kNoFigure;
   int carry_;
   bool average_;
   std::vector<Nanoseconds> sorted_times_;

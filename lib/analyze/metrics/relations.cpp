@@ -103,7 +103,7 @@ class Crowds {
     judged_.assign(names_.size(), false);
     open_.assign(names_.size(), {});
     tracks_.resize(names_.size() * columns_.size());
-    for (auto& quarter : quarters_) quarter.assign(names_.size() * columns_.size(), kMissing);
+    for (auto& quarter : quarters_) quarter.assign(names_.size() * columns_.size(), kNoFigure);
   }
 
   std::vector<RelationOutlier> run(Nanoseconds quarter) {
@@ -143,7 +143,7 @@ class Crowds {
     const std::int64_t from = loaded_ ? std::max(last_ + 1, at - kQuarters + 1) : at;
     for (std::int64_t q = from; q <= at; ++q) {
       std::vector<double>& now = quarter(q);
-      std::fill(now.begin(), now.end(), kMissing);
+      std::fill(now.begin(), now.end(), kNoFigure);
     }
     std::vector<double>& now = quarter(at);
     for (std::size_t c = 0; c < columns_.size(); ++c)
@@ -164,7 +164,7 @@ class Crowds {
     int present = 0;
     for (const auto& q : quarters_)
       if (const double v = q[row * columns_.size() + column]; v == v) sum += v, ++present;
-    return present >= kQuartersPresent ? sum / present : kMissing;
+    return present >= kQuartersPresent ? sum / present : kNoFigure;
   }
 
   // Metrics that most have and of which not most are equal; then those tied to one another.

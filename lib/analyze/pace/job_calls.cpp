@@ -77,7 +77,6 @@ CallLog longest_call_log(const Facts& facts, std::span<const HistoryRow> histori
 }
 
 JobSteps steps_of_calls(const Facts& facts, const CallLog& log, const CallPeriod& period) {
-  constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
   JobSteps out;
   if (period.method == PeriodMethod::none || period.times.empty()) return out;
   Nanoseconds grain = kSecond;
@@ -91,9 +90,9 @@ JobSteps steps_of_calls(const Facts& facts, const CallLog& log, const CallPeriod
     const bool ordinary = period.ordinary[i] != 0 && period.times[i] > 0;
     out.iteration.push_back(kNoValue);
     out.time.push_back(log.calls[period.starts[i + 1]].time);
-    out.ms.push_back(ordinary ? static_cast<double>(period.times[i]) / 1e6 : kNoTime);
-    out.loss.push_back(kNoTime);
-    out.grad_norm.push_back(kNoTime);
+    out.ms.push_back(ordinary ? static_cast<double>(period.times[i]) / 1e6 : kNoFigure);
+    out.loss.push_back(kNoFigure);
+    out.grad_norm.push_back(kNoFigure);
     out.not_a_number.push_back(0);
     out.attempt.push_back(0);
     out.place.push_back({log.member, 0, 0, 0});

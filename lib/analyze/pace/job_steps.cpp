@@ -11,13 +11,12 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
 // A process that starts again loads code, data and weights: nobody does that within a few steps'
 // time. Rows that step back sooner are other ranks printing the same step.
 constexpr double kRestartSteps = 5;
 
 double upper_median(std::vector<double> values) {
-  if (values.empty()) return kNoTime;
+  if (values.empty()) return kNoFigure;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -47,7 +46,7 @@ double usual_gap(const StepTable& table) {
 // Durations from the distance of lines, where the program prints none: only when the clock is fine
 // enough to tell a tenth.
 void durations_from_times(JobSteps& steps) {
-  std::vector<double> found(steps.size(), kNoTime);
+  std::vector<double> found(steps.size(), kNoFigure);
   std::vector<double> all;
   Nanoseconds grain = kSecond;
   for (const Nanoseconds t : steps.time)
@@ -152,7 +151,7 @@ JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
       out.time.push_back(raw != kNoValue && offset ? raw + *offset : kNoValue);
       out.ms.push_back(table.iteration_ms[i] > 0 && std::isfinite(table.iteration_ms[i])
                            ? table.iteration_ms[i]
-                           : kNoTime);
+                           : kNoFigure);
       out.loss.push_back(table.loss[i]);
       out.grad_norm.push_back(table.grad_norm[i]);
       out.not_a_number.push_back(table.not_a_number[i]);

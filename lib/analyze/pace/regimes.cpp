@@ -10,7 +10,6 @@ namespace culprit::analyze {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kNormal = 1.4826;  // MAD of a normal distribution -> sd
 constexpr std::size_t kWindow = 15;
 
@@ -137,7 +136,8 @@ Levels find_levels(std::span<const double> y, const FailSlowParams& params) {
   const double middle = median_of(std::vector<double>(y.begin(), y.end()));
   std::vector<double> u(n);
   for (std::size_t i = 0; i < n; ++i)
-    u[i] = std::abs(y[i] - smooth[i]) > params.spike * near ? kNaN : (y[i] - middle) / out.noise;
+    u[i] =
+        std::abs(y[i] - smooth[i]) > params.spike * near ? kNoFigure : (y[i] - middle) / out.noise;
   const std::span<const double> series(u);
   out.raw = most_probable_segmentation({&series, 1}, {params.lambda, params.prior, 8, true});
 

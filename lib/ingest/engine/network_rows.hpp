@@ -30,6 +30,26 @@ void each_text_line(std::string_view bytes, Visit visit) {
 
 using line::trimmed;
 
+// Every line of the head, without comments, is one of `fits`; false for a head without any.
+template <class Fits>
+bool every_line_fits(const Head& head, Fits fits) {
+  bool any = false, all = true;
+  each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t offset) {
+    const std::string_view text = trimmed(line.substr(0, line.find('#')));
+    const bool cut = !head.whole && offset + line.size() + 1 >= head.bytes.size();
+    if (!all || text.empty() || cut) return;
+    any = true;
+    all = fits(text);
+  });
+  return any && all;
+}
+
+inline Place place_of_line(MemberId member, std::uint64_t number, std::size_t offset,
+                           std::string_view line) {
+  return {member, number, offset,
+          static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
+}
+
 inline std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = static_cast<char>(tolower(static_cast<unsigned char>(c)));

@@ -45,17 +45,10 @@ bool address_entry(std::string_view line, AddressEntry& out) {
 bool sniff_etc_hosts(const Head& head) {
   const std::string name = lower(head.base());
   if (name.find("hosts") == std::string::npos) return false;
-  std::size_t lines = 0, good = 0;
-  each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t offset) {
-    const std::string_view text = trimmed(line.substr(0, line.find('#')));
-    if (good != lines || text.empty() ||
-        (!head.whole && offset + line.size() + 1 >= head.bytes.size()))
-      return;  // a line that the head cuts
-    ++lines;
+  return every_line_fits(head, [](std::string_view text) {
     AddressEntry entry;
-    good += address_entry(text, entry);
+    return address_entry(text, entry);
   });
-  return lines > 0 && good == lines;
 }
 
 std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Reading& reading) {
@@ -64,8 +57,7 @@ std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Read
     const std::string_view text = trimmed(line.substr(0, line.find('#')));
     AddressEntry entry;
     if (text.empty() || hosts >= kHostsPerFile) return;
-    const Place place{member.id, number, offset,
-                      static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
+    const Place place = place_of_line(member.id, number, offset, line);
     if (!address_entry(text, entry)) {
       reading.sink.put(RejectRow{place, "etc_hosts.no_entry", std::string(text.substr(0, 200))});
       return;

@@ -66,21 +66,14 @@ bool sniff_hostfile(const Head& head) {
   for (const char* part :
        {"hostfile", "host_file", "hostlist", "machinefile", "machine_file", "nodefile", "nodelist"})
     named = named || name.find(part) != std::string::npos;
-  std::size_t lines = 0;
-  std::size_t good = 0;
-  std::size_t slots = 0;
-  each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t offset) {
-    const std::string_view text = trimmed(line.substr(0, line.find('#')));
-    if (good != lines || text.empty() ||
-        (!head.whole && offset + line.size() + 1 >= head.bytes.size()))
-      return;  // a line that the head cuts
-    ++lines;
+  bool all_say_slots = true;
+  const bool all_fit = every_line_fits(head, [&](std::string_view text) {
     HostfileEntry entry;
-    if (!hostfile_entry(text, entry)) return;
-    ++good;
-    slots += entry.says_slots;
+    const bool fits = hostfile_entry(text, entry);
+    all_say_slots = all_say_slots && entry.says_slots;
+    return fits;
   });
-  return lines > 0 && good == lines && (slots == lines || named);
+  return all_fit && (all_say_slots || named);
 }
 
 std::string read_hostfile(std::string_view bytes, const MemberRow& member, Reading& reading) {
@@ -91,8 +84,7 @@ std::string read_hostfile(std::string_view bytes, const MemberRow& member, Readi
     const std::string_view text = trimmed(line.substr(0, line.find('#')));
     HostfileEntry entry;
     if (text.empty() || hosts.size() >= kHostsPerFile) return;
-    const Place place{member.id, number, offset,
-                      static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
+    const Place place = place_of_line(member.id, number, offset, line);
     if (!hostfile_entry(text, entry)) {
       reading.sink.put(RejectRow{place, "hostfile.no_host", std::string(text.substr(0, 200))});
       return;
