@@ -239,6 +239,36 @@ TEST(Zones, SeveralMachinesEchoTheEndOfTheJob) {
       << "no whole half hours apart";
 }
 
+// Dumps of a job that stands, whose console prints local time.
+TEST(Zones, RecordersMeetTheLastStep) {
+  const auto zone = [](const char* last_launch, std::size_t dumps = 2) {
+    Bundle b;
+    const MemberId console = b.file("train.log");
+    ProgressSpan span;
+    span.member = console;
+    span.framework = "fields";
+    span.rows = 61;
+    span.first.time = iso("2026-03-07T17:00:00");
+    span.last.time = iso("2026-03-07T17:10:00");  // a line each 10 s
+    b.facts.progress.push_back(span);
+    for (std::size_t i = 0; i < dumps; ++i) {
+      CollectiveSample sample;
+      sample.row.place.member = b.file("fr/rank" + std::to_string(i));
+      sample.row.time = iso(last_launch);
+      b.facts.collectives.push_back(sample);
+    }
+    b.event(console, iso("2026-03-07T17:10:00"));
+    b.resolve();
+    return b;
+  };
+  EXPECT_EQ(zone("2026-03-07T16:10:08Z").when(0), "2026-03-07T16:10:00Z");
+  EXPECT_TRUE(zone("2026-03-07T16:10:08Z").facts.zone_known);
+  EXPECT_TRUE(zone("2026-03-07T17:10:08Z").facts.zone_known) << "it is UTC, then";
+  EXPECT_FALSE(zone("2026-03-07T16:12:08Z").facts.zone_known) << "12 lines later";
+  EXPECT_FALSE(zone("2026-03-07T16:08:00Z").facts.zone_known) << "steps after the last launch";
+  EXPECT_FALSE(zone("2026-03-07T16:10:08Z", 1).facts.zone_known) << "one dump";
+}
+
 TEST(Zones, TheManifestsWordForSources) {
   Bundle b;
   const MemberId slurm = b.file("slurmctld.log");

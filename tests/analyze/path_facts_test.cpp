@@ -47,6 +47,16 @@ TEST(PathFacts, FoldersCalledByWordsThatHoldTheSameFilesOfMachines) {
       << "one file of each is not enough";
 }
 
+TEST(PathFacts, ARankWithinSomethingSmallerIsNotTheRank) {
+  EXPECT_EQ(facts_of_path("logs/node_rank4/rank33.txt").rank, 33);
+  EXPECT_EQ(facts_of_path("logs/node_rank4/launcher.txt").rank, std::nullopt);
+  EXPECT_EQ(facts_of_path("tp_rank_3/stderr.log").rank, std::nullopt);
+  EXPECT_EQ(facts_of_path("global_rank_7.log").rank, 7);
+  const PathFacts local = facts_of_path("cx-2/local_rank3.log");
+  EXPECT_EQ(local.rank, std::nullopt);
+  EXPECT_EQ(local.local_rank, 3);
+}
+
 TEST(PathFacts, FoldersOfRanksAreNoMachines) {
   const Names none{"-", "-", "-", "-"};
   for (const char* folder : {"pp", "numa", "upload", "rack", "pp1-dp", "look-03:0", "x"}) {

@@ -437,6 +437,28 @@ TEST(MakeTopology, OrderOfNodesIsAGuess) {
   EXPECT_EQ(make_topology(facts).guess_source, "");
 }
 
+TEST(MakeTopology, LaunchersThatNumberThemselves) {
+  Facts facts;
+  facts.world_size = 4;
+  facts.members.resize(1);
+  facts.members[0].id = 1;
+  for (const auto& [number, host] :
+       std::vector<std::pair<std::int64_t, const char*>>{{1, "cx-3"}, {0, "cx-9"}, {1, "cx-3"}}) {
+    IdentityRow row;
+    row.place = {1, facts.identities.size() + 1, 0, 0};
+    row.source = "node rank";
+    row.host = host;
+    row.node_rank = number;
+    facts.identities.push_back(row);
+  }
+  EXPECT_EQ(make_topology(facts).where(1), "rank 1 (cx-9 by node ranks)");
+  EXPECT_EQ(make_topology(facts).where(2), "rank 2 (cx-3 by node ranks)");
+  facts.identities[2].host = "cx-4";  // two machines with one number
+  EXPECT_EQ(make_topology(facts).guess_source, "");
+  facts.identities.erase(facts.identities.begin() + 1);  // node 0 is missing
+  EXPECT_EQ(make_topology(facts).guess_source, "");
+}
+
 TEST(DimensionOf, Descriptions) {
   for (const auto& [description, dimension] : std::map<std::string, std::string>{
            {"TENSOR_MODEL_PARALLEL_GROUP", "tp"},

@@ -41,6 +41,21 @@ std::string settings(const test::Rows& rows) {
   return out;
 }
 
+TEST(NodeRank, LaunchersAndScriptsNumberTheirMachine) {
+  const auto said = [](const std::string& line) {
+    const test::Rows rows = file("launch.log", line + "\n");
+    std::string out;
+    for (const IdentityRow& i : rows.identities)
+      if (i.node_rank) out += i.host.value_or("-") + ":" + std::to_string(*i.node_rank);
+    return out;
+  };
+  EXPECT_EQ(said("launching 8 workers on cx-07 node rank 4 of 6"), "cx-07:4");
+  EXPECT_EQ(said("NODE_RANK=2 HOSTNAME=r3c11.cluster MASTER_ADDR=10.0.0.1"), "r3c11.cluster:2");
+  EXPECT_EQ(said("host: cx-07, node_rank: 1"), "cx-07:1");
+  EXPECT_EQ(said("node_rank=3 master on port 29500"), "") << "no machine";
+  EXPECT_EQ(said("training on cuda, node_rank=0"), "");
+}
+
 TEST(HostWords, FilesOfOneWord) {
   EXPECT_EQ(clocks(file("cx-1/uptime.txt", "351735.47 9284388.90\n")), "uptime +351735s");
   EXPECT_EQ(clocks(file("proc/uptime", "12.00 9284388.90")), "uptime +12s");

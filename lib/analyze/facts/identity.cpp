@@ -336,11 +336,16 @@ class Resolution {
         said;  // folder -> machines that say their name in it or below
     for (const auto& i : facts_.identities) {
       const MemberRow* m = facts_.member(i.place.member);
-      if (m == nullptr || !m->host ||
-          (i.source != "hostname" && i.source != "uname" && i.source != "prompt"))
-        continue;
+      if (m == nullptr) continue;
+      // A launcher's line names its machine, which is not yet the file's: one console may hold
+      // several launchers.
+      const bool launcher = i.source == "node rank" && i.host;
+      const bool itself =
+          m->host && (i.source == "hostname" || i.source == "uname" || i.source == "prompt");
+      if (!launcher && !itself) continue;
+      const std::string host = launcher ? names_.canonical(*i.host) : *m->host;
       for (std::string folder = folder_of(m->path);; folder = folder_of(folder)) {
-        said[folder].insert(*m->host);
+        said[folder].insert(host);
         if (folder.empty()) break;
       }
     }

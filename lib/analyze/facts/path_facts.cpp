@@ -77,18 +77,29 @@ bool other_series(const std::string& name) {
   return listed(name) || like(name, path_table().not_hosts_like);
 }
 
+// The first match that counts within the job: "node_rank4/rank33.txt" is rank 33's.
+bool first_match(const re2::RE2& pattern, const std::string& path,
+                 std::vector<re2::StringPiece>& groups) {
+  const auto& names = pattern.NamedCapturingGroups();
+  const auto of = names.find("of");
+  groups.assign(static_cast<std::size_t>(pattern.NumberOfCapturingGroups()) + 1, {});
+  for (std::size_t at = 0; pattern.Match(path, at, path.size(), re2::RE2::UNANCHORED, groups.data(),
+                                         static_cast<int>(groups.size()));) {
+    if (of == names.end() || groups[static_cast<std::size_t>(of->second)].empty()) return true;
+    const auto& number = groups[static_cast<std::size_t>(names.at("rank"))];
+    at = static_cast<std::size_t>(number.data() + number.size() - path.data());
+  }
+  return false;
+}
+
 }  // namespace
 
 PathFacts facts_of_path(const std::string& path) {
   PathFacts out;
+  std::vector<re2::StringPiece> groups;
   for (const auto& [pattern, sure] : path_table().patterns) {
-    const auto& names = pattern->CapturingGroupNames();
-    std::vector<re2::StringPiece> groups(
-        static_cast<std::size_t>(pattern->NumberOfCapturingGroups()) + 1);
-    if (!pattern->Match(path, 0, path.size(), re2::RE2::UNANCHORED, groups.data(),
-                        static_cast<int>(groups.size())))
-      continue;
-    for (const auto& [index, name] : names) {
+    if (!first_match(*pattern, path, groups)) continue;
+    for (const auto& [index, name] : pattern->CapturingGroupNames()) {
       const auto& group = groups[static_cast<std::size_t>(index)];
       const std::string value(group.data(), group.size());
       if (value.empty()) continue;

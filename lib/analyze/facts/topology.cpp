@@ -692,12 +692,29 @@ std::optional<NodeOrder> nodelist_order(const Facts& facts) {
   return NodeOrder{"nodelist order", std::move(list.hosts), {}};
 }
 
+// What launchers say of themselves: every number from 0 up, each with one machine.
+std::optional<NodeOrder> launcher_order(const Facts& facts) {
+  std::map<std::int64_t, std::string> by_number;
+  NodeOrder out{"node ranks", {}, {}};
+  for (const IdentityRow& row : facts.identities)
+    if (row.source == "node rank" && row.host && row.node_rank)
+      if (const auto [it, fresh] = by_number.emplace(*row.node_rank, *row.host);
+          !fresh && it->second != *row.host)
+        return std::nullopt;
+  for (const auto& [number, host] : by_number) {
+    if (number != static_cast<std::int64_t>(out.hosts.size())) return std::nullopt;
+    out.hosts.push_back(host);
+  }
+  return out;
+}
+
 void guess_hosts(const Facts& facts, std::int64_t world, Topology& out) {
   if (!out.host_of.empty() || world < 1 || world > kMostRanks)
     return;  // who is tied to a host by a log says that the order is not needed, or wrong
   std::vector<std::optional<NodeOrder>> orders;
   if (facts.manifest && !facts.manifest->hosts.empty())
     orders.push_back(NodeOrder{"manifest order", facts.manifest->hosts, {}});
+  orders.push_back(launcher_order(facts));
   orders.push_back(hostfile_order(facts));
   orders.push_back(nodelist_order(facts));
   for (const auto& order : orders) {

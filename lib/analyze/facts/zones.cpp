@@ -244,6 +244,38 @@ bool Zones::by_echoes(Facts& facts) {
   return true;
 }
 
+// Recorders count from the epoch, and a job that stands launched its last operations a step or two
+// after the last step that its log prints.
+bool Zones::by_recorders(Facts& facts) {
+  constexpr std::size_t kLeastDumps = 2, kLeastSteps = 4;
+  constexpr Nanoseconds kWidest = 5 * kMinute, kSlack = 5 * kSecond;
+  std::map<MemberId, Nanoseconds> newest;  // operation of a dump
+  for (const CollectiveSample& c : facts.collectives)
+    if (c.row.time.clock == Clock::utc) {
+      Nanoseconds& t = newest.emplace(c.row.place.member, c.row.time.ns).first->second;
+      t = std::max(t, c.row.time.ns);
+    }
+  const ProgressSpan* latest = nullptr;
+  for (const ProgressSpan& p : facts.progress)
+    if (p.first.time.clock == Clock::local && p.last.time.clock == Clock::local &&
+        p.rows >= kLeastSteps && (latest == nullptr || p.last.time.ns > latest->last.time.ns))
+      latest = &p;
+  if (newest.size() < kLeastDumps || latest == nullptr) return false;
+  Nanoseconds last_launch = 0;
+  for (const auto& [member, t] : newest) last_launch = std::max(last_launch, t);
+  const Nanoseconds between_lines =
+      (latest->last.time.ns - latest->first.time.ns) / static_cast<Nanoseconds>(latest->rows - 1);
+  const Nanoseconds window = 2 * between_lines + kSlack;
+  const Nanoseconds shift = latest->last.time.ns - last_launch,
+                    whole = rounded(shift, 30 * kMinute);
+  if (window > kWidest || shift - whole > kSlack || whole - shift > window ||
+      std::abs(whole) > kFarthestZone)
+    return false;
+  job_ = {line::Zone::fixed(whole), 0, true};
+  if (whole != 0) facts.notes.push_back(say(Phrase::zone_by_recorders, utc_text(whole)));
+  return true;
+}
+
 // A log was last written when its last line was: the time that the folder or archive keeps for the
 // file, which is UTC, less that of the line is the zone. Copied files have other times, so several
 // logs must show one zone, each by itself.
@@ -315,6 +347,7 @@ void Zones::choose_for_job(Facts& facts) {
   for (const auto& c : facts.clocks)
     if (c.kind == "first" || c.kind == "last") see(c.time.clock);
   if (has_local && has_utc && by_echoes(facts)) return;
+  if (has_local && by_recorders(facts)) return;
   if (has_local) facts.zone_known = false;
   if (has_local && has_utc) guess(facts);
 }

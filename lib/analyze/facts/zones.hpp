@@ -29,6 +29,7 @@ class Zones {
   void choose_for_job(Facts& facts);
   bool by_twice_recorded(Facts& facts);
   bool by_echoes(Facts& facts);
+  bool by_recorders(Facts& facts);
   void by_file_times(const Facts& facts);
   void guess(Facts& facts);
   void choose_for_members(const Facts& facts);

@@ -14,7 +14,7 @@ extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface,
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
 extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelBanner, kRankLine,
-    kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock;
+    kNodeRankLine, kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kPodTable, kPodAssignment,
@@ -52,6 +52,7 @@ constexpr const Recogniser* kAll[] = {
     &kKernelBanner,
     &kUname,
     &kRankLine,
+    &kNodeRankLine,
     &kPyspy,
     &kGdb,
     &kLldb,

@@ -35,6 +35,29 @@ Outcome read_rank_line(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
+// "launching on cx-07 node rank 4", "NODE_RANK=4 HOSTNAME=cx-07": a launcher's word or a script's
+// echo.
+Outcome read_node_rank(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kNumber(R"((?i)\bnode[ _-]?rank[ :=]+(\d{1,6})\b)");
+  static const re2::RE2 kHost(
+      R"((?i)\b(?:on(?: host| node)?|host(?:name)?|node)[ :=]+([A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9.-]{0,240})(?:[ ,;)]|$))");
+  const re2::StringPiece text(line.line.message.data(), line.line.message.size());
+  IdentityRow row;
+  std::int64_t number = 0;
+  std::string host;
+  if (text.size() > 400 || !re2::RE2::PartialMatch(text, kNumber, &number) ||
+      !re2::RE2::PartialMatch(text, kHost, &host))
+    return {};
+  row.place = line.place;
+  row.source = "node rank";
+  row.host = host;
+  row.node_rank = number;
+  reading.sink.put(row);
+  return {true, nullptr, {}};
+}
+
+constexpr std::string_view kNodeRankWords[] = {"node rank", "node_rank", "node-rank"};
+
 constexpr std::string_view kRankLineWords[] = {
     " host ", " host=", " host:", "hostname", " node=", " node:"};
 
@@ -47,5 +70,13 @@ constinit const Recogniser kRankLine{"rank-line",
                                      read_rank_line,
                                      {},
                                      "rank"};
+
+extern const Recogniser kNodeRankLine;
+constinit const Recogniser kNodeRankLine{"node-rank",
+                                         "lines that name a machine and its number in the job",
+                                         kNodeRankWords,
+                                         read_node_rank,
+                                         {},
+                                         {}};
 
 }  // namespace culprit::ingest
