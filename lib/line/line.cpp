@@ -4,11 +4,13 @@
 #include <array>
 #include <bit>
 #include <map>
+#include <set>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
+#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include "line/digit.hpp"
@@ -968,10 +970,46 @@ std::vector<std::size_t> record_heads(std::string_view raw) {
   return heads;
 }
 
+namespace {
+
+// Machines called by words before every line. Levels, services and keys stand before a colon, too:
+// "ox-alder: [2026-03-07 ..." takes several that share what is before the hyphen, each before a
+// date or bracket; "alder: ..." takes several that the lines themselves name as ends of connections
+// ("remote peer alder<41006>").
+class WordedHosts {
+ public:
+  void take(std::string_view word, Cursor c) {
+    if (word.empty() || word[0] < 'a' || word[0] > 'z' ||
+        !(c.take(": ") || (c.take(":") && c.done())))
+      return;
+    ++lines_;
+    words_.insert(word);
+    const std::string_view stem = word.substr(0, word.find('-'));
+    if (stem.size() + 1 < word.size() && (c.peek() == '[' || digit(c.peek()))) ++stems_[stem];
+  }
+  // Of so many lines; `head` is where they stand.
+  bool hosts(int lines, std::string_view head) const {
+    if (words_.size() < 2 || lines_ * 100 < lines * 95) return false;
+    if (stems_.size() == 1 && stems_.begin()->second * 100 >= lines * 95) return true;
+    std::size_t peers = 0;
+    for (const std::string_view word : words_)
+      peers += head.find(fmt::format(" {}<", word)) != std::string_view::npos;
+    return peers >= 2 && 2 * peers >= words_.size();
+  }
+
+ private:
+  int lines_ = 0;
+  std::map<std::string_view, int> stems_;
+  std::set<std::string_view> words_;
+};
+
+}  // namespace
+
 Habit habit_of(std::string_view head) {
   Habit habit;
   int lines = 0;
   int prefixed = 0;
+  WordedHosts siblings;
   int composed = 0;
   std::map<std::string_view, int> pods, containers;  // the first two words
   std::string_view rest = head;
@@ -998,9 +1036,10 @@ Habit habit_of(std::string_view head) {
       }
     }
     if (numbered && (c.take(": ") || (c.take(":") && c.done()))) ++prefixed;
+    if (!numbered) siblings.take(host, c);
   }
   // A kernel's device names look alike ("nvme0: ", "eth0: "), but never on every line of a file.
-  habit.host_prefix = lines >= 3 && prefixed * 100 >= lines * 95;
+  habit.host_prefix = lines >= 3 && (prefixed * 100 >= lines * 95 || siblings.hosts(lines, head));
   habit.compose_prefix = lines >= 3 && composed * 100 >= lines * 95;
   // One container on every line, and fewer pods than lines: "step-1 loss 3.2" has as many first
   // words as lines.

@@ -46,6 +46,19 @@ TEST(RootDiag, ACascadeTwoSecondsLaterDoesNotHideTheFirst) {
       << "the order of the lines changes nothing";
 }
 
+// Whoever prints first touches all that broke first.
+TEST(RootDiag, AHostIsNotAccusedByItsOwnReports) {
+  const std::vector<Broken> own = {
+      {"a", "b", 0}, {"a", "c", 50 * kMs}, {"a", "d", 80 * kMs}, {"b", "a", 120 * kMs}};
+  const auto found = judged(own);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].outcome, Outcome::ruled_out);
+  EXPECT_EQ(found[0].subject.kind, SubjectKind::job);
+  std::vector<Broken> named = own;
+  named.push_back({"c", "a", 130 * kMs});
+  EXPECT_EQ(judged(named).at(0).outcome, Outcome::fired) << "two others name it, too";
+}
+
 TEST(RootDiag, AHostOfWhichNothingWasCollectedIsNotAccused) {
   std::vector<Signal> signals;
   Facts facts;

@@ -355,6 +355,14 @@ TEST(Peel, HostHabit) {
   check({{"node017: [rank1]: x", {.message = "x", .host = "node017", .rank = 1}},
          {"node017:", {.message = "", .host = "node017"}}},
         Habit{true});
+  EXPECT_TRUE(
+      habit_of("ox-elm: [2026-03-07] a\nox-oak: 2026-03-07 b\nox-elm: [1] c\n").host_prefix);
+  EXPECT_FALSE(habit_of("my-app: [1] a\nmy-app: [1] b\nmy-app: [1] c\n").host_prefix);
+  EXPECT_FALSE(habit_of("ox-elm: a\nox-oak: b\nox-ash: c\n").host_prefix) << "keys of a listing";
+  EXPECT_TRUE(
+      habit_of("elm: closed by remote peer oak<41>\noak: a\nelm:\noak: peer elm<7>\n").host_prefix);
+  EXPECT_FALSE(habit_of("srun: error: oak: a\nslurmd: b\nsrun: error: elm: c\n").host_prefix);
+  EXPECT_FALSE(habit_of("info: [1] a\nwarning: [1] b\nerror: [1] c\n").host_prefix);
   EXPECT_TRUE(habit_of("node017: a\nnode018: b: c\n\nnode017:\nnode9: d\n").host_prefix);
   EXPECT_FALSE(habit_of("node017: a\nnode018: b\n").host_prefix);
   EXPECT_FALSE(habit_of("eth0: a\nLoading\neth1: b\nnvme0: c\n").host_prefix);

@@ -72,6 +72,12 @@ bool like(const std::string& name, const std::unique_ptr<re2::RE2>& pattern) {
   return re2::RE2::FullMatch(name, *pattern);
 }
 
+// "pretrain-20931.log": what a scheduler numbers in the ten thousands are jobs.
+bool numbered_like_job(const std::string& name) {
+  static const re2::RE2 kJob(R"([-_.]\d{5,}$)");
+  return re2::RE2::PartialMatch(name, kJob);
+}
+
 // A name that counts something else than machines.
 bool other_series(const std::string& name) {
   return listed(name) || like(name, path_table().not_hosts_like);
@@ -104,7 +110,8 @@ PathFacts facts_of_path(const std::string& path) {
       const std::string value(group.data(), group.size());
       if (value.empty()) continue;
       if (name == "host") {
-        const bool taken = listed(value) || like(value, path_table().never_hosts_like) ||
+        const bool taken = listed(value) || (!sure && numbered_like_job(value)) ||
+                           like(value, path_table().never_hosts_like) ||
                            (!sure && (like(value, path_table().not_hosts_like) ||
                                       like(value, path_table().devices_like)));
         if (!out.host && !taken) out.host = value;

@@ -21,7 +21,10 @@ struct Edge {
 };
 
 constexpr std::size_t kLeastOfBurst = 3;  // fewer have a host in common by chance
-constexpr double kLeastOrders = 20;       // in which the first breaks might as well have come
+// Whoever prints first is in all of its own reports: one other host, at least two connections of
+// which broke, is as good a culprit.
+constexpr std::size_t kLeastWitnesses = 2;
+constexpr double kLeastOrders = 20;  // in which the first breaks might as well have come
 constexpr Nanoseconds kLeastPause =
     kSecond / 2;  // clocks of machines differ by some hundred milliseconds
 
@@ -52,6 +55,14 @@ Burst ranked_burst(std::vector<const Edge*> edges) {
   out.edges = std::move(edges);
   out.reporters = reporters.size();
   return out;
+}
+
+// Other hosts that say that their connection to it broke.
+std::size_t witnesses(const Burst& burst, const std::string& host) {
+  std::set<std::string> others;
+  for (const Edge* e : burst.edges)
+    if (e->peer == host) others.insert(e->reporter);
+  return others.size();
 }
 
 bool stands_out(const Burst& burst, const RootDiagParams& params) {
@@ -263,7 +274,8 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
 
   const auto& best = ranked.front();
   const std::size_t second = burst.second();
-  if (stands_out(burst, params)) {
+  const std::size_t others = witnesses(burst, best.second);
+  if (stands_out(burst, params) && others >= kLeastWitnesses) {
     const double cover = burst.cover();
     f.id = "root_diag/host/" + best.second;
     f.subject = {SubjectKind::host, best.second};
@@ -289,6 +301,10 @@ std::vector<Finding> root_diag(const Facts& facts, const std::vector<Signal>& si
 
   if (names_switch(facts, burst, f)) return {f};
   names_nobody(burst, f);
+  if (stands_out(burst, params)) {
+    f.outcome = Outcome::ruled_out;
+    f.why = say(Phrase::only_it_says_so, best.first, burst.edges.size(), best.second, others);
+  }
   return {f};
 }
 

@@ -450,8 +450,16 @@ class Join {
     // A worker of its data loader may be what it waits for.
     for (const StackSink& sink : stacks_.sinks)
       if (sink.role != "trainer" && sink.ranks == leaf.ranks) return with(std::move(s), sink);
-    // A GPU that never finishes keeps its host from launching: that is no contradiction.
-    if (p.stage.doing == Doing::gpu && leaf.kind == StopKind::host_stopped) {
+    // A GPU that never finishes keeps its host from launching: that is no contradiction. Without a
+    // dump of its own it might be inside an operation that somebody else holds up; not so when all
+    // others wait for it.
+    const bool all_wait = leaf.waiting >= static_cast<std::int64_t>(collectives_.seen.size());
+    if (p.stage.doing == Doing::gpu &&
+        (leaf.kind == StopKind::host_stopped || (leaf.kind == StopKind::no_dump && all_wait))) {
+      if (leaf.kind == StopKind::no_dump) {
+        s.kind = StopKind::host_stopped;
+        s.confidence = both(s.confidence, confidence::kStackSays);
+      }
       s.reason = describe(p.stage);
       s.wait = wait_of(p.stage);
       s.sources.push_back("stacks");

@@ -17,7 +17,7 @@ extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelB
     kNodeRankLine, kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
-extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kPodTable, kPodAssignment,
+extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kPodTable, kNodeTable, kPodAssignment,
     kPodDescription, kHostBlocks;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
@@ -90,6 +90,7 @@ constexpr const Recogniser* kAll[] = {
     &kScontrol,
     &kSacct,
     &kPodTable,
+    &kNodeTable,
     &kPodAssignment,
     &kPodDescription,
     &kHostBlocks,

@@ -1,6 +1,8 @@
-// Which node each pod ran on: kubectl get pods -o wide, kubectl describe pod, kubectl get pods -o
-// yaml. A pod calls itself by its own name, its node by another: they are one machine.
+// Other names of machines in what kubectl prints: nodes and their addresses; pods and the nodes
+// they ran on: kubectl get pods -o wide, kubectl describe pod, kubectl get pods -o yaml. A pod
+// calls itself by its own name, its node by another: they are one machine.
 #include <algorithm>
+#include <span>
 
 #include <re2/re2.h>
 
@@ -12,59 +14,90 @@ namespace culprit::ingest {
 
 namespace {
 
-void put_pod(const Place& place, std::string_view pod, std::string_view ip, std::string_view node,
-             Reading& reading) {
-  if (node.empty() || node == "<none>") return;
-  for (const std::string_view other : {pod, ip}) {
-    if (other.empty() || other == "<none>" || other == node) continue;
-    IdentityRow row;
-    row.place = place;
-    row.source = "pod";
-    row.host = std::string(node.substr(0, 253));
-    row.address = std::string(other.substr(0, 253));
-    reading.sink.put(row);
-  }
+// Another name of a machine: a pod on it, an address.
+void put_name(const Place& place, std::string_view name, std::string_view machine,
+              Reading& reading) {
+  if (machine.empty() || machine == "<none>" || name.empty() || name == "<none>" || name == machine)
+    return;
+  IdentityRow row;
+  row.place = place;
+  row.source = "pod";
+  row.host = std::string(machine.substr(0, 253));
+  row.address = std::string(name.substr(0, 253));
+  reading.sink.put(row);
 }
 
-// Columns stand where their headings do; "2 (3h ago)" has spaces of its own.
-class PodTable : public Assembler {
+// Names and addresses of machines in the columns of a table of kubectl. Columns stand where their
+// headings do; "2 (3h ago)" has spaces of its own.
+class MachineTable : public Assembler {
  public:
-  explicit PodTable(std::string_view heading)
-      : name_(heading.find("NAME ")),
-        ip_(heading.find(" IP ") + 1),
-        node_(heading.find(" NODE") + 1) {}
+  MachineTable(std::string_view heading, std::string_view machine,
+               std::span<const std::string_view> others)
+      : machine_(column(heading, machine)) {
+    for (const std::string_view other : others)
+      if (const std::size_t at = column(heading, other); at != std::string_view::npos)
+        others_.push_back(at);
+  }
+
+  // Of the heading that is this word; npos: there is none.
+  static std::size_t column(std::string_view heading, std::string_view name) {
+    for (std::size_t at = heading.find(name); at != std::string_view::npos;
+         at = heading.find(name, at + 1))
+      if ((at == 0 || heading[at - 1] == ' ') &&
+          (at + name.size() == heading.size() || heading[at + name.size()] == ' '))
+        return at;
+    return std::string_view::npos;
+  }
 
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.raw;
-    if (text.size() <= node_ || text[name_] == ' ' || (ip_ > 0 && text[ip_ - 1] != ' ') ||
-        text[node_ - 1] != ' ')
+    const std::string_view machine = word(text, machine_);
+    std::vector<std::string_view> others;
+    for (const std::size_t at : others_) others.push_back(word(text, at));
+    if (machine.empty() ||
+        std::any_of(others.begin(), others.end(), [](std::string_view one) { return one.empty(); }))
       return Step::finished;
-    const auto word = [&](std::size_t at) {
-      return text.substr(at, std::min(text.find_first_of(" \r", at), text.size()) - at);
-    };
-    put_pod(line.place, word(name_), ip_ > 0 ? word(ip_) : std::string_view(), word(node_),
-            reading);
+    for (const std::string_view other : others) put_name(line.place, other, machine, reading);
     return Step::took;
   }
   void finish(Reading&) override {}
   std::uint64_t most_lines() const override { return 100'000; }
 
  private:
-  std::size_t name_, ip_, node_;
+  static std::string_view word(std::string_view text, std::size_t at) {  // "" none begins there
+    if (text.size() <= at || text[at] == ' ' || (at > 0 && text[at - 1] != ' ')) return {};
+    return text.substr(at, std::min(text.find_first_of(" \r", at), text.size()) - at);
+  }
+
+  std::size_t machine_;
+  std::vector<std::size_t> others_;
 };
 
-Outcome read_table(const TextLine& line, Reading&) {
+std::string_view heading_of(const TextLine& line) {
   std::string_view text = line.raw.substr(0, 1024);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
-  const std::size_t node = text.find(" NODE");
-  // -o wide has an IP, columns that somebody chose need not.
-  const auto has = [&](std::string_view heading) {
-    return text.find(heading) != std::string_view::npos;
+  return text;
+}
+
+// kubectl get pods -o wide has an IP, columns that somebody chose need not.
+Outcome read_pods(const TextLine& line, Reading&) {
+  static constexpr std::string_view kNames[] = {"NAME", "IP"};
+  const std::string_view text = heading_of(line);
+  const auto has = [&](std::string_view name) {
+    return MachineTable::column(text, name) != std::string_view::npos;
   };
-  if (!has("NAME ") || !(has(" IP ") || has(" STATUS ") || has(" READY ")) ||
-      node == std::string_view::npos || (node + 5 < text.size() && text[node + 5] != ' '))
-    return {};
-  return {true, std::make_unique<PodTable>(text), {}};
+  if (!has("NAME") || !has("NODE") || !(has("IP") || has("STATUS") || has("READY"))) return {};
+  return {true, std::make_unique<MachineTable>(text, "NODE", kNames), {}};
+}
+
+// kubectl get nodes -o wide, with the columns that clouds' distributions or somebody's jsonpath
+// add.
+Outcome read_nodes(const TextLine& line, Reading&) {
+  static constexpr std::string_view kNames[] = {"INTERNAL-IP", "EXTERNAL-IP", "HOSTNAME",
+                                                "INSTANCE-ID", "INSTANCE"};
+  const std::string_view text = heading_of(line);
+  if (MachineTable::column(text, "NAME") != 0) return {};
+  return {true, std::make_unique<MachineTable>(text, "NAME", kNames), {}};
 }
 
 // The scheduler's event: "Successfully assigned NAMESPACE/POD to NODE".
@@ -75,7 +108,7 @@ Outcome read_assignment(const TextLine& line, Reading& reading) {
   const std::string_view text = std::string_view(line.raw).substr(0, 4096);
   if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kAssigned, &pod, &node))
     return {};
-  put_pod(line.place, pod, {}, node, reading);
+  put_name(line.place, pod, node, reading);
   return {true, nullptr, {}};
 }
 
@@ -105,10 +138,10 @@ class Description : public Kept {
     } else if ((key == "Node" && indent.empty()) || key == "nodeName") {
       if (name_.empty() || value == "<none>") return false;
       node_ = value;
-      put_pod(place, name_, {}, node_, reading);
+      put_name(place, name_, node_, reading);
       return true;
     } else if (((key == "IP" && indent.empty()) || key == "podIP") && !node_.empty()) {
-      put_pod(place, {}, value, node_, reading);
+      put_name(place, value, node_, reading);
       return true;
     }
     return false;
@@ -139,16 +172,20 @@ std::string read_pods_yaml(std::string_view bytes, const MemberRow& member, Read
   return {};
 }
 
-constexpr std::string_view kTableWords[] = {"RESTARTS"};
+constexpr std::string_view kPodWords[] = {"RESTARTS"};
+constexpr std::string_view kNodeWords[] = {"INTERNAL-IP"};
 constexpr std::string_view kAssignedWords[] = {"Successfully assigned "};
 constexpr std::string_view kDescriptionWords[] = {"Node:   "};
 
 }  // namespace
 
-extern const Recogniser kPodTable, kPodDescription, kPodAssignment;
+extern const Recogniser kPodTable, kNodeTable, kPodDescription, kPodAssignment;
 extern const Document kPodsYaml;
 constinit const Recogniser kPodTable{"pod-table", "kubectl get pods -o wide: the node of each pod",
-                                     kTableWords, read_table};
+                                     kPodWords, read_pods};
+constinit const Recogniser kNodeTable{"node-table",
+                                      "kubectl get nodes -o wide: addresses and instances of nodes",
+                                      kNodeWords, read_nodes};
 constinit const Recogniser kPodDescription{"pod-description",
                                            "kubectl describe pod: the node of each pod",
                                            kDescriptionWords, read_description, "kubernetes"};
