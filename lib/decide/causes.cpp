@@ -267,6 +267,10 @@ class Sieve {
                      !f.start ? say(Phrase::undated_unconfirmed)
                               : say(Phrase::vague_time_unconfirmed, human_duration(f.uncertainty))),
              false;
+    if (const auto before = long_before(f); before && !corroborated(f, kind))
+      return exclude(f, Exclusion::over_before,
+                     say(Phrase::long_before_the_end, human_duration(*before))),
+             false;
     // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when
     // it reports a CUDA error, or when they fall into its last moments.
     if (kind == CauseKind::device_or_program && f.event_class.rfind("gpu_xid/", 0) == 0 &&
@@ -295,6 +299,17 @@ class Sieve {
                                 (!f.start || !other.start ||
                                  std::abs(*f.start - *other.start) < params_.same_moment);
                        });
+  }
+
+  // Over for so long before the job ended that it explains the end only if the job ran then, of
+  // which nothing tells.
+  std::optional<Nanoseconds> long_before(const Finding& f) const {
+    const auto& sign = out_.first_consequence ? out_.first_consequence : incident_.job_end;
+    if (!f.end || !sign || incident_.last_progress ||
+        *f.end + f.uncertainty + params_.long_before >= *sign ||
+        (incident_.job_start && *incident_.job_start <= *f.end + f.uncertainty))
+      return std::nullopt;
+    return *sign - *f.end;
   }
 
   // Its clock is so uncertain that it may stand on either side of the first failure.

@@ -23,6 +23,9 @@ struct DecideParams {
   Nanoseconds same_burst = 180 * kSecond;
   // Work that went on for this long after an event says that the event did not end the job.
   Nanoseconds went_on = 120 * kSecond;
+  // Longer than any time-out of collectives that is in use: what was over by then ended another
+  // job.
+  Nanoseconds long_before = 2 * kHour;
   // An alert that was taken back explains what broke until this long after its end: retries give up
   // late.
   Nanoseconds after_alert = 60 * kSecond;

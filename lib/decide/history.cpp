@@ -23,6 +23,8 @@ constexpr std::array kRungs{Measure::investigate, Measure::checks, Measure::reat
                             Measure::rollback, Measure::replay};
 constexpr std::size_t kAlikeEvictions =
     2;  // that did not help: the third machine in a row is not at fault either
+constexpr std::int64_t kStepsBetween = 10;  // fewer, and a machine that fails at once is as likely
+constexpr std::int64_t kRound = 50;
 constexpr std::size_t kReboots =
     3;  // Aegis, appendix B: a machine that fails after so many is repaired
 constexpr double kChance = 0.05;      // that machines share a switch by accident
@@ -359,7 +361,35 @@ struct Judge {
     return out;
   }
 
+  // Runs before this one that hung at the very step at which it hangs, many steps after their
+  // start: a machine fails at any step, the program and its data at that one. At round steps jobs
+  // save and evaluate, which leads to storage or a machine as well.
+  bool same_step() {
+    const auto& now = history();
+    if (v.symptom != Symptom::job_hang || !now.furthest || !now.first ||
+        *now.furthest - *now.first < kStepsBetween || *now.furthest % kRound == 0 ||
+        (*now.furthest + 1) % kRound == 0)
+      return false;
+    std::vector<const PastFailure*> same;
+    for (const PastFailure& f : now.failures)
+      if (!over(f) && f.furthest == now.furthest) same.push_back(&f);
+    if (same.empty()) return false;
+    const Text because =
+        say(Phrase::capital, say(Phrase::hung_at_same_step, attempts_of(same), *now.furthest));
+    const Target rank = v.targets.empty() ? Target{} : v.targets.back();
+    std::erase_if(v.next, [](const NextStep& n) {
+      return n.kind == NextKind::plan || n.kind == NextKind::command;
+    });
+    go_to(Measure::rollback, because);
+    if (rank.subject.kind == SubjectKind::rank) v.targets.push_back(rank);
+    next(v, NextKind::plan, say(Phrase::look_at_that_step, *now.furthest));
+    v.precision = Precision::candidates;
+    note(StepOutcome::taken, because);
+    return true;
+  }
+
   void machines() {
+    if (same_step()) return;
     const Records r = records();
     if (r.all.empty()) {
       if (answered(Measure::evict, true, true).empty())

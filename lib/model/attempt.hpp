@@ -75,8 +75,8 @@ struct PastFailure {
 struct AttemptHistory {
   std::vector<PastFailure> failures;  // in the order of time; without the run in question
   // Of the run in question:
-  std::optional<std::int64_t> furthest;
-  std::vector<std::string> hosts;  // sorted; empty = not known
+  std::optional<std::int64_t> first, furthest;  // iterations
+  std::vector<std::string> hosts;               // sorted; empty = not known
   std::optional<Nanoseconds>
       start;  // UTC, or that of its first step; only when the incident itself holds the runs before
   std::optional<Evidence> first_step;  // where its log begins to tell of steps, behind what the run

@@ -9,9 +9,11 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include "analyze/facts/boot_times.hpp"
 #include "analyze/facts/zones.hpp"
+
 #include "line/timestamp.hpp"
 #include "model/phrases.hpp"
 #include "model/sort.hpp"
@@ -326,13 +328,45 @@ struct SlurmJob {
   std::optional<Nanoseconds> start, end;
 };
 
-// What scontrol or sacct says of the job: the manifest's, or the only one that they speak of. Of a
-// job that was requeued, its last run.
+// The number of the job in the name of its output ("slurm-4711.out"); "" for none or several.
+std::string job_of_paths(const Facts& facts) {
+  static const re2::RE2 kJob(R"((?:^|/)(?:slurm|job)[-_](\d{3,12})(?:[^/\d][^/]*)?$)");
+  std::set<std::string> ids;
+  std::string id;
+  for (const MemberRow& m : facts.members)
+    if (m.kind == "file" && re2::RE2::PartialMatch(m.path, kJob, &id)) ids.insert(id);
+  return ids.size() == 1 ? *ids.begin() : std::string();
+}
+
+// The controller's log speaks of every job of the site: what it says of this one fills what the
+// records leave open.
+void add_log_of_controller(const Facts& facts, const ClockMap& map, const std::string& id,
+                           SlurmJob& job) {
+  std::map<std::pair<MemberId, std::uint64_t>, const ClockRow*> times;
+  for (const ClockRow& c : facts.clocks)
+    if (c.kind == "job record") times.emplace(std::pair(c.place.member, c.place.line), &c);
+  std::optional<Nanoseconds> start, end;
+  for (const ConfigRow& c : facts.configs) {
+    if (!c.name.starts_with("slurm.log.") || c.value != id) continue;
+    const auto it = times.find({c.place.member, c.place.line});
+    if (it == times.end()) continue;
+    Nanoseconds ignored = 0;
+    const auto t = map.utc(it->second->time, {}, c.place.member, ignored);
+    auto& slot = c.name == "slurm.log.start" ? start : end;
+    if (t) slot = std::max(slot.value_or(*t), *t);
+  }
+  if (!job.start) job.start = start;
+  if (!job.end) job.end = end;
+}
+
+// What scontrol, sacct or the controller's log says of the job: the manifest's, the one in the name
+// of its output, or the only one that they speak of. Of a job that was requeued, its last run.
 SlurmJob slurm_job(const Facts& facts, const ClockMap& map) {
   constexpr std::string_view kPrefix = "slurm.job.";
   std::string wanted;
   if (facts.manifest)
     wanted = !facts.manifest->job_id.empty() ? facts.manifest->job_id : facts.manifest->job;
+  if (wanted.empty()) wanted = job_of_paths(facts);
   std::map<std::string, SlurmJob> jobs;
   for (const ConfigRow& c : facts.configs) {
     if (!c.name.starts_with(kPrefix)) continue;
@@ -350,10 +384,10 @@ SlurmJob slurm_job(const Facts& facts, const ClockMap& map) {
     auto& slot = key == "start" ? job.start : job.end;
     slot = std::max(slot.value_or(*t), *t);
   }
-  const auto it = jobs.find(wanted);
-  SlurmJob out = it != jobs.end()   ? it->second
-                 : jobs.size() == 1 ? jobs.begin()->second
-                                    : SlurmJob{};
+  auto it = jobs.find(wanted);
+  if (it == jobs.end() && jobs.size() == 1) it = jobs.begin();
+  SlurmJob out = it != jobs.end() ? it->second : SlurmJob{};
+  add_log_of_controller(facts, map, it != jobs.end() ? it->first : wanted, out);
   if (out.end && out.start && *out.end < *out.start) out.end.reset();
   return out;
 }

@@ -344,6 +344,7 @@ AttemptHistory history_of(std::span<const Attempt> attempts, std::span<const Pas
     out.failures.push_back(std::move(f));
   }
   if (!attempts.empty()) {
+    out.first = attempts.back().first;
     out.furthest = attempts.back().furthest;
     out.hosts = attempts.back().hosts;
     if (attempts.size() > 1) {

@@ -17,8 +17,8 @@ extern const Recogniser kSmiHeading, kNicHeading, kDriver, kCriPartial, kKernelB
     kNodeRankLine, kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
-extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kPodTable, kNodeTable, kPodAssignment,
-    kPodDescription, kHostBlocks;
+extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
+    kNodeTable, kPodAssignment, kPodDescription, kHostBlocks;
 extern const Recogniser kPyspy, kGdb, kLldb, kEuStack, kFaulthandler, kProcessList, kPstree;
 extern const Recogniser kFieldFigures, kTitanFigures, kSamplesPerSecond, kStepTimes,
     kMegatronTimers, kMegatronStraggler;
@@ -89,6 +89,7 @@ constexpr const Recogniser* kAll[] = {
     &kNameLines,
     &kScontrol,
     &kSacct,
+    &kController,
     &kPodTable,
     &kNodeTable,
     &kPodAssignment,

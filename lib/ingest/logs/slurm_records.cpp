@@ -209,12 +209,31 @@ Outcome read_sacct(const TextLine& line, Reading&) {
   return {true, std::make_unique<Accounting>(std::move(columns), bars), {}};
 }
 
+// The controller's log: "sched: Allocate JobId=4711 NodeList=...", "sched/backfill: ... Started
+// JobId=4711 in gpu on ...", "_job_complete: JobId=4711 done". It speaks of every job of the site.
+Outcome read_controller(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kStart(R"(\b(?:Allocate|Started) JobId=(\d{1,12})\b)");
+  static const re2::RE2 kEnd(R"(\bjob_complete: JobId=(\d{1,12}) )");
+  std::string id;
+  const bool start = re2::RE2::PartialMatch(line.line.message, kStart, &id);
+  if ((!start && !re2::RE2::PartialMatch(line.line.message, kEnd, &id)) ||
+      line.line.prefix.time.clock == Clock::none)
+    return {};
+  reading.sink.put(ConfigRow{line.place, start ? "slurm.log.start" : "slurm.log.end", id, {}, {}});
+  reading.sink.put(ClockRow{line.place, line.line.prefix.time, {}, 0, {}, "job record"});
+  return {true, nullptr, {}};
+}
+
+constexpr std::string_view kControllerWords[] = {
+    "Allocate JobId=", "Started JobId=", "job_complete: JobId="};
 constexpr std::string_view kScontrolWords[] = {"JobId=", "NodeName="};
 constexpr std::string_view kSacctWords[] = {"ExitCode"};
 
 }  // namespace
 
-extern const Recogniser kScontrol, kSacct;
+extern const Recogniser kScontrol, kSacct, kController;
+constinit const Recogniser kController{"slurmctld", "slurmctld.log: when jobs began and ended",
+                                       kControllerWords, read_controller};
 constinit const Recogniser kScontrol{
     "scontrol",
     "scontrol show job, scontrol show node: start and end of a job, addresses and states of nodes",
