@@ -239,6 +239,26 @@ TEST(Zones, SeveralMachinesEchoTheEndOfTheJob) {
       << "no whole half hours apart";
 }
 
+// slurmctld's log speaks of every job of the site; the name of the output says which is ours.
+TEST(SlurmJob, TheControllersLogFramesTheJobOfTheOutput) {
+  Bundle b;
+  const MemberId log = b.file("central/slurmctld.log");
+  b.file("slurm-4711.out");
+  const auto record = [&](std::uint64_t line, const char* what, const char* id, const char* time) {
+    b.facts.configs.push_back({{log, line, 0, 0}, what, id, {}, {}});
+    b.clock(log, "job record", iso(time));
+    b.facts.clocks.back().place.line = line;
+  };
+  record(1, "slurm.log.start", "4711", "2026-03-07T08:00:00Z");
+  record(2, "slurm.log.start", "99", "2026-03-07T09:00:00Z");
+  record(3, "slurm.log.end", "4711", "2026-03-07T10:00:00Z");
+  b.resolve();
+  ASSERT_TRUE(b.facts.job_start && b.facts.job_end);
+  EXPECT_TRUE(b.facts.start_is_known);
+  EXPECT_EQ(iso_utc(*b.facts.job_start), "2026-03-07T08:00:00Z");
+  EXPECT_EQ(iso_utc(*b.facts.job_end), "2026-03-07T10:00:00Z");
+}
+
 // Dumps of a job that stands, whose console prints local time.
 TEST(Zones, RecordersMeetTheLastStep) {
   const auto zone = [](const char* last_launch, std::size_t dumps = 2) {

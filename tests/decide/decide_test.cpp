@@ -257,6 +257,22 @@ TEST(Ladder, AnErrorThatTheJobSurvivedIsNotItsEnd) {
   EXPECT_NE(decide::decide(c).action, Action::isolate);
 }
 
+TEST(Ladder, AnErrorHoursBeforeTheEndNeedsAJobThatRanThen) {
+  Finding kernel = machine("n07", 10 * kMinute);
+  kernel.end = kernel.start;
+  kernel.origin = Origin::kernel;
+  Case c = job({kernel, timeouts(300 * kMinute)});
+  c.last_progress.reset();
+  c.job_start.reset();
+  c.any_training_output = true;
+  EXPECT_NE(decide::decide(c).action, Action::isolate);
+  c.job_start = 5 * kMinute;
+  EXPECT_EQ(decide::decide(c).action, Action::isolate);
+  c.job_start.reset();
+  c.findings[1] = timeouts(100 * kMinute);
+  EXPECT_EQ(decide::decide(c).action, Action::isolate) << "as long as a time-out may be";
+}
+
 TEST(Ladder, TheSameFaultOnManyHostsAtOnceIsShared) {
   std::vector<Finding> all{timeouts(110 * kMinute)};
   for (int i = 0; i < 6; ++i)

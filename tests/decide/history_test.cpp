@@ -155,6 +155,28 @@ Action action(const Case& c, Verdict v) {
   return v.action;
 }
 
+// Two runs that hang at one step, which is no round one.
+TEST(History, HangsAtTheSameStepAreTheProgramsOrItsDatas) {
+  const auto judged = [](std::int64_t first, std::int64_t before, std::int64_t now,
+                         Symptom symptom = Symptom::job_hang) {
+    Case c;
+    PastFailure run;
+    run.name = "attempt 0";
+    run.furthest = before;
+    c.history.failures.push_back(run);
+    c.history.first = first;
+    c.history.furthest = now;
+    Verdict v = verdict(Action::isolate, symptom, {SubjectKind::host, "n07"});
+    decide::consider_history(c, v);
+    return v.action;
+  };
+  EXPECT_EQ(judged(9000, 9376, 9376), Action::rollback);
+  EXPECT_EQ(judged(9000, 9375, 9376), Action::isolate);
+  EXPECT_EQ(judged(9370, 9376, 9376), Action::isolate) << "it hung soon after its start";
+  EXPECT_EQ(judged(9000, 9400, 9400), Action::isolate) << "a step of checkpoints";
+  EXPECT_EQ(judged(9000, 9376, 9376, Symptom::gpu_unavailable), Action::isolate);
+}
+
 TEST(History, ChecksThatAllPassedMakeTheNextRunTheReattempt) {
   EXPECT_EQ(action(with({{Measure::checks, {}, "", true, false}}), crash()), Action::rollback);
   EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}), crash()), Action::reattempt);

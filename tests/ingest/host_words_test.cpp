@@ -190,6 +190,20 @@ TEST(Slurm, Accounting) {
       want);
 }
 
+TEST(Slurm, TheControllersLog) {
+  const test::Rows rows =
+      file("slurmctld.log",
+           "[2026-03-07T08:00:00.107] sched: Allocate JobId=4711 NodeList=cx-[1-4] #CPUs=512\n"
+           "[2026-03-07T08:10:00.107] sched/backfill: _start_job: Started JobId=99 in gpu on cx-9\n"
+           "[2026-03-07T10:00:00.907] _job_complete: JobId=4711 WEXITSTATUS 1\n");
+  EXPECT_EQ(
+      settings(rows),
+      "slurm.nodelist=cx-[1-4]\nslurm.log.start=4711\nslurm.log.start=99\nslurm.log.end=4711");
+  EXPECT_EQ(clocks(rows),
+            "job record 2026-03-07T08:00:00.107Z? job record 2026-03-07T08:10:00.107Z? "
+            "job record 2026-03-07T10:00:00.907Z?");
+}
+
 TEST(HostWords, HowFarAClockIsFromItsTimeService) {
   EXPECT_EQ(settings(file("cx-7/chronyc_tracking.txt",
                           "Stratum         : 0\n"
@@ -216,6 +230,15 @@ TEST(Pods, ATableWithoutItsLastColumnsAndTheSchedulersWord) {
                        "69m         Normal   Scheduled   pod/pt-worker-0   Successfully assigned "
                        "ml/pt-worker-0 to cx-7\n")),
             "pod:cx-7=pt-worker-0");
+}
+
+TEST(Nodes, TheirAddressesAndInstances) {
+  EXPECT_EQ(
+      names(file("nodes.txt",
+                 "NAME    STATUS   ROLES    VERSION   INTERNAL-IP   EXTERNAL-IP   INSTANCE-ID\n"
+                 "cx-7    Ready    <none>   v1.33.5   10.8.1.4      <none>        i-0a1\n"
+                 "cx-8    Ready    <none>   v1.33.5   10.8.1.5      <none>        i-0a2\n")),
+      "pod:cx-7=10.8.1.4 pod:cx-7=i-0a1 pod:cx-8=10.8.1.5 pod:cx-8=i-0a2");
 }
 
 TEST(EtcHosts, AddressesOfMachines) {

@@ -213,7 +213,7 @@ Outcome read_sacct(const TextLine& line, Reading&) {
 // JobId=4711 in gpu on ...", "_job_complete: JobId=4711 done". It speaks of every job of the site.
 Outcome read_controller(const TextLine& line, Reading& reading) {
   static const re2::RE2 kStart(R"(\b(?:Allocate|Started) JobId=(\d{1,12})\b)");
-  static const re2::RE2 kEnd(R"(\bjob_complete: JobId=(\d{1,12}) )");
+  static const re2::RE2 kEnd(R"(job_complete: JobId=(\d{1,12}) )");
   std::string id;
   const bool start = re2::RE2::PartialMatch(line.line.message, kStart, &id);
   if ((!start && !re2::RE2::PartialMatch(line.line.message, kEnd, &id)) ||
