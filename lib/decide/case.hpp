@@ -45,6 +45,8 @@ struct Case {
   std::set<std::string> machines;     // hosts that more than the name of an output file tells of
   std::size_t ranks = 0;              // world size, or the ranks named
   bool has_rank_map = false;          // ranks are tied to hosts
+  std::map<std::string, std::string>
+      kubernetes_nodes;  // hosts that are nodes, and their full names
   std::map<std::string, std::set<std::string>>
       job_gpus;  // of hosts of which every rank's GPU is known: their PCI addresses
   std::optional<Nanoseconds> job_start, job_end;

@@ -155,7 +155,20 @@ class Sieve {
 
   bool went_on(const Finding& f) const {
     return f.end && incident_.last_progress &&
-           *f.end + f.uncertainty + params_.went_on < *incident_.last_progress;
+           *f.end + f.uncertainty + params_.went_on < *incident_.last_progress && !evicted_for(f);
+  }
+
+  // A node that is not ready keeps its pods for minutes (tolerationSeconds, 300 by default); then
+  // they are evicted, and with them the job, which had no other fault until then.
+  bool evicted_for(const Finding& f) const {
+    return f.event_class == "slurm_node_fail" && f.host && f.start &&
+           std::any_of(incident_.findings.begin(), incident_.findings.end(),
+                       [&](const Finding& other) {
+                         return other.outcome == Outcome::fired && other.host == f.host &&
+                                one_of(other.event_class, {"node_drained", "k8s_teardown"}) &&
+                                other.start && *other.start >= *f.start &&
+                                *other.start - *f.start <= params_.evicted_within;
+                       });
   }
 
   // When others began to notice. Noise of a healthy phase (a reset connection an hour before) does
@@ -254,7 +267,7 @@ class Sieve {
     // this is a consequence.
     if (kind == CauseKind::environment &&
         one_of(f.event_class, {"no_route_to_host", "rendezvous_timeout", "node_unreachable_ssh"}) &&
-        incident_.last_iteration.value_or(0) > 0)
+        (incident_.last_iteration.value_or(0) > 0 || incident_.last_progress))
       return exclude(f, Exclusion::after_failure, say(Phrase::peers_were_reachable)), false;
     // Clocks are set when a machine starts; a job that begins later never sees it.
     if (f.event_class == "clock_stepped" &&

@@ -57,7 +57,7 @@ Answer root_diag(Walk& w) {
                   ? say(Phrase::connections_cross_switch, diag->subject.id)
                   : say(Phrase::connections_of_host_first, diag->subject.id, at(diag->start));
   if (diag->subject.kind == SubjectKind::host)
-    drain(v, diag->subject.id, "connections broke first");
+    drain(w, diag->subject.id, "connections broke first");
   next(v, NextKind::plan, diag->advice);
   if (diag->subject.kind == SubjectKind::host)
     next(v, NextKind::collect, say(Phrase::kernel_log_which_part, diag->subject.id));
@@ -131,7 +131,7 @@ Answer distributed_errors(Walk& w) {
     target(v, {SubjectKind::host, host}, confidence::kFewReporters, ids(from));
   v.summary =
       say(Phrase::few_hosts_report, hosts.size(), w.incident.hosts_with_output, list(hosts));
-  for (const std::string& host : hosts) drain(v, host, "distributed errors");
+  for (const std::string& host : hosts) drain(w, host, "distributed errors");
   return taken(say(Phrase::few_reporters, w.params.few_reporters));
 }
 

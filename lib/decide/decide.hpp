@@ -26,6 +26,8 @@ struct DecideParams {
   // Longer than any time-out of collectives that is in use: what was over by then ended another
   // job.
   Nanoseconds long_before = 2 * kHour;
+  // Thrice the five minutes for which pods tolerate a node that is not ready by default.
+  Nanoseconds evicted_within = 15 * kMinute;
   // An alert that was taken back explains what broke until this long after its end: retries give up
   // late.
   Nanoseconds after_alert = 60 * kSecond;

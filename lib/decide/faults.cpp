@@ -87,7 +87,7 @@ Answer critical_errors(Walk& w) {
           who.size() == 1 ? say(Phrase::one_machine) : say(Phrase::several_machines, who.size()),
           inside(f.title), list(who), at(c->start),
           after_effects(w) ? say(Phrase::rest_are_consequences) : Text());
-  for (const std::string& host : c->hosts) drain(v, host, f.event_class);
+  for (const std::string& host : c->hosts) drain(w, host, f.event_class);
   advise(v, *c);
   return taken(say(Phrase::class_first, f.event_class, list(who), at(c->start)));
 }
@@ -461,7 +461,7 @@ Answer network_alerts(Walk& w) {
   v.summary = say(Phrase::link_failed, list(c->hosts),
                   open ? say(Phrase::link_went_down) : say(Phrase::link_failed_repeatedly),
                   at(c->start), inside(f.title));
-  for (const std::string& host : c->hosts) drain(v, host, f.event_class);
+  for (const std::string& host : c->hosts) drain(w, host, f.event_class);
   advise(v, *c);
   return taken(say(Phrase::link_alerts_before, f.event_class, f.count, list(c->hosts)));
 }
@@ -491,7 +491,7 @@ Answer computes_wrongly(Walk& w, const Cause& c, const Finding& diagnostic) {
   target(v, {SubjectKind::host, *diagnostic.host}, confidence::kComputesWrongly, because);
   v.summary = say(Phrase::computes_wrongly, inside(c.findings.front()->title), at(c.start),
                   *diagnostic.host);
-  drain(v, *diagnostic.host, "wrong results");
+  drain(w, *diagnostic.host, "wrong results");
   if (!diagnostic.advice.empty()) next(v, NextKind::plan, diagnostic.advice);
   return taken(say(Phrase::class_on_place, diagnostic.event_class, *diagnostic.host));
 }

@@ -88,7 +88,7 @@ Answer slow_because_of(Walk& w, const Finding& f, std::span<const Finding* const
   v.summary = say(over ? Phrase::was_slow_because_of : Phrase::is_slow_because_of, lasted(f),
                   outlier_name(f), slow_of(f).reason, factor, price(f));
   v.summary += besides(slow);
-  if (isolate) drain(v, *f.host, "slows the whole job down");
+  if (isolate) drain(w, *f.host, "slows the whole job down");
   if (!f.advice.empty()) next(v, NextKind::plan, f.advice);
   if (over)
     next(v, NextKind::plan, say(Phrase::went_away, f.host ? Text(*f.host) : outlier_name(f)));
@@ -173,7 +173,7 @@ std::optional<Answer> slow_setting(Walk& w) {
   target(v, f.subject, confidence, {f.id});
   v.summary = say(sure ? Phrase::host_has_slower_setting : Phrase::host_may_have_slower_setting,
                   host, setting.label, setting.value);
-  if (v.action == Action::isolate) drain(v, host, "slows the whole job down");
+  if (v.action == Action::isolate) drain(w, host, "slows the whole job down");
   if (v.action == Action::checks) next(v, NextKind::command, checks_of({host}));
   for (const Finding* one : odd)
     if (!one->advice.empty()) next(v, NextKind::plan, one->advice);

@@ -191,7 +191,7 @@ Answer machine_stopped(Walk& w, const Finding& f, std::span<const Finding* const
       say(Phrase::hung_because_stopped, list(names),
           device ? say(Phrase::inside_a_collective) : Text(), what, waiting_for(f, several));
   v.summary += since(w);
-  for (const std::string& host : hosts) drain(v, host, "hang");
+  for (const std::string& host : hosts) drain(w, host, "hang");
   if (nameless) next(v, NextKind::collect, say(Phrase::collect_job_json_for_rank));
   if (kind_is(f, StopKind::device_stopped))
     next(v, NextKind::plan, say(Phrase::checks_of_device));
@@ -247,7 +247,7 @@ Answer stalled_machine(Walk& w, const Finding& f, const std::string& host, const
   v.summary = say(Phrase::hung_because_stopped, host, Text(),
                   inside(kernel.title) + at(kernel.start), waiting_for(f, true));
   v.summary += since(w);
-  drain(v, host, kernel.event_class);
+  drain(w, host, kernel.event_class);
   if (!kernel.advice.empty()) next(v, NextKind::plan, kernel.advice);
   look_at(v, {host});
   collect_more(w);
@@ -343,7 +343,7 @@ Answer stuck_at(Walk& w, const Finding& f, const Finding& metric) {
   v.summary = say(Phrase::hung_on_network_of, *metric.host, f.ranks.size(),
                   in_group(f).empty() ? Text(f.subject.id) : in_group(f), *metric.host, metric.why,
                   since(w));
-  drain(v, *metric.host, "hang, network");
+  drain(w, *metric.host, "hang, network");
   next(v, NextKind::collect, say(Phrase::collect_network_state, *metric.host));
   collect_more(w);
   return taken(f.why + say(Phrase::two_reasons) + metric.why);
@@ -374,7 +374,7 @@ Answer stuck_machines(Walk& w, const std::vector<const Finding*>& machines) {
                    f.subject.id, f.why, since(w));
   if (proven)
     for (const std::string& host : hosts)
-      drain(v, host, within ? "hang inside the machine" : "hang, network");
+      drain(w, host, within ? "hang inside the machine" : "hang, network");
   if (within) {
     next(v, NextKind::plan, say(Phrase::checks_within_machine, list(hosts)));
   } else {

@@ -142,8 +142,12 @@ bool after_effects(const Walk& w) {
 std::string checks_of(const std::vector<std::string>& hosts) {
   return "culprit plan checks --hosts " + shell_quoted(fmt::format("{}", fmt::join(hosts, ",")));
 }
-void drain(Verdict& v, const std::string& host, std::string_view reason) {
-  next(v, NextKind::command,
+void drain(Walk& w, const std::string& host, std::string_view reason) {
+  const auto& nodes = w.incident.kubernetes_nodes;
+  if (const auto node = nodes.find(host); node != nodes.end())
+    return next(w.verdict, NextKind::command,
+                fmt::format("kubectl cordon {}", shell_quoted(node->second)));
+  next(w.verdict, NextKind::command,
        fmt::format("scontrol update nodename={} state=drain reason=\"{}\"", shell_quoted(host),
                    reason));
 }

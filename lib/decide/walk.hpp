@@ -52,7 +52,7 @@ inline constexpr std::string_view kDumpStacks =
 // The command that prints the checks of these hosts.
 std::string checks_of(const std::vector<std::string>& hosts);
 // The command that takes a host out of service.
-void drain(Verdict& v, const std::string& host, std::string_view reason);
+void drain(Walk& w, const std::string& host, std::string_view reason);
 void advise(Verdict& v, const Cause& cause);
 
 // Cut in the middle: the kind of a message stands at its beginning, the reason at its end.

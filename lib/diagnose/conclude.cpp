@@ -76,6 +76,9 @@ decide::Case case_of(const Resolved& resolved) {
   for (const RankRow& r : facts.ranks)
     if (r.host) incident.places.emplace_back(r.rank, *r.host);
   sort_rows(incident.places);
+  for (const IdentityRow& i : facts.identities)
+    if (i.source == "pod" && i.host)
+      incident.kubernetes_nodes.emplace(analyze::short_host(*i.host), *i.host);
   incident.has_stacks = !facts.samples.empty();
   incident.has_recorder = !facts.recorders.empty();
   incident.job_start = facts.job_start;

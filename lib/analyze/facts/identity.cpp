@@ -475,7 +475,8 @@ class Resolution {
   void count_world_from_ranks() {
     if (facts_.world_size != 0 || ranks_.empty()) return;
     const std::int64_t size = ranks_.rbegin()->first + 1;
-    if (static_cast<std::int64_t>(ranks_.size()) * 2 >= size) facts_.world_size = size;
+    facts_.world_counted = static_cast<std::int64_t>(ranks_.size()) * 2 >= size;
+    if (facts_.world_counted) facts_.world_size = size;
   }
 
   void add_rank(std::int64_t rank, const std::optional<std::string>& host,

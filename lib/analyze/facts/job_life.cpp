@@ -14,7 +14,8 @@ std::vector<std::string> hosts_of_job(const Facts& facts) {
          attempts ? facts.manifest->attempts.back().hosts : facts.manifest->hosts)
       names.insert(short_host(host));
   }
-  if (names.empty() && facts.world_size > 0 &&
+  // Ranks beyond the largest that printed may have been on a machine that printed nothing.
+  if (names.empty() && facts.world_size > 0 && !facts.world_counted &&
       facts.ranks.size() >= static_cast<std::size_t>(facts.world_size)) {
     for (const RankRow& r : facts.ranks) {
       if (!r.host) return {};

@@ -14,12 +14,13 @@ bool sniff_kubernetes_json(const Head& head) {
   const std::string_view name = head.base();
   if (!name.ends_with(".json")) return false;
   const std::string_view top = head.bytes.substr(0, 4096);
-  return top.find("\"kind\"") != std::string_view::npos &&
-         top.find("\"apiVersion\"") != std::string_view::npos &&
-         (name.find("pod") != std::string_view::npos ||
-          name.find("event") != std::string_view::npos ||
-          top.find("\"PodList\"") != std::string_view::npos ||
-          top.find("\"EventList\"") != std::string_view::npos);
+  const auto holds = [&](std::string_view word) {
+    return top.find(word) != std::string_view::npos;
+  };
+  if (!holds("\"kind\"")) return false;
+  return holds("\"PodList\"") || holds("\"EventList\"") || holds("\"involvedObject\"") ||
+         (holds("\"apiVersion\"") && (name.find("pod") != std::string_view::npos ||
+                                      name.find("event") != std::string_view::npos));
 }
 
 Timestamp stamp_of(std::string_view iso) {
@@ -107,8 +108,14 @@ class KubernetesRecords {
     std::string when = text(item, "lastTimestamp");
     if (when.empty()) when = text(item, "eventTime");
     const std::int64_t count = tree_.integer(item, "count").value_or(1);
-    say(text(item, "type") + "   " + text(item, "reason") + "   " + message, stamp_of(when),
-        text(child(item, "source"), "host"), place(message.substr(0, 40)),
+    // A node, or a pod, which is another name of its node.
+    const Value object = child(item, "involvedObject");
+    const std::string kind = text(object, "kind");
+    std::string host = text(child(item, "source"), "host");
+    if (host.empty() && (kind == "Node" || kind == "node" || kind == "Pod"))
+      host = text(object, "name");
+    say(text(item, "type") + "   " + text(item, "reason") + "   " + message, stamp_of(when), host,
+        place(message.substr(0, 40)),
         static_cast<std::uint64_t>(std::max<std::int64_t>(1, count)));
   }
 

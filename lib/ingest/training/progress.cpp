@@ -138,8 +138,40 @@ Outcome read_megatron(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}, row.loss_nan || row.grad_norm_nan};
 }
 
+// The engine of pipelines prints its steps bare, behind a line of the timer that has the time.
+class DeepspeedTimer final : public Kept {
+ public:
+  void finish(Reading&) override {}
+  std::optional<std::int64_t> step;
+  Timestamp time;
+};
+
+// "steps: 52770 loss: 1.9656 iter time (s): 8.112 samples/sec: 126.239"
+Outcome read_deepspeed_pipeline(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.line.message;
+  ProgressRow row = start(line, "deepspeed");
+  row.iteration = whole(text_after(text, "steps:", " loss:"));
+  if (const auto loss = text_after(text, "loss:", " iter")) row.loss = number(*loss, row.loss_nan);
+  bool odd = false;
+  if (const auto s = text_after(text, "iter time (s):", " samples"))
+    if (const auto value = number(*s, odd)) row.iteration_ms = *value * 1e3;
+  if (!row.iteration || !row.iteration_ms) return {};
+  const auto& timer = reading.keep<DeepspeedTimer>();
+  if (row.time.clock == Clock::none && timer.step == row.iteration) row.time = timer.time;
+  tell(row, reading);
+  return {true, nullptr, {}, row.loss_nan};
+}
+
 Outcome read_deepspeed(const TextLine& line, Reading& reading) {
   const std::string_view text = line.line.message;
+  if (text.find("iter time (s):") != std::string_view::npos)
+    return read_deepspeed_pipeline(line, reading);
+  if (const auto step = text_after(text, "/global_step=", ",")) {
+    DeepspeedTimer& timer = reading.keep<DeepspeedTimer>();
+    timer.step = whole(*step);
+    timer.time = line.line.prefix.time;
+    return {};
+  }
   ProgressRow row = start(line, "deepspeed");
   row.iteration = whole(text_after(text, "step=", ","));
   if (!row.iteration || text.find("skipped=") == std::string_view::npos) return {};
@@ -246,7 +278,7 @@ Outcome read_generic(const TextLine& line, Reading& reading) {
 }
 
 constexpr std::string_view kMegatronWords[] = {"elapsed time per iteration"};
-constexpr std::string_view kDeepspeedWords[] = {"] step="};
+constexpr std::string_view kDeepspeedWords[] = {"] step=", "iter time (s):", "/global_step="};
 constexpr std::string_view kNemoWords[] = {"train_step_timing in s", "reduced_train_loss="};
 constexpr std::string_view kTitanWords[] = {"grad_norm: ", "  tflops: "};
 constexpr std::string_view kHuggingfaceWords[] = {"{'loss': "};
