@@ -11,6 +11,43 @@
 
 namespace culprit::decide {
 
+namespace {
+
+// A rank died of what one machine alone counts: the line of the rank, which names no machine, says
+// that it was now, the counter says where.
+double confirmed(const Cause& c, double confidence, const std::string& host) {
+  if (c.hosts.size() != 1) return confidence;
+  const Finding *counted = nullptr, *died = nullptr;
+  for (const Finding* f : c.findings) {
+    if (f->hosts == std::vector<std::string>{host} && f->subject.kind == SubjectKind::gpu)
+      counted = f;
+    if (f->hosts.empty() && !f->ranks.empty() && f->start) died = f;
+  }
+  if (counted == nullptr || died == nullptr || counted->symptom != died->symptom) return confidence;
+  return 1 - (1 - confidence) * (1 - confidence::kSecondSource);
+}
+
+// Each of its hosts, as sure as the surest of what names it, and their parts.
+void accuse(Verdict& v, const Cause& c) {
+  for (const std::string& host : c.hosts) {
+    std::vector<std::string> because;
+    double confidence = 0;
+    for (const Finding* one : c.findings)
+      if (std::find(one->hosts.begin(), one->hosts.end(), host) != one->hosts.end()) {
+        if (because.size() < 6) because.push_back(one->id);
+        confidence = std::max(confidence, one->confidence);
+      }
+    confidence = confirmed(c, confidence, host);
+    target(v, {SubjectKind::host, host}, confidence, because);
+  }
+  for (const Finding* one : c.findings)
+    if (one->subject.kind == SubjectKind::gpu || one->subject.kind == SubjectKind::nic)
+      target(v, one->subject,
+             one->host ? confirmed(c, one->confidence, *one->host) : one->confidence, {one->id});
+}
+
+}  // namespace
+
 Answer critical_errors(Walk& w) {
   const Cause* c = w.best(CauseKind::machine);
   if (c == nullptr) {
@@ -63,19 +100,7 @@ Answer critical_errors(Walk& w) {
   v.action = Action::isolate;
   std::vector<std::string> who = c->hosts;
   if (!who.empty()) {
-    for (const std::string& host : who) {
-      std::vector<std::string> because;
-      double confidence = 0;
-      for (const Finding* one : c->findings)
-        if (std::find(one->hosts.begin(), one->hosts.end(), host) != one->hosts.end()) {
-          if (because.size() < 6) because.push_back(one->id);
-          confidence = std::max(confidence, one->confidence);
-        }
-      target(v, {SubjectKind::host, host}, confidence, because);
-    }
-    for (const Finding* one : c->findings)
-      if (one->subject.kind == SubjectKind::gpu || one->subject.kind == SubjectKind::nic)
-        target(v, one->subject, one->confidence, {one->id});
+    accuse(v, *c);
   } else {
     who = {fmt::format("{} {}", name(f.subject.kind), f.subject.id)};
     target(v, f.subject, f.confidence * confidence::kPartWithoutHost, ids(c->findings));

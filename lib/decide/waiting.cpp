@@ -69,6 +69,7 @@ Text since(const Walk& w) {
 // "is in all_reduce of tp", "waits for its data loader".
 Text doing(const Finding& f) {
   const Text& reason = hang_of(f).reason;
+  if (!hang_of(f).state.empty()) return say(Phrase::is_so, reason);
   return hang_of(f).wait == WaitKind::call ? say(Phrase::is_in, reason) : reason;
 }
 
@@ -90,7 +91,7 @@ void look_at(Verdict& v, const std::set<std::string>& hosts) {
 // What the state of its process asks for.
 void by_state(Verdict& v, const Finding& f) {
   const std::string state = hang_of(f).state;
-  if (state == "T") next(v, NextKind::plan, say(Phrase::state_t));
+  if (state == "T" || state == "t") next(v, NextKind::plan, say(Phrase::state_t));
   if (state == "Z") next(v, NextKind::plan, say(Phrase::state_z));
   if (state == "D") next(v, NextKind::plan, say(Phrase::state_d));
 }

@@ -151,6 +151,43 @@ TEST(Hang, TheOneTrainerThatIsStoppedOrDeadIsWaitedFor) {
   EXPECT_TRUE(listed({"Rl", "Sl", "Rl", "Rl", "Rl", "Rl"}).empty());
 }
 
+// All others wait for rank 1, of which there is no dump.
+TEST(Hang, AProcessThatATracerStoppedNeedsNoDump) {
+  const auto found = [](const char* state) {
+    Facts facts;
+    MemberRow m;
+    m.id = 1;
+    m.kind = "file";
+    m.host = "node-0";
+    facts.members.push_back(m);
+    for (std::int64_t rank = 0; rank < 4; ++rank) {
+      ProcessRow p;
+      p.place = {1, static_cast<std::uint64_t>(rank) + 1, 0, 10};
+      p.pid = 500 + rank;
+      p.rank = rank;
+      p.host = "node-0";
+      p.state = rank == 1 ? state : "Sl";
+      p.role = "trainer";
+      facts.processes.push_back(p);
+    }
+    CollectiveReport report;
+    report.source = CollectiveSource::recorder;
+    report.pending = 1;
+    report.timed_out = 1;
+    report.seen = {0, 2, 3};
+    Leaf leaf;
+    leaf.kind = StopKind::no_dump;
+    leaf.ranks = {1};
+    leaf.waiting = 3;
+    leaf.confidence = 0.5;
+    report.leaves.push_back(leaf);
+    return hang(facts, {}, {}, report, {}, {}).at(0).event_class;
+  };
+  EXPECT_EQ(found("tl"), "hang/host_stopped");
+  EXPECT_EQ(found("Zl"), "hang/host_stopped");
+  EXPECT_EQ(found("Sl"), "hang/no_dump");
+}
+
 TEST(Hang, WhereManyWereNotCollectedNobodyIsNamed) {
   for (const Finding& f : absence({0, 1, 8, 9}, 16)) EXPECT_NE(f.outcome, Outcome::fired);
   for (const Finding& f : absence({0, 1, 2, 3, 4, 5, 6, 7}, 16))

@@ -241,6 +241,38 @@ TEST(Nodes, TheirAddressesAndInstances) {
       "pod:cx-7=10.8.1.4 pod:cx-7=i-0a1 pod:cx-8=10.8.1.5 pod:cx-8=i-0a2");
 }
 
+TEST(EccCounters, OfAGpusWholeLifeAreNoErrorOfTheJob) {
+  const auto errors = [](const char* block) {
+    std::string text =
+        "==============NVSMI LOG==============\nAttached GPUs : 1\nGPU 00000000:47:00.0\n"
+        "    Product Name : X\n    ECC Errors\n        Volatile\n"
+        "            DRAM Uncorrectable            : 0\n        Aggregate\n"
+        "            DRAM Uncorrectable            : 0\n    Remapped Rows\n"
+        "        Pending                           : No\n";
+    text[text.find(": 0", text.find(block)) + 2] = '3';
+    std::size_t n = 0;
+    for (const EventRow& e : file("cx-1/nvidia-smi-q.txt", text).events)
+      n += e.event_class == "gpu_ecc_uncorrectable_count";
+    return n;
+  };
+  EXPECT_EQ(errors("Volatile"), 1u);
+  EXPECT_EQ(errors("Aggregate"), 0u);
+}
+
+TEST(RankTable, UnderAHeadingOfAnyOrder) {
+  const auto said = [](const std::string& bytes) {
+    const test::Rows rows = file("ranks.txt", bytes);
+    std::string out;
+    for (const IdentityRow& i : rows.identities)
+      if (i.rank) out += fmt::format("{}@{}:{} ", *i.rank, i.host.value_or("-"), i.pid.value_or(0));
+    return out;
+  };
+  EXPECT_EQ(said("# rank host local pid\n0 cx-1 0 811\n1 cx-1 1 812\n"), "0@cx-1:811 1@cx-1:812 ");
+  EXPECT_EQ(said("hostname,global_rank\ncx-1,0\ncx-2,1\n"), "0@cx-1:0 1@cx-2:0 ");
+  EXPECT_EQ(said("rank host\n0 cx-1\nlater: nothing\n"), "") << "not every line is a row";
+  EXPECT_EQ(said("rank loss\n0 2.5\n1 2.5\n"), "") << "no machine";
+}
+
 TEST(EtcHosts, AddressesOfMachines) {
   const std::string table =
       "127.0.0.1 localhost\n::1 localhost ip6-localhost\nff02::1 ip6-allnodes\n\n"

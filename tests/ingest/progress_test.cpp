@@ -26,8 +26,10 @@ struct Step {
 TEST(Progress, LinesOfEveryFramework) {
   for (
       const Step& want :
-      {Step{MEGATRON " lm loss: 4.187842E-01 | loss scale: 1.0 | grad norm: 0.198 |" TAIL "0 |",
-            "megatron", 45, 120, 92.1, 0.4187842, false, 0.198},
+      {Step{"steps: 52770 loss: 1.9656 iter time (s): 8.112 samples/sec: 126.239", "deepspeed",
+            52770, -1, 8112, 1.9656},
+       {MEGATRON " lm loss: 4.187842E-01 | loss scale: 1.0 | grad norm: 0.198 |" TAIL "0 |",
+        "megatron", 45, 120, 92.1, 0.4187842, false, 0.198},
        {MEGATRON " loss scale: 1.0 | grad norm: nan |" TAIL "1 |", "megatron", 45, 120, 92.1, -1,
         true, -1, true},  // the NaN loss is the missing loss
        {MEGATRON " loss scale: 1.0 | grad norm: nan |" TAIL "0 |", "megatron", 45, 120, 92.1, -1,

@@ -51,7 +51,7 @@ struct Facts : FactRows {
   std::vector<RankRow> ranks;
   std::vector<MemberClock> member_clocks;
   std::int64_t world_size = 0;  // 0: not known
-  bool world_counted = false;  // by the ranks that were seen: there may be more
+  bool world_counted = false;   // by the ranks that were seen: there may be more
   std::optional<Nanoseconds> job_start,
       job_end;                  // of the attempt in question, from the training's own output
   bool start_is_known = false;  // job_start is the manifest's word

@@ -515,8 +515,8 @@ class Resolution {
           add_rank(static_cast<std::int64_t>(h) * per + l,
                    names_.canonical(facts_.manifest->hosts[h]), l, {}, {}, "manifest");
     }
-    for (const char* source :
-         {"nccl-init", "nccl-init-start", "environment", "torchrun", "rank line", "prefix"})
+    for (const char* source : {"nccl-init", "nccl-init-start", "environment", "torchrun",
+                               "rank line", "prefix", "rank table"})
       for (const IdentityRow* i : order_) {
         if (i->source != source || !i->rank) continue;
         if (i->communicator &&

@@ -384,6 +384,15 @@ class Join {
       s.reason = say(Phrase::in_the_kernel, s.reason, words_for(most));
       s.sources.push_back("processes");
       if (most.letter != 0) s.confidence = both(s.confidence, confidence::kKernelSays);
+      // A process that a signal or a tracer stopped, or that is dead, launches nothing: its missing
+      // dump is no question.
+      if (s.kind == StopKind::no_dump && std::string_view("TtZ").find(most.letter) < 3) {
+        s.kind = StopKind::host_stopped;
+        s.reason = words_for(most);
+        s.state = std::string(1, most.letter);
+        s.sources.push_back("processes");
+        s.confidence = both(s.confidence, confidence::kStackSays);
+      }
     }
   }
 

@@ -273,8 +273,8 @@ extern const RecordText kPrometheusText, kSmiCsv, kSmiDmon, kRdmaStatistic, kSys
     kEthtoolStatistics;
 extern const Document kGoldenValues, kTensorboard, kWandbSummary;
 extern const RecordText kStepJsonl, kStepTable;
-extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kHostfile, kNetworkCsv,
-    kNetworkJson, kGpuTopology;
+extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kRankTable, kHostfile,
+    kNetworkCsv, kNetworkJson, kGpuTopology;
 extern const Document kEnvironment, kLsmod, kModinfo, kPackages, kSysctl, kHostWords, kBootList,
     kPodsYaml;
 
@@ -282,14 +282,39 @@ namespace {
 constexpr const RecordText* kRecordTexts[] = {&kPrometheusText, &kSmiCsv,      &kSmiDmon,
                                               &kRdmaStatistic,  &kSysCounters, &kEthtoolStatistics,
                                               &kStepJsonl,      &kStepTable};
-constexpr const Document* kDocuments[] = {
-    &kManifest,       &kErrorJson,          &kProcessDump,    &kProcessFile, &kKubernetesJson,
-    &kFlightRecorder, &kFlightRecorderJson, &kPyspyJson,      &kStatDot,     &kRasJson,
-    &kSlurmTopology,  &kSlurmTopologyYaml,  &kEtcHosts,       &kHostfile,    &kNetworkCsv,
-    &kNetworkJson,    &kGpuTopology,        &kGoldenValues,   &kTensorboard, &kWandbSummary,
-    &kPrometheusJson, &kRdmaStatisticJson,  &kSysCounterFile, &kEnvironment, &kModinfo,
-    &kLsmod,          &kPackages,           &kSysctl,         &kHostWords,   &kBootList,
-    &kPodsYaml,       &kLogExport};
+constexpr const Document* kDocuments[] = {&kManifest,
+                                          &kErrorJson,
+                                          &kProcessDump,
+                                          &kProcessFile,
+                                          &kKubernetesJson,
+                                          &kFlightRecorder,
+                                          &kFlightRecorderJson,
+                                          &kPyspyJson,
+                                          &kStatDot,
+                                          &kRasJson,
+                                          &kSlurmTopology,
+                                          &kSlurmTopologyYaml,
+                                          &kEtcHosts,
+                                          &kRankTable,
+                                          &kHostfile,
+                                          &kNetworkCsv,
+                                          &kNetworkJson,
+                                          &kGpuTopology,
+                                          &kGoldenValues,
+                                          &kTensorboard,
+                                          &kWandbSummary,
+                                          &kPrometheusJson,
+                                          &kRdmaStatisticJson,
+                                          &kSysCounterFile,
+                                          &kEnvironment,
+                                          &kModinfo,
+                                          &kLsmod,
+                                          &kPackages,
+                                          &kSysctl,
+                                          &kHostWords,
+                                          &kBootList,
+                                          &kPodsYaml,
+                                          &kLogExport};
 }  // namespace
 
 std::span<const Document* const> documents() { return kDocuments; }

@@ -115,8 +115,7 @@ class KubernetesRecords {
     if (host.empty() && (kind == "Node" || kind == "node" || kind == "Pod"))
       host = text(object, "name");
     say(text(item, "type") + "   " + text(item, "reason") + "   " + message, stamp_of(when), host,
-        place(message.substr(0, 40)),
-        static_cast<std::uint64_t>(std::max<std::int64_t>(1, count)));
+        place(message.substr(0, 40)), static_cast<std::uint64_t>(std::max<std::int64_t>(1, count)));
   }
 
   void item(const Value& one) {

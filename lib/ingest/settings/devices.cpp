@@ -18,6 +18,33 @@ Outcome read_smi_heading(const TextLine& line, Reading& reading) {
   return {true, nullptr, {}};
 }
 
+// Errors that a GPU counted in all its life: many hosts run for years with rows that were replaced
+// long ago. What it counted since the driver was loaded stands under "Volatile".
+class EccHistory : public Assembler {
+ public:
+  explicit EccHistory(std::size_t indentation) : indentation_(indentation) {}
+  Step feed(const TextLine& line, Reading&) override {
+    const std::size_t begin = line.raw.find_first_not_of(" \t");
+    return begin == std::string_view::npos || begin <= indentation_ ? Step::not_mine : Step::took;
+  }
+  void finish(Reading&) override {}
+  std::uint64_t most_lines() const override { return 32; }
+
+ private:
+  std::size_t indentation_;
+};
+
+Outcome read_ecc_history(const TextLine& line, Reading& reading) {
+  const std::string_view text = line.raw;
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (reading.text_kind != "nvidia-smi" || begin == std::string_view::npos) return {};
+  std::string_view heading = text.substr(begin);
+  while (!heading.empty() && (heading.back() == ' ' || heading.back() == '\r'))
+    heading.remove_suffix(1);
+  if (heading != "Aggregate" && heading != "<aggregate>") return {};
+  return {true, std::make_unique<EccHistory>(begin), {}};
+}
+
 Outcome read_nic_heading(const TextLine& line, Reading& reading) {
   static const re2::RE2 kHeading(
       R"(^(?:CA '([\w.-]+)'|hca_id:\s+([\w.-]+)|Infiniband device '([\w.-]+)'))");
@@ -40,17 +67,23 @@ Outcome read_driver(const TextLine& line, Reading& reading) {
 }
 
 constexpr std::string_view kSmiWords[] = {"GPU 0000"};
+constexpr std::string_view kHistoryWords[] = {"Aggregate"};
 constexpr std::string_view kNicWords[] = {"hca_id:", "Infiniband device '", "CA 'mlx", "CA 'bnxt"};
 constexpr std::string_view kDriverWords[] = {"Driver Version", "NVIDIA UNIX", "NVRM version"};
 
 }  // namespace
 
 extern const Recogniser kSmiHeading;
+extern const Recogniser kEccHistory;
 extern const Recogniser kNicHeading;
 extern const Recogniser kDriver;
 constinit const Recogniser kSmiHeading{
     "nvidia-smi-q", "nvidia-smi -q: ECC, remapped rows, clocks event reasons of each GPU",
     kSmiWords, read_smi_heading};
+constinit const Recogniser kEccHistory{"ecc-history",
+                                       "nvidia-smi -q: ECC errors of a GPU's whole life, which "
+                                       "are no error of the job",
+                                       kHistoryWords, read_ecc_history};
 constinit const Recogniser kNicHeading{"rdma-devices",
                                        "ibstat, ibv_devinfo, ibstatus: state of each port",
                                        kNicWords, read_nic_heading};

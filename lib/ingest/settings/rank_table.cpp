@@ -1,0 +1,119 @@
+// A table that somebody wrote or a script printed of who runs where: "rank host local pid" in any
+// order, under a heading, with blanks, commas or tabs between them.
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "ingest/engine/document.hpp"
+#include "ingest/engine/network_rows.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::size_t kMostRankColumns = 32;
+
+std::vector<std::string_view> rank_cells(std::string_view line) {
+  std::vector<std::string_view> out;
+  for (std::size_t at = 0; at < line.size() && out.size() <= kMostRankColumns;) {
+    const std::size_t begin = line.find_first_not_of(" \t,;|", at);
+    if (begin == std::string_view::npos) break;
+    const std::size_t end = std::min(line.find_first_of(" \t,;|", begin), line.size());
+    out.push_back(line.substr(begin, end - begin));
+    at = end;
+  }
+  return out;
+}
+
+struct RankColumns {
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  std::size_t rank = kNone, host = kNone, local = kNone, pid = kNone, count = 0;
+  bool known() const { return rank != kNone && host != kNone; }
+};
+
+RankColumns rank_columns(std::string_view heading) {
+  static const std::map<std::string, std::size_t RankColumns::*> kNames{
+      {"rank", &RankColumns::rank},        {"global_rank", &RankColumns::rank},
+      {"globalrank", &RankColumns::rank},  {"host", &RankColumns::host},
+      {"hostname", &RankColumns::host},    {"node", &RankColumns::host},
+      {"nodename", &RankColumns::host},    {"local", &RankColumns::local},
+      {"local_rank", &RankColumns::local}, {"localrank", &RankColumns::local},
+      {"pid", &RankColumns::pid}};
+  RankColumns out;
+  while (!heading.empty() && (heading.front() == '#' || heading.front() == ' '))
+    heading.remove_prefix(1);
+  for (const std::string_view cell : rank_cells(heading)) {
+    if (const auto it = kNames.find(lower(cell));
+        it != kNames.end() && out.*(it->second) == RankColumns::kNone)
+      out.*(it->second) = out.count;
+    ++out.count;
+  }
+  return out;
+}
+
+std::optional<std::int64_t> rank_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 0 || value > 100'000'000)
+    return std::nullopt;
+  return value;
+}
+
+// Nothing for a row of something else.
+std::optional<IdentityRow> rank_row(const RankColumns& columns, std::string_view line) {
+  const auto cells = rank_cells(line);
+  if (cells.size() != columns.count) return std::nullopt;
+  const auto rank = rank_number(cells[columns.rank]);
+  const std::string_view host = cells[columns.host];
+  if (!rank || host.size() > 253 || rank_number(host)) return std::nullopt;
+  IdentityRow row;
+  row.source = "rank table";
+  row.rank = rank;
+  row.host = std::string(host);
+  if (columns.local != RankColumns::kNone) row.local_rank = rank_number(cells[columns.local]);
+  if (columns.pid != RankColumns::kNone) row.pid = rank_number(cells[columns.pid]);
+  return row;
+}
+
+bool sniff_rank_table(const Head& head) {
+  RankColumns columns;
+  std::size_t lines = 0, rows = 0;
+  each_text_line(head.bytes, [&](std::string_view line, std::uint64_t, std::size_t offset) {
+    const std::string_view text = trimmed(line);
+    const bool cut = !head.whole && offset + line.size() + 1 >= head.bytes.size();
+    if (text.empty() || cut || rows != lines) return;
+    if (columns.count == 0) {
+      columns = rank_columns(text);
+      return;
+    }
+    ++lines;
+    rows += columns.known() && rank_row(columns, text);
+  });
+  return rows >= 2 && rows == lines;
+}
+
+std::string read_rank_table(std::string_view bytes, const MemberRow& member, Reading& reading) {
+  RankColumns columns;
+  each_text_line(bytes, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
+    const std::string_view text = trimmed(line);
+    if (text.empty()) return;
+    const Place place = place_of_line(member.id, number, offset, line);
+    if (columns.count == 0) {
+      columns = rank_columns(text);
+    } else if (auto row = rank_row(columns, text)) {
+      row->place = place;
+      reading.sink.put(*row);
+    } else {
+      reading.sink.put(RejectRow{place, "rank_table.no_rank", std::string(text.substr(0, 200))});
+    }
+  });
+  return {};
+}
+
+}  // namespace
+
+extern const Document kRankTable;
+constinit const Document kRankTable{"rank-table", "tables of ranks and their hosts and processes",
+                                    64u << 20, sniff_rank_table, read_rank_table};
+
+}  // namespace culprit::ingest
