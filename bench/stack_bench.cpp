@@ -48,7 +48,7 @@ Facts make(std::int64_t ranks, std::uint32_t depth, std::uint32_t distinct) {
     StackSample sample;
     sample.row.place = {1, static_cast<std::uint64_t>(r) * 50 + 1, 0, 0};
     sample.row.source = "pyspy";
-    sample.row.rank = r;
+    sample.row.rank = Rank(r);
     sample.row.pid = sample.row.tid = 1000 + r;
     sample.row.host = "node-" + std::to_string(r / 8);
     sample.row.main = true;
@@ -63,15 +63,15 @@ Facts make(std::int64_t ranks, std::uint32_t depth, std::uint32_t distinct) {
 Topology layout(std::int64_t ranks) {
   Topology t;
   for (std::int64_t r = 0; r < ranks; ++r)
-    t.host_of.emplace_hint(t.host_of.end(), r, "node-" + std::to_string(r / 8));
+    t.host_of.emplace_hint(t.host_of.end(), Rank(r), "node-" + std::to_string(r / 8));
   for (std::int64_t r = 0; r + 8 <= ranks; r += 8) {
     ParallelGroup g{"tp", "tp/" + std::to_string(r / 8), {}};
-    for (std::int64_t i = 0; i < 8; ++i) g.ranks.push_back(r + i);
+    for (std::int64_t i = 0; i < 8; ++i) g.ranks.push_back(Rank(r + i));
     t.groups.push_back(std::move(g));
   }
   for (std::int64_t i = 0; i < 8; ++i) {
     ParallelGroup g{"dp", "dp/" + std::to_string(i), {}};
-    for (std::int64_t r = i; r < ranks; r += 8) g.ranks.push_back(r);
+    for (std::int64_t r = i; r < ranks; r += 8) g.ranks.push_back(Rank(r));
     t.groups.push_back(std::move(g));
   }
   return t;
@@ -87,7 +87,7 @@ bool run(const char* title, std::int64_t ranks, std::uint32_t depth, std::uint32
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const bool right = !report.sinks.empty() &&
-                     report.sinks.front().ranks == std::vector<std::int64_t>{5} &&
+                     report.sinks.front().ranks == std::vector<Rank>{Rank(5)} &&
                      report.trainers == static_cast<std::size_t>(ranks);
   fmt::print(
       "{:<24} {} ranks x {} frames, {} distinct: {:.3f} s, {:.0f} MB more at the peak, {} tree "

@@ -33,7 +33,7 @@ void fill(store::Database& db, std::int64_t world, std::int64_t culprit) {
   MemberSink& sink = db.sink();
   const std::int64_t dp = world / (kTp * kPp);
   const auto rank_of = [&](std::int64_t t, std::int64_t d, std::int64_t p) {
-    return t + kTp * (d + dp * p);
+    return Rank(t + kTp * (d + dp * p));
   };
   std::vector<GroupRow> tp_groups, dp_groups;
   for (std::int64_t p = 0; p < kPp; ++p)
@@ -72,7 +72,7 @@ void fill(store::Database& db, std::int64_t world, std::int64_t culprit) {
     dump.place.member = m.id;
     dump.source = CollectiveSource::recorder;
     dump.encoding = "pickle";
-    dump.rank = r;
+    dump.rank = Rank(r);
     dump.entries = 2000;
     dump.has_status = true;
     sink.put(dump);
@@ -84,7 +84,7 @@ void fill(store::Database& db, std::int64_t world, std::int64_t culprit) {
       FrontierRow f;
       f.place.member = m.id;
       f.source = CollectiveSource::recorder;
-      f.rank = r;
+      f.rank = Rank(r);
       f.group = group;
       f.enqueued = enqueued;
       f.completed = completed;
@@ -95,7 +95,7 @@ void fill(store::Database& db, std::int64_t world, std::int64_t culprit) {
       CollectiveRow c;
       c.place.member = m.id;
       c.source = CollectiveSource::recorder;
-      c.rank = r;
+      c.rank = Rank(r);
       c.group = group;
       c.record = record;
       c.sequence = sequence;
@@ -155,7 +155,7 @@ bool run(std::int64_t world) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const bool right =
-      report.leaves.size() == 1 && report.leaves[0].ranks == std::vector<std::int64_t>{culprit};
+      report.leaves.size() == 1 && report.leaves[0].ranks == std::vector<Rank>{Rank(culprit)};
   fmt::print(
       "{} ranks, {} groups, {} rows: read {:.2f} s, analysed {:.3f} s, {} wait, peak memory {} MB, "
       "{}\n",

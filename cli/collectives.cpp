@@ -129,14 +129,14 @@ class CollectivesPrinter {
 
   // Who misses what: a row for each rank of a group with something unfinished.
   std::string table() const {
-    std::map<GroupId, std::map<std::int64_t, Reached>> reached;
+    std::map<GroupId, std::map<Rank, Reached>> reached;
     for (const FrontierRow& row : facts_.frontiers) {
       if (row.p2p || !row.rank) continue;
       Reached& at = reached[row.group][*row.rank];
       at.completed = std::max(at.completed, row.completed);
       at.enqueued = std::max(at.enqueued, row.enqueued);
     }
-    std::map<std::int64_t, std::string> hosts;
+    std::map<Rank, std::string> hosts;
     for (const RankRow& row : facts_.ranks)
       if (row.host) hosts[row.rank] = report::visible(*row.host);
     std::string out =
@@ -146,7 +146,7 @@ class CollectivesPrinter {
       auto& ranks = reached[g.group];
       for (const auto& [state, which] :
            {std::pair{"behind", &g.behind}, {"inside", &g.pending}, {"missing", &g.missing}})
-        for (const std::int64_t rank : *which) ranks[rank].state = state;
+        for (const Rank rank : *which) ranks[rank].state = state;
       for (const auto& [rank, at] : ranks)
         out += fmt::format("{:<28} {:>6} {:<20} {:>9} {:>9} {:<8} {:>9} {}\n",
                            report::visible(analyze::group_name(facts_, g.group)), rank,
@@ -230,7 +230,7 @@ class CollectivesPrinter {
       default: return "NCCL call lines";
     }
   }
-  static std::string listed(const std::vector<std::int64_t>& ranks) {
+  static std::string listed(const std::vector<Rank>& ranks) {
     const std::string text = to_ranges(ranks);
     if (text.empty()) return "nobody";
     return text.size() > 60

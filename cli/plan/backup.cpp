@@ -100,14 +100,14 @@ std::string text_of(const JobShape& job, const plan::BackupPlan& plan,
                                           risk.dimension, risk.losing, risk.groups);
   if (plan.keeper.empty() || (evicted && survival.from_copy.empty())) return out;
   out += evicted ? "\n  rank  read from\n" : "\n  rank  kept by\n";
-  std::vector<std::int64_t> shown = survival.from_copy;
+  std::vector<Rank> shown = survival.from_copy;
   if (!evicted)
     for (std::int64_t r = 0; r < std::min(kMostLinesOfPlanBackup, job.shape.ranks()); ++r)
-      shown.push_back(r);
+      shown.push_back(Rank(r));
   std::int64_t lines = 0;
-  for (const std::int64_t r : shown) {
+  for (const Rank r : shown) {
     if (++lines > kMostLinesOfPlanBackup) break;
-    const std::int64_t k = plan.keeper[static_cast<std::size_t>(r)];
+    const Rank k{plan.keeper[index_of(r)]};
     out += fmt::format("  {:>4}  {:>4}   {} on {} -> {} on {}\n", r, k, job.place_of(r),
                        report::visible(job.host_of(r)), job.place_of(k),
                        report::visible(job.host_of(k)));

@@ -45,12 +45,12 @@ Result<> from_database(const Arguments& arguments, bool want_hosts, Cluster& out
   if (want_hosts) {
     auto hosts = facts.hosts;
     // Without node ranks: by the first rank on the host, else by name.
-    std::map<std::string, std::int64_t> first_rank;
+    std::map<std::string, Rank> first_rank;
     for (const auto& [rank, host] : topology.host_of) first_rank.emplace(host, rank);
     const auto place = [&](const HostRow& h) {
       const auto it = first_rank.find(h.host);
       return std::tuple(!h.node_rank.has_value(), h.node_rank.value_or(0), it == first_rank.end(),
-                        it == first_rank.end() ? 0 : it->second, h.host);
+                        it == first_rank.end() ? Rank{} : it->second, h.host);
     };
     sort_rows(hosts, [&](const HostRow& a, const HostRow& b) { return place(a) < place(b); });
     bool ordered = true;

@@ -117,8 +117,8 @@ SlowGroups slow_groups(const std::vector<diagnose::SlowSpell>& spells, const pla
       out.nobody = true;
       continue;
     }
-    for (const std::int64_t rank : s.ranks) {
-      if (rank >= shape.ranks()) continue;
+    for (const Rank rank : s.ranks) {
+      if (!is_rank_of(shape.ranks(), rank)) continue;
       const diagnose::SlowSpell*& worst = out.worst[shape.coordinate(rank, dp)];
       if (worst == nullptr || s.level_ms > worst->level_ms) worst = &s;
     }

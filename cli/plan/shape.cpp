@@ -18,13 +18,13 @@ std::int64_t JobShape::size(std::string_view dimension) const {
   return 1;
 }
 
-std::string JobShape::host_of(std::int64_t rank) const {
-  const auto h = static_cast<std::size_t>(
-      shape.host.empty() ? rank : shape.host[static_cast<std::size_t>(rank)]);
+std::string JobShape::host_of(Rank rank) const {
+  const auto h =
+      static_cast<std::size_t>(shape.host.empty() ? number_of(rank) : shape.host[index_of(rank)]);
   return h < hosts.size() ? hosts[h] : fmt::format("host{}", h);
 }
 
-std::string JobShape::place_of(std::int64_t rank) const {
+std::string JobShape::place_of(Rank rank) const {
   std::string out;
   for (std::size_t d = 0; d < shape.dimensions.size(); ++d)
     if (shape.dimensions[d].size > 1)
@@ -68,7 +68,7 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
     sort_rows(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     for (std::int64_t r = 0; r < ranks; ++r) {
-      const auto it = topology.host_of.find(r);
+      const auto it = topology.host_of.find(Rank(r));
       if (it == topology.host_of.end()) break;
       host.push_back(static_cast<std::int32_t>(
           std::lower_bound(names.begin(), names.end(), it->second) - names.begin()));
@@ -103,9 +103,9 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments) {
   return out;
 }
 
-Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std::string& option,
-                                              const JobShape& job) {
-  std::vector<std::int64_t> out;
+Result<std::vector<Rank>> ranks_named(const PlanInput& input, const std::string& option,
+                                      const JobShape& job) {
+  std::vector<Rank> out;
   const std::int64_t ranks = job.shape.ranks();
   CULPRIT_TRY(words, input.names(option, 1u << 20));
   // A variable of a script that is empty would otherwise get the answer to another question.
@@ -115,7 +115,7 @@ Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std:
   for (const std::string& word : words) {
     if (!word.empty() && word.find_first_not_of("0123456789-") == std::string::npos) {
       const auto some = from_ranges(word, 1u << 24);
-      if (some.empty() || some.back() >= ranks)
+      if (some.empty() || !is_rank_of(ranks, some.back()))
         return input
             .complaint(option,
                        fmt::format("names rank {}, but the job has ranks 0 to {}", word, ranks - 1))
@@ -133,12 +133,12 @@ Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std:
         if (d.name == word.substr(0, slash) && error == std::errc{} &&
             end == word.data() + word.size() && wanted >= 0 && wanted < ranks / d.size)
           for (std::int64_t i = 0; i < d.size; ++i)
-            out.push_back(wanted / stride * stride * d.size + wanted % stride + i * stride);
+            out.push_back(Rank(wanted / stride * stride * d.size + wanted % stride + i * stride));
         stride *= d.size;
       }
     } else {
       for (std::int64_t r = 0; r < ranks; ++r)
-        if (job.host_of(r) == word) out.push_back(r);
+        if (job.host_of(Rank(r)) == word) out.push_back(Rank(r));
     }
     if (out.size() == before)
       return input

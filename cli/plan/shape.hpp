@@ -17,8 +17,8 @@ struct JobShape {
       hosts;           // names of the numbers in shape.host, or of the ranks when that is empty
   std::string source;  // for people: where it is from
   std::int64_t size(std::string_view dimension) const;  // 1 when there is none
-  std::string host_of(std::int64_t rank) const;
-  std::string place_of(std::int64_t rank) const;  // "tp1 pp0 dp3"
+  std::string host_of(Rank rank) const;
+  std::string place_of(Rank rank) const;  // "tp1 pp0 dp3"
 };
 
 // A flag wins over the database. Errors: neither is given, or the database knows no layout.
@@ -26,8 +26,8 @@ Result<JobShape> job_shape(const PlanInput& input, const Arguments& arguments);
 
 // Ranks that words name: ranks ("12", "0-7"), hosts ("node-07", "host3") and groups ("pp/3", as the
 // reports number them).
-Result<std::vector<std::int64_t>> ranks_named(const PlanInput& input, const std::string& option,
-                                              const JobShape& job);
+Result<std::vector<Rank>> ranks_named(const PlanInput& input, const std::string& option,
+                                      const JobShape& job);
 
 inline constexpr OptionSpec kShapeTp{"tp", "N", "size of the tensor-parallel groups (default 1)"};
 inline constexpr OptionSpec kShapePp{"pp", "N", "pipeline stages (default 1)"};

@@ -109,7 +109,7 @@ Result<Exit> run_plan_topology(const Arguments& arguments) {
     if (row[0] != static_cast<double>(static_cast<std::int64_t>(row[0])))
       return input.complaint("straggler",
                              fmt::format("names ranks by whole numbers, not {}", row[0]));
-    slow.push_back({static_cast<std::int64_t>(row[0]), row[1]});
+    slow.push_back({Rank(static_cast<std::int64_t>(row[0])), row[1]});
   }
   std::optional<plan::CongestedLink> link;
   CULPRIT_TRY(ends, input.names("congested", 2));
@@ -119,7 +119,7 @@ Result<Exit> run_plan_topology(const Arguments& arguments) {
     std::int32_t found[2] = {-1, -1};
     for (std::int64_t r = 0; r < job.shape.ranks(); ++r)
       for (int e = 0; e < 2; ++e)
-        if (found[e] < 0 && job.host_of(r) == ends[static_cast<std::size_t>(e)])
+        if (found[e] < 0 && job.host_of(Rank(r)) == ends[static_cast<std::size_t>(e)])
           found[e] = job.shape.host.empty() ? static_cast<std::int32_t>(r)
                                             : job.shape.host[static_cast<std::size_t>(r)];
     for (int e = 0; e < 2; ++e)

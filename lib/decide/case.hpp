@@ -18,15 +18,15 @@ struct ExitFact {
   Evidence evidence = {};
   std::optional<Nanoseconds> time = {};  // UTC
   std::optional<std::string> host = {};
-  std::optional<std::int64_t> rank = {};
+  std::optional<Rank> rank = {};
   bool blamed = false;  // its parent calls it the first to fail
 };
 
 // What was collected, by machine and rank: nothing of it is asked for again.
 struct Holdings {
   std::set<std::string> kernel_logs, outputs, metrics;  // of hosts
-  std::set<std::int64_t> ranks;                         // with a file of their own output
-  std::set<std::int64_t> stacks, recorders;             // of ranks
+  std::set<Rank> ranks;                                 // with a file of their own output
+  std::set<Rank> stacks, recorders;                     // of ranks
   bool scheduler = false;                               // its record of the job
   bool manifest = false;
   bool network = false;      // which switch hosts hang on
@@ -59,7 +59,7 @@ struct Case {
   bool has_stacks = false, has_recorder = false;
   Holdings holds;
   std::vector<std::string> all_hosts;  // that ran the job, or that the bundle names; sorted
-  std::vector<std::pair<std::int64_t, std::string>> places;  // rank and its host; sorted
+  std::vector<std::pair<Rank, std::string>> places;  // rank and its host; sorted
   bool any_training_output = false;
   std::vector<std::pair<std::string, std::vector<std::string>>>
       switches;            // what hosts hang on, and pods, with the hosts of this incident

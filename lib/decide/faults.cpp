@@ -271,7 +271,7 @@ Answer user_code(Walk& w) {
   const Finding* f = c->findings.front();
   for (const Finding* one : c->findings)  // a place in the code says more than a line without one
     if (one->subject.kind == SubjectKind::code && f->subject.kind != SubjectKind::code) f = one;
-  std::set<std::int64_t> ranks;
+  std::set<Rank> ranks;
   for (const Finding* one : c->findings)
     if (one->event_class == f->event_class) ranks.insert(one->ranks.begin(), one->ranks.end());
   const bool memory = f->event_class == "cuda_oom";
@@ -280,7 +280,7 @@ Answer user_code(Walk& w) {
   v.start = c->start;
   const std::vector<std::string> rank_names = [&] {
     std::vector<std::string> out;
-    for (const auto r : ranks) out.push_back(std::to_string(r));
+    for (const auto r : ranks) out.push_back(std::to_string(number_of(r)));
     return out;
   }();
   if (memory && ranks.size() == 1 && w.incident.ranks > 1) {
@@ -335,7 +335,7 @@ Answer illegal_access(Walk& w) {
   const Cause* c = w.best(CauseKind::device_or_program);
   if (c == nullptr) return ruled_out(say(Phrase::no_illegal_access_first));
   std::set<std::string> devices;
-  std::set<std::int64_t> ranks;
+  std::set<Rank> ranks;
   std::optional<Nanoseconds> low, high;
   const Finding* place = nullptr;
   for (const Finding* f : c->findings) {
@@ -381,8 +381,8 @@ Answer illegal_access(Walk& w) {
   for (const std::string& gpu : devices)
     target(v, {SubjectKind::gpu, gpu}, confidence::kIllegalAccessOnce, ids(c->findings));
   if (devices.empty() && ranks.size() == 1)
-    target(v, {SubjectKind::rank, std::to_string(*ranks.begin())}, confidence::kIllegalAccessOnce,
-           ids(c->findings));
+    target(v, {SubjectKind::rank, std::to_string(number_of(*ranks.begin()))},
+           confidence::kIllegalAccessOnce, ids(c->findings));
   v.summary = say(Phrase::illegal_access_once, at(c->start));
   next(v, NextKind::plan, say(Phrase::checks_of_gpu));
   return taken(say(Phrase::one_occurrence));
@@ -397,7 +397,7 @@ Answer process_crash(Walk& w) {
   v.symptom = f.symptom;
   v.start = c->start;
   v.precision = Precision::candidates;
-  std::set<std::int64_t> ranks;
+  std::set<Rank> ranks;
   for (const Finding* one : c->findings) ranks.insert(one->ranks.begin(), one->ranks.end());
   // The same crash in processes on other machines, also of other attempts.
   std::set<std::string> hosts;
@@ -413,9 +413,10 @@ Answer process_crash(Walk& w) {
     advise(v, *c);
     return taken(say(Phrase::class_on_hosts, f.event_class, list(hosts)));
   }
-  for (const std::int64_t r : ranks)
+  for (const Rank r : ranks)
     if (v.targets.size() < 4)
-      target(v, {SubjectKind::rank, std::to_string(r)}, confidence::kCrashOnce, ids(c->findings));
+      target(v, {SubjectKind::rank, std::to_string(number_of(r))}, confidence::kCrashOnce,
+             ids(c->findings));
   v.summary = say(Phrase::process_crashed, at(c->start), inside(f.title));
   next(v, NextKind::plan, say(Phrase::keep_core_dump));
   advise(v, *c);
@@ -539,7 +540,7 @@ Answer numerics(Walk& w) {
   v.start = c->start;
   v.precision = Precision::candidates;
   // Gradients are summed over all ranks: what all report at once began with none of them.
-  std::set<std::int64_t> reporters;
+  std::set<Rank> reporters;
   for (const Finding* f : c->findings)
     if (f->event_class == "train_nan_abort") reporters.insert(f->ranks.begin(), f->ranks.end());
   const bool replicas = c->findings.front()->event_class == "replica_divergence";
@@ -553,9 +554,10 @@ Answer numerics(Walk& w) {
     target(v, {SubjectKind::job, "job"}, confidence::kNumericsUnnamed, ids(c->findings));
     v.summary = say(Phrase::nan_on_all_ranks, reporters.size(), at(c->start));
   } else if (named != nullptr) {
-    for (const std::int64_t r : named->ranks)
+    for (const Rank r : named->ranks)
       if (v.targets.size() < 4)
-        target(v, {SubjectKind::rank, std::to_string(r)}, confidence::kNumericsRank, {named->id});
+        target(v, {SubjectKind::rank, std::to_string(number_of(r))}, confidence::kNumericsRank,
+               {named->id});
     v.summary =
         say(Phrase::gradients_not_numbers,
             named->ranks.empty() ? Text() : say(Phrase::first_on_rank, named->ranks.front()),

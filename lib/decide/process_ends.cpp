@@ -216,7 +216,8 @@ Answer process_ended(Walk& w) {
   v.start = x->time;
   if (signal == 9) v.symptom = Symptom::cpu_oom;
   if (const auto because = findings_of(w, *x); x->rank && !because.empty())
-    target(v, {SubjectKind::rank, std::to_string(*x->rank)}, confidence::kEndUnexplained, because);
+    target(v, {SubjectKind::rank, std::to_string(number_of(*x->rank))}, confidence::kEndUnexplained,
+           because);
   v.summary =
       say(Phrase::process_ended, say(Phrase::capital, process), how, at(x->time), ending.meaning);
   quote_leads(w, strongest_leads(w));

@@ -115,9 +115,9 @@ Answer program_stopped(Walk& w, const Finding& f, std::span<const Finding* const
     target(v, {SubjectKind::code, place}, f.confidence, because(f));
   for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
   if (!rank_alone(f) && !tie)
-    for (const std::int64_t r : f.ranks)
+    for (const Rank r : f.ranks)
       if (f.ranks.size() <= 4)
-        target(v, {SubjectKind::rank, std::to_string(r)}, f.confidence, because(f));
+        target(v, {SubjectKind::rank, std::to_string(number_of(r))}, f.confidence, because(f));
   v.summary =
       kind_is(f, StopKind::left_early)
           ? say(Phrase::left_early, waiter_name(f), in_group(f))

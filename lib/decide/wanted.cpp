@@ -113,17 +113,17 @@ class Asking {
     if (known_host(host) && std::find(suspects_.begin(), suspects_.end(), host) == suspects_.end())
       suspects_.push_back(host);
   }
-  std::string host_of(std::int64_t rank) const {
-    const auto at = std::lower_bound(
-        c_.places.begin(), c_.places.end(), rank,
-        [](const auto& place, std::int64_t wanted) { return place.first < wanted; });
+  std::string host_of(Rank rank) const {
+    const auto at =
+        std::lower_bound(c_.places.begin(), c_.places.end(), rank,
+                         [](const auto& place, Rank wanted) { return place.first < wanted; });
     return at != c_.places.end() && at->first == rank ? at->second : std::string();
   }
   void see_target(const Subject& s) {
     if (s.kind == SubjectKind::host || s.kind == SubjectKind::gpu || s.kind == SubjectKind::nic) {
       add_suspect(s.id.substr(0, s.id.find('/')));
     } else if (s.kind == SubjectKind::rank) {
-      const std::int64_t rank = std::strtoll(s.id.c_str(), nullptr, 10);
+      const Rank rank{std::strtoll(s.id.c_str(), nullptr, 10)};
       ranks_.push_back(rank);
       if (const std::string host = host_of(rank); !host.empty()) add_suspect(host);
     } else if (s.kind == SubjectKind::group) {
@@ -175,7 +175,7 @@ class Asking {
   // A file a rank, and some are missing: of whom is suspected, or of few at all.
   void ask_for_output_of_ranks() {
     if (4 * holds_.ranks.size() < c_.ranks) return;
-    std::vector<std::int64_t> missing, suspected;
+    std::vector<Rank> missing, suspected;
     for (const auto& [rank, host] : c_.places) {
       if (holds_.ranks.count(rank) > 0) continue;
       missing.push_back(rank);
@@ -186,15 +186,16 @@ class Asking {
     if (asked.empty()) return;
     want(suspected.empty() ? worth::kSilentHosts : worth::kKernelOfSuspect - 1,
          Source::training_output,
-         asked.size() == 1 ? Subject{SubjectKind::rank, std::to_string(asked.front())} : job(),
+         asked.size() == 1 ? Subject{SubjectKind::rank, std::to_string(number_of(asked.front()))}
+                           : job(),
          say(asked.size() == 1 ? Phrase::want_output_of_rank : Phrase::want_output_of_ranks,
              to_ranges(asked)));
   }
 
   void ask_for_dumps() {
     bool one_missing = false;
-    for (const std::int64_t rank : ranks_) {
-      const Subject of{SubjectKind::rank, std::to_string(rank)};
+    for (const Rank rank : ranks_) {
+      const Subject of{SubjectKind::rank, std::to_string(number_of(rank))};
       const std::string where = host_of(rank);
       const Text place = where.empty() ? Text() : on({where});
       if (holds_.stacks.count(rank) == 0)
@@ -286,7 +287,7 @@ class Asking {
   const Holdings& holds_;
   const Finding* first_ = nullptr;  // of the consequences
   std::vector<std::string> suspects_;
-  std::vector<std::int64_t> ranks_;  // that the verdict names
+  std::vector<Rank> ranks_;  // that the verdict names
   std::string group_;
   bool hang_ = false;
   std::vector<Wish> wishes_;

@@ -22,11 +22,11 @@ std::set<std::string> machines_of(const Verdict& v, const analyze::Topology& top
     if (s.kind == SubjectKind::gpu || s.kind == SubjectKind::nic)
       if (const std::size_t slash = s.id.find('/'); slash != std::string::npos)
         out.insert(s.id.substr(0, slash));
-    std::int64_t rank = -1;
+    std::int64_t number = -1;
     if (s.kind != SubjectKind::rank ||
-        std::from_chars(s.id.data(), s.id.data() + s.id.size(), rank).ec != std::errc{})
+        std::from_chars(s.id.data(), s.id.data() + s.id.size(), number).ec != std::errc{})
       continue;
-    if (const auto it = topology.host_of.find(rank); it != topology.host_of.end())
+    if (const auto it = topology.host_of.find(Rank(number)); it != topology.host_of.end())
       out.insert(it->second);
   }
   return out;
@@ -40,10 +40,10 @@ std::string going_on(const std::set<std::string>& machines, const analyze::Topol
       l.order, {{"tp", l.tp}, {"cp", l.cp}, {"ep", 1}, {"dp", l.dp}, {"pp", l.pp}}, 1);
   if (!shape || static_cast<std::int64_t>(topology.host_of.size()) != shape->ranks()) return {};
   std::map<std::string, std::int32_t> number;
-  std::vector<std::int64_t> isolated;
+  std::vector<Rank> isolated;
   shape->host.clear();
   for (const auto& [rank, host] : topology.host_of) {
-    if (rank != static_cast<std::int64_t>(shape->host.size())) return {};
+    if (rank != Rank(static_cast<std::int64_t>(shape->host.size()))) return {};
     shape->host.push_back(
         number.emplace(host, static_cast<std::int32_t>(number.size())).first->second);
     if (machines.count(host) > 0) isolated.push_back(rank);

@@ -38,7 +38,7 @@ std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analy
                                           const std::vector<std::int64_t>& iterations) {
   std::unordered_map<std::int64_t, std::size_t> index;
   for (std::size_t i = 0; i < iterations.size(); ++i) index.emplace(iterations[i], i);
-  std::map<std::pair<std::int64_t, std::string>, analyze::PartSeries> found;
+  std::map<std::pair<Rank, std::string>, analyze::PartSeries> found;
   std::vector<const SeriesRow*> rows;
   for (const SeriesRow& s : facts.series) rows.push_back(&s);
   sort_rows(rows, [&](const SeriesRow* a, const SeriesRow* b) {
@@ -67,7 +67,7 @@ std::vector<analyze::PartSeries> parts_of(const store::Database& db, const analy
 }
 
 // The lines in which a rank tells of its first and last step of the interval.
-void tell_places(const store::Database& db, const analyze::Facts& facts, std::int64_t rank,
+void tell_places(const store::Database& db, const analyze::Facts& facts, Rank rank,
                  const std::string& part, std::int64_t first, std::int64_t last,
                  std::vector<Evidence>& out) {
   for (const SeriesRow& s : facts.series) {
@@ -158,7 +158,7 @@ Pace pace_of(const store::Database& db, const analyze::Facts& facts,
     const std::int64_t first = out.steps.iteration[interval.start],
                        last = out.steps.iteration[interval.end - 1];
     analyze::OwnWork own{analyze::slow_rank_parts({iterations, parts, whole, first, last}), {}};
-    for (const std::int64_t rank : own.parts.ranks)
+    for (const Rank rank : own.parts.ranks)
       if (own.evidence.size() < 4)
         tell_places(db, facts, rank, own.parts.part, first, last, own.evidence);
     out.parts.push_back(std::move(own));

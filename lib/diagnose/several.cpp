@@ -79,7 +79,7 @@ Text several_incidents(const store::Database& db, const Resolved& incident) {
   // A job has one rank 0 at a time; one that moved to another machine has another attempt.
   std::map<std::string, std::set<std::string>> hosts_of_zero;  // label of the bundle -> hosts
   for (const MemberRow& m : incident.facts.members) {
-    if (m.rank != 0 || !m.host || m.duplicate_of != 0 || m.attempt.value_or(0) != 0) continue;
+    if (m.rank != Rank{} || !m.host || m.duplicate_of != 0 || m.attempt.value_or(0) != 0) continue;
     if (const auto* bundle = bundle_of(m, labels)) hosts_of_zero[bundle->label].insert(*m.host);
   }
   std::set<std::string> bundles, hosts;

@@ -18,10 +18,10 @@ bool whole(const std::string& text, std::int64_t& value) {
 
 // Whom a finding is about, in ranks. A GPU whose rank is not known stands for none: its neighbours
 // are not slow.
-std::vector<std::int64_t> ranks_of(const Subject& s, const Resolved& incident) {
-  std::vector<std::int64_t> out;
+std::vector<Rank> ranks_of(const Subject& s, const Resolved& incident) {
+  std::vector<Rank> out;
   std::int64_t one = 0;
-  if (s.kind == SubjectKind::rank && whole(s.id, one)) out.push_back(one);
+  if (s.kind == SubjectKind::rank && whole(s.id, one)) out.push_back(Rank(one));
   if (s.kind == SubjectKind::group && s.id.rfind("ranks ", 0) == 0)
     out = from_ranges(s.id.substr(6), 1u << 20);
   const std::size_t slash = s.id.find('/');
@@ -34,7 +34,7 @@ std::vector<std::int64_t> ranks_of(const Subject& s, const Resolved& incident) {
       const auto row =
           std::find_if(incident.facts.ranks.begin(), incident.facts.ranks.end(),
                        [&, r = rank](const RankRow& known) { return known.rank == r; });
-      if (!gpu || (row != incident.facts.ranks.end() && row->local_rank == one))
+      if (!gpu || (row != incident.facts.ranks.end() && row->local_rank == LocalRank(one)))
         out.push_back(rank);
     }
   sort_rows(out);

@@ -15,8 +15,8 @@ struct SlowSpell {
   double healthy_ms = 0, level_ms = 0;
   double mean_ms = 0;  // what makes the cost of the verdict; level_ms is a median
   bool over = false;
-  Subject subject;                  // the job when no rank, host or device is an outlier
-  std::vector<std::int64_t> ranks;  // of the subject, sorted; empty when nothing ties it to ranks
+  Subject subject;          // the job when no rank, host or device is an outlier
+  std::vector<Rank> ranks;  // of the subject, sorted; empty when nothing ties it to ranks
 };
 
 struct SlowSpells {

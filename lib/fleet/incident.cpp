@@ -54,8 +54,8 @@ class Hosts {
     for (const json& host : member(member(document, "bundle"), "hosts"))
       if (host.is_string()) names_.insert(host.get<std::string>());
     for (const json& row : member(member(document, "rank_map"), "hosts"))
-      for (const std::int64_t rank : from_ranges(text(row, "ranks")))
-        of_rank_.emplace(std::to_string(rank), text(row, "host"));
+      for (const Rank rank : from_ranges(text(row, "ranks")))
+        of_rank_.emplace(std::to_string(number_of(rank)), text(row, "host"));
   }
   const std::set<std::string>& names() const { return names_; }
 

@@ -145,7 +145,7 @@ bool peel_launcher_bracket(Cursor& c, Prefix& prefix) {
     if (!p.take(",")) return false;
     const auto rank = p.number();
     if (!rank || !p.take("]<") || p.word(alpha).empty() || !p.take(">:")) return false;
-    prefix.rank = *rank;
+    prefix.rank = Rank(*rank);
     p.take(" ");
     c = p;
     return true;
@@ -164,7 +164,7 @@ bool peel_launcher_bracket(Cursor& c, Prefix& prefix) {
   if (p.take("|")) {
     const auto rank = p.number();
     if (!rank || !p.take("]:")) return false;
-    prefix.rank = *rank;
+    prefix.rank = Rank(*rank);
     c = p;
     return true;
   }
@@ -172,10 +172,10 @@ bool peel_launcher_bracket(Cursor& c, Prefix& prefix) {
   const bool colon = p.take(":");
   if (role == "rank") {
     if (!colon && p.peek() != ' ') return false;
-    prefix.rank = *number;
+    prefix.rank = Rank(*number);
   } else {
     if (!colon) return false;
-    prefix.local_rank = *number;
+    prefix.local_rank = LocalRank(*number);
   }
   p.take(" ");
   c = p;
@@ -306,9 +306,9 @@ bool peel_ray(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   if (!p.take("(")) return false;
   std::string_view actor = p.word([](char ch) { return ch != ')' && ch != '=' && ch != ','; });
-  std::optional<std::int64_t> rank;
+  std::optional<Rank> rank;
   if (actor.ends_with(" rank") && p.take("=")) {
-    rank = p.number();
+    rank = maybe<Rank>(p.number());
     if (!rank || !p.take(" pid")) return false;
     actor = "pid";
   }
@@ -578,9 +578,9 @@ bool peel_after_date(Cursor& c, Prefix& prefix) {
   }
   const std::string_view id = p.word([](char ch) { return digit(ch) || (ch >= 'a' && ch <= 'f'); });
   if (id.size() != 8 || !p.take(" ")) return false;
-  std::optional<std::int64_t> rank;
+  std::optional<Rank> rank;
   if (p.take("[rank=")) {
-    rank = p.number();
+    rank = maybe<Rank>(p.number());
     if (!rank || !p.take("] ")) return false;
   }
   if (!p.take("||")) return false;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/rank.hpp"
 #include "model/time.hpp"
 
 namespace culprit::line {
@@ -20,8 +21,8 @@ struct Prefix {
   std::optional<Timestamp> boot;  // a boot-relative time beside a wall-clock time
   std::optional<std::string> host;
   std::optional<std::string> address;  // Ray prints the node's IP
-  std::optional<std::int64_t> rank;    // global
-  std::optional<std::int64_t> local_rank;
+  std::optional<Rank> rank;            // global
+  std::optional<LocalRank> local_rank;
   std::optional<std::int64_t>
       task;  // srun -l label: a rank when there is one task a GPU, else a node
   std::optional<std::int64_t> pid;

@@ -28,14 +28,15 @@ constexpr std::size_t index_of(GroupId id) {  // beyond all groups for none
 // A sequence number that a source does not give, and "nothing yet" (as PyTorch writes it).
 inline constexpr std::int64_t kUnknownSequence = -2;
 inline constexpr std::int64_t kNoSequence = -1;
+inline constexpr Rank kUnknownRank{kUnknownSequence};
 
 // A process group or communicator. The same name can stand for different ranks: (name, ranks) is
 // the key. The name "" with a description is a group that a log speaks of without naming it.
 struct GroupRow {
   std::string name;  // of torch ("43"), commId, "0x55d0c0de8000@31446" for a pointer of one process
-  std::string description;          // TENSOR_MODEL_PARALLEL_GROUP, default_pg, mesh_dp_shard ...
-  std::vector<std::int64_t> ranks;  // global, sorted; empty = not known
-  std::int64_t size = 0;            // 0 = not known
+  std::string description;  // TENSOR_MODEL_PARALLEL_GROUP, default_pg, mesh_dp_shard ...
+  std::vector<Rank> ranks;  // global, sorted; empty = not known
+  std::int64_t size = 0;    // 0 = not known
   auto operator<=>(const GroupRow&) const = default;
 };
 
@@ -47,8 +48,8 @@ struct FrontierRow {
   Timestamp time;  // when the source looked
   CollectiveSource source = CollectiveSource::none;
   std::optional<std::string> host;
-  std::optional<std::int64_t> rank;  // global
-  std::optional<std::int64_t> local_rank;
+  std::optional<Rank> rank;  // global
+  std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> pid;
   std::int64_t group_rank =
       kUnknownSequence;  // rank within the group, where the source gives only that
@@ -67,8 +68,8 @@ struct CollectiveRow {
   Timestamp time;  // when the host enqueued it (recorder), or when the line was printed
   CollectiveSource source = CollectiveSource::none;
   std::optional<std::string> host;
-  std::optional<std::int64_t> rank;
-  std::optional<std::int64_t> local_rank;
+  std::optional<Rank> rank;
+  std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> pid;
   GroupId group = GroupId::none;
   std::int64_t record =
@@ -79,12 +80,12 @@ struct CollectiveRow {
                           // all_to_all, coalesced
   std::string backend;    // nccl gloo ncclx xccl ...
   bool p2p = false;
-  std::int64_t peer = kUnknownSequence;  // global rank of the other end of send and receive; not
-                                         // known when the members of the group are not
-  std::string state;     // scheduled started completed; timeout for a line that says so
-  bool retired = false;  // the watchdog let go of it: retired and not completed = timed out
-  std::string sizes;     // "in [[4096, 1, 5120]] out [[8192, 1, 5120]]"; "" not known
-  std::string types;     // "BFloat16 -> BFloat16"; "" not known
+  Rank peer = kUnknownRank;  // the other end of send and receive; not known when the members of the
+                             // group are not
+  std::string state;         // scheduled started completed; timeout for a line that says so
+  bool retired = false;      // the watchdog let go of it: retired and not completed = timed out
+  std::string sizes;         // "in [[4096, 1, 5120]] out [[8192, 1, 5120]]"; "" not known
+  std::string types;         // "BFloat16 -> BFloat16"; "" not known
   std::optional<std::int64_t> bytes;                    // of the input, when sizes and types say so
   std::optional<Nanoseconds> started_ns, completed_ns;  // UTC; when the watchdog noticed: late
   std::optional<double> duration_ms;
@@ -113,7 +114,7 @@ double size_of_class(std::uint8_t size_class);  // 0 for 0
 
 struct HistoryRow {
   MemberId member = 0;
-  std::optional<std::int64_t> rank;
+  std::optional<Rank> rank;
   GroupId group = GroupId::none;
   std::vector<HistoryEntry> entries;  // in order of launch
 };
@@ -128,7 +129,7 @@ struct RecorderRow {
   std::string version;                               // "2.9"
   std::string library;                               // NCCL version
   std::optional<std::string> host;
-  std::optional<std::int64_t> rank;
+  std::optional<Rank> rank;
   std::optional<std::int64_t> pid;
   std::int64_t entries = 0;   // read
   std::int64_t pending = 0;   // of which not completed

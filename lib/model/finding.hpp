@@ -70,8 +70,8 @@ struct Finding {
 
   // Not stored: what the decision orders by.
   std::optional<std::string> host;
-  std::vector<std::string> hosts;   // all hosts it was seen on, sorted
-  std::vector<std::int64_t> ranks;  // all ranks, sorted
+  std::vector<std::string> hosts;  // all hosts it was seen on, sorted
+  std::vector<Rank> ranks;         // all ranks, sorted
   std::vector<std::string> leads_to;
   std::vector<Alert> alerts;  // of a class that can be taken back, in order
   bool hearsay = false;       // a program's output quotes it: it accuses nobody

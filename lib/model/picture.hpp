@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/rank.hpp"
 #include "model/rows.hpp"
 #include "model/text.hpp"
 #include "model/time.hpp"
@@ -31,10 +32,9 @@ inline constexpr std::size_t kRankStates = 9;
 struct RankMap {
   std::int64_t total = 0;               // ranks of the job; 0: not known
   std::int64_t tp = 0, pp = 0, dp = 0;  // 0: not known
-  std::vector<std::pair<std::string, std::vector<std::int64_t>>>
-      hosts;  // in the order of their first ranks
-  std::vector<std::vector<std::int64_t>>
-      ranks;  // of each RankState, sorted; empty, or kRankStates of them
+  std::vector<std::pair<std::string, std::vector<Rank>>>
+      hosts;                             // in the order of their first ranks
+  std::vector<std::vector<Rank>> ranks;  // of each RankState, sorted; empty, or kRankStates of them
 };
 
 // Step times of the job, thinned: a point is the median of `bucket` rows.
@@ -65,12 +65,12 @@ struct StepChart {
 // Who waits for whom. A node is a set of ranks that stand at the same place.
 struct WaitPicture {
   struct Node {
-    std::vector<std::int64_t> ranks;  // sorted; empty: not known which
-    std::int64_t size = 0;            // ranks, also when they are not known
-    std::string hosts;                // folded; "" = not known
-    Text doing;                       // "all_reduce of tp", "never launched it"
-    std::size_t layer = 0;            // waits to go until the end of the chain; 0: the end
-    bool end = false;                 // what the others wait for
+    std::vector<Rank> ranks;  // sorted; empty: not known which
+    std::int64_t size = 0;    // ranks, also when they are not known
+    std::string hosts;        // folded; "" = not known
+    Text doing;               // "all_reduce of tp", "never launched it"
+    std::size_t layer = 0;    // waits to go until the end of the chain; 0: the end
+    bool end = false;         // what the others wait for
   };
   struct Edge {
     std::size_t from = 0, to = 0;  // nodes

@@ -20,8 +20,15 @@ std::string to_ranges(const std::vector<std::int64_t>& ranks) {
   return out;
 }
 
-std::vector<std::int64_t> from_ranges(std::string_view text, std::size_t most) {
-  std::vector<std::int64_t> out;
+std::string to_ranges(const std::vector<Rank>& ranks) {
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(ranks.size());
+  for (const Rank r : ranks) numbers.push_back(number_of(r));
+  return to_ranges(numbers);
+}
+
+std::vector<Rank> from_ranges(std::string_view text, std::size_t most) {
+  std::vector<Rank> out;
   while (!text.empty() && (text.front() == '[' || text.front() == ' ')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ']' || text.back() == ' ')) text.remove_suffix(1);
   const char* at = text.data();
@@ -43,7 +50,7 @@ std::vector<std::int64_t> from_ranges(std::string_view text, std::size_t most) {
     if (last < first || static_cast<std::uint64_t>(last - first) >= most ||
         out.size() + static_cast<std::size_t>(last - first) >= most)
       return {};
-    for (std::int64_t r = first; r <= last; ++r) out.push_back(r);
+    for (std::int64_t r = first; r <= last; ++r) out.push_back(Rank(r));
     while (at < end && (*at == ',' || *at == ' ')) ++at;
   }
   sort_rows(out);

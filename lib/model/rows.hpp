@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/rank.hpp"
 #include "model/time.hpp"
 
 namespace culprit {
@@ -81,8 +82,8 @@ struct MemberRow {
   std::uint64_t rejected = 0;
   // Filled by the attribution (analyze/identity.hpp).
   std::optional<std::string> host;
-  std::optional<std::int64_t> rank;
-  std::optional<std::int64_t> local_rank;
+  std::optional<Rank> rank;
+  std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> attempt;
   std::string attribution;  // why: "path", "content", "manifest" ...
   std::int64_t order =
@@ -103,8 +104,8 @@ struct EventRow {
   Role role = Role::advice;
   Scope scope = Scope::host_local;
   std::optional<std::string> host;  // printed on the line or, later, from the member
-  std::optional<std::int64_t> rank;
-  std::optional<std::int64_t> local_rank;
+  std::optional<Rank> rank;
+  std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> pid;
   std::optional<std::int64_t> task;  // srun -l label: a rank with one task a GPU, else a node
   std::optional<std::string> gpu;    // PCI address 0000:3b:00 or an index, as printed
@@ -136,8 +137,8 @@ struct TracebackRow {
   std::string event_class;  // what the rules say of "type: message"; "" = nothing
   std::string rule;
   std::optional<std::string> host;
-  std::optional<std::int64_t> rank;
-  std::optional<std::int64_t> local_rank;
+  std::optional<Rank> rank;
+  std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> task;
   std::optional<std::int64_t> pid;
   std::uint64_t last_line = 0;
@@ -152,8 +153,8 @@ struct ExitRow {
   std::string source;     // torchrun, srun, shell, kubernetes
   std::int64_t code = 0;  // negative: the signal
   std::optional<std::string> host;
-  std::optional<std::int64_t> rank;
-  std::optional<std::int64_t> local_rank;
+  std::optional<Rank> rank;
+  std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> pid;
   bool blamed = false;  // the parent calls it the root cause: a claim, not a fact
 };
@@ -213,7 +214,7 @@ struct IdentityRow {
   std::optional<std::string> address;  // IP
   std::optional<std::int64_t> pid;
   std::optional<std::int64_t> task;  // srun -l label of the line
-  std::optional<std::int64_t> local_rank;
+  std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> rank;        // in the job; in `communicator` when that is set
   std::optional<std::int64_t> world_size;  // of the job, or of the communicator
   std::optional<std::int64_t> node_rank;
@@ -229,7 +230,7 @@ struct ConfigRow {
   std::string name;  // driver_version nccl_version env.NCCL_IB_HCA ...
   std::string value;
   std::optional<std::string> host;
-  std::optional<std::int64_t> rank;
+  std::optional<Rank> rank;
 };
 
 // The same moment on two clocks, or a text that another member may carry with the other clock.
@@ -268,9 +269,9 @@ struct HostRow {
 
 // A global rank that the bundle names.
 struct RankRow {
-  std::int64_t rank = 0;
+  Rank rank{};
   std::optional<std::string> host;
-  std::optional<std::int64_t> local_rank;
+  std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> pid;
   std::optional<std::string> gpu;
   std::string source;

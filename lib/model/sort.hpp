@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/rank.hpp"
+
 namespace culprit {
 
 // The order of n rows: before(context, a, b) says whether row a comes before row b.
@@ -41,6 +43,7 @@ void sort_rows(std::vector<Row>& rows) {
 void sort_rows(std::vector<std::string>& texts);
 void sort_rows(std::vector<std::string_view>& texts);
 void sort_rows(std::vector<std::int64_t>& numbers);
+void sort_rows(std::vector<Rank>& ranks);
 void sort_rows(std::vector<std::uint64_t>& numbers);
 void sort_rows(std::vector<std::uint32_t>& numbers);
 void sort_rows(std::vector<double>& numbers);  // none of them NaN

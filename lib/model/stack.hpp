@@ -27,8 +27,8 @@ struct StackRow {
   Timestamp time;
   std::string source;  // pyspy gdb cuda-gdb eu-stack faulthandler gdb-py traceback stat recorder
   std::optional<std::string> host;
-  std::optional<std::int64_t> rank;  // as printed, or from the file's name
-  std::optional<std::int64_t> local_rank;
+  std::optional<Rank> rank;  // as printed, or from the file's name
+  std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> pid;
   std::optional<std::int64_t> tid;  // of the kernel
   std::string thread_id;            // as printed when it is no kernel id: a pthread id, 0x7F...
@@ -49,8 +49,8 @@ struct ProcessRow {
   Timestamp time;
   std::string source;  // ps pstree proc stack
   std::optional<std::string> host;
-  std::optional<std::int64_t> rank;  // RANK of its environment: children inherit it
-  std::optional<std::int64_t> local_rank;
+  std::optional<Rank> rank;  // RANK of its environment: children inherit it
+  std::optional<LocalRank> local_rank;
   std::int64_t pid = 0;
   std::optional<std::int64_t> parent;
   std::string state;         // the letter and what follows: Ssl, D, Zl

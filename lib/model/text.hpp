@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "model/rank.hpp"
+
 namespace culprit {
 
 enum class Phrase : std::uint16_t;  // model/phrases.hpp has them
@@ -78,6 +80,8 @@ Text say(Phrase phrase, Parts&&... parts) {
       out.arguments.emplace_back(static_cast<double>(part));
     else if constexpr (std::integral<Part>)
       out.arguments.emplace_back(static_cast<std::int64_t>(part));
+    else if constexpr (std::same_as<Part, Rank> || std::same_as<Part, LocalRank>)
+      out.arguments.emplace_back(number_of(part));
     else if constexpr (std::same_as<Part, Text>)
       out.arguments.emplace_back(part);
     else

@@ -68,18 +68,19 @@ std::vector<std::int32_t> stepped(const Grid& grid, std::size_t inner, std::size
   return keeper;
 }
 
-std::vector<std::int64_t> on_own_host(const Grid& grid, const std::vector<std::int32_t>& keeper) {
-  std::vector<std::int64_t> out;
+std::vector<Rank> on_own_host(const Grid& grid, const std::vector<std::int32_t>& keeper) {
+  std::vector<Rank> out;
   for (std::int64_t r = 0; r < grid.ranks; ++r)
-    if (!grid.other_host(r, keeper[static_cast<std::size_t>(r)])) out.push_back(r);
+    if (!grid.other_host(r, keeper[static_cast<std::size_t>(r)])) out.push_back(Rank(r));
   return out;
 }
 
 // Two ranks change keepers where this leaves both well placed. Most jobs have such a partner for
 // everybody.
-void exchange(const Grid& grid, std::vector<std::int32_t>& keeper,
-              const std::vector<std::int64_t>& bad, std::size_t budget) {
-  for (const std::int64_t r : bad) {
+void exchange(const Grid& grid, std::vector<std::int32_t>& keeper, const std::vector<Rank>& bad,
+              std::size_t budget) {
+  for (const Rank rank : bad) {
+    const std::int64_t r = number_of(rank);
     std::int32_t& mine = keeper[static_cast<std::size_t>(r)];
     if (grid.other_host(r, mine)) continue;
     for (std::int64_t step = 1; step < grid.ranks && budget > 0; ++step, --budget) {
@@ -106,9 +107,9 @@ class Matching {
   }
 
   // True when every rank got one; the keepers are as they were otherwise.
-  bool run(const std::vector<std::int64_t>& bad) {
+  bool run(const std::vector<Rank>& bad) {
     const std::vector<std::int32_t> before = keeper_;
-    for (const std::int64_t r : bad) {
+    for (const Rank r : bad) {
       ++round_;
       if (!augment(static_cast<std::int32_t>(r))) {
         keeper_ = before;
@@ -204,9 +205,10 @@ std::int64_t Shape::ranks() const {
   return all;
 }
 
-std::int64_t Shape::coordinate(std::int64_t rank, std::size_t dimension) const {
-  for (std::size_t d = 0; d < dimension; ++d) rank /= dimensions[d].size;
-  return rank % dimensions[dimension].size;
+std::int64_t Shape::coordinate(Rank rank, std::size_t dimension) const {
+  std::int64_t left = number_of(rank);
+  for (std::size_t d = 0; d < dimension; ++d) left /= dimensions[d].size;
+  return left % dimensions[dimension].size;
 }
 
 Result<Shape> make_shape(const std::string& order, const std::vector<Dimension>& sizes,
@@ -311,12 +313,11 @@ Result<BackupPlan> plan_backup(const Shape& shape) {
   return out;
 }
 
-Survival after_eviction(const Shape& shape, const BackupPlan& plan,
-                        std::span<const std::int64_t> evicted) {
+Survival after_eviction(const Shape& shape, const BackupPlan& plan, std::span<const Rank> evicted) {
   Survival out;
   const auto ranks = static_cast<std::size_t>(shape.ranks());
   std::vector<char> gone(ranks, 0);
-  for (const std::int64_t r : evicted) gone[static_cast<std::size_t>(r)] = 1;
+  for (const Rank r : evicted) gone[index_of(r)] = 1;
   if (!shape.host.empty()) {
     std::vector<std::int32_t> hosts;
     for (std::size_t r = 0; r < ranks; ++r)
@@ -327,9 +328,10 @@ Survival after_eviction(const Shape& shape, const BackupPlan& plan,
   }
   for (std::size_t r = 0; r < ranks; ++r) {
     if (!gone[r]) continue;
-    out.evicted.push_back(static_cast<std::int64_t>(r));
+    const Rank rank{static_cast<std::int64_t>(r)};
+    out.evicted.push_back(rank);
     const bool kept = !plan.keeper.empty() && !gone[static_cast<std::size_t>(plan.keeper[r])];
-    (kept ? out.from_copy : out.lost).push_back(static_cast<std::int64_t>(r));
+    (kept ? out.from_copy : out.lost).push_back(rank);
   }
   return out;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/rank.hpp"
 #include "model/result.hpp"
 
 namespace culprit::plan {
@@ -25,7 +26,7 @@ struct Shape {
   std::vector<std::int32_t>
       host;  // of each rank, any numbers; empty: every rank is on a host of its own
   std::int64_t ranks() const;
-  std::int64_t coordinate(std::int64_t rank, std::size_t dimension) const;
+  std::int64_t coordinate(Rank rank, std::size_t dimension) const;
 };
 
 // "tp-dp-pp" and sizes; dimensions the order does not name must have size 1. Errors (usage):
@@ -43,7 +44,7 @@ const char* name(Placement placement);
 struct BackupPlan {
   Placement placement = Placement::none;
   std::vector<std::int32_t> keeper;  // by rank: who keeps its copy; each rank keeps one
-  std::vector<std::int64_t>
+  std::vector<Rank>
       same_host;    // ranks whose keeper is on their own host, sorted; empty when one can avoid it
   std::string why;  // how it was placed, or why it is no better
 };
@@ -52,15 +53,14 @@ struct BackupPlan {
 Result<BackupPlan> plan_backup(const Shape& shape);
 
 struct Survival {
-  std::vector<std::int64_t> evicted;    // ranks, those that share a host with an evicted one too
-  std::vector<std::int64_t> lost;       // shards without a copy that is left
-  std::vector<std::int64_t> from_copy;  // shards of evicted ranks that their keepers still have
+  std::vector<Rank> evicted;    // ranks, those that share a host with an evicted one too
+  std::vector<Rank> lost;       // shards without a copy that is left
+  std::vector<Rank> from_copy;  // shards of evicted ranks that their keepers still have
 };
 
 // After the hosts of these ranks are evicted. Requires ranks within the shape, and a plan made for
 // it.
-Survival after_eviction(const Shape& shape, const BackupPlan& plan,
-                        std::span<const std::int64_t> evicted);
+Survival after_eviction(const Shape& shape, const BackupPlan& plan, std::span<const Rank> evicted);
 
 // Whether every shard survives when the machines of any one group of a dimension are evicted
 // together.

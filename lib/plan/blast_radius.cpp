@@ -11,8 +11,8 @@ namespace culprit::plan {
 
 namespace {
 
-Result<> check(const Shape& shape, const BackupPlan& backup, std::span<const std::int64_t> isolated,
-               std::span<const std::int64_t> guilty, const BlastParams& p) {
+Result<> check(const Shape& shape, const BackupPlan& backup, std::span<const Rank> isolated,
+               std::span<const Rank> guilty, const BlastParams& p) {
   const std::int64_t ranks = shape.ranks();
   if (ranks < 1 || ranks > (1 << 24))
     return usage_error(fmt::format("a job has 1 to {} ranks", 1 << 24));
@@ -22,8 +22,8 @@ Result<> check(const Shape& shape, const BackupPlan& backup, std::span<const std
     return usage_error(
         fmt::format("the backup is of {} ranks, the job has {}", backup.keeper.size(), ranks));
   for (const auto list : {isolated, guilty})
-    for (const std::int64_t r : list)
-      if (r < 0 || r >= ranks)
+    for (const Rank r : list)
+      if (!is_rank_of(ranks, r))
         return usage_error(fmt::format("rank {} is none of the job: it has 0 to {}", r, ranks - 1));
   if (p.spares < 0 || p.spares > 1'000'000'000)
     return usage_error(fmt::format("there are 0 to 1000000000 spares, not {}", p.spares));
@@ -35,14 +35,13 @@ Result<> check(const Shape& shape, const BackupPlan& backup, std::span<const std
   return {};
 }
 
-std::int32_t host_of(const Shape& shape, std::int64_t rank) {
-  return shape.host.empty() ? static_cast<std::int32_t>(rank)
-                            : shape.host[static_cast<std::size_t>(rank)];
+std::int32_t host_of(const Shape& shape, Rank rank) {
+  return shape.host.empty() ? static_cast<std::int32_t>(rank) : shape.host[index_of(rank)];
 }
 
-std::vector<std::int32_t> hosts_of(const Shape& shape, std::span<const std::int64_t> ranks) {
+std::vector<std::int32_t> hosts_of(const Shape& shape, std::span<const Rank> ranks) {
   std::vector<std::int32_t> out;
-  for (const std::int64_t r : ranks) out.push_back(host_of(shape, r));
+  for (const Rank r : ranks) out.push_back(host_of(shape, r));
   sort_rows(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
@@ -61,8 +60,8 @@ const char* name(GoingOn going_on) {
 }
 
 Result<BlastRadius> blast_radius(const Shape& shape, const BackupPlan& backup,
-                                 std::span<const std::int64_t> isolated,
-                                 std::span<const std::int64_t> guilty, const BlastParams& p) {
+                                 std::span<const Rank> isolated, std::span<const Rank> guilty,
+                                 const BlastParams& p) {
   CULPRIT_CHECK(check(shape, backup, isolated, guilty, p));
   BlastRadius out;
   const std::int64_t ranks = shape.ranks();
@@ -82,7 +81,7 @@ Result<BlastRadius> blast_radius(const Shape& shape, const BackupPlan& backup,
   out.lost_shards = survival.lost;
 
   std::vector<char> broken(static_cast<std::size_t>(out.replicas), 0);
-  for (const std::int64_t r : survival.evicted)
+  for (const Rank r : survival.evicted)
     broken[static_cast<std::size_t>(replicated ? shape.coordinate(r, dp) : 0)] = 1;
   out.whole_replicas = std::count(broken.begin(), broken.end(), 0);
   out.spares_missing =
@@ -98,10 +97,9 @@ Result<BlastRadius> blast_radius(const Shape& shape, const BackupPlan& backup,
     const auto known = hosts_of(shape, guilty);
     std::set_difference(out.hosts.begin(), out.hosts.end(), known.begin(), known.end(),
                         std::back_inserter(out.needless));
-    const auto gpus =
-        std::count_if(survival.evicted.begin(), survival.evicted.end(), [&](std::int64_t r) {
-          return std::binary_search(out.needless.begin(), out.needless.end(), host_of(shape, r));
-        });
+    const auto gpus = std::count_if(survival.evicted.begin(), survival.evicted.end(), [&](Rank r) {
+      return std::binary_search(out.needless.begin(), out.needless.end(), host_of(shape, r));
+    });
     out.needless_gpu_h = static_cast<double>(gpus) * p.out_h;
   }
 

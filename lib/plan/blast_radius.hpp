@@ -37,10 +37,9 @@ struct BlastRadius {
   std::int64_t spares_missing = 0;  // machines beyond the spares
   std::int64_t replicas = 1,
                whole_replicas = 1;  // data-parallel ones: in all, and without an isolated machine
-  std::vector<std::int64_t>
-      lost_shards;              // ranks; not empty: only a checkpoint on storage brings them back
-  double out_gpu_h = 0;         // GPU-hours of the isolated machines
-  double standstill_gpu_h = 0;  // GPU-hours of the whole job while it restarts
+  std::vector<Rank> lost_shards;  // ranks; not empty: only a checkpoint on storage brings them back
+  double out_gpu_h = 0;           // GPU-hours of the isolated machines
+  double standstill_gpu_h = 0;    // GPU-hours of the whole job while it restarts
   std::vector<std::int32_t> needless;  // isolated and not guilty, when the guilty are known
   double needless_gpu_h = 0;           // their part of out_gpu_h
   std::string why;                     // of going_on and of the shards, one sentence
@@ -51,8 +50,7 @@ struct BlastRadius {
 // another replica has it: nobody knows that here. Errors (usage): ranks that the job does not have,
 // numbers out of range.
 Result<BlastRadius> blast_radius(const Shape& shape, const BackupPlan& backup,
-                                 std::span<const std::int64_t> isolated,
-                                 std::span<const std::int64_t> guilty,
+                                 std::span<const Rank> isolated, std::span<const Rank> guilty,
                                  const BlastParams& params = {});
 
 }  // namespace culprit::plan

@@ -47,7 +47,10 @@ class Arrangement {
         at_(place_.size()) {
     std::iota(place_.begin(), place_.end(), 0);
     std::iota(at_.begin(), at_.end(), 0);
-    for (const SlowRank& s : slow) slow_[s.rank] = std::max(slow_[s.rank], s.slowdown);
+    for (const SlowRank& s : slow) {
+      double& factor = slow_[number_of(s.rank)];
+      factor = std::max(factor, s.slowdown);
+    }
   }
 
   std::int64_t ranks() const { return static_cast<std::int64_t>(place_.size()); }
@@ -300,7 +303,7 @@ Result<> check(const Shape& shape, std::span<const SlowRank> slow, const Topolog
   if (!shape.host.empty() && static_cast<std::int64_t>(shape.host.size()) != ranks)
     return usage_error(fmt::format("{} hosts are told for {} ranks", shape.host.size(), ranks));
   for (const SlowRank& s : slow) {
-    if (s.rank < 0 || s.rank >= ranks)
+    if (!is_rank_of(ranks, s.rank))
       return usage_error(
           fmt::format("rank {} is slow, but the job has ranks 0 to {}", s.rank, ranks - 1));
     if (!(s.slowdown >= 1 && s.slowdown <= 1e6))
@@ -385,7 +388,7 @@ Result<TopologyPlan> plan_topology(const Shape& shape, std::span<const SlowRank>
   out.stage_after = now.stage_step();
   out.replica_after = now.replica_step();
   for (std::int64_t r = 0; r < now.ranks(); ++r)
-    if (now.place(r) != r) out.moves.push_back({r, now.place(r)});
+    if (now.place(r) != r) out.moves.push_back({Rank(r), Rank(now.place(r))});
   return out;
 }
 

@@ -16,7 +16,7 @@
 namespace culprit::plan {
 
 struct SlowRank {
-  std::int64_t rank = 0;
+  Rank rank{};
   double slowdown = 1;  // 1.5: takes one and a half times as long
 };
 
@@ -33,7 +33,7 @@ struct TopologyParams {
 };
 
 struct Move {
-  std::int64_t rank = 0, place = 0;  // this rank's process takes the coordinates of rank `place`
+  Rank rank{}, place{};  // this rank's process takes the coordinates of rank `place`
 };
 
 struct LinkTraffic {

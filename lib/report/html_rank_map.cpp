@@ -43,7 +43,7 @@ constexpr Look kLooks[kRankStates] = {{"red", "failed: the verdict rests on it"}
 
 struct Box {
   std::string name;  // of the host; "" when it is not known
-  std::vector<std::int64_t> ranks;
+  std::vector<Rank> ranks;
   bool target = false;
 };
 
@@ -63,9 +63,8 @@ void read_states(const json& map, Grid& grid) {
   grid.state.assign(static_cast<std::size_t>(grid.total),
                     static_cast<std::uint8_t>(RankState::unseen));
   for (std::size_t s = kRankStates; s-- > 0;)  // the worst last: it holds
-    for (const std::int64_t r : from_ranges(ranks_in(map, s), kMostRanks))
-      if (r >= 0 && r < grid.total)
-        grid.state[static_cast<std::size_t>(r)] = static_cast<std::uint8_t>(s);
+    for (const Rank r : from_ranges(ranks_in(map, s), kMostRanks))
+      if (is_rank_of(grid.total, r)) grid.state[index_of(r)] = static_cast<std::uint8_t>(s);
 }
 
 // Ranks of which no host is known stand in boxes of eight, as most machines have.
@@ -77,9 +76,9 @@ void read_boxes(const json& d, const json& map, Grid& grid) {
   for (const json& h : list(map, "hosts")) {
     Box box{text(h, "host"), {}, false};
     box.target = targets.count(box.name) != 0;
-    for (const std::int64_t r : from_ranges(text(h, "ranks"), kMostRanks)) {
-      if (r < 0 || r >= grid.total || placed[static_cast<std::size_t>(r)]) continue;
-      placed[static_cast<std::size_t>(r)] = true;
+    for (const Rank r : from_ranges(text(h, "ranks"), kMostRanks)) {
+      if (!is_rank_of(grid.total, r) || placed[index_of(r)]) continue;
+      placed[index_of(r)] = true;
       box.ranks.push_back(r);
     }
     if (!box.ranks.empty()) grid.boxes.push_back(std::move(box));
@@ -95,7 +94,7 @@ void read_boxes(const json& d, const json& map, Grid& grid) {
       flush();
       continue;
     }
-    rest.ranks.push_back(r);
+    rest.ranks.push_back(Rank(r));
     if (rest.ranks.size() == (small ? 16u : 8u)) flush();
   }
   flush();
@@ -110,16 +109,14 @@ void aggregate(Grid& grid) {
   std::vector<Box> out;
   for (std::size_t i = 0; i < grid.boxes.size(); i += kRowOfCells * together) {
     Box row;
-    std::vector<std::int64_t> worst;
+    std::vector<Rank> worst;
     for (std::size_t k = i; k < std::min(i + kRowOfCells * together, grid.boxes.size());
          k += together) {
-      std::int64_t chosen = grid.boxes[k].ranks.front();
+      Rank chosen = grid.boxes[k].ranks.front();
       for (std::size_t b = k;
            b < std::min({k + together, i + kRowOfCells * together, grid.boxes.size()}); ++b)
-        for (const std::int64_t r : grid.boxes[b].ranks)
-          if (grid.state[static_cast<std::size_t>(r)] <
-              grid.state[static_cast<std::size_t>(chosen)])
-            chosen = r;
+        for (const Rank r : grid.boxes[b].ranks)
+          if (grid.state[index_of(r)] < grid.state[index_of(chosen)]) chosen = r;
       worst.push_back(chosen);
     }
     row.name = fmt::format("from rank {}", grid.boxes[i].ranks.front());

@@ -27,13 +27,16 @@ struct IsOptional : std::false_type {};
 template <class T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
-// Ids of rows are numbers; other enums are words.
+// Ids of rows and ranks are numbers; other enums are words.
 template <class T>
-constexpr bool kIsWord = std::is_enum_v<T> && !std::is_same_v<T, GroupId>;
+constexpr bool kIsNumber =
+    std::is_same_v<T, GroupId> || std::is_same_v<T, Rank> || std::is_same_v<T, LocalRank>;
+template <class T>
+constexpr bool kIsWord = std::is_enum_v<T> && !kIsNumber<T>;
 template <class T>
 constexpr bool kIsText =
     std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>> ||
-    std::is_same_v<T, std::vector<std::int64_t>> || kIsWord<T>;
+    std::is_same_v<T, std::vector<Rank>> || kIsWord<T>;
 
 // Of a column: what the schema must say of it.
 struct Column {
@@ -148,7 +151,7 @@ class RowBinder {
       text(value);
     } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
       text(made_.emplace_back(fmt::format("{}", fmt::join(value, ","))));
-    } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+    } else if constexpr (std::is_same_v<T, std::vector<Rank>>) {
       text(made_.emplace_back(to_ranges(value)));
     } else if constexpr (std::is_same_v<T, std::vector<HistoryEntry>>) {
       statement_->put(Blob{value.data(), value.size() * sizeof(HistoryEntry)});
@@ -206,13 +209,17 @@ class RowReader {
       return statement_.maybe_text();
     } else if constexpr (std::is_same_v<T, std::optional<std::int64_t>>) {
       return statement_.maybe_integer();
+    } else if constexpr (std::is_same_v<T, std::optional<Rank>>) {
+      return maybe<Rank>(statement_.maybe_integer());
+    } else if constexpr (std::is_same_v<T, std::optional<LocalRank>>) {
+      return maybe<LocalRank>(statement_.maybe_integer());
     } else if constexpr (std::is_same_v<T, std::optional<double>>) {
       return statement_.maybe_real();
     } else if constexpr (std::is_same_v<T, std::string>) {
       return statement_.text();
     } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
       return split_commas(statement_.text());
-    } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+    } else if constexpr (std::is_same_v<T, std::vector<Rank>>) {
       return from_ranges(statement_.text());
     } else if constexpr (std::is_same_v<T, std::vector<HistoryEntry>>) {
       const std::string bytes = statement_.text();
@@ -234,7 +241,7 @@ class RowReader {
     } else if constexpr (std::is_same_v<T, bool>) {
       return statement_.integer() != 0;
     } else {
-      static_assert(std::is_integral_v<T> || std::is_same_v<T, GroupId>);
+      static_assert(std::is_integral_v<T> || kIsNumber<T>);
       return static_cast<T>(statement_.integer());
     }
   }

@@ -8,6 +8,8 @@
 
 #include <sqlite3.h>
 
+#include "model/rank.hpp"
+
 namespace culprit::store {
 
 struct Blob {
@@ -93,6 +95,8 @@ class Statement {
   std::optional<double> maybe_real() { return null() ? skip<double>() : std::optional(real()); }
 
   void put(std::int64_t value) { sqlite3_bind_int64(handle_, ++index_, value); }
+  void put(Rank rank) { put(number_of(rank)); }
+  void put(LocalRank rank) { put(number_of(rank)); }
   void put(std::uint64_t value) {
     sqlite3_bind_int64(handle_, ++index_, static_cast<std::int64_t>(value));
   }

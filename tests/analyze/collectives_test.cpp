@@ -9,6 +9,7 @@
 
 #include "analyze/hang/collectives.hpp"
 #include "report/phrases.hpp"
+#include "support/ranks.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -23,7 +24,7 @@ struct Step {
 struct Job {
   std::int64_t tp = 2, dp = 2, pp = 2;
   std::size_t ahead = 0;
-  std::vector<std::vector<std::int64_t>> groups;
+  std::vector<std::vector<Rank>> groups;
   std::vector<std::string> names;
   std::vector<std::vector<Step>> programs;
   std::vector<std::size_t> launched, finished;  // steps of the program
@@ -32,30 +33,29 @@ struct Job {
 
   void build(int iterations) {
     const auto rank = [&](std::int64_t t, std::int64_t d, std::int64_t p) {
-      return t + tp * (d + dp * p);
+      return Rank(t + tp * (d + dp * p));
     };
     std::vector<std::size_t> tp_of(static_cast<std::size_t>(world())), dp_of(tp_of), mp_of(tp_of);
-    const auto add = [&](std::string name, std::vector<std::int64_t> ranks,
-                         std::vector<std::size_t>& of) {
+    const auto add = [&](std::string name, std::vector<Rank> ranks, std::vector<std::size_t>& of) {
       std::sort(ranks.begin(), ranks.end());
-      for (const std::int64_t r : ranks) of[static_cast<std::size_t>(r)] = groups.size();
+      for (const Rank r : ranks) of[index_of(r)] = groups.size();
       groups.push_back(std::move(ranks));
       names.push_back(std::move(name));
     };
     for (std::int64_t p = 0; p < pp; ++p)
       for (std::int64_t d = 0; d < dp; ++d) {
-        std::vector<std::int64_t> g;
+        std::vector<Rank> g;
         for (std::int64_t t = 0; t < tp; ++t) g.push_back(rank(t, d, p));
         add("TENSOR_MODEL_PARALLEL_GROUP", g, tp_of);
       }
     for (std::int64_t p = 0; p < pp; ++p)
       for (std::int64_t t = 0; t < tp; ++t) {
-        std::vector<std::int64_t> g;
+        std::vector<Rank> g;
         for (std::int64_t d = 0; d < dp; ++d) g.push_back(rank(t, d, p));
         add("DATA_PARALLEL_GROUP", g, dp_of);
       }
     for (std::int64_t d = 0; d < dp; ++d) {
-      std::vector<std::int64_t> g;
+      std::vector<Rank> g;
       for (std::int64_t t = 0; t < tp; ++t)
         for (std::int64_t p = 0; p < pp; ++p) g.push_back(rank(t, d, p));
       add("MODEL_PARALLEL_GROUP", g, mp_of);
@@ -93,12 +93,11 @@ struct Job {
         // of the step it died in.
         const std::size_t group = programs[r][finished[r]].group;
         const auto number = sequence(r, finished[r]);
-        const bool all =
-            std::all_of(groups[group].begin(), groups[group].end(), [&](std::int64_t m) {
-              const auto other = static_cast<std::size_t>(m);
-              const std::size_t step = step_of(other, group, number);
-              return launched[other] > step && finished[other] >= step;
-            });
+        const bool all = std::all_of(groups[group].begin(), groups[group].end(), [&](Rank m) {
+          const auto other = static_cast<std::size_t>(m);
+          const std::size_t step = step_of(other, group, number);
+          return launched[other] > step && finished[other] >= step;
+        });
         if (all) {
           ++finished[r];
           moved = true;
@@ -138,12 +137,12 @@ struct Job {
       MemberRow m;
       m.id = static_cast<MemberId>(f.members.size()) + 1;
       m.path = "dump_" + std::to_string(r);
-      m.rank = static_cast<std::int64_t>(r);
+      m.rank = Rank(static_cast<std::int64_t>(r));
       f.members.push_back(m);
       RecorderRow d;
       d.place.member = m.id;
       d.source = CollectiveSource::recorder;
-      d.rank = static_cast<std::int64_t>(r);
+      d.rank = Rank(static_cast<std::int64_t>(r));
       d.entries = static_cast<std::int64_t>(launched[r]);
       d.has_status = true;
       f.recorders.push_back(d);
@@ -157,7 +156,7 @@ struct Job {
         CollectiveSample c;
         c.row.place.member = m.id;
         c.row.source = CollectiveSource::recorder;
-        c.row.rank = static_cast<std::int64_t>(r);
+        c.row.rank = Rank(static_cast<std::int64_t>(r));
         c.row.group = id_of[programs[r][i].group];
         c.row.record = static_cast<std::int64_t>(i);
         c.row.sequence = row.enqueued;
@@ -169,7 +168,7 @@ struct Job {
       for (auto& [group, row] : rows) {
         row.place.member = m.id;
         row.source = CollectiveSource::recorder;
-        row.rank = static_cast<std::int64_t>(r);
+        row.rank = Rank(static_cast<std::int64_t>(r));
         row.group = id_of[group];
         f.frontiers.push_back(row);
       }
@@ -182,7 +181,7 @@ std::string told(const CollectiveReport& report) {
   std::string out = report.moving ? "moving " : "";
   for (const Leaf& l : report.leaves) {
     out += std::string(name(l.kind)) + ":";
-    for (const std::int64_t r : l.ranks) out += " " + std::to_string(r);
+    for (const Rank r : l.ranks) out += " " + std::to_string(number_of(r));
     out += "; ";
   }
   return out;
@@ -210,7 +209,7 @@ RC_GTEST_PROP(Collectives, OneStalledHostIsFound, ()) {
   // A member of groups of one has nobody who could wait for it in them; with tp = dp = pp = 1 left
   // out, somebody does.
   RC_ASSERT(report.leaves.size() == 1u);
-  RC_ASSERT(report.leaves[0].ranks == std::vector<std::int64_t>{who});
+  RC_ASSERT(report.leaves[0].ranks == Ranks({who}));
   RC_ASSERT(report.leaves[0].kind == StopKind::host_stopped);
 }
 
@@ -227,7 +226,7 @@ RC_GTEST_PROP(Collectives, OneDeadDeviceIsFound, ()) {
   const CollectiveReport report = wait_for(job.facts(*rc::gen::inRange(0u, 1000u)), {});
   RC_LOG() << told(report);
   RC_ASSERT(report.leaves.size() == 1u);
-  RC_ASSERT(report.leaves[0].ranks == std::vector<std::int64_t>{who});
+  RC_ASSERT(report.leaves[0].ranks == Ranks({who}));
   RC_ASSERT(report.leaves[0].kind == StopKind::device_stopped);
 }
 
@@ -247,12 +246,12 @@ RC_GTEST_PROP(Collectives, HealthyRanksChangeNothing, ()) {
   const std::string before = told(wait_for(facts, {}));
   const auto more = *rc::gen::inRange<std::int64_t>(1, 9);
   GroupRow group{"healthy", "DATA_PARALLEL_GROUP", {}, more};
-  for (std::int64_t i = 0; i < more; ++i) group.ranks.push_back(job.world() + i);
+  for (std::int64_t i = 0; i < more; ++i) group.ranks.push_back(Rank(job.world() + i));
   facts.groups.push_back(group);
-  for (const std::int64_t r : group.ranks) {
+  for (const Rank r : group.ranks) {
     MemberRow m;
     m.id = static_cast<MemberId>(facts.members.size()) + 1;
-    m.path = "dump_" + std::to_string(r);
+    m.path = "dump_" + std::to_string(number_of(r));
     m.rank = r;
     facts.members.push_back(m);
     RecorderRow d;
@@ -281,38 +280,39 @@ RC_GTEST_PROP(Collectives, AMissingDumpAccusesNobodyElse, ()) {
   const bool cut = *rc::gen::arbitrary<bool>();
   if (cut) {
     for (RecorderRow& d : facts.recorders)
-      if (d.rank == lost) d.truncated = true;
+      if (d.rank == Rank(lost)) d.truncated = true;
     const bool status = *rc::gen::arbitrary<bool>();  // pg_status stands before the entries
     const bool tail = *rc::gen::arbitrary<bool>();
     std::int64_t n = 0;
-    for (const CollectiveSample& c : facts.collectives) n += c.row.rank == lost;
+    for (const CollectiveSample& c : facts.collectives) n += c.row.rank == Rank(lost);
     std::int64_t at = 0;
     std::erase_if(facts.collectives, [&](const CollectiveSample& c) {
-      return c.row.rank == lost && (tail ? at++ >= n / 2 : at++ < n / 2);
+      return c.row.rank == Rank(lost) && (tail ? at++ >= n / 2 : at++ < n / 2);
     });
     if (!status)
       for (FrontierRow& f : facts.frontiers) {
-        if (f.rank != lost) continue;
+        if (f.rank != Rank(lost)) continue;
         f.enqueued = f.completed = kNoSequence;
         for (const CollectiveSample& c : facts.collectives) {
-          if (c.row.rank != lost || c.row.group != f.group) continue;
+          if (c.row.rank != Rank(lost) || c.row.group != f.group) continue;
           f.enqueued = std::max(f.enqueued, c.row.sequence);
           if (c.row.state == "completed") f.completed = std::max(f.completed, c.row.sequence);
         }
       }
   } else {
-    std::erase_if(facts.recorders, [&](const RecorderRow& d) { return d.rank == lost; });
-    std::erase_if(facts.frontiers, [&](const FrontierRow& f) { return f.rank == lost; });
-    std::erase_if(facts.collectives, [&](const CollectiveSample& c) { return c.row.rank == lost; });
+    std::erase_if(facts.recorders, [&](const RecorderRow& d) { return d.rank == Rank(lost); });
+    std::erase_if(facts.frontiers, [&](const FrontierRow& f) { return f.rank == Rank(lost); });
+    std::erase_if(facts.collectives,
+                  [&](const CollectiveSample& c) { return c.row.rank == Rank(lost); });
   }
   const CollectiveReport report = wait_for(facts, {});
   RC_LOG() << "lost " << lost << (cut ? " (cut)" : "") << ", culprit " << who << ": "
            << told(report);
   for (const Leaf& l : report.leaves) {
     if (l.kind == StopKind::no_dump)
-      RC_ASSERT(l.ranks == std::vector<std::int64_t>{lost});
+      RC_ASSERT(l.ranks == Ranks({lost}));
     else if (l.kind == StopKind::host_stopped)
-      RC_ASSERT(l.ranks == std::vector<std::int64_t>{who});
+      RC_ASSERT(l.ranks == Ranks({who}));
     else
       RC_FAIL("another kind");
   }
@@ -336,12 +336,12 @@ TEST(Collectives, DumpsOfDifferentMomentsAreNoHang) {
   Facts facts = job.facts(1);
   const Facts rest = later.facts(1);
   // Rank 0 was dumped after the others had gone on.
-  std::erase_if(facts.frontiers, [](const FrontierRow& f) { return f.rank == 0; });
-  std::erase_if(facts.collectives, [](const CollectiveSample& c) { return c.row.rank == 0; });
+  std::erase_if(facts.frontiers, [](const FrontierRow& f) { return f.rank == Rank(0); });
+  std::erase_if(facts.collectives, [](const CollectiveSample& c) { return c.row.rank == Rank(0); });
   for (const auto& f : rest.frontiers)
-    if (f.rank == 0) facts.frontiers.push_back(f);
+    if (f.rank == Rank(0)) facts.frontiers.push_back(f);
   for (const auto& c : rest.collectives)
-    if (c.row.rank == 0) facts.collectives.push_back(c);
+    if (c.row.rank == Rank(0)) facts.collectives.push_back(c);
   const CollectiveReport report = wait_for(facts, {});
   EXPECT_TRUE(report.moving);
   EXPECT_TRUE(report.leaves.empty());
@@ -365,12 +365,12 @@ TEST(Collectives, MismatchNamesTheMinority) {
   for (CollectiveSample& c : facts.collectives) {
     if (c.row.sequence != 6) continue;
     c.row.state = "scheduled";
-    if (c.row.rank == 2) c.row.sizes = "in [[17]] out [[17]]";
+    if (c.row.rank == Rank(2)) c.row.sizes = "in [[17]] out [[17]]";
   }
   const CollectiveReport report = wait_for(facts, {});
   ASSERT_EQ(report.leaves.size(), 1u) << told(report);
   EXPECT_EQ(report.leaves[0].kind, StopKind::mismatch);
-  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{2});
+  EXPECT_EQ(report.leaves[0].ranks, Ranks({2}));
   EXPECT_FALSE(report.leaves[0].tie);
 }
 
@@ -381,7 +381,7 @@ TEST(Collectives, WatchdogCountersAloneNameTheRankBehind) {
     MemberRow m;
     m.id = r + 1;
     m.path = "err" + std::to_string(r);
-    m.rank = r;
+    m.rank = Rank(r);
     facts.members.push_back(m);
     FrontierRow f;
     f.place.member = r + 1;
@@ -393,7 +393,7 @@ TEST(Collectives, WatchdogCountersAloneNameTheRankBehind) {
   }
   const CollectiveReport report = wait_for(facts, {});
   ASSERT_EQ(report.leaves.size(), 1u) << told(report);
-  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{2});
+  EXPECT_EQ(report.leaves[0].ranks, Ranks({2}));
   EXPECT_EQ(report.leaves[0].kind, StopKind::host_stopped);
 }
 
@@ -416,7 +416,7 @@ Facts logs(std::int64_t ranks) {
     m.id = r + 1;
     m.order = r;
     m.path = "rank" + std::to_string(r) + ".log";
-    m.rank = r;
+    m.rank = Rank(r);
     facts.members.push_back(m);
   }
   return facts;
@@ -432,7 +432,7 @@ TEST(Collectives, OfTwoAttemptsInOneLogTheLastCounts) {
   }
   const CollectiveReport report = wait_for(facts, {});
   ASSERT_EQ(report.leaves.size(), 1u) << told(report);
-  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{2});
+  EXPECT_EQ(report.leaves[0].ranks, Ranks({2}));
 }
 
 // Two tensor groups and the world group, none of them named: counters that never meet are not of
@@ -451,15 +451,15 @@ TEST(Collectives, ADumpOfAnotherDayIsLeftOut) {
   job.run(3, 9, -1);
   Facts facts = job.facts(1);
   for (CollectiveSample& c : facts.collectives) {
-    c.row.time = {Clock::utc, 100 * kDay - (c.row.rank == 6 ? 3 * kDay : 0), 1};
-    if (c.row.rank == 6) c.row.state = "completed";
+    c.row.time = {Clock::utc, 100 * kDay - (c.row.rank == Rank(6) ? 3 * kDay : 0), 1};
+    if (c.row.rank == Rank(6)) c.row.state = "completed";
   }
   for (FrontierRow& f : facts.frontiers)
-    if (f.rank == 6) f.enqueued = f.completed = 1;
+    if (f.rank == Rank(6)) f.enqueued = f.completed = 1;
   const CollectiveReport report = wait_for(facts, {});
   EXPECT_FALSE(report.moving) << report::words(report.moving_why);
   for (const Leaf& l : report.leaves) {
-    if (l.kind != StopKind::no_dump) { EXPECT_EQ(l.ranks, std::vector<std::int64_t>{3}); }
+    if (l.kind != StopKind::no_dump) { EXPECT_EQ(l.ranks, Ranks({3})); }
   }
 }
 
@@ -471,11 +471,11 @@ TEST(Collectives, TwoFilesThatClaimOneRankAreNotBelieved) {
   MemberRow m = facts.members.front();
   m.id = static_cast<MemberId>(facts.members.size()) + 1;
   m.path = "other";
-  m.rank = 3;
+  m.rank = Rank(3);
   facts.members.push_back(m);
   RecorderRow d = facts.recorders.front();
   d.place.member = m.id;
-  d.rank = 3;
+  d.rank = Rank(3);
   d.entries = 12345;
   facts.recorders.push_back(d);
   const CollectiveReport report = wait_for(facts, {});
@@ -486,22 +486,22 @@ TEST(Collectives, TwoFilesThatClaimOneRankAreNotBelieved) {
 // Several that did not finish what the others did: one link can hold up all of them.
 TEST(Collectives, SeveralBehindInOneOperationAreDoubtful) {
   Facts facts = logs(8);
-  facts.groups.push_back({"0", "default_pg", {0, 1, 2, 3, 4, 5, 6, 7}, 8});
+  facts.groups.push_back({"0", "default_pg", Ranks({0, 1, 2, 3, 4, 5, 6, 7}), 8});
   for (std::int64_t r = 0; r < 8; ++r) {
     RecorderRow d;
     d.place.member = r + 1;
     d.source = CollectiveSource::recorder;
-    d.rank = r;
+    d.rank = Rank(r);
     facts.recorders.push_back(d);
     FrontierRow f = counted(r + 1, 1, 50, r >= 5 ? 49 : 50);
     f.source = CollectiveSource::recorder;
-    f.rank = r;
+    f.rank = Rank(r);
     facts.frontiers.push_back(f);
     if (r < 5) continue;
     CollectiveSample c;
     c.row.place.member = r + 1;
     c.row.source = CollectiveSource::recorder;
-    c.row.rank = r;
+    c.row.rank = Rank(r);
     c.row.group = group_at(0);
     c.row.sequence = 50;
     c.row.operation = "all_reduce";
@@ -519,12 +519,12 @@ TEST(Collectives, FingerprintsThatDifferAreAMismatch) {
                          const std::string& sizes) {
     FrontierRow f = counted(rank + 1, 1, 9, 8);
     f.source = CollectiveSource::fingerprint;
-    f.rank = rank;
+    f.rank = Rank(rank);
     facts.frontiers.push_back(f);
     CollectiveSample c;
     c.row.place = f.place;
     c.row.source = CollectiveSource::fingerprint;
-    c.row.rank = rank;
+    c.row.rank = Rank(rank);
     c.row.group = group_at(0);
     c.row.sequence = 9;
     c.row.operation = operation;
@@ -538,7 +538,7 @@ TEST(Collectives, FingerprintsThatDifferAreAMismatch) {
   const CollectiveReport report = wait_for(facts, {});
   ASSERT_EQ(report.leaves.size(), 1u) << told(report);
   EXPECT_EQ(report.leaves[0].kind, StopKind::mismatch);
-  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{1});
+  EXPECT_EQ(report.leaves[0].ranks, Ranks({1}));
 }
 
 TEST(Collectives, ADesynchronisationReportNamesTheRankThatDidNotJoin) {
@@ -556,14 +556,14 @@ TEST(Collectives, ADesynchronisationReportNamesTheRankThatDidNotJoin) {
   const CollectiveReport report = wait_for(facts, {});
   ASSERT_EQ(report.leaves.size(), 1u) << told(report);
   EXPECT_EQ(report.leaves[0].kind, StopKind::host_stopped);
-  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{3});
+  EXPECT_EQ(report.leaves[0].ranks, Ranks({3}));
 }
 
 // A call log tells launches: who launched one less has stopped on its host, whatever became of its
 // last one.
 TEST(Collectives, OfLaunchesAloneTheOneBehindStoppedOnItsHost) {
   Facts facts = logs(4);
-  facts.groups.push_back({"0xabc", "", {0, 1, 2, 3}, 4});
+  facts.groups.push_back({"0xabc", "", Ranks({0, 1, 2, 3}), 4});
   for (std::int64_t r = 0; r < 4; ++r) {
     const std::int64_t launched = r == 2 ? 19 : 20;
     FrontierRow f = counted(r + 1, 1, launched, kUnknownSequence);
@@ -572,7 +572,7 @@ TEST(Collectives, OfLaunchesAloneTheOneBehindStoppedOnItsHost) {
     CollectiveSample c;
     c.row.place = f.place;
     c.row.source = CollectiveSource::nccl_call;
-    c.row.rank = r;
+    c.row.rank = Rank(r);
     c.row.group = group_at(0);
     c.row.sequence = launched;
     c.row.operation = "all_reduce";
@@ -581,7 +581,7 @@ TEST(Collectives, OfLaunchesAloneTheOneBehindStoppedOnItsHost) {
   }
   const CollectiveReport report = wait_for(facts, {});
   ASSERT_EQ(report.leaves.size(), 1u) << told(report);
-  EXPECT_EQ(report.leaves[0].ranks, std::vector<std::int64_t>{2});
+  EXPECT_EQ(report.leaves[0].ranks, Ranks({2}));
   EXPECT_EQ(report.leaves[0].kind, StopKind::host_stopped);
 }
 
@@ -599,29 +599,29 @@ Facts in_flight(const std::vector<GroupRow>& groups, const std::vector<Launched>
   facts.groups = groups;
   std::int64_t record = 0;
   for (const Launched& l : launched) {
-    if (facts.members.empty() || facts.members.back().rank != l.rank) {
+    if (facts.members.empty() || facts.members.back().rank != Rank(l.rank)) {
       MemberRow m;
       m.id = static_cast<MemberId>(facts.members.size()) + 1;
       m.path = "dump_" + std::to_string(l.rank);
-      m.rank = l.rank;
+      m.rank = Rank(l.rank);
       facts.members.push_back(m);
       RecorderRow d;
       d.place.member = m.id;
       d.source = CollectiveSource::recorder;
-      d.rank = l.rank;
+      d.rank = Rank(l.rank);
       d.entries = 8;
       facts.recorders.push_back(d);
     }
     CollectiveSample c;
     c.row.place.member = facts.members.back().id;
     c.row.source = CollectiveSource::recorder;
-    c.row.rank = l.rank;
+    c.row.rank = Rank(l.rank);
     c.row.group = group_at(l.group - 1);
     c.row.record = record++;
     c.row.sequence = l.sequence;
     c.row.operation = l.operation;
     c.row.p2p = l.peer >= 0;
-    c.row.peer = l.peer;
+    c.row.peer = Rank(l.peer);
     c.row.state = "scheduled";
     facts.collectives.push_back(c);
   }
@@ -631,11 +631,11 @@ Facts in_flight(const std::vector<GroupRow>& groups, const std::vector<Launched>
 TEST(Collectives, ASendInFrontHoldsWhatWasLaunchedBehindIt) {
   // Ranks 2 and 3, the second stage, have sent back and gone on to their reduce-scatter with 6 and
   // 7; nobody takes what they sent, since 0 and 1 are stuck in an operation of their own.
-  const std::vector<GroupRow> groups = {{"1", "TENSOR_MODEL_PARALLEL_GROUP", {0, 1}, 2},
-                                        {"2", "DATA_PARALLEL_GROUP", {2, 6}, 2},
-                                        {"3", "PIPELINE_MODEL_PARALLEL_GROUP", {0, 2}, 2},
-                                        {"4", "DATA_PARALLEL_GROUP", {3, 7}, 2},
-                                        {"5", "PIPELINE_MODEL_PARALLEL_GROUP", {1, 3}, 2}};
+  const std::vector<GroupRow> groups = {{"1", "TENSOR_MODEL_PARALLEL_GROUP", Ranks({0, 1}), 2},
+                                        {"2", "DATA_PARALLEL_GROUP", Ranks({2, 6}), 2},
+                                        {"3", "PIPELINE_MODEL_PARALLEL_GROUP", Ranks({0, 2}), 2},
+                                        {"4", "DATA_PARALLEL_GROUP", Ranks({3, 7}), 2},
+                                        {"5", "PIPELINE_MODEL_PARALLEL_GROUP", Ranks({1, 3}), 2}};
   const Facts facts = in_flight(groups, {{0, 1, 50, "all_gather"},
                                          {0, 3, 4, "recv", 2},
                                          {1, 1, 50, "all_gather"},
@@ -649,35 +649,35 @@ TEST(Collectives, ASendInFrontHoldsWhatWasLaunchedBehindIt) {
   const CollectiveReport report = wait_for(facts, {});
   ASSERT_EQ(report.leaves.size(), 1u) << told(report);
   EXPECT_EQ(report.leaves[0].kind, StopKind::network);
-  EXPECT_EQ(report.leaves[0].ranks, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(report.leaves[0].ranks, Ranks({0, 1}));
   EXPECT_TRUE(report.leaves[0].within.empty()) << "nobody knows where they run";
 }
 
 TEST(Collectives, AStuckGroupIsPlacedOnlyWhereAllOfItIsKnown) {
-  std::vector<GroupRow> groups = {{"1", "TENSOR_MODEL_PARALLEL_GROUP", {0, 1}, 2},
-                                  {"2", "DATA_PARALLEL_GROUP", {0, 2}, 2}};
+  std::vector<GroupRow> groups = {{"1", "TENSOR_MODEL_PARALLEL_GROUP", Ranks({0, 1}), 2},
+                                  {"2", "DATA_PARALLEL_GROUP", Ranks({0, 2}), 2}};
   const std::vector<Launched> launched = {
       {0, 1, 50, "all_gather"}, {1, 1, 50, "all_gather"}, {2, 2, 7, "reduce_scatter"}};
   Topology topology;
-  for (std::int64_t r = 0; r < 4; ++r) topology.host_of[r] = r < 2 ? "a" : "b";
+  for (std::int64_t r = 0; r < 4; ++r) topology.host_of[Rank(r)] = r < 2 ? "a" : "b";
   const auto within = [&] {
     const CollectiveReport r = wait_for(in_flight(groups, launched), topology);
     return r.leaves.empty() ? "no leaf" : r.leaves[0].within;
   };
   EXPECT_EQ(within(), "a");
-  topology.host_of[1] = "b";
+  topology.host_of[Rank(1)] = "b";
   EXPECT_EQ(within(), "") << "two machines";
-  topology.host_of.erase(1);
+  topology.host_of.erase(Rank(1));
   EXPECT_EQ(within(), "");
-  for (std::int64_t r = 0; r < 4; ++r) topology.host_of[r] = "a";
+  for (std::int64_t r = 0; r < 4; ++r) topology.host_of[Rank(r)] = "a";
   EXPECT_EQ(within(), "") << "the job has no other machine";
-  topology.host_of[2] = "b";
+  topology.host_of[Rank(2)] = "b";
   groups[0].size = 4;
   EXPECT_EQ(within(), "") << "of two members nothing is known";
 }
 
 TEST(Collectives, AnAllToAllWhoseSplitsDoNotAgreeIsAMismatch) {
-  const std::vector<GroupRow> groups = {{"1", "EXPERT_MODEL_PARALLEL_GROUP", {0, 1, 2}, 3}};
+  const std::vector<GroupRow> groups = {{"1", "EXPERT_MODEL_PARALLEL_GROUP", Ranks({0, 1, 2}), 3}};
   const auto judged = [&](const char* last) {
     Facts facts = in_flight(
         groups, {{0, 1, 50, "all_to_all"}, {1, 1, 50, "all_to_all"}, {2, 1, 50, "all_to_all"}});

@@ -3,6 +3,7 @@
 
 #include "analyze/hang/hang.hpp"
 #include "analyze/faults/silence.hpp"
+#include "support/ranks.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -33,7 +34,7 @@ std::vector<Finding> judged(const Facts& facts) {
   report.pending = 1;
   Leaf leaf;
   leaf.kind = StopKind::device_stopped;
-  leaf.ranks = {1};
+  leaf.ranks = Ranks({1});
   leaf.waiting = 7;
   leaf.confidence = 0.7;
   report.leaves.push_back(leaf);
@@ -57,7 +58,7 @@ TEST(Hang, StepsAfterTheDumpsSayThatTheJobMoved) {
   EXPECT_EQ(judged(facts).at(0).outcome, Outcome::fired);
 }
 
-Signal timed_out(std::int64_t rank) {
+Signal timed_out(Rank rank) {
   Signal s;
   s.meaning.symptom = Symptom::job_hang;
   s.meaning.role = Role::cascade;
@@ -66,12 +67,11 @@ Signal timed_out(std::int64_t rank) {
   return s;
 }
 
-std::vector<Finding> absence(const std::vector<std::int64_t>& heard, std::int64_t world,
-                             const std::vector<std::int64_t>& silent = {}) {
+std::vector<Finding> absence(const Ranks& heard, std::int64_t world, const Ranks& silent = {}) {
   Facts facts;
   facts.world_size = world;
   std::vector<Signal> signals;
-  for (const std::int64_t r : heard) {
+  for (const Rank r : heard) {
     MemberRow m;
     m.id = static_cast<MemberId>(facts.members.size()) + 1;
     m.kind = "file";
@@ -89,14 +89,13 @@ std::vector<Finding> absence(const std::vector<std::int64_t>& heard, std::int64_
 }
 
 TEST(Hang, ASilentRankStoppedAndAnUnheardOneMayNotHaveBeenCollected) {
-  const std::vector<std::int64_t> seven{0, 1, 2, 3, 4, 6, 7};
+  const Ranks seven{0, 1, 2, 3, 4, 6, 7};
   const auto unheard = absence(seven, 8);
   ASSERT_EQ(unheard.size(), 1u);
   EXPECT_EQ(unheard[0].event_class, "hang/no_dump");
-  EXPECT_EQ(unheard[0].ranks, std::vector<std::int64_t>{5});
+  EXPECT_EQ(unheard[0].ranks, Ranks({5}));
   EXPECT_LT(unheard[0].confidence, 0.5);
-  EXPECT_EQ(absence(seven, 0).at(0).ranks, std::vector<std::int64_t>{5})
-      << "numbers are given without gaps";
+  EXPECT_EQ(absence(seven, 0).at(0).ranks, Ranks({5})) << "numbers are given without gaps";
   const auto silent = absence({0, 1, 2, 3, 4, 5, 6, 7}, 8, {5});
   ASSERT_EQ(silent.size(), 1u);
   EXPECT_EQ(silent[0].event_class, "hang/host_stopped");
@@ -107,7 +106,7 @@ TEST(Hang, ARankOneThatTimedOutHadARankZero) {
   const auto zero = absence({1}, 0);
   ASSERT_EQ(zero.size(), 1u);
   EXPECT_EQ(zero[0].event_class, "hang/no_dump");
-  EXPECT_EQ(zero[0].ranks, std::vector<std::int64_t>{0});
+  EXPECT_EQ(zero[0].ranks, Ranks({0}));
   EXPECT_LT(zero[0].confidence, 0.5);
   for (const Finding& f : absence({8, 9, 10, 11, 12, 13, 14, 15}, 0))
     EXPECT_NE(f.outcome, Outcome::fired) << "one machine of two";
@@ -132,7 +131,7 @@ std::vector<Finding> listed(const std::vector<std::string>& states, bool timeout
     facts.processes.push_back(p);
   }
   std::vector<Signal> signals;
-  if (timeouts) signals = {timed_out(0), timed_out(1)};
+  if (timeouts) signals = {timed_out(Rank(0)), timed_out(Rank(1))};
   return hang(facts, {}, signals, {}, {}, {});
 }
 
@@ -164,7 +163,7 @@ TEST(Hang, AProcessThatATracerStoppedNeedsNoDump) {
       ProcessRow p;
       p.place = {1, static_cast<std::uint64_t>(rank) + 1, 0, 10};
       p.pid = 500 + rank;
-      p.rank = rank;
+      p.rank = Rank(rank);
       p.host = "node-0";
       p.state = rank == 1 ? state : "Sl";
       p.role = "trainer";
@@ -174,10 +173,10 @@ TEST(Hang, AProcessThatATracerStoppedNeedsNoDump) {
     report.source = CollectiveSource::recorder;
     report.pending = 1;
     report.timed_out = 1;
-    report.seen = {0, 2, 3};
+    report.seen = {Rank(0), Rank(2), Rank(3)};
     Leaf leaf;
     leaf.kind = StopKind::no_dump;
-    leaf.ranks = {1};
+    leaf.ranks = {Rank(1)};
     leaf.waiting = 3;
     leaf.confidence = 0.5;
     report.leaves.push_back(leaf);

@@ -209,13 +209,13 @@ TEST(Ranks, ARankThatTimedOutProvesTheOthers) {
   file(facts, "console.log");
   EventRow e;
   e.place.member = 1;
-  e.rank = 1;
+  e.rank = Rank(1);
   facts.events.push_back(e);
   resolve_identity(facts);
   EXPECT_EQ(facts.world_size, 2);
   Facts few;
   file(few, "console.log");
-  e.rank = 40;
+  e.rank = Rank(40);
   few.events.push_back(e);
   resolve_identity(few);
   EXPECT_EQ(few.world_size, 0) << "one of 41 says nothing of the rest";

@@ -48,13 +48,13 @@ TEST(PathFacts, FoldersCalledByWordsThatHoldTheSameFilesOfMachines) {
 }
 
 TEST(PathFacts, ARankWithinSomethingSmallerIsNotTheRank) {
-  EXPECT_EQ(facts_of_path("logs/node_rank4/rank33.txt").rank, 33);
+  EXPECT_EQ(facts_of_path("logs/node_rank4/rank33.txt").rank, Rank(33));
   EXPECT_EQ(facts_of_path("logs/node_rank4/launcher.txt").rank, std::nullopt);
   EXPECT_EQ(facts_of_path("tp_rank_3/stderr.log").rank, std::nullopt);
-  EXPECT_EQ(facts_of_path("global_rank_7.log").rank, 7);
+  EXPECT_EQ(facts_of_path("global_rank_7.log").rank, Rank(7));
   const PathFacts local = facts_of_path("cx-2/local_rank3.log");
   EXPECT_EQ(local.rank, std::nullopt);
-  EXPECT_EQ(local.local_rank, 3);
+  EXPECT_EQ(local.local_rank, LocalRank(3));
 }
 
 TEST(PathFacts, FoldersOfRanksAreNoMachines) {
@@ -73,8 +73,8 @@ TEST(PathFacts, FoldersOfRanksAreNoMachines) {
 }
 
 TEST(PathFacts, LocalRanksAreSmall) {
-  EXPECT_EQ(facts_of_path("py-spy-n1-local3.txt").local_rank, 3);
-  EXPECT_EQ(facts_of_path("x/local_rank_12/out.log").local_rank, 12);
+  EXPECT_EQ(facts_of_path("py-spy-n1-local3.txt").local_rank, LocalRank(3));
+  EXPECT_EQ(facts_of_path("x/local_rank_12/out.log").local_rank, LocalRank(12));
   EXPECT_FALSE(facts_of_path("var/local-20261121.log").local_rank) << "a day";
   EXPECT_FALSE(facts_of_path("local/rank5.log").local_rank);
 }

@@ -6,11 +6,10 @@
 #include "analyze/faults/settings_picture.hpp"
 #include "analyze/hang/hang_pictures.hpp"
 #include "analyze/metrics/metric_panels.hpp"
+#include "support/ranks.hpp"
 
 namespace culprit::analyze {
 namespace {
-
-using Ranks = std::vector<std::int64_t>;
 
 Finding hang_of(const char* ranks) {
   Finding f;
@@ -24,14 +23,14 @@ Finding hang_of(const char* ranks) {
 
 TEST(WaitPicture, FollowsTheChainToTheEnd) {
   CollectiveReport calls;
-  calls.chain = {{0, 4, GroupId::none, 7, "recv", "never launched", {}},
-                 {4, 5, GroupId::none, 9, "all_reduce", "", {}}};
+  calls.chain = {{Rank(0), Rank(4), GroupId::none, 7, "recv", "never launched", {}},
+                 {Rank(4), Rank(5), GroupId::none, 9, "all_reduce", "", {}}};
   Leaf leaf;
-  leaf.ranks = {5};
+  leaf.ranks = Ranks({5});
   leaf.waiting = 7;
   calls.leaves.push_back(leaf);
   Topology topology;
-  topology.host_of = {{0, "a"}, {4, "b"}, {5, "b"}};
+  topology.host_of = {{Rank(0), "a"}, {Rank(4), "b"}, {Rank(5), "b"}};
   const std::vector<Finding> findings = {hang_of("5")};
   const WaitPicture graph = wait_graph(topology, {}, calls, {}, findings);
   ASSERT_EQ(graph.nodes.size(), 4u);
@@ -48,9 +47,9 @@ TEST(WaitPicture, FollowsTheChainToTheEnd) {
 // A picture would accuse somebody whom no finding names.
 TEST(WaitPicture, IsEmptyUnlessAFindingNamesTheEnd) {
   CollectiveReport calls;
-  calls.chain = {{0, 5, GroupId::none, 7, "recv", "", {}}};
+  calls.chain = {{Rank(0), Rank(5), GroupId::none, 7, "recv", "", {}}};
   Leaf leaf;
-  leaf.ranks = {5};
+  leaf.ranks = Ranks({5});
   leaf.waiting = 1;
   calls.leaves.push_back(leaf);
   EXPECT_TRUE(wait_graph({}, {}, calls, {}, {}).nodes.empty());
@@ -69,20 +68,20 @@ StackReport four_stacks() {
   report.normal.names = {"main (train.py)", "step (train.py)", "all_reduce (c10d.py)",
                          "load (data.py)"};
   report.normal.stacks = {{0, 1, 2}, {0, 1, 3}};
-  report.trees.emplace("trainer",
-                       StackTree(report.normal.stacks, {{0, {0, 1, 2}, 3}, {1, {3}, 1}}));
+  report.trees.emplace(
+      "trainer", StackTree(report.normal.stacks, {{0, Ranks({0, 1, 2}), 3}, {1, Ranks({3}), 1}}));
   StackGroup wait, odd;
   wait.role = odd.role = "trainer";
   wait.stack = 0;
-  wait.ranks = {0, 1, 2};
+  wait.ranks = Ranks({0, 1, 2});
   odd.stack = 1;
-  odd.ranks = {3};
+  odd.ranks = Ranks({3});
   report.groups = {wait, odd};
-  report.waits = {{"tp/0", "all_reduce", {0, 1, 2}, {3}}};
+  report.waits = {{"tp/0", "all_reduce", Ranks({0, 1, 2}), Ranks({3})}};
   StackSink sink;
-  sink.ranks = {3};
+  sink.ranks = Ranks({3});
   report.sinks = {sink};
-  report.outliers = {3};
+  report.outliers = Ranks({3});
   report.hang = true;
   return report;
 }

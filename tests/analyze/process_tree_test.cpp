@@ -8,7 +8,7 @@ namespace {
 struct Scene {
   Facts facts;
   void process(std::int64_t pid, std::optional<std::int64_t> parent, const std::string& command,
-               std::optional<std::int64_t> rank = {}, const std::string& host = "") {
+               std::optional<Rank> rank = {}, const std::string& host = "") {
     ProcessRow row;
     row.pid = pid;
     row.parent = parent;
@@ -69,23 +69,25 @@ TEST(ProcessTree, Commands) {
 TEST(ProcessTree, ChildrenOfAnAgent) {
   Scene s;
   s.process(10, 1, "python3 -m torch.distributed.run t.py");
-  s.process(11, 10, "/usr/bin/python3 -u t.py --lr 1", 0);
-  s.process(12, 10, "sh -c numactl python3 -u t.py", 1);
-  s.process(13, 12, "python3 -u t.py", 1);
-  s.process(21, 11, "python3 -u t.py --lr 1", 0);  // the same command line, as pstree prints it
+  s.process(11, 10, "/usr/bin/python3 -u t.py --lr 1", Rank(0));
+  s.process(12, 10, "sh -c numactl python3 -u t.py", Rank(1));
+  s.process(13, 12, "python3 -u t.py", Rank(1));
+  s.process(21, 11, "python3 -u t.py --lr 1",
+            Rank(0));  // the same command line, as pstree prints it
   s.process(22, 11,
             "python3 -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=44, "
             "pipe_handle=46) --multiprocessing-fork",
-            0);
-  s.process(23, 11, "python3 -c from multiprocessing.resource_tracker import main;main(43)", 0);
+            Rank(0));
+  s.process(23, 11, "python3 -c from multiprocessing.resource_tracker import main;main(43)",
+            Rank(0));
   s.process(24, 11, "[python3] <defunct>");
-  s.process(25, 11, "git rev-parse HEAD", 0);
+  s.process(25, 11, "git rev-parse HEAD", Rank(0));
   s.process(27, 10, "[python3] <defunct>");  // a trainer that died and was not reaped
   s.process(28, 10, "[nvidia-smi] <defunct>");
   s.process(26, 11,
             "python3 -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=44) "
             "--multiprocessing-fork",
-            0);
+            Rank(0));
   s.stack(26, true,
           {{"get", "multiprocessing/queues.py", "", 1, false},
            {"_worker_loop", "torch/utils/data/_utils/worker.py", "", 2, false}});
@@ -132,8 +134,8 @@ TEST(ProcessTree, TheInnermostMarkerDecides) {
 
 TEST(ProcessTree, WithoutAnAgent) {
   Scene s;
-  s.process(41, 5, "python t.py", 3, "a");
-  s.process(42, 41, "python t.py", 3, "a");
+  s.process(41, 5, "python t.py", Rank(3), "a");
+  s.process(42, 41, "python t.py", Rank(3), "a");
   s.process(41, 5, "cat", {}, "b");
   assign_roles(s.facts);
   EXPECT_EQ(s.role(41, "a"), "trainer");

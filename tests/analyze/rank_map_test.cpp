@@ -2,12 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "analyze/facts/rank_map.hpp"
+#include "support/ranks.hpp"
 
 namespace {
 
 using namespace culprit;
 
-Finding finding(const char* id, Analysis analysis, Role role, std::vector<std::int64_t> ranks) {
+Finding finding(const char* id, Analysis analysis, Role role, Ranks ranks) {
   Finding f;
   f.id = id;
   f.analysis = analysis;
@@ -18,7 +19,7 @@ Finding finding(const char* id, Analysis analysis, Role role, std::vector<std::i
   return f;
 }
 
-std::vector<std::int64_t> of(const RankMap& map, RankState state) {
+std::vector<Rank> of(const RankMap& map, RankState state) {
   return map.ranks.at(static_cast<std::size_t>(state));
 }
 
@@ -27,7 +28,7 @@ analyze::Facts eight_ranks() {
   facts.world_size = 8;
   for (std::int64_t r = 0; r < 6; ++r) {
     RankRow row;
-    row.rank = r;
+    row.rank = Rank(r);
     row.host = r < 4 ? "b" : "a";
     facts.ranks.push_back(row);
   }
@@ -43,7 +44,6 @@ TEST(RankMap, TakesTheWorst) {
       finding("lost", Analysis::classify, Role::cascade, {0, 1, 2, 3, 4}),
       finding("end", Analysis::classify, Role::teardown, {0, 5, -1, 99})};
   const RankMap map = analyze::rank_map(eight_ranks(), {}, findings, verdict);
-  using Ranks = std::vector<std::int64_t>;
   EXPECT_EQ(map.total, 8);
   EXPECT_EQ(of(map, RankState::failed), Ranks({2}));
   EXPECT_EQ(of(map, RankState::error), Ranks({3}));
@@ -66,7 +66,6 @@ TEST(RankMap, NamesWhoStoppedAndWhoIsSlow) {
                                          finding("slow/1", Analysis::slow, Role::confirmation, {4}),
                                          finding("silence/3", Analysis::silence, Role::root, {3})};
   const RankMap map = analyze::rank_map(eight_ranks(), {}, findings, verdict);
-  using Ranks = std::vector<std::int64_t>;
   EXPECT_EQ(of(map, RankState::stopped), Ranks({5}));
   EXPECT_EQ(of(map, RankState::slow), Ranks({4}));
   EXPECT_EQ(of(map, RankState::silent), Ranks({3}));

@@ -9,6 +9,7 @@
 #include "analyze/pace/slow_groups.hpp"
 #include "analyze/pace/slow_what_if.hpp"
 #include "report/phrases.hpp"
+#include "support/ranks.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -32,7 +33,8 @@ struct Job {
 Job job(std::int64_t ranks, std::int64_t slow) {
   Job out;
   for (std::int64_t r = 0; r < ranks; ++r)
-    out.parts.push_back({r, "compute_ms", {}}), out.parts.push_back({r, "grad_sync_ms", {}});
+    for (const char* part : {"compute_ms", "grad_sync_ms"})
+      out.parts.push_back({Rank(r), part, {}});
   for (std::int64_t i = 0; i < 200; ++i) {
     const bool late = i >= 100;
     out.iterations.push_back(i);
@@ -81,7 +83,7 @@ std::vector<HistoryRow> group(GroupId id, double ms) {
   std::vector<HistoryRow> out(2);
   for (std::size_t r = 0; r < 2; ++r) {
     out[r].group = id;
-    out[r].rank = static_cast<std::int64_t>(r);
+    out[r].rank = Rank(static_cast<std::int64_t>(r));
     for (int i = 0; i < 20; ++i) {
       HistoryEntry e;
       e.sequence = i;
@@ -100,10 +102,8 @@ std::vector<Finding> compare(const std::vector<double>& times,
   std::vector<GroupTime> all;
   for (std::size_t g = 0; g < times.size(); ++g)
     facts.groups.push_back(
-        {"pg" + std::to_string(g),
-         kinds.empty() ? "mesh_dp" : kinds[g],
-         {static_cast<std::int64_t>(2 * g), static_cast<std::int64_t>(2 * g + 1)},
-         2});
+        {"pg" + std::to_string(g), kinds.empty() ? "mesh_dp" : kinds[g],
+         Ranks({static_cast<std::int64_t>(2 * g), static_cast<std::int64_t>(2 * g + 1)}), 2});
   for (std::size_t g = 0; g < times.size(); ++g)
     for (GroupTime& t : group_times(facts, group_at(g), group(group_at(g), times[g])))
       all.push_back(std::move(t));
@@ -113,7 +113,7 @@ std::vector<Finding> compare(const std::vector<double>& times,
 TEST(SlowGroups, OfThoseThatMoveAsMuch) {
   const auto found = compare({10, 10.1, 14, 10.05, 9.9});
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].ranks, (std::vector<std::int64_t>{4, 5}));
+  EXPECT_EQ(found[0].ranks, Ranks({4, 5}));
   EXPECT_EQ(found[0].role, Role::advice);
   EXPECT_NEAR(std::strtod(number(found[0], "factor").c_str(), nullptr), 1.4, 0.02);
   EXPECT_TRUE(compare({10, 10.1, 10.8, 10.05}).empty()) << "within 10 % of the median";

@@ -10,11 +10,10 @@
 
 #include "model/json.hpp"
 #include "report/phrases.hpp"
+#include "support/ranks.hpp"
 
 namespace culprit::analyze {
 namespace {
-
-using Ranks = std::vector<std::int64_t>;
 
 struct Data {
   std::vector<std::int64_t> iterations;
@@ -42,7 +41,7 @@ Data read_bundle(const std::string& name) {
       for (const auto& [key, value] : row.items())
         if (key.ends_with("_ms")) {
           PartSeries& s = series[key];
-          s.rank = rank;
+          s.rank = Rank(rank);
           s.name = key;
           s.ms.push_back(value);
         }
@@ -115,7 +114,7 @@ Data job(std::int64_t ranks, const std::map<std::int64_t, double>& slow, double 
     }
   }
   for (std::int64_t r = 0; r < ranks; ++r) {
-    own[r].rank = waits[r].rank = r;
+    own[r].rank = waits[r].rank = Rank(r);
     own[r].name = "forward_ms";
     waits[r].name = "all_reduce_ms";
     d.parts.push_back(own[r]);
@@ -143,7 +142,7 @@ TEST(SlowRankParts, LongerWorkThatNobodyWaitsForIsNoCause) {
   EXPECT_EQ(d.ask(100, 199).answer, SlowPartsAnswer::nobody);
   Data waits = job(8, {{3, 20}});
   for (PartSeries& p : waits.parts)
-    if (p.rank == 3 && p.name == "all_reduce_ms")
+    if (p.rank == Rank(3) && p.name == "all_reduce_ms")
       for (std::size_t i = 100; i < 200; ++i) p.ms[i] = 200;
   EXPECT_EQ(waits.ask(100, 199).answer, SlowPartsAnswer::nobody)
       << report::words(waits.ask(100, 199).why);

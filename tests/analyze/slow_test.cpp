@@ -1,5 +1,6 @@
 #include "analyze/pace/slow.hpp"
 #include "report/phrases.hpp"
+#include "support/ranks.hpp"
 
 #include <cmath>
 #include <limits>
@@ -24,9 +25,9 @@ Facts job(int hosts, int per) {
     facts.hosts.push_back(host);
     for (int l = 0; l < per; ++l) {
       RankRow r;
-      r.rank = h * per + l;
+      r.rank = Rank(h * per + l);
       r.host = host.host;
-      r.local_rank = l;
+      r.local_rank = LocalRank(l);
       facts.ranks.push_back(r);
     }
   }
@@ -79,7 +80,7 @@ MetricOutlier outlier(const std::string& name, const std::string& entity, const 
 OwnWork own(std::int64_t rank) {
   OwnWork o;
   o.parts.answer = SlowPartsAnswer::ranks;
-  o.parts.ranks = {rank};
+  o.parts.ranks = Ranks({rank});
   o.parts.part = "compute_ms";
   o.parts.excess_ms = 480;
   o.parts.explains = 0.96;
@@ -137,7 +138,7 @@ TEST(Slow, StacksThatAreTheExceptionInMostLooksAreALead) {
   group.outcome = Outcome::fired;
   group.event_class = "slow_group";
   group.subject = {SubjectKind::group, "tp/2"};
-  group.ranks = {10, 11};
+  group.ranks = Ranks({10, 11});
   group.hosts = {"node-1"};
   group.facts = OddStackFacts{4, 5};
   const Facts facts = job(4, 8);
@@ -145,7 +146,7 @@ TEST(Slow, StacksThatAreTheExceptionInMostLooksAreALead) {
   const auto alone = slow_findings(facts, s, pace(s), {}, {}, std::vector{group});
   ASSERT_EQ(alone.size(), 1u);
   EXPECT_EQ(alone[0].subject, (Subject{SubjectKind::host, "node-1"}));
-  EXPECT_EQ(alone[0].ranks, (std::vector<std::int64_t>{10, 11}));
+  EXPECT_EQ(alone[0].ranks, Ranks({10, 11}));
   EXPECT_LT(alone[0].confidence, 0.7) << "one source";
   const auto both = slow_findings(facts, s, pace(s), std::vector{own(11)}, {}, std::vector{group});
   EXPECT_EQ(both.at(0).subject, (Subject{SubjectKind::rank, "11"}));

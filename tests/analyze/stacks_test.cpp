@@ -11,11 +11,10 @@
 
 #include "model/ranges.hpp"
 #include "report/phrases.hpp"
+#include "support/ranks.hpp"
 
 namespace culprit::analyze {
 namespace {
-
-using Ranks = std::vector<std::int64_t>;
 
 Frame python(std::string function, std::string file, std::int64_t line = 1) {
   return {std::move(function), std::move(file), "", line, false};
@@ -45,7 +44,7 @@ struct Kit {
     StackSample s;
     s.row.place = {member.id, 4, 100, 300};
     s.row.source = std::move(source);
-    s.row.rank = rank;
+    s.row.rank = Rank(rank);
     s.row.pid = s.row.tid = 1000 + rank + (role == "trainer" ? 0 : 500);
     s.row.thread = "MainThread";
     s.row.main = true;
@@ -72,8 +71,8 @@ Topology topology(const std::string& order, std::map<char, std::int64_t> size,
       step *= size[axis];
     }
     for (const auto& [axis, s] : size)
-      if (s > 1) groups[std::string(1, axis) + "p"][r - at[axis] * stride[axis]].push_back(r);
-    t.host_of[r] = host(r);
+      if (s > 1) groups[std::string(1, axis) + "p"][r - at[axis] * stride[axis]].push_back(Rank(r));
+    t.host_of[Rank(r)] = host(r);
   }
   for (const auto& [dimension, all] : groups) {
     int n = 0;
@@ -151,8 +150,8 @@ void check_figure7(const std::string& order) {
     const StackReport report = aggregate_stacks(kit.facts, t, known ? kHang : HangWord{});
     Ranks outliers, last;
     for (const auto& [rank, machine] : machine_of) {
-      if (machine >= 12) outliers.push_back(rank);
-      if (machine == 15) last.push_back(rank);
+      if (machine >= 12) outliers.push_back(Rank(rank));
+      if (machine == 15) last.push_back(Rank(rank));
     }
     EXPECT_EQ(report.outliers, outliers);
     ASSERT_TRUE(report.cover);
@@ -222,7 +221,7 @@ TEST(Stacks, TheRankInNoCollectiveIsTheCause) {
   EXPECT_EQ(sink.waiting, 7u);
   EXPECT_EQ(report.outliers, (Ranks{0, 1, 4, 5}));
   const auto wait = std::find_if(report.waits.begin(), report.waits.end(),
-                                 [](const StackWait& w) { return w.from == Ranks{4}; });
+                                 [](const StackWait& w) { return w.from == Ranks({4}); });
   ASSERT_NE(wait, report.waits.end());
   EXPECT_EQ(wait->to, Ranks{5});
   const auto findings = stack_findings(report, kit.facts, kEight);
@@ -251,7 +250,7 @@ Kit all_wait(const Ranks& missing, std::int64_t world = 16,
              const std::function<std::string(std::int64_t)>& host = {}) {
   Kit kit;
   for (std::int64_t r = 0; r < world; ++r)
-    if (std::find(missing.begin(), missing.end(), r) == missing.end()) {
+    if (std::find(missing.begin(), missing.end(), Rank(r)) == missing.end()) {
       auto& s = kit.add(r, r % 2 == 0 ? kDataParallel : kRecv);
       if (host) s.row.host = host(r);
     }
@@ -301,7 +300,7 @@ TEST(Stacks, OneSnapshotAccusesNobody) {
   EXPECT_FALSE(report.hang);
   EXPECT_LE(report.confidence, 0.2);
   for (const StackProcess& p : report.processes)
-    if (p.rank == 6) { EXPECT_EQ(p.stage.doing, Doing::compute); }
+    if (p.rank == Rank(6)) { EXPECT_EQ(p.stage.doing, Doing::compute); }
   const auto findings = stack_findings(report, kit.facts, kEight);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].id, "stacks/mixture");
@@ -316,7 +315,8 @@ TEST(Stacks, TextAndJsonOfOneLookAreOneSnapshot) {
     auto frames = std::vector<Frame>();
     for (const std::uint32_t f : again.facts.stacks.stacks[static_cast<std::size_t>(s.stack)])
       frames.push_back(again.facts.stacks.frames[f]);
-    kit.add(*s.row.rank, frames, "stacks/rank" + std::to_string(*s.row.rank) + ".json");
+    const std::int64_t rank = number_of(*s.row.rank);
+    kit.add(rank, frames, "stacks/rank" + std::to_string(rank) + ".json");
   }
   EXPECT_EQ(aggregate_stacks(kit.facts, kEight).motion, Motion::unknown);
 }
@@ -371,7 +371,7 @@ TEST(Stacks, FiveRoundsNameTheSlowGroup) {
   EXPECT_GE(report.degrader_flags, 4u);
   const auto findings = stack_findings(report, kit.facts, kEight);
   EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
-    return f.id == "stacks/slow/tp/2" && f.ranks == Ranks{4, 5};
+    return f.id == "stacks/slow/tp/2" && f.ranks == Ranks({4, 5});
   }));
 }
 
@@ -551,7 +551,7 @@ RC_GTEST_PROP(StacksProperty, HealthyRanksChangeNothing, ()) {
     kit.add(r, r == 1 ? kRefresh : r == 0 ? kTensor : r == 2 || r == 3 ? kRecv : kDataParallel);
   const StackReport report = aggregate_stacks(kit.facts, t, kHang);
   RC_ASSERT(report.sinks.size() == 1u);
-  RC_ASSERT(report.sinks[0].ranks == Ranks{1});
+  RC_ASSERT(report.sinks[0].ranks == Ranks({1}));
   RC_ASSERT(report.sinks[0].waiting == static_cast<std::size_t>(4 * more - 1));
 }
 
@@ -585,7 +585,7 @@ TEST(NormalFunction, DropsWhatDiffersBetweenRanksAndBuilds) {
 
 TEST(StackTree, NodesKnowWhoComesThroughAndWhoDoesNot) {
   const std::vector<std::vector<std::uint32_t>> stacks = {{0, 1, 2}, {0, 1}, {0, 3}};
-  const StackTree tree(stacks, {{0, {0, 1, 2}, 3}, {1, {6}, 1}, {2, {3}, 1}});
+  const StackTree tree(stacks, {{0, Ranks({0, 1, 2}), 3}, {1, Ranks({6}), 1}, {2, Ranks({3}), 1}});
   ASSERT_EQ(tree.nodes().size(), 5u);  // root, 0, 1, 2, 3
   EXPECT_EQ(to_ranges(tree.ranks(0)), "0-3,6");
   EXPECT_EQ(to_ranges(tree.ranks(2)), "0-2,6");
@@ -598,10 +598,10 @@ TEST(StackTree, NodesKnowWhoComesThroughAndWhoDoesNot) {
 TEST(SmallestCover, OneRankIsItsMachine) {
   const Topology t = topology("tpd", {{'t', 2}, {'p', 4}, {'d', 4}},
                               [](std::int64_t r) { return "m" + std::to_string(r / 2); });
-  const StackCover cover = smallest_cover({5}, t, 16);
+  const StackCover cover = smallest_cover(Ranks({5}), t, 16);
   EXPECT_EQ(cover.hosts, std::vector<std::string>{"m2"});
   // Outliers all over the place: no group says more than the list of machines.
-  const StackCover scattered = smallest_cover({0, 11, 22}, t, 16);
+  const StackCover scattered = smallest_cover(Ranks({0, 11, 22}), t, 16);
   EXPECT_FALSE(scattered.shared);
   EXPECT_EQ(scattered.hosts.size(), 3u);
 }

@@ -4,6 +4,7 @@
 #include "analyze/hang/hang.hpp"
 #include "analyze/hang/standstill.hpp"
 #include "report/phrases.hpp"
+#include "support/ranks.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -23,13 +24,13 @@ Facts dumps(std::int64_t ranks, Nanoseconds age, bool unfinished = true) {
     RecorderRow d;
     d.place.member = m.id;
     d.source = CollectiveSource::recorder;
-    d.rank = r;
+    d.rank = Rank(r);
     facts.recorders.push_back(d);
     for (const bool last : {false, true}) {
       CollectiveSample c;
       c.row.place.member = m.id;
       c.row.source = CollectiveSource::recorder;
-      c.row.rank = r;
+      c.row.rank = Rank(r);
       c.row.time = {Clock::utc, kLaunched - (last ? 0 : 3 * kSecond), 1};
       c.row.state = last && unfinished ? "scheduled" : "completed";
       c.row.timeout_ms = 60'000;
@@ -44,7 +45,7 @@ TEST(Standstill, TheKernelsWordOfATrainersProcess) {
   ProcessRow p;
   p.host = "cx-7";
   p.pid = 17790;
-  p.rank = 5;
+  p.rank = Rank(5);
   facts.processes.push_back(p);
   EventRow e;
   e.event_class = "os_hung_task";
@@ -165,14 +166,14 @@ std::vector<Finding> stuck_within(const Facts& facts) {
   report.pending = 4;
   Leaf leaf;
   leaf.kind = StopKind::network;
-  leaf.ranks = {4, 5, 6, 7};
+  leaf.ranks = Ranks({4, 5, 6, 7});
   leaf.waiting = 12;
   leaf.confidence = 0.88;
   leaf.within = "node-b";
   report.leaves.push_back(leaf);
   Topology topology;
   for (std::int64_t r = 0; r < 16; ++r)
-    topology.host_of[r] = r / 4 == 1 ? "node-b" : "node-" + std::to_string(r / 4);
+    topology.host_of[Rank(r)] = r / 4 == 1 ? "node-b" : "node-" + std::to_string(r / 4);
   return hang(facts, topology, {}, report, {}, {});
 }
 

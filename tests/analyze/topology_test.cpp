@@ -12,11 +12,10 @@
 #include "model/json.hpp"
 #include "model/ranges.hpp"
 #include "report/phrases.hpp"
+#include "support/ranks.hpp"
 
 namespace culprit::analyze {
 namespace {
-
-using Ranks = std::vector<std::int64_t>;
 
 std::map<std::string, std::vector<Ranks>> by_dimension(const std::vector<ParallelGroup>& groups) {
   std::map<std::string, std::vector<Ranks>> out;
@@ -141,14 +140,14 @@ RC_GTEST_PROP(ParallelGroups, PartitionTheWorld, ()) {
   for (const auto& [dimension, size] : want) {
     RC_ASSERT((groups.count(dimension) == 1) == (size > 1));
     if (size == 1) continue;
-    std::set<std::int64_t> seen;
+    std::set<Rank> seen;
     for (const Ranks& ranks : groups.at(dimension)) {
       RC_ASSERT(static_cast<std::int64_t>(ranks.size()) == size);
       RC_ASSERT(std::is_sorted(ranks.begin(), ranks.end()));
-      for (const std::int64_t rank : ranks) RC_ASSERT(seen.insert(rank).second);
+      for (const Rank rank : ranks) RC_ASSERT(seen.insert(rank).second);
     }
     RC_ASSERT(static_cast<std::int64_t>(seen.size()) == l.world());
-    RC_ASSERT(*seen.rbegin() == l.world() - 1);
+    RC_ASSERT(*seen.rbegin() == Rank(l.world() - 1));
   }
   // Two ranks share at most one group of each pair of dense dimensions.
   for (const Ranks& a : groups.count("tp") ? groups.at("tp") : std::vector<Ranks>{})
@@ -171,7 +170,8 @@ RC_GTEST_PROP(MakeTopology, RecordersGroupsGiveTheLayoutBack, ()) {
   facts.world_size = l.world();
   for (const ParallelGroup& g : want)
     facts.groups.push_back(group(kNames.at(g.dimension), g.ranks));
-  if (l.ep > 1 && l.etp == 1) facts.groups.push_back(group("EXPERT_TENSOR_PARALLEL_GROUP", {0}));
+  if (l.ep > 1 && l.etp == 1)
+    facts.groups.push_back(group("EXPERT_TENSOR_PARALLEL_GROUP", Ranks({0})));
   const Topology t = make_topology(facts);
   if (want.empty()) return;
   RC_ASSERT(t.layout.has_value());
@@ -298,7 +298,7 @@ TEST(MakeTopology, HostsAndSwitches) {
     facts.hosts.back().host = name;
   }
   RankRow rank;
-  rank.rank = 3;
+  rank.rank = Rank(3);
   rank.host = "b1";
   facts.ranks.push_back(rank);
   facts.networks = {{{}, "slurm", "switch", "leaf1", 0, {"a1.cluster", "a2", "a9"}, {}},
@@ -310,8 +310,8 @@ TEST(MakeTopology, HostsAndSwitches) {
   facts.manifest.emplace();
   facts.manifest->pod = {{"p", {"a1", "b1"}}};
   const Topology t = make_topology(facts);
-  EXPECT_EQ(t.where(3), "rank 3 (b1)");
-  EXPECT_EQ(t.where(4), "rank 4");
+  EXPECT_EQ(t.where(Rank(3)), "rank 3 (b1)");
+  EXPECT_EQ(t.where(Rank(4)), "rank 4");
   std::string text;
   for (const Switch& s : t.switches) {
     text += s.kind + " " + s.name + " " + std::to_string(s.level);
@@ -418,11 +418,11 @@ TEST(MakeTopology, OrderOfNodesIsAGuess) {
   Topology t = make_topology(facts);
   EXPECT_TRUE(t.host_of.empty());
   EXPECT_EQ(t.guess_source, "hostfile order");
-  EXPECT_EQ(t.where(2), "rank 2 (b by hostfile order)");
-  EXPECT_EQ(t.where(3), "rank 3 (a by hostfile order)");
+  EXPECT_EQ(t.where(Rank(2)), "rank 2 (b by hostfile order)");
+  EXPECT_EQ(t.where(Rank(3)), "rank 3 (a by hostfile order)");
   facts.identities[0].place.member = 2;  // two files that disagree
   t = make_topology(facts);
-  EXPECT_EQ(t.where(3), "rank 3 (x2 by nodelist order)");
+  EXPECT_EQ(t.where(Rank(3)), "rank 3 (x2 by nodelist order)");
   facts.configs.push_back({{1, 1, 0, 0}, "slurm.nodelist", "y[1-2]", {}, {}});
   EXPECT_EQ(make_topology(facts).guess_source, "");
   facts.configs.clear();
@@ -430,7 +430,7 @@ TEST(MakeTopology, OrderOfNodesIsAGuess) {
       {{1, 1, 0, 0}, "slurm.nodelist", "x[1-3]", {}, {}});  // 4 ranks on 3 hosts: who knows how
   EXPECT_EQ(make_topology(facts).guess_source, "");
   RankRow rank;  // one rank that a log ties to a host, and the guess is off
-  rank.rank = 0;
+  rank.rank = Rank(0);
   rank.host = "x2";
   facts.ranks.push_back(rank);
   facts.configs[0].value = "x[1-2]";
@@ -451,8 +451,8 @@ TEST(MakeTopology, LaunchersThatNumberThemselves) {
     row.node_rank = number;
     facts.identities.push_back(row);
   }
-  EXPECT_EQ(make_topology(facts).where(1), "rank 1 (cx-9 by node ranks)");
-  EXPECT_EQ(make_topology(facts).where(2), "rank 2 (cx-3 by node ranks)");
+  EXPECT_EQ(make_topology(facts).where(Rank(1)), "rank 1 (cx-9 by node ranks)");
+  EXPECT_EQ(make_topology(facts).where(Rank(2)), "rank 2 (cx-3 by node ranks)");
   facts.identities[2].host = "cx-4";  // two machines with one number
   EXPECT_EQ(make_topology(facts).guess_source, "");
   facts.identities.erase(facts.identities.begin() + 1);  // node 0 is missing
@@ -483,7 +483,7 @@ Facts with_command(const std::string& arguments, std::int64_t world, std::int64_
   facts.world_size = world;
   for (std::int64_t r = 0; r < seen; ++r) {
     RankRow rank;
-    rank.rank = r;
+    rank.rank = Rank(r);
     facts.ranks.push_back(rank);
     ProcessRow process;
     process.command = "python3 pretrain_gpt.py " + arguments + " --seed 1";

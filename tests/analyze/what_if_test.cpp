@@ -11,6 +11,7 @@
 #include "analyze/pace/pipeline_step.hpp"
 #include "model/json.hpp"
 #include "report/phrases.hpp"
+#include "support/ranks.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -33,8 +34,8 @@ struct Job {
   std::int64_t stages = 4, replicas = 4, micros = 8, steps = 6;
   std::vector<OperationTime> operations;
   std::vector<WorkerPlace> places;
-  std::int64_t rank(std::int64_t stage, std::int64_t replica) const {
-    return stage * replicas + replica;
+  Rank rank(std::int64_t stage, std::int64_t replica) const {
+    return Rank(stage * replicas + replica);
   }
 };
 
@@ -78,11 +79,11 @@ TEST(WhatIf, NothingToExplain) {
 TEST(WhatIf, OneSlowWorker) {
   const Job j =
       make(4, 4, 8, [](std::int64_t, const WorkerPlace& p, OperationKind k, std::int64_t) {
-        return p.rank == 9 && computes(k) ? 1.6 : 1.0;
+        return p.rank == Rank(9) && computes(k) ? 1.6 : 1.0;
       });
   const WhatIf w = what_if(j.operations, j.places);
   ASSERT_EQ(w.answer, WhatIfAnswer::few_workers) << report::words(w.why);
-  EXPECT_EQ(w.few, std::vector<std::int64_t>{9});
+  EXPECT_EQ(w.few, Ranks({9}));
   EXPECT_EQ(w.workers[0].id, 9);
   EXPECT_GT(w.workers[0].explains, 0.85);
   EXPECT_LT(w.workers[1].explains, 0.3);
@@ -91,11 +92,11 @@ TEST(WhatIf, OneSlowWorker) {
 TEST(WhatIf, TwoSlowWorkers) {
   const Job j =
       make(4, 8, 8, [](std::int64_t, const WorkerPlace& p, OperationKind k, std::int64_t) {
-        return (p.rank == 9 || p.rank == 22) && computes(k) ? 1.6 : 1.0;
+        return (p.rank == Rank(9) || p.rank == Rank(22)) && computes(k) ? 1.6 : 1.0;
       });
   const WhatIf w = what_if(j.operations, j.places);
   ASSERT_EQ(w.answer, WhatIfAnswer::few_workers) << report::words(w.why);
-  EXPECT_EQ(w.few, (std::vector<std::int64_t>{9, 22}));
+  EXPECT_EQ(w.few, Ranks({9, 22}));
 }
 
 TEST(WhatIf, LastStageTooLong) {
@@ -140,12 +141,12 @@ TEST(WhatIf, WaitingInCollectivesAccusesNobody) {
   // the transfer.
   const Job j =
       make(1, 8, 1, [&](std::int64_t, const WorkerPlace& p, OperationKind k, std::int64_t) {
-        if (k == OperationKind::sync) return p.rank == 3 ? 1.0 : 3.0;
-        return p.rank == 3 && computes(k) ? 2.0 : 1.0;
+        if (k == OperationKind::sync) return p.rank == Rank(3) ? 1.0 : 3.0;
+        return p.rank == Rank(3) && computes(k) ? 2.0 : 1.0;
       });
   const WhatIf w = what_if(j.operations, j.places);
   ASSERT_EQ(w.answer, WhatIfAnswer::few_workers) << report::words(w.why);
-  EXPECT_EQ(w.few, std::vector<std::int64_t>{3});
+  EXPECT_EQ(w.few, Ranks({3}));
   EXPECT_LT(w.kinds[3].explains, 0.1);
 }
 
@@ -159,8 +160,8 @@ TEST(WhatIf, NotEnough) {
   std::vector<OperationTime> diagonal;
   std::vector<WorkerPlace> places;
   for (std::int64_t i = 0; i < 10'000; ++i) {
-    diagonal.push_back({i, i, OperationKind::forward, i, 1});
-    places.push_back({i, i, i});
+    diagonal.push_back({i, Rank(i), OperationKind::forward, i, 1});
+    places.push_back({Rank(i), i, i});
   }
   EXPECT_EQ(what_if(diagonal, places).answer, WhatIfAnswer::not_enough);
 }
@@ -172,16 +173,16 @@ std::pair<std::vector<OperationTime>, std::vector<WorkerPlace>> read_bundle(cons
   std::vector<OperationTime> operations;
   std::vector<WorkerPlace> places;
   for (std::int64_t rank = 0; rank < 8; ++rank) {
-    places.push_back({rank, 0, rank});
+    places.push_back({Rank(rank), 0, rank});
     std::ifstream in(std::filesystem::path(CULPRIT_SHARED_DIR) / "bundles" / name / "bundle" /
                      "metrics" / ("rank_" + std::to_string(rank) + ".jsonl"));
     for (std::string line; std::getline(in, line);) {
       const auto row = nlohmann::json::parse(line);
       const std::int64_t step = row["iteration"];
       if (step < first || step > last) continue;
-      operations.push_back({step, rank, OperationKind::forward, 0, row["compute_ms"]});
-      operations.push_back({step, rank, OperationKind::data, 0, row["data_ms"]});
-      operations.push_back({step, rank, OperationKind::sync, 0, row["grad_sync_ms"]});
+      operations.push_back({step, Rank(rank), OperationKind::forward, 0, row["compute_ms"]});
+      operations.push_back({step, Rank(rank), OperationKind::data, 0, row["data_ms"]});
+      operations.push_back({step, Rank(rank), OperationKind::sync, 0, row["grad_sync_ms"]});
     }
   }
   return {operations, places};
@@ -192,7 +193,7 @@ TEST(WhatIf, TheSlowRankOfARealJob) {
   const auto [operations, places] = read_bundle("failslow-a", 150, 299);
   const WhatIf w = what_if(operations, places);
   ASSERT_EQ(w.answer, WhatIfAnswer::few_workers) << report::words(w.why);
-  EXPECT_EQ(w.few, std::vector<std::int64_t>{6});
+  EXPECT_EQ(w.few, Ranks({6}));
   const auto [healthy, same] = read_bundle("clean-a", 20, 240);
   const WhatIf h = what_if(healthy, same);
   EXPECT_NE(h.answer, WhatIfAnswer::few_workers) << report::words(h.why);

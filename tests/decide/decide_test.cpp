@@ -4,6 +4,7 @@
 #include "report/phrases.hpp"
 #include "decide/decide.hpp"
 #include "model/confidence.hpp"
+#include "support/ranks.hpp"
 
 namespace {
 
@@ -51,7 +52,7 @@ Finding timeouts(std::optional<Nanoseconds> start) {
                  start, Symptom::job_hang);
 }
 
-Finding exception(std::vector<std::int64_t> ranks, std::optional<Nanoseconds> start) {
+Finding exception(Ranks ranks, std::optional<Nanoseconds> start) {
   Finding f = finding("py_user_error", Severity::critical, Role::root, Scope::user_code, "", start,
                       Symptom::code_data_adjustment);
   f.subject = {SubjectKind::code, "model.py:12"};
@@ -97,7 +98,7 @@ TEST(Ladder, FaultsWithoutATimeOnSeveralMachinesIsolateNone) {
 }
 
 TEST(Ladder, NaNOnMostRanksNamesNone) {
-  const auto nan = [](std::vector<std::int64_t> ranks) {
+  const auto nan = [](Ranks ranks) {
     Finding f = finding("train_nan_abort", Severity::critical, Role::root, Scope::job_wide, "",
                         100 * kMinute, Symptom::nan_value);
     f.cause = CauseKind::numerics;
@@ -237,7 +238,7 @@ TEST(Ladder, WithoutProofOfSuccessTheLogsOnlyEnd) {
 
 TEST(Ladder, AProcessKilledFromOutsideIsSaid) {
   Case c = job({});
-  c.exits = {{"torchrun", -9, {}, {}, "n03", 12, true}};
+  c.exits = {{"torchrun", -9, {}, {}, "n03", Rank(12), true}};
   const Verdict v = decide::decide(c);
   EXPECT_EQ(v.action, Action::investigate);
   EXPECT_NE(words(v.summary).find("Rank 12 on n03 was ended by SIGKILL"), std::string::npos)
@@ -360,7 +361,7 @@ Finding stuck_on(std::string host, bool standing, double confidence) {
   f.subject = {SubjectKind::host, host};
   f.host = host;
   f.hosts = {host};
-  f.ranks = {8, 9, 10, 11};
+  f.ranks = Ranks({8, 9, 10, 11});
   f.confidence = confidence;
   f.why = Text(std::string("all 4 ranks are in it and none of them finishes"));
   HangFacts hang = in_all_gather("TENSOR_MODEL_PARALLEL_GROUP 7");

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "decide/decide.hpp"
+#include "support/ranks.hpp"
 
 namespace {
 
@@ -19,7 +20,7 @@ Finding awaited(int rank, const std::string& host) {
   f.subject = {SubjectKind::rank, std::to_string(rank)};
   f.host = host;
   f.hosts = {host};
-  f.ranks = {rank};
+  f.ranks = Ranks({rank});
   f.start = 130 * kMinute;
   f.confidence = 0.45;
   f.why = Text(std::string("it did not report a timeout"));

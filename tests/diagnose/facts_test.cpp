@@ -69,7 +69,7 @@ TEST_F(Facts, RanksAreTiedToHostsByNcclsInitLines) {
   ASSERT_EQ(ranks.size(), 2u);
   EXPECT_EQ(ranks[0].host, "kx-7");
   EXPECT_EQ(ranks[1].host, "kx-8");
-  EXPECT_EQ(member(a, "out/rank_1.log")->rank, 1);
+  EXPECT_EQ(member(a, "out/rank_1.log")->rank, Rank(1));
 }
 
 TEST_F(Facts, TheSameLineInTwoFilesOfAHostIsOneSignal) {

@@ -25,9 +25,7 @@ struct Judge final : NullSink {
   static void check(const Place& p) {
     hold(p.member == 1 && p.offset <= bytes_there && p.offset + p.length <= bytes_there, "a place");
   }
-  static void check(const std::optional<std::int64_t>& rank) {
-    hold(!rank || *rank == 3, "a rank");
-  }
+  static void check(const std::optional<Rank>& rank) { hold(!rank || *rank == Rank(3), "a rank"); }
   void check(GroupId group) const { hold(index_of(group) < groups, "a group"); }
   GroupId group(const GroupRow& row) override {
     hold(row.size == static_cast<std::int64_t>(row.ranks.size()), "the size of a group");

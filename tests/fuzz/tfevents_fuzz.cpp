@@ -32,7 +32,7 @@ struct Judge final : NullSink {
     hold(p.member == 1 && p.offset <= bytes_there && p.offset + p.length <= bytes_there, "a place");
   }
   SeriesId series(const SeriesRow& row) override {
-    hold(!row.rank || *row.rank >= 0, "a rank");
+    hold(!row.rank || number_of(*row.rank) >= 0, "a rank");
     log += row.name + '\n' + row.unit + '\n' + row.labels + '\n';
     return ++series_met;
   }

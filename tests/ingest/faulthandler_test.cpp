@@ -56,7 +56,7 @@ TEST(Faulthandler, AmongTheLinesOfALog) {
       "(most recent call last):\n  File \"/w/b.py\", line 5, in g\n    h()\nValueError: x\n";
   const auto rows = test::read_text(text);
   ASSERT_EQ(rows.stacks.size(), 1u);
-  EXPECT_EQ(rows.stacks[0].local_rank, 3);
+  EXPECT_EQ(rows.stacks[0].local_rank, LocalRank(3));
   EXPECT_EQ(rows.stacks[0].frames.size(), 2u);
   ASSERT_EQ(rows.tracebacks.size(), 1u);
   EXPECT_EQ(rows.tracebacks[0].file, "/w/b.py");

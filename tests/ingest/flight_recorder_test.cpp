@@ -6,6 +6,7 @@
 #include "ingest/engine/document.hpp"
 #include "kit.hpp"
 #include "pickle_kit.hpp"
+#include "support/ranks.hpp"
 
 namespace culprit::ingest {
 namespace {
@@ -171,7 +172,7 @@ TEST(FlightRecorder, RankOfAName) {
            {"a/", {}},
            {"rank", {}},
            {"rank_", {}}})
-    EXPECT_EQ(rank_in_name(name), rank) << name;
+    EXPECT_EQ(number_of(rank_in_name(name)), rank) << name;
 }
 
 TEST(FlightRecorder, StatusAndEntries) {
@@ -190,7 +191,7 @@ TEST(FlightRecorder, StatusAndEntries) {
   EXPECT_EQ(rows.reasons(), "");
   ASSERT_EQ(rows.recorders.size(), 1u);
   const RecorderRow& r = rows.recorders[0];
-  EXPECT_EQ(r.rank, 5);
+  EXPECT_EQ(r.rank, Rank(5));
   EXPECT_EQ(r.version, "2.9");
   EXPECT_EQ(r.library, "2.27.3");
   EXPECT_EQ(r.entries, 4);
@@ -199,7 +200,7 @@ TEST(FlightRecorder, StatusAndEntries) {
   EXPECT_FALSE(r.only_active);
   EXPECT_FALSE(r.truncated);
   ASSERT_EQ(rows.groups.size(), 3u);
-  EXPECT_EQ(rows.groups[1], (GroupRow{"7", "TENSOR_MODEL_PARALLEL_GROUP", {4, 5}, 2}));
+  EXPECT_EQ(rows.groups[1], (GroupRow{"7", "TENSOR_MODEL_PARALLEL_GROUP", Ranks({4, 5}), 2}));
   EXPECT_EQ(frontiers(rows), (Lines{"0 3/-2/3", "7 12/-2/10", "9 -1/-1/-1"}));
   EXPECT_EQ(collectives(rows), (Lines{"3 all_reduce completed", "10 all_reduce completed",
                                       "11 _all_gather_base scheduled", "12 all_reduce scheduled"}));
@@ -213,7 +214,7 @@ TEST(FlightRecorder, StatusAndEntries) {
   EXPECT_EQ(c.time.ns, 1'795'231'961'000'000'102);
   EXPECT_EQ(c.time.clock, Clock::utc);
   EXPECT_FALSE(c.completed_ns);
-  EXPECT_EQ(c.rank, 5);
+  EXPECT_EQ(c.rank, Rank(5));
   ASSERT_EQ(rows.histories.size(), 2u);
   EXPECT_EQ(rows.histories[1].entries.size(), 3u);
   EXPECT_EQ(rows.histories[1].entries[0].signature, rows.histories[1].entries[2].signature);
@@ -250,17 +251,17 @@ TEST(FlightRecorder, SendAndReceive) {
   EXPECT_EQ(frontiers(rows), (Lines{"0 5/-2/5", "43p 11986/-2/11983"}));
   ASSERT_EQ(rows.collectives.size(), 3u);
   EXPECT_EQ(rows.collectives[0].operation, "send");
-  EXPECT_EQ(rows.collectives[0].peer, 12);
+  EXPECT_EQ(rows.collectives[0].peer, Rank(12));
   EXPECT_EQ(rows.collectives[1].operation, "recv");
-  EXPECT_EQ(rows.collectives[1].peer, 0);
-  EXPECT_EQ(rows.collectives[2].peer, kUnknownSequence);  // there is no ninth
+  EXPECT_EQ(rows.collectives[1].peer, Rank(0));
+  EXPECT_EQ(rows.collectives[2].peer, kUnknownRank);  // there is no ninth
   EXPECT_EQ(rows.collectives[2].backend, "nccl2");
   EXPECT_TRUE(rows.collectives[0].p2p);
   EXPECT_TRUE(rows.recorders[0].only_active);
   const Rows unknown =
       read("nccl_trace_rank_8",
            dump({{}, {}, {{1, 6, "43", "", 2, true, "gloo:send 2->3", "scheduled"}}}));
-  EXPECT_EQ(unknown.collectives.at(0).peer, kUnknownSequence);
+  EXPECT_EQ(unknown.collectives.at(0).peer, kUnknownRank);
   EXPECT_EQ(frontiers(unknown), (Lines{"43p 2/-2/1"}));
   // Both kinds on one group: the status counts the last.
   const Rows both =
@@ -312,7 +313,7 @@ TEST(FlightRecorder, StatusIsNamedOrDropped) {
 TEST(FlightRecorder, ANameThatContradictsTheGroups) {
   const Part part{
       {{"0", "default_pg", "[0, 1, 2, 3]"}, {"1", "TP", "[2, 3]"}}, {{"0", 1, 1}, {"1", 1, 1}}, {}};
-  EXPECT_EQ(read("rank_2", dump(part)).recorders.at(0).rank, 2);
+  EXPECT_EQ(read("rank_2", dump(part)).recorders.at(0).rank, Rank(2));
   EXPECT_EQ(read("fr/rank_2", dump(part)).recorders.at(0).time.clock, Clock::none);
   EXPECT_EQ(read("fr/rank_2.20260917T221530Z", dump(part)).recorders.at(0).time.ns,
             1'789'683'330 * kSecond);
@@ -352,7 +353,7 @@ TEST(FlightRecorder, Json) {
   EXPECT_EQ(rows.collectives[1].backend, "");
   EXPECT_EQ(rows.collectives[1].frames,
             (std::vector<Frame>{{"f", "a.py", "", 3, false}, {"g", "", "", 0, false}}));
-  EXPECT_EQ(rows.groups.at(0).ranks, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(rows.groups.at(0).ranks, Ranks({0, 1}));
   EXPECT_EQ(rows.collectives[1].place.line, 4u);
   EXPECT_EQ(text[rows.collectives[1].place.offset], '{');
   EXPECT_EQ(text[rows.collectives[1].place.offset + rows.collectives[1].place.length - 1], '}');
@@ -360,7 +361,8 @@ TEST(FlightRecorder, Json) {
     const Rows cut = read("rank_1.json", text.substr(0, size));
     for (const CollectiveRow& c : cut.collectives)
       EXPECT_TRUE(c.state == (c.sequence == 7 ? "completed" : "started")) << size;
-    for (const RecorderRow& r : cut.recorders) EXPECT_TRUE(r.truncated && r.rank == 1) << size;
+    for (const RecorderRow& r : cut.recorders)
+      EXPECT_TRUE(r.truncated && r.rank == Rank(1)) << size;
     for (const FrontierRow& f : cut.frontiers) EXPECT_EQ(f.enqueued, 8) << size;
   }
   EXPECT_EQ(read("rank_1.json", text.substr(0, text.find(",\n{"))).collectives.size(), 1u);
@@ -380,7 +382,7 @@ TEST(FlightRecorder, PickleCutAnywhere) {
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     const Rows cut = read("nccl_trace_rank_5", bytes.substr(0, size));
     for (const RecorderRow& r : cut.recorders)
-      EXPECT_TRUE(r.truncated && r.rank == 5 && !r.only_active) << size;
+      EXPECT_TRUE(r.truncated && r.rank == Rank(5) && !r.only_active) << size;
     for (const std::string& line : collectives(cut))
       EXPECT_NE(std::find(all.begin(), all.end(), line), all.end()) << size << line;
     for (const std::string& line : frontiers(cut))
@@ -458,7 +460,7 @@ TEST(FlightRecorder, RealDumps) {
     ASSERT_EQ(rows.recorders.size(), 1u);
     EXPECT_EQ(rows.reasons(), "");
     EXPECT_EQ(rows.recorders[0].entries == 0, rank == 9 || rank == 14) << rank;
-    EXPECT_EQ(rows.recorders[0].rank, rank);
+    EXPECT_EQ(rows.recorders[0].rank, Rank(rank));
     EXPECT_TRUE(rows.recorders[0].only_active);
     EXPECT_EQ(rows.frontiers.size(), rows.groups.size()) << rank;
     const Rows other = read(fmt::format("_dump_{}", rank),

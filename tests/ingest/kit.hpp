@@ -59,7 +59,7 @@ class Rows : public MemberSink {
   void tell(const TracebackRow& r) {
     log +=
         fmt::format("{} traceback {} {} {}:{} {} rank {} to {}\n", at(r.place), r.type, r.message,
-                    r.file, r.file_line, r.function, r.rank.value_or(-1), r.last_line);
+                    r.file, r.file_line, r.function, r.rank.value_or(kNoRank), r.last_line);
   }
   void tell(const ExitRow& r) {
     log += fmt::format("{} exit {} {} pid {}\n", at(r.place), r.source, r.code, r.pid.value_or(-1));
@@ -99,18 +99,18 @@ class Rows : public MemberSink {
   }
   void tell(const FrontierRow& r) {
     log += fmt::format("{} frontier {} {} {} {}/{}\n", at(r.place), name(r.source),
-                       index_of(r.group) + 1, r.rank.value_or(-1), r.enqueued, r.completed);
+                       index_of(r.group) + 1, r.rank.value_or(kNoRank), r.enqueued, r.completed);
   }
   void tell(const CollectiveRow& r) {
     log += fmt::format("{} collective {} {} {} {} {}\n", at(r.place), name(r.source),
                        index_of(r.group) + 1, r.sequence, r.operation, r.state);
   }
   void tell(const HistoryRow& r) {
-    log += fmt::format("history {} {} {}\n", r.rank.value_or(-1), index_of(r.group) + 1,
+    log += fmt::format("history {} {} {}\n", r.rank.value_or(kNoRank), index_of(r.group) + 1,
                        r.entries.size());
   }
   void tell(const RecorderRow& r) {
-    log += fmt::format("{} recorder {} {} {}\n", at(r.place), r.version, r.rank.value_or(-1),
+    log += fmt::format("{} recorder {} {} {}\n", at(r.place), r.version, r.rank.value_or(kNoRank),
                        r.entries);
   }
   void tell(const NetworkRow& r) {
@@ -119,7 +119,7 @@ class Rows : public MemberSink {
   SeriesId series(const SeriesRow& r) override {
     series_rows.push_back(r);
     log += fmt::format("series {} {} {} {} {} {}\n", r.name, r.unit, r.host.value_or(""),
-                       r.gpu.value_or(""), r.rank.value_or(-1), r.labels);
+                       r.gpu.value_or(""), r.rank.value_or(kNoRank), r.labels);
     return static_cast<SeriesId>(series_rows.size());
   }
   void tell(const ChunkRow& r) {

@@ -76,8 +76,8 @@ inline std::string told(const SeriesRow& row) {
   add("host", row.host.value_or(""));
   add("gpu", row.gpu.value_or(""));
   add("nic", row.nic.value_or(""));
-  if (row.rank) add("rank", std::to_string(*row.rank));
-  if (row.local_rank) add("local_rank", std::to_string(*row.local_rank));
+  if (row.rank) add("rank", std::to_string(number_of(*row.rank)));
+  if (row.local_rank) add("local_rank", std::to_string(number_of(*row.local_rank)));
   if (!row.labels.empty()) out += " {" + row.labels + "}";
   return out;
 }

@@ -45,7 +45,7 @@ TEST(NcclCalls, LastOfEachCommunicator) {
   EXPECT_FALSE(f.p2p);
   EXPECT_EQ(f.place.line, 2u + 0x28d + 1);
   EXPECT_EQ(group(rows, rows.frontiers[1].group), (GroupRow{"0x55be@gpu-b:45", "", {}, 4}));
-  EXPECT_EQ(rows.frontiers[2].rank, 12);
+  EXPECT_EQ(rows.frontiers[2].rank, Rank(12));
   ASSERT_EQ(rows.collectives.size(), 18u);
   EXPECT_EQ(rows.collectives[0].sequence, 0x28d - 15);
   EXPECT_EQ(rows.collectives[15].sequence, 0x28d);
@@ -113,7 +113,7 @@ TEST(NcclCalls, SendsAndReceives) {
   ASSERT_EQ(rows.collectives.size(), 2u);
   EXPECT_EQ(rows.collectives[0].operation, "send");
   EXPECT_TRUE(rows.collectives[0].p2p);
-  EXPECT_EQ(rows.collectives[1].peer, 1);
+  EXPECT_EQ(rows.collectives[1].peer, Rank(1));
   EXPECT_EQ(rows.collectives[1].bytes, 400);
 }
 
@@ -136,7 +136,8 @@ TEST(NcclCalls, BehindPrefixes) {
     ASSERT_EQ(rows.frontiers.size(), 1u) << text;
     EXPECT_EQ(rows.frontiers[0].enqueued, 0x139d);
     EXPECT_EQ(rows.frontiers[0].host, "ray-worker-4-8");
-    EXPECT_EQ(rows.frontiers[0].rank.value_or(-1), text[0] == '[' && text[1] == 'r' ? 5 : -1);
+    EXPECT_EQ(number_of(rows.frontiers[0].rank).value_or(-1),
+              text[0] == '[' && text[1] == 'r' ? 5 : -1);
   }
 }
 

@@ -99,8 +99,8 @@ TEST(Ras, RanksThatDoNotAnswer) {
   EXPECT_EQ(rows.recorders[0].pid, 4005);
   EXPECT_EQ(rows.recorders[0].host, std::nullopt);
   EXPECT_EQ(rows.identities.at(0).address, "10.0.0.7");
-  EXPECT_EQ(rows.recorders[1].rank, 5);  // of a communicator of all eight GPUs
-  EXPECT_EQ(rows.recorders[2].rank, 7);
+  EXPECT_EQ(rows.recorders[1].rank, Rank(5));  // of a communicator of all eight GPUs
+  EXPECT_EQ(rows.recorders[2].rank, Rank(7));
   EXPECT_EQ(rows.recorders[3].host, "gpu-1");
   std::map<std::int64_t, std::int64_t> came;
   for (const auto& f : rows.frontiers) came[f.group_rank] = f.enqueued;
@@ -173,7 +173,7 @@ TEST(Ras, Json) {
   std::map<std::int64_t, std::string> ranks;
   for (const auto& r : rows.recorders)
     ranks[r.pid.value_or(-1)] =
-        fmt::format("{} {} {}", r.rank.value_or(-1), r.unresponsive, r.library);
+        fmt::format("{} {} {}", r.rank.value_or(kNoRank), r.unresponsive, r.library);
   EXPECT_EQ(ranks, (std::map<std::int64_t, std::string>{
                        {10, "0 false 2.28.9"}, {11, "1 false 2.28.9"}, {12, "2 true 2.28.9"}}));
   EXPECT_EQ(rows.identities.size(), 5u);

@@ -133,7 +133,7 @@ TEST(Proc, DumpsOfProcesses) {
                "(sleeping)\nTgid:\t32\nPid:\t32\nPPid:\t1\nThreads:\t2\nwchan: 0\n");
   const auto rows = test::read_folder(folder.path());
   ASSERT_EQ(rows.processes.size(), 2u);
-  EXPECT_EQ(rows.processes[0].rank, 5);
+  EXPECT_EQ(rows.processes[0].rank, Rank(5));
   EXPECT_EQ(rows.processes[0].state, "D");
   EXPECT_EQ(rows.processes[0].parent, 30);
   EXPECT_EQ(rows.processes[0].threads, 15);
@@ -166,7 +166,7 @@ TEST(Proc, SingleFiles) {
   for (const auto& row : rows.processes) {
     EXPECT_EQ(row.pid, 1234);
     told += row.kernel_stack + row.wait + row.command +
-            (row.rank ? "rank" + std::to_string(*row.rank) : "") + row.state + " ";
+            (row.rank ? "rank" + std::to_string(number_of(*row.rank)) : "") + row.state + " ";
   }
   EXPECT_EQ(told, "python -u t.py rank3 fifo_open;vfs_open S D wait_for_partner ");
   for (const auto& member : rows.members) EXPECT_EQ(member.rejected, 0u) << member.path;
@@ -184,7 +184,7 @@ TEST(ProcessCorpus, FourViewsOfOneMachine) {
     parents[row.source][row.pid] = row.parent;
     by_member[row.place.member][row.pid] = row.parent;
     if (row.pid == 31446 && !row.wait.empty()) { EXPECT_EQ(row.wait, "wait_for_partner"); }
-    if (row.pid == 31446 && row.source == "proc") { EXPECT_EQ(row.rank, 5); }
+    if (row.pid == 31446 && row.source == "proc") { EXPECT_EQ(row.rank, Rank(5)); }
   }
   EXPECT_EQ(parents.size(), 3u);
   for (const auto& [source, of_source] : parents)

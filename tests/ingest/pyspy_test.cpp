@@ -117,7 +117,7 @@ TEST(Pyspy, InALogItTakesItsOwnLinesOnly) {
       "    torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n";
   const auto rows = test::read_text(text);
   ASSERT_EQ(rows.stacks.size(), 1u);
-  EXPECT_EQ(rows.stacks[0].rank, 3);
+  EXPECT_EQ(rows.stacks[0].rank, Rank(3));
   EXPECT_EQ(rows.stacks[0].pid, 4100);
   EXPECT_EQ(rows.stacks[0].frames.size(), 2u);
   EXPECT_FALSE(rows.events.empty());

@@ -29,7 +29,7 @@ TEST(Scanner, OnlyLinesWithARulesWordArePeeled) {
   EXPECT_FALSE(scan.candidates[0].recognisers.empty());
   ASSERT_NE(scan.candidates[1].judged, nullptr);
   EXPECT_EQ(scan.candidates[1].newlines_before, 2u);
-  EXPECT_EQ(scan.candidates[1].judged->line.prefix.rank, 3);
+  EXPECT_EQ(scan.candidates[1].judged->line.prefix.rank, Rank(3));
   EXPECT_TRUE(scan.candidates[1].judged->match.has_value());
 }
 

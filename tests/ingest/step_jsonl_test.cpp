@@ -89,7 +89,7 @@ TEST(StepJsonl, SeriesAndProgress) {
   EXPECT_EQ(rows.members[0].used, 40u);
   ASSERT_EQ(rows.series_rows.size(), 4u);  // strings, lists, flags, step, time and rank are none
   for (const SeriesRow& s : rows.series_rows) {
-    EXPECT_EQ(s.rank, 6) << s.name;
+    EXPECT_EQ(s.rank, Rank(6)) << s.name;
     EXPECT_EQ(s.clock, Clock::utc) << s.name;
   }
   const SeriesPoints ms = rows.points("iter_ms");
@@ -157,8 +157,8 @@ TEST(StepJsonl, OwnersOfRows) {
           i, i, 16 + rank, rank, 1 + rank, rank, 10 * rank + i);
   const Rows rows = read_records(text, "all.jsonl");
   ASSERT_EQ(rows.series_rows.size(), 2u);
-  EXPECT_EQ(rows.series_rows[1].rank, 17);  // global_rank is surer than rank
-  EXPECT_EQ(rows.series_rows[1].local_rank, 1);
+  EXPECT_EQ(rows.series_rows[1].rank, Rank(17));  // global_rank is surer than rank
+  EXPECT_EQ(rows.series_rows[1].local_rank, LocalRank(1));
   EXPECT_EQ(rows.series_rows[1].host, "node-02");
   EXPECT_EQ(rows.series_rows[1].gpu, "1");
   EXPECT_EQ(rows.series_rows[1].clock, Clock::local);
@@ -287,7 +287,7 @@ TEST(StepJsonl, TheRankThatFailedSlowHasAllItsSteps) {
   for (std::size_t i = 0; i < ms.size(); ++i)
     EXPECT_EQ(ms.steps[i], static_cast<std::int64_t>(i) + 1);
   EXPECT_EQ(ms.times.size(), 420u);
-  EXPECT_EQ(rows.series_rows[0].rank, 6);
+  EXPECT_EQ(rows.series_rows[0].rank, Rank(6));
   EXPECT_EQ(rows.progress.size(), 420u);
   EXPECT_EQ(rows.reasons(), "");
 }

@@ -23,7 +23,7 @@ TEST(StepTable, WideTable) {
   EXPECT_EQ(rows.members[0].format, "metrics-table");
   ASSERT_EQ(rows.series_rows.size(), 3u);
   EXPECT_EQ(rows.series_rows[0].host, "node-01");
-  EXPECT_EQ(rows.series_rows[0].rank, 3);
+  EXPECT_EQ(rows.series_rows[0].rank, Rank(3));
   EXPECT_EQ(rows.series_rows[0].gpu, "0");
   EXPECT_EQ(rows.series_rows[0].clock, Clock::local);
   EXPECT_EQ(rows.points("iter_ms").steps, (std::vector<std::int64_t>{1, 2, 5}));

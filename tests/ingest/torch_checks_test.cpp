@@ -8,11 +8,11 @@ using test::read_text;
 std::string told(const test::Rows& rows) {
   std::string out;
   for (const FrontierRow& f : rows.frontiers)
-    out +=
-        fmt::format("{} {}:{}/{} ", name(f.source), f.rank.value_or(-1), f.enqueued, f.completed);
+    out += fmt::format("{} {}:{}/{} ", name(f.source), f.rank.value_or(kNoRank), f.enqueued,
+                       f.completed);
   for (const CollectiveRow& c : rows.collectives)
-    out += fmt::format("{} {}#{} {} {} ", c.rank.value_or(-1), c.sequence, c.operation, c.sizes,
-                       c.types);
+    out += fmt::format("{} {}#{} {} {} ", c.rank.value_or(kNoRank), c.sequence, c.operation,
+                       c.sizes, c.types);
   return out;
 }
 

@@ -25,18 +25,18 @@ TEST(Torchrun, Report) {
                            entry(0, 8, 0, 1, 499, kTrace) + kBars + "\nafter\n";
   const auto rows = read_text(text);
   ASSERT_EQ(rows.exits.size(), 2u);
-  EXPECT_EQ(rows.exits[0].rank, 9);
+  EXPECT_EQ(rows.exits[0].rank, Rank(9));
   EXPECT_EQ(rows.exits[0].code, -9);
   EXPECT_FALSE(rows.exits[0].blamed);
-  EXPECT_EQ(rows.exits[1].rank, 8);
-  EXPECT_EQ(rows.exits[1].local_rank, 0);
+  EXPECT_EQ(rows.exits[1].rank, Rank(8));
+  EXPECT_EQ(rows.exits[1].local_rank, LocalRank(0));
   EXPECT_EQ(rows.exits[1].pid, 499);
   EXPECT_EQ(rows.exits[1].host, "node1");
   EXPECT_TRUE(rows.exits[1].blamed);
   EXPECT_EQ(iso_utc(rows.exits[1].time.ns), "2026-11-21T03:32:41Z");
   EXPECT_EQ(rows.raised(), (std::vector<std::string>{"TypeError: bad"}));
   EXPECT_EQ(rows.tracebacks[0].source, "torchrun");
-  EXPECT_EQ(rows.tracebacks[0].rank, 8);
+  EXPECT_EQ(rows.tracebacks[0].rank, Rank(8));
   EXPECT_EQ(rows.tracebacks[0].file, "/w/train.py");
   EXPECT_EQ(rows.identities.size(), 2u);
   test::check_places(rows, text);
@@ -67,7 +67,7 @@ TEST(Torchrun, TwoAgentsInterleavedBySrunLabels) {
     for (int node = 0; node < 2; ++node) text += fmt::format("{}: {}\n", node, lines[node][i]);
   const auto rows = read_text(text);
   ASSERT_EQ(rows.exits.size(), 2u);
-  EXPECT_EQ(rows.exits[0].rank.value() + rows.exits[1].rank.value(), 12);
+  EXPECT_EQ(number_of(*rows.exits[0].rank) + number_of(*rows.exits[1].rank), 12);
   EXPECT_EQ(rows.tracebacks.size(), 2u);
 }
 
@@ -92,7 +92,7 @@ TEST(Torchrun, ExitLinesOfThreeGenerations) {
         "failed (exitcode: -9) local_rank: 4 (pid: 208585) of binary: /usr/bin/python3\n");
     ASSERT_EQ(rows.exits.size(), 1u) << head;
     EXPECT_EQ(rows.exits[0].code, -9);
-    EXPECT_EQ(rows.exits[0].local_rank, 4);
+    EXPECT_EQ(rows.exits[0].local_rank, LocalRank(4));
     EXPECT_EQ(rows.exits[0].pid, 208585);
     EXPECT_EQ(rows.exits[0].time.clock != Clock::none, head[0] != 'E' || head[1] == '1');
   }

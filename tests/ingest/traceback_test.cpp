@@ -48,7 +48,8 @@ TEST(Traceback, InterleavedByRank) {
     }
   const auto rows = read_text(text);
   std::map<std::int64_t, std::pair<std::int64_t, std::string>> got;
-  for (const auto& t : rows.tracebacks) got[t.rank.value_or(-1)] = {t.file_line, t.message};
+  for (const auto& t : rows.tracebacks)
+    got[number_of(t.rank).value_or(-1)] = {t.file_line, t.message};
   EXPECT_EQ(got, (std::map<std::int64_t, std::pair<std::int64_t, std::string>>{
                      {3, {3, "lost 3"}}, {5, {5, "lost 5"}}, {7, {7, "lost 7"}}}));
   EXPECT_EQ(rows.members[0].used, 12u);

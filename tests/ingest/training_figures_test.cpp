@@ -57,9 +57,9 @@ TEST(TrainingFigures, TimersOfOtherShapes) {
   EXPECT_TRUE(
       rows.points("forward-compute", "stat=max").steps.empty());  // no iteration was told of
   EXPECT_EQ(rows.series_rows[2].name, "forward-compute");
-  EXPECT_EQ(rows.series_rows[2].rank, 11);
+  EXPECT_EQ(rows.series_rows[2].rank, Rank(11));
   EXPECT_EQ(rows.series_rows[3].name, "optimizer");
-  EXPECT_EQ(rows.series_rows[3].rank, 3);
+  EXPECT_EQ(rows.series_rows[3].rank, Rank(3));
 }
 
 TEST(TrainingFigures, StragglerDetector) {
@@ -75,7 +75,7 @@ TEST(TrainingFigures, StragglerDetector) {
   EXPECT_EQ(rows.reasons(), "5:straggler.torn");
   const auto find = [&](std::string_view name, std::int64_t rank) -> const SeriesRow* {
     for (const SeriesRow& s : rows.series_rows)
-      if (s.name == name && s.rank == rank) return &s;
+      if (s.name == name && s.rank == Rank(rank)) return &s;
     return nullptr;
   };
   ASSERT_NE(find("MnRtt", 8), nullptr);
@@ -117,7 +117,7 @@ TEST(TrainingFigures, OtherFrameworks) {
   EXPECT_EQ(rows.points("memory").values, (std::vector<double>{76.79}));
   EXPECT_TRUE(rows.points("mfu").values.empty());
   for (const SeriesRow& s : rows.series_rows) {
-    if (s.name == "forward_microstep") { EXPECT_EQ(s.rank, 0); }
+    if (s.name == "forward_microstep") { EXPECT_EQ(s.rank, Rank(0)); }
     if (s.name == "memory") { EXPECT_EQ(s.unit, "GiB"); }
     EXPECT_NE(s.name, "iteration");
   }

@@ -37,7 +37,7 @@ TEST(Watchdog, TheLineBelowNamesTheGroup) {
   const CollectiveRow& c = rows.collectives[0];
   EXPECT_EQ(named(rows, c.group), "13/mesh_dp");
   EXPECT_EQ(c.source, CollectiveSource::watchdog);
-  EXPECT_EQ(c.rank, 5);
+  EXPECT_EQ(c.rank, Rank(5));
   EXPECT_EQ(c.sequence, 808);
   EXPECT_EQ(c.operation, "_all_gather_base");
   EXPECT_EQ(c.backend, "nccl");
@@ -50,7 +50,7 @@ TEST(Watchdog, TheLineBelowNamesTheGroup) {
   ASSERT_EQ(rows.frontiers.size(), 1u);
   const FrontierRow& f = rows.frontiers[0];
   EXPECT_EQ(f.group, c.group);
-  EXPECT_EQ(f.rank, 5);
+  EXPECT_EQ(f.rank, Rank(5));
   EXPECT_EQ(f.group_rank, 1);
   EXPECT_EQ(f.enqueued, 811);
   EXPECT_EQ(f.completed, 807);
@@ -96,7 +96,7 @@ TEST(Watchdog, EveryGenerationOfFrontier) {
     ASSERT_EQ(rows.frontiers.size(), 1u) << c.line;
     const FrontierRow& f = rows.frontiers[0];
     EXPECT_EQ(named(rows, f.group), c.group) << c.line;
-    EXPECT_EQ(f.rank.value_or(-2), c.rank) << c.line;
+    EXPECT_EQ(number_of(f.rank).value_or(-2), c.rank) << c.line;
     EXPECT_EQ(f.group_rank, c.group_rank) << c.line;
     EXPECT_EQ(f.enqueued, c.enqueued) << c.line;
     EXPECT_EQ(f.completed, c.completed) << c.line;
@@ -184,7 +184,7 @@ TEST(Watchdog, TheExceptionThatStopsTheProcessRepeatsTheLine) {
       caught(prefix, 5, 91) +
       "terminate called after throwing an instance of 'c10::DistBackendError'\n" + repeat);
   ASSERT_EQ(rows.collectives.size(), 1u);
-  EXPECT_EQ(rows.collectives[0].rank, 5);
+  EXPECT_EQ(rows.collectives[0].rank, Rank(5));
   EXPECT_EQ(named(rows, rows.collectives[0].group), "pg 3/ranks as in the job");
   const auto alone = read_text(repeat);
   ASSERT_EQ(alone.collectives.size(), 1u);
@@ -203,7 +203,7 @@ TEST(Watchdog, BehindABarAndInWrappers) {
             "\\n\",\"stream\":\"stderr\",\"time\":\"2026-11-21T03:19:38.5Z\"}"}) {
     const auto rows = read_text(text + "\n");
     ASSERT_EQ(rows.collectives.size(), 1u) << text;
-    EXPECT_EQ(rows.collectives[0].rank, 5) << text;
+    EXPECT_EQ(rows.collectives[0].rank, Rank(5)) << text;
     EXPECT_EQ(rows.collectives[0].sequence, 12);
   }
 }

@@ -29,8 +29,8 @@ void check(const std::vector<Case>& cases, Habit habit = {}) {
     EXPECT_EQ(name(line.prefix.time.clock), name(want.clock)) << raw;
     EXPECT_EQ(line.prefix.time.ns, want.ns) << raw;
     EXPECT_EQ(line.prefix.host.value_or(""), want.host) << raw;
-    EXPECT_EQ(line.prefix.rank, want.rank) << raw;
-    EXPECT_EQ(line.prefix.local_rank, want.local_rank) << raw;
+    EXPECT_EQ(number_of(line.prefix.rank), want.rank) << raw;
+    EXPECT_EQ(number_of(line.prefix.local_rank), want.local_rank) << raw;
     EXPECT_EQ(line.prefix.task, want.task) << raw;
     EXPECT_EQ(line.prefix.pid, want.pid) << raw;
     EXPECT_EQ(line.prefix.kernel, want.kernel) << raw;
@@ -404,7 +404,7 @@ TEST(Clean, TakesColoursAndNulsOut) {
   EXPECT_TRUE(needs_cleaning("\x1b"));
   EXPECT_FALSE(needs_cleaning("a"));
   EXPECT_EQ(peel("\x1b[31m[rank3]:\x1b[0m lost\0\0"s).message, "lost");
-  EXPECT_EQ(peel("\x1b[31m[rank3]:\x1b[0m lost").prefix.rank, 3);
+  EXPECT_EQ(peel("\x1b[31m[rank3]:\x1b[0m lost").prefix.rank, Rank(3));
 }
 
 TEST(RecordHeads, SplitTornLines) {

@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "plan/backup.hpp"
+#include "support/ranks.hpp"
 
 namespace culprit::plan {
 namespace {
@@ -22,7 +23,7 @@ bool share_a_group(const Shape& s, std::int64_t a, std::int64_t b) {
   for (std::size_t d = 0; d < s.dimensions.size(); ++d) {
     bool same = true;
     for (std::size_t e = 0; e < s.dimensions.size(); ++e)
-      if (e != d && s.coordinate(a, e) != s.coordinate(b, e)) same = false;
+      if (e != d && s.coordinate(Rank(a), e) != s.coordinate(Rank(b), e)) same = false;
     if (same) return true;
   }
   return false;
@@ -65,7 +66,7 @@ std::string fault(const Shape& s, const BackupPlan& plan) {
     if (k < 0 || k >= n || k == r || used[static_cast<std::size_t>(k)]) return "no permutation";
     used[static_cast<std::size_t>(k)] = 1;
     if (plan.placement == Placement::cross_group && share_a_group(s, r, k)) return "shares a group";
-    const bool told = std::binary_search(plan.same_host.begin(), plan.same_host.end(), r);
+    const bool told = std::binary_search(plan.same_host.begin(), plan.same_host.end(), Rank(r));
     if (same_host(s, r, k) != told) return "same host not told";
   }
   const bool crossing = possible(
@@ -141,14 +142,14 @@ TEST(Backup, WhatAnEvictionLoses) {
   const Shape s = shaped("tp-dp-pp", 2, 4, 2, 2);
   const auto plan = plan_backup(s);
   ASSERT_TRUE(plan);
-  const std::int64_t one[] = {8};
+  const Ranks one({8});
   Survival after = after_eviction(s, *plan, one);
-  EXPECT_EQ(after.evicted, (std::vector<std::int64_t>{8, 9}));  // the machine goes, not the GPU
-  EXPECT_EQ(after.from_copy, (std::vector<std::int64_t>{8, 9}));
+  EXPECT_EQ(after.evicted, Ranks({8, 9}));  // the machine goes, not the GPU
+  EXPECT_EQ(after.from_copy, Ranks({8, 9}));
   EXPECT_TRUE(after.lost.empty());
-  const std::int64_t both[] = {8, 3};
+  const Ranks both({8, 3});
   after = after_eviction(s, *plan, both);
-  EXPECT_EQ(after.lost, (std::vector<std::int64_t>{2, 3, 8, 9}));
+  EXPECT_EQ(after.lost, Ranks({2, 3, 8, 9}));
   EXPECT_TRUE(after_eviction(s, *plan, {}).evicted.empty());
 }
 
@@ -162,14 +163,14 @@ TEST(Backup, RisksEqualEvictingEachGroup) {
       while (s.dimensions[d].name != risk.dimension) ++d;
       std::int64_t losing = 0, groups = 0;
       for (std::int64_t r = 0; r < s.ranks(); ++r) {
-        if (s.coordinate(r, d) != 0) continue;
+        if (s.coordinate(Rank(r), d) != 0) continue;
         ++groups;
-        std::vector<std::int64_t> group;
+        std::vector<Rank> group;
         for (std::int64_t o = 0; o < s.ranks(); ++o) {
           bool in = true;
           for (std::size_t e = 0; e < s.dimensions.size(); ++e)
-            in = in && (e == d || s.coordinate(o, e) == s.coordinate(r, e));
-          if (in) group.push_back(o);
+            in = in && (e == d || s.coordinate(Rank(o), e) == s.coordinate(Rank(r), e));
+          if (in) group.push_back(Rank(o));
         }
         losing += after_eviction(s, *plan, group).lost.empty() ? 0 : 1;
       }

@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "plan/blast_radius.hpp"
+#include "support/ranks.hpp"
 
 namespace culprit::plan {
 namespace {
@@ -18,7 +19,7 @@ TEST(BlastRadius, OneMachineAndASpare) {
   ASSERT_TRUE(backup);
   BlastParams p;
   p.spares = 1;
-  const std::int64_t isolated[] = {5};
+  const Ranks isolated({5});
   const auto blast = blast_radius(s, *backup, isolated, {}, p);
   ASSERT_TRUE(blast);
   EXPECT_EQ(blast->hosts, (std::vector<std::int32_t>{2}));
@@ -36,7 +37,7 @@ TEST(BlastRadius, WithoutSparesItGoesOnSmaller) {
   const auto backup = plan_backup(s);
   ASSERT_TRUE(backup);
   // A whole pipeline (dp 0) is isolated for one guilty machine.
-  const std::int64_t isolated[] = {0, 4, 8, 12}, guilty[] = {9};
+  const Ranks isolated({0, 4, 8, 12}), guilty({9});
   const auto blast = blast_radius(s, *backup, isolated, guilty);
   ASSERT_TRUE(blast);
   EXPECT_EQ(blast->going_on, GoingOn::smaller);
@@ -52,27 +53,26 @@ TEST(BlastRadius, BothReplicasHit) {
   const Shape s = job();
   const auto backup = plan_backup(s);
   ASSERT_TRUE(backup);
-  const std::int64_t isolated[] = {8, 2};  // each keeps the copy of the other
+  const Ranks isolated({8, 2});  // each keeps the copy of the other
   const auto blast = blast_radius(s, *backup, isolated, {});
   ASSERT_TRUE(blast);
   EXPECT_EQ(blast->going_on, GoingOn::stopped);
-  EXPECT_EQ(blast->lost_shards, (std::vector<std::int64_t>{2, 3, 8, 9}));
+  EXPECT_EQ(blast->lost_shards, Ranks({2, 3, 8, 9}));
   EXPECT_NE(blast->why.find("storage"), std::string::npos);
 }
 
 TEST(BlastRadius, NothingIsolatedAndNoCopies) {
   const Shape s = job();
   EXPECT_EQ(blast_radius(s, {}, {}, {})->going_on, GoingOn::untouched);
-  const std::int64_t one[] = {0};
+  const Ranks one({0});
   const auto blast = blast_radius(s, {}, one, {});
   ASSERT_TRUE(blast);
-  EXPECT_EQ(blast->lost_shards, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(blast->lost_shards, Ranks({0, 1}));
 }
 
 TEST(BlastRadius, Refuses) {
   const Shape s = job();
-  for (const std::int64_t bad :
-       {std::int64_t{-1}, std::int64_t{16}, std::numeric_limits<std::int64_t>::max()}) {
+  for (const Rank bad : Ranks({-1, 16, std::numeric_limits<std::int64_t>::max()})) {
     EXPECT_FALSE(blast_radius(s, {}, {&bad, 1}, {}));
     EXPECT_FALSE(blast_radius(s, {}, {}, {&bad, 1}));
   }
@@ -93,12 +93,14 @@ TEST(BlastRadius, Refuses) {
 RC_GTEST_PROP(BlastRadius, MoreIsolatedNeverCostsLess, ()) {
   const Shape s = job();
   const auto backup = plan_backup(s);
-  auto isolated =
-      *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, 16));
+  Ranks isolated;
+  for (const std::int64_t r :
+       *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, 16)))
+    isolated.push_back(Rank(r));
   BlastParams p;
   p.spares = *rc::gen::inRange(0, 5);
   const auto few = blast_radius(s, *backup, isolated, {}, p);
-  isolated.push_back(*rc::gen::inRange<std::int64_t>(0, 16));
+  isolated.push_back(Rank(*rc::gen::inRange<std::int64_t>(0, 16)));
   const auto many = blast_radius(s, *backup, isolated, {}, p);
   RC_ASSERT(few.has_value() && many.has_value());
   RC_ASSERT(many->going_on >= few->going_on);

@@ -20,7 +20,7 @@ Shape shaped(std::int64_t tp, std::int64_t dp, std::int64_t pp, std::int64_t per
 TEST(Topology, TwoStragglersShareAStage) {
   // GREYHOUND §7.3: 4 stages of 4 GPUs; two slow ones fit into one stage.
   const Shape s = shaped(1, 4, 4, 1);
-  const SlowRank slow[] = {{0, 1.6}, {13, 1.6}};
+  const SlowRank slow[] = {{Rank{0}, 1.6}, {Rank{13}, 1.6}};
   const auto plan = plan_topology(s, slow, {});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->least_stages, 1);
@@ -37,7 +37,8 @@ TEST(Topology, TwoStragglersShareAStage) {
 TEST(Topology, SixStragglersNeedTwoStagesOfFour) {
   // §7.3: "one stage contains only four GPUs and six stragglers must occur across two".
   const Shape s = shaped(1, 4, 4, 1);
-  const SlowRank slow[] = {{0, 2}, {3, 2}, {5, 2}, {9, 2}, {12, 2}, {14, 2}};
+  const SlowRank slow[] = {{Rank{0}, 2}, {Rank{3}, 2},  {Rank{5}, 2},
+                           {Rank{9}, 2}, {Rank{12}, 2}, {Rank{14}, 2}};
   const auto plan = plan_topology(s, slow, {});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->least_stages, 2);
@@ -46,7 +47,7 @@ TEST(Topology, SixStragglersNeedTwoStagesOfFour) {
 
 TEST(Topology, NoRoomWhenAllAreSlow) {
   const Shape s = shaped(1, 2, 2, 1);
-  const SlowRank slow[] = {{0, 2}, {1, 2}, {2, 2}, {3, 2}};
+  const SlowRank slow[] = {{Rank{0}, 2}, {Rank{1}, 2}, {Rank{2}, 2}, {Rank{3}, 2}};
   const auto plan = plan_topology(s, slow, {});
   ASSERT_TRUE(plan);
   EXPECT_TRUE(plan->moves.empty());
@@ -54,7 +55,7 @@ TEST(Topology, NoRoomWhenAllAreSlow) {
 
 TEST(Topology, EndsAreLeftOnlyForAReason) {
   const Shape s = shaped(1, 2, 4, 1);
-  const SlowRank slow[] = {{0, 1.5}};
+  const SlowRank slow[] = {{Rank{0}, 1.5}};
   const auto same = plan_topology(s, slow, {});
   ASSERT_TRUE(same);
   EXPECT_TRUE(same->moves.empty());
@@ -73,10 +74,10 @@ TEST(Topology, FigureEleven) {
   const auto plan = plan_topology(s, {}, CongestedLink{2, 3});
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->moves.size(), 2u);
-  EXPECT_EQ(plan->moves[0].rank, 1);
-  EXPECT_EQ(plan->moves[0].place, 2);
-  EXPECT_EQ(plan->moves[1].rank, 2);
-  EXPECT_EQ(plan->moves[1].place, 1);
+  EXPECT_EQ(plan->moves[0].rank, Rank(1));
+  EXPECT_EQ(plan->moves[0].place, Rank(2));
+  EXPECT_EQ(plan->moves[1].rank, Rank(2));
+  EXPECT_EQ(plan->moves[1].place, Rank(1));
   EXPECT_EQ(plan->link_before->dp_mb, 10'000);
   EXPECT_EQ(plan->link_before->pp_mb, 0);
   EXPECT_EQ(plan->link_after->dp_mb, 0);
@@ -94,8 +95,8 @@ TEST(Topology, AStageIsAsSlowAsItsSlowest) {
   const Shape s = shaped(2, 2, 4, 2);
   for (const bool reversed : {false, true}) {
     // Ranks 4 and 5 are one tensor-parallel group, 6 is another of the same stage.
-    std::vector<SlowRank> slow{{4, 2}, {5, 1.2}, {6, 1.1}};
-    if (reversed) slow = {{4, 1.1}, {5, 1.2}, {6, 2}};
+    std::vector<SlowRank> slow{{Rank{4}, 2}, {Rank{5}, 1.2}, {Rank{6}, 1.1}};
+    if (reversed) slow = {{Rank{4}, 1.1}, {Rank{5}, 1.2}, {Rank{6}, 2}};
     const auto plan = plan_topology(s, slow, {});
     ASSERT_TRUE(plan);
     EXPECT_NEAR(plan->stage_before, (5 + 7 * 2.0) / 11, 1e-12) << reversed;
@@ -113,16 +114,16 @@ TEST(Topology, NoHostToExchangeWith) {
 
 TEST(Topology, Refuses) {
   const Shape s = shaped(2, 2, 2, 2);
-  for (const SlowRank bad : {SlowRank{-1, 2},
-                             {8, 2},
-                             {0, 0.5},
-                             {0, std::nan("")},
-                             {0, std::numeric_limits<double>::infinity()}})
+  for (const SlowRank bad : {SlowRank{Rank{-1}, 2},
+                             {Rank{8}, 2},
+                             {Rank{0}, 0.5},
+                             {Rank{0}, std::nan("")},
+                             {Rank{0}, std::numeric_limits<double>::infinity()}})
     EXPECT_FALSE(plan_topology(s, {&bad, 1}, {}));
   EXPECT_FALSE(plan_topology(s, {}, CongestedLink{0, 0}));
   EXPECT_FALSE(plan_topology(s, {}, CongestedLink{0, 9}));
   EXPECT_FALSE(plan_topology(s, {}, CongestedLink{-1, 1}));
-  const SlowRank one{0, 2};
+  const SlowRank one{Rank{0}, 2};
   EXPECT_FALSE(plan_topology(shaped(2, 4, 1, 2), {&one, 1}, {}));
   TopologyParams p;
   p.micro_batches = 0;
@@ -139,12 +140,12 @@ RC_GTEST_PROP(Topology, GroupsStayWholeAndTheBoundIsMet, ()) {
   std::vector<SlowRank> slow;
   for (const std::int64_t rank :
        *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, s.ranks())))
-    slow.push_back({rank, 1 + static_cast<double>(rank % 3 + 1) / 4});
+    slow.push_back({Rank(rank), 1 + static_cast<double>(rank % 3 + 1) / 4});
   const auto plan = plan_topology(s, slow, {});
   RC_ASSERT(plan.has_value());
   std::vector<std::int64_t> place(static_cast<std::size_t>(s.ranks()));
   for (std::int64_t r = 0; r < s.ranks(); ++r) place[static_cast<std::size_t>(r)] = r;
-  for (const Move& m : plan->moves) place[static_cast<std::size_t>(m.rank)] = m.place;
+  for (const Move& m : plan->moves) place[index_of(m.rank)] = number_of(m.place);
   RC_ASSERT(std::set<std::int64_t>(place.begin(), place.end()).size() == place.size());
   for (std::int64_t r = 0; r < s.ranks(); ++r)
     RC_ASSERT(place[static_cast<std::size_t>(r)] - place[static_cast<std::size_t>(r / tp * tp)] ==
@@ -165,7 +166,7 @@ RC_GTEST_PROP(Topology, EqualsBruteForce, ()) {
   std::vector<SlowRank> slow;
   for (std::int64_t r = 0; r < s.ranks(); ++r) {
     factors.push_back(1 + *rc::gen::inRange(0, 4) / 4.0);
-    if (factors.back() > 1) slow.push_back({r, factors.back()});
+    if (factors.back() > 1) slow.push_back({Rank(r), factors.back()});
   }
   const auto plan = plan_topology(s, slow, {});
   RC_ASSERT(plan.has_value());
@@ -185,8 +186,10 @@ RC_GTEST_PROP(Topology, EqualsBruteForce, ()) {
 
 TEST(Topology, TheSlowestShareAStage) {
   const Shape s = shaped(1, 2, 4, 1);
-  const SlowRank slow[] = {
-      {2, 2}, {3, 1.2}, {4, 1.2}, {5, 2}};  // both interior stages have one of each
+  const SlowRank slow[] = {{Rank{2}, 2},
+                           {Rank{3}, 1.2},
+                           {Rank{4}, 1.2},
+                           {Rank{5}, 2}};  // both interior stages have one of each
   const auto plan = plan_topology(s, slow, {});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->moves.size(), 2u);

@@ -5,6 +5,7 @@
 #include "model/json.hpp"
 #include "report/report.hpp"
 #include "support/hostile.hpp"
+#include "support/ranks.hpp"
 
 namespace {
 
@@ -56,11 +57,11 @@ report::Incident usual() {
   f.evidence.push_back({1, "dmesg.txt", 12, 700, 5, "Xid 79"});
   incident.findings.push_back(f);
   incident.map.total = 16;
-  incident.map.hosts = {{"node-2", {0, 1, 2, 3, 4, 5, 6, 7}},
-                        {"node-3", {8, 9, 10, 11, 12, 13, 14, 15}}};
+  incident.map.hosts = {{"node-2", Ranks({0, 1, 2, 3, 4, 5, 6, 7})},
+                        {"node-3", Ranks({8, 9, 10, 11, 12, 13, 14, 15})}};
   incident.map.ranks.resize(kRankStates);
-  incident.map.ranks[0] = {9};
-  incident.map.ranks[5] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15};
+  incident.map.ranks[0] = Ranks({9});
+  incident.map.ranks[5] = Ranks({0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15});
   for (int i = 0; i < 60; ++i) {
     incident.steps.iteration.push_back(i);
     incident.steps.ms.push_back(i < 30 ? 100 : 160);
@@ -76,7 +77,8 @@ report::Incident usual() {
 report::Incident full(const std::string& name = "node-3") {
   report::Incident incident = usual();
   incident.waits.source = "stacks";
-  incident.waits.nodes = {{{0, 1}, 2, name, name, 1, false}, {{9}, 1, name, name, 0, true}};
+  incident.waits.nodes = {{Ranks({0, 1}), 2, name, name, 1, false},
+                          {Ranks({9}), 1, name, name, 0, true}};
   incident.waits.edges = {{0, 1, name}};
   incident.stacks.processes = 3;
   incident.stacks.nodes = {
@@ -167,8 +169,8 @@ TEST(Html, StaysSmall) {
   incident.map.ranks.assign(kRankStates, {});
   for (std::int64_t r = 0; r < 100'000; ++r) {
     if (r % 8 == 0) incident.map.hosts.push_back({"node-" + std::to_string(r / 8), {}});
-    incident.map.hosts.back().second.push_back(r);
-    incident.map.ranks[r % 3 == 0 ? 5 : 7].push_back(r);
+    incident.map.hosts.back().second.push_back(Rank(r));
+    incident.map.ranks[r % 3 == 0 ? 5 : 7].push_back(Rank(r));
   }
   Finding f = incident.findings.front();
   f.evidence.assign(64, f.evidence.front());

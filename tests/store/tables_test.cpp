@@ -7,6 +7,7 @@
 
 #include "schema/schema.hpp"
 #include "store/database.hpp"
+#include "support/ranks.hpp"
 
 namespace culprit::store {
 namespace {
@@ -106,7 +107,7 @@ TEST_F(Rows, AnEventComesBackAsItWasPut) {
   e.role = Role::root;
   e.scope = Scope::shared;
   e.host = "node-3";
-  e.rank = 12;
+  e.rank = Rank(12);
   e.gpu = "0000:3b:00";
   e.code = -7;
   e.detail = "a=1\nb=2";
@@ -127,7 +128,7 @@ TEST_F(Rows, AnEventComesBackAsItWasPut) {
   EXPECT_EQ(r.role, Role::root);
   EXPECT_EQ(r.scope, Scope::shared);
   EXPECT_EQ(r.host, "node-3");
-  EXPECT_EQ(r.rank, 12);
+  EXPECT_EQ(r.rank, Rank(12));
   EXPECT_FALSE(r.nic);
   EXPECT_EQ(r.code, -7);
   EXPECT_EQ(r.detail, e.detail);
@@ -142,7 +143,7 @@ TEST_F(Rows, NamesThatTheResolutionMadeAreNotReadBack) {
   e.host = "10.0.0.7";
   EventRow resolved = again(e);
   resolved.host = "node-7";
-  resolved.rank = 5;
+  resolved.rank = Rank(5);
   db_->sink().end_member(open_);
   const std::vector<EventRow> events{resolved};
   Resolution resolution{};
@@ -180,7 +181,7 @@ TEST_F(Rows, EqualStacksAreStoredOnceAndEqualGroupsHaveOneId) {
   EXPECT_FALSE(samples[2].stack_id);
   EXPECT_EQ(db_->stack_frames(), (std::vector<std::vector<std::uint32_t>>{{0, 1}}));
   EXPECT_EQ(db_->frames()[1].line, 9);
-  const GroupRow group{"7", "TENSOR_MODEL_PARALLEL_GROUP", {0, 1, 2, 5}, 4};
+  const GroupRow group{"7", "TENSOR_MODEL_PARALLEL_GROUP", Ranks({0, 1, 2, 5}), 4};
   EXPECT_EQ(db_->sink().group(group), group_at(0));
   EXPECT_EQ(db_->sink().group({"8", "", {}, 0}), group_at(1));
   EXPECT_EQ(db_->sink().group(group), group_at(0));

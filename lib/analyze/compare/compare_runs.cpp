@@ -36,7 +36,7 @@ bool describes_job(std::string_view name) {
 }
 
 SettingValues settings_of(const Facts& facts, const rules::DriftRules& drift) {
-  std::map<std::int64_t, std::string> host_of_rank;
+  std::map<Rank, std::string> host_of_rank;
   for (const RankRow& r : facts.ranks)
     if (r.host) host_of_rank.emplace(r.rank, *r.host);
   SettingValues out;

@@ -106,11 +106,10 @@ void attribute_dumps(Facts& facts) {
   for (RecorderRow& r : facts.recorders) from_file(facts, r);
 
   // Who is a process number? Twice the same number on different machines is two processes.
-  std::map<ProcessKey, std::int64_t> rank_of;
-  std::map<std::int64_t, std::set<std::pair<std::string, std::int64_t>>>
+  std::map<ProcessKey, Rank> rank_of;
+  std::map<std::int64_t, std::set<std::pair<std::string, Rank>>>
       anywhere;  // of a number: who has it, and where
-  const auto learn = [&](const std::optional<std::string>& host, std::int64_t pid,
-                         std::int64_t rank) {
+  const auto learn = [&](const std::optional<std::string>& host, std::int64_t pid, Rank rank) {
     rank_of.emplace(ProcessKey(host.value_or(""), pid), rank);
     anywhere[pid].insert({host.value_or(""), rank});
   };
@@ -151,7 +150,7 @@ void attribute_dumps(Facts& facts) {
 void guess_trainers(Facts& facts) {
   struct Process {
     bool serves = false;
-    std::optional<std::int64_t> rank;
+    std::optional<Rank> rank;
     std::string role;
   };
   std::map<ProcessKey, Process> processes;
@@ -163,7 +162,7 @@ void guess_trainers(Facts& facts) {
     if (!s.role.empty()) p.role = s.role;
   }
   std::size_t serving = 0;
-  std::map<std::int64_t, std::size_t> of_rank;
+  std::map<Rank, std::size_t> of_rank;
   for (const auto& [key, p] : processes) {
     serving += p.serves;
     if (p.rank) ++of_rank[*p.rank];
@@ -191,9 +190,9 @@ void guess_trainers(Facts& facts) {
   if (hosts.size() != 1 || trainers.size() < 2 ||
       (facts.world_size > 0 && static_cast<std::size_t>(facts.world_size) != trainers.size()))
     return;
-  std::map<ProcessKey, std::int64_t> rank_of;
+  std::map<ProcessKey, Rank> rank_of;
   for (std::size_t i = 0; i < trainers.size(); ++i)
-    rank_of.emplace(*trainers[i], static_cast<std::int64_t>(i));
+    rank_of.emplace(*trainers[i], Rank(static_cast<std::int64_t>(i)));
   for (StackSample& s : facts.samples) {
     if (s.role != "trainer" || !s.row.pid) continue;
     if (const auto it = rank_of.find({s.row.host.value_or(""), *s.row.pid}); it != rank_of.end())

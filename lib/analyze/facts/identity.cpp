@@ -146,7 +146,8 @@ class Resolution {
   }
 
  private:
-  using ProcessKey = std::pair<std::string, std::int64_t>;  // host, number
+  using LocalKey = std::pair<std::string, LocalRank>;       // of a host
+  using ProcessKey = std::pair<std::string, std::int64_t>;  // host, pid
 
   void order_members() {
     for (MemberRow& m : facts_.members) paths_.push_back(&m);
@@ -474,15 +475,15 @@ class Resolution {
   // seen, the others exist, too. A rank 1 that timed out proves a rank 0.
   void count_world_from_ranks() {
     if (facts_.world_size != 0 || ranks_.empty()) return;
-    const std::int64_t size = ranks_.rbegin()->first + 1;
+    const std::int64_t size = number_of(ranks_.rbegin()->first) + 1;
     facts_.world_counted = static_cast<std::int64_t>(ranks_.size()) * 2 >= size;
     if (facts_.world_counted) facts_.world_size = size;
   }
 
-  void add_rank(std::int64_t rank, const std::optional<std::string>& host,
-                const std::optional<std::int64_t>& local, const std::optional<std::int64_t>& pid,
+  void add_rank(Rank rank, const std::optional<std::string>& host,
+                const std::optional<LocalRank>& local, const std::optional<std::int64_t>& pid,
                 const std::optional<std::string>& gpu, const char* source) {
-    if (rank < 0 || rank > 10'000'000) return;
+    if (!is_rank_of(10'000'001, rank)) return;
     RankRow& row = ranks_[rank];
     row.rank = rank;
     if (row.source.empty()) row.source = source;
@@ -512,8 +513,8 @@ class Resolution {
                                 facts_.world_size,
                                 static_cast<std::int64_t>(facts_.manifest->hosts.size()) * per);
              ++l)
-          add_rank(static_cast<std::int64_t>(h) * per + l,
-                   names_.canonical(facts_.manifest->hosts[h]), l, {}, {}, "manifest");
+          add_rank(Rank(static_cast<std::int64_t>(h) * per + l),
+                   names_.canonical(facts_.manifest->hosts[h]), LocalRank(l), {}, {}, "manifest");
     }
     for (const char* source : {"nccl-init", "nccl-init-start", "environment", "torchrun",
                                "rank line", "prefix", "rank table"})
@@ -525,7 +526,7 @@ class Resolution {
         const MemberRow* m = facts_.member(i->place.member);
         auto local = i->local_rank;
         if (!local && m != nullptr) local = m->local_rank;
-        add_rank(*i->rank, host_of(i->host, i->place), local, i->pid, i->gpu, source);
+        add_rank(Rank(*i->rank), host_of(i->host, i->place), local, i->pid, i->gpu, source);
       }
     // Lines that print both, and files that are one rank's on one host.
     for (const auto& e : facts_.events)
@@ -544,7 +545,7 @@ class Resolution {
     // What speaks of a rank proves that there is one.
     const auto exists = [&](const auto& rows, const char* source) {
       for (const auto& row : rows)
-        if (row.rank && (facts_.world_size == 0 || *row.rank < facts_.world_size))
+        if (row.rank && (facts_.world_size == 0 || number_of(*row.rank) < facts_.world_size))
           add_rank(*row.rank, {}, {}, {}, {}, source);
     };
     exists(facts_.events, "log line");
@@ -564,16 +565,18 @@ class Resolution {
     for (const auto& m : facts_.members)
       if (m.host) named.insert(*m.host);
     const bool local = std::all_of(ranks_.begin(), ranks_.end(), [](const auto& one) {
-      return !one.second.host && (!one.second.local_rank || *one.second.local_rank == one.first);
+      return !one.second.host &&
+             (!one.second.local_rank || number_of(*one.second.local_rank) == number_of(one.first));
     });
     if (named.size() == 1 && local && !ranks_.empty() && ranks_.size() <= 16 &&
-        ranks_.rbegin()->first < static_cast<std::int64_t>(ranks_.size()) &&
+        number_of(ranks_.rbegin()->first) < static_cast<std::int64_t>(ranks_.size()) &&
         (facts_.world_size == 0 || static_cast<std::size_t>(facts_.world_size) == ranks_.size()))
       for (auto& [rank, row] : ranks_) row.host = *named.begin();
   }
 
   void index_processes() {
-    std::set<ProcessKey> torn_local, torn_pid;
+    std::set<LocalKey> torn_local;
+    std::set<ProcessKey> torn_pid;
     for (const auto& [rank, row] : ranks_) {
       const std::string host = row.host.value_or("");
       if (row.local_rank && !by_local_.emplace(std::pair(host, *row.local_rank), rank).second)
@@ -584,15 +587,16 @@ class Resolution {
     for (const auto& key : torn_local) by_local_.erase(key);
     // A launcher gives the processes of a machine consecutive ranks: where all known pairs agree on
     // the first, it gives the others, too.
-    std::map<std::string, std::set<std::int64_t>> first_of;
-    for (const auto& [key, rank] : by_local_) first_of[key.first].insert(rank - key.second);
+    std::map<std::string, std::set<std::int64_t>> first_of;  // numbers of ranks
+    for (const auto& [key, rank] : by_local_)
+      first_of[key.first].insert(number_of(rank) - number_of(key.second));
     for (const MemberRow& m : facts_.members) {
       if (m.rank || !m.local_rank || !m.host) continue;
       const auto it = first_of.find(*m.host);
       if (it == first_of.end() || it->second.size() != 1) continue;
-      const std::int64_t rank = *it->second.begin() + *m.local_rank;
-      if (rank < 0 || ranks_.count(rank) != 0 ||
-          (facts_.world_size > 0 && rank >= facts_.world_size) ||
+      const Rank rank{*it->second.begin() + number_of(*m.local_rank)};
+      if (number_of(rank) < 0 || ranks_.count(rank) != 0 ||
+          (facts_.world_size > 0 && number_of(rank) >= facts_.world_size) ||
           !by_local_.emplace(std::pair(*m.host, *m.local_rank), rank).second)
         continue;
       add_rank(rank, m.host, m.local_rank, {}, {}, "path");
@@ -610,9 +614,10 @@ class Resolution {
     }
   }
 
-  static std::optional<std::int64_t> look(const std::map<ProcessKey, std::int64_t>& map,
-                                          const std::optional<std::string>& host,
-                                          const std::optional<std::int64_t>& key) {
+  template <class Number>
+  static std::optional<Rank> look(const std::map<std::pair<std::string, Number>, Rank>& map,
+                                  const std::optional<std::string>& host,
+                                  const std::optional<Number>& key) {
     if (!key) return std::nullopt;
     const auto it = map.find({host.value_or(""), *key});
     return it == map.end() ? std::nullopt : std::optional(it->second);
@@ -628,7 +633,7 @@ class Resolution {
       if (task) highest = std::max(highest, *task);
       if (task && rank) ++(*task == *rank ? agree : differ);
     };
-    for (const auto& e : facts_.events) compare(e.task, e.rank);
+    for (const auto& e : facts_.events) compare(e.task, number_of(e.rank));
     for (const auto& i : facts_.identities)
       compare(i.task, i.communicator && i.world_size != facts_.world_size ? std::nullopt : i.rank);
     tasks_are_ranks_ =
@@ -637,7 +642,7 @@ class Resolution {
     if (tasks_are_ranks_)
       for (const IdentityRow* i : order_)
         if (i->task && i->host)
-          add_rank(*i->task, host_of(i->host, i->place), {}, i->pid, i->gpu, "srun label");
+          add_rank(Rank(*i->task), host_of(i->host, i->place), {}, i->pid, i->gpu, "srun label");
   }
 
   void place_members() {
@@ -663,7 +668,7 @@ class Resolution {
     if (!row.rank) row.rank = look(by_pid_, row.host ? row.host : only_, row.pid);
     if (!row.rank) row.rank = look(by_local_, row.host ? row.host : only_, row.local_rank);
     if constexpr (requires { row.task; })
-      if (!row.rank && tasks_are_ranks_) row.rank = row.task;
+      if (!row.rank && tasks_are_ranks_) row.rank = maybe<Rank>(row.task);
     if (!row.rank && m != nullptr) row.rank = m->rank;
     if (!row.host && row.rank)
       if (const auto it = ranks_.find(*row.rank); it != ranks_.end()) row.host = it->second.host;
@@ -676,7 +681,7 @@ class Resolution {
           e.host) {  // an index: the PCI address is the name that stays
         for (const auto& [rank, row] : ranks_)
           if (row.host == e.host && row.gpu && row.local_rank &&
-              std::to_string(*row.local_rank) == *e.gpu)
+              std::to_string(number_of(*row.local_rank)) == *e.gpu)
             e.gpu = row.gpu;
       }
       if (!e.rank && e.gpu && e.host && e.scope == Scope::host_local)
@@ -712,7 +717,7 @@ class Resolution {
       if (peer.rfind("rank ", 0) == 0) peer = peer.substr(5);
       if (nameless_host(peer)) continue;
       if (peer.find_first_not_of("0123456789") == std::string::npos && peer.size() < 9) {
-        if (const auto it = ranks_.find(std::strtoll(peer.c_str(), nullptr, 10));
+        if (const auto it = ranks_.find(Rank(std::strtoll(peer.c_str(), nullptr, 10)));
             it != ranks_.end())
           e.peer_host = it->second.host;
         continue;
@@ -861,9 +866,10 @@ class Resolution {
   std::set<std::string> manifest_hosts_;
   std::map<std::string, std::set<std::string>>
       path_says_;  // a host by the path -> those that the lines of such files name
-  std::map<std::int64_t, RankRow> ranks_;
-  std::map<ProcessKey, std::int64_t> by_local_, by_pid_;  // -> rank
-  std::optional<std::string> only_;                       // the one machine of the job
+  std::map<Rank, RankRow> ranks_;
+  std::map<LocalKey, Rank> by_local_;
+  std::map<ProcessKey, Rank> by_pid_;
+  std::optional<std::string> only_;  // the one machine of the job
   bool tasks_are_ranks_ = false;
 };
 

@@ -116,9 +116,9 @@ PathFacts facts_of_path(const std::string& path) {
                                       like(value, path_table().devices_like)));
         if (!out.host && !taken) out.host = value;
       } else if (name == "rank") {
-        if (!out.rank) out.rank = small_number(value);
+        if (!out.rank) out.rank = maybe<Rank>(small_number(value));
       } else if (name == "local_rank") {
-        if (!out.local_rank) out.local_rank = small_number(value);
+        if (!out.local_rank) out.local_rank = maybe<LocalRank>(small_number(value));
       } else if (name == "attempt") {
         if (!out.attempt) out.attempt = small_number(value);
       }
@@ -312,7 +312,7 @@ bool shaped_like_machine(const std::string& name) {
 void hosts_from_folder_series(std::vector<MemberRow>& members) {
   struct Series {
     std::set<std::string> names;
-    std::map<std::int64_t, std::string> folder_of_rank;
+    std::map<Rank, std::string> folder_of_rank;
     bool ranks_recur = false;
   };
   const auto series_name = [](const std::string& path, std::size_t begin, std::size_t end) {

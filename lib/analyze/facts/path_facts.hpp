@@ -14,7 +14,9 @@ namespace culprit::analyze {
 
 struct PathFacts {
   std::optional<std::string> host;
-  std::optional<std::int64_t> rank, local_rank, attempt;
+  std::optional<Rank> rank;
+  std::optional<LocalRank> local_rank;
+  std::optional<std::int64_t> attempt;
 };
 PathFacts facts_of_path(const std::string& path);
 

@@ -220,7 +220,8 @@ const RoleMarker* marker_of(const StackTable& table, const std::vector<const Rol
 // -------------------------------------------------------------------------------------------------
 
 struct TreeNode {
-  std::optional<std::int64_t> parent, rank;
+  std::optional<std::int64_t> parent;
+  std::optional<Rank> rank;
   std::string command, name, state;
   const RoleMarker* marker = nullptr;  // of the main thread
   std::string role;

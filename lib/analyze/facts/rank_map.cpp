@@ -36,20 +36,20 @@ std::optional<std::int64_t> number(const std::string& text) {
                                                                   : std::nullopt;
 }
 
-void mark(std::vector<RankState>& states, std::int64_t rank, RankState state) {
-  if (rank < 0 || rank >= static_cast<std::int64_t>(states.size())) return;
-  RankState& old = states[static_cast<std::size_t>(rank)];
+void mark(std::vector<RankState>& states, Rank rank, RankState state) {
+  if (!is_rank_of(static_cast<std::int64_t>(states.size()), rank)) return;
+  RankState& old = states[index_of(rank)];
   old = std::min(old, state);
 }
 
 void place_on_hosts(const Facts& facts, const Topology& topology, std::int64_t total,
                     RankMap& out) {
-  std::map<std::int64_t, std::string> host_of = topology.host_of;
+  std::map<Rank, std::string> host_of = topology.host_of;
   for (const RankRow& r : facts.ranks)
     if (r.host) host_of.emplace(r.rank, *r.host);
-  std::map<std::string, std::vector<std::int64_t>> by_host;
+  std::map<std::string, std::vector<Rank>> by_host;
   for (const auto& [rank, host] : host_of)
-    if (rank >= 0 && rank < total) by_host[host].push_back(rank);
+    if (is_rank_of(total, rank)) by_host[host].push_back(rank);
   out.hosts.assign(by_host.begin(), by_host.end());
   sort_rows(out.hosts, [](const auto& a, const auto& b) {
     return std::tie(a.second, a.first) < std::tie(b.second, b.first);
@@ -61,7 +61,8 @@ void place_on_hosts(const Facts& facts, const Topology& topology, std::int64_t t
 RankMap rank_map(const Facts& facts, const Topology& topology, std::span<const Finding> findings,
                  const Verdict& verdict, std::int64_t most) {
   std::int64_t total = std::max<std::int64_t>(0, facts.world_size);
-  for (const RankRow& r : facts.ranks) total = std::max(total, r.rank < most ? r.rank + 1 : 0);
+  for (const RankRow& r : facts.ranks)
+    if (is_rank_of(most, r.rank)) total = std::max(total, number_of(r.rank) + 1);
   RankMap out;
   if (total == 0 || total > most) return out;
   out.total = total;
@@ -78,13 +79,13 @@ RankMap rank_map(const Facts& facts, const Topology& topology, std::span<const F
   for (const Finding& f : findings) {
     if (f.outcome != Outcome::fired) continue;
     const RankState state = state_of(f, grounds.count(f.id) != 0);
-    for (const std::int64_t r : f.ranks) mark(states, r, state);
+    for (const Rank r : f.ranks) mark(states, r, state);
     if (f.subject.kind == SubjectKind::rank)
-      if (const auto r = number(f.subject.id)) mark(states, *r, state);
+      if (const auto r = number(f.subject.id)) mark(states, Rank(*r), state);
   }
   out.ranks.resize(kRankStates);
   for (std::size_t r = 0; r < states.size(); ++r)
-    out.ranks[static_cast<std::size_t>(states[r])].push_back(static_cast<std::int64_t>(r));
+    out.ranks[static_cast<std::size_t>(states[r])].push_back(Rank(static_cast<std::int64_t>(r)));
   return out;
 }
 

@@ -44,7 +44,7 @@ std::string key_of(const EventRow& e) {
       if constexpr (std::is_same_v<std::decay_t<decltype(*value)>, std::string>)
         out += *value;
       else
-        out += std::to_string(*value);
+        out += fmt::format("{}", *value);
     }
     return out;
   };
@@ -441,9 +441,9 @@ std::map<std::string, std::vector<const TracebackRow*>> exceptions_raised(const 
   for (const TracebackRow& t : facts.tracebacks) {
     const MemberRow* m = facts.member(t.place.member);
     if (!facts.counts(m)) continue;
-    const std::string who = t.rank ? "r" + std::to_string(*t.rank)
+    const std::string who = t.rank ? "r" + std::to_string(number_of(*t.rank))
                                    : t.host.value_or("") + "/" +
-                                         (t.local_rank ? std::to_string(*t.local_rank)
+                                         (t.local_rank ? std::to_string(number_of(*t.local_rank))
                                           : t.pid      ? "p" + std::to_string(*t.pid)
                                                        : m->path);
     raised[who + "\x1f" + t.type + "\x1f" + t.message].push_back(&t);
@@ -537,7 +537,8 @@ bool earlier(const Signal& a, const Signal& b) {
   };
   const auto key = [&](const Signal& s) {
     return std::tuple(!s.start.has_value(), s.start.value_or(0), std::string_view(s.event_class),
-                      text(s.host), s.rank.value_or(-1), text(s.gpu), std::string_view(s.message));
+                      text(s.host), s.rank.value_or(kNoRank), text(s.gpu),
+                      std::string_view(s.message));
   };
   return key(a) < key(b);
 }

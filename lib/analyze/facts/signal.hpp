@@ -19,7 +19,8 @@ struct Signal {
   Origin origin = Origin::any;
   rules::Meaning meaning;  // resolved: number, printed word, driver branch, folding
   std::optional<std::string> host, gpu, nic, peer, peer_host;
-  std::optional<std::int64_t> rank, code, attempt;
+  std::optional<Rank> rank;
+  std::optional<std::int64_t> code, attempt;
   std::optional<Nanoseconds> start, end;  // UTC
   Nanoseconds uncertainty = 0;
   std::uint64_t count = 1;

@@ -177,10 +177,11 @@ std::int64_t size_of(const Dimension& dimension, const Axes& axes) {
   return out;
 }
 
-std::int64_t base_of(const Dimension& dimension, const Axes& axes, std::int64_t rank) {
-  std::int64_t out = rank;
+// The lowest number that a member of the group of `rank` can have.
+std::int64_t base_of(const Dimension& dimension, const Axes& axes, Rank rank) {
+  std::int64_t out = number_of(rank);
   for (const Axis& axis : axes)
-    if (varies(dimension, axis)) out -= rank / axis.stride % axis.size * axis.stride;
+    if (varies(dimension, axis)) out -= number_of(rank) / axis.stride % axis.size * axis.stride;
   return out;
 }
 
@@ -190,7 +191,8 @@ void add_groups(const Dimension& dimension, const Axes& axes, std::int64_t world
   std::unordered_map<std::int64_t, std::size_t>
       index;  // base -> place in out; bases rise with their first rank
   std::size_t n = 0;
-  for (std::int64_t rank = 0; rank < world; ++rank) {
+  for (std::int64_t r = 0; r < world; ++r) {
+    const Rank rank{r};
     const std::int64_t base = base_of(dimension, axes, rank);
     const auto [it, fresh] = index.emplace(base, out.size());
     if (fresh)
@@ -286,8 +288,8 @@ Stated stated_by_logs(const Facts& facts, std::vector<Text>& notes) {
   }
   for (const auto& [key, values] : said)
     if (values.size() > 1)
-      notes.push_back(
-          say(Phrase::values_differ_in_logs, key, to_ranges({values.begin(), values.end()})));
+      notes.push_back(say(Phrase::values_differ_in_logs, key,
+                          to_ranges(std::vector<std::int64_t>(values.begin(), values.end()))));
   return out;
 }
 
@@ -367,7 +369,7 @@ std::optional<Layout> layout_of(const Stated& stated, std::int64_t world,
 // ------------------------------------------------------------------------------------
 
 struct Observed {
-  std::map<std::string, std::set<std::vector<std::int64_t>>> groups;  // dimension -> sets of ranks
+  std::map<std::string, std::set<std::vector<Rank>>> groups;  // of each dimension
   std::int64_t world = 0;
   std::int64_t replicas = 1;
 
@@ -395,8 +397,8 @@ std::string dimension_beside_replicas(const std::string& description,
 Observed observe(const Facts& facts) {
   Observed out;
   const auto usable = [](const GroupRow& g) {
-    return !g.ranks.empty() && !g.description.empty() && g.ranks.front() >= 0 &&
-           g.ranks.back() < kMostRanks;
+    return !g.ranks.empty() && !g.description.empty() && is_rank_of(kMostRanks, g.ranks.front()) &&
+           is_rank_of(kMostRanks, g.ranks.back());
   };
   for (const GroupRow& g : facts.groups)
     if (usable(g) && dimension_of(g.description) == "dp_replicate")
@@ -414,7 +416,7 @@ Observed observe(const Facts& facts) {
                      [](unsigned char c) { return static_cast<char>(tolower(c)); });
       dimension = dimension_beside_replicas(lower, dimension);
     }
-    std::vector<std::int64_t> ranks = g.ranks;
+    std::vector<Rank> ranks = g.ranks;
     sort_rows(ranks);
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     out.groups[dimension].insert(std::move(ranks));
@@ -434,10 +436,11 @@ bool agrees(const Observed& observed, const Layout& layout) {
     const Axes& axes = dimension->expert ? *expert : *dense;
     const std::int64_t size = size_of(*dimension, axes);
     for (const auto& ranks : groups) {
-      if (static_cast<std::int64_t>(ranks.size()) != size || ranks.back() >= world) return false;
+      if (static_cast<std::int64_t>(ranks.size()) != size || !is_rank_of(world, ranks.back()))
+        return false;
       const std::int64_t base = base_of(
           *dimension, axes, ranks.front());  // distinct ranks, as many as the group has, all of it
-      for (const std::int64_t rank : ranks)
+      for (const Rank rank : ranks)
         if (base_of(*dimension, axes, rank) != base) return false;
     }
   }
@@ -544,7 +547,7 @@ void take_recorder(const Observed& observed, const Facts& facts, const Stated& m
   out.layout = infer(observed, hints, world);
   if (!out.layout && facts.world_size > 0 && world != facts.world_size)
     out.layout = infer(observed, hints, facts.world_size);
-  std::set<std::vector<std::int64_t>> taken;
+  std::set<std::vector<Rank>> taken;
   if (out.layout) {
     out.groups = parallel_groups(*out.layout);
     for (const ParallelGroup& g : out.groups) taken.insert(g.ranks);
@@ -564,10 +567,10 @@ void take_recorder(const Observed& observed, const Facts& facts, const Stated& m
     std::string as = name;
     if (as == "dp-cp" && observed.groups.count("dp") == 0 && observed.size("cp").value_or(1) == 1)
       as = "dp";
-    std::map<std::int64_t, std::size_t> member_of;
+    std::map<Rank, std::size_t> member_of;
     bool twice = false;
     for (const auto& ranks : groups) {
-      for (const std::int64_t rank : ranks) twice = !member_of.emplace(rank, 0).second || twice;
+      for (const Rank rank : ranks) twice = !member_of.emplace(rank, 0).second || twice;
       if (ranks.size() < 2 || static_cast<std::int64_t>(ranks.size()) == world ||
           !taken.insert(ranks).second)
         continue;
@@ -725,10 +728,10 @@ void guess_hosts(const Facts& facts, std::int64_t world, Topology& out) {
     std::int64_t sum = 0;
     for (const std::int64_t s : slots) sum += s;
     if (sum != world) continue;  // the job takes another part of these hosts
-    std::int64_t rank = 0;
+    std::int64_t next = 0;
     for (std::size_t h = 0; h < order->hosts.size(); ++h)
       for (std::int64_t i = 0; i < slots[h]; ++i)
-        out.guessed_host_of.emplace(rank++, short_host(order->hosts[h]));
+        out.guessed_host_of.emplace(Rank(next++), short_host(order->hosts[h]));
     out.guess_source = order->source;
     return;
   }
@@ -817,14 +820,14 @@ std::string dimension_of(std::string_view description) {
   return it == kKnown.end() ? name : it->second;
 }
 
-std::vector<std::string> Topology::hosts_of(const std::vector<std::int64_t>& ranks) const {
+std::vector<std::string> Topology::hosts_of(const std::vector<Rank>& ranks) const {
   std::set<std::string> hosts;
-  for (const std::int64_t r : ranks)
+  for (const Rank r : ranks)
     if (const auto it = host_of.find(r); it != host_of.end()) hosts.insert(it->second);
   return {hosts.begin(), hosts.end()};
 }
 
-std::string Topology::where(std::int64_t rank) const {
+std::string Topology::where(Rank rank) const {
   if (const auto it = host_of.find(rank); it != host_of.end())
     return fmt::format("rank {} ({})", rank, it->second);
   if (const auto it = guessed_host_of.find(rank); it != guessed_host_of.end())
@@ -843,13 +846,13 @@ void take_commands(const Stated& stated, const Facts& facts, Topology& out) {
     if (out.layout) out.groups = parallel_groups(*out.layout);
   } else if (const std::int64_t tp = stated.tp.value_or(1); tp > 1) {
     std::set<std::int64_t> first;
-    for (const RankRow& row : facts.ranks) first.insert(row.rank / tp);
+    for (const RankRow& row : facts.ranks) first.insert(number_of(row.rank) / tp);
     for (const StackSample& s : facts.samples)
-      if (s.row.rank) first.insert(*s.row.rank / tp);
+      if (s.row.rank) first.insert(number_of(*s.row.rank) / tp);
     for (const std::int64_t n : first) {
       ParallelGroup& group =
           out.groups.emplace_back(ParallelGroup{"tp", fmt::format("tp/{}", n), {}});
-      for (std::int64_t i = 0; i < tp; ++i) group.ranks.push_back(n * tp + i);
+      for (std::int64_t i = 0; i < tp; ++i) group.ranks.push_back(Rank(n * tp + i));
     }
     out.notes.push_back(say(Phrase::only_tensor_groups));
   }

@@ -29,7 +29,7 @@ struct ParallelGroup {
       dimension;   // tp cp dp pp etp ep edp mp (tp x pp: one replica) ..., or the description of a
                    // process group that is none of them; never the whole world
   std::string id;  // "pp/3"; stable
-  std::vector<std::int64_t> ranks;  // sorted
+  std::vector<Rank> ranks;  // sorted
 };
 
 // The groups of every dimension of size 2 and more; etp, ep and edp when ep > 1, mp when tp and pp
@@ -46,21 +46,20 @@ struct Switch {
 struct Topology {
   std::string source;  // what the groups come from: recorder, manifest, "megatron arguments"
                        // (gpt-neox, nemo, torchtitan arguments); "" = not known
-  std::optional<Layout> layout;                 // when it is known or the groups agree with one
-  std::vector<ParallelGroup> groups;            // by dimension, then by first rank
-  std::map<std::int64_t, std::string> host_of;  // rank -> host
+  std::optional<Layout> layout;         // when it is known or the groups agree with one
+  std::vector<ParallelGroup> groups;    // by dimension, then by first rank
+  std::map<Rank, std::string> host_of;  // rank -> host
   // When nothing ties ranks to hosts: by the order of a host file or node list. A guess, for
   // reading only, never to accuse a host with: torchrun's c10d rendezvous counts nodes as they
   // join, in any order.
-  std::map<std::int64_t, std::string> guessed_host_of;
+  std::map<Rank, std::string> guessed_host_of;
   std::string guess_source;  // "hostfile order", "nodelist order", "manifest order"; "" = no guess
   std::vector<Switch> switches;
   std::vector<Text> notes;  // contradictions between sources
 
-  std::vector<std::string> hosts_of(
-      const std::vector<std::int64_t>& ranks) const;  // sorted, each once
-  std::string where(std::int64_t rank)
-      const;  // "rank 5 (node-07)", "rank 5 (node-07 by hostfile order)", or "rank 5"
+  std::vector<std::string> hosts_of(const std::vector<Rank>& ranks) const;  // sorted, each once
+  std::string where(
+      Rank rank) const;  // "rank 5 (node-07)", "rank 5 (node-07 by hostfile order)", or "rank 5"
 };
 
 Topology make_topology(const Facts& facts);

@@ -180,7 +180,7 @@ void Zones::read_words(const Facts& facts) {
 // The same failure of one rank on two clocks: error.json counts from the epoch, torchrun's report
 // is local.
 bool Zones::by_twice_recorded(Facts& facts) {
-  std::map<std::int64_t, Nanoseconds> epoch;
+  std::map<Rank, Nanoseconds> epoch;
   std::map<Nanoseconds, int> votes;
   for (const auto& t : facts.tracebacks)
     if (t.rank && t.source == "error.json" && t.time.clock == Clock::utc)

@@ -47,7 +47,7 @@ Subject subject_of(const Signal& s) {
   if (s.host && s.gpu) return {SubjectKind::gpu, *s.host + "/" + *s.gpu};
   if (s.host && s.nic) return {SubjectKind::nic, *s.host + "/" + *s.nic};
   if (s.host) return {SubjectKind::host, *s.host};
-  if (s.rank) return {SubjectKind::rank, std::to_string(*s.rank)};
+  if (s.rank) return {SubjectKind::rank, std::to_string(number_of(*s.rank))};
   if (s.gpu) return {SubjectKind::gpu, *s.gpu};
   return {SubjectKind::job, "job"};
 }
@@ -91,7 +91,7 @@ Text fill(const std::string& text, const Signal& s, const Subject& subject) {
     else if (key == "path")
       !s.code_place.empty() ? void(plain += s.code_place) : some(Phrase::path_named);
     else if (key == "rank")
-      plain += s.rank ? std::to_string(*s.rank) : subject.id;
+      plain += s.rank ? std::to_string(number_of(*s.rank)) : subject.id;
     else
       plain += key;
     i = close;
@@ -271,7 +271,7 @@ Finding describe(const std::string& key, const Occurrences& group,
   f.leads_to = first.meaning.leads_to;
   f.host = first.host;
   std::set<std::string> hosts;
-  std::set<std::int64_t> ranks;
+  std::set<Rank> ranks;
   for (const Signal* s : group.signals) {
     if (s->host) hosts.insert(*s->host);
     if (s->rank) ranks.insert(*s->rank);

@@ -129,7 +129,7 @@ std::vector<std::string> DriftReport::minority() const {
 
 DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
                              const DriftParams& params) {
-  std::map<std::int64_t, std::string> host_of_rank;
+  std::map<Rank, std::string> host_of_rank;
   for (const RankRow& r : facts.ranks)
     if (r.host) host_of_rank.emplace(r.rank, *r.host);
   std::map<std::string, const HostRow*> known;

@@ -17,7 +17,7 @@ namespace {
 struct LineKind {
   std::vector<const EventRow*> rows;
   std::set<std::string> hosts;
-  std::set<std::int64_t> ranks;
+  std::set<Rank> ranks;
   std::set<MemberId> members;
   std::size_t early = 0;  // members in which it stands before their end
   std::uint64_t lines = 0;
@@ -101,7 +101,7 @@ Finding finding_of(const Facts& facts, const std::string& id, const LineKind& ki
   f.scope = Scope::job_wide;
   f.subject = kind.hosts.size() == 1 ? Subject{SubjectKind::host, *kind.hosts.begin()}
               : kind.ranks.size() == 1
-                  ? Subject{SubjectKind::rank, std::to_string(*kind.ranks.begin())}
+                  ? Subject{SubjectKind::rank, std::to_string(number_of(*kind.ranks.begin()))}
                   : Subject{SubjectKind::job, "job"};
   if (kind.hosts.size() == 1) f.host = *kind.hosts.begin();
   f.hosts.assign(kind.hosts.begin(), kind.hosts.end());

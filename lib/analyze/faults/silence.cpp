@@ -15,8 +15,8 @@ namespace {
 
 // Ranks by number, and of which of them there is output.
 struct Heard {
-  std::map<std::int64_t, const RankRow*> all;
-  std::set<std::int64_t> heard;
+  std::map<Rank, const RankRow*> all;
+  std::set<Rank> heard;
 };
 
 Heard ranks_heard(const Facts& facts) {
@@ -36,11 +36,11 @@ Heard ranks_heard(const Facts& facts) {
       heard.insert(r.rank);
   // One file that holds the output of many ranks would hold that of all: there, even a rank without
   // a line is a silent one.
-  std::map<MemberId, std::set<std::int64_t>> speakers;
+  std::map<MemberId, std::set<Rank>> speakers;
   for (const EventRow& e : facts.events)
     if (e.rank) speakers[e.place.member].insert(*e.rank);
-  const std::int64_t ranks =
-      std::max<std::int64_t>(facts.world_size, all.empty() ? 0 : all.rbegin()->first + 1);
+  const std::int64_t ranks = std::max<std::int64_t>(
+      facts.world_size, all.empty() ? 0 : number_of(all.rbegin()->first) + 1);
   const bool together = std::any_of(speakers.begin(), speakers.end(), [&](const auto& one) {
     return one.second.size() >= 3 && 2 * static_cast<std::int64_t>(one.second.size()) >= ranks;
   });
@@ -50,19 +50,19 @@ Heard ranks_heard(const Facts& facts) {
   static const RankRow kNobody{};
   if (together && ranks <= (1 << 20))
     for (std::int64_t r = 0; r < ranks; ++r) {
-      all.emplace(r, &kNobody);
-      heard.insert(r);
+      all.emplace(Rank(r), &kNobody);
+      heard.insert(Rank(r));
     }
-  for (const std::int64_t r : heard) all.emplace(r, &kNobody);
+  for (const Rank r : heard) all.emplace(r, &kNobody);
   return out;
 }
 
 // Numbers of ranks between 0 and the last one known of which nothing at all was collected.
-std::vector<std::int64_t> ranks_unheard(const Facts& facts, const std::set<std::int64_t>& heard) {
+std::vector<Rank> ranks_unheard(const Facts& facts, const std::set<Rank>& heard) {
   // A stack or a dump of a rank is something of it, too. Beyond the numbers seen nobody knows of a
   // rank, unless the job's size is told.
-  std::set<std::int64_t> told = heard;
-  const auto tell = [&](const std::optional<std::int64_t>& rank) {
+  std::set<Rank> told = heard;
+  const auto tell = [&](const std::optional<Rank>& rank) {
     if (rank) told.insert(*rank);
   };
   for (const StackSample& s : facts.samples) tell(s.row.rank);
@@ -70,13 +70,13 @@ std::vector<std::int64_t> ranks_unheard(const Facts& facts, const std::set<std::
   for (const RecorderRow& r : facts.recorders) tell(r.rank);
   for (const FrontierRow& f : facts.frontiers) tell(f.rank);
   for (const ProcessRow& p : facts.processes) tell(p.rank);
-  std::vector<std::int64_t> unheard;
+  std::vector<Rank> unheard;
   // Numbers begin with 0: a rank 1 that timed out had a rank 0 to wait for.
   const std::int64_t first = 0, end = facts.world_size > 0 ? facts.world_size
                                       : told.empty()       ? 0
-                                                           : *told.rbegin() + 1;
+                                                           : number_of(*told.rbegin()) + 1;
   for (std::int64_t r = first; r < std::min<std::int64_t>(end, 1 << 20); ++r)
-    if (told.count(r) == 0) unheard.push_back(r);
+    if (told.count(Rank(r)) == 0) unheard.push_back(Rank(r));
   return unheard;
 }
 
@@ -84,7 +84,7 @@ std::vector<std::int64_t> ranks_unheard(const Facts& facts, const std::set<std::
 
 std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& signals,
                              const SilenceParams& params) {
-  std::set<std::int64_t> reported;
+  std::set<Rank> reported;
   const std::vector<const Signal*> outs = timeouts(signals);
   for (const Signal* s : outs)
     if (s->rank) reported.insert(*s->rank);
@@ -110,7 +110,7 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   const std::size_t world = std::max<std::size_t>(
       all.size(), facts.world_size > 0 ? static_cast<std::size_t>(facts.world_size) : 0);
 
-  std::vector<std::int64_t> silent;
+  std::vector<Rank> silent;
   for (const auto& [rank, row] : all)
     if (reported.count(rank) == 0 && heard.count(rank) > 0) silent.push_back(rank);
 
@@ -128,7 +128,7 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
   if (reported.empty()) return undecided(say(Phrase::timeouts_without_ranks));
   if (static_cast<double>(reported.size()) < params.reporters * static_cast<double>(world))
     return undecided(say(Phrase::too_few_reported, reported.size(), world));
-  const std::vector<std::int64_t> unheard = ranks_unheard(facts, heard);
+  const std::vector<Rank> unheard = ranks_unheard(facts, heard);
   const bool few_unheard = unheard.size() == 1 || static_cast<double>(unheard.size()) <=
                                                       params.silent * static_cast<double>(world);
   if (silent.empty() && (unheard.empty() || !few_unheard))
@@ -139,10 +139,10 @@ std::vector<Finding> silence(const Facts& facts, const std::vector<Signal>& sign
 
   std::vector<Finding> out;
   const bool missing = silent.empty();
-  for (const std::int64_t rank : missing ? unheard : silent) {
+  for (const Rank rank : missing ? unheard : silent) {
     Finding f = base;
-    f.id = "silence/rank/" + std::to_string(rank);
-    f.subject = {SubjectKind::rank, std::to_string(rank)};
+    f.id = "silence/rank/" + std::to_string(number_of(rank));
+    f.subject = {SubjectKind::rank, std::to_string(number_of(rank))};
     f.ranks = {rank};
     if (const auto known = all.find(rank); known != all.end() && known->second->host) {
       f.host = known->second->host;

@@ -61,7 +61,7 @@ Finding subject_of(const Finding& base, const Leaf& leaf, const Facts& facts,
     f.subject = {SubjectKind::group, group_name(facts, leaf.group)};
     f.scope = leaf.kind == StopKind::mismatch ? Scope::user_code : Scope::shared;
   } else {
-    f.subject = {SubjectKind::rank, std::to_string(leaf.ranks[0])};
+    f.subject = {SubjectKind::rank, std::to_string(number_of(leaf.ranks[0]))};
     f.scope = leaf.kind == StopKind::mismatch || leaf.kind == StopKind::left_early
                   ? Scope::user_code
                   : Scope::host_local;
@@ -79,7 +79,7 @@ Finding joins_last(const Finding& base, const SlowRank& s, const Facts& facts,
   f.symptom = Symptom::mfu_decline;
   f.severity = Severity::warning;
   f.role = Role::advice;
-  f.subject = {SubjectKind::rank, std::to_string(s.rank)};
+  f.subject = {SubjectKind::rank, std::to_string(number_of(s.rank))};
   f.ranks = {s.rank};
   f.hosts = topology.hosts_of(f.ranks);
   if (!f.hosts.empty()) f.host = f.hosts.front();

@@ -74,7 +74,7 @@ struct Op {
   std::uint32_t group = 0;
   std::int64_t sequence = 0;
   bool p2p = false, weak = false;
-  std::int64_t from = 0, to = 0;  // p2p
+  Rank from{}, to{};              // p2p
   std::uint32_t other_end = ~0u;  // p2p: the operation of the peer that it meets
   std::string operation;
   const CollectiveSample* sample = nullptr;
@@ -115,7 +115,7 @@ class WaitFor {
  private:
   using Member = WaitMembers::Member;
   using Group = WaitMembers::Group;
-  using Rank = WaitMembers::Rank;
+  using OfRank = WaitMembers::OfRank;
   using Launch = WaitMembers::Launch;
 
   // In a hang nothing moves, and a collective that needs everybody cannot be finished on one rank
@@ -194,7 +194,7 @@ class WaitFor {
     if (o.operation.empty()) o.operation = g.counter;
     std::vector<const Member*> unknown;
     for (const Member& m : g.members) {
-      const Rank& r = ranks_[m.index];
+      const OfRank& r = ranks_[m.index];
       if (m.head != kUnknownSequence && m.head <= sequence &&
           (m.head == sequence || m.last >= sequence || m.enqueued >= sequence)) {
         o.in.push_back(m.index);
@@ -239,7 +239,7 @@ class WaitFor {
       return std::tie(a.rank, a.group, a.sample->row.record, a.sample->row.sequence) <
              std::tie(b.rank, b.group, b.sample->row.record, b.sample->row.sequence);
     });
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t, bool>,
+    std::map<std::tuple<std::uint32_t, std::uint32_t, Rank, bool>,
              std::vector<std::uint32_t>>
         pairs;  // group, rank, peer, is a send -> operations
     for (const Launch& l : sends_) {
@@ -261,14 +261,15 @@ class WaitFor {
       enters_.push_back({l.rank, op});
       if (!ops_[op].weak)
         first(ranks_[l.rank], row.record, op);
-      else if (Rank& r = ranks_[l.rank]; r.first_send == ~0u || row.record < r.first_send_record) {
+      else if (OfRank& r = ranks_[l.rank];
+               r.first_send == ~0u || row.record < r.first_send_record) {
         r.first_send_record = row.record;
         r.first_send = op;
       }
     }
     for (auto& [key, ops] : pairs) {
       const auto& [gi, rank, peer, send] = key;
-      if (peer < 0) continue;
+      if (number_of(peer) < 0) continue;
       const auto at = index_.find(peer);
       if (at == index_.end()) continue;
       const auto other = pairs.find({gi, at->second, ranks_[rank].rank, !send});
@@ -280,7 +281,7 @@ class WaitFor {
     }
   }
 
-  static void first(Rank& r, std::int64_t record, std::uint32_t op) {
+  static void first(OfRank& r, std::int64_t record, std::uint32_t op) {
     if (r.first_op == ~0u || record < r.first_record) {
       r.first_record = record;
       r.first_op = op;
@@ -330,7 +331,7 @@ class WaitFor {
       // A send that a member launched before may be what its device is in. It may also be left
       // behind: a weak hold.
       for (const std::uint32_t r : o.in) {
-        const Rank& member = ranks_[r];
+        const OfRank& member = ranks_[r];
         if (member.first_send == ~0u || member.first_send == i || twin(member.first_send, i))
           continue;
         if (const auto record = record_of(o, r); record && member.first_send_record < *record)
@@ -426,7 +427,7 @@ class WaitFor {
 
   void sink(std::uint32_t n, bool opened = false) {
     if (n < ranks_.size()) {
-      const Rank& r = ranks_[n];
+      const OfRank& r = ranks_[n];
       if (reverse_[n].empty()) return;  // nobody waits for it
       Leaf leaf;
       leaf.ranks = {r.rank};
@@ -490,10 +491,9 @@ class WaitFor {
     const Op& o = ops_[op];
     if (o.p2p) {
       const std::uint32_t n = node(op);
-      const std::int64_t a = std::min(o.from, o.to), b = std::max(o.from, o.to);
+      const Rank a = std::min(o.from, o.to), b = std::max(o.from, o.to);
       for (const Leaf& other : report_.leaves)
-        if (other.group == groups_[o.group].id && other.ranks == std::vector<std::int64_t>{a, b})
-          return;
+        if (other.group == groups_[o.group].id && other.ranks == std::vector<Rank>{a, b}) return;
       Leaf leaf;
       leaf.kind = StopKind::network;
       leaf.ranks = {a, b};
@@ -531,7 +531,7 @@ class WaitFor {
   // Whether the ranks in one operation do not do the same; fills the leaf with the smaller party.
   // names_only: whatever the sizes are.
   bool disagree(const Op& o, Leaf& leaf, bool names_only = false) const {
-    std::map<std::string, std::vector<std::int64_t>> kinds;
+    std::map<std::string, std::vector<Rank>> kinds;
     std::map<std::string, Place> shown;
     for (const Member& m : groups_[o.group].members) {
       if (m.head != o.sequence || m.sample == nullptr) continue;
@@ -543,8 +543,7 @@ class WaitFor {
       shown.emplace(kind, row.place);
     }
     if (kinds.size() < 2) return !names_only && uneven(o, leaf);
-    std::vector<std::pair<std::string, std::vector<std::int64_t>>> sides(kinds.begin(),
-                                                                         kinds.end());
+    std::vector<std::pair<std::string, std::vector<Rank>>> sides(kinds.begin(), kinds.end());
     sort_rows(sides,
               [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
     leaf.kind = StopKind::mismatch;
@@ -572,7 +571,7 @@ class WaitFor {
         o.in.size() != g.members.size())
       return false;
     double given = 0, expected = 0;
-    std::vector<std::int64_t> ranks;
+    std::vector<Rank> ranks;
     for (const Member& m : g.members) {
       if (m.sample == nullptr || m.head != o.sequence) return false;
       const auto sizes = elements(m.sample->row.sizes);
@@ -621,7 +620,7 @@ class WaitFor {
     leaf.group = groups_[ops[0]->group].id;
     leaf.sequence = ops[0]->sequence;
     leaf.operation = ops[0]->operation;
-    std::vector<std::int64_t> doubtful;
+    std::vector<Rank> doubtful;
     for (const std::uint32_t n : nodes)
       if (n < ranks_.size() && !ranks_[n].whole) doubtful.push_back(ranks_[n].rank);
     for (const Op* o : ops)
@@ -636,7 +635,7 @@ class WaitFor {
       // Only the order on the devices makes the ring, and streams may overtake: one of these
       // operations is stuck.
       leaf.kind = StopKind::network;
-      std::set<std::int64_t> members;
+      std::set<Rank> members;
       for (const Op* o : ops)
         for (const std::uint32_t r : o->in) members.insert(ranks_[r].rank);
       leaf.ranks.assign(members.begin(), members.end());
@@ -696,9 +695,9 @@ class WaitFor {
 
   // The machine that all of these run on, of a job that runs on several; "" when they are on more,
   // or nobody knows.
-  std::string machine_of(const std::vector<std::int64_t>& ranks) const {
+  std::string machine_of(const std::vector<Rank>& ranks) const {
     std::string out;
-    for (const std::int64_t r : ranks) {
+    for (const Rank r : ranks) {
       const auto at = topology_.host_of.find(r);
       if (at == topology_.host_of.end() || (!out.empty() && at->second != out)) return {};
       out = at->second;
@@ -765,7 +764,7 @@ class WaitFor {
     if (!unresponsive_.empty() && 8 * unresponsive_.size() <= report_.seen.size()) {
       leaves.clear();
       order.clear();
-      for (const std::int64_t rank : unresponsive_) {
+      for (const Rank rank : unresponsive_) {
         Leaf l;
         l.kind = StopKind::no_dump;
         l.ranks = {rank};
@@ -777,7 +776,7 @@ class WaitFor {
       chains_.assign(leaves.size(), {});
     }
     std::int64_t waiting = 0;
-    for (const Rank& r : ranks_) waiting += !r.clear;
+    for (const OfRank& r : ranks_) waiting += !r.clear;
     report_.scattered = leaves.size() >= 3 && 2 * leaves.front().waiting < waiting;
     if (!order.empty()) report_.chain = std::move(chains_[order[0]]);
     report_.leaves = std::move(leaves);
@@ -830,9 +829,9 @@ class WaitFor {
   const Topology& topology_;
   const WaitTraits& source_;
   CollectiveReport report_;
-  std::set<std::int64_t> unresponsive_;
-  std::unordered_map<std::int64_t, std::uint32_t> index_;
-  std::vector<Rank> ranks_;
+  std::set<Rank> unresponsive_;
+  std::unordered_map<Rank, std::uint32_t> index_;
+  std::vector<OfRank> ranks_;
   std::vector<Group> groups_;
   std::vector<Launch> sends_;
   std::vector<Op> ops_;

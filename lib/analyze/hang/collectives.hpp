@@ -26,7 +26,7 @@ namespace culprit::analyze {
 
 // One side of a wait: `from` cannot go on before `to` does something.
 struct Wait {
-  std::int64_t from = 0, to = 0;
+  Rank from{}, to{};
   GroupId group = GroupId::none;
   std::int64_t sequence = 0;
   std::string operation;  // what `from` is in
@@ -37,10 +37,10 @@ struct Wait {
 // Ranks that the job waits for in the end, and that wait for nobody.
 struct Leaf {
   StopKind kind = StopKind::host_stopped;
-  std::vector<std::int64_t>
+  std::vector<Rank>
       ranks;  // the culprits; network: the members of the group; mismatch: the minority
-  std::vector<std::int64_t> against;  // mismatch: the others
-  GroupId group = GroupId::none;      // where the wait was seen
+  std::vector<Rank> against;      // mismatch: the others
+  GroupId group = GroupId::none;  // where the wait was seen
   std::int64_t sequence = 0;
   std::string operation;
   std::int64_t waiting = 0;  // ranks that wait for it, directly or not
@@ -55,24 +55,24 @@ struct Leaf {
 struct GroupFrontier {
   GroupId group = GroupId::none;
   std::int64_t enqueued_low = 0, enqueued_high = 0, completed_low = 0, completed_high = 0;
-  std::vector<std::int64_t> pending;  // ranks inside its first unfinished operation
-  std::vector<std::int64_t> missing;  // members that never launched it
-  std::vector<std::int64_t> behind;   // members that have not finished what a peer has
-  std::int64_t sequence = 0;          // that operation
+  std::vector<Rank> pending;  // ranks inside its first unfinished operation
+  std::vector<Rank> missing;  // members that never launched it
+  std::vector<Rank> behind;   // members that have not finished what a peer has
+  std::int64_t sequence = 0;  // that operation
   std::string operation;
 };
 
 struct CollectiveReport {
   CollectiveSource source = CollectiveSource::none;  // none: nothing of the kind in the bundle
   std::vector<GroupFrontier>
-      groups;                      // those with something unfinished, by description and first rank
-  std::vector<Wait> chain;         // from a rank that waits to a leaf, one hop after the other
-  std::vector<Leaf> leaves;        // by the number of ranks that wait, then by rank
-  std::vector<std::int64_t> seen;  // ranks with a dump or counters
-  std::vector<std::int64_t> unseen;  // members of groups without
-  std::vector<std::int64_t> cut;     // ranks whose dump is truncated
-  std::size_t pending = 0;           // unfinished operations
-  std::size_t timed_out = 0;         // of which the watchdog gave up on
+      groups;                 // those with something unfinished, by description and first rank
+  std::vector<Wait> chain;    // from a rank that waits to a leaf, one hop after the other
+  std::vector<Leaf> leaves;   // by the number of ranks that wait, then by rank
+  std::vector<Rank> seen;     // ranks with a dump or counters
+  std::vector<Rank> unseen;   // members of groups without
+  std::vector<Rank> cut;      // ranks whose dump is truncated
+  std::size_t pending = 0;    // unfinished operations
+  std::size_t timed_out = 0;  // of which the watchdog gave up on
   // A collective was finished on one rank before another launched it: the dumps are not of one
   // moment, the job was moving while they were taken.
   bool moving = false;

@@ -18,7 +18,7 @@ namespace {
 
 struct Suspect {
   StopKind kind = StopKind::host_stopped;
-  std::vector<std::int64_t> ranks;
+  std::vector<Rank> ranks;
   std::vector<std::string> hosts;  // of a stack whose rank nobody knows
   std::string role = "trainer";
   Text reason;         // what its stack says: open in refresh (data.py:27)
@@ -105,7 +105,7 @@ KernelState kernel_state(const ProcessRow& p) {
 struct OddProcess {
   const ProcessRow* row = nullptr;
   std::string host;
-  std::optional<std::int64_t> rank;
+  std::optional<Rank> rank;
   KernelState state;
 };
 
@@ -252,13 +252,12 @@ class Join {
   void add_stacks(std::vector<Suspect>& out) {
     // Whom the counters show inside the operation that is stuck, that operation does not wait
     // for, whatever line Python shows.
-    std::set<std::int64_t> inside;
+    std::set<Rank> inside;
     for (const Leaf& l : collectives_.leaves)
       if (l.kind == StopKind::network) inside.insert(l.ranks.begin(), l.ranks.end());
     const auto within = [&](const StackSink& sink) {
-      return !sink.ranks.empty() &&
-             std::all_of(sink.ranks.begin(), sink.ranks.end(),
-                         [&](std::int64_t r) { return inside.count(r) != 0; });
+      return !sink.ranks.empty() && std::all_of(sink.ranks.begin(), sink.ranks.end(),
+                                                [&](Rank r) { return inside.count(r) != 0; });
     };
     std::vector<Suspect> by_stack;
     for (const StackSink& sink : stacks_.sinks) {
@@ -298,7 +297,7 @@ class Join {
                          return s.kind == StopKind::network;
                        });
     for (std::size_t i = 0; links && i < out.size(); ++i)
-      for (const std::int64_t r : out[i].ranks)
+      for (const Rank r : out[i].ranks)
         if (const auto it = topology_.host_of.find(r); it != topology_.host_of.end()) {
           ends[it->second].insert(i);
           far.insert(it->second);
@@ -311,7 +310,7 @@ class Join {
       s.kind = StopKind::network;
       s.hosts = common;
       for (const Suspect& one : out)
-        for (const std::int64_t r : one.ranks)
+        for (const Rank r : one.ranks)
           if (const auto it = topology_.host_of.find(r);
               it != topology_.host_of.end() && it->second == common[0])
             s.ranks.push_back(r);
@@ -498,7 +497,7 @@ class Join {
     for (const auto& [rank, host] : topology_.host_of) all.insert(host);
     for (const auto& [rank, p] : trainer_)
       if (!p->host.empty()) all.insert(p->host);
-    for (const std::int64_t r : s.ranks) {
+    for (const Rank r : s.ranks) {
       const auto placed = topology_.host_of.find(r);
       const auto stack = trainer_.find(r);
       if (placed != topology_.host_of.end())
@@ -580,8 +579,8 @@ class Join {
   const std::vector<Finding>& others_;
   const bool standing_;
   const HangParams& params_;
-  std::map<std::int64_t, const StackProcess*> trainer_;
-  std::set<std::int64_t> silent_;
+  std::map<Rank, const StackProcess*> trainer_;
+  std::set<Rank> silent_;
 };
 
 // Whom to look at first where nothing proves a hang: "rank 9 (own code in readinto)". "" when
@@ -637,8 +636,8 @@ OneSnapshot one_snapshot(const StackReport& stacks, const HangParams& params) {
   // one machine.
   const auto one_machine = [](const StackSink& s) {
     return s.hosts.size() == 1 ||
-           (s.hosts.empty() &&
-            s.ranks.back() - s.ranks.front() + 1 == static_cast<std::int64_t>(s.ranks.size()));
+           (s.hosts.empty() && number_of(s.ranks.back()) - number_of(s.ranks.front()) + 1 ==
+                                   static_cast<std::int64_t>(s.ranks.size()));
   };
   const bool unheard =
       !stacks.sinks.empty() && stacks.sinks.front().unheard && one_machine(stacks.sinks.front());
@@ -680,7 +679,7 @@ Finding named(const Finding& base, const Suspect& s, const Topology& topology) {
     f.subject = s.group.empty() ? Subject{SubjectKind::group, "ranks " + to_ranges(s.ranks)}
                                 : Subject{SubjectKind::group, s.group};
   else
-    f.subject = {SubjectKind::rank, std::to_string(s.ranks[0])};
+    f.subject = {SubjectKind::rank, std::to_string(number_of(s.ranks[0]))};
   if (s.kind == StopKind::mismatch) f.symptom = Symptom::collective_mismatch;
   if (s.kind == StopKind::storage) f.symptom = Symptom::job_hang;
   f.id = fmt::format("hang/{}/{}", name(f.subject.kind), f.subject.id);
@@ -725,7 +724,7 @@ void show(const Facts& facts, const StackReport& stacks, const std::vector<Findi
         if (other.outcome != Outcome::fired || other.analysis != analysis ||
             other.event_class == "slow_rank" || (other.ranks == s.ranks) != exact)
           continue;
-        if (std::any_of(other.ranks.begin(), other.ranks.end(), [&](std::int64_t r) {
+        if (std::any_of(other.ranks.begin(), other.ranks.end(), [&](Rank r) {
               return std::binary_search(s.ranks.begin(), s.ranks.end(), r);
             }))
           grounds.push_back(&other);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMostNodes = 24, kMostOdd = 6;
 
-bool share_any(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
+bool share_any(const std::vector<Rank>& a, const std::vector<Rank>& b) {
   for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
     if (*x == *y) return true;
     *x < *y ? ++x : ++y;
@@ -29,8 +29,8 @@ bool share_any(const std::vector<std::int64_t>& a, const std::vector<std::int64_
 }
 
 // Of everybody whom a fired finding of a hang names.
-std::vector<std::int64_t> blamed(std::span<const Finding> findings) {
-  std::set<std::int64_t> out;
+std::vector<Rank> blamed(std::span<const Finding> findings) {
+  std::set<Rank> out;
   for (const Finding& f : findings) {
     if (f.outcome != Outcome::fired) continue;
     if (const auto* hang = std::get_if<HangFacts>(&f.facts)) {
@@ -44,7 +44,7 @@ std::vector<std::int64_t> blamed(std::span<const Finding> findings) {
   return {out.begin(), out.end()};
 }
 
-WaitPicture::Node node_of(const Topology& topology, std::vector<std::int64_t> ranks, Text doing) {
+WaitPicture::Node node_of(const Topology& topology, std::vector<Rank> ranks, Text doing) {
   WaitPicture::Node node;
   node.size = static_cast<std::int64_t>(ranks.size());
   node.hosts = fold_hostlist(topology.hosts_of(ranks));
@@ -119,8 +119,8 @@ WaitPicture graph_of_stacks(const Topology& topology, const StackReport& report)
   const StackSink& sink = report.sinks.front();
   for (std::size_t i = 0, n = nodes.size(); i < n; ++i) {
     if (!share_any(nodes[i].ranks, sink.ranks)) continue;
-    std::vector<std::int64_t> named, rest;
-    for (const std::int64_t r : nodes[i].ranks)
+    std::vector<Rank> named, rest;
+    for (const Rank r : nodes[i].ranks)
       (std::binary_search(sink.ranks.begin(), sink.ranks.end(), r) ? named : rest).push_back(r);
     const Text doing = nodes[i].doing;
     nodes[i] = node_of(topology, std::move(named), doing);
@@ -195,7 +195,7 @@ StackIcicle stack_icicle(const Topology& topology, const StackReport& stacks, st
   const StackTree& tree = it->second;
   const auto& nodes = tree.nodes();
   // Whom all wait for, when somebody stands still; else those that stand where the others do not.
-  std::vector<std::int64_t> odd = stacks.outliers;
+  std::vector<Rank> odd = stacks.outliers;
   if (stacks.hang && !stacks.sinks.empty()) odd = stacks.sinks.front().ranks;
   out.processes = tree.processes(0);
   if (odd.size() * 2 > out.processes) odd.clear();
@@ -219,7 +219,7 @@ StackIcicle stack_icicle(const Topology& topology, const StackReport& stacks, st
     node.depth = depth[i];
     node.processes = tree.processes(i);
     const auto ranks = tree.ranks(i);
-    std::vector<std::int64_t> both;
+    std::vector<Rank> both;
     std::set_intersection(ranks.begin(), ranks.end(), odd.begin(), odd.end(),
                           std::back_inserter(both));
     node.odd = both.size();
@@ -231,7 +231,7 @@ StackIcicle stack_icicle(const Topology& topology, const StackReport& stacks, st
     if (g.role != "trainer" || !share_any(g.ranks, odd)) continue;
     if (out.odd.size() >= kMostOdd) break;
     StackIcicle::Odd one;
-    std::vector<std::int64_t> ranks;
+    std::vector<Rank> ranks;
     std::set_intersection(g.ranks.begin(), g.ranks.end(), odd.begin(), odd.end(),
                           std::back_inserter(ranks));
     one.ranks = to_ranges(ranks);

@@ -17,9 +17,9 @@ std::vector<SlowRank> slow_ranks(GroupId group, std::span<const HistoryRow> hist
     double inside = 0, late = 0;
     std::size_t n = 0;
   };
-  std::map<std::int64_t, std::vector<std::pair<std::int64_t, const HistoryEntry*>>> by_sequence;
-  std::map<std::int64_t, Sum> sums;
-  std::set<std::int64_t> ranks;
+  std::map<std::int64_t, std::vector<std::pair<Rank, const HistoryEntry*>>> by_sequence;
+  std::map<Rank, Sum> sums;
+  std::set<Rank> ranks;
   for (const HistoryRow& h : histories) {
     if (!h.rank || h.group != group || !ranks.insert(*h.rank).second) continue;
     for (const HistoryEntry& e : h.entries)

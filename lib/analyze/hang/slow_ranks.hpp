@@ -19,7 +19,7 @@ struct SlowParams {
 };
 struct SlowRank {
   GroupId group = GroupId::none;
-  std::int64_t rank = 0;
+  Rank rank{};
   double inside_ms = 0, others_ms = 0;  // per operation; others: mean of the group
   double late_ms = 0;  // how much later than the median of its group it launches; clocks permitting
   std::size_t operations = 0;

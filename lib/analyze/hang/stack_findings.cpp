@@ -146,11 +146,12 @@ Finding end_of_chain(const Finding& base, const StackReport& report, const Stack
   Finding f = base;
   const std::string ranks = to_ranges(s.ranks);
   const bool worker = s.role == "dataloader";
-  f.id = fmt::format("stacks/{}/rank/{}",
-                     worker      ? "worker"
-                     : s.unheard ? "unheard"
-                                 : "sink",
-                     s.ranks.size() <= 8 ? ranks : std::to_string(s.ranks.front()) + "+");
+  f.id =
+      fmt::format("stacks/{}/rank/{}",
+                  worker      ? "worker"
+                  : s.unheard ? "unheard"
+                              : "sink",
+                  s.ranks.size() <= 8 ? ranks : std::to_string(number_of(s.ranks.front())) + "+");
   f.subject = {SubjectKind::rank, ranks};
   if (s.ranks.empty()) {  // of a process whose rank nobody knows
     f.id = "stacks/sink/process";

@@ -15,8 +15,9 @@ StackTree::StackTree(const std::vector<std::vector<std::uint32_t>>& stacks,
   // that has them. That is not yet lexicographic; sorting by "where was this prefix first seen" is,
   // and one pass over a trie does it.
   sort_rows(leaves_, [](const Leaf& a, const Leaf& b) {
-    const std::int64_t ra = a.ranks.empty() ? INT64_MAX : a.ranks.front(),
-                       rb = b.ranks.empty() ? INT64_MAX : b.ranks.front();
+    constexpr Rank kAfterAll{INT64_MAX};
+    const Rank ra = a.ranks.empty() ? kAfterAll : a.ranks.front(),
+               rb = b.ranks.empty() ? kAfterAll : b.ranks.front();
     return ra != rb ? ra < rb : a.stack < b.stack;
   });
   const std::size_t n = leaves_.size();
@@ -83,8 +84,8 @@ StackTree::StackTree(const std::vector<std::vector<std::uint32_t>>& stacks,
     lengths_.push_back(static_cast<std::uint32_t>(stacks[leaf.stack].size()));
 }
 
-std::vector<std::int64_t> StackTree::ranks(std::uint32_t node) const {
-  std::vector<std::int64_t> out;
+std::vector<Rank> StackTree::ranks(std::uint32_t node) const {
+  std::vector<Rank> out;
   for (std::uint32_t leaf = nodes_[node].first_leaf; leaf < nodes_[node].last_leaf; ++leaf)
     out.insert(out.end(), leaves_[leaf].ranks.begin(), leaves_[leaf].ranks.end());
   sort_rows(out);
@@ -92,9 +93,9 @@ std::vector<std::int64_t> StackTree::ranks(std::uint32_t node) const {
   return out;
 }
 
-std::vector<std::int64_t> StackTree::lacking(std::uint32_t node) const {
+std::vector<Rank> StackTree::lacking(std::uint32_t node) const {
   const auto all = ranks(0), has = ranks(node);
-  std::vector<std::int64_t> out;
+  std::vector<Rank> out;
   std::set_difference(all.begin(), all.end(), has.begin(), has.end(), std::back_inserter(out));
   return out;
 }

@@ -19,9 +19,9 @@ class StackTree {
     std::uint32_t first_leaf = 0, last_leaf = 0;  // a half-open range
   };
   struct Leaf {
-    std::uint32_t stack = 0;          // index of a normal stack
-    std::vector<std::int64_t> ranks;  // sorted, unique
-    std::uint64_t processes = 0;      // with those of unknown rank
+    std::uint32_t stack = 0;      // index of a normal stack
+    std::vector<Rank> ranks;      // sorted, unique
+    std::uint64_t processes = 0;  // with those of unknown rank
   };
 
   StackTree() = default;
@@ -32,9 +32,9 @@ class StackTree {
   // Preorder; nodes()[0] is the root, children in the order of their ranks: the lowest first.
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Leaf>& leaves() const { return leaves_; }
-  std::vector<std::int64_t> ranks(std::uint32_t node) const;
+  std::vector<Rank> ranks(std::uint32_t node) const;
   // The ranks of the tree that do not come through here.
-  std::vector<std::int64_t> lacking(std::uint32_t node) const;
+  std::vector<Rank> lacking(std::uint32_t node) const;
   std::uint64_t processes(std::uint32_t node) const;
   // Ranks whose stack ends here.
   bool ends_here(std::uint32_t node) const;

@@ -20,13 +20,14 @@ int preference(std::string_view dimension) {
 }
 
 // A rank whose host is not known stands for a machine of its own.
-std::string machine_of(std::int64_t rank, const Topology& topology) {
+std::string machine_of(Rank rank, const Topology& topology) {
   const auto at = topology.host_of.find(rank);
-  return at == topology.host_of.end() || at->second.empty() ? "rank " + std::to_string(rank)
-                                                            : at->second;
+  return at == topology.host_of.end() || at->second.empty()
+             ? "rank " + std::to_string(number_of(rank))
+             : at->second;
 }
 
-bool has(const std::vector<std::int64_t>& sorted, std::int64_t rank) {
+bool has(const std::vector<Rank>& sorted, Rank rank) {
   return std::binary_search(sorted.begin(), sorted.end(), rank);
 }
 
@@ -36,16 +37,16 @@ class MachineNumbers {
   explicit MachineNumbers(const Topology& topology) : topology_(topology) {}
 
   // Ascending, each once.
-  std::vector<int> of(const std::vector<std::int64_t>& ranks) {
+  std::vector<int> of(const std::vector<Rank>& ranks) {
     std::vector<int> out;
-    for (const std::int64_t r : ranks) out.push_back(of_rank(r));
+    for (const Rank r : ranks) out.push_back(of_rank(r));
     sort_rows(out);
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
   }
 
  private:
-  int of_rank(std::int64_t r) {
+  int of_rank(Rank r) {
     const auto [at, fresh] = by_rank_.try_emplace(r, 0);
     if (fresh)
       at->second = by_name_.try_emplace(machine_of(r, topology_), static_cast<int>(by_name_.size()))
@@ -55,13 +56,12 @@ class MachineNumbers {
 
   const Topology& topology_;
   std::map<std::string, int> by_name_;
-  std::unordered_map<std::int64_t, int> by_rank_;
+  std::unordered_map<Rank, int> by_rank_;
 };
 
-std::vector<std::string> known_hosts(const std::vector<std::int64_t>& ranks,
-                                     const Topology& topology) {
+std::vector<std::string> known_hosts(const std::vector<Rank>& ranks, const Topology& topology) {
   std::set<std::string> named;
-  for (const std::int64_t r : ranks)
+  for (const Rank r : ranks)
     if (const auto at = topology.host_of.find(r);
         at != topology.host_of.end() && !at->second.empty())
       named.insert(at->second);
@@ -74,16 +74,16 @@ struct CoverUnit {
   std::string dimension;
   std::vector<const ParallelGroup*> groups;
   std::vector<int> machines;
-  std::vector<std::int64_t> outliers;  // in it
+  std::vector<Rank> outliers;  // in it
 };
 
 // The units with an outlier: fewest machines first, then fewest groups.
-std::vector<CoverUnit> units_with(const std::vector<std::int64_t>& outliers,
-                                  const Topology& topology, MachineNumbers& numbers) {
+std::vector<CoverUnit> units_with(const std::vector<Rank>& outliers, const Topology& topology,
+                                  MachineNumbers& numbers) {
   std::map<std::pair<std::string, std::vector<int>>, CoverUnit> by_machines;
   for (const ParallelGroup& g : topology.groups) {
     if (g.dimension == "world" || g.ranks.size() < 2) continue;
-    std::vector<std::int64_t> hit;
+    std::vector<Rank> hit;
     std::set_intersection(g.ranks.begin(), g.ranks.end(), outliers.begin(), outliers.end(),
                           std::back_inserter(hit));
     if (hit.empty()) continue;
@@ -115,9 +115,9 @@ std::vector<CoverUnit> units_with(const std::vector<std::int64_t>& outliers,
 // Several units that add no machine to those of the outliers (`own`), the one with most of what is
 // left first. Empty: they do not cover all, or say no more than the machines do.
 std::vector<const CoverUnit*> units_within(const std::vector<CoverUnit>& units,
-                                           const std::vector<std::int64_t>& outliers,
+                                           const std::vector<Rank>& outliers,
                                            const std::vector<int>& own) {
-  std::set<std::int64_t> left(outliers.begin(), outliers.end());
+  std::set<Rank> left(outliers.begin(), outliers.end());
   std::vector<const CoverUnit*> chosen;
   while (!left.empty() && chosen.size() < own.size()) {
     const CoverUnit* best = nullptr;
@@ -125,9 +125,8 @@ std::vector<const CoverUnit*> units_within(const std::vector<CoverUnit>& units,
     for (const CoverUnit& unit : units) {
       if (!std::includes(own.begin(), own.end(), unit.machines.begin(), unit.machines.end()))
         continue;
-      const auto gain =
-          static_cast<std::size_t>(std::count_if(unit.outliers.begin(), unit.outliers.end(),
-                                                 [&](std::int64_t r) { return left.contains(r); }));
+      const auto gain = static_cast<std::size_t>(std::count_if(
+          unit.outliers.begin(), unit.outliers.end(), [&](Rank r) { return left.contains(r); }));
       if (gain > most ||
           (gain == most && gain > 0 && preference(unit.dimension) < preference(best->dimension))) {
         best = &unit;
@@ -136,7 +135,7 @@ std::vector<const CoverUnit*> units_within(const std::vector<CoverUnit>& units,
     }
     if (best == nullptr) break;
     chosen.push_back(best);
-    for (const std::int64_t r : best->outliers) left.erase(r);
+    for (const Rank r : best->outliers) left.erase(r);
   }
   if (!left.empty() || chosen.size() >= own.size()) chosen.clear();
   return chosen;
@@ -144,7 +143,7 @@ std::vector<const CoverUnit*> units_within(const std::vector<CoverUnit>& units,
 
 StackCover cover_of(const std::vector<const CoverUnit*>& chosen, const Topology& topology) {
   StackCover cover;
-  std::set<std::int64_t> ranks;
+  std::set<Rank> ranks;
   for (const CoverUnit* u : chosen)
     for (const ParallelGroup* g : u->groups) {
       cover.groups.push_back(g->id);
@@ -161,7 +160,7 @@ StackCover cover_of(const std::vector<const CoverUnit*>& chosen, const Topology&
 
 }  // namespace
 
-StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topology& topology,
+StackCover smallest_cover(const std::vector<Rank>& outliers, const Topology& topology,
                           std::size_t machines) {
   StackCover alone;  // the outliers themselves: no group has them in common
   alone.ranks = outliers;
@@ -191,11 +190,11 @@ namespace {
 class Waiting {
  public:
   Waiting(const std::vector<RankStage>& stages, const Topology& topology,
-          const std::vector<std::int64_t>& unheard, std::vector<StackWait>& waits)
+          const std::vector<Rank>& unheard, std::vector<StackWait>& waits)
       : stages_(stages), topology_(topology), silent_(unheard), waits_(waits) {
     for (std::size_t i = 0; i < stages.size(); ++i) index_.emplace(stages[i].rank, i);
     for (std::size_t g = 0; g < topology.groups.size(); ++g)
-      for (const std::int64_t r : topology.groups[g].ranks) groups_of_[r].push_back(g);
+      for (const Rank r : topology.groups[g].ranks) groups_of_[r].push_back(g);
     for (const RankStage& s : stages)
       if (s.stage.doing == Doing::collective && s.stage.dimension.empty())
         for (const std::size_t g : groups_of(s.rank)) ++together_[{g, s.stack, s.stage.operation}];
@@ -203,7 +202,7 @@ class Waiting {
   }
 
   void build() {
-    std::vector<std::int64_t> elsewhere;
+    std::vector<Rank> elsewhere;
     for (const RankStage& s : stages_)
       if (!s.stage.waits()) elsewhere.push_back(s.rank);
     std::map<std::string, std::size_t> operations;  // "tp/2 all_reduce" -> node
@@ -217,7 +216,7 @@ class Waiting {
              [&] { return missing(s, *group); });
       } else if (s.stage.doing == Doing::communicator) {
         join(i, operations, "", std::string(s.stage.operation), [&] {
-          std::vector<std::int64_t> out;
+          std::vector<Rank> out;
           for (const RankStage& other : stages_)
             if (!other.stage.same_operation(s.stage)) out.push_back(other.rank);
           return out;
@@ -234,7 +233,7 @@ class Waiting {
 
   // Components that wait for nobody. Those of one normal stack are one sink: a thousand ranks in
   // the same open() are one cause, and so are the tensor groups of one machine.
-  std::vector<StackSink> sinks(const std::vector<std::int64_t>& outliers) {
+  std::vector<StackSink> sinks(const std::vector<Rank>& outliers) {
     components();
     const std::size_t count = members_.size();
     std::vector<bool> waits(count, false);
@@ -319,7 +318,7 @@ class Waiting {
           if (s.stage.toward == 0) continue;
           next = (next + size) % size;
         }
-        const std::int64_t peer = group.ranks[static_cast<std::size_t>(next)];
+        const Rank peer = group.ranks[static_cast<std::size_t>(next)];
         if (peer == s.rank) continue;
         wait.to.push_back(peer);
         const std::size_t node = node_of(peer);  // may move edges_
@@ -368,9 +367,9 @@ class Waiting {
     return best;
   }
 
-  std::vector<std::int64_t> missing(const RankStage& s, const ParallelGroup& group) const {
-    std::vector<std::int64_t> out;
-    for (const std::int64_t r : group.ranks) {
+  std::vector<Rank> missing(const RankStage& s, const ParallelGroup& group) const {
+    std::vector<Rank> out;
+    for (const Rank r : group.ranks) {
       const auto at = index_.find(r);
       if (at == index_.end() || !stages_[at->second].stage.same_operation(s.stage))
         out.push_back(r);
@@ -387,7 +386,7 @@ class Waiting {
       const std::size_t node = entry->second;
       wait_of_[node] = waits_.size();
       waits_.push_back({group, operation, {}, missing()});
-      for (const std::int64_t r : std::vector<std::int64_t>(waits_.back().to)) {
+      for (const Rank r : std::vector<Rank>(waits_.back().to)) {
         const std::size_t to = node_of(r);
         edges_[node].push_back(to);
       }
@@ -396,7 +395,7 @@ class Waiting {
     waits_[wait_of_.at(entry->second)].from.push_back(stages_[i].rank);
   }
 
-  std::size_t node_of(std::int64_t rank) {
+  std::size_t node_of(Rank rank) {
     const auto at = index_.find(rank);
     if (at != index_.end()) return at->second;
     const auto [entry, fresh] = unheard_nodes_.try_emplace(rank, edges_.size());
@@ -407,7 +406,7 @@ class Waiting {
     return entry->second;
   }
 
-  const std::vector<std::size_t>& groups_of(std::int64_t rank) const {
+  const std::vector<std::size_t>& groups_of(Rank rank) const {
     static const std::vector<std::size_t> kNone;
     const auto at = groups_of_.find(rank);
     return at == groups_of_.end() ? kNone : at->second;
@@ -464,8 +463,7 @@ class Waiting {
   }
 
   // Ranks, other than `own`, from which one of the components can be reached.
-  std::size_t reaching(const std::vector<std::size_t>& targets,
-                       const std::vector<std::int64_t>& own) {
+  std::size_t reaching(const std::vector<std::size_t>& targets, const std::vector<Rank>& own) {
     if (backward_.empty()) {
       backward_.resize(edges_.size());
       for (std::size_t v = 0; v < edges_.size(); ++v)
@@ -492,23 +490,23 @@ class Waiting {
 
   const std::vector<RankStage>& stages_;
   const Topology& topology_;
-  const std::vector<std::int64_t>& silent_;  // of the job, without a stack
+  const std::vector<Rank>& silent_;  // of the job, without a stack
   std::vector<StackWait>& waits_;
-  std::unordered_map<std::int64_t, std::size_t> index_;
-  std::unordered_map<std::int64_t, std::vector<std::size_t>> groups_of_;
+  std::unordered_map<Rank, std::size_t> index_;
+  std::unordered_map<Rank, std::vector<std::size_t>> groups_of_;
   std::map<std::tuple<std::size_t, std::uint32_t, std::string_view>, std::size_t>
       together_;  // group, stack, operation -> ranks
   std::vector<std::vector<std::size_t>> edges_, backward_, members_;
   std::vector<std::size_t> component_;
   std::map<std::size_t, std::size_t> wait_of_;
-  std::map<std::int64_t, std::size_t> unheard_nodes_;
-  std::map<std::size_t, std::int64_t> unheard_;
+  std::map<Rank, std::size_t> unheard_nodes_;
+  std::map<std::size_t, Rank> unheard_;
 };
 
 }  // namespace
 
-void wait_for(const std::vector<RankStage>& stages, const std::vector<std::int64_t>& outliers,
-              const Topology& topology, const std::vector<std::int64_t>& unheard,
+void wait_for(const std::vector<RankStage>& stages, const std::vector<Rank>& outliers,
+              const Topology& topology, const std::vector<Rank>& unheard,
               std::vector<StackWait>& waits, std::vector<StackSink>& sinks) {
   waits.clear();
   Waiting graph(stages, topology, unheard, waits);

@@ -41,7 +41,8 @@ struct Process {
 };
 
 struct StackedKey {
-  std::int64_t rank = -1, pid = -1;
+  Rank rank = kNoRank;
+  std::int64_t pid = -1;
   std::string host, role;
   std::string
       main;  // of a dump that names neither rank nor process: where it lies and its main thread
@@ -151,24 +152,23 @@ class Aggregation {
   // Which rank a process is, and which machine a rank is on: tools that see machine code only know
   // the process number.
   struct KnownProcesses {
-    std::map<std::pair<std::string, std::int64_t>, std::int64_t> rank_of;  // by host and number
-    std::map<std::int64_t, std::set<std::pair<std::string, std::int64_t>>>
-        by_pid;                                 // who has it, and where
-    std::map<std::int64_t, std::string> hosts;  // by rank
+    std::map<std::pair<std::string, std::int64_t>, Rank> rank_of;           // by host and number
+    std::map<std::int64_t, std::set<std::pair<std::string, Rank>>> by_pid;  // who has it, and where
+    std::map<Rank, std::string> hosts;                                      // by rank
 
-    void learn(const std::string& host, std::int64_t pid, std::int64_t rank) {
+    void learn(const std::string& host, std::int64_t pid, Rank rank) {
       rank_of.emplace(std::pair(host, pid), rank);
       by_pid[pid].insert({host, rank});
     }
-    std::int64_t rank(const std::string& host, std::int64_t pid) const {  // -1: not known
+    Rank rank(const std::string& host, std::int64_t pid) const {  // kNoRank: not known
       if (const auto at = rank_of.find({host, pid}); at != rank_of.end()) return at->second;
       const auto all = by_pid.find(pid);
       return all != by_pid.end() && all->second.size() == 1 &&
                      (host.empty() || all->second.begin()->first.empty())
                  ? all->second.begin()->second
-                 : -1;
+                 : kNoRank;
     }
-    std::string host(std::int64_t rank) const {
+    std::string host(Rank rank) const {
       const auto at = hosts.find(rank);
       return at == hosts.end() ? "" : at->second;
     }
@@ -206,7 +206,7 @@ class Aggregation {
       key.role = role_of(s);
       if (!s.row.ranks.empty()) {
         // An aggregate speaks for many; each gets the stack.
-        for (const std::int64_t r : from_ranges(s.row.ranks)) {
+        for (const Rank r : from_ranges(s.row.ranks)) {
           key.rank = r;
           if (key.role != "trainer")
             if (const auto host = known.hosts.find(r); host != known.hosts.end())
@@ -221,11 +221,12 @@ class Aggregation {
         key.rank = *rank;
       else if (s.row.pid)
         key.rank = known.rank(key.host, *s.row.pid);
-      if (key.host.empty() && key.rank >= 0) key.host = known.host(key.rank);
-      if (const auto main = mains.find(i); main != mains.end() && key.rank < 0 && key.pid < 0)
+      if (key.host.empty() && key.rank != kNoRank) key.host = known.host(key.rank);
+      if (const auto main = mains.find(i);
+          main != mains.end() && key.rank == kNoRank && key.pid < 0)
         key.main = main->second;
       // A rank has one trainer: a dump whose process number was lost is of the same process.
-      if (key.role == "trainer" && key.rank >= 0) {
+      if (key.role == "trainer" && key.rank != kNoRank) {
         key.pid = -1;
         key.host.clear();
       }
@@ -240,7 +241,7 @@ class Aggregation {
     Process p;
     p.shown.role = key.role;
     p.shown.host = key.host;
-    if (key.rank >= 0) p.shown.rank = key.rank;
+    if (key.rank != kNoRank) p.shown.rank = key.rank;
     if (key.pid >= 0) p.shown.pid = key.pid;
     for (const auto& [threads, repeat] : dumps_of(samples)) {
       const auto main = main_thread(threads);
@@ -255,7 +256,7 @@ class Aggregation {
         d.series = series_of(facts_.samples[d.sample]);
         d.stem = stem_of(facts_.samples[d.sample]);
       }
-    if (p.shown.host.empty() && key.rank >= 0) p.shown.host = known.host(key.rank);
+    if (p.shown.host.empty() && key.rank != kNoRank) p.shown.host = known.host(key.rank);
     sort_rows(p.dumps, [&](const Dump& a, const Dump& b) { return before(a, b); });
     if (p.dumps.size() > 1) number_rounds(p);
     return p;
@@ -318,7 +319,7 @@ class Aggregation {
   }
 
   // As printed; else of the file, when that is known to be of one rank.
-  std::optional<std::int64_t> rank_of(const StackSample& sample) const {
+  std::optional<Rank> rank_of(const StackSample& sample) const {
     if (sample.row.rank) return sample.row.rank;
     const MemberRow* member = facts_.member(sample.row.place.member);
     return member == nullptr ? std::nullopt : member->rank;
@@ -610,7 +611,7 @@ class Aggregation {
   // "pipeline stage 3": the ranks are exactly all of one or several stages of the pipeline. Those
   // may differ from others by schedule; but a stage that lies on one machine is also just that
   // machine, and then it is an exception.
-  Text whole_stages(const std::vector<std::int64_t>& ranks) {
+  Text whole_stages(const std::vector<Rank>& ranks) {
     if (!stages_known_) {
       stages_known_ = true;
       for (const ParallelGroup& g : topology_.groups) {
@@ -625,7 +626,7 @@ class Aggregation {
     std::set<std::size_t> stages;
     std::set<std::string> hosts;
     std::size_t expected = 0;
-    for (const std::int64_t r : ranks) {
+    for (const Rank r : ranks) {
       const auto at = stage_of_.find(r);
       if (at == stage_of_.end()) return {};
       if (stages.insert(at->second).second) expected += ranks_of_stage_[at->second].size();
@@ -640,7 +641,7 @@ class Aggregation {
 
   // Do looks at different moments show the same? Only dumps of one level compare, to the line.
   void judge_motion() {
-    std::vector<std::int64_t> standing, moving;
+    std::size_t standing = 0, moving = 0;
     bool waiter_moved = false;
     Nanoseconds longest = 0;
     std::size_t most = 0;
@@ -666,19 +667,18 @@ class Aggregation {
         if (a.time.clock != Clock::none && a.time.clock == b.time.clock)
           longest = std::max(longest, std::abs(a.time.ns - b.time.ns));
       }
-      const std::int64_t who = p.shown.rank.value_or(-1);
-      (same ? standing : moving).push_back(who);
+      ++(same ? standing : moving);
       if (!same && p.shown.stage.waits()) waiter_moved = true;
     }
-    const std::size_t seen = standing.size() + moving.size();
+    const std::size_t seen = standing + moving;
     if (seen == 0) return;
-    if (waiter_moved || standing.empty()) {
+    if (waiter_moved || standing == 0) {
       report_.motion = Motion::moving;
-      report_.motion_why = say(Phrase::elsewhere_in_snapshot, moving.size(), seen);
-    } else if (2 * seen >= report_.trainers && seen >= 2 && standing.size() * 2 >= seen) {
+      report_.motion_why = say(Phrase::elsewhere_in_snapshot, moving, seen);
+    } else if (2 * seen >= report_.trainers && seen >= 2 && standing * 2 >= seen) {
       report_.motion = Motion::standing;
       standing_for_ = longest;
-      report_.motion_why = say(Phrase::same_lines_in_snapshots, standing.size(), seen, most,
+      report_.motion_why = say(Phrase::same_lines_in_snapshots, standing, seen, most,
                                longest > 0 ? human_duration(longest) : std::string());
     }
   }
@@ -735,7 +735,7 @@ class Aggregation {
   struct Look {
     std::string name;
     std::optional<Nanoseconds> time;
-    std::map<std::int64_t, std::uint32_t> stack;  // by rank
+    std::map<Rank, std::uint32_t> stack;  // by rank
   };
 
   // The looks at the trainers by the tool that the first of them was seen with, in order of time.
@@ -747,7 +747,7 @@ class Aggregation {
         break;
       }
     struct Seen {
-      std::int64_t rank;
+      Rank rank;
       std::vector<const Dump*> dumps;
       std::vector<std::string> names;
     };
@@ -791,15 +791,15 @@ class Aggregation {
   }
 
   // The ranks whose stack most others do not have; whole stages of a pipeline have their own.
-  std::vector<std::int64_t> outliers_of(const Look& look) {
-    std::map<std::uint32_t, std::vector<std::int64_t>> groups;
+  std::vector<Rank> outliers_of(const Look& look) {
+    std::map<std::uint32_t, std::vector<Rank>> groups;
     for (const auto& [rank, stack] : look.stack) groups[stack].push_back(rank);
-    const std::vector<std::int64_t>* largest = nullptr;
+    const std::vector<Rank>* largest = nullptr;
     for (const auto& [stack, ranks] : groups)
       if (largest == nullptr || ranks.size() > largest->size() ||
           (ranks.size() == largest->size() && ranks < *largest))
         largest = &ranks;
-    std::vector<std::int64_t> out;
+    std::vector<Rank> out;
     for (const auto& [stack, ranks] : groups)
       if (&ranks != largest && whole_stages(ranks).empty())
         out.insert(out.end(), ranks.begin(), ranks.end());
@@ -809,15 +809,16 @@ class Aggregation {
 
   // The group with most of these ranks; of two with as many the smaller one, since more of it is
   // exceptional. "": none, or a tie.
-  std::string group_of_most(const std::vector<std::int64_t>& outliers) const {
+  std::string group_of_most(const std::vector<Rank>& outliers) const {
     const ParallelGroup* flagged = nullptr;
     std::size_t most = 0;
     bool tie = false;
     for (const ParallelGroup& g : topology_.groups) {
       if (g.dimension == "world") continue;
-      const auto n = static_cast<std::size_t>(std::count_if(
-          g.ranks.begin(), g.ranks.end(),
-          [&](std::int64_t r) { return std::binary_search(outliers.begin(), outliers.end(), r); }));
+      const auto n =
+          static_cast<std::size_t>(std::count_if(g.ranks.begin(), g.ranks.end(), [&](Rank r) {
+            return std::binary_search(outliers.begin(), outliers.end(), r);
+          }));
       if (n == 0) continue;
       if (n > most || (n == most && g.ranks.size() < flagged->ranks.size())) {
         flagged = &g;
@@ -865,7 +866,7 @@ class Aggregation {
       report_.degrader.clear();
   }
 
-  const Process* trainer(std::int64_t rank) const {
+  const Process* trainer(Rank rank) const {
     const auto at = trainers_.find(rank);
     return at == trainers_.end() ? nullptr : &processes_[at->second];
   }
@@ -877,7 +878,7 @@ class Aggregation {
       const StackProcess& p = processes_[i].shown;
       if (p.role != "trainer" || !p.rank || !trainers_.emplace(*p.rank, i).second) continue;
       stages.push_back({*p.rank, p.stage, p.stack});
-      machines.insert(p.host.empty() ? "rank " + std::to_string(*p.rank) : p.host);
+      machines.insert(p.host.empty() ? "rank " + std::to_string(number_of(*p.rank)) : p.host);
     }
     if (stages.empty()) {
       report_.notes.push_back(say(Phrase::no_stack_with_rank));
@@ -885,14 +886,14 @@ class Aggregation {
       return;
     }
     sort_rows(stages, [](const RankStage& a, const RankStage& b) { return a.rank < b.rank; });
-    std::set<std::int64_t> all;
+    std::set<Rank> all;
     for (const RankRow& r : facts_.ranks) all.insert(r.rank);
     for (const auto& [rank, host] : topology_.host_of) all.insert(rank);
     for (const ParallelGroup& g : topology_.groups) all.insert(g.ranks.begin(), g.ranks.end());
     for (std::int64_t r = 0; r < std::min<std::int64_t>(facts_.world_size, 1 << 20); ++r)
-      all.insert(r);
+      all.insert(Rank(r));
     add_numbers_left_out(all);
-    for (const std::int64_t r : all)
+    for (const Rank r : all)
       if (!trainers_.contains(r)) report_.unheard.push_back(r);
 
     // The topology may not know where ranks live; the stacks do.
@@ -949,14 +950,15 @@ class Aggregation {
   // Nothing may tell how large the job is. Numbers are given without gaps: those left out between
   // others, where they are few, are ranks of which nothing was collected. Beyond the lowest and the
   // highest nobody knows.
-  void add_numbers_left_out(std::set<std::int64_t>& all) const {
+  void add_numbers_left_out(std::set<Rank>& all) const {
     for (const auto& [rank, at] : trainers_) all.insert(rank);
-    if (all.empty() || *all.begin() < 0 || *all.rbegin() >= 1 << 20) return;
-    const std::int64_t first = *all.begin(), end = *all.rbegin() + 1;
+    if (all.empty() || !is_rank_of(1 << 20, *all.begin()) || !is_rank_of(1 << 20, *all.rbegin()))
+      return;
+    const std::int64_t first = number_of(*all.begin()), end = number_of(*all.rbegin()) + 1;
     if (!few(static_cast<std::size_t>(end - first) - all.size(),
              static_cast<std::size_t>(end - first)))
       return;
-    for (std::int64_t r = first; r < end; ++r) all.insert(r);
+    for (std::int64_t r = first; r < end; ++r) all.insert(Rank(r));
   }
 
   static std::size_t hosts_in(const Topology& topology) {
@@ -967,7 +969,7 @@ class Aggregation {
 
   void fill(StackSink& sink, const Topology& placed) {
     std::set<std::string> hosts;
-    for (const std::int64_t r : sink.ranks) {
+    for (const Rank r : sink.ranks) {
       const Process* p = trainer(r);
       if (p != nullptr && !p->shown.host.empty())
         hosts.insert(p->shown.host);
@@ -999,7 +1001,7 @@ class Aggregation {
       const bool of_rank =
           p.shown.rank && std::binary_search(sink.ranks.begin(), sink.ranks.end(), *p.shown.rank);
       const bool child = !of_rank && !p.shown.rank &&
-                         std::any_of(sink.ranks.begin(), sink.ranks.end(), [&](std::int64_t r) {
+                         std::any_of(sink.ranks.begin(), sink.ranks.end(), [&](Rank r) {
                            const Process* t = trainer(r);
                            return t != nullptr && t->shown.pid &&
                                   parent_of(p.shown) == t->shown.pid &&
@@ -1082,11 +1084,11 @@ class Aggregation {
   std::vector<Process> processes_;
   std::map<std::tuple<std::string, MemberId, std::int64_t>, std::string>
       betrayed_;  // process -> role
-  std::map<std::int64_t, std::size_t> trainers_;
-  std::map<std::int64_t, std::string> host_of_;
+  std::map<Rank, std::size_t> trainers_;
+  std::map<Rank, std::string> host_of_;
   bool stages_known_ = false;
-  std::map<std::int64_t, std::size_t> stage_of_;
-  std::map<std::size_t, std::set<std::int64_t>> ranks_of_stage_;
+  std::map<Rank, std::size_t> stage_of_;
+  std::map<std::size_t, std::set<Rank>> ranks_of_stage_;
   std::size_t without_stack_ = 0;
   Nanoseconds standing_for_ = 0;
 };
@@ -1116,7 +1118,7 @@ Text describe(const Stage& stage) {
 }
 
 HangWord hang_reported(const std::vector<Signal>& signals) {
-  std::set<std::int64_t> ranks;
+  std::set<Rank> ranks;
   std::size_t lines = 0;
   for (const Signal* s : timeouts(signals)) {
     ++lines;

@@ -53,7 +53,8 @@ HangWord hang_reported(const std::vector<Signal>& signals);
 
 // One process, with one verdict from all dumps of it.
 struct StackProcess {
-  std::optional<std::int64_t> rank, pid;
+  std::optional<Rank> rank;
+  std::optional<std::int64_t> pid;
   std::string host;                   // "" not known
   std::string role;                   // trainer dataloader agent checkpoint noise
   std::uint32_t stack = 0;            // normal stack of the dump that speaks for it
@@ -68,8 +69,8 @@ struct StackGroup {
   std::string role;
   std::uint32_t stack = 0;  // index into StackReport.normal.stacks
   Stage stage;
-  std::vector<std::int64_t> ranks;  // sorted
-  std::vector<std::string> hosts;   // sorted
+  std::vector<Rank> ranks;         // sorted
+  std::vector<std::string> hosts;  // sorted
   std::size_t processes = 0;
   bool dominant = false;
   Text why;                // of being dominant
@@ -82,18 +83,18 @@ struct StackCover {
   std::string dimension;  // of all groups; "" mixed
   std::vector<std::string> groups;  // ids
   std::vector<std::string> hosts;   // sorted
-  std::vector<std::int64_t> ranks;  // of the groups
+  std::vector<Rank> ranks;          // of the groups
 };
 
 // `from` wait in an operation that `to` have not joined.
 struct StackWait {
   std::string group;  // "tp/2"; "" = not known which
   std::string operation;
-  std::vector<std::int64_t> from, to;
+  std::vector<Rank> from, to;
 };
 
 struct StackSink {
-  std::vector<std::int64_t>
+  std::vector<Rank>
       ranks;  // one, or several that wait for each other or stand in one complete collective
   std::vector<std::string> hosts;
   std::string role = "trainer";  // dataloader: the cause is the worker's
@@ -110,7 +111,7 @@ struct StackSink {
 struct StackRound {
   std::string name;                 // where the dumps lie
   std::optional<Nanoseconds> time;  // of the first
-  std::vector<std::int64_t> outliers;
+  std::vector<Rank> outliers;
   std::string flagged;  // parallel group with most outliers; "" none
 };
 
@@ -121,11 +122,11 @@ struct StackReport {
   std::vector<StackProcess> processes;     // by role, rank, host, pid
   std::map<std::string, StackTree> trees;  // by role
   std::vector<StackGroup> groups;          // by role (trainers first), then the largest first
-  std::vector<std::int64_t> outliers;      // trainers, sorted
+  std::vector<Rank> outliers;              // trainers, sorted
   std::optional<StackCover> cover;
   std::vector<StackWait> waits;
-  std::vector<StackSink> sinks;       // the surest first; candidates unless `hang`
-  std::vector<std::int64_t> unheard;  // ranks of the job without a stack
+  std::vector<StackSink> sinks;  // the surest first; candidates unless `hang`
+  std::vector<Rank> unheard;     // ranks of the job without a stack
   std::vector<StackRound> rounds;
   std::string degrader;  // parallel group that most rounds flag; "" none
   std::size_t degrader_flags = 0;
@@ -158,17 +159,17 @@ Text describe(const Stage& stage);
 // Smallest covering parallel groups: one group if one covers all without doubling the machines;
 // else the fewest of those that add no machine. Fewest machines first, then fewest groups, then pp,
 // tp, cp, ep, dp.
-StackCover smallest_cover(const std::vector<std::int64_t>& outliers, const Topology& topology,
+StackCover smallest_cover(const std::vector<Rank>& outliers, const Topology& topology,
                           std::size_t machines);
 struct RankStage {
-  std::int64_t rank = 0;
+  Rank rank{};
   Stage stage;
   std::uint32_t stack = 0;
 };
 // Fills waits and sinks (ranks, stage, waiting, elsewhere, unheard). `stages` sorted by rank;
 // `unheard`: ranks of the job without a stack.
-void wait_for(const std::vector<RankStage>& stages, const std::vector<std::int64_t>& outliers,
-              const Topology& topology, const std::vector<std::int64_t>& unheard,
+void wait_for(const std::vector<RankStage>& stages, const std::vector<Rank>& outliers,
+              const Topology& topology, const std::vector<Rank>& unheard,
               std::vector<StackWait>& waits, std::vector<StackSink>& sinks);
 
 }  // namespace culprit::analyze

@@ -141,7 +141,7 @@ void by_age(const std::map<MemberId, DumpFile>& dumps, const StandstillParams& p
 // The kernel names a rank's process that it saw blocked for its time-out and more: no collective of
 // the job ends without that rank.
 Text blocked_rank(const Facts& facts) {
-  std::map<std::pair<std::string, std::int64_t>, std::optional<std::int64_t>> trainers;
+  std::map<std::pair<std::string, std::int64_t>, std::optional<Rank>> trainers;
   for (const ProcessRow& p : facts.processes)
     if (p.host && (p.rank || p.role == "trainer")) {
       auto& rank = trainers[{short_host(*p.host), p.pid}];

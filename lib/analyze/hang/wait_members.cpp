@@ -45,14 +45,14 @@ class MemberReader {
  private:
   using Member = WaitMembers::Member;
   using Group = WaitMembers::Group;
-  using Rank = WaitMembers::Rank;
+  using OfRank = WaitMembers::OfRank;
   using Launch = WaitMembers::Launch;
 
   // Whose row it is: what the row says, whose file it is, which process, which place in the group.
-  std::optional<std::int64_t> rank_of(const std::optional<std::int64_t>& printed,
-                                      const Place& place, const std::optional<std::string>& host,
-                                      const std::optional<std::int64_t>& pid,
-                                      std::int64_t group_rank, GroupId group) {
+  std::optional<Rank> rank_of(const std::optional<Rank>& printed, const Place& place,
+                              const std::optional<std::string>& host,
+                              const std::optional<std::int64_t>& pid, std::int64_t group_rank,
+                              GroupId group) {
     if (const MemberRow* m = facts_.member(place.member); m != nullptr && m->rank && !printed)
       return m->rank;
     if (printed) return printed;
@@ -70,7 +70,7 @@ class MemberReader {
       if (static_cast<std::size_t>(group_rank) < g.ranks.size())
         return g.ranks[static_cast<std::size_t>(group_rank)];
       if (g.description.rfind("default_pg", 0) == 0 || (g.size > 0 && g.size == world()))
-        return group_rank;
+        return Rank(group_rank);  // of the group of all
     }
     return std::nullopt;
   }
@@ -89,22 +89,22 @@ class MemberReader {
 
   std::int64_t highest_rank() const {
     std::int64_t out = -1;
-    for (const RankRow& r : facts_.ranks) out = std::max(out, r.rank);
-    for (const FrontierRow* f : rows_.frontiers) out = std::max(out, f->rank.value_or(-1));
+    for (const RankRow& r : facts_.ranks) out = std::max(out, number_of(r.rank));
+    for (const FrontierRow* f : rows_.frontiers)
+      if (f->rank) out = std::max(out, number_of(*f->rank));
     return out;
   }
 
   // A log names the group of all ranks and not its members.
-  std::vector<std::int64_t> members_of(const GroupRow& group) const {
+  std::vector<Rank> members_of(const GroupRow& group) const {
     const bool of_all = group.description == "default_pg" ||
                         (!source_.names_groups && group.size > 0 && group.size == world());
     if (!group.ranks.empty() || !of_all) return group.ranks;
     // Numbers are given from 0 without gaps: who prints that it is rank 7 is one of eight at least.
     std::int64_t size = std::max(facts_.world_size, group.size);
     if (size == 0 && group.description == "default_pg") size = highest_rank() + 1;
-    std::vector<std::int64_t> all(
-        static_cast<std::size_t>(std::clamp<std::int64_t>(size, 0, 1 << 20)));
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+    std::vector<Rank> all(static_cast<std::size_t>(std::clamp<std::int64_t>(size, 0, 1 << 20)));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = Rank(static_cast<std::int64_t>(i));
     return all;
   }
 
@@ -115,7 +115,7 @@ class MemberReader {
     return source_.lists_unfinished || g == nullptr || dimension_of(g->description) != "pp";
   }
 
-  std::uint32_t rank_index(std::int64_t rank) {
+  std::uint32_t rank_index(Rank rank) {
     const auto [it, fresh] =
         out_.index.try_emplace(rank, static_cast<std::uint32_t>(out_.ranks.size()));
     if (fresh) {
@@ -143,7 +143,7 @@ class MemberReader {
         Nanoseconds& at = newest_[c->row.place.member];
         at = std::max({at, c->row.time.ns, c->row.completed_ns.value_or(0)});
       }
-    std::set<std::int64_t> contested;
+    std::set<Rank> contested;
     for (const RecorderRow* d : rows_.dumps) {
       if (!usable(d->place)) continue;
       const auto rank =
@@ -160,13 +160,13 @@ class MemberReader {
       else if (rival(*d, kept))
         contested.insert(*rank);
     }
-    for (const std::int64_t rank : contested) {
+    for (const Rank rank : contested) {
       out_.notes.push_back(say(Phrase::several_dumps_differ, topology_.where(rank)));
       best_.erase(rank);
     }
     drop_left_over();
     for (const auto& [rank, dump] : best_) {
-      Rank& r = out_.ranks[rank_index(rank)];
+      OfRank& r = out_.ranks[rank_index(rank)];
       r.dumped = true;
       r.whole = !dump->truncated;
       r.dump = dump->place;
@@ -215,7 +215,7 @@ class MemberReader {
   }
 
   // Where a rank left a dump, only that dump speaks for it.
-  bool speaks(std::int64_t rank, const Place& place) {
+  bool speaks(Rank rank, const Place& place) {
     if (best_.empty()) return true;
     if (last_ == best_.cend() || last_->first != rank) last_ = best_.find(rank);
     return last_ != best_.cend() && last_->second->place.member == place.member;
@@ -231,7 +231,7 @@ class MemberReader {
       g.id = id;
       g.counter = counter;
       if (const GroupRow* row = facts_.group(id))
-        for (const std::int64_t r : members_of(*row)) {
+        for (const Rank r : members_of(*row)) {
           Member& m = g.members.emplace_back();
           m.rank = r;
           m.index = rank_index(r);
@@ -242,15 +242,14 @@ class MemberReader {
     return out_.groups[it->second];
   }
 
-  Member& member(Group& g, std::int64_t rank) {
+  Member& member(Group& g, Rank rank) {
     if (Member* m = g.find(rank)) return *m;
     Member m;
     m.rank = rank;
     m.index = rank_index(rank);
-    return *g.members.insert(
-        std::lower_bound(g.members.begin(), g.members.end(), rank,
-                         [](const Member& a, std::int64_t r) { return a.rank < r; }),
-        m);
+    return *g.members.insert(std::lower_bound(g.members.begin(), g.members.end(), rank,
+                                              [](const Member& a, Rank r) { return a.rank < r; }),
+                             m);
   }
 
   // In an order of their own: whatever comes first in the bundle, the answer is the same.
@@ -301,7 +300,7 @@ class MemberReader {
     }
     if (rank && f.pid && f.host) by_process_.emplace(std::pair(short_host(*f.host), *f.pid), *rank);
     if (!rank || !speaks(*rank, f.place) || out_.unresponsive.count(*rank) != 0) return;
-    Rank& r = out_.ranks[rank_index(*rank)];
+    OfRank& r = out_.ranks[rank_index(*rank)];
     if (best_.empty() && !r.dumped) {
       r.dumped = r.whole = true;
       r.dump = f.place;
@@ -331,7 +330,7 @@ class MemberReader {
     const auto rank =
         rank_of(c.row.rank, c.row.place, c.row.host, c.row.pid, kUnknownSequence, c.row.group);
     if (!rank || !speaks(*rank, c.row.place)) return;
-    Rank& r = out_.ranks[rank_index(*rank)];
+    OfRank& r = out_.ranks[rank_index(*rank)];
     Group& g = group(canonical(c.row.group), "");
     const Launch launch{rank_index(*rank), static_cast<std::uint32_t>(&g - out_.groups.data()), &c};
     if (!c.row.p2p && c.row.sequence >= 0) {
@@ -435,7 +434,7 @@ class MemberReader {
       g.whole = source_.lists_unfinished ||
                 static_cast<double>(silent) <= kSilentShare * static_cast<double>(g.members.size());
     }
-    for (const Rank& r : out_.ranks) (r.dumped ? out_.seen : out_.unseen).push_back(r.rank);
+    for (const OfRank& r : out_.ranks) (r.dumped ? out_.seen : out_.unseen).push_back(r.rank);
     sort_rows(out_.seen);
     sort_rows(out_.unseen);
     if (out_.seen.empty()) out_.groups.clear();
@@ -451,11 +450,11 @@ class MemberReader {
   WaitMembers out_;
   MemberId asked_ = -1;
   bool usable_ = false;
-  std::map<std::pair<std::string, std::int64_t>, std::int64_t> by_process_;
+  std::map<std::pair<std::string, std::int64_t>, Rank> by_process_;
   bool by_process_known_ = false;
   std::map<MemberId, Nanoseconds> newest_;  // what the dump itself saw last
-  std::map<std::int64_t, const RecorderRow*> best_;
-  std::map<std::int64_t, const RecorderRow*>::const_iterator last_;  // that was asked for
+  std::map<Rank, const RecorderRow*> best_;
+  std::map<Rank, const RecorderRow*>::const_iterator last_;  // that was asked for
   std::map<std::pair<GroupId, std::string>, std::uint32_t> known_;
   std::vector<std::uint32_t> plain_;  // the known ones without a counter's name: nearly all
   std::set<GroupId> mixed_;
@@ -464,9 +463,9 @@ class MemberReader {
 
 }  // namespace
 
-WaitMembers::Member* WaitMembers::Group::find(std::int64_t rank) {
+WaitMembers::Member* WaitMembers::Group::find(Rank rank) {
   const auto at = std::lower_bound(members.begin(), members.end(), rank,
-                                   [](const Member& m, std::int64_t r) { return m.rank < r; });
+                                   [](const Member& m, Rank r) { return m.rank < r; });
   return at != members.end() && at->rank == rank ? &*at : nullptr;
 }
 

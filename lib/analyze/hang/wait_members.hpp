@@ -17,7 +17,7 @@ namespace culprit::analyze {
 
 struct WaitMembers {
   struct Member {
-    std::int64_t rank = 0;
+    Rank rank{};
     std::uint32_t index = 0;  // of the rank
     std::int64_t enqueued = kUnknownSequence, completed = kUnknownSequence;
     std::int64_t head = kUnknownSequence;      // first unfinished collective
@@ -33,11 +33,11 @@ struct WaitMembers {
     std::int64_t crowd = kUnknownSequence;  // what a source counts for ranks it does not name (RAS
                                             // names the exceptions only)
     bool whole = true;  // so many members speak that the silence of the others tells something
-    Member* find(std::int64_t rank);
-    const Member* find(std::int64_t rank) const { return const_cast<Group*>(this)->find(rank); }
+    Member* find(Rank rank);
+    const Member* find(Rank rank) const { return const_cast<Group*>(this)->find(rank); }
   };
-  struct Rank {
-    std::int64_t rank = 0;
+  struct OfRank {
+    Rank rank{};
     bool dumped = false, whole = false, clear = true, device_behind = false, doubtful = false;
     std::int64_t first_record =
         kUnknownSequence;  // of its first unfinished operation that is no send
@@ -51,13 +51,13 @@ struct WaitMembers {
     const CollectiveSample* sample;
   };
 
-  std::vector<Rank> ranks;
-  std::unordered_map<std::int64_t, std::uint32_t> index;  // of a rank in `ranks`
+  std::vector<OfRank> ranks;
+  std::unordered_map<Rank, std::uint32_t> index;  // of a rank in `ranks`
   std::vector<Group> groups;
-  std::vector<Launch> sends;            // unfinished
-  std::set<std::int64_t> unresponsive;  // do not answer RAS
+  std::vector<Launch> sends;    // unfinished
+  std::set<Rank> unresponsive;  // do not answer RAS
   std::size_t pending = 0, timed_out = 0;
-  std::vector<std::int64_t> seen, unseen, cut;  // ranks
+  std::vector<Rank> seen, unseen, cut;  // ranks
   std::vector<Text> notes;
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 // Whose calls: a member, the rank where told, and the process where one member holds several
 // ("0x78cf@gpu-a:615").
-using Caller = std::tuple<MemberId, std::int64_t, std::string>;
+using Caller = std::tuple<MemberId, Rank, std::string>;
 
 Caller caller_of(const Facts& facts, const HistoryRow& h) {
   const GroupRow* group = facts.group(h.group);
@@ -30,7 +30,7 @@ Caller caller_of(const Facts& facts, const HistoryRow& h) {
         break;
       }
   const MemberRow* m = facts.member(h.member);
-  return {h.member, h.rank ? *h.rank : m != nullptr && m->rank ? *m->rank : -1, process};
+  return {h.member, h.rank ? *h.rank : m != nullptr && m->rank ? *m->rank : kNoRank, process};
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ CallLog longest_call_log(const Facts& facts, std::span<const HistoryRow> histori
   if (most == nullptr) return out;
   const auto& [member, rank, process] = *most;
   out.member = member;
-  out.name = rank >= 0 ? fmt::format("rank {}", rank) : process;
+  out.name = rank != kNoRank ? fmt::format("rank {}", rank) : process;
   for (const HistoryRow& h : histories) {
     if (!facts.counts(facts.member(h.member)) || caller_of(facts, h) != *most) continue;
     for (const HistoryEntry& e : h.entries) {

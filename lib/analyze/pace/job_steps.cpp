@@ -82,12 +82,13 @@ std::vector<MemberId> step_logs(const Facts& facts) {
     if (!facts.counts(m) || span.rows < 2 || !span.last.iteration) continue;
     all.push_back({&span, m});
   }
+  static constexpr Rank kLast{1'000'000'000};
   // A log that says how long a step took is worth more than one that must be timed.
   sort_rows(all, [](const Candidate& a, const Candidate& b) {
-    return std::tuple(!a.span->last.iteration_ms, ~a.span->rows,
-                      a.member->rank.value_or(1'000'000'000), a.member->order) <
-           std::tuple(!b.span->last.iteration_ms, ~b.span->rows,
-                      b.member->rank.value_or(1'000'000'000), b.member->order);
+    return std::tuple(!a.span->last.iteration_ms, ~a.span->rows, a.member->rank.value_or(kLast),
+                      a.member->order) < std::tuple(!b.span->last.iteration_ms, ~b.span->rows,
+                                                    b.member->rank.value_or(kLast),
+                                                    b.member->order);
   });
   std::vector<Candidate> chosen;
   for (const Candidate& c : all) {

@@ -8,6 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "model/rank.hpp"
+
 namespace culprit::analyze {
 
 inline constexpr std::size_t kForward = 0, kBackward = 1, kSend = 2, kData = 3, kSync = 4,
@@ -21,7 +23,7 @@ struct PipelineShape {
 };
 
 struct Worker {
-  std::int64_t rank = -1;
+  Rank rank = kNoRank;
   std::size_t stage = 0, replica = 0;
 };
 

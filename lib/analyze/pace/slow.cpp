@@ -22,7 +22,7 @@ namespace {
 struct Lead {
   Subject subject;
   std::optional<std::string> host;
-  std::vector<std::int64_t> ranks;
+  std::vector<Rank> ranks;
   double confidence = 0;
   bool own_work = false, metric = false, event = false;
   Text reason;  // what it does, a clause
@@ -44,14 +44,14 @@ Subject subject_of(const MetricOutlier& o) {
   return {device && o.known->entity == "nic" ? SubjectKind::nic : SubjectKind::host, name};
 }
 
-std::optional<std::string> host_of(const Facts& facts, std::int64_t rank) {
+std::optional<std::string> host_of(const Facts& facts, Rank rank) {
   for (const RankRow& r : facts.ranks)
     if (r.rank == rank) return r.host;
   return std::nullopt;
 }
 
-std::vector<std::int64_t> ranks_on(const Facts& facts, const std::string& host) {
-  std::vector<std::int64_t> out;
+std::vector<Rank> ranks_on(const Facts& facts, const std::string& host) {
+  std::vector<Rank> out;
   for (const RankRow& r : facts.ranks)
     if (r.host == host) out.push_back(r.rank);
   return out;
@@ -240,7 +240,7 @@ class Joined {
         f.why += say(Phrase::and_besides, c.title);
       }
       const bool within =
-          !f.ranks.empty() && std::all_of(f.ranks.begin(), f.ranks.end(), [&](std::int64_t r) {
+          !f.ranks.empty() && std::all_of(f.ranks.begin(), f.ranks.end(), [&](Rank r) {
             return std::binary_search(c.ranks.begin(), c.ranks.end(), r);
           });
       if (c.analysis == Analysis::slow_group && within) {
@@ -263,13 +263,13 @@ class Joined {
                           ? confidence::kSlowAgainstOutside
                           : confidence::kSlowByParts;
     std::set<std::string> hosts;
-    for (const std::int64_t rank : parts->ranks)
+    for (const Rank rank : parts->ranks)
       if (const auto host = host_of(facts_, rank)) hosts.insert(*host);
     if (hosts.size() == 1) lead.host = *hosts.begin();
     const bool one = parts->ranks.size() == 1;
     const std::string who = one ? fmt::format("rank {}", parts->ranks[0])
                                 : fmt::format("ranks {}", to_ranges(parts->ranks));
-    lead.subject = one         ? Subject{SubjectKind::rank, std::to_string(parts->ranks[0])}
+    lead.subject = one ? Subject{SubjectKind::rank, std::to_string(number_of(parts->ranks[0]))}
                    : lead.host ? Subject{SubjectKind::host, *lead.host}
                                : Subject{SubjectKind::group, who};
     lead.evidence = own->evidence;
@@ -315,7 +315,7 @@ class Joined {
         lead.subject = subject_of(o);
         if (!o.host.empty()) lead.host = o.host;
         if (lead.subject.kind == SubjectKind::rank)
-          lead.ranks = {std::strtoll(lead.subject.id.c_str(), nullptr, 10)};
+          lead.ranks = {Rank(std::strtoll(lead.subject.id.c_str(), nullptr, 10))};
         else if (lead.host && lead.subject.kind == SubjectKind::host)
           lead.ranks = ranks_on(facts_, *lead.host);
         lead.confidence =
@@ -390,7 +390,7 @@ class Joined {
       if (c.analysis != Analysis::stacks || c.outcome != Outcome::fired ||
           c.event_class != "slow_group" || c.ranks.empty())
         continue;
-      const auto within = [&](std::int64_t r) {
+      const auto within = [&](Rank r) {
         return std::find(c.ranks.begin(), c.ranks.end(), r) != c.ranks.end();
       };
       bool borne_out = false;
@@ -439,7 +439,7 @@ class Joined {
   bool differ(const Lead& a, const Lead& b) const {
     if (a.host && b.host) return a.host != b.host;
     if (a.ranks.empty() || b.ranks.empty()) return !a.own_work && !b.own_work;
-    return std::none_of(a.ranks.begin(), a.ranks.end(), [&](std::int64_t r) {
+    return std::none_of(a.ranks.begin(), a.ranks.end(), [&](Rank r) {
       return std::find(b.ranks.begin(), b.ranks.end(), r) != b.ranks.end();
     });
   }
@@ -449,7 +449,7 @@ class Joined {
     if (lead.subject == subject) return true;
     if (subject.kind == SubjectKind::rank)
       return std::any_of(lead.ranks.begin(), lead.ranks.end(),
-                         [&](std::int64_t r) { return std::to_string(r) == subject.id; });
+                         [&](Rank r) { return std::to_string(number_of(r)) == subject.id; });
     if (!lead.host || *lead.host != o.host) return false;
     // A GPU by its index, where ranks count GPUs: one GPU a rank.
     const std::size_t index = subject.id.find("/gpu");
@@ -458,7 +458,7 @@ class Joined {
       for (const RankRow& r : facts_.ranks)
         if (r.rank == lead.ranks[0] && r.local_rank &&
             subject.id.find_first_not_of("0123456789", index + 4) == std::string::npos)
-          return std::to_string(*r.local_rank) == subject.id.substr(index + 4);
+          return std::to_string(number_of(*r.local_rank)) == subject.id.substr(index + 4);
     return true;
   }
 

@@ -64,7 +64,7 @@ Halves halves(std::span<const double> values, const SlowPartsInput& input) {
   return {median_of(in), median_of(out), in.size(), out.size()};
 }
 
-using SumsByRank = std::map<std::int64_t, RankSum>;
+using SumsByRank = std::map<Rank, RankSum>;
 
 SumsByRank sums_by_rank(const SlowPartsInput& input, const SlowPartsParams& params) {
   SumsByRank ranks;
@@ -185,7 +185,7 @@ bool waits_no_less(const RanksByExcess& by, bool against_outside) {
 }
 
 // Whether the iterations became longer by what the rank's work did; else `why` they did not.
-bool explains_iterations(std::int64_t rank, double typical, const SlowPartsParams& params,
+bool explains_iterations(Rank rank, double typical, const SlowPartsParams& params,
                          SlowParts& result) {
   if (result.iteration_excess_ms < params.effect * typical) {
     result.why = say(Phrase::iterations_no_longer, rank, result.excess_ms);
@@ -278,7 +278,7 @@ SlowParts slow_rank_parts(const SlowPartsInput& input, const SlowPartsParams& pa
     judge_all(by, typical, params, result);
     return result;
   }
-  const std::int64_t first = by.order[0]->rank;
+  const Rank first = by.order[0]->rank;
   result.answer = SlowPartsAnswer::nobody;
   if (waits && waits_no_less(by, result.against_outside)) {
     result.why = say(Phrase::waits_no_less, first);

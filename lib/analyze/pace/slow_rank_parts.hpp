@@ -26,7 +26,7 @@ PartKind part_kind(std::string_view name);
 
 // One part of one rank, a value an iteration, in the order of `iterations`; NaN: not told.
 struct PartSeries {
-  std::int64_t rank = 0;
+  Rank rank{};
   std::string name;
   std::vector<double> ms;
 };
@@ -57,7 +57,7 @@ enum class SlowPartsAnswer { not_enough, nobody, shared, ranks };
 const char* name(SlowPartsAnswer answer);
 
 struct RankExcess {
-  std::int64_t rank = 0;
+  Rank rank{};
   double own_inside = 0, own_outside = 0;  // medians, ms
   double excess = 0;                       // inside less outside
   double waiting_inside = 0, waiting_outside = 0;
@@ -65,8 +65,8 @@ struct RankExcess {
 
 struct SlowParts {
   SlowPartsAnswer answer = SlowPartsAnswer::not_enough;
-  std::vector<std::int64_t> ranks;  // the accused
-  std::string part;                 // the own part that rose most for them
+  std::vector<Rank> ranks;  // the accused
+  std::string part;         // the own part that rose most for them
   double excess_ms = 0;  // own work of the accused above that of the others (median of the accused)
   double iteration_excess_ms = 0;  // inside less outside; 0 without an outside
   double explains = 0;  // excess over the iteration's excess, at most 1; 0 = cannot be said

@@ -16,17 +16,17 @@ namespace {
 // Stage and replica of each rank, by its place in its groups; without a layout every rank is a
 // replica of its own.
 std::vector<WorkerPlace> places_of(const Topology& topology, std::span<const PartSeries> parts) {
-  std::map<std::int64_t, WorkerPlace> places;
-  std::map<std::int64_t, double> work;  // of all steps, to find the slowest of a tensor group
+  std::map<Rank, WorkerPlace> places;
+  std::map<Rank, double> work;  // of all steps, to find the slowest of a tensor group
   for (const PartSeries& p : parts) {
-    places[p.rank] = {p.rank, 0, p.rank};
+    places[p.rank] = {p.rank, 0, number_of(p.rank)};
     if (part_kind(p.name) == PartKind::own)
       for (const double ms : p.ms)
         if (std::isfinite(ms)) work[p.rank] += ms;
   }
   if (topology.layout && (topology.layout->tp > 1 || topology.layout->pp > 1)) {
-    std::map<std::int64_t, std::int64_t> stage;
-    std::map<std::int64_t, std::int64_t> replica;  // by its lowest rank
+    std::map<Rank, std::int64_t> stage;
+    std::map<Rank, std::int64_t> replica;  // by its lowest rank
     for (const ParallelGroup& g : topology.groups) {
       if (g.dimension == "pp")
         for (std::size_t i = 0; i < g.ranks.size(); ++i)
@@ -34,7 +34,7 @@ std::vector<WorkerPlace> places_of(const Topology& topology, std::span<const Par
       if (g.dimension == (topology.layout->tp > 1 && topology.layout->pp > 1 ? "mp"
                           : topology.layout->tp > 1                          ? "tp"
                                                                              : "pp"))
-        for (const std::int64_t rank : g.ranks) replica[rank] = g.ranks.front();
+        for (const Rank rank : g.ranks) replica[rank] = number_of(g.ranks.front());
     }
     for (auto& [rank, place] : places) {
       if (const auto it = stage.find(rank); it != stage.end()) place.stage = it->second;

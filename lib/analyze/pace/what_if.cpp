@@ -75,9 +75,9 @@ class Analysis {
   // Numbers workers, steps and micro-batches; everything into dense tables a step.
   bool arrange() {
     std::map<std::int64_t, std::size_t> stage_ids, replica_ids, step_ids;
-    std::map<std::int64_t, const WorkerPlace*> place_of;
+    std::map<Rank, const WorkerPlace*> place_of;
     for (const WorkerPlace& p : places_) place_of.try_emplace(p.rank, &p);
-    std::map<std::int64_t, std::size_t> worker_ids;
+    std::map<Rank, std::size_t> worker_ids;
     std::map<std::int64_t, std::size_t> micro_ids;
     std::size_t left_out = 0, usable = 0;
     const auto good = [&](const OperationTime& o) {
@@ -101,7 +101,8 @@ class Analysis {
       std::size_t i = 0;
       for (auto& [key, id] : ids) id = i++;
     };
-    for (auto* ids : {&stage_ids, &replica_ids, &step_ids, &worker_ids, &micro_ids}) number(*ids);
+    for (auto* ids : {&stage_ids, &replica_ids, &step_ids, &micro_ids}) number(*ids);
+    number(worker_ids);
     shape_ = {stage_ids.size(), replica_ids.size(), micro_ids.size()};
     for (const auto& [stage, id] : stage_ids) stage_names_.push_back(stage);
     const std::size_t workers = shape_.stages * shape_.replicas;
@@ -118,10 +119,11 @@ class Analysis {
       const WorkerPlace& p = *place_of[rank];
       const std::size_t at = shape_.worker(stage_ids[p.stage], replica_ids[p.replica]);
       // Two ranks in one place (a tensor-parallel group): the slower one of each operation counts.
-      if (workers_[at].rank < 0) workers_[at] = {rank, stage_ids[p.stage], replica_ids[p.replica]};
+      if (workers_[at].rank == kNoRank)
+        workers_[at] = {rank, stage_ids[p.stage], replica_ids[p.replica]};
     }
     for (const Worker& w : workers_)
-      if (w.rank < 0) return refuse(say(Phrase::stage_without_durations)), false;
+      if (w.rank == kNoRank) return refuse(say(Phrase::stage_without_durations)), false;
     steps_.assign(step_ids.size(), StepCosts(shape_));
     for (const OperationTime& o : operations_) {
       if (!good(o)) continue;
@@ -291,7 +293,7 @@ class Analysis {
     out_.few_explain = explained(together);
     for (std::size_t i = 0; i < std::min<std::size_t>(workers.size(), 20); ++i)
       out_.workers.push_back(
-          {workers_[static_cast<std::size_t>(workers[i].id)].rank, workers[i].explains});
+          {number_of(workers_[static_cast<std::size_t>(workers[i].id)].rank), workers[i].explains});
     for (std::size_t s = 0; s < shape_.stages; ++s) {
       PutBack put;
       put.stage = static_cast<std::int64_t>(s);

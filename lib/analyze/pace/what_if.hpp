@@ -34,7 +34,7 @@ const char* name(OperationKind kind);
 // Where a worker stands. Ranks of one tensor-parallel group work in step: give one of them, or the
 // slowest.
 struct WorkerPlace {
-  std::int64_t rank = 0;
+  Rank rank{};
   std::int64_t stage = 0;    // of the pipeline, from 0
   std::int64_t replica = 0;  // data-parallel index
 };
@@ -43,7 +43,7 @@ struct WorkerPlace {
 // one a micro-batch.
 struct OperationTime {
   std::int64_t step = 0;
-  std::int64_t rank = 0;
+  Rank rank{};
   OperationKind kind = OperationKind::forward;
   std::int64_t micro = 0;  // micro-batch
   double ms = 0;
@@ -82,8 +82,8 @@ struct WhatIf {
   double measured_ms = 0, ideal_ms = 0;  // a step, simulated
   std::vector<Share> workers;            // the greatest share first, at most 20
   std::vector<Share> stages;             // by stage
-  std::vector<Share> kinds;       // by kind; forward and backward are told together, as forward
-  std::vector<std::int64_t> few;  // the workers put back together
+  std::vector<Share> kinds;  // by kind; forward and backward are told together, as forward
+  std::vector<Rank> few;     // the workers put back together
   double few_explain = 0;
   double data_explain = 0;  // micro-batches that differ
   std::int64_t stage = -1;  // stage_too_long: which

@@ -310,8 +310,8 @@ class RecorderDump {
     return static_cast<std::uint32_t>(groups_.size() - 1);
   }
 
-  std::vector<std::int64_t> ranks(const Value& v) {
-    std::vector<std::int64_t> out;
+  std::vector<Rank> ranks(const Value& v) {
+    std::vector<Rank> out;
     if (v.kind == RecorderKind::text) {
       const std::string_view text = v.text();
       for (std::size_t at = 0; at < text.size();) {
@@ -320,7 +320,7 @@ class RecorderDump {
           std::size_t used = 0;
           if (!line::parse_digits(text.substr(at), used, rank)) return {};
           at += used;
-          out.push_back(rank);
+          out.push_back(Rank(rank));
         } else if (std::string_view("[](){}, \t").find(text[at]) != std::string_view::npos) {
           ++at;
         } else {
@@ -332,7 +332,7 @@ class RecorderDump {
       tree_.each(v, [&](const Value& item) {
         const auto rank = integer(item);
         good = good && rank && *rank >= 0 && spend();
-        if (good) out.push_back(*rank);
+        if (good) out.push_back(Rank(*rank));
         return good;
       });
       if (!good) return {};
@@ -936,11 +936,11 @@ class RecorderDump {
     row.backend = operation.backend;
     row.p2p = e.p2p;
     // Printed within the group: without its members, only the group of all ranks says who that is.
-    row.peer = group.row.description == "default_pg" ? operation.peer : kUnknownSequence;
+    row.peer = group.row.description == "default_pg" ? Rank(operation.peer) : kUnknownRank;
     if (operation.peer >= 0 && !group.row.ranks.empty())
       row.peer = operation.peer < static_cast<std::int64_t>(group.row.ranks.size())
                      ? group.row.ranks[static_cast<std::size_t>(operation.peer)]
-                     : kUnknownSequence;
+                     : kUnknownRank;
     static constexpr std::string_view kStates[] = {"scheduled", "started", "completed"};
     row.state = e.progress != 0 || e.borrowed || e.state.text().empty()
                     ? std::string(kStates[e.progress])
@@ -1042,7 +1042,7 @@ class RecorderDump {
   std::string version_, library_;
   Value entries_value_ = Value::nothing(), config_value_ = Value::nothing(),
         status_value_ = Value::nothing();
-  std::optional<std::int64_t> rank_;
+  std::optional<Rank> rank_;
   std::vector<Group> groups_;
   std::unordered_map<std::string, std::uint32_t> by_name_;
   std::vector<Operation> operations_;
@@ -1112,7 +1112,7 @@ std::string read_as_json(std::string_view bytes, const MemberRow& member, Readin
 
 }  // namespace
 
-std::optional<std::int64_t> rank_in_name(std::string_view path) {
+std::optional<Rank> rank_in_name(std::string_view path) {
   std::string_view base =
       path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
   for (bool again = true; again;) {
@@ -1139,7 +1139,7 @@ std::optional<std::int64_t> rank_in_name(std::string_view path) {
     if (number < base.size() &&
         (base[number] == '_' || base[number] == '-' || base[number] == '.' || base[number] == '='))
       ++number;
-    const auto rank = digits_at(number);
+    const auto rank = maybe<Rank>(digits_at(number));
     if (!rank) continue;
     std::string_view before = base.substr(0, at);
     while (!before.empty() && (before.back() == '_' || before.back() == '-'))
@@ -1157,7 +1157,7 @@ std::optional<std::int64_t> rank_in_name(std::string_view path) {
   for (const std::string_view word : {"gpu", "dev", "device", "cuda", "local", "pid", "node",
                                       "host", "worker", "server", "machine"})
     if (before.ends_with(word)) return std::nullopt;
-  return digits_at(at);
+  return maybe<Rank>(digits_at(at));
 }
 
 extern const Document kFlightRecorder, kFlightRecorderJson;

@@ -8,6 +8,6 @@
 namespace culprit::ingest {
 
 // The global rank in a file's name: the number at the end, or the one after "rank".
-std::optional<std::int64_t> rank_in_name(std::string_view path);
+std::optional<Rank> rank_in_name(std::string_view path);
 
 }  // namespace culprit::ingest

@@ -43,7 +43,7 @@ Outcome read_init(const TextLine& line, Reading& reading) {
     global.source = "prefix";
     global.host = row.host;
     global.pid = row.pid;
-    global.rank = line.line.prefix.rank;
+    global.rank = number_of(*line.line.prefix.rank);
     global.gpu = row.gpu;
     reading.sink.put(global);
   }

@@ -56,7 +56,7 @@ struct Call {
   std::string_view operation;  // as NCCL spells it
   std::int64_t sequence = 0, count = 0, type = 0, redop = 0, root = 0, nranks = 0;
   std::string_view comm;
-  std::optional<std::int64_t> global_rank;
+  std::optional<Rank> global_rank;
 };
 
 // Reads the fields in the order in which every version prints them.
@@ -111,7 +111,7 @@ bool read_call(std::string_view message, Call& call) {
   if (const std::size_t global = f.rest.find(" globalrank "); global != std::string_view::npos) {
     Fields tail{f.rest.substr(global + 12)};
     std::int64_t rank = 0;
-    if (tail.number(rank) && rank >= 0) call.global_rank = rank;
+    if (tail.number(rank) && rank >= 0) call.global_rank = Rank(rank);
   }
   return true;
 }
@@ -124,7 +124,9 @@ std::string pointer_name(std::string_view comm, std::string_view host,
 // The calls of one process on one communicator.
 struct Communicator {
   std::string host, pointer;
-  std::optional<std::int64_t> pid, rank, local_rank;
+  std::optional<std::int64_t> pid;
+  std::optional<Rank> rank;
+  std::optional<LocalRank> local_rank;
   std::int64_t nranks = 0;
   std::string id;  // commId, once an Init line told
   std::int64_t group_rank = kUnknownSequence;
@@ -358,7 +360,7 @@ class Calls final : public Kept {
       row.operation = call.operation;
       row.backend = "nccl";
       row.p2p = is_p2p(call.operation);
-      if (row.p2p) row.peer = call.root;
+      if (row.p2p) row.peer = Rank(call.root);
       row.state = "scheduled";
       row.sizes = fmt::format("count {}", call.count);
       const ElementType type = nccl_type(call.type);

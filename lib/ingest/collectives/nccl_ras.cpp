@@ -147,7 +147,7 @@ class Ras final : public Kept {
     place_node(process.node, recorder.host, address);
     if (process.pid >= 0) recorder.pid = process.pid;
     // Only of a communicator of all GPUs of the job is it known that its ranks are the job's.
-    if (rank && size_ > 0 && size_ == gpus_) recorder.rank = rank;
+    if (rank && size_ > 0 && size_ == gpus_) recorder.rank = Rank(*rank);
     reading.sink.put(recorder);
   }
 
@@ -497,7 +497,7 @@ class RasSnapshot {
   }
 
  private:
-  struct Rank {
+  struct Answer {  // of a rank of the communicator
     std::int64_t rank = 0;
     Process process;
     bool missing = false, silent = false;
@@ -506,7 +506,7 @@ class RasSnapshot {
   struct Communicator {
     std::string hash;
     std::int64_t size = 0;
-    std::vector<Rank> ranks;
+    std::vector<Answer> ranks;
   };
 
   bool on(json::parse_event_t event, json& parsed) {
@@ -537,7 +537,7 @@ class RasSnapshot {
   }
 
   void rank(const json& object) {
-    Rank out;
+    Answer out;
     out.rank = integer(object, "rank", -1);
     if (out.rank < 0 || out.rank >= kRanks) return;
     if (const auto host = object.find("host"); host != object.end() && host->is_string())
@@ -573,16 +573,16 @@ class RasSnapshot {
     // job.
     std::map<std::tuple<std::string, std::int64_t, std::int64_t>, RecorderRow> processes;
     for (const Communicator& c : communicators_)
-      for (const Rank& r : c.ranks)
+      for (const Answer& r : c.ranks)
         processes.try_emplace({r.process.node, r.process.pid, r.process.device});
     for (const Communicator& c : communicators_) {
       const GroupId group = reading_.sink.group({c.hash, "", {}, c.size});
-      for (const Rank& r : c.ranks) {
+      for (const Answer& r : c.ranks) {
         RecorderRow& recorder = processes[{r.process.node, r.process.pid, r.process.device}];
         recorder.entries += static_cast<std::int64_t>(r.counts.size());
         recorder.unresponsive = recorder.unresponsive || r.silent;
         if (c.size > 0 && static_cast<std::size_t>(c.size) == processes.size() && r.rank < c.size)
-          recorder.rank = r.rank;
+          recorder.rank = Rank(r.rank);
         IdentityRow identity;
         identity.place = place_;
         identity.source = "nccl-ras";
@@ -639,7 +639,7 @@ class RasSnapshot {
   std::int64_t size_ = 0;
   bool missing_ = false, truncated_ = false;
   Timestamp time_;
-  std::vector<Rank> ranks_;
+  std::vector<Answer> ranks_;
   std::vector<Communicator> communicators_;
 };
 

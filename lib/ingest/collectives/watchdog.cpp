@@ -41,7 +41,7 @@ re2::StringPiece watchdog_piece(std::string_view text) { return {text.data(), te
 
 // What a line says of the process that printed it, as far as that tells it from others.
 std::string process_of(const line::Prefix& prefix) {
-  if (prefix.rank) return "rank " + std::to_string(*prefix.rank);
+  if (prefix.rank) return "rank " + std::to_string(number_of(*prefix.rank));
   std::string out;
   if (prefix.host)
     out += *prefix.host + " ";
@@ -50,7 +50,7 @@ std::string process_of(const line::Prefix& prefix) {
   if (prefix.pid)
     out += "pid " + std::to_string(*prefix.pid);
   else if (prefix.local_rank)
-    out += "local rank " + std::to_string(*prefix.local_rank) +
+    out += "local rank " + std::to_string(number_of(*prefix.local_rank)) +
            (prefix.task ? " of task " + std::to_string(*prefix.task) : "");
   else if (prefix.task)
     out += "task " + std::to_string(*prefix.task);
@@ -94,13 +94,13 @@ Tag tag_of(std::string_view message, std::size_t end) {
   return tag;
 }
 
-GroupRow group_of(const Tag& tag, std::optional<std::int64_t> rank, const std::string& process,
+GroupRow group_of(const Tag& tag, std::optional<Rank> rank, const std::string& process,
                   MemberId member) {
   if (tag.guid == "0" || (tag.guid.empty() && tag.id == "0"))
     return {"0", tag.description.empty() ? "default_pg" : tag.description, {}, 0};
   if (!tag.guid.empty()) return {tag.guid, tag.description, {}, 0};
   const std::string name = "pg " + tag.id;
-  if (rank && *rank == tag.rank) return {name, "ranks as in the job", {}, 0};
+  if (rank && number_of(*rank) == tag.rank) return {name, "ranks as in the job", {}, 0};
   if (!process.empty())
     return {
         name,
@@ -175,7 +175,7 @@ class Watchdog final : public Kept {
     for (const Pending& p : pending_) ++of_process[{p.process, p.group_rank}];
     for (Pending& p : pending_) {
       GroupRow group;
-      const bool possible = !p.row.rank || *p.row.rank == p.group_rank;
+      const bool possible = !p.row.rank || number_of(*p.row.rank) == p.group_rank;
       if (p.group_rank != kUnknownSequence && possible &&
           of_process[{p.process, p.group_rank}] == 1)
         group.description = "default_pg?";
@@ -209,7 +209,8 @@ class Watchdog final : public Kept {
     GroupRow group;
     if (below && last_.group)
       group = group_of(last_, last_rank_, last_process_, line.place.member);
-    else if (below && last_.rank != kUnknownSequence && (!last_rank_ || *last_rank_ == last_.rank))
+    else if (below && last_.rank != kUnknownSequence &&
+             (!last_rank_ || number_of(*last_rank_) == last_.rank))
       group.description = "default_pg?";
     else
       group.description =
@@ -256,7 +257,7 @@ class Watchdog final : public Kept {
     row.place = line.place;
     row.time = line.line.prefix.time;
     row.source = CollectiveSource::desync;
-    row.rank = rank;
+    row.rank = Rank(rank);
     row.group = id;
     row.sequence = sequence;
     row.operation = operation;
@@ -276,7 +277,7 @@ class Watchdog final : public Kept {
   Tag last_;
   std::uint64_t last_line_ = 0;
   std::string last_process_;
-  std::optional<std::int64_t> last_rank_;
+  std::optional<Rank> last_rank_;
 };
 
 Outcome read_timeout(const TextLine& line, Reading& reading) {
@@ -350,7 +351,7 @@ Outcome read_frontier(const TextLine& line, Reading& reading) {
   } else {
     // 2.2 prints no group at all, for any of them.
     GroupRow group;
-    if (tag.rank != kUnknownSequence && (!row.rank || *row.rank == tag.rank))
+    if (tag.rank != kUnknownSequence && (!row.rank || number_of(*row.rank) == tag.rank))
       group.description = "default_pg?";
     else
       group.description = "a group of " +

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "line/timestamp.hpp"
 #include "model/pci.hpp"
 #include "model/sort.hpp"
@@ -32,7 +34,7 @@ std::string event_kind_of(const EventRow& row) {
       if constexpr (std::is_same_v<std::decay_t<decltype(*value)>, std::string>)
         key += *value;
       else
-        key += std::to_string(*value);
+        key += fmt::format("{}", *value);
     }
   };
   add(row.host);
@@ -69,8 +71,8 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
     return it == captures.end() ? std::nullopt : std::optional(it->second);
   };
   if (const auto host = text("host")) row.host = *host;
-  if (const auto rank = number(captures, "rank")) row.rank = rank;
-  if (const auto local = number(captures, "local_rank")) row.local_rank = local;
+  if (const auto rank = number(captures, "rank")) row.rank = Rank(*rank);
+  if (const auto local = number(captures, "local_rank")) row.local_rank = LocalRank(*local);
   if (const auto pid = number(captures, "pid")) row.pid = pid;
   if (const auto pci = text("pci")) row.gpu = normal_pci(*pci);
   if (const auto gpu = text("gpu"); gpu && !row.gpu) row.gpu = normal_pci(*gpu).value_or(*gpu);

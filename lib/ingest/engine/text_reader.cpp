@@ -21,8 +21,8 @@ constexpr std::size_t kLookBytes = 4'096;
 // Records of one process: what tells its lines from those of others in the same pipe.
 std::string stream_of(const line::Prefix& prefix) {
   std::string key;
-  if (prefix.rank) key += "r" + std::to_string(*prefix.rank);
-  if (prefix.local_rank) key += "l" + std::to_string(*prefix.local_rank);
+  if (prefix.rank) key += "r" + std::to_string(number_of(*prefix.rank));
+  if (prefix.local_rank) key += "l" + std::to_string(number_of(*prefix.local_rank));
   if (prefix.task) key += "t" + std::to_string(*prefix.task);
   if (prefix.pid) key += "p" + std::to_string(*prefix.pid);
   if (prefix.address) key += "@" + *prefix.address;
@@ -329,7 +329,8 @@ std::size_t TextReader::next_of_ranks(std::string_view bytes, std::size_t from,
     const bool local = after == ':';
     if (!global && !local) continue;
     for (const Running& one : running_)
-      if ((global && one.stream.rank == value) || (local && one.stream.local_rank == value)) {
+      if ((global && one.stream.rank == Rank(value)) ||
+          (local && one.stream.local_rank == LocalRank(value))) {
         const std::size_t end = text.substr(0, first).find_last_of("\r\n");
         return end == std::string_view::npos ? from : from + end + 1;
       }

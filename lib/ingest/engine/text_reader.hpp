@@ -77,7 +77,9 @@ class TextReader {
       return rank == prefix.rank && local_rank == prefix.local_rank && task == prefix.task &&
              pid == prefix.pid && address == prefix.address && name == prefix.stream;
     }
-    std::optional<std::int64_t> rank, local_rank, task, pid;
+    std::optional<Rank> rank;
+    std::optional<LocalRank> local_rank;
+    std::optional<std::int64_t> task, pid;
     std::optional<std::string> address;
     std::string name;
   };

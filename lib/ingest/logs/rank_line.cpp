@@ -23,14 +23,15 @@ Outcome read_rank_line(const TextLine& line, Reading& reading) {
   const bool has_pid = re2::RE2::PartialMatch(text, kPid, &pid);
   const bool has_local = re2::RE2::PartialMatch(text, kLocal, &local);
   if (!has_pid && !has_local) return {};  // "rank 3 lost host ..." ties nothing
-  if (line.line.prefix.rank && *line.line.prefix.rank != rank) return {};  // it speaks of another
+  if (line.line.prefix.rank && *line.line.prefix.rank != Rank(rank))
+    return {};  // it speaks of another
   IdentityRow row;
   row.place = line.place;
   row.source = "rank line";
   row.host = host;
   row.rank = rank;
   if (has_pid) row.pid = pid;
-  if (has_local) row.local_rank = local;
+  if (has_local) row.local_rank = LocalRank(local);
   reading.sink.put(row);
   return {true, nullptr, {}};
 }

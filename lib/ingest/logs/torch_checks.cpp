@@ -30,18 +30,17 @@ re2::StringPiece check_piece(std::string_view text) { return {text.data(), text.
 
 GroupId of_all(Reading& reading) { return reading.sink.group({"0", "default_pg", {}, 0}); }
 
-bool another_group(const TextLine& line, std::int64_t speaker) {
+bool another_group(const TextLine& line, Rank speaker) {
   return line.line.prefix.rank && *line.line.prefix.rank != speaker;
 }
 
-FrontierRow frontier(const TextLine& line, CollectiveSource source, std::int64_t rank,
-                     GroupId group) {
+FrontierRow frontier(const TextLine& line, CollectiveSource source, Rank rank, GroupId group) {
   FrontierRow row;
   row.place = line.place;
   row.time = line.line.prefix.time;
   row.source = source;
   row.rank = rank;
-  row.group_rank = rank;
+  row.group_rank = number_of(rank);  // of the group of all
   row.group = group;
   return row;
 }
@@ -49,7 +48,7 @@ FrontierRow frontier(const TextLine& line, CollectiveSource source, std::int64_t
 // Every rank prints what it knows, and most of them twice: one row a rank.
 class Checks final : public Kept {
  public:
-  void came(const TextLine& line, std::int64_t rank, bool reached, Reading& reading) {
+  void came(const TextLine& line, Rank rank, bool reached, Reading& reading) {
     if (!barrier_.emplace(rank, reached).second || barrier_.size() > kMostRows) return;
     FrontierRow row = frontier(line, CollectiveSource::barrier, rank, of_all(reading));
     row.operation = "barrier";
@@ -59,14 +58,15 @@ class Checks final : public Kept {
   }
 
   void runs(const TextLine& line, CollectiveRow row, Reading& reading) {
-    if (!prints_.emplace(row.rank.value_or(-1), row.sequence).second || prints_.size() > kMostRows)
+    if (!prints_.emplace(row.rank.value_or(kNoRank), row.sequence).second ||
+        prints_.size() > kMostRows)
       return;
     row.place = line.place;
     row.time = line.line.prefix.time;
     row.source = CollectiveSource::fingerprint;
     row.state = "scheduled";
     row.group = of_all(reading);
-    FrontierRow counted = frontier(line, row.source, row.rank.value_or(-1), row.group);
+    FrontierRow counted = frontier(line, row.source, row.rank.value_or(kNoRank), row.group);
     counted.enqueued = row.sequence;
     counted.completed = row.sequence - 1;
     reading.sink.put(counted);
@@ -76,8 +76,8 @@ class Checks final : public Kept {
   void finish(Reading&) override {}
 
  private:
-  std::map<std::int64_t, bool> barrier_;
-  std::set<std::pair<std::int64_t, std::int64_t>> prints_;
+  std::map<Rank, bool> barrier_;
+  std::set<std::pair<Rank, std::int64_t>> prints_;  // with the sequence number
 };
 
 Outcome read_barrier(const TextLine& line, Reading& reading) {
@@ -89,17 +89,18 @@ Outcome read_barrier(const TextLine& line, Reading& reading) {
   std::string ranks;
   Checks& checks = reading.keep<Checks>();
   if (re2::RE2::PartialMatch(check_piece(line.line.message), kFailed, &speaker, &ranks)) {
-    if (another_group(line, speaker)) return {};
-    checks.came(line, speaker, true, reading);
+    if (another_group(line, Rank(speaker))) return {};
+    checks.came(line, Rank(speaker), true, reading);
     re2::StringPiece rest(ranks);
     std::int64_t rank = 0;
-    while (re2::RE2::FindAndConsume(&rest, kRank, &rank)) checks.came(line, rank, false, reading);
+    while (re2::RE2::FindAndConsume(&rest, kRank, &rank))
+      checks.came(line, Rank(rank), false, reading);
     return {true, nullptr, {}};
   }
   if (!re2::RE2::PartialMatch(check_piece(line.line.message), kReached, &speaker) ||
-      another_group(line, speaker))
+      another_group(line, Rank(speaker)))
     return {};
-  checks.came(line, speaker, true, reading);
+  checks.came(line, Rank(speaker), true, reading);
   return {true, nullptr, {}};
 }
 
@@ -117,7 +118,7 @@ Outcome read_fingerprints(const TextLine& line, Reading& reading) {
   while (prints.size() < 2 &&
          re2::RE2::FindAndConsume(&rest, kPrint, &rank, &sequence, &operation, &shape, &type)) {
     Print p;
-    p.row.rank = rank;
+    p.row.rank = Rank(rank);
     p.row.operation = torch_operation(operation);
     p.row.sequence = 0;
     p.numbered = re2::RE2::FullMatch(sequence, R"((\d+))", &p.row.sequence);

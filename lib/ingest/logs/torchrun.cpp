@@ -63,8 +63,8 @@ class ReportAssembler final : public Assembler {
       } else if (key == "host" && !value.empty() && value != "<NULL>")
         row_.host = std::string(value);
       else if (key == "rank" && re2::RE2::PartialMatch(piece, kRank, &a, &b)) {
-        row_.rank = a;
-        if (b >= 0) row_.local_rank = b;
+        row_.rank = Rank(a);
+        if (b >= 0) row_.local_rank = LocalRank(b);
       } else if (key == "exitcode" && re2::RE2::PartialMatch(piece, kExit, &a, &b)) {
         row_.code = a;
         row_.pid = b;
@@ -102,7 +102,7 @@ class ReportAssembler final : public Assembler {
       identity.source = "torchrun";
       identity.host = row_.host;
       identity.pid = row_.pid;
-      identity.rank = row_.rank;
+      identity.rank = number_of(row_.rank);
       identity.local_rank = row_.local_rank;
       reading.sink.put(identity);
     }
@@ -155,7 +155,7 @@ Outcome read_exit(const TextLine& line, Reading& reading) {
   row.time = line.line.prefix.time;
   row.source = "torchrun";
   row.host = line.line.prefix.host;
-  row.local_rank = local;
+  row.local_rank = LocalRank(local);
   row.pid = pid;
   row.blamed = true;  // the agent prints this line for the child it saw first
   reading.sink.put(row);

@@ -168,10 +168,11 @@ NamedByLabels read_labels(const std::vector<MetricLabel>& labels, SeriesRow& key
       case Says::nic: keep_first(out.nic, one.value); break;
       case Says::port: keep_first(out.port, one.value); break;
       case Says::rank:
-        if (std::int64_t v = 0; !key.rank && integer(one.value, v)) key.rank = v;
+        if (std::int64_t v = 0; !key.rank && integer(one.value, v)) key.rank = Rank(v);
         break;
       case Says::local_rank:
-        if (std::int64_t v = 0; !key.local_rank && integer(one.value, v)) key.local_rank = v;
+        if (std::int64_t v = 0; !key.local_rank && integer(one.value, v))
+          key.local_rank = LocalRank(v);
         break;
       default: break;
     }

@@ -127,7 +127,7 @@ class ProcessDump {
     }
     if (process_.pid > 0) {
       process_.host = identity_.host;
-      process_.rank = identity_.rank;
+      process_.rank = maybe<Rank>(identity_.rank);
       process_.local_rank = identity_.local_rank;
       if (!thread || process_.state.substr(0, 1) == "D") reading_.sink.put(process_);
       ++put_;
@@ -173,7 +173,7 @@ class ProcessDump {
         identity_.rank = integer(value);
         identity_.place = here;
       } else if (key == "LOCAL_RANK" || (key == "SLURM_LOCALID" && !identity_.local_rank))
-        identity_.local_rank = integer(value);
+        identity_.local_rank = maybe<LocalRank>(integer(value));
       else if (key == "WORLD_SIZE" || (key == "SLURM_NTASKS" && !identity_.world_size))
         identity_.world_size = integer(value);
       else if (key == "GROUP_RANK" || (key == "SLURM_NODEID" && !identity_.node_rank))

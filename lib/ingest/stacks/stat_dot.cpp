@@ -53,10 +53,10 @@ struct Node {
   Frame frame;
   bool root = false;
   std::int64_t parent = -1;
-  std::vector<std::int64_t> ranks;  // of the edge into it
+  std::vector<Rank> ranks;  // of the edge into it
   std::int64_t count = 0;
   bool some = false;  // count and one representative instead of a list
-  std::vector<std::int64_t> below;
+  std::vector<Rank> below;
   std::int64_t count_below = 0;
   Place place;
 };
@@ -144,7 +144,7 @@ Graph read_graph(std::string_view bytes, MemberId member) {
     if (node.parent < 0) continue;
     const auto above = out.nodes.find(node.parent);
     if (above == out.nodes.end()) continue;
-    std::vector<std::int64_t>& below = above->second.below;
+    std::vector<Rank>& below = above->second.below;
     below.insert(below.end(), node.ranks.begin(), node.ranks.end());
     above->second.count_below += node.count;
   }
@@ -152,9 +152,9 @@ Graph read_graph(std::string_view bytes, MemberId member) {
 }
 
 // The ranks whose stack ends in a node: those that none below it has.
-std::vector<std::int64_t> ranks_that_end_in(Node& node) {
+std::vector<Rank> ranks_that_end_in(Node& node) {
   sort_rows(node.below);
-  std::vector<std::int64_t> out;
+  std::vector<Rank> out;
   if (node.some && node.count <= node.count_below) return out;
   std::set_difference(node.ranks.begin(), node.ranks.end(), node.below.begin(), node.below.end(),
                       std::back_inserter(out));

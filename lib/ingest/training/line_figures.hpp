@@ -18,9 +18,8 @@ class LineFigures final : public Kept {
 
   // A line of figures begins. Without a step they belong to the last one that the log told of.
   void begin(const TextLine& line, std::optional<std::int64_t> step);
-  void rank(std::int64_t rank) {
-    row_.owner.rank = rank;
-  }  // whose the figures are, if the line says so
+  // Whose the figures are, if the line says so.
+  void rank(Rank rank) { row_.owner.rank = rank; }
   void add(std::string_view name, std::string_view unit, std::string_view labels, double value);
   // A number as printed, with what follows it for a unit: 412.3 · 59.65GB · 0.00%
   // · 76.79GiB(96.97%). False if it is none.

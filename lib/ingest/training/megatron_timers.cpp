@@ -52,7 +52,7 @@ class Timers final : public Assembler {
           rank > 10'000'000 || !plain_number(value, ms))
         return Step::not_mine;
       figures.begin(line, std::nullopt);
-      figures.rank(rank);
+      figures.rank(Rank(rank));
       figures.add(name_, "ms", {}, ms);
       return figures.end(line, reading) ? Step::took : Step::not_mine;
     }
@@ -115,7 +115,7 @@ Outcome read_straggler(const TextLine& line, Reading& reading) {
   std::int64_t rank = 0;
   const auto put = [&](std::string_view name, std::string_view labels) {
     figures.begin(line, std::nullopt);
-    figures.rank(rank);
+    figures.rank(Rank(rank));
     figures.add(name, unit, labels, value);
     used = figures.end(line, reading) || used;
   };

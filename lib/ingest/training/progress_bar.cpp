@@ -73,7 +73,8 @@ class Bars final : public Kept {
 
  private:
   struct Series {
-    std::optional<std::int64_t> rank, local_rank;
+    std::optional<Rank> rank;
+    std::optional<LocalRank> local_rank;
     std::int64_t total = 0, last = -1, base = 0;
     std::vector<ProgressRow> rows;
   };

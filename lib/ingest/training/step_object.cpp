@@ -203,9 +203,9 @@ void StepObjects::number(std::string_view parent, std::string_view name, std::st
     case KeyRole::local_rank: {
       if (!whole_of(text, whole) || whole < 0 || whole > 10'000'000) break;
       if (key->meaning.role == KeyRole::local_rank)
-        row_.owner.local_rank = whole;
+        row_.owner.local_rank = LocalRank(whole);
       else if (grade > rank_grade_)
-        rank_grade_ = grade, row_.owner.rank = whole;
+        rank_grade_ = grade, row_.owner.rank = Rank(whole);
       return;
     }
     case KeyRole::gpu:  // an index; a larger number may be the load of one
@@ -252,9 +252,9 @@ void StepObjects::string(std::string_view parent, std::string_view name, std::st
     case KeyRole::local_rank:
       if (text.empty() || !whole_of(text, whole) || whole < 0 || whole > 10'000'000) return;
       if (key->meaning.role == KeyRole::local_rank)
-        row_.owner.local_rank = whole;
+        row_.owner.local_rank = LocalRank(whole);
       else if (grade > rank_grade_)
-        rank_grade_ = grade, row_.owner.rank = whole;
+        rank_grade_ = grade, row_.owner.rank = Rank(whole);
       return;
     case KeyRole::host:
       if (grade > host_grade_ && !text.empty())

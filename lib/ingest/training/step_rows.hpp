@@ -19,7 +19,8 @@ namespace culprit::ingest {
 
 // Whose numbers a record has, as far as it says so itself.
 struct StepOwner {
-  std::optional<std::int64_t> rank, local_rank;
+  std::optional<Rank> rank;
+  std::optional<LocalRank> local_rank;
   std::optional<std::string> host, gpu, nic;
   std::string labels;
   auto operator<=>(const StepOwner&) const = default;

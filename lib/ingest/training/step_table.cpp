@@ -279,9 +279,9 @@ class StepTableReader final : public RecordReader {
             rank > 10'000'000)
           return;
         if (column.meaning.role == KeyRole::local_rank)
-          row_.owner.local_rank = rank;
+          row_.owner.local_rank = LocalRank(rank);
         else if (grade > rank_grade_)
-          rank_grade_ = grade, row_.owner.rank = rank;
+          rank_grade_ = grade, row_.owner.rank = Rank(rank);
         return;
       }
       case KeyRole::host:

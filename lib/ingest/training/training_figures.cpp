@@ -94,7 +94,7 @@ Outcome read_times(const TextLine& line, Reading& reading) {
   if (at == std::string_view::npos) return {};
   LineFigures& figures = reading.keep<LineFigures>();
   figures.begin(line, std::nullopt);
-  if (const auto rank = step_after(text.substr(0, at), "rank=")) figures.rank(*rank);
+  if (const auto rank = step_after(text.substr(0, at), "rank=")) figures.rank(Rank(*rank));
   std::string_view rest = text.substr(at + kHead.size());
   while (!rest.empty()) {
     const std::size_t bar = std::min(rest.find('|'), rest.size());
