@@ -284,6 +284,8 @@ class Sieve {
       return exclude(f, Exclusion::over_before,
                      say(Phrase::long_before_the_end, human_duration(*before))),
              false;
+    if (of_host && without_story(f) && !corroborated(f, kind))
+      return exclude(f, Exclusion::unplaced, say(Phrase::job_without_times)), false;
     // Xid 13 and 31 are printed for any process that errs on the machine: they concern the job when
     // it reports a CUDA error, or when they fall into its last moments.
     if (kind == CauseKind::device_or_program && f.event_class.rfind("gpu_xid/", 0) == 0 &&
@@ -323,6 +325,19 @@ class Sieve {
         (incident_.job_start && *incident_.job_start <= *f.end + f.uncertainty))
       return std::nullopt;
     return *sign - *f.end;
+  }
+
+  // The machine's own log has a time, and nothing that the job printed: before, during, after? What
+  // the job itself says of its end is then the better answer.
+  bool without_story(const Finding& f) const {
+    return f.origin != Origin::any && f.start && !out_.first_consequence && !incident_.job_end &&
+           !incident_.job_start && !incident_.last_progress &&
+           std::any_of(incident_.findings.begin(), incident_.findings.end(),
+                       [](const Finding& own) {
+                         return own.outcome == Outcome::fired && own.origin == Origin::any &&
+                                own.analysis == Analysis::classify && own.role == Role::root &&
+                                kind_of(own) && !own.hearsay;
+                       });
   }
 
   // Its clock is so uncertain that it may stand on either side of the first failure.

@@ -264,9 +264,50 @@ Answer resources(Walk& w) {
                    who.empty() ? Text() : say(Phrase::on_place, list(who))));
 }
 
+namespace {
+
+// The setting in which the GPUs of that host differ from all others; nullptr: none.
+const Finding* other_gpus_of(const Walk& w, const std::string& host) {
+  for (const Finding& f : w.incident.findings)
+    if (f.analysis == Analysis::drift && f.outcome == Outcome::fired &&
+        f.hosts == std::vector<std::string>{host} && f.subject.id.starts_with("gpu.product"))
+      return &f;
+  return nullptr;
+}
+
+// Out of memory on one machine alone, whose GPUs are not like the others'.
+bool memory_of_one_host(Walk& w, const Cause& c) {
+  std::set<std::string> hosts;
+  std::set<Rank> ranks;
+  for (const Finding* f : c.findings) {
+    if (f->event_class != "cuda_oom") return false;
+    hosts.insert(f->hosts.begin(), f->hosts.end());
+    ranks.insert(f->ranks.begin(), f->ranks.end());
+  }
+  if (hosts.size() != 1 || w.incident.hosts < 2) return false;
+  const std::string& host = *hosts.begin();
+  const Finding* drift = other_gpus_of(w, host);
+  if (drift == nullptr) return false;
+  Verdict& v = w.verdict;
+  v.action = Action::repair;
+  v.symptom = c.findings.front()->symptom;
+  v.start = c.start;
+  v.precision = Precision::exact;
+  std::vector<std::string> because = ids(c.findings);
+  because.push_back(drift->id);
+  target(v, {SubjectKind::host, host}, confidence::kExceptionKnown, because);
+  v.summary = say(Phrase::host_out_of_gpu_memory, host, at(c.start), drift->why);
+  next(v, NextKind::plan, say(Phrase::same_gpus_in_job));
+  return true;
+}
+
+}  // namespace
+
 Answer user_code(Walk& w) {
   const Cause* c = w.best(CauseKind::program);
   if (c == nullptr) return ruled_out(say(Phrase::no_exception_first));
+  if (memory_of_one_host(w, *c))
+    return taken(say(Phrase::memory_of_odd_host, w.verdict.targets.front().subject.id));
   Verdict& v = w.verdict;
   const Finding* f = c->findings.front();
   for (const Finding* one : c->findings)  // a place in the code says more than a line without one

@@ -22,6 +22,15 @@ std::string only_host(const Walk& w, const Finding& f, const Cause& c) {
   const std::string host = c.hosts.size() == 1   ? c.hosts.front()
                            : f.hosts.size() == 1 ? f.hosts.front()
                                                  : std::string();
+  // A file that the one process which needed it first did not find may be missing for all.
+  if (f.event_class == "file_missing" && w.incident.ranks > 1 && w.incident.has_rank_map) {
+    const auto here = std::count_if(w.incident.places.begin(), w.incident.places.end(),
+                                    [&](const auto& place) { return place.second == host; });
+    std::set<Rank> missing;
+    for (const Finding* one : c.findings)
+      if (one->event_class == f.event_class) missing.insert(one->ranks.begin(), one->ranks.end());
+    if (here > 1 && missing.size() == 1) return {};
+  }
   if (w.incident.hosts_with_output > 1) return host;
   // One console holds the output of all: others were heard, and say nothing of the kind. What a
   // host says of a service or the network is not about the host.
@@ -29,6 +38,18 @@ std::string only_host(const Walk& w, const Finding& f, const Cause& c) {
                    f.symptom != Symptom::infiniband_error && f.hosts.size() == 1 &&
                    w.incident.machines.count(f.hosts.front()) > 0;
   return own && w.incident.hosts_heard > 1 ? f.hosts.front() : std::string();
+}
+
+// The one machine that several others did not reach; "" where they name several, or none.
+std::string unreached(const Finding& f, const Cause& c) {
+  std::set<std::string> peers, reporters;
+  for (const Finding* one : c.findings) {
+    if (one->event_class != f.event_class) continue;
+    if (const auto& peer = line_of(*one).peer) peers.insert(*peer);
+    reporters.insert(one->hosts.begin(), one->hosts.end());
+  }
+  if (peers.size() != 1 || reporters.size() < 2 || reporters.count(*peers.begin()) > 0) return {};
+  return *peers.begin();
 }
 
 // What one host reports of itself explains what all report of the meeting.
@@ -166,7 +187,9 @@ Answer setup_failure(Walk& w) {
   v.symptom = f.symptom;
   v.start = c->start;
   v.precision = Precision::exact;
-  const std::string host = only_host(w, f, *c);
+  std::string host = only_host(w, f, *c);
+  if (host.empty() && one_of(f.event_class, {"no_route_to_host", "connection_refused"}))
+    if (const std::string far = unreached(f, *c); w.incident.machines.count(far) > 0) host = far;
   target(v, {SubjectKind::config, host.empty() ? f.event_class : host + ": " + f.event_class},
          c->confidence * confidence::kPartWithoutHost, ids(c->findings));
   const bool never = !w.incident.last_iteration && !w.incident.last_progress;

@@ -13,8 +13,8 @@ extern const Recogniser kMegatron, kDeepspeed, kNemo, kTorchtitan, kHuggingface,
     kProgressBar, kFinished, kCheckpoint;
 extern const Recogniser kWatchdogTimeout, kWatchdogFrontier, kDesync, kMonitoredBarrier,
     kFingerprints, kNcclCalls, kRasText, kRasMonitor, kInspector;
-extern const Recogniser kSmiHeading, kEccHistory, kNicHeading, kDriver, kCriPartial, kKernelBanner,
-    kRankLine, kNodeRankLine, kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock;
+extern const Recogniser kSmiHeading, kSmiList, kEccHistory, kNicHeading, kDriver, kCriPartial,
+    kKernelBanner, kRankLine, kNodeRankLine, kUname, kSmiSettings, kRdmaSettings, kSmiDmonBlock;
 extern const Recogniser kMegatronSizes, kMegatronArguments, kNemoGroups, kDeviceMesh, kGlobalRank,
     kNodelist;
 extern const Recogniser kClockLines, kNameLines, kScontrol, kSacct, kController, kPodTable,
@@ -46,6 +46,7 @@ constexpr const Recogniser* kAll[] = {
     &kFinished,
     &kCheckpoint,
     &kSmiHeading,
+    &kSmiList,
     &kEccHistory,
     &kNicHeading,
     &kDriver,
