@@ -130,6 +130,24 @@ Answer program_stopped(Walk& w, const Finding& f, std::span<const Finding* const
   return taken(f.why);
 }
 
+// The program asks something outside the job, inside the training loop, and waits for the answer.
+Answer service_waited(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
+  Verdict& v = w.verdict;
+  v.action = Action::rollback;
+  v.precision = Precision::exact;
+  if (const std::string place = hang_of(f).code; !place.empty())
+    target(v, {SubjectKind::code, place}, f.confidence, because(f));
+  for (const Finding* s : sure) target(v, s->subject, s->confidence, because(*s));
+  std::vector<Text> names;
+  for (const Finding* s : sure) names.push_back(waiter_name(*s));
+  v.summary =
+      say(Phrase::hung_on_service, list(names), hang_of(f).reason,
+          hang_of(f).code.empty() ? Text() : say(Phrase::in_brackets, hang_of(f).code), since(w));
+  next(v, NextKind::plan, say(Phrase::give_it_a_timeout));
+  collect_more(w);
+  return taken(f.why);
+}
+
 // They may have stopped the job, and it is not sure enough to take their machines out.
 Answer probably_stopped(Walk& w, const Finding& f, std::span<const Finding* const> sure) {
   Verdict& v = w.verdict;
@@ -294,6 +312,7 @@ Answer stopped_rank(Walk& w) {
   v.symptom = f.symptom;
   v.start = f.start;
   if (code(f)) return program_stopped(w, f, sure);
+  if (hang_of(f).wait == WaitKind::service) return service_waited(w, f, sure);
   if (exact) return machine_stopped(w, f, sure);
   const std::string machine = machine_of(sure);
   if (const Finding* kernel = kernel_of_machine(w, machine))

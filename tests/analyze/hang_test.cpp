@@ -187,6 +187,46 @@ TEST(Hang, AProcessThatATracerStoppedNeedsNoDump) {
   EXPECT_EQ(found("Sl"), "hang/no_dump");
 }
 
+// No stack says its rank: one of five stands elsewhere, and so does one of five ranks.
+TEST(Hang, TheOneOddStackIsTheOneOddRanks) {
+  const auto found = [](std::size_t odd, Doing doing) {
+    CollectiveReport report;
+    report.source = CollectiveSource::recorder;
+    report.pending = report.timed_out = 1;
+    for (std::int64_t rank = 0; rank < 5; ++rank) report.seen.push_back(Rank(rank));
+    Leaf leaf;
+    leaf.kind = StopKind::host_stopped;
+    leaf.ranks = {Rank(3)};
+    leaf.waiting = 4;
+    leaf.confidence = 0.8;
+    report.leaves.push_back(leaf);
+    StackReport stacks;
+    stacks.trainers = 5;
+    for (std::size_t i = 0; i < 5; ++i) {
+      StackProcess p;
+      p.role = "trainer";
+      p.host = "node-" + std::to_string(i);
+      p.sample = i;
+      p.stack = i < odd ? static_cast<std::uint32_t>(i) + 1 : 0;
+      p.stage.doing = i < odd ? doing : Doing::collective;
+      stacks.processes.push_back(p);
+    }
+    for (std::size_t i = 0; i <= odd; ++i) {
+      StackGroup g;
+      g.role = "trainer";
+      g.stack = static_cast<std::uint32_t>(i);
+      g.processes = i == 0 ? 5 - odd : 1;
+      stacks.groups.push_back(g);
+    }
+    Facts facts;
+    facts.samples.resize(5);
+    return std::get<HangFacts>(hang(facts, {}, {}, report, stacks, {}).at(0).facts).wait;
+  };
+  EXPECT_EQ(found(1, Doing::service), WaitKind::service);
+  EXPECT_EQ(found(1, Doing::data), WaitKind::data);
+  EXPECT_EQ(found(2, Doing::service), WaitKind::call) << "which of the two?";
+}
+
 TEST(Hang, WhereManyWereNotCollectedNobodyIsNamed) {
   for (const Finding& f : absence({0, 1, 8, 9}, 16)) EXPECT_NE(f.outcome, Outcome::fired);
   for (const Finding& f : absence({0, 1, 2, 3, 4, 5, 6, 7}, 16))

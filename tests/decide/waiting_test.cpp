@@ -62,6 +62,23 @@ Case hung(std::vector<Finding> findings) {
   return c;
 }
 
+TEST(Waiting, ARankThatAsksAServiceIsNoMachinesFault) {
+  Finding f = awaited(8, "n03");
+  f.confidence = 0.95;
+  HangFacts facts = std::get<HangFacts>(f.facts);
+  facts.standing = true;
+  facts.code = "notify.py:38";
+  facts.sources = {"recorder", "stacks"};
+  f.facts = facts;
+  EXPECT_EQ(decide::decide(hung({f})).action, Action::isolate);
+  facts.wait = WaitKind::service;
+  f.facts = facts;
+  const Verdict v = decide::decide(hung({f}));
+  EXPECT_EQ(v.action, Action::rollback);
+  EXPECT_EQ(v.targets.front().subject, (Subject{SubjectKind::code, "notify.py:38"}));
+  for (const Target& t : v.targets) EXPECT_NE(t.subject.kind, SubjectKind::host);
+}
+
 TEST(Waiting, RanksOfOneMachineThatStalledByItsKernelToo) {
   const Verdict v =
       decide::decide(hung({awaited(8, "m2"), awaited(9, "m2"), hung_task("m2", 103 * kMinute)}));

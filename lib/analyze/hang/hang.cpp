@@ -154,6 +154,7 @@ WaitKind wait_of(const Stage& stage) {
     case Doing::gpu: return stage.operation == "implied" ? WaitKind::call : WaitKind::device;
     case Doing::communicator: return WaitKind::communicator;
     case Doing::data: return WaitKind::data;
+    case Doing::service: return WaitKind::service;
     default: return WaitKind::call;
   }
 }
@@ -164,6 +165,7 @@ Text in_what(const Stage& stage) {
     case WaitKind::device: return say(Phrase::a_wait_for_gpu, stage.operation);
     case WaitKind::data: return say(Phrase::a_wait_for_loader);
     case WaitKind::communicator: return say(Phrase::making_communicator, stage.operation);
+    case WaitKind::service:
     case WaitKind::call: break;
   }
   return describe(stage);
@@ -452,9 +454,9 @@ class Join {
         }
     }
     if (leaf.ranks.size() != 1) return s;
-    const auto stack = trainer_.find(leaf.ranks[0]);
-    if (stack == trainer_.end()) return s;
-    const StackProcess& p = *stack->second;
+    const StackProcess* found = stack_of(leaf);
+    if (found == nullptr) return s;
+    const StackProcess& p = *found;
     // A worker of its data loader may be what it waits for.
     for (const StackSink& sink : stacks_.sinks)
       if (sink.role != "trainer" && sink.ranks == leaf.ranks) return with(std::move(s), sink);
@@ -487,7 +489,33 @@ class Join {
       if (sink.ranks == leaf.ranks) return with(std::move(s), sink);
     s.reason = describe(p.stage);
     s.wait = wait_of(p.stage);
+    if (s.wait == WaitKind::service && p.stage.where >= 0) {
+      const Frame& own = facts_.stacks.frames[static_cast<std::size_t>(p.stage.where)];
+      s.code = place_of(own.file, own.line);
+    }
     return s;
+  }
+
+  // By its rank; where no stack says whose it is, the one trainer that stands where no other does
+  // is the one rank that is where no other is.
+  const StackProcess* stack_of(const Leaf& leaf) const {
+    if (const auto it = trainer_.find(leaf.ranks[0]); it != trainer_.end()) return it->second;
+    if (!trainer_.empty() || stacks_.trainers < 4) return nullptr;
+    const StackProcess* odd = nullptr;
+    std::size_t alike = 0;
+    for (const StackGroup& g : stacks_.groups) {
+      if (g.role != "trainer") continue;
+      if (g.processes > 1)
+        alike += g.processes;
+      else
+        for (const StackProcess& p : stacks_.processes)
+          if (p.role == "trainer" && p.stack == g.stack) odd = odd == nullptr ? &p : odd;
+    }
+    if (odd == nullptr || alike + 1 != stacks_.trainers) return nullptr;
+    const auto placed = topology_.host_of.find(leaf.ranks[0]);
+    return placed == topology_.host_of.end() || odd->host.empty() || placed->second == odd->host
+               ? odd
+               : nullptr;
   }
 
   // All ranks of a parallel group stand in the same operation, and all of them are on one machine

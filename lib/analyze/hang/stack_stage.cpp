@@ -210,6 +210,15 @@ constexpr StageMarker kStageMarkers[] = {
     {"get", "queue.py", idle, "queue", Tells::weak},
     {"accept", "socket.py", idle, "accept", Tells::weak},
 
+    // Answers of services, before storage: a socket is read by the same calls as a file.
+    {"*", "requests/", service, "HTTP"},
+    {"*", "httpx/", service, "HTTP"},
+    {"*", "aiohttp/", service, "HTTP"},
+    {"*", "slack_sdk/", service, "HTTP"},
+    {"*", "smtplib.py", service, "mail"},
+    {"*", "pymongo/", service, "database"},
+    {"*", "redis/", service, "database"},
+
     // Storage.
     {"<built-in method open of *", "", storage, "open"},
     {"open", "", storage, "open", Tells::weak},
@@ -566,7 +575,7 @@ Stage stage_of(const std::vector<std::uint32_t>& stack, const std::vector<FrameF
 }  // namespace
 
 std::string_view name(Doing doing) {
-  constexpr std::array<std::string_view, 12> kNames = {"unknown",
+  constexpr std::array<std::string_view, 13> kNames = {"unknown",
                                                        "collective",
                                                        "waiting for the GPU",
                                                        "making a communicator",
@@ -575,6 +584,7 @@ std::string_view name(Doing doing) {
                                                        "checkpoint",
                                                        "compiling",
                                                        "waiting for the GIL",
+                                                       "waiting for a service",
                                                        "lock or sleep",
                                                        "idle",
                                                        "own code"};
@@ -595,13 +605,17 @@ bool library_file(std::string_view path) {
         "multiprocessing/", "concurrent/", "numpy/", "asyncio/", "urllib3/", "botocore/", "fsspec/",
         "s3fs/"})
     if (path.find(part) != std::string_view::npos) return true;
-  // py-spy cuts the folder of Python's own modules.
+  // py-spy cuts the folder of Python's own modules, and of installed packages.
+  for (const std::string_view package :
+       {"http/", "requests/", "httpx/", "httpcore/", "aiohttp/", "slack_sdk/", "pymongo/", "redis/",
+        "email/", "logging/", "importlib/"})
+    if (path.starts_with(package)) return true;
   for (const std::string_view file :
        {"threading.py",  "queue.py",     "socket.py",      "selectors.py", "ssl.py",
         "subprocess.py", "pathlib.py",   "shutil.py",      "os.py",        "pickle.py",
         "contextlib.py", "functools.py", "genericpath.py", "posixpath.py", "tempfile.py",
         "zipfile.py",    "tarfile.py",   "gzip.py",        "codecs.py",    "runpy.py",
-        "cmd.py",        "pdb.py",       "bdb.py"})
+        "cmd.py",        "pdb.py",       "bdb.py",         "smtplib.py"})
     if (path == file) return true;
   return false;
 }

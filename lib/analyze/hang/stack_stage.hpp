@@ -26,6 +26,7 @@ enum class Doing {
   checkpoint,
   compile,
   gil,
+  service,  // an answer of something outside the job: a web service, a tracker, mail
   lock,     // a lock, a condition or a sleep, for a reason that no frame tells
   idle,     // a service that waits for work: a loader's worker with an empty queue, the agent
   compute,  // its own code

@@ -1111,6 +1111,7 @@ Text describe(const Stage& stage) {
     case Doing::storage: return say(Phrase::in_storage, operation);
     case Doing::data: return say(Phrase::waits_for_loader);
     case Doing::checkpoint: return say(Phrase::in_checkpoint);
+    case Doing::service: return say(Phrase::waits_for_service, operation);
     case Doing::lock: return operation.empty() ? say(Phrase::at_lock) : Text(operation);
     case Doing::idle: return say(Phrase::is_idle, operation);
     default: return Text(std::string(name(stage.doing)));
