@@ -259,6 +259,15 @@ TEST(EccCounters, OfAGpusWholeLifeAreNoErrorOfTheJob) {
   EXPECT_EQ(errors("Aggregate"), 0u);
 }
 
+TEST(Inventory, NamesAndAddressesOfMachines) {
+  EXPECT_EQ(names(file("inventory.csv",
+                       "serial,host,mgmt,rdma\nS1,cx-1,172.20.4.1,10.8.0.1\n"
+                       ",cx-2,172.20.4.2,10.8.0.2\n")),
+            "inventory:cx-1=172.20.4.1 inventory:cx-1=10.8.0.1 inventory:cx-2=172.20.4.2 "
+            "inventory:cx-2=10.8.0.2");
+  EXPECT_EQ(names(file("x.csv", "host,load\ncx-1,2.5\ncx-2,2.5\n")), "") << "no addresses";
+}
+
 TEST(RankTable, UnderAHeadingOfAnyOrder) {
   const auto said = [](const std::string& bytes) {
     const test::Rows rows = file("ranks.txt", bytes);

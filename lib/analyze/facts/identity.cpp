@@ -107,8 +107,9 @@ std::string short_host(const std::string& name) {
 }
 
 bool tells_of_job(const IdentityRow& row) {
-  static const std::set<std::string> kOfMachines{"hostfile", "hostname", "uname", "prompt",
-                                                 "ip addr",  "scontrol", "pod",   "etc-hosts"};
+  static const std::set<std::string> kOfMachines{"hostfile", "hostname",  "uname",
+                                                 "prompt",   "ip addr",   "scontrol",
+                                                 "pod",      "etc-hosts", "inventory"};
   return kOfMachines.count(row.source) == 0;
 }
 

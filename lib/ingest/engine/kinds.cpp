@@ -273,8 +273,8 @@ extern const RecordText kPrometheusText, kSmiCsv, kSmiDmon, kRdmaStatistic, kSys
     kEthtoolStatistics;
 extern const Document kGoldenValues, kTensorboard, kWandbSummary;
 extern const RecordText kStepJsonl, kStepTable;
-extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kRankTable, kHostfile,
-    kNetworkCsv, kNetworkJson, kGpuTopology;
+extern const Document kSlurmTopology, kSlurmTopologyYaml, kEtcHosts, kInventory, kRankTable,
+    kHostfile, kNetworkCsv, kNetworkJson, kGpuTopology;
 extern const Document kEnvironment, kLsmod, kModinfo, kPackages, kSysctl, kHostWords, kBootList,
     kPodsYaml;
 
@@ -295,6 +295,7 @@ constexpr const Document* kDocuments[] = {&kManifest,
                                           &kSlurmTopology,
                                           &kSlurmTopologyYaml,
                                           &kEtcHosts,
+                                          &kInventory,
                                           &kRankTable,
                                           &kHostfile,
                                           &kNetworkCsv,

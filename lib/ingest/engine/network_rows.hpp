@@ -44,6 +44,32 @@ bool every_line_fits(const Head& head, Fits fits) {
   return any && all;
 }
 
+// Cells of a line of a small table: between commas where it has some, which may be empty, else
+// between blanks, tabs, semicolons or bars.
+inline std::vector<std::string_view> cells_of(std::string_view line) {
+  constexpr std::size_t kMostCells = 64;
+  const bool commas = line.find(',') != std::string_view::npos;
+  std::vector<std::string_view> out;
+  for (std::size_t at = 0; at <= line.size() && out.size() <= kMostCells;) {
+    const std::size_t begin = commas ? at : line.find_first_not_of(" \t;|", at);
+    if (begin == std::string_view::npos || (!commas && begin == line.size())) break;
+    const std::size_t end =
+        std::min(line.find_first_of(commas ? "," : " \t;|", begin), line.size());
+    out.push_back(trimmed(line.substr(begin, end - begin)));
+    at = end + 1;
+  }
+  return out;
+}
+
+// By its characters: "10.8.1.4", "fe80::1".
+inline bool shaped_like_address(std::string_view text) {
+  if (text.size() < 3 || text.size() > 45) return false;
+  const auto count = [&](char c) { return std::count(text.begin(), text.end(), c); };
+  return (count('.') == 3 || count(':') >= 2) &&
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return isxdigit(c) || c == '.' || c == ':'; });
+}
+
 inline Place place_of_line(MemberId member, std::uint64_t number, std::size_t offset,
                            std::string_view line) {
   return {member, number, offset,

@@ -12,23 +12,13 @@ struct AddressEntry {
   std::string_view address, host;
 };
 
-bool of_address(std::string_view text, bool& dots_or_colons) {
-  if (text.size() < 3 || text.size() > 45) return false;
-  const auto count = [&](char c) { return std::count(text.begin(), text.end(), c); };
-  dots_or_colons = count('.') == 3 || count(':') >= 2;
-  return dots_or_colons && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return isxdigit(c) || c == '.' || c == ':';
-         });
-}
-
 // False for a line of another kind. An entry for the machine itself or for a group of machines has
 // no host.
 bool address_entry(std::string_view line, AddressEntry& out) {
   const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
   out.address = line.substr(0, end);
   const std::string_view names = trimmed(line.substr(end));
-  bool address = false;
-  if (!of_address(out.address, address) || names.empty()) return false;
+  if (!shaped_like_address(out.address) || names.empty()) return false;
   out.host = names.substr(0, std::min(names.find_first_of(" \t"), names.size()));
   if (!isalnum(static_cast<unsigned char>(out.host.front())) || out.host.size() > 253 ||
       !std::all_of(out.host.begin(), out.host.end(),

@@ -11,20 +11,6 @@ namespace culprit::ingest {
 
 namespace {
 
-constexpr std::size_t kMostRankColumns = 32;
-
-std::vector<std::string_view> rank_cells(std::string_view line) {
-  std::vector<std::string_view> out;
-  for (std::size_t at = 0; at < line.size() && out.size() <= kMostRankColumns;) {
-    const std::size_t begin = line.find_first_not_of(" \t,;|", at);
-    if (begin == std::string_view::npos) break;
-    const std::size_t end = std::min(line.find_first_of(" \t,;|", begin), line.size());
-    out.push_back(line.substr(begin, end - begin));
-    at = end;
-  }
-  return out;
-}
-
 struct RankColumns {
   static constexpr std::size_t kNone = ~std::size_t{0};
   std::size_t rank = kNone, host = kNone, local = kNone, pid = kNone, count = 0;
@@ -42,7 +28,7 @@ RankColumns rank_columns(std::string_view heading) {
   RankColumns out;
   while (!heading.empty() && (heading.front() == '#' || heading.front() == ' '))
     heading.remove_prefix(1);
-  for (const std::string_view cell : rank_cells(heading)) {
+  for (const std::string_view cell : cells_of(heading)) {
     if (const auto it = kNames.find(lower(cell));
         it != kNames.end() && out.*(it->second) == RankColumns::kNone)
       out.*(it->second) = out.count;
@@ -61,7 +47,7 @@ std::optional<std::int64_t> rank_number(std::string_view text) {
 
 // Nothing for a row of something else.
 std::optional<IdentityRow> rank_row(const RankColumns& columns, std::string_view line) {
-  const auto cells = rank_cells(line);
+  const auto cells = cells_of(line);
   if (cells.size() != columns.count) return std::nullopt;
   const auto rank = rank_number(cells[columns.rank]);
   const std::string_view host = cells[columns.host];
