@@ -265,6 +265,12 @@ TEST(Inventory, NamesAndAddressesOfMachines) {
                        ",cx-2,172.20.4.2,10.8.0.2\n")),
             "inventory:cx-1=172.20.4.1 inventory:cx-1=10.8.0.1 inventory:cx-2=172.20.4.2 "
             "inventory:cx-2=10.8.0.2");
+  EXPECT_EQ(names(file("pods.txt",
+                       "NAME READY STATUS RESTARTS AGE IP NODE\n"
+                       "a-0 1/1 Running 0 5h 10.8.0.1 cx-1\n"
+                       "a-1 1/1 Running 0 5h 10.8.0.2 cx-2\n"))
+                .find("inventory"),
+            std::string::npos);
   EXPECT_EQ(names(file("x.csv", "host,load\ncx-1,2.5\ncx-2,2.5\n")), "") << "no addresses";
 }
 

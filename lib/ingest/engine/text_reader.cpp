@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include <re2/re2.h>
+
 #include "line/digit.hpp"
 
 namespace culprit::ingest {
@@ -97,6 +99,20 @@ void TextReader::keep_clock(const TextLine& line) {
                              reading_.host_of(prefix), "kernel"});
 }
 
+// "2026-03-07T11:36:12,135000+01:00 NVRM: ...": a machine's log in local time says how far that is
+// from UTC. Zero says nothing: journals are exported in UTC wherever they come from.
+void TextReader::keep_printed_zone(std::string_view head, const line::Prefix& prefix) {
+  static const re2::RE2 kOffset(R"(T\d\d:\d\d:\d\d(?:[.,]\d+)?([+-]\d\d):?([0-5]\d)\b)");
+  std::string hours, minutes;
+  if (reading_.text_kind != "kernel" || prefix.time.clock != Clock::utc ||
+      !re2::RE2::PartialMatch(re2::StringPiece(head.data(), head.size()), kOffset, &hours,
+                              &minutes) ||
+      (hours.substr(1) == "00" && minutes == "00"))
+    return;
+  reading_.sink.put(ConfigRow{
+      {member_, 1, 0, 0}, "timezone", hours + ":" + minutes, reading_.host_of(prefix), {}});
+}
+
 // When the log begins and ends: the frame of the job, and the moment a host fell silent.
 void TextReader::keep_edge_time(std::string_view bytes, bool first) {
   Timestamp found;
@@ -108,7 +124,10 @@ void TextReader::keep_edge_time(std::string_view bytes, bool first) {
     const Clock clock = line.prefix.time.clock;
     if (clock == Clock::utc || clock == Clock::local || clock == Clock::local_no_year) {
       found = line.prefix.time;
-      if (first) break;
+      if (first) {
+        keep_printed_zone(bytes.substr(at, std::min<std::size_t>(end - at, 64)), line.prefix);
+        break;
+      }
     }
     at = end + 1;
   }

@@ -55,6 +55,7 @@ class TextReader {
   void keep_clock(const TextLine& line);
   void keep_first_clocks(std::string_view bytes);
   void keep_edge_time(std::string_view bytes, bool first);
+  void keep_printed_zone(std::string_view head, const line::Prefix& prefix);
 
   const Scanner& scanner_;
   Reading reading_;

@@ -25,7 +25,9 @@ InventoryColumns inventory_heading(std::string_view line) {
       host = true;
       out.host = i;
     }
-    if (shaped_like_address(cells[i])) return {};
+    // kubectl's tables of pods name more than machines: node-table and pod-table read them.
+    if (shaped_like_address(cells[i]) || name == "restarts" || name == "ready" || name == "status")
+      return {};
   }
   if (host && cells.size() > 1) out.count = cells.size();
   return out;
