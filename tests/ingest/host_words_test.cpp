@@ -274,6 +274,18 @@ TEST(Inventory, NamesAndAddressesOfMachines) {
   EXPECT_EQ(names(file("x.csv", "host,load\ncx-1,2.5\ncx-2,2.5\n")), "") << "no addresses";
 }
 
+TEST(KernelLog, SaysTheZoneThatItPrints) {
+  const auto zone = [](const std::string& offset) {
+    std::string text;
+    for (const char* second : {"12", "13", "14"})
+      text += std::string("kern  :info : 2026-03-07T11:36:") + second + ",135000" + offset +
+              " hrtimer: interrupt took 22806 ns\n";
+    return settings(file("nodes/cx-7-dmesg.txt", text));
+  };
+  EXPECT_EQ(zone("+01:00"), "timezone=+01:00");
+  EXPECT_EQ(zone("+00:00"), "") << "journals are exported in UTC wherever they come from";
+}
+
 TEST(RankTable, UnderAHeadingOfAnyOrder) {
   const auto said = [](const std::string& bytes) {
     const test::Rows rows = file("ranks.txt", bytes);

@@ -104,7 +104,7 @@ void TextReader::keep_clock(const TextLine& line) {
 void TextReader::keep_printed_zone(std::string_view head, const line::Prefix& prefix) {
   static const re2::RE2 kOffset(R"(T\d\d:\d\d:\d\d(?:[.,]\d+)?([+-]\d\d):?([0-5]\d)\b)");
   std::string hours, minutes;
-  if (reading_.text_kind != "kernel" || prefix.time.clock != Clock::utc ||
+  if (prefix.time.clock != Clock::utc ||
       !re2::RE2::PartialMatch(re2::StringPiece(head.data(), head.size()), kOffset, &hours,
                               &minutes) ||
       (hours.substr(1) == "00" && minutes == "00"))
@@ -124,10 +124,7 @@ void TextReader::keep_edge_time(std::string_view bytes, bool first) {
     const Clock clock = line.prefix.time.clock;
     if (clock == Clock::utc || clock == Clock::local || clock == Clock::local_no_year) {
       found = line.prefix.time;
-      if (first) {
-        keep_printed_zone(bytes.substr(at, std::min<std::size_t>(end - at, 64)), line.prefix);
-        break;
-      }
+      if (first) break;
     }
     at = end + 1;
   }
@@ -147,6 +144,7 @@ void TextReader::keep_first_clocks(std::string_view bytes) {
     const std::string_view raw = bytes.substr(at, std::min<std::size_t>(end - at, 4096));
     const line::Line line = line::peel(raw, habit_);
     keep_clock({{member_, n, at, static_cast<std::uint32_t>(raw.size())}, raw, line});
+    if (n == 1) keep_printed_zone(raw.substr(0, 64), line.prefix);
     at = end + 1;
   }
 }
