@@ -49,7 +49,8 @@ Same same_root(const PastFailure& f, const FailureRoot& now, bool culprit) {
 
 namespace {
 constexpr double kProgress = 0.05;  // of what the job had done before: less is no progress
-}
+constexpr double kFewSteps = 50;    // nor are as many, of a job that had hardly begun
+}  // namespace
 
 Ledger ledger_of(const AttemptHistory& h) {
   Ledger out;
@@ -58,7 +59,8 @@ Ledger ledger_of(const AttemptHistory& h) {
                            const Text& who) {
     if (!furthest) return;
     // A run that dies of the same a few steps later was not helped.
-    if (best && static_cast<double>(*furthest - *best) > kProgress * static_cast<double>(*best)) {
+    if (best && static_cast<double>(*furthest - *best) >
+                    std::max(kFewSteps, kProgress * static_cast<double>(*best))) {
       out.from = index;
       out.why = say(Phrase::attempt_got_further, who, *furthest, *best);
     }

@@ -194,6 +194,9 @@ TEST(History, ProgressBeyondTheFurthestStartsTheLedgerAnew) {
   EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 1200, 1210), crash()),
             Action::reattempt)
       << "ten steps further is no progress";
+  EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}, 35, 57), crash()),
+            Action::reattempt)
+      << "nor are twenty of a job that had hardly begun";
   EXPECT_EQ(action(with({{Measure::rollback, {}, "", {}, false}}, 1200, 1300), bad_code()),
             Action::rollback);
 }
