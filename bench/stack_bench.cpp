@@ -50,7 +50,7 @@ Facts make(std::int64_t ranks, std::uint32_t depth, std::uint32_t distinct) {
     sample.row.source = "pyspy";
     sample.row.rank = Rank(r);
     sample.row.pid = sample.row.tid = 1000 + r;
-    sample.row.host = "node-" + std::to_string(r / 8);
+    sample.row.host = Host("node-" + std::to_string(r / 8));
     sample.row.main = true;
     sample.role = "trainer";
     sample.stack =

@@ -37,7 +37,7 @@ std::string label(const DriftItem& item) {
   return item.rule->label.empty() ? item.name : item.rule->label;
 }
 
-std::string listed(const std::vector<std::string>& names) {
+std::string listed(const std::vector<Host>& names) {
   std::string out;
   for (std::size_t i = 0; i < names.size() && i < kMostHostsShown; ++i)
     out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + report::visible(names[i]);

@@ -17,17 +17,17 @@ struct ExitFact {
   std::int64_t code = 0;
   Evidence evidence = {};
   std::optional<Nanoseconds> time = {};  // UTC
-  std::optional<std::string> host = {};
+  std::optional<Host> host = {};
   std::optional<Rank> rank = {};
   bool blamed = false;  // its parent calls it the first to fail
 };
 
 // What was collected, by machine and rank: nothing of it is asked for again.
 struct Holdings {
-  std::set<std::string> kernel_logs, outputs, metrics;  // of hosts
-  std::set<Rank> ranks;                                 // with a file of their own output
-  std::set<Rank> stacks, recorders;                     // of ranks
-  bool scheduler = false;                               // its record of the job
+  std::set<Host> kernel_logs, outputs, metrics;  // of hosts
+  std::set<Rank> ranks;                          // with a file of their own output
+  std::set<Rank> stacks, recorders;              // of ranks
+  bool scheduler = false;                        // its record of the job
   bool manifest = false;
   bool network = false;      // which switch hosts hang on
   bool times = true;         // the training's own lines say when
@@ -37,17 +37,16 @@ struct Holdings {
 struct Case {
   std::vector<Finding> findings;  // of all analyses, in report order
   std::vector<ExitFact> exits;
-  std::size_t hosts = 0;               // that the bundle names
-  std::vector<std::string> job_hosts;  // on which the job ran, sorted; empty: not known
-  bool completed = false;  // a closing line of the framework or the scheduler's COMPLETED
+  std::size_t hosts = 0;        // that the bundle names
+  std::vector<Host> job_hosts;  // on which the job ran, sorted; empty: not known
+  bool completed = false;       // a closing line of the framework or the scheduler's COMPLETED
   std::size_t hosts_with_output = 0;  // of which it holds training output
   std::size_t hosts_heard = 0;        // of which the bundle holds any word of their own
-  std::set<std::string> machines;     // hosts that more than the name of an output file tells of
+  std::set<Host> machines;            // hosts that more than the name of an output file tells of
   std::size_t ranks = 0;              // world size, or the ranks named
   bool has_rank_map = false;          // ranks are tied to hosts
-  std::map<std::string, std::string>
-      kubernetes_nodes;  // hosts that are nodes, and their full names
-  std::map<std::string, std::set<std::string>>
+  std::map<Host, std::string> kubernetes_nodes;  // hosts that are nodes, and their full names
+  std::map<Host, std::set<std::string>>
       job_gpus;  // of hosts of which every rank's GPU is known: their PCI addresses
   std::optional<Nanoseconds> job_start, job_end;
   std::optional<Nanoseconds> last_progress;  // the last completed step that a log reports
@@ -58,10 +57,10 @@ struct Case {
   bool incomplete = false;                         // a part of the bundle could not be read
   bool has_stacks = false, has_recorder = false;
   Holdings holds;
-  std::vector<std::string> all_hosts;  // that ran the job, or that the bundle names; sorted
-  std::vector<std::pair<Rank, std::string>> places;  // rank and its host; sorted
+  std::vector<Host> all_hosts;                // that ran the job, or that the bundle names; sorted
+  std::vector<std::pair<Rank, Host>> places;  // rank and its host; sorted
   bool any_training_output = false;
-  std::vector<std::pair<std::string, std::vector<std::string>>>
+  std::vector<std::pair<std::string, std::vector<Host>>>
       switches;            // what hosts hang on, and pods, with the hosts of this incident
   AttemptHistory history;  // without failures: the first run, or nobody knows of others
   // Of the parallel layout, for the plan of a replay; not known: nullopt.

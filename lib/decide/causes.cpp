@@ -81,10 +81,11 @@ class Gathering {
     std::size_t first = kNone, undated = kNone;
     Nanoseconds most_uncertain = 0;
     std::multimap<Nanoseconds, std::size_t> by_start;
-    std::map<std::string, std::size_t> by_host;
+    std::map<Host, std::size_t> by_host;
   };
   struct Known {
-    std::set<std::string> hosts, classes;
+    std::set<Host> hosts;
+    std::set<std::string> classes;
   };
 
   // The first cause that the finding belongs to, or the number of causes.
@@ -222,7 +223,7 @@ class Sieve {
       if (cascade && f.symptom != Symptom::job_hang) {
         ends_known_ = ends_known_ || !f.hosts.empty();
         ends_.insert(f.hosts.begin(), f.hosts.end());
-        if (std::string peer = peer_of(f); !peer.empty()) ends_.insert(std::move(peer));
+        if (std::string peer = peer_of(f); !peer.empty()) ends_.insert(Host(std::move(peer)));
       }
       const bool of_program =
           f.analysis == Analysis::classify && f.origin == Origin::any && !f.hearsay &&
@@ -232,7 +233,7 @@ class Sieve {
       if (!of_program && f.analysis != Analysis::hang && f.analysis != Analysis::root_diag &&
           f.analysis != Analysis::silence)
         continue;
-      for (const std::string& host : f.hosts)
+      for (const Host& host : f.hosts)
         if (auto& witnesses = witnesses_[host]; witnesses.size() < 2) witnesses.insert(&f);
     }
     for (const ExitFact& x : incident_.exits) {
@@ -406,11 +407,10 @@ class Sieve {
 
   // A known consequence of another candidate that came before it on the same machine is none.
   void drop_known_consequences() {
-    std::map<std::string, std::vector<const Finding*>>
-        by_host;  // that lead to something; "": of no host
+    std::map<Host, std::vector<const Finding*>> by_host;  // that lead to something; "": of no host
     for (const Finding* f : candidates_)
-      if (!f->leads_to.empty() || gpu_fault(*f)) by_host[f->host.value_or("")].push_back(f);
-    std::map<std::string, Families> of_host;
+      if (!f->leads_to.empty() || gpu_fault(*f)) by_host[f->host.value_or(Host())].push_back(f);
+    std::map<Host, Families> of_host;
     Families all;  // that lead to something on other hosts, too: a GPU's fault reaches programs of
                    // its own host
     std::size_t place = 0;
@@ -424,7 +424,7 @@ class Sieve {
       }
     for (const Finding* f : candidates_) {
       Parent parent{0, nullptr};
-      const auto of = [&](const std::string& host) {
+      const auto of = [&](const Host& host) {
         if (const auto own = of_host.find(host); own != of_host.end())
           look(own->second, *f, parent);
       };
@@ -432,7 +432,7 @@ class Sieve {
       if (!f->host || f->hosts.empty())
         look(all, *f, parent);
       else if (parent.second == nullptr)
-        of("");
+        of(Host());
       if (parent.second != nullptr)
         exclude(
             *f, Exclusion::led_to,
@@ -534,8 +534,8 @@ class Sieve {
   Nanoseconds first_uncertainty_ = 0;
   bool first_is_cause_ = false;
   bool cuda_error_ = false, communication_failed_ = false, ends_known_ = false;
-  std::set<std::string> ends_;              // hosts of connections that broke
-  std::set<std::string> killed_, crashed_;  // hosts on which a process ended so
+  std::set<Host> ends_;              // hosts of connections that broke
+  std::set<Host> killed_, crashed_;  // hosts on which a process ended so
   std::map<std::string, std::set<const Finding*>>
       witnesses_;  // what may corroborate, by host; two are enough
 };

@@ -12,7 +12,7 @@ namespace culprit::decide {
 struct Cause {
   CauseKind kind = CauseKind::machine;
   std::vector<const Finding*> findings;  // the first one is the earliest
-  std::vector<std::string> hosts;        // sorted
+  std::vector<Host> hosts;               // sorted
   std::optional<Nanoseconds> start;
   Nanoseconds uncertainty = 0;
   double confidence = 0;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "decide/ledger.hpp"
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -24,7 +25,7 @@ Answer root_diag(Walk& w) {
     v.symptom = diag->symptom;
     v.start = diag->start;
     v.precision = Precision::candidates;
-    for (const std::string& host : diag->hosts)
+    for (const Host& host : diag->hosts)
       target(v, {SubjectKind::host, host}, confidence::kOneOfTwoEnds, {diag->id});
     v.summary = say(Phrase::first_connection_between, list(diag->hosts), at(diag->start));
     next(v, NextKind::plan, say(Phrase::all_gather_with_good_machine, list(diag->hosts)));
@@ -57,7 +58,7 @@ Answer root_diag(Walk& w) {
                   ? say(Phrase::connections_cross_switch, diag->subject.id)
                   : say(Phrase::connections_of_host_first, diag->subject.id, at(diag->start));
   if (diag->subject.kind == SubjectKind::host)
-    drain(w, diag->subject.id, "connections broke first");
+    drain(w, decide::machine_of(diag->subject), "connections broke first");
   next(v, NextKind::plan, diag->advice);
   if (diag->subject.kind == SubjectKind::host)
     next(v, NextKind::collect, say(Phrase::kernel_log_which_part, diag->subject.id));
@@ -101,7 +102,7 @@ Answer silent_rank(Walk& w) {
 }
 
 Answer distributed_errors(Walk& w) {
-  std::set<std::string> hosts, peers;
+  std::set<Host> hosts, peers;
   std::vector<const Finding*> from;
   bool nameless = false;
   for (const Finding& f : w.incident.findings) {
@@ -111,7 +112,7 @@ Answer distributed_errors(Walk& w) {
     from.push_back(&f);
     hosts.insert(f.hosts.begin(), f.hosts.end());
     nameless = nameless || f.hosts.empty();
-    if (const auto& peer = line_of(f).peer) peers.insert(*peer);
+    if (const auto& peer = line_of(f).peer) peers.insert(Host(*peer));
   }
   if (from.empty())
     return ruled_out(say(Phrase::no_distributed_error));  // the paper's "at most two" also
@@ -127,11 +128,11 @@ Answer distributed_errors(Walk& w) {
   v.symptom =
       from.front()->symptom == Symptom::none ? Symptom::infiniband_error : from.front()->symptom;
   v.start = from.front()->start;
-  for (const std::string& host : hosts)
+  for (const Host& host : hosts)
     target(v, {SubjectKind::host, host}, confidence::kFewReporters, ids(from));
   v.summary =
       say(Phrase::few_hosts_report, hosts.size(), w.incident.hosts_with_output, list(hosts));
-  for (const std::string& host : hosts) drain(w, host, "distributed errors");
+  for (const Host& host : hosts) drain(w, host, "distributed errors");
   return taken(say(Phrase::few_reporters, w.params.few_reporters));
 }
 

@@ -7,6 +7,7 @@
 
 #include "decide/calibration.hpp"
 #include "decide/history.hpp"
+#include "decide/ledger.hpp"
 #include "decide/walk.hpp"
 #include "decide/wanted.hpp"
 #include "model/confidence.hpp"
@@ -79,9 +80,9 @@ void weigh_isolation(Verdict& v) {
   v.action = Action::checks;
   v.precision = Precision::candidates;
   std::erase_if(v.next, [](const NextStep& n) { return n.kind == NextKind::command; });
-  std::vector<std::string> hosts;
+  std::vector<Host> hosts;
   for (const Target& t : v.targets)
-    if (t.subject.kind == SubjectKind::host) hosts.push_back(t.subject.id);
+    if (t.subject.kind == SubjectKind::host) hosts.push_back(decide::machine_of(t.subject));
   if (!hosts.empty()) next(v, NextKind::command, checks_of(hosts));
 }
 

@@ -243,7 +243,7 @@ Answer no_failure(Walk& w) {
 }
 
 Answer gpu_throttled(Walk& w) {
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   std::vector<const Finding*> from;
   for (const Finding& f : w.incident.findings)
     if (f.outcome == Outcome::fired && f.subject.kind == SubjectKind::gpu &&
@@ -264,7 +264,7 @@ Answer gpu_throttled(Walk& w) {
   v.action = Action::mitigate;
   v.symptom = from.front()->symptom;
   v.precision = Precision::candidates;
-  for (const std::string& host : hosts)
+  for (const Host& host : hosts)
     target(v, {SubjectKind::host, host}, confidence::kThrottled, ids(from));
   v.summary = say(Phrase::gpus_throttled, list(hosts));
   for (const Finding* f : from)
@@ -401,7 +401,7 @@ Answer config_check(Walk& w) {
     next(w.verdict, NextKind::plan, say(Phrase::make_settings_equal, from.front()->subject.id));
     return ruled_out(say(Phrase::setting_differs_job_ran, from.front()->subject.id));
   }
-  std::set<std::string> reporters, odd;
+  std::set<Host> reporters, odd;
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::classify && f.outcome == Outcome::fired &&
         f.role == Role::cascade && f.severity >= Severity::distributed)
@@ -409,14 +409,14 @@ Answer config_check(Walk& w) {
   for (const Finding* f : from) odd.insert(f->hosts.begin(), f->hosts.end());
   if (!reporters.empty() && !odd.empty() && reporters.size() <= w.params.few_reporters &&
       std::none_of(reporters.begin(), reporters.end(),
-                   [&](const std::string& host) { return odd.count(host) > 0; }))
+                   [&](const Host& host) { return odd.count(host) > 0; }))
     return ruled_out(say(Phrase::reporters_have_majority_settings, list(reporters)));
   Verdict& v = w.verdict;
   v.action = Action::repair;
   v.precision = Precision::candidates;
   v.symptom = broke->symptom;
   v.start = broke->start;
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   for (std::size_t i = 0; i < from.size() && i < 3; ++i) {
     target(v, from[i]->subject,
            from[i]->severity == Severity::critical ? confidence::kSettingCritical
@@ -425,7 +425,7 @@ Answer config_check(Walk& w) {
     hosts.insert(from[i]->hosts.begin(), from[i]->hosts.end());
   }
   std::size_t named = 0;
-  for (const std::string& host : hosts)
+  for (const Host& host : hosts)
     if (named++ < 8) target(v, {SubjectKind::host, host}, confidence::kHostOfSetting, ids(from));
   v.summary = say(Phrase::setting_explains_connections, from.front()->why);
   for (std::size_t i = 0; i < from.size() && i < 3; ++i)

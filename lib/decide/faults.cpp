@@ -15,12 +15,11 @@ namespace {
 
 // A rank died of what one machine alone counts: the line of the rank, which names no machine, says
 // that it was now, the counter says where.
-double confirmed(const Cause& c, double confidence, const std::string& host) {
+double confirmed(const Cause& c, double confidence, const Host& host) {
   if (c.hosts.size() != 1) return confidence;
   const Finding *counted = nullptr, *died = nullptr;
   for (const Finding* f : c.findings) {
-    if (f->hosts == std::vector<std::string>{host} && f->subject.kind == SubjectKind::gpu)
-      counted = f;
+    if (f->hosts == std::vector<Host>{host} && f->subject.kind == SubjectKind::gpu) counted = f;
     if (f->hosts.empty() && !f->ranks.empty() && f->start) died = f;
   }
   if (counted == nullptr || died == nullptr || counted->symptom != died->symptom) return confidence;
@@ -29,7 +28,7 @@ double confirmed(const Cause& c, double confidence, const std::string& host) {
 
 // Each of its hosts, as sure as the surest of what names it, and their parts.
 void accuse(Verdict& v, const Cause& c) {
-  for (const std::string& host : c.hosts) {
+  for (const Host& host : c.hosts) {
     std::vector<std::string> because;
     double confidence = 0;
     for (const Finding* one : c.findings)
@@ -56,7 +55,7 @@ Answer critical_errors(Walk& w) {
     return ruled_out(any ? say(Phrase::critical_errors_not_first) : say(Phrase::no_critical_error));
   }
   // The same kind of fault on many machines at once is one cause that they share.
-  std::map<std::string, std::set<std::string>> by_class;
+  std::map<std::string, std::set<Host>> by_class;
   for (const Finding* f : c->findings)
     by_class[f->event_class].insert(f->hosts.begin(), f->hosts.end());
   const std::size_t all = std::max<std::size_t>(w.incident.hosts, c->hosts.size());
@@ -90,7 +89,7 @@ Answer critical_errors(Walk& w) {
                    [&](const auto& one) { return one.second.size() == c->hosts.size(); })) {
     v.action = Action::checks;
     v.precision = Precision::candidates;
-    for (const std::string& host : c->hosts)
+    for (const Host& host : c->hosts)
       target(v, {SubjectKind::host, host}, confidence::kOneOfUndated, ids(c->findings));
     v.summary = say(Phrase::undated_on_several, list(c->hosts));
     next(v, NextKind::command, checks_of(c->hosts));
@@ -98,7 +97,7 @@ Answer critical_errors(Walk& w) {
     return taken(say(Phrase::undated_faults, c->hosts.size()));
   }
   v.action = Action::isolate;
-  std::vector<std::string> who = c->hosts;
+  std::vector<std::string> who(c->hosts.begin(), c->hosts.end());
   if (!who.empty()) {
     accuse(v, *c);
   } else {
@@ -112,7 +111,7 @@ Answer critical_errors(Walk& w) {
           who.size() == 1 ? say(Phrase::one_machine) : say(Phrase::several_machines, who.size()),
           inside(f.title), list(who), at(c->start),
           after_effects(w) ? say(Phrase::rest_are_consequences) : Text());
-  for (const std::string& host : c->hosts) drain(w, host, f.event_class);
+  for (const Host& host : c->hosts) drain(w, host, f.event_class);
   advise(v, *c);
   return taken(say(Phrase::class_first, f.event_class, list(who), at(c->start)));
 }
@@ -124,7 +123,7 @@ Answer shared_cause(Walk& w) {
   Verdict& v = w.verdict;
   if (c == nullptr) {
     const Finding& f = *machine->findings.front();
-    std::map<std::string, std::set<std::string>> by_class;
+    std::map<std::string, std::set<Host>> by_class;
     for (const Finding* one : machine->findings)
       by_class[one->event_class].insert(one->hosts.begin(), one->hosts.end());
     const auto widest = std::max_element(
@@ -252,7 +251,7 @@ Answer resources(Walk& w) {
     target(v, {SubjectKind::config, f.event_class}, confidence::kLimitReached, ids(c->findings));
   else
     target(v, f.subject, f.confidence * confidence::kPartWithoutHost, ids(c->findings));
-  std::vector<std::string> who = c->hosts;
+  std::vector<std::string> who(c->hosts.begin(), c->hosts.end());
   if (who.empty() && subjects.size() > 1)
     who = {fmt::format("{} {}s", subjects.size(), name(f.subject.kind))};
   else if (who.empty() && f.subject.kind != SubjectKind::job)
@@ -267,17 +266,17 @@ Answer resources(Walk& w) {
 namespace {
 
 // The setting in which the GPUs of that host differ from all others; nullptr: none.
-const Finding* other_gpus_of(const Walk& w, const std::string& host) {
+const Finding* other_gpus_of(const Walk& w, const Host& host) {
   for (const Finding& f : w.incident.findings)
     if (f.analysis == Analysis::drift && f.outcome == Outcome::fired &&
-        f.hosts == std::vector<std::string>{host} && f.subject.id.starts_with("gpu.product"))
+        f.hosts == std::vector<Host>{host} && f.subject.id.starts_with("gpu.product"))
       return &f;
   return nullptr;
 }
 
 // Out of memory on one machine alone, whose GPUs are not like the others'.
 bool memory_of_one_host(Walk& w, const Cause& c) {
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   std::set<Rank> ranks;
   for (const Finding* f : c.findings) {
     if (f->event_class != "cuda_oom") return false;
@@ -285,7 +284,7 @@ bool memory_of_one_host(Walk& w, const Cause& c) {
     ranks.insert(f->ranks.begin(), f->ranks.end());
   }
   if (hosts.size() != 1 || w.incident.hosts < 2) return false;
-  const std::string& host = *hosts.begin();
+  const Host& host = *hosts.begin();
   const Finding* drift = other_gpus_of(w, host);
   if (drift == nullptr) return false;
   Verdict& v = w.verdict;
@@ -441,7 +440,7 @@ Answer process_crash(Walk& w) {
   std::set<Rank> ranks;
   for (const Finding* one : c->findings) ranks.insert(one->ranks.begin(), one->ranks.end());
   // The same crash in processes on other machines, also of other attempts.
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   for (const Finding& one : w.incident.findings)
     if (one.analysis == Analysis::classify && one.outcome == Outcome::fired && !one.hearsay &&
         one.event_class == f.event_class && one.role == Role::root)
@@ -479,7 +478,7 @@ Answer network_alerts(Walk& w) {
       std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& one) {
         return one.outcome == Outcome::fired && one.analysis == Analysis::classify &&
                one.role == Role::cascade && one.symptom == Symptom::infiniband_error &&
-               std::any_of(one.hosts.begin(), one.hosts.end(), [&](const std::string& host) {
+               std::any_of(one.hosts.begin(), one.hosts.end(), [&](const Host& host) {
                  return std::find(c->hosts.begin(), c->hosts.end(), host) != c->hosts.end();
                });
       });
@@ -491,7 +490,7 @@ Answer network_alerts(Walk& w) {
   v.start = c->start;
   // Links that went down in the same moment count here although a clock is too uncertain to accuse
   // a host by.
-  std::set<std::string> hosts(c->hosts.begin(), c->hosts.end());
+  std::set<Host> hosts(c->hosts.begin(), c->hosts.end());
   for (const Finding& other : w.incident.findings)
     if (other.outcome == Outcome::fired && other.event_class == f.event_class && other.start &&
         c->start && std::abs(*other.start - *c->start) <= 30 * kSecond)
@@ -518,7 +517,7 @@ Answer network_alerts(Walk& w) {
   const double confidence = diag != nullptr || f.severity == Severity::critical
                                 ? confidence::kLinkAndPeers
                                 : confidence::kLinkAlone;
-  for (const std::string& host : c->hosts)
+  for (const Host& host : c->hosts)
     target(v, {SubjectKind::host, host}, confidence, ids(c->findings));
   for (const Finding* one : c->findings)
     if (one->subject.kind == SubjectKind::nic) target(v, one->subject, confidence, {one->id});
@@ -528,7 +527,7 @@ Answer network_alerts(Walk& w) {
   v.summary = say(Phrase::link_failed, list(c->hosts),
                   open ? say(Phrase::link_went_down) : say(Phrase::link_failed_repeatedly),
                   at(c->start), inside(f.title));
-  for (const std::string& host : c->hosts) drain(w, host, f.event_class);
+  for (const Host& host : c->hosts) drain(w, host, f.event_class);
   advise(v, *c);
   return taken(say(Phrase::link_alerts_before, f.event_class, f.count, list(c->hosts)));
 }

@@ -36,8 +36,8 @@ Text rung(Measure m) {
                                    : say(Phrase::a_measure, name(m));
 }
 
-Text was(const std::vector<std::string>& subject) {
-  return say(subject.size() == 1 ? Phrase::was : Phrase::were);
+Text was(const std::vector<Host>& machines) {
+  return say(machines.size() == 1 ? Phrase::was : Phrase::were);
 }
 
 bool over(const PastFailure& f) { return f.ended_well || f.requested; }
@@ -226,16 +226,16 @@ struct Judge {
 
   // Machines that failed of the same, each was taken out, and the fault came back on another one.
   struct Chase {
-    std::vector<std::string> machines;
+    std::vector<Host> machines;
     std::vector<const PastFailure*> when;
   };
-  Chase chase(const std::vector<std::string>& now) const {
+  Chase chase(const std::vector<Host>& now) const {
     Chase out;
     for (std::size_t i = ledger.from; i < history().failures.size(); ++i) {
       const PastFailure& f = history().failures[i];
       if (over(f)) continue;
       for (const FailureRoot& r : f.roots) {
-        const std::string m = machine_of(r.subject);
+        const Host m = machine_of(r.subject);
         if (m.empty() || !alike(r, root) || has(now, m) || has(out.machines, m)) continue;
         // What was only advised was done when the machine is gone.
         const bool out_of_job =
@@ -252,12 +252,12 @@ struct Judge {
   }
 
   // The smallest switch or pod above all of them, when that is no accident.
-  std::string shared_switch(const std::vector<std::string>& machines) const {
+  std::string shared_switch(const std::vector<Host>& machines) const {
     std::string best;
     double least = kChance;
     for (const auto& one : incident.switches) {
-      const std::vector<std::string>& members = one.second;
-      const auto below = [&](const std::string& m) {
+      const std::vector<Host>& members = one.second;
+      const auto below = [&](const Host& m) {
         return std::any_of(members.begin(), members.end(), [&](const std::string& s) {
           return s == m || s.substr(0, s.find('.')) == m;
         });
@@ -275,10 +275,10 @@ struct Judge {
   }
 
   // One machine after the other is not what is broken: what they share is, or the program.
-  bool chased(const std::vector<std::string>& now) {
+  bool chased(const std::vector<Host>& now) {
     const Chase c = chase(now);
     if (c.when.size() < kAlikeEvictions) return false;
-    std::vector<std::string> every = c.machines;
+    std::vector<Host> every = c.machines;
     every.insert(every.end(), now.begin(), now.end());
     const std::string shared = shared_switch(every);
     const std::string what = root.event_class.empty()
@@ -314,7 +314,7 @@ struct Judge {
 
   // Reboots of this machine since the ledger began; one that names no machine was of the one that
   // failed.
-  std::size_t reboots_of(const std::string& machine) const {
+  std::size_t reboots_of(const Host& machine) const {
     std::size_t n = 0;
     for (std::size_t i = ledger.from; i < history().failures.size(); ++i)
       for (const Tried& t : history().failures[i].answers)
@@ -326,7 +326,7 @@ struct Judge {
   // What became of the machines that the verdict names: none of it, or back in the job after an
   // eviction, or repaired and failing again, or not in this run.
   struct Records {
-    std::vector<std::string> all, back, worn, gone;
+    std::vector<Host> all, back, worn, gone;
     std::vector<const PastFailure*> when;
     bool done = false;  // somebody says that it was done, not only that it should be
 
@@ -335,9 +335,9 @@ struct Judge {
   Records records() const {
     Records out;
     for (const Target& t : v.targets)
-      if (const std::string m = machine_of(t.subject); !m.empty() && !has(out.all, m))
+      if (const Host m = machine_of(t.subject); !m.empty() && !has(out.all, m))
         out.all.push_back(m);
-    for (const std::string& m : out.all) {
+    for (const Host& m : out.all) {
       std::optional<std::size_t> evicted, repaired;
       for (std::size_t i = 0; i < history().failures.size(); ++i)
         for (const Tried& t : history().failures[i].answers) {
@@ -427,7 +427,7 @@ struct Judge {
       return stop(say(Phrase::repaired_before, list(r.worn)),
                   say(Phrase::keep_out_test_offline, list(r.worn),
                       r.back.empty() ? Text() : say(Phrase::came_back_without_cure, list(r.back))));
-    std::vector<std::string> again = r.back;
+    std::vector<Host> again = r.back;
     again.insert(again.end(), r.worn.begin(), r.worn.end());
     const auto tell = [&](Phrase phrase) { return say(phrase, list(again), evicted, before); };
     if (again.size() == r.all.size()) {
@@ -477,9 +477,9 @@ struct Judge {
     const bool culprit = !v.targets.empty();
     const auto before = answered(culprit ? Measure::mitigate : Measure::investigate, culprit, true);
     if (before.empty()) return note(StepOutcome::ruled_out, say(Phrase::not_slow_before));
-    std::vector<std::string> machines;
+    std::vector<Host> machines;
     for (const Target& t : v.targets)
-      if (const std::string m = machine_of(t.subject); !m.empty() && !has(machines, m))
+      if (const Host m = machine_of(t.subject); !m.empty() && !has(machines, m))
         machines.push_back(m);
     const auto checks = answered(Measure::checks, culprit, true);
     const bool checked = !checks.empty();
@@ -545,7 +545,7 @@ std::vector<Tried> answer_of(Action action, const std::vector<Subject>& targets)
                 : action == Action::repair ? Measure::repair
                                            : Measure::mitigate;
     for (const Subject& s : targets)
-      if (const std::string m = machine_of(s); !m.empty() && !has(t.hosts, m)) t.hosts.push_back(m);
+      if (const Host m = machine_of(s); !m.empty() && !has(t.hosts, m)) t.hosts.push_back(m);
     sort_rows(t.hosts);
   } else if (action == Action::checks)
     t.measure = Measure::checks;

@@ -7,15 +7,15 @@
 
 namespace culprit::decide {
 
-std::string machine_of(const Subject& s) {
-  if (s.kind == SubjectKind::host) return s.id;
+Host machine_of(const Subject& s) {
+  if (s.kind == SubjectKind::host) return Host(s.id);
   if (s.kind == SubjectKind::gpu || s.kind == SubjectKind::nic)
-    return s.id.substr(0, s.id.find('/'));
+    return Host(s.id.substr(0, s.id.find('/')));
   return {};
 }
 
-bool has(const std::vector<std::string>& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+bool has(const std::vector<Host>& hosts, const Host& host) {
+  return std::find(hosts.begin(), hosts.end(), host) != hosts.end();
 }
 
 namespace {
@@ -39,7 +39,7 @@ Same same_root(const PastFailure& f, const FailureRoot& now, bool culprit) {
       if (r.verdict) return Same::yes;
       continue;
     }
-    const std::string machine = machine_of(now.subject);
+    const Host machine = machine_of(now.subject);
     if (r.subject == now.subject || (!machine.empty() && machine_of(r.subject) == machine))
       return Same::yes;
     told = told || r.verdict;
@@ -137,7 +137,7 @@ bool alike(const FailureRoot& then, const FailureRoot& now) {
 Text attempts_of(const std::vector<const PastFailure*>& failures) {
   std::vector<std::string> names;
   for (const PastFailure* f : failures)
-    if (!has(names, f->name)) names.push_back(f->name);
+    if (std::find(names.begin(), names.end(), f->name) == names.end()) names.push_back(f->name);
   return names.empty() ? Text() : list(names, 3);
 }
 

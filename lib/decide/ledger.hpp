@@ -10,8 +10,8 @@
 namespace culprit::decide {
 
 // The machine of "node-07/gpu 0000:3b:00"; "" of what is no part of a machine.
-std::string machine_of(const Subject& subject);
-bool has(const std::vector<std::string>& words, const std::string& word);
+Host machine_of(const Subject& subject);
+bool has(const std::vector<Host>& hosts, const Host& host);
 
 enum class Same { yes, no, unknown };
 // Of a failure with a culprit: the same culprit. Of one without: what shows is the same, on

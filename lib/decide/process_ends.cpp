@@ -15,13 +15,12 @@ namespace culprit::decide {
 namespace {
 
 // A set-up failure that one host of several reports is that host's environment.
-std::string only_host(const Walk& w, const Finding& f, const Cause& c) {
+Host only_host(const Walk& w, const Finding& f, const Cause& c) {
   if (f.scope == Scope::job_wide)
-    return f.host && f.hosts.size() == 1 && f.subject.kind == SubjectKind::host ? *f.host
-                                                                                : std::string();
-  const std::string host = c.hosts.size() == 1   ? c.hosts.front()
-                           : f.hosts.size() == 1 ? f.hosts.front()
-                                                 : std::string();
+    return f.host && f.hosts.size() == 1 && f.subject.kind == SubjectKind::host ? *f.host : Host();
+  const Host host = c.hosts.size() == 1   ? c.hosts.front()
+                    : f.hosts.size() == 1 ? f.hosts.front()
+                                          : Host();
   // A file that the one process which needed it first did not find may be missing for all.
   if (f.event_class == "file_missing" && w.incident.ranks > 1 && w.incident.has_rank_map) {
     const auto here = std::count_if(w.incident.places.begin(), w.incident.places.end(),
@@ -37,15 +36,15 @@ std::string only_host(const Walk& w, const Finding& f, const Cause& c) {
   const bool own = f.symptom != Symptom::external_service_error &&
                    f.symptom != Symptom::infiniband_error && f.hosts.size() == 1 &&
                    w.incident.machines.count(f.hosts.front()) > 0;
-  return own && w.incident.hosts_heard > 1 ? f.hosts.front() : std::string();
+  return own && w.incident.hosts_heard > 1 ? f.hosts.front() : Host();
 }
 
 // The one machine that several others did not reach; "" where they name several, or none.
-std::string unreached(const Finding& f, const Cause& c) {
-  std::set<std::string> peers, reporters;
+Host unreached(const Finding& f, const Cause& c) {
+  std::set<Host> peers, reporters;
   for (const Finding* one : c.findings) {
     if (one->event_class != f.event_class) continue;
-    if (const auto& peer = line_of(*one).peer) peers.insert(*peer);
+    if (const auto& peer = line_of(*one).peer) peers.insert(Host(*peer));
     reporters.insert(one->hosts.begin(), one->hosts.end());
   }
   if (peers.size() != 1 || reporters.size() < 2 || reporters.count(*peers.begin()) > 0) return {};
@@ -162,7 +161,7 @@ Answer name_not_found(Walk& w, const Finding& f) {
   v.symptom = f.symptom;
   v.start = f.start;
   v.precision = Precision::exact;
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   for (const Finding& one : w.incident.findings)
     if (one.outcome == Outcome::fired && one.event_class == f.event_class)
       hosts.insert(one.hosts.begin(), one.hosts.end());
@@ -187,9 +186,9 @@ Answer setup_failure(Walk& w) {
   v.symptom = f.symptom;
   v.start = c->start;
   v.precision = Precision::exact;
-  std::string host = only_host(w, f, *c);
+  Host host = only_host(w, f, *c);
   if (host.empty() && one_of(f.event_class, {"no_route_to_host", "connection_refused"}))
-    if (const std::string far = unreached(f, *c); w.incident.machines.count(far) > 0) host = far;
+    if (const Host far = unreached(f, *c); w.incident.machines.count(far) > 0) host = far;
   target(v, {SubjectKind::config, host.empty() ? f.event_class : host + ": " + f.event_class},
          c->confidence * confidence::kPartWithoutHost, ids(c->findings));
   const bool never = !w.incident.last_iteration && !w.incident.last_progress;
@@ -258,7 +257,7 @@ Answer transient_alert(Walk& w) {
   v.symptom = f.symptom;
   v.start = f.start;
   v.precision = Precision::candidates;
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   for (const Finding* one : w.first.transients) {
     if (v.targets.size() < 4) target(v, one->subject, confidence::kTransientAlert, {one->id});
     hosts.insert(one->hosts.begin(), one->hosts.end());

@@ -126,7 +126,7 @@ struct Agreement {
   std::vector<std::string> because;
   bool contradicted = false;
 };
-Agreement agreement(const Walk& w, const std::string& host) {
+Agreement agreement(const Walk& w, const Host& host) {
   Agreement out;
   for (const Finding& f : w.incident.findings) {
     if (f.outcome != Outcome::fired) continue;
@@ -150,7 +150,7 @@ std::optional<Answer> slow_setting(Walk& w) {
   const std::vector<const Finding*> odd = slower_settings(w);
   if (odd.empty() || !failure(w).empty()) return std::nullopt;
   const Finding& f = *odd.front();
-  const std::string& host = f.hosts.front();
+  const Host& host = f.hosts.front();
   const auto& setting = std::get<SettingFacts>(f.facts);
   if (!w.incident.job_hosts.empty() &&
       !std::binary_search(w.incident.job_hosts.begin(), w.incident.job_hosts.end(), host))

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "decide/ledger.hpp"
 #include "decide/walk.hpp"
 #include "model/confidence.hpp"
 #include "model/phrases.hpp"
@@ -82,7 +83,7 @@ Text waiting_for(const Finding& f, bool several) {
 }
 
 // What to look at on the machines before they get work again.
-void look_at(Verdict& v, const std::set<std::string>& hosts) {
+void look_at(Verdict& v, const std::set<Host>& hosts) {
   if (hosts.empty() || hosts.size() > 4) return;
   next(v, NextKind::command, checks_of({hosts.begin(), hosts.end()}));
   next(v, NextKind::plan, say(Phrase::look_at_hosts, list(hosts)));
@@ -168,7 +169,7 @@ Answer probably_stopped(Walk& w, const Finding& f, std::span<const Finding* cons
               : silent && sure.size() == 1
                   ? say(Phrase::hung_probably_because, list(names), f.why, since(w))
                   : say(Phrase::hung_probably_waited, list(names), is_in, f.why, since(w));
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   for (const Finding* s : sure)
     if (s->host) hosts.insert(*s->host);
   by_state(v, f);
@@ -183,7 +184,7 @@ Answer machine_stopped(Walk& w, const Finding& f, std::span<const Finding* const
   v.precision = Precision::exact;
   v.action = Action::isolate;
   by_state(v, f);
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   bool nameless = false;
   std::vector<Text> names;
   for (const Finding* s : sure) {
@@ -210,7 +211,7 @@ Answer machine_stopped(Walk& w, const Finding& f, std::span<const Finding* const
       say(Phrase::hung_because_stopped, list(names),
           device ? say(Phrase::inside_a_collective) : Text(), what, waiting_for(f, several));
   v.summary += since(w);
-  for (const std::string& host : hosts) drain(w, host, "hang");
+  for (const Host& host : hosts) drain(w, host, "hang");
   if (nameless) next(v, NextKind::collect, say(Phrase::collect_job_json_for_rank));
   if (kind_is(f, StopKind::device_stopped))
     next(v, NextKind::plan, say(Phrase::checks_of_device));
@@ -225,22 +226,22 @@ Answer machine_stopped(Walk& w, const Finding& f, std::span<const Finding* const
 }
 
 // The machine on which all of them run; empty: not on one.
-std::string machine_of(std::span<const Finding* const> sure) {
-  std::set<std::string> hosts;
+Host machine_of(std::span<const Finding* const> sure) {
+  std::set<Host> hosts;
   for (const Finding* s : sure) {
     if (!s->host && s->hosts.empty()) return {};
     hosts.insert(s->hosts.begin(), s->hosts.end());
     if (s->host) hosts.insert(*s->host);
   }
-  return hosts.size() == 1 ? *hosts.begin() : std::string();
+  return hosts.size() == 1 ? *hosts.begin() : Host();
 }
 
 // What the kernel of that machine alone reports while the job stood still: a source that knows
 // nothing of collectives.
-const Finding* kernel_of_machine(const Walk& w, const std::string& host) {
+const Finding* kernel_of_machine(const Walk& w, const Host& host) {
   if (host.empty() || !w.incident.last_progress) return nullptr;
   const Finding* out = nullptr;
-  std::map<std::string, std::set<std::string>> hosts;  // by class
+  std::map<std::string, std::set<Host>> hosts;  // by class
   for (const Finding& f : w.incident.findings) {
     if (f.analysis != Analysis::classify || f.outcome != Outcome::fired || f.hearsay ||
         f.origin != Origin::kernel || f.severity != Severity::critical || !f.start ||
@@ -254,7 +255,7 @@ const Finding* kernel_of_machine(const Walk& w, const std::string& host) {
 }
 
 // The job waited for ranks of one machine, and its kernel says that it stalled: two sources.
-Answer stalled_machine(Walk& w, const Finding& f, const std::string& host, const Finding& kernel) {
+Answer stalled_machine(Walk& w, const Finding& f, const Host& host, const Finding& kernel) {
   Verdict& v = w.verdict;
   const double confidence =
       std::min(confidence::kMostOfDumps, 1 - (1 - f.confidence) * (1 - kStalledByKernel));
@@ -314,7 +315,7 @@ Answer stopped_rank(Walk& w) {
   if (code(f)) return program_stopped(w, f, sure);
   if (hang_of(f).wait == WaitKind::service) return service_waited(w, f, sure);
   if (exact) return machine_stopped(w, f, sure);
-  const std::string machine = machine_of(sure);
+  const Host machine = machine_of(sure);
   if (const Finding* kernel = kernel_of_machine(w, machine))
     return stalled_machine(w, f, machine, *kernel);
   return probably_stopped(w, f, sure);
@@ -332,7 +333,7 @@ Text others_like(const std::vector<const Finding*>& all) {
 }
 
 // Machines of these whose network left the crowd while the job stood still; one finding a machine.
-std::vector<const Finding*> odd_ends(const Walk& w, const std::set<std::string>& hosts) {
+std::vector<const Finding*> odd_ends(const Walk& w, const std::set<Host>& hosts) {
   std::map<std::string, const Finding*> out;
   for (const Finding& f : w.incident.findings) {
     if (f.analysis != Analysis::outliers || f.outcome != Outcome::fired || !f.host ||
@@ -374,8 +375,8 @@ Answer stuck_machines(Walk& w, const std::vector<const Finding*>& machines) {
   const Finding& f = *machines.front();
   const bool within = hang_of(f).within;
   Verdict& v = w.verdict;
-  std::set<std::string> hosts;
-  for (const Finding* s : machines) hosts.insert(s->subject.id);
+  std::set<Host> hosts;
+  for (const Finding* s : machines) hosts.insert(decide::machine_of(s->subject));
   const bool proven = hang_of(f).standing && f.confidence >= kIsolate;
   v.action = proven ? Action::isolate : Action::checks;
   v.precision = machines.size() == 1 ? Precision::exact : Precision::candidates;
@@ -393,7 +394,7 @@ Answer stuck_machines(Walk& w, const std::vector<const Finding*>& machines) {
              : say(Phrase::hung_on_network, proven ? say(Phrase::it_hung) : say(Phrase::if_it_hung),
                    f.subject.id, f.why, since(w));
   if (proven)
-    for (const std::string& host : hosts)
+    for (const Host& host : hosts)
       drain(w, host, within ? "hang inside the machine" : "hang, network");
   if (within) {
     next(v, NextKind::plan, say(Phrase::checks_within_machine, list(hosts)));
@@ -416,7 +417,7 @@ Answer stuck_group(Walk& w) {
   Verdict& v = w.verdict;
   v.symptom = f.symptom;
   v.start = f.start;
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   for (const Finding* s : all) hosts.insert(s->hosts.begin(), s->hosts.end());
   if (kind_is(f, StopKind::no_dump)) {
     v.action = Action::investigate;
@@ -450,7 +451,7 @@ Answer stuck_group(Walk& w) {
   v.precision = Precision::group;
   target(v, f.subject, f.confidence, because(f));
   if (hosts.size() <= 8)
-    for (const std::string& host : hosts)
+    for (const Host& host : hosts)
       target(v, {SubjectKind::host, host},
              f.confidence / static_cast<double>(std::max<std::size_t>(1, hosts.size())),
              because(f));

@@ -14,17 +14,17 @@ Answer ruled_out(Text why) { return {StepOutcome::ruled_out, std::move(why)}; }
 Answer taken(Text why) { return {StepOutcome::taken, std::move(why)}; }
 Answer not_enough(Text why) { return {StepOutcome::not_enough_evidence, std::move(why)}; }
 
-Text on(const std::vector<std::string>& places) {
-  return places.empty() ? Text() : say(Phrase::on_place, list(places));
+Text on(const std::vector<Host>& hosts) {
+  return hosts.empty() ? Text() : say(Phrase::on_place, list(hosts));
 }
 
 Text inside(const Text& title) { return say(Phrase::inside, title); }
 
-std::string joined(const std::vector<std::string>& names, std::size_t most) {
-  const std::size_t shown = std::min(most, names.size());
+std::string joined(const std::vector<Host>& hosts, std::size_t most) {
+  const std::size_t shown = std::min(most, hosts.size());
   std::string out = fmt::format(
-      "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ","));
-  if (names.size() > shown) out += fmt::format(",+{}", names.size() - shown);
+      "{}", fmt::join(hosts.begin(), hosts.begin() + static_cast<std::ptrdiff_t>(shown), ","));
+  if (hosts.size() > shown) out += fmt::format(",+{}", hosts.size() - shown);
   return out;
 }
 
@@ -90,14 +90,14 @@ bool shared_by(const Walk& w, std::size_t hosts, std::size_t all) {
           static_cast<double>(hosts) > w.params.shared_hosts * static_cast<double>(all));
 }
 
-std::string switch_of(const Walk& w, const std::set<std::string>& hosts) {
+std::string switch_of(const Walk& w, const std::set<Host>& hosts) {
   std::string best;
   std::size_t best_size = 0;
   for (const auto& [name, members] : w.incident.switches) {
     std::size_t inside = 0;
     for (const auto& member : members)
-      inside += hosts.count(member.substr(0, member.find('.'))) +
-                (member.find('.') != std::string::npos ? hosts.count(member) : 0);
+      inside += hosts.count(Host(member.substr(0, member.find('.')))) +
+                (member.find('.') != std::string::npos ? hosts.count(Host(member)) : 0);
     if (inside * 10 < hosts.size() * 9 || (best_size > 0 && members.size() >= best_size)) continue;
     best = name;
     best_size = members.size();
@@ -105,11 +105,11 @@ std::string switch_of(const Walk& w, const std::set<std::string>& hosts) {
   return best_size < w.incident.hosts ? best : std::string();
 }
 
-std::string switch_below_which_all(const Walk& w, const std::set<std::string>& hosts) {
+std::string switch_below_which_all(const Walk& w, const std::set<Host>& hosts) {
   if (hosts.size() < 2 || hosts.size() >= w.incident.hosts) return "";
   for (const auto& [name, members] : w.incident.switches) {
-    std::set<std::string> below;
-    for (const std::string& member : members) below.insert(member.substr(0, member.find('.')));
+    std::set<Host> below;
+    for (const Host& member : members) below.insert(Host(member.substr(0, member.find('.'))));
     if (below == hosts) return name;
   }
   return "";
@@ -139,10 +139,10 @@ bool after_effects(const Walk& w) {
   });
 }
 
-std::string checks_of(const std::vector<std::string>& hosts) {
+std::string checks_of(const std::vector<Host>& hosts) {
   return "culprit plan checks --hosts " + shell_quoted(fmt::format("{}", fmt::join(hosts, ",")));
 }
-void drain(Walk& w, const std::string& host, std::string_view reason) {
+void drain(Walk& w, const Host& host, std::string_view reason) {
   const auto& nodes = w.incident.kubernetes_nodes;
   if (const auto node = nodes.find(host); node != nodes.end())
     return next(w.verdict, NextKind::command,

@@ -39,9 +39,9 @@ Text at(const std::optional<Nanoseconds>& t);
 // A title in the middle of a sentence.
 Text inside(const Text& title);
 // " on node-07", " on node-07 and node-08"; nothing for nobody.
-Text on(const std::vector<std::string>& places);
+Text on(const std::vector<Host>& hosts);
 // Part of an id: "node-07,node-08,+3".
-std::string joined(const std::vector<std::string>& names, std::size_t most);
+std::string joined(const std::vector<Host>& hosts, std::size_t most);
 
 // Adds, unless it is there already.
 void target(Verdict& v, Subject subject, double confidence, std::vector<std::string> because);
@@ -50,9 +50,9 @@ void next(Verdict& v, NextKind kind, Text text);
 inline constexpr std::string_view kDumpStacks =
     "for p in $(pgrep -f train); do py-spy dump --native --pid $p; done";
 // The command that prints the checks of these hosts.
-std::string checks_of(const std::vector<std::string>& hosts);
+std::string checks_of(const std::vector<Host>& hosts);
 // The command that takes a host out of service.
-void drain(Walk& w, const std::string& host, std::string_view reason);
+void drain(Walk& w, const Host& host, std::string_view reason);
 void advise(Verdict& v, const Cause& cause);
 
 // Cut in the middle: the kind of a message stands at its beginning, the reason at its end.
@@ -72,10 +72,10 @@ const std::string& message_of(const Finding& f);
 // So many hosts that they share a cause.
 bool shared_by(const Walk& w, std::size_t hosts, std::size_t all);
 // The switch that (nearly) all of these hosts hang on, and few others do.
-std::string switch_of(const Walk& w, const std::set<std::string>& hosts);
+std::string switch_of(const Walk& w, const std::set<Host>& hosts);
 // The switch of which these are all the hosts in the job, two at least, while others hang
 // elsewhere.
-std::string switch_below_which_all(const Walk& w, const std::set<std::string>& hosts);
+std::string switch_below_which_all(const Walk& w, const std::set<Host>& hosts);
 // The scheduler said that it ends the job: time limit, cancelled, preempted.
 bool scheduler_word(const Finding& f);
 // Ranks report failed communication.

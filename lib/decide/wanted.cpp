@@ -1,3 +1,4 @@
+#include "decide/ledger.hpp"
 #include "decide/wanted.hpp"
 
 #include <algorithm>
@@ -74,10 +75,10 @@ class Asking {
         if (!first_ || (f.start && (!first_->start || *f.start < *first_->start))) first_ = &f;
       }
     if (suspects_.empty() && first_ != nullptr) {
-      if (const auto& peer = line_of(*first_).peer; peer && known_host(*peer))
-        suspects_.push_back(*peer);
+      if (const auto& peer = line_of(*first_).peer; peer && known_host(Host(*peer)))
+        suspects_.push_back(Host(*peer));
       if (first_->hosts.size() <= kMostNamed)
-        for (const std::string& host : first_->hosts) add_suspect(host);
+        for (const Host& host : first_->hosts) add_suspect(host);
     }
     // Logs that end without a word: the job may be standing.
     hang_ = w.verdict.symptom == Symptom::job_hang || timed_out(w) ||
@@ -106,26 +107,26 @@ class Asking {
   }
 
  private:
-  bool known_host(const std::string& host) const {
+  bool known_host(const Host& host) const {
     return std::binary_search(c_.all_hosts.begin(), c_.all_hosts.end(), host);
   }
-  void add_suspect(const std::string& host) {
+  void add_suspect(const Host& host) {
     if (known_host(host) && std::find(suspects_.begin(), suspects_.end(), host) == suspects_.end())
       suspects_.push_back(host);
   }
-  std::string host_of(Rank rank) const {
+  Host host_of(Rank rank) const {
     const auto at =
         std::lower_bound(c_.places.begin(), c_.places.end(), rank,
                          [](const auto& place, Rank wanted) { return place.first < wanted; });
-    return at != c_.places.end() && at->first == rank ? at->second : std::string();
+    return at != c_.places.end() && at->first == rank ? at->second : Host();
   }
   void see_target(const Subject& s) {
     if (s.kind == SubjectKind::host || s.kind == SubjectKind::gpu || s.kind == SubjectKind::nic) {
-      add_suspect(s.id.substr(0, s.id.find('/')));
+      add_suspect(decide::machine_of(s));
     } else if (s.kind == SubjectKind::rank) {
       const Rank rank{std::strtoll(s.id.c_str(), nullptr, 10)};
       ranks_.push_back(rank);
-      if (const std::string host = host_of(rank); !host.empty()) add_suspect(host);
+      if (const Host host = host_of(rank); !host.empty()) add_suspect(host);
     } else if (s.kind == SubjectKind::group) {
       group_ = s.id;
     }
@@ -135,7 +136,7 @@ class Asking {
       if (one.step.source == source && one.step.of == of) return;
     wishes_.push_back({worth, {NextKind::collect, std::move(text), source, std::move(of)}});
   }
-  static Subject host(const std::string& name) { return {SubjectKind::host, name}; }
+  static Subject host(const Host& name) { return {SubjectKind::host, name}; }
   static Subject job() { return {SubjectKind::job, "job"}; }
   Text around() const { return at(w_.verdict.start ? w_.verdict.start : c_.job_end); }
 
@@ -143,7 +144,7 @@ class Asking {
   void ask_for_times() {
     for (const Excluded& e : w_.first.excluded) {
       if (e.reason != Exclusion::unplaced || !e.finding->host) continue;
-      const std::string& name = *e.finding->host;
+      const Host& name = *e.finding->host;
       want(worth::kTimeOfFault, Source::times, host(name),
            say(Phrase::want_times_of, name, e.finding->event_class));
     }
@@ -153,17 +154,17 @@ class Asking {
 
   // Machines of the job of which not a line of the program was collected.
   void ask_for_output() {
-    std::vector<std::string> silent;
-    for (const std::string& name : c_.all_hosts)
+    std::vector<Host> silent;
+    for (const Host& name : c_.all_hosts)
       if (holds_.outputs.count(name) == 0) silent.push_back(name);
-    for (const std::string& name : suspects_)
+    for (const Host& name : suspects_)
       if (holds_.outputs.count(name) == 0)
         want(worth::kOwnWords, Source::training_output, host(name),
              say(Phrase::want_output_of, name));
     ask_for_output_of_ranks();
     if (silent.empty() || (holds_.outputs.empty() && c_.any_training_output)) return;
     if (silent.size() <= kMostNamed) {
-      for (const std::string& name : silent)
+      for (const Host& name : silent)
         want(worth::kSilentHosts, Source::training_output, host(name),
              say(Phrase::want_output_of, name));
     } else {
@@ -196,7 +197,7 @@ class Asking {
     bool one_missing = false;
     for (const Rank rank : ranks_) {
       const Subject of{SubjectKind::rank, std::to_string(number_of(rank))};
-      const std::string where = host_of(rank);
+      const Host where = host_of(rank);
       const Text place = where.empty() ? Text() : on({where});
       if (holds_.stacks.count(rank) == 0)
         want(worth::kDumpOfSuspect, Source::stacks, of, say(Phrase::want_stacks_of, rank, place)),
@@ -215,17 +216,17 @@ class Asking {
 
   void ask_for_kernel_logs() {
     if (slow()) return;
-    std::vector<std::string> missing;
-    for (const std::string& name : suspects_)
+    std::vector<Host> missing;
+    for (const Host& name : suspects_)
       if (holds_.kernel_logs.count(name) == 0 && missing.size() < kMostNamed)
         missing.push_back(name);
-    for (const std::string& name : missing)
+    for (const Host& name : missing)
       want(worth::kKernelOfSuspect, Source::kernel_log, host(name),
            say(Phrase::want_kernel_log_of, name, around()));
     if (!missing.empty() && missing.size() == suspects_.size()) return;
     std::size_t without = 0;
-    std::string last;
-    for (const std::string& name : c_.all_hosts)
+    Host last;
+    for (const Host& name : c_.all_hosts)
       if (holds_.kernel_logs.count(name) == 0) ++without, last = name;
     if (without == 1)
       want(worth::kKernelOfAll, Source::kernel_log, host(last),
@@ -242,13 +243,13 @@ class Asking {
 
   void ask_for_metrics() {
     if (!slow() && group_.empty()) return;
-    std::vector<std::string> without;
-    for (const std::string& name : c_.all_hosts)
+    std::vector<Host> without;
+    for (const Host& name : c_.all_hosts)
       if (holds_.metrics.count(name) == 0) without.push_back(name);
     if (without.empty() && !holds_.metrics.empty()) return;
     const bool none = holds_.metrics.empty();
     if (!none && without.size() <= kMostNamed) {
-      for (const std::string& name : without)
+      for (const Host& name : without)
         want(worth::kMetrics, Source::metrics, host(name), say(Phrase::want_metrics_of, name));
     } else {
       want(worth::kMetrics, Source::metrics, job(),
@@ -286,7 +287,7 @@ class Asking {
   const Case& c_;
   const Holdings& holds_;
   const Finding* first_ = nullptr;  // of the consequences
-  std::vector<std::string> suspects_;
+  std::vector<Host> suspects_;
   std::vector<Rank> ranks_;  // that the verdict names
   std::string group_;
   bool hang_ = false;

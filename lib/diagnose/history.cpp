@@ -82,7 +82,7 @@ Result<PastFailure> failure_of(const std::string& document, const std::string& p
   if (const auto b = d.find("bundle");
       b != d.end() && b->is_object() && b->contains("hosts") && (*b)["hosts"].is_array())
     for (const json& host : (*b)["hosts"])
-      if (host.is_string()) out.hosts.push_back(host.get<std::string>());
+      if (host.is_string()) out.hosts.push_back(Host(host.get<std::string>()));
   sort_rows(out.hosts);
   return out;
 }
@@ -136,7 +136,7 @@ Result<> add_fleet(const std::string& path, std::vector<PastIncident>& out) {
     if (!past.failure.ended_well) past.failure.roots.push_back(decide::root_of(v, {ground}));
     past.failure.answers = decide::answer_of(v.action, subjects);
     for (Tried& t : past.failure.answers) t.advised = true;
-    past.failure.hosts = i.hosts;
+    past.failure.hosts = hosts_of(i.hosts);
     out.push_back(std::move(past));
   }
   return {};

@@ -58,12 +58,12 @@ decide::Holdings holdings_of(const analyze::Facts& facts, const analyze::Topolog
 }
 
 std::size_t hosts_heard(const analyze::Facts& facts) {
-  std::set<std::string> known, heard;
+  std::set<Host> known, heard;
   for (const HostRow& h : facts.hosts) {
     known.insert(h.host);
     if (h.has_log) heard.insert(h.host);
   }
-  const auto hear = [&](const std::optional<std::string>& host) {
+  const auto hear = [&](const std::optional<Host>& host) {
     if (host && known.count(*host) > 0) heard.insert(*host);
   };
   for (const MemberRow& m : facts.members) hear(m.host);
@@ -72,14 +72,14 @@ std::size_t hosts_heard(const analyze::Facts& facts) {
   return heard.size();
 }
 
-std::set<std::string> machines_of(const analyze::Facts& facts, const decide::Holdings& holds) {
-  std::set<std::string> out = holds.kernel_logs;
+std::set<Host> machines_of(const analyze::Facts& facts, const decide::Holdings& holds) {
+  std::set<Host> out = holds.kernel_logs;
   for (const RankRow& r : facts.ranks)
     if (r.host) out.insert(*r.host);
   for (const IdentityRow& i : facts.identities)
     if (i.host) out.insert(analyze::short_host(*i.host));
   if (facts.manifest)
-    for (const std::string& host : facts.manifest->hosts) out.insert(analyze::short_host(host));
+    for (const Host& host : facts.manifest->hosts) out.insert(analyze::short_host(host));
   return out;
 }
 
@@ -87,11 +87,11 @@ namespace {
 constexpr std::size_t kWholeMachine = 8;  // GPUs
 }  // namespace
 
-std::map<std::string, std::set<std::string>> gpus_of_job(const analyze::Facts& facts) {
-  std::map<std::string, std::set<std::string>> out;
+std::map<Host, std::set<std::string>> gpus_of_job(const analyze::Facts& facts) {
+  std::map<Host, std::set<std::string>> out;
   if (facts.world_size <= 0 || facts.ranks.size() < static_cast<std::size_t>(facts.world_size))
     return out;
-  std::set<std::string> partly;
+  std::set<Host> partly;
   for (const RankRow& r : facts.ranks) {
     if (!r.host) return {};
     if (r.gpu && r.gpu->find(':') != std::string::npos)
@@ -99,7 +99,7 @@ std::map<std::string, std::set<std::string>> gpus_of_job(const analyze::Facts& f
     else
       partly.insert(*r.host);
   }
-  for (const std::string& host : partly) out.erase(host);
+  for (const Host& host : partly) out.erase(host);
   // A job that has all of a machine's GPUs leaves none to others: an address that is not among
   // them is one as a container or another program counts them.
   std::erase_if(out, [](const auto& one) { return one.second.size() >= kWholeMachine; });

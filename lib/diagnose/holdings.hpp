@@ -16,8 +16,8 @@ decide::Holdings holdings_of(const analyze::Facts& facts, const analyze::Topolog
 std::size_t hosts_heard(const analyze::Facts& facts);
 // Hosts that a kernel log, a rank, a host list or a line of NCCL tells of: no job's name that a
 // file carries in place of a host's.
-std::set<std::string> machines_of(const analyze::Facts& facts, const decide::Holdings& holds);
+std::set<Host> machines_of(const analyze::Facts& facts, const decide::Holdings& holds);
 // PCI addresses of the GPUs that ranks run on, by host; only where all ranks of the job are known.
-std::map<std::string, std::set<std::string>> gpus_of_job(const analyze::Facts& facts);
+std::map<Host, std::set<std::string>> gpus_of_job(const analyze::Facts& facts);
 
 }  // namespace culprit::diagnose

@@ -277,7 +277,7 @@ void name_known(const analyze::Facts& facts, redact::Pseudonyms& names) {
     if (m.host) names.add_host(*m.host);
   if (facts.manifest) {
     names.add_job(facts.manifest->job);
-    for (const std::string& host : facts.manifest->hosts) names.add_host(host);
+    for (const Host& host : facts.manifest->hosts) names.add_host(host);
     for (const auto& [host, addresses] : facts.manifest->addresses) names.add_host(host);
   }
   for (const ConfigRow& row : facts.configs) names.collect_setting(row.name, row.value);

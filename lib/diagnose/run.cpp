@@ -123,7 +123,7 @@ std::vector<MetricSeries> unknown_metrics(const store::Database& db, const analy
     if (entity.empty() || values.empty()) continue;
     MetricSeries::Entity& e = all[row.name][entity];
     e.name = entity;
-    e.host = owned.host.value_or("");
+    e.host = owned.host.value_or(Host());
     e.values.insert(e.values.end(), values.begin(), values.end());
   }
   std::vector<MetricSeries> out;

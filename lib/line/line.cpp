@@ -125,7 +125,7 @@ bool peel_pod(Cursor& c, Prefix& prefix) {
   if (pod.empty() || !p.take("/")) return false;
   const std::string_view container = p.word(host_char);
   if (container.empty() || !(p.take("] ") || (p.take("]") && p.done()))) return false;
-  prefix.host = std::string(pod);
+  prefix.host = Host(pod);
   prefix.stream = std::string(pod) + "/" + std::string(container);
   c = p;
   return true;
@@ -192,7 +192,7 @@ bool peel_host_and_rank(Cursor& c, Prefix& prefix) {
     return false;
   p.take(" ");
   if (!p.rest().starts_with("[rank") || !peel_launcher_bracket(p, prefix)) return false;
-  prefix.host = std::string(host);
+  prefix.host = Host(host);
   c = p;
   return true;
 }
@@ -390,7 +390,7 @@ void peel_syslog_source(Cursor& c, Prefix& prefix) {
       p.take(" ");
       prefix.unit = std::string(word);
       if (pid) prefix.pid = *pid;
-      if (!host.empty()) prefix.host = std::string(host);
+      if (!host.empty()) prefix.host = Host(host);
       if (word == "kernel") prefix.kernel = true;
       c = p;
       return;
@@ -511,7 +511,7 @@ bool peel_priority(Cursor& c, Prefix& prefix) {
         q.take(" ");
         q.take("\xEF\xBB\xBF");
         keep_time(prefix, stamp);
-        if (field[0] != "-") prefix.host = std::string(field[0]);
+        if (field[0] != "-") prefix.host = Host(field[0]);
         prefix.unit = std::string(field[1]);
         prefix.kernel = prefix.kernel || field[1] == "kernel";
         c = q;
@@ -626,7 +626,8 @@ bool peel_host(Cursor& c, Prefix& prefix) {
   Cursor p = c;
   const std::string_view host = p.word(host_char);
   if (host.empty() || !(p.take(": ") || (p.take(":") && p.done()))) return false;
-  prefix.host = prefix.stream = std::string(host);
+  prefix.stream = std::string(host);
+  prefix.host = Host(host);
   c = p;
   return true;
 }
@@ -637,7 +638,7 @@ bool peel_compose(Cursor& c, Prefix& prefix) {
   const std::string_view service = p.word(host_char);
   p.spaces();
   if (service.empty() || !(p.take("| ") || (p.take("|") && p.done()))) return false;
-  if (std::any_of(service.begin(), service.end(), digit)) prefix.host = std::string(service);
+  if (std::any_of(service.begin(), service.end(), digit)) prefix.host = Host(service);
   prefix.stream = std::string(service);
   c = p;
   return true;
@@ -651,7 +652,7 @@ bool peel_stern(Cursor& c, Prefix& prefix) {
   const std::string_view container = p.word(host_char);
   if (container.empty() || !(p.take(" ") || p.done())) return false;
   p.take("\xE2\x80\xBA ");  // an older layout draws a mark
-  prefix.host = std::string(pod);
+  prefix.host = Host(pod);
   prefix.stream = std::string(pod) + "/" + std::string(container);
   c = p;
   return true;
@@ -762,7 +763,7 @@ void read_nccl_head(std::string_view message, Prefix& prefix) {
   if (at_start) host = plain;
   if (at_start || re2::RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), kHead,
                                          &host, &pid, &tid, &device)) {
-    prefix.host = host;
+    prefix.host = Host(host);
     prefix.pid = pid;
     prefix.device = device;
     prefix.nccl = true;

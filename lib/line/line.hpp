@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/host.hpp"
 #include "model/rank.hpp"
 #include "model/time.hpp"
 
@@ -19,7 +20,7 @@ namespace culprit::line {
 struct Prefix {
   Timestamp time;                 // wall clock if there was one, else the boot clock
   std::optional<Timestamp> boot;  // a boot-relative time beside a wall-clock time
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::optional<std::string> address;  // Ray prints the node's IP
   std::optional<Rank> rank;            // global
   std::optional<LocalRank> local_rank;

@@ -210,7 +210,7 @@ std::optional<std::string> unwrap_export(const nlohmann::json& object, Prefix& p
   prefix.time = time;
   const std::string pod = first_text(object, kExportPods);
   const std::string host = export_host(object, pod);
-  if (!host.empty() && host.size() <= 253) prefix.host = host;
+  if (!host.empty() && host.size() <= 253) prefix.host = Host(host);
   prefix.stream = (pod.empty() ? host : pod) + "/" + first_text(object, kExportStreams);
   const std::string unit = first_text(object, kExportUnits);
   if (unit == "kernel" || unit == "kern" || unit == "dmesg") {
@@ -256,7 +256,7 @@ std::optional<std::string> unwrap(std::string_view text, Prefix& prefix) {
       boot && *boot < 9'000'000'000'000'000LL)
     prefix.boot = Timestamp{Clock::boot, *boot * 1'000, 1'000};
   if (auto host = text_of(object, "_HOSTNAME"); host && !host->empty())
-    prefix.host = std::move(*host);
+    prefix.host = Host(std::move(*host));
   if (auto pid = integer_of(object, "_PID")) prefix.pid = *pid;
   if (auto unit = text_of(object, "SYSLOG_IDENTIFIER")) prefix.unit = std::move(*unit);
   if (auto transport = text_of(object, "_TRANSPORT")) prefix.kernel = *transport == "kernel";

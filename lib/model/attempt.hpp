@@ -45,11 +45,11 @@ constexpr std::string_view name(Measure measure) {
 // One thing that was done between two runs of the job.
 struct Tried {
   Measure measure = Measure::other;
-  std::vector<std::string> hosts;  // whom it was done to, as far as that is told; sorted
-  std::string to;                  // of a rollback: the version or iteration
-  std::optional<bool> passed;      // of checks
-  bool inferred = false;           // from what differs between the runs; nobody wrote it down
-  bool advised = false;  // an earlier verdict asked for it; whether it was done is not known
+  std::vector<Host> hosts;     // whom it was done to, as far as that is told; sorted
+  std::string to;              // of a rollback: the version or iteration
+  std::optional<bool> passed;  // of checks
+  bool inferred = false;       // from what differs between the runs; nobody wrote it down
+  bool advised = false;        // an earlier verdict asked for it; whether it was done is not known
   bool operator==(const Tried&) const = default;
 };
 
@@ -67,7 +67,7 @@ struct PastFailure {
   std::optional<std::int64_t> furthest;   // highest iteration with a loss that is a number
   bool ended_well = false;                // no failure: its exit code was 0
   bool requested = false;                 // the scheduler ended it: no failure either
-  std::vector<std::string> hosts;         // sorted; empty = not known
+  std::vector<Host> hosts;                // sorted; empty = not known
   std::vector<FailureRoot> roots;
   std::vector<Tried> answers;  // what was done before the job ran again
 };
@@ -76,7 +76,7 @@ struct AttemptHistory {
   std::vector<PastFailure> failures;  // in the order of time; without the run in question
   // Of the run in question:
   std::optional<std::int64_t> first, furthest;  // iterations
-  std::vector<std::string> hosts;               // sorted; empty = not known
+  std::vector<Host> hosts;                      // sorted; empty = not known
   std::optional<Nanoseconds>
       start;  // UTC, or that of its first step; only when the incident itself holds the runs before
   std::optional<Evidence> first_step;  // where its log begins to tell of steps, behind what the run

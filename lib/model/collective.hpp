@@ -47,7 +47,7 @@ struct FrontierRow {
   Place place;
   Timestamp time;  // when the source looked
   CollectiveSource source = CollectiveSource::none;
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::optional<Rank> rank;  // global
   std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> pid;
@@ -67,7 +67,7 @@ struct CollectiveRow {
   Place place;
   Timestamp time;  // when the host enqueued it (recorder), or when the line was printed
   CollectiveSource source = CollectiveSource::none;
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::optional<Rank> rank;
   std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> pid;
@@ -128,7 +128,7 @@ struct RecorderRow {
   std::string encoding;                              // pickle json
   std::string version;                               // "2.9"
   std::string library;                               // NCCL version
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::optional<Rank> rank;
   std::optional<std::int64_t> pid;
   std::int64_t entries = 0;   // read
@@ -146,7 +146,7 @@ struct NetworkRow {
   std::string kind;    // switch block pod rail
   std::string name;
   std::int64_t level = 0;             // 0 = hosts hang on it
-  std::vector<std::string> hosts;     // expanded
+  std::vector<Host> hosts;            // expanded
   std::vector<std::string> children;  // switches below
 };
 

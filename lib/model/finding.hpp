@@ -69,9 +69,9 @@ struct Finding {
   std::vector<Evidence> evidence;
 
   // Not stored: what the decision orders by.
-  std::optional<std::string> host;
-  std::vector<std::string> hosts;  // all hosts it was seen on, sorted
-  std::vector<Rank> ranks;         // all ranks, sorted
+  std::optional<Host> host;
+  std::vector<Host> hosts;  // all hosts it was seen on, sorted
+  std::vector<Rank> ranks;  // all ranks, sorted
   std::vector<std::string> leads_to;
   std::vector<Alert> alerts;  // of a class that can be taken back, in order
   bool hearsay = false;       // a program's output quotes it: it accuses nobody

@@ -129,6 +129,10 @@ Hostlist expand_hostlist(std::string_view text, std::size_t most) {
   return out;
 }
 
+std::string fold_hostlist(const std::vector<Host>& hosts) {
+  return fold_hostlist(std::vector<std::string>(hosts.begin(), hosts.end()));
+}
+
 std::string fold_hostlist(std::vector<std::string> hosts) {
   struct Name {
     std::string_view prefix, digits;

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/host.hpp"
+
 namespace culprit {
 
 struct Hostlist {
@@ -22,5 +24,6 @@ Hostlist expand_hostlist(std::string_view text, std::size_t most = 1u << 16);
 
 // The inverse, for people: sorted, each host once, "node[001-003,007]".
 std::string fold_hostlist(std::vector<std::string> hosts);
+std::string fold_hostlist(const std::vector<Host>& hosts);
 
 }  // namespace culprit

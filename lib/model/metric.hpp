@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/host.hpp"
 #include "model/time.hpp"
 
 namespace culprit {
@@ -12,7 +13,7 @@ struct MetricSeries {
   struct Entity {
     std::string name;                // node-07 · node-07/gpu3 · node-07/mlx5_2 · rank 12
     std::string role;                // "" = not known
-    std::string host;                // it sits in; "" = not known
+    Host host;                       // it sits in; "" = not known
     std::vector<Nanoseconds> times;  // UTC
     std::vector<double> values;      // as printed; counters as counters
   };

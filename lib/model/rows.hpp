@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/host.hpp"
 #include "model/rank.hpp"
 #include "model/time.hpp"
 
@@ -81,7 +82,7 @@ struct MemberRow {
   std::uint64_t skipped = 0;
   std::uint64_t rejected = 0;
   // Filled by the attribution (analyze/identity.hpp).
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::optional<Rank> rank;
   std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> attempt;
@@ -103,17 +104,17 @@ struct EventRow {
   Severity severity = Severity::info;
   Role role = Role::advice;
   Scope scope = Scope::host_local;
-  std::optional<std::string> host;  // printed on the line or, later, from the member
+  std::optional<Host> host;  // printed on the line or, later, from the member
   std::optional<Rank> rank;
   std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> pid;
   std::optional<std::int64_t> task;  // srun -l label: a rank with one task a GPU, else a node
   std::optional<std::string> gpu;    // PCI address 0000:3b:00 or an index, as printed
   std::optional<std::string> nic;
-  std::optional<std::string> peer;       // as printed: name, address, "rank 3"
-  std::optional<std::string> peer_host;  // resolved
-  std::optional<std::int64_t> code;      // Xid, completion status, exit code ...
-  std::string detail;                    // other captures, "name=value" joined by '\n', sorted
+  std::optional<std::string> peer;   // as printed: name, address, "rank 3"
+  std::optional<Host> peer_host;     // resolved
+  std::optional<std::int64_t> code;  // Xid, completion status, exit code ...
+  std::string detail;                // other captures, "name=value" joined by '\n', sorted
   std::uint64_t count = 1;  // lines of one storm, with the repeats that the logger left out
   std::uint64_t last_line = 0;
   Timestamp last_time;
@@ -136,7 +137,7 @@ struct TracebackRow {
   std::string function;
   std::string event_class;  // what the rules say of "type: message"; "" = nothing
   std::string rule;
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::optional<Rank> rank;
   std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> task;
@@ -152,7 +153,7 @@ struct ExitRow {
   std::optional<Nanoseconds> time_ns;
   std::string source;     // torchrun, srun, shell, kubernetes
   std::int64_t code = 0;  // negative: the signal
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::optional<Rank> rank;
   std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> pid;
@@ -210,12 +211,13 @@ struct MemberClock {
 struct IdentityRow {
   Place place;
   std::string source;  // nccl-init, torchrun, environment, ps, prefix, manifest ...
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::optional<std::string> address;  // IP
   std::optional<std::int64_t> pid;
   std::optional<std::int64_t> task;  // srun -l label of the line
   std::optional<LocalRank> local_rank;
-  std::optional<std::int64_t> rank;        // in the job; in `communicator` when that is set
+  // In the job; in `communicator` when that is set: no Rank before somebody looked at that.
+  std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;  // of the job, or of the communicator
   std::optional<std::int64_t> node_rank;
   std::optional<std::string> gpu;      // PCI address
@@ -229,7 +231,7 @@ struct ConfigRow {
   Place place;
   std::string name;  // driver_version nccl_version env.NCCL_IB_HCA ...
   std::string value;
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::optional<Rank> rank;
 };
 
@@ -239,7 +241,7 @@ struct ClockRow {
   Timestamp time;
   std::optional<Timestamp> boot;  // set when the line has both
   std::uint64_t text_hash = 0;    // of the message; joins twins such as dmesg and dmesg -T
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::string kind;  // kernel, collected, boot_time, zone
 };
 
@@ -257,7 +259,7 @@ struct ProblemRow {
 
 // A host that the bundle names.
 struct HostRow {
-  std::string host;
+  Host host;
   std::optional<std::int64_t> node_rank;
   std::vector<std::string> addresses;
   std::optional<Nanoseconds> boot_ns;
@@ -270,7 +272,7 @@ struct HostRow {
 // A global rank that the bundle names.
 struct RankRow {
   Rank rank{};
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> pid;
   std::optional<std::string> gpu;
@@ -282,13 +284,13 @@ struct ManifestAttempt {
   std::int64_t id = 0;
   std::string start, end, code_version, action_before;
   std::optional<std::int64_t> exit_code;
-  std::vector<std::string> hosts;
+  std::vector<Host> hosts;
 };
 struct Manifest {
   std::string document;  // as it stands in the bundle
   std::string job, job_id;
   std::optional<std::int64_t> world_size, gpus_per_node;
-  std::vector<std::string> hosts;
+  std::vector<Host> hosts;
   std::vector<std::pair<std::string, std::vector<std::string>>> addresses;  // host -> its IPs
   std::string timezone;  // of times that print none
   std::vector<std::pair<std::string, std::string>>

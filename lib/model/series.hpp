@@ -22,12 +22,12 @@ struct SeriesRow {
   SeriesId id = 0;  // 0 until the sink has given one
   MemberId member = 0;
   std::string name;
-  std::string unit;                 // as printed: "%", MHz, "MiB" ...; "" = not said
-  std::string kind;                 // gauge counter; "" = not said
-  std::optional<std::string> host;  // printed in the record; else the member's, later
-  std::optional<std::string> gpu;   // index, UUID or PCI address, as printed
-  std::optional<std::string> nic;   // mlx5_0/1, eth0 ...
-  std::optional<Rank> rank;         // global
+  std::string unit;                // as printed: "%", MHz, "MiB" ...; "" = not said
+  std::string kind;                // gauge counter; "" = not said
+  std::optional<Host> host;        // printed in the record; else the member's, later
+  std::optional<std::string> gpu;  // index, UUID or PCI address, as printed
+  std::optional<std::string> nic;  // mlx5_0/1, eth0 ...
+  std::optional<Rank> rank;        // global
   std::optional<LocalRank> local_rank;
   std::string labels;         // what else tells it from others: "k=v", sorted, comma-separated
   Clock clock = Clock::none;  // of its times

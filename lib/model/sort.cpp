@@ -16,6 +16,7 @@ std::vector<std::uint32_t> stable_order(std::size_t n, const void* context,
 }
 
 void sort_rows(std::vector<std::string>& texts) { std::sort(texts.begin(), texts.end()); }
+void sort_rows(std::vector<Host>& hosts) { std::sort(hosts.begin(), hosts.end()); }
 void sort_rows(std::vector<std::string_view>& texts) { std::sort(texts.begin(), texts.end()); }
 void sort_rows(std::vector<std::int64_t>& numbers) { std::sort(numbers.begin(), numbers.end()); }
 void sort_rows(std::vector<Rank>& ranks) { std::sort(ranks.begin(), ranks.end()); }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/host.hpp"
 #include "model/rank.hpp"
 
 namespace culprit {
@@ -41,6 +42,7 @@ void sort_rows(std::vector<Row>& rows) {
 }
 
 void sort_rows(std::vector<std::string>& texts);
+void sort_rows(std::vector<Host>& hosts);
 void sort_rows(std::vector<std::string_view>& texts);
 void sort_rows(std::vector<std::int64_t>& numbers);
 void sort_rows(std::vector<Rank>& ranks);

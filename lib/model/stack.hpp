@@ -26,7 +26,7 @@ struct StackRow {
   Place place;  // from the thread's head to its last frame
   Timestamp time;
   std::string source;  // pyspy gdb cuda-gdb eu-stack faulthandler gdb-py traceback stat recorder
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::optional<Rank> rank;  // as printed, or from the file's name
   std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> pid;
@@ -48,7 +48,7 @@ struct ProcessRow {
   Place place;
   Timestamp time;
   std::string source;  // ps pstree proc stack
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::optional<Rank> rank;  // RANK of its environment: children inherit it
   std::optional<LocalRank> local_rank;
   std::int64_t pid = 0;

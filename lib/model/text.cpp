@@ -37,4 +37,12 @@ Text list(const std::set<std::string>& items, std::size_t most) {
   return list(std::vector<Text>(items.begin(), items.end()), most);
 }
 
+Text list(const std::vector<Host>& hosts, std::size_t most) {
+  return list(std::vector<Text>(hosts.begin(), hosts.end()), most);
+}
+
+Text list(const std::set<Host>& hosts, std::size_t most) {
+  return list(std::vector<Text>(hosts.begin(), hosts.end()), most);
+}
+
 }  // namespace culprit

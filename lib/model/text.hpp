@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "model/host.hpp"
 #include "model/rank.hpp"
 
 namespace culprit {
@@ -95,5 +96,7 @@ Text say(Phrase phrase, Parts&&... parts) {
 Text list(const std::vector<Text>& items, std::size_t most = 4);
 Text list(const std::vector<std::string>& items, std::size_t most = 4);
 Text list(const std::set<std::string>& items, std::size_t most = 4);
+Text list(const std::vector<Host>& hosts, std::size_t most = 4);
+Text list(const std::set<Host>& hosts, std::size_t most = 4);
 
 }  // namespace culprit

@@ -35,7 +35,8 @@ template <class T>
 constexpr bool kIsWord = std::is_enum_v<T> && !kIsNumber<T>;
 template <class T>
 constexpr bool kIsText =
-    std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>> ||
+    std::is_same_v<T, std::string> || std::is_same_v<T, Host> ||
+    std::is_same_v<T, std::vector<std::string>> || std::is_same_v<T, std::vector<Host>> ||
     std::is_same_v<T, std::vector<Rank>> || kIsWord<T>;
 
 // Of a column: what the schema must say of it.
@@ -147,9 +148,10 @@ class RowBinder {
         put(*value);
       else
         statement_->put(std::optional<std::int64_t>{});
-    } else if constexpr (std::is_same_v<T, std::string>) {
+    } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, Host>) {
       text(value);
-    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>> ||
+                         std::is_same_v<T, std::vector<Host>>) {
       text(made_.emplace_back(fmt::format("{}", fmt::join(value, ","))));
     } else if constexpr (std::is_same_v<T, std::vector<Rank>>) {
       text(made_.emplace_back(to_ranges(value)));
@@ -207,6 +209,9 @@ class RowReader {
   T get() {
     if constexpr (std::is_same_v<T, std::optional<std::string>>) {
       return statement_.maybe_text();
+    } else if constexpr (std::is_same_v<T, std::optional<Host>>) {
+      auto name = statement_.maybe_text();
+      return name ? std::optional(Host(std::move(*name))) : std::nullopt;
     } else if constexpr (std::is_same_v<T, std::optional<std::int64_t>>) {
       return statement_.maybe_integer();
     } else if constexpr (std::is_same_v<T, std::optional<Rank>>) {
@@ -215,10 +220,12 @@ class RowReader {
       return maybe<LocalRank>(statement_.maybe_integer());
     } else if constexpr (std::is_same_v<T, std::optional<double>>) {
       return statement_.maybe_real();
-    } else if constexpr (std::is_same_v<T, std::string>) {
-      return statement_.text();
+    } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, Host>) {
+      return T(statement_.text());
     } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
       return split_commas(statement_.text());
+    } else if constexpr (std::is_same_v<T, std::vector<Host>>) {
+      return hosts_of(split_commas(statement_.text()));
     } else if constexpr (std::is_same_v<T, std::vector<Rank>>) {
       return from_ranges(statement_.text());
     } else if constexpr (std::is_same_v<T, std::vector<HistoryEntry>>) {

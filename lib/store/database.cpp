@@ -747,7 +747,7 @@ std::vector<HostRow> Database::hosts() const {
   Statement s(impl_->db.get(), "SELECT * FROM host ORDER BY host");
   while (s.next()) {
     HostRow h;
-    h.host = s.text();
+    h.host = Host(s.text());
     h.node_rank = s.maybe_integer();
     h.addresses = split_commas(s.text());
     h.boot_ns = s.maybe_integer();

@@ -1,4 +1,5 @@
 #include "analyze/pace/attempts.hpp"
+#include "support/hosts.hpp"
 
 #include <limits>
 
@@ -28,8 +29,8 @@ void step(JobSteps& s, std::int64_t iteration, Nanoseconds time, std::size_t att
   s.place.push_back({id, 1, 0, 0});
 }
 
-ManifestAttempt said(std::int64_t id, std::string start, std::string end,
-                     std::vector<std::string> hosts, std::string before, std::string code = "") {
+ManifestAttempt said(std::int64_t id, std::string start, std::string end, Hosts hosts,
+                     std::string before, std::string code = "") {
   ManifestAttempt a;
   a.id = id;
   a.start = std::move(start);
@@ -41,14 +42,14 @@ ManifestAttempt said(std::int64_t id, std::string start, std::string end,
 }
 
 TEST(Measures, AreReadOutOfFreeText) {
-  const std::vector<std::string> hosts{"node-07", "node-08", "node-11.cluster"};
+  const Hosts hosts{"node-07", "node-08", "node-11.cluster"};
   const auto one = [&](const char* text) {
     const auto all = parse_measures(text, hosts);
-    return all.size() == 1 ? all[0] : Tried{Measure::stop, {"not one"}, "", {}, true};
+    return all.size() == 1 ? all[0] : Tried{Measure::stop, Hosts({"not one"}), "", {}, true};
   };
-  EXPECT_EQ(one("evicted node-07"), (Tried{Measure::evict, {"node-07"}, "", {}, false}));
+  EXPECT_EQ(one("evicted node-07"), (Tried{Measure::evict, Hosts({"node-07"}), "", {}, false}));
   EXPECT_EQ(one("evict: node-[07-08], node-11"),
-            (Tried{Measure::evict, {"node-07", "node-08", "node-11"}, "", {}, false}));
+            (Tried{Measure::evict, Hosts({"node-07", "node-08", "node-11"}), "", {}, false}));
   EXPECT_EQ(one("evict"), (Tried{Measure::evict, {}, "", {}, false}));
   EXPECT_EQ(one("rollback to 1200"), (Tried{Measure::rollback, {}, "1200", {}, false}));
   EXPECT_EQ(one("Rolled back to v2.1"), (Tried{Measure::rollback, {}, "v2.1", {}, false}));
@@ -57,22 +58,21 @@ TEST(Measures, AreReadOutOfFreeText) {
   EXPECT_EQ(one("checks passed"), (Tried{Measure::checks, {}, "", true, false}));
   EXPECT_EQ(one("stop-time checks: all passed"), (Tried{Measure::checks, {}, "", true, false}));
   EXPECT_EQ(one("checks failed on node-08"),
-            (Tried{Measure::checks, {"node-08"}, "", false, false}));
+            (Tried{Measure::checks, Hosts({"node-08"}), "", false, false}));
   EXPECT_EQ(one("checks not passed"), (Tried{Measure::checks, {}, "", false, false}));
-  EXPECT_EQ(one("replaced node-08"), (Tried{Measure::repair, {"node-08"}, "", {}, false}));
+  EXPECT_EQ(one("replaced node-08"), (Tried{Measure::repair, Hosts({"node-08"}), "", {}, false}));
   EXPECT_EQ(one("updated the driver"), (Tried{Measure::other, {}, "", {}, false}));
   EXPECT_EQ(one("restart, no rollback"), (Tried{Measure::reattempt, {}, "", {}, false}));
   EXPECT_TRUE(parse_measures("", hosts).empty());
   EXPECT_TRUE(parse_measures("none", hosts).empty());
   EXPECT_TRUE(parse_measures("no rollback", hosts).empty());
-  EXPECT_EQ(parse_measures("evicted gpu-x01", hosts)[0].hosts, std::vector<std::string>{})
+  EXPECT_EQ(parse_measures("evicted gpu-x01", hosts)[0].hosts, Hosts({}))
       << "no machine of this job";
-  EXPECT_EQ(parse_measures("evicted gpu-x01 after a while", {})[0].hosts,
-            std::vector<std::string>{"gpu-x01"});
+  EXPECT_EQ(parse_measures("evicted gpu-x01 after a while", {})[0].hosts, Hosts({"gpu-x01"}));
   const auto both = parse_measures("checks failed: evicted node-07, then restart", hosts);
   ASSERT_EQ(both.size(), 3u);
   EXPECT_EQ(both[0].passed, false);
-  EXPECT_EQ(both[1].hosts, std::vector<std::string>{"node-07"});
+  EXPECT_EQ(both[1].hosts, Hosts({"node-07"}));
   EXPECT_EQ(both[2].measure, Measure::reattempt);
 }
 
@@ -101,7 +101,7 @@ TEST(Attempts, OfTheManifestHaveStepsMeasuresAndSigns) {
   e.role = Role::root;
   e.severity = Severity::critical;
   e.event_class = "gpu_xid/79";
-  e.host = "a2";
+  e.host = Host("a2");
   e.time_ns = kNoon + 1900 * kSecond;
   facts.events.push_back(e);
 
@@ -114,7 +114,7 @@ TEST(Attempts, OfTheManifestHaveStepsMeasuresAndSigns) {
   EXPECT_TRUE(all[1].progressed);
   EXPECT_EQ(all[2].furthest, 32);
   EXPECT_FALSE(all[2].progressed);
-  EXPECT_EQ(all[1].before, (std::vector<Tried>{{Measure::evict, {"a2"}, "", {}, true}}));
+  EXPECT_EQ(all[1].before, (std::vector<Tried>{{Measure::evict, Hosts({"a2"}), "", {}, true}}));
   EXPECT_EQ(all[2].before, (std::vector<Tried>{{Measure::reattempt, {}, "", {}, false},
                                                {Measure::rollback, {}, "v0", {}, true}}));
   ASSERT_EQ(all[0].roots.size(), 1u);
@@ -137,7 +137,7 @@ TEST(Attempts, OfTheManifestHaveStepsMeasuresAndSigns) {
   ASSERT_EQ(h.failures[2].roots.size(), 1u);
   EXPECT_EQ(h.failures[2].answers.size(), 2u);
   EXPECT_EQ(h.furthest, 32);
-  EXPECT_EQ(h.hosts, (std::vector<std::string>{"a1", "a3"}));
+  EXPECT_EQ(h.hosts, Hosts({"a1", "a3"}));
 }
 
 TEST(Attempts, ComeFromStepsThatBeginAgain) {

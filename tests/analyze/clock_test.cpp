@@ -21,7 +21,7 @@ struct Bundle {
     m.path = path;
     m.text_kind = kind;
     m.format = "text";
-    m.host = host.empty() ? std::nullopt : std::optional(host);
+    if (!host.empty()) m.host = Host(host);
     facts.members.push_back(m);
     return m.id;
   }
@@ -51,7 +51,7 @@ struct Bundle {
       if (m.host && std::none_of(facts.hosts.begin(), facts.hosts.end(),
                                  [&](const HostRow& h) { return h.host == *m.host; })) {
         facts.hosts.emplace_back();
-        facts.hosts.back().host = *m.host;
+        facts.hosts.back().host = Host(*m.host);
       }
     resolve_clocks(facts);
   }

@@ -659,19 +659,19 @@ TEST(Collectives, AStuckGroupIsPlacedOnlyWhereAllOfItIsKnown) {
   const std::vector<Launched> launched = {
       {0, 1, 50, "all_gather"}, {1, 1, 50, "all_gather"}, {2, 2, 7, "reduce_scatter"}};
   Topology topology;
-  for (std::int64_t r = 0; r < 4; ++r) topology.host_of[Rank(r)] = r < 2 ? "a" : "b";
+  for (std::int64_t r = 0; r < 4; ++r) topology.host_of[Rank(r)] = Host(r < 2 ? "a" : "b");
   const auto within = [&] {
     const CollectiveReport r = wait_for(in_flight(groups, launched), topology);
-    return r.leaves.empty() ? "no leaf" : r.leaves[0].within;
+    return r.leaves.empty() ? Host("no leaf") : r.leaves[0].within;
   };
   EXPECT_EQ(within(), "a");
-  topology.host_of[Rank(1)] = "b";
+  topology.host_of[Rank(1)] = Host("b");
   EXPECT_EQ(within(), "") << "two machines";
   topology.host_of.erase(Rank(1));
   EXPECT_EQ(within(), "");
-  for (std::int64_t r = 0; r < 4; ++r) topology.host_of[Rank(r)] = "a";
+  for (std::int64_t r = 0; r < 4; ++r) topology.host_of[Rank(r)] = Host("a");
   EXPECT_EQ(within(), "") << "the job has no other machine";
-  topology.host_of[Rank(2)] = "b";
+  topology.host_of[Rank(2)] = Host("b");
   groups[0].size = 4;
   EXPECT_EQ(within(), "") << "of two members nothing is known";
 }

@@ -1,4 +1,5 @@
 #include "analyze/compare/compare_runs.hpp"
+#include "support/hosts.hpp"
 
 #include <algorithm>
 
@@ -25,11 +26,11 @@ struct Made {
       MemberRow m;
       m.id = static_cast<MemberId>(facts.members.size()) + 1;
       m.path = host + "/train.log";
-      m.host = host;
+      m.host = Host(host);
       m.format = "text";
       facts.members.push_back(m);
       HostRow h;
-      h.host = host;
+      h.host = Host(host);
       facts.hosts.push_back(h);
     }
   }
@@ -99,7 +100,7 @@ TEST(CompareRuns, AVersionThatAllChangedAndOneThatAHostHasAlone) {
   EXPECT_TRUE(c.changes[0].hosts.empty());
   EXPECT_EQ(c.changes[0].good, "550.90.07");
   EXPECT_EQ(c.changes[0].bad, "550.127.05");
-  EXPECT_EQ(c.changes[1].hosts, std::vector<std::string>{"n4"});
+  EXPECT_EQ(c.changes[1].hosts, Hosts({"n4"}));
   ASSERT_EQ(c.changes[1].places.size(), 2u);
   EXPECT_EQ(c.changes[1].places[1].path, "n4/train.log");
 }
@@ -163,7 +164,7 @@ TEST(CompareRuns, MetricsOfAllAndOfOneMachine) {
     return one.kind == ChangeKind::machine;
   });
   ASSERT_NE(machine, c.changes.end());
-  EXPECT_EQ(machine->hosts, std::vector<std::string>{"n3"});
+  EXPECT_EQ(machine->hosts, Hosts({"n3"}));
   const auto all = std::find_if(c.changes.begin(), c.changes.end(),
                                 [](const Change& one) { return one.kind == ChangeKind::metric; });
   ASSERT_NE(all, c.changes.end());
@@ -180,7 +181,7 @@ TEST(CompareRuns, PaceAndHosts) {
   ASSERT_EQ(c.changes.size(), 2u);
   EXPECT_EQ(c.changes[0].kind, ChangeKind::step_time);
   EXPECT_NEAR(c.changes[0].effect, 0.3, 0.01);
-  EXPECT_EQ(c.changes[1].hosts, std::vector<std::string>{"n9"});
+  EXPECT_EQ(c.changes[1].hosts, Hosts({"n9"}));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "analyze/faults/drift.hpp"
 #include "report/phrases.hpp"
+#include "support/hosts.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -19,7 +20,7 @@ class Bundle {
       MemberRow m;
       m.id = static_cast<MemberId>(facts.members.size()) + 1;
       m.path = "hosts/" + host + "/settings";
-      m.host = host;
+      m.host = Host(host);
       facts.members.push_back(m);
       it = facts.members.end() - 1;
     }
@@ -52,7 +53,7 @@ TEST(Drift, TheHostsOutsideOfTheMajorityAreNamed) {
   EXPECT_EQ(f.outcome, Outcome::fired);
   EXPECT_EQ(f.role, Role::confirmation) << "a difference accuses nobody";
   EXPECT_EQ(f.subject, (Subject{SubjectKind::config, "driver_version"}));
-  EXPECT_EQ(f.hosts, (std::vector<std::string>{"n5", "n6"}));
+  EXPECT_EQ(f.hosts, Hosts({"n5", "n6"}));
   EXPECT_EQ(report::words(f.why), "5 of 7 hosts have driver 550.90.07; 550.54.15 on n5 and n6.");
   ASSERT_EQ(f.evidence.size(), 3u);
   EXPECT_EQ(f.evidence[0].path, "hosts/n5/settings");
@@ -107,7 +108,7 @@ TEST(Drift, OneGpuOfAHostIsNamedAndTheirNumberDoesNotCount) {
   const DriftItem& item = report.items[0];
   EXPECT_EQ(item.name, "gpu.ecc_mode");
   ASSERT_EQ(item.values.size(), 2u);
-  EXPECT_EQ(item.values[0].hosts, (std::vector<std::string>{"n0", "n1", "n3"}));
+  EXPECT_EQ(item.values[0].hosts, Hosts({"n0", "n1", "n3"}));
   EXPECT_EQ(item.values[1].value, "Disabled | Enabled");
   EXPECT_EQ(item.values[1].devices, (std::vector<std::string>{"n2 0000:01:00"}));
   ASSERT_EQ(item.values[1].places.size(), 1u);
@@ -119,8 +120,7 @@ TEST(Drift, MissingIsToldAndIsNoDifference) {
   b.each(0, 4, "env.NCCL_IB_TIMEOUT", "22").each(0, 3, "env.NCCL_IB_HCA", "mlx5_0");
   for (const DriftItem& item : b.report().items) {
     EXPECT_EQ(item.state, DriftState::same) << item.name;
-    EXPECT_EQ(item.missing, item.name == "env.NCCL_IB_HCA" ? std::vector<std::string>{"n3"}
-                                                           : std::vector<std::string>{});
+    EXPECT_EQ(item.missing, item.name == "env.NCCL_IB_HCA" ? Hosts({"n3"}) : Hosts());
   }
 }
 

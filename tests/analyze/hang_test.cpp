@@ -120,7 +120,7 @@ std::vector<Finding> listed(const std::vector<std::string>& states, bool timeout
       MemberRow m;
       m.id = static_cast<MemberId>(facts.members.size()) + 1;
       m.kind = "file";
-      m.host = "node-" + std::to_string(i / 3);
+      m.host = Host("node-" + std::to_string(i / 3));
       facts.members.push_back(m);
     }
     ProcessRow p;
@@ -157,14 +157,14 @@ TEST(Hang, AProcessThatATracerStoppedNeedsNoDump) {
     MemberRow m;
     m.id = 1;
     m.kind = "file";
-    m.host = "node-0";
+    m.host = Host("node-0");
     facts.members.push_back(m);
     for (std::int64_t rank = 0; rank < 4; ++rank) {
       ProcessRow p;
       p.place = {1, static_cast<std::uint64_t>(rank) + 1, 0, 10};
       p.pid = 500 + rank;
       p.rank = Rank(rank);
-      p.host = "node-0";
+      p.host = Host("node-0");
       p.state = rank == 1 ? state : "Sl";
       p.role = "trainer";
       facts.processes.push_back(p);
@@ -205,7 +205,7 @@ TEST(Hang, TheOneOddStackIsTheOneOddRanks) {
     for (std::size_t i = 0; i < 5; ++i) {
       StackProcess p;
       p.role = "trainer";
-      p.host = "node-" + std::to_string(i);
+      p.host = Host("node-" + std::to_string(i));
       p.sample = i;
       p.stack = i < odd ? static_cast<std::uint32_t>(i) + 1 : 0;
       p.stage.doing = i < odd ? doing : Doing::collective;

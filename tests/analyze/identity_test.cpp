@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/facts/facts.hpp"
+#include "support/hosts.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -74,7 +75,8 @@ TEST(Copies, NotOfTwoOwners) {
 std::string hosts_of_members(Facts& facts) {
   resolve_identity(facts);
   std::string out;
-  for (const MemberRow& m : facts.members) out += (out.empty() ? "" : " ") + m.host.value_or("-");
+  for (const MemberRow& m : facts.members)
+    out += (out.empty() ? "" : " ") + m.host.value_or(Host("-"));
   return out;
 }
 
@@ -82,7 +84,7 @@ IdentityRow row(MemberId member, const char* source, const char* host) {
   IdentityRow i;
   i.place.member = member;
   i.source = source;
-  if (*host != 0) i.host = host;
+  if (*host != 0) i.host = Host(host);
   return i;
 }
 
@@ -121,7 +123,7 @@ TEST(Hosts, NumbersOfNodes) {
   Facts ordered;
   file(ordered, "n0.log");
   file(ordered, "n1.log");
-  ordered.manifest.emplace().hosts = {"cx-07", "cx-08"};
+  ordered.manifest.emplace().hosts = Hosts({"cx-07", "cx-08"});
   EXPECT_EQ(hosts_of_members(ordered), "cx-07 cx-08");
 }
 
@@ -169,7 +171,7 @@ TEST(Hosts, APodAndItsNodeAreOneMachine) {
   facts.identities.push_back(pod);
   EventRow e;
   e.place.member = 1;
-  e.host = "train-7b-worker-0";
+  e.host = Host("train-7b-worker-0");
   e.peer = "10.8.1.4<41220>";
   facts.events.push_back(e);
   EXPECT_EQ(hosts_of_members(facts), "cx-07 cx-07");
@@ -180,7 +182,7 @@ TEST(Hosts, APodAndItsNodeAreOneMachine) {
 TEST(Hosts, AddressesOfTheManifest) {
   Facts facts;
   file(facts, "console.log");
-  facts.manifest.emplace().hosts = {"cx-07"};
+  facts.manifest.emplace().hosts = Hosts({"cx-07"});
   facts.manifest->addresses = {{"cx-07.cluster.example", {"10.8.1.4", "fd00::7"}}};
   EventRow e;
   e.place.member = 1;

@@ -9,6 +9,7 @@
 
 #include "analyze/metrics/crowd.hpp"
 #include "outlier_scenarios.hpp"
+#include "support/hosts.hpp"
 
 namespace culprit::analyze {
 namespace {

@@ -28,7 +28,7 @@ std::vector<std::string> hosts_of(const std::vector<std::string>& paths,
   }
   hosts_from_siblings(members);
   std::vector<std::string> out;
-  for (const MemberRow& m : members) out.push_back(m.host.value_or("-"));
+  for (const MemberRow& m : members) out.push_back(m.host.value_or(Host("-")));
   return out;
 }
 using Names = std::vector<std::string>;

@@ -7,6 +7,7 @@
 #include "analyze/hang/hang_pictures.hpp"
 #include "analyze/metrics/metric_panels.hpp"
 #include "support/ranks.hpp"
+#include "support/hosts.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -30,7 +31,7 @@ TEST(WaitPicture, FollowsTheChainToTheEnd) {
   leaf.waiting = 7;
   calls.leaves.push_back(leaf);
   Topology topology;
-  topology.host_of = {{Rank(0), "a"}, {Rank(4), "b"}, {Rank(5), "b"}};
+  topology.host_of = {{Rank(0), Host("a")}, {Rank(4), Host("b")}, {Rank(5), Host("b")}};
   const std::vector<Finding> findings = {hang_of("5")};
   const WaitPicture graph = wait_graph(topology, {}, calls, {}, findings);
   ASSERT_EQ(graph.nodes.size(), 4u);
@@ -153,14 +154,18 @@ TEST(MetricPanels, HoldTheOneAgainstItsRole) {
 
 TEST(SettingsPicture, PutsWhatDiffersFirst) {
   DriftReport report;
-  report.hosts = {"a", "b", "c"};
-  DriftItem path{"env.PATH", nullptr, DriftState::same, {{"/bin", {"a", "b", "c"}, {}, {}}}, {}};
-  DriftItem driver{
-      "driver_version", nullptr, DriftState::same, {{"550.54", {"a", "b", "c"}, {}, {}}}, {}};
+  report.hosts = Hosts({"a", "b", "c"});
+  DriftItem path{
+      "env.PATH", nullptr, DriftState::same, {{"/bin", Hosts({"a", "b", "c"}), {}, {}}}, {}};
+  DriftItem driver{"driver_version",
+                   nullptr,
+                   DriftState::same,
+                   {{"550.54", Hosts({"a", "b", "c"}), {}, {}}},
+                   {}};
   DriftItem nccl{"nccl_version",
                  nullptr,
                  DriftState::differs,
-                 {{"2.20", {"a", "b"}, {}, {}}, {"2.19", {"c"}, {}, {}}},
+                 {{"2.20", Hosts({"a", "b"}), {}, {}}, {"2.19", Hosts({"c"}), {}, {}}},
                  {}};
   report.items = {path, driver, nccl};
   const Settings all = settings_picture(report);

@@ -14,7 +14,7 @@ struct Scene {
     row.parent = parent;
     row.command = command;
     row.rank = rank;
-    if (!host.empty()) row.host = host;
+    if (!host.empty()) row.host = Host(host);
     facts.processes.push_back(row);
   }
   void stack(std::optional<std::int64_t> pid, bool main, const std::vector<Frame>& frames) {
@@ -32,7 +32,7 @@ struct Scene {
   }
   std::string role(std::int64_t pid, const std::string& host = "") {
     for (const ProcessRow& row : facts.processes)
-      if (row.pid == pid && row.host.value_or("") == host) return row.role;
+      if (row.pid == pid && name_of(row.host) == host) return row.role;
     return "?";
   }
 };

@@ -29,7 +29,7 @@ analyze::Facts eight_ranks() {
   for (std::int64_t r = 0; r < 6; ++r) {
     RankRow row;
     row.rank = Rank(r);
-    row.host = r < 4 ? "b" : "a";
+    row.host = Host(r < 4 ? "b" : "a");
     facts.ranks.push_back(row);
   }
   return facts;

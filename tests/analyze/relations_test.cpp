@@ -123,7 +123,7 @@ TEST(Relations, JoinTheSearchMetricByMetric) {
   for (const auto& metric : cluster.metrics) {
     MetricSeries one{metric.name, "", {}};
     for (const Host& h : metric.hosts)
-      one.entities.push_back({h.name, "", h.name.substr(0, 8), h.times, h.values});
+      one.entities.push_back({h.name, "", culprit::Host(h.name.substr(0, 8)), h.times, h.values});
     metrics.push_back(std::move(one));
   }
   const OutlierReport report = search_outliers(metrics, rules::Catalogue::built_in());

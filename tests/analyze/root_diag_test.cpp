@@ -20,8 +20,8 @@ std::vector<Finding> judged(const std::vector<Broken>& broken, Nanoseconds uncer
     Signal s;
     s.meaning.severity = Severity::distributed;
     s.meaning.role = Role::cascade;
-    s.host = b.reporter;
-    s.peer_host = b.peer;
+    s.host = Host(b.reporter);
+    s.peer_host = Host(b.peer);
     s.start = kStart + b.after;
     s.uncertainty = uncertainty;
     signals.push_back(std::move(s));
@@ -66,20 +66,20 @@ TEST(RootDiag, AHostOfWhichNothingWasCollectedIsNotAccused) {
     Signal s;
     s.meaning.severity = Severity::distributed;
     s.meaning.role = Role::cascade;
-    s.host = host;
-    s.peer_host = "d";
+    s.host = Host(host);
+    s.peer_host = Host("d");
     s.start = s.end = kStart;
     signals.push_back(std::move(s));
     MemberRow m;
     m.id = static_cast<MemberId>(facts.members.size()) + 1;
-    m.host = host;
+    m.host = Host(host);
     m.lines = 10;
     facts.members.push_back(m);
   }
   const auto judge = [&] { return root_diag(facts, signals).at(0); };
   EXPECT_EQ(judge().outcome, Outcome::not_enough_evidence);
   EXPECT_EQ(judge().subject, (Subject{SubjectKind::host, "d"}));
-  facts.members[0].host = "d";
+  facts.members[0].host = Host("d");
   EXPECT_EQ(judge().outcome, Outcome::fired);
 }
 
@@ -89,8 +89,8 @@ TEST(RootDiag, CallsThatWereTriedAgainBeforeTheFirstStepsSayNothing) {
     Signal s;
     s.meaning.severity = Severity::distributed;
     s.meaning.role = Role::cascade;
-    s.host = host;
-    s.peer_host = "d";
+    s.host = Host(host);
+    s.peer_host = Host("d");
     s.start = s.end = kStart;
     signals.push_back(std::move(s));
   }

@@ -128,7 +128,7 @@ IncidentMetrics traffic(int hosts, int standing, const std::string& name, double
   m.name = name;
   for (int h = 0; h < hosts; ++h) {
     MetricSeries::Entity e;
-    e.name = e.host = "node-" + std::to_string(h);
+    e.name = e.host = Host("node-" + std::to_string(h));
     double sum = 1e12;
     for (int t = 0; t < 60; ++t) {
       const bool still = t >= 30 && h < standing;
@@ -178,7 +178,7 @@ TEST(SampleEvidence, LeadsToTheLinesOfTheInterval) {
   s.id = 1;
   s.member = 1;
   s.name = "gpu_temp";
-  s.host = "node-1";
+  s.host = Host("node-1");
   s.gpu = "3";
   s.clock = Clock::utc;
   facts.series.push_back(s);

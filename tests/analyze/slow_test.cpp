@@ -1,6 +1,7 @@
 #include "analyze/pace/slow.hpp"
 #include "report/phrases.hpp"
 #include "support/ranks.hpp"
+#include "support/hosts.hpp"
 
 #include <cmath>
 #include <limits>
@@ -21,12 +22,12 @@ Facts job(int hosts, int per) {
   facts.world_size = hosts * per;
   for (int h = 0; h < hosts; ++h) {
     HostRow host;
-    host.host = "node-" + std::to_string(h);
+    host.host = Host("node-" + std::to_string(h));
     facts.hosts.push_back(host);
     for (int l = 0; l < per; ++l) {
       RankRow r;
       r.rank = Rank(h * per + l);
-      r.host = host.host;
+      r.host = Host(host.host);
       r.local_rank = LocalRank(l);
       facts.ranks.push_back(r);
     }
@@ -67,7 +68,7 @@ MetricOutlier outlier(const std::string& name, const std::string& entity, const 
   MetricOutlier o;
   o.metric = name;
   o.known = &metric(name);
-  o.host = host;
+  o.host = Host(host);
   o.outlier.entity = entity;
   o.outlier.start = start;
   o.outlier.end = end;
@@ -139,7 +140,7 @@ TEST(Slow, StacksThatAreTheExceptionInMostLooksAreALead) {
   group.event_class = "slow_group";
   group.subject = {SubjectKind::group, "tp/2"};
   group.ranks = Ranks({10, 11});
-  group.hosts = {"node-1"};
+  group.hosts = Hosts({"node-1"});
   group.facts = OddStackFacts{4, 5};
   const Facts facts = job(4, 8);
   const JobSteps s = steps(600, 200, 600);
@@ -199,7 +200,7 @@ TEST(Slow, AThermalEventInsideTheIntervalNamesTheMachineAndOneBeforeDoesNot) {
   event.id = "classify/thermal/node-3";
   event.analysis = Analysis::classify;
   event.subject = {SubjectKind::host, "node-3"};
-  event.host = "node-3";
+  event.host = Host("node-3");
   event.symptom = Symptom::thermal;
   event.severity = Severity::warning;
   event.title = Text(std::string("a GPU slowed down by heat"));

@@ -12,6 +12,7 @@
 #include "model/ranges.hpp"
 #include "report/phrases.hpp"
 #include "support/ranks.hpp"
+#include "support/hosts.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -72,7 +73,7 @@ Topology topology(const std::string& order, std::map<char, std::int64_t> size,
     }
     for (const auto& [axis, s] : size)
       if (s > 1) groups[std::string(1, axis) + "p"][r - at[axis] * stride[axis]].push_back(Rank(r));
-    t.host_of[Rank(r)] = host(r);
+    t.host_of[Rank(r)] = Host(host(r));
   }
   for (const auto& [dimension, all] : groups) {
     int n = 0;
@@ -159,11 +160,10 @@ void check_figure7(const std::string& order) {
     EXPECT_EQ(report.cover->dimension, "pp");
     EXPECT_EQ(report.cover->groups.size(),
               2u);  // one pipeline for each tensor rank, on the same machines
-    EXPECT_EQ(report.cover->hosts,
-              (std::vector<std::string>{"machine-12", "machine-13", "machine-14", "machine-15"}));
+    EXPECT_EQ(report.cover->hosts, Hosts({"machine-12", "machine-13", "machine-14", "machine-15"}));
     ASSERT_EQ(report.sinks.size(), 1u);
     EXPECT_EQ(report.sinks[0].ranks, last);
-    EXPECT_EQ(report.sinks[0].hosts, std::vector<std::string>{"machine-15"});
+    EXPECT_EQ(report.sinks[0].hosts, Hosts({"machine-15"}));
     EXPECT_EQ(report.sinks[0].stage.operation, "all_gather");
     EXPECT_EQ(report.sinks[0].waiting, 30u);
     const auto findings = stack_findings(report, kit.facts, t);
@@ -252,7 +252,7 @@ Kit all_wait(const Ranks& missing, std::int64_t world = 16,
   for (std::int64_t r = 0; r < world; ++r)
     if (std::find(missing.begin(), missing.end(), Rank(r)) == missing.end()) {
       auto& s = kit.add(r, r % 2 == 0 ? kDataParallel : kRecv);
-      if (host) s.row.host = host(r);
+      if (host) s.row.host = Host(host(r));
     }
   return kit;
 }
@@ -439,7 +439,7 @@ TEST(Stacks, StorageOnManyHostsIsTheStorage) {
                               python("save_checkpoint", "checkpointing.py", 44)})
                    : kDataParallel);
   const StackReport report = aggregate_stacks(kit.facts, t, kHang);
-  EXPECT_EQ(report.storage_hosts, (std::vector<std::string>{"node-1", "node-3", "node-6"}));
+  EXPECT_EQ(report.storage_hosts, Hosts({"node-1", "node-3", "node-6"}));
   const auto findings = stack_findings(report, kit.facts, t);
   const auto storage = std::find_if(findings.begin(), findings.end(), [](const Finding& f) {
     return f.subject.kind == SubjectKind::storage;
@@ -599,7 +599,7 @@ TEST(SmallestCover, OneRankIsItsMachine) {
   const Topology t = topology("tpd", {{'t', 2}, {'p', 4}, {'d', 4}},
                               [](std::int64_t r) { return "m" + std::to_string(r / 2); });
   const StackCover cover = smallest_cover(Ranks({5}), t, 16);
-  EXPECT_EQ(cover.hosts, std::vector<std::string>{"m2"});
+  EXPECT_EQ(cover.hosts, Hosts({"m2"}));
   // Outliers all over the place: no group says more than the list of machines.
   const StackCover scattered = smallest_cover(Ranks({0, 11, 22}), t, 16);
   EXPECT_FALSE(scattered.shared);

@@ -43,20 +43,20 @@ Facts dumps(std::int64_t ranks, Nanoseconds age, bool unfinished = true) {
 TEST(Standstill, TheKernelsWordOfATrainersProcess) {
   Facts facts;
   ProcessRow p;
-  p.host = "cx-7";
+  p.host = Host("cx-7");
   p.pid = 17790;
   p.rank = Rank(5);
   facts.processes.push_back(p);
   EventRow e;
   e.event_class = "os_hung_task";
-  e.host = "cx-7";
+  e.host = Host("cx-7");
   e.pid = 17790;
   facts.events.push_back(e);
   EXPECT_TRUE(standstill(facts).proven);
   facts.events[0].pid = 17791;
   EXPECT_FALSE(standstill(facts).proven) << "another process";
   facts.events[0].pid = 17790;
-  facts.events[0].host = "cx-8";
+  facts.events[0].host = Host("cx-8");
   EXPECT_FALSE(standstill(facts).proven) << "another machine";
 }
 
@@ -169,11 +169,11 @@ std::vector<Finding> stuck_within(const Facts& facts) {
   leaf.ranks = Ranks({4, 5, 6, 7});
   leaf.waiting = 12;
   leaf.confidence = 0.88;
-  leaf.within = "node-b";
+  leaf.within = Host("node-b");
   report.leaves.push_back(leaf);
   Topology topology;
   for (std::int64_t r = 0; r < 16; ++r)
-    topology.host_of[Rank(r)] = r / 4 == 1 ? "node-b" : "node-" + std::to_string(r / 4);
+    topology.host_of[Rank(r)] = Host(r / 4 == 1 ? "node-b" : "node-" + std::to_string(r / 4));
   return hang(facts, topology, {}, report, {}, {});
 }
 

@@ -13,6 +13,7 @@
 #include "model/ranges.hpp"
 #include "report/phrases.hpp"
 #include "support/ranks.hpp"
+#include "support/hosts.hpp"
 
 namespace culprit::analyze {
 namespace {
@@ -295,17 +296,17 @@ TEST(MakeTopology, HostsAndSwitches) {
   Facts facts;
   for (const char* name : {"a1", "a2", "b1"}) {
     facts.hosts.emplace_back();
-    facts.hosts.back().host = name;
+    facts.hosts.back().host = Host(name);
   }
   RankRow rank;
   rank.rank = Rank(3);
-  rank.host = "b1";
+  rank.host = Host("b1");
   facts.ranks.push_back(rank);
-  facts.networks = {{{}, "slurm", "switch", "leaf1", 0, {"a1.cluster", "a2", "a9"}, {}},
-                    {{}, "slurm", "switch", "leaf2", 0, {"b1"}, {}},
+  facts.networks = {{{}, "slurm", "switch", "leaf1", 0, Hosts({"a1.cluster", "a2", "a9"}), {}},
+                    {{}, "slurm", "switch", "leaf2", 0, Hosts({"b1"}), {}},
                     {{}, "slurm", "switch", "spine", 1, {}, {"leaf1", "leaf2"}},
-                    {{}, "slurm", "switch", "far", 0, {"z1"}, {}},
-                    {{}, "slurm", "switch", "loop1", 1, {"a1"}, {"loop2"}},
+                    {{}, "slurm", "switch", "far", 0, Hosts({"z1"}), {}},
+                    {{}, "slurm", "switch", "loop1", 1, Hosts({"a1"}), {"loop2"}},
                     {{}, "slurm", "switch", "loop2", 2, {}, {"loop1", "loop2"}}};
   facts.manifest.emplace();
   facts.manifest->pod = {{"p", {"a1", "b1"}}};
@@ -409,10 +410,10 @@ TEST(MakeTopology, OrderOfNodesIsAGuess) {
     IdentityRow row;
     row.place = {member, line, 0, 0};
     row.source = "hostfile";
-    row.host = host;
+    row.host = Host(host);
     row.node_rank = static_cast<std::int64_t>(line) - 1;
     facts.identities.push_back(row);
-    facts.configs.push_back({row.place, "hostfile.slots", slots, host, {}});
+    facts.configs.push_back({row.place, "hostfile.slots", slots, row.host, {}});
   }
   facts.configs.push_back({{1, 1, 0, 0}, "slurm.nodelist", "x[1-2]", {}, {}});
   Topology t = make_topology(facts);
@@ -431,7 +432,7 @@ TEST(MakeTopology, OrderOfNodesIsAGuess) {
   EXPECT_EQ(make_topology(facts).guess_source, "");
   RankRow rank;  // one rank that a log ties to a host, and the guess is off
   rank.rank = Rank(0);
-  rank.host = "x2";
+  rank.host = Host("x2");
   facts.ranks.push_back(rank);
   facts.configs[0].value = "x[1-2]";
   EXPECT_EQ(make_topology(facts).guess_source, "");
@@ -447,13 +448,13 @@ TEST(MakeTopology, LaunchersThatNumberThemselves) {
     IdentityRow row;
     row.place = {1, facts.identities.size() + 1, 0, 0};
     row.source = "node rank";
-    row.host = host;
+    row.host = Host(host);
     row.node_rank = number;
     facts.identities.push_back(row);
   }
   EXPECT_EQ(make_topology(facts).where(Rank(1)), "rank 1 (cx-9 by node ranks)");
   EXPECT_EQ(make_topology(facts).where(Rank(2)), "rank 2 (cx-3 by node ranks)");
-  facts.identities[2].host = "cx-4";  // two machines with one number
+  facts.identities[2].host = Host("cx-4");  // two machines with one number
   EXPECT_EQ(make_topology(facts).guess_source, "");
   facts.identities.erase(facts.identities.begin() + 1);  // node 0 is missing
   EXPECT_EQ(make_topology(facts).guess_source, "");

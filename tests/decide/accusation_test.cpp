@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "decide/decide.hpp"
+#include "support/hosts.hpp"
 
 namespace {
 
@@ -62,8 +63,8 @@ Finding make(const Kind& kind, const std::string& host, std::optional<Nanosecond
   f.subject = job                           ? Subject{SubjectKind::job, "job"}
               : kind.scope == Scope::shared ? Subject{SubjectKind::storage, "remote storage"}
                                             : Subject{SubjectKind::host, host};
-  f.host = host;
-  f.hosts = {host};
+  f.host = Host(host);
+  f.hosts = Hosts({host});
   f.id = "classify/" + f.event_class + "/" + host + "/" + std::to_string(number);
   f.start = f.end = start;
   f.uncertainty = kSecond;
@@ -147,7 +148,7 @@ RC_GTEST_PROP(Accusation, AQuotationAddsNone, ()) {
 
 RC_GTEST_PROP(Accusation, AMachineWithoutAPartInTheJobIsNeverNamed, ()) {
   Case c = *stories();
-  for (int i = 0; i < 8; ++i) c.job_hosts.push_back("n0" + std::to_string(i));
+  for (int i = 0; i < 8; ++i) c.job_hosts.push_back(Host("n0" + std::to_string(i)));
   expect_no_accusation_added(c, make(kKinds[*rc::gen::inRange<std::size_t>(0, 4)], "n77",
                                      *rc::gen::inRange(90, 120) * kMinute, 99));
 }

@@ -5,6 +5,7 @@
 #include "decide/decide.hpp"
 #include "model/confidence.hpp"
 #include "support/ranks.hpp"
+#include "support/hosts.hpp"
 
 namespace {
 
@@ -30,8 +31,8 @@ Finding finding(std::string event_class, Severity severity, Role role, Scope sco
   f.subject = role == Role::cascade || role == Role::teardown ? Subject{SubjectKind::job, "job"}
                                                               : Subject{SubjectKind::host, host};
   if (!host.empty()) {
-    f.host = host;
-    f.hosts = {host};
+    f.host = Host(host);
+    f.hosts = Hosts({host});
   }
   f.id = "classify/" + f.event_class + "/" + f.subject.id;
   f.start = f.end = start;
@@ -183,7 +184,7 @@ TEST(Ladder, AnUndatedKernelLineAccusesNobodyByItself) {
 
 TEST(Ladder, AMachineThatHadNoPartInTheJobIsNotAccused) {
   Case c = job({machine("n99", 100 * kMinute), timeouts(110 * kMinute)});
-  c.job_hosts = {"n01", "n02"};
+  c.job_hosts = Hosts({"n01", "n02"});
   EXPECT_EQ(decide::decide(c).action, Action::investigate);
 }
 
@@ -238,7 +239,7 @@ TEST(Ladder, WithoutProofOfSuccessTheLogsOnlyEnd) {
 
 TEST(Ladder, AProcessKilledFromOutsideIsSaid) {
   Case c = job({});
-  c.exits = {{"torchrun", -9, {}, {}, "n03", Rank(12), true}};
+  c.exits = {{"torchrun", -9, {}, {}, Host("n03"), Rank(12), true}};
   const Verdict v = decide::decide(c);
   EXPECT_EQ(v.action, Action::investigate);
   EXPECT_NE(words(v.summary).find("Rank 12 on n03 was ended by SIGKILL"), std::string::npos)
@@ -285,14 +286,14 @@ TEST(Ladder, TheSameFaultOnManyHostsAtOnceIsShared) {
 
 TEST(Ladder, ASwitchOfTheManifestIsNamed) {
   std::vector<Finding> all{timeouts(110 * kMinute)};
-  std::vector<std::string> below;
+  std::vector<Host> below;
   for (int i = 0; i < 6; ++i) {
     all.push_back(machine("n0" + std::to_string(i), 100 * kMinute, "ib_link_down"));
     all.back().symptom = Symptom::infiniband_error;
-    below.push_back("n0" + std::to_string(i));
+    below.push_back(Host("n0" + std::to_string(i)));
   }
   Case c = job(all);
-  c.switches = {{"tor-1", below}, {"tor-2", {"n10", "n11"}}};
+  c.switches = {{"tor-1", below}, {"tor-2", Hosts({"n10", "n11"})}};
   const Verdict v = decide::decide(c);
   ASSERT_EQ(v.targets.size(), 1u);
   EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::network_switch, "tor-1"}));
@@ -309,8 +310,8 @@ TEST(Ladder, NoReporterAtAllIsNoEvidence) {
 TEST(Ladder, TwoReportersAmongManyAreIsolated) {
   Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "",
                       100 * kMinute, Symptom::none);
-  f.host = "n01";
-  f.hosts = {"n01", "n02"};
+  f.host = Host("n01");
+  f.hosts = Hosts({"n01", "n02"});
   const Verdict v = decide::decide(job({f}));
   EXPECT_EQ(v.action, Action::isolate);
   EXPECT_EQ(v.precision, Precision::candidates);
@@ -320,7 +321,7 @@ TEST(Ladder, TwoReportersAmongManyAreIsolated) {
 TEST(Ladder, TwoReportersOfTwoAreNobody) {
   Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "",
                       100 * kMinute, Symptom::none);
-  f.hosts = {"n01", "n02"};
+  f.hosts = Hosts({"n01", "n02"});
   Case c = job({f});
   c.hosts = c.hosts_with_output = c.hosts_heard = 2;
   EXPECT_NE(decide::decide(c).action, Action::isolate);
@@ -359,8 +360,8 @@ Finding stuck_on(std::string host, bool standing, double confidence) {
   f.symptom = Symptom::job_hang;
   f.id = "hang/host/" + host;
   f.subject = {SubjectKind::host, host};
-  f.host = host;
-  f.hosts = {host};
+  f.host = Host(host);
+  f.hosts = Hosts({host});
   f.ranks = Ranks({8, 9, 10, 11});
   f.confidence = confidence;
   f.why = Text(std::string("all 4 ranks are in it and none of them finishes"));
@@ -400,8 +401,8 @@ Finding odd_metric(std::string host, std::string event_class) {
   f.id = "outliers/rdma/" + host;
   f.event_class = std::move(event_class);
   f.subject = {SubjectKind::host, host};
-  f.host = host;
-  f.hosts = {host};
+  f.host = Host(host);
+  f.hosts = Hosts({host});
   f.confidence = 0.75;
   f.why = Text(std::string("retransmissions 900 /s, others 2 /s"));
   return f;
@@ -411,7 +412,7 @@ TEST(Ladder, AGroupThatStandsAndAnOddNetworkOfOneOfItsMachinesAreTwoSources) {
   Finding group = stuck_on("", true, 0.5);
   group.subject = {SubjectKind::group, "DATA_PARALLEL_GROUP 2"};
   group.host.reset();
-  group.hosts = {"n01", "n02", "n03"};
+  group.hosts = Hosts({"n01", "n02", "n03"});
   HangFacts hang = in_all_gather("DATA_PARALLEL_GROUP 2");
   hang.standing = true;
   group.facts = hang;
@@ -494,8 +495,7 @@ TEST(Ladder, EveryStepSaysWhy) {
     EXPECT_FALSE(step.why.empty()) << name(step.step);
 }
 
-Finding drift(std::string name, Severity severity, std::string explains,
-              std::vector<std::string> hosts) {
+Finding drift(std::string name, Severity severity, std::string explains, Hosts hosts) {
   Finding f;
   f.analysis = Analysis::drift;
   f.id = "drift/" + name;
@@ -510,7 +510,7 @@ Finding drift(std::string name, Severity severity, std::string explains,
   return f;
 }
 
-Finding broken(std::vector<std::string> hosts) {
+Finding broken(Hosts hosts) {
   Finding f = finding("nccl_remote_closed", Severity::distributed, Role::cascade, Scope::shared, "",
                       100 * kMinute, Symptom::none);
   f.hosts = std::move(hosts);

@@ -1,6 +1,7 @@
 // Figure 5 with a memory: the same failure again and again, and what may reset it.
 #include "report/phrases.hpp"
 #include "decide/history.hpp"
+#include "support/hosts.hpp"
 
 #include <set>
 
@@ -86,7 +87,7 @@ TEST(History, TheSameFailureWalksDownFigureFive) {
   struct Row {
     const char* what;
     Verdict first;
-    std::vector<std::string> hosts;
+    Hosts hosts;
     std::vector<Action> actions;
   };
   Verdict segfault = crash();
@@ -181,7 +182,7 @@ TEST(History, ChecksThatAllPassedMakeTheNextRunTheReattempt) {
   EXPECT_EQ(action(with({{Measure::checks, {}, "", true, false}}), crash()), Action::rollback);
   EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}), crash()), Action::reattempt);
   EXPECT_EQ(action(with({{Measure::checks, {}, "", false, false},
-                         {Measure::evict, {"n01"}, "", {}, false}}),
+                         {Measure::evict, Hosts({"n01"}), "", {}, false}}),
                    crash()),
             Action::reattempt);
 }
@@ -215,7 +216,7 @@ TEST(History, AnAnswerToAnotherFailureDoesNotCount) {
   Case c = with({{Measure::checks, {}, "", {}, false}});
   c.history.failures[0].roots.push_back({Symptom::job_hang, "y", {SubjectKind::job, "job"}, true});
   EXPECT_EQ(action(c, crash()), Action::checks);
-  EXPECT_EQ(action(with({{Measure::evict, {"n01"}, "", {}, false}}), bad_machine("n02")),
+  EXPECT_EQ(action(with({{Measure::evict, Hosts({"n01"}), "", {}, false}}), bad_machine("n02")),
             Action::isolate);
   Case well = with({{Measure::checks, {}, "", {}, false}});
   well.history.failures[0].ended_well = true;
@@ -223,8 +224,8 @@ TEST(History, AnAnswerToAnotherFailureDoesNotCount) {
 }
 
 TEST(History, AnEvictedMachineThatIsBackIsRepairedEvenAfterProgress) {
-  Case c = with({{Measure::evict, {"n07"}, "", {}, false}}, 1200, 5000);
-  c.history.hosts = {"n06", "n07"};
+  Case c = with({{Measure::evict, Hosts({"n07"}), "", {}, false}}, 1200, 5000);
+  c.history.hosts = Hosts({"n06", "n07"});
   EXPECT_EQ(action(c, bad_machine()), Action::repair);
   Verdict two = bad_machine();
   two.targets.push_back({{SubjectKind::host, "n06"}, 0.9, {"f"}});
@@ -282,9 +283,10 @@ TEST(History, WhatThoseMachinesShareComesFirst) {
   Case c = chased(2).c;
   c.findings = {cause("x")};
   c.hosts = 64;
-  c.switches = {
-      {"leaf-3", {"n00", "n01", "n02", "n09"}}, {"leaf-4", {"n05", "n06"}}, {"pod-1", {}}};
-  for (int i = 0; i < 60; ++i) c.switches[2].second.push_back("n" + std::to_string(i));
+  c.switches = {{"leaf-3", Hosts({"n00", "n01", "n02", "n09"})},
+                {"leaf-4", Hosts({"n05", "n06"})},
+                {"pod-1", {}}};
+  for (int i = 0; i < 60; ++i) c.switches[2].second.push_back(Host("n" + std::to_string(i)));
   Verdict v = bad_machine("n09");
   decide::consider_history(c, v);
   EXPECT_EQ(v.action, Action::checks);
@@ -301,9 +303,9 @@ TEST(History, AnEvictionThatWasOnlyAdvisedCountsWhenTheMachineIsGone) {
   for (PastFailure& f : c.history.failures)
     for (Tried& t : f.answers) t.advised = true;
   c.findings = {cause("x")};
-  c.history.hosts = {"n00", "n01", "n09"};
+  c.history.hosts = Hosts({"n00", "n01", "n09"});
   EXPECT_EQ(action(c, bad_machine("n09")), Action::isolate);
-  c.history.hosts = {"n05", "n09"};
+  c.history.hosts = Hosts({"n05", "n09"});
   EXPECT_EQ(action(c, bad_machine("n09")), Action::rollback);
 }
 
@@ -337,7 +339,7 @@ TEST(History, ASlowMachineWhoseChecksPassedIsNotRepaired) {
 }
 
 TEST(History, AnAnswerThatStandsTellsWhatCameBefore) {
-  Case c = with({{Measure::evict, {"n01"}, "", {}, false}});
+  Case c = with({{Measure::evict, Hosts({"n01"}), "", {}, false}});
   Verdict v = bad_machine("n02");
   decide::consider_history(c, v);
   EXPECT_EQ(words(v.summary), "It failed. Before this run: n01 evicted (after attempt 0).");
@@ -375,14 +377,14 @@ RC_GTEST_PROP(History, NeverTheSameAnswerTwiceAndItEnds, ()) {
   Case c;
   c.findings.push_back(cause("x"));
   if (*rc::gen::arbitrary<bool>())
-    c.history.hosts = {*rc::gen::element(std::string("n01"), std::string("n07"))};
+    c.history.hosts = Hosts({*rc::gen::element(std::string("n01"), std::string("n07"))});
   for (int n = *rc::gen::inRange(0, 6); n > 0; --n) {
     PastFailure f;
     f.name = "before";
     f.ended_well = *rc::gen::arbitrary<bool>();
     for (int k = *rc::gen::inRange(0, 3); k > 0; --k)
       f.answers.push_back({static_cast<Measure>(*rc::gen::inRange(0, 10)),
-                           {*rc::gen::element(std::string("n01"), std::string("n07"))},
+                           Hosts({*rc::gen::element(std::string("n01"), std::string("n07"))}),
                            "",
                            {},
                            *rc::gen::arbitrary<bool>()});

@@ -3,6 +3,7 @@
 
 #include "report/phrases.hpp"
 #include "decide/decide.hpp"
+#include "support/hosts.hpp"
 
 namespace {
 
@@ -29,7 +30,7 @@ SlowFacts with(SlowFacts facts, bool hardware, bool over = false, bool transient
 }
 
 Finding slow(SlowFacts facts, Subject subject = {SubjectKind::job, "job"},
-             std::optional<std::string> host = {}, double confidence = 0.8) {
+             std::optional<Host> host = {}, double confidence = 0.8) {
   Finding f;
   f.analysis = Analysis::slow;
   f.id = "slow/interval/150";
@@ -57,7 +58,7 @@ Case finished(Finding f) {
 
 TEST(Slowness, AMachineThatStillSlowsTheJobAndShowsItInItsMetricsIsIsolated) {
   const Verdict v = decide::decide(
-      finished(slow(with(usual(), true), {SubjectKind::gpu, "node-1/gpu3"}, "node-1", 0.92)));
+      finished(slow(with(usual(), true), {SubjectKind::gpu, "node-1/gpu3"}, Host("node-1"), 0.92)));
   EXPECT_EQ(v.action, Action::isolate);
   ASSERT_FALSE(v.targets.empty());
   EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::host, "node-1"}));
@@ -66,7 +67,7 @@ TEST(Slowness, AMachineThatStillSlowsTheJobAndShowsItInItsMetricsIsIsolated) {
 
 TEST(Slowness, WithoutHardwareToShowForItARankIsRelievedAndNotIsolated) {
   const Verdict v =
-      decide::decide(finished(slow(usual(), {SubjectKind::rank, "11"}, "node-1", 0.92)));
+      decide::decide(finished(slow(usual(), {SubjectKind::rank, "11"}, Host("node-1"), 0.92)));
   EXPECT_EQ(v.action, Action::mitigate);
   ASSERT_EQ(v.targets.size(), 2u);
   EXPECT_EQ(v.targets[0].subject, (Subject{SubjectKind::rank, "11"}));
@@ -75,14 +76,14 @@ TEST(Slowness, WithoutHardwareToShowForItARankIsRelievedAndNotIsolated) {
 
 TEST(Slowness, WhatIsOverTakesNoMachineOut) {
   const Verdict v = decide::decide(
-      finished(slow(with(usual(), true, true), {SubjectKind::rank, "11"}, "node-1", 0.95)));
+      finished(slow(with(usual(), true, true), {SubjectKind::rank, "11"}, Host("node-1"), 0.95)));
   EXPECT_EQ(v.action, Action::mitigate);
   EXPECT_NE(words(v.summary).find("It is over"), std::string::npos);
 }
 
 TEST(Slowness, WhatWasShortAndIsOverAccusesNobody) {
-  const Verdict v = decide::decide(
-      finished(slow(with(usual(), false, true, true), {SubjectKind::rank, "11"}, "node-1", 0.95)));
+  const Verdict v = decide::decide(finished(
+      slow(with(usual(), false, true, true), {SubjectKind::rank, "11"}, Host("node-1"), 0.95)));
   EXPECT_EQ(v.action, Action::none);
   EXPECT_TRUE(v.targets.empty());
 }
@@ -95,7 +96,7 @@ TEST(Slowness, WhenNobodyStandsOutNobodyIsAccused) {
 }
 
 TEST(Slowness, AFailureComesFirstAndTheSlownessIsARemark) {
-  Case c = finished(slow(usual(), {SubjectKind::rank, "11"}, "node-1", 0.92));
+  Case c = finished(slow(usual(), {SubjectKind::rank, "11"}, Host("node-1"), 0.92));
   c.exits = {{"torchrun", 1, {}, {}}};
   const Verdict v = decide::decide(c);
   EXPECT_NE(v.action, Action::mitigate);
@@ -114,7 +115,7 @@ Finding setting(const std::string& host, const std::string& name, bool device) {
   f.severity = Severity::warning;
   f.role = Role::confirmation;
   f.subject = {SubjectKind::config, name};
-  f.hosts = {host};
+  f.hosts = Hosts({host});
   f.confidence = 0.9;
   f.facts = SettingFacts{"performance", true, device, name, "100 on " + host};
   return f;
@@ -125,7 +126,7 @@ Finding outlier(const std::string& host) {
   f.analysis = Analysis::outliers;
   f.id = "outliers/nic_xmit_wait/" + host + "/mlx5_3";
   f.subject = {SubjectKind::nic, host + "/mlx5_3"};
-  f.host = host;
+  f.host = Host(host);
   f.severity = Severity::warning;
   f.role = Role::confirmation;
   f.confidence = 0.75;

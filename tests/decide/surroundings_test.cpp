@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "decide/decide.hpp"
+#include "support/hosts.hpp"
 
 namespace {
 
@@ -51,8 +52,8 @@ Finding reported(const std::string& event_class, CauseKind cause, Speaker speake
   f.cause = cause;
   f.symptom = cause == CauseKind::shared ? Symptom::filesystem_mount : Symptom::cpu_overload;
   f.subject = {SubjectKind::host, host};
-  f.host = host;
-  f.hosts = {host};
+  f.host = Host(host);
+  f.hosts = Hosts({host});
   f.start = times.front();
   f.end = times.back();
   f.count = times.size();

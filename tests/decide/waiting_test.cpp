@@ -3,6 +3,7 @@
 
 #include "decide/decide.hpp"
 #include "support/ranks.hpp"
+#include "support/hosts.hpp"
 
 namespace {
 
@@ -18,8 +19,8 @@ Finding awaited(int rank, const std::string& host) {
   f.role = Role::root;
   f.symptom = Symptom::job_hang;
   f.subject = {SubjectKind::rank, std::to_string(rank)};
-  f.host = host;
-  f.hosts = {host};
+  f.host = Host(host);
+  f.hosts = Hosts({host});
   f.ranks = Ranks({rank});
   f.start = 130 * kMinute;
   f.confidence = 0.45;
@@ -42,8 +43,8 @@ Finding hung_task(const std::string& host, Nanoseconds start) {
   f.role = Role::confirmation;
   f.scope = Scope::host_local;
   f.subject = {SubjectKind::host, host};
-  f.host = host;
-  f.hosts = {host};
+  f.host = Host(host);
+  f.hosts = Hosts({host});
   f.start = f.end = start;
   f.confidence = 0.95;
   f.title = Text(std::string("hung task"));

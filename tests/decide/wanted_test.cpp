@@ -2,13 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "decide/decide.hpp"
+#include "support/hosts.hpp"
 
 namespace {
 
 using namespace culprit;
 using decide::Case;
 
-Finding broken(std::vector<std::string> hosts, Nanoseconds start) {
+Finding broken(Hosts hosts, Nanoseconds start) {
   Finding f;
   f.analysis = Analysis::classify;
   f.event_class = "nccl_remote_closed";
@@ -36,8 +37,8 @@ Finding xid(const std::string& host, std::optional<Nanoseconds> start,
   f.symptom = Symptom::gpu_unavailable;
   f.subject = {SubjectKind::gpu, host + "/" + gpu};
   f.id = "classify/gpu_xid/79/" + host;
-  f.host = host;
-  f.hosts = {host};
+  f.host = Host(host);
+  f.hosts = Hosts({host});
   f.start = f.end = start;
   f.uncertainty = kSecond;
   f.count = 1;
@@ -51,8 +52,8 @@ Case crash() {
   c.findings = {broken({"n1", "n2", "n3", "n4", "n5"}, 100 * kMinute)};
   c.hosts = c.hosts_with_output = c.hosts_heard = 6;
   c.ranks = 48;
-  c.all_hosts = {"n1", "n2", "n3", "n4", "n5", "n6"};
-  c.holds.outputs = {"n1", "n2", "n3", "n4", "n5", "n6"};
+  c.all_hosts = Hosts({"n1", "n2", "n3", "n4", "n5", "n6"});
+  c.holds.outputs = Hosts({"n1", "n2", "n3", "n4", "n5", "n6"});
   c.has_rank_map = c.any_training_output = true;
   c.last_progress = 90 * kMinute;
   c.exits.push_back({"torchrun", 1, {}, {}});
@@ -79,18 +80,18 @@ TEST(Wanted, ACrashWithoutKernelLogsAsksForThem) {
 
 TEST(Wanted, NothingThatIsThereIsAskedFor) {
   Case c = crash();
-  c.holds.kernel_logs = {"n1", "n2", "n3", "n4", "n5", "n6"};
+  c.holds.kernel_logs = Hosts({"n1", "n2", "n3", "n4", "n5", "n6"});
   EXPECT_FALSE(asks(decide::decide(c), Source::kernel_log));
   EXPECT_FALSE(asks(decide::decide(c), Source::training_output));
-  c.holds.kernel_logs.erase("n4");
+  c.holds.kernel_logs.erase(Host("n4"));
   const Verdict v = decide::decide(c);
   EXPECT_EQ(wanted(v).front(), std::pair(Source::kernel_log, std::string("n4")));
 }
 
 TEST(Wanted, AHostOfTheJobWithoutOutputMayHaveFailedFirst) {
   Case c = crash();
-  c.holds.kernel_logs = {"n1", "n2", "n3", "n4", "n5", "n6"};
-  c.holds.outputs.erase("n6");
+  c.holds.kernel_logs = Hosts({"n1", "n2", "n3", "n4", "n5", "n6"});
+  c.holds.outputs.erase(Host("n6"));
   EXPECT_EQ(wanted(decide::decide(c)).front(),
             std::pair(Source::training_output, std::string("n6")));
 }
@@ -117,7 +118,7 @@ TEST(Wanted, AJobWithoutGpusIsNotAskedForTheirRecorder) {
   f.event_class = "gloo_timeout";
   f.symptom = Symptom::job_hang;
   c.findings = {f};
-  c.holds.kernel_logs = {"n1", "n2", "n3", "n4", "n5", "n6"};
+  c.holds.kernel_logs = Hosts({"n1", "n2", "n3", "n4", "n5", "n6"});
   EXPECT_TRUE(asks(decide::decide(c), Source::flight_recorder));
   EXPECT_TRUE(asks(decide::decide(c), Source::stacks));
   c.uses_gpus = false;
@@ -129,9 +130,9 @@ TEST(Wanted, AJobWithoutGpusIsNotAskedForTheirRecorder) {
 TEST(Wanted, AGpuThatNoRankRunsOnAccusesNobody) {
   Case c = crash();
   c.findings.push_back(xid("n3", 99 * kMinute));
-  c.job_gpus["n3"] = {"0000:3b:00", "0000:5d:00"};
+  c.job_gpus[Host("n3")] = {"0000:3b:00", "0000:5d:00"};
   EXPECT_EQ(decide::decide(c).action, Action::isolate);
-  c.job_gpus["n3"] = {"0000:5d:00"};
+  c.job_gpus[Host("n3")] = {"0000:5d:00"};
   EXPECT_NE(decide::decide(c).action, Action::isolate);
 }
 
@@ -156,8 +157,8 @@ TEST(Wanted, WrongNumbersAndAFailedDiagnosticNameTheMachine) {
   EXPECT_EQ(v.action, Action::isolate);
   ASSERT_FALSE(v.targets.empty());
   EXPECT_EQ(v.targets.front().subject.id, "n5");
-  failed.host = "n2";
-  failed.hosts = {"n2"};
+  failed.host = Host("n2");
+  failed.hosts = Hosts({"n2"});
   failed.subject = {SubjectKind::host, "n2"};
   failed.id = "classify/dcgm_diag_fail/host/n2";
   c.findings.push_back(failed);

@@ -1,5 +1,6 @@
 // Whole runs of small bundles: what is decided, and whom nobody may accuse.
 #include "bundle.hpp"
+#include "support/hosts.hpp"
 
 namespace culprit::diagnose::test {
 namespace {

@@ -32,7 +32,7 @@ struct Judge final : NullSink {
   SeriesId series(const SeriesRow& row) override {
     hold(row.member == 1, "the member of a series");
     log += row.name + '{' + row.labels + '}' + row.gpu.value_or("") + row.nic.value_or("") +
-           row.host.value_or("") + '\n';
+           name_of(row.host) + '\n';
     return ++count;
   }
   void put(const RejectRow& row) override {

@@ -29,7 +29,7 @@ std::string clocks(const test::Rows& rows) {
 std::string names(const test::Rows& rows) {
   std::string out;
   for (const IdentityRow& i : rows.identities)
-    out += (out.empty() ? "" : " ") + i.source + ":" + i.host.value_or("") +
+    out += (out.empty() ? "" : " ") + i.source + ":" + name_of(i.host) +
            (i.address ? "=" + *i.address : "");
   return out;
 }
@@ -46,7 +46,7 @@ TEST(NodeRank, LaunchersAndScriptsNumberTheirMachine) {
     const test::Rows rows = file("launch.log", line + "\n");
     std::string out;
     for (const IdentityRow& i : rows.identities)
-      if (i.node_rank) out += i.host.value_or("-") + ":" + std::to_string(*i.node_rank);
+      if (i.node_rank) out += i.host.value_or(Host("-")) + ":" + std::to_string(*i.node_rank);
     return out;
   };
   EXPECT_EQ(said("launching 8 workers on cx-07 node rank 4 of 6"), "cx-07:4");
@@ -291,7 +291,8 @@ TEST(RankTable, UnderAHeadingOfAnyOrder) {
     const test::Rows rows = file("ranks.txt", bytes);
     std::string out;
     for (const IdentityRow& i : rows.identities)
-      if (i.rank) out += fmt::format("{}@{}:{} ", *i.rank, i.host.value_or("-"), i.pid.value_or(0));
+      if (i.rank)
+        out += fmt::format("{}@{}:{} ", *i.rank, i.host.value_or(Host("-")), i.pid.value_or(0));
     return out;
   };
   EXPECT_EQ(said("# rank host local pid\n0 cx-1 0 811\n1 cx-1 1 812\n"), "0@cx-1:811 1@cx-1:812 ");
@@ -343,7 +344,8 @@ TEST(HostBlocks, WhoseTheLinesBelowAre) {
       "[ 3000.000000] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n";
   const auto hosts = [](const test::Rows& rows) {
     std::string out;
-    for (const EventRow& e : rows.events) out += (out.empty() ? "" : " ") + e.host.value_or("-");
+    for (const EventRow& e : rows.events)
+      out += (out.empty() ? "" : " ") + e.host.value_or(Host("-"));
     return out;
   };
   const std::string bar = "----------------\n";

@@ -69,7 +69,7 @@ class Rows : public MemberSink {
                        r.loss.value_or(-1));
   }
   void tell(const IdentityRow& r) {
-    log += fmt::format("{} identity {} {} {}\n", at(r.place), r.source, r.host.value_or(""),
+    log += fmt::format("{} identity {} {} {}\n", at(r.place), r.source, name_of(r.host),
                        r.rank.value_or(-1));
   }
   void tell(const ConfigRow& r) {
@@ -118,7 +118,7 @@ class Rows : public MemberSink {
   }
   SeriesId series(const SeriesRow& r) override {
     series_rows.push_back(r);
-    log += fmt::format("series {} {} {} {} {} {}\n", r.name, r.unit, r.host.value_or(""),
+    log += fmt::format("series {} {} {} {} {} {}\n", r.name, r.unit, name_of(r.host),
                        r.gpu.value_or(""), r.rank.value_or(kNoRank), r.labels);
     return static_cast<SeriesId>(series_rows.size());
   }

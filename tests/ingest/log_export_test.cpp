@@ -27,7 +27,7 @@ std::string records(Make make, bool newest_first, const char* between = "\n") {
 void expect_the_traceback(const test::Rows& rows, const char* what, const char* host = "gpu-07") {
   ASSERT_EQ(rows.raised(), (std::vector<std::string>{"KeyError: 'vocab'"})) << what;
   EXPECT_EQ(rows.tracebacks[0].file, "/w/train.py") << what;
-  EXPECT_EQ(rows.tracebacks[0].host.value_or(""), host) << what;
+  EXPECT_EQ(name_of(rows.tracebacks[0].host), host) << what;
   EXPECT_EQ(iso_utc(rows.tracebacks[0].time.ns), "2026-03-04T05:06:01Z") << what;
   EXPECT_EQ(rows.tracebacks[0].time.clock, Clock::utc) << what;
 }
@@ -105,7 +105,7 @@ TEST(LogExport, TwoStreamsAreToldApartAndAPlaceIsTheRecord) {
   const auto rows = read("loki.json", bytes);
   ASSERT_EQ(rows.events.size(), 1u);
   EXPECT_EQ(rows.events[0].event_class, "gpu_xid/79");
-  EXPECT_EQ(rows.events[0].host.value_or(""), "gpu-08");
+  EXPECT_EQ(name_of(rows.events[0].host), "gpu-08");
   EXPECT_EQ(rows.events[0].place.line, 2u);
   EXPECT_EQ(bytes.substr(rows.events[0].place.offset, rows.events[0].place.length)
                 .rfind("[\"1772600765000000000\"", 0),

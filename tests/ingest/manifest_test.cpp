@@ -1,6 +1,7 @@
 #include "ingest/logs/manifest.hpp"
 
 #include "kit.hpp"
+#include "support/hosts.hpp"
 
 namespace culprit::ingest {
 namespace {
@@ -47,7 +48,7 @@ TEST(Manifest, AnUnknownKeyIsANoteAndTheRestIsUsed) {
             "unknown key 'attempts[0].exitcode' (did you mean 'exit_code'?); it is not used");
   EXPECT_EQ(p.notes[1], "unknown key 'world_sise' (did you mean 'world_size'?); it is not used");
   EXPECT_EQ(p.notes[2], "unknown key 'zebra'; it is not used");
-  EXPECT_EQ(p.manifest.hosts, std::vector<std::string>{"a1"});
+  EXPECT_EQ(p.manifest.hosts, Hosts({"a1"}));
   EXPECT_EQ(p.manifest.attempts.at(0).id, 1);
 }
 
@@ -57,7 +58,7 @@ TEST(Manifest, AWrongTypeLosesThatValueAlone) {
     "addresses": {"a1": [4], "a2": ["10.0.0.2"]}, "network": [], "parallelism": {"tp": "two", "pp": 2, "order": "tp-tp"},
     "attempts": [5, {"id": "x", "start": "soon", "hosts": ["a1"]}], "boot_times": {"a1": true, "a2": 1772000000}})");
   EXPECT_EQ(p.notes.size(), 13u) << fmt::format("{}", fmt::join(p.notes, "\n"));
-  EXPECT_EQ(p.manifest.hosts, (std::vector<std::string>{"a1", "a2"}));
+  EXPECT_EQ(p.manifest.hosts, Hosts({"a1", "a2"}));
   EXPECT_FALSE(p.manifest.world_size);
   EXPECT_FALSE(p.manifest.gpus_per_node);
   EXPECT_EQ(p.manifest.timezone, "");
@@ -65,7 +66,7 @@ TEST(Manifest, AWrongTypeLosesThatValueAlone) {
   EXPECT_EQ(p.manifest.addresses[0].first, "a2");
   EXPECT_EQ(p.manifest.parallelism, R"({"pp":2})");
   ASSERT_EQ(p.manifest.attempts.size(), 1u);
-  EXPECT_EQ(p.manifest.attempts[0].hosts, std::vector<std::string>{"a1"});
+  EXPECT_EQ(p.manifest.attempts[0].hosts, Hosts({"a1"}));
   ASSERT_EQ(p.manifest.boot_times.size(), 1u);
   EXPECT_EQ(p.manifest.boot_times[0].second, "2026-02-25T06:13:20Z");
 }
@@ -77,7 +78,7 @@ TEST(Manifest, NullIsAbsentAndWordsMayBeNumbers) {
   EXPECT_TRUE(p.notes.empty()) << p.notes.front();
   EXPECT_EQ(p.manifest.world_size, 32);
   EXPECT_EQ(p.manifest.gpus_per_node, 8);
-  EXPECT_EQ(p.manifest.hosts, (std::vector<std::string>{"cx-08", "cx-09", "cx-10", "cx-11"}));
+  EXPECT_EQ(p.manifest.hosts, Hosts({"cx-08", "cx-09", "cx-10", "cx-11"}));
 }
 
 TEST(Manifest, AKeyThatStandsTwice) {

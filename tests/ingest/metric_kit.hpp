@@ -73,7 +73,7 @@ inline std::string told(const SeriesRow& row) {
   };
   add("unit", row.unit);
   add("kind", row.kind);
-  add("host", row.host.value_or(""));
+  add("host", name_of(row.host));
   add("gpu", row.gpu.value_or(""));
   add("nic", row.nic.value_or(""));
   if (row.rank) add("rank", std::to_string(number_of(*row.rank)));

@@ -131,7 +131,7 @@ TEST(Tensorboard, HostsInNames) {
   for (const auto& [path, host] : cases) {
     const Rows rows = read_events(bytes, path);
     ASSERT_EQ(rows.series_rows.size(), 1u) << path;
-    EXPECT_EQ(rows.series_rows[0].host.value_or(""), host) << path;
+    EXPECT_EQ(name_of(rows.series_rows[0].host), host) << path;
   }
 }
 

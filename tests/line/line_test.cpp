@@ -28,7 +28,7 @@ void check(const std::vector<Case>& cases, Habit habit = {}) {
     EXPECT_EQ(line.message, want.message) << raw;
     EXPECT_EQ(name(line.prefix.time.clock), name(want.clock)) << raw;
     EXPECT_EQ(line.prefix.time.ns, want.ns) << raw;
-    EXPECT_EQ(line.prefix.host.value_or(""), want.host) << raw;
+    EXPECT_EQ(name_of(line.prefix.host), want.host) << raw;
     EXPECT_EQ(number_of(line.prefix.rank), want.rank) << raw;
     EXPECT_EQ(number_of(line.prefix.local_rank), want.local_rank) << raw;
     EXPECT_EQ(line.prefix.task, want.task) << raw;

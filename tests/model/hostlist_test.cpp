@@ -72,7 +72,7 @@ TEST(Hostlist, IsCapped) {
 }
 
 TEST(Hostlist, Folds) {
-  EXPECT_EQ(fold_hostlist({}), "");
+  EXPECT_EQ(fold_hostlist(std::vector<Host>()), "");
   EXPECT_EQ(fold_hostlist({"node007", "node001", "node003", "node002", "node002"}),
             "node[001-003,007]");
   EXPECT_EQ(fold_hostlist({"n9", "n10", "n11"}), "n[9-11]");

@@ -6,6 +6,7 @@
 #include "report/report.hpp"
 #include "support/hostile.hpp"
 #include "support/ranks.hpp"
+#include "support/hosts.hpp"
 
 namespace {
 
@@ -52,7 +53,7 @@ report::Incident usual() {
   f.role = Role::root;
   f.severity = Severity::critical;
   f.subject = {SubjectKind::host, "node-3"};
-  f.hosts = {"node-3"};
+  f.hosts = Hosts({"node-3"});
   f.start = f.end = v.start;
   f.evidence.push_back({1, "dmesg.txt", 12, 700, 5, "Xid 79"});
   incident.findings.push_back(f);
@@ -178,7 +179,7 @@ TEST(Html, StaysSmall) {
   for (auto& e : f.evidence) e.excerpt.assign(1000, '<');
   for (int i = 0; i < 3000; ++i) {
     f.id = "f" + std::to_string(i);
-    f.hosts = {"node-" + std::to_string(i)};
+    f.hosts = Hosts({"node-" + std::to_string(i)});
     *f.start += kSecond;
     f.end = f.start;
     incident.findings.push_back(f);

@@ -39,7 +39,7 @@ class Databases : public testing::Test {
       EXPECT_EQ(m.id, i);
       EventRow e;
       e.place = {m.id, 3, 10, 5};
-      e.host = "h" + std::to_string(i);
+      e.host = Host("h" + std::to_string(i));
       sink.put(e);
       if (i == 2 && !whole) return;
       sink.end_member(m);

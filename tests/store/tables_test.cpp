@@ -8,6 +8,7 @@
 #include "schema/schema.hpp"
 #include "store/database.hpp"
 #include "support/ranks.hpp"
+#include "support/hosts.hpp"
 
 namespace culprit::store {
 namespace {
@@ -106,7 +107,7 @@ TEST_F(Rows, AnEventComesBackAsItWasPut) {
   e.severity = Severity::critical;
   e.role = Role::root;
   e.scope = Scope::shared;
-  e.host = "node-3";
+  e.host = Host("node-3");
   e.rank = Rank(12);
   e.gpu = "0000:3b:00";
   e.code = -7;
@@ -140,9 +141,9 @@ TEST_F(Rows, AnEventComesBackAsItWasPut) {
 TEST_F(Rows, NamesThatTheResolutionMadeAreNotReadBack) {
   EventRow e;
   e.place = {member_, 1, 0, 1};
-  e.host = "10.0.0.7";
+  e.host = Host("10.0.0.7");
   EventRow resolved = again(e);
-  resolved.host = "node-7";
+  resolved.host = Host("node-7");
   resolved.rank = Rank(5);
   db_->sink().end_member(open_);
   const std::vector<EventRow> events{resolved};
@@ -157,7 +158,7 @@ TEST_F(Rows, ListsOfNamesAreTexts) {
   NetworkRow n;
   n.place.member = member_;
   n.name = "tor-1";
-  n.hosts = {"node-1", "node-2"};
+  n.hosts = Hosts({"node-1", "node-2"});
   const NetworkRow r = again(n);
   EXPECT_EQ(r.hosts, n.hosts);
   EXPECT_TRUE(r.children.empty());

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "report/report.hpp"
+#include "support/hosts.hpp"
 
 namespace culprit::test {
 
@@ -33,8 +34,8 @@ inline report::Incident hostile_incident() {
   f.event_class = evil;
   f.why = f.title = f.advice = Text(evil);
   f.subject = {SubjectKind::host, evil};
-  f.host = evil;
-  f.hosts = {evil};
+  f.host = Host(evil);
+  f.hosts = Hosts({evil});
   f.start = f.end = v.start;
   f.count = 1;
   f.figures = {{evil, evil}};
@@ -44,7 +45,7 @@ inline report::Incident hostile_incident() {
   MemberRow m;
   m.id = 1;
   m.path = m.stored_path = evil;
-  m.host = evil;
+  m.host = Host(evil);
   m.lines = m.used = 3;
   static std::vector<MemberRow> members;
   members.assign(1, m);

@@ -21,7 +21,7 @@ constexpr double kFewMachines =
     0.25;  // share of the machines up to which one speaks of machines that stand out
 
 struct Entity {
-  std::string host;
+  std::string host;  // its own name where no machine is told
   double middle = 0, spread = 0;
 };
 struct Measured {
@@ -245,7 +245,7 @@ Change odd_machine(const std::string& host, std::vector<OddSeries> outliers,
   Change one;
   one.kind = ChangeKind::machine;
   one.what = host;
-  one.hosts = {host};
+  one.hosts = {Host(host)};
   one.effect = first.z;
   one.good = fmt::format("{} {} {} (the others)", first.metric, figure(first.others), first.unit);
   one.bad = fmt::format("{} {} {}", first.metric, figure(first.value), first.unit);

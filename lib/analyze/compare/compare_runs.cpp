@@ -36,7 +36,7 @@ bool describes_job(std::string_view name) {
 }
 
 SettingValues settings_of(const Facts& facts, const rules::DriftRules& drift) {
-  std::map<Rank, std::string> host_of_rank;
+  std::map<Rank, Host> host_of_rank;
   for (const RankRow& r : facts.ranks)
     if (r.host) host_of_rank.emplace(r.rank, *r.host);
   SettingValues out;
@@ -49,7 +49,7 @@ SettingValues settings_of(const Facts& facts, const rules::DriftRules& drift) {
     const rules::DriftRule& rule = drift.find(name);
     if (rule.ignored && !describes_job(name)) continue;
     std::string host =
-        row.host && !nameless_host(*row.host) ? short_host(*row.host) : member->host.value_or("");
+        row.host && !nameless_host(*row.host) ? short_host(*row.host) : name_of(member->host);
     if (const auto rank = row.rank ? row.rank : member->rank; host.empty() && rank)
       if (const auto it = host_of_rank.find(*rank); it != host_of_rank.end()) host = it->second;
     Value& value = out[name][rules::drift_key(row.value, rule.compare)];
@@ -112,7 +112,7 @@ Change of_setting(const std::string& name, const rules::DriftRule& rule, const V
   const Value &was = usual(*good), &is = usual(*bad);
   out.good = was.spelled;
   // Values that the good run did not have; the host that has one is named, when others have not.
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   const Value* first = nullptr;
   for (const auto& [key, value] : *bad)
     if (!good->contains(key)) {
@@ -122,7 +122,7 @@ Change of_setting(const std::string& name, const rules::DriftRule& rule, const V
   if (first == nullptr) return out;  // score 0: a value of the good run is gone, or hosts agree now
   out.bad = first->spelled;
   out.places.push_back({true, first->path, first->line});
-  hosts.erase("");
+  hosts.erase(Host());
   const bool everywhere = first == &is;
   if (!everywhere) out.hosts.assign(hosts.begin(), hosts.end());
   out.title = everywhere
@@ -148,6 +148,10 @@ std::string_view name(ChangeKind kind) {
     case ChangeKind::hosts: return "hosts";
   }
   return "";
+}
+
+std::string named_some(const std::vector<Host>& hosts, std::size_t most) {
+  return named_some(std::vector<std::string>(hosts.begin(), hosts.end()), most);
 }
 
 std::string named_some(const std::vector<std::string>& names, std::size_t most) {
@@ -293,14 +297,14 @@ std::vector<Change> changed_pace(const ComparedRun& good, const ComparedRun& bad
 
 std::vector<Change> changed_hosts(const ComparedRun& good, const ComparedRun& bad) {
   const auto hosts = [](const Facts& facts) {
-    std::set<std::string> out;
-    for (const std::string& host : hosts_of_job(facts)) out.insert(host);
+    std::set<Host> out;
+    for (const Host& host : hosts_of_job(facts)) out.insert(host);
     if (out.empty())
       for (const HostRow& h : facts.hosts) out.insert(short_host(h.host));
     return out;
   };
   const auto was = hosts(*good.facts), is = hosts(*bad.facts);
-  std::vector<std::string> gone, fresh;
+  std::vector<Host> gone, fresh;
   std::set_difference(was.begin(), was.end(), is.begin(), is.end(), std::back_inserter(gone));
   std::set_difference(is.begin(), is.end(), was.begin(), was.end(), std::back_inserter(fresh));
   std::vector<Change> out;

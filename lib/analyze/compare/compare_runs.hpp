@@ -73,8 +73,8 @@ struct Change {
   Text title;             // a sentence
   std::string good, bad;  // values, or an example line
   double effect = 0;  // settings: 0; metrics: spreads; lines: log2 of the rate; step time: relative
-  std::string event_class;         // what the rules say of the line; "" nothing
-  std::vector<std::string> hosts;  // of the bad run that show it; empty: all, or not known
+  std::string event_class;  // what the rules say of the line; "" nothing
+  std::vector<Host> hosts;  // of the bad run that show it; empty: all, or not known
   std::vector<ChangePlace> places;
 };
 
@@ -103,5 +103,6 @@ std::vector<Change> changed_hosts(const ComparedRun& good, const ComparedRun& ba
 
 // "a, b, c and 4 more"
 std::string named_some(const std::vector<std::string>& names, std::size_t most = 4);
+std::string named_some(const std::vector<Host>& hosts, std::size_t most = 4);
 
 }  // namespace culprit::analyze

@@ -109,9 +109,9 @@ void attribute_dumps(Facts& facts) {
   std::map<ProcessKey, Rank> rank_of;
   std::map<std::int64_t, std::set<std::pair<std::string, Rank>>>
       anywhere;  // of a number: who has it, and where
-  const auto learn = [&](const std::optional<std::string>& host, std::int64_t pid, Rank rank) {
-    rank_of.emplace(ProcessKey(host.value_or(""), pid), rank);
-    anywhere[pid].insert({host.value_or(""), rank});
+  const auto learn = [&](const std::optional<Host>& host, std::int64_t pid, Rank rank) {
+    rank_of.emplace(ProcessKey(name_of(host), pid), rank);
+    anywhere[pid].insert({name_of(host), rank});
   };
   for (const RankRow& r : facts.ranks)
     if (r.pid) learn(r.host, *r.pid, r.rank);
@@ -129,7 +129,7 @@ void attribute_dumps(Facts& facts) {
     if (row.rank) return;
     row.rank = member_rank(row.place);
     if (row.rank || !pid) return;
-    if (const auto it = rank_of.find({row.host.value_or(""), *pid}); it != rank_of.end())
+    if (const auto it = rank_of.find({name_of(row.host), *pid}); it != rank_of.end())
       row.rank = it->second;
     else if (const auto all = anywhere.find(*pid);
              all != anywhere.end() && all->second.size() == 1 &&
@@ -156,7 +156,7 @@ void guess_trainers(Facts& facts) {
   std::map<ProcessKey, Process> processes;
   for (const StackSample& s : facts.samples) {
     if (!s.row.pid || !s.row.ranks.empty()) continue;
-    Process& p = processes[{s.row.host.value_or(""), *s.row.pid}];
+    Process& p = processes[{name_of(s.row.host), *s.row.pid}];
     p.serves = p.serves || serves_collectives(facts, s.stack);
     if (s.row.rank) p.rank = s.row.rank;
     if (!s.role.empty()) p.role = s.role;
@@ -175,8 +175,7 @@ void guess_trainers(Facts& facts) {
         p.role = p.serves || (p.rank && of_rank[*p.rank] == 1) ? "trainer" : "noise";
   for (StackSample& s : facts.samples)
     if (s.role.empty() && s.row.pid)
-      if (const auto it = processes.find({s.row.host.value_or(""), *s.row.pid});
-          it != processes.end())
+      if (const auto it = processes.find({name_of(s.row.host), *s.row.pid}); it != processes.end())
         s.role = it->second.role;
 
   std::vector<const ProcessKey*> trainers;
@@ -195,7 +194,7 @@ void guess_trainers(Facts& facts) {
     rank_of.emplace(*trainers[i], Rank(static_cast<std::int64_t>(i)));
   for (StackSample& s : facts.samples) {
     if (s.role != "trainer" || !s.row.pid) continue;
-    if (const auto it = rank_of.find({s.row.host.value_or(""), *s.row.pid}); it != rank_of.end())
+    if (const auto it = rank_of.find({name_of(s.row.host), *s.row.pid}); it != rank_of.end())
       s.row.rank = it->second;
   }
   facts.notes.push_back(say(Phrase::stack_ranks_guessed, trainers.size()));

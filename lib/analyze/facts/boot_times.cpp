@@ -31,15 +31,15 @@ class Anchors {
   }
 
  private:
-  std::string host_of(const std::optional<std::string>& host, const Place& place) const {
+  Host host_of(const std::optional<Host>& host, const Place& place) const {
     if (host && !nameless_host(*host)) return short_host(*host);
     const MemberRow* m = facts_.member(place.member);
-    return m != nullptr && m->host ? *m->host : "";
+    return m != nullptr ? m->host.value_or(Host()) : Host();
   }
 
   // How long each kernel had run at its last line.
   void look_at_kernel_lines() {
-    const auto see = [&](const Timestamp& stamp, const std::string& host) {
+    const auto see = [&](const Timestamp& stamp, const Host& host) {
       if (stamp.clock != Clock::boot) return;
       auto& most = longest_[host];
       most = std::max(most, stamp.ns);
@@ -74,7 +74,7 @@ class Anchors {
   void from_lines_with_both() {
     std::map<std::string, std::vector<Sample>> samples;
     const auto pair = [&](const Timestamp& time, const std::optional<Timestamp>& boot,
-                          const std::optional<std::string>& host, const Place& place) {
+                          const std::optional<Host>& host, const Place& place) {
       if (!boot || time.clock == Clock::boot) return;
       if (const auto t = wall_(time, place.member))
         samples[host_of(host, place)].push_back(
@@ -138,7 +138,7 @@ class Anchors {
   struct Collected {
     Nanoseconds time = 0, uncertainty = 0;
   };
-  std::optional<Collected> collected(const ClockRow& uptime, const std::string& host) const {
+  std::optional<Collected> collected(const ClockRow& uptime, const Host& host) const {
     const MemberRow* own = facts_.member(uptime.place.member);
     std::optional<Collected> best;
     int best_worth = 0;
@@ -186,7 +186,7 @@ class Anchors {
     }
     std::map<std::string, std::vector<Sample>> samples;
     for (const ClockRow* u : uptimes) {
-      const std::string host = host_of(u->host, u->place);
+      const Host host = host_of(u->host, u->place);
       // A line of the kernel's log that is much younger than this uptime belongs to an earlier
       // start.
       if (const auto it = longest_.find(host);

@@ -47,7 +47,7 @@ class ClockMap {
   }
 
   // UTC of a stamp, with what it may be off by; nullopt when nothing ties the clock to UTC.
-  std::optional<Nanoseconds> utc(const Timestamp& stamp, const std::optional<std::string>& host,
+  std::optional<Nanoseconds> utc(const Timestamp& stamp, const std::optional<Host>& host,
                                  MemberId member, Nanoseconds& uncertainty) const {
     uncertainty = kHostSkew + stamp.precision;
     switch (stamp.clock) {
@@ -59,7 +59,7 @@ class ClockMap {
         return in_zone(with_year(stamp.ns, *year), member, uncertainty);
       }
       case Clock::boot: {
-        const auto it = boot_.find(host.value_or(""));
+        const auto it = boot_.find(name_of(host));
         if (it == boot_.end()) return std::nullopt;
         // Crystals drift by tens of parts in a million; dmesg's clock also stands still in suspend.
         uncertainty += it->second.uncertainty + stamp.ns / 20'000;
@@ -161,7 +161,7 @@ Nanoseconds middle_time(std::vector<Nanoseconds> values) {
   return values[values.size() / 2];
 }
 
-void move_times(Facts& facts, const std::string& host, Nanoseconds by, Nanoseconds uncertainty) {
+void move_times(Facts& facts, const Host& host, Nanoseconds by, Nanoseconds uncertainty) {
   const auto move = [&](std::optional<Nanoseconds>& time) {
     if (time) *time -= by;
   };
@@ -180,7 +180,7 @@ void move_times(Facts& facts, const std::string& host, Nanoseconds by, Nanosecon
     if (x.host == host) move(x.time_ns);
 }
 
-void move_progress(Facts& facts, const std::string& host, Nanoseconds by) {
+void move_progress(Facts& facts, const Host& host, Nanoseconds by) {
   for (ProgressSpan& p : facts.progress)
     if (const MemberRow* m = facts.member(p.member); m != nullptr && m->host == host)
       for (ProgressRow* row : {&p.first, &p.last, p.first_nan ? &*p.first_nan : nullptr,
@@ -192,11 +192,13 @@ void move_progress(Facts& facts, const std::string& host, Nanoseconds by) {
 // more.
 void mend_clocks_by_words(Facts& facts) {
   constexpr std::int64_t kLeastMs = 1000;
-  std::map<std::string, std::set<std::int64_t>> said;
+  std::map<Host, std::set<std::int64_t>> said;
   for (const ConfigRow& c : facts.configs) {
     if (c.name != "clock_ahead_ms") continue;
     const MemberRow* m = facts.member(c.place.member);
-    const std::string host = c.host ? short_host(*c.host) : m != nullptr && m->host ? *m->host : "";
+    const Host host = c.host         ? short_host(*c.host)
+                      : m != nullptr ? m->host.value_or(Host())
+                                     : Host();
     if (!host.empty()) said[host].insert(std::strtoll(c.value.c_str(), nullptr, 10));
   }
   for (const auto& [host, values] : said) {
@@ -216,7 +218,7 @@ void mend_clocks_by_steps(Facts& facts) {
   constexpr Nanoseconds kTogether = 2 * kSecond;
   constexpr Nanoseconds kOff = 5 * kSecond;
   constexpr std::size_t kLeastHosts = 3;
-  std::map<std::int64_t, std::map<std::string, std::vector<Nanoseconds>>> first,
+  std::map<std::int64_t, std::map<Host, std::vector<Nanoseconds>>> first,
       last;  // iteration -> host -> when
   for (const ProgressSpan& p : facts.progress) {
     const MemberRow* m = facts.member(p.member);
@@ -231,14 +233,13 @@ void mend_clocks_by_steps(Facts& facts) {
     const auto it = std::max_element(
         by_iteration.begin(), by_iteration.end(),
         [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-    return it == by_iteration.end() ? std::map<std::string, std::vector<Nanoseconds>>{}
-                                    : it->second;
+    return it == by_iteration.end() ? std::map<Host, std::vector<Nanoseconds>>{} : it->second;
   };
   const auto begin = commonest(first);
   const auto end = commonest(last);
   if (begin.size() < kLeastHosts || end.size() < kLeastHosts) return;
   const auto offsets = [](const auto& times) {  // of each host from the middle one
-    std::map<std::string, Nanoseconds> out;
+    std::map<Host, Nanoseconds> out;
     std::vector<Nanoseconds> all;
     for (const auto& [host, list] : times) all.push_back(out[host] = middle_time(list));
     const Nanoseconds middle = middle_time(all);
@@ -270,7 +271,7 @@ void mend_clocks_by_steps(Facts& facts) {
 // and more than two zones can be apart (a year that was guessed for one log of the host) says
 // nothing of its other logs.
 void mend_host_clocks(Facts& facts) {
-  std::map<std::string, Nanoseconds> last;
+  std::map<Host, Nanoseconds> last;
   for (const auto& e : facts.events)
     if (e.host && e.time_ns && (e.role == Role::cascade || e.role == Role::teardown) &&
         (e.severity == Severity::distributed)) {

@@ -85,7 +85,7 @@ struct Facts : FactRows {
 };
 
 // "gpu-a17.cluster.local" -> "gpu-a17"; addresses stay whole.
-std::string short_host(const std::string& name);
+Host short_host(const std::string& name);
 // True for names that say nothing about which machine it is: localhost, 127.0.0.1, (none), "".
 bool nameless_host(const std::string& name);
 

@@ -29,13 +29,13 @@ class Names {
  public:
   // Two names of one machine (short and full) become one: the shorter, unless two machines share
   // it.
-  std::string canonical(const std::string& name) const {
+  Host canonical(const std::string& name) const {
     if (const auto it = address_.find(name); it != address_.end()) return it->second;
-    if (is_address(name)) return name;
-    const std::string small = short_host(name);
+    if (is_address(name)) return Host(name);
+    Host small = short_host(name);
     if (const auto it = address_.find(small); it != address_.end()) return it->second;
     const auto it = domains_.find(small);
-    if (it != domains_.end() && it->second.size() > 1) return name;
+    if (it != domains_.end() && it->second.size() > 1) return Host(name);
     return small;
   }
   void learn(const std::string& name) {
@@ -47,18 +47,18 @@ class Names {
     if (name.size() > small.size()) domains.insert(name.substr(small.size()));
   }
   // Another name of a machine: an address, a pod, the name that a node has in the scheduler.
-  void learn_address(const std::string& address, const std::string& host) {
+  void learn_address(const std::string& address, const Host& host) {
     if (!address.empty() && !nameless_host(address) && address != host)
       address_.emplace(address, host);
   }
   bool known(const std::string& name) const {
     return domains_.count(short_host(name)) > 0 || (!is_address(name) && address_.count(name) > 0);
   }
-  const std::map<std::string, std::string>& addresses() const { return address_; }
+  const std::map<std::string, Host>& addresses() const { return address_; }
 
  private:
   std::map<std::string, std::set<std::string>> domains_;  // short name -> domains seen
-  std::map<std::string, std::string> address_;
+  std::map<std::string, Host> address_;
 };
 
 template <class T>
@@ -100,10 +100,11 @@ bool Facts::foreign(const MemberRow& m) const {
   return re2::RE2::PartialMatch(m.path, kJob, &number) && number != own;
 }
 
-std::string short_host(const std::string& name) {
-  if (name.find_first_not_of("0123456789.:") == std::string::npos || is_address(name)) return name;
+Host short_host(const std::string& name) {
+  if (name.find_first_not_of("0123456789.:") == std::string::npos || is_address(name))
+    return Host(name);
   const std::size_t dot = name.find('.');
-  return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
+  return Host(dot == std::string::npos || dot == 0 ? name : name.substr(0, dot));
 }
 
 bool tells_of_job(const IdentityRow& row) {
@@ -159,7 +160,7 @@ class Resolution {
   }
 
   void learn_names() {
-    const auto learn = [&](const std::optional<std::string>& host) {
+    const auto learn = [&](const std::optional<Host>& host) {
       if (host) names_.learn(*host);
     };
     if (facts_.manifest) {
@@ -187,9 +188,9 @@ class Resolution {
   }
 
   // The hosts that the lines of each member name.
-  std::map<MemberId, std::set<std::string>> hosts_in_lines() const {
-    std::map<MemberId, std::set<std::string>> out;
-    const auto vote = [&](MemberId member, const std::optional<std::string>& host) {
+  std::map<MemberId, std::set<Host>> hosts_in_lines() const {
+    std::map<MemberId, std::set<Host>> out;
+    const auto vote = [&](MemberId member, const std::optional<Host>& host) {
       if (host && !nameless_host(*host) && !is_address(*host))
         out[member].insert(names_.canonical(*host));
     };
@@ -210,8 +211,8 @@ class Resolution {
 
   // A component of a path, or words of one, that is a host known from elsewhere:
   // "dmesg-gpu-a17.txt", "gpu-a17_stderr.log", "gpu07.nvidia-smi.txt". The last one.
-  std::optional<std::string> known_host_in(const std::string& path) const {
-    std::optional<std::string> out;
+  std::optional<Host> known_host_in(const std::string& path) const {
+    std::optional<Host> out;
     std::size_t at = 0;
     for (std::size_t end = 0; at <= path.size(); at = end + 1) {
       end = std::min(path.find_first_of("/#", at), path.size());
@@ -243,8 +244,7 @@ class Resolution {
   // "pretrain-llm-3120.log" beside "trn01.dmesg" and "trn02.dmesg": a name that only output of the
   // job bears, and that is none of a series, where the machines are known by files of their own,
   // is the job's.
-  std::set<std::string> names_of_jobs(
-      const std::map<MemberId, std::set<std::string>>& votes) const {
+  std::set<std::string> names_of_jobs(const std::map<MemberId, std::set<Host>>& votes) const {
     const auto series_of = [](const std::string& name) {
       std::string out;
       for (const char c : name)
@@ -259,7 +259,7 @@ class Resolution {
     if (facts_.manifest)
       for (const auto& host : facts_.manifest->hosts) machine(short_host(host));
     for (const auto& [member, hosts] : votes)
-      for (const std::string& host : hosts) machine(host);
+      for (const Host& host : hosts) machine(host);
     for (const MemberRow* m : paths_) {
       if (m->kind != "file") continue;
       const auto host = facts_of_path(m->path).host;
@@ -304,7 +304,7 @@ class Resolution {
       const auto it = votes.find(m.id);
       if (it != votes.end() && it->second.size() == 1) {
         // All lines of the file name one host: a file's name may lie, its lines do not.
-        const std::string& only = *it->second.begin();
+        const Host& only = *it->second.begin();
         if (!m.host || *m.host != only) {
           if (m.host) path_says_[*m.host].insert(only);
           m.attribution = m.host ? "content (the path says " + *m.host + ")" : "content";
@@ -334,7 +334,7 @@ class Resolution {
   // has one of is its, and where each of several folders beside each other names another machine,
   // all of it.
   void share_hosts_within_folders() {
-    std::map<std::string, std::set<std::string>>
+    std::map<std::string, std::set<Host>>
         said;  // folder -> machines that say their name in it or below
     for (const auto& i : facts_.identities) {
       const MemberRow* m = facts_.member(i.place.member);
@@ -345,14 +345,14 @@ class Resolution {
       const bool itself =
           m->host && (i.source == "hostname" || i.source == "uname" || i.source == "prompt");
       if (!launcher && !itself) continue;
-      const std::string host = launcher ? names_.canonical(*i.host) : *m->host;
+      const Host host = launcher ? names_.canonical(*i.host) : *m->host;
       for (std::string folder = folder_of(m->path);; folder = folder_of(folder)) {
         said[folder].insert(host);
         if (folder.empty()) break;
       }
     }
     if (said.empty()) return;
-    std::map<std::string, std::set<std::string>>
+    std::map<std::string, std::set<Host>>
         beside;  // folder -> machines of the folders in it, one each
     for (const auto& [folder, hosts] : said)
       if (hosts.size() == 1 && !folder.empty()) beside[folder_of(folder)].insert(*hosts.begin());
@@ -382,13 +382,13 @@ class Resolution {
   void drop_node_numbers() {
     static const re2::RE2 kNumbered(R"((?i)^(?:n|nd|node|host|worker|machine|h|w)[-_]?(\d{1,4})$)");
     static const std::set<std::string> kOfMachine{"kernel", "rdma", "bmc", "fabric-manager"};
-    std::set<std::string> runs;  // machines that run ranks
+    std::set<Host> runs;  // machines that run ranks
     for (const auto& i : facts_.identities)
       if (i.host && (i.rank || i.local_rank || i.source.rfind("nccl", 0) == 0) &&
           !nameless_host(*i.host) && !is_address(*i.host))
         runs.insert(names_.canonical(*i.host));
     runs.insert(manifest_hosts_.begin(), manifest_hosts_.end());
-    std::set<std::string> counted;
+    std::set<Host> counted;
     const auto by_path = [](const MemberRow& m) {
       return m.host && m.attribution.rfind("path", 0) == 0;
     };
@@ -397,15 +397,14 @@ class Resolution {
     // More numbers than machines: several nodes of a test on one machine, and their numbers are all
     // that tells them apart.
     static const re2::RE2 kShort(R"((?i)^(?:n|nd|h|w)\d{1,4}$)");
-    const bool only_short = std::all_of(counted.begin(), counted.end(), [](const std::string& one) {
+    const bool only_short = std::all_of(counted.begin(), counted.end(), [](const Host& one) {
       return re2::RE2::FullMatch(one, kShort);
     });
     if (runs.empty() || counted.empty() || (counted.size() > runs.size() && !only_short) ||
         std::any_of(counted.begin(), counted.end(),
-                    [&](const std::string& one) { return runs.count(one) > 0; }))
+                    [&](const Host& one) { return runs.count(one) > 0; }))
       return;
-    const std::vector<std::string> order =
-        facts_.manifest ? facts_.manifest->hosts : std::vector<std::string>{};
+    const std::vector<Host> order = facts_.manifest ? facts_.manifest->hosts : std::vector<Host>{};
     const bool from_zero = std::any_of(counted.begin(), counted.end(), [](const std::string& one) {
       return one.find_first_not_of("0", one.find_first_of("0123456789")) == std::string::npos;
     });
@@ -435,7 +434,7 @@ class Resolution {
 
   // Sections know what their file knows.
   void share_hosts_within_archives() {
-    std::map<std::string, std::set<std::string>> of_container;
+    std::map<std::string, std::set<Host>> of_container;
     for (const MemberRow& m : facts_.members)
       if (m.host && !m.container.empty()) of_container[m.container].insert(*m.host);
     for (MemberRow& m : facts_.members)
@@ -447,8 +446,7 @@ class Resolution {
         }
   }
 
-  std::optional<std::string> host_of(const std::optional<std::string>& printed,
-                                     const Place& place) const {
+  std::optional<Host> host_of(const std::optional<Host>& printed, const Place& place) const {
     if (printed && !nameless_host(*printed)) return names_.canonical(*printed);
     const MemberRow* m = facts_.member(place.member);
     return m != nullptr ? m->host : std::nullopt;
@@ -481,9 +479,9 @@ class Resolution {
     if (facts_.world_counted) facts_.world_size = size;
   }
 
-  void add_rank(Rank rank, const std::optional<std::string>& host,
-                const std::optional<LocalRank>& local, const std::optional<std::int64_t>& pid,
-                const std::optional<std::string>& gpu, const char* source) {
+  void add_rank(Rank rank, const std::optional<Host>& host, const std::optional<LocalRank>& local,
+                const std::optional<std::int64_t>& pid, const std::optional<std::string>& gpu,
+                const char* source) {
     if (!is_rank_of(10'000'001, rank)) return;
     RankRow& row = ranks_[rank];
     row.rank = rank;
@@ -560,7 +558,7 @@ class Resolution {
   // A job of a handful of ranks, all local ranks too, in a bundle that names one machine and no
   // other: they ran there.
   void place_small_job() {
-    std::set<std::string> named;
+    std::set<Host> named;
     for (const auto& i : facts_.identities)
       if (i.host && !nameless_host(*i.host)) named.insert(names_.canonical(*i.host));
     for (const auto& m : facts_.members)
@@ -579,7 +577,7 @@ class Resolution {
     std::set<LocalKey> torn_local;
     std::set<ProcessKey> torn_pid;
     for (const auto& [rank, row] : ranks_) {
-      const std::string host = row.host.value_or("");
+      const std::string host = name_of(row.host);
       if (row.local_rank && !by_local_.emplace(std::pair(host, *row.local_rank), rank).second)
         torn_local.insert({host, *row.local_rank});
       if (row.pid && !by_pid_.emplace(std::pair(host, *row.pid), rank).second)
@@ -617,10 +615,10 @@ class Resolution {
 
   template <class Number>
   static std::optional<Rank> look(const std::map<std::pair<std::string, Number>, Rank>& map,
-                                  const std::optional<std::string>& host,
+                                  const std::optional<Host>& host,
                                   const std::optional<Number>& key) {
     if (!key) return std::nullopt;
-    const auto it = map.find({host.value_or(""), *key});
+    const auto it = map.find({name_of(host), *key});
     return it == map.end() ? std::nullopt : std::optional(it->second);
   }
 
@@ -729,8 +727,8 @@ class Resolution {
   }
 
   void list_hosts() {
-    std::map<std::string, HostRow> hosts;
-    const auto add_host = [&](const std::optional<std::string>& host) {
+    std::map<Host, HostRow> hosts;
+    const auto add_host = [&](const std::optional<Host>& host) {
       if (host && !nameless_host(*host)) hosts[*host].host = *host;
     };
     for (const auto& [rank, row] : ranks_) add_host(row.host);
@@ -746,7 +744,7 @@ class Resolution {
         if (const auto it = hosts.find(names_.canonical(facts_.manifest->hosts[i]));
             it != hosts.end())
           it->second.node_rank = static_cast<std::int64_t>(i);
-    std::map<std::string, std::string> newest_driver;
+    std::map<Host, std::string> newest_driver;
     for (const auto& c : facts_.configs)
       if (c.name == "driver_version")
         if (const auto host = host_of(c.host, c.place)) newest_driver[*host] = c.value;
@@ -767,11 +765,11 @@ class Resolution {
       if (n.kind == "switch" && std::none_of(ranks_.begin(), ranks_.end(), [&](const auto& one) {
             return one.second.host == n.name;
           }))
-        hosts.erase(n.name);
+        hosts.erase(Host(n.name));
     if (facts_.manifest)
       for (const auto* groups : {&facts_.manifest->tor, &facts_.manifest->pod})
         for (const auto& [name, below] : *groups)
-          if (manifest_hosts_.count(name) == 0) hosts.erase(name);
+          if (manifest_hosts_.count(Host(name)) == 0) hosts.erase(Host(name));
     facts_.hosts.reserve(hosts.size());
     for (auto& [host, row] : hosts) facts_.hosts.push_back(std::move(row));
     facts_.ranks.reserve(ranks_.size());
@@ -864,13 +862,13 @@ class Resolution {
   Names names_;
   std::vector<MemberRow*> paths_;          // in order of their paths
   std::vector<const IdentityRow*> order_;  // in order of their members' paths
-  std::set<std::string> manifest_hosts_;
-  std::map<std::string, std::set<std::string>>
+  std::set<Host> manifest_hosts_;
+  std::map<std::string, std::set<Host>>
       path_says_;  // a host by the path -> those that the lines of such files name
   std::map<Rank, RankRow> ranks_;
   std::map<LocalKey, Rank> by_local_;
   std::map<ProcessKey, Rank> by_pid_;
-  std::optional<std::string> only_;  // the one machine of the job
+  std::optional<Host> only_;  // the one machine of the job
   bool tasks_are_ranks_ = false;
 };
 

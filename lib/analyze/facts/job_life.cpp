@@ -5,12 +5,12 @@
 
 namespace culprit::analyze {
 
-std::vector<std::string> hosts_of_job(const Facts& facts) {
+std::vector<Host> hosts_of_job(const Facts& facts) {
   std::set<std::string> names;
   if (facts.manifest) {
     const bool attempts =
         !facts.manifest->attempts.empty() && !facts.manifest->attempts.back().hosts.empty();
-    for (const std::string& host :
+    for (const Host& host :
          attempts ? facts.manifest->attempts.back().hosts : facts.manifest->hosts)
       names.insert(short_host(host));
   }

@@ -10,7 +10,7 @@ namespace culprit::analyze {
 
 // Short names, sorted. Empty when the list may have gaps: it is used to say that a machine had no
 // part in the job.
-std::vector<std::string> hosts_of_job(const Facts& facts);
+std::vector<Host> hosts_of_job(const Facts& facts);
 
 // A closing line of the framework, or the scheduler's COMPLETED.
 bool job_completed(const Facts& facts);

@@ -114,7 +114,7 @@ PathFacts facts_of_path(const std::string& path) {
                            like(value, path_table().never_hosts_like) ||
                            (!sure && (like(value, path_table().not_hosts_like) ||
                                       like(value, path_table().devices_like)));
-        if (!out.host && !taken) out.host = value;
+        if (!out.host && !taken) out.host = Host(value);
       } else if (name == "rank") {
         if (!out.rank) out.rank = maybe<Rank>(small_number(value));
       } else if (name == "local_rank") {
@@ -264,7 +264,7 @@ void hosts_from_same_files(std::vector<MemberRow>& members) {
           long_number(value) || other_series(value))
         continue;
       if (!of_one_machine(m) && like(value, path_table().devices_like)) continue;
-      m.host = value;
+      m.host = Host(value);
       m.attribution = "path, beside its siblings";
       break;
     }
@@ -287,14 +287,14 @@ void hosts_from_worded_folders(std::vector<MemberRow>& members) {
     if (held.size() >= kLeastFiles && !numbered(name) && !other_series(name))
       alike[{folder_of(folder), held}].insert(folder);
   }
-  std::set<std::string> machines;
+  std::set<std::string> machines;  // their folders
   for (const auto& [key, folders] : alike)
     if (folders.size() >= kLeastFolders) machines.insert(folders.begin(), folders.end());
   for (MemberRow& m : members) {
     if (m.kind != "file" || m.host) continue;
     const std::string folder = folder_of(m.path);
     if (machines.count(folder) == 0) continue;
-    m.host = folder.substr(folder.rfind('/') + 1);
+    m.host = Host(folder.substr(folder.rfind('/') + 1));
     m.attribution = "path, beside its siblings";
   }
 }
@@ -351,7 +351,7 @@ void hosts_from_folder_series(std::vector<MemberRow>& members) {
     each_folder(m.path, [&](std::size_t begin, std::size_t end, const std::string& name) {
       const Series& one = all[series_name(m.path, begin, end)];
       if (one.names.size() < 2 || one.ranks_recur) return true;
-      m.host = name;
+      m.host = Host(name);
       m.attribution = "path, a folder of a series";
       return false;
     });

@@ -13,7 +13,7 @@
 namespace culprit::analyze {
 
 struct PathFacts {
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::optional<Rank> rank;
   std::optional<LocalRank> local_rank;
   std::optional<std::int64_t> attempt;

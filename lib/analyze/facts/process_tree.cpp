@@ -248,10 +248,10 @@ class Tree {
     return &processes_.at({*hosts->second.begin(), key.second});
   }
 
-  Key key(const std::optional<std::string>& host, MemberId member, std::int64_t pid) const {
+  Key key(const std::optional<Host>& host, MemberId member, std::int64_t pid) const {
     if (host) return {*host, pid};
     const MemberRow* m = facts_.member(member);
-    return {m != nullptr && m->host ? *m->host : "", pid};
+    return {m != nullptr ? name_of(m->host) : "", pid};
   }
 
   void settle() {

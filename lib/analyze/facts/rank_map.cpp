@@ -44,7 +44,7 @@ void mark(std::vector<RankState>& states, Rank rank, RankState state) {
 
 void place_on_hosts(const Facts& facts, const Topology& topology, std::int64_t total,
                     RankMap& out) {
-  std::map<Rank, std::string> host_of = topology.host_of;
+  std::map<Rank, Host> host_of = topology.host_of;
   for (const RankRow& r : facts.ranks)
     if (r.host) host_of.emplace(r.rank, *r.host);
   std::map<std::string, std::vector<Rank>> by_host;

@@ -240,8 +240,8 @@ class Recoveries {
   std::pair<std::int64_t, std::uint64_t> place(const EventRow& e) const {
     return {facts_.order(e.place.member), e.place.line};
   }
-  static std::string key(const std::string& event_class, const std::optional<std::string>& host) {
-    return event_class + '\x1f' + host.value_or("");
+  static std::string key(const std::string& event_class, const std::optional<Host>& host) {
+    return event_class + '\x1f' + name_of(host);
   }
   static bool same_part(const EventRow& a, const EventRow& b) {
     const auto agree = [](const auto& x, const auto& y) { return !x || !y || *x == *y; };
@@ -298,7 +298,7 @@ void name_owners_of_xid_45(std::vector<Signal>& signals) {
   std::map<std::pair<std::string, std::string>, std::vector<const Signal*>>
       others;  // by host and GPU, in order
   const auto part = [](const Signal& s) {
-    return std::pair(s.host.value_or("\x1f"), s.gpu.value_or("\x1f"));
+    return std::pair(s.host ? std::string(*s.host) : "\x1f", s.gpu.value_or("\x1f"));
   };
   for (const Signal& s : signals)
     if (s.event_class.starts_with("gpu_xid/") && s.event_class != "gpu_xid/45" && s.start)
@@ -442,7 +442,7 @@ std::map<std::string, std::vector<const TracebackRow*>> exceptions_raised(const 
     const MemberRow* m = facts.member(t.place.member);
     if (!facts.counts(m)) continue;
     const std::string who = t.rank ? "r" + std::to_string(number_of(*t.rank))
-                                   : t.host.value_or("") + "/" +
+                                   : name_of(t.host) + "/" +
                                          (t.local_rank ? std::to_string(number_of(*t.local_rank))
                                           : t.pid      ? "p" + std::to_string(*t.pid)
                                                        : m->path);
@@ -532,9 +532,7 @@ void mark_absent(const Facts& facts, std::vector<Signal>& signals) {
 }
 
 bool earlier(const Signal& a, const Signal& b) {
-  const auto text = [](const std::optional<std::string>& t) {
-    return t ? std::string_view(*t) : std::string_view();
-  };
+  const auto text = [](const auto& t) { return t ? std::string_view(*t) : std::string_view(); };
   const auto key = [&](const Signal& s) {
     return std::tuple(!s.start.has_value(), s.start.value_or(0), std::string_view(s.event_class),
                       text(s.host), s.rank.value_or(kNoRank), text(s.gpu),

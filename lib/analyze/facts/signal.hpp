@@ -18,7 +18,8 @@ struct Signal {
   std::string rule;
   Origin origin = Origin::any;
   rules::Meaning meaning;  // resolved: number, printed word, driver branch, folding
-  std::optional<std::string> host, gpu, nic, peer, peer_host;
+  std::optional<Host> host, peer_host;
+  std::optional<std::string> gpu, nic, peer;
   std::optional<Rank> rank;
   std::optional<std::int64_t> code, attempt;
   std::optional<Nanoseconds> start, end;  // UTC

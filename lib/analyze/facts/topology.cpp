@@ -590,20 +590,20 @@ void take_recorder(const Observed& observed, const Facts& facts, const Stated& m
 struct Wiring {
   std::string kind;
   std::int64_t level = 0;
-  std::set<std::string> hosts, children;
+  std::set<Host> hosts;
+  std::set<std::string> children;
 };
 
 void add_switches(const Facts& facts, Topology& out) {
-  std::set<std::string> known;
+  std::set<Host> known;
   for (const HostRow& h : facts.hosts) known.insert(h.host);
-  const auto canonical = [&](const std::string& host) {
+  const auto canonical = [&](const Host& host) {
     if (known.count(host) > 0) return host;
     return short_host(host);
   };
   std::map<std::string, Wiring> wirings;
   const auto add = [&](const std::string& kind, const std::string& name, std::int64_t level,
-                       const std::vector<std::string>& hosts,
-                       const std::vector<std::string>& children) {
+                       const std::vector<Host>& hosts, const std::vector<std::string>& children) {
     Wiring& w = wirings[name];
     if (w.kind.empty()) w.kind = kind;
     w.level = std::max(w.level, level);
@@ -613,13 +613,15 @@ void add_switches(const Facts& facts, Topology& out) {
   for (const NetworkRow& row : facts.networks)
     add(row.kind.empty() ? "switch" : row.kind, row.name, row.level, row.hosts, row.children);
   if (facts.manifest) {
-    for (const auto& [name, hosts] : facts.manifest->tor) add("switch", name, 0, hosts, {});
-    for (const auto& [name, hosts] : facts.manifest->pod) add("pod", name, 1, hosts, {});
+    for (const auto& [name, hosts] : facts.manifest->tor)
+      add("switch", name, 0, hosts_of(hosts), {});
+    for (const auto& [name, hosts] : facts.manifest->pod) add("pod", name, 1, hosts_of(hosts), {});
   }
   for (const auto& [name, wiring] : wirings) {
     // Down the tree, each switch once: a file that names a switch below itself is wrong and must
     // not hang anybody.
-    std::set<std::string> seen{name}, hosts(wiring.hosts);
+    std::set<std::string> seen{name};
+    std::set<Host> hosts(wiring.hosts);
     std::vector<std::string> open(wiring.children.begin(), wiring.children.end());
     bool cycle = false;
     while (!open.empty()) {
@@ -635,7 +637,7 @@ void add_switches(const Facts& facts, Topology& out) {
     if (cycle) out.notes.push_back(say(Phrase::network_loop, name));
     // Of a cluster's thousands only those that this incident knows.
     if (!known.empty())
-      std::erase_if(hosts, [&](const std::string& host) { return known.count(host) == 0; });
+      std::erase_if(hosts, [&](const Host& host) { return known.count(host) == 0; });
     if (hosts.empty()) continue;
     out.switches.push_back({wiring.kind, name, wiring.level, {hosts.begin(), hosts.end()}});
   }
@@ -649,7 +651,7 @@ void add_switches(const Facts& facts, Topology& out) {
 
 struct NodeOrder {
   std::string source;
-  std::vector<std::string> hosts;
+  std::vector<Host> hosts;
   std::vector<std::int64_t> slots;  // of each host; empty = the same number on all
 };
 
@@ -692,12 +694,12 @@ std::optional<NodeOrder> nodelist_order(const Facts& facts) {
   if (lists.size() != 1) return std::nullopt;
   Hostlist list = expand_hostlist(*lists.begin());
   if (list.broken || list.capped) return std::nullopt;
-  return NodeOrder{"nodelist order", std::move(list.hosts), {}};
+  return NodeOrder{"nodelist order", hosts_of(std::move(list.hosts)), {}};
 }
 
 // What launchers say of themselves: every number from 0 up, each with one machine.
 std::optional<NodeOrder> launcher_order(const Facts& facts) {
-  std::map<std::int64_t, std::string> by_number;
+  std::map<std::int64_t, Host> by_number;
   NodeOrder out{"node ranks", {}, {}};
   for (const IdentityRow& row : facts.identities)
     if (row.source == "node rank" && row.host && row.node_rank)
@@ -820,8 +822,8 @@ std::string dimension_of(std::string_view description) {
   return it == kKnown.end() ? name : it->second;
 }
 
-std::vector<std::string> Topology::hosts_of(const std::vector<Rank>& ranks) const {
-  std::set<std::string> hosts;
+std::vector<Host> Topology::hosts_of(const std::vector<Rank>& ranks) const {
+  std::set<Host> hosts;
   for (const Rank r : ranks)
     if (const auto it = host_of.find(r); it != host_of.end()) hosts.insert(it->second);
   return {hosts.begin(), hosts.end()};

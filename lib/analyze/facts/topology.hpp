@@ -39,25 +39,25 @@ std::vector<ParallelGroup> parallel_groups(const Layout& layout);
 struct Switch {
   std::string kind, name;  // switch, block, pod, rail, rack
   std::int64_t level = 0;  // 0: hosts hang on it; pods of the manifest are 1
-  std::vector<std::string>
+  std::vector<Host>
       hosts;  // sorted; of all levels below too; those that this incident knows, when it knows any
 };
 
 struct Topology {
   std::string source;  // what the groups come from: recorder, manifest, "megatron arguments"
                        // (gpt-neox, nemo, torchtitan arguments); "" = not known
-  std::optional<Layout> layout;         // when it is known or the groups agree with one
-  std::vector<ParallelGroup> groups;    // by dimension, then by first rank
-  std::map<Rank, std::string> host_of;  // rank -> host
+  std::optional<Layout> layout;       // when it is known or the groups agree with one
+  std::vector<ParallelGroup> groups;  // by dimension, then by first rank
+  std::map<Rank, Host> host_of;       // rank -> host
   // When nothing ties ranks to hosts: by the order of a host file or node list. A guess, for
   // reading only, never to accuse a host with: torchrun's c10d rendezvous counts nodes as they
   // join, in any order.
-  std::map<Rank, std::string> guessed_host_of;
+  std::map<Rank, Host> guessed_host_of;
   std::string guess_source;  // "hostfile order", "nodelist order", "manifest order"; "" = no guess
   std::vector<Switch> switches;
   std::vector<Text> notes;  // contradictions between sources
 
-  std::vector<std::string> hosts_of(const std::vector<Rank>& ranks) const;  // sorted, each once
+  std::vector<Host> hosts_of(const std::vector<Rank>& ranks) const;  // sorted, each once
   std::string where(
       Rank rank) const;  // "rank 5 (node-07)", "rank 5 (node-07 by hostfile order)", or "rank 5"
 };

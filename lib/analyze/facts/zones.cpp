@@ -159,13 +159,15 @@ void Zones::read_words(const Facts& facts) {
   for (const ConfigRow& c : facts.configs) {
     if (c.name != "timezone") continue;
     const MemberRow* m = facts.member(c.place.member);
-    const std::string host = c.host ? short_host(*c.host) : m != nullptr && m->host ? *m->host : "";
+    const Host host = c.host         ? short_host(*c.host)
+                      : m != nullptr ? m->host.value_or(Host())
+                                     : Host();
     said[host].insert(c.value);
   }
   for (const MemberRow& m : facts.members)
     if (const std::size_t at = m.link_target.find("zoneinfo/");
         at != std::string::npos && m.path.ends_with("localtime"))
-      said[m.host.value_or("")].insert(m.link_target.substr(at + 9));
+      said[name_of(m.host)].insert(m.link_target.substr(at + 9));
   for (const auto& [host, names] : said) {
     std::vector<line::Zone> zones;
     for (const std::string& name : names)
@@ -388,9 +390,9 @@ void Zones::choose_for_members(const Facts& facts) {
     if (zone == nullptr)
       zone = by([&](const std::string& source) { return source == kind_of_source(m); });
     if (zone == nullptr && of_machine(m) && !(facts.manifest && !facts.manifest->timezone.empty()))
-      zone = of_host_.count(m.host.value_or("")) > 0 ? &of_host_.find(m.host.value_or(""))->second
-             : of_machines                           ? &*of_machines
-                                                     : nullptr;
+      zone = of_host_.count(name_of(m.host)) > 0 ? &of_host_.find(name_of(m.host))->second
+             : of_machines                       ? &*of_machines
+                                                 : nullptr;
     if (zone != nullptr) of_member_[m.id] = {*zone, 0, true};
   }
 }

@@ -270,7 +270,7 @@ Finding describe(const std::string& key, const Occurrences& group,
   f.remedy = first.meaning.action;
   f.leads_to = first.meaning.leads_to;
   f.host = first.host;
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   std::set<Rank> ranks;
   for (const Signal* s : group.signals) {
     if (s->host) hosts.insert(*s->host);
@@ -371,9 +371,9 @@ void links_of_a_switch(std::vector<Finding>& findings, const ClassifyParams& par
     std::size_t first = 0, last = 0;
     for (Finding* f : list) {
       for (; last < list.size() && *list[last]->start - *f->start <= kTogether; ++last)
-        for (const std::string& host : list[last]->hosts) ++together[host];
+        for (const Host& host : list[last]->hosts) ++together[host];
       for (; *f->start - *list[first]->start > kTogether; ++first)
-        for (const std::string& host : list[first]->hosts)
+        for (const Host& host : list[first]->hosts)
           if (const auto its = together.find(host); --its->second == 0) together.erase(its);
       const bool flap = f->outcome == Outcome::ruled_out && f->severity == Severity::warning &&
                         f->symptom == Symptom::infiniband_error &&

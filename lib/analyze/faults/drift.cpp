@@ -22,7 +22,8 @@ struct Said {
   std::map<std::string, std::pair<std::string, DriftPlace>> first;  // key -> path and place
 };
 
-std::string listed(const std::vector<std::string>& words, std::size_t most = 6) {
+template <class Word>
+std::string listed(const std::vector<Word>& words, std::size_t most = 6) {
   std::string out;
   for (std::size_t i = 0; i < words.size() && i < most; ++i)
     out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
@@ -31,7 +32,7 @@ std::string listed(const std::vector<std::string>& words, std::size_t most = 6) 
 }
 
 // The rule's advice with the hosts that it is about.
-Text advice_of(const rules::DriftRule& rule, const std::vector<std::string>& hosts) {
+Text advice_of(const rules::DriftRule& rule, const std::vector<Host>& hosts) {
   const std::size_t at = rule.advice.find("{hosts}");
   if (at == std::string::npos) return Text(rule.advice);
   return Text(rule.advice.substr(0, at)) +
@@ -54,8 +55,8 @@ int rank_of(const DriftItem& item) {
                                                     : 2;
 }
 
-DriftItem compare(std::string name, const rules::DriftRule& rule,
-                  const std::map<std::string, Said>& hosts, const DriftParams& params) {
+DriftItem compare(std::string name, const rules::DriftRule& rule, const std::map<Host, Said>& hosts,
+                  const DriftParams& params) {
   DriftItem item{std::move(name), &rule, DriftState::same, {}, {}};
   std::map<std::vector<std::string>, DriftValue> groups;
   std::map<std::vector<std::string>, std::map<std::string, std::set<std::string>>> spellings;
@@ -92,7 +93,7 @@ DriftItem compare(std::string name, const rules::DriftRule& rule,
                                     : DriftState::no_majority;
   if (item.state == DriftState::differs)
     for (std::size_t i = 1; i < sorted.size(); ++i)
-      for (const std::string& host : sorted[i].second.hosts)
+      for (const Host& host : sorted[i].second.hosts)
         for (const auto& [key, devices] : hosts.at(host).devices)
           if (sorted[i].first.size() > 1 &&
               std::find(sorted[0].first.begin(), sorted[0].first.end(), key) ==
@@ -108,7 +109,7 @@ DriftItem compare(std::string name, const rules::DriftRule& rule,
     const auto odd = std::find_if(signature.begin(), signature.end(), [&](const std::string& key) {
       return std::find(usual.begin(), usual.end(), key) == usual.end();
     });
-    for (const std::string& host : value.hosts)
+    for (const Host& host : value.hosts)
       value.places.push_back(
           hosts.at(host).first.at(odd == signature.end() ? signature.front() : *odd).second);
     item.values.push_back(std::move(value));
@@ -129,12 +130,12 @@ std::vector<std::string> DriftReport::minority() const {
 
 DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
                              const DriftParams& params) {
-  std::map<Rank, std::string> host_of_rank;
+  std::map<Rank, Host> host_of_rank;
   for (const RankRow& r : facts.ranks)
     if (r.host) host_of_rank.emplace(r.rank, *r.host);
-  std::map<std::string, const HostRow*> known;
+  std::map<Host, const HostRow*> known;
   for (const HostRow& h : facts.hosts) known.emplace(h.host, &h);
-  const auto host_of = [&](const ConfigRow& row, const MemberRow& member) -> std::string {
+  const auto host_of = [&](const ConfigRow& row, const MemberRow& member) -> Host {
     if (row.host && !nameless_host(*row.host))
       return known.count(*row.host) > 0 ? *row.host : short_host(*row.host);
     if (member.host) return *member.host;
@@ -143,10 +144,10 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
       if (const auto it = host_of_rank.find(*rank); it != host_of_rank.end()) return it->second;
     return {};
   };
-  std::map<std::string, std::map<std::string, Said>> settings;  // name -> host
-  std::map<std::string, std::set<std::string>> sources;         // kind of source -> hosts
+  std::map<std::string, std::map<Host, Said>> settings;  // name -> host
+  std::map<std::string, std::set<Host>> sources;         // kind of source -> hosts
   DriftReport out;
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   // A file that tells a host's setting twice is a log that saw it change, across an upgrade and a
   // boot: the last line holds.
   std::map<std::tuple<MemberId, std::string_view, std::string_view>, std::uint64_t> last;
@@ -170,7 +171,7 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
                                    row.host ? std::string_view(*row.host) : std::string_view()});
         it != last.end() && row.place.line < it->second)
       continue;
-    const std::string host = host_of(row, *member);
+    const Host host = host_of(row, *member);
     if (host.empty()) continue;
     hosts.insert(host);
     sources[std::string(source_of(name))].insert(host);
@@ -188,7 +189,7 @@ DriftReport compare_settings(const Facts& facts, const rules::DriftRules& rules,
   out.hosts.assign(hosts.begin(), hosts.end());
   for (const auto& [name, by_host] : settings) {
     DriftItem item = compare(name, rules.find(name), by_host, params);
-    for (const std::string& host : sources[std::string(source_of(name))])
+    for (const Host& host : sources[std::string(source_of(name))])
       if (by_host.count(host) == 0) item.missing.push_back(host);
     out.items.push_back(std::move(item));
   }
@@ -233,7 +234,7 @@ Finding finding_of(const DriftItem& item, const Facts& facts, const DriftParams&
   const std::string label = label_of(item);
   if (item.state == DriftState::differs) {
     std::string told;
-    std::set<std::string> minority;
+    std::set<Host> minority;
     for (std::size_t i = 1; i < item.values.size(); ++i) {
       const DriftValue& v = item.values[i];
       minority.insert(v.hosts.begin(), v.hosts.end());

@@ -29,7 +29,7 @@ struct DriftPlace {
 // eight GPUs that differs makes the host differ, the number of devices does not.
 struct DriftValue {
   std::string value;  // as the hosts print it; "A | B" when devices or captures of one host differ
-  std::vector<std::string> hosts;    // sorted
+  std::vector<Host> hosts;           // sorted
   std::vector<std::string> devices;  // "node-07 0000:3b:00" that differ within a host whose others
                                      // agree with the majority; sorted
   std::vector<DriftPlace>
@@ -43,14 +43,14 @@ struct DriftItem {
   const rules::DriftRule* rule = nullptr;  // of the table that it was compared with
   DriftState state = DriftState::same;
   std::vector<DriftValue> values;  // most hosts first, then by value
-  std::vector<std::string>
+  std::vector<Host>
       missing;  // hosts that have other settings of this kind of source, and not this one; sorted
 };
 
 struct DriftReport {
   std::vector<DriftItem>
       items;  // differing ones first, the most severe first, then by name; without ignored ones
-  std::vector<std::string> hosts;  // with any setting that is compared, sorted
+  std::vector<Host> hosts;  // with any setting that is compared, sorted
   // Hosts outside of a majority, in any item; sorted.
   std::vector<std::string> minority() const;
 };

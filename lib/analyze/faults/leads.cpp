@@ -16,7 +16,7 @@ namespace {
 
 struct LineKind {
   std::vector<const EventRow*> rows;
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   std::set<Rank> ranks;
   std::set<MemberId> members;
   std::size_t early = 0;  // members in which it stands before their end

@@ -15,7 +15,7 @@ namespace culprit::analyze {
 namespace {
 
 struct Edge {
-  std::string reporter, peer;
+  Host reporter, peer;
   std::optional<Nanoseconds> time;
   const Signal* signal;
 };
@@ -31,7 +31,7 @@ constexpr Nanoseconds kLeastPause =
 // Edges that broke together, and how many of them touch each host, the most first.
 struct Burst {
   std::vector<const Edge*> edges;
-  std::vector<std::pair<std::size_t, std::string>> ranked;
+  std::vector<std::pair<std::size_t, Host>> ranked;
   std::size_t reporters = 0;
   std::size_t second() const { return ranked.size() > 1 ? ranked[1].first : 0; }
   double cover() const {
@@ -41,8 +41,8 @@ struct Burst {
 
 Burst ranked_burst(std::vector<const Edge*> edges) {
   Burst out;
-  std::map<std::string, std::size_t> touches;
-  std::set<std::string> reporters;
+  std::map<Host, std::size_t> touches;
+  std::set<Host> reporters;
   for (const Edge* e : edges) {
     ++touches[e->reporter];
     ++touches[e->peer];
@@ -58,7 +58,7 @@ Burst ranked_burst(std::vector<const Edge*> edges) {
 }
 
 // Other hosts that say that their connection to it broke.
-std::size_t witnesses(const Burst& burst, const std::string& host) {
+std::size_t witnesses(const Burst& burst, const Host& host) {
   std::set<std::string> others;
   for (const Edge* e : burst.edges)
     if (e->peer == host) others.insert(e->reporter);
@@ -103,14 +103,14 @@ std::vector<const Edge*> common_run(const std::vector<Edge>& edges, const RootDi
   sort_rows(dated, [](const Edge* a, const Edge* b) { return *a->time < *b->time; });
   while (!dated.empty() && *dated.back()->time - *dated.front()->time > params.burst)
     dated.pop_back();
-  std::set<std::string> ends, reporters;
+  std::set<Host> ends, reporters;
   for (const Edge* e : dated) {
     ends.insert({e->reporter, e->peer});
     reporters.insert(e->reporter);
   }
   std::size_t longest = 0, next = 0;
   bool silent = false;
-  for (const std::string& host : ends) {
+  for (const Host& host : ends) {
     std::size_t run = 0;
     while (run < dated.size() && (dated[run]->reporter == host || dated[run]->peer == host)) ++run;
     const bool says_nothing = reporters.count(host) == 0;
@@ -132,8 +132,8 @@ std::vector<const Edge*> common_run(const std::vector<Edge>& edges, const RootDi
 }
 
 // Hosts of which the bundle has a file with something in it.
-std::set<std::string> hosts_with_files(const Facts& facts) {
-  std::set<std::string> out;
+std::set<Host> hosts_with_files(const Facts& facts) {
+  std::set<Host> out;
   for (const MemberRow& m : facts.members)
     if (m.host && m.lines > 0 && facts.counts(&m)) out.insert(*m.host);
   return out;
@@ -179,7 +179,7 @@ bool names_switch(const Facts& facts, const Burst& burst, Finding& f) {
         if (b->second != a->second) ++crossed[b->second];
       }
       if (known < 3 || level->size() < 2) continue;
-      std::vector<std::pair<std::size_t, std::string>> order;
+      std::vector<std::pair<std::size_t, Host>> order;
       for (const auto& [name, n] : crossed) order.emplace_back(n, name);
       sort_rows(order, [](const auto& a, const auto& b) {
         return a.first != b.first ? a.first > b.first : a.second < b.second;
@@ -223,7 +223,7 @@ void names_nobody(const Burst& burst, Finding& f) {
               ? say(Phrase::one_connection_only, burst.edges.front()->reporter,
                     burst.edges.front()->peer)
               : say(Phrase::nobody_clearly_ahead, burst.edges.size(), best.first, best.second,
-                    second, ranked.size() > 1 ? ranked[1].second : std::string());
+                    second, ranked.size() > 1 ? ranked[1].second : Host());
   for (const auto& [n, host] : ranked) f.hosts.push_back(host);
   sort_rows(f.hosts);
 }

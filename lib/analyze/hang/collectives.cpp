@@ -695,8 +695,8 @@ class WaitFor {
 
   // The machine that all of these run on, of a job that runs on several; "" when they are on more,
   // or nobody knows.
-  std::string machine_of(const std::vector<Rank>& ranks) const {
-    std::string out;
+  Host machine_of(const std::vector<Rank>& ranks) const {
+    Host out;
     for (const Rank r : ranks) {
       const auto at = topology_.host_of.find(r);
       if (at == topology_.host_of.end() || (!out.empty() && at->second != out)) return {};
@@ -704,7 +704,7 @@ class WaitFor {
     }
     const bool several = std::any_of(topology_.host_of.begin(), topology_.host_of.end(),
                                      [&](const auto& placed) { return placed.second != out; });
-    return several ? out : "";
+    return several ? out : Host();
   }
 
   // No member of a group is unknown, so none of them can be elsewhere.

@@ -45,8 +45,8 @@ struct Leaf {
   std::string operation;
   std::int64_t waiting = 0;  // ranks that wait for it, directly or not
   bool tie = false;          // mismatch without a majority
-  std::string within;  // network: the one machine that all members of what is stuck run on; "" =
-                       // several, or some are not known
+  Host within;  // network: the one machine that all members of what is stuck run on; "" =
+                // several, or some are not known
   double confidence = 0;
   Text why;
   std::vector<Place> places;  // dumps and lines that show it

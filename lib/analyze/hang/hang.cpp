@@ -19,7 +19,7 @@ namespace {
 struct Suspect {
   StopKind kind = StopKind::host_stopped;
   std::vector<Rank> ranks;
-  std::vector<std::string> hosts;  // of a stack whose rank nobody knows
+  std::vector<Host> hosts;  // of a stack whose rank nobody knows
   std::string role = "trainer";
   Text reason;         // what its stack says: open in refresh (data.py:27)
   std::string native;  // what its machine code waits in
@@ -104,7 +104,7 @@ KernelState kernel_state(const ProcessRow& p) {
 
 struct OddProcess {
   const ProcessRow* row = nullptr;
-  std::string host;
+  Host host;
   std::optional<Rank> rank;
   KernelState state;
 };
@@ -118,9 +118,11 @@ std::optional<OddProcess> odd_trainer(const Facts& facts) {
     if (p.role != "trainer" || p.state.empty()) continue;
     const MemberRow* m = facts.member(p.place.member);
     if (!facts.counts(m)) continue;
-    const std::string host = p.host ? short_host(*p.host) : m->host.value_or("");
+    const Host host = p.host ? short_host(*p.host) : m->host.value_or(Host());
     trainers.emplace(
-        std::pair(host.empty() ? "file " + std::to_string(facts.order(m->id)) : host, p.pid), &p);
+        std::pair(host.empty() ? "file " + std::to_string(facts.order(m->id)) : std::string(host),
+                  p.pid),
+        &p);
   }
   for (const char state : {'T', 'Z', 'D'}) {
     std::vector<std::map<std::pair<std::string, std::int64_t>, const ProcessRow*>::const_iterator>
@@ -131,8 +133,8 @@ std::optional<OddProcess> odd_trainer(const Facts& facts) {
     if (found.size() != 1 || trainers.size() < 3) continue;
     const auto& key = found.front()->first;
     const ProcessRow* row = found.front()->second;
-    OddProcess out{row, row->host || facts.member(row->place.member)->host ? key.first : "",
-                   row->rank, kernel_state(*row)};
+    const bool placed = row->host || facts.member(row->place.member)->host;
+    OddProcess out{row, placed ? Host(key.first) : Host(), row->rank, kernel_state(*row)};
     for (const RankRow& r : facts.ranks)
       if (!out.rank && r.pid == key.second && r.host == key.first) out.rank = r.rank;
     // A dumper stops what it looks at.
@@ -293,7 +295,7 @@ class Join {
 
   // Many connections that do not move and have one machine in common: its network, not theirs.
   std::optional<Suspect> common_machine(const std::vector<Suspect>& out) const {
-    std::map<std::string, std::set<std::size_t>> ends;
+    std::map<Host, std::set<std::size_t>> ends;
     std::set<std::string> far;
     const bool links = out.size() > 1 && std::all_of(out.begin(), out.end(), [](const Suspect& s) {
                          return s.kind == StopKind::network;
@@ -304,7 +306,7 @@ class Join {
           ends[it->second].insert(i);
           far.insert(it->second);
         }
-    std::vector<std::string> common;
+    std::vector<Host> common;
     for (const auto& [host, all] : ends)
       if (all.size() == out.size()) common.push_back(host);
     if (common.size() == 1 && far.size() >= 3) {
@@ -521,7 +523,7 @@ class Join {
   // All ranks of a parallel group stand in the same operation, and all of them are on one machine
   // of several: then it is that machine, whichever of its parts.
   void keep_within(Suspect& s) const {
-    std::set<std::string> hosts, all;
+    std::set<Host> hosts, all;
     for (const auto& [rank, host] : topology_.host_of) all.insert(host);
     for (const auto& [rank, p] : trainer_)
       if (!p->host.empty()) all.insert(p->host);
@@ -687,8 +689,8 @@ Finding named(const Finding& base, const Suspect& s, const Topology& topology) {
   f.event_class = "hang/" + std::string(name(s.kind));
   std::replace(f.event_class.begin(), f.event_class.end(), ' ', '_');
   f.ranks = s.ranks;
-  std::set<std::string> hosts(s.hosts.begin(), s.hosts.end());
-  for (const std::string& host : topology.hosts_of(s.ranks)) hosts.insert(host);
+  std::set<Host> hosts(s.hosts.begin(), s.hosts.end());
+  for (const Host& host : topology.hosts_of(s.ranks)) hosts.insert(host);
   f.hosts.assign(hosts.begin(), hosts.end());
   if (hosts.size() == 1) f.host = *hosts.begin();
   const bool code = s.kind == StopKind::mismatch || s.kind == StopKind::left_early;

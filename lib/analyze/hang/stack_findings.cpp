@@ -47,7 +47,7 @@ std::string place_of(const StackSink& sink) {
                      sink.line > 0 ? ":" + std::to_string(sink.line) : "");
 }
 
-Text machine(const std::vector<std::string>& hosts) {
+Text machine(const std::vector<Host>& hosts) {
   if (hosts.size() == 1) return Text(hosts.front());
   return hosts.empty() ? Text() : say(Phrase::n_hosts, hosts.size());
 }

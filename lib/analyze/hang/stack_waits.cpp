@@ -24,7 +24,7 @@ std::string machine_of(Rank rank, const Topology& topology) {
   const auto at = topology.host_of.find(rank);
   return at == topology.host_of.end() || at->second.empty()
              ? "rank " + std::to_string(number_of(rank))
-             : at->second;
+             : std::string(at->second);
 }
 
 bool has(const std::vector<Rank>& sorted, Rank rank) {
@@ -59,8 +59,8 @@ class MachineNumbers {
   std::unordered_map<Rank, int> by_rank_;
 };
 
-std::vector<std::string> known_hosts(const std::vector<Rank>& ranks, const Topology& topology) {
-  std::set<std::string> named;
+std::vector<Host> known_hosts(const std::vector<Rank>& ranks, const Topology& topology) {
+  std::set<Host> named;
   for (const Rank r : ranks)
     if (const auto at = topology.host_of.find(r);
         at != topology.host_of.end() && !at->second.empty())

@@ -43,7 +43,8 @@ struct Process {
 struct StackedKey {
   Rank rank = kNoRank;
   std::int64_t pid = -1;
-  std::string host, role;
+  Host host;
+  std::string role;
   std::string
       main;  // of a dump that names neither rank nor process: where it lies and its main thread
   auto operator<=>(const StackedKey&) const = default;
@@ -105,10 +106,10 @@ class Aggregation {
     return report_.normal.stages[static_cast<std::size_t>(stack)];
   }
 
-  std::string host_of(const StackSample& sample) const {
+  Host host_of(const StackSample& sample) const {
     if (sample.row.host) return short_host(*sample.row.host);
     const MemberRow* member = facts_.member(sample.row.place.member);
-    return member != nullptr && member->host ? *member->host : "";
+    return member != nullptr && member->host ? *member->host : Host();
   }
 
   // The role that the resolution found; else what a stack of the process betrays, whichever of its
@@ -123,7 +124,7 @@ class Aggregation {
   // process does.
   std::tuple<std::string, MemberId, std::int64_t> owner_of(const StackSample& s) const {
     return s.row.pid
-               ? std::tuple(host_of(s), MemberId{0}, *s.row.pid)
+               ? std::tuple(std::string(host_of(s)), MemberId{0}, *s.row.pid)
                : std::tuple(std::string(), facts_.order(s.row.place.member) + 1, std::int64_t{-1});
   }
   void find_roles() {
@@ -154,13 +155,13 @@ class Aggregation {
   struct KnownProcesses {
     std::map<std::pair<std::string, std::int64_t>, Rank> rank_of;           // by host and number
     std::map<std::int64_t, std::set<std::pair<std::string, Rank>>> by_pid;  // who has it, and where
-    std::map<Rank, std::string> hosts;                                      // by rank
+    std::map<Rank, Host> hosts;                                             // by rank
 
-    void learn(const std::string& host, std::int64_t pid, Rank rank) {
+    void learn(const Host& host, std::int64_t pid, Rank rank) {
       rank_of.emplace(std::pair(host, pid), rank);
       by_pid[pid].insert({host, rank});
     }
-    Rank rank(const std::string& host, std::int64_t pid) const {  // kNoRank: not known
+    Rank rank(const Host& host, std::int64_t pid) const {  // kNoRank: not known
       if (const auto at = rank_of.find({host, pid}); at != rank_of.end()) return at->second;
       const auto all = by_pid.find(pid);
       return all != by_pid.end() && all->second.size() == 1 &&
@@ -168,9 +169,9 @@ class Aggregation {
                  ? all->second.begin()->second
                  : kNoRank;
     }
-    std::string host(Rank rank) const {
+    Host host(Rank rank) const {
       const auto at = hosts.find(rank);
-      return at == hosts.end() ? "" : at->second;
+      return at == hosts.end() ? Host() : at->second;
     }
   };
 
@@ -183,9 +184,9 @@ class Aggregation {
                      [&](const StackSample& s) { return s.row.ranks.empty() && !rank_of(s); }))
       return out;  // every stack says which rank it is of
     for (const RankRow& r : facts_.ranks)
-      if (r.pid) out.learn(r.host.value_or(""), *r.pid, r.rank);
+      if (r.pid) out.learn(r.host.value_or(Host()), *r.pid, r.rank);
     for (const ProcessRow& p : facts_.processes)
-      if (p.rank) out.learn(p.host ? short_host(*p.host) : "", p.pid, *p.rank);
+      if (p.rank) out.learn(p.host ? short_host(*p.host) : Host(), p.pid, *p.rank);
     for (const StackSample& s : facts_.samples)
       if (const auto rank = rank_of(s); rank && s.row.pid) out.learn(host_of(s), *s.row.pid, *rank);
     return out;
@@ -624,13 +625,13 @@ class Aggregation {
     }
     if (stage_of_.empty()) return {};
     std::set<std::size_t> stages;
-    std::set<std::string> hosts;
+    std::set<Host> hosts;
     std::size_t expected = 0;
     for (const Rank r : ranks) {
       const auto at = stage_of_.find(r);
       if (at == stage_of_.end()) return {};
       if (stages.insert(at->second).second) expected += ranks_of_stage_[at->second].size();
-      hosts.insert(host_of_.contains(r) ? host_of_.at(r) : "");
+      hosts.insert(host_of_.contains(r) ? host_of_.at(r) : Host());
     }
     if (stages.empty() || expected != ranks.size() || hosts.size() < 2 ||
         stages.size() == ranks_of_stage_.size())
@@ -878,7 +879,8 @@ class Aggregation {
       const StackProcess& p = processes_[i].shown;
       if (p.role != "trainer" || !p.rank || !trainers_.emplace(*p.rank, i).second) continue;
       stages.push_back({*p.rank, p.stage, p.stack});
-      machines.insert(p.host.empty() ? "rank " + std::to_string(number_of(*p.rank)) : p.host);
+      machines.insert(p.host.empty() ? "rank " + std::to_string(number_of(*p.rank))
+                                     : std::string(p.host));
     }
     if (stages.empty()) {
       report_.notes.push_back(say(Phrase::no_stack_with_rank));
@@ -962,13 +964,13 @@ class Aggregation {
   }
 
   static std::size_t hosts_in(const Topology& topology) {
-    std::set<std::string> hosts;
+    std::set<Host> hosts;
     for (const auto& [rank, host] : topology.host_of) hosts.insert(host);
     return hosts.size();
   }
 
   void fill(StackSink& sink, const Topology& placed) {
-    std::set<std::string> hosts;
+    std::set<Host> hosts;
     for (const Rank r : sink.ranks) {
       const Process* p = trainer(r);
       if (p != nullptr && !p->shown.host.empty())
@@ -1030,7 +1032,7 @@ class Aggregation {
 
   // The same call on many machines is not the fault of any of them.
   void find_storage(std::size_t machines) {
-    std::map<std::string, std::set<std::string>> calls;
+    std::map<std::string, std::set<Host>> calls;
     for (const StackSink& s : report_.sinks)
       if (s.stage.doing == Doing::storage)
         calls[std::string(s.stage.operation)].insert(s.hosts.begin(), s.hosts.end());
@@ -1085,7 +1087,7 @@ class Aggregation {
   std::map<std::tuple<std::string, MemberId, std::int64_t>, std::string>
       betrayed_;  // process -> role
   std::map<Rank, std::size_t> trainers_;
-  std::map<Rank, std::string> host_of_;
+  std::map<Rank, Host> host_of_;
   bool stages_known_ = false;
   std::map<Rank, std::size_t> stage_of_;
   std::map<std::size_t, std::set<Rank>> ranks_of_stage_;

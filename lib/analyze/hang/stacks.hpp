@@ -55,7 +55,7 @@ HangWord hang_reported(const std::vector<Signal>& signals);
 struct StackProcess {
   std::optional<Rank> rank;
   std::optional<std::int64_t> pid;
-  std::string host;                   // "" not known
+  Host host;                          // "" not known
   std::string role;                   // trainer dataloader agent checkpoint noise
   std::uint32_t stack = 0;            // normal stack of the dump that speaks for it
   std::size_t sample = 0;             // that dump: index into Facts.samples
@@ -69,8 +69,8 @@ struct StackGroup {
   std::string role;
   std::uint32_t stack = 0;  // index into StackReport.normal.stacks
   Stage stage;
-  std::vector<Rank> ranks;         // sorted
-  std::vector<std::string> hosts;  // sorted
+  std::vector<Rank> ranks;  // sorted
+  std::vector<Host> hosts;  // sorted
   std::size_t processes = 0;
   bool dominant = false;
   Text why;                // of being dominant
@@ -82,7 +82,7 @@ struct StackCover {
   bool shared = false;    // false: no group covers more than one machine's outliers; hosts only
   std::string dimension;  // of all groups; "" mixed
   std::vector<std::string> groups;  // ids
-  std::vector<std::string> hosts;   // sorted
+  std::vector<Host> hosts;          // sorted
   std::vector<Rank> ranks;          // of the groups
 };
 
@@ -96,7 +96,7 @@ struct StackWait {
 struct StackSink {
   std::vector<Rank>
       ranks;  // one, or several that wait for each other or stand in one complete collective
-  std::vector<std::string> hosts;
+  std::vector<Host> hosts;
   std::string role = "trainer";  // dataloader: the cause is the worker's
   Stage stage;
   std::string function, file;  // of its own code
@@ -136,7 +136,7 @@ struct StackReport {
   Text hang_why;
   double confidence = 0;  // that the first sink is the cause
   std::string storage;    // what many hosts wait for: "open in refresh (data.py:27)"; "" no
-  std::vector<std::string> storage_hosts;
+  std::vector<Host> storage_hosts;
   std::vector<Text> notes;
   std::size_t trainers = 0;
   bool topology = false;  // parallel groups were known

@@ -50,7 +50,7 @@ class MemberReader {
 
   // Whose row it is: what the row says, whose file it is, which process, which place in the group.
   std::optional<Rank> rank_of(const std::optional<Rank>& printed, const Place& place,
-                              const std::optional<std::string>& host,
+                              const std::optional<Host>& host,
                               const std::optional<std::int64_t>& pid, std::int64_t group_rank,
                               GroupId group) {
     if (const MemberRow* m = facts_.member(place.member); m != nullptr && m->rank && !printed)

@@ -59,7 +59,7 @@ Samples mean_share(const std::vector<const Samples*>& cpus) {
 
 // What is known of one entity of a metric.
 struct GatheredEntity {
-  std::string host;
+  Host host;
   std::map<std::string, Samples> by_labels;
 };
 
@@ -108,7 +108,7 @@ MetricSeries series_of_entities(const std::string& name, const std::string& unit
 }  // namespace
 
 std::string entity_name(const SeriesRow& s) {
-  const std::string host = s.host.value_or("");
+  const std::string host = name_of(s.host);
   if (s.gpu) return fmt::format("{}{}gpu{}", host, host.empty() ? "" : "/", *s.gpu);
   if (s.nic) return fmt::format("{}{}{}", host, host.empty() ? "" : "/", *s.nic);
   if (s.rank) return fmt::format("rank {}", *s.rank);

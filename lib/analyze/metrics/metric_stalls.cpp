@@ -29,7 +29,8 @@ constexpr std::array<Watched, 3> kWatched{{{"nic_receive_bytes", Phrase::traffic
 
 // An entity whose traffic or activity has stopped, and still had when its samples end.
 struct Standing {
-  std::string entity, host;
+  std::string entity;
+  Host host;
   Stall stall;
 };
 
@@ -67,7 +68,7 @@ Finding finding_of(const Facts& facts, const std::string& metric, const Watched&
   const std::vector<Standing>& standing = all.standing;
   std::vector<Nanoseconds> begins;
   Nanoseconds end = standing.front().stall.end;
-  std::set<std::string> hosts;
+  std::set<Host> hosts;
   for (const Standing& s : standing) {
     begins.push_back(s.stall.begin);
     end = std::max(end, s.stall.end);

@@ -132,7 +132,7 @@ struct RelatedMetric {
 
 // Broken relations, of those who do not stand out anyway at that time.
 void add_relations(const RelationSearch& search, const std::vector<RelatedMetric>& metrics,
-                   const std::map<std::string, std::string>& hosts, OutlierReport& out) {
+                   const std::map<std::string, Host>& hosts, OutlierReport& out) {
   std::map<std::string, std::vector<std::pair<Nanoseconds, Nanoseconds>>> told;
   for (const MetricOutlier& o : out.outliers)
     told[o.outlier.entity].emplace_back(o.outlier.start, o.outlier.end);
@@ -215,11 +215,11 @@ OutlierReport search_outliers(const std::vector<MetricSeries>& metrics,
   bool any = false;
   RelationSearch relations(params);
   std::vector<RelatedMetric> related;
-  std::map<std::string, std::string> hosts;
+  std::map<std::string, Host> hosts;
   for (const MetricSeries* m : searched) {
     const Prepared metric = prepare(*m, catalogue, out.notes);
     std::vector<OutlierSeries> series;
-    std::map<std::string, std::string> host;
+    std::map<std::string, Host> host;
     for (std::size_t e = 0; e < m->entities.size(); ++e) {
       series.push_back(
           {m->entities[e].name, m->entities[e].role, metric.times[e], metric.values[e]});

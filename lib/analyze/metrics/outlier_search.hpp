@@ -20,7 +20,7 @@ struct MetricOutlier {
   std::string metric;  // the catalogue's name, or as printed
   std::string printed;
   std::string unit;
-  std::string host;
+  Host host;
   const rules::Metric* known = nullptr;
   std::vector<Evidence> evidence = {};  // where it is told; a table has none
   // Within the crowd's band, and not what these metrics of the same entity say (relations.hpp):

@@ -73,9 +73,9 @@ std::optional<Measure> measure_of(std::string_view word, std::string_view next) 
   return std::nullopt;
 }
 
-void add(std::vector<std::string>& list, std::string word) {
-  const auto it = std::lower_bound(list.begin(), list.end(), word);
-  if (it == list.end() || *it != word) list.insert(it, std::move(word));
+void add(std::vector<Host>& hosts, Host host) {
+  const auto it = std::lower_bound(hosts.begin(), hosts.end(), host);
+  if (it == hosts.end() || *it != host) hosts.insert(it, std::move(host));
 }
 
 std::optional<Nanoseconds> utc(const std::string& text, const std::string& zone) {
@@ -113,7 +113,7 @@ std::vector<Attempt> from_manifest(const Facts& facts, const JobSteps& steps) {
     a.start = utc(one.start, m.timezone);
     a.end = utc(one.end, m.timezone);
     a.exit_code = one.exit_code;
-    for (const std::string& host : one.hosts) add(a.hosts, short_host(host));
+    for (const Host& host : one.hosts) add(a.hosts, short_host(host));
     out.push_back(std::move(a));
   }
   // A step belongs to the last attempt that began before it; without times to its folder's, or to
@@ -209,7 +209,9 @@ void find_roots(const Facts& facts, std::vector<Attempt>& all) {
   for (const EventRow& e : facts.events) {
     if (e.role != Role::root || e.severity != Severity::critical) continue;
     const MemberRow* m = facts.member(e.place.member);
-    const std::string host = e.host ? short_host(*e.host) : m != nullptr && m->host ? *m->host : "";
+    const Host host = e.host         ? short_host(*e.host)
+                      : m != nullptr ? m->host.value_or(Host())
+                                     : Host();
     if (!host.empty()) sign(e.place.member, e.time_ns, e.event_class, {SubjectKind::host, host});
   }
   for (const TracebackRow& t : facts.tracebacks)
@@ -223,7 +225,7 @@ void find_roots(const Facts& facts, std::vector<Attempt>& all) {
 
 }  // namespace
 
-std::vector<Tried> parse_measures(std::string_view text, std::span<const std::string> hosts) {
+std::vector<Tried> parse_measures(std::string_view text, std::span<const Host> hosts) {
   std::vector<Tried> out;
   const auto words = words_of(text.substr(0, 4096));
   bool negated = false, said = false;
@@ -267,7 +269,7 @@ std::vector<Tried> parse_measures(std::string_view text, std::span<const std::st
     const Hostlist list = expand_hostlist(words[i], 4096);
     if (list.broken) continue;
     for (const std::string& one : list.hosts) {
-      const std::string host = short_host(one);
+      const Host host = short_host(one);
       const bool known = std::any_of(hosts.begin(), hosts.end(),
                                      [&](const std::string& h) { return short_host(h) == host; });
       const bool name_like =
@@ -282,13 +284,13 @@ std::vector<Tried> parse_measures(std::string_view text, std::span<const std::st
 
 std::vector<Attempt> attempts(const Facts& facts, const JobSteps& steps) {
   std::vector<Attempt> out;
-  std::vector<std::string> known;  // all hosts that any attempt had
+  std::vector<Host> known;  // all hosts that any attempt had
   const bool manifest = facts.manifest && facts.manifest->attempts.size() > 1;
   if (manifest) {
     out = from_manifest(facts, steps);
-    for (const std::string& host : facts.manifest->hosts) add(known, short_host(host));
+    for (const Host& host : facts.manifest->hosts) add(known, short_host(host));
     for (const Attempt& a : out)
-      for (const std::string& host : a.hosts) add(known, host);
+      for (const Host& host : a.hosts) add(known, host);
   } else {
     out = from_folders(facts, steps);
     if (out.size() < 2) out = from_steps(steps);
@@ -306,7 +308,7 @@ std::vector<Attempt> attempts(const Facts& facts, const JobSteps& steps) {
       return std::find_if(a.before.begin(), a.before.end(),
                           [&](const Tried& t) { return t.measure == m; });
     };
-    std::vector<std::string> gone;
+    std::vector<Host> gone;
     if (!a.hosts.empty())
       std::set_difference(last.hosts.begin(), last.hosts.end(), a.hosts.begin(), a.hosts.end(),
                           std::back_inserter(gone));

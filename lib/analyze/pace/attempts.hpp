@@ -26,7 +26,7 @@ struct Attempt {
       furthest;  // iterations; furthest: the highest with a loss that is a number
   bool progressed =
       false;  // beyond all attempts before, as far as they are known; false for the first
-  std::vector<std::string> hosts;  // short names, sorted; empty = not known
+  std::vector<Host> hosts;         // short names, sorted; empty = not known
   std::vector<Tried> before;       // what was done before it; empty for the first
   std::vector<FailureRoot> roots;  // critical errors and exceptions of its logs
 };
@@ -35,7 +35,7 @@ struct Attempt {
 // order, each kind once. Words that name none of `hosts` are hosts only when `hosts` is empty and
 // they have a digit. Text that says something else gives one Tried of kind other; "" and "none"
 // nothing.
-std::vector<Tried> parse_measures(std::string_view text, std::span<const std::string> hosts);
+std::vector<Tried> parse_measures(std::string_view text, std::span<const Host> hosts);
 
 // Fewer than two: there is no history.
 std::vector<Attempt> attempts(const Facts& facts, const JobSteps& steps);

@@ -21,7 +21,7 @@ namespace {
 
 struct Lead {
   Subject subject;
-  std::optional<std::string> host;
+  std::optional<Host> host;
   std::vector<Rank> ranks;
   double confidence = 0;
   bool own_work = false, metric = false, event = false;
@@ -44,13 +44,13 @@ Subject subject_of(const MetricOutlier& o) {
   return {device && o.known->entity == "nic" ? SubjectKind::nic : SubjectKind::host, name};
 }
 
-std::optional<std::string> host_of(const Facts& facts, Rank rank) {
+std::optional<Host> host_of(const Facts& facts, Rank rank) {
   for (const RankRow& r : facts.ranks)
     if (r.rank == rank) return r.host;
   return std::nullopt;
 }
 
-std::vector<Rank> ranks_on(const Facts& facts, const std::string& host) {
+std::vector<Rank> ranks_on(const Facts& facts, const Host& host) {
   std::vector<Rank> out;
   for (const RankRow& r : facts.ranks)
     if (r.host == host) out.push_back(r.rank);
@@ -209,7 +209,7 @@ class Joined {
     f.subject = best.subject;
     f.host = best.host;
     // The one machine that stands out is theirs, as far as anything says.
-    std::set<std::string> machines;
+    std::set<Host> machines;
     for (const Lead& lead : leads)
       if (lead.host) machines.insert(*lead.host);
     if (!f.host && machines.size() == 1) f.host = *machines.begin();
@@ -262,7 +262,7 @@ class Joined {
     lead.confidence = parts->against_outside && parts->explains >= confidence::kExplainsAll
                           ? confidence::kSlowAgainstOutside
                           : confidence::kSlowByParts;
-    std::set<std::string> hosts;
+    std::set<Host> hosts;
     for (const Rank rank : parts->ranks)
       if (const auto host = host_of(facts_, rank)) hosts.insert(*host);
     if (hosts.size() == 1) lead.host = *hosts.begin();
@@ -423,7 +423,7 @@ class Joined {
   void settle(std::vector<Lead>& leads) const {
     // Everything slow everywhere is nobody's fault: more than a quarter of the machines cannot all
     // be the odd one.
-    std::set<std::string> hosts;
+    std::set<Host> hosts;
     for (const Lead& lead : leads)
       if (lead.host) hosts.insert(*lead.host);
     if (facts_.hosts.size() >= 4 && hosts.size() * 4 > facts_.hosts.size() && hosts.size() > 1)

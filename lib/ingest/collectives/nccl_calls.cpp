@@ -327,7 +327,7 @@ class Calls final : public Kept {
     const std::string pointer = pointer_name(c.pointer, c.host, c.pid);
     const GroupId group = sink.group(c.id.empty() ? GroupRow{pointer, "", {}, c.nranks}
                                                   : GroupRow{c.id, "", {}, c.nranks});
-    const std::optional<std::string> host = c.host.empty() ? std::nullopt : std::optional(c.host);
+    const std::optional<Host> host = c.host.empty() ? std::nullopt : std::optional(Host(c.host));
     FrontierRow frontier;
     frontier.place = c.place;
     frontier.time = c.time;

@@ -195,7 +195,7 @@ class Inspector final : public Kept {
       frontier.place = rank.place;
       frontier.time = rank.time;
       frontier.source = CollectiveSource::inspector;
-      if (!key.host.empty()) frontier.host = key.host;
+      if (!key.host.empty()) frontier.host = Host(key.host);
       if (key.pid >= 0) frontier.pid = key.pid;
       frontier.group_rank = key.rank;
       frontier.group = group;
@@ -236,7 +236,7 @@ class Inspector final : public Kept {
       recorder.source = CollectiveSource::inspector;
       recorder.encoding = "json";
       recorder.version = writer.version;
-      if (!who.first.empty()) recorder.host = who.first;
+      if (!who.first.empty()) recorder.host = Host(who.first);
       if (who.second >= 0) recorder.pid = who.second;
       recorder.entries = writer.records;
       reading.sink.put(recorder);

@@ -33,7 +33,7 @@ bool is_address(std::string_view node) {
          (!node.empty() && node.find_first_not_of("0123456789.") == std::string_view::npos);
 }
 
-void place_node(std::string_view node, std::optional<std::string>& host,
+void place_node(std::string_view node, std::optional<Host>& host,
                 std::optional<std::string>& address) {
   if (const std::size_t port = node.find('<'); port != std::string_view::npos)
     node = node.substr(0, port);
@@ -41,7 +41,7 @@ void place_node(std::string_view node, std::optional<std::string>& host,
   if (is_address(node))
     address = std::string(node);
   else
-    host = std::string(node);
+    host = Host(node);
 }
 
 // "3", "3,5-7": false when it is none of that, or too many.

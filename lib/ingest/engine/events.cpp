@@ -70,7 +70,7 @@ EventRow make_event(const TextLine& line, const rules::Match& match, const Readi
     const auto it = captures.find(key);
     return it == captures.end() ? std::nullopt : std::optional(it->second);
   };
-  if (const auto host = text("host")) row.host = *host;
+  if (const auto host = text("host")) row.host = Host(*host);
   if (const auto rank = number(captures, "rank")) row.rank = Rank(*rank);
   if (const auto local = number(captures, "local_rank")) row.local_rank = LocalRank(*local);
   if (const auto pid = number(captures, "pid")) row.pid = pid;

@@ -32,9 +32,9 @@ Outcome read_uname(const TextLine& line, Reading& reading) {
   IdentityRow row;
   row.place = line.place;
   row.source = "uname";
-  row.host = host;
+  row.host = Host(host);
   reading.sink.put(row);
-  reading.sink.put(ConfigRow{line.place, "kernel_version", kernel, host, {}});
+  reading.sink.put(ConfigRow{line.place, "kernel_version", kernel, row.host, {}});
   return {true, nullptr, {}};
 }
 

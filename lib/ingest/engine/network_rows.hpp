@@ -101,7 +101,8 @@ class NetworkCollector {
   std::size_t finish();  // rows put
 
  private:
-  void expand(std::string_view list, std::vector<std::string>& out);
+  template <class Name>
+  void expand(std::string_view list, std::vector<Name>& out);
   Sink& sink_;
   MemberId member_;
   const char* source_;

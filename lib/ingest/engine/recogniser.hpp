@@ -54,8 +54,8 @@ struct Reading {
       {};  // output of many machines in one text: whose the lines below a heading or a prompt are
 
   // Whose a line is, as far as the text says it.
-  std::optional<std::string> host_of(const line::Prefix& prefix) const {
-    return prefix.host || current_host.empty() ? prefix.host : std::optional(current_host);
+  std::optional<Host> host_of(const line::Prefix& prefix) const {
+    return prefix.host || current_host.empty() ? prefix.host : std::optional(Host(current_host));
   }
 
   // The one object of its type that this member has.

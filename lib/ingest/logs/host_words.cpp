@@ -117,7 +117,7 @@ std::string read_host_words(std::string_view bytes, const MemberRow& member, Rea
       IdentityRow row;
       row.place = place;
       row.source = "hostname";
-      row.host = std::string(text);
+      row.host = Host(text);
       reading.sink.put(row);
       break;
     }
@@ -239,7 +239,7 @@ bool read_clock_offset(const TextLine& line, std::string_view text, Reading& rea
       ConfigRow{line.place,
                 "clock_ahead_ms",
                 (side == "slow" ? "-" : "") + std::to_string(number(whole) * 1000 + number(part)),
-                host.empty() ? reading.host_of(line.line.prefix) : std::optional(host),
+                host.empty() ? reading.host_of(line.line.prefix) : std::optional(Host(host)),
                 {}});
   return true;
 }
@@ -297,10 +297,10 @@ Outcome read_name_words(const TextLine& line, Reading& reading) {
     row.address = value;
   } else if (re2::RE2::PartialMatch(line.line.message, kName, &value) && host_word(value)) {
     row.source = "hostname";
-    row.host = value;
+    row.host = Host(value);
   } else if (re2::RE2::PartialMatch(host_piece(text), kPrompt, &value) && host_word(value)) {
     row.source = "prompt";
-    row.host = value;
+    row.host = Host(value);
     reading.current_host = value;
   } else {
     return {};

@@ -52,7 +52,7 @@ class KubernetesRecords {
            const Place& where, std::uint64_t count) {
     line::Line line;
     line.prefix.time = time;
-    if (!host.empty()) line.prefix.host = host;
+    if (!host.empty()) line.prefix.host = Host(host);
     line.message = message;
     const auto match = reading_.pack.match(message, "kubernetes");
     if (!match || !reading_.pack.is_event(*match)) return;
@@ -75,7 +75,7 @@ class KubernetesRecords {
     row.time = time;
     row.source = "kubernetes";
     row.code = *code > 128 && *code < 160 ? -(*code - 128) : *code;
-    if (!host.empty()) row.host = host;
+    if (!host.empty()) row.host = Host(host);
     reading_.sink.put(row);
   }
 
@@ -88,7 +88,7 @@ class KubernetesRecords {
         IdentityRow row;
         row.place = place(other);
         row.source = "pod";
-        row.host = host;
+        row.host = Host(host);
         row.address = other;
         reading_.sink.put(row);
       }

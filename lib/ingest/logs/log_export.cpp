@@ -157,7 +157,7 @@ class Finder {
       else if (field == "@logStream" && value.size() <= 64 &&
                value.find_first_of("/ []") == std::string_view::npos &&
                value.find_first_of("0123456789") != std::string_view::npos)
-        record.prefix.host = std::string(value);
+        record.prefix.host = Host(value);
       return !field.empty();
     });
     if (record.message.empty() || time.clock == Clock::none) return false;

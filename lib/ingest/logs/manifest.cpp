@@ -221,7 +221,7 @@ std::vector<ManifestAttempt> attempts_of(Object& top, const std::optional<line::
     attempt.start = manifest_moment(object, "start", zone);
     attempt.end = manifest_moment(object, "end", zone);
     attempt.exit_code = object.number("exit_code", -1'000'000, 1'000'000);
-    attempt.hosts = object.names("hosts");
+    attempt.hosts = hosts_of(object.names("hosts"));
     attempt.code_version = object.text("code_version");
     attempt.action_before = object.text("action_before");
     object.name_unknown();
@@ -298,7 +298,7 @@ Result<Manifest> parse_manifest(std::string_view document, const std::string& pa
   m.job_id = top.text("job_id");
   m.world_size = top.number("world_size", 1, 10'000'000);
   m.gpus_per_node = top.number("gpus_per_node", 1, 1024);
-  m.hosts = top.names("hosts");
+  m.hosts = hosts_of(top.names("hosts"));
   m.addresses = top.groups("addresses");
   std::optional<line::Zone> zone;
   read_zones(top, m, zone);

@@ -22,7 +22,7 @@ void put_name(const Place& place, std::string_view name, std::string_view machin
   IdentityRow row;
   row.place = place;
   row.source = "pod";
-  row.host = std::string(machine.substr(0, 253));
+  row.host = Host(machine.substr(0, 253));
   row.address = std::string(name.substr(0, 253));
   reading.sink.put(row);
 }

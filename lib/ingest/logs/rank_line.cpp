@@ -28,7 +28,7 @@ Outcome read_rank_line(const TextLine& line, Reading& reading) {
   IdentityRow row;
   row.place = line.place;
   row.source = "rank line";
-  row.host = host;
+  row.host = Host(host);
   row.rank = rank;
   if (has_pid) row.pid = pid;
   if (has_local) row.local_rank = LocalRank(local);
@@ -51,7 +51,7 @@ Outcome read_node_rank(const TextLine& line, Reading& reading) {
     return {};
   row.place = line.place;
   row.source = "node rank";
-  row.host = host;
+  row.host = Host(host);
   row.node_rank = number;
   reading.sink.put(row);
   return {true, nullptr, {}};

@@ -102,17 +102,17 @@ class SlurmRecord : public Assembler {
       IdentityRow row;
       row.place = place;
       row.source = "scontrol";
-      row.host = node_;
+      row.host = Host(node_);
       row.address = std::string(value);
       reading.sink.put(row);
     } else if (key == "State") {
       reading.sink.put(ConfigRow{
-          place, "slurm.node_state", std::string(value.substr(0, kMostValue)), node_, {}});
+          place, "slurm.node_state", std::string(value.substr(0, kMostValue)), Host(node_), {}});
     } else if (key == "BootTime") {
       Timestamp stamp;
       if (line::parse_iso(value, stamp) > 0)
-        reading.sink.put(
-            ClockRow{place, stamp, Timestamp{Clock::boot, 0, kSecond}, 0, node_, "boot_time"});
+        reading.sink.put(ClockRow{place, stamp, Timestamp{Clock::boot, 0, kSecond}, 0, Host(node_),
+                                  "boot_time"});
     }
   }
 

@@ -61,7 +61,7 @@ class ReportAssembler final : public Assembler {
         Timestamp stamp;
         if (line::parse_iso(value, stamp) > 0) row_.time = stamp;
       } else if (key == "host" && !value.empty() && value != "<NULL>")
-        row_.host = std::string(value);
+        row_.host = Host(value);
       else if (key == "rank" && re2::RE2::PartialMatch(piece, kRank, &a, &b)) {
         row_.rank = Rank(a);
         if (b >= 0) row_.local_rank = LocalRank(b);
@@ -173,7 +173,7 @@ Outcome read_srun(const TextLine& line, Reading& reading) {
   row.place = line.place;
   row.time = line.line.prefix.time;
   row.source = "srun";
-  row.host = host;
+  row.host = Host(host);
   if (!code.empty())
     row.code = code.size() < 6 ? std::strtoll(code.c_str(), nullptr, 10) : 1;
   else if (how == "Killed" || how == "Out Of Memory")

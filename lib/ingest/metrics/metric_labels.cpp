@@ -183,11 +183,11 @@ NamedByLabels read_labels(const std::vector<MetricLabel>& labels, SeriesRow& key
 // Host, GPU and NIC of the series.
 void name_entity(NamedByLabels& named, bool one_host, SeriesRow& key) {
   if (!named.host.empty())
-    key.host = std::string(named.host);
+    key.host = Host(named.host);
   else if (const std::string_view from = without_port(named.instance); !from.empty())
-    key.host = std::string(from);
+    key.host = Host(from);
   else if (!named.address.empty())
-    key.host = std::string(named.address);
+    key.host = Host(named.address);
 
   const bool index_enough = one_host || key.host.has_value();
   for (const std::string_view name :

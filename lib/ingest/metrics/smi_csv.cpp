@@ -352,7 +352,7 @@ class SmiCsv final : public RecordReader {
         SeriesRow key;
         key.name = columns_[i].name;
         key.unit = columns_[i].unit;
-        if (!gpu.host.empty()) key.host = gpu.host;
+        if (!gpu.host.empty()) key.host = Host(gpu.host);
         if (!gpu.id.empty()) key.gpu = gpu.id;
         key.clock = timed_ ? clock_ : Clock::none;
         gpu.series[i] = book_->series(key);

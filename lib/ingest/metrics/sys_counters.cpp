@@ -94,7 +94,7 @@ bool put(const Counter& counter, std::string_view host, double value, const Plac
   key.name = counter.name;
   key.kind = "counter";
   key.nic = counter.nic;
-  if (!host.empty()) key.host = std::string(host);
+  if (!host.empty()) key.host = Host(host);
   SeriesBook& book = reading.keep<SeriesBook>();
   const auto series = book.series(key);
   book.add(series, kNoValue, kNoValue, value, place, reading);

@@ -73,7 +73,7 @@ std::string read_environment(std::string_view bytes, const MemberRow& member, Re
       IdentityRow row;
       row.place = line_place(member, number, offset, line);
       row.source = "hostname";
-      row.host = std::string(value);
+      row.host = Host(value);
       reading.sink.put(row);
       return;
     }

@@ -56,7 +56,7 @@ std::string read_etc_hosts(std::string_view bytes, const MemberRow& member, Read
     IdentityRow row;
     row.place = place;
     row.source = "etc-hosts";
-    row.host = std::string(entry.host);
+    row.host = Host(entry.host);
     row.address = std::string(entry.address);
     reading.sink.put(row);
     ++hosts;

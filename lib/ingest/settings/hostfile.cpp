@@ -99,7 +99,7 @@ std::string read_hostfile(std::string_view bytes, const MemberRow& member, Readi
     IdentityRow row;
     row.place = place;
     row.source = "hostfile";
-    row.host = std::string(entry.host);
+    row.host = Host(entry.host);
     row.node_rank = it->second;
     hosts.emplace_back(std::move(row), entry.slots);
   });

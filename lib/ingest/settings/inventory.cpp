@@ -89,7 +89,7 @@ std::string read_inventory(std::string_view bytes, const MemberRow& member, Read
       IdentityRow row;
       row.place = place;
       row.source = "inventory";
-      row.host = std::string(cells[columns.host]);
+      row.host = Host(cells[columns.host]);
       row.address = std::string(cell);
       reading.sink.put(row);
     }

@@ -55,7 +55,7 @@ std::optional<IdentityRow> rank_row(const RankColumns& columns, std::string_view
   IdentityRow row;
   row.source = "rank table";
   row.rank = rank;
-  row.host = std::string(host);
+  row.host = Host(host);
   if (columns.local != RankColumns::kNone)
     row.local_rank = maybe<LocalRank>(rank_number(cells[columns.local]));
   if (columns.pid != RankColumns::kNone) row.pid = rank_number(cells[columns.pid]);

@@ -32,7 +32,8 @@ void NetworkCollector::level(std::string_view digits) {
   has_level_.back() = true;
 }
 
-void NetworkCollector::expand(std::string_view list, std::vector<std::string>& out) {
+template <class Name>
+void NetworkCollector::expand(std::string_view list, std::vector<Name>& out) {
   if (!open_ || list.empty() || list == "ALL" || list == "(null)") return;
   Hostlist all = expand_hostlist(list, kHostsPerSwitch);
   const char* reason = all.broken ? "hostlist.broken"
@@ -43,8 +44,7 @@ void NetworkCollector::expand(std::string_view list, std::vector<std::string>& o
     sink_.put(RejectRow{rows_.back().place, reason, std::string(list.substr(0, 200))});
   if (expanded_ + all.hosts.size() > kHostsPerFile) return;
   expanded_ += all.hosts.size();
-  out.insert(out.end(), std::make_move_iterator(all.hosts.begin()),
-             std::make_move_iterator(all.hosts.end()));
+  for (std::string& name : all.hosts) out.emplace_back(std::move(name));
 }
 
 void NetworkCollector::hosts(std::string_view list) {

@@ -180,7 +180,7 @@ class ProcessDump {
         identity_.node_rank = integer(value);
       else if ((key == "HOSTNAME" || key == "SLURMD_NODENAME" || key == "NODE_NAME") &&
                !value.empty())
-        identity_.host = std::string(value.substr(0, 255));
+        identity_.host = Host(value.substr(0, 255));
       else if ((key == "SLURM_JOB_NODELIST" || key == "SLURM_NODELIST") && !value.empty() &&
                value.size() <= 8192)
         reading_.sink.put(ConfigRow{here, "slurm.nodelist", std::string(value), {}, {}});

@@ -106,7 +106,7 @@ class Builder {
     }
     MetricSeries& series = out_[m->second];
     const auto [e, fresh] = entities_[m->second].emplace(who.name, series.entities.size());
-    if (fresh) series.entities.push_back({who.name, who.role, who.host, {}, {}});
+    if (fresh) series.entities.push_back({who.name, who.role, Host(who.host), {}, {}});
     MetricSeries::Entity& entity = series.entities[e->second];
     entity.times.push_back(time);
     entity.values.push_back(value);

@@ -257,8 +257,7 @@ void StepObjects::string(std::string_view parent, std::string_view name, std::st
         rank_grade_ = grade, row_.owner.rank = Rank(whole);
       return;
     case KeyRole::host:
-      if (grade > host_grade_ && !text.empty())
-        host_grade_ = grade, row_.owner.host = std::string(kept);
+      if (grade > host_grade_ && !text.empty()) host_grade_ = grade, row_.owner.host = Host(kept);
       return;
     case KeyRole::gpu:
       if (grade > gpu_grade_ && !text.empty())

@@ -21,7 +21,8 @@ namespace culprit::ingest {
 struct StepOwner {
   std::optional<Rank> rank;
   std::optional<LocalRank> local_rank;
-  std::optional<std::string> host, gpu, nic;
+  std::optional<Host> host;
+  std::optional<std::string> gpu, nic;
   std::string labels;
   auto operator<=>(const StepOwner&) const = default;
 };

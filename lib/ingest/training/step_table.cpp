@@ -286,8 +286,7 @@ class StepTableReader final : public RecordReader {
       }
       case KeyRole::host:
         if (grade > host_grade_ && !trimmed(cell).empty())
-          host_grade_ = grade,
-          row_.owner.host = std::string(trimmed(cell).substr(0, kLongestColumnName));
+          host_grade_ = grade, row_.owner.host = Host(trimmed(cell).substr(0, kLongestColumnName));
         return;
       case KeyRole::gpu:
         if (grade > gpu_grade_ && !trimmed(cell).empty())

@@ -260,7 +260,7 @@ bool sniff_tensorboard(const Head& head) {
 class EventFile {
  public:
   EventFile(const MemberRow& member, Reading& reading) : member_(member), reading_(reading) {
-    row_.owner.host = host_of(member.path);
+    if (auto host = host_of(member.path)) row_.owner.host = Host(std::move(*host));
   }
 
   std::string read(std::string_view bytes) {
