@@ -16,6 +16,7 @@
 #include "model/terms.hpp"
 #include "pack.hpp"
 #include "report/terminal.hpp"
+#include "version.hpp"
 
 namespace culprit::cli {
 
@@ -228,7 +229,7 @@ Result<Exit> run_batch(const Arguments& arguments) {
   work.pack = &pack;
   work.keep_database = arguments.has("keep-db");
   work.request.timezone = arguments.get("timezone");
-  options.tool = work.request.tool = std::string("culprit ") + CULPRIT_VERSION;
+  options.tool = work.request.tool = std::string(kProgram);
   CULPRIT_TRY(read, read_options(arguments));
   work.request.options = std::move(read);
   work.request.options.threads = static_cast<int>(std::max<std::size_t>(1, processors / jobs));

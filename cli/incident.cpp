@@ -15,6 +15,7 @@
 #include "model/phrases.hpp"
 #include "report/phrases.hpp"
 #include "report/terminal.hpp"
+#include "version.hpp"
 
 namespace culprit::cli {
 
@@ -127,7 +128,7 @@ Result<diagnose::ReadOutcome> read_sources(const Arguments& arguments,
   request.sources = sources;
   request.manifest = arguments.get("manifest");
   request.timezone = arguments.get("timezone");
-  request.tool = std::string("culprit ") + CULPRIT_VERSION;
+  request.tool = std::string(kProgram);
   CULPRIT_TRY(options, read_options(arguments));
   request.options = std::move(options);
   request.remark = [&](std::string_view text) { remark(arguments, text); };
@@ -165,8 +166,7 @@ std::string identified(std::string json, const Incident& incident) {
 }
 
 std::string identified(std::string json) {
-  return report::identified(std::move(json),
-                            {std::string("culprit ") + CULPRIT_VERSION, {}, {}, {}, {}});
+  return report::identified(std::move(json), {std::string(kProgram), {}, {}, {}, {}});
 }
 
 bool names_incident(const Arguments& arguments) {

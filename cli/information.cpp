@@ -15,6 +15,7 @@
 #include "rules/search.hpp"
 #include "schema/schema.hpp"
 #include "store/database.hpp"
+#include "version.hpp"
 
 namespace culprit::cli {
 
@@ -94,7 +95,7 @@ Result<Exit> run_schema(const Arguments& arguments) {
 
 // The first line is for scripts; the others are for reports of bugs.
 Result<Exit> run_version(const Arguments& arguments) {
-  std::string out = fmt::format("culprit {}\n", CULPRIT_VERSION);
+  std::string out = fmt::format("{}\n", kProgram);
   CULPRIT_TRY(pack, load_pack(arguments));
   std::set<std::string_view> families;
   for (const rules::Rule& rule : pack.rules()) families.insert(rule.family);
@@ -103,12 +104,7 @@ Result<Exit> run_version(const Arguments& arguments) {
   out += fmt::format("schemas    {} documents; database layout {}\n", embedded_schemas().size(),
                      store::layout_version());
   out += fmt::format("search     {}\n", rules::search_instructions());
-#ifdef CULPRIT_STATIC_BUILD
-  constexpr std::string_view kLinked = "static";
-#else
-  constexpr std::string_view kLinked = "shared";
-#endif
-  out += fmt::format("built      {}, libraries {}\n", CULPRIT_COMPILER, kLinked);
+  out += fmt::format("built      {}, libraries {}\n", kCompiler, kLinked);
   out += fmt::format("libraries  {}, SQLite {}, fmt {}.{}.{}\n", bundle::unpacking_libraries(),
                      store::sqlite_version(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
                      FMT_VERSION % 100);

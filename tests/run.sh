@@ -1,7 +1,7 @@
 #!/bin/sh
 # sh tests/run.sh [CTEST-ARGUMENT...]: build with the tests in build-test/ and run them all. From the environment:
 #   CULPRIT_BUILD      another folder
-#   CULPRIT_WERROR, CULPRIT_SANITIZE, CULPRIT_BENCH   ON for the CMake option of that name
+#   CULPRIT_WERROR, CULPRIT_SANITIZE, CULPRIT_BENCH   ON for the CMake option of that name; CULPRIT_WARNINGS  OFF for it
 #   CULPRIT_UPDATE_GOLDEN=1   write down what the golden tests print now; git diff shows what changed
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -24,7 +24,7 @@ make_tests() {
   [ "${CULPRIT_SANITIZE:-OFF}" != ON ] ||
     set -- -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -g1 -D_GLIBCXX_ASSERTIONS"
   cmake -S "$root" -B "$build" -G Ninja "$@" -DCULPRIT_TESTS=ON -DCULPRIT_BENCH="${CULPRIT_BENCH:-OFF}" \
-    -DCULPRIT_WERROR="${CULPRIT_WERROR:-OFF}" -DCULPRIT_SANITIZE="${CULPRIT_SANITIZE:-OFF}" \
+    -DCULPRIT_WERROR="${CULPRIT_WERROR:-OFF}" -DCULPRIT_WARNINGS="${CULPRIT_WARNINGS:-ON}" -DCULPRIT_SANITIZE="${CULPRIT_SANITIZE:-OFF}" \
     ${ccache:+-DCMAKE_CXX_COMPILER_LAUNCHER="$ccache"} || return
   cmake --build "$build"
 }

@@ -187,7 +187,8 @@ Answer setup_failure(Walk& w) {
   v.start = c->start;
   v.precision = Precision::exact;
   Host host = only_host(w, f, *c);
-  if (host.empty() && one_of(f.event_class, {"no_route_to_host", "connection_refused"}))
+  if (host.empty() &&
+      (f.event_class == "no_route_to_host" || f.event_class == "connection_refused"))
     if (const Host far = unreached(f, *c); w.incident.machines.count(far) > 0) host = far;
   target(v, {SubjectKind::config, host.empty() ? f.event_class : host + ": " + f.event_class},
          c->confidence * confidence::kPartWithoutHost, ids(c->findings));

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/rank.hpp"
+
 namespace culprit::analyze {
 
 class StackTree {

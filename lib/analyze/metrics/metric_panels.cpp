@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analyze/metrics/counter_rate.hpp"
+#include "model/series.hpp"
 #include "model/sort.hpp"
 
 namespace culprit::analyze {

@@ -31,6 +31,9 @@ double chi_square(double degrees, double z) {
   return degrees * root * root * root;
 }
 
+// Every product of two matrices, in one form: each form of its own compiles for a second or more.
+MatrixXd inner(const MatrixXd& a, const MatrixXd& b) { return a.transpose() * b; }
+
 struct Shape {
   VectorXd centre;
   MatrixXd covariance;
@@ -51,7 +54,7 @@ Shape shape_of(const MatrixXd& points, std::span<const Index> chosen) {
   MatrixXd centred(n, d);
   for (Index k = 0; k < n; ++k)
     centred.row(k) = points.row(chosen[static_cast<std::size_t>(k)]) - out.centre.transpose();
-  out.covariance = centred.transpose() * centred / static_cast<double>(std::max<Index>(1, n - 1));
+  out.covariance = inner(centred, centred) / static_cast<double>(std::max<Index>(1, n - 1));
   out.covariance.diagonal().array() += kRidge;
   return out;
 }
@@ -77,14 +80,16 @@ double median_of(VectorXd values) {
 // measured by order (Hubert, Rousseeuw & Verdonck 2012, section 3).
 Shape start_of(const MatrixXd& points, const MatrixXd& scatter) {
   const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(scatter);
-  const MatrixXd turned = points * eigen.eigenvectors();
+  const MatrixXd turned = inner(points.transpose(), eigen.eigenvectors());
   VectorXd spread(points.cols()), middle(points.cols());
   for (Index c = 0; c < points.cols(); ++c) {
     middle[c] = median_of(turned.col(c));
     spread[c] = std::max(1e-3, 1.4826 * median_of((turned.col(c).array() - middle[c]).abs()));
   }
   const MatrixXd& e = eigen.eigenvectors();
-  return {e * middle, e * spread.array().square().matrix().asDiagonal() * e.transpose()};
+  const MatrixXd directions = e.transpose();
+  return {e * middle,
+          inner(spread.array().square().matrix().asDiagonal() * directions, directions)};
 }
 
 // Ranks, ties in the middle, from -1 to 1.
@@ -110,7 +115,7 @@ MatrixXd correlation_of(const MatrixXd& points) {
   VectorXd size = centred.colwise().norm().transpose();
   for (Index c = 0; c < size.size(); ++c)
     if (size[c] <= 0) size[c] = 1;
-  MatrixXd out = centred.transpose() * centred;
+  MatrixXd out = inner(centred, centred);
   out.array().rowwise() /= size.transpose().array();
   out.array().colwise() /= size.array();
   return out;
@@ -121,7 +126,7 @@ MatrixXd sign_scatter(const MatrixXd& points) {
   MatrixXd unit = points;
   for (Index r = 0; r < unit.rows(); ++r)
     if (const double size = unit.row(r).norm(); size > 0) unit.row(r) /= size;
-  return unit.transpose() * unit / static_cast<double>(unit.rows());
+  return inner(unit, unit) / static_cast<double>(unit.rows());
 }
 
 MatrixXd matrix_of(const PointTable& points) {

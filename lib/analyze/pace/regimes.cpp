@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "analyze/pace/segmentation.hpp"
+#include "model/series.hpp"
 
 namespace culprit::analyze {
 
