@@ -37,9 +37,12 @@ struct Holdings {
 struct Case {
   std::vector<Finding> findings;  // of all analyses, in report order
   std::vector<ExitFact> exits;
-  std::size_t hosts = 0;        // that the bundle names
-  std::vector<Host> job_hosts;  // on which the job ran, sorted; empty: not known
-  bool completed = false;       // a closing line of the framework or the scheduler's COMPLETED
+  std::size_t hosts = 0;                   // that the bundle names
+  std::vector<Host> job_hosts;             // on which the job ran, sorted; empty: not known
+  std::vector<Host> storage_servers = {};  // serve files and run no rank; sorted
+  std::optional<Evidence> closing = {};    // the framework's last word on a run that went well
+  std::optional<Nanoseconds> closing_time = {};
+  bool completed = false;  // a closing line of the framework or the scheduler's COMPLETED
   std::size_t hosts_with_output = 0;  // of which it holds training output
   std::size_t hosts_heard = 0;        // of which the bundle holds any word of their own
   std::set<Host> machines;            // hosts that more than the name of an output file tells of

@@ -264,6 +264,10 @@ class Sieve {
     if (of_host && f.host && !incident_.job_hosts.empty() &&
         !std::binary_search(incident_.job_hosts.begin(), incident_.job_hosts.end(), *f.host))
       return exclude(f, Exclusion::not_of_job, say(Phrase::no_process_on_host, *f.host)), false;
+    if (of_host && f.host &&
+        std::binary_search(incident_.storage_servers.begin(), incident_.storage_servers.end(),
+                           *f.host))
+      return exclude(f, Exclusion::not_of_job, say(Phrase::serves_storage, *f.host)), false;
     // To its peers a host that died looks like one that was never reached: of a job that made steps
     // this is a consequence.
     if (kind == CauseKind::environment &&

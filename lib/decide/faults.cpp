@@ -47,12 +47,64 @@ void accuse(Verdict& v, const Cause& c) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::string_view kDiagnosticFailed = "dcgm_diag_fail";
+
+// The only machine whose GPU failed the vendor's diagnostic: with wrong numbers in the job that is
+// a second source, which knows nothing of the first.
+const Finding* failed_diagnostic(const Walk& w) {
+  const Finding* out = nullptr;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && f.event_class == kDiagnosticFailed && f.host) {
+      if (out != nullptr && out->host != f.host) return nullptr;
+      out = &f;
+    }
+  return out;
+}
+
+std::vector<const Finding*> wrong_numbers(const Walk& w) {
+  std::vector<const Finding*> out;
+  for (const Finding& f : w.incident.findings)
+    if (f.outcome == Outcome::fired && kind_of(f) == CauseKind::numerics) out.push_back(&f);
+  return out;
+}
+
+Answer computes_wrongly(Walk& w, const Cause& c, const Finding& diagnostic) {
+  Verdict& v = w.verdict;
+  v.action = Action::isolate;
+  v.symptom = Symptom::nan_value;
+  v.start = c.start;
+  v.precision = Precision::exact;
+  std::vector<std::string> because{diagnostic.id};
+  for (const std::string& id : ids(c.findings)) because.push_back(id);
+  target(v, {SubjectKind::host, *diagnostic.host}, confidence::kComputesWrongly, because);
+  v.summary = say(Phrase::computes_wrongly, inside(c.findings.front()->title), at(c.start),
+                  *diagnostic.host);
+  drain(w, *diagnostic.host, "wrong results");
+  if (!diagnostic.advice.empty()) next(v, NextKind::plan, diagnostic.advice);
+  return taken(say(Phrase::class_on_place, diagnostic.event_class, *diagnostic.host));
+}
+
+}  // namespace
+
 Answer critical_errors(Walk& w) {
   const Cause* c = w.best(CauseKind::machine);
   if (c == nullptr) {
     const bool any = std::any_of(w.incident.findings.begin(), w.incident.findings.end(),
                                  [](const Finding& f) { return kind_of(f) == CauseKind::machine; });
     return ruled_out(any ? say(Phrase::critical_errors_not_first) : say(Phrase::no_critical_error));
+  }
+  // A diagnostic that is run after wrong numbers bears them out.
+  if (const Finding* diagnostic = failed_diagnostic(w); diagnostic != nullptr) {
+    Cause wrong = *c;
+    std::erase_if(wrong.findings,
+                  [](const Finding* one) { return one->event_class == kDiagnosticFailed; });
+    if (wrong.findings.empty()) wrong.findings = wrong_numbers(w);
+    if (!wrong.findings.empty() &&
+        std::all_of(wrong.findings.begin(), wrong.findings.end(),
+                    [](const Finding* one) { return kind_of(*one) == CauseKind::numerics; }))
+      return computes_wrongly(w, wrong, *diagnostic);
   }
   // The same kind of fault on many machines at once is one cause that they share.
   std::map<std::string, std::set<Host>> by_class;
@@ -531,38 +583,6 @@ Answer network_alerts(Walk& w) {
   advise(v, *c);
   return taken(say(Phrase::link_alerts_before, f.event_class, f.count, list(c->hosts)));
 }
-
-namespace {
-
-// The only machine whose GPU failed the vendor's diagnostic: with wrong numbers in the job that is
-// a second source, which knows nothing of the first.
-const Finding* failed_diagnostic(const Walk& w) {
-  const Finding* out = nullptr;
-  for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.event_class == "dcgm_diag_fail" && f.host) {
-      if (out != nullptr && out->host != f.host) return nullptr;
-      out = &f;
-    }
-  return out;
-}
-
-Answer computes_wrongly(Walk& w, const Cause& c, const Finding& diagnostic) {
-  Verdict& v = w.verdict;
-  v.action = Action::isolate;
-  v.symptom = Symptom::nan_value;
-  v.start = c.start;
-  v.precision = Precision::exact;
-  std::vector<std::string> because{diagnostic.id};
-  for (const std::string& id : ids(c.findings)) because.push_back(id);
-  target(v, {SubjectKind::host, *diagnostic.host}, confidence::kComputesWrongly, because);
-  v.summary = say(Phrase::computes_wrongly, inside(c.findings.front()->title), at(c.start),
-                  *diagnostic.host);
-  drain(w, *diagnostic.host, "wrong results");
-  if (!diagnostic.advice.empty()) next(v, NextKind::plan, diagnostic.advice);
-  return taken(say(Phrase::class_on_place, diagnostic.event_class, *diagnostic.host));
-}
-
-}  // namespace
 
 Answer numerics(Walk& w) {
   const Cause* c = w.best(CauseKind::numerics);

@@ -363,19 +363,27 @@ struct Judge {
 
   // Runs before this one that hung at the very step at which it hangs, many steps after their
   // start: a machine fails at any step, the program and its data at that one. At round steps jobs
-  // save and evaluate, which leads to storage or a machine as well.
+  // save and evaluate, which leads to storage or a machine as well. A machine that computes wrongly
+  // may do so with the same data again: NaN speaks for the data only where other machines got it.
   bool same_step() {
     const auto& now = history();
-    if (v.symptom != Symptom::job_hang || !now.furthest || !now.first ||
-        *now.furthest - *now.first < kStepsBetween || *now.furthest % kRound == 0 ||
-        (*now.furthest + 1) % kRound == 0)
+    const bool hang = v.symptom == Symptom::job_hang, nan = v.symptom == Symptom::nan_value;
+    if ((!hang && !nan) || !now.furthest || !now.first ||
+        *now.furthest - *now.first < kStepsBetween)
       return false;
+    if (hang && (*now.furthest % kRound == 0 || (*now.furthest + 1) % kRound == 0)) return false;
+    const auto elsewhere = [&](const PastFailure& f) {
+      return !f.hosts.empty() && !now.hosts.empty() &&
+             std::none_of(f.hosts.begin(), f.hosts.end(),
+                          [&](const Host& host) { return has(now.hosts, host); });
+    };
     std::vector<const PastFailure*> same;
     for (const PastFailure& f : now.failures)
-      if (!over(f) && f.furthest == now.furthest) same.push_back(&f);
+      if (!over(f) && f.furthest == now.furthest && (hang || elsewhere(f))) same.push_back(&f);
     if (same.empty()) return false;
     const Text because =
-        say(Phrase::capital, say(Phrase::hung_at_same_step, attempts_of(same), *now.furthest));
+        say(Phrase::capital, say(hang ? Phrase::hung_at_same_step : Phrase::nan_at_same_step,
+                                 attempts_of(same), *now.furthest));
     const Target rank = v.targets.empty() ? Target{} : v.targets.back();
     std::erase_if(v.next, [](const NextStep& n) {
       return n.kind == NextKind::plan || n.kind == NextKind::command;
@@ -582,9 +590,9 @@ void consider_history(const Case& incident, Verdict& v) {
     j.code();
   else if (v.action == Action::repair)
     j.repairs();
-  else if (v.action == Action::checks)
-    j.climb(Measure::checks);
-  else if (v.action == Action::reattempt)
+  else if (v.action == Action::checks) {
+    if (!j.same_step()) j.climb(Measure::checks);
+  } else if (v.action == Action::reattempt)
     j.climb(Measure::reattempt);
   else if (v.action == Action::mitigate ||
            (v.action == Action::investigate && v.symptom == Symptom::mfu_decline))

@@ -133,9 +133,24 @@ bool timed_out(const Walk& w) {
   return terminated && !broke;
 }
 
+namespace {
+
+// Behind the closing line of the job: processes that leave hang up on each other.
+bool after_closing(const Walk& w, const Finding& f) {
+  const auto& closing = w.incident.closing;
+  if (!closing || f.evidence.empty()) return false;
+  if (f.start && w.incident.closing_time) return *f.start >= *w.incident.closing_time;
+  return std::all_of(f.evidence.begin(), f.evidence.end(), [&](const Evidence& e) {
+    return e.member == closing->member && e.line > closing->line;
+  });
+}
+
+}  // namespace
+
 bool after_effects(const Walk& w) {
-  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [](const Finding& f) {
-    return f.outcome == Outcome::fired && f.role == Role::cascade;
+  return std::any_of(w.incident.findings.begin(), w.incident.findings.end(), [&](const Finding& f) {
+    return f.outcome == Outcome::fired && f.role == Role::cascade && f.origin != Origin::kernel &&
+           !after_closing(w, f);
   });
 }
 

@@ -26,6 +26,10 @@ namespace {
 std::vector<decide::ExitFact> exits_of(const analyze::Facts& facts) {
   std::vector<decide::ExitFact> out;
   for (const ExitRow& x : facts.exits) {
+    if (facts.earlier_output.count(x.place.member) > 0 ||
+        (facts.start_is_known && facts.job_start && x.time_ns &&
+         *x.time_ns + kMinute < *facts.job_start))
+      continue;  // how an earlier run ended
     const MemberRow* m = facts.member(x.place.member);
     const Evidence evidence{x.place.member, m == nullptr ? "" : m->path,
                             x.place.line,   x.place.offset,
@@ -55,7 +59,12 @@ decide::Case case_of(const Resolved& resolved) {
   incident.hosts = facts.hosts.size();
   for (const HostRow& h : facts.hosts) incident.hosts_with_output += h.has_log;
   incident.job_hosts = analyze::hosts_of_job(facts);
+  incident.storage_servers = analyze::storage_servers(facts);
   incident.completed = analyze::job_completed(facts);
+  if (const EventRow* e = analyze::closing_line(facts); e != nullptr) {
+    incident.closing = facts.evidence(e->place, e->message);
+    incident.closing_time = e->time_ns;
+  }
   incident.uses_gpus = analyze::uses_gpus(facts);
   incident.ranks =
       std::max<std::size_t>(facts.ranks.size(), static_cast<std::size_t>(facts.world_size));

@@ -1,20 +1,9 @@
 #include "identity.hpp"
 
-#include <set>
-
-#include <re2/re2.h>
-
+#include "analyze/facts/scheduler_job.hpp"
 #include "ingest/logs/manifest.hpp"
 
 namespace culprit::diagnose {
-
-namespace {
-
-std::string only(const std::set<std::string>& names) {
-  return names.size() == 1 ? *names.begin() : std::string();
-}
-
-}  // namespace
 
 report::Identity identity_of(const store::Database& db, const analyze::Facts& facts) {
   report::Identity out;
@@ -26,14 +15,7 @@ report::Identity identity_of(const store::Database& db, const analyze::Facts& fa
     out.job_id = facts.manifest->job_id;
   }
   if (!out.job_id.empty()) return out;
-  std::set<std::string> recorded, named;
-  constexpr std::string_view kRecord = "slurm.job.";
-  for (const ConfigRow& c : facts.configs)
-    if (c.name.starts_with(kRecord)) recorded.insert(c.value.substr(0, c.value.find(' ')));
-  static const re2::RE2 kOutput(R"((?:^|/)(?:slurm|lsf|pbs)[-_](\d+)[^/]*$)");
-  for (const MemberRow& m : facts.members)
-    if (std::string number; re2::RE2::PartialMatch(m.path, kOutput, &number)) named.insert(number);
-  out.job_id = recorded.empty() ? only(named) : only(recorded);
+  out.job_id = analyze::job_in_question(facts);
   return out;
 }
 

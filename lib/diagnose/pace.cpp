@@ -175,7 +175,7 @@ analyze::OutlierParams fitting(const Pace& pace) {
                       last = pace.steps.time[interval.end - 1];
     if (first == kNoValue || last == kNoValue || last <= first) continue;
     params.window = std::min(params.window, std::max(kShortest, (last - first) * 2 / 3));
-    params.longest = params.longest == 0 ? last - first : std::min(params.longest, last - first);
+    params.longest = std::min(params.longest, last - first);
   }
   return params;
 }

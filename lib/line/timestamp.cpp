@@ -385,6 +385,26 @@ std::size_t parse_calendar(std::string_view text, Timestamp& stamp) {
   return seen.end;
 }
 
+std::size_t parse_sheet(std::string_view text, Timestamp& stamp) {
+  if (text.size() < 16 || (text[10] != ' ' && text[10] != 'T') || text[13] != ':') return 0;
+  const bool dots = text[2] == '.' && text[5] == '.';
+  if (!dots && ((text[4] != '-' && text[4] != '/') || text[7] != text[4])) return 0;
+  const int year = fixed(text, dots ? 6 : 0, 4), month = fixed(text, dots ? 3 : 5, 2),
+            day = fixed(text, dots ? 0 : 8, 2), hour = fixed(text, 11, 2),
+            minute = fixed(text, 14, 2);
+  if (!plausible_year(year) || !valid_date(month, day) || hour < 0 || hour > 24 || minute < 0 ||
+      minute > 59)
+    return 0;
+  TimeOfDay tod = time_of_day(text.substr(11));
+  if (tod.used == 0) tod = {(hour * 60 + minute) * kMinute, kMinute, 5};
+  std::size_t used = 11 + tod.used;
+  Nanoseconds offset = 0;
+  const std::size_t zoned = zone(text.substr(used), offset);
+  stamp = {zoned > 0 ? Clock::utc : Clock::local, at_date(year, month, day) + tod.ns - offset,
+           tod.precision};
+  return used + zoned;
+}
+
 std::size_t parse_time_of_day(std::string_view text, Timestamp& stamp) {
   const TimeOfDay tod = time_of_day(text);
   if (tod.used > 0) stamp = {Clock::local_no_date, tod.ns, tod.precision};

@@ -20,6 +20,10 @@ std::size_t parse_iso(std::string_view text, Timestamp& stamp);
 // month in a language we do not know gives the time of day only.
 std::size_t parse_calendar(std::string_view text, Timestamp& stamp);
 
+// As spreadsheets and building management print it, to the minute: 2025-08-07 06:00 · 07.08.2025
+// 06:00[:30], the day first, as everybody writes it who puts dots.
+std::size_t parse_sheet(std::string_view text, Timestamp& stamp);
+
 // 03:19:38[.frac]
 std::size_t parse_time_of_day(std::string_view text, Timestamp& stamp);
 

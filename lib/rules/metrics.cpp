@@ -294,6 +294,12 @@ std::optional<MetricMatch> Catalogue::find(std::string_view metric, std::string_
       }
   if (alias == nullptr)
     if (const auto it = joined_.find(joined(normal)); it != joined_.end()) alias = &it->second;
+  // The figure of a host over its GPUs: "gpu_temp_max" is a temperature, too.
+  if (alias == nullptr)
+    for (const std::string_view summary : {"_avg", "_mean", "_median", "_max", "_min"})
+      if (normal.ends_with(summary))
+        return find(std::string_view(normal).substr(0, normal.size() - summary.size()),
+                    unit.empty() ? std::string_view(printed) : unit);
   if (alias == nullptr) return std::nullopt;
   const Metric& known = metrics_[alias->metric];
   std::string told(unit.empty() ? std::string_view(printed) : unit);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "analyze/facts/earlier_runs.hpp"
+#include "analyze/facts/scheduler_job.hpp"
 #include "line/timestamp.hpp"
 #include "line/zone.hpp"
 #include "report/phrases.hpp"
@@ -193,6 +195,91 @@ TEST(Year, NeverAfterTheCollection) {
     b.resolve();
     EXPECT_EQ(b.when(0), want) << printed << " collected " << collected;
   }
+}
+
+TEST(Year, NeverAfterTheFileWasWritten) {
+  Bundle b;
+  const MemberId log = b.file("messages", "kernel", "cx-1");
+  b.facts.members.back().mtime_s = iso("2026-11-20T08:00:00Z").ns / kSecond;
+  b.event(log, calendar("Feb  3 15:49:55"));
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2026-02-03T15:49:55Z");  // and not ten weeks later
+}
+
+TEST(Year, OfTheSchedulersRecord) {
+  Bundle b;
+  const MemberId log = b.file("messages", "kernel", "cx-1");
+  b.facts.members.back().mtime_s = iso("2026-11-20T08:00:00Z").ns / kSecond;
+  b.setting(b.file("sacct.csv"), "slurm.job.end", "4711 2025-02-03T15:50:00");
+  b.event(log, calendar("Feb  3 15:49:55"));
+  b.resolve();
+  EXPECT_EQ(b.when(0), "2025-02-03T15:49:55Z");
+}
+
+struct Runs : Bundle {
+  MemberId log(const std::string& path, const char* first, const char* last) {
+    const MemberId id = file(path);
+    event(id, iso(last)).role = Role::cascade;
+    clock(id, "first", iso(first));
+    clock(id, "last", iso(last));
+    return id;
+  }
+  void undated(MemberId id) { event(id, {}).role = Role::root; }
+};
+
+TEST(EarlierRuns, FilesOfOneNameInTurn) {
+  Runs b;
+  const MemberId old =
+      b.log("driver_0917_2000.log", "2026-09-17T20:00:00Z", "2026-09-17T21:05:00Z");
+  const MemberId now =
+      b.log("driver_0917_2230.log", "2026-09-17T22:30:00Z", "2026-09-18T03:36:00Z");
+  b.undated(old);
+  b.undated(now);
+  b.facts.exits.resize(1);
+  b.facts.exits[0].place.member = old;
+  b.resolve();
+  EXPECT_EQ(b.facts.earlier_output, std::set<MemberId>{old});
+  ASSERT_TRUE(b.facts.start_is_known && b.facts.job_start);
+  EXPECT_EQ(iso_utc(*b.facts.job_start), "2026-09-17T21:05:30Z");
+  EXPECT_EQ(b.when(2), "2026-09-17T21:05:00Z");
+  EXPECT_LT(*b.facts.events[2].time_ns + b.facts.events[2].uncertainty, *b.facts.job_start);
+  EXPECT_EQ(b.when(3), "-");
+  EXPECT_TRUE(b.facts.exits[0].time_ns);
+}
+
+TEST(EarlierRuns, RotatedLogsRanksAndMachinesAreOneRun) {
+  for (const auto& [first, second, begins] :
+       {std::tuple{"train.log.1", "train.log.2", "2026-09-17T21:05:10Z"},
+        {"rank_0.log", "rank_1.log", "2026-09-17T20:30:00Z"}}) {
+    Runs b;
+    b.log(first, "2026-09-17T20:00:00Z", "2026-09-17T21:05:00Z");
+    b.log(second, begins, "2026-09-18T03:36:00Z");
+    b.resolve();
+    EXPECT_TRUE(b.facts.earlier_output.empty()) << first;
+    EXPECT_FALSE(b.facts.start_is_known) << first;
+  }
+  Runs b;
+  b.log("n1/job.log", "2026-09-17T20:00:00Z", "2026-09-17T21:05:00Z");
+  b.log("n2/job.log", "2026-09-17T22:00:00Z", "2026-09-17T23:05:00Z");
+  for (std::size_t i = 0; i < 2; ++i) b.facts.members[i].host = Host(i == 0 ? "n1" : "n2");
+  b.resolve();
+  EXPECT_TRUE(b.facts.earlier_output.empty());
+}
+
+TEST(SchedulerJob, OfSeveralTheOneThatTheBundleIsOf) {
+  Bundle b;
+  const MemberId sacct = b.file("sacct.csv");
+  b.setting(sacct, "slurm.job.state", "90911 FAILED");
+  b.setting(sacct, "slurm.job.nodes", "90911 gn[06-09]");
+  b.setting(sacct, "slurm.job.state", "91240 COMPLETED");
+  b.setting(sacct, "slurm.job.nodes", "91240 gn[01-04]");
+  EXPECT_EQ(job_in_question(b.facts), "");
+  b.file("host/gn01/dmesg.log", "kernel", "gn01");
+  EXPECT_EQ(job_in_question(b.facts), "91240");
+  b.file("logs/train-90911.out");  // the number in the name of output says more
+  EXPECT_EQ(job_in_question(b.facts), "90911");
+  b.file("logs/train-91240.out");
+  EXPECT_EQ(job_in_question(b.facts), "91240");
 }
 
 TEST(Zones, HostsInLocalTimeBesideContainersInUtc) {

@@ -60,6 +60,20 @@ TEST(JobSteps, DurationsComeFromTheTimesWhenNoneArePrinted) {
   EXPECT_NEAR(steps.ms[1], 530, 1e-6);
 }
 
+TEST(JobSteps, TimesAreReckonedFromTheFirstDatedLine) {
+  Facts facts;
+  facts.members.resize(1);
+  facts.members[0].id = 1;
+  facts.log_starts[1] = {0, 1000 * kSecond};
+  StepTable t = table(1, Clock::none);
+  for (int i = 1; i <= 20; ++i) row(t, i * 10, kNone, 500);
+  const JobSteps steps = job_steps(facts, std::vector{t});
+  ASSERT_TRUE(steps.reckoned);
+  EXPECT_EQ(steps.time[0], 1000 * kSecond + 500'000'000);
+  EXPECT_EQ(steps.time[19], steps.time[0] + 19 * 5 * kSecond);  // each row stands for ten steps
+  EXPECT_FALSE(job_steps({}, std::vector{t}).reckoned);
+}
+
 TEST(JobSteps, AClockOfWholeSecondsMeasuresNoShortStep) {
   StepTable t = table(1);
   for (int i = 1; i <= 500; ++i) row(t, i, std::floor(i * 0.7));

@@ -267,19 +267,26 @@ TEST(Outliers, ClocksAndPhasesMayDiffer) {
   EXPECT_EQ(names(h.find()), Names{"node-103"});
 }
 
-TEST(Outliers, SparseSamplesWidenTheBinsUntilTheyAreTooSparse) {
+TEST(Outliers, SparseSamplesWidenBinsAndWindowUntilTheyAreTooSparse) {
   Hosts h = Hosts(16).add(3, 40);
-  for (auto& host : h.hosts)
-    for (std::size_t i = 0; i < host.times.size(); ++i)
-      host.times[i] = kStart + static_cast<Nanoseconds>(i) * 115 * kSecond;
-  EXPECT_EQ(names(h.find()), Names{"node-103"});
-  for (auto& host : h.hosts)
-    for (std::size_t i = 0; i < host.times.size(); ++i)
-      host.times[i] = kStart + static_cast<Nanoseconds>(i) * 300 * kSecond;
-  const auto r = h.find();
-  EXPECT_EQ(names(r), Names{});
-  EXPECT_TRUE(lacks(r, "few_samples"));
-  EXPECT_EQ(r.judged, 0u);
+  const auto every = [&](Nanoseconds seconds) {
+    for (auto& host : h.hosts)
+      for (std::size_t i = 0; i < host.times.size(); ++i)
+        host.times[i] = kStart + static_cast<Nanoseconds>(i) * seconds * kSecond;
+  };
+  for (const int seconds : {115, 120, 300}) {  // as Prometheus keeps them
+    every(seconds);
+    EXPECT_EQ(names(h.find()), Names{"node-103"}) << seconds;
+  }
+  OutlierParams brief;
+  brief.longest = 0;
+  for (const auto& [seconds, params] : {std::pair{300, brief}, {7200, OutlierParams{}}}) {
+    every(seconds);
+    const auto r = h.find({}, params);
+    EXPECT_EQ(names(r), Names{});
+    EXPECT_TRUE(lacks(r, "few_samples"));
+    EXPECT_EQ(r.judged, 0u);
+  }
 }
 
 TEST(Outliers, LessThanTheWindowIsTooShort) {

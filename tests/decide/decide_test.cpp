@@ -112,6 +112,47 @@ TEST(Ladder, NaNOnMostRanksNamesNone) {
   EXPECT_EQ(nan({0, 1, 2, 3, 4, 5}).targets.at(0).subject.kind, SubjectKind::job);
 }
 
+TEST(Ladder, WrongNumbersWithoutATimeAndAFailedDiagnosticAreOneStory) {
+  Finding nan = finding("train_nan", Severity::critical, Role::root, Scope::job_wide, "",
+                        std::nullopt, Symptom::nan_value);
+  nan.cause = CauseKind::numerics;
+  Finding failed = machine("n07", std::nullopt, "dcgm_diag_fail");
+  const Verdict v = decide::decide(job({failed, nan}));
+  EXPECT_EQ(v.action, Action::isolate);
+  EXPECT_EQ(v.targets.at(0).subject.id, "n07");
+  EXPECT_EQ(v.symptom, Symptom::nan_value);
+  EXPECT_EQ(v.targets.at(0).because.size(), 2u);
+}
+
+TEST(Ladder, AServerOfStorageRunsNoRank) {
+  Finding disk = machine("oss-04", 100 * kMinute, "disk_io_error");
+  Finding lost = finding("fs_lustre_lost", Severity::critical, Role::root, Scope::shared, "",
+                         101 * kMinute, Symptom::filesystem_mount);
+  lost.subject = {SubjectKind::storage, "remote storage"};
+  lost.hosts = Hosts({"n01", "n02", "n03", "n04"});
+  Case c = job({disk, lost, timeouts(130 * kMinute)});
+  c.hosts = 4;
+  EXPECT_EQ(decide::decide(c).action, Action::isolate);
+  c.storage_servers = Hosts({"oss-04"});
+  const Verdict v = decide::decide(c);
+  EXPECT_EQ(v.action, Action::repair);
+  for (const Target& t : v.targets) EXPECT_EQ(t.subject.kind, SubjectKind::storage);
+}
+
+TEST(Ladder, ProcessesThatLeaveAFinishedJobHangUpOnEachOther) {
+  Finding lost = finding("torch_store_peer_lost", Severity::distributed, Role::cascade,
+                         Scope::job_wide, "", std::nullopt, Symptom::none);
+  lost.evidence = {{1, "job.out", 1498, 90000, 80, ""}};
+  Case c = job({lost});
+  c.exits = {{"log", 0, {}, {}}};
+  c.completed = true;
+  EXPECT_NE(decide::decide(c).action, Action::none);
+  c.closing = Evidence{1, "job.out", 1496, 89000, 80, ""};
+  EXPECT_EQ(decide::decide(c).action, Action::none);
+  c.closing->line = 1499;  // broken before it: a pipe may hide the exit code
+  EXPECT_NE(decide::decide(c).action, Action::none);
+}
+
 TEST(Ladder, ANameThatNobodyFoundIsTheSettingOfAJobThatNeverStepped) {
   Finding f = finding("name_lookup_failed", Severity::warning, Role::confirmation,
                       Scope::host_local, "n03", 100 * kMinute, Symptom::external_service_error);

@@ -178,6 +178,27 @@ TEST(History, HangsAtTheSameStepAreTheProgramsOrItsDatas) {
   EXPECT_EQ(judged(9000, 9376, 9376, Symptom::gpu_unavailable), Action::isolate);
 }
 
+TEST(History, NaNAtTheSameStepOnOtherMachinesIsTheProgramsOrItsDatas) {
+  const auto judged = [](std::vector<Host> before, std::int64_t furthest) {
+    Case c;
+    PastFailure run;
+    run.name = "attempt 0";
+    run.furthest = furthest;
+    run.hosts = std::move(before);
+    c.history.failures.push_back(run);
+    c.history.first = 5000;
+    c.history.furthest = 5310;
+    c.history.hosts = Hosts({"n03", "n04"});
+    Verdict v = nan();
+    decide::consider_history(c, v);
+    return v.action;
+  };
+  EXPECT_EQ(judged(Hosts({"n01", "n02"}), 5310), Action::rollback);
+  EXPECT_NE(judged(Hosts({"n01", "n03"}), 5310), Action::rollback) << "n03 may compute wrongly";
+  EXPECT_NE(judged({}, 5310), Action::rollback);
+  EXPECT_NE(judged(Hosts({"n01", "n02"}), 5290), Action::rollback);
+}
+
 TEST(History, ChecksThatAllPassedMakeTheNextRunTheReattempt) {
   EXPECT_EQ(action(with({{Measure::checks, {}, "", true, false}}), crash()), Action::rollback);
   EXPECT_EQ(action(with({{Measure::checks, {}, "", {}, false}}), crash()), Action::reattempt);

@@ -188,6 +188,11 @@ TEST(Slurm, Accounting) {
           "\n4711.0           python     FAILED      1:0 2026-03-07T08:00:02 2026-03-07T10:00:00 "
           "\n")),
       want);
+  // A file of numbers by its name, and of jobs by its heading; lists of nodes have commas.
+  EXPECT_EQ(settings(file("sacct.csv",
+                          "JobID,JobName,State,ExitCode,Start,End,NodeList\n4711,pretrain,FAILED,"
+                          "1:0,2026-03-07T08:00:00,2026-03-07T10:00:00,cx-[1-2,4],\n")),
+            std::string(want) + "\nslurm.job.nodes=4711 cx-[1-2,4]");
 }
 
 TEST(Slurm, TheControllersLog) {

@@ -37,6 +37,18 @@ TEST(ProgressBar, EpochsGoOnAndRestartsBeginAgain) {
   EXPECT_EQ(rows.progress[45].iteration, 3);  // from the middle back: that was a restart
 }
 
+TEST(ProgressBar, EpochsThatAreNamedNeedNoFullBar) {
+  std::string text;
+  for (int epoch = 0; epoch < 3; ++epoch)
+    for (int i = 20; i <= 380; i += 20)
+      text += bar(i, 400, "2.0it/s", fmt::format("Epoch {}:", epoch), ", v_num=0");
+  const auto rows = read_text(text + "\n");
+  ASSERT_EQ(rows.progress.size(), 57u);
+  EXPECT_EQ(rows.progress[18].iteration, 380);
+  EXPECT_EQ(rows.progress[19].iteration, 420);
+  EXPECT_EQ(rows.progress[56].iteration, 1180);
+}
+
 TEST(ProgressBar, OtherBarsAreNoSteps) {
   EXPECT_TRUE(read_text(bar(50, 100, "2.0it/s", "Loading checkpoint shards:") +
                         bar(50, 100, "2.0it/s", "Validation:") + bar(3, 10, "2.0it/s") + "\n")

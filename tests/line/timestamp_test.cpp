@@ -63,6 +63,24 @@ TEST(Timestamp, Iso) {
         });
 }
 
+TEST(Timestamp, Sheet) {
+  check(parse_sheet,
+        {
+            {"2025-08-07 06:00", 16, Clock::local, at(2025, 8, 7, 6, 0, 0), kMinute},
+            {"07.08.2025 06:00", 16, Clock::local, at(2025, 8, 7, 6, 0, 0), kMinute},
+            {"07.08.2025 06:00:30\t61", 19, Clock::local, at(2025, 8, 7, 6, 0, 30), kSecond},
+            {"2025/08/07T06:00Z", 17, Clock::utc, at(2025, 8, 7, 6, 0, 0), kMinute},
+            {"2025-08-07 06:00+02:00", 22, Clock::utc, at(2025, 8, 7, 4, 0, 0), kMinute},
+            {"07/08/2025 06:00", 0},  // a day or a month first: nobody knows
+            {"32.08.2025 06:00", 0},
+            {"07.13.2025 06:00", 0},
+            {"07.08.2025 06-00", 0},
+            {"07.08.2025 06:61", 0},
+            {"07.08.2025 06:0", 0},
+            {"", 0},
+        });
+}
+
 TEST(Timestamp, Calendar) {
   check(
       parse_calendar,

@@ -85,6 +85,8 @@ INSTANTIATE_TEST_SUITE_P(
         Known{"elapsed time per iteration (ms)", "", "iteration_time", kGauge, 1},
         Known{"forward-backward", "", "forward_backward_time", kGauge, 1},
         Known{"gpu_temperature (mean)", "", "gpu_temperature", kGauge, 1},
+        Known{"gpu_temp_max", "", "gpu_temperature", kGauge, 1},  // of a host over its GPUs
+        Known{"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS.hw_slowdown", "", "gpu_hw_slowdown", kGauge, 1},
         Known{"power.draw", "MHz", "", kGauge, 1},  // measures something else
         Known{"frobnication", "", "", kGauge, 1}, Known{"", "", "", kGauge, 1}));
 

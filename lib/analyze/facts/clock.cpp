@@ -12,6 +12,8 @@
 #include <re2/re2.h>
 
 #include "analyze/facts/boot_times.hpp"
+#include "analyze/facts/earlier_runs.hpp"
+#include "analyze/facts/scheduler_job.hpp"
 #include "analyze/facts/zones.hpp"
 
 #include "line/timestamp.hpp"
@@ -114,6 +116,10 @@ class ClockMap {
       for (const ManifestAttempt& a : facts_.manifest->attempts)
         for (const std::string& text : {a.start, a.end})
           if (const auto t = iso(text)) reference_ = std::max(reference_.value_or(*t), *t);
+    for (const ConfigRow& c : facts_.configs)
+      if (c.name == "slurm.job.start" || c.name == "slurm.job.end")
+        if (const auto t = iso(c.value.substr(std::min(c.value.find(' '), c.value.size() - 1) + 1)))
+          reference_ = std::max(reference_.value_or(*t), *t);
     // Nothing prints a year: none of an archive's files is younger than the collection.
     if (!collected_ && !reference_)
       for (const MemberRow& m : facts_.members)
@@ -128,18 +134,23 @@ class ClockMap {
     Nanoseconds near = kNever;
     if (const auto it = of_member_.find(member); it != of_member_.end())
       near = it->second;
-    else if (collected_) {
-      const std::int64_t year = civil_from_days(*collected_ / kDay).year;
-      // Zones lie up to 14 hours apart, clocks a little more.
-      return with_year(in_2000, year) <= *collected_ + kDay       ? year
-             : with_year(in_2000, year + 1) <= *collected_ + kDay ? year + 1
-                                                                  : year - 1;
-    } else if (reference_)
+    else if (collected_)
+      return last_year(in_2000, *collected_);
+    else if (reference_)
       near = *reference_;
     else if (const MemberRow* m = facts_.member(member); m != nullptr && m->mtime_s > 86400)
-      near = m->mtime_s * kSecond;
+      return last_year(in_2000, m->mtime_s * kSecond);  // nothing was written after that
     if (near == kNever) return std::nullopt;
     return nearest_year(in_2000, near);
+  }
+
+  // The last one that does not bring it behind `end`. Zones lie up to 14 hours apart, clocks a
+  // little more.
+  static std::int64_t last_year(Nanoseconds in_2000, Nanoseconds end) {
+    const std::int64_t year = civil_from_days(end / kDay).year;
+    return with_year(in_2000, year) <= end + kDay       ? year
+           : with_year(in_2000, year + 1) <= end + kDay ? year + 1
+                                                        : year - 1;
   }
 
   static constexpr std::int64_t kOldestArchive =
@@ -329,16 +340,6 @@ struct SlurmJob {
   std::optional<Nanoseconds> start, end;
 };
 
-// The number of the job in the name of its output ("slurm-4711.out"); "" for none or several.
-std::string job_of_paths(const Facts& facts) {
-  static const re2::RE2 kJob(R"((?:^|/)(?:slurm|job)[-_](\d{3,12})(?:[^/\d][^/]*)?$)");
-  std::set<std::string> ids;
-  std::string id;
-  for (const MemberRow& m : facts.members)
-    if (m.kind == "file" && re2::RE2::PartialMatch(m.path, kJob, &id)) ids.insert(id);
-  return ids.size() == 1 ? *ids.begin() : std::string();
-}
-
 // The controller's log speaks of every job of the site: what it says of this one fills what the
 // records leave open.
 void add_log_of_controller(const Facts& facts, const ClockMap& map, const std::string& id,
@@ -360,20 +361,16 @@ void add_log_of_controller(const Facts& facts, const ClockMap& map, const std::s
   if (!job.end) job.end = end;
 }
 
-// What scontrol, sacct or the controller's log says of the job: the manifest's, the one in the name
-// of its output, or the only one that they speak of. Of a job that was requeued, its last run.
+// What scontrol, sacct or the controller's log says of the job. Of one that was requeued, its last
+// run.
 SlurmJob slurm_job(const Facts& facts, const ClockMap& map) {
   constexpr std::string_view kPrefix = "slurm.job.";
-  std::string wanted;
-  if (facts.manifest)
-    wanted = !facts.manifest->job_id.empty() ? facts.manifest->job_id : facts.manifest->job;
-  if (wanted.empty()) wanted = job_of_paths(facts);
-  std::map<std::string, SlurmJob> jobs;
+  const std::string wanted = job_in_question(facts);
+  SlurmJob out;
   for (const ConfigRow& c : facts.configs) {
     if (!c.name.starts_with(kPrefix)) continue;
     const std::size_t space = c.value.find(' ');
-    if (space == std::string::npos) continue;
-    SlurmJob& job = jobs[c.value.substr(0, space)];
+    if (space == std::string::npos || c.value.compare(0, space, wanted) != 0) continue;
     const std::string_view key = std::string_view(c.name).substr(kPrefix.size());
     Timestamp stamp;
     if ((key != "start" && key != "end") ||
@@ -382,13 +379,10 @@ SlurmJob slurm_job(const Facts& facts, const ClockMap& map) {
     Nanoseconds ignored = 0;
     const auto t = map.utc(stamp, {}, c.place.member, ignored);
     if (!t) continue;
-    auto& slot = key == "start" ? job.start : job.end;
+    auto& slot = key == "start" ? out.start : out.end;
     slot = std::max(slot.value_or(*t), *t);
   }
-  auto it = jobs.find(wanted);
-  if (it == jobs.end() && jobs.size() == 1) it = jobs.begin();
-  SlurmJob out = it != jobs.end() ? it->second : SlurmJob{};
-  add_log_of_controller(facts, map, it != jobs.end() ? it->first : wanted, out);
+  add_log_of_controller(facts, map, wanted, out);
   if (out.end && out.start && *out.end < *out.start) out.end.reset();
   return out;
 }
@@ -411,6 +405,14 @@ void resolve_rows(Facts& facts, const ClockMap& map) {
     if (const auto offset = map.offset(p.first.time.clock, p.first.time.ns, p.member))
       facts.member_clocks.push_back({p.member, p.first.time.clock, *offset});
   }
+  // Steps without times are placed by the first line of their log that has one.
+  std::set<MemberId> timeless;
+  for (const auto& p : facts.progress)
+    if (p.first.time.clock == Clock::none) timeless.insert(p.member);
+  for (const auto& c : facts.clocks)
+    if (c.kind == "first" && timeless.count(c.place.member) > 0)
+      if (const auto t = map.utc(c.time, {}, c.place.member, ignored))
+        facts.log_starts.emplace(c.place.member, std::pair(c.place.line, *t));
   for (const auto& s : facts.series) {
     if (s.clock == Clock::utc || facts.clock_offset(s.member, s.clock)) continue;
     // The job's own days: an offset differs between summer and winter.
@@ -470,6 +472,31 @@ void frame_job_by_output(Facts& facts, const ClockMap& map) {
   for (const auto& t : facts.tracebacks) frame(t.time_ns);
 }
 
+// Files of the job's own output that have dated lines.
+std::vector<OutputSpan> spans_of_output(const Facts& facts, const ClockMap& map) {
+  // A run that died early has printed nothing but its error: it is output if one of its name is.
+  std::set<std::string> names;
+  for (const MemberId member : output_of_job(facts))
+    if (const MemberRow* m = facts.member(member); m != nullptr)
+      names.insert(name_without_numbers(m->path));
+  std::map<MemberId, OutputSpan> spans;
+  Nanoseconds ignored = 0;
+  for (const auto& c : facts.clocks) {
+    const MemberRow* m = facts.member(c.place.member);
+    if ((c.kind != "first" && c.kind != "last") || m == nullptr ||
+        names.count(name_without_numbers(m->path)) == 0)
+      continue;
+    const auto t = map.utc(c.time, {}, c.place.member, ignored);
+    if (!t) continue;
+    auto& span = spans.emplace(c.place.member, OutputSpan{c.place.member, *t, *t}).first->second;
+    span.first = std::min(span.first, *t);
+    span.last = std::max(span.last, *t);
+  }
+  std::vector<OutputSpan> out;
+  for (const auto& [member, span] : spans) out.push_back(span);
+  return out;
+}
+
 // The scheduler knows when the job began and ended, the manifest better: the last attempt is the
 // one in question.
 void frame_job_by_records(Facts& facts, const ClockMap& map) {
@@ -503,6 +530,7 @@ void resolve_clocks(Facts& facts) {
     }
   frame_job_by_output(facts, map);
   frame_job_by_records(facts, map);
+  find_earlier_runs(facts, spans_of_output(facts, map));
 }
 
 }  // namespace culprit::analyze

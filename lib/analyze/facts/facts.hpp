@@ -2,7 +2,9 @@
 // resolve_identity() and resolve_clocks(); read-only for everybody after them.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,13 +52,16 @@ struct Facts : FactRows {
   std::vector<HostRow> hosts;
   std::vector<RankRow> ranks;
   std::vector<MemberClock> member_clocks;
+  // Of logs whose steps print no times: the first line that has one, and when it was, UTC.
+  std::map<MemberId, std::pair<std::uint64_t, Nanoseconds>> log_starts;
   std::int64_t world_size = 0;  // 0: not known
   bool world_counted = false;   // by the ranks that were seen: there may be more
   std::optional<Nanoseconds> job_start,
-      job_end;                  // of the attempt in question, from the training's own output
-  bool start_is_known = false;  // job_start is the manifest's word
-  bool zone_known = true;       // false: times without a zone were taken for UTC
-  std::vector<Text> notes;      // what a reader should know about names and times
+      job_end;                        // of the attempt in question, from the training's own output
+  bool start_is_known = false;        // job_start is the manifest's or the scheduler's word
+  std::set<MemberId> earlier_output;  // of runs before the one in question
+  bool zone_known = true;             // false: times without a zone were taken for UTC
+  std::vector<Text> notes;            // what a reader should know about names and times
 
   // True for output of another job than the manifest's, by the number in the file's name.
   bool foreign(const MemberRow& member) const;

@@ -25,32 +25,48 @@ std::vector<Host> hosts_of_job(const Facts& facts) {
   return {names.begin(), names.end()};
 }
 
+std::vector<Host> storage_servers(const Facts& facts) {
+  std::set<Host> out;
+  for (const EventRow& e : facts.events)
+    if (e.event_class == "storage_server" && e.host) out.insert(Host(short_host(*e.host)));
+  // A desktop may export its disk and compute.
+  for (const RankRow& r : facts.ranks)
+    if (r.host) out.erase(Host(short_host(*r.host)));
+  return {out.begin(), out.end()};
+}
+
 namespace {
 
-// The scheduler's record of the one job that the bundle speaks of; of several it is not known which
-// one this is.
+// The scheduler's record of the job. "4711.batch" and "4711.0" are steps of job 4711.
 bool scheduler_says_completed(const Facts& facts) {
-  std::set<std::string> ids;
+  const std::string job = job_in_question(facts);
+  if (job.empty()) return false;
   bool completed = false;
-  for (const ConfigRow& c : facts.configs) {
-    if (c.name != "slurm.job.state" || !facts.counts(facts.member(c.place.member))) continue;
-    const std::size_t space = c.value.find(' ');
-    if (space == std::string::npos) continue;
-    // "4711.batch" and "4711.0" are steps of job 4711.
-    ids.insert(c.value.substr(0, std::min(space, c.value.find('.'))));
-    if (c.value.find('.') > space) completed = c.value.compare(space + 1, 9, "COMPLETED") == 0;
-  }
-  return ids.size() == 1 && completed;
+  for (const ConfigRow& c : facts.configs)
+    if (c.name == "slurm.job.state" && c.value.starts_with(job + " ") &&
+        facts.counts(facts.member(c.place.member)))
+      completed = c.value.compare(job.size() + 1, 9, "COMPLETED") == 0;
+  return completed;
 }
 
 }  // namespace
 
+const EventRow* closing_line(const Facts& facts) {
+  const EventRow* last = nullptr;
+  const auto place = [&](const EventRow& e) {
+    return std::pair(facts.order(e.place.member), e.place.line);
+  };
+  for (const EventRow& e : facts.events)
+    if (e.role == Role::recovery && e.event_class == "job_completed" &&
+        facts.counts(facts.member(e.place.member)) &&
+        facts.earlier_output.count(e.place.member) == 0 &&
+        (last == nullptr || place(*last) < place(e)))
+      last = &e;
+  return last;
+}
+
 bool job_completed(const Facts& facts) {
-  return scheduler_says_completed(facts) ||
-         std::any_of(facts.events.begin(), facts.events.end(), [&](const EventRow& e) {
-           return e.role == Role::recovery && e.event_class == "job_completed" &&
-                  facts.counts(facts.member(e.place.member));
-         });
+  return scheduler_says_completed(facts) || closing_line(facts) != nullptr;
 }
 
 bool uses_gpus(const Facts& facts) {

@@ -12,6 +12,12 @@ namespace culprit::analyze {
 // part in the job.
 std::vector<Host> hosts_of_job(const Facts& facts);
 
+// Machines that serve files and of which no rank is known; short names, sorted.
+std::vector<Host> storage_servers(const Facts& facts);
+
+// The framework's closing line of the run in question, the last by place; nullptr: none.
+const EventRow* closing_line(const Facts& facts);
+
 // A closing line of the framework, or the scheduler's COMPLETED.
 bool job_completed(const Facts& facts);
 

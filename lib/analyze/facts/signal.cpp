@@ -446,7 +446,8 @@ std::map<std::string, std::vector<const TracebackRow*>> exceptions_raised(const 
                                          (t.local_rank ? std::to_string(number_of(*t.local_rank))
                                           : t.pid      ? "p" + std::to_string(*t.pid)
                                                        : m->path);
-    raised[who + "\x1f" + t.type + "\x1f" + t.message].push_back(&t);
+    const bool before = before_job(facts, t.time_ns, t.uncertainty);
+    raised[who + "\x1f" + t.type + "\x1f" + t.message + (before ? "\x1f" : "")].push_back(&t);
   }
   for (auto& [key, rows] : raised)
     sort_rows(rows, [&](const TracebackRow* a, const TracebackRow* b) {

@@ -63,6 +63,36 @@ struct GatheredEntity {
   std::map<std::string, Samples> by_labels;
 };
 
+// The bits of NVML's mask of clock event reasons that lower clocks (nvml.h,
+// nvmlClocksEventReason*), by the names that nvidia-smi gives them as columns of their own.
+constexpr std::pair<std::uint64_t, std::string_view> kReasons[] = {
+    {0x04, "sw_power_cap"},
+    {0x08, "hw_slowdown"},
+    {0x20, "sw_thermal_slowdown"},
+    {0x40, "hw_thermal_slowdown"},
+    {0x80, "hw_power_brake_slowdown"}};
+
+// "clocks_event_reasons.active" + "hw_slowdown"
+std::string reason_name(std::string_view mask, std::string_view reason) {
+  return fmt::format("{}.{}", mask, reason);
+}
+
+// The bit of `mask` that `metric` is; 0: it is another metric.
+std::uint64_t reason_of(std::string_view metric, std::string_view mask) {
+  for (const auto& [bit, reason] : kReasons)
+    if (metric.size() == mask.size() + 1 + reason.size() && metric.starts_with(mask) &&
+        metric[mask.size()] == '.' && metric.ends_with(reason))
+      return bit;
+  return 0;
+}
+
+// 1 or 0; what is no mask stays as it is.
+double is_set(double mask, std::uint64_t bit) {
+  return mask >= 0 && mask < 0x1p63
+             ? static_cast<double>((static_cast<std::uint64_t>(mask) & bit) != 0)
+             : mask;
+}
+
 // Series in the order of their members' names, so that the order of reading does not matter.
 std::vector<const SeriesRow*> series_by_member(const Facts& facts) {
   std::vector<const SeriesRow*> rows;
@@ -131,8 +161,10 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
     if (whose.empty() || !entity.starts_with(whose) ||
         (entity != whose && entity != fmt::format("{} {}", whose, s.labels)))
       continue;
-    if (s.name != metric && !(s.name == "node_cpu_seconds_total" &&
-                              s.labels.find("mode=" + metric) != std::string::npos))
+    const std::uint64_t reason = reason_of(metric, s.name);
+    if (s.name != metric && reason == 0 &&
+        !(s.name == "node_cpu_seconds_total" &&
+          s.labels.find("mode=" + metric) != std::string::npos))
       continue;
     const MemberRow* m = facts.member(s.member);
     const auto offset = facts.clock_offset(s.member, s.clock);
@@ -143,14 +175,15 @@ std::vector<Evidence> sample_evidence(const Facts& facts,
       if (points.times[i] == kNoValue) continue;
       const Nanoseconds time = points.times[i] + *offset;
       if (time < start || time > end) continue;
+      const double shown = reason == 0 ? points.values[i] : is_set(points.values[i], reason);
       const bool earlier = !first || time < first->time,
                  nearer = !nearest || (std::isnan(value) ? time > nearest->time
-                                                         : std::abs(points.values[i] - value) <
+                                                         : std::abs(shown - value) <
                                                                std::abs(nearest->value - value));
       if (!earlier && !nearer) continue;
       const auto line = points.lines.empty() ? 0 : points.lines[i];
       const Found found{
-          time, points.values[i],
+          time, shown,
           facts.evidence(
               {s.member, static_cast<std::uint64_t>(std::max<std::int64_t>(0, line)),
                points.offsets.empty()
@@ -176,7 +209,8 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
     const SeriesRow& s = *row;
     if (!facts.counts(facts.member(s.member))) continue;
     const auto metric = metric_of(s);
-    if (!catalogue.find(metric.first, metric.second)) {
+    const auto match = catalogue.find(metric.first, metric.second);
+    if (!match) {
       ++out.unknown;
       continue;
     }
@@ -191,13 +225,20 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
       ++out.timeless;
       continue;
     }
-    GatheredEntity& to = metrics[metric][entity];
-    if (s.host) to.host = *s.host;
-    Samples& samples = to.by_labels[s.labels];
-    for (std::size_t i = 0; i < points.size(); ++i)
-      if (points.times[i] != kNoValue)
-        samples.times.push_back(points.times[i] + *offset),
-            samples.values.push_back(points.values[i]);
+    const auto add = [&](const std::string& name, const std::string& unit, auto value) {
+      GatheredEntity& to = metrics[{name, unit}][entity];
+      if (s.host) to.host = *s.host;
+      Samples& samples = to.by_labels[s.labels];
+      for (std::size_t i = 0; i < points.size(); ++i)
+        if (points.times[i] != kNoValue)
+          samples.times.push_back(points.times[i] + *offset),
+              samples.values.push_back(value(points.values[i]));
+    };
+    add(metric.first, metric.second, [](double v) { return v; });
+    if (match->metric->name == "gpu_throttle_reasons")
+      for (const auto& [bit, reason] : kReasons)
+        add(reason_name(metric.first, reason), {},
+            [bit = bit](double v) { return is_set(v, bit); });
   }
   for (auto& [metric, entities] : metrics)
     out.metrics.push_back(series_of_entities(metric.first, metric.second, entities));

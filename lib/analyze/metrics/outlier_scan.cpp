@@ -117,18 +117,18 @@ class Scan {
         params_.bin > 0 ? params_.bin : window / static_cast<Nanoseconds>(kBinsOfWindow),
         std::max<Nanoseconds>(1, window / 32 + 1), window);
     out_.carry = std::clamp(params_.carry, 0, 8);
-    if (!distances.empty())
-      if (const double usual = median_in_place(distances);
-          usual > static_cast<double>(out_.bin) * (out_.carry + 1))
-        out_.bin =
-            usual < static_cast<double>(window) ? static_cast<Nanoseconds>(usual) + 1 : window;
+    const double usual = distances.empty() ? 0 : median_in_place(distances);
+    const auto apart = static_cast<Nanoseconds>(std::min(usual, 9e18));
+    const auto too_far = [&] { return usual > static_cast<double>(out_.bin) * (out_.carry + 1); };
+    if (too_far())
+      out_.bin = usual < static_cast<double>(window) ? static_cast<Nanoseconds>(usual) + 1 : window;
     if (const auto enough = static_cast<Nanoseconds>(kLeastBins) * out_.bin;
         window < enough && enough <= params_.longest)
       window = enough;
     out_.bins = static_cast<std::size_t>(std::clamp<Nanoseconds>(window / out_.bin, 1, 32));
-    if (out_.bins < kLeastBins) {
-      lack("few_samples",
-           say(Phrase::samples_apart, human_duration(out_.bin), human_duration(window)));
+    if (out_.bins < kLeastBins || too_far()) {
+      lack("few_samples", say(Phrase::samples_apart, human_duration(std::max(out_.bin, apart)),
+                              human_duration(window)));
       return zero_possible();
     }
     if (static_cast<double>(out_.end - out_.start) <

@@ -69,6 +69,33 @@ void durations_from_times(JobSteps& steps) {
   steps.from_times = true;
 }
 
+// Times by dead reckoning, where no step of a log prints one: its first dated line, and the
+// durations since then. Late by what the program does between its start and its first step.
+void times_from_durations(const Facts& facts, JobSteps& steps) {
+  if (std::any_of(steps.time.begin(), steps.time.end(),
+                  [](Nanoseconds t) { return t != kNoValue; }))
+    return;
+  Nanoseconds at = kNoValue;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (i == 0 || steps.attempt[i] != steps.attempt[i - 1]) {
+      const auto start = facts.log_starts.find(steps.place[i].member);
+      const bool own = i == 0 || steps.place[i].member != steps.place[i - 1].member;
+      at = own && start != facts.log_starts.end() && start->second.first < steps.place[i].line
+               ? start->second.second
+               : kNoValue;
+    }
+    if (at == kNoValue) continue;
+    const bool counted = i > 0 && steps.attempt[i] == steps.attempt[i - 1] &&
+                         steps.iteration[i] != kNoValue && steps.iteration[i - 1] != kNoValue;
+    const std::int64_t n =
+        counted ? std::max<std::int64_t>(1, steps.iteration[i] - steps.iteration[i - 1]) : 1;
+    if (!std::isnan(steps.ms[i]) && steps.ms[i] < 1e9)
+      at += static_cast<Nanoseconds>(steps.ms[i] * 1e6) * n;
+    steps.time[i] = at;
+    steps.reckoned = true;
+  }
+}
+
 }  // namespace
 
 std::vector<MemberId> step_logs(const Facts& facts) {
@@ -163,7 +190,10 @@ JobSteps job_steps(const Facts& facts, std::span<const StepTable> tables) {
   }
   const auto printed = static_cast<std::size_t>(
       std::count_if(out.ms.begin(), out.ms.end(), [](double v) { return !std::isnan(v); }));
-  if (printed * 2 < out.size()) durations_from_times(out);
+  if (printed * 2 < out.size())
+    durations_from_times(out);
+  else
+    times_from_durations(facts, out);
   return out;
 }
 

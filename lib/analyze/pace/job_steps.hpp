@@ -22,7 +22,8 @@ struct JobSteps {
   std::vector<std::size_t> attempt;        // 0, 1 ...: how often the job had begun again by then
   std::vector<Place> place;
   bool from_times =
-      false;        // durations are distances of the lines' times, not what the program measured
+      false;  // durations are distances of the lines' times, not what the program measured
+  bool reckoned = false;  // times are the log's first one and the durations since
   Text from_calls;  // no log reports steps: how they were told from communication calls; else ""
   std::vector<std::string> sources;  // paths, in order
   std::size_t repeated = 0;          // rows left out because another process printed the same step

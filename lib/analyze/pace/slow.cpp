@@ -165,6 +165,7 @@ class Joined {
     // What the suspect says of itself first: a report shows the first lines.
     step_evidence(f, interval.start);
     step_evidence(f, last);
+    if (steps_.reckoned && f.start) f.why += say(Phrase::times_are_reckoned);
     if (!steps_.from_calls.empty()) f.why += say(Phrase::and_besides, steps_.from_calls);
     if (f.host) f.hosts = {*f.host};
     return f;

@@ -164,6 +164,17 @@ bool inspector(const Head& head) {
          (head_has(head, "\"coll_perf\"") || head_has(head, "\"p2p_perf\""));
 }
 
+// sacct's table, exported as CSV: jobs, and no numbers to compare.
+bool slurm_accounting(const Head& head) {
+  const std::string_view top = first_text_of(head);
+  std::string heading(top.substr(0, std::min<std::size_t>(top.find('\n'), 4096)));
+  for (char& c : heading)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  return heading.find("jobid") != std::string::npos &&
+         heading.find("exitcode") != std::string::npos &&
+         heading.find("state") != std::string::npos;
+}
+
 bool metrics(const Head& head) {
   const std::string_view top = first_text_of(head);
   if (starts(top, "# HELP ") || starts(top, "# TYPE ") ||
@@ -227,6 +238,7 @@ constexpr TextKind kKinds[] = {
     {"xorg", "X server log (its bracketed seconds are no boot time)", "source", xorg_log},
     {"source", "programs, scripts and prose: no log", "source", source_code},
     {"nccl-inspector", "NCCL Inspector records, one JSON object a line", "data", inspector},
+    {"slurm-accounting", "sacct by itself", "slurm", slurm_accounting},
     {"metrics", "other tables of numbers: recognised, and not read", "data", metrics},
     {"configuration", "configuration files: no log", "source", configuration},
     {"kernel-log", "kernel log", "kernel", kernel_log},

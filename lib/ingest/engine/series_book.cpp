@@ -63,6 +63,13 @@ void SeriesBook::add(Index index, std::int64_t step, std::int64_t time_ns, doubl
   if (index >= open_.size()) return;
   Open& open = open_[index];
   if (open.samples.empty()) open.first = place;
+  // Metrics print whole dates: they tell the year of logs beside them that print none.
+  if (!dated_ && time_ns != kNoValue &&
+      (open.key.clock == Clock::utc || open.key.clock == Clock::local)) {
+    dated_ = true;
+    reading.sink.put(
+        ClockRow{place, Timestamp{open.key.clock, time_ns, kSecond}, {}, 0, {}, "sample"});
+  }
   open.samples.push_back({step, time_ns, static_cast<std::int64_t>(place.line),
                           static_cast<std::int64_t>(place.offset), value});
   if (open.samples.size() >= kChunkSamples)

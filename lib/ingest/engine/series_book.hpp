@@ -45,6 +45,7 @@ class SeriesBook final : public Kept {
   std::vector<Open> open_;
   SeriesPoints points_;  // of the series being written
   std::size_t buffered_ = 0;
+  bool dated_ = false;
 };
 
 // A cell of a metric file as a number: "98", "98 %", "592.74 W", "1.5e+09", "NaN", "+Inf". `rest`

@@ -133,29 +133,40 @@ Outcome read_scontrol(const TextLine& line, Reading& reading) {
   return {true, std::move(record), {}};
 }
 
+// The end of a cell: lists of nodes have commas of their own, in brackets.
+std::size_t cell_end(std::string_view text, std::size_t at, char separator) {
+  for (int brackets = 0; at < text.size() && (brackets > 0 || text[at] != separator); ++at)
+    brackets += text[at] == '[' ? 1 : text[at] == ']' && brackets > 0 ? -1 : 0;
+  return std::min(at, text.size());
+}
+
 // sacct's table, its columns as the heading has them: "JobID|State|ExitCode|Start|End" with -P,
-// else under dashes.
+// another separator with --delimiter, else under dashes.
 class Accounting : public Assembler {
  public:
-  Accounting(std::vector<std::string> columns, bool bars)
-      : columns_(std::move(columns)), bars_(bars) {}
+  Accounting(std::vector<std::string> columns, char separator)
+      : columns_(std::move(columns)), separator_(separator) {}
 
   Step feed(const TextLine& line, Reading& reading) override {
     const std::string_view text = line.raw;
-    if (!bars_ && text.starts_with("---")) {
+    const bool widths = separator_ == ' ';
+    if (widths && text.starts_with("---")) {
       read_widths(text);
       return Step::took;
     }
-    if (!bars_ && widths_.empty()) return Step::not_mine;
+    if (widths && widths_.empty()) return Step::not_mine;
     std::map<std::string_view, std::string_view> row;
     std::size_t at = 0;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const std::size_t end =
-          bars_ ? std::min(text.find('|', at), text.size())
-                : std::min(at + widths_[std::min(c, widths_.size() - 1)], text.size());
+          widths ? std::min(at + widths_[std::min(c, widths_.size() - 1)], text.size())
+                 : cell_end(text, at, separator_);
       std::string_view cell = at <= text.size() ? text.substr(at, end - at) : std::string_view{};
-      while (!cell.empty() && cell.front() == ' ') cell.remove_prefix(1);
-      while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\r')) cell.remove_suffix(1);
+      const auto around = [](char letter) {
+        return letter == ' ' || letter == '\r' || letter == '"';
+      };
+      while (!cell.empty() && around(cell.front())) cell.remove_prefix(1);
+      while (!cell.empty() && around(cell.back())) cell.remove_suffix(1);
       row[columns_[c]] = cell;
       at = end + 1;
     }
@@ -184,19 +195,21 @@ class Accounting : public Assembler {
 
   std::vector<std::string> columns_;
   std::vector<std::size_t> widths_;
-  bool bars_;
+  char separator_;
 };
 
 Outcome read_sacct(const TextLine& line, Reading&) {
   const std::string_view text = line.raw.substr(0, 4096);
-  const bool bars = text.find('|') != std::string_view::npos;
+  char separator = ' ';
+  for (const char one : {'\t', ',', '|'})
+    if (text.find(one) != std::string_view::npos) separator = one;
   std::vector<std::string> columns;
   for (std::size_t at = 0; at < text.size() && columns.size() < kMostSlurmColumns;) {
-    const std::size_t begin = bars ? at : text.find_first_not_of(" \r", at);
+    const std::size_t begin = separator != ' ' ? at : text.find_first_not_of(" \r", at);
     if (begin == std::string_view::npos) break;
-    const std::size_t end = std::min(text.find(bars ? '|' : ' ', begin), text.size());
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
     std::string name(text.substr(begin, end - begin));
-    while (!name.empty() && (name.back() == '\r' || name.back() == ' ')) name.pop_back();
+    std::erase_if(name, [](char c) { return c == '\r' || c == ' ' || c == '"'; });
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char c) { return static_cast<char>(tolower(c)); });
     columns.push_back(std::move(name));
@@ -206,7 +219,7 @@ Outcome read_sacct(const TextLine& line, Reading&) {
     return std::find(columns.begin(), columns.end(), name) != columns.end();
   };
   if (!has("jobid") || !has("state") || !has("exitcode")) return {};
-  return {true, std::make_unique<Accounting>(std::move(columns), bars), {}};
+  return {true, std::make_unique<Accounting>(std::move(columns), separator), {}};
 }
 
 // The controller's log: "sched: Allocate JobId=4711 NodeList=...", "sched/backfill: ... Started

@@ -31,7 +31,9 @@ constexpr double kClearly =
 class Bars final : public Kept {
  public:
   // false: too many.
-  bool add(ProgressRow row, const line::Prefix& prefix, std::int64_t at, std::int64_t total) {
+  // epoch: the bar names it; it is drawn anew for each, and its last state need not be a full one.
+  bool add(ProgressRow row, const line::Prefix& prefix, std::int64_t at, std::int64_t total,
+           std::optional<std::int64_t> epoch) {
     Series* one = nullptr;
     for (Series& s : series_)
       if (s.total == total && s.rank == prefix.rank && s.local_rank == prefix.local_rank) one = &s;
@@ -39,9 +41,13 @@ class Bars final : public Kept {
       if (series_.size() >= kMostBarSeries) return false;
       one = &series_.emplace_back(Series{prefix.rank, prefix.local_rank, total, -1, 0, {}});
     }
-    if (at == one->last) return true;  // drawn again, nothing done
-    // The next epoch: a bar that was full begins again. One that falls back otherwise is a restart.
-    if (at < one->last)
+    if (epoch && *epoch < kFarthest / total) {
+      if (one->base == *epoch * total && at == one->last) return true;
+      one->base = *epoch * total;
+    } else if (at == one->last)
+      return true;            // drawn again, nothing done
+    else if (at < one->last)  // The next epoch: a bar that was full begins again. One that falls
+                              // back otherwise is a restart.
       one->base =
           one->last == total && at <= total / 2 && one->base < kFarthest ? one->base + total : 0;
     one->last = at;
@@ -173,7 +179,12 @@ Outcome read_progress_bar(const TextLine& line, Reading& reading) {
   row.time = line.line.prefix.time;
   row.framework = "tqdm";
   if (bar->rate > 0) row.iteration_ms = bar->per_second ? 1e3 / bar->rate : bar->rate * 1e3;
-  if (!reading.keep<Bars>().add(std::move(row), line.line.prefix, bar->at, bar->total))
+  static const re2::RE2 kEpoch(R"((?i)^epoch[ :=]*(\d{1,9})\b)");
+  std::optional<std::int64_t> epoch;
+  if (std::int64_t number = 0;
+      re2::RE2::PartialMatch(re2::StringPiece(bar->what.data(), bar->what.size()), kEpoch, &number))
+    epoch = number;
+  if (!reading.keep<Bars>().add(std::move(row), line.line.prefix, bar->at, bar->total, epoch))
     return {false, nullptr, "tqdm.too_many"};
   return {true, nullptr, {}};
 }

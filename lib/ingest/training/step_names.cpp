@@ -217,10 +217,13 @@ bool of_gpu(std::string_view device) {
 bool moment(std::string_view text, Timestamp& time) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  if (text.size() >= 19 && (text[4] == '-' || text[4] == '/')) {
+  if (text.size() >= 19 && (text[4] == '-' || text[4] == '/') && text[16] == ':') {
     Timestamp read;
-    const std::size_t used = line::parse_iso(text, read);
-    if (used == 0 || used < text.size()) return false;
+    if (line::parse_iso(text, read) != text.size()) return false;
+    time = read;
+    return true;
+  }
+  if (Timestamp read; line::parse_sheet(text, read) == text.size() && !text.empty()) {
     time = read;
     return true;
   }

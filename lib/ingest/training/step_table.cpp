@@ -127,9 +127,10 @@ bool of_nvidia_smi(std::string_view header, const Layout& layout) {
   if (header.find(" [") != std::string_view::npos) return true;
   for (const StepColumn& column : layout.columns)
     for (const std::string_view family :
-         {"utilization.", "memory.", "temperature.", "power.", "clocks.", "clocks_", "ecc.",
-          "pcie.", "pci.", "fan.speed", "pstate", "retired_pages.", "remapped_rows.",
-          "row_remapper.", "encoder.", "enforced.", "mig.", "accounting."})
+         {"utilization.", "memory.", "temperature.", "power.", "clocks.",
+          "clocks_throttle_reasons.", "clocks_event_reasons.", "ecc.", "pcie.", "pci.", "fan.speed",
+          "pstate", "retired_pages.", "remapped_rows.", "row_remapper.", "encoder.", "enforced.",
+          "mig.", "accounting."})
       if (column.name.starts_with(family)) return true;
   return false;
 }
