@@ -35,7 +35,8 @@ if ! make_tests >"$log" 2>&1; then
   exit 1
 fi
 
-export ASAN_OPTIONS="${ASAN_OPTIONS-exitcode=99:detect_stack_use_after_return=1}"
+# Where memory was allocated is told by four frames: more cost a tenth of the time.
+export ASAN_OPTIONS="${ASAN_OPTIONS-exitcode=99:detect_stack_use_after_return=1:malloc_context_size=4}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS-exitcode=99:print_stacktrace=1}"
 export CTEST_PARALLEL_LEVEL="${CTEST_PARALLEL_LEVEL-$(nproc)}"
 cd "$build"

@@ -51,12 +51,22 @@ namespace {
 
 constexpr std::string_view kDiagnosticFailed = "dcgm_diag_fail";
 
+// Of no machine of this job.
+bool elsewhere(const Walk& w, const Finding& f) {
+  const auto& hosts = w.incident.job_hosts;
+  return (!hosts.empty() && !std::binary_search(hosts.begin(), hosts.end(), *f.host)) ||
+         std::any_of(w.first.excluded.begin(), w.first.excluded.end(), [&](const Excluded& e) {
+           return e.finding == &f && e.reason == Exclusion::not_of_job;
+         });
+}
+
 // The only machine whose GPU failed the vendor's diagnostic: with wrong numbers in the job that is
 // a second source, which knows nothing of the first.
 const Finding* failed_diagnostic(const Walk& w) {
   const Finding* out = nullptr;
   for (const Finding& f : w.incident.findings)
-    if (f.outcome == Outcome::fired && f.event_class == kDiagnosticFailed && f.host) {
+    if (f.outcome == Outcome::fired && f.event_class == kDiagnosticFailed && f.host &&
+        !elsewhere(w, f)) {
       if (out != nullptr && out->host != f.host) return nullptr;
       out = &f;
     }

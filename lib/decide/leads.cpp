@@ -21,7 +21,7 @@ int weight(const Finding& f) {
   if (f.analysis == Analysis::leads) return f.outcome == Outcome::ruled_out ? 0 : 2;
   if (f.analysis != Analysis::classify || f.outcome == Outcome::ruled_out || f.role == Role::advice)
     return 0;
-  if (f.hearsay) return 0;
+  if (f.hearsay || f.severity == Severity::info) return 0;
   if (f.role == Role::root)
     return f.severity == Severity::critical ? 6 : f.origin == Origin::any ? 4 : 1;
   if (f.role == Role::confirmation) return 3;

@@ -24,15 +24,16 @@ using nlohmann::json;
 
 constexpr std::size_t kMostAlerts = 64;  // of one finding
 
-json time_or_null(const std::optional<Nanoseconds>& t) {
-  return t ? json(iso_utc(*t)) : json(nullptr);
+// Whole seconds, as `fromdate` of jq reads them; what is finer stands beside it in nanoseconds.
+std::string second(Nanoseconds t) {
+  const Nanoseconds rest = t % kSecond;
+  return iso_utc(t - (rest < 0 ? rest + kSecond : rest));
 }
 
-// Whole seconds, as `fromdate` of jq reads them; what is finer stands beside it in nanoseconds.
-json second_or_null(const std::optional<Nanoseconds>& t) {
-  if (!t) return nullptr;
-  const Nanoseconds rest = *t % kSecond;
-  return iso_utc(*t - (rest < 0 ? rest + kSecond : rest));
+// {"start": "2026-11-18T02:40:08Z", "start_ns": 1795...}
+void put_time(json& object, const std::string& key, const std::optional<Nanoseconds>& t) {
+  object[key] = t ? json(second(*t)) : json(nullptr);
+  object[key + "_ns"] = t ? json(*t) : json(nullptr);
 }
 
 // Two decimals: a confidence is a judgement, not a measurement.
@@ -52,6 +53,9 @@ json finding(const Finding& f) {
     numbers[key] = figure(f.analysis, key, value);
   json places = json::array();
   for (const Evidence& e : f.evidence) places.push_back(evidence(e));
+  json interval = {{"uncertainty_ns", f.uncertainty}};
+  put_time(interval, "start", f.start);
+  put_time(interval, "end", f.end);
   json out = {{"id", f.id},
               {"analysis", name(f.analysis)},
               {"outcome", name(f.outcome)},
@@ -65,20 +69,18 @@ json finding(const Finding& f) {
               {"why", words(f.why)},
               {"title", words(f.title)},
               {"advice", words(f.advice)},
-              {"interval",
-               {{"start", time_or_null(f.start)},
-                {"end", time_or_null(f.end)},
-                {"uncertainty_ns", f.uncertainty}}},
+              {"interval", interval},
               {"count", f.count},
               {"numbers", numbers},
               {"evidence", places}};
   // Times without a date are no interval on the time line.
   json alerts = json::array();
   for (const Alert& a : f.alerts)
-    if (a.begin && alerts.size() < kMostAlerts)
-      alerts.push_back({{"start", time_or_null(a.begin)},
-                        {"end", time_or_null(a.closed ? a.end : std::nullopt)},
-                        {"cleared", a.closed}});
+    if (a.begin && alerts.size() < kMostAlerts) {
+      alerts.push_back({{"cleared", a.closed}});
+      put_time(alerts.back(), "start", a.begin);
+      put_time(alerts.back(), "end", a.closed ? a.end : std::nullopt);
+    }
   if (!alerts.empty()) out["alerts"] = std::move(alerts);
   if (!f.hosts.empty()) out["hosts"] = fold_hostlist(f.hosts);
   if (!f.ranks.empty()) out["ranks"] = to_ranges(f.ranks);
@@ -150,10 +152,10 @@ json metric_panel(const MetricPanel& p) {
   return {{"metric", p.metric},
           {"unit", p.unit},
           {"entity", p.entity},
-          {"start", iso_utc(p.begin)},
-          {"end", iso_utc(p.end)},
-          {"out_start", iso_utc(p.out_begin)},
-          {"out_end", iso_utc(p.out_end)},
+          {"start", second(p.begin)},
+          {"end", second(p.end)},
+          {"out_start", second(p.out_begin)},
+          {"out_end", second(p.out_end)},
           {"value", readings(p.value)},
           {"low", readings(p.low)},
           {"middle", readings(p.middle)},
@@ -308,11 +310,10 @@ json bundle_summary(const Incident& incident) {
 }
 
 json symptom(const Verdict& v) {
-  return {{"symptom", name(v.symptom)},
-          {"start", second_or_null(v.start)},
-          {"end", second_or_null(v.end)},
-          {"start_ns", v.start ? json(*v.start) : json(nullptr)},
-          {"end_ns", v.end ? json(*v.end) : json(nullptr)}};
+  json out = {{"symptom", name(v.symptom)}};
+  put_time(out, "start", v.start);
+  put_time(out, "end", v.end);
+  return out;
 }
 
 json verdict(const Verdict& v) {
@@ -336,11 +337,10 @@ json verdict(const Verdict& v) {
     following.back()["of"] = {{"kind", name(n.of.kind)}, {"id", n.of.id}};
   }
   json chain = json::array();
-  for (const ChainLink& c : v.chain)
-    chain.push_back({{"time", time_or_null(c.time)},
-                     {"who", words(c.who)},
-                     {"what", words(c.what)},
-                     {"finding", c.finding}});
+  for (const ChainLink& c : v.chain) {
+    chain.push_back({{"who", words(c.who)}, {"what", words(c.what)}, {"finding", c.finding}});
+    put_time(chain.back(), "time", c.time);
+  }
   return {{"action", name(v.action)},
           {"restart", restart_after(v)},
           {"targets", targets},

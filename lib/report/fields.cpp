@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "model/json_cursor.hpp"
+#include "model/time.hpp"
 #include "report/terminal.hpp"
 
 namespace culprit::report {
@@ -94,6 +95,12 @@ std::string visible_text(const json& value) {
 }
 
 std::string text(const json& object, const char* key) { return visible_text(member(object, key)); }
+
+std::string exact_time(const json& object, const std::string& key) {
+  const json& exactly = member(object, (key + "_ns").c_str());
+  return exactly.is_number_integer() ? iso_utc(exactly.get<Nanoseconds>())
+                                     : text(object, key.c_str());
+}
 
 std::uint64_t count(const json& object, const char* key) {
   const json& found = member(object, key);

@@ -23,6 +23,8 @@ const nlohmann::json& member(const nlohmann::json& object, const char* key);
 const nlohmann::json& list(const nlohmann::json& object, const char* key);
 std::string text(const nlohmann::json& object, const char* key);
 std::string visible_text(const nlohmann::json& value);
+// The time of that name as exactly as it is known: "start_ns" stands beside "start".
+std::string exact_time(const nlohmann::json& object, const std::string& key);
 std::uint64_t count(const nlohmann::json& object, const char* key);
 double number(const nlohmann::json& object, const char* key);
 

@@ -76,7 +76,7 @@ std::string seen_on(const json& finding) {
   if (!ranks.empty() && text(member(finding, "subject"), "kind") != "rank")
     out += "; ranks " + html_label(ranks, 160);
   const json& interval = member(finding, "interval");
-  if (const std::string start = text(interval, "start"); !start.empty())
+  if (const std::string start = exact_time(interval, "start"); !start.empty())
     out += "; " + html_clock(start, true);
   if (const std::uint64_t n = count(finding, "count"); n > 0) out += "; " + counted(n, "line");
   return out;

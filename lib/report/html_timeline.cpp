@@ -132,23 +132,17 @@ std::vector<Spell> spells_of(const json& f) {
   std::vector<Spell> out;
   for (const json& a : list(f, "alerts")) {
     if (out.size() >= kMostSpells) break;
-    const auto begin = seconds(text(a, "start"));
+    const auto begin = seconds(exact_time(a, "start"));
     if (!begin) continue;
     const bool cleared = member(a, "cleared") == true;
-    const auto end = seconds(text(a, "end"));
+    const auto end = seconds(exact_time(a, "end"));
     out.push_back({*begin, cleared ? std::max(*begin, end.value_or(*begin)) : *begin - 1, cleared});
   }
   return out;
 }
 
-std::optional<double> first_failure(const json& d) {
-  const json& exactly = member(member(d, "incident"), "start_ns");
-  return seconds(exactly.is_number_integer() ? iso_utc(exactly.get<Nanoseconds>())
-                                             : text(member(d, "incident"), "start"));
-}
-
 std::vector<Mark> marks_of(const json& d) {
-  const auto failure = first_failure(d);
+  const auto failure = seconds(exact_time(member(d, "incident"), "start"));
   std::map<std::string, std::size_t> chain;
   std::size_t n = 0;
   for (const json& link : list(member(d, "verdict"), "chain")) {
@@ -159,11 +153,11 @@ std::vector<Mark> marks_of(const json& d) {
   const std::set<std::string> sure(because.begin(), because.end());
   std::vector<Mark> out;
   for (const json& f : list(d, "findings")) {
-    const auto begin = seconds(text(member(f, "interval"), "start"));
+    const auto begin = seconds(exact_time(member(f, "interval"), "start"));
     if (text(f, "outcome") != "fired" || !begin || !member(f, "id").is_string()) continue;
     const std::string id = f["id"].get<std::string>();
     const auto link = chain.find(id);
-    const auto end = seconds(text(member(f, "interval"), "end"));
+    const auto end = seconds(exact_time(member(f, "interval"), "end"));
     for (const std::string& lane : lanes_of(f))
       out.push_back({&f, lane, *begin, std::max(*begin, end.value_or(*begin)),
                      number(member(f, "interval"), "uncertainty_ns") / 1e9, sure.count(id) != 0,
@@ -204,7 +198,7 @@ std::vector<Lane> lanes(const json& d, const std::vector<Mark>& marks) {
 
 std::string tooltip(const Mark& m) {
   const json& f = *m.finding;
-  return html_clock(text(member(f, "interval"), "start"), true) + " " +
+  return html_clock(exact_time(member(f, "interval"), "start"), true) + " " +
          html_text(member(f, "subject"), "id") +
          (m.same.empty() ? "" : fmt::format(" and {} more", m.same.size())) + ": " +
          html_text(f, "title") + (m.doubt > 0 ? fmt::format(" (to within {:.3g} s)", m.doubt) : "");
@@ -318,7 +312,7 @@ std::string picture(const json& d, const std::vector<Mark>& marks, const std::ve
       if (s.cleared) moments.insert(s.end);
     }
   }
-  const auto failure = first_failure(d);
+  const auto failure = seconds(exact_time(member(d, "incident"), "start"));
   if (failure) moments.insert(*failure);
   // One moment on one machine: the table says all of it.
   if (moments.size() < 2 && all.size() < 2) return "";
@@ -380,7 +374,7 @@ std::string chain_table(const json& d) {
     rows += fmt::format(
         "<tr><td class=\"n\">{}</td><td class=\"keep\">{}</td><th "
         "scope=\"row\">{}</th><td>{}</td></tr>\n",
-        ++n, text(c, "time").empty() ? "not known" : html_clock(text(c, "time")),
+        ++n, text(c, "time").empty() ? "not known" : html_clock(exact_time(c, "time")),
         html_text(c, "who"), html_link(anchors, text(c, "finding"), html_text(c, "what")));
   if (rows.empty()) return "";
   return "<table class=\"stack\">\n<caption>From cause to consequence</caption>\n<thead><tr><th "

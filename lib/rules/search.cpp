@@ -6,7 +6,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(CULPRIT_NO_SIMD)
 #define CULPRIT_SEARCH_AVX2 1
 #include <immintrin.h>
 #endif

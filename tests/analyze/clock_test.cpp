@@ -217,17 +217,25 @@ TEST(Year, OfTheSchedulersRecord) {
 }
 
 struct Runs : Bundle {
-  MemberId log(const std::string& path, const char* first, const char* last) {
+  MemberId log(const std::string& path, const char* first, const char* last, bool fails = true) {
     const MemberId id = file(path);
     event(id, iso(last)).role = Role::cascade;
     clock(id, "first", iso(first));
     clock(id, "last", iso(last));
+    if (!fails) return id;
+    facts.exits.emplace_back();
+    facts.exits.back().place.member = id;
+    facts.exits.back().code = 1;
     return id;
   }
   void undated(MemberId id) { event(id, {}).role = Role::root; }
+  std::set<MemberId> earlier() {
+    resolve();
+    return facts.earlier_output;
+  }
 };
 
-TEST(EarlierRuns, FilesOfOneNameInTurn) {
+TEST(EarlierRuns, FilesOfOneNameInTurnThatFailed) {
   Runs b;
   const MemberId old =
       b.log("driver_0917_2000.log", "2026-09-17T20:00:00Z", "2026-09-17T21:05:00Z");
@@ -235,35 +243,51 @@ TEST(EarlierRuns, FilesOfOneNameInTurn) {
       b.log("driver_0917_2230.log", "2026-09-17T22:30:00Z", "2026-09-18T03:36:00Z");
   b.undated(old);
   b.undated(now);
-  b.facts.exits.resize(1);
-  b.facts.exits[0].place.member = old;
-  b.resolve();
-  EXPECT_EQ(b.facts.earlier_output, std::set<MemberId>{old});
-  ASSERT_TRUE(b.facts.start_is_known && b.facts.job_start);
-  EXPECT_EQ(iso_utc(*b.facts.job_start), "2026-09-17T21:05:30Z");
+  EXPECT_EQ(b.earlier(), std::set<MemberId>{old});
+  EXPECT_EQ(iso_utc(b.facts.job_start.value_or(0)), "2026-09-17T22:30:00Z");
+  EXPECT_FALSE(b.facts.start_is_known);  // what broke minutes before may be of this run
   EXPECT_EQ(b.when(2), "2026-09-17T21:05:00Z");
-  EXPECT_LT(*b.facts.events[2].time_ns + b.facts.events[2].uncertainty, *b.facts.job_start);
   EXPECT_EQ(b.when(3), "-");
   EXPECT_TRUE(b.facts.exits[0].time_ns);
+  EXPECT_FALSE(b.facts.exits[1].time_ns);
 }
 
 TEST(EarlierRuns, RotatedLogsRanksAndMachinesAreOneRun) {
-  for (const auto& [first, second, begins] :
-       {std::tuple{"train.log.1", "train.log.2", "2026-09-17T21:05:10Z"},
-        {"rank_0.log", "rank_1.log", "2026-09-17T20:30:00Z"}}) {
-    Runs b;
-    b.log(first, "2026-09-17T20:00:00Z", "2026-09-17T21:05:00Z");
-    b.log(second, begins, "2026-09-18T03:36:00Z");
-    b.resolve();
-    EXPECT_TRUE(b.facts.earlier_output.empty()) << first;
-    EXPECT_FALSE(b.facts.start_is_known) << first;
-  }
+  const char *eight = "2026-09-17T20:00:00Z", *nine = "2026-09-17T21:05:00Z",
+             *ten = "2026-09-17T22:30:00Z", *end = "2026-09-18T03:36:00Z";
+  Runs rotated;
+  rotated.log("train.log.1", eight, nine, false);
+  rotated.log("train.log.2", ten, end);
+  EXPECT_TRUE(rotated.earlier().empty()) << "nothing in the first one failed";
+  Runs ranks;
+  ranks.log("task_0.log", eight, end);
+  ranks.log("task_1.log", ten, end);
+  EXPECT_TRUE(ranks.earlier().empty());
+  Runs beside;
+  beside.log("upload_1.log", eight, nine);
+  beside.log("upload_2.log", ten, end);
+  beside.log("train.log", eight, end);
+  EXPECT_TRUE(beside.earlier().empty()) << "the training runs on";
+  Runs machines;
+  machines.log("n1/job.log", eight, nine);
+  machines.log("n2/job.log", ten, end);
+  for (std::size_t i = 0; i < 2; ++i) machines.facts.members[i].host = Host(i == 0 ? "n1" : "n2");
+  EXPECT_TRUE(machines.earlier().empty());
+  Runs open;
+  const MemberId tail = open.log("job_1.log", eight, nine);
+  open.log("job_2.log", ten, end);
+  std::erase_if(open.facts.clocks,
+                [&](const ClockRow& c) { return c.place.member == tail && c.kind == "last"; });
+  EXPECT_TRUE(open.earlier().empty()) << "nobody knows when the first one ended";
+}
+
+TEST(EarlierRuns, WhatEndsBeforeTheSchedulersStart) {
   Runs b;
-  b.log("n1/job.log", "2026-09-17T20:00:00Z", "2026-09-17T21:05:00Z");
-  b.log("n2/job.log", "2026-09-17T22:00:00Z", "2026-09-17T23:05:00Z");
-  for (std::size_t i = 0; i < 2; ++i) b.facts.members[i].host = Host(i == 0 ? "n1" : "n2");
-  b.resolve();
-  EXPECT_TRUE(b.facts.earlier_output.empty());
+  b.setting(b.file("sacct.csv"), "slurm.job.start", "4711 2026-09-17T22:00:00");
+  const MemberId old = b.log("a.log", "2026-09-17T20:00:00Z", "2026-09-17T21:05:00Z", false);
+  const MemberId appended = b.log("b.log", "2026-09-17T20:00:00Z", "2026-09-17T21:05:00Z");
+  b.event(appended, iso("2026-09-17T23:00:00Z"));
+  EXPECT_EQ(b.earlier(), std::set<MemberId>{old});
 }
 
 TEST(SchedulerJob, OfSeveralTheOneThatTheBundleIsOf) {
@@ -274,12 +298,17 @@ TEST(SchedulerJob, OfSeveralTheOneThatTheBundleIsOf) {
   b.setting(sacct, "slurm.job.state", "91240 COMPLETED");
   b.setting(sacct, "slurm.job.nodes", "91240 gn[01-04]");
   EXPECT_EQ(job_in_question(b.facts), "");
-  b.file("host/gn01/dmesg.log", "kernel", "gn01");
+  b.file("host/gn01/dmesg-gn01.log", "kernel", "gn01");
   EXPECT_EQ(job_in_question(b.facts), "91240");
-  b.file("logs/train-90911.out");  // the number in the name of output says more
-  EXPECT_EQ(job_in_question(b.facts), "90911");
+  EXPECT_EQ(job_by_number(b.facts), "");
+  b.setting(sacct, "slurm.job.nodes", "90911 gn[01-03]");  // requeued there: nobody knows
+  EXPECT_EQ(job_in_question(b.facts), "");
+  b.file("logs/train-90911.out");
+  EXPECT_EQ(job_by_number(b.facts), "90911");
   b.file("logs/train-91240.out");
-  EXPECT_EQ(job_in_question(b.facts), "91240");
+  EXPECT_EQ(job_by_number(b.facts), "");
+  b.file("slurm-555.out");  // the name of the output itself
+  EXPECT_EQ(job_by_number(b.facts), "555");
 }
 
 TEST(Zones, HostsInLocalTimeBesideContainersInUtc) {

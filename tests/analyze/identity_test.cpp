@@ -179,6 +179,24 @@ TEST(Hosts, APodAndItsNodeAreOneMachine) {
   EXPECT_EQ(facts.events[0].peer_host, "cx-07");
 }
 
+TEST(Hosts, NamedAfterTheirAddresses) {
+  Facts facts;
+  file(facts, "hosts/h800-10-8-33-21/dmesg.txt", "kernel-log", "kernel");
+  file(facts, "hosts/h800-10-8-33-22/dmesg.txt", "kernel-log", "kernel");
+  file(facts, "hosts/r4-1-2-3/dmesg.txt", "kernel-log", "kernel");
+  file(facts, "driver.log");
+  for (const char* host : {"10.8.33.21", "10.8.33.99", "4.1.2.3"}) {
+    EventRow e;
+    e.place.member = 4;
+    e.host = Host(host);
+    facts.events.push_back(e);
+  }
+  resolve_identity(facts);
+  EXPECT_EQ(facts.events[0].host, Host("h800-10-8-33-21"));
+  EXPECT_EQ(facts.events[1].host, Host("10.8.33.99"));
+  EXPECT_EQ(facts.events[2].host, Host("4.1.2.3"));
+}
+
 TEST(Hosts, AddressesOfTheManifest) {
   Facts facts;
   file(facts, "console.log");

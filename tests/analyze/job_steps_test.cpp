@@ -67,11 +67,18 @@ TEST(JobSteps, TimesAreReckonedFromTheFirstDatedLine) {
   facts.log_starts[1] = {0, 1000 * kSecond};
   StepTable t = table(1, Clock::none);
   for (int i = 1; i <= 20; ++i) row(t, i * 10, kNone, 500);
+  for (auto& offset : t.offsets) offset = 80;
   const JobSteps steps = job_steps(facts, std::vector{t});
   ASSERT_TRUE(steps.reckoned);
   EXPECT_EQ(steps.time[0], 1000 * kSecond + 500'000'000);
   EXPECT_EQ(steps.time[19], steps.time[0] + 19 * 5 * kSecond);  // each row stands for ten steps
   EXPECT_FALSE(job_steps({}, std::vector{t}).reckoned);
+  facts.log_starts[1] = {4000, 1000 * kSecond};  // dated is what stands behind the steps
+  EXPECT_FALSE(job_steps(facts, std::vector{t}).reckoned);
+  facts.log_starts[1] = {0, 1000 * kSecond};
+  t.iteration[19] = std::int64_t{1} << 60;
+  t.iteration_ms[19] = 9e8;
+  EXPECT_EQ(job_steps(facts, std::vector{t}).time[19], kNoValue);
 }
 
 TEST(JobSteps, AClockOfWholeSecondsMeasuresNoShortStep) {

@@ -200,9 +200,11 @@ if command -v sqlite3 >/dev/null; then
   cp a.db torn.db && sqlite3 torn.db 'DELETE FROM member WHERE member_id=2'
   for words in classify collectives stacks drift outliers changepoints efficiency; do expect 3 "culprit $words -d torn.db" 'this database is damaged'; done
   cp a.db busy.db
-  (printf 'BEGIN EXCLUSIVE;\n.shell touch locked; sleep 4\n' | sqlite3 busy.db) &
+  # Held until the file is gone, however slow the program is.
+  (printf 'BEGIN EXCLUSIVE;\n.shell touch locked; n=0; while [ -e locked ] && [ $n -lt 600 ]; do sleep 0.2; n=$((n+1)); done\n' | sqlite3 busy.db) &
   while ! [ -e locked ]; do sleep 0.1; done
   expect 3 'culprit ingest $S/gpu-off-bus -d busy.db' 'another process is using this database'
+  rm -f locked
   wait
 else
   echo "SKIPPED: what needs sqlite3, which is not here"

@@ -195,6 +195,21 @@ TEST(Slurm, Accounting) {
             std::string(want) + "\nslurm.job.nodes=4711 cx-[1-2,4]");
 }
 
+TEST(Slurm, ReasonsOfSinfo) {
+  const test::Rows rows = file("sinfo-R.txt",
+                               "REASON               USER      TIMESTAMP           NODELIST\n"
+                               "Not responding       slurm     2026-03-07T10:00:00 cx-[01-02]\n"
+                               "gpu 3: xid 79        root      2026-03-01T09:12:44 cx-17\n"
+                               "firmware upgrade     root      Unknown             cx-18\n");
+  std::string seen;
+  for (const EventRow& e : rows.events)
+    seen += e.event_class + " " + std::string(name_of(e.host)) + " " + iso_utc(e.time.ns) + "\n";
+  EXPECT_EQ(seen,
+            "slurm_node_fail cx-01 2026-03-07T10:00:00Z\n"
+            "slurm_node_fail cx-02 2026-03-07T10:00:00Z\n"
+            "node_drained cx-17 2026-03-01T09:12:44Z\n");
+}
+
 TEST(Slurm, TheControllersLog) {
   const test::Rows rows =
       file("slurmctld.log",

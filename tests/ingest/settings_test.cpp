@@ -53,6 +53,32 @@ TEST(SmiSettings, NotInOtherTexts) {
             "");
 }
 
+TEST(Snapshots, LanesRatesAndGovernors) {
+  EXPECT_EQ(
+      settings(file("lspci-vv.txt",
+                    "0000:07:00.0 3D controller: NVIDIA Corporation GA100 [A100 SXM4 40GB] (rev "
+                    "a1)\n\t\tLnkCap:\tPort #0, Speed 16GT/s, Width x16, ASPM not supported\n"
+                    "\t\tLnkSta:\tSpeed 2.5GT/s (downgraded), Width x16 (ok)\n"
+                    "5e:00.0 Infiniband controller: Mellanox Technologies MT28908 Family\n"
+                    "\t\tLnkSta:\tSpeed 16GT/s (ok), Width x4 (downgraded)\n"
+                    "0000:00:1f.3 Audio device: Intel Corporation Device 1bc8\n"
+                    "\t\tLnkSta:\tSpeed 2.5GT/s (ok), Width x1 (ok)\n")),
+      "gpu.pcie_width[0000:07:00]=16\nnic.pcie_width[0000:5e:00]=4\n"
+      "nic.pcie_speed[0000:5e:00]=16 GT/s\n");
+  EXPECT_EQ(settings(file("ethtool.txt",
+                          "Settings for ens1f0np0:\n\tSupported ports: [ FIBRE ]\n\tSpeed: "
+                          "25000Mb/s\n\tLink detected: yes\nSettings for ens1f1np1:\n\tSpeed: "
+                          "Unknown!\n\tLink detected: no\n")),
+            "nic.rate[ens1f0np0]=25000Mb/s\n");
+  EXPECT_EQ(settings(file("cpupower.txt",
+                          "analyzing CPU 0:\n  driver: intel_pstate\n  hardware limits: 800 MHz - "
+                          "3.70 GHz\n  current policy: frequency should be within 800 MHz and 3.70 "
+                          "GHz.\n                  The governor \"powersave\" may decide which "
+                          "speed to use\n                  within this range.\n")),
+            "cpu.driver=intel_pstate\ncpu.hardware_limits=800 MHz - 3.70 GHz\n"
+            "cpu.governor=powersave\n");
+}
+
 TEST(RdmaSettings, OfTheDeviceAbove) {
   EXPECT_EQ(settings(file("ibv_devinfo.txt",
                           "hca_id:\tmlx5_0\n\ttransport:\t\t\tInfiniBand "

@@ -412,7 +412,7 @@ void resolve_rows(Facts& facts, const ClockMap& map) {
   for (const auto& c : facts.clocks)
     if (c.kind == "first" && timeless.count(c.place.member) > 0)
       if (const auto t = map.utc(c.time, {}, c.place.member, ignored))
-        facts.log_starts.emplace(c.place.member, std::pair(c.place.line, *t));
+        facts.log_starts.emplace(c.place.member, std::pair(c.place.offset, *t));
   for (const auto& s : facts.series) {
     if (s.clock == Clock::utc || facts.clock_offset(s.member, s.clock)) continue;
     // The job's own days: an offset differs between summer and winter.
@@ -434,7 +434,9 @@ std::set<MemberId> output_of_job(const Facts& facts) {
     // A machine's journal holds errors of many weeks before the job, and lines that take them back.
     const bool of_job =
         e.role == Role::cascade || e.role == Role::teardown || e.role == Role::confirmation;
-    if (m == nullptr || !(of_job || (e.role != Role::root && m->rank))) continue;
+    if (m == nullptr || !(of_job || (e.role != Role::root && m->rank)) ||
+        e.event_class == "storage_server")
+      continue;
     if (m->text_kind != "kernel" && m->text_kind != "bmc" && m->text_kind != "fabric-manager")
       training.insert(e.place.member);
   }
@@ -472,7 +474,7 @@ void frame_job_by_output(Facts& facts, const ClockMap& map) {
   for (const auto& t : facts.tracebacks) frame(t.time_ns);
 }
 
-// Files of the job's own output that have dated lines.
+// Files of the job's own output that have dated lines; after clocks were mended.
 std::vector<OutputSpan> spans_of_output(const Facts& facts, const ClockMap& map) {
   // A run that died early has printed nothing but its error: it is output if one of its name is.
   std::set<std::string> names;
@@ -480,18 +482,25 @@ std::vector<OutputSpan> spans_of_output(const Facts& facts, const ClockMap& map)
     if (const MemberRow* m = facts.member(member); m != nullptr)
       names.insert(name_without_numbers(m->path));
   std::map<MemberId, OutputSpan> spans;
-  Nanoseconds ignored = 0;
-  for (const auto& c : facts.clocks) {
-    const MemberRow* m = facts.member(c.place.member);
-    if ((c.kind != "first" && c.kind != "last") || m == nullptr ||
-        names.count(name_without_numbers(m->path)) == 0)
-      continue;
-    const auto t = map.utc(c.time, {}, c.place.member, ignored);
-    if (!t) continue;
-    auto& span = spans.emplace(c.place.member, OutputSpan{c.place.member, *t, *t}).first->second;
+  const auto see = [&](MemberId member, const std::optional<Nanoseconds>& t) -> OutputSpan* {
+    const MemberRow* m = facts.member(member);
+    if (!t || m == nullptr || names.count(name_without_numbers(m->path)) == 0) return nullptr;
+    OutputSpan& span = spans.emplace(member, OutputSpan{member, *t, *t}).first->second;
     span.first = std::min(span.first, *t);
     span.last = std::max(span.last, *t);
-  }
+    return &span;
+  };
+  Nanoseconds ignored = 0;
+  for (const auto& c : facts.clocks)
+    if (c.kind == "first" || c.kind == "last")
+      if (OutputSpan* span = see(c.place.member, map.utc(c.time, {}, c.place.member, ignored));
+          span != nullptr && c.kind == "last")
+        span->ended = true;
+  for (const EventRow& e : facts.events)
+    see(e.place.member, e.last_time_ns ? e.last_time_ns : e.time_ns);
+  for (const TracebackRow& t : facts.tracebacks) see(t.place.member, t.time_ns);
+  for (const ExitRow& x : facts.exits) see(x.place.member, x.time_ns);
+  for (const ProgressSpan& p : facts.progress) see(p.member, p.last.time_ns);
   std::vector<OutputSpan> out;
   for (const auto& [member, span] : spans) out.push_back(span);
   return out;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 
 namespace culprit::analyze {
@@ -14,26 +15,45 @@ constexpr Nanoseconds kPause = 30 * kSecond;  // a log that is rotated goes on a
 // One file after the other, with a pause between: runs. Files of ranks and machines overlap.
 bool in_turn(const std::vector<OutputSpan>& files) {
   for (std::size_t i = 1; i < files.size(); ++i)
-    if (files[i - 1].last + kPause >= files[i].first) return false;
+    if (!files[i - 1].ended || files[i - 1].last + kPause >= files[i].first) return false;
   return files.size() > 1;
 }
 
-// Rows of `member` that have no time came before `end`; its last dated line is the nearest time.
-void date(Facts& facts, MemberId member, Nanoseconds last, Nanoseconds end) {
-  const Nanoseconds before = std::max<Nanoseconds>(0, end - last - 1);
-  facts.earlier_output.insert(member);
+// Files in which a process failed.
+std::set<MemberId> failed_output(const Facts& facts) {
+  std::set<MemberId> out;
+  for (const ExitRow& x : facts.exits)
+    if (x.code != 0) out.insert(x.place.member);
+  for (const TracebackRow& t : facts.tracebacks) out.insert(t.place.member);
+  for (const EventRow& e : facts.events)
+    if (e.role == Role::root && e.severity == Severity::critical) out.insert(e.place.member);
+  return out;
+}
+
+struct Earlier {
+  Nanoseconds last = 0, end = 0;  // of its dated lines; the next start
+};
+
+// Rows without a time came before the end; the last dated line of the file is the nearest time.
+void date(Facts& facts, const std::map<MemberId, Earlier>& earlier) {
+  const auto found = [&](const Place& place, const std::optional<Nanoseconds>& time) {
+    const auto it = time ? earlier.end() : earlier.find(place.member);
+    return it == earlier.end() ? nullptr : &it->second;
+  };
+  const auto before = [](const Earlier& e) { return std::max<Nanoseconds>(0, e.end - e.last - 1); };
   for (EventRow& e : facts.events)
-    if (e.place.member == member && !e.time_ns) {
-      e.time_ns = e.last_time_ns = last;
-      e.uncertainty = before;
+    if (const Earlier* was = found(e.place, e.time_ns); was != nullptr) {
+      e.time_ns = e.last_time_ns = was->last;
+      e.uncertainty = before(*was);
     }
   for (TracebackRow& t : facts.tracebacks)
-    if (t.place.member == member && !t.time_ns) {
-      t.time_ns = last;
-      t.uncertainty = before;
+    if (const Earlier* was = found(t.place, t.time_ns); was != nullptr) {
+      t.time_ns = was->last;
+      t.uncertainty = before(*was);
     }
   for (ExitRow& x : facts.exits)
-    if (x.place.member == member && !x.time_ns) x.time_ns = last;
+    if (const Earlier* was = found(x.place, x.time_ns); was != nullptr) x.time_ns = was->last;
+  for (const auto& [member, was] : earlier) facts.earlier_output.insert(member);
 }
 
 }  // namespace
@@ -49,17 +69,19 @@ std::string name_without_numbers(std::string_view path) {
 }
 
 void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
-  std::map<MemberId, OutputSpan> earlier;
-  std::map<MemberId, Nanoseconds> ends;
-  if (facts.start_is_known && facts.job_start)
+  std::map<MemberId, Earlier> earlier;
+  if (facts.start_is_known && facts.job_start) {
     for (const OutputSpan& s : output)
-      if (s.last + kMinute < *facts.job_start)
-        earlier.emplace(s.member, s), ends[s.member] = *facts.job_start;
+      if (s.ended && s.last + kMinute < *facts.job_start)
+        earlier[s.member] = {s.last, *facts.job_start};
+    return date(facts, earlier);
+  }
   std::map<std::pair<std::optional<Host>, std::string>, std::vector<OutputSpan>> alike;
   for (const OutputSpan& s : output)
     if (const MemberRow* m = facts.member(s.member);
         m != nullptr && m->duplicate_of == 0 && !m->rank && !m->local_rank)
       alike[{m->host, name_without_numbers(m->path)}].push_back(s);
+  const std::set<MemberId> failed = failed_output(facts);
   // The last run began after all that is earlier had paused, and before any of its own files.
   Nanoseconds paused = std::numeric_limits<Nanoseconds>::min(),
               begun = std::numeric_limits<Nanoseconds>::max();
@@ -68,19 +90,22 @@ void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
     std::sort(files.begin(), files.end(), [](const OutputSpan& a, const OutputSpan& b) {
       return std::tie(a.first, a.last, a.member) < std::tie(b.first, b.last, b.member);
     });
-    if (!in_turn(files)) continue;
+    if (!in_turn(files) || !std::all_of(files.begin(), files.end() - 1, [&](const OutputSpan& s) {
+          return failed.count(s.member) > 0;
+        }))
+      continue;
     paused = std::max(paused, files[files.size() - 2].last + kPause);
     begun = std::min(begun, files.back().first);
     before_last.insert(before_last.end(), files.begin(), files.end() - 1);
   }
-  if (paused <= begun)
-    for (const OutputSpan& s : before_last)
-      if (earlier.emplace(s.member, s).second) ends[s.member] = paused;
-  for (const auto& [member, span] : earlier) date(facts, member, span.last, ends[member]);
-  if (!before_last.empty() && paused <= begun && !facts.start_is_known) {
-    facts.job_start = paused;
-    facts.start_is_known = true;
-  }
+  // What runs on through the pause is no other run's.
+  const bool runs_on = std::any_of(output.begin(), output.end(), [&](const OutputSpan& s) {
+    return s.first < paused && s.last > paused;
+  });
+  if (before_last.empty() || paused > begun || runs_on) return;
+  for (const OutputSpan& s : before_last) earlier[s.member] = {s.last, paused};
+  date(facts, earlier);
+  facts.job_start = begun;
 }
 
 }  // namespace culprit::analyze

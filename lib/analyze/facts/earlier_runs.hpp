@@ -13,15 +13,18 @@ namespace culprit::analyze {
 struct OutputSpan {
   MemberId member = 0;
   Nanoseconds first = 0, last = 0;
+  bool ended = false;  // its last lines are dated: nothing of it is known to be later
 };
 
 // "ray/driver_20250917.log" -> "ray/driver_#.log"
 std::string name_without_numbers(std::string_view path);
 
-// Earlier is output that ends before the run's known start, or before the next file of the same
-// name but for its numbers begins ("driver_0917.log", "driver_0918.log"). Where no start is known,
-// the last of such files gives it. Undated rows of earlier output get the time of its last dated
-// line, uncertain up to the next start. Fills Facts::earlier_output.
+// Files of the job's own output. Earlier is one that ends before the run's known start; where none
+// is known, one that ends in a failure, before the next file of the same name but for its numbers
+// begins ("driver_0917.log", "driver_0918.log") and with no other output in between: logs that are
+// rotated go on, ranks and machines overlap. Undated rows of earlier output get the time of its
+// last dated line, uncertain up to the next start. Fills Facts::earlier_output, and moves the start
+// of the job to the last run's. Spans must be those of mended clocks.
 void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output);
 
 }  // namespace culprit::analyze

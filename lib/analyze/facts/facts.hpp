@@ -52,7 +52,8 @@ struct Facts : FactRows {
   std::vector<HostRow> hosts;
   std::vector<RankRow> ranks;
   std::vector<MemberClock> member_clocks;
-  // Of logs whose steps print no times: the first line that has one, and when it was, UTC.
+  // Of logs whose steps print no times: the byte at which the first line stands that has one, and
+  // when it was, UTC.
   std::map<MemberId, std::pair<std::uint64_t, Nanoseconds>> log_starts;
   std::int64_t world_size = 0;  // 0: not known
   bool world_counted = false;   // by the ranks that were seen: there may be more

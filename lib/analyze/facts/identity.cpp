@@ -51,6 +51,23 @@ class Names {
     if (!address.empty() && !nameless_host(address) && address != host)
       address_.emplace(address, host);
   }
+  // "h800-10-8-33-21", "ip-172-31-45-3": clouds and sites name machines after their addresses. Of
+  // private networks only: other four numbers are rows and racks.
+  void learn_addresses_in_names() {
+    static const re2::RE2 kAddress(
+        R"((?:^|-)((?:10|172-(?:1[6-9]|2\d|3[01])|192-168)(?:-\d{1,3}){2,3})$)");
+    std::map<std::string, std::set<std::string>> named;
+    for (const auto& [name, domains] : domains_) {
+      std::string address;
+      if (!re2::RE2::PartialMatch(name, kAddress, &address) ||
+          std::count(address.begin(), address.end(), '-') != 3)
+        continue;
+      std::replace(address.begin(), address.end(), '-', '.');
+      named[address].insert(name);
+    }
+    for (const auto& [address, hosts] : named)
+      if (hosts.size() == 1) learn_address(address, Host(*hosts.begin()));
+  }
   bool known(const std::string& name) const {
     return domains_.count(short_host(name)) > 0 || (!is_address(name) && address_.count(name) > 0);
   }
@@ -454,6 +471,7 @@ class Resolution {
 
   // Peers are named by them.
   void learn_addresses() {
+    names_.learn_addresses_in_names();
     for (const auto& i : facts_.identities)
       if (i.address)
         if (const auto host = host_of(i.host, i.place)) names_.learn_address(*i.address, *host);

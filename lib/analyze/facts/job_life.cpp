@@ -28,10 +28,18 @@ std::vector<Host> hosts_of_job(const Facts& facts) {
 std::vector<Host> storage_servers(const Facts& facts) {
   std::set<Host> out;
   for (const EventRow& e : facts.events)
-    if (e.event_class == "storage_server" && e.host) out.insert(Host(short_host(*e.host)));
-  // A desktop may export its disk and compute.
+    if (e.event_class == "storage_server" && e.host) out.insert(short_host(*e.host));
+  // Small sites let a machine with GPUs serve files as well.
+  if (out.empty()) return {};
   for (const RankRow& r : facts.ranks)
-    if (r.host) out.erase(Host(short_host(*r.host)));
+    if (r.host) out.erase(short_host(*r.host));
+  for (const Host& host : hosts_of_job(facts)) out.erase(short_host(host));
+  if (facts.manifest)
+    for (const Host& host : facts.manifest->hosts) out.erase(short_host(host));
+  for (const HostRow& h : facts.hosts)
+    if (!h.driver.empty()) out.erase(short_host(h.host));
+  for (const EventRow& e : facts.events)
+    if (e.gpu && e.host) out.erase(short_host(*e.host));
   return {out.begin(), out.end()};
 }
 
@@ -39,7 +47,7 @@ namespace {
 
 // The scheduler's record of the job. "4711.batch" and "4711.0" are steps of job 4711.
 bool scheduler_says_completed(const Facts& facts) {
-  const std::string job = job_in_question(facts);
+  const std::string job = job_by_number(facts);
   if (job.empty()) return false;
   bool completed = false;
   for (const ConfigRow& c : facts.configs)
@@ -62,7 +70,14 @@ const EventRow* closing_line(const Facts& facts) {
         facts.earlier_output.count(e.place.member) == 0 &&
         (last == nullptr || place(*last) < place(e)))
       last = &e;
-  return last;
+  // What trains on behind it is another run.
+  const bool goes_on =
+      last != nullptr &&
+      std::any_of(facts.progress.begin(), facts.progress.end(), [&](const ProgressSpan& p) {
+        return (p.member == last->place.member && p.last.place.line > last->place.line) ||
+               (p.last.time_ns && last->time_ns && *p.last.time_ns > *last->time_ns + kMinute);
+      });
+  return goes_on ? nullptr : last;
 }
 
 bool job_completed(const Facts& facts) {

@@ -29,36 +29,40 @@ Jobs in_names(const Facts& facts) {
   return out;
 }
 
-// Those of `jobs` whose number is a word of a file's name: "train-4711.log".
+// Those of `jobs` whose number is a word of the name of a log: "train-4711.log". A number in a
+// machine's name is none.
 Jobs named(const Facts& facts, const Jobs& jobs) {
-  static const re2::RE2 kNumber(R"((\d+))");
+  static const re2::RE2 kNumber(R"((?:^|[^0-9A-Za-z])(\d{3,12})(?:[^0-9A-Za-z]|$))");
   Jobs out;
   for (const MemberRow& m : facts.members) {
-    if (m.kind != "file") continue;
+    if (m.kind != "file" || m.text_kind == "kernel" || m.text_kind == "data") continue;
     re2::StringPiece name(m.path);
     name.remove_prefix(m.path.rfind('/') + 1);
+    if (m.host && name.find(re2::StringPiece(*m.host)) != re2::StringPiece::npos) continue;
     for (std::string number; re2::RE2::FindAndConsume(&name, kNumber, &number);)
       if (jobs.count(number) > 0) out.insert(number);
   }
   return out;
 }
 
-// Those of `jobs` that had most of the machines that the bundle holds files of.
+// Those of `jobs` that had any of the machines that the bundle holds files of.
 Jobs of_machines(const Facts& facts, const Jobs& jobs) {
+  constexpr std::size_t kMostNodes = 4096;  // of a record; the first of them tell as much
   std::set<Host> machines;
   for (const MemberRow& m : facts.members)
-    if (m.host) machines.insert(short_host(*m.host));
-  std::map<std::string, std::set<Host>> shared;
-  for (const ConfigRow& c : facts.configs)
-    if (c.name == "slurm.job.nodes" && jobs.count(number_of(c)) > 0)
-      for (const std::string& node : expand_hostlist(c.value.substr(c.value.find(' ') + 1)).hosts)
-        if (const Host host = short_host(node); machines.count(host) > 0)
-          shared[number_of(c)].insert(host);
-  std::size_t most = 0;
-  for (const auto& [job, hosts] : shared) most = std::max(most, hosts.size());
+    if (m.host && (m.attribution == "path" || m.text_kind == "kernel"))  // collected there
+      machines.insert(short_host(*m.host));
   Jobs out;
-  for (const auto& [job, hosts] : shared)
-    if (hosts.size() == most) out.insert(job);
+  for (const ConfigRow& c : facts.configs) {
+    if (c.name != "slurm.job.nodes" || jobs.count(number_of(c)) == 0) continue;
+    const auto nodes =
+        expand_hostlist(std::string_view(c.value).substr(c.value.find(' ') + 1), kMostNodes);
+    // What cannot be read may be of these machines, too.
+    if (nodes.broken || std::any_of(nodes.hosts.begin(), nodes.hosts.end(), [&](const auto& node) {
+          return machines.count(short_host(node)) > 0;
+        }))
+      out.insert(number_of(c));
+  }
   return out;
 }
 
@@ -66,7 +70,7 @@ std::string only(const Jobs& jobs) { return jobs.size() == 1 ? *jobs.begin() : s
 
 }  // namespace
 
-std::string job_in_question(const Facts& facts) {
+std::string job_by_number(const Facts& facts) {
   Jobs recorded;
   for (const ConfigRow& c : facts.configs)
     if (c.name.starts_with(kRecord)) recorded.insert(number_of(c));
@@ -74,11 +78,16 @@ std::string job_in_question(const Facts& facts) {
     for (const std::string& own : {facts.manifest->job_id, facts.manifest->job})
       if (!own.empty() && (recorded.count(own) > 0 || own == facts.manifest->job_id)) return own;
   const Jobs in_paths = in_names(facts);
-  if (recorded.size() < 2) return only(recorded.empty() ? in_paths : recorded);
-  if (const std::string own = only(in_paths); recorded.count(own) > 0) return own;
-  for (const Jobs& left : {named(facts, recorded), of_machines(facts, recorded)})
-    if (const std::string own = only(left); !own.empty()) return own;
-  return {};
+  if (in_paths.size() == 1) return only(in_paths);
+  return recorded.size() < 2 ? only(recorded) : only(named(facts, recorded));
+}
+
+std::string job_in_question(const Facts& facts) {
+  if (std::string own = job_by_number(facts); !own.empty()) return own;
+  Jobs recorded;
+  for (const ConfigRow& c : facts.configs)
+    if (c.name.starts_with(kRecord)) recorded.insert(number_of(c));
+  return only(of_machines(facts, recorded));
 }
 
 }  // namespace culprit::analyze

@@ -7,8 +7,12 @@
 
 namespace culprit::analyze {
 
-// Its number: the manifest's; the only one recorded; of several the one in the names of output, or
-// the one whose nodes the bundle is of. "" where that leaves several.
+// Its number: the manifest's, the one in the names of output, or the only one recorded. "" where
+// that leaves several.
+std::string job_by_number(const Facts& facts);
+
+// That, else the only recorded one that had any of the machines that the bundle is of: good enough
+// for a frame of time, and not to say that it went well.
 std::string job_in_question(const Facts& facts);
 
 }  // namespace culprit::analyze

@@ -235,7 +235,11 @@ IncidentMetrics incident_metrics(const Facts& facts, const rules::Catalogue& cat
               samples.values.push_back(value(points.values[i]));
     };
     add(metric.first, metric.second, [](double v) { return v; });
-    if (match->metric->name == "gpu_throttle_reasons")
+    const bool mask = match->metric->name == "gpu_throttle_reasons" &&
+                      std::all_of(points.values.begin(), points.values.end(), [](double v) {
+                        return std::isnan(v) || v == std::floor(v);  // a mean of masks is none
+                      });
+    if (mask)
       for (const auto& [bit, reason] : kReasons)
         add(reason_name(metric.first, reason), {},
             [bit = bit](double v) { return is_set(v, bit); });

@@ -121,7 +121,9 @@ class Scan {
     const auto apart = static_cast<Nanoseconds>(std::min(usual, 9e18));
     const auto too_far = [&] { return usual > static_cast<double>(out_.bin) * (out_.carry + 1); };
     if (too_far())
-      out_.bin = usual < static_cast<double>(window) ? static_cast<Nanoseconds>(usual) + 1 : window;
+      out_.bin = usual < static_cast<double>(std::max(window, params_.longest))
+                     ? static_cast<Nanoseconds>(usual) + 1
+                     : window;
     if (const auto enough = static_cast<Nanoseconds>(kLeastBins) * out_.bin;
         window < enough && enough <= params_.longest)
       window = enough;

@@ -69,6 +69,8 @@ void durations_from_times(JobSteps& steps) {
   steps.from_times = true;
 }
 
+constexpr double kFarthest = 1e17;  // three years; more are numbers that lie
+
 // Times by dead reckoning, where no step of a log prints one: its first dated line, and the
 // durations since then. Late by what the program does between its start and its first step.
 void times_from_durations(const Facts& facts, JobSteps& steps) {
@@ -80,17 +82,19 @@ void times_from_durations(const Facts& facts, JobSteps& steps) {
     if (i == 0 || steps.attempt[i] != steps.attempt[i - 1]) {
       const auto start = facts.log_starts.find(steps.place[i].member);
       const bool own = i == 0 || steps.place[i].member != steps.place[i - 1].member;
-      at = own && start != facts.log_starts.end() && start->second.first < steps.place[i].line
+      at = own && start != facts.log_starts.end() && start->second.first < steps.place[i].offset
                ? start->second.second
                : kNoValue;
     }
     if (at == kNoValue) continue;
     const bool counted = i > 0 && steps.attempt[i] == steps.attempt[i - 1] &&
                          steps.iteration[i] != kNoValue && steps.iteration[i - 1] != kNoValue;
-    const std::int64_t n =
-        counted ? std::max<std::int64_t>(1, steps.iteration[i] - steps.iteration[i - 1]) : 1;
-    if (!std::isnan(steps.ms[i]) && steps.ms[i] < 1e9)
-      at += static_cast<Nanoseconds>(steps.ms[i] * 1e6) * n;
+    const double n = counted ? std::max(1.0, static_cast<double>(steps.iteration[i]) -
+                                                 static_cast<double>(steps.iteration[i - 1]))
+                             : 1;
+    const double ns = std::isnan(steps.ms[i]) ? 0 : steps.ms[i] * 1e6 * n;
+    if (!(ns < kFarthest)) return;
+    at += static_cast<Nanoseconds>(ns);
     steps.time[i] = at;
     steps.reckoned = true;
   }

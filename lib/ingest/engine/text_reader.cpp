@@ -116,6 +116,7 @@ void TextReader::keep_printed_zone(std::string_view head, const line::Prefix& pr
 // When the log begins and ends: the frame of the job, and the moment a host fell silent.
 void TextReader::keep_edge_time(std::string_view bytes, bool first) {
   Timestamp found;
+  Place place{member_, lines_, bytes_, 0};
   std::size_t at = 0;
   for (int n = 0; n < 200 && at < bytes.size(); ++n) {
     const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
@@ -124,17 +125,16 @@ void TextReader::keep_edge_time(std::string_view bytes, bool first) {
     const Clock clock = line.prefix.time.clock;
     if (clock == Clock::utc || clock == Clock::local || clock == Clock::local_no_year) {
       found = line.prefix.time;
-      if (first) break;
+      if (first) {
+        place.line = static_cast<std::uint64_t>(n) + 1;
+        place.offset = at;
+        break;
+      }
     }
     at = end + 1;
   }
   if (found.clock == Clock::none) return;
-  reading_.sink.put(ClockRow{{member_, first ? 1 : lines_, first ? 0 : bytes_, 0},
-                             found,
-                             {},
-                             0,
-                             {},
-                             first ? "first" : "last"});
+  reading_.sink.put(ClockRow{place, found, {}, 0, {}, first ? "first" : "last"});
 }
 
 void TextReader::keep_first_clocks(std::string_view bytes) {

@@ -5,7 +5,7 @@
 
 #include <re2/re2.h>
 
-#include "ingest/engine/recogniser.hpp"
+#include "ingest/logs/node_reason.hpp"
 #include "line/timestamp.hpp"
 
 namespace culprit::ingest {
@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMostSlurmColumns = 128;
 constexpr std::size_t kMostValue = 256;
+constexpr std::size_t kMostNodes = 1u << 16;  // bytes of a list of scattered nodes
 
 // "Unknown", "None", "(null)" and "N/A" say nothing.
 bool says_something(std::string_view value) {
@@ -28,7 +29,8 @@ void put_job(const Place& place, std::string_view id, std::string_view key, std:
   reading.sink.put(
       ConfigRow{place,
                 "slurm.job." + std::string(key),
-                std::string(id.substr(0, 64)) + " " + std::string(value.substr(0, kMostValue)),
+                std::string(id.substr(0, 64)) + " " +
+                    std::string(value.substr(0, key == "nodes" ? kMostNodes : kMostValue)),
                 {},
                 {}});
 }
@@ -66,6 +68,11 @@ class SlurmRecord : public Assembler {
   std::uint64_t most_lines() const override { return 80; }
 
   void take(const Place& place, std::string_view text, Reading& reading) {
+    static const re2::RE2 kReason(R"(^\s+Reason=(\S.*?) \[[^@\]]*@([^\]]+)\])");
+    std::string reason, time;
+    if (!node_.empty() &&
+        re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kReason, &reason, &time))
+      return put_node_reason(place, node_, reason, time, reading);
     each_pair(text, [&](std::string_view key, std::string_view value) {
       if (key == "JobId")
         job_ = std::string(value);
@@ -133,11 +140,22 @@ Outcome read_scontrol(const TextLine& line, Reading& reading) {
   return {true, std::move(record), {}};
 }
 
-// The end of a cell: lists of nodes have commas of their own, in brackets.
+// The end of a cell. With commas, cells may stand in quotes, and lists of nodes have commas of
+// their own in brackets.
 std::size_t cell_end(std::string_view text, std::size_t at, char separator) {
-  for (int brackets = 0; at < text.size() && (brackets > 0 || text[at] != separator); ++at)
-    brackets += text[at] == '[' ? 1 : text[at] == ']' && brackets > 0 ? -1 : 0;
-  return std::min(at, text.size());
+  const std::size_t plain = std::min(text.find(separator, at), text.size());
+  if (separator != ',' || plain == text.size()) return plain;
+  if (at < text.size() && text[at] == '"') {
+    const std::size_t close = text.find('"', at + 1);
+    return close == std::string_view::npos ? plain : std::min(text.find(',', close), text.size());
+  }
+  const std::size_t open = text.substr(0, plain).find('[', at);
+  if (open == std::string_view::npos) return plain;
+  const std::size_t close = text.find(']', open);
+  const bool list = close != std::string_view::npos &&
+                    text.substr(open + 1, close - open - 1).find_first_not_of("0123456789-,") ==
+                        std::string_view::npos;
+  return list ? cell_end(text, close + 1, separator) : plain;
 }
 
 // sacct's table, its columns as the heading has them: "JobID|State|ExitCode|Start|End" with -P,

@@ -24,15 +24,15 @@ bool add_kernel_frame(ProcessRow& row, std::string_view line) {
 
 namespace {
 
-struct Where {
+struct ProcessPlace {
   std::int64_t pid = 0;
   std::int64_t tid = 0;
   std::string_view file;
 };
 
 // .../1234/stack · .../1234/task/1240/stack
-std::optional<Where> where(std::string_view path) {
-  Where out;
+std::optional<ProcessPlace> where(std::string_view path) {
+  ProcessPlace out;
   const auto last = [&path]() {
     const std::size_t slash = path.rfind('/');
     const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
@@ -93,7 +93,7 @@ bool sniff_process_file(const Head& head) {
 }
 
 std::string read_process_file(std::string_view bytes, const MemberRow& member, Reading& reading) {
-  const Where at = where(member.path).value_or(Where{});
+  const ProcessPlace at = where(member.path).value_or(ProcessPlace{});
   ProcessRow row;
   row.place = {member.id, 1, 0, static_cast<std::uint32_t>(bytes.size())};
   row.source = "proc";

@@ -1,0 +1,40 @@
+// cpupower frequency-info: governor, boost and limits of the processors' clock.
+#include <re2/re2.h>
+
+#include "ingest/engine/recogniser.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+Outcome read_cpupower(const TextLine& line, Reading& reading) {
+  struct Field {
+    const char* name;
+    re2::RE2 pattern;
+  };
+  static const Field kFields[] = {
+      {"cpu.governor", R"re(^\s*The governor "(\w+)" may decide)re"},
+      {"cpu.hardware_limits", R"(^\s*hardware limits: (\S+ [MG]Hz - \S+ [MG]Hz))"},
+      {"cpu.driver", R"(^\s*driver: ((?:intel|amd|acpi|cppc)[\w-]+)\s*$)"}};
+  for (const Field& field : kFields) {
+    std::string value;
+    if (!re2::RE2::PartialMatch(line.line.message, field.pattern, &value)) continue;
+    reading.sink.put(
+        ConfigRow{line.place, field.name, value, reading.host_of(line.line.prefix), {}});
+    return {true, nullptr, {}};
+  }
+  return {};
+}
+
+constexpr std::string_view kCpupowerWords[] = {
+    "The governor \"", "hardware limits: ", "driver: intel",
+    "driver: amd",     "driver: acpi",      "driver: cppc"};
+
+}  // namespace
+
+extern const Recogniser kCpupower;
+constinit const Recogniser kCpupower{"cpupower",
+                                     "cpupower frequency-info: governor and limits of processors",
+                                     kCpupowerWords, read_cpupower};
+
+}  // namespace culprit::ingest

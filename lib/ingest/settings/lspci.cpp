@@ -1,0 +1,69 @@
+// lspci -vv: how many lanes of PCIe, and how fast, each NIC and GPU came up with.
+//
+// A GPU at rest lowers the speed of its link, so of GPUs the width alone is a setting.
+#include <re2/re2.h>
+
+#include "ingest/engine/recogniser.hpp"
+#include "model/pci.hpp"
+
+namespace culprit::ingest {
+
+namespace {
+
+constexpr std::uint64_t kLinesOfADevice = 400;
+
+// The indented lines below a device's heading. The rules see them, too.
+class PciDevice : public Assembler {
+ public:
+  PciDevice(std::string kind, std::string address, std::optional<Host> host)
+      : kind_(std::move(kind)), address_(std::move(address)), host_(std::move(host)) {}
+
+  Step feed(const TextLine& line, Reading& reading) override {
+    static const re2::RE2 kStatus(R"(^\s+LnkSta:\s+Speed ([0-9.]+)GT/s[^,]*, Width x(\d{1,2})\b)");
+    const std::string_view text = line.raw;
+    if (text.empty() || (text.front() != ' ' && text.front() != '\t')) return Step::not_mine;
+    std::string speed, width;
+    if (!re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), kStatus, &speed,
+                                &width))
+      return Step::watching;
+    put(line.place, "pcie_width", width, reading);
+    if (kind_ == "nic") put(line.place, "pcie_speed", speed + " GT/s", reading);
+    return Step::watching;
+  }
+  void finish(Reading&) override {}
+  std::uint64_t most_lines() const override { return kLinesOfADevice; }
+
+ private:
+  void put(const Place& place, const char* what, std::string value, Reading& reading) {
+    reading.sink.put(
+        ConfigRow{place, kind_ + "." + what + "[" + address_ + "]", std::move(value), host_, {}});
+  }
+
+  std::string kind_, address_;
+  std::optional<Host> host_;
+};
+
+Outcome read_lspci(const TextLine& line, Reading& reading) {
+  static const re2::RE2 kDevice(
+      R"(^((?:[0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) )"
+      R"((3D controller|VGA compatible controller|Infiniband controller|Ethernet controller)(?: \[\w+\])?: (\S+))");
+  std::string address, kind, vendor;
+  if (!re2::RE2::PartialMatch(line.line.message, kDevice, &address, &kind, &vendor)) return {};
+  const auto pci = normal_pci(address);
+  const bool gpu = kind.ends_with("D controller") || kind.starts_with("VGA");
+  if (!pci || (gpu && vendor != "NVIDIA")) return {};
+  return {true,
+          std::make_unique<PciDevice>(gpu ? "gpu" : "nic", *pci, reading.host_of(line.line.prefix)),
+          {}};
+}
+
+constexpr std::string_view kLspciWords[] = {"3D controller", "VGA compatible controller",
+                                            "Infiniband controller", "Ethernet controller"};
+
+}  // namespace
+
+extern const Recogniser kLspci;
+constinit const Recogniser kLspci{"lspci", "lspci -vv: PCIe lanes and speed of each NIC and GPU",
+                                  kLspciWords, read_lspci};
+
+}  // namespace culprit::ingest
