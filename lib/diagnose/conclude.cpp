@@ -113,9 +113,12 @@ std::vector<Text> notes_of(const store::Database& db, const Resolved& resolved) 
     out.insert(out.begin(), say(Phrase::several_incidents_as_one, several));
   out.insert(out.end(), topology.notes.begin(), topology.notes.end());
   if (!facts.zone_known) out.push_back(say(Phrase::utc_assumed));
-  const auto unread = std::count_if(facts.members.begin(), facts.members.end(),
-                                    [](const MemberRow& m) { return m.format == "metrics"; });
-  if (unread > 0) out.push_back(say(Phrase::metrics_not_looked_into, unread));
+  std::vector<std::string> unread;
+  for (const MemberRow& m : facts.members)
+    if (m.format == "metrics") unread.push_back(m.path);
+  sort_rows(unread);
+  if (!unread.empty())
+    out.push_back(say(Phrase::metrics_not_looked_into, unread.size(), list(unread, 3)));
   std::vector<std::string> others;
   for (const MemberRow& m : facts.members)
     if (m.kind == "file" && facts.foreign(m)) others.push_back(m.path);

@@ -210,6 +210,15 @@ TEST(Slurm, ReasonsOfSinfo) {
             "node_drained cx-17 2026-03-01T09:12:44Z\n");
 }
 
+TEST(Slurm, SeveralNodesInOneLine) {
+  const test::Rows rows =
+      file("slurmctld.log",
+           "[2026-03-07T10:00:00.107] error: Nodes cx-[01-02,07] not responding, setting DOWN\n");
+  std::string hosts;
+  for (const EventRow& e : rows.events) hosts += std::string(name_of(e.host)) + " ";
+  EXPECT_EQ(hosts, "cx-01 cx-02 cx-07 ");
+}
+
 TEST(Slurm, TheControllersLog) {
   const test::Rows rows =
       file("slurmctld.log",

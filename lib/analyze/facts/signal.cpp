@@ -123,7 +123,10 @@ class ProgramOutput {
   Speaker speaker(const Facts& facts, const EventRow& e, const rules::RulePack& pack) const {
     const MemberRow* m = facts.member(e.place.member);
     const rules::Rule* rule = pack.find(e.rule);
-    if (m == nullptr || rule == nullptr || members_.count(e.place.member) != 0) return Speaker::job;
+    // A power distribution unit is no machine of the job, and speaks of nothing else.
+    if (m == nullptr || rule == nullptr || members_.count(e.place.member) != 0 ||
+        rule->origin == Origin::bmc)
+      return Speaker::job;
     // What sets the clock speaks of the whole machine, and so does the kernel of its driver.
     const bool environment = rule->meaning.cause == CauseKind::environment &&
                              rule->origin == Origin::any && e.event_class != "clock_stepped";

@@ -7,11 +7,13 @@
 #include <re2/re2.h>
 
 #include "line/digit.hpp"
+#include "model/hostlist.hpp"
 
 namespace culprit::ingest {
 
 namespace {
 
+constexpr std::size_t kMostNodesOfALine = 256;
 constexpr std::size_t kAssemblersAtOnce = 256;
 constexpr std::uint64_t kClocksPerMember = 4'096;
 constexpr std::size_t kPartialBytes = 64 * 1024;
@@ -250,9 +252,21 @@ void TextReader::keep_event(const TextLine& line, const rules::Match& match) {
   if (row.time.clock == Clock::none && row.peer && line.line.prefix.nccl &&
       waiting_.size() < kWaitingAtOnce)
     waiting_.push_back({std::move(row), kLinesToWait});
+  else if (row.host && row.host->find('[') != std::string::npos)
+    keep_event_of_each(std::move(row));
   else
     storms_.add(std::move(row), reading_.sink);
   keep_clock(line);
+}
+
+// slurmctld names several nodes in one line: "Nodes cx-[01-03] not responding".
+void TextReader::keep_event_of_each(EventRow row) {
+  const Hostlist list = expand_hostlist(*row.host, kMostNodesOfALine);
+  if (list.hosts.empty()) return storms_.add(std::move(row), reading_.sink);
+  for (const std::string& node : list.hosts) {
+    row.host = Host(node);
+    storms_.add(row, reading_.sink);
+  }
 }
 
 // "Skipped 24 previous similar messages": counted for the event they repeat. Whether there is one.

@@ -39,6 +39,7 @@ class TextReader {
   void look(const TextLine& line, const Candidate* candidate);
   Outcome ask_recognisers(const RecogniserSet& wanted, const TextLine& line);
   void keep_event(const TextLine& line, const rules::Match& match);
+  void keep_event_of_each(EventRow row);
   bool count_suppressed(const TextLine& line, const rules::Match& match);
   bool feed_assemblers(const TextLine& line);
   bool wants_every_line() const {
