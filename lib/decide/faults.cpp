@@ -45,10 +45,6 @@ void accuse(Verdict& v, const Cause& c) {
              one->host ? confirmed(c, one->confidence, *one->host) : one->confidence, {one->id});
 }
 
-}  // namespace
-
-namespace {
-
 constexpr std::string_view kDiagnosticFailed = "dcgm_diag_fail";
 
 // Of no machine of this job.

@@ -72,6 +72,15 @@ std::size_t zone(std::string_view text, Nanoseconds& offset) {
   return next;
 }
 
+// The zone behind a time that ends at `used`, and the stamp of both. Returns bytes taken.
+std::size_t with_zone(std::string_view text, std::size_t used, Nanoseconds local,
+                      Nanoseconds precision, Timestamp& stamp) {
+  Nanoseconds offset = 0;
+  const std::size_t zoned = zone(text.substr(used), offset);
+  stamp = {zoned > 0 ? Clock::utc : Clock::local, local - offset, precision};
+  return used + zoned;
+}
+
 bool valid_date(int month, int day) { return month >= 1 && month <= 12 && day >= 1 && day <= 31; }
 
 Nanoseconds at_date(int year, int month, int day) {
@@ -349,12 +358,7 @@ std::size_t parse_iso(std::string_view text, Timestamp& stamp) {
   if (text[10] != ' ' && text[10] != 'T' && text[10] != '_') return 0;
   const TimeOfDay tod = time_of_day(text.substr(11));
   if (tod.used == 0) return 0;
-  std::size_t used = 11 + tod.used;
-  Nanoseconds offset = 0;
-  const std::size_t zoned = zone(text.substr(used), offset);
-  stamp = {zoned > 0 ? Clock::utc : Clock::local, at_date(year, month, day) + tod.ns - offset,
-           tod.precision};
-  return used + zoned;
+  return with_zone(text, 11 + tod.used, at_date(year, month, day) + tod.ns, tod.precision, stamp);
 }
 
 std::size_t parse_calendar(std::string_view text, Timestamp& stamp) {
@@ -397,12 +401,7 @@ std::size_t parse_sheet(std::string_view text, Timestamp& stamp) {
     return 0;
   TimeOfDay tod = time_of_day(text.substr(11));
   if (tod.used == 0) tod = {(hour * 60 + minute) * kMinute, kMinute, 5};
-  std::size_t used = 11 + tod.used;
-  Nanoseconds offset = 0;
-  const std::size_t zoned = zone(text.substr(used), offset);
-  stamp = {zoned > 0 ? Clock::utc : Clock::local, at_date(year, month, day) + tod.ns - offset,
-           tod.precision};
-  return used + zoned;
+  return with_zone(text, 11 + tod.used, at_date(year, month, day) + tod.ns, tod.precision, stamp);
 }
 
 std::size_t parse_time_of_day(std::string_view text, Timestamp& stamp) {

@@ -13,6 +13,7 @@
 
 #include "analyze/facts/boot_times.hpp"
 #include "analyze/facts/earlier_runs.hpp"
+#include "analyze/facts/path_facts.hpp"
 #include "analyze/facts/scheduler_job.hpp"
 #include "analyze/facts/zones.hpp"
 
@@ -448,7 +449,7 @@ std::set<MemberId> output_of_job(const Facts& facts) {
 }
 
 // The frame of the job: what its own output covers.
-void frame_job_by_output(Facts& facts, const ClockMap& map) {
+void frame_job_by_output(Facts& facts, const ClockMap& map, const std::set<MemberId>& training) {
   const auto frame = [&](std::optional<Nanoseconds> t) {
     if (!t) return;
     facts.job_start = std::min(facts.job_start.value_or(*t), *t);
@@ -462,7 +463,6 @@ void frame_job_by_output(Facts& facts, const ClockMap& map) {
           ms > 0 && ms < 86'400'000)
         frame(*e.time_ns - ms * 1'000'000);
   }
-  const std::set<MemberId> training = output_of_job(facts);
   Nanoseconds ignored = 0;
   for (const auto& c : facts.clocks)
     if ((c.kind == "first" || c.kind == "last") && training.count(c.place.member) > 0)
@@ -475,16 +475,19 @@ void frame_job_by_output(Facts& facts, const ClockMap& map) {
 }
 
 // Files of the job's own output that have dated lines; after clocks were mended.
-std::vector<OutputSpan> spans_of_output(const Facts& facts, const ClockMap& map) {
+std::vector<OutputSpan> spans_of_output(const Facts& facts, const ClockMap& map,
+                                        const std::set<MemberId>& training) {
   // A run that died early has printed nothing but its error: it is output if one of its name is.
   std::set<std::string> names;
-  for (const MemberId member : output_of_job(facts))
+  for (const MemberId member : training)
     if (const MemberRow* m = facts.member(member); m != nullptr)
       names.insert(name_without_numbers(m->path));
+  std::set<MemberId> output;
+  for (const MemberRow& m : facts.members)
+    if (names.count(name_without_numbers(m.path)) > 0) output.insert(m.id);
   std::map<MemberId, OutputSpan> spans;
   const auto see = [&](MemberId member, const std::optional<Nanoseconds>& t) -> OutputSpan* {
-    const MemberRow* m = facts.member(member);
-    if (!t || m == nullptr || names.count(name_without_numbers(m->path)) == 0) return nullptr;
+    if (!t || output.count(member) == 0) return nullptr;
     OutputSpan& span = spans.emplace(member, OutputSpan{member, *t, *t}).first->second;
     span.first = std::min(span.first, *t);
     span.last = std::max(span.last, *t);
@@ -537,9 +540,10 @@ void resolve_clocks(Facts& facts) {
       host.boot_source = it->second.source;
       host.boot_uncertainty = it->second.uncertainty;
     }
-  frame_job_by_output(facts, map);
+  const std::set<MemberId> training = output_of_job(facts);
+  frame_job_by_output(facts, map, training);
   frame_job_by_records(facts, map);
-  find_earlier_runs(facts, spans_of_output(facts, map));
+  find_earlier_runs(facts, spans_of_output(facts, map, training));
 }
 
 }  // namespace culprit::analyze

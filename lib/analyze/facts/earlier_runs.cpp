@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "analyze/facts/path_facts.hpp"
+
 namespace culprit::analyze {
 
 namespace {
@@ -57,16 +59,6 @@ void date(Facts& facts, const std::map<MemberId, Earlier>& earlier) {
 }
 
 }  // namespace
-
-std::string name_without_numbers(std::string_view path) {
-  std::string out;
-  for (const char c : path)
-    if (c < '0' || c > '9')
-      out += c;
-    else if (out.empty() || out.back() != '#')
-      out += '#';
-  return out;
-}
 
 void find_earlier_runs(Facts& facts, std::span<const OutputSpan> output) {
   std::map<MemberId, Earlier> earlier;

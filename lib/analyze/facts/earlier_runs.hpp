@@ -2,8 +2,6 @@
 #pragma once
 
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "analyze/facts/facts.hpp"
 
@@ -15,9 +13,6 @@ struct OutputSpan {
   Nanoseconds first = 0, last = 0;
   bool ended = false;  // its last lines are dated: nothing of it is known to be later
 };
-
-// "ray/driver_20250917.log" -> "ray/driver_#.log"
-std::string name_without_numbers(std::string_view path);
 
 // Files of the job's own output. Earlier is one that ends before the run's known start; where none
 // is known, one that ends in a failure, before the next file of the same name but for its numbers

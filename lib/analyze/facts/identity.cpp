@@ -262,17 +262,10 @@ class Resolution {
   // job bears, and that is none of a series, where the machines are known by files of their own,
   // is the job's.
   std::set<std::string> names_of_jobs(const std::map<MemberId, std::set<Host>>& votes) const {
-    const auto series_of = [](const std::string& name) {
-      std::string out;
-      for (const char c : name)
-        if (c < '0' || c > '9')
-          out += c;
-        else if (out.empty() || out.back() != '#')
-          out += '#';
-      return out;
-    };
     std::map<std::string, std::set<std::string>> machines, jobs;  // by series
-    const auto machine = [&](const std::string& name) { machines[series_of(name)].insert(name); };
+    const auto machine = [&](const std::string& name) {
+      machines[name_without_numbers(name)].insert(name);
+    };
     if (facts_.manifest)
       for (const auto& host : facts_.manifest->hosts) machine(short_host(host));
     for (const auto& [member, hosts] : votes)
@@ -286,7 +279,7 @@ class Resolution {
           (m->text_kind.empty() || m->text_kind == "training" || m->text_kind == "nccl") &&
           m->format == "text" && m->path.compare(base, host->size(), *host) == 0;
       if (of_job)
-        jobs[series_of(*host)].insert(*host);
+        jobs[name_without_numbers(*host)].insert(*host);
       else
         machine(*host);
     }

@@ -366,4 +366,14 @@ void hosts_from_siblings(std::vector<MemberRow>& members) {
   hosts_from_worded_folders(members);
 }
 
+std::string name_without_numbers(std::string_view name) {
+  std::string out;
+  for (const char c : name)
+    if (c < '0' || c > '9')
+      out += c;
+    else if (out.empty() || out.back() != '#')
+      out += '#';
+  return out;
+}
+
 }  // namespace culprit::analyze

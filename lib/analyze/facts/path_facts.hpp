@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/rows.hpp"
@@ -34,5 +35,8 @@ void strip_wrapper(std::vector<MemberRow>& members);
 // number themselves as machines do, or that are called by words and hold the same files of
 // machines.
 void hosts_from_siblings(std::vector<MemberRow>& members);
+
+// "ray/driver_20250917.log" -> "ray/driver_#.log"
+std::string name_without_numbers(std::string_view name);
 
 }  // namespace culprit::analyze

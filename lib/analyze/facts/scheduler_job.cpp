@@ -19,6 +19,13 @@ std::string number_of(const ConfigRow& record) {
   return record.value.substr(0, record.value.find_first_of(" ."));
 }
 
+Jobs recorded_jobs(const Facts& facts) {
+  Jobs out;
+  for (const ConfigRow& c : facts.configs)
+    if (c.name.starts_with(kRecord)) out.insert(number_of(c));
+  return out;
+}
+
 // Numbers of schedulers in the names of files: "slurm-4711.out".
 Jobs in_names(const Facts& facts) {
   static const re2::RE2 kOutput(R"((?:^|/)(?:slurm|job|lsf|pbs)[-_](\d{2,12})(?:[^/\d][^/]*)?$)");
@@ -71,9 +78,7 @@ std::string only(const Jobs& jobs) { return jobs.size() == 1 ? *jobs.begin() : s
 }  // namespace
 
 std::string job_by_number(const Facts& facts) {
-  Jobs recorded;
-  for (const ConfigRow& c : facts.configs)
-    if (c.name.starts_with(kRecord)) recorded.insert(number_of(c));
+  const Jobs recorded = recorded_jobs(facts);
   if (facts.manifest)
     for (const std::string& own : {facts.manifest->job_id, facts.manifest->job})
       if (!own.empty() && (recorded.count(own) > 0 || own == facts.manifest->job_id)) return own;
@@ -84,10 +89,7 @@ std::string job_by_number(const Facts& facts) {
 
 std::string job_in_question(const Facts& facts) {
   if (std::string own = job_by_number(facts); !own.empty()) return own;
-  Jobs recorded;
-  for (const ConfigRow& c : facts.configs)
-    if (c.name.starts_with(kRecord)) recorded.insert(number_of(c));
-  return only(of_machines(facts, recorded));
+  return only(of_machines(facts, recorded_jobs(facts)));
 }
 
 }  // namespace culprit::analyze

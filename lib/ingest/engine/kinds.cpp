@@ -7,6 +7,7 @@
 #include <re2/re2.h>
 
 #include "ingest/engine/document.hpp"
+#include "ingest/engine/network_rows.hpp"
 #include "ingest/engine/record_text.hpp"
 #include "line/line.hpp"
 
@@ -167,9 +168,7 @@ bool inspector(const Head& head) {
 // sacct's table, exported as CSV: jobs, and no numbers to compare.
 bool slurm_accounting(const Head& head) {
   const std::string_view top = first_text_of(head);
-  std::string heading(top.substr(0, std::min<std::size_t>(top.find('\n'), 4096)));
-  for (char& c : heading)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  const std::string heading = lower(top.substr(0, std::min<std::size_t>(top.find('\n'), 4096)));
   return heading.find("jobid") != std::string::npos &&
          heading.find("exitcode") != std::string::npos &&
          heading.find("state") != std::string::npos;

@@ -76,9 +76,11 @@ inline Place place_of_line(MemberId member, std::uint64_t number, std::size_t of
           static_cast<std::uint32_t>(std::min<std::size_t>(line.size(), 1u << 20))};
 }
 
+// ASCII letters alone, whatever the locale.
 inline std::string lower(std::string_view text) {
   std::string out(text);
-  for (char& c : out) c = static_cast<char>(tolower(static_cast<unsigned char>(c)));
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return out;
 }
 

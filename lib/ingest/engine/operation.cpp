@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ingest/engine/network_rows.hpp"
+
 namespace culprit::ingest {
 
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
 
 void replace(std::string& text, std::string_view what, std::string_view with) {
   if (const std::size_t at = text.find(what); at != std::string::npos)
